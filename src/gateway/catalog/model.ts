@@ -1,0 +1,59 @@
+import type { Provider, Residency } from '../providers/provider.ts'
+
+export type ModelKind = 'chat' | 'embedding' | 'image' | 'transcription' | 'speech' | 'virtual'
+
+/** Prices of a route in micro-rupees per million units; ₹1/Mtok = 1,000,000n. Images: per image; audio: per second or per million characters. */
+export interface RoutePrice {
+  readonly inputUinrPerMtok: bigint
+  readonly outputUinrPerMtok: bigint
+  /** Cached prompt tokens; null = as input. */
+  readonly cachedInputUinrPerMtok: bigint | null
+  /** Where the price stands and since when, for people: never shown as a quote. */
+  readonly source: string
+  readonly asOf: string
+}
+
+/** A provider that serves a model. */
+export interface Route {
+  readonly modelId: string
+  readonly provider: Provider
+  /** The id that the provider knows. */
+  readonly upstreamModel: string
+  readonly residency: Residency
+  readonly price: RoutePrice
+  /** Never served on the platform's key. */
+  readonly byokOnly: boolean
+  readonly contextLength: number | null
+  /** Curated quality rank, 1 is best; null = unranked. */
+  readonly rank: number | null
+}
+
+/** `provider/model` names a route everywhere: circuits, health, exclude. */
+export type RouteId = string
+export const routeId = (route: Route): RouteId => `${route.provider.id}/${route.modelId}`
+
+export interface Model {
+  readonly id: string
+  readonly kind: ModelKind
+  readonly ownedBy: string
+  readonly languages: readonly string[]
+  readonly contextLength: number | null
+  readonly maxOutputTokens: number | null
+  readonly tools: boolean
+  /** text, image, audio, embedding, reasoning … */
+  readonly modalities: readonly string[]
+  readonly supportedParameters: readonly string[]
+  /** True: part of the completion is hidden reasoning. */
+  readonly reasoning: boolean
+  readonly openness: 'open' | 'permissive' | 'closed' | null
+  readonly inrPerImage: number | null
+  readonly dimensions: number | null
+  readonly gated: boolean
+  readonly routes: readonly Route[]
+}
+
+/** One validated, immutable view of the catalog. A reload makes a new one. */
+export interface CatalogSnapshot {
+  readonly providers: ReadonlyMap<string, Provider>
+  readonly models: ReadonlyMap<string, Model>
+}

@@ -1,0 +1,56 @@
+/**
+ * What the inference pipeline asks of limits and budgets. The rules behind it (leases, holds, journal) are in allowances.ts and
+ * journal.ts; the pipeline sees only these types.
+ */
+import type { BearerPrincipal } from '../../platform/principal.ts'
+
+/** A charged event as limits needs it: the whole event goes through the journal as plain JSON values (bigint allowed). */
+export interface ChargedEvent {
+  /** UUIDv7, made at admission. */
+  readonly id: string
+  /** What budgets count. */
+  readonly valueUinr: bigint
+  /** What the prepaid balance is debited: 0 on the caller's own provider key. */
+  readonly costUinr: bigint
+}
+
+export interface AdmissionRequest {
+  readonly principal: BearerPrincipal
+  readonly eventId: string
+  /** The agent that is charged: the token's, or the registered one that x-br-agent-id names; null = none. */
+  readonly agentId: number | null
+  /** Ancestors of that agent, nearest first, at most 3. */
+  readonly agentAncestorIds: readonly number[]
+  /** The hold: what the dearest route of the plan may cost at first. */
+  readonly needUinr: bigint
+  /** The worst case of the call, which a strict budget holds in full. */
+  readonly worstUinr: bigint
+}
+
+/**
+ * A call's hold in every counter that binds it. Exactly one of `settle` or `release` is called, once.
+ * Amounts are totals of the call, never differences.
+ */
+export interface Permit<E extends ChargedEvent = ChargedEvent> {
+  readonly eventId: string
+  readonly heldUinr: bigint
+  /** Wall-clock ms of admission: the call's charges belong to the IST day and month of this instant. */
+  readonly admittedAtMs: number
+  /** Writes the `open` record before a dial; called again when failover dials another route. `draft` is the event as it would stand if the process died now. */
+  open(draft: E): void
+  /** Makes the hold at least `totalUinr`. true: it is; false: refused, the call must end; a promise when the database has to be asked. */
+  cover(totalUinr: bigint): boolean | Promise<boolean>
+  /** Writes a `progress` record (the caller paces them: first byte, then at most one a second). */
+  progress(draft: E): void
+  /** Ends the call with what it really cost. The record is in the journal when this returns; a promise (SETTLE=postgres, full disk) resolves when it is committed. */
+  settle(event: E): void | Promise<void>
+  /** Ends a call that charged nothing and is not counted (nothing was dialed): the daily unit and the hold go back. */
+  release(): void
+}
+
+export interface Limits<E extends ChargedEvent = ChargedEvent> {
+  /** Takes one of the key's requests of this minute. Throws `rate_limit_exceeded` (retry-after to the minute's end) or `database_unavailable`. Returns nothing when decided locally. */
+  takeRate(principal: BearerPrincipal): void | Promise<void>
+  /** Holds in daily limit, every budget and (billing) prepaid, all or none. Throws `daily_limit_reached`, `budget_exceeded`, `agent_budget_exceeded` (or their `…_held` kin) with BUDX-04 evidence, `database_unavailable`, `journal_full`. */
+  admit(request: AdmissionRequest): Permit<E> | Promise<Permit<E>>
+}

@@ -1,0 +1,28 @@
+import type { Secret } from '../../platform/secret.ts'
+
+/** Where a provider keeps and processes data. Only a proven 'india' counts under india_only. */
+export type Residency = 'india' | 'global' | 'unknown'
+export type DialectId = 'openai' | 'openai-responses' | 'anthropic' | 'gemini'
+/** Small deviations from a dialect that a row may state. A vendor that needs a third one gets a dialect. */
+export type Quirk = 'no-stream-usage' | 'system-as-user' | 'max-completion-tokens'
+
+/** One upstream provider: a row of catalog/providers.json or of the operator's file, with what the environment adds. */
+export interface Provider {
+  readonly id: string
+  readonly name: string
+  readonly dialect: DialectId
+  /** Without a trailing slash, up to and including the version segment: `https://api.example.com/v1`. */
+  readonly baseUrl: string
+  /** How the credential is sent. 'none': a local server without keys. */
+  readonly auth: 'bearer' | 'x-api-key' | 'api-key' | 'none'
+  readonly residency: Residency
+  /** Callers may bring their own key. */
+  readonly byok: boolean
+  /** Shape of this provider's keys, as a regular expression source; null = any non-empty string. */
+  readonly keyShape: string | null
+  readonly quirks: readonly Quirk[]
+  /** The platform's own key from the environment; null = none. */
+  readonly platformKey: Secret | null
+  /** True when the platform can dial it without the caller's key: a key is set, or auth is 'none'. */
+  readonly configured: boolean
+}

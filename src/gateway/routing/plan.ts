@@ -1,0 +1,28 @@
+import type { Secret } from '../../platform/secret.ts'
+import type { Model, Route } from '../catalog/model.ts'
+import type { RouterFields } from '../wire/router-fields.ts'
+
+/** One dial that may be made. */
+export interface Attempt {
+  readonly route: Route
+  readonly credential: Secret | null
+  /** The caller's own provider key: usage value is metered, nothing is debited. */
+  readonly byok: boolean
+}
+
+/** Where a call may go, in order; finite and without duplicates. Nothing has been dialed yet. */
+export interface Plan {
+  readonly model: Model
+  readonly attempts: readonly Attempt[]
+  /** x-br-* headers that explain a choice of model. Printable ASCII. */
+  readonly headers: Readonly<Record<string, string>>
+}
+
+export interface ResolveRequest {
+  readonly modelId: string
+  readonly kind: 'chat' | 'embedding'
+  readonly fields: RouterFields
+  readonly orgId: number
+  /** Rough prompt size, for context windows. */
+  readonly promptTokens: number
+}

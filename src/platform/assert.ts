@@ -1,0 +1,4 @@
+/** For the default branch of an exhaustive switch. */
+export function assertNever(value: never): never {
+  throw new Error(`unexpected value ${JSON.stringify(value)}`)
+}

@@ -1,0 +1,132 @@
+/**
+ * Every setting of the product, once: name, type, default, unit, meaning. `.env.example` and docs/config.md are generated from
+ * this table. It is the only file that reads the environment.
+ */
+import { readFileSync } from 'node:fs'
+import { Secret } from './secret.ts'
+
+type Kind = 'string' | 'int' | 'bool' | 'list' | 'secret' | 'url'
+interface Setting {
+  readonly kind: Kind
+  readonly default: string | null
+  readonly doc: string
+  readonly group: string
+  readonly min?: number
+}
+
+const s = (group: string, kind: Kind, defaultValue: string | null, doc: string, min?: number): Setting => ({ group, kind, default: defaultValue, doc, ...(min === undefined ? {} : { min }) })
+
+export const settings = {
+  HOST: s('server', 'string', '127.0.0.1', 'Address to listen on.'),
+  PORT: s('server', 'int', '8787', 'Port to listen on; 0 takes a free one.', 0),
+  BASE_URL: s('server', 'url', null, 'Public base URL, without a path. Default: http://HOST:PORT.'),
+  TRUSTED_PROXIES: s('server', 'list', '', 'Addresses or CIDR ranges of proxies whose X-Forwarded-For counts.'),
+  ALLOWED_HOSTS: s('server', 'list', '', 'Extra Host names that /mcp accepts beside the one of BASE_URL and loopback.'),
+  LOG_LEVEL: s('server', 'string', 'info', 'fatal, error, warn, info, debug or silent.'),
+  DATABASE_URL: s('data', 'secret', null, 'PostgreSQL 14 or newer. Absent: the embedded database in DATA_DIR.'),
+  DB_POOL_MAX: s('data', 'int', '10', 'Connections of this process to PostgreSQL.', 2),
+  DATA_DIR: s('data', 'string', './.brigade', 'Embedded database, usage journal, folder store. Must survive a restart.'),
+  MASTER_KEY: s('data', 'secret', null, '32 bytes as base64 or hex; seals stored credentials. Made in DATA_DIR on the first start of the embedded default, required with DATABASE_URL.'),
+  FOLDER_STORE: s('data', 'bool', null, 'Allow {"store":"folder"} as memory store. Default: on with the embedded database, off otherwise.'),
+  SETTLE: s('data', 'string', 'journal', 'journal: a reply ends when its usage is in the local journal. postgres: when it is committed.'),
+  CONFIG_FILE: s('providers', 'string', 'brigade.config.json', 'Operator file that adds or overrides providers, models and prices.'),
+  SANDBOX: s('providers', 'bool', null, 'The simulated provider. Default: on when no other provider is configured.'),
+  LOCAL_SERVERS: s('providers', 'bool', 'on', 'Look for an OpenAI-compatible server on its usual loopback ports at start.'),
+  OUTBOUND_ALLOW: s('security', 'list', '', 'host:port pairs that user-given URLs may reach although they are private or plain http.'),
+  ANON_RPM: s('limits', 'int', '120', 'Requests a minute without a valid credential, per client.', 1),
+  DEFAULT_RPM: s('limits', 'int', '600', 'Requests a minute of a new key.', 1),
+  CIRCUIT_FAILURES: s('routing', 'int', '5', 'Consecutive failures that open a route circuit.', 1),
+  CIRCUIT_OPEN_MS: s('routing', 'int', '30000', 'How long an open circuit waits before one probe.', 1),
+  CONNECT_TIMEOUT_MS: s('routing', 'int', '10000', 'Connecting to a provider.', 1),
+  FIRST_BYTE_TIMEOUT_MS: s('routing', 'int', '120000', 'Waiting for the first byte of a provider.', 1),
+  STREAM_IDLE_TIMEOUT_MS: s('routing', 'int', '120000', 'Silence inside a provider stream.', 1),
+  BODY_LIMIT_BYTES: s('server', 'int', String(1024 * 1024), 'JSON body of a management call.', 1),
+  INFERENCE_BODY_LIMIT_BYTES: s('server', 'int', String(32 * 1024 * 1024), 'JSON body of an inference call.', 1),
+  AGENT_TOKEN_TTL_S: s('agents', 'int', '900', 'Life of an agent token.', 1),
+  AGENT_STALE_MS: s('agents', 'int', '30000', 'Without a control-log sync for so long, agent tokens get 503 and their streams are cut.', 1),
+  CONTROL_POLL_MS: s('agents', 'int', '1000', 'Poll of the control log behind LISTEN.', 10),
+  CACHE_TTL_MS: s('limits', 'int', '30000', 'Life of cached keys, agents and chains.', 1),
+  ALLOWANCE_SECONDS: s('limits', 'int', '10', 'Demand that a process leases ahead of need; 0 asks the database for every call.', 0),
+  RECALL_WAIT_MS: s('limits', 'int', '150', 'Wait for idle slices of other processes before a refusal.', 0),
+  BEAT_MS: s('limits', 'int', '1000', 'Heartbeat of a process.', 10),
+  JANITOR_MS: s('limits', 'int', '5000', 'How often dead processes are looked for.', 10),
+  OFFLINE_MAX_MS: s('limits', 'int', '120000', 'How long calls are served while the database is away.', 1),
+  JOURNAL_FLUSH_MS: s('limits', 'int', '100', 'Longest wait of a usage record before it goes to the database.', 1),
+  JOURNAL_MAX_BYTES: s('limits', 'int', String(256 * 1024 * 1024), 'Unflushed journal at which new calls get 503.', 1024),
+  JOURNAL_KEEP_MS: s('limits', 'int', '3600000', 'How long flushed journal segments are kept.', 0),
+  DRAIN_MS: s('server', 'int', '30000', 'How long SIGTERM waits for running calls.', 0),
+  MEMORY_OBJECT_MAX_BYTES: s('memory', 'int', String(10 * 1024 * 1024), 'Largest memory object over HTTP.', 1),
+  MEMORY_MCP_MAX_BYTES: s('memory', 'int', String(256 * 1024), 'Largest memory object over MCP.', 1),
+  MEMORY_INTENT_MS: s('memory', 'int', '60000', 'Life of a reserved memory write whose process died.', 1),
+  STORE_TIMEOUT_MS: s('memory', 'int', '30000', 'One call to a memory store.', 1),
+  SERVICE_ID: s('server', 'string', 'brigade', 'Prefix of panel model ids and name of the MCP server.'),
+} as const satisfies Record<string, Setting>
+
+type Settings = typeof settings
+type Value<K extends Kind, D> = K extends 'int' ? number : K extends 'list' ? readonly string[] : K extends 'bool' ? (D extends string ? boolean : boolean | null) : K extends 'secret' ? Secret | null : D extends string ? string : string | null
+
+/** The settings as values, plus what each provider row asks of the environment. */
+export type Config = { readonly [N in keyof Settings]: Value<Settings[N]['kind'], Settings[N]['default']> } & {
+  /** `<PROVIDER>_API_KEY` and `<PROVIDER>_BASE_URL`; the provider id in capitals, `-` and `.` as `_`. */
+  readonly providerEnv: (providerId: string) => { apiKey: Secret | null; baseUrl: string | null }
+}
+
+/** A configuration that cannot work; the message names the setting and says what it takes. */
+export class ConfigError extends Error {
+  override readonly name = 'ConfigError'
+}
+
+function read(name: string, setting: Setting, raw: string | undefined): unknown {
+  const text = raw === undefined || raw === '' ? setting.default : raw
+  switch (setting.kind) {
+    case 'int': {
+      const n = Number(text)
+      if (!Number.isSafeInteger(n) || n < (setting.min ?? 0)) throw new ConfigError(`${name} must be a whole number of at least ${setting.min ?? 0}, not "${text}".`)
+      return n
+    }
+    case 'bool': {
+      if (text === null) return null
+      if (['on', 'true', '1', 'yes'].includes(text)) return true
+      if (['off', 'false', '0', 'no'].includes(text)) return false
+      throw new ConfigError(`${name} must be on or off, not "${text}".`)
+    }
+    case 'list':
+      return (text ?? '').split(',').map(item => item.trim()).filter(item => item !== '')
+    case 'secret':
+      return text === null ? null : new Secret(text)
+    case 'url': {
+      if (text === null) return null
+      if (!URL.canParse(text) || !/^https?:$/.test(new URL(text).protocol)) throw new ConfigError(`${name} must be an http or https URL, not "${text}".`)
+      return text.replace(/\/+$/, '')
+    }
+    case 'string':
+      return text
+    default: {
+      const never: never = setting.kind
+      throw new Error(`unknown kind ${never}`)
+    }
+  }
+}
+
+/** Reads the environment (or `env` in tests) into typed settings. Throws ConfigError. `NAME_FILE` names a file that holds the value of a secret. */
+export function loadConfig(env: Readonly<Record<string, string | undefined>> = process.env): Config {
+  const values: Record<string, unknown> = {}
+  for (const [name, setting] of Object.entries(settings)) values[name] = read(name, setting, valueOf(env, name, setting))
+  if (values['SETTLE'] !== 'journal' && values['SETTLE'] !== 'postgres') throw new ConfigError('SETTLE must be journal or postgres.')
+  return {
+    ...(values as unknown as Config),
+    providerEnv(providerId) {
+      const prefix = providerId.toUpperCase().replace(/[^A-Z0-9]/g, '_')
+      const key = env[`${prefix}_API_KEY`]
+      const baseUrl = env[`${prefix}_BASE_URL`]
+      if (baseUrl !== undefined && baseUrl !== '' && !URL.canParse(baseUrl)) throw new ConfigError(`${prefix}_BASE_URL must be a URL.`)
+      return { apiKey: key ? new Secret(key) : null, baseUrl: baseUrl ? baseUrl.replace(/\/+$/, '') : null }
+    },
+  }
+}
+
+function valueOf(env: Readonly<Record<string, string | undefined>>, name: string, setting: Setting): string | undefined {
+  const file = env[`${name}_FILE`]
+  if (setting.kind === 'secret' && file !== undefined && env[name] === undefined) return readFileSync(file, 'utf8').trim()
+  return env[name]
+}

@@ -1,0 +1,119 @@
+/**
+ * One endpoint, declared once. A row is transport-free: parsed input in, plain value (or a typed Reply) out. The HTTP route,
+ * validation, authentication, OpenAPI, docs, the MCP tool and the generated tests all read the same row.
+ */
+import type { z } from 'zod'
+import type { ErrorName } from './errors.ts'
+import type { AccessRule, Principal } from './principal.ts'
+
+export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
+/** `GET /v1/models/{id+}`: `{name}` is one path segment, `{name+}` one or more (ids with slashes). */
+export type At = `${Method} /${string}`
+
+/** 'key': API key or agent token · 'session': br_session cookie (agent tokens may read) · 'signature': the row checks it itself. */
+export type AuthKind = 'key' | 'session' | 'key-or-session' | 'public' | 'signature'
+
+/** What a handler knows of its call beside the parsed input. `principal` is null on public rows only. */
+export interface Call<P extends Principal | null = Principal | null> {
+  readonly principal: P
+  readonly requestId: string
+  /** The checked `x-br-agent-id` header, or null. From an agent token the token's agent wins; callers use `agentOf`. */
+  readonly agentLabel: string | null
+  /** Aborts when the client goes away, when the caller is revoked and when the process must stop. */
+  readonly signal: AbortSignal
+  /** Public base URL of this gateway, without a trailing slash. */
+  readonly baseUrl: string
+}
+
+/** How a relayed body ended; the edge reports it so that the pipeline settles exactly once. */
+export type ReplyEnd = 'finished' | 'client-gone'
+
+type Headers = Readonly<Record<string, string>>
+
+/** A reply that is more than "200 and this JSON value". */
+export class Reply {
+  readonly status: number
+  readonly headers: Headers
+  readonly body: ReplyBody
+  constructor(status: number, headers: Headers, body: ReplyBody) {
+    this.status = status
+    this.headers = headers
+    this.body = body
+  }
+}
+
+export type ReplyBody =
+  | { readonly kind: 'json'; readonly value: unknown }
+  /** Bytes as they are; the content-type stands in the headers. */
+  | { readonly kind: 'bytes'; readonly bytes: Uint8Array }
+  /** A stream of bytes, written with backpressure; iteration stops (`return()`) when the client is gone. `json` is the value for callers without a socket (MCP). */
+  | { readonly kind: 'stream'; readonly chunks: AsyncIterable<Uint8Array> }
+  | { readonly kind: 'empty' }
+
+/** Makers of replies. */
+export const reply = {
+  json: (value: unknown, status = 200, headers: Headers = {}): Reply => new Reply(status, headers, { kind: 'json', value }),
+  text: (text: string, contentType: string, headers: Headers = {}, status = 200): Reply =>
+    new Reply(status, { ...headers, 'content-type': contentType }, { kind: 'bytes', bytes: Buffer.from(text) }),
+  bytes: (bytes: Uint8Array, headers: Headers, status = 200): Reply => new Reply(status, headers, { kind: 'bytes', bytes }),
+  stream: (chunks: AsyncIterable<Uint8Array>, headers: Headers, status = 200): Reply => new Reply(status, headers, { kind: 'stream', chunks }),
+  redirect: (location: string, headers: Headers = {}): Reply => new Reply(302, { ...headers, location }, { kind: 'empty' }),
+  empty: (status: number, headers: Headers = {}): Reply => new Reply(status, headers, { kind: 'empty' }),
+}
+
+type Shape = z.ZodType
+type Parsed<T> = T extends z.ZodType ? z.output<T> : undefined
+
+/** How the body is read. 'json': parsed and validated · 'raw': bytes as they came · 'inference': bytes, with a schema for the docs only. */
+export type BodyKind = 'json' | 'raw' | 'inference'
+
+export interface InputSpec {
+  readonly path?: Shape
+  readonly query?: Shape
+  /** Lower-case header names. Unlisted headers never reach a handler. */
+  readonly headers?: Shape
+  readonly body?: Shape
+  readonly bodyKind?: BodyKind
+  /** Byte limit of the body; default by bodyKind (config: management 1 MiB, inference 32 MiB). */
+  readonly bodyLimitBytes?: number
+}
+
+export interface Input<I extends InputSpec> {
+  readonly path: Parsed<I['path']>
+  readonly query: Parsed<I['query']>
+  readonly headers: Parsed<I['headers']>
+  /** For bodyKind 'raw' and 'inference' the bytes. */
+  readonly body: I['bodyKind'] extends 'raw' | 'inference' ? Buffer : Parsed<I['body']>
+}
+
+/** The principal that a row of this auth kind hands to its handler. */
+type PrincipalOf<A extends AuthKind> = A extends 'public' | 'signature' ? Principal | null : Principal
+
+export interface EndpointRow<S = unknown, A extends AuthKind = AuthKind, I extends InputSpec = InputSpec> {
+  readonly at: At
+  /** The same handler under another path with its own credential and rule (console twins). */
+  readonly twin?: { readonly at: At; readonly auth: AuthKind; readonly access: AccessRule }
+  readonly auth: A
+  readonly access: AccessRule
+  /** Group in the docs: inference, catalog, agents, memory, usage, discovery, … */
+  readonly tag: string
+  readonly summary: string
+  readonly input: I
+  /** Schema of a 2xx JSON body, or the media type of another. */
+  readonly output: Shape | { readonly media: string }
+  /** Status of a plain value; default 200. */
+  readonly status?: number
+  readonly errors: readonly ErrorName[]
+  /** True for rows that may charge money: matched before express, limits and budgets apply. */
+  readonly inference?: true
+  handle(services: S, input: Input<I>, call: Call<PrincipalOf<A>>): Promise<unknown> | unknown
+}
+
+/** Makes a row with its types inferred: `const row = endpointOf<{ agents: Agents }>()`, then `row({ at: …, handle(…) {…} })`. */
+export function endpointOf<S>() {
+  return <const A extends AuthKind, const I extends InputSpec>(row: EndpointRow<S, A, I>): EndpointRow<S, A, I> => row
+}
+
+/** A row with its types erased, as the table and the edges hold it. The services object of app.ts satisfies all of them. */
+// biome-ignore lint/suspicious/noExplicitAny: the table is a list of rows with different services; each row's own type was checked where it was made.
+export type AnyRow = EndpointRow<any, any, any>

@@ -1,0 +1,154 @@
+/**
+ * Every error that a client can see, in one table.
+ *
+ * The key is our own name, because one wire code may stand for several statuses (`no_route` is 400, 404 or 422). A row says
+ * what goes on the wire; `fail(name)` makes the exception; the HTTP and MCP edges turn it into a reply. docs/errors.md, the
+ * OpenAPI responses and a pin test are made from this table.
+ */
+
+/** `error.type` as the OpenAI and Anthropic SDKs know it. */
+export type ErrorType =
+  | 'invalid_request_error'
+  | 'not_found_error'
+  | 'authentication_error'
+  | 'billing_error'
+  | 'permission_error'
+  | 'rate_limit_error'
+  | 'api_error'
+
+interface ErrorEntry {
+  readonly code: string
+  readonly status: number
+  readonly type: ErrorType
+  /** What a caller reads when the thrower says nothing better. It says what to do. */
+  readonly message: string
+  /** 'ours' where the interface is silent; such rows are explained in docs/decisions/. */
+  readonly source: 'interface' | 'ours'
+  /** Sent as `x-should-retry` so that SDKs neither hammer nor give up wrongly. */
+  readonly shouldRetry?: boolean
+}
+
+const invalid = 'invalid_request_error'
+
+export const errorTable = {
+  // 401
+  invalid_api_key: { code: 'invalid_api_key', status: 401, type: 'authentication_error', source: 'interface', message: 'Missing, malformed, revoked or expired credential. Send "Authorization: Bearer <API key or agent token>".' },
+  key_disabled_inactive: { code: 'key_disabled_inactive', status: 401, type: 'authentication_error', source: 'interface', message: 'This key was disabled after a long time without use. An owner or admin can enable it again.' },
+  no_session: { code: 'no_session', status: 401, type: 'authentication_error', source: 'interface', message: 'Sign in first: this endpoint takes the session cookie.' },
+  byok_required: { code: 'byok_required', status: 401, type: 'authentication_error', source: 'ours', message: 'This model runs on your own provider credential only. Save one or forward it in Authorization.' },
+  // 402, 403
+  insufficient_credits: { code: 'insufficient_credits', status: 402, type: 'billing_error', source: 'interface', message: 'The prepaid balance is used up. Top up, or use your own provider key.' },
+  forbidden: { code: 'forbidden', status: 403, type: 'permission_error', source: 'interface', message: 'This credential may not do that.' },
+  agent_revoked_label: { code: 'agent_revoked', status: 403, type: 'permission_error', source: 'ours', message: 'The agent named in x-br-agent-id is revoked.' },
+  foreign_origin: { code: 'forbidden', status: 403, type: 'permission_error', source: 'ours', message: 'The Origin or Host of this request is not allowed here.' },
+  model_gated: { code: 'model_gated', status: 403, type: 'permission_error', source: 'interface', message: 'This model needs a data-retention window, which is off for this organisation.' },
+  model_not_allowed: { code: 'model_not_allowed', status: 403, type: 'permission_error', source: 'ours', message: 'This credential may not use that model or provider.' },
+  // 404, 405
+  not_found: { code: 'not_found', status: 404, type: 'not_found_error', source: 'interface', message: 'There is no such thing here.' },
+  method_not_allowed: { code: 'method_not_allowed', status: 405, type: invalid, source: 'ours', message: 'This path does not take that method; see the Allow header.' },
+  model_not_found: { code: 'model_not_found', status: 404, type: 'not_found_error', source: 'interface', message: 'Unknown model id. GET /v1/models lists the ids.' },
+  model_not_found_media: { code: 'model_not_found', status: 400, type: invalid, source: 'interface', message: 'Unknown model id. GET /v1/models lists the ids.' },
+  no_route_virtual: { code: 'no_route', status: 404, type: 'not_found_error', source: 'interface', message: 'No reachable model satisfies this preset.' },
+  memory_not_configured: { code: 'memory_not_configured', status: 404, type: 'not_found_error', source: 'interface', message: 'No memory store is configured. An admin sets one with PUT /v1/me/memory-store.' },
+  unknown_provider: { code: 'unknown_provider', status: 404, type: 'not_found_error', source: 'interface', message: 'There is no provider of that id. GET /v1/providers lists the ids.' },
+  // 400, 409, 412, 413, 415, 422
+  bad_request: { code: 'bad_request', status: 400, type: invalid, source: 'interface', message: 'The request is not well formed.' },
+  bad_name: { code: 'bad_name', status: 400, type: invalid, source: 'interface', message: 'The name is empty, too long or has control characters.' },
+  bad_steps: { code: 'bad_steps', status: 400, type: invalid, source: 'interface', message: 'The chain steps are not valid: 1 to 10 steps, each a model id or {model, provider?}.' },
+  bad_memory_key: { code: 'bad_memory_key', status: 400, type: invalid, source: 'ours', message: 'Not a valid memory key: relative path, no "..", no empty segment, no control character.' },
+  duplicate_key_name: { code: 'duplicate_key_name', status: 400, type: invalid, source: 'interface', message: 'An active key of that name exists.' },
+  no_route: { code: 'no_route', status: 400, type: invalid, source: 'interface', message: 'No eligible route serves this model. Nothing was dialed.' },
+  no_route_residency: { code: 'no_route', status: 422, type: invalid, source: 'interface', message: 'A hard constraint (data_policy or exclude) leaves no route. Nothing was dialed.' },
+  unavailable: { code: 'unavailable', status: 400, type: invalid, source: 'interface', message: 'That could not be reached or is not configured.' },
+  unsupported_operation: { code: 'unsupported_operation', status: 400, type: invalid, source: 'ours', message: 'This model cannot do that.' },
+  agent_revoked: { code: 'agent_revoked', status: 409, type: invalid, source: 'ours', message: 'This agent is revoked. Create a new one.' },
+  store_path_change_in_use: { code: 'store_path_change_in_use', status: 409, type: invalid, source: 'interface', message: 'The store holds memory. Nothing is migrated; send confirm_path_change: true to repoint all the same.' },
+  budget_not_available: { code: 'budget_not_available', status: 409, type: invalid, source: 'ours', message: "The budget does not fit into what the parent has left." },
+  memory_conflict: { code: 'memory_conflict', status: 412, type: invalid, source: 'ours', message: 'The object changed since you read it. Read it again and repeat the write.' },
+  memory_busy: { code: 'memory_conflict', status: 409, type: invalid, source: 'ours', message: 'Another writer holds this key. Try again.', shouldRetry: true },
+  memory_quota_exceeded: { code: 'memory_quota_exceeded', status: 413, type: invalid, source: 'ours', message: 'The memory quota is used up. Delete something, or let an admin raise quota_mb.' },
+  payload_too_large: { code: 'payload_too_large', status: 413, type: invalid, source: 'ours', message: 'The body is larger than this endpoint takes.' },
+  unsupported_media_type: { code: 'unsupported_media_type', status: 415, type: invalid, source: 'ours', message: 'This endpoint takes another content-type.' },
+  not_acceptable: { code: 'bad_request', status: 406, type: invalid, source: 'ours', message: 'Accept must allow what this endpoint sends.' },
+  // 429
+  rate_limit_exceeded: { code: 'rate_limit_exceeded', status: 429, type: 'rate_limit_error', source: 'interface', message: 'Too many requests in this minute.' },
+  daily_limit_reached: { code: 'daily_limit_reached', status: 429, type: 'rate_limit_error', source: 'interface', message: "The key's daily limit is reached. It resets at midnight IST.", shouldRetry: false },
+  budget_exceeded: { code: 'budget_exceeded', status: 429, type: 'rate_limit_error', source: 'interface', message: 'The monthly budget is spent.', shouldRetry: false },
+  agent_budget_exceeded: { code: 'agent_budget_exceeded', status: 429, type: 'rate_limit_error', source: 'interface', message: "The agent's monthly budget is spent. Do not retry: ask its owner for more.", shouldRetry: false },
+  /** A budget with money left, all of it held by calls that run right now: waiting helps. */
+  budget_held: { code: 'budget_exceeded', status: 429, type: 'rate_limit_error', source: 'ours', message: 'What is left of the budget is held by running calls. Try again shortly.' },
+  agent_budget_held: { code: 'agent_budget_exceeded', status: 429, type: 'rate_limit_error', source: 'ours', message: "What is left of the agent's budget is held by its running calls. Try again shortly." },
+  // 5xx
+  internal_error: { code: 'internal_error', status: 500, type: 'api_error', source: 'ours', message: 'Something went wrong on our side. The x-request-id finds it in the log.' },
+  all_routes_failed: { code: 'all_routes_failed', status: 502, type: 'api_error', source: 'interface', message: 'Every route was tried and failed.' },
+  memory_store_failed: { code: 'memory_store_failed', status: 502, type: 'api_error', source: 'ours', message: 'The memory store did not answer as it should. Nothing was changed.' },
+  provider_unavailable_billing: { code: 'provider_unavailable_billing', status: 503, type: 'api_error', source: 'interface', message: 'The provider refused this gateway on billing grounds. The operator has to act; waiting does not help.' },
+  database_unavailable: { code: 'database_unavailable', status: 503, type: 'api_error', source: 'ours', message: 'The gateway cannot reach its database. Try again shortly.', shouldRetry: true },
+  shutting_down: { code: 'database_unavailable', status: 503, type: 'api_error', source: 'ours', message: 'This gateway process is shutting down. Try again.', shouldRetry: true },
+  journal_full: { code: 'database_unavailable', status: 503, type: 'api_error', source: 'ours', message: 'The usage journal cannot take more records. The operator has to act.', shouldRetry: true },
+  /** Only inside a stream that has begun; never an HTTP status. */
+  upstream_stream_error: { code: 'upstream_stream_error', status: 502, type: 'api_error', source: 'ours', message: 'The provider broke off the stream.' },
+} as const satisfies Record<string, ErrorEntry>
+
+export type ErrorName = keyof typeof errorTable
+
+export interface FailOptions {
+  /** Public text in place of the row's message. Never a secret, never what a user said. */
+  readonly message?: string
+  /** Internal cause, for the log only. */
+  readonly cause?: unknown
+  /** Evidence that stands beside `error` in the body (for example the budget figures of a 429). */
+  readonly extra?: Readonly<Record<string, unknown>>
+  /** Whole seconds, at least 1; sent as `retry-after`. Left out where waiting does not help. */
+  readonly retryAfterSeconds?: number
+  /** Overrides the row's `shouldRetry`. */
+  readonly shouldRetry?: boolean
+  /** More reply headers, e.g. `allow`, `www-authenticate`, `x-br-provider`. */
+  readonly headers?: Readonly<Record<string, string>>
+}
+
+/** An error that a client may see. Everything else that is thrown becomes `internal_error`. */
+export class GatewayError extends Error {
+  override readonly name = 'GatewayError'
+  readonly code: string
+  readonly status: number
+  readonly type: ErrorType
+  readonly errorName: ErrorName
+  readonly options: FailOptions
+
+  constructor(errorName: ErrorName, options: FailOptions = {}) {
+    const entry: ErrorEntry = errorTable[errorName]
+    super(options.message ?? entry.message, options.cause === undefined ? undefined : { cause: options.cause })
+    this.errorName = errorName
+    this.code = entry.code
+    this.status = entry.status
+    this.type = entry.type
+    this.options = options
+  }
+
+  /** The body on the wire: `{error:{message,type,code}, …evidence}`. */
+  toBody(): { error: { message: string; type: string; code: string } } & Record<string, unknown> {
+    return { ...this.options.extra, error: { message: this.message, type: this.type, code: this.code } }
+  }
+
+  /** `retry-after` and `x-should-retry` and whatever the thrower added. Every 429 has a `retry-after`. */
+  toHeaders(): Record<string, string> {
+    const entry: ErrorEntry = errorTable[this.errorName]
+    const headers: Record<string, string> = { ...this.options.headers }
+    const seconds = this.options.retryAfterSeconds ?? (this.status === 429 || this.errorName === 'database_unavailable' ? 1 : undefined)
+    if (seconds !== undefined) headers['retry-after'] = String(Math.max(1, Math.ceil(seconds)))
+    const shouldRetry = this.options.shouldRetry ?? entry.shouldRetry
+    if (shouldRetry !== undefined) headers['x-should-retry'] = String(shouldRetry)
+    return headers
+  }
+}
+
+/** Makes the error of that name: `throw fail('not_found')`. */
+export function fail(errorName: ErrorName, options?: FailOptions): GatewayError {
+  return new GatewayError(errorName, options)
+}
+
+/** What a client sees of anything thrown: a GatewayError as it is, all else as `internal_error` with the cause kept for the log. */
+export function toGatewayError(thrown: unknown): GatewayError {
+  return thrown instanceof GatewayError ? thrown : fail('internal_error', { cause: thrown })
+}

@@ -1,0 +1,89 @@
+/**
+ * Calls in flight by agent and by key, so that a revoke can cut them. An edge or the pipeline registers a call *before* it checks
+ * the agent's epoch a second time, which closes the gap between check and register.
+ */
+export type CutReason = 'agent_revoked' | 'key_revoked' | 'agent_stale' | 'shutdown'
+
+/** The abort reason of a call that was cut by the gateway itself. */
+export class CallCutError extends Error {
+  override readonly name = 'CallCutError'
+  readonly reason: CutReason
+  constructor(reason: CutReason) {
+    super(reason)
+    this.reason = reason
+  }
+}
+
+export interface CallOwners {
+  readonly agentIds: readonly number[]
+  readonly keyId: number | null
+}
+
+export class Inflight {
+  readonly #byAgent = new Map<number, Set<AbortController>>()
+  readonly #byKey = new Map<number, Set<AbortController>>()
+  readonly #all = new Set<AbortController>()
+  #idle: (() => void)[] = []
+
+  /** Registers a call under its agent, that agent's ancestors and its key; the returned function takes it out again. */
+  register(owners: CallOwners, controller: AbortController): () => void {
+    this.#all.add(controller)
+    for (const id of owners.agentIds) put(this.#byAgent, id, controller)
+    if (owners.keyId !== null) put(this.#byKey, owners.keyId, controller)
+    return () => {
+      this.#all.delete(controller)
+      for (const id of owners.agentIds) drop(this.#byAgent, id, controller)
+      if (owners.keyId !== null) drop(this.#byKey, owners.keyId, controller)
+      if (this.#all.size === 0) for (const wake of this.#idle.splice(0)) wake()
+    }
+  }
+
+  /** Aborts every call of an agent; how many. */
+  abortAgent(agentId: number, reason: CutReason): number {
+    return abort(this.#byAgent.get(agentId), reason)
+  }
+
+  /** Aborts every call of a key, its agents' calls included. */
+  abortKey(keyId: number, reason: CutReason): number {
+    return abort(this.#byKey.get(keyId), reason)
+  }
+
+  /** Aborts every call made with an agent token. */
+  abortAllAgents(reason: CutReason): number {
+    let count = 0
+    for (const calls of this.#byAgent.values()) count += abort(calls, reason)
+    return count
+  }
+
+  abortAll(reason: CutReason): number {
+    return abort(this.#all, reason)
+  }
+
+  get size(): number {
+    return this.#all.size
+  }
+
+  /** Resolves when no call is left. */
+  whenIdle(): Promise<void> {
+    return this.#all.size === 0 ? Promise.resolve() : new Promise(resolve => this.#idle.push(resolve))
+  }
+}
+
+function put(map: Map<number, Set<AbortController>>, id: number, controller: AbortController): void {
+  const set = map.get(id)
+  if (set) set.add(controller)
+  else map.set(id, new Set([controller]))
+}
+
+function drop(map: Map<number, Set<AbortController>>, id: number, controller: AbortController): void {
+  const set = map.get(id)
+  set?.delete(controller)
+  if (set?.size === 0) map.delete(id)
+}
+
+function abort(calls: Set<AbortController> | undefined, reason: CutReason): number {
+  if (!calls) return 0
+  const list = [...calls]
+  for (const controller of list) controller.abort(new CallCutError(reason))
+  return list.length
+}

@@ -1,0 +1,32 @@
+/**
+ * Money is an integer number of micro-rupees (`…Uinr`, bigint): one rupee is 1,000,000. A price of ₹1 per million tokens is
+ * exactly one micro-rupee a token, so prices are kept as micro-rupees per million tokens and divided once, at the end.
+ */
+
+/** Micro-rupees in one rupee. */
+export const uinrPerInr = 1_000_000n
+const tokensPerMtok = 1_000_000n
+
+/** ₹ (a number from JSON, at most 6 decimals count) to micro-rupees, rounded half away from zero. */
+export function uinrFromInr(inr: number): bigint {
+  if (!Number.isFinite(inr)) throw new RangeError('not an amount of money')
+  return BigInt(Math.round(inr * 1e6))
+}
+
+/** Micro-rupees to ₹ as a JSON number. Exact up to ₹9 billion. */
+export function inrFromUinr(uinr: bigint): number {
+  return Number(uinr) / 1e6
+}
+
+/** One part of a bill: so many units at a price per million of them. */
+export interface PricedUnits {
+  readonly units: number
+  readonly uinrPerMtok: bigint
+}
+
+/** Σ units × price, rounded half up once for the whole request. Units below zero count as none. */
+export function priceUnits(parts: readonly PricedUnits[]): bigint {
+  let sum = 0n
+  for (const part of parts) sum += BigInt(Math.max(0, Math.trunc(part.units))) * part.uinrPerMtok
+  return (sum + tokensPerMtok / 2n) / tokensPerMtok
+}

@@ -1,0 +1,81 @@
+/** Who is calling, as every layer sees it, and the pure rule that decides whether a row may be called. */
+
+export type Role = 'member' | 'admin' | 'owner'
+export type Capability = 'usage:org:view' | 'cost:org:view' | 'audit:view'
+export type KeyScope = 'full' | 'inference'
+
+/** The limits of an API key as the key record has them; null = none. */
+export interface KeyLimits {
+  readonly rpmLimit: number | null
+  readonly dailyLimit: number | null
+}
+
+interface Common {
+  readonly orgId: number
+  /** The user behind the credential; null for a key that no user backs. */
+  readonly userId: number | null
+  /** The role of that user in the org today; null without a user. */
+  readonly role: Role | null
+}
+
+export interface KeyPrincipal extends Common {
+  readonly kind: 'key'
+  readonly keyId: number
+  readonly keyName: string
+  readonly scope: KeyScope
+  readonly workspaceId: number | null
+  readonly limits: KeyLimits
+}
+
+/** An agent token. `keyId`, `workspaceId` and `limits` are those of the key that minted it: they bind the token too. */
+export interface AgentPrincipal extends Common {
+  readonly kind: 'agent'
+  readonly agentId: number
+  readonly agentName: string
+  /** At most 3, nearest first: a call of a child counts in all of them. */
+  readonly ancestorIds: readonly number[]
+  readonly epoch: number
+  readonly keyId: number
+  readonly keyName: string
+  readonly scope: 'inference'
+  readonly workspaceId: number | null
+  readonly limits: KeyLimits
+  /** Unix milliseconds at which the token ends. */
+  readonly expiresAtMs: number
+}
+
+export interface SessionPrincipal extends Common {
+  readonly kind: 'session'
+  readonly userId: number
+  readonly role: Role
+  readonly capabilities: readonly Capability[]
+}
+
+export type Principal = KeyPrincipal | AgentPrincipal | SessionPrincipal
+/** A caller with a bearer credential. */
+export type BearerPrincipal = KeyPrincipal | AgentPrincipal
+
+/** What a row asks of its caller beyond the kind of credential. Every row writes one; `{}` means any credential of that kind. */
+export interface AccessRule {
+  /** 'full': an API key of scope full. Agent tokens count as inference-scoped. */
+  readonly scope?: 'full'
+  /** The least role of the user behind the credential. A key without a user has none. */
+  readonly role?: 'admin' | 'owner'
+  /** Only credentials with a user behind them. */
+  readonly userBacked?: true
+  /** Only agent tokens. */
+  readonly agentOnly?: true
+}
+
+const rank: Record<Role, number> = { member: 0, admin: 1, owner: 2 }
+
+/** Whether the principal may call a row with this rule. Pure; the reason is for the error message. */
+export function mayCall(principal: Principal, rule: AccessRule): { ok: true } | { ok: false; why: string } {
+  if (rule.agentOnly && principal.kind !== 'agent') return { ok: false, why: 'This endpoint takes an agent token.' }
+  if (rule.scope === 'full' && (principal.kind === 'agent' || (principal.kind === 'key' && principal.scope !== 'full')))
+    return { ok: false, why: 'This needs an API key of scope full; agent tokens and inference-scoped keys may not do it.' }
+  if (rule.userBacked && principal.userId === null) return { ok: false, why: 'This needs a key that belongs to a user.' }
+  if (rule.role && (principal.role === null || rank[principal.role] < rank[rule.role]))
+    return { ok: false, why: `This needs the role ${rule.role === 'owner' ? 'owner' : 'owner or admin'}.` }
+  return { ok: true }
+}

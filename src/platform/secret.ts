@@ -1,0 +1,21 @@
+import { inspect } from 'node:util'
+
+/** A value that must not print: JSON, template strings, console and inspect all show `[secret]`. `reveal()` is the only way in. */
+export class Secret {
+  readonly #value: string
+  constructor(value: string) {
+    this.#value = value
+  }
+  reveal(): string {
+    return this.#value
+  }
+  toString(): string {
+    return '[secret]'
+  }
+  toJSON(): string {
+    return '[secret]'
+  }
+  [inspect.custom](): string {
+    return '[secret]'
+  }
+}
