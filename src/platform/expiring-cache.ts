@@ -1,0 +1,87 @@
+import { LRUCache } from 'lru-cache'
+import type { Clock } from './clock.ts'
+
+interface Entry<V> {
+  readonly value: V | null
+  readonly expiresAtMs: number
+}
+
+export interface ExpiringCacheOptions<K, V> {
+  /** Most entries kept; the least recently used goes first. */
+  readonly max: number
+  readonly ttlMs: number
+  /** How long "there is none" is remembered; default a tenth of ttlMs. */
+  readonly negativeTtlMs?: number
+  readonly clock: Clock
+  readonly load: (key: K) => Promise<V | null>
+}
+
+/**
+ * A bounded cache with a time to live, filled single-flight: however many callers miss at once, `load` runs once. This is where the
+ * "effective within 60 s" promises come from: the TTL is at most 30 s, and news from other processes invalidate at once.
+ * When `load` fails and the old value is at most ten TTLs old, the old value is served, so that a short outage of the database
+ * does not look like a bad key.
+ */
+export class ExpiringCache<K extends string | number, V> {
+  readonly #entries: LRUCache<K, Entry<V>>
+  readonly #loading = new Map<K, Promise<V | null>>()
+  readonly #options: ExpiringCacheOptions<K, V>
+  /** Rises with every invalidation, so that a load that began before it does not put a stale value back. */
+  #generation = 0
+
+  constructor(options: ExpiringCacheOptions<K, V>) {
+    this.#options = options
+    this.#entries = new LRUCache({ max: options.max })
+  }
+
+  /** The value at once when it is cached, a promise when it has to be loaded. null = there is none. */
+  get(key: K): V | null | Promise<V | null> {
+    const entry = this.#entries.get(key)
+    if (entry !== undefined && entry.expiresAtMs > this.#options.clock.monotonicMs()) return entry.value
+    return this.#loading.get(key) ?? this.#load(key, entry)
+  }
+
+  /** The cached value without loading; undefined when it is not cached. */
+  peek(key: K): V | null | undefined {
+    const entry = this.#entries.get(key)
+    return entry !== undefined && entry.expiresAtMs > this.#options.clock.monotonicMs() ? entry.value : undefined
+  }
+
+  invalidate(key: K): void {
+    this.#generation++
+    this.#entries.delete(key)
+    this.#loading.delete(key)
+  }
+
+  clear(): void {
+    this.#generation++
+    this.#entries.clear()
+    this.#loading.clear()
+  }
+
+  #load(key: K, stale: Entry<V> | undefined): Promise<V | null> {
+    const generation = this.#generation
+    const { load, ttlMs, clock } = this.#options
+    const loading = load(key)
+      .then(
+        value => {
+          if (generation === this.#generation) this.#entries.set(key, { value, expiresAtMs: clock.monotonicMs() + (value === null ? this.#negativeTtlMs : ttlMs) })
+          return value
+        },
+        error => {
+          const staleMs = stale === undefined ? Number.POSITIVE_INFINITY : clock.monotonicMs() - stale.expiresAtMs
+          if (stale !== undefined && stale.value !== null && staleMs < 10 * ttlMs) return stale.value
+          throw error
+        },
+      )
+      .finally(() => {
+        if (this.#loading.get(key) === loading) this.#loading.delete(key)
+      })
+    this.#loading.set(key, loading)
+    return loading
+  }
+
+  get #negativeTtlMs(): number {
+    return this.#options.negativeTtlMs ?? this.#options.ttlMs / 10
+  }
+}
