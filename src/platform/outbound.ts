@@ -5,10 +5,10 @@
  */
 import { lookup as dnsLookup, type LookupAddress } from 'node:dns'
 import { isIP, type LookupFunction } from 'node:net'
-import type { Readable } from 'node:stream'
 import ipaddr from 'ipaddr.js'
 import { Agent, type Dispatcher } from 'undici'
 import { fail } from './errors.ts'
+import { dispatch, type OutboundReply } from './upstream-body.ts'
 
 export interface OutboundRequest {
   readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE'
@@ -19,13 +19,6 @@ export interface OutboundRequest {
   /** Overrides of the client's timeouts. */
   readonly headersTimeoutMs?: number
   readonly bodyTimeoutMs?: number
-}
-
-export interface OutboundReply {
-  readonly status: number
-  readonly headers: Readonly<Record<string, string | string[] | undefined>>
-  /** Must be consumed or destroyed. */
-  readonly body: Readable
 }
 
 export interface UrlGuard {
@@ -93,19 +86,27 @@ export function createOutbound(options: OutboundOptions): Outbound {
   }
 }
 
-async function send(dispatcher: Dispatcher, request: OutboundRequest): Promise<OutboundReply> {
-  const url = new URL(request.url)
-  const reply = await dispatcher.request({
-    origin: url.origin,
-    path: url.pathname + url.search,
-    method: request.method,
-    headers: request.headers,
-    ...(request.body === undefined ? {} : { body: request.body }),
-    ...(request.signal === undefined ? {} : { signal: request.signal }),
-    ...(request.headersTimeoutMs === undefined ? {} : { headersTimeout: request.headersTimeoutMs }),
-    ...(request.bodyTimeoutMs === undefined ? {} : { bodyTimeout: request.bodyTimeoutMs }),
-  })
-  return { status: reply.statusCode, headers: reply.headers, body: reply.body }
+/** Origin and path of the last few URLs: the hot path dials the same ones over and over. */
+const parsed = new Map<string, { origin: string; path: string }>()
+
+function parts(url: string): { origin: string; path: string } {
+  let found = parsed.get(url)
+  if (!found) {
+    const made = new URL(url)
+    found = { origin: made.origin, path: made.pathname + made.search }
+    if (parsed.size >= 1000) parsed.clear()
+    parsed.set(url, found)
+  }
+  return found
+}
+
+function send(dispatcher: Dispatcher, request: OutboundRequest): Promise<OutboundReply> {
+  const { origin, path } = parts(request.url)
+  const options: Dispatcher.DispatchOptions = { origin, path, method: request.method, headers: request.headers }
+  if (request.body !== undefined) options.body = request.body
+  if (request.headersTimeoutMs !== undefined) options.headersTimeout = request.headersTimeoutMs
+  if (request.bodyTimeoutMs !== undefined) options.bodyTimeout = request.bodyTimeoutMs
+  return dispatch(dispatcher, options, request.signal)
 }
 
 function hostPort(url: URL): string {

@@ -1,0 +1,72 @@
+import type { IncomingHttpHeaders } from 'node:http'
+import { fail } from '../../platform/errors.ts'
+import type { AgentPrincipal, BearerPrincipal, KeyPrincipal } from '../../platform/principal.ts'
+import type { Keys, KeyRecord } from '../keys/keys.ts'
+import { looksLikeKey } from '../keys/key-format.ts'
+
+/** What verifying an agent token takes; the agents domain provides it. */
+export interface TokenVerifier {
+  /** Throws 401 (`reason` token_expired or agent_revoked) or 503; synchronous when the token was seen before. */
+  principalOf(token: string): AgentPrincipal | Promise<AgentPrincipal>
+}
+
+const challenge = { 'www-authenticate': 'Bearer realm="brigade", error="invalid_token"' }
+
+/** The token of `Authorization: Bearer …` (scheme in any case, extra spaces allowed), or null. */
+export function bearerToken(headers: IncomingHttpHeaders): string | null {
+  const header = headers.authorization
+  if (header === undefined) return null
+  const match = /^\s*bearer\s+(\S+)\s*$/i.exec(header)
+  return match?.[1] ?? null
+}
+
+/** Turns a request's bearer credential into a principal: an API key by its hash, an agent token by its signature. */
+export class Authenticator {
+  readonly #keys: Keys
+  readonly #tokens: TokenVerifier
+  readonly #principals = new WeakMap<KeyRecord, KeyPrincipal>()
+
+  constructor(keys: Keys, tokens: TokenVerifier) {
+    this.#keys = keys
+    this.#tokens = tokens
+  }
+
+  /** Throws `invalid_api_key` or `key_disabled_inactive`; an unreachable database rises as what it is. Synchronous when cached. */
+  authenticate(headers: IncomingHttpHeaders): BearerPrincipal | Promise<BearerPrincipal> {
+    const token = bearerToken(headers)
+    if (token === null) throw fail('invalid_api_key', { headers: challenge })
+    return this.byToken(token)
+  }
+
+  byToken(token: string): BearerPrincipal | Promise<BearerPrincipal> {
+    if (looksLikeKey(token)) {
+      const record = this.#keys.findForAuth(token)
+      return record instanceof Promise ? record.then(found => this.#ofKey(found)) : this.#ofKey(record)
+    }
+    if (token.split('.').length === 3) return this.#tokens.principalOf(token)
+    throw fail('invalid_api_key', { headers: challenge })
+  }
+
+  #ofKey(record: KeyRecord | null): KeyPrincipal {
+    if (record === null) throw fail('invalid_api_key', { message: 'This API key is not known. Check that it was copied whole.', headers: challenge })
+    switch (record.state) {
+      case 'active':
+        break
+      case 'disabled_inactive':
+        throw fail('key_disabled_inactive', { headers: challenge })
+      case 'disabled':
+        throw fail('invalid_api_key', { message: 'This API key is disabled. An owner or admin can enable it again.', headers: challenge })
+      case 'expired':
+        throw fail('invalid_api_key', { message: 'This API key has expired. Make a new one.', headers: challenge })
+      case 'revoked':
+        throw fail('invalid_api_key', { message: 'This API key has been revoked.', headers: challenge })
+    }
+    this.#keys.touch(record)
+    let principal = this.#principals.get(record)
+    if (!principal) {
+      principal = { kind: 'key', orgId: record.orgId, userId: record.userId, role: record.role, keyId: record.id, keyName: record.name, scope: record.scope, workspaceId: record.workspaceId, limits: record.limits }
+      this.#principals.set(record, principal)
+    }
+    return principal
+  }
+}

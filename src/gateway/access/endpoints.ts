@@ -1,0 +1,32 @@
+import { z } from 'zod'
+import { endpointOf } from '../../platform/endpoint.ts'
+import type { Whoami } from './whoami.ts'
+
+const row = endpointOf<{ whoami: Whoami }>()
+
+export const accessEndpoints = {
+  whoami: row({
+    at: 'GET /v1/me/whoami',
+    auth: 'key',
+    access: {},
+    tag: 'identity',
+    summary: 'Who this credential is: organisation, user, key, agent, scope, limits.',
+    input: {},
+    output: z.object({
+      principal: z.object({ kind: z.enum(['key', 'agent']), id: z.int(), name: z.string() }),
+      org: z.object({ id: z.int(), name: z.string() }),
+      user: z.object({ id: z.int() }).nullable(),
+      workspace_id: z.int().nullable(),
+      agent: z.object({ id: z.int(), name: z.string() }).nullable(),
+      key: z.object({ id: z.int(), name: z.string() }),
+      role: z.enum(['member', 'admin', 'owner']).nullable(),
+      scope: z.enum(['full', 'inference']),
+      token_expires_at: z.string().nullable(),
+      limits: z.object({ rpm_limit: z.int().nullable(), daily_limit: z.int().nullable() }),
+      memory: z.object({ configured: z.boolean() }),
+      version: z.string(),
+    }),
+    errors: [],
+    handle: ({ whoami }, _input, call) => whoami.describe(call.principal),
+  }),
+}

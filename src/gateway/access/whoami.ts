@@ -1,0 +1,36 @@
+import type { Principal } from '../../platform/principal.ts'
+import { fail } from '../../platform/errors.ts'
+
+export interface WhoamiDeps {
+  readonly version: string
+  orgName(orgId: number): Promise<string>
+  memoryConfigured(orgId: number): Promise<boolean>
+}
+
+/** Describes a caller to itself: what an agent asks first. */
+export class Whoami {
+  readonly #deps: WhoamiDeps
+  constructor(deps: WhoamiDeps) {
+    this.#deps = deps
+  }
+
+  async describe(principal: Principal): Promise<object> {
+    if (principal.kind === 'session') throw fail('invalid_api_key')
+    const isAgent = principal.kind === 'agent'
+    const [name, configured] = await Promise.all([this.#deps.orgName(principal.orgId), this.#deps.memoryConfigured(principal.orgId)])
+    return {
+      principal: isAgent ? { kind: 'agent', id: principal.agentId, name: principal.agentName } : { kind: 'key', id: principal.keyId, name: principal.keyName },
+      org: { id: principal.orgId, name },
+      user: principal.userId === null ? null : { id: principal.userId },
+      workspace_id: principal.workspaceId,
+      agent: isAgent ? { id: principal.agentId, name: principal.agentName } : null,
+      key: { id: principal.keyId, name: principal.keyName },
+      role: principal.role,
+      scope: principal.scope,
+      token_expires_at: isAgent ? new Date(principal.expiresAtMs).toISOString() : null,
+      limits: { rpm_limit: principal.limits.rpmLimit, daily_limit: principal.limits.dailyLimit },
+      memory: { configured },
+      version: this.#deps.version,
+    }
+  }
+}

@@ -1,0 +1,102 @@
+import { z } from 'zod'
+import type { At, AuthKind } from '../../platform/endpoint.ts'
+import { type ErrorName, errorTable } from '../../platform/errors.ts'
+import type { Binding } from './serve-row.ts'
+
+/** Codes that any row of this credential kind can answer, beside the ones it names. */
+function commonErrors(auth: AuthKind, hasInput: boolean): ErrorName[] {
+  const names: ErrorName[] = ['internal_error']
+  if (auth === 'key' || auth === 'key-or-session') names.push('invalid_api_key', 'key_disabled_inactive', 'rate_limit_exceeded', 'database_unavailable')
+  if (auth === 'session' || auth === 'key-or-session') names.push('no_session')
+  if (hasInput) names.push('bad_request')
+  return names
+}
+
+/** Every error that the row's operation can answer. */
+export function errorsOf(binding: Binding): ErrorName[] {
+  const spec = binding.row.input
+  const hasInput = spec.path !== undefined || spec.query !== undefined || spec.headers !== undefined || spec.body !== undefined || spec.bodyKind !== undefined
+  const body: ErrorName[] = spec.body !== undefined || spec.bodyKind !== undefined ? ['payload_too_large'] : []
+  const rule: ErrorName[] = Object.keys(binding.access).length > 0 ? ['forbidden'] : []
+  return [...new Set<ErrorName>([...binding.row.errors, ...commonErrors(binding.auth, hasInput), ...body, ...rule])]
+}
+
+type Json = Record<string, unknown>
+
+function schemaOf(schema: z.ZodType, io: 'input' | 'output'): Json {
+  const { $schema: _dialect, ...rest } = z.toJSONSchema(schema, { io, unrepresentable: 'any' })
+  return rest
+}
+
+/** `{id+}` is one parameter called id. */
+function openApiPath(at: At): string {
+  return (at.split(' ')[1] ?? '').replace(/\{(\w+)\+\}/g, '{$1}')
+}
+
+function parameters(schema: z.ZodType | undefined, where: 'path' | 'query' | 'header'): Json[] {
+  if (!schema) return []
+  const object = schemaOf(schema, 'input')
+  const properties = (object['properties'] ?? {}) as Record<string, Json>
+  const required = new Set((object['required'] ?? []) as string[])
+  return Object.entries(properties).map(([name, property]) => ({ name, in: where, required: where === 'path' || required.has(name), schema: property }))
+}
+
+function responses(binding: Binding): Json {
+  const { row } = binding
+  const content = 'media' in row.output ? { [row.output.media]: {} } : { 'application/json': { schema: schemaOf(row.output, 'output') } }
+  const byStatus = new Map<number, string[]>()
+  for (const name of errorsOf(binding)) {
+    const { status, code } = errorTable[name]
+    byStatus.set(status, [...new Set([...(byStatus.get(status) ?? []), code])])
+  }
+  const result: Json = { [String(row.status ?? 200)]: { description: 'Success', content } }
+  for (const [status, codes] of [...byStatus].sort(([a], [b]) => a - b))
+    result[String(status)] = { description: `Codes: ${codes.join(', ')}`, content: { 'application/json': { schema: { $ref: '#/components/schemas/Error' } } } }
+  return result
+}
+
+function operation(binding: Binding): Json {
+  const { row } = binding
+  const spec = row.input
+  const body = spec.body
+    ? { required: true, content: { 'application/json': { schema: schemaOf(spec.body, 'input') } } }
+    : spec.bodyKind === 'raw'
+      ? { required: true, content: { 'text/plain': { schema: { type: 'string' } } } }
+      : undefined
+  const security: Record<AuthKind, Json[]> = { key: [{ bearer: [] }], session: [{ session: [] }], 'key-or-session': [{ bearer: [] }, { session: [] }], public: [], signature: [] }
+  return {
+    operationId: binding.name,
+    tags: [row.tag],
+    summary: row.summary,
+    security: security[binding.auth],
+    parameters: [...parameters(spec.path, 'path'), ...parameters(spec.query, 'query'), ...parameters(spec.headers, 'header')],
+    ...(body === undefined ? {} : { requestBody: body }),
+    responses: responses(binding),
+  }
+}
+
+/** The OpenAPI 3.1 document of the table. zod writes JSON Schema 2020-12, which is the dialect of OpenAPI 3.1. */
+export function openApiOf(bindings: readonly Binding[], baseUrl: string, version: string): Json {
+  const paths: Record<string, Json> = {}
+  for (const binding of bindings) {
+    const path = openApiPath(binding.at)
+    const method = (binding.at.split(' ')[0] ?? '').toLowerCase()
+    paths[path] = { ...paths[path], [method]: operation(binding) }
+  }
+  return {
+    openapi: '3.1.0',
+    info: { title: 'Brigade', version, description: 'A model gateway for people who run agents: OpenAI-compatible inference, agent identities, budgets, shared memory, MCP.' },
+    servers: [{ url: baseUrl }],
+    paths,
+    components: {
+      securitySchemes: { bearer: { type: 'http', scheme: 'bearer', description: 'API key (br-…) or agent token' }, session: { type: 'apiKey', in: 'cookie', name: 'br_session' } },
+      schemas: {
+        Error: {
+          type: 'object',
+          required: ['error'],
+          properties: { error: { type: 'object', required: ['message', 'type', 'code'], properties: { message: { type: 'string' }, type: { type: 'string' }, code: { type: 'string' } } } },
+        },
+      },
+    },
+  }
+}

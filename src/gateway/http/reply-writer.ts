@@ -1,0 +1,75 @@
+import { once } from 'node:events'
+import type { ServerResponse } from 'node:http'
+import { Reply } from '../../platform/endpoint.ts'
+import { type GatewayError, toGatewayError } from '../../platform/errors.ts'
+
+const jsonType = 'application/json; charset=utf-8'
+
+/** JSON text of a value; a bigint becomes a number (amounts on the wire are safe integers or ₹). */
+export function jsonText(value: unknown): string {
+  return JSON.stringify(value, (_key, v: unknown) => (typeof v === 'bigint' ? Number(v) : v))
+}
+
+/** Writes what a handler returned: a Reply as it says, any other value as JSON with the row's status. Resolves when the last byte is handed over. */
+export function writeReply(response: ServerResponse, value: unknown, status: number): void | Promise<void> {
+  if (!(value instanceof Reply)) return writeText(response, status, {}, jsonText(value ?? null))
+  switch (value.body.kind) {
+    case 'json':
+      return writeText(response, value.status, value.headers, jsonText(value.body.value))
+    case 'bytes':
+      response.writeHead(value.status, { ...value.headers, 'content-length': String(value.body.bytes.byteLength) })
+      response.end(value.body.bytes)
+      return
+    case 'empty':
+      response.writeHead(value.status, { ...value.headers, 'content-length': '0' })
+      response.end()
+      return
+    case 'stream':
+      response.writeHead(value.status, { ...value.headers })
+      response.flushHeaders()
+      return writeStream(response, value.body.chunks)
+  }
+}
+
+function writeText(response: ServerResponse, status: number, headers: Readonly<Record<string, string>>, text: string): void {
+  response.writeHead(status, { 'content-type': jsonType, ...headers, 'content-length': String(Buffer.byteLength(text)) })
+  response.end(text)
+}
+
+/** Chunks with backpressure. When the client goes away the iterator's `return()` runs, which is where a call is settled. */
+async function writeStream(response: ServerResponse, chunks: AsyncIterable<Uint8Array>): Promise<void> {
+  const iterator = chunks[Symbol.asyncIterator]()
+  let gone = false
+  const onClose = (): void => {
+    gone = true
+  }
+  response.once('close', onClose)
+  try {
+    for (;;) {
+      const next = await iterator.next()
+      if (next.done) break
+      if (gone) break
+      if (!response.write(next.value) && !gone) await Promise.race([once(response, 'drain'), once(response, 'close')])
+      if (gone) break
+    }
+  } catch (error) {
+    // Headers are out: the only honest end of a body that broke is a broken connection.
+    response.destroy()
+    throw error
+  } finally {
+    response.off('close', onClose)
+    await iterator.return?.()
+  }
+  if (!gone) response.end()
+}
+
+/** Writes the error envelope. After the headers are out nothing can be said any more and the connection is closed. */
+export function writeError(response: ServerResponse, thrown: unknown): GatewayError {
+  const error = toGatewayError(thrown)
+  if (response.headersSent) {
+    response.destroy()
+    return error
+  }
+  writeText(response, error.status, error.toHeaders(), jsonText(error.toBody()))
+  return error
+}

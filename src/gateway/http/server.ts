@@ -1,0 +1,72 @@
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import express, { type Request, type Response } from 'express'
+import { fail } from '../../platform/errors.ts'
+import { HotRoutes } from './hot-routes.ts'
+import { writeError } from './reply-writer.ts'
+import { type Binding, type EdgeDeps, serveRow } from './serve-row.ts'
+
+/** `/v1/models/{id+}/stats` as express 5 writes it: `/v1/models/*id/stats`. */
+function expressPath(path: string): string {
+  return path.replace(/\{(\w+)\+\}/g, '*$1').replace(/\{(\w+)\}/g, ':$1')
+}
+
+/** More literal paths first, so that `/star/{slug}` is not taken for `/{slug}/monitor`; the table test proves there is no real clash. */
+function specificity(path: string): string {
+  return path.split('/').map(segment => (segment.includes('+}') ? '2' : segment.includes('{') ? '1' : '0')).join('')
+}
+
+/** Routes every row, answers misses with 404 and wrong methods with 405 in the envelope. `mcp` takes all of /mcp. */
+export function createEdge(bindings: readonly Binding[], deps: EdgeDeps, mcp: (request: IncomingMessage, response: ServerResponse) => void): Server {
+  const hot = new HotRoutes(bindings)
+  const app = express()
+  app.disable('x-powered-by')
+  app.disable('etag')
+  app.set('query parser', false)
+  app.set('case sensitive routing', true)
+  app.all('/mcp', (request, response) => mcp(request, response))
+  const paths = new Map<string, Binding[]>()
+  for (const binding of bindings) {
+    const path = binding.at.split(' ')[1] ?? ''
+    paths.set(path, [...(paths.get(path) ?? []), binding])
+  }
+  for (const [path, rows] of [...paths].sort(([a], [b]) => specificity(a).localeCompare(specificity(b)))) {
+    const byMethod = new Map(rows.map(row => [row.at.split(' ')[0] ?? '', row]))
+    const allow = [...byMethod.keys()].join(', ')
+    app.all(expressPath(path), (request: Request, response: Response) => {
+      const binding = byMethod.get(request.method) ?? (request.method === 'HEAD' ? byMethod.get('GET') : undefined)
+      if (!binding) return miss(request, response, deps, fail('method_not_allowed', { headers: { allow } }))
+      void serveRow(binding, paramsOf(request), queryTextOf(request.url), request, response, deps)
+    })
+  }
+  app.use((request: Request, response: Response) => miss(request, response, deps, fail('not_found', { message: 'There is no such path. GET /llms.txt and /openapi.json list what there is.' })))
+  // express answers a path that does not decode with HTML of its own; ours is the envelope.
+  app.use((_error: unknown, request: Request, response: Response, _next: unknown) => miss(request, response, deps, fail('bad_request', { message: 'The path is not well formed.' })))
+  const server = createServer({ noDelay: true, keepAliveTimeout: 65_000 }, (request, response) => {
+    const found = hot.match(request.method ?? '', request.url ?? '')
+    if (found) void serveRow(found.binding, noParams, found.query, request, response, deps)
+    else app(request, response)
+  })
+  server.on('clientError', (_error, socket) => {
+    if (socket.writable) socket.end('HTTP/1.1 400 Bad Request\r\nconnection: close\r\ncontent-type: application/json\r\ncontent-length: 87\r\n\r\n{"error":{"message":"Not HTTP.","type":"invalid_request_error","code":"bad_request"}}\r\n')
+  })
+  return server
+}
+
+const noParams: Readonly<Record<string, string>> = {}
+
+function paramsOf(request: Request): Record<string, string> {
+  const params: Record<string, string> = {}
+  for (const [name, value] of Object.entries(request.params)) params[name] = Array.isArray(value) ? value.join('/') : String(value)
+  return params
+}
+
+function queryTextOf(url: string): string {
+  const mark = url.indexOf('?')
+  return mark < 0 ? '' : url.slice(mark + 1)
+}
+
+function miss(request: IncomingMessage, response: ServerResponse, deps: EdgeDeps, error: Error): void {
+  request.resume()
+  response.setHeader('x-request-id', deps.ids.requestId())
+  writeError(response, error)
+}

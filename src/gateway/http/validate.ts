@@ -1,0 +1,30 @@
+import type { z } from 'zod'
+import type { InputSpec } from '../../platform/endpoint.ts'
+import { fail } from '../../platform/errors.ts'
+
+/** What came in, before the row's schemas have looked at it. Values of path, query and headers are texts. */
+export interface RawInput {
+  readonly path?: Readonly<Record<string, string>>
+  readonly query?: Readonly<Record<string, string | string[]>>
+  readonly headers?: Readonly<Record<string, string | string[] | undefined>>
+  /** Bytes for bodyKind 'raw' and 'inference', a parsed JSON value otherwise. */
+  readonly body?: unknown
+}
+
+/** The row's view of its input. Throws `bad_request` that names the first wrong field. */
+export function parseInput(spec: InputSpec, raw: RawInput): { path: unknown; query: unknown; headers: unknown; body: unknown } {
+  return {
+    path: spec.path ? parsePart(spec.path, raw.path ?? {}, 'path') : undefined,
+    query: spec.query ? parsePart(spec.query, raw.query ?? {}, 'query') : undefined,
+    headers: spec.headers ? parsePart(spec.headers, raw.headers ?? {}, 'header') : undefined,
+    body: spec.bodyKind === 'raw' || spec.bodyKind === 'inference' ? raw.body : spec.body ? parsePart(spec.body, raw.body ?? {}, 'body') : undefined,
+  }
+}
+
+function parsePart(schema: z.ZodType, value: unknown, where: string): unknown {
+  const result = schema.safeParse(value)
+  if (result.success) return result.data
+  const issue = result.error.issues[0]
+  const field = issue?.path.join('.') ?? ''
+  throw fail('bad_request', { message: `${field === '' ? `The ${where}` : `${where === 'body' ? 'Field' : where} "${field}"`}: ${issue?.message ?? 'not valid'}.` })
+}

@@ -1,0 +1,158 @@
+import type { Dispatcher } from 'undici'
+
+/** The body of an upstream reply: read it once, as chunks or whole, or destroy it. */
+export interface UpstreamBody extends AsyncIterable<Uint8Array> {
+  /** All of it as one buffer. Rejects with BodyTooLargeError above the limit. */
+  buffer(maxBytes: number): Promise<Buffer>
+  /** Closes the connection; a pending read rejects. */
+  destroy(): void
+}
+
+export interface OutboundReply {
+  readonly status: number
+  readonly headers: Readonly<Record<string, string | string[] | undefined>>
+  /** Must be consumed or destroyed. */
+  readonly body: UpstreamBody
+}
+
+export class BodyTooLargeError extends Error {
+  override readonly name = 'BodyTooLargeError'
+}
+
+const pauseAboveChunks = 16
+
+/**
+ * One dispatch of undici as a promise of status, headers and a pull-driven body. It stands in for `request()` because a web-style
+ * Readable between undici and a relay costs more than the relay itself. Backpressure: above 16 unread chunks the socket is paused.
+ */
+export function dispatch(dispatcher: Dispatcher, options: Dispatcher.DispatchOptions, signal: AbortSignal | undefined): Promise<OutboundReply> {
+  return new Promise((resolve, reject) => {
+    if (signal?.aborted) return reject(signal.reason)
+    const exchange = new Exchange(resolve, reject, signal)
+    dispatcher.dispatch(options, exchange)
+  })
+}
+
+class Exchange implements Dispatcher.DispatchHandler, UpstreamBody {
+  #controller: Dispatcher.DispatchController | null = null
+  #chunks: Uint8Array[] = []
+  #ended = false
+  #error: unknown = null
+  #failed = false
+  #started = false
+  #wake: (() => void) | null = null
+  readonly #resolve: (reply: OutboundReply) => void
+  readonly #reject: (error: unknown) => void
+  readonly #signal: AbortSignal | undefined
+  readonly #onAbort = (): void => this.#abort(this.#signal?.reason)
+
+  constructor(resolve: (reply: OutboundReply) => void, reject: (error: unknown) => void, signal: AbortSignal | undefined) {
+    this.#resolve = resolve
+    this.#reject = reject
+    this.#signal = signal
+    signal?.addEventListener('abort', this.#onAbort, { once: true })
+  }
+
+  onRequestStart(controller: Dispatcher.DispatchController): void {
+    this.#controller = controller
+    if (this.#failed) controller.abort(asError(this.#error))
+  }
+
+  onResponseStart(_controller: Dispatcher.DispatchController, status: number, headers: OutboundReply['headers']): void {
+    if (status < 200) return
+    this.#started = true
+    this.#resolve({ status, headers, body: this })
+  }
+
+  onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
+    this.#chunks.push(chunk)
+    if (this.#chunks.length > pauseAboveChunks && this.#wake === null) controller.pause()
+    this.#wakeReader()
+  }
+
+  onResponseEnd(): void {
+    this.#ended = true
+    this.#done()
+  }
+
+  onResponseError(_controller: Dispatcher.DispatchController | null, error: Error): void {
+    if (!this.#failed) {
+      this.#failed = true
+      this.#error = error
+    }
+    if (!this.#started) this.#reject(this.#error)
+    this.#done()
+  }
+
+  async buffer(maxBytes: number): Promise<Buffer> {
+    let bytes = 0
+    const parts: Uint8Array[] = []
+    for (;;) {
+      if (this.#failed) throw this.#error
+      for (const chunk of this.#chunks.splice(0)) {
+        bytes += chunk.byteLength
+        parts.push(chunk)
+      }
+      if (bytes > maxBytes) {
+        this.destroy()
+        throw new BodyTooLargeError(`the reply is larger than ${maxBytes} bytes`)
+      }
+      if (this.#ended) break
+      await this.#more()
+    }
+    const only = parts[0]
+    return parts.length === 1 && Buffer.isBuffer(only) ? only : Buffer.concat(parts)
+  }
+
+  destroy(): void {
+    if (!this.#ended) this.#abort(new Error('the reply was abandoned'))
+  }
+
+  async *[Symbol.asyncIterator](): AsyncGenerator<Uint8Array, void, undefined> {
+    try {
+      for (;;) {
+        const chunk = this.#chunks.shift()
+        if (chunk !== undefined) {
+          yield chunk
+          continue
+        }
+        if (this.#failed) throw this.#error
+        if (this.#ended) return
+        await this.#more()
+      }
+    } finally {
+      this.destroy()
+    }
+  }
+
+  #more(): Promise<void> {
+    return new Promise(resolve => {
+      this.#wake = resolve
+      if (this.#controller?.paused) this.#controller.resume()
+    })
+  }
+
+  #wakeReader(): void {
+    const wake = this.#wake
+    this.#wake = null
+    wake?.()
+  }
+
+  #abort(reason: unknown): void {
+    if (this.#failed || this.#ended) return
+    this.#failed = true
+    this.#error = reason
+    this.#controller?.abort(asError(reason))
+    if (!this.#started) this.#reject(reason)
+    this.#done()
+  }
+
+  #done(): void {
+    this.#signal?.removeEventListener('abort', this.#onAbort)
+    this.#wakeReader()
+  }
+}
+
+function asError(reason: unknown): Error {
+  return reason instanceof Error ? reason : new Error('aborted')
+}
