@@ -6,6 +6,8 @@ export interface UpstreamBody extends AsyncIterable<Uint8Array> {
   buffer(maxBytes: number): Promise<Buffer>
   /** Closes the connection; a pending read rejects. */
   destroy(): void
+  /** From here on the request's signal closes nothing: a relay that must end at an event boundary closes by `destroy`. */
+  detachSignal(): void
 }
 
 export interface OutboundReply {
@@ -106,6 +108,10 @@ class Exchange implements Dispatcher.DispatchHandler, UpstreamBody {
 
   destroy(): void {
     if (!this.#ended) this.#abort(new Error('the reply was abandoned'))
+  }
+
+  detachSignal(): void {
+    this.#signal?.removeEventListener('abort', this.#onAbort)
   }
 
   async *[Symbol.asyncIterator](): AsyncGenerator<Uint8Array, void, undefined> {

@@ -1,0 +1,44 @@
+import type { Clock } from '../../platform/clock.ts'
+import type { Ids } from '../../platform/ids.ts'
+import type { Log } from '../../platform/log.ts'
+import type { Outbound } from '../../platform/outbound.ts'
+import type { BearerPrincipal } from '../../platform/principal.ts'
+import type { RouteId } from '../catalog/model.ts'
+import type { Limits } from '../limits/admission.ts'
+import type { Dialect } from '../providers/dialect.ts'
+import type { DialectId } from '../providers/provider.ts'
+import type { Plan, ResolveRequest } from '../routing/plan.ts'
+import type { UsageEvent } from '../usage/record.ts'
+
+/** A registered agent that `x-br-agent-id` names. */
+export interface NamedAgent {
+  readonly id: number
+  readonly status: 'active' | 'revoked'
+  readonly ancestorIds: readonly number[]
+}
+
+/** What routing learns from every dial. */
+export interface RouteObserver {
+  succeeded(id: RouteId, firstByteMs: number, headers: Readonly<Record<string, string | string[] | undefined>>): void
+  /** A failure that counts against the circuit. */
+  failed(id: RouteId): void
+  /** 429: counts only when repeated. */
+  rateLimited(id: RouteId): void
+}
+
+/** What the pipeline works with; app.ts gives it. */
+export interface InferenceDeps {
+  readonly clock: Clock
+  readonly ids: Ids
+  readonly log: Log
+  readonly outbound: Outbound
+  readonly limits: Limits<UsageEvent>
+  /** Throws model_not_found and every no_route; dials nothing. */
+  resolve(request: ResolveRequest): Plan
+  dialectOf(id: DialectId): Dialect
+  readonly observer: RouteObserver
+  /** The agent of the org with that id or exact name, or null. Synchronous when cached. */
+  agentByLabel(orgId: number, label: string): NamedAgent | null | Promise<NamedAgent | null>
+  /** Throws when the caller was revoked meanwhile: asked again just before each dial. */
+  recheck(principal: BearerPrincipal): void
+}

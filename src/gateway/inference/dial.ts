@@ -1,0 +1,150 @@
+import { fail, type GatewayError } from '../../platform/errors.ts'
+import type { OutboundReply, UpstreamBody } from '../../platform/upstream-body.ts'
+import { routeId } from '../catalog/model.ts'
+import type { Dialect, Failure, StreamTap } from '../providers/dialect.ts'
+import type { Attempt, Plan } from '../routing/plan.ts'
+import type { InferenceDeps } from './deps.ts'
+import type { ParsedRequest } from './kinds/kind.ts'
+import type { Meter } from './meter.ts'
+
+/** Largest whole reply that is taken from a provider. */
+const replyMaxBytes = 64 * 1024 * 1024
+/** Largest error body that is read. */
+const errorBodyMaxBytes = 1024 * 1024
+
+/** What a dial came to. */
+export type Answer =
+  | { readonly kind: 'whole'; readonly attempt: Attempt; readonly dialect: Dialect; readonly bytes: Buffer; readonly value: Record<string, unknown> }
+  /** The first chunk has arrived and is in the tap. */
+  | { readonly kind: 'stream'; readonly attempt: Attempt; readonly first: Uint8Array; readonly rest: AsyncIterator<Uint8Array>; readonly body: UpstreamBody; readonly tap: StreamTap }
+  /** The provider says that the request itself is at fault: goes to the caller as it is. */
+  | { readonly kind: 'client-error'; readonly attempt: Attempt; readonly status: number; readonly bytes: Buffer }
+
+interface Failed {
+  readonly attempt: Attempt
+  readonly failure: Failure
+  /** What the provider said, for the caller; credentials taken out. */
+  readonly message: string
+}
+
+/**
+ * Dials the plan's attempts in order until one answers. A client error stops it; everything else goes on to the next attempt. Nothing
+ * has been sent to the caller when this runs, so failover is invisible; after the first byte there is none.
+ * Throws `all_routes_failed`, `provider_unavailable_billing`, or the signal's reason.
+ */
+export async function dial(plan: Plan, request: ParsedRequest, meter: Meter, signal: AbortSignal, recheck: () => void, deps: InferenceDeps): Promise<Answer> {
+  const failures: Failed[] = []
+  for (const attempt of plan.attempts) {
+    recheck()
+    signal.throwIfAborted()
+    meter.opens(attempt)
+    const result = await tryOne(attempt, request, meter, signal, deps)
+    if (!('failure' in result)) return result
+    failures.push(result)
+    note(result, deps)
+  }
+  throw allFailed(failures)
+}
+
+async function tryOne(attempt: Attempt, request: ParsedRequest, meter: Meter, signal: AbortSignal, deps: InferenceDeps): Promise<Answer | Failed> {
+  const { provider, upstreamModel } = attempt.route
+  const dialect = deps.dialectOf(provider.dialect)
+  const startedMs = deps.clock.monotonicMs()
+  try {
+    const upstream = dialect.request(request.hub, { provider, upstreamModel, credential: attempt.credential })
+    const reply = await deps.outbound.toProvider({ ...upstream, signal })
+    if (reply.status < 200 || reply.status >= 300) return await refused(reply, attempt, dialect)
+    const answer = request.hub.stream ? await firstOfStream(reply, attempt, dialect) : await whole(reply, attempt, dialect)
+    if ('failure' in answer) return answer
+    meter.firstByte()
+    deps.observer.succeeded(routeId(attempt.route), deps.clock.monotonicMs() - startedMs, reply.headers)
+    return answer
+  } catch (error) {
+    // A call that was cut or abandoned is not the provider's failure.
+    if (signal.aborted) throw signal.reason
+    return { attempt, failure: { kind: 'transient', status: null }, message: `${provider.id} could not be reached (${errorCode(error)})` }
+  }
+}
+
+async function whole(reply: OutboundReply, attempt: Attempt, dialect: Dialect): Promise<Answer | Failed> {
+  const bytes = await reply.body.buffer(replyMaxBytes)
+  const value = parseReply(bytes)
+  if (value === null) return { attempt, failure: { kind: 'transient', status: reply.status }, message: `${attempt.route.provider.id} answered ${reply.status} with a body that is no JSON object` }
+  return { kind: 'whole', attempt, dialect, bytes, value }
+}
+
+function parseReply(bytes: Buffer): Record<string, unknown> | null {
+  try {
+    const value: unknown = JSON.parse(bytes.toString('utf8'))
+    return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Record<string, unknown>) : null
+  } catch {
+    return null
+  }
+}
+
+/** A stream counts as begun when its first chunk is here and is no error: until then another route can still take over. */
+async function firstOfStream(reply: OutboundReply, attempt: Attempt, dialect: Dialect): Promise<Answer | Failed> {
+  const id = attempt.route.provider.id
+  const type = String(reply.headers['content-type'] ?? '')
+  if (!type.startsWith('text/event-stream')) {
+    reply.body.destroy()
+    return { attempt, failure: { kind: 'transient', status: reply.status }, message: `${id} answered a stream request with ${type || 'no content-type'}` }
+  }
+  const rest = reply.body[Symbol.asyncIterator]()
+  const first = await rest.next()
+  const tap = dialect.tap()
+  if (!first.done) tap.push(first.value)
+  if (first.done || tap.failed) {
+    reply.body.destroy()
+    return { attempt, failure: { kind: 'transient', status: reply.status }, message: `${id} ended the stream before the first chunk` }
+  }
+  return { kind: 'stream', attempt, first: first.value, rest, body: reply.body, tap }
+}
+
+async function refused(reply: OutboundReply, attempt: Attempt, dialect: Dialect): Promise<Answer | Failed> {
+  const bytes = await reply.body.buffer(errorBodyMaxBytes)
+  const text = bytes.toString('utf8')
+  const failure = dialect.failure(reply.status, reply.headers, text)
+  if (failure.kind === 'client') return { kind: 'client-error', attempt, status: reply.status, bytes }
+  return { attempt, failure, message: `${attempt.route.provider.id} answered ${reply.status}: ${publicMessage(text, attempt)}` }
+}
+
+/** The provider's own sentence, short, without anything that looks like a credential. */
+function publicMessage(text: string, attempt: Attempt): string {
+  let message = text
+  const value = parseReply(Buffer.from(text))
+  const error = value?.['error']
+  if (typeof error === 'string') message = error
+  else if (typeof error === 'object' && error !== null && 'message' in error && typeof error.message === 'string') message = error.message
+  else if (typeof value?.['message'] === 'string') message = value['message']
+  if (attempt.credential !== null) message = message.replaceAll(attempt.credential.reveal(), '[secret]')
+  message = message.replace(/\b(?:sk|br|gsk|xai|key|pk|rk)-[A-Za-z0-9_*.-]{6,}/g, '[secret]').replace(/[^\x20-\x7e\u00a0-\uffff]+/g, ' ')
+  return message.length > 300 ? `${message.slice(0, 300)}…` : message
+}
+
+function note({ attempt, failure, message }: Failed, deps: InferenceDeps): void {
+  const id = routeId(attempt.route)
+  deps.log.warn('route failed', { provider: attempt.route.provider.id, model: attempt.route.modelId, code: failure.kind, ...(failure.status === null ? {} : { status: failure.status }) })
+  void message
+  // A caller's own credential that is refused says nothing about the route.
+  if (attempt.byok && (failure.kind === 'credential' || failure.kind === 'billing')) return
+  if (failure.kind === 'rate-limited') deps.observer.rateLimited(id)
+  else if (failure.kind !== 'billing') deps.observer.failed(id)
+}
+
+function allFailed(failures: readonly Failed[]): GatewayError {
+  const last = failures.at(-1)
+  const headers: Record<string, string> = last === undefined ? {} : { 'x-br-provider': last.attempt.route.provider.id }
+  if (failures.length > 0 && failures.every(({ failure }) => failure.kind === 'billing')) return fail('provider_unavailable_billing', { headers })
+  const waits = last?.failure.kind === 'rate-limited' ? last.failure.retryAfterSeconds : null
+  return fail('all_routes_failed', {
+    message: `Every route was tried and failed. Last: ${last?.message ?? 'no route'}`,
+    headers,
+    ...(waits === null ? {} : { retryAfterSeconds: waits }),
+  })
+}
+
+function errorCode(error: unknown): string {
+  if (typeof error === 'object' && error !== null && 'code' in error && typeof error.code === 'string') return error.code
+  return error instanceof Error ? error.name : 'unknown error'
+}

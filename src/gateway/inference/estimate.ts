@@ -1,0 +1,61 @@
+import { priceUnits } from '../../platform/money.ts'
+import type { Model, RoutePrice } from '../catalog/model.ts'
+import type { Attempt, Plan } from '../routing/plan.ts'
+import type { TokenUsage } from '../wire/usage.ts'
+import type { Kind, ParsedRequest } from './kinds/kind.ts'
+
+/** Output tokens that a stream holds money for at first; extended while it runs. */
+export const firstStreamSliceTokens = 256
+/** Largest extension of a stream's hold. */
+export const streamSliceMaxTokens = 2048
+/** Most output tokens that a call without a stream is held for. What it costs beyond is the one thing a cap does not cover. */
+export const oneShotHoldMaxTokens = 4096
+/** First hold of a model that thinks unseen. */
+export const reasoningHoldTokens = 8192
+/** One token per so many characters of output: on the low side, so that estimates err towards holding too much. */
+const charsPerToken = 3
+
+/** Tokens that so many characters of output are taken for. */
+export function tokensOfChars(chars: number): number {
+  return Math.ceil(chars / charsPerToken)
+}
+
+/** What tokens cost on a route: micro-rupees, rounded half up once. Cached prompt tokens are part of the prompt and never counted twice. */
+export function priceTokens(price: RoutePrice, tokens: TokenUsage): bigint {
+  const cached = price.cachedInputUinrPerMtok === null ? 0 : Math.min(tokens.cachedTokens, tokens.promptTokens)
+  return priceUnits([
+    { units: tokens.promptTokens - cached, uinrPerMtok: price.inputUinrPerMtok },
+    { units: cached, uinrPerMtok: price.cachedInputUinrPerMtok ?? 0n },
+    { units: tokens.completionTokens, uinrPerMtok: price.outputUinrPerMtok },
+  ])
+}
+
+/** The charge never goes past what the caller allowed: completion tokens above `maxTokens` are the provider's business. */
+export function cappedAt(tokens: TokenUsage, maxTokens: number | null): TokenUsage {
+  return maxTokens === null || tokens.completionTokens <= maxTokens ? tokens : { ...tokens, completionTokens: maxTokens }
+}
+
+/** Output tokens held for before the dial. */
+export function firstHoldTokens(kind: Kind, request: ParsedRequest, model: Model): number {
+  if (!kind.hasOutput) return 0
+  const ceiling = request.maxTokens ?? model.maxOutputTokens ?? oneShotHoldMaxTokens
+  if (model.reasoning) return Math.min(ceiling, reasoningHoldTokens)
+  return request.hub.stream ? Math.min(ceiling, firstStreamSliceTokens) : Math.min(ceiling, oneShotHoldMaxTokens)
+}
+
+function dearest(attempts: readonly Attempt[], tokens: TokenUsage): bigint {
+  let most = 0n
+  for (const attempt of attempts) {
+    const cost = priceTokens(attempt.route.price, tokens)
+    if (cost > most) most = cost
+  }
+  return most
+}
+
+/** The hold of a call, at the dearest route of its plan, and its worst case, which a strict budget holds instead. */
+export function holdOf(kind: Kind, request: ParsedRequest, plan: Plan): { needUinr: bigint; worstUinr: bigint; heldTokens: number } {
+  const heldTokens = firstHoldTokens(kind, request, plan.model)
+  const worstTokens = kind.hasOutput ? (request.maxTokens ?? plan.model.maxOutputTokens ?? oneShotHoldMaxTokens) : 0
+  const usage = (completionTokens: number): TokenUsage => ({ promptTokens: request.promptTokens, completionTokens, cachedTokens: 0, reasoningTokens: 0 })
+  return { needUinr: dearest(plan.attempts, usage(heldTokens)), worstUinr: dearest(plan.attempts, usage(worstTokens)), heldTokens }
+}

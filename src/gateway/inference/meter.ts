@@ -1,0 +1,129 @@
+import type { Clock } from '../../platform/clock.ts'
+import type { BearerPrincipal } from '../../platform/principal.ts'
+import type { Permit } from '../limits/admission.ts'
+import type { Attempt } from '../routing/plan.ts'
+import type { Outcome, UsageEvent } from '../usage/record.ts'
+import type { TokenUsage } from '../wire/usage.ts'
+import { cappedAt, priceTokens } from './estimate.ts'
+import type { Kind, ParsedRequest } from './kinds/kind.ts'
+
+/** The agent that a call is charged to: the token's own, or the one that x-br-agent-id names. */
+export interface ChargedAgent {
+  readonly agentId: number | null
+  readonly ancestorIds: readonly number[]
+  /** A label that names no registered agent. */
+  readonly label: string | null
+}
+
+export interface MeterInput {
+  readonly kind: Kind
+  readonly request: ParsedRequest
+  readonly principal: BearerPrincipal
+  readonly agent: ChargedAgent
+  readonly requestId: string
+  readonly startedAtMs: number
+}
+
+const noTokens: TokenUsage = { promptTokens: 0, completionTokens: 0, cachedTokens: 0, reasoningTokens: 0 }
+
+/** Keeps the account of one call: what it holds, what it would cost if it ended now, and ends it exactly once. */
+export class Meter {
+  readonly #permit: Permit<UsageEvent>
+  readonly #input: MeterInput
+  readonly #clock: Clock
+  #attempt: Attempt | null = null
+  #firstByteMs: number | null = null
+  #lastProgressMs = 0
+  #ended = false
+
+  constructor(permit: Permit<UsageEvent>, input: MeterInput, clock: Clock) {
+    this.#permit = permit
+    this.#input = input
+    this.#clock = clock
+  }
+
+  get ended(): boolean {
+    return this.#ended
+  }
+
+  get attempt(): Attempt | null {
+    return this.#attempt
+  }
+
+  /** Before a dial: from here on a death of this process leaves a trace of the call. */
+  opens(attempt: Attempt): void {
+    this.#attempt = attempt
+    this.#permit.open(this.#event(noTokens, true, 'interrupted', 200))
+  }
+
+  firstByte(): void {
+    this.#firstByteMs ??= this.#clock.monotonicMs() - this.#input.startedAtMs
+  }
+
+  /** Writes down at most once a second how far a stream has come. */
+  progress(tokens: TokenUsage): void {
+    const nowMs = this.#clock.monotonicMs()
+    if (this.#lastProgressMs !== 0 && nowMs - this.#lastProgressMs < 1000) return
+    this.#lastProgressMs = nowMs
+    this.#permit.progress(this.#event(tokens, true, 'interrupted', 200))
+  }
+
+  /** Makes the hold cover these tokens on the route that is being served. */
+  cover(tokens: TokenUsage): boolean | Promise<boolean> {
+    return this.#attempt === null || this.#permit.cover(priceTokens(this.#attempt.route.price, tokens))
+  }
+
+  /** Ends the call with what it used. Returns the charged value once the record is in the journal. */
+  settle(tokens: TokenUsage, estimated: boolean, outcome: Outcome, status: number): void | Promise<void> {
+    if (this.#ended) return
+    this.#ended = true
+    return this.#permit.settle(this.#event(cappedAt(tokens, this.#input.request.maxTokens), estimated, outcome, status))
+  }
+
+  /** Ends a call that cost nothing: dialed and failed. It stays in the usage rows with zero tokens. */
+  settleFailed(status: number, outcome: Outcome = 'failed'): void | Promise<void> {
+    if (this.#attempt === null) return this.release()
+    return this.settle(noTokens, false, outcome, status)
+  }
+
+  /** Ends a call that never dialed. */
+  release(): void {
+    if (this.#ended) return
+    this.#ended = true
+    this.#permit.release()
+  }
+
+  #event(tokens: TokenUsage, estimated: boolean, outcome: Outcome, status: number): UsageEvent {
+    const { kind, request, principal, agent, requestId, startedAtMs } = this.#input
+    const attempt = this.#attempt
+    const valueUinr = attempt === null ? 0n : priceTokens(attempt.route.price, tokens)
+    return {
+      id: this.#permit.eventId,
+      atMs: this.#permit.admittedAtMs,
+      requestId,
+      orgId: principal.orgId,
+      userId: principal.userId,
+      keyId: principal.keyId,
+      workspaceId: principal.workspaceId,
+      agentId: agent.agentId,
+      agentLabel: agent.label,
+      kind: kind.usageKind,
+      model: attempt?.route.modelId ?? request.modelId,
+      provider: attempt?.route.provider.id ?? '',
+      residency: attempt?.route.residency ?? 'unknown',
+      streamed: request.hub.stream,
+      byok: attempt?.byok ?? false,
+      status,
+      outcome,
+      promptTokens: tokens.promptTokens,
+      completionTokens: tokens.completionTokens,
+      cachedTokens: tokens.cachedTokens,
+      reasoningTokens: tokens.reasoningTokens,
+      estimated,
+      valueUinr,
+      costUinr: attempt?.byok ? 0n : valueUinr,
+      latencyMs: Math.round(this.#clock.monotonicMs() - startedAtMs),
+      firstByteMs: this.#firstByteMs === null ? null : Math.round(this.#firstByteMs),
+    }
+  }
+}

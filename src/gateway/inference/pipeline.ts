@@ -1,0 +1,115 @@
+import { type Call, Reply, reply } from '../../platform/endpoint.ts'
+import { fail } from '../../platform/errors.ts'
+import type { BearerPrincipal, Principal } from '../../platform/principal.ts'
+import { routeId } from '../catalog/model.ts'
+import type { Attempt, Plan } from '../routing/plan.ts'
+import { withholdUsage } from '../wire/sse.ts'
+import type { InferenceDeps } from './deps.ts'
+import { type Answer, dial } from './dial.ts'
+import { holdOf, tokensOfChars } from './estimate.ts'
+import type { Kind, ParsedRequest } from './kinds/kind.ts'
+import { type ChargedAgent, Meter } from './meter.ts'
+import { relayStream } from './relay.ts'
+import { StreamCover } from './stream-cover.ts'
+
+/**
+ * Serves one inference call. The steps in order; each returns its value or throws a GatewayError. Before `dial` nothing has left the
+ * process, after it nothing can be taken back: `settle` (in the meter) runs exactly once either way.
+ */
+export async function serve(kind: Kind, bytes: Buffer, call: Call<Principal>, deps: InferenceDeps): Promise<Reply> {
+  const principal = bearer(call.principal)
+  const startedAtMs = deps.clock.monotonicMs()
+  const request = kind.parse(bytes)
+  const agent = await chargedAgent(principal, call.agentLabel, deps)
+  const plan = deps.resolve({ modelId: request.modelId, kind: kind.modelKind, fields: request.fields, orgId: principal.orgId, promptTokens: request.promptTokens })
+  const hold = holdOf(kind, request, plan)
+  const permit = await deps.limits.admit({ principal, eventId: deps.ids.uuidv7(deps.clock.nowMs()), agentId: agent.agentId, agentAncestorIds: agent.ancestorIds, needUinr: hold.needUinr, worstUinr: hold.worstUinr })
+  const meter = new Meter(permit, { kind, request, principal, agent, requestId: call.requestId, startedAtMs }, deps.clock)
+  const answer = await dialOrEnd(plan, request, meter, principal, call, deps)
+  switch (answer.kind) {
+    case 'whole':
+      return wholeReply(kind, request, plan, answer, meter)
+    case 'stream':
+      return streamReply(request, plan, answer, meter, hold.heldTokens, agent, call, deps)
+    case 'client-error':
+      await meter.settleFailed(answer.status)
+      return clientErrorReply(answer)
+  }
+}
+
+function bearer(principal: Principal): BearerPrincipal {
+  if (principal.kind === 'session') throw fail('invalid_api_key')
+  return principal
+}
+
+/** From an agent token the token wins; a plain key's header is a label, and one that names a registered agent charges that agent. */
+async function chargedAgent(principal: BearerPrincipal, label: string | null, deps: InferenceDeps): Promise<ChargedAgent> {
+  if (principal.kind === 'agent') return { agentId: principal.agentId, ancestorIds: principal.ancestorIds, label: null }
+  if (label === null) return { agentId: null, ancestorIds: [], label: null }
+  const named = await deps.agentByLabel(principal.orgId, label)
+  if (named === null) return { agentId: null, ancestorIds: [], label }
+  if (named.status === 'revoked') throw fail('agent_revoked_label')
+  return { agentId: named.id, ancestorIds: named.ancestorIds, label: null }
+}
+
+/** Dials; a call that ends here without an answer is settled as failed, or released when nothing was dialed. */
+async function dialOrEnd(plan: Plan, request: ParsedRequest, meter: Meter, principal: BearerPrincipal, call: Call, deps: InferenceDeps): Promise<Answer> {
+  try {
+    return await dial(plan, request, meter, call.signal, () => deps.recheck(principal), deps)
+  } catch (error) {
+    await meter.settleFailed(502, call.signal.aborted ? 'client_gone' : 'failed')
+    throw error
+  }
+}
+
+function headersOf(plan: Plan, attempt: Attempt): Record<string, string> {
+  return { ...plan.headers, 'x-br-provider': attempt.route.provider.id }
+}
+
+async function wholeReply(kind: Kind, request: ParsedRequest, plan: Plan, answer: Extract<Answer, { kind: 'whole' }>, meter: Meter): Promise<Reply> {
+  const reported = answer.dialect.usageOf(request.hub.operation, answer.value)
+  const usage = reported ?? { promptTokens: request.promptTokens, completionTokens: kind.hasOutput ? tokensOfChars(answer.bytes.length) : 0, cachedTokens: 0, reasoningTokens: 0 }
+  const settled = meter.settle(usage, reported === null, 'ok', 200)
+  if (settled !== undefined) await settled
+  const completed = kind.complete(answer.value, usage)
+  const headers = { ...headersOf(plan, answer.attempt), 'content-type': 'application/json; charset=utf-8' }
+  return reply.bytes(completed === null ? answer.bytes : Buffer.from(JSON.stringify(completed)), headers)
+}
+
+function streamReply(request: ParsedRequest, plan: Plan, answer: Extract<Answer, { kind: 'stream' }>, meter: Meter, heldTokens: number, agent: ChargedAgent, call: Call, deps: InferenceDeps): Reply {
+  const chunks = relayStream(answer, {
+    clock: deps.clock,
+    meter,
+    cover: new StreamCover(meter, deps.clock, request.promptTokens, heldTokens, request.maxTokens),
+    signal: call.signal,
+    promptTokens: request.promptTokens,
+    budgetError: agent.agentId === null ? 'budget_exceeded' : 'agent_budget_exceeded',
+    onBroken: () => deps.observer.failed(routeId(answer.attempt.route)),
+  })
+  return reply.stream(request.withholdUsage ? withholdUsage(chunks) : chunks, {
+    ...headersOf(plan, answer.attempt),
+    'content-type': 'text/event-stream; charset=utf-8',
+    'cache-control': 'no-cache',
+    'x-accel-buffering': 'no',
+  })
+}
+
+/** The provider's 4xx as it is; only a null `code` or `type` is filled, and a body that is no JSON is wrapped. */
+function clientErrorReply(answer: Extract<Answer, { kind: 'client-error' }>): Reply {
+  const provider = answer.attempt.route.provider.id
+  const headers = { 'x-br-provider': provider, 'content-type': 'application/json; charset=utf-8' }
+  const text = answer.bytes.toString('utf8')
+  let value: unknown
+  try {
+    value = JSON.parse(text)
+  } catch {
+    value = { error: { message: text.trim() === '' ? `${provider} refused the request.` : text.slice(0, 2000) } }
+  }
+  const body = typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Record<string, unknown>) : { error: { message: text.slice(0, 2000) } }
+  const given = body['error']
+  const error: Record<string, unknown> = typeof given === 'object' && given !== null ? { ...given } : { message: typeof given === 'string' ? given : String(body['message'] ?? `${provider} refused the request.`) }
+  error['message'] = typeof error['message'] === 'string' ? error['message'] : `${provider} refused the request.`
+  error['type'] = typeof error['type'] === 'string' ? error['type'] : 'invalid_request_error'
+  error['code'] = typeof error['code'] === 'string' ? error['code'] : 'upstream_client_error'
+  return reply.json({ ...body, error }, answer.status, headers)
+}

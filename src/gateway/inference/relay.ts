@@ -1,0 +1,124 @@
+import type { Clock } from '../../platform/clock.ts'
+import { CallCutError } from '../../platform/inflight.ts'
+import type { ErrorName } from '../../platform/errors.ts'
+import type { TokenUsage } from '../wire/usage.ts'
+import type { Answer } from './dial.ts'
+import { tokensOfChars } from './estimate.ts'
+import type { Meter } from './meter.ts'
+import { chatEndFrames, endOfCut, type StreamEnd } from './stream-end.ts'
+import type { StreamCover } from './stream-cover.ts'
+
+/** How long the event under way may take to finish when the gateway ends a stream. */
+const finishEventMs = 200
+
+type StreamAnswer = Extract<Answer, { kind: 'stream' }>
+
+export interface RelayDeps {
+  readonly clock: Clock
+  readonly meter: Meter
+  readonly cover: StreamCover
+  readonly signal: AbortSignal
+  readonly promptTokens: number
+  /** What a spent budget is called for this caller. */
+  readonly budgetError: ErrorName
+  /** The provider broke off after the first byte. */
+  onBroken(): void
+}
+
+/**
+ * Relays a stream byte for byte. The tap reads usage and end as the bytes go by; nothing is re-encoded and no timer stands between.
+ * The call is settled exactly once: before its last byte goes out, when it is cut, when the provider breaks off, or when the client
+ * goes away (`return()` of this generator). After the first byte there is no failover: a stream that breaks ends with an error frame.
+ */
+export async function* relayStream(answer: StreamAnswer, deps: RelayDeps): AsyncGenerator<Uint8Array, void, undefined> {
+  const { tap, rest, body } = answer
+  const { meter, signal } = deps
+  const cutter = new Cutter(answer, deps)
+  try {
+    let chunk: Uint8Array | undefined = answer.first
+    while (chunk !== undefined) {
+      if (tap.finished || tap.failed) {
+        await settle(answer, deps, tap.finished && !tap.failed ? 'ok' : 'upstream_broke')
+        yield chunk
+        if (tap.failed && !tap.finished) yield Buffer.from('data: [DONE]\n\n')
+        return
+      }
+      const tokens = tokensOfChars(tap.outputChars)
+      const covered = deps.cover.afterChunk(tokens)
+      meter.progress(soFar(answer, deps))
+      yield chunk
+      if (covered !== true && (covered === false || !(await covered))) cutter.end({ name: deps.budgetError })
+      if (cutter.wanted !== null && (tap.atBoundary || cutter.expired)) break
+      const next: IteratorResult<Uint8Array> = await rest.next()
+      chunk = next.done ? undefined : next.value
+      if (chunk !== undefined) tap.push(chunk)
+    }
+    yield* lastFrames(answer, deps, cutter.wanted)
+  } catch (error) {
+    if (signal.aborted && !(signal.reason instanceof CallCutError)) return
+    if (cutter.wanted === null) deps.onBroken()
+    yield* lastFrames(answer, deps, cutter.wanted ?? { name: 'upstream_stream_error', message: `The provider broke off the stream (${error instanceof Error ? error.name : 'error'}).` })
+  } finally {
+    cutter.dispose()
+    body.destroy()
+    if (!meter.ended) await settle(answer, deps, 'client_gone')
+  }
+}
+
+/** The end of a stream that had none of its own: an end that we put, or an upstream that closed without its end mark. */
+async function* lastFrames(answer: StreamAnswer, deps: RelayDeps, end: StreamEnd | null): AsyncGenerator<Uint8Array, void, undefined> {
+  answer.body.destroy()
+  if (end === null) {
+    await settle(answer, deps, 'ok')
+    yield Buffer.from('data: [DONE]\n\n')
+    return
+  }
+  await settle(answer, deps, end.name === 'upstream_stream_error' ? 'upstream_broke' : 'cut')
+  yield chatEndFrames(end, soFar(answer, deps), !answer.tap.atBoundary)
+}
+
+function soFar({ tap }: StreamAnswer, deps: RelayDeps): TokenUsage {
+  return tap.usage ?? { promptTokens: deps.promptTokens, completionTokens: tokensOfChars(tap.outputChars), cachedTokens: 0, reasoningTokens: 0 }
+}
+
+function settle(answer: StreamAnswer, deps: RelayDeps, outcome: 'ok' | 'upstream_broke' | 'cut' | 'client_gone'): void | Promise<void> {
+  return deps.meter.settle(soFar(answer, deps), answer.tap.usage === null, outcome, 200)
+}
+
+/** Ends a stream from outside the read loop: at once when the bytes stand at an event boundary, else when the event is done. */
+class Cutter {
+  wanted: StreamEnd | null = null
+  expired = false
+  readonly #answer: StreamAnswer
+  readonly #deps: RelayDeps
+  #stopTimer: (() => void) | null = null
+
+  constructor(answer: StreamAnswer, deps: RelayDeps) {
+    this.#answer = answer
+    this.#deps = deps
+    answer.body.detachSignal()
+    if (deps.signal.aborted) this.#onAbort()
+    else deps.signal.addEventListener('abort', this.#onAbort, { once: true })
+  }
+
+  end(end: StreamEnd): void {
+    if (this.wanted !== null) return
+    this.wanted = end
+    if (this.#answer.tap.atBoundary) return this.#answer.body.destroy()
+    this.#stopTimer = this.#deps.clock.after(finishEventMs, () => {
+      this.expired = true
+      this.#answer.body.destroy()
+    })
+  }
+
+  readonly #onAbort = (): void => {
+    const reason: unknown = this.#deps.signal.reason
+    if (reason instanceof CallCutError) this.end(endOfCut(reason))
+    else this.#answer.body.destroy()
+  }
+
+  dispose(): void {
+    this.#deps.signal.removeEventListener('abort', this.#onAbort)
+    this.#stopTimer?.()
+  }
+}

@@ -1,0 +1,63 @@
+import type { Clock } from '../../platform/clock.ts'
+import type { TokenUsage } from '../wire/usage.ts'
+import { firstStreamSliceTokens, streamSliceMaxTokens } from './estimate.ts'
+import type { Meter } from './meter.ts'
+
+/** How long a stream waits, unread, for an extension of its hold that the database has not answered yet. */
+const coverWaitMs = 500
+
+/**
+ * Keeps a stream's hold ahead of what it has produced: when half a slice is left, the next one (twice as large, at most 2,048 tokens)
+ * is asked for. Almost always that is decided locally and at once. A stream never runs on uncovered.
+ */
+export class StreamCover {
+  #coveredTokens: number
+  #sliceTokens = firstStreamSliceTokens
+  #asking: Promise<void> | null = null
+  #refused = false
+  readonly #promptTokens: number
+  readonly #maxTokens: number | null
+  readonly #meter: Meter
+  readonly #clock: Clock
+
+  constructor(meter: Meter, clock: Clock, promptTokens: number, coveredTokens: number, maxTokens: number | null) {
+    this.#meter = meter
+    this.#clock = clock
+    this.#promptTokens = promptTokens
+    this.#coveredTokens = coveredTokens
+    this.#maxTokens = maxTokens
+  }
+
+  /** After each chunk. true: go on; false: the stream must end now; a promise only when cover has run out and an answer is awaited. */
+  afterChunk(outputTokens: number): boolean | Promise<boolean> {
+    if (this.#maxTokens !== null && this.#coveredTokens >= this.#maxTokens) return true
+    if (!this.#refused && this.#asking === null && outputTokens > this.#coveredTokens - this.#sliceTokens / 2) this.#ask()
+    if (outputTokens < this.#coveredTokens) return true
+    if (this.#refused) return false
+    if (this.#asking === null) return true
+    return this.#waitForAnswer(outputTokens)
+  }
+
+  #ask(): void {
+    const sliceTokens = Math.min(this.#sliceTokens * 2, streamSliceMaxTokens)
+    const wanted = this.#coveredTokens + sliceTokens
+    const target = this.#maxTokens === null ? wanted : Math.min(wanted, this.#maxTokens)
+    const tokens: TokenUsage = { promptTokens: this.#promptTokens, completionTokens: target, cachedTokens: 0, reasoningTokens: 0 }
+    const take = (granted: boolean): void => {
+      if (granted) {
+        this.#coveredTokens = target
+        this.#sliceTokens = sliceTokens
+      } else this.#refused = true
+    }
+    const answer = this.#meter.cover(tokens)
+    if (typeof answer === 'boolean') return take(answer)
+    this.#asking = answer.then(take, () => take(false)).finally(() => {
+      this.#asking = null
+    })
+  }
+
+  async #waitForAnswer(outputTokens: number): Promise<boolean> {
+    await Promise.race([this.#asking, this.#clock.sleep(coverWaitMs)])
+    return !this.#refused && outputTokens < this.#coveredTokens
+  }
+}
