@@ -1,0 +1,60 @@
+import type { GatewayError } from '../platform/errors.ts'
+import { plainJson, type ToolResult } from './tool.ts'
+
+/** What an agent should do after an error, by code. Agents loop on failures, so the answer says plainly when a retry cannot help. */
+const nextSteps: Readonly<Record<string, string>> = {
+  bad_request: 'Correct the arguments and call again.',
+  bad_memory_key: 'Use a relative path such as agents/<name>/notes.md; memory_paths lists the scopes.',
+  byok_required: "Do not retry with this model: it needs the organisation's own provider key. Choose another model with models_list.",
+  forbidden: 'Do not retry: this credential may not do that. memory_paths and whoami say what it may do.',
+  insufficient_credits: 'Do not retry: tell the user that the prepaid balance is used up.',
+  invalid_api_key: 'Do not retry with this credential: tell the user that it no longer works.',
+  memory_conflict: 'Read the object again with memory_read, merge your change, and write with the new etag as if_match.',
+  memory_not_configured: 'Do not retry: an admin has to configure a memory store first.',
+  memory_quota_exceeded: 'Delete what is no longer needed with memory_delete, or ask an admin for a larger quota.',
+  model_gated: 'Choose another model with models_list.',
+  model_not_allowed: 'Choose another model: this credential may not use that one.',
+  model_not_found: 'Call models_list for the model ids.',
+  no_route: 'Relax provider, data_policy or exclude, or choose another model.',
+  not_found: 'Check the name; memory_list shows the keys that exist.',
+  payload_too_large: 'Split it into smaller parts.',
+  provider_unavailable_billing: 'Do not retry: the operator of the gateway has to act. Another model may work.',
+  all_routes_failed: 'Try once more, or choose another model.',
+  upstream_stream_error: 'The answer is incomplete. Try once more.',
+  unsupported_operation: 'Choose another model with models_list.',
+}
+
+const spentBudget = 'Do not retry: the budget does not come back by waiting. Stop this work and tell the user; budget_get shows the figures.'
+const afterTime = (seconds: string): string => `Wait ${seconds} s and try again.`
+
+/** The budget codes stand for two cases: spent for the month, or held by running calls for a moment. */
+function nextStepOf(error: GatewayError, headers: Readonly<Record<string, string>>): string {
+  const retryAfter = headers['retry-after']
+  const isBudget = error.code === 'budget_exceeded' || error.code === 'agent_budget_exceeded'
+  if (isBudget && headers['x-should-retry'] === 'false') return spentBudget
+  if (error.code === 'daily_limit_reached') return 'Do not retry before midnight IST: the daily limit of the key is reached.'
+  if (isBudget || error.status === 429) return afterTime(retryAfter ?? '5')
+  if (retryAfter !== undefined) return afterTime(retryAfter)
+  return nextSteps[error.code] ?? (error.status >= 500 ? 'Try again later; if it stays, report the request id.' : 'Change the call before you try again.')
+}
+
+/** The result of a failed tool: text "code: message Next: …" for the model, code, message, status and evidence as data. */
+export function toolError(error: GatewayError, requestId: string): ToolResult {
+  const headers = error.toHeaders()
+  const next = nextStepOf(error, headers)
+  const evidence = plainJson(error.options.extra ?? {})
+  const retryAfter = headers['retry-after']
+  return {
+    text: `${error.code}: ${error.message} Next: ${next}`,
+    structured: {
+      ...(typeof evidence === 'object' && evidence !== null ? evidence : {}),
+      code: error.code,
+      message: error.message,
+      status: error.status,
+      next,
+      ...(retryAfter === undefined || headers['x-should-retry'] === 'false' ? {} : { retry_after_s: Number(retryAfter) }),
+      ...(headers['x-should-retry'] === undefined ? {} : { should_retry: headers['x-should-retry'] === 'true' }),
+      request_id: requestId,
+    },
+  }
+}

@@ -1,0 +1,60 @@
+import { z } from 'zod'
+import type { Tool } from './tool.ts'
+
+type JsonObject = { [key: string]: unknown }
+
+/** A tool as tools/list shows it. */
+export interface ListedTool {
+  [key: string]: unknown
+  readonly name: string
+  readonly title: string
+  readonly description: string
+  readonly inputSchema: JsonObject & { type: 'object' }
+  readonly outputSchema: JsonObject & { type: 'object' }
+  readonly annotations: { readOnlyHint: boolean; destructiveHint: boolean; idempotentHint: boolean; openWorldHint: boolean }
+}
+
+/** What a failed call has in `structuredContent`, beside the evidence of its error. */
+export const toolErrorShape = z.object({
+  code: z.string().describe('Error code of a failed call.'),
+  message: z.string().describe('What went wrong.'),
+  status: z.number().int().describe('The HTTP status that the same failure has on /v1.'),
+})
+
+/** The list entry of a tool: JSON Schema 2020-12 without `$schema`, which some clients' validators do not know. */
+export function listedTool(tool: Tool): ListedTool {
+  return {
+    name: tool.name,
+    title: tool.title,
+    description: tool.description,
+    inputSchema: { ...jsonSchemaOf(tool.inputSchema), type: 'object', additionalProperties: false },
+    outputSchema: outputSchemaOf(tool),
+    annotations: { ...tool.annotations },
+  }
+}
+
+/**
+ * Clients check `structuredContent` against the output schema even when `isError` is set, and fail the call when it does not match.
+ * So the schema admits both: the fields of success, or the three fields of a failure.
+ */
+function outputSchemaOf(tool: Tool): JsonObject & { type: 'object' } {
+  const success = jsonSchemaOf(tool.outputSchema)
+  const failure = jsonSchemaOf(toolErrorShape)
+  return {
+    ...success,
+    type: 'object',
+    properties: { ...asObject(success['properties']), ...asObject(failure['properties']) },
+    required: [],
+    anyOf: [{ required: success['required'] ?? [] }, { required: failure['required'] ?? [] }],
+  }
+}
+
+function jsonSchemaOf(schema: z.ZodType): JsonObject {
+  // 'input' leaves objects open: results may grow fields without breaking a client that validates.
+  const { $schema: _dialect, ...rest } = z.toJSONSchema(schema, { io: 'input', target: 'draft-2020-12' })
+  return rest
+}
+
+function asObject(value: unknown): JsonObject {
+  return typeof value === 'object' && value !== null ? { ...value } : {}
+}

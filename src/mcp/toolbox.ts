@@ -1,0 +1,96 @@
+import type { Clock } from '../platform/clock.ts'
+import { fail, toGatewayError } from '../platform/errors.ts'
+import { CallCutError } from '../platform/inflight.ts'
+import type { Log } from '../platform/log.ts'
+import { cutError } from '../gateway/http/serve-row.ts'
+import type { InvokeRow, Tool, ToolCall, ToolProgress, ToolResult } from './tool.ts'
+import { toolError } from './tool-errors.ts'
+import { type ListedTool, listedTool } from './tool-schema.ts'
+
+/** A tool result as both SDKs send it. */
+export interface ToolReply {
+  [key: string]: unknown
+  readonly content: { type: 'text'; text: string }[]
+  readonly structuredContent: Record<string, unknown>
+  readonly isError?: true
+}
+
+/** All tools with their list entries, made once at start: turning schemas into JSON costs milliseconds. */
+export class ToolCatalog {
+  readonly #entries: readonly { readonly tool: Tool; readonly listed: ListedTool }[]
+
+  constructor(tools: readonly Tool[]) {
+    // Sorted by name: an order that never changes keeps the prompt caches of clients warm.
+    this.#entries = [...tools].sort((a, b) => (a.name < b.name ? -1 : 1)).map(tool => ({ tool, listed: listedTool(tool) }))
+  }
+
+  listFor(principal: ToolCall['principal']): ListedTool[] {
+    return this.#entries.filter(({ tool }) => tool.mayUse(principal)).map(({ listed }) => listed)
+  }
+
+  find(name: string, principal: ToolCall['principal']): Tool | undefined {
+    return this.#entries.find(({ tool }) => tool.name === name && tool.mayUse(principal))?.tool
+  }
+}
+
+export interface ToolboxDeps {
+  readonly catalog: ToolCatalog
+  readonly invoke: InvokeRow
+  readonly clock: Clock
+  readonly log: Log
+}
+
+/** The tools of one caller for one POST. Both protocol eras answer tools/list and tools/call from it. */
+export class Toolbox {
+  readonly #deps: ToolboxDeps
+  readonly #call: ToolCall
+  #running = 0
+
+  /** `call.signal` aborts when the gateway itself cuts the call (revoke, shutdown). */
+  constructor(deps: ToolboxDeps, call: ToolCall) {
+    this.#deps = deps
+    this.#call = call
+  }
+
+  /** How many tools run now. */
+  get running(): number {
+    return this.#running
+  }
+
+  list(): ListedTool[] {
+    return this.#deps.catalog.listFor(this.#call.principal)
+  }
+
+  has(name: string): boolean {
+    return this.#deps.catalog.find(name, this.#call.principal) !== undefined
+  }
+
+  /** Runs a tool that `has()` knows. A failure is a result with `isError`, never an exception. `signal` aborts when the client cancels or goes away. */
+  async run(name: string, args: unknown, signal: AbortSignal, report: ((progress: ToolProgress) => void) | null): Promise<ToolReply> {
+    const tool = this.#deps.catalog.find(name, this.#call.principal)
+    this.#running++
+    try {
+      if (!tool) throw fail('not_found', { message: `There is no tool ${name} for this credential.` })
+      const call: ToolCall = { ...this.#call, signal: AbortSignal.any([signal, this.#call.signal]) }
+      call.signal.throwIfAborted()
+      const result = await tool.run(args, { call, invoke: this.#deps.invoke, clock: this.#deps.clock, report })
+      return toReply(result, false)
+    } catch (thrown) {
+      return toReply(this.#failure(thrown, name), true)
+    } finally {
+      this.#running--
+    }
+  }
+
+  #failure(thrown: unknown, tool: string): ToolResult {
+    const cut: unknown = this.#call.signal.reason
+    const error = toGatewayError(cut instanceof CallCutError ? cutError(cut) : thrown)
+    const { requestId, principal } = this.#call
+    if (error.errorName === 'internal_error') this.#deps.log.error('tool failed', { requestId, orgId: principal.orgId, path: `mcp:${tool}`, code: error.code, error: error.cause })
+    return toolError(error, requestId)
+  }
+}
+
+function toReply(result: ToolResult, isError: boolean): ToolReply {
+  return { content: [{ type: 'text', text: result.text }], structuredContent: { ...result.structured }, ...(isError ? { isError: true } : {}) }
+}

@@ -1,0 +1,140 @@
+/**
+ * POST /mcp, both protocol eras on one URL. A fresh server answers every POST and nothing is kept between two of them, so any
+ * process can serve any call.
+ */
+import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http'
+import { toNodeHandler } from '@modelcontextprotocol/node'
+import { isLegacyRequest } from '@modelcontextprotocol/server'
+import { agentLabelOf } from '../gateway/http/call-context.ts'
+import { writeError } from '../gateway/http/reply-writer.ts'
+import { ClientGoneError, readBody } from '../gateway/http/request-body.ts'
+import { ownersOf, translate } from '../gateway/http/serve-row.ts'
+import type { Clock } from '../platform/clock.ts'
+import { fail, toGatewayError } from '../platform/errors.ts'
+import type { Ids } from '../platform/ids.ts'
+import type { Inflight } from '../platform/inflight.ts'
+import type { Log } from '../platform/log.ts'
+import type { BearerPrincipal } from '../platform/principal.ts'
+import { allowedHostNames, checkMediaTypes, checkOrigin, withBearer, withChallenge } from './guard.ts'
+import { mcpIdentity } from './instructions.ts'
+import { makeDiscoverEra } from './server-discover.ts'
+import { serveInitializeEra } from './server-initialize.ts'
+import type { InvokeRow, Tool } from './tool.ts'
+import { ToolCatalog, Toolbox } from './toolbox.ts'
+
+/** What MCP needs of the rest; app.ts gives it. */
+export interface McpDeps {
+  readonly tools: readonly Tool[]
+  readonly invoke: InvokeRow
+  readonly ids: Ids
+  readonly clock: Clock
+  readonly log: Log
+  readonly inflight: Inflight
+  readonly baseUrl: () => string
+  /** Host names beside the one of the base URL and loopback (setting ALLOWED_HOSTS). */
+  readonly allowedHosts: readonly string[]
+  /** Name of the server (setting SERVICE_ID) and version of the product. */
+  readonly serviceId: string
+  readonly version: string
+  /** Key or agent token in Authorization. Throws 401. */
+  authenticate(headers: IncomingHttpHeaders): BearerPrincipal | Promise<BearerPrincipal>
+  /** Looks at the kill switch once more, after the call was registered as in flight. */
+  recheck(principal: BearerPrincipal): void
+  /** Counts a request without a valid credential against its sender. Throws `rate_limit_exceeded`. */
+  countAnonymous?(request: IncomingMessage): void | Promise<void>
+  isDraining(): boolean
+}
+
+export interface Mcp {
+  /** Serves any method on /mcp. It never throws. */
+  handle(request: IncomingMessage, response: ServerResponse): Promise<void>
+  /** Ends streams that are open. */
+  close(): Promise<void>
+}
+
+/** JSON-RPC messages are small; a memory object over MCP is at most 256 KiB. */
+const bodyLimitBytes = 4 * 1024 * 1024
+
+/** Makes the /mcp handler. */
+export function createMcp(deps: McpDeps): Mcp {
+  const identity = mcpIdentity(deps.serviceId, deps.version)
+  const catalog = new ToolCatalog(deps.tools)
+  const discoverEra = makeDiscoverEra(identity, bodyLimitBytes)
+
+  const dispatch = (body: unknown, toolbox: Toolbox, request: IncomingMessage, response: ServerResponse): Promise<void> => {
+    const era = toNodeHandler({
+      fetch: async web => ((await isLegacyRequest(web, body)) ? serveInitializeEra(web, body, toolbox, identity) : discoverEra.serve(web, body, toolbox)),
+    })
+    return era({ method: 'POST', url: '/mcp', headers: request.headers, [Symbol.asyncIterator]: () => request[Symbol.asyncIterator]() }, response, body)
+  }
+
+  const handle = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
+    const requestId = deps.ids.requestId()
+    response.setHeader('x-request-id', requestId)
+    const cut = new AbortController()
+    let unregister: (() => void) | undefined
+    try {
+      admit(request, deps)
+      const principal = await signIn(request, deps)
+      unregister = deps.inflight.register(ownersOf(principal), cut)
+      deps.recheck(principal)
+      const agentLabel = agentLabelOf(request.headers['x-br-agent-id'])
+      checkMediaTypes(request.headers)
+      const bytes = await readBody(request, bodyLimitBytes)
+      const body = parseOrUndefined(bytes)
+      if (body === undefined) return writeParseError(response)
+      const toolbox = new Toolbox({ catalog, invoke: deps.invoke, clock: deps.clock, log: deps.log }, { principal, requestId, agentLabel, signal: cut.signal })
+      cut.signal.addEventListener('abort', () => {
+        // A running tool answers with the reason; a stream on which nothing runs has nobody to say it.
+        if (toolbox.running === 0) response.destroy()
+      })
+      await dispatch(body, toolbox, request, response)
+    } catch (thrown) {
+      refuse(thrown, requestId, request, response, deps)
+    } finally {
+      unregister?.()
+    }
+  }
+  return { handle, close: () => discoverEra.close() }
+}
+
+/** The checks that need no credential: a stateless server has no GET stream and no session to DELETE, for nobody. */
+function admit(request: IncomingMessage, deps: McpDeps): void {
+  checkOrigin(request.headers, allowedHostNames(deps.baseUrl(), deps.allowedHosts))
+  if (request.method !== 'POST') throw fail('method_not_allowed', { headers: { allow: 'POST' } })
+  if (deps.isDraining()) throw fail('shutting_down', { headers: { connection: 'close' } })
+}
+
+async function signIn(request: IncomingMessage, deps: McpDeps): Promise<BearerPrincipal> {
+  try {
+    return await deps.authenticate(withBearer(request.headers))
+  } catch (thrown) {
+    const error = toGatewayError(translate(thrown))
+    if (error.status === 401) await deps.countAnonymous?.(request)
+    throw withChallenge(error, deps.serviceId)
+  }
+}
+
+function parseOrUndefined(bytes: Buffer): unknown {
+  try {
+    return JSON.parse(bytes.toString('utf8'))
+  } catch {
+    return undefined
+  }
+}
+
+function writeParseError(response: ServerResponse): void {
+  response.writeHead(400, { 'content-type': 'application/json' })
+  response.end(JSON.stringify({ jsonrpc: '2.0', error: { code: -32700, message: 'Parse error: the body is not valid JSON.' }, id: null }))
+}
+
+/** Failures of HTTP itself have the envelope of every other path; those of JSON-RPC are the SDKs' own. */
+function refuse(thrown: unknown, requestId: string, request: IncomingMessage, response: ServerResponse, deps: McpDeps): void {
+  if (thrown instanceof ClientGoneError) {
+    response.destroy()
+    return
+  }
+  const error = writeError(response, translate(thrown))
+  if (!request.complete) request.resume()
+  if (error.errorName === 'internal_error') deps.log.error('mcp request failed', { requestId, path: '/mcp', status: error.status, code: error.code, error: error.cause })
+}
