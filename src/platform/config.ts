@@ -14,7 +14,7 @@ interface Setting {
   readonly min?: number
 }
 
-const s = (group: string, kind: Kind, defaultValue: string | null, doc: string, min?: number): Setting => ({ group, kind, default: defaultValue, doc, ...(min === undefined ? {} : { min }) })
+const s = <const K extends Kind, const D extends string | null>(group: string, kind: K, defaultValue: D, doc: string, min?: number): Setting & { readonly kind: K; readonly default: D } => ({ group, kind, default: defaultValue, doc, ...(min === undefined ? {} : { min }) })
 
 export const settings = {
   HOST: s('server', 'string', '127.0.0.1', 'Address to listen on.'),
@@ -69,6 +69,8 @@ type Value<K extends Kind, D> = K extends 'int' ? number : K extends 'list' ? re
 export type Config = { readonly [N in keyof Settings]: Value<Settings[N]['kind'], Settings[N]['default']> } & {
   /** `<PROVIDER>_API_KEY` and `<PROVIDER>_BASE_URL`; the provider id in capitals, `-` and `.` as `_`. */
   readonly providerEnv: (providerId: string) => { apiKey: Secret | null; baseUrl: string | null }
+  /** The value of a variable that the operator's file names (`api_key_env`); null = not set. */
+  readonly namedSecret: (name: string) => Secret | null
 }
 
 /** A configuration that cannot work; the message names the setting and says what it takes. */
@@ -115,6 +117,7 @@ export function loadConfig(env: Readonly<Record<string, string | undefined>> = p
   if (values['SETTLE'] !== 'journal' && values['SETTLE'] !== 'postgres') throw new ConfigError('SETTLE must be journal or postgres.')
   return {
     ...(values as unknown as Config),
+    namedSecret: name => (env[name] ? new Secret(env[name]) : null),
     providerEnv(providerId) {
       const prefix = providerId.toUpperCase().replace(/[^A-Z0-9]/g, '_')
       const key = env[`${prefix}_API_KEY`]
