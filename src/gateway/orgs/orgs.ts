@@ -1,0 +1,77 @@
+import type { Clock } from '../../platform/clock.ts'
+import type { Db } from '../../platform/db.ts'
+import { fail } from '../../platform/errors.ts'
+import { ExpiringCache } from '../../platform/expiring-cache.ts'
+import type { Role } from '../../platform/principal.ts'
+import { findMemberRole, findOrg, findUserByEmail, insertMember, insertOrg, insertUser, listMembers, type MemberRow, type OrgRow, type UserRow } from './queries.ts'
+
+export type Org = OrgRow
+export type User = UserRow
+export type Member = MemberRow
+
+export interface OrgsDeps {
+  readonly db: Db
+  readonly clock: Clock
+  /** CACHE_TTL_MS. */
+  readonly cacheTtlMs: number
+}
+
+const orgsCachedMax = 20_000
+/** Members that one list shows at most. */
+const membersListedMax = 1_000
+// biome-ignore lint/suspicious/noControlCharactersInRegex: refusing control characters is the point.
+const nameShape = /^[^\u0000-\u001f\u007f-\u009f]{1,100}$/u
+/** One @ with something on both sides and no space: whether mail arrives is for the mail server to say. */
+const emailShape = /^[^\s@]{1,64}@[^\s@]{1,255}$/
+
+/** Organisations and the people in them. */
+export class Orgs {
+  readonly #deps: OrgsDeps
+  readonly #orgs: ExpiringCache<number, Org>
+
+  constructor(deps: OrgsDeps) {
+    this.#deps = deps
+    this.#orgs = new ExpiringCache({ max: orgsCachedMax, ttlMs: deps.cacheTtlMs, clock: deps.clock, load: orgId => deps.db.maybe(findOrg, orgId) })
+  }
+
+  /** Makes an organisation whose owner is the person of that address, who is made when new. Throws `bad_name` and `bad_request`. */
+  async createOrg(wish: { name: string; ownerEmail: string; kind?: Org['kind'] }): Promise<{ orgId: number; userId: number }> {
+    const name = wish.name.trim()
+    const email = wish.ownerEmail.trim()
+    if (!nameShape.test(name)) throw fail('bad_name')
+    if (!emailShape.test(email)) throw fail('bad_request', { message: 'That is no e-mail address.' })
+    const now = new Date(this.#deps.clock.nowMs())
+    return this.#deps.db.tx(async tx => {
+      await tx.exec(insertUser, email, now)
+      const user = await tx.one(findUserByEmail, email)
+      const org = await tx.one(insertOrg, name, wish.kind ?? 'team', now)
+      await tx.exec(insertMember, org.id, user.id, 'owner', now)
+      return { orgId: org.id, userId: user.id }
+    })
+  }
+
+  /** The person of that address, in any case of letters, or null. */
+  findUser(email: string): Promise<User | null> {
+    return this.#deps.db.maybe(findUserByEmail, email.trim())
+  }
+
+  /** The organisation or null. Cached: a new name or window is seen within the cache's life. */
+  find(orgId: number): Org | null | Promise<Org | null> {
+    return this.#orgs.get(orgId)
+  }
+
+  /** The role of an active member, or null. */
+  async roleOf(orgId: number, userId: number): Promise<Role | null> {
+    return (await this.#deps.db.maybe(findMemberRole, orgId, userId))?.role ?? null
+  }
+
+  /** The active members, oldest account first, at most 1,000. */
+  members(orgId: number): Promise<Member[]> {
+    return this.#deps.db.many(listMembers, orgId, membersListedMax)
+  }
+}
+
+/** Makes the organisations service. */
+export function createOrgs(deps: OrgsDeps): Orgs {
+  return new Orgs(deps)
+}
