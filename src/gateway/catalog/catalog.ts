@@ -1,0 +1,146 @@
+import { inrFromUinr } from '../../platform/money.ts'
+import { type CatalogSnapshot, type Model, type Route, type RouteId, routeId } from './model.ts'
+
+/** Live state of a route, as routing knows it. The two flags are independent of each other and of `byok_only`. */
+export interface RouteState {
+  /** False while the circuit is open. */
+  readonly available: boolean
+  /** True while the platform's route is withheld. */
+  readonly maintenance: boolean
+}
+
+export interface RouteView extends RouteState {
+  readonly provider: string
+  /** Only on virtual models: the concrete model behind the route. */
+  readonly model?: string
+  readonly residency: 'india' | 'global'
+  readonly inputINRPerMtok: number
+  readonly outputINRPerMtok: number
+  readonly byok_only: boolean
+  readonly context_length: number | null
+}
+
+export interface ModelView {
+  readonly id: string
+  readonly object: 'model'
+  readonly owned_by: string
+  readonly kind: Model['kind']
+  readonly pricing: Readonly<Record<string, number>>
+  readonly residency: 'india' | 'global'
+  readonly languages: readonly string[]
+  readonly context_length: number | null
+  readonly max_output_tokens: number | null
+  readonly tools: boolean
+  readonly modalities: readonly string[]
+  readonly supported_parameters: readonly string[]
+  readonly routes: readonly RouteView[]
+  readonly openness?: string
+  readonly inrPerImage?: number
+  readonly dimensions?: number
+}
+
+export interface ProviderView {
+  readonly id: string
+  readonly name: string
+  readonly configured: boolean
+  readonly residency: 'india' | 'global'
+  readonly byok: boolean
+  readonly platform_fallback: boolean
+}
+
+/** The catalog as people and programs see it. `healthOf` comes from routing; `replace` swaps in a reloaded snapshot. */
+export class Catalog {
+  #snapshot: CatalogSnapshot
+  readonly #healthOf: (routeId: RouteId) => RouteState
+
+  constructor(snapshot: CatalogSnapshot, healthOf: (routeId: RouteId) => RouteState) {
+    this.#snapshot = snapshot
+    this.#healthOf = healthOf
+  }
+
+  get snapshot(): CatalogSnapshot {
+    return this.#snapshot
+  }
+
+  replace(snapshot: CatalogSnapshot): void {
+    this.#snapshot = snapshot
+  }
+
+  /** Every listed model that has all of these modalities. */
+  publicModels(modalities: readonly string[] = []): readonly ModelView[] {
+    const models = [...this.#snapshot.models.values()]
+    return models.filter(model => modalities.every(modality => model.modalities.includes(modality))).map(model => this.#view(model))
+  }
+
+  /** One model, or null when the id is unknown. */
+  publicModel(id: string): ModelView | null {
+    const model = this.#snapshot.models.get(id)
+    return model ? this.#view(model) : null
+  }
+
+  publicProviders(): readonly ProviderView[] {
+    const onPlatformKey = new Set([...this.#snapshot.models.values()].flatMap(model => model.routes.filter(route => !route.byokOnly).map(route => route.provider.id)))
+    return [...this.#snapshot.providers.values()].map(provider => ({
+      id: provider.id,
+      name: provider.name,
+      configured: provider.configured,
+      residency: shown(provider.residency),
+      byok: provider.byok,
+      platform_fallback: provider.configured && onPlatformKey.has(provider.id),
+    }))
+  }
+
+  #view(model: Model): ModelView {
+    const routes = model.routes.map(route => this.#routeView(model, route))
+    return {
+      id: model.id,
+      object: 'model',
+      owned_by: model.ownedBy,
+      kind: model.kind,
+      pricing: pricing(model),
+      residency: routes.some(route => route.residency === 'india') ? 'india' : 'global',
+      languages: model.languages,
+      context_length: model.contextLength,
+      max_output_tokens: model.maxOutputTokens,
+      tools: model.tools,
+      modalities: model.modalities,
+      supported_parameters: model.supportedParameters,
+      ...(model.openness === null ? {} : { openness: model.openness }),
+      ...(model.inrPerImage === null ? {} : { inrPerImage: model.inrPerImage }),
+      ...(model.dimensions === null ? {} : { dimensions: model.dimensions }),
+      routes,
+    }
+  }
+
+  #routeView(model: Model, route: Route): RouteView {
+    const tokens = pricedInTokens(model)
+    return {
+      provider: route.provider.id,
+      ...(route.modelId === model.id ? {} : { model: route.modelId }),
+      residency: shown(route.residency),
+      inputINRPerMtok: tokens ? inrFromUinr(route.price.inputUinrPerMtok) : 0,
+      outputINRPerMtok: tokens ? inrFromUinr(route.price.outputUinrPerMtok) : 0,
+      ...this.#healthOf(routeId(route)),
+      byok_only: route.byokOnly,
+      context_length: route.contextLength,
+    }
+  }
+}
+
+/** What is not proven to be India counts as global. */
+const shown = (residency: Route['residency']): 'india' | 'global' => (residency === 'india' ? 'india' : 'global')
+
+const pricedInTokens = (model: Model): boolean => model.kind === 'chat' || model.kind === 'embedding' || model.kind === 'virtual'
+
+/** Prices of the cheapest route. Audio has its own unit beside the two token prices, which are 0 then. */
+function pricing(model: Model): Record<string, number> {
+  const [first, ...rest] = model.routes
+  const cheapest = rest.reduce((best, route) => (best && sum(best) <= sum(route) ? best : route), first)
+  if (!cheapest) return { inputINRPerMtok: 0, outputINRPerMtok: 0 }
+  const { inputUinrPerMtok, outputUinrPerMtok } = cheapest.price
+  if (model.kind === 'transcription') return { inputINRPerMtok: 0, outputINRPerMtok: 0, inrPerMinute: Math.round(inrFromUinr(inputUinrPerMtok) * 60) / 1e6 }
+  if (model.kind === 'speech') return { inputINRPerMtok: 0, outputINRPerMtok: 0, inrPerMillionCharacters: inrFromUinr(inputUinrPerMtok) }
+  return { inputINRPerMtok: inrFromUinr(inputUinrPerMtok), outputINRPerMtok: inrFromUinr(outputUinrPerMtok) }
+}
+
+const sum = (route: Route): bigint => route.price.inputUinrPerMtok + route.price.outputUinrPerMtok

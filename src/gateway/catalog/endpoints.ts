@@ -1,0 +1,94 @@
+import { z } from 'zod'
+import { endpointOf } from '../../platform/endpoint.ts'
+import { fail } from '../../platform/errors.ts'
+import type { Catalog } from './catalog.ts'
+
+const row = endpointOf<{ catalog: Catalog }>()
+
+const routeView = z.object({
+  provider: z.string(),
+  model: z.string().optional().describe('Only on virtual models: the model behind the route.'),
+  residency: z.enum(['india', 'global']),
+  inputINRPerMtok: z.number(),
+  outputINRPerMtok: z.number(),
+  available: z.boolean().describe('False while the circuit of the route is open.'),
+  maintenance: z.boolean().describe("True while the platform's route is withheld; a caller's own key is still served."),
+  byok_only: z.boolean().describe("Never served on the platform's key."),
+  context_length: z.int().nullable(),
+})
+
+const modelView = z.object({
+  id: z.string(),
+  object: z.literal('model'),
+  owned_by: z.string(),
+  kind: z.enum(['chat', 'embedding', 'image', 'transcription', 'speech', 'virtual']),
+  pricing: z
+    .object({ inputINRPerMtok: z.number(), outputINRPerMtok: z.number(), inrPerMinute: z.number().optional(), inrPerMillionCharacters: z.number().optional() })
+    .describe('₹ per million tokens on the cheapest route; audio has its own unit.'),
+  residency: z.enum(['india', 'global']).describe('india: at least one route is India-resident.'),
+  languages: z.array(z.string()),
+  context_length: z.int().nullable(),
+  max_output_tokens: z.int().nullable(),
+  tools: z.boolean(),
+  modalities: z.array(z.string()),
+  supported_parameters: z.array(z.string()),
+  openness: z.enum(['open', 'permissive', 'closed']).optional(),
+  inrPerImage: z.number().optional(),
+  dimensions: z.int().optional(),
+  routes: z.array(routeView),
+})
+
+const providerView = z.object({
+  id: z.string(),
+  name: z.string(),
+  configured: z.boolean(),
+  residency: z.enum(['india', 'global']),
+  byok: z.boolean().describe('Callers may bring their own key.'),
+  platform_fallback: z.boolean().describe("Serves on the platform's key when the caller has none."),
+})
+
+const listModels = row({
+  at: 'GET /v1/models',
+  auth: 'public',
+  access: {},
+  tag: 'catalog',
+  summary: 'Models with prices, residency, capabilities and routes.',
+  input: {
+    query: z.object({ modality: z.string().max(256).optional().describe('Comma list; a model must have all of them. Example: text,reasoning.') }),
+  },
+  output: z.object({ object: z.literal('list'), data: z.array(modelView) }),
+  errors: [],
+  handle: ({ catalog }, { query }) => ({ object: 'list', data: catalog.publicModels(words(query.modality)) }),
+})
+
+const getModel = row({
+  at: 'GET /v1/models/{id+}',
+  auth: 'public',
+  access: {},
+  tag: 'catalog',
+  summary: 'One model.',
+  input: { path: z.object({ id: z.string().max(256) }) },
+  output: modelView,
+  errors: ['model_not_found'],
+  handle({ catalog }, { path }) {
+    const model = catalog.publicModel(path.id)
+    if (!model) throw fail('model_not_found')
+    return model
+  },
+})
+
+const listProviders = row({
+  at: 'GET /v1/providers',
+  auth: 'public',
+  access: {},
+  tag: 'catalog',
+  summary: 'Providers: whether they are configured, where they are, whether callers may bring a key.',
+  input: {},
+  output: z.object({ object: z.literal('list'), data: z.array(providerView) }),
+  errors: [],
+  handle: ({ catalog }) => ({ object: 'list', data: catalog.publicProviders() }),
+})
+
+export const catalogEndpoints = { listModels, getModel, listProviders }
+
+const words = (list: string | undefined): string[] => (list ?? '').split(',').map(word => word.trim()).filter(word => word !== '')
