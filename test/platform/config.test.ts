@@ -1,0 +1,35 @@
+import { describe, expect, test } from 'vitest'
+import { ConfigError, loadConfig, settings } from '../../src/platform/config.ts'
+
+describe('the configuration', () => {
+  test('without any variable every setting has its default', () => {
+    const config = loadConfig({})
+    expect(config.PORT).toBe(8787)
+    expect(config.HOST).toBe('127.0.0.1')
+    expect(config.DATABASE_URL).toBeNull()
+  })
+
+  test('TEST-04 every number can be set from outside and a wrong one is refused by name', () => {
+    for (const [name, setting] of Object.entries(settings)) {
+      if (setting.kind !== 'int') continue
+      expect((loadConfig({ [name]: '7777' }) as unknown as Record<string, unknown>)[name]).toBe(7777)
+      expect(() => loadConfig({ [name]: 'many' }), name).toThrow(name)
+    }
+  })
+
+  test('a wrong switch or URL says what it takes', () => {
+    expect(() => loadConfig({ SANDBOX: 'maybe' })).toThrow(ConfigError)
+    expect(() => loadConfig({ BASE_URL: 'ftp://x' })).toThrow('BASE_URL')
+    expect(() => loadConfig({ SETTLE: 'never' })).toThrow('SETTLE')
+  })
+
+  test("a provider's key and base URL come from variables that carry its id", () => {
+    const { apiKey, baseUrl } = loadConfig({ MY_LLM_API_KEY: 'k', MY_LLM_BASE_URL: 'http://127.0.0.1:1/v1/' }).providerEnv('my-llm')
+    expect(apiKey?.reveal()).toBe('k')
+    expect(baseUrl).toBe('http://127.0.0.1:1/v1')
+  })
+
+  test('a database URL does not print', () => {
+    expect(JSON.stringify(loadConfig({ DATABASE_URL: 'postgres://u:hunter2@h/db' }))).not.toContain('hunter2')
+  })
+})

@@ -1,0 +1,55 @@
+import { describe, expect, test } from 'vitest'
+import { type Clock, systemClock } from '../../src/platform/clock.ts'
+import { ExpiringCache } from '../../src/platform/expiring-cache.ts'
+
+function fixture(load: (key: string) => Promise<string | null>) {
+  let nowMs = 0
+  const clock: Clock = { ...systemClock, monotonicMs: () => nowMs }
+  return { cache: new ExpiringCache({ max: 10, ttlMs: 1000, clock, load }), advance: (ms: number) => (nowMs += ms) }
+}
+
+describe('the expiring cache', () => {
+  test('many misses at once load once, and a hit is synchronous', async () => {
+    let loads = 0
+    const { cache } = fixture(async key => `${key}${++loads}`)
+    expect(await Promise.all([cache.get('a'), cache.get('a'), cache.get('a')])).toEqual(['a1', 'a1', 'a1'])
+    expect(cache.get('a')).toBe('a1')
+  })
+
+  test('a value lives as long as its time to live and "there is none" a tenth of it', async () => {
+    let loads = 0
+    const { cache, advance } = fixture(async key => (loads++, key === 'none' ? null : key))
+    await cache.get('a')
+    await cache.get('none')
+    advance(150)
+    await cache.get('none')
+    expect(cache.get('a')).toBe('a')
+    expect(loads).toBe(3)
+    advance(1000)
+    expect(cache.peek('a')).toBeUndefined()
+  })
+
+  test('a load that began before an invalidation does not bring the old value back', async () => {
+    const answers: ((value: string) => void)[] = []
+    const { cache } = fixture(() => new Promise(resolve => answers.push(resolve)))
+    const first = cache.get('a')
+    cache.invalidate('a')
+    answers[0]?.('old')
+    await first
+    expect(cache.peek('a')).toBeUndefined()
+  })
+
+  test('while the source is away the old value is served, but not for ever', async () => {
+    let isAway = false
+    const { cache, advance } = fixture(async key => {
+      if (isAway) throw new Error('away')
+      return key
+    })
+    await cache.get('a')
+    isAway = true
+    advance(1500)
+    expect(await cache.get('a')).toBe('a')
+    advance(20_000)
+    await expect(cache.get('a')).rejects.toThrow('away')
+  })
+})
