@@ -1,6 +1,7 @@
 /** The `server/discover` era (2026-07-28): the 2.x SDK. It is stateless by design; each request brings its own envelope. */
-import { createMcpHandler, ProtocolError, ProtocolErrorCode, Server } from '@modelcontextprotocol/server'
+import { createMcpHandler, type McpServerFactory, ProtocolError, ProtocolErrorCode, Server } from '@modelcontextprotocol/server'
 import type { McpIdentity } from './instructions.ts'
+import type { ToolProgress } from './tool.ts'
 import type { Toolbox } from './toolbox.ts'
 
 export interface DiscoverEra {
@@ -14,21 +15,28 @@ export interface DiscoverEra {
 export function makeDiscoverEra(identity: McpIdentity, bodyLimitBytes: number): DiscoverEra {
   // The SDK builds a server for a request through a factory that sees the Request object alone; this is how it finds the caller's tools.
   const toolboxes = new WeakMap<Request, Toolbox>()
-  const handler = createMcpHandler(
-    ({ requestInfo }) => {
-      const toolbox = requestInfo && toolboxes.get(requestInfo)
-      if (!toolbox) throw new Error('a request of the discover era came without its toolbox')
-      return makeServer(toolbox, identity)
-    },
-    { legacy: 'reject', maxRequestBodySize: bodyLimitBytes },
-  )
+  const factory: McpServerFactory = ({ requestInfo }) => {
+    const toolbox = requestInfo && toolboxes.get(requestInfo)
+    if (!toolbox) throw new Error('a request of the discover era came without its toolbox')
+    return makeServer(toolbox, identity)
+  }
+  // A tool call answers as a stream from the start: its keep-alives carry a model that thinks for a minute past idle timeouts.
+  const calls = createMcpHandler(factory, { legacy: 'reject', responseMode: 'sse', maxRequestBodySize: bodyLimitBytes })
+  const rest = createMcpHandler(factory, { legacy: 'reject', maxRequestBodySize: bodyLimitBytes })
   return {
     serve(request, parsedBody, toolbox) {
       toolboxes.set(request, toolbox)
-      return handler.fetch(request, { parsedBody })
+      return (isToolCall(parsedBody) ? calls : rest).fetch(request, { parsedBody })
     },
-    close: () => handler.close(),
+    close: async () => {
+      await calls.close()
+      await rest.close()
+    },
   }
+}
+
+function isToolCall(body: unknown): boolean {
+  return typeof body === 'object' && body !== null && 'method' in body && body.method === 'tools/call'
 }
 
 function makeServer(toolbox: Toolbox, identity: McpIdentity): Server {
@@ -38,10 +46,10 @@ function makeServer(toolbox: Toolbox, identity: McpIdentity): Server {
     const { name, arguments: args } = request.params
     if (!toolbox.has(name)) throw new ProtocolError(ProtocolErrorCode.InvalidParams, `Unknown tool: ${name}`)
     const token = ctx.mcpReq._meta?.progressToken
-    if (token === undefined) return toolbox.run(name, args, ctx.mcpReq.signal, null)
-    return toolbox.run(name, args, ctx.mcpReq.signal, ({ progress, message }) => {
-      ctx.mcpReq.notify({ method: 'notifications/progress', params: { progressToken: token, progress, message } }).catch(() => undefined)
-    })
+    const report = ({ progress, message }: ToolProgress): void => {
+      ctx.mcpReq.notify({ method: 'notifications/progress', params: { progressToken: token ?? '', progress, message } }).catch(() => undefined)
+    }
+    return toolbox.run(name, args, ctx.mcpReq.signal, token === undefined ? null : report)
   })
   return server
 }

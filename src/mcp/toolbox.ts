@@ -1,5 +1,5 @@
 import type { Clock } from '../platform/clock.ts'
-import { fail, toGatewayError } from '../platform/errors.ts'
+import { fail, type GatewayError, toGatewayError } from '../platform/errors.ts'
 import { CallCutError } from '../platform/inflight.ts'
 import type { Log } from '../platform/log.ts'
 import { cutError } from '../gateway/http/serve-row.ts'
@@ -76,7 +76,7 @@ export class Toolbox {
       const result = await tool.run(args, { call, invoke: this.#deps.invoke, clock: this.#deps.clock, report })
       return toReply(result, false)
     } catch (thrown) {
-      return toReply(this.#failure(thrown, name), true)
+      return toReply(this.#failure(signal.aborted ? cancelled() : thrown, name), true)
     } finally {
       this.#running--
     }
@@ -89,6 +89,11 @@ export class Toolbox {
     if (error.errorName === 'internal_error') this.#deps.log.error('tool failed', { requestId, orgId: principal.orgId, path: `mcp:${tool}`, code: error.code, error: error.cause })
     return toolError(error, requestId)
   }
+}
+
+/** Nobody waits for this answer any more; it only keeps an abort out of the error log. */
+function cancelled(): GatewayError {
+  return fail('bad_request', { message: 'The client cancelled this call.' })
 }
 
 function toReply(result: ToolResult, isError: boolean): ToolReply {

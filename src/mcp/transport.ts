@@ -15,6 +15,7 @@ import type { Ids } from '../platform/ids.ts'
 import type { Inflight } from '../platform/inflight.ts'
 import type { Log } from '../platform/log.ts'
 import type { BearerPrincipal } from '../platform/principal.ts'
+import { Cancellations } from './cancellations.ts'
 import { allowedHostNames, checkMediaTypes, checkOrigin, withBearer, withChallenge } from './guard.ts'
 import { mcpIdentity } from './instructions.ts'
 import { makeDiscoverEra } from './server-discover.ts'
@@ -61,9 +62,14 @@ export function createMcp(deps: McpDeps): Mcp {
   const catalog = new ToolCatalog(deps.tools)
   const discoverEra = makeDiscoverEra(identity, bodyLimitBytes)
 
-  const dispatch = (body: unknown, toolbox: Toolbox, request: IncomingMessage, response: ServerResponse): Promise<void> => {
+  const cancellations = new Cancellations()
+
+  const dispatch = (body: unknown, toolbox: Toolbox, owner: string, request: IncomingMessage, response: ServerResponse): Promise<void> => {
     const era = toNodeHandler({
-      fetch: async web => ((await isLegacyRequest(web, body)) ? serveInitializeEra(web, body, toolbox, identity) : discoverEra.serve(web, body, toolbox)),
+      fetch: async web => {
+        if (await isLegacyRequest(web, body)) return serveInitializeEra(web, body, toolbox, identity, { cancellations, owner })
+        return discoverEra.serve(web, body, toolbox)
+      },
     })
     return era({ method: 'POST', url: '/mcp', headers: request.headers, [Symbol.asyncIterator]: () => request[Symbol.asyncIterator]() }, response, body)
   }
@@ -80,15 +86,14 @@ export function createMcp(deps: McpDeps): Mcp {
       deps.recheck(principal)
       const agentLabel = agentLabelOf(request.headers['x-br-agent-id'])
       checkMediaTypes(request.headers)
-      const bytes = await readBody(request, bodyLimitBytes)
-      const body = parseOrUndefined(bytes)
+      const body = parseOrUndefined(await readBody(request, bodyLimitBytes))
       if (body === undefined) return writeParseError(response)
       const toolbox = new Toolbox({ catalog, invoke: deps.invoke, clock: deps.clock, log: deps.log }, { principal, requestId, agentLabel, signal: cut.signal })
       cut.signal.addEventListener('abort', () => {
         // A running tool answers with the reason; a stream on which nothing runs has nobody to say it.
         if (toolbox.running === 0) response.destroy()
       })
-      await dispatch(body, toolbox, request, response)
+      await dispatch(body, toolbox, cancelOwner(principal, request), request, response)
     } catch (thrown) {
       refuse(thrown, requestId, request, response, deps)
     } finally {
@@ -113,6 +118,11 @@ async function signIn(request: IncomingMessage, deps: McpDeps): Promise<BearerPr
     if (error.status === 401) await deps.countAnonymous?.(request)
     throw withChallenge(error, deps.serviceId)
   }
+}
+
+/** Who may cancel whose calls: the same credential from the same address. */
+function cancelOwner(principal: BearerPrincipal, request: IncomingMessage): string {
+  return `${principal.kind}:${principal.kind === 'agent' ? principal.agentId : principal.keyId}@${request.socket.remoteAddress ?? ''}`
 }
 
 function parseOrUndefined(bytes: Buffer): unknown {

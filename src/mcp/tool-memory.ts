@@ -1,0 +1,127 @@
+/** Shared memory as tools: the rows of /v1/me/memory with the words and the caution that agents need. */
+import { z } from 'zod'
+import { type AnyRow, Reply } from '../platform/endpoint.ts'
+import { fail } from '../platform/errors.ts'
+import { jsonOf, plainJson, rowTool, type Tool, type ToolAnnotations } from './tool.ts'
+import { memoryReadTool } from './tool-memory-read.ts'
+
+/** The rows of shared memory that tools refer to. */
+export interface MemoryRows {
+  readonly paths: AnyRow
+  readonly list: AnyRow
+  readonly read: AnyRow
+  readonly write: AnyRow
+  readonly remove: AnyRow
+}
+
+const readsOnly: ToolAnnotations = { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: false }
+const overwrites: ToolAnnotations = { readOnlyHint: false, destructiveHint: true, idempotentHint: true, openWorldHint: false }
+
+const key = z.string().min(1).describe('Path of the object, for example agents/triage/notes.md.')
+const ifMatch = z.string().min(1).optional().describe('etag of the version you read; the call fails with memory_conflict when somebody changed it since.')
+
+/** All memory tools; `objectMaxBytes` bounds one object over MCP (setting MEMORY_MCP_MAX_BYTES). */
+export function memoryTools(rows: MemoryRows, objectMaxBytes: number): Tool[] {
+  return [pathsTool(rows.paths), listTool(rows.list), memoryReadTool(rows.read, objectMaxBytes), writeTool(rows.write, objectMaxBytes), deleteTool(rows.remove)]
+}
+
+function pathsTool(row: AnyRow): Tool {
+  const outputSchema = z.looseObject({ scopes: z.record(z.string(), z.unknown()) })
+  return rowTool({
+    name: 'memory_paths',
+    title: 'Memory scopes',
+    description: 'The path prefixes of shared memory that this credential may use: its user, workspace, organisation and shares. Paths under agents/ are open to every credential of the organisation.',
+    annotations: readsOnly,
+    row,
+    inputSchema: z.object({}),
+    outputSchema,
+    toInput: () => ({}),
+    toResult: value => {
+      const paths = outputSchema.parse(plainJson(jsonOf(value)))
+      return { text: JSON.stringify(paths), structured: paths }
+    },
+  })
+}
+
+function listTool(row: AnyRow): Tool {
+  const limitDefault = 100
+  const outputSchema = z.looseObject({
+    keys: z.array(z.looseObject({ key: z.string(), size: z.number(), modified: z.string() })),
+    total: z.number().int().describe('How many keys match.'),
+    next_cursor: z.string().nullable(),
+  })
+  const rowValue = z.looseObject({ keys: z.array(z.looseObject({ key: z.string(), size: z.number(), modified: z.string() })) })
+  return rowTool({
+    name: 'memory_list',
+    title: 'List memory',
+    description: 'Keys in shared memory that this credential may read, with size in bytes and time of change, sorted by key.',
+    annotations: readsOnly,
+    row,
+    inputSchema: z.object({
+      prefix: z.string().default('').describe('Only keys that begin so, for example agents/.'),
+      limit: z.number().int().min(1).max(1000).default(limitDefault),
+      cursor: z.string().min(1).optional().describe('next_cursor of the page before.'),
+    }),
+    outputSchema,
+    toInput: args => ({ query: args.prefix === '' ? {} : { prefix: args.prefix } }),
+    toResult: (value, args) => {
+      // Paged here, after the row's full answer: a page starts behind the last key of the one before, so that writes between pages do not shift it.
+      const all = rowValue.parse(plainJson(jsonOf(value))).keys.sort((a, b) => (a.key < b.key ? -1 : 1))
+      const rest = args.cursor === undefined ? all : all.filter(entry => entry.key > (args.cursor ?? ''))
+      const keys = rest.slice(0, args.limit)
+      const page = { keys, total: all.length, next_cursor: rest.length > args.limit ? (keys.at(-1)?.key ?? null) : null }
+      return { text: JSON.stringify(page), structured: page }
+    },
+  })
+}
+
+function writeTool(row: AnyRow, objectMaxBytes: number): Tool {
+  const outputSchema = z.looseObject({ key: z.string(), size: z.number(), etag: z.string().nullable() })
+  return rowTool({
+    name: 'memory_write',
+    title: 'Write memory',
+    description: 'Write one object of shared memory, replacing what is there. Give if_match when you change what you have read, create_only for a new key. Your user and agent are stamped on it.',
+    annotations: overwrites,
+    row,
+    inputSchema: z.object({ key, content: z.string(), if_match: ifMatch, create_only: z.boolean().default(false).describe('Fail with memory_conflict when the key exists.') }),
+    outputSchema,
+    toInput: args => {
+      const body = Buffer.from(args.content, 'utf8')
+      if (body.byteLength > objectMaxBytes) throw fail('payload_too_large', { message: `Over MCP a memory object has at most ${objectMaxBytes} bytes; this one has ${body.byteLength}.` })
+      if (args.create_only && args.if_match !== undefined) throw fail('bad_request', { message: 'Give either if_match or create_only.' })
+      return { query: { key: args.key }, headers: { ...conditionOf(args.if_match), ...(args.create_only ? { 'if-none-match': '*' } : {}) }, body }
+    },
+    toResult: (value, args) => {
+      const written = { key: args.key, size: Buffer.byteLength(args.content), etag: null, ...headerFields(value), ...asRecord(jsonOf(value)) }
+      return { text: `Wrote ${args.key}, ${Buffer.byteLength(args.content)} bytes${written.etag === null ? '' : `, etag ${String(written.etag)}`}.`, structured: outputSchema.parse(plainJson(written)) }
+    },
+  })
+}
+
+function deleteTool(row: AnyRow): Tool {
+  return rowTool({
+    name: 'memory_delete',
+    title: 'Delete memory',
+    description: 'Delete one object of shared memory from a scope you may write to. Deleting what is not there is no error.',
+    annotations: overwrites,
+    row,
+    inputSchema: z.object({ key, if_match: ifMatch }),
+    outputSchema: z.looseObject({ key: z.string(), deleted: z.literal(true) }),
+    toInput: args => ({ query: { key: args.key }, headers: conditionOf(args.if_match) }),
+    toResult: (_value, args) => ({ text: `Deleted ${args.key}.`, structured: { key: args.key, deleted: true } }),
+  })
+}
+
+function conditionOf(etag: string | undefined): Record<string, string> {
+  return etag === undefined ? {} : { 'if-match': etag }
+}
+
+/** The etag that a row sends as a header, when it does. */
+function headerFields(value: unknown): { etag?: string } {
+  const etag = value instanceof Reply ? value.headers['etag'] : undefined
+  return etag === undefined ? {} : { etag }
+}
+
+function asRecord(value: unknown): Record<string, unknown> {
+  return typeof value === 'object' && value !== null ? { ...value } : {}
+}
