@@ -5,14 +5,22 @@ import { jsonOf, plainJson, rowTool, type Tool } from './tool.ts'
 const pageDefault = 20
 const pageMax = 100
 
-const catalogEntry = z.looseObject({ id: z.string(), residency: z.unknown(), modalities: z.array(z.string()).optional(), tools: z.boolean().optional() })
+const catalogEntry = z.looseObject({
+  id: z.string(),
+  kind: z.string(),
+  residency: z.string(),
+  modalities: z.array(z.string()),
+  tools: z.boolean(),
+  routes: z.array(z.looseObject({ provider: z.string(), available: z.boolean() })),
+})
 type CatalogEntry = z.output<typeof catalogEntry>
 
 const inputSchema = z.object({
   query: z.string().optional().describe('Words that the model id must contain.'),
+  kind: z.enum(['chat', 'embedding', 'image', 'transcription', 'speech', 'virtual']).optional().describe('chat and virtual are for the chat tool.'),
   modality: z.string().optional().describe('text, image, audio, embedding, reasoning …'),
   tools: z.boolean().optional().describe('true: only models that can call functions.'),
-  residency: z.string().optional().describe('For example india.'),
+  residency: z.enum(['india', 'global']).optional(),
   limit: z.number().int().min(1).max(pageMax).default(pageDefault),
   cursor: z.string().regex(/^\d{1,6}$/).optional().describe('next_cursor of the page before.'),
 })
@@ -28,7 +36,7 @@ export function modelsTool(row: AnyRow): Tool {
   return rowTool({
     name: 'models_list',
     title: 'Models',
-    description: 'Models that chat can ask, with prices in rupees per million tokens, context length, modalities and residency.',
+    description: 'Models of this gateway, with prices in rupees per million tokens, context length, modalities and residency.',
     annotations: { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: false },
     row,
     inputSchema,
@@ -48,21 +56,16 @@ export function modelsTool(row: AnyRow): Tool {
 
 function matches(entry: CatalogEntry, args: z.output<typeof inputSchema>): boolean {
   const words = (args.query ?? '').toLowerCase().split(/\s+/).filter(word => word !== '')
-  if (!words.every(word => entry.id.toLowerCase().includes(word))) return false
-  if (args.modality !== undefined && !entry.modalities?.includes(args.modality)) return false
-  if (args.tools === true && entry.tools !== true) return false
-  return args.residency === undefined || residenciesOf(entry).includes(args.residency)
-}
-
-/** A model's residency is one word or a list of them. */
-function residenciesOf(entry: CatalogEntry): unknown[] {
-  return Array.isArray(entry.residency) ? entry.residency : [entry.residency]
+  return (
+    words.every(word => entry.id.toLowerCase().includes(word)) &&
+    (args.kind === undefined || entry.kind === args.kind) &&
+    (args.modality === undefined || entry.modalities.includes(args.modality)) &&
+    (args.tools !== true || entry.tools) &&
+    (args.residency === undefined || entry.residency === args.residency)
+  )
 }
 
 /** The entry with the ids of its providers in place of its routes; `available` is true when any route is. */
-function withoutRoutes(entry: CatalogEntry): { id: string; [field: string]: unknown } {
-  const { routes, ...rest } = entry
-  const list = z.array(z.looseObject({ provider: z.string().optional(), available: z.boolean().optional() })).safeParse(routes)
-  if (!list.success) return rest
-  return { ...rest, providers: list.data.map(route => route.provider), available: list.data.some(route => route.available !== false) }
+function withoutRoutes({ routes, ...entry }: CatalogEntry): { id: string; [field: string]: unknown } {
+  return { ...entry, providers: [...new Set(routes.map(route => route.provider))], available: routes.some(route => route.available) }
 }
