@@ -1,0 +1,104 @@
+import type { Clock } from '../platform/clock.ts'
+import type { Db } from '../platform/db.ts'
+import type { ControlLog, News } from '../platform/db-control-log.ts'
+import { fail } from '../platform/errors.ts'
+import type { Inflight } from '../platform/inflight.ts'
+import type { Log } from '../platform/log.ts'
+import { recentEpochs } from './queries.ts'
+import { refused } from './token-refusal.ts'
+
+export interface KillSwitchDeps {
+  readonly db: Db
+  readonly clock: Clock
+  readonly log: Log
+  readonly controlLog: ControlLog
+  readonly inflight: Inflight
+  /** AGENT_STALE_MS: without news for so long nobody can say that an agent is still active. */
+  readonly staleMs: number
+  /** AGENT_TOKEN_TTL_S in milliseconds: how long an epoch has to be remembered. */
+  readonly tokenTtlMs: number
+}
+
+/** Tokens outlive their expiry by nobody's clock for longer than this. */
+const slackMs = 5 * 60_000
+const watchEveryMs = 1_000
+const pruneEveryMs = 60_000
+
+/**
+ * What ends an agent everywhere at once. Each process knows the least epoch of every agent whose older tokens might still be
+ * unexpired; a revoke raises it through the control log, and every token is held against it at every call. Epochs only rise here,
+ * so news may come late, twice or in any order.
+ */
+export class KillSwitch {
+  readonly #deps: KillSwitchDeps
+  readonly #epochs = new Map<number, { readonly epoch: number; readonly knownAtMs: number }>()
+  readonly #stops: (() => void)[] = []
+
+  constructor(deps: KillSwitchDeps) {
+    this.#deps = deps
+    deps.controlLog.on(news => this.#hear(news))
+    deps.controlLog.onGap(() => void this.#load().catch(error => deps.log.error('agent_epochs_load_failed', { error })))
+  }
+
+  /** Loads the epochs and begins to watch the age of the news. To be called after the control log has started, so that no revoke falls between. */
+  async start(): Promise<void> {
+    await this.#load()
+    const { clock } = this.#deps
+    this.#stops.push(clock.every(watchEveryMs, () => this.cutWhenStale()), clock.every(pruneEveryMs, () => this.#prune()))
+  }
+
+  stop(): void {
+    for (const stop of this.#stops.splice(0)) stop()
+  }
+
+  /** Throws 401 `agent_revoked` when a token of that epoch is dead, 503 when this process has had no news for too long to say. */
+  check(agentId: number, epoch: number, ancestorIds: readonly number[]): void {
+    const known = this.#epochs.get(agentId)
+    if (known !== undefined && epoch < known.epoch) throw refused('agent_revoked')
+    // An ancestor's epoch rises only by its revoke, which is final and takes its children along.
+    for (const id of ancestorIds) if (this.#epochs.has(id)) throw refused('agent_revoked')
+    if (this.isStale()) throw fail('database_unavailable', { message: 'The gateway cannot confirm that this agent is still active. Try again shortly.', retryAfterSeconds: 2 })
+  }
+
+  /** Whether the news are too old to trust an agent token. */
+  isStale(): boolean {
+    return this.#deps.controlLog.lastSyncAgeMs() > this.#deps.staleMs
+  }
+
+  /** Cuts all running calls of agents when the news are too old. Runs by itself every second. */
+  cutWhenStale(): void {
+    if (!this.isStale()) return
+    const count = this.#deps.inflight.abortAllAgents('agent_stale')
+    if (count > 0) this.#deps.log.warn('agent_calls_cut_stale', { count })
+  }
+
+  #hear(news: News): void {
+    const { inflight } = this.#deps
+    const id = Number(news.ref)
+    if (news.kind === 'agent_revoked') {
+      this.#raise(id, news.epoch ?? 0)
+      inflight.abortAgent(id, 'agent_revoked')
+    } else if (news.kind === 'key_revoked') inflight.abortKey(id, 'key_revoked')
+  }
+
+  #raise(agentId: number, epoch: number): void {
+    const known = this.#epochs.get(agentId)
+    if (known === undefined || known.epoch < epoch) this.#epochs.set(agentId, { epoch, knownAtMs: this.#deps.clock.monotonicMs() })
+  }
+
+  async #load(): Promise<void> {
+    for (const { id, epoch } of await this.#deps.db.many(recentEpochs, this.#keepMs)) {
+      this.#raise(id, epoch)
+      this.#deps.inflight.abortAgent(id, 'agent_revoked')
+    }
+  }
+
+  #prune(): void {
+    const oldestMs = this.#deps.clock.monotonicMs() - this.#keepMs
+    for (const [id, { knownAtMs }] of this.#epochs) if (knownAtMs < oldestMs) this.#epochs.delete(id)
+  }
+
+  get #keepMs(): number {
+    return this.#deps.tokenTtlMs + slackMs
+  }
+}

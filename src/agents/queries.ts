@@ -1,0 +1,124 @@
+import { statement } from '../platform/db.ts'
+
+export type AgentStatus = 'active' | 'revoked'
+
+export interface AgentRow {
+  readonly id: number
+  readonly name: string
+  readonly status: AgentStatus
+  readonly mayDelegate: boolean
+  readonly createdAt: Date
+}
+
+export interface AgentWithAncestors {
+  readonly id: number
+  readonly name: string
+  readonly status: AgentStatus
+  readonly epoch: number
+  /** Nearest first, at most 3. */
+  readonly ancestorIds: readonly number[]
+}
+
+const agentColumns = `id, name, status, may_delegate as "mayDelegate", created_at as "createdAt"`
+
+export const insertAgent = statement<[orgId: number, name: string, mayDelegate: boolean, createdByKey: number | null, createdByUser: number | null, createdAt: Date], AgentRow>(
+  'agents.insert',
+  `insert into agents (org_id, name, may_delegate, created_by_key, created_by_user, created_at)
+   values ($1::int, $2::text, $3::boolean, $4::int, $5::int, $6::timestamptz)
+   on conflict (org_id, name) where status = 'active' do nothing
+   returning ${agentColumns}`,
+)
+
+/** The active agent of that name; sets may_delegate when the caller says something about it. */
+export const reuseAgent = statement<[orgId: number, name: string, mayDelegate: boolean | null], AgentRow>(
+  'agents.reuse',
+  `update agents set may_delegate = coalesce($3::boolean, may_delegate)
+   where org_id = $1::int and name = $2::text and status = 'active'
+   returning ${agentColumns}`,
+)
+
+export const findAgent = statement<[orgId: number, agentId: number], AgentRow>('agents.find', `select ${agentColumns} from agents where org_id = $1::int and id = $2::int`)
+
+/** Active agents first, then revoked ones, newest first. */
+export const listAgents = statement<[orgId: number, limit: number], AgentRow>(
+  'agents.list',
+  `select ${agentColumns} from agents where org_id = $1::int order by status, id desc limit $2::int`,
+)
+
+export const namesOf = statement<[orgId: number, agentIds: readonly number[]], { id: number; name: string }>(
+  'agents.names_of',
+  `select id, name from agents where org_id = $1::int and id = any($2::int[])`,
+)
+
+const withAncestors = (condition: string): string =>
+  `with recursive found as (
+     select id, name, status, epoch, parent_id from agents where org_id = $1::int and ${condition} limit 1
+   ), up(id, depth) as (
+     select f.parent_id, 1 from found f where f.parent_id is not null
+     union all
+     select a.parent_id, up.depth + 1 from up join agents a on a.org_id = $1::int and a.id = up.id where a.parent_id is not null and up.depth < 3
+   )
+   select f.id, f.name, f.status, f.epoch, coalesce((select array_agg(up.id order by up.depth) from up), '{}'::int[]) as "ancestorIds" from found f`
+
+export const findWithAncestors = statement<[orgId: number, agentId: number], AgentWithAncestors>('agents.find_with_ancestors', withAncestors('id = $2::int'))
+
+/** By id or exact name. An active agent wins over a revoked one, then an id over a name, then the newest. */
+export const findByLabel = statement<[orgId: number, agentId: number | null, name: string], AgentWithAncestors>(
+  'agents.find_by_label',
+  withAncestors(`(id = $2::int or name = $3::text) order by (status = 'active') desc, (id is not distinct from $2::int) desc, id desc`),
+)
+
+/** Revokes the agent and all below it that are still active. The rows are locked in the order of their ids, so that two revokes of one family do not wait in a circle. */
+export const revokeTree = statement<[orgId: number, agentId: number, now: Date], { id: number; epoch: number }>(
+  'agents.revoke_tree',
+  `with recursive tree(id) as (
+     select id from agents where org_id = $1::int and id = $2::int
+     union
+     select a.id from tree t join agents a on a.org_id = $1::int and a.parent_id = t.id
+   ), locked as materialized (
+     select a.id from agents a where a.org_id = $1::int and a.id in (select id from tree) and a.status = 'active' order by a.id for update
+   )
+   update agents a set status = 'revoked', epoch = a.epoch + 1, epoch_at = clock_timestamp(), revoked_at = $3::timestamptz
+   from locked where a.org_id = $1::int and a.id = locked.id and a.status = 'active'
+   returning a.id, a.epoch`,
+)
+
+/** Of all organisations: what a process must know before it takes tokens. */
+export const recentEpochs = statement<[windowMs: number], { id: number; epoch: number }>(
+  'agents.recent_epochs',
+  `select id, epoch from agents /* every org_id */ where epoch > 1 and epoch_at > clock_timestamp() - make_interval(secs => $1::int / 1000.0)`,
+)
+
+export interface SigningKeyRow {
+  readonly kid: string
+  readonly state: 'next' | 'current' | 'retired'
+  readonly publicJwk: unknown
+  readonly privateSealed: string
+}
+
+/** The keys that sign, will sign, or have signed tokens that may still be alive. */
+export const loadSigningKeys = statement<[keepMs: number], SigningKeyRow>(
+  'signing_keys.load',
+  `select kid, state, public_jwk as "publicJwk", private_sealed as "privateSealed" from signing_keys
+   where state <> 'retired' or retired_at > clock_timestamp() - make_interval(secs => $1::int / 1000.0)
+   order by case state when 'current' then 0 when 'next' then 1 else 2 end, retired_at desc`,
+)
+
+/** Does nothing when another process was first: at most one key is in each of the two states. */
+export const insertSigningKey = statement<[kid: string, state: string, publicJwk: string, privateSealed: string]>(
+  'signing_keys.insert',
+  `insert into signing_keys (kid, state, public_jwk, private_sealed, created_at)
+   values ($1::text, $2::text, $3::jsonb, $4::text, clock_timestamp()) on conflict do nothing`,
+)
+
+/** One rotation at a time over all processes, until the end of the transaction. */
+export const lockRotation = statement<[], { done: unknown }>('signing_keys.lock_rotation', `select pg_advisory_xact_lock(hashtext('brigade.signing_keys'))::text as "done"`)
+
+export const nextKeyAge = statement<[], { kid: string; ageMs: number }>(
+  'signing_keys.next_key_age',
+  `select kid, (extract(epoch from clock_timestamp() - created_at) * 1000)::float8 as "ageMs" from signing_keys where state = 'next'`,
+)
+
+export const retireCurrentKey = statement<[]>('signing_keys.retire_current', `update signing_keys set state = 'retired', retired_at = clock_timestamp() where state = 'current'`)
+
+export const promoteNextKey = statement<[]>('signing_keys.promote_next', `update signing_keys set state = 'current' where state = 'next'`)

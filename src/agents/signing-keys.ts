@@ -1,0 +1,153 @@
+import { calculateJwkThumbprint, exportJWK, generateKeyPair, importJWK, type JWK } from 'jose'
+import { z } from 'zod'
+import type { Clock } from '../platform/clock.ts'
+import type { Db, Tx } from '../platform/db.ts'
+import type { ControlLog } from '../platform/db-control-log.ts'
+import type { Sealer } from '../platform/secrets.ts'
+import { insertSigningKey, loadSigningKeys, lockRotation, nextKeyAge, promoteNextKey, retireCurrentKey, type SigningKeyRow } from './queries.ts'
+
+/** The one signature algorithm of agent tokens. */
+export const tokenAlgorithm = 'ES256'
+/** How long a verifier may keep the published keys. */
+export const jwksMaxAgeSeconds = 300
+/** A key is published for so long before it signs: longer than any verifier that obeys the max-age keeps an older list. */
+const publishLeadMs = 2 * jwksMaxAgeSeconds * 1000
+/** A retired key verifies for the life of a token and this much more. */
+const slackMs = 5 * 60_000
+const reloadEveryMs = 30_000
+/** An unknown key id makes this process look again at most so often. */
+const retryUnknownMs = 1_000
+
+type VerifyingKey = Awaited<ReturnType<typeof importJWK>>
+
+const publicJwk = z.object({ kty: z.literal('EC'), crv: z.literal('P-256'), x: z.string(), y: z.string(), kid: z.string(), alg: z.literal(tokenAlgorithm), use: z.literal('sig') })
+/** A published key. */
+export type PublicJwk = z.output<typeof publicJwk>
+const privateJwk = z.looseObject({ kty: z.literal('EC'), d: z.string() })
+
+interface LoadedKey {
+  readonly kid: string
+  readonly state: SigningKeyRow['state']
+  readonly jwk: PublicJwk
+  readonly verifying: VerifyingKey
+}
+
+export interface SigningKeysDeps {
+  readonly db: Db
+  readonly clock: Clock
+  readonly controlLog: ControlLog
+  readonly sealer: Sealer
+  /** AGENT_TOKEN_TTL_S in milliseconds. */
+  readonly tokenTtlMs: number
+}
+
+export type Rotation = { readonly kind: 'rotated'; readonly kid: string } | { readonly kind: 'too_early'; readonly waitMs: number }
+
+/**
+ * The keys of agent tokens. One signs, the next one is published already, so a rotation never leaves a verifier without the key it
+ * needs. Private keys are stored sealed. The first use makes the pair, safely over any number of processes.
+ */
+export class SigningKeys {
+  readonly #deps: SigningKeysDeps
+  #keys: readonly LoadedKey[] = []
+  #signing: { readonly kid: string; readonly key: VerifyingKey } | null = null
+  #loadedAtMs = Number.NEGATIVE_INFINITY
+  #loading: Promise<void> | null = null
+
+  constructor(deps: SigningKeysDeps) {
+    this.#deps = deps
+    deps.controlLog.on(news => {
+      if (news.kind === 'signing_keys_changed') this.#loadedAtMs = Number.NEGATIVE_INFINITY
+    })
+  }
+
+  /** The key that signs now. */
+  async current(): Promise<{ kid: string; key: VerifyingKey }> {
+    await this.#fresh(reloadEveryMs)
+    if (this.#signing === null) throw new Error('there is no current signing key')
+    return this.#signing
+  }
+
+  /** The key of that id, or null when it is none of ours or its last token has expired. */
+  async verifying(kid: string): Promise<VerifyingKey | null> {
+    const find = (): VerifyingKey | null => this.#keys.find(key => key.kid === kid)?.verifying ?? null
+    const known = find()
+    if (known !== null) return known
+    await this.#fresh(retryUnknownMs)
+    return find()
+  }
+
+  /** What /.well-known/jwks.json shows: the current key, the next one, and retired ones whose tokens may be alive. */
+  async published(): Promise<readonly PublicJwk[]> {
+    await this.#fresh(reloadEveryMs)
+    return this.#keys.map(key => key.jwk)
+  }
+
+  /** Lets the next key sign and publishes a new next one. Refused as `too_early` until the next key has been public long enough. */
+  async rotate(): Promise<Rotation> {
+    const made = await this.#makeKey()
+    await this.#fresh(reloadEveryMs)
+    const rotation = await this.#deps.controlLog.change<Rotation>(async tx => {
+      await tx.one(lockRotation)
+      const next = await tx.one(nextKeyAge)
+      if (next.ageMs < publishLeadMs) return { value: { kind: 'too_early', waitMs: publishLeadMs - next.ageMs }, news: [] }
+      await tx.exec(retireCurrentKey)
+      await tx.exec(promoteNextKey)
+      await made.insert(tx, 'next')
+      return { value: { kind: 'rotated', kid: next.kid }, news: [{ kind: 'signing_keys_changed', ref: next.kid }] }
+    })
+    this.#loadedAtMs = Number.NEGATIVE_INFINITY
+    return rotation
+  }
+
+  /** Loads the keys when the last load is older than `maxAgeMs`, single-flight; makes them when there are none. */
+  async #fresh(maxAgeMs: number): Promise<void> {
+    if (this.#deps.clock.monotonicMs() - this.#loadedAtMs < maxAgeMs) return
+    this.#loading ??= this.#load().finally(() => {
+      this.#loading = null
+    })
+    await this.#loading
+  }
+
+  async #load(): Promise<void> {
+    const { db, clock, tokenTtlMs, sealer } = this.#deps
+    const startedMs = clock.monotonicMs()
+    const keepMs = tokenTtlMs + slackMs
+    let rows = await db.many(loadSigningKeys, keepMs)
+    if (!rows.some(row => row.state === 'current')) {
+      const [current, next] = await Promise.all([this.#makeKey(), this.#makeKey()])
+      await db.tx(async tx => {
+        await current.insert(tx, 'current')
+        await next.insert(tx, 'next')
+      })
+      rows = await db.many(loadSigningKeys, keepMs)
+    }
+    this.#keys = await Promise.all(rows.map(loadedKey))
+    const current = rows.find(row => row.state === 'current')
+    if (current !== undefined && this.#signing?.kid !== current.kid) {
+      const jwk = privateJwk.parse(JSON.parse(sealer.open(current.privateSealed, sealedFor(current.kid))))
+      this.#signing = { kid: current.kid, key: await importJWK(jwk, tokenAlgorithm) }
+    }
+    this.#loadedAtMs = startedMs
+  }
+
+  async #makeKey(): Promise<{ insert(tx: Tx, state: 'current' | 'next'): Promise<void> }> {
+    const pair = await generateKeyPair(tokenAlgorithm, { extractable: true })
+    const bare: JWK = await exportJWK(pair.publicKey)
+    const kid = await calculateJwkThumbprint(bare)
+    const shown = publicJwk.parse({ ...bare, kid, alg: tokenAlgorithm, use: 'sig' })
+    const sealed = this.#deps.sealer.seal(JSON.stringify(await exportJWK(pair.privateKey)), sealedFor(kid))
+    return {
+      async insert(tx, state) {
+        await tx.exec(insertSigningKey, kid, state, JSON.stringify(shown), sealed)
+      },
+    }
+  }
+}
+
+async function loadedKey(row: SigningKeyRow): Promise<LoadedKey> {
+  const jwk = publicJwk.parse(row.publicJwk)
+  return { kid: row.kid, state: row.state, jwk, verifying: await importJWK(jwk, tokenAlgorithm) }
+}
+
+const sealedFor = (kid: string): string => `signing_keys:${kid}`
