@@ -7,7 +7,10 @@ import { istDay } from '../../platform/ist-time.ts'
 import { type CatalogPart, type PriceSources, toModel, toProvider } from './build-snapshot.ts'
 import { type ModelEntry, modelsFile, type OperatorFile, operatorFile, type ProviderEntry, providersFile } from './file-schema.ts'
 import { panelModel } from './image-panel.ts'
+import type { Provider } from '../providers/provider.ts'
+import { localServerIds } from './local-servers.ts'
 import type { CatalogSnapshot, Model } from './model.ts'
+import { sandboxId } from './sandbox.ts'
 import { virtualModels } from './virtual-models.ts'
 
 /** The data folder lies two levels above src/gateway and dist/gateway alike. */
@@ -33,13 +36,13 @@ export function loadCatalog(sources: CatalogSources): CatalogSnapshot {
   const { config } = sources
   const data = readData()
   const operator = readOperatorFile(sources)
-  const providerEntries = overlay(data.providers, operator.file.providers ?? [])
+  const providerEntries = overlay(data.providers, (operator.file.providers ?? []).filter(entry => !isFoundAtStart(entry)))
   const modelEntries = overlay(data.models, datedRoutes(operator.file.models ?? [], sources.clock))
   const providers = new Map(providerEntries.map(entry => [entry.id, toProvider(entry, config)]))
   checkOperatorFile(operator, providerEntries, modelEntries, config)
 
-  const parts = sources.extraProviders ?? []
-  for (const part of parts) if (!providers.has(part.provider.id)) providers.set(part.provider.id, part.provider)
+  const parts = (sources.extraProviders ?? []).filter(part => !providers.has(part.provider.id))
+  for (const part of parts) providers.set(part.provider.id, adjusted(part.provider, operator.file))
   const models = new Map<string, Model>()
   for (const entry of [...modelEntries, ...parts.flatMap(part => part.models)]) {
     const model = models.has(entry.id) ? null : toModel(entry, providers, data.sources)
@@ -98,6 +101,15 @@ function overlay<E extends { readonly id: string }>(base: readonly E[], over: re
   return [...entries.values()]
 }
 
+/** An entry for a local server or the sandbox that leaves the address to what is found at start. */
+const isFoundAtStart = (entry: ProviderEntry): boolean => entry.base_url === undefined && (localServerIds.includes(entry.id) || entry.id === sandboxId)
+
+/** What the operator may say about a provider that is found at start: its name and where it stands. */
+function adjusted(provider: Provider, file: OperatorFile): Provider {
+  const entry = file.providers?.find(({ id }) => id === provider.id)
+  return { ...provider, name: entry?.name ?? provider.name, residency: entry?.residency ?? provider.residency }
+}
+
 function datedRoutes(models: readonly ModelEntry[], clock: Clock | undefined): readonly ModelEntry[] {
   if (!clock) return models
   const today = istDay(clock.nowMs())
@@ -109,7 +121,7 @@ function checkOperatorFile(operator: Operator, providers: readonly ProviderEntry
   const wrong = (place: string, what: string): ConfigError => new ConfigError(`${operator.path}: ${place}: ${what}`)
   const known = new Map(providers.map(entry => [entry.id, entry]))
   for (const [index, entry] of (operator.file.providers ?? []).entries()) {
-    if (known.get(entry.id)?.base_url === undefined && config.providerEnv(entry.id).baseUrl === null)
+    if (!isFoundAtStart(entry) && known.get(entry.id)?.base_url === undefined && config.providerEnv(entry.id).baseUrl === null)
       throw wrong(`providers[${index}].base_url`, `expected the base URL of "${entry.id}" (or its _BASE_URL variable)`)
   }
   const merged = new Map(models.map(entry => [entry.id, entry]))

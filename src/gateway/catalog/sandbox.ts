@@ -5,7 +5,8 @@ import type { CatalogPart } from './build-snapshot.ts'
 import type { ModelEntry } from './file-schema.ts'
 import type { CatalogSnapshot } from './model.ts'
 
-const sandboxId = 'sandbox'
+/** Id of the simulated provider. */
+export const sandboxId = 'sandbox'
 
 /** True for the simulated provider, which presets only use when nothing else is configured. */
 export const isSandbox = (provider: Provider): boolean => provider.id === sandboxId

@@ -5,6 +5,8 @@ import type { RouterFields } from '../wire/router-fields.ts'
 /** One dial that may be made. */
 export interface Attempt {
   readonly route: Route
+  /** The model behind the route: in a chain it differs from attempt to attempt. */
+  readonly model: Model
   readonly credential: Secret | null
   /** The caller's own provider key: usage value is metered, nothing is debited. */
   readonly byok: boolean
@@ -12,6 +14,7 @@ export interface Attempt {
 
 /** Where a call may go, in order; finite and without duplicates. Nothing has been dialed yet. */
 export interface Plan {
+  /** The model of the first attempt. */
   readonly model: Model
   readonly attempts: readonly Attempt[]
   /** x-br-* headers that explain a choice of model. Printable ASCII. */
@@ -25,4 +28,6 @@ export interface ResolveRequest {
   readonly orgId: number
   /** Rough prompt size, for context windows. */
   readonly promptTokens: number
+  /** What the request carries, for presets that choose a model; left out = plain text. */
+  readonly needs?: { readonly tools: boolean; readonly vision: boolean }
 }
