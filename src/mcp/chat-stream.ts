@@ -1,7 +1,7 @@
 /** Reads a chat completion, streamed or whole, into the one answer that a tool returns. */
 import { createParser } from 'eventsource-parser'
 import { z } from 'zod'
-import { fail, type GatewayError } from '../platform/errors.ts'
+import { type ErrorName, fail, type GatewayError } from '../platform/errors.ts'
 
 const usageShape = z.looseObject({ prompt_tokens: z.number(), completion_tokens: z.number(), total_tokens: z.number() })
 const costShape = z.looseObject({ cost_inr: z.number().nullish(), value_inr: z.number().nullish(), provider: z.string().nullish() })
@@ -17,6 +17,15 @@ const chatPart = z.looseObject({
   error: z.looseObject({ message: z.string().nullish(), code: z.string().nullish() }).nullish(),
 })
 
+/** The ends that the gateway itself puts to a stream, by the code of their frame. */
+const streamErrors: Readonly<Record<string, ErrorName>> = {
+  budget_exceeded: 'budget_exceeded',
+  agent_budget_exceeded: 'agent_budget_exceeded',
+  invalid_api_key: 'invalid_api_key',
+  agent_revoked: 'invalid_api_key',
+  database_unavailable: 'database_unavailable',
+}
+
 export type ChatUsage = z.output<typeof usageShape>
 
 /** What has arrived of an answer so far. */
@@ -30,7 +39,7 @@ export class ChatAnswer {
   provider: string | null = null
   /** Chunks that carried text; near enough to tokens for progress. */
   pieces = 0
-  /** Set when the provider broke off the stream. */
+  /** Set when the stream ended with an error frame: the provider broke off, or the gateway ended it, for example on a spent budget. */
   broken: GatewayError | null = null
 
   /** Takes in one chunk, or a whole completion. A text that is not JSON of this shape is passed over. */
@@ -38,7 +47,7 @@ export class ChatAnswer {
     const parsed = chatPart.safeParse(parseOrNull(json))
     if (!parsed.success) return
     const part = parsed.data
-    if (part.error) this.broken = fail('upstream_stream_error', part.error.message ? { message: part.error.message } : {})
+    if (part.error) this.broken = fail(streamErrors[part.error.code ?? ''] ?? 'upstream_stream_error', part.error.message ? { message: part.error.message } : {})
     if (part.model) this.model = part.model
     if (part.usage) this.usage = part.usage
     if (part.x_br) {

@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { type AnyRow, Reply } from '../platform/endpoint.ts'
 import { fail, type GatewayError } from '../platform/errors.ts'
 import { ChatAnswer, readChatStream, whenAborted } from './chat-stream.ts'
+import { RelayedRefusal } from './tool-errors.ts'
 import { customTool, type Tool, type ToolContext, type ToolResult } from './tool.ts'
 
 /** Clients give up on a tool after about 60 s; an answer cut short at 50 s still reaches them. */
@@ -123,17 +124,12 @@ async function readReply(reply: Reply, answer: ChatAnswer, signal: AbortSignal, 
   return true
 }
 
-const envelope = z.looseObject({ error: z.looseObject({ message: z.string() }) })
+const envelope = z.looseObject({ error: z.looseObject({ message: z.string(), code: z.string().optional() }) })
 
-/** An upstream 4xx that the gateway relays as it is. */
-function refusedByProvider(status: number, text: string): GatewayError {
-  let said = 'The provider refused the request.'
-  try {
-    said = envelope.parse(JSON.parse(text)).error.message
-  } catch {
-    // The provider did not answer in the usual envelope; its status says enough.
-  }
-  return fail('bad_request', { message: said, extra: { upstream_status: status } })
+/** A 4xx of the provider, which the gateway relays as it is. */
+function refusedByProvider(status: number, text: string): RelayedRefusal {
+  const { error } = envelope.parse(JSON.parse(text))
+  return new RelayedRefusal(error.code ?? 'upstream_client_error', status, error.message)
 }
 
 function progressReporter(answer: ChatAnswer, context: ToolContext, startedMs: number): () => void {

@@ -1,6 +1,18 @@
 import type { GatewayError } from '../platform/errors.ts'
 import { plainJson, type ToolResult } from './tool.ts'
 
+/** A refusal by a provider that the gateway relays as it is: its own status and code, no row of the error table. */
+export class RelayedRefusal extends Error {
+  override readonly name = 'RelayedRefusal'
+  readonly code: string
+  readonly status: number
+  constructor(code: string, status: number, message: string) {
+    super(message)
+    this.code = code
+    this.status = status
+  }
+}
+
 /** What an agent should do after an error, by code. Agents loop on failures, so the answer says plainly when a retry cannot help. */
 const nextSteps: Readonly<Record<string, string>> = {
   bad_request: 'Correct the arguments and call again.',
@@ -21,6 +33,7 @@ const nextSteps: Readonly<Record<string, string>> = {
   provider_unavailable_billing: 'Do not retry: the operator of the gateway has to act. Another model may work.',
   all_routes_failed: 'Try once more, or choose another model.',
   upstream_stream_error: 'The answer is incomplete. Try once more.',
+  upstream_client_error: 'The provider refused the request as it is: change it, or choose another model.',
   unsupported_operation: 'Choose another model with models_list.',
 }
 
@@ -28,7 +41,7 @@ const spentBudget = 'Do not retry: the budget does not come back by waiting. Sto
 const afterTime = (seconds: string): string => `Wait ${seconds} s and try again.`
 
 /** The budget codes stand for two cases: spent for the month, or held by running calls for a moment. */
-function nextStepOf(error: GatewayError, headers: Readonly<Record<string, string>>): string {
+function nextStepOf(error: GatewayError | RelayedRefusal, headers: Readonly<Record<string, string>>): string {
   const retryAfter = headers['retry-after']
   const isBudget = error.code === 'budget_exceeded' || error.code === 'agent_budget_exceeded'
   if (isBudget && headers['x-should-retry'] === 'false') return spentBudget
@@ -39,10 +52,10 @@ function nextStepOf(error: GatewayError, headers: Readonly<Record<string, string
 }
 
 /** The result of a failed tool: text "code: message Next: …" for the model, code, message, status and evidence as data. */
-export function toolError(error: GatewayError, requestId: string): ToolResult {
-  const headers = error.toHeaders()
+export function toolError(error: GatewayError | RelayedRefusal, requestId: string): ToolResult {
+  const headers: Readonly<Record<string, string>> = error instanceof RelayedRefusal ? {} : error.toHeaders()
   const next = nextStepOf(error, headers)
-  const evidence = plainJson(error.options.extra ?? {})
+  const evidence = plainJson(error instanceof RelayedRefusal ? {} : (error.options.extra ?? {}))
   const retryAfter = headers['retry-after']
   return {
     text: `${error.code}: ${error.message} Next: ${next}`,

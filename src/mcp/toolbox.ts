@@ -4,7 +4,7 @@ import { CallCutError } from '../platform/inflight.ts'
 import type { Log } from '../platform/log.ts'
 import { cutError } from '../gateway/http/serve-row.ts'
 import type { InvokeRow, Tool, ToolCall, ToolProgress, ToolResult } from './tool.ts'
-import { toolError } from './tool-errors.ts'
+import { RelayedRefusal, toolError } from './tool-errors.ts'
 import { type ListedTool, listedTool } from './tool-schema.ts'
 
 /** A tool result as both SDKs send it. */
@@ -83,9 +83,10 @@ export class Toolbox {
   }
 
   #failure(thrown: unknown, tool: string): ToolResult {
-    const cut: unknown = this.#call.signal.reason
-    const error = toGatewayError(cut instanceof CallCutError ? cutError(cut) : thrown)
     const { requestId, principal } = this.#call
+    const cut: unknown = this.#call.signal.reason
+    if (thrown instanceof RelayedRefusal) return toolError(thrown, requestId)
+    const error = toGatewayError(cut instanceof CallCutError ? cutError(cut) : thrown)
     if (error.errorName === 'internal_error') this.#deps.log.error('tool failed', { requestId, orgId: principal.orgId, path: `mcp:${tool}`, code: error.code, error: error.cause })
     return toolError(error, requestId)
   }

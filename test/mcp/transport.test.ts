@@ -284,6 +284,14 @@ describe('chat', () => {
     expect(await client.callTool({ name: 'chat', arguments: { prompt: 'hi' } })).toMatchObject({ isError: true, structuredContent: { code: 'upstream_stream_error', partial_text: 'Hel' } })
   })
 
+  test('a stream that the gateway ends for a spent budget says not to retry', async () => {
+    await remount(() => streamOf([frames[0] ?? {}, { error: { message: 'The budget is spent.', type: 'billing_error', code: 'agent_budget_exceeded' }, usage: { prompt_tokens: 3, completion_tokens: 1, total_tokens: 4 } }]))
+    const client = await connectV1()
+    const result = await client.callTool({ name: 'chat', arguments: { prompt: 'hi' } })
+    expect(result).toMatchObject({ isError: true, structuredContent: { code: 'agent_budget_exceeded', status: 429, partial_text: 'Hel', should_retry: false } })
+    expect(JSON.stringify(result.content)).toContain('Do not retry')
+  })
+
   const hanging = (signal: AbortSignal): AsyncIterable<Uint8Array> =>
     (async function* () {
       yield Buffer.from(`data: ${JSON.stringify(frames[0])}\n\n`)
