@@ -1,0 +1,163 @@
+/**
+ * The walls of the code base: which folder may import which. ARCHITECTURE.md explains the layers; this file enforces them, for
+ * type-only imports too. `peers` is the list of domains in an order without cycles: a domain imports only what stands in its row.
+ */
+const platform = '^src/platform/'
+
+/** Domain folder (below src/) -> the domain folders that it may import. Platform, wire and providers are open to all of them. */
+const peers = {
+  'gateway/mail': [],
+  'gateway/webhooks': ['gateway/mail'],
+  'gateway/limits': ['gateway/webhooks'],
+  'gateway/catalog': [],
+  'gateway/orgs': ['gateway/limits', 'gateway/webhooks', 'gateway/mail'],
+  'gateway/usage': ['gateway/catalog', 'gateway/webhooks'],
+  'gateway/billing': ['gateway/orgs', 'gateway/limits', 'gateway/webhooks', 'gateway/mail'],
+  'gateway/keys': ['gateway/orgs', 'gateway/limits', 'gateway/webhooks', 'gateway/mail'],
+  'gateway/byok': ['gateway/orgs', 'gateway/catalog'],
+  agents: ['gateway/orgs', 'gateway/keys', 'gateway/limits', 'gateway/webhooks'],
+  memory: ['gateway/orgs', 'gateway/limits'],
+  'gateway/routing': ['gateway/catalog', 'gateway/byok', 'gateway/webhooks'],
+  'gateway/collections': ['gateway/catalog', 'gateway/routing', 'gateway/webhooks', 'gateway/mail'],
+  'gateway/compliance': ['gateway/usage', 'gateway/orgs', 'gateway/catalog'],
+  'gateway/access': ['gateway/orgs', 'gateway/keys', 'agents'],
+  'gateway/inference': ['gateway/catalog', 'gateway/byok', 'gateway/routing', 'gateway/limits', 'gateway/usage', 'gateway/billing', 'gateway/orgs'],
+}
+
+const folders = names => `^src/(${names.join('|')})/`
+
+const domainRules = Object.entries(peers).map(([domain, allowed]) => ({
+  name: `peers-of-${domain.replace('/', '-')}`,
+  comment: `src/${domain} may import platform, gateway/wire, gateway/providers${allowed.length === 0 ? '' : ` and ${allowed.join(', ')}`}.`,
+  severity: 'error',
+  // The toolkit ships to clients and has a rule of its own.
+  from: { path: folders([domain]), pathNot: '^src/agents/toolkit/' },
+  to: { path: '^src/', pathNot: [platform, folders(['gateway/wire', 'gateway/providers', domain, ...allowed])] },
+}))
+
+/** A package that only the named files may import. */
+const packageRule = (name, packages, allowed) => ({
+  name: `only-here-${name}`,
+  comment: `${packages} is imported in ${allowed} only.`,
+  severity: 'error',
+  from: { path: '^src/', pathNot: allowed },
+  to: { path: `(^|node_modules/)(${packages})(/|$)` },
+})
+
+module.exports = {
+  forbidden: [
+    { name: 'no-cycles', comment: 'A cycle has no first file to read.', severity: 'error', from: {}, to: { circular: true } },
+    { name: 'resolvable', comment: 'Every import resolves.', severity: 'error', from: {}, to: { couldNotResolve: true } },
+    {
+      name: 'platform-knows-nothing',
+      comment: 'platform has no product knowledge: it imports no other folder of src.',
+      severity: 'error',
+      from: { path: platform },
+      to: { path: '^src/', pathNot: platform },
+    },
+    {
+      name: 'wire-is-pure',
+      comment: 'gateway/wire imports errors, money, parse and type-level contracts of platform; ids and time come as arguments.',
+      severity: 'error',
+      from: { path: '^src/gateway/wire/' },
+      to: { path: '^src/', pathNot: ['^src/gateway/wire/', '^src/platform/(errors|money|parse|assert)\\.ts$'] },
+    },
+    {
+      name: 'providers-below-domains',
+      comment: 'gateway/providers imports wire and platform.',
+      severity: 'error',
+      from: { path: '^src/gateway/providers/' },
+      to: { path: '^src/', pathNot: [platform, '^src/gateway/(wire|providers)/'] },
+    },
+    ...domainRules,
+    {
+      name: 'every-domain-has-a-row',
+      comment: 'A new folder below src/gateway, or beside it, gets a row in the peers table above first.',
+      severity: 'error',
+      from: { path: '^src/', pathNot: [platform, folders([...Object.keys(peers), 'gateway/wire', 'gateway/providers', 'gateway/http', 'mcp', 'sandbox', 'cli']), '^src/[^/]+\\.ts$'] },
+      to: {},
+    },
+    {
+      name: 'edges',
+      comment: 'HTTP and MCP bind endpoint rows: they import endpoints.ts files, access, inference, platform, wire and each other, nothing deeper.',
+      severity: 'error',
+      from: { path: '^src/(gateway/http|mcp)/' },
+      to: {
+        path: '^src/',
+        pathNot: [platform, '^src/version\\.ts$', '^src/(gateway/http|gateway/access|gateway/wire|gateway/inference|mcp)/', '/endpoints\\.ts$', '^src/gateway/[^/]+/[^/]+-endpoints\\.ts$'],
+      },
+    },
+    {
+      name: 'nobody-imports-edges',
+      comment: 'Only the composition root and the command line know the edges.',
+      severity: 'error',
+      from: { path: '^src/', pathNot: ['^src/(gateway/http|mcp|cli)/', '^src/[^/]+\\.ts$'] },
+      to: { path: '^src/(gateway/http|mcp|cli)/|^src/[^/]+\\.ts$', pathNot: '^src/version\\.ts$' },
+    },
+    {
+      name: 'queries-are-private',
+      comment: 'queries.ts belongs to its folder.',
+      severity: 'error',
+      from: { path: '^src/(.+)/[^/]+$' },
+      to: { path: '/queries\\.ts$', pathNot: '^src/$1/' },
+    },
+    {
+      name: 'endpoints-are-for-edges',
+      comment: 'endpoints.ts is imported by the endpoint table and the MCP tools only.',
+      severity: 'error',
+      from: { path: '^src/', pathNot: ['^src/gateway/http/endpoint-table\\.ts$', '^src/mcp/tools\\.ts$', '^src/gateway/http/hot-routes\\.ts$'] },
+      to: { path: '/endpoints\\.ts$' },
+    },
+    {
+      name: 'endpoints-stay-home',
+      comment: 'endpoints.ts imports its own folder and platform.',
+      severity: 'error',
+      from: { path: '^src/(.+)/endpoints\\.ts$' },
+      to: { path: '^src/', pathNot: [platform, '^src/$1/'] },
+    },
+    {
+      name: 'inference-knows-no-dialect',
+      comment: 'The pipeline asks the registry; it never names a dialect.',
+      severity: 'error',
+      from: { path: '^src/gateway/inference/' },
+      to: { path: '^src/gateway/providers/(dialects|images)/' },
+    },
+    {
+      name: 'sandbox-shares-nothing',
+      comment: 'The simulated provider is an oracle: it must not share the code that it checks.',
+      severity: 'error',
+      from: { path: '^src/sandbox/' },
+      to: { path: '^src/', pathNot: [platform, '^src/sandbox/'] },
+    },
+    {
+      name: 'toolkit-stands-alone',
+      comment: 'The toolkit ships to clients.',
+      severity: 'error',
+      from: { path: '^src/agents/toolkit/' },
+      to: { path: '^src/', pathNot: '^src/agents/toolkit/' },
+    },
+    { name: 'no-tests-in-src', comment: 'src never imports tests or benches.', severity: 'error', from: { path: '^src/' }, to: { path: '^(test|bench|scripts)/' } },
+    packageRule('pg', 'pg|pg-[^/]+', '^src/platform/db-postgres\\.ts$'),
+    packageRule('pglite', '@electric-sql/[^/]+', '^src/platform/db-embedded[^/]*\\.ts$'),
+    packageRule('express', 'express', '^src/(gateway/http/|mcp/transport\\.ts$)'),
+    packageRule('undici', 'undici', '^src/platform/(outbound|upstream-body)\\.ts$'),
+    packageRule('aws', '@aws-sdk/[^/]+|@smithy/[^/]+', '^src/memory/object-store-s3\\.ts$'),
+    packageRule('jose', 'jose', '^src/(agents|gateway/access)/'),
+    packageRule('mcp', '@modelcontextprotocol/[^/]+', '^src/(mcp|cli)/'),
+    packageRule('commander', 'commander', '^src/cli/'),
+    {
+      name: 'no-development-packages',
+      comment: 'What src imports at run time stands in dependencies.',
+      severity: 'error',
+      from: { path: '^src/' },
+      to: { dependencyTypes: ['npm-dev', 'npm-no-pkg', 'npm-unknown'], pathNot: 'node_modules/@types/' },
+    },
+  ],
+  options: {
+    doNotFollow: { path: 'node_modules' },
+    // Reads type-only imports as well; @swc/core parses, because the cruiser does not know this major of TypeScript.
+    tsPreCompilationDeps: true,
+    parser: 'swc',
+    enhancedResolveOptions: { exportsFields: ['exports'], conditionNames: ['import', 'node', 'default', 'types'], extensions: ['.ts', '.mts', '.js', '.mjs', '.json'] },
+  },
+}

@@ -1,0 +1,73 @@
+/**
+ * Compiles src/ to dist/ with tsc. The new tree is made beside the old one and swapped in only when it is whole, so a build that
+ * fails leaves the last good dist/ alone, and a process that starts meanwhile never sees half of one.
+ */
+import { spawnSync } from 'node:child_process'
+import { createHash } from 'node:crypto'
+import { cpSync, existsSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { dirname, join } from 'node:path'
+import { root, runAsMain } from './paths.mjs'
+
+const dist = join(root, 'dist')
+const stampFile = join(dist, '.built-from')
+
+/** Path, size and time of every file that the build reads, as one hash. A deleted file changes it too. */
+function sourceStamp() {
+  const hash = createHash('sha256')
+  const add = path => {
+    const { size, mtimeMs } = statSync(path)
+    hash.update(`${path.slice(root.length)} ${size} ${mtimeMs}\n`)
+  }
+  const walk = folder => {
+    for (const entry of readdirSync(folder, { withFileTypes: true }).sort((a, b) => (a.name < b.name ? -1 : 1))) {
+      const path = join(folder, entry.name)
+      if (entry.isDirectory()) walk(path)
+      else add(path)
+    }
+  }
+  add(join(root, 'tsconfig.json'))
+  add(join(root, 'package-lock.json'))
+  walk(join(root, 'src'))
+  return hash.digest('hex')
+}
+
+/** True when dist/ was made from exactly these sources. */
+export function isBuilt() {
+  return existsSync(stampFile) && readFileSync(stampFile, 'utf8') === sourceStamp()
+}
+
+/** Replaces dist/. On Windows an open file blocks the rename of a folder; then the files are copied over instead. */
+function swapIn(fresh) {
+  const old = `${dist}.old.${process.pid}`
+  try {
+    if (existsSync(dist)) renameSync(dist, old)
+    renameSync(fresh, dist)
+  } catch {
+    cpSync(fresh, dist, { recursive: true, force: true })
+    rmSync(fresh, { recursive: true, force: true })
+  }
+  rmSync(old, { recursive: true, force: true })
+}
+
+/** Builds dist/; returns false, with what tsc says on the terminal, when the sources do not compile. */
+export function build() {
+  const stamp = sourceStamp()
+  const fresh = `${dist}.new.${process.pid}`
+  const packageJson = createRequire(join(root, 'package.json')).resolve('typescript/package.json')
+  const tsc = join(dirname(packageJson), JSON.parse(readFileSync(packageJson, 'utf8')).bin.tsc)
+  try {
+    const run = spawnSync(process.execPath, [tsc, '-p', join(root, 'tsconfig.json'), '--outDir', fresh, '--noEmitOnError'], { cwd: root, stdio: ['ignore', 'inherit', 'inherit'] })
+    if (run.error) console.error(run.error.message)
+    if (run.status !== 0) return false
+    writeFileSync(join(fresh, '.built-from'), stamp)
+    swapIn(fresh)
+    return true
+  } finally {
+    rmSync(fresh, { recursive: true, force: true })
+  }
+}
+
+runAsMain(import.meta.url, () => {
+  process.exitCode = build() ? 0 : 1
+})

@@ -1,0 +1,62 @@
+/**
+ * Makes a checkout ready to run with nothing but Node on the machine: installs dependencies when node_modules is missing or is
+ * not what package-lock.json says, and builds dist/ when the sources changed. It imports nothing outside Node.
+ */
+import { spawnSync } from 'node:child_process'
+import { createHash } from 'node:crypto'
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { build, isBuilt } from './build.mjs'
+import { root, runAsMain } from './paths.mjs'
+
+const lockFile = join(root, 'package-lock.json')
+const stampFile = join(root, 'node_modules', '.installed-from')
+const nodeMin = [20, 20]
+
+function checkNodeVersion() {
+  const [major = 0, minor = 0] = process.versions.node.split('.').map(Number)
+  if (major > nodeMin[0] || (major === nodeMin[0] && minor >= nodeMin[1])) return
+  console.error(`Brigade needs Node ${nodeMin.join('.')} or newer; this is ${process.versions.node}.`)
+  process.exit(1)
+}
+
+/** What npm itself noted at its last install holds every package of the lock file in the same version; optional ones may be absent. */
+function installedMatchesLock() {
+  const noted = join(root, 'node_modules', '.package-lock.json')
+  if (!existsSync(noted)) return false
+  const wanted = JSON.parse(readFileSync(lockFile, 'utf8')).packages
+  const present = JSON.parse(readFileSync(noted, 'utf8')).packages
+  return Object.entries(wanted).every(([path, entry]) => path === '' || present[path]?.version === entry.version || (entry.optional === true && present[path] === undefined))
+}
+
+function install() {
+  const stamp = createHash('sha256').update(readFileSync(lockFile)).digest('hex')
+  if (existsSync(stampFile) && readFileSync(stampFile, 'utf8') === stamp) return
+  if (!installedMatchesLock()) {
+    console.error('Installing dependencies (npm ci) ...')
+    const args = ['ci', '--include=dev', '--no-audit', '--no-fund', '--loglevel=error']
+    const npm = process.env.npm_execpath
+    const run = npm?.endsWith('.js')
+      ? spawnSync(process.execPath, [npm, ...args], { cwd: root, stdio: ['ignore', 2, 2] })
+      : spawnSync('npm', args, { cwd: root, stdio: ['ignore', 2, 2], shell: process.platform === 'win32' })
+    if (run.status !== 0) {
+      console.error(`npm ci failed${run.error ? `: ${run.error.message}` : ''}. Nothing was started.`)
+      process.exit(1)
+    }
+  }
+  writeFileSync(stampFile, stamp)
+}
+
+/** Leaves the process with exit code 1 when the checkout cannot be made ready. */
+export function ensure() {
+  checkNodeVersion()
+  install()
+  if (isBuilt()) return
+  console.error('Building ...')
+  if (!build()) {
+    console.error('The build failed. Nothing was started.')
+    process.exit(1)
+  }
+}
+
+runAsMain(import.meta.url, ensure)

@@ -1,0 +1,34 @@
+/** Where the checkout is, how a script knows that it was called by name, and how a child process is run to its end. */
+import { spawn } from 'node:child_process'
+import { constants } from 'node:os'
+import { dirname, resolve } from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+export const root = dirname(dirname(fileURLToPath(import.meta.url)))
+
+/** Runs `main` when the module at `url` is the program and not an import of another script. */
+export function runAsMain(url, main) {
+  if (process.argv[1] !== undefined && resolve(process.argv[1]) === fileURLToPath(url)) main()
+}
+
+/**
+ * Runs node with `args` on this terminal, hands SIGINT and SIGTERM on, and resolves with the child's exit code (128 + n after
+ * signal n). A terminal sends Ctrl-C to both; the second one that reaches the child makes it stop at once, so it is not repeated.
+ */
+export function runNode(args, options = {}) {
+  return new Promise((done, failed) => {
+    const child = spawn(process.execPath, args, { cwd: root, stdio: 'inherit', ...options })
+    const onInterrupt = () => {
+      if (!process.stdin.isTTY) child.kill('SIGINT')
+    }
+    const onTerminate = () => child.kill('SIGTERM')
+    process.on('SIGINT', onInterrupt)
+    process.on('SIGTERM', onTerminate)
+    child.once('error', failed)
+    child.once('exit', (code, signal) => {
+      process.off('SIGINT', onInterrupt)
+      process.off('SIGTERM', onTerminate)
+      done(code ?? 128 + (constants.signals[signal] ?? 0))
+    })
+  })
+}
