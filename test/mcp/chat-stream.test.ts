@@ -1,0 +1,58 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { ChatAnswer, readChatStream } from '../../src/mcp/chat-stream.ts'
+
+const frame = (value: object): string => `data: ${JSON.stringify(value)}\n\n`
+
+async function answerOf(bytes: Uint8Array, cuts: readonly number[]): Promise<ChatAnswer> {
+  const places = [...new Set([0, ...cuts.map(cut => cut % (bytes.length + 1)), bytes.length])].sort((a, b) => a - b)
+  const answer = new ChatAnswer()
+  const chunks = (async function* () {
+    for (const [index, place] of places.entries()) if (index > 0) yield bytes.subarray(places[index - 1], place)
+  })()
+  expect(await readChatStream(chunks, answer, new AbortController().signal, () => undefined)).toBe(true)
+  return answer
+}
+
+describe('chat stream', () => {
+  test('the answer does not depend on how the bytes are cut', async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.array(fc.string({ unit: 'grapheme' }), { maxLength: 5 }), fc.array(fc.nat(2000), { maxLength: 10 }), async (texts, cuts) => {
+        const bytes = Buffer.from([...texts.map(content => frame({ model: 'm', choices: [{ delta: { content } }] })), frame({ choices: [{ delta: {}, finish_reason: 'stop' }] }), 'data: [DONE]\n\n'].join(''))
+        const answer = await answerOf(bytes, cuts)
+        expect([answer.text, answer.finishReason]).toEqual([texts.join(''), 'stop'])
+      }),
+      { numRuns: 100 },
+    )
+  })
+
+  test('a whole completion reads as the same answer', () => {
+    const answer = new ChatAnswer()
+    answer.add(JSON.stringify({ model: 'm', choices: [{ index: 0, message: { role: 'assistant', content: 'yes', reasoning_content: 'hm' }, finish_reason: 'stop' }], usage: { prompt_tokens: 1, completion_tokens: 2, total_tokens: 3 } }))
+    expect(answer).toMatchObject({ text: 'yes', reasoning: 'hm', model: 'm', finishReason: 'stop', usage: { total_tokens: 3 }, broken: null })
+  })
+
+  test('a frame that is no chat chunk is passed over', () => {
+    const answer = new ChatAnswer()
+    for (const text of ['not json', '[]', '{"choices":"none"}', 'null']) answer.add(text)
+    expect(answer.text).toBe('')
+  })
+
+  test('an abort ends a read that hangs and returns the iterator', async () => {
+    const stop = new AbortController()
+    let returned = false
+    const chunks: AsyncIterable<Uint8Array> = {
+      [Symbol.asyncIterator]: () => ({
+        next: () => new Promise(() => undefined),
+        return: () => {
+          returned = true
+          return Promise.resolve({ done: true, value: undefined })
+        },
+      }),
+    }
+    const reading = readChatStream(chunks, new ChatAnswer(), stop.signal, () => undefined)
+    stop.abort()
+    expect(await reading).toBe(false)
+    expect(returned).toBe(true)
+  })
+})
