@@ -3,9 +3,9 @@ import { endpointOf, reply } from '../../platform/endpoint.ts'
 
 /** What discovery needs to know; app.ts builds it from the table and the live catalog. */
 export interface Discovery {
-  openApi(baseUrl: string): unknown
+  openApi(baseUrl: string): object
   llmsText(baseUrl: string): string
-  health(): unknown
+  health(): object
 }
 
 const row = endpointOf<{ discovery: Discovery }>()

@@ -3,7 +3,7 @@ import type { Db } from '../../platform/db.ts'
 import { fail } from '../../platform/errors.ts'
 import { ExpiringCache } from '../../platform/expiring-cache.ts'
 import type { Role } from '../../platform/principal.ts'
-import { findMemberRole, findOrg, findUserByEmail, insertMember, insertOrg, insertUser, listMembers, type MemberRow, type OrgRow, type UserRow } from './queries.ts'
+import { anyOrg, findMemberRole, findOrg, findUserByEmail, insertMember, insertOrg, insertUser, listMembers, type MemberRow, type OrgRow, type UserRow } from './queries.ts'
 
 export type Org = OrgRow
 export type User = UserRow
@@ -58,6 +58,18 @@ export class Orgs {
   /** The organisation or null. Cached: a new name or window is seen within the cache's life. */
   find(orgId: number): Org | null | Promise<Org | null> {
     return this.#orgs.get(orgId)
+  }
+
+  /** True before the first organisation is made. */
+  async isEmpty(): Promise<boolean> {
+    return (await this.#deps.db.maybe(anyOrg)) === null
+  }
+
+  /** The user id of the member with that address. Throws `not_found`. */
+  async memberId(orgId: number, email: string): Promise<number> {
+    const user = await this.findUser(email)
+    if (user === null || (await this.roleOf(orgId, user.id)) === null) throw fail('not_found', { message: `${email} is no member of organisation ${orgId}.` })
+    return user.id
   }
 
   /** The role of an active member, or null. */

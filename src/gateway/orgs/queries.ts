@@ -44,6 +44,8 @@ export const findOrg = statement<[orgId: number], OrgRow>(
   `select id, name, kind, retention_days as "retentionDays" from orgs where id = $1::int`,
 )
 
+export const anyOrg = statement<[], { id: number }>('orgs.any', `select id from orgs limit 1`)
+
 export const findMemberRole = statement<[orgId: number, userId: number], { role: Role }>(
   'orgs.find_member_role',
   `select role from org_members where org_id = $1::int and user_id = $2::int and status = 'active'`,

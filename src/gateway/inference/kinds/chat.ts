@@ -18,7 +18,8 @@ export const chatKind: Kind = {
       modelId: chat.model,
       fields,
       hub: { operation: 'chat', body: stripped, bytes: touched ? null : bytes, stream: chat.stream },
-      maxTokens: chat.maxTokens,
+      // Each of `n` answers has the ceiling for itself.
+      maxTokens: chat.maxTokens === null ? null : chat.maxTokens * chat.choices,
       promptTokens: chat.promptTokensEstimate,
       withholdUsage: chat.stream && chat.includeUsage === false,
     }

@@ -1,0 +1,62 @@
+import type { Finding } from './cli/doctor.ts'
+import type { Catalog } from './gateway/catalog/catalog.ts'
+import { checkInvariants } from './gateway/limits/invariants.ts'
+import type { Memory } from './memory/memory.ts'
+import type { Config } from './platform/config.ts'
+import type { Db } from './platform/db.ts'
+import type { ControlLog } from './platform/db-control-log.ts'
+
+interface DoctorDeps {
+  readonly db: Db
+  readonly config: Config
+  readonly catalog: Catalog
+  readonly memory: Memory
+  readonly controlLog: ControlLog
+}
+
+/** Looks at everything that can be wrong with a running gateway and says what it found. */
+export async function diagnose(deps: DoctorDeps): Promise<Finding[]> {
+  return [...configuration(deps), ...(await database(deps)), ...(await money(deps)), ...providers(deps), ...(await stores(deps))]
+}
+
+function configuration({ config }: DoctorDeps): Finding[] {
+  const findings: Finding[] = [{ what: 'configuration', state: 'ok', detail: 'every setting was read' }]
+  const isOpen = config.HOST !== '127.0.0.1' && config.HOST !== 'localhost' && config.HOST !== '::1'
+  if (isOpen && config.BASE_URL === null) findings.push({ what: 'BASE_URL', state: 'warning', detail: `HOST is ${config.HOST}, so agents reach this gateway by another name than it knows. Set BASE_URL: tokens carry it.` })
+  if (isOpen && config.BASE_URL?.startsWith('http:')) findings.push({ what: 'BASE_URL', state: 'warning', detail: 'credentials travel in plain text over http; put TLS in front' })
+  return findings
+}
+
+async function database({ db, controlLog }: DoctorDeps): Promise<Finding[]> {
+  const kind = db.kind === 'embedded' ? 'embedded' : 'PostgreSQL'
+  let heard = false
+  const stop = await db.listen('br_doctor', () => {
+    heard = true
+  })
+  await db.notify('br_doctor', 'hello')
+  for (let waits = 0; waits < 40 && !heard; waits++) await db.notify('br_doctor', 'hello')
+  await stop()
+  return [
+    { what: 'database', state: 'ok', detail: `${kind} answers and has the schema of this version` },
+    heard ? { what: 'notifications', state: 'ok', detail: 'LISTEN and NOTIFY arrive' } : { what: 'notifications', state: 'wrong', detail: 'NOTIFY does not arrive. A pooler in transaction mode does that: give DATABASE_URL a direct connection. Until then revokes take the poll (1 s).' },
+    { what: 'control log', state: controlLog.lastSyncAgeMs() < 5000 ? 'ok' : 'wrong', detail: `last read ${Math.round(controlLog.lastSyncAgeMs())} ms ago` },
+  ]
+}
+
+async function money({ db }: DoctorDeps): Promise<Finding[]> {
+  const violations = await checkInvariants(db)
+  if (violations.length === 0) return [{ what: 'money', state: 'ok', detail: 'leases, spend and ledger add up' }]
+  return violations.map(detail => ({ what: 'money', state: 'wrong' as const, detail }))
+}
+
+function providers({ catalog }: DoctorDeps): Finding[] {
+  const configured = catalog.publicProviders().filter(provider => provider.configured)
+  if (configured.length === 0) return [{ what: 'providers', state: 'warning', detail: 'none is configured: set <PROVIDER>_API_KEY, or SANDBOX=on to try things out' }]
+  return [{ what: 'providers', state: 'ok', detail: configured.map(provider => provider.id).join(', ') }]
+}
+
+async function stores({ memory }: DoctorDeps): Promise<Finding[]> {
+  const checked = await memory.checkStores()
+  if (checked.length === 0) return [{ what: 'memory stores', state: 'ok', detail: 'none is configured' }]
+  return checked.map(({ orgId, problem }) => ({ what: `memory store of organisation ${orgId}`, state: problem === null ? ('ok' as const) : ('wrong' as const), detail: problem ?? 'answers' }))
+}

@@ -1,0 +1,47 @@
+import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join, resolve } from 'node:path'
+import type { Clock } from './platform/clock.ts'
+import { type Config, ConfigError } from './platform/config.ts'
+import type { Db } from './platform/db.ts'
+import { openEmbedded } from './platform/db-embedded.ts'
+import { openPostgres } from './platform/db-postgres.ts'
+import type { Log } from './platform/log.ts'
+import { migrate, migrationsFolder } from './platform/migrate.ts'
+import { newMasterKey, parseMasterKey } from './platform/secrets.ts'
+
+/** What every command of the product starts from: the folder, the key that seals secrets, the migrated database. */
+export interface Foundation {
+  readonly dataDir: string
+  readonly masterKey: Buffer
+  readonly db: Db
+}
+
+/** Opens them. Throws ConfigError with what to do when a setting is missing or wrong. */
+export async function openFoundation(config: Config, clock: Clock, log: Log): Promise<Foundation> {
+  const dataDir = resolve(config.DATA_DIR)
+  mkdirSync(dataDir, { recursive: true, mode: 0o700 })
+  const masterKey = loadMasterKey(config, dataDir)
+  const db = config.DATABASE_URL === null
+    ? await openEmbedded(join(dataDir, 'db'), { clock, log })
+    : await openPostgres(config.DATABASE_URL, { poolMax: config.DB_POOL_MAX, clock, log })
+  await migrate(db, migrationsFolder(), log)
+  return { dataDir, masterKey, db }
+}
+
+/** The key of MASTER_KEY; on the embedded database one is made on the first start and kept in DATA_DIR, readable by its owner only. */
+export function loadMasterKey(config: Config, dataDir: string): Buffer {
+  if (config.MASTER_KEY !== null) {
+    const key = parseMasterKey(config.MASTER_KEY.reveal())
+    if (key === null) throw new ConfigError('MASTER_KEY must be 32 bytes as base64 or hex. Make one with: openssl rand -base64 32')
+    return key
+  }
+  if (config.DATABASE_URL !== null) throw new ConfigError('DATABASE_URL needs MASTER_KEY: 32 bytes as base64 or hex, the same on every replica. Make one with: openssl rand -base64 32')
+  const file = join(dataDir, 'master.key')
+  if (!existsSync(file)) {
+    writeFileSync(file, `${newMasterKey()}\n`, { mode: 0o600, flag: 'wx' })
+    chmodSync(file, 0o600)
+  }
+  const key = parseMasterKey(readFileSync(file, 'utf8').trim())
+  if (key === null) throw new ConfigError(`${file} does not hold 32 bytes. Restore it from a backup: without it, stored credentials cannot be opened.`)
+  return key
+}

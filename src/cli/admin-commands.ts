@@ -1,0 +1,57 @@
+import { z } from 'zod'
+import type { App } from '../app.ts'
+import { uinrFromInr } from '../platform/money.ts'
+import type { AdminCommand, AdminHandler } from './admin-socket.ts'
+
+const createArgs = z.object({
+  email: z.email(),
+  org: z.string().min(1).max(100),
+  rpm: z.int().positive().nullable().optional(),
+  daily: z.int().positive().nullable().optional(),
+  orgBudgetInr: z.number().nonnegative().optional(),
+  keyBudgetInr: z.number().nonnegative().optional(),
+})
+const keyArgs = z.object({
+  org: z.int().positive(),
+  email: z.email().optional(),
+  name: z.string().min(1).max(100),
+  scope: z.enum(['full', 'inference']),
+  rpm: z.int().positive().nullable().optional(),
+  daily: z.int().positive().nullable().optional(),
+  keyBudgetInr: z.number().nonnegative().optional(),
+})
+
+/** The operator's commands, run inside the process that owns the database. */
+export function adminHandler(app: App): AdminHandler {
+  return async (command: AdminCommand) => {
+    switch (command.name) {
+      case 'create':
+        return create(app, createArgs.parse(command.args))
+      case 'key':
+        return makeKey(app, keyArgs.parse(command.args))
+      case 'doctor':
+        return app.doctor()
+      default:
+        throw new Error(`unknown command ${command.name}`)
+    }
+  }
+}
+
+async function create(app: App, args: z.output<typeof createArgs>): Promise<object> {
+  const { orgId, userId } = await app.orgs.createOrg({ name: args.org, ownerEmail: args.email })
+  const created = await app.keys.create({ orgId, userId, workspaceId: null, name: 'first key', scope: 'full', ...limitsOf(args) })
+  if (args.orgBudgetInr !== undefined) await app.limits.budgets.set(orgId, 'org', String(orgId), uinrFromInr(args.orgBudgetInr))
+  if (args.keyBudgetInr !== undefined) await app.limits.budgets.set(orgId, 'key', String(created.id), uinrFromInr(args.keyBudgetInr))
+  return { org_id: orgId, user_id: userId, key_id: created.id, key: created.key, base_url: app.baseUrl() }
+}
+
+async function makeKey(app: App, args: z.output<typeof keyArgs>): Promise<object> {
+  const userId = args.email === undefined ? null : await app.orgs.memberId(args.org, args.email)
+  const created = await app.keys.create({ orgId: args.org, userId, workspaceId: null, name: args.name, scope: args.scope, ...limitsOf(args) })
+  if (args.keyBudgetInr !== undefined) await app.limits.budgets.set(args.org, 'key', String(created.id), uinrFromInr(args.keyBudgetInr))
+  return { org_id: args.org, key_id: created.id, key: created.key }
+}
+
+function limitsOf(args: { rpm?: number | null | undefined; daily?: number | null | undefined }): { rpmLimit?: number | null; dailyLimit?: number | null } {
+  return { ...(args.rpm === undefined ? {} : { rpmLimit: args.rpm }), ...(args.daily === undefined ? {} : { dailyLimit: args.daily }) }
+}

@@ -1,0 +1,32 @@
+import type { RunningGateway } from '../serve.ts'
+import { version } from '../version.ts'
+
+/** What a start prints: where it is, and on the very first one the secrets and the lines to paste. */
+export function banner({ baseUrl, app, firstRun }: RunningGateway): string {
+  const model = app.exampleModel()
+  const where = `Brigade ${version} listens on ${baseUrl}  (${app.describe()})\n`
+  if (firstRun === null) return `${where}Keys and tokens were printed by the first start. A new key: npx brigade admin key --org <id>\n`
+  return `${where}
+A first organisation was made, owned by ${firstRun.email}. These secrets are shown once and stored hashed:
+
+  API key      ${firstRun.key}
+  agent token  ${firstRun.agentToken}
+               (agent ${firstRun.agentId}, for 15 minutes; a new one: POST /v1/me/agents/${firstRun.agentId}/token)
+
+Paste one of these:
+
+  curl ${baseUrl}/v1/chat/completions -H "Authorization: Bearer ${firstRun.key}" -H "content-type: application/json" -d '{"model":"${model}","messages":[{"role":"user","content":"Hello"}]}'
+
+  import OpenAI from 'openai'
+  const client = new OpenAI({ baseURL: '${baseUrl}/v1', apiKey: '${firstRun.key}' })
+  const reply = await client.chat.completions.create({ model: '${model}', messages: [{ role: 'user', content: 'Hello' }] })
+  console.log(reply.choices[0].message.content)
+
+  claude mcp add --transport http brigade ${baseUrl}/mcp --header "Authorization: Bearer ${firstRun.key}"
+
+  export BRIGADE_KEY=${firstRun.key}
+  codex mcp add brigade --url ${baseUrl}/mcp --bearer-token-env-var BRIGADE_KEY
+
+The whole main job, played on a gateway of its own: npm run demo
+`
+}

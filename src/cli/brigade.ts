@@ -1,0 +1,88 @@
+#!/usr/bin/env node
+import { Command } from 'commander'
+import { createApp } from '../app.ts'
+import { openFoundation } from '../boot.ts'
+import { systemClock } from '../platform/clock.ts'
+import { ConfigError, loadConfig } from '../platform/config.ts'
+import { systemIds } from '../platform/ids.ts'
+import { makeLog } from '../platform/log.ts'
+import { version } from '../version.ts'
+import { adminHandler } from './admin-commands.ts'
+import { type AdminCommand, askAdmin } from './admin-socket.ts'
+import { runDemo } from './demo.ts'
+import { printReport, type Finding } from './doctor.ts'
+
+/** Runs a command in the process that owns the embedded database, or in this one when none runs. */
+async function runAdmin(command: AdminCommand): Promise<unknown> {
+  const config = loadConfig()
+  if (config.DATABASE_URL === null) {
+    const asked = await askAdmin(config.DATA_DIR, command)
+    if (asked !== null) return asked.result
+  }
+  const log = makeLog('error')
+  const foundation = await openFoundation(config, systemClock, log)
+  const app = await createApp({ config, clock: systemClock, ids: systemIds, log, ...foundation })
+  try {
+    return await adminHandler(app)(command)
+  } finally {
+    await app.stop()
+  }
+}
+
+function print(value: unknown, asJson: boolean): void {
+  if (asJson) process.stdout.write(`${JSON.stringify(value)}\n`)
+  else for (const [name, field] of Object.entries(value as object)) process.stdout.write(`${name.padEnd(10)} ${String(field)}\n`)
+}
+
+const number = (text: string): number => {
+  const value = Number(text)
+  if (!Number.isFinite(value)) throw new ConfigError(`"${text}" is not a number.`)
+  return value
+}
+
+const program = new Command('brigade').description('Brigade, the model gateway for people who run agents').version(version)
+
+program.command('serve').description('start the gateway (settings: docs/config.md)').action(async () => {
+  await import('../main.ts')
+})
+program.command('migrate').description('bring the database schema up to this version').action(async () => {
+  const { db } = await openFoundation(loadConfig(), systemClock, makeLog('info'))
+  await db.close()
+})
+program.command('demo').description('play the main job on a gateway of its own').action(async () => {
+  process.exitCode = (await runDemo(line => process.stdout.write(`${line}\n`))) === 0 ? 0 : 1
+})
+program.command('doctor').description('check configuration, database, budgets, providers and stores').option('--json', 'print JSON').action(async (options: { json?: boolean }) => {
+  const findings = (await runAdmin({ name: 'doctor', args: {} })) as Finding[]
+  process.exitCode = printReport(findings, options.json === true, line => process.stdout.write(`${line}\n`))
+})
+
+const admin = program.command('admin').description('commands of the operator')
+admin
+  .command('create')
+  .description('make an organisation with its owner and a first key')
+  .requiredOption('--email <email>', 'of the owner')
+  .requiredOption('--org <name>', 'name of the organisation')
+  .option('--rpm <n>', 'requests a minute of the key', number)
+  .option('--daily <n>', 'requests a day of the key', number)
+  .option('--org-budget-inr <inr>', 'monthly budget of the organisation', number)
+  .option('--key-budget-inr <inr>', 'monthly budget of the key', number)
+  .option('--json', 'print JSON')
+  .action(async ({ json, ...args }: { json?: boolean }) => print(await runAdmin({ name: 'create', args }), json === true))
+admin
+  .command('key')
+  .description('make another key')
+  .requiredOption('--org <id>', 'id of the organisation', number)
+  .option('--email <email>', 'of the member that the key belongs to; without it no user backs the key')
+  .option('--name <name>', 'name of the key', 'key')
+  .option('--scope <scope>', 'full or inference', 'full')
+  .option('--rpm <n>', 'requests a minute', number)
+  .option('--daily <n>', 'requests a day', number)
+  .option('--key-budget-inr <inr>', 'monthly budget', number)
+  .option('--json', 'print JSON')
+  .action(async ({ json, ...args }: { json?: boolean }) => print(await runAdmin({ name: 'key', args }), json === true))
+
+program.parseAsync().catch(error => {
+  process.stderr.write(`brigade: ${error instanceof Error ? error.message : String(error)}\n`)
+  process.exitCode = 1
+})

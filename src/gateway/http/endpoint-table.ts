@@ -1,0 +1,37 @@
+/** Every endpoint of the product. Nothing else stands here. */
+import { agentEndpoints } from '../../agents/endpoints.ts'
+import { mcpEndpoints } from '../../mcp/endpoints.ts'
+import { memoryEndpoints } from '../../memory/endpoints.ts'
+import type { AnyRow } from '../../platform/endpoint.ts'
+import { accessEndpoints } from '../access/endpoints.ts'
+import { catalogEndpoints } from '../catalog/endpoints.ts'
+import { inferenceEndpoints } from '../inference/endpoints.ts'
+import { limitsEndpoints } from '../limits/endpoints.ts'
+import { usageEndpoints } from '../usage/endpoints.ts'
+import { discoveryEndpoints } from './discovery.ts'
+import type { Binding } from './serve-row.ts'
+
+export const endpointTable = {
+  ...inferenceEndpoints,
+  ...catalogEndpoints,
+  ...accessEndpoints,
+  ...agentEndpoints,
+  ...memoryEndpoints,
+  ...usageEndpoints,
+  ...limitsEndpoints,
+  ...discoveryEndpoints,
+  ...mcpEndpoints,
+}
+
+/** The services that the rows ask for, all together: app.ts does not compile when one is missing. */
+export type RowServices = UnionToIntersection<ServicesOf<(typeof endpointTable)[keyof typeof endpointTable]>>
+type ServicesOf<R> = R extends { handle(services: infer S, ...rest: never[]): unknown } ? S : never
+type UnionToIntersection<U> = (U extends unknown ? (u: U) => void : never) extends (i: infer I) => void ? I : never
+
+/** Every address of the table: rows and their twins. */
+export function bindingsOf(table: Readonly<Record<string, AnyRow>>): Binding[] {
+  return Object.entries(table).flatMap(([name, row]) => {
+    const own: Binding = { name, row, at: row.at, auth: row.auth, access: row.access }
+    return row.twin ? [own, { name: `${name}Console`, row, ...row.twin }] : [own]
+  })
+}

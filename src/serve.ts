@@ -1,0 +1,75 @@
+import type { AddressInfo } from 'node:net'
+import { type App, createApp } from './app.ts'
+import { type Foundation, openFoundation } from './boot.ts'
+import { serveAdmin } from './cli/admin-socket.ts'
+import { adminHandler } from './cli/admin-commands.ts'
+import { type FirstRun, makeFirstOrg } from './cli/first-run.ts'
+import { type Clock, systemClock } from './platform/clock.ts'
+import type { Config } from './platform/config.ts'
+import { type Ids, systemIds } from './platform/ids.ts'
+import { type Log, makeLog } from './platform/log.ts'
+
+export interface RunningGateway {
+  readonly baseUrl: string
+  readonly app: App
+  /** Secrets of the very first start of an embedded database; null on every later one. */
+  readonly firstRun: FirstRun | null
+  /** Stops accepting, lets running calls end (at most DRAIN_MS), flushes usage, gives leases back, closes the database. */
+  stop(): Promise<void>
+}
+
+export interface ServeOptions {
+  readonly clock?: Clock
+  readonly ids?: Ids
+  readonly log?: Log
+  /** An opened and migrated database with its folder and key, in place of what the configuration names. */
+  readonly foundation?: Foundation
+  /** Makes the first organisation of an empty embedded database; default true. */
+  readonly makesFirstOrg?: boolean
+}
+
+/** Starts a whole gateway in this process. Tests use it too, with their own clock. */
+export async function startGateway(config: Config, options: ServeOptions = {}): Promise<RunningGateway> {
+  const clock = options.clock ?? systemClock
+  const ids = options.ids ?? systemIds
+  const log = options.log ?? makeLog(config.LOG_LEVEL)
+  const foundation = options.foundation ?? (await openFoundation(config, clock, log))
+  let app: App
+  try {
+    app = await createApp({ config, clock, ids, log, ...foundation })
+  } catch (error) {
+    await foundation.db.close()
+    throw error
+  }
+  try {
+    const port = await listen(app, config)
+    app.setBaseUrl(config.BASE_URL ?? `http://${hostForUrl(config.HOST)}:${port}`)
+    const admin = foundation.db.kind === 'embedded' ? await serveAdmin(foundation.dataDir, adminHandler(app)) : null
+    const firstRun = foundation.db.kind === 'embedded' && options.makesFirstOrg !== false ? await makeFirstOrg(app) : null
+    let stopping: Promise<void> | null = null
+    return {
+      baseUrl: app.baseUrl(),
+      app,
+      firstRun,
+      stop: () => {
+        stopping ??= (admin?.close() ?? Promise.resolve()).then(() => app.stop())
+        return stopping
+      },
+    }
+  } catch (error) {
+    await app.stop()
+    throw error
+  }
+}
+
+function listen(app: App, config: Config): Promise<number> {
+  return new Promise((done, failed) => {
+    app.server.once('error', failed)
+    app.server.listen(config.PORT, config.HOST, () => done((app.server.address() as AddressInfo).port))
+  })
+}
+
+function hostForUrl(host: string): string {
+  if (host === '0.0.0.0' || host === '::') return '127.0.0.1'
+  return host.includes(':') ? `[${host}]` : host
+}

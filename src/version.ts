@@ -1,0 +1,4 @@
+import { readFileSync } from 'node:fs'
+
+/** The version of this package, from its package.json (one folder up from both src and dist). */
+export const version: string = (JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')) as { version: string }).version

@@ -1,0 +1,163 @@
+import { randomBytes } from 'node:crypto'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { loadConfig } from '../../src/platform/config.ts'
+import type { Clock } from '../../src/platform/clock.ts'
+import type { Db } from '../../src/platform/db.ts'
+import { makeLog } from '../../src/platform/log.ts'
+import { uinrFromInr } from '../../src/platform/money.ts'
+import { type RunningGateway, startGateway } from '../../src/serve.ts'
+import { checkInvariants } from '../../src/gateway/limits/invariants.ts'
+import { testDatabase } from './database.ts'
+import { startUpstream, type Upstream } from './upstream-server.ts'
+
+export interface TestOptions {
+  /** More settings, as environment variables. */
+  readonly env?: Readonly<Record<string, string>>
+  readonly clock?: Clock
+  /** Replaces or adds to the models and providers below. */
+  readonly operatorFile?: (urls: { alpha: string; beta: string; indus: string }) => object
+}
+
+export interface TestApp {
+  readonly baseUrl: string
+  readonly gateway: RunningGateway
+  readonly db: Db
+  /** Three real HTTP upstreams: two global, one in India. */
+  readonly alpha: Upstream
+  readonly beta: Upstream
+  readonly indus: Upstream
+  readonly orgId: number
+  readonly userId: number
+  /** A full key of the org's owner, without limits. */
+  readonly key: string
+  readonly keyId: number
+  /** Log lines so far. */
+  readonly logLines: string[]
+  readonly dataDir: string
+  /** fetch with a credential (default: `key`; null = none). A body that is no string goes as JSON. */
+  call(method: string, path: string, body?: unknown, options?: { token?: string | null; headers?: Record<string, string>; signal?: AbortSignal }): Promise<TestReply>
+  /** Another org with its owner's key. */
+  otherOrg(name: string): Promise<{ orgId: number; userId: number; key: string; keyId: number }>
+  newKey(options?: { scope?: 'full' | 'inference'; withUser?: boolean; rpm?: number | null; daily?: number | null; name?: string; budgetInr?: number }): Promise<{ key: string; keyId: number }>
+  /** A new agent with a token of its own. */
+  newAgent(name: string): Promise<{ id: number; token: string }>
+  setBudget(scope: string, id: number, inr: number | null): Promise<void>
+  /** Stops everything. Checks the money invariants first. */
+  stop(): Promise<void>
+}
+
+export interface TestReply {
+  readonly status: number
+  readonly headers: Headers
+  readonly text: string
+  // biome-ignore lint/suspicious/noExplicitAny: test assertions read arbitrary JSON.
+  readonly json: any
+}
+
+/** `test-model` is served by alpha (₹10/₹40), beta (₹20/₹80) and indus (₹30/₹120, India); the other models by fewer. */
+function defaultOperatorFile(urls: { alpha: string; beta: string; indus: string }): object {
+  const provider = (id: string, base_url: string, residency: string, more: object = {}) => ({ id, base_url, residency, auth: 'bearer', ...more })
+  const route = (id: string, input: number, output: number) => ({ provider: id, upstream_model: `${id}-upstream`, input_inr_per_mtok: input, output_inr_per_mtok: output, source: 'test', as_of: '2026-01-01' })
+  return {
+    providers: [provider('alpha', urls.alpha, 'global'), provider('beta', urls.beta, 'global'), provider('indus', urls.indus, 'india'), provider('murky', urls.beta, 'unknown'), provider('mute', urls.beta, 'global', { quirks: ['no-stream-usage'] })],
+    models: [
+      { id: 'test-model', kind: 'chat', context_length: 100_000, tools: true, routes: [route('alpha', 10, 40), route('beta', 20, 80), route('indus', 30, 120)] },
+      { id: 'alpha-only', kind: 'chat', context_length: 100_000, tools: true, routes: [route('alpha', 10, 40)] },
+      { id: 'same-id', kind: 'chat', context_length: 100_000, tools: true, routes: [{ ...route('alpha', 10, 40), upstream_model: 'same-id' }] },
+      { id: 'global-only', kind: 'chat', context_length: 100_000, routes: [route('alpha', 10, 40), route('murky', 5, 5)] },
+      { id: 'mute-model', kind: 'chat', context_length: 100_000, routes: [route('mute', 10, 40)] },
+      { id: 'byok-model', kind: 'chat', context_length: 100_000, routes: [{ ...route('alpha', 10, 40), byok_only: true }] },
+      { id: 'test-embed', kind: 'embedding', context_length: 8192, dimensions: 1024, routes: [route('alpha', 4, 0), route('indus', 6, 0)] },
+    ],
+  }
+}
+
+/** Starts a whole gateway in this process on the test database, with three real upstreams. */
+export async function startApp(options: TestOptions = {}): Promise<TestApp> {
+  const [database, alpha, beta, indus] = await Promise.all([testDatabase(), startUpstream(), startUpstream(), startUpstream()])
+  const dataDir = mkdtempSync(join(tmpdir(), 'brigade-test-'))
+  const urls = { alpha: alpha.url, beta: beta.url, indus: indus.url }
+  const configFile = join(dataDir, 'brigade.config.json')
+  writeFileSync(configFile, JSON.stringify((options.operatorFile ?? defaultOperatorFile)(urls)))
+  const logLines: string[] = []
+  const keys = Object.fromEntries(['ALPHA', 'BETA', 'INDUS', 'MURKY', 'MUTE'].map(name => [`${name}_API_KEY`, `${name.toLowerCase()}-platform-secret`]))
+  const config = loadConfig({ PORT: '0', DATA_DIR: dataDir, CONFIG_FILE: configFile, SANDBOX: 'off', LOCAL_SERVERS: 'off', CIRCUIT_OPEN_MS: '1000', ...keys, ...options.env })
+  const gateway = await startGateway(config, {
+    ...(options.clock ? { clock: options.clock } : {}),
+    log: makeLog('info', { write: line => logLines.push(line) }),
+    foundation: { dataDir, masterKey: randomBytes(32), db: database.db },
+    makesFirstOrg: false,
+  })
+  const { app, baseUrl } = gateway
+  const makeOrg = async (name: string) => {
+    const { orgId, userId } = await app.orgs.createOrg({ name, ownerEmail: `owner@${name.toLowerCase().replaceAll(' ', '-')}.test` })
+    const created = await app.keys.create({ orgId, userId, workspaceId: null, name: 'owner key', scope: 'full', rpmLimit: null, dailyLimit: null })
+    return { orgId, userId, key: created.key, keyId: created.id }
+  }
+  const home = await makeOrg('Test Org')
+  let named = 0
+  const test: TestApp = {
+    baseUrl,
+    gateway,
+    db: database.db,
+    alpha,
+    beta,
+    indus,
+    ...home,
+    logLines,
+    dataDir,
+    async call(method, path, body, { token = home.key, headers = {}, signal } = {}) {
+      const response = await fetch(baseUrl + path, {
+        method,
+        headers: { ...(token === null ? {} : { authorization: `Bearer ${token}` }), ...(body === undefined ? {} : { 'content-type': typeof body === 'string' ? 'text/plain' : 'application/json' }), ...headers },
+        ...(body === undefined ? {} : { body: typeof body === 'string' ? body : JSON.stringify(body) }),
+        ...(signal ? { signal } : {}),
+      })
+      return replyOf(response)
+    },
+    otherOrg: makeOrg,
+    async newKey({ scope = 'full', withUser = true, rpm = null, daily = null, name, budgetInr } = {}) {
+      named++
+      const created = await app.keys.create({ orgId: home.orgId, userId: withUser ? home.userId : null, workspaceId: null, name: name ?? `key ${named}`, scope, rpmLimit: rpm, dailyLimit: daily })
+      if (budgetInr !== undefined) await test.setBudget('key', created.id, budgetInr)
+      return { key: created.key, keyId: created.id }
+    },
+    async newAgent(name) {
+      const made = await test.call('POST', '/v1/me/agents', { name })
+      const token = await test.call('POST', `/v1/me/agents/${made.json.id}/token`, {})
+      return { id: made.json.id, token: token.json.access_token }
+    },
+    setBudget: (scope, id, inr) => app.limits.budgets.set(home.orgId, scope, String(id), inr === null ? null : uinrFromInr(inr)),
+    async stop() {
+      await app.limits.flushNow()
+      const violations = await checkInvariants(database.db)
+      await gateway.stop()
+      await Promise.all([alpha.close(), beta.close(), indus.close(), database.dispose()])
+      rmSync(dataDir, { recursive: true, force: true })
+      if (violations.length > 0) throw new Error(`money invariants broken:\n${violations.join('\n')}`)
+    },
+  }
+  return test
+}
+
+async function replyOf(response: Response): Promise<TestReply> {
+  const text = await response.text()
+  let json: unknown = null
+  try {
+    json = JSON.parse(text)
+  } catch {
+    // not JSON; the test looks at the text
+  }
+  return { status: response.status, headers: response.headers, text, json }
+}
+
+/** Waits until `isSo` holds, looking every 20 ms, at most `deadlineMs`. */
+export async function until(isSo: () => boolean | Promise<boolean>, deadlineMs = 10_000): Promise<void> {
+  const end = Date.now() + deadlineMs
+  while (!(await isSo())) {
+    if (Date.now() > end) throw new Error('the condition did not come about in time')
+    await new Promise(resolve => setTimeout(resolve, 20))
+  }
+}
