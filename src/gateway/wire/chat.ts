@@ -1,0 +1,134 @@
+import { fail } from '../../platform/errors.ts'
+import { estimateTokens } from './usage.ts'
+
+/** What the pipeline needs to know of a chat request. */
+export interface ParsedChat {
+  readonly model: string
+  readonly stream: boolean
+  /** The ceiling on output tokens of the whole call, reasoning included: the cap of one answer times `n`; null = none given. */
+  readonly maxTokens: number | null
+  /** The cap of one answer as the caller gave it: `max_tokens`, `max_completion_tokens`, or the lower of both. */
+  readonly answerMaxTokens: number | null
+  /** The caller's own `stream_options.include_usage`; undefined = not said. */
+  readonly includeUsage: boolean | undefined
+  /** ceil(UTF-8 bytes of message text and tool definitions / 3), plus a fixed number per image or audio part. */
+  readonly promptTokensEstimate: number
+  readonly hasTools: boolean
+  readonly hasImages: boolean
+}
+
+/** Tokens that an image part is taken for. Source: the usual tile prices of vision models (85 low; 85 + 8 tiles of 170 at most for high). */
+export const imageTokens = { low: 85, high: 1445 } as const
+/** Tokens that an audio or file part is taken for, whose length is not known here. */
+export const filePartTokens = 2000
+/** Tokens around each message: role and separators. */
+const messageTokens = 4
+/** Most answers in one call; the usual bound of the field. */
+const answersMax = 128
+
+/**
+ * Checks an OpenAI chat request by hand, because it is on the hot path, and reads what metering and routing need. Unknown fields,
+ * roles and part types are the provider's to judge. null counts as absent. Throws `bad_request` that names the field.
+ */
+export function parseChat(body: unknown): ParsedChat {
+  if (!isObject(body)) throw bad('The body must be a JSON object.')
+  const model = modelOf(body)
+  const messages = body['messages']
+  if (!Array.isArray(messages) || messages.length === 0) throw bad('"messages" must be a non-empty array.')
+  const size = { bytes: 0, tokens: messages.length * messageTokens, hasImages: false }
+  for (let index = 0; index < messages.length; index++) readMessage(messages[index], index, size)
+  const tools = body['tools']
+  if (tools !== undefined && tools !== null && !Array.isArray(tools)) throw bad('"tools" must be an array.')
+  const hasTools = Array.isArray(tools) && tools.length > 0
+  if (hasTools) size.bytes += Buffer.byteLength(JSON.stringify(tools))
+  const stream = flag(body['stream'], 'stream') ?? false
+  const answers = positive(body['n'], 'n') ?? 1
+  if (answers > answersMax) throw bad(`"n" must be at most ${answersMax}.`)
+  const answerMaxTokens = lower(positive(body['max_tokens'], 'max_tokens'), positive(body['max_completion_tokens'], 'max_completion_tokens'))
+  return {
+    model,
+    stream,
+    maxTokens: answerMaxTokens === null ? null : answerMaxTokens * answers,
+    answerMaxTokens,
+    includeUsage: includeUsageOf(body['stream_options']),
+    promptTokensEstimate: estimateTokens(size.bytes) + size.tokens,
+    hasTools,
+    hasImages: size.hasImages,
+  }
+}
+
+/** The `model` of a request: a non-empty string. Throws `bad_request`. */
+export function modelOf(body: Readonly<Record<string, unknown>>): string {
+  const model = body['model']
+  if (typeof model !== 'string' || model === '') throw bad('"model" must be a non-empty string.')
+  return model
+}
+
+interface PromptSize {
+  bytes: number
+  tokens: number
+  hasImages: boolean
+}
+
+function readMessage(message: unknown, index: number, size: PromptSize): void {
+  if (!isObject(message)) throw bad(`"messages[${index}]" must be an object.`)
+  if (typeof message['role'] !== 'string' || message['role'] === '') throw bad(`"messages[${index}].role" must be a non-empty string.`)
+  const content = message['content']
+  if (typeof content === 'string') size.bytes += Buffer.byteLength(content)
+  else if (Array.isArray(content)) for (let part = 0; part < content.length; part++) readPart(content[part], `messages[${index}].content[${part}]`, size)
+  else if (!((content === null || content === undefined) && message['role'] === 'assistant' && isCall(message)))
+    throw bad(`"messages[${index}].content" must be a string or an array of parts.`)
+  const calls = message['tool_calls'] ?? message['function_call']
+  if (typeof calls === 'object' && calls !== null) size.bytes += Buffer.byteLength(JSON.stringify(calls))
+  const reasoning = message['reasoning_content']
+  if (typeof reasoning === 'string') size.bytes += Buffer.byteLength(reasoning)
+}
+
+/** An assistant turn that called something needs no text. */
+function isCall(message: Readonly<Record<string, unknown>>): boolean {
+  const calls = message['tool_calls']
+  return (Array.isArray(calls) && calls.length > 0) || isObject(message['function_call'])
+}
+
+function readPart(part: unknown, at: string, size: PromptSize): void {
+  if (!isObject(part) || typeof part['type'] !== 'string') throw bad(`"${at}" must be an object with a "type".`)
+  if (typeof part['text'] === 'string') {
+    size.bytes += Buffer.byteLength(part['text'])
+  } else if (part['type'] === 'image_url') {
+    size.hasImages = true
+    const image = part['image_url']
+    size.tokens += isObject(image) && image['detail'] === 'low' ? imageTokens.low : imageTokens.high
+  } else if (part['type'] === 'input_audio' || part['type'] === 'file') {
+    size.tokens += filePartTokens
+  }
+}
+
+function includeUsageOf(options: unknown): boolean | undefined {
+  if (options === undefined || options === null) return undefined
+  if (!isObject(options)) throw bad('"stream_options" must be an object.')
+  return flag(options['include_usage'], 'stream_options.include_usage')
+}
+
+function flag(value: unknown, name: string): boolean | undefined {
+  if (value === undefined || value === null) return undefined
+  if (typeof value !== 'boolean') throw bad(`"${name}" must be true or false.`)
+  return value
+}
+
+function positive(value: unknown, name: string): number | null {
+  if (value === undefined || value === null) return null
+  if (typeof value !== 'number' || !Number.isSafeInteger(value) || value < 1) throw bad(`"${name}" must be a whole number of at least 1.`)
+  return value
+}
+
+function lower(a: number | null, b: number | null): number | null {
+  return a === null ? b : b === null ? a : Math.min(a, b)
+}
+
+function bad(message: string): Error {
+  return fail('bad_request', { message })
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}

@@ -1,0 +1,26 @@
+/** Every reply header of the gateway's own, once. */
+export const brHeader = {
+  provider: 'x-br-provider',
+  autoPreset: 'x-br-auto-preset',
+  autoModel: 'x-br-auto-model',
+  autoReason: 'x-br-auto-reason',
+  route: 'x-br-route',
+  routeCapability: 'x-br-route-capability',
+  routeModel: 'x-br-route-model',
+  routeReason: 'x-br-route-reason',
+  imageOptimized: 'x-br-image-optimized',
+  reasoningCapAdvisory: 'x-br-reasoning-cap-advisory',
+  sangam: 'x-br-sangam',
+} as const
+
+/** The request header that names an agent. */
+export const agentIdHeader = 'x-br-agent-id'
+
+/** Longest header value that is sent. */
+export const headerValueMaxChars = 512
+
+/** The value as printable ASCII on one line, so that it can neither break a header nor be refused by node: anything else becomes `?`. */
+export function headerValue(value: string): string {
+  const text = value.length > headerValueMaxChars ? value.slice(0, headerValueMaxChars) : value
+  return /^[\x20-\x7e]*$/.test(text) ? text : text.replace(/[^\x20-\x7e]/gu, '?')
+}
