@@ -21,6 +21,8 @@ export interface AdmissionRequest {
   readonly agentId: number | null
   /** Ancestors of that agent, nearest first, at most 3. */
   readonly agentAncestorIds: readonly number[]
+  /** The team that a `team` budget binds; absent or null = none. */
+  readonly teamId?: number | null
   /** The hold: what the dearest route of the plan may cost at first. */
   readonly needUinr: bigint
   /** The worst case of the call, which a strict budget holds in full. */
@@ -33,7 +35,10 @@ export interface AdmissionRequest {
  */
 export interface Permit<E extends ChargedEvent = ChargedEvent> {
   readonly eventId: string
+  /** What the call may cost as things stand. After a refused `cover` it may be more than before and less than asked: what was left. */
   readonly heldUinr: bigint
+  /** What the charged agent's tightest budget has left as far as this process knows; null without one. */
+  readonly agentRemainingUinr: bigint | null
   /** Wall-clock ms of admission: the call's charges belong to the IST day and month of this instant. */
   readonly admittedAtMs: number
   /** Writes the `open` record before a dial; called again when failover dials another route. `draft` is the event as it would stand if the process died now. */

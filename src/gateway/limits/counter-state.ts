@@ -1,0 +1,162 @@
+/**
+ * One shared counter as this process sees it. Integers only.
+ *
+ * In the database the process has one lease of the counter; here it is split: lease = idle + held + counted + unflushed.
+ */
+import type { Clock } from '../../platform/clock.ts'
+import { endOfIstDayMs, endOfIstMinuteMs, endOfIstMonthMs, istDay, istMinute, istMonth } from '../../platform/ist-time.ts'
+
+export type Scope = 'org' | 'team' | 'workspace' | 'member' | 'key' | 'agent'
+export type Metric = 'spend' | 'prepaid' | 'rpm' | 'daily'
+
+/** A budget's or limit's owner. */
+export interface ScopeRef {
+  readonly orgId: number
+  readonly scope: Scope
+  readonly scopeId: string
+}
+
+/** Why the database refused, kept for a moment so that a crowd does not ask the same thing. */
+export interface RefusalNote {
+  /** Monotonic ms until which the answer stands. */
+  readonly untilMs: number
+  /** Needs of at least so much are refused; for a strict counter smaller ones may still fit. */
+  readonly needFrom: bigint
+  readonly cap: bigint
+  readonly spent: bigint
+  /** Held by running calls, of all processes. */
+  readonly held: bigint
+  readonly inDoubt: bigint
+}
+
+/** Mutable state of a counter. Only this folder touches it. */
+export class Counter {
+  readonly orgId: number
+  readonly scope: Scope
+  readonly scopeId: string
+  readonly metric: Metric
+  readonly period: string
+  readonly endsAtMs: number
+  /** Row id; null until the counter was ensured. */
+  id: bigint | null = null
+  cap: bigint | null
+  strict = false
+  /** Leased and free. */
+  idle = 0n
+  /** In holds of running calls. */
+  held = 0n
+  /** Rate units taken and not yet in the journal. */
+  counted = 0n
+  /** Released by records that are in the journal and not yet in the database. */
+  unflushed = 0n
+  /** What the last answer said of the whole counter, for `x-br-budget-remaining-inr`. */
+  knownSpent = 0n
+  /** Set while an acquire of this counter is under way. */
+  flight: Promise<void> | null = null
+  /** Σ needs of callers that wait for that flight. */
+  waiting = 0n
+  refusal: RefusalNote | null = null
+  /** Taken since the last ask: the demand that sizes the next slice. */
+  taken = 0n
+  askedAtMs = 0
+  usedAtMs = 0
+  /** Size of the last slice, 0 when it was no more than the need. */
+  slice = 0n
+  recalledAtMs = Number.NEGATIVE_INFINITY
+  /** The commit of an acquire is unknown: the lease has to be read again. */
+  unsure = false
+  /** Counts a rate locally because the database is away; never leased. */
+  offline = false
+
+  constructor(ref: ScopeRef, metric: Metric, period: string, endsAtMs: number, cap: bigint | null) {
+    this.orgId = ref.orgId
+    this.scope = ref.scope
+    this.scopeId = ref.scopeId
+    this.metric = metric
+    this.period = period
+    this.endsAtMs = endsAtMs
+    this.cap = cap
+  }
+
+  get lease(): bigint {
+    return this.idle + this.held + this.counted + this.unflushed
+  }
+
+  /** True when nothing of it is in use, so that it can be forgotten. */
+  get isEmpty(): boolean {
+    return this.lease === 0n && this.flight === null && this.waiting === 0n
+  }
+}
+
+/** The IST period of a metric that an instant belongs to, and when it ends. */
+export function periodOf(metric: Metric, nowMs: number): { period: string; endsAtMs: number } {
+  switch (metric) {
+    case 'spend':
+      return { period: istMonth(nowMs), endsAtMs: endOfIstMonthMs(nowMs) }
+    case 'daily':
+      return { period: istDay(nowMs), endsAtMs: endOfIstDayMs(nowMs) }
+    case 'rpm':
+      return { period: istMinute(nowMs), endsAtMs: endOfIstMinuteMs(nowMs) }
+    case 'prepaid':
+      return { period: 'ever', endsAtMs: Number.POSITIVE_INFINITY }
+  }
+}
+
+const keyOf = (ref: ScopeRef, metric: Metric, period: string): string => `${ref.orgId}|${ref.scope}|${ref.scopeId}|${metric}|${period}`
+
+/** The counters that this process has touched, by natural key and by row id. */
+export class CounterTable {
+  readonly #byKey = new Map<string, Counter>()
+  readonly #byId = new Map<bigint, Counter>()
+  readonly #clock: Clock
+
+  constructor(clock: Clock) {
+    this.#clock = clock
+  }
+
+  /** The counter of that period, made when it is not known yet. `cap` is used for a new one only. */
+  get(ref: ScopeRef, metric: Metric, nowMs: number, cap: bigint | null): Counter {
+    const { period, endsAtMs } = periodOf(metric, nowMs)
+    const key = keyOf(ref, metric, period)
+    let counter = this.#byKey.get(key)
+    if (counter === undefined) {
+      counter = new Counter(ref, metric, period, endsAtMs, cap)
+      this.#byKey.set(key, counter)
+    }
+    counter.usedAtMs = this.#clock.monotonicMs()
+    return counter
+  }
+
+  identify(counter: Counter, id: bigint): void {
+    counter.id = id
+    this.#byId.set(id, counter)
+  }
+
+  byId(id: bigint): Counter | undefined {
+    return this.#byId.get(id)
+  }
+
+  /** Counters of a scope, any metric and period. */
+  ofScope(ref: ScopeRef): Counter[] {
+    return [...this.#byKey.values()].filter(c => c.orgId === ref.orgId && c.scope === ref.scope && c.scopeId === ref.scopeId)
+  }
+
+  all(): IterableIterator<Counter> {
+    return this.#byKey.values()
+  }
+
+  forget(counter: Counter): void {
+    this.#byKey.delete(keyOf(counter, counter.metric, counter.period))
+    if (counter.id !== null) this.#byId.delete(counter.id)
+  }
+
+  /** Drops everything: the process is fenced and its leases belong to an adopter. */
+  clear(): void {
+    this.#byKey.clear()
+    this.#byId.clear()
+  }
+
+  get size(): number {
+    return this.#byKey.size
+  }
+}

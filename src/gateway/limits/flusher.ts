@@ -1,0 +1,210 @@
+/**
+ * Takes records into the journal and moves them to the database in ranges: at most JOURNAL_FLUSH_MS after a record, or at
+ * `batchRecords`. Only one flush runs at a time.
+ */
+import type { Clock } from '../../platform/clock.ts'
+import { DatabaseUnavailableError } from '../../platform/db.ts'
+import type { Log } from '../../platform/log.ts'
+import type { ChargedEvent } from './admission.ts'
+import { batchOf, type FlushResult, type FlushTools, flushBatch } from './flush-batch.ts'
+import { type Entry, type Journal, readJournal } from './journal.ts'
+import type { JournalRecord } from './journal-records.ts'
+
+/** Most records of one transaction. */
+const batchRecords = 500
+/** Records kept in memory; beyond it they are read back from the journal. */
+const queueMax = 20_000
+/** Pause after a failed flush. */
+const retryMs = 500
+
+export interface FlusherOptions<E extends ChargedEvent> {
+  readonly tools: FlushTools<E>
+  readonly clock: Clock
+  readonly log: Log
+  readonly folder: string
+  readonly flushMs: number
+  readonly maxBytes: number
+  /** Called after every commit, with what left the leases and how the counters stand. */
+  readonly onFlushed: (result: Extract<FlushResult, { kind: 'done' }>) => void
+  /** Called when the process is fenced: it registers anew and gives the flusher a new journal. */
+  readonly onFenced: () => Promise<void>
+  /** Called when a new segment begins: running calls are written again. */
+  readonly onRotated: () => void
+}
+
+interface Waiter {
+  readonly offset: number
+  readonly resolve: () => void
+  readonly reject: (error: unknown) => void
+}
+
+/** Journal writer and flusher of this process. */
+export class Flusher<E extends ChargedEvent> {
+  readonly #options: FlusherOptions<E>
+  #journal: Journal<E>
+  #processId: bigint
+  #queue: Entry<E>[] = []
+  /** True when records behind the queue are only in the file. */
+  #spilled = false
+  #flushedTo = 0
+  #waiters: Waiter[] = []
+  #running: Promise<void> | null = null
+  #cancelTimer: (() => void) | null = null
+  #chain: Promise<unknown> = Promise.resolve()
+
+  constructor(options: FlusherOptions<E>, processId: bigint, journal: Journal<E>) {
+    this.#options = options
+    this.#processId = processId
+    this.#journal = journal
+  }
+
+  /** Bytes that are in the journal and not yet in the database. */
+  get unflushedBytes(): number {
+    return this.#journal.endOffset - this.#flushedTo
+  }
+
+  get isFull(): boolean {
+    return this.unflushedBytes > this.#options.maxBytes
+  }
+
+  /** Writes a record; it is in the page cache on return. Returns the offset behind it. Throws JournalWriteError. */
+  append(record: JournalRecord<E>): number {
+    if (this.#journal.isSegmentFull) this.#rotate()
+    const endOffset = this.#journal.append(record)
+    if (this.#spilled || this.#queue.length >= queueMax) this.#spilled = true
+    else this.#queue.push({ record, endOffset })
+    if (this.#queue.length >= batchRecords) this.#start()
+    else this.#cancelTimer ??= this.#options.clock.after(this.#options.flushMs, () => this.#start())
+    return endOffset
+  }
+
+  /** Resolves when everything up to the offset is committed, however long the database is away. */
+  whenFlushed(offset: number): Promise<void> {
+    if (offset <= this.#flushedTo) return Promise.resolve()
+    return new Promise((resolve, reject) => this.#waiters.push({ offset, resolve, reject }))
+  }
+
+  /** Flushes what is in the journal now. Throws when the database is away. */
+  async flushNow(): Promise<void> {
+    const target = this.#journal.endOffset
+    while (this.#flushedTo < target) await (this.#running ?? this.#run())
+  }
+
+  /** Runs `fn` while no flush runs. */
+  exclusive<T>(fn: () => Promise<T>): Promise<T> {
+    const next = this.#chain.then(fn, fn)
+    this.#chain = next.catch(() => undefined)
+    return next
+  }
+
+  /** A record that the disk did not take goes straight to the database; resolves when it is committed. */
+  async writeDirect(record: JournalRecord<E>): Promise<void> {
+    const range = { processId: this.#processId, states: ['live', 'closing'], from: 0, to: null }
+    const result = await this.exclusive(() => flushBatch(this.#options.tools, range, batchOf([record])))
+    if (result.kind === 'done') this.#options.onFlushed(result)
+  }
+
+  /** Takes over with a new process id and journal; records that are not in the database yet are returned for the caller to write again. */
+  renew(processId: bigint, journal: Journal<E>): readonly JournalRecord<E>[] {
+    const rest = this.#spilled ? [...readJournal<E>(this.#options.folder, this.#processId, this.#flushedTo)] : this.#queue
+    this.#journal.close()
+    this.#journal = journal
+    this.#processId = processId
+    this.#queue = []
+    this.#spilled = false
+    this.#flushedTo = 0
+    for (const waiter of this.#waiters.splice(0)) waiter.reject(new DatabaseUnavailableError('the process was fenced'))
+    return rest.map(entry => entry.record)
+  }
+
+  /** Deletes old segments. */
+  expire(keepMs: number): void {
+    this.#journal.expire(this.#flushedTo, keepMs, this.#options.clock.nowMs())
+  }
+
+  close(): void {
+    this.#cancelTimer?.()
+    this.#cancelTimer = null
+    this.#journal.close()
+  }
+
+  #rotate(): void {
+    this.#journal.rotate()
+    this.#options.onRotated()
+  }
+
+  #start(): void {
+    this.#cancelTimer?.()
+    this.#cancelTimer = null
+    if (this.#running === null) this.#run().catch(error => this.#failed(error))
+  }
+
+  #failed(error: unknown): void {
+    if (!(error instanceof DatabaseUnavailableError)) this.#options.log.error('flush_failed', { error, processId: String(this.#processId) })
+    this.#cancelTimer ??= this.#options.clock.after(retryMs, () => this.#start())
+  }
+
+  #run(): Promise<void> {
+    this.#running = this.exclusive(() => this.#drain()).finally(() => {
+      this.#running = null
+    })
+    return this.#running
+  }
+
+  async #drain(): Promise<void> {
+    while (this.#flushedTo < this.#journal.endOffset) {
+      this.#refill()
+      const entries = this.#queue.slice(0, batchRecords)
+      const last = entries[entries.length - 1]
+      if (last === undefined) throw new Error('the journal has bytes that no record explains')
+      const range = { processId: this.#processId, states: ['live', 'closing'], from: this.#flushedTo, to: last.endOffset }
+      const result = await flushBatch(this.#options.tools, range, batchOf(entries.map(entry => entry.record)))
+      if (result.kind === 'fenced') await this.#options.onFenced()
+      else if (result.kind === 'elsewhere') this.#moveTo(result.flushTo)
+      else {
+        this.#queue.splice(0, entries.length)
+        this.#advance(last.endOffset)
+        this.#options.onFlushed(result)
+      }
+    }
+  }
+
+  /** The database knows another offset: what lies before it is in, what lies behind it is sent again from the kept segments. */
+  #moveTo(flushTo: number): void {
+    if (flushTo > this.#flushedTo) {
+      const known = this.#queue.filter(entry => entry.endOffset <= flushTo)
+      this.#queue = this.#queue.filter(entry => entry.endOffset > flushTo)
+      this.#options.onFlushed({ kind: 'done', released: releasedBy(known), rows: [] })
+    } else {
+      this.#queue = []
+      this.#spilled = true
+    }
+    this.#flushedTo = flushTo
+    this.#advance(flushTo)
+  }
+
+  #refill(): void {
+    if (this.#queue.length > 0 || !this.#spilled) return
+    const from = this.#flushedTo
+    for (const entry of readJournal<E>(this.#options.folder, this.#processId, from)) {
+      if (this.#queue.length >= queueMax) return
+      this.#queue.push(entry)
+    }
+    this.#spilled = false
+  }
+
+  #advance(offset: number): void {
+    this.#flushedTo = offset
+    const ready = this.#waiters.filter(waiter => waiter.offset <= offset)
+    if (ready.length === 0) return
+    this.#waiters = this.#waiters.filter(waiter => waiter.offset > offset)
+    for (const waiter of ready) waiter.resolve()
+  }
+}
+
+function releasedBy<E extends ChargedEvent>(entries: readonly Entry<E>[]): Map<bigint, bigint> {
+  const batch = batchOf(entries.map(entry => entry.record))
+  for (const item of batch.charged) for (const [id, amount] of item.released) batch.released.set(id, (batch.released.get(id) ?? 0n) + amount)
+  return batch.released
+}
+

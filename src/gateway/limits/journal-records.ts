@@ -1,0 +1,80 @@
+/**
+ * The records of the usage journal and their bytes: 4 bytes length, 4 bytes crc32 of the payload, JSON payload.
+ *
+ * Fields are those of the event type, which is content-free; a bigint is written as text and named in `big`.
+ */
+import { crc32 } from 'node:zlib'
+import type { ChargedEvent } from './admission.ts'
+import type { Scope } from './counter-state.ts'
+
+/** [counter id, amount] pairs; JSON-safe. */
+export type Amounts = readonly (readonly [id: string, amount: string])[]
+/** The spend counters of a call: [scope, scope id], in the month `month` of the organisation. */
+export interface Charge {
+  readonly orgId: number
+  readonly month: string
+  readonly monthEndsAtMs: number
+  readonly scopes: readonly (readonly [Scope, string])[]
+}
+
+export type JournalRecord<E extends ChargedEvent> =
+  /** A call is about to be dialed, or dials again. */
+  | { readonly kind: 'open'; readonly event: E; readonly charge: Charge; readonly counts: Amounts }
+  /** What a running call would have cost if it ended now. */
+  | { readonly kind: 'progress'; readonly event: E; readonly charge: Charge; readonly counts: Amounts }
+  /** The call ended: `counts` are spent units (daily), `released` leaves the leases. */
+  | { readonly kind: 'settle'; readonly event: E; readonly charge: Charge; readonly counts: Amounts; readonly released: Amounts }
+  /** An opened call ended without a charge. */
+  | { readonly kind: 'close'; readonly eventId: string; readonly released: Amounts }
+  /** Idle slices go back. */
+  | { readonly kind: 'return'; readonly released: Amounts }
+  /** Rate units that were used. */
+  | { readonly kind: 'count'; readonly counts: Amounts }
+
+const headerBytes = 8
+/** No record is longer; a longer length field is a torn tail. */
+const recordMaxBytes = 1 << 20
+
+/** The bytes of a record. */
+export function encodeRecord<E extends ChargedEvent>(record: JournalRecord<E>): Buffer {
+  const text = 'event' in record ? JSON.stringify(withoutBigints(record)) : JSON.stringify(record)
+  const size = Buffer.byteLength(text)
+  const bytes = Buffer.allocUnsafe(headerBytes + size)
+  bytes.write(text, headerBytes)
+  bytes.writeUInt32LE(size, 0)
+  bytes.writeUInt32LE(crc32(bytes.subarray(headerBytes)), 4)
+  return bytes
+}
+
+function withoutBigints(record: object & { readonly event: object }): object {
+  const event: Record<string, unknown> = {}
+  const big: string[] = []
+  for (const [name, value] of Object.entries(record.event)) {
+    if (typeof value === 'bigint') {
+      event[name] = value.toString()
+      big.push(name)
+    } else event[name] = value
+  }
+  return { ...record, event, big }
+}
+
+/** The records in `bytes` with the offset at which each one ends; stops at a torn tail or at bytes that are no record. */
+export function* decodeRecords<E extends ChargedEvent>(bytes: Buffer, baseOffset: number): Generator<{ record: JournalRecord<E>; endOffset: number }> {
+  let at = 0
+  while (at + headerBytes <= bytes.length) {
+    const size = bytes.readUInt32LE(at)
+    const end = at + headerBytes + size
+    if (size > recordMaxBytes || end > bytes.length) return
+    const payload = bytes.subarray(at + headerBytes, end)
+    if (crc32(payload) !== bytes.readUInt32LE(at + 4)) return
+    yield { record: parseRecord<E>(payload.toString()), endOffset: baseOffset + end }
+    at = end
+  }
+}
+
+function parseRecord<E extends ChargedEvent>(text: string): JournalRecord<E> {
+  const parsed = JSON.parse(text) as Record<string, unknown> & { event?: Record<string, unknown>; big?: string[] }
+  if (parsed.event !== undefined) for (const name of parsed.big ?? []) parsed.event[name] = BigInt(String(parsed.event[name]))
+  delete parsed.big
+  return parsed as unknown as JournalRecord<E>
+}

@@ -1,0 +1,148 @@
+/**
+ * The usage journal of this process: an append-only file under DATA_DIR/journal, written with writeSync, so that a killed process
+ * leaves every record it has acknowledged in the page cache.
+ *
+ * Files are segments `<process>.<offset of their first byte>`; offsets count over all segments of a process.
+ */
+import { closeSync, fstatSync, ftruncateSync, mkdirSync, openSync, readdirSync, readFileSync, statSync, unlinkSync, writeSync } from 'node:fs'
+import { join } from 'node:path'
+import type { ChargedEvent } from './admission.ts'
+import { decodeRecords, encodeRecord, type JournalRecord } from './journal-records.ts'
+
+/** A new segment begins after so many bytes. */
+const segmentDefaultBytes = 16 * 1024 * 1024
+
+/** The record could not be written: the disk is full or gone. Nothing of it is in the file. */
+export class JournalWriteError extends Error {
+  override readonly name = 'JournalWriteError'
+}
+
+/** A record and the offset behind it. */
+export interface Entry<E extends ChargedEvent> {
+  readonly record: JournalRecord<E>
+  readonly endOffset: number
+}
+
+interface Segment {
+  readonly path: string
+  readonly start: number
+}
+
+/** The journal folder of a data directory, made when it is not there. */
+export function journalFolder(dataDir: string): string {
+  const folder = join(dataDir, 'journal')
+  mkdirSync(folder, { recursive: true, mode: 0o700 })
+  return folder
+}
+
+/** Segments of a process in order. */
+export function segmentsOf(folder: string, processId: bigint): Segment[] {
+  const prefix = `${processId}.`
+  return readdirSync(folder)
+    .filter(name => name.startsWith(prefix) && /^\d+$/.test(name.slice(prefix.length)))
+    .map(name => ({ path: join(folder, name), start: Number(name.slice(prefix.length)) }))
+    .sort((a, b) => a.start - b.start)
+}
+
+/** Ids of processes that have a journal in the folder. */
+export function journalsIn(folder: string): bigint[] {
+  const ids = new Set<bigint>()
+  for (const name of readdirSync(folder)) {
+    const match = /^(\d+)\.\d+$/.exec(name)
+    if (match?.[1] !== undefined) ids.add(BigInt(match[1]))
+  }
+  return [...ids].sort((a, b) => (a < b ? -1 : 1))
+}
+
+/** Every whole record of a process whose end lies behind `fromOffset`; a torn tail ends its segment. */
+export function* readJournal<E extends ChargedEvent>(folder: string, processId: bigint, fromOffset = 0): Generator<Entry<E>> {
+  const segments = segmentsOf(folder, processId)
+  for (const [index, segment] of segments.entries()) {
+    const next = segments[index + 1]
+    if (next !== undefined && next.start <= fromOffset) continue
+    for (const entry of decodeRecords<E>(readFileSync(segment.path), segment.start)) if (entry.endOffset > fromOffset) yield entry
+  }
+}
+
+/** Deletes the journal of a process that is closed. */
+export function deleteJournal(folder: string, processId: bigint): void {
+  for (const segment of segmentsOf(folder, processId)) unlinkSync(segment.path)
+}
+
+/** Wall-clock ms of the last write to a process's journal. */
+export function lastWriteMs(folder: string, processId: bigint): number {
+  return Math.max(0, ...segmentsOf(folder, processId).map(segment => statSync(segment.path).mtimeMs))
+}
+
+/** The journal that this process writes. */
+export class Journal<E extends ChargedEvent> {
+  readonly #folder: string
+  readonly #processId: bigint
+  readonly #segmentBytes: number
+  #fd: number
+  #start = 0
+  #end = 0
+
+  constructor(folder: string, processId: bigint, segmentBytes = segmentDefaultBytes) {
+    this.#folder = folder
+    this.#processId = processId
+    this.#segmentBytes = segmentBytes
+    this.#fd = this.#open(0)
+  }
+
+  /** Offset behind the last record. */
+  get endOffset(): number {
+    return this.#end
+  }
+
+  /** True when the next record should go to a new segment; the owner calls `rotate` and writes the running calls again. */
+  get isSegmentFull(): boolean {
+    return this.#end - this.#start >= this.#segmentBytes
+  }
+
+  /** Writes a record and returns the offset behind it. It is in the page cache on return. Throws JournalWriteError. */
+  append(record: JournalRecord<E>): number {
+    const bytes = encodeRecord(record)
+    try {
+      const written = writeSync(this.#fd, bytes, 0, bytes.length)
+      if (written !== bytes.length) throw new Error(`wrote ${written} of ${bytes.length} bytes`)
+    } catch (cause) {
+      this.#cutTail()
+      throw new JournalWriteError('the usage journal could not be written', { cause })
+    }
+    this.#end += bytes.length
+    return this.#end
+  }
+
+  rotate(): void {
+    const fd = this.#open(this.#end)
+    closeSync(this.#fd)
+    this.#fd = fd
+    this.#start = this.#end
+  }
+
+  /** Deletes segments that are wholly in the database and older than `keepMs`. */
+  expire(flushedTo: number, keepMs: number, nowMs: number): void {
+    const segments = segmentsOf(this.#folder, this.#processId)
+    for (const [index, segment] of segments.entries()) {
+      const next = segments[index + 1]
+      if (next !== undefined && next.start <= flushedTo && statSync(segment.path).mtimeMs < nowMs - keepMs) unlinkSync(segment.path)
+    }
+  }
+
+  close(): void {
+    closeSync(this.#fd)
+  }
+
+  #open(offset: number): number {
+    return openSync(join(this.#folder, `${this.#processId}.${offset}`), 'a', 0o600)
+  }
+
+  #cutTail(): void {
+    try {
+      if (fstatSync(this.#fd).size > this.#end - this.#start) ftruncateSync(this.#fd, this.#end - this.#start)
+    } catch {
+      // The reader stops at the torn record anyway; nothing after it can be written before the disk is back.
+    }
+  }
+}

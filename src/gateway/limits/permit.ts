@@ -1,0 +1,227 @@
+/** A call's hold: in every counter that binds it, from admission to settle or release. */
+import { DatabaseUnavailableError } from '../../platform/db.ts'
+import { fail } from '../../platform/errors.ts'
+import type { Acquirer } from './acquire.ts'
+import { FencedError } from './acquire.ts'
+import type { ChargedEvent, Permit } from './admission.ts'
+import type { Counter } from './counter-state.ts'
+import type { Flusher } from './flusher.ts'
+import { JournalWriteError } from './journal.ts'
+import type { Amounts, Charge, JournalRecord } from './journal-records.ts'
+
+export interface PermitTools<E extends ChargedEvent> {
+  readonly flusher: Flusher<E>
+  readonly acquirer: Acquirer
+  /** Opened calls, written again when the journal begins a new segment. */
+  readonly opened: Set<CallPermit<E>>
+  /** False: every hold goes back to the database in full when its call ends (ALLOWANCE_SECONDS=0). */
+  readonly keepsSlices: boolean
+  /** True: `settle` waits for the commit (SETTLE=postgres). */
+  readonly waitsForCommit: boolean
+  readonly monotonicMs: () => number
+}
+
+interface Hold {
+  readonly counters: readonly Counter[]
+  readonly amounts: readonly bigint[]
+  readonly charge: Charge
+}
+
+/** The permit of one call. */
+export class CallPermit<E extends ChargedEvent> implements Permit<E> {
+  readonly eventId: string
+  readonly admittedAtMs: number
+  readonly #tools: PermitTools<E>
+  readonly #counters: readonly Counter[]
+  readonly #amounts: bigint[]
+  readonly #charge: Charge
+  readonly #generation: number
+  #heldUinr: bigint
+  #ended = false
+  #draft: E | null = null
+  #extending: Promise<boolean> | null = null
+
+  constructor(tools: PermitTools<E>, eventId: string, admittedAtMs: number, heldUinr: bigint, hold: Hold) {
+    this.#tools = tools
+    this.eventId = eventId
+    this.admittedAtMs = admittedAtMs
+    this.#heldUinr = heldUinr
+    this.#counters = hold.counters
+    this.#amounts = [...hold.amounts]
+    this.#charge = hold.charge
+    this.#generation = tools.acquirer.generation
+  }
+
+  get heldUinr(): bigint {
+    return this.#heldUinr
+  }
+
+  get agentRemainingUinr(): bigint | null {
+    let least: bigint | null = null
+    for (const { scope, metric, cap, knownSpent } of this.#counters) {
+      if (scope !== 'agent' || metric !== 'spend' || cap === null) continue
+      const left = cap > knownSpent ? cap - knownSpent : 0n
+      if (least === null || left < least) least = left
+    }
+    return least
+  }
+
+  open(draft: E): void {
+    this.#write('open', draft)
+    this.#tools.opened.add(this)
+  }
+
+  progress(draft: E): void {
+    this.#write('progress', draft)
+  }
+
+  /** Writes the call again into a new segment, so that replay never needs a deleted one. */
+  repeat(): void {
+    if (this.#draft !== null && !this.#ended) this.#write('progress', this.#draft)
+  }
+
+  cover(totalUinr: bigint): boolean | Promise<boolean> {
+    if (this.#ended) return false
+    if (totalUinr <= this.#heldUinr) return true
+    if (this.#extending !== null) return this.#extending.then(() => this.cover(totalUinr))
+    if (this.#generation !== this.#tools.acquirer.generation) return false
+    const short = this.#shortOf(totalUinr)
+    if (short.length > 0) {
+      const needs = short.map(i => totalUinr - this.#amountAt(i))
+      const counters = short.map(i => this.#counters[i] as Counter)
+      if (!this.#tools.acquirer.take(counters, needs, this.#tools.monotonicMs())) return this.#extend(totalUinr, short, counters, needs)
+      for (const [n, i] of short.entries()) this.#amounts[i] = this.#amountAt(i) + (needs[n] as bigint)
+    }
+    this.#heldUinr = totalUinr
+    return true
+  }
+
+  settle(event: E): void | Promise<void> {
+    this.#end()
+    const charged = { event, charge: this.#charge, counts: this.#counts() }
+    const parts = this.#counters.map((counter, i) => this.#outOf(counter, this.#amountAt(i), event.valueUinr))
+    const record: JournalRecord<E> = { kind: 'settle', ...charged, released: this.#released(parts) }
+    try {
+      const offset = this.#tools.flusher.append(record)
+      this.#leave(parts)
+      for (const counter of this.#counters) if (counter.metric === 'spend') counter.knownSpent += event.valueUinr
+      return this.#tools.waitsForCommit ? this.#tools.flusher.whenFlushed(offset) : undefined
+    } catch (error) {
+      if (!(error instanceof JournalWriteError)) throw error
+      this.#leave(parts)
+      return this.#tools.flusher.writeDirect(record)
+    }
+  }
+
+  release(): void {
+    const wasOpened = this.#draft !== null
+    this.#end()
+    const parts = this.#counters.map((_, i) => (this.#tools.keepsSlices ? 0n : this.#amountAt(i)))
+    const released = this.#released(parts)
+    try {
+      if (wasOpened) this.#tools.flusher.append({ kind: 'close', eventId: this.eventId, released })
+      else if (released.length > 0) this.#tools.flusher.append({ kind: 'return', released })
+      this.#leave(parts)
+    } catch (error) {
+      if (!(error instanceof JournalWriteError)) throw error
+      // The disk is full: the hold stays leased here as an idle rest, which goes back when it can be written.
+      this.#leave(parts.map(() => 0n))
+    }
+  }
+
+  async #extend(totalUinr: bigint, short: readonly number[], counters: readonly Counter[], needs: readonly bigint[]): Promise<boolean> {
+    const asked = this.#tools.acquirer.obtain(counters, needs, true).then(
+      answer => this.#extended(totalUinr, short, answer instanceof Array ? answer : null),
+      error => {
+        if (error instanceof FencedError) return false
+        throw error instanceof DatabaseUnavailableError ? fail('database_unavailable', { cause: error }) : error
+      },
+    )
+    this.#extending = asked
+    try {
+      return await asked
+    } finally {
+      this.#extending = null
+    }
+  }
+
+  #extended(totalUinr: bigint, short: readonly number[], got: readonly bigint[] | null): boolean {
+    if (got === null) return false
+    for (const [n, i] of short.entries()) {
+      const amount = got[n] as bigint
+      const counter = this.#counters[i] as Counter
+      if (this.#ended) {
+        counter.held -= amount
+        counter.idle += amount
+      } else this.#amounts[i] = this.#amountAt(i) + amount
+    }
+    if (this.#ended) return false
+    let held = totalUinr
+    for (const [i, counter] of this.#counters.entries()) if (counter.metric === 'spend' && this.#amountAt(i) < held) held = this.#amountAt(i)
+    if (held > this.#heldUinr) this.#heldUinr = held
+    return this.#heldUinr >= totalUinr
+  }
+
+  #shortOf(totalUinr: bigint): number[] {
+    const short: number[] = []
+    for (const [i, counter] of this.#counters.entries()) if (counter.metric === 'spend' && this.#amountAt(i) < totalUinr) short.push(i)
+    return short
+  }
+
+  #amountAt(index: number): bigint {
+    return this.#amounts[index] ?? 0n
+  }
+
+  /** What leaves the lease at settle: what was spent, or the whole hold where no slices are kept. */
+  #outOf(counter: Counter, amount: bigint, valueUinr: bigint): bigint {
+    if (!this.#tools.keepsSlices) return amount
+    const spent = counter.metric === 'spend' ? valueUinr : 1n
+    return spent < amount ? spent : amount
+  }
+
+  /** The daily unit of the call. */
+  #counts(): Amounts {
+    return this.#counters.flatMap(counter => (counter.metric === 'daily' && counter.id !== null ? [[String(counter.id), '1'] as const] : []))
+  }
+
+  #released(parts: readonly bigint[]): Amounts {
+    if (this.#generation !== this.#tools.acquirer.generation) return []
+    const released: (readonly [string, string])[] = []
+    for (const [i, counter] of this.#counters.entries()) {
+      const part = parts[i] as bigint
+      if (part > 0n && counter.id !== null) released.push([String(counter.id), String(part)])
+    }
+    return released
+  }
+
+  #leave(parts: readonly bigint[]): void {
+    if (this.#generation !== this.#tools.acquirer.generation) return
+    const nowMs = this.#tools.monotonicMs()
+    for (const [i, counter] of this.#counters.entries()) {
+      const amount = this.#amountAt(i)
+      const part = parts[i] as bigint
+      counter.held -= amount
+      counter.idle += amount - part
+      counter.unflushed += part
+      counter.usedAtMs = nowMs
+    }
+  }
+
+  #write(kind: 'open' | 'progress', draft: E): void {
+    if (this.#ended) throw new Error('the call has ended')
+    this.#draft = draft
+    try {
+      this.#tools.flusher.append({ kind, event: draft, charge: this.#charge, counts: this.#counts() })
+    } catch (error) {
+      if (!(error instanceof JournalWriteError)) throw error
+      // A lost `progress` costs accuracy after a crash only; without an `open` the call must not be dialed.
+      if (kind === 'open') throw fail('journal_full', { cause: error })
+    }
+  }
+
+  #end(): void {
+    if (this.#ended) throw new Error('a permit ends once')
+    this.#ended = true
+    this.#tools.opened.delete(this)
+  }
+}

@@ -1,0 +1,40 @@
+/** What a caller reads when a limit or a budget refuses: the scope that refused, its figures, and whether waiting helps. */
+import { fail, type GatewayError } from '../../platform/errors.ts'
+import { inrFromUinr } from '../../platform/money.ts'
+import type { Counter, RefusalNote } from './counter-state.ts'
+
+/** Seconds to wait when only running calls stand in the way. */
+const heldRetrySeconds = 5
+
+/** A counter said no. */
+export interface Refused {
+  readonly counter: Counter
+  readonly note: RefusalNote
+}
+
+/** The error of a refusal: 429 with a retry-after to the end of the period, or 5 s when only holds are in the way. */
+export function refusalError(refused: Refused, nowMs: number): GatewayError {
+  const { counter, note } = refused
+  const endSeconds = Math.max(1, Math.ceil((counter.endsAtMs - nowMs) / 1000))
+  const resetsAt = new Date(counter.endsAtMs).toISOString()
+  if (counter.metric === 'rpm') return fail('rate_limit_exceeded', { retryAfterSeconds: endSeconds, extra: { limit: Number(note.cap), resets_at: resetsAt } })
+  if (counter.metric === 'daily') return fail('daily_limit_reached', { retryAfterSeconds: endSeconds, extra: { limit: Number(note.cap), resets_at: resetsAt } })
+  const extra = {
+    scope: counter.scope,
+    cap_inr: inrFromUinr(note.cap),
+    spent_inr: inrFromUinr(note.spent),
+    held_inr: inrFromUinr(note.held),
+    in_doubt_inr: inrFromUinr(note.inDoubt),
+    resets_at: resetsAt,
+  }
+  const isAgent = counter.scope === 'agent'
+  const message = `The monthly budget of this ${counter.scope} (₹${extra.cap_inr}) is`
+  if (note.spent < note.cap && note.held > 0n)
+    return fail(isAgent ? 'agent_budget_held' : 'budget_held', { extra, retryAfterSeconds: heldRetrySeconds, shouldRetry: true })
+  return fail(isAgent ? 'agent_budget_exceeded' : 'budget_exceeded', {
+    extra,
+    retryAfterSeconds: endSeconds,
+    shouldRetry: false,
+    message: note.spent < note.cap ? `${message} too small for what is asked.` : `${message} spent. Do not retry: it resets at ${resetsAt}, or its owner can raise it.`,
+  })
+}

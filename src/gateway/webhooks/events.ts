@@ -1,0 +1,43 @@
+/** The outbox of webhook events. An event is written in the transaction in which it happened; delivery reads it from there. */
+import type { Tx } from '../../platform/db.ts'
+import type { Ids } from '../../platform/ids.ts'
+import { insertEvent } from './queries.ts'
+
+/** Figures of a budget that crossed a threshold. */
+export interface BudgetCrossing {
+  readonly scope: string
+  readonly scope_id: string
+  /** 80 or 100. */
+  readonly threshold: number
+  readonly spent_inr: number
+  readonly cap_inr: number
+}
+
+/** Names of events and what they carry. Content-free by type. */
+export interface EventData {
+  'budget.warn': BudgetCrossing
+  'budget.block': BudgetCrossing
+  /** Mirrors every crossing of a budget. */
+  'usage.threshold': BudgetCrossing
+}
+export type EventType = keyof EventData
+
+export interface NewEvent<T extends EventType = EventType> {
+  /** Envelope id; `eventId(ids)` makes one. A second emit of the same id does nothing. */
+  readonly id: string
+  readonly orgId: number
+  readonly type: T
+  /** Unix milliseconds; the envelope carries whole seconds. */
+  readonly atMs: number
+  readonly data: EventData[T]
+}
+
+/** An id for the envelope: `evt_` and 24 random characters. */
+export function eventId(ids: Ids): string {
+  return ids.secret('evt_', 18)
+}
+
+/** Puts an event into the outbox of the organisation. It is delivered if, and only if, the transaction commits. */
+export async function emit<T extends EventType>(tx: Tx, event: NewEvent<T>): Promise<void> {
+  await tx.exec(insertEvent, event.orgId, event.id, event.type, BigInt(Math.floor(event.atMs / 1000)), JSON.stringify(event.data))
+}
