@@ -1,0 +1,73 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { mkdtempSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+/** A gateway in a process of its own, as an operator runs it. */
+export interface GatewayProcess {
+  readonly baseUrl: string
+  readonly dataDir: string
+  readonly child: ChildProcess
+  /** What it printed so far. */
+  output(): string
+  /** kill -9; resolves when it is gone. */
+  kill(): Promise<void>
+  /** SIGTERM; resolves to the exit code. */
+  terminate(): Promise<number | null>
+}
+
+const main = fileURLToPath(new URL('../../dist/main.js', import.meta.url))
+const startDeadlineMs = 30_000
+
+/** Starts dist/main.js on a free port and waits until it listens. A `dataDir` of a dead process is taken over as it is. */
+export async function startProcess(env: Readonly<Record<string, string>>, dataDir = mkdtempSync(join(tmpdir(), 'brigade-process-'))): Promise<GatewayProcess> {
+  const child = spawn(process.execPath, [main], {
+    env: { PATH: process.env['PATH'] ?? '', HOME: dataDir, PORT: '0', SANDBOX: 'off', LOCAL_SERVERS: 'off', LOG_LEVEL: 'warn', DATA_DIR: dataDir, ...env },
+    cwd: dataDir,
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  let text = ''
+  const exited = new Promise<number | null>(resolve => child.once('exit', code => resolve(code)))
+  const baseUrl = await new Promise<string>((resolve, reject) => {
+    const timer = setTimeout(() => reject(new Error(`no start within ${startDeadlineMs} ms:\n${text}`)), startDeadlineMs)
+    const read = (chunk: Buffer): void => {
+      text += chunk.toString()
+      const url = /listens on (http:\/\/\S+)/.exec(text)?.[1]
+      if (url === undefined) return
+      clearTimeout(timer)
+      resolve(url)
+    }
+    child.stdout?.on('data', read)
+    child.stderr?.on('data', read)
+    void exited.then(code => reject(new Error(`exit ${code} before it listened:\n${text}`)))
+  })
+  return {
+    baseUrl,
+    dataDir,
+    child,
+    output: () => text,
+    async kill() {
+      child.kill('SIGKILL')
+      await exited
+    },
+    terminate() {
+      child.kill('SIGTERM')
+      return exited
+    },
+  }
+}
+
+/** An operator's file with one provider `fixed` at `url`: `fixed-model` costs nothing for the prompt and ₹100 per million output tokens. */
+export function fixedCostConfig(url: string): string {
+  const file = join(mkdtempSync(join(tmpdir(), 'brigade-config-')), 'brigade.config.json')
+  const route = { provider: 'fixed', input_inr_per_mtok: 0, output_inr_per_mtok: 100, source: 'test', as_of: '2026-01-01' }
+  writeFileSync(
+    file,
+    JSON.stringify({
+      providers: [{ id: 'fixed', base_url: url, auth: 'none', residency: 'global' }],
+      models: [{ id: 'fixed-model', kind: 'chat', context_length: 100_000, routes: [route] }],
+    }),
+  )
+  return file
+}
