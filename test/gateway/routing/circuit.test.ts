@@ -1,0 +1,88 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { Circuits, type CircuitState, afterFailure, afterSuccess, closedCircuit, isCircuitOpen } from '../../../src/gateway/routing/circuit.ts'
+import { steppedClock } from './world.ts'
+
+const rule = { failuresToOpen: 5, openMs: 30_000 }
+
+function circuits() {
+  const clock = steppedClock()
+  const opened: string[] = []
+  return { clock, opened, circuits: new Circuits({ clock, rule, onOpen: id => opened.push(id) }) }
+}
+
+describe('a circuit', () => {
+  test('opens on the fifth failure in a row and tells it once', () => {
+    const at = circuits()
+    for (let count = 0; count < 4; count++) at.circuits.failure('a/m')
+    expect(at.circuits.available('a/m')).toBe(true)
+    at.circuits.failure('a/m')
+    expect(at.circuits.available('a/m')).toBe(false)
+    at.circuits.failure('a/m')
+    expect(at.opened).toEqual(['a/m'])
+    expect(at.circuits.openRoutes()).toEqual(['a/m'])
+    expect(at.circuits.available('b/m')).toBe(true)
+  })
+
+  test('forgets its failures on a success', () => {
+    const at = circuits()
+    for (let count = 0; count < 4; count++) at.circuits.failure('a/m')
+    at.circuits.success('a/m')
+    for (let count = 0; count < 4; count++) at.circuits.failure('a/m')
+    expect(at.circuits.available('a/m')).toBe(true)
+  })
+
+  test('is available again after its open time; then one failure opens it again, without telling, and one success closes it', () => {
+    const at = circuits()
+    for (let count = 0; count < 5; count++) at.circuits.failure('a/m')
+    at.clock.step(29_999)
+    expect(at.circuits.available('a/m')).toBe(false)
+    at.clock.step(1)
+    expect(at.circuits.available('a/m')).toBe(true)
+    at.circuits.failure('a/m')
+    expect(at.circuits.available('a/m')).toBe(false)
+    at.clock.step(30_000)
+    at.circuits.success('a/m')
+    at.circuits.failure('a/m')
+    expect(at.circuits.available('a/m')).toBe(true)
+    expect(at.opened).toEqual(['a/m'])
+  })
+
+  test('is not held open by failures of dials that were made although it was open', () => {
+    const at = circuits()
+    for (let count = 0; count < 5; count++) at.circuits.failure('a/m')
+    at.clock.step(20_000)
+    at.circuits.failure('a/m')
+    at.clock.step(10_000)
+    expect(at.circuits.available('a/m')).toBe(true)
+  })
+
+  test('a single 429 does not count; the second in a row and all after it do', () => {
+    const at = circuits()
+    for (let count = 0; count < 5; count++) at.circuits.rateLimited('a/m')
+    expect(at.circuits.available('a/m')).toBe(true)
+    at.circuits.rateLimited('a/m')
+    expect(at.circuits.available('a/m')).toBe(false)
+  })
+
+  test('is open exactly when five failures came in a row and the last opening is less than the open time ago', () => {
+    const step = fc.record({ ok: fc.boolean(), afterMs: fc.integer({ min: 0, max: 40_000 }) })
+    fc.assert(
+      fc.property(fc.array(step, { maxLength: 60 }), steps => {
+        let state: CircuitState = closedCircuit
+        let nowMs = 0
+        let row = 0
+        let openedAtMs: number | null = null
+        for (const { ok, afterMs } of steps) {
+          nowMs += afterMs
+          const wasOpen = isCircuitOpen(state, nowMs)
+          state = ok ? afterSuccess() : afterFailure(state, nowMs, rule)
+          row = ok ? 0 : row + 1
+          if (ok) openedAtMs = null
+          else if (row >= 5 && !wasOpen) openedAtMs = nowMs
+          expect(isCircuitOpen(state, nowMs)).toBe(openedAtMs !== null && nowMs < openedAtMs + rule.openMs)
+        }
+      }),
+    )
+  })
+})

@@ -1,0 +1,124 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import type { Route } from '../../../src/gateway/catalog/model.ts'
+import { type Preference, type RouteFacts, priceOf, rank } from '../../../src/gateway/routing/rank.ts'
+import { optimizeModes } from '../../../src/gateway/wire/router-fields.ts'
+import { model, provider } from './world.ts'
+
+const unknown: RouteFacts = { open: false, latencyMs: null, failureRate: null, headroom: null }
+
+interface Sketch extends Partial<RouteFacts> {
+  readonly inr?: number
+  readonly rank?: number
+}
+
+/** The names of the routes in ranked order; the catalog's order is that of the object. */
+function order(sketches: Readonly<Record<string, Sketch>>, over: Partial<Preference> = {}): string[] {
+  const entry = model('m', Object.entries(sketches).map(([name, { inr, rank: quality }]) => ({ of: provider(name), ...(inr === undefined ? {} : { inr }), ...(quality === undefined ? {} : { rank: quality }) })))
+  const factsOf = (route: Route): RouteFacts => {
+    const { open, latencyMs, failureRate, headroom } = { ...unknown, ...sketches[route.provider.id] }
+    return { open, latencyMs, failureRate, headroom }
+  }
+  return rank(entry.routes, factsOf, { optimize: 'price', weights: null, probe: false, ...over }).map(route => route.provider.id)
+}
+
+describe('each mode', () => {
+  test('price takes the lowest sum of input and output price', () => {
+    expect(order({ dear: { inr: 30 }, cheap: { inr: 10 }, middle: { inr: 20 } })).toEqual(['cheap', 'middle', 'dear'])
+  })
+
+  test('latency takes the lowest average, unmeasured routes behind measured ones', () => {
+    expect(order({ unseen: {}, slow: { latencyMs: 900 }, quick: { latencyMs: 100 } }, { optimize: 'latency' })).toEqual(['quick', 'slow', 'unseen'])
+  })
+
+  test('latency tries an unmeasured route first when a probe is due', () => {
+    expect(order({ quick: { latencyMs: 100 }, unseen: {} }, { optimize: 'latency', probe: true })).toEqual(['unseen', 'quick'])
+  })
+
+  test('uptime takes the lowest failure rate', () => {
+    expect(order({ shaky: { failureRate: 0.3 }, solid: { failureRate: 0.01 } }, { optimize: 'uptime' })).toEqual(['solid', 'shaky'])
+  })
+
+  test('throughput wants headroom and low latency', () => {
+    const routes = { full: { headroom: 0.05, latencyMs: 100 }, roomy: { headroom: 0.9, latencyMs: 120 }, slow: { headroom: 0.9, latencyMs: 900 } }
+    expect(order(routes, { optimize: 'throughput' })[0]).toBe('roomy')
+  })
+
+  test('quality follows the curated rank, unranked routes behind it by latency', () => {
+    const routes = { slow: { latencyMs: 900 }, second: { rank: 2 }, quick: { latencyMs: 100 }, first: { rank: 1 } }
+    expect(order(routes, { optimize: 'quality' })).toEqual(['first', 'second', 'quick', 'slow'])
+  })
+
+  test('auto puts reliability before price and latency', () => {
+    const routes = { shaky: { inr: 1, latencyMs: 50, failureRate: 0.5 }, dear: { inr: 100, latencyMs: 100, failureRate: 0 }, fair: { inr: 20, latencyMs: 110, failureRate: 0.01 } }
+    expect(order(routes, { optimize: 'auto' })).toEqual(['fair', 'dear', 'shaky'])
+  })
+
+  test('equals keep the order of the catalog', () => {
+    for (const optimize of optimizeModes) expect(order({ b: {}, a: {}, c: {} }, { optimize }), optimize).toEqual(['b', 'a', 'c'])
+  })
+})
+
+describe('weights', () => {
+  const routes = { cheap: { inr: 1, latencyMs: 900 }, quick: { inr: 100, latencyMs: 10 } }
+
+  test('win over the mode', () => {
+    expect(order(routes, { optimize: 'price', weights: { price: 0, latency: 1, uptime: 0, throughput: 0 } })).toEqual(['quick', 'cheap'])
+  })
+
+  test('a zero weight drops its axis out of the blend', () => {
+    expect(order(routes, { weights: { price: 1, latency: 0, uptime: 0, throughput: 0 } })).toEqual(['cheap', 'quick'])
+  })
+
+  test('as large as numbers get still rank', () => {
+    const weights = { price: Number.MAX_VALUE, latency: Number.MAX_VALUE, uptime: Number.MAX_VALUE, throughput: Number.MAX_VALUE }
+    expect(order({ dear: { inr: 9 }, cheap: { inr: 1 } }, { weights })).toEqual(['cheap', 'dear'])
+  })
+})
+
+describe('for any routes, facts and preference', () => {
+  const share = fc.double({ min: 0, max: 1, noNaN: true })
+  const sketch = fc.record({
+    inr: fc.integer({ min: 0, max: 5000 }),
+    byRank: fc.option(fc.integer({ min: 1, max: 9 })),
+    facts: fc.record({ open: fc.boolean(), latencyMs: fc.option(fc.integer({ min: 0, max: 60_000 })), failureRate: fc.option(share), headroom: fc.option(share) }),
+  })
+  const weight = fc.oneof(fc.constant(0), fc.double({ min: 0, max: 1e300, noNaN: true }))
+  const preference = fc.record({
+    optimize: fc.constantFrom(...optimizeModes),
+    weights: fc.option(fc.record({ price: weight, latency: weight, uptime: weight, throughput: weight })),
+    probe: fc.boolean(),
+  })
+
+  const ranked = (sketches: readonly { inr: number; byRank: number | null; facts: RouteFacts }[], wish: Preference) => {
+    const entry = model('m', sketches.map((item, index) => ({ of: provider(`p${index}`), inr: item.inr, ...(item.byRank === null ? {} : { rank: item.byRank }) })))
+    const facts = new Map(entry.routes.map((route, index) => [route, sketches[index]?.facts ?? unknown]))
+    return { before: entry.routes, after: rank(entry.routes, route => facts.get(route) ?? unknown, wish), openOf: (route: Route) => facts.get(route)?.open ?? false }
+  }
+
+  test('the result is a permutation of the input', () => {
+    fc.assert(fc.property(fc.array(sketch, { maxLength: 8 }), preference, (sketches, wish) => {
+      const { before, after } = ranked(sketches, wish)
+      expect(after).toHaveLength(before.length)
+      expect(new Set(after)).toEqual(new Set(before))
+    }))
+  })
+
+  test('open circuits come last in every mode', () => {
+    fc.assert(fc.property(fc.array(sketch, { maxLength: 8 }), preference, (sketches, wish) => {
+      const { after, openOf } = ranked(sketches, wish)
+      const flags = after.map(openOf)
+      expect(flags).toEqual([...flags].sort())
+    }))
+  })
+
+  test('price never puts a dearer route before a cheaper one of the same circuit state', () => {
+    fc.assert(fc.property(fc.array(sketch, { maxLength: 8 }), sketches => {
+      const { after, openOf } = ranked(sketches, { optimize: 'price', weights: null, probe: false })
+      for (const open of [false, true]) {
+        const prices = after.filter(route => openOf(route) === open).map(priceOf)
+        expect(prices).toEqual([...prices].sort((a, b) => a - b))
+      }
+    }))
+  })
+})

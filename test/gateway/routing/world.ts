@@ -1,0 +1,101 @@
+import type { CatalogSnapshot, Model, Route } from '../../../src/gateway/catalog/model.ts'
+import type { Provider } from '../../../src/gateway/providers/provider.ts'
+import { Circuits } from '../../../src/gateway/routing/circuit.ts'
+import type { ResolveRequest } from '../../../src/gateway/routing/plan.ts'
+import type { RoutingWorld } from '../../../src/gateway/routing/resolve.ts'
+import { RouteHealth } from '../../../src/gateway/routing/route-health.ts'
+import type { RouterFields } from '../../../src/gateway/wire/router-fields.ts'
+import type { Clock } from '../../../src/platform/clock.ts'
+import { Secret } from '../../../src/platform/secret.ts'
+
+/** A clock that stands still until it is told. */
+export function steppedClock(startMs = 1_700_000_000_000): Clock & { step(ms: number): void } {
+  let nowMs = startMs
+  const never = (): never => {
+    throw new Error('routing sets no timers')
+  }
+  return { nowMs: () => nowMs, monotonicMs: () => nowMs, sleep: never, every: never, after: never, step: ms => void (nowMs += ms) }
+}
+
+export function provider(id: string, over: Partial<Provider> = {}): Provider {
+  return {
+    id,
+    name: id,
+    dialect: 'openai',
+    baseUrl: `http://${id}.test/v1`,
+    auth: 'bearer',
+    residency: 'global',
+    byok: true,
+    keyShape: null,
+    quirks: [],
+    platformKey: new Secret(`key of ${id}`),
+    configured: true,
+    ...over,
+  }
+}
+
+/** A provider that the platform has no key for. */
+export const unconfigured = (id: string, over: Partial<Provider> = {}): Provider => provider(id, { platformKey: null, configured: false, ...over })
+
+export interface RouteSketch {
+  readonly of: Provider
+  /** ₹ per million tokens, input and output together. */
+  readonly inr?: number
+  readonly byokOnly?: boolean
+  readonly rank?: number
+}
+
+export function model(id: string, sketches: readonly RouteSketch[], over: Partial<Model> = {}): Model {
+  const routes = sketches.map(
+    (sketch): Route => ({
+      modelId: id,
+      provider: sketch.of,
+      upstreamModel: id,
+      residency: sketch.of.residency,
+      price: { inputUinrPerMtok: BigInt(Math.round((sketch.inr ?? 10) * 500_000)), outputUinrPerMtok: BigInt(Math.round((sketch.inr ?? 10) * 500_000)), cachedInputUinrPerMtok: null, source: 'test', asOf: '' },
+      byokOnly: sketch.byokOnly ?? false,
+      contextLength: null,
+      rank: sketch.rank ?? null,
+    }),
+  )
+  return {
+    id,
+    kind: 'chat',
+    ownedBy: 'test',
+    languages: ['en'],
+    contextLength: 8000,
+    maxOutputTokens: null,
+    tools: true,
+    modalities: ['text'],
+    supportedParameters: [],
+    reasoning: false,
+    openness: null,
+    inrPerImage: null,
+    dimensions: null,
+    gated: false,
+    routes,
+    ...over,
+  }
+}
+
+export function catalog(models: readonly Model[], others: readonly Provider[] = []): CatalogSnapshot {
+  const providers = [...models.flatMap(entry => entry.routes.map(route => route.provider)), ...others]
+  return { models: new Map(models.map(entry => [entry.id, entry])), providers: new Map(providers.map(entry => [entry.id, entry])) }
+}
+
+export function worldOf(models: readonly Model[], over: Partial<RoutingWorld> = {}): RoutingWorld & { readonly clock: ReturnType<typeof steppedClock> } {
+  const clock = steppedClock()
+  const circuits = new Circuits({ clock, rule: { failuresToOpen: 5, openMs: 30_000 } })
+  return { catalog: catalog(models), circuits, health: new RouteHealth(clock), ...over, clock }
+}
+
+export const noFields: RouterFields = { optimize: 'price', weights: null, best: false, provider: null, indiaOnly: false, exclude: [], upstreamKey: null, fallbacks: null }
+
+export function asking(modelId: string, fields: Partial<RouterFields> = {}, over: Partial<ResolveRequest> = {}): ResolveRequest {
+  return { modelId, kind: 'chat', fields: { ...noFields, ...fields }, orgId: 1, promptTokens: 100, ...over }
+}
+
+/** Opens the circuit of a route. */
+export function trip(world: RoutingWorld, routeId: string): void {
+  for (let count = 0; count < 5; count++) world.circuits.failure(routeId)
+}
