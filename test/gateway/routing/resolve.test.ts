@@ -1,0 +1,311 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { routeId } from '../../../src/gateway/catalog/model.ts'
+import { sandboxProvider } from '../../../src/gateway/catalog/sandbox.ts'
+import type { ResolveRequest } from '../../../src/gateway/routing/plan.ts'
+import { type RoutingWorld, resolve } from '../../../src/gateway/routing/resolve.ts'
+import { optimizeModes } from '../../../src/gateway/wire/router-fields.ts'
+import { GatewayError } from '../../../src/platform/errors.ts'
+import { Secret } from '../../../src/platform/secret.ts'
+import { asking, catalog, model, noFields, provider, trip, unconfigured, worldOf } from './world.ts'
+
+const dialed = (request: ResolveRequest, world: RoutingWorld): string[] => resolve(request, world).attempts.map(attempt => routeId(attempt.route))
+
+function errorOf(request: ResolveRequest, world: RoutingWorld): string {
+  try {
+    resolve(request, world)
+  } catch (error) {
+    if (error instanceof GatewayError) return `${error.status} ${error.errorName}`
+    throw error
+  }
+  return 'no error'
+}
+
+const india = provider('india', { residency: 'india' })
+const one = provider('one')
+const two = provider('two')
+const unproven = provider('unproven', { residency: 'unknown' })
+const both = model('m', [{ of: one, inr: 10 }, { of: two, inr: 20 }, { of: india, inr: 30 }])
+const abroad = model('abroad', [{ of: one }, { of: unproven }])
+const vectors = model('vectors', [{ of: one }], { kind: 'embedding' })
+const native = provider('native', { dialect: 'anthropic', auth: 'x-api-key' })
+const claude = model('claude-x', [{ of: native, byokOnly: true }])
+const keyed = model('keyed', [{ of: one, byokOnly: true }])
+const absent = model('absent', [{ of: unconfigured('absent-provider') }])
+const all = [both, abroad, vectors, claude, keyed, absent]
+
+describe('a plain model', () => {
+  test('gets every usable route on the platform key, cheapest first', () => {
+    const plan = resolve(asking('m'), worldOf(all))
+    expect(plan.attempts.map(attempt => [attempt.route.provider.id, attempt.credential?.reveal(), attempt.byok])).toEqual([
+      ['one', 'key of one', false],
+      ['two', 'key of two', false],
+      ['india', 'key of india', false],
+    ])
+    expect(plan.model.id).toBe('m')
+    expect(plan.headers).toEqual({})
+  })
+
+  test('that is unknown is model_not_found', () => {
+    expect(errorOf(asking('nope'), worldOf(all))).toBe('404 model_not_found')
+    expect(errorOf(asking('nobody/nope'), worldOf(all))).toBe('404 model_not_found')
+    expect(errorOf(asking('auto:nope'), worldOf(all))).toBe('404 model_not_found')
+  })
+
+  test('of the form provider/id is no_route without a saved key, and unknown with one', () => {
+    expect(errorOf(asking('one/nope'), worldOf(all))).toBe('400 no_route')
+    expect(errorOf(asking('one/nope'), worldOf(all, { byokKeys: () => new Secret('k') }))).toBe('404 model_not_found')
+  })
+
+  test('of another kind is no_route', () => {
+    expect(errorOf(asking('vectors'), worldOf(all))).toBe('400 no_route')
+    expect(errorOf(asking('m', {}, { kind: 'embedding' }), worldOf(all))).toBe('400 no_route')
+    expect(dialed(asking('vectors', {}, { kind: 'embedding' }), worldOf(all))).toEqual(['one/vectors'])
+  })
+
+  test('that is gated needs a retention window of the organisation', () => {
+    const gated = model('gated', [{ of: one }], { gated: true })
+    expect(errorOf(asking('gated'), worldOf([gated]))).toBe('403 model_gated')
+    expect(dialed(asking('gated'), worldOf([gated], { retains: orgId => orgId === 1 }))).toEqual(['one/gated'])
+  })
+
+  test('keeps its open-circuit route, behind all others', () => {
+    const world = worldOf(all)
+    trip(world, 'one/m')
+    expect(dialed(asking('m'), world)).toEqual(['two/m', 'india/m', 'one/m'])
+    world.clock.step(30_000)
+    expect(dialed(asking('m'), world)[0]).toBe('one/m')
+  })
+
+  test('skips a route in maintenance until that ends', () => {
+    const world = worldOf([abroad])
+    world.health.withhold('one/abroad', world.clock.nowMs() + 1000)
+    expect(dialed(asking('abroad'), world)).toEqual(['unproven/abroad'])
+    world.health.withhold('unproven/abroad', world.clock.nowMs() + 2000)
+    expect(errorOf(asking('abroad'), world)).toBe('400 no_route')
+    world.clock.step(1000)
+    expect(dialed(asking('abroad'), world)).toEqual(['one/abroad'])
+  })
+})
+
+describe('a pin', () => {
+  test('leaves that provider only, even with an open circuit', () => {
+    const world = worldOf(all)
+    trip(world, 'two/m')
+    expect(dialed(asking('m', { provider: 'two' }), world)).toEqual(['two/m'])
+  })
+
+  test('on a provider that does not serve the model, or that nobody knows, is no_route', () => {
+    for (const pinned of ['native', 'nobody']) expect(errorOf(asking('m', { provider: pinned }), worldOf(all)), pinned).toBe('400 no_route')
+  })
+
+  test('wins over a chain', () => {
+    expect(dialed(asking('m', { provider: 'two', fallbacks: [{ model: 'abroad', provider: null }] }), worldOf(all))).toEqual(['two/m'])
+  })
+})
+
+describe('hard constraints', () => {
+  test('india_only leaves proven India-resident routes', () => {
+    expect(dialed(asking('m', { indiaOnly: true }), worldOf(all))).toEqual(['india/m'])
+    expect(errorOf(asking('abroad', { indiaOnly: true }), worldOf(all))).toBe('422 no_route_residency')
+  })
+
+  test('exclude takes out a provider, or a provider for one model', () => {
+    expect(dialed(asking('m', { exclude: ['one', 'two/m', 'two/abroad', 'nobody'] }), worldOf(all))).toEqual(['india/m'])
+    expect(dialed(asking('m', { exclude: ['one/abroad'] }), worldOf(all))[0]).toBe('one/m')
+    expect(errorOf(asking('m', { exclude: ['one', 'two', 'india'] }), worldOf(all))).toBe('422 no_route_residency')
+  })
+
+  test('the first cause wins: pin, then residency, then exclude, then credentials', () => {
+    expect(errorOf(asking('m', { provider: 'native', indiaOnly: true }), worldOf(all))).toBe('400 no_route')
+    expect(errorOf(asking('m', { provider: 'one', indiaOnly: true }), worldOf(all))).toBe('422 no_route_residency')
+    expect(errorOf(asking('absent', { indiaOnly: true }), worldOf(all))).toBe('422 no_route_residency')
+    expect(errorOf(asking('absent', { exclude: ['absent-provider'] }), worldOf(all))).toBe('422 no_route_residency')
+    expect(errorOf(asking('absent'), worldOf(all))).toBe('400 no_route')
+  })
+
+  test('india_only never yields a route outside India, whatever else is asked', () => {
+    const residency = fc.constantFrom('india', 'global', 'unknown')
+    const world = fc.array(fc.array(residency, { minLength: 1, maxLength: 4 }), { minLength: 1, maxLength: 3 })
+    const fields = fc.record({
+      optimize: fc.constantFrom(...optimizeModes),
+      provider: fc.option(fc.constantFrom('p0', 'p1', 'p2')),
+      exclude: fc.subarray(['p0', 'p1/m0', 'p2']),
+      upstreamKey: fc.option(fc.constant('caller-key')),
+      fallbacks: fc.option(fc.array(fc.record({ model: fc.constantFrom('m0', 'm1', 'm2', 'auto', 'auto:sovereign'), provider: fc.option(fc.constantFrom('p0', 'p1')) }), { minLength: 1, maxLength: 4 })),
+    })
+    fc.assert(
+      fc.property(world, fields, fc.constantFrom('m0', 'auto', 'auto:cheapest'), (models, wish, modelId) => {
+        const built = models.map((residencies, index) => model(`m${index}`, residencies.map((where, at) => ({ of: provider(`p${at}`, { residency: where }) }))))
+        const outcome = (): readonly string[] => resolve(asking(modelId, { ...noFields, ...wish, indiaOnly: true }), worldOf(built)).attempts.map(attempt => attempt.route.residency)
+        try {
+          const residencies = outcome()
+          expect(residencies.length).toBeGreaterThan(0)
+          expect(residencies.every(where => where === 'india')).toBe(true)
+        } catch (error) {
+          expect(error).toBeInstanceOf(GatewayError)
+        }
+      }),
+      { numRuns: 300 },
+    )
+  })
+})
+
+describe('credentials', () => {
+  test('a model on callers\' keys only is no_route without one; in the native messages format it asks for the key', () => {
+    expect(errorOf(asking('keyed'), worldOf(all))).toBe('400 no_route')
+    expect(errorOf(asking('claude-x'), worldOf(all))).toBe('401 byok_required')
+  })
+
+  test('a saved key of the organisation serves what the platform cannot, and is marked so', () => {
+    const byokKeys = (orgId: number, id: string): Secret | null => (orgId === 1 && id === 'native' ? new Secret('saved') : null)
+    const [attempt] = resolve(asking('claude-x'), worldOf(all, { byokKeys })).attempts
+    expect([attempt?.credential?.reveal(), attempt?.byok]).toEqual(['saved', true])
+    expect(errorOf(asking('claude-x', {}, { orgId: 2 }), worldOf(all, { byokKeys }))).toBe('401 byok_required')
+  })
+
+  test('platform routes go before routes on a saved key, whatever they cost', () => {
+    const mixed = model('mixed', [{ of: one, inr: 1, byokOnly: true }, { of: two, inr: 99 }])
+    expect(dialed(asking('mixed'), worldOf([mixed], { byokKeys: () => new Secret('k') }))).toEqual(['two/mixed', 'one/mixed'])
+  })
+
+  test('a route in maintenance is served on a saved key', () => {
+    const world = worldOf([vectors], { byokKeys: () => new Secret('saved') })
+    world.health.withhold('one/vectors', world.clock.nowMs() + 1000)
+    expect(resolve(asking('vectors', {}, { kind: 'embedding' }), world).attempts.map(attempt => attempt.byok)).toEqual([true])
+  })
+
+  test('a provider without keys is dialed without a credential', () => {
+    const local = model('local', [{ of: provider('here', { auth: 'none', platformKey: null, byok: false }) }])
+    expect(resolve(asking('local'), worldOf([local])).attempts[0]?.credential).toBeNull()
+  })
+})
+
+describe('a key sent with the request', () => {
+  const alpha = unconfigured('alpha', { keyShape: '^al-' })
+  const beta = unconfigured('beta', { keyShape: '^be-' })
+  const gamma = unconfigured('gamma', { keyShape: '^ga-' })
+  const priced = model('priced', [{ of: one, inr: 1 }, { of: alpha, inr: 2 }, { of: beta, inr: 3, byokOnly: true }])
+  const chained = { fallbacks: [{ model: 'priced', provider: null }, { model: 'm', provider: null }] }
+  const world = (): RoutingWorld => ({ ...worldOf([]), catalog: catalog([priced, both, claude], [gamma]) })
+  const plan = (key: string, over = {}): [string, string | undefined, boolean][] =>
+    resolve(asking('priced', { upstreamKey: key, ...over }), world()).attempts.map(attempt => [routeId(attempt.route), attempt.credential?.reveal(), attempt.byok])
+
+  test('goes to the provider whose key shape it has', () => {
+    expect(plan('be-1')).toEqual([['beta/priced', 'be-1', true]])
+  })
+
+  test('of no known shape goes to the best route, and to no second provider', () => {
+    expect(plan('whatever')).toEqual([['one/priced', 'whatever', true]])
+    expect(plan('whatever', chained)).toEqual([['one/priced', 'whatever', true], ['one/m', 'whatever', true]])
+  })
+
+  test('of another provider is sent to nobody', () => {
+    expect(errorOf(asking('priced', { upstreamKey: 'ga-1' }), world())).toBe('400 no_route')
+  })
+
+  test('goes to a pinned provider whatever it looks like', () => {
+    expect(plan('ga-1', { provider: 'alpha' })).toEqual([['alpha/priced', 'ga-1', true]])
+  })
+
+  test('serves a model that runs on callers\' keys only', () => {
+    expect(resolve(asking('claude-x', { upstreamKey: 'k' }), world()).attempts[0]?.byok).toBe(true)
+  })
+})
+
+describe('a chain of fallbacks', () => {
+  const steps = (...list: (readonly [string, string?])[]) => list.map(([id, on]) => ({ model: id, provider: on ?? null }))
+
+  test('is dialed instead of the model, step by step, each route once', () => {
+    expect(dialed(asking('m', { fallbacks: steps(['abroad'], ['m', 'two'], ['abroad', 'one']) }), worldOf(all))).toEqual(['one/abroad', 'unproven/abroad', 'two/m'])
+    expect(resolve(asking('m', { fallbacks: steps(['abroad']) }), worldOf(all)).model.id).toBe('abroad')
+  })
+
+  test('leaves out steps that do not resolve: unknown, of another kind, not served, without credential', () => {
+    const chain = steps(['nope'], ['vectors'], ['m', 'nobody'], ['absent'], ['m', 'india'])
+    expect(dialed(asking('m', { fallbacks: chain }), worldOf(all))).toEqual(['india/m'])
+  })
+
+  test('of which nothing resolves is no_route', () => {
+    expect(errorOf(asking('m', { fallbacks: steps(['nope'], ['vectors']) }), worldOf(all))).toBe('400 no_route')
+  })
+
+  test('honours the hard constraints', () => {
+    expect(dialed(asking('abroad', { indiaOnly: true, fallbacks: steps(['abroad'], ['m']) }), worldOf(all))).toEqual(['india/m'])
+    expect(errorOf(asking('m', { indiaOnly: true, fallbacks: steps(['abroad']) }), worldOf(all))).toBe('422 no_route_residency')
+  })
+
+  test('needs a model that exists, and takes a preset as one', () => {
+    expect(errorOf(asking('nope', { fallbacks: steps(['m']) }), worldOf(all))).toBe('404 model_not_found')
+    expect(dialed(asking('auto', { fallbacks: steps(['auto:sovereign'], ['abroad', 'one']) }), worldOf(all))).toEqual(['india/m', 'one/abroad'])
+  })
+})
+
+describe('a preset', () => {
+  const cheap = model('cheap', [{ of: one, inr: 2 }], { tools: false, contextLength: 1000 })
+  const seeing = model('seeing', [{ of: one, inr: 50 }, { of: two, inr: 40 }], { modalities: ['text', 'image'] })
+  const thinking = model('thinking', [{ of: two, inr: 60 }], { reasoning: true, contextLength: 200_000 })
+  const pool = [both, cheap, seeing, thinking, claude, absent]
+  const chosen = (id: string, fields = {}, over = {}): string | undefined => resolve(asking(id, fields, over), worldOf(pool)).headers['x-br-auto-model']
+
+  test('picks the cheapest model that takes what the request carries, and says so', () => {
+    for (const id of ['auto', 'auto:balanced', 'auto:cheapest']) {
+      expect(chosen(id), id).toBe('cheap')
+      expect(chosen(id, {}, { promptTokens: 1000 }), id).toBe('m')
+      expect(chosen(id, {}, { needs: { tools: true, vision: false } }), id).toBe('m')
+      expect(chosen(id, {}, { needs: { tools: false, vision: true } }), id).toBe('seeing')
+    }
+    expect(resolve(asking('auto'), worldOf(pool)).headers).toEqual({ 'x-br-auto-preset': 'balanced', 'x-br-auto-model': 'cheap', 'x-br-auto-reason': 'cheapest_capable' })
+  })
+
+  test('dials the routes of the picked model as the request wishes', () => {
+    expect(dialed(asking('auto:vision'), worldOf(pool))).toEqual(['two/seeing', 'one/seeing'])
+  })
+
+  test('is restricted by what it is for', () => {
+    expect(chosen('auto:reasoning')).toBe('thinking')
+    expect(chosen('auto:long-context')).toBe('thinking')
+    expect(dialed(asking('auto:sovereign'), worldOf(pool))).toEqual(['india/m'])
+  })
+
+  test('fastest takes the lowest measured latency', () => {
+    const world = worldOf(pool)
+    world.health.record({ routeId: 'two/thinking', latencyMs: 5, ok: true })
+    world.health.record({ routeId: 'one/cheap', latencyMs: 50, ok: true })
+    expect(resolve(asking('auto:fastest'), world).model.id).toBe('thinking')
+  })
+
+  test('passes over a model whose circuits are open while another will do, and dials it when none will', () => {
+    const world = worldOf(pool)
+    trip(world, 'one/cheap')
+    expect(resolve(asking('auto:cheapest'), world).model.id).toBe('m')
+    const only = worldOf([cheap])
+    trip(only, 'one/cheap')
+    expect(dialed(asking('auto'), only)).toEqual(['one/cheap'])
+  })
+
+  test('that nothing reachable satisfies is a 404, whatever emptied it', () => {
+    const fails = (id: string, fields = {}, over = {}): string => errorOf(asking(id, fields, over), worldOf([cheap, absent, vectors]))
+    expect(fails('auto:vision')).toBe('404 no_route_virtual')
+    expect(fails('auto:sovereign')).toBe('404 no_route_virtual')
+    expect(fails('auto', { indiaOnly: true })).toBe('404 no_route_virtual')
+    expect(fails('auto', { exclude: ['one'] })).toBe('404 no_route_virtual')
+    expect(fails('auto', { provider: 'two' })).toBe('404 no_route_virtual')
+    expect(fails('auto', {}, { promptTokens: 5000 })).toBe('404 no_route_virtual')
+    expect(fails('auto', {}, { kind: 'embedding' })).toBe('404 no_route_virtual')
+    expect(fails('best')).toBe('404 no_route_virtual')
+  })
+
+  test('reaches what only the organisation\'s own key reaches, for that organisation', () => {
+    const byokKeys = (orgId: number): Secret | null => (orgId === 1 ? new Secret('k') : null)
+    expect(resolve(asking('auto'), worldOf([claude], { byokKeys })).model.id).toBe('claude-x')
+    expect(errorOf(asking('auto', {}, { orgId: 2 }), worldOf([claude], { byokKeys }))).toBe('404 no_route_virtual')
+  })
+
+  test('takes the sandbox only while nothing else can be reached', () => {
+    const simulated = model('sandbox-chat', [{ of: sandboxProvider('http://127.0.0.1:1/v1').provider, inr: 0 }])
+    expect(resolve(asking('auto'), worldOf([simulated, absent])).model.id).toBe('sandbox-chat')
+    expect(resolve(asking('auto:cheapest'), worldOf([simulated, both])).model.id).toBe('m')
+    expect(errorOf(asking('auto', { exclude: ['one'] }), worldOf([simulated, cheap]))).toBe('404 no_route_virtual')
+  })
+})
