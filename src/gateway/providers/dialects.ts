@@ -1,0 +1,18 @@
+import type { Dialect } from './dialect.ts'
+import { openAiDialect } from './dialects/openai.ts'
+import type { DialectId } from './provider.ts'
+
+/** Dialects by id. A row of the catalog may only name one that is here; `dialectOf` says so at start. */
+const dialects: Readonly<Partial<Record<DialectId, Dialect>>> = { openai: openAiDialect }
+
+/** True when this build speaks the dialect. */
+export function hasDialect(id: DialectId): boolean {
+  return dialects[id] !== undefined
+}
+
+/** The dialect of that id. Throws when this build does not speak it, which catalog validation rules out before any call. */
+export function dialectOf(id: DialectId): Dialect {
+  const dialect = dialects[id]
+  if (dialect === undefined) throw new Error(`this build does not speak the dialect ${id}`)
+  return dialect
+}

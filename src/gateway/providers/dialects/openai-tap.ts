@@ -1,0 +1,90 @@
+import { SseLineScanner, type LineSink } from '../../wire/sse-lines.ts'
+import { usageFromOpenAi, type TokenUsage } from '../../wire/usage.ts'
+import type { StreamTap } from '../dialect.ts'
+import { scanChunkJson, type ChunkFacts } from './openai-chunk-scan.ts'
+
+/**
+ * Reads an OpenAI chat stream while its bytes go by. Only a chunk that carries a usage block is parsed; of the others a scan over the
+ * bytes counts the output. Any chunking of the same bytes gives the same result.
+ */
+export class OpenAiStreamTap implements StreamTap, LineSink {
+  usage: TokenUsage | null = null
+  outputChars = 0
+  finished = false
+  failed = false
+  readonly #lines = new SseLineScanner(this)
+  readonly #facts: ChunkFacts = { outputChars: 0, hasUsage: false, hasError: false }
+  #doneSeen = false
+
+  get atBoundary(): boolean {
+    return this.#lines.atBoundary
+  }
+
+  push(chunk: Uint8Array): void {
+    this.#lines.push(chunk)
+  }
+
+  line(bytes: Uint8Array, start: number, end: number): void {
+    if (start === end) {
+      if (this.#doneSeen) this.finished = true
+      return
+    }
+    if (isAt(bytes, start, end, dataName)) this.#data(bytes, skipSpaces(bytes, start + dataName.length, end), end)
+    else if (isAt(bytes, start, end, eventName) && isWord(bytes, skipSpaces(bytes, start + eventName.length, end), end, errorWord)) this.failed = true
+  }
+
+  #data(bytes: Uint8Array, start: number, end: number): void {
+    if (isWord(bytes, start, end, doneWord)) {
+      this.#doneSeen = true
+      return
+    }
+    const facts = this.#facts
+    scanChunkJson(bytes, start, end, facts)
+    this.outputChars += facts.outputChars
+    if (facts.hasError) this.failed = true
+    if (facts.hasUsage) this.usage = usageOfChunk(bytes, start, end) ?? this.usage
+  }
+}
+
+const dataName = Buffer.from('data:')
+const eventName = Buffer.from('event:')
+const doneWord = Buffer.from('[DONE]')
+const errorWord = Buffer.from('error')
+
+function isAt(bytes: Uint8Array, start: number, end: number, word: Uint8Array): boolean {
+  if (end - start < word.length) return false
+  for (let index = 0; index < word.length; index++) if (bytes[start + index] !== word[index]) return false
+  return true
+}
+
+/** The word and nothing but spaces behind it. */
+function isWord(bytes: Uint8Array, start: number, end: number, word: Uint8Array): boolean {
+  return isAt(bytes, start, end, word) && skipSpaces(bytes, start + word.length, end) === end
+}
+
+function skipSpaces(bytes: Uint8Array, from: number, end: number): number {
+  let at = from
+  while (at < end && bytes[at] === 32) at++
+  return at
+}
+
+/** Usage stands at the top; some providers put it under `x_groq` or in the first choice instead. The last one seen counts. */
+function usageOfChunk(bytes: Uint8Array, start: number, end: number): TokenUsage | null {
+  try {
+    const chunk: unknown = JSON.parse(Buffer.from(bytes.buffer, bytes.byteOffset + start, end - start).toString('utf8'))
+    if (!isObject(chunk)) return null
+    const choices = chunk['choices']
+    const places: readonly unknown[] = [chunk, chunk['x_groq'], Array.isArray(choices) ? choices[0] : undefined]
+    for (const place of places) {
+      const usage = isObject(place) ? usageFromOpenAi(place['usage']) : null
+      if (usage !== null) return usage
+    }
+    return null
+  } catch {
+    return null
+  }
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}

@@ -1,0 +1,122 @@
+import { readFileSync } from 'node:fs'
+import { usageFromOpenAi, type TokenUsage } from '../../wire/usage.ts'
+import type { Dialect, HubRequest, StreamTap, Target, UpstreamRequest } from '../dialect.ts'
+import { classifyFailure } from '../failure.ts'
+import type { Provider } from '../provider.ts'
+import { OpenAiStreamTap } from './openai-tap.ts'
+
+/** OpenAI chat completions and embeddings: the hub format itself, so nothing is translated and little is touched. */
+export const openAiDialect: Dialect = {
+  request(request: HubRequest, target: Target): UpstreamRequest {
+    const path = request.operation === 'chat' ? '/chat/completions' : '/embeddings'
+    return { method: 'POST', url: target.provider.baseUrl + path, headers: headersOf(request, target), body: bodyOf(request, target) }
+  },
+  usageOf(_operation, reply): TokenUsage | null {
+    return typeof reply === 'object' && reply !== null && 'usage' in reply ? usageFromOpenAi(reply.usage) : null
+  },
+  failure: classifyFailure,
+  tap: (): StreamTap => new OpenAiStreamTap(),
+}
+
+const userAgent = `brigade/${packageVersion()}`
+
+function packageVersion(): string {
+  const value: unknown = JSON.parse(readFileSync(new URL('../../../../package.json', import.meta.url), 'utf8'))
+  return typeof value === 'object' && value !== null && 'version' in value ? String(value.version) : '0'
+}
+
+/** Ours alone: nothing of the caller's headers goes to a provider. Identity encoding, so that bytes can be relayed and read at once. */
+function headersOf(request: HubRequest, { provider, credential }: Target): Record<string, string> {
+  const headers: Record<string, string> = {
+    'content-type': 'application/json',
+    accept: request.stream ? 'text/event-stream' : 'application/json',
+    'accept-encoding': 'identity',
+    'user-agent': userAgent,
+  }
+  if (credential === null) return headers
+  switch (provider.auth) {
+    case 'bearer':
+      headers['authorization'] = `Bearer ${credential.reveal()}`
+      break
+    case 'x-api-key':
+    case 'api-key':
+      headers[provider.auth] = credential.reveal()
+      break
+    case 'none':
+      break
+  }
+  return headers
+}
+
+/** The bytes of the client where nothing must change; else its fields in their order with the few edits that the target needs. */
+function bodyOf(request: HubRequest, { provider, upstreamModel }: Target): Buffer | string {
+  const { body, bytes } = request
+  const edits = editsOf(request, provider, upstreamModel)
+  if (edits === null && bytes !== null && isPlain(bytes)) return bytes
+  if (edits === null) return JSON.stringify(body)
+  const edited: Record<string, unknown> = { ...body }
+  for (const [name, value] of Object.entries(edits)) {
+    if (value === undefined) delete edited[name]
+    else edited[name] = value
+  }
+  return JSON.stringify(edited)
+}
+
+/** Fields to set, or to take out where undefined; null = nothing must change. */
+function editsOf({ body, operation, stream }: HubRequest, provider: Provider, upstreamModel: string): Record<string, unknown> | null {
+  const edits: Record<string, unknown> = {}
+  if (body['model'] !== upstreamModel) edits['model'] = upstreamModel
+  if (operation === 'chat') {
+    if (stream) editStreamOptions(body, provider, edits)
+    if (provider.quirks.includes('max-completion-tokens') && isGiven(body['max_tokens'])) {
+      edits['max_tokens'] = undefined
+      if (!isGiven(body['max_completion_tokens'])) edits['max_completion_tokens'] = body['max_tokens']
+    }
+    if (provider.quirks.includes('system-as-user') && Array.isArray(body['messages'])) {
+      const messages: readonly unknown[] = body['messages']
+      if (messages.some(isSystem)) edits['messages'] = messages.map(message => (isSystem(message) ? { ...message, role: 'user' } : message))
+    }
+  }
+  return Object.keys(edits).length === 0 ? null : edits
+}
+
+/** Usage is asked for on every stream, whatever the caller said, because the call is metered by it. Other stream options stay. */
+function editStreamOptions(body: HubRequest['body'], provider: Provider, edits: Record<string, unknown>): void {
+  const given = body['stream_options']
+  const options = isObject(given) ? given : {}
+  if (provider.quirks.includes('no-stream-usage')) {
+    if (!('include_usage' in options)) return
+    const { include_usage: _dropped, ...others } = options
+    edits['stream_options'] = Object.keys(others).length === 0 ? undefined : others
+  } else if (options['include_usage'] !== true) {
+    edits['stream_options'] = { ...options, include_usage: true }
+  }
+}
+
+const meteredKeys = ['"model"', '"max_tokens"', '"max_completion_tokens"', '"stream"', '"stream_options"', '"n"'].map(key => Buffer.from(key))
+const asciiEscape = Buffer.from('\\u00')
+
+/**
+ * False when a key that decides price or ceiling may stand twice in the bytes. We read the last of two equal keys; a provider that
+ * reads the first would serve something else than what was priced, so such a body is written anew. Text that merely looks like it is
+ * written anew as well, which costs a little time and nothing else.
+ */
+function isPlain(bytes: Buffer): boolean {
+  if (bytes.includes(asciiEscape)) return false
+  return meteredKeys.every(key => {
+    const first = bytes.indexOf(key)
+    return first === -1 || bytes.indexOf(key, first + key.length) === -1
+  })
+}
+
+function isGiven(value: unknown): boolean {
+  return value !== undefined && value !== null
+}
+
+function isSystem(message: unknown): message is Record<string, unknown> {
+  return isObject(message) && (message['role'] === 'system' || message['role'] === 'developer')
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
