@@ -44,7 +44,7 @@ const sandboxModels: readonly ModelEntry[] = [
 ]
 
 /**
- * The simulated provider at `url` (its OpenAI base, up to and including `/v1`) with its models. It takes any key, so that a call on a
+ * The simulated provider at `url` (its origin, or its OpenAI base that ends in `/v1`) with its models. It takes any key, so that a call on a
  * caller's own key can be tried out too.
  */
 export function sandboxProvider(url: string): CatalogPart {
@@ -52,7 +52,7 @@ export function sandboxProvider(url: string): CatalogPart {
     id: sandboxId,
     name: 'Sandbox (simulated)',
     dialect: 'openai',
-    baseUrl: url.replace(/\/+$/, ''),
+    baseUrl: url.replace(/(\/v1)?\/*$/, '/v1'),
     auth: 'bearer',
     residency: 'global',
     byok: true,

@@ -9,7 +9,7 @@ interface Rule {
   /** Why the model was picked, for `x-br-auto-reason`. */
   readonly reason: string
   /** The less is better. */
-  score(attempt: Attempt, facts: RouteFacts): number
+  score(attempt: Attempt, facts: RouteFacts, probe: boolean): number
 }
 
 const cheapest = (attempt: Attempt): number => priceOf(attempt.route)
@@ -19,7 +19,7 @@ const window = ({ route, model }: Attempt): number => route.contextLength ?? mod
 const rules: Readonly<Record<string, Rule>> = {
   balanced: { reason: 'cheapest_capable', score: cheapest },
   cheapest: { reason: 'lowest_price', score: cheapest },
-  fastest: { reason: 'lowest_latency', score: (_, facts) => facts.latencyMs ?? Number.POSITIVE_INFINITY },
+  fastest: { reason: 'lowest_latency', score: (_, facts, probe) => facts.latencyMs ?? (probe ? -1 : Number.POSITIVE_INFINITY) },
   reasoning: { reason: 'cheapest_reasoning', score: cheapest },
   vision: { reason: 'cheapest_vision', score: cheapest },
   'long-context': { reason: 'largest_window', score: attempt => -window(attempt) },
@@ -33,16 +33,17 @@ export interface Pick {
 
 /**
  * The model that a preset picks from what the call can reach, or null when nothing there will do. Routes with an open circuit count
- * only when there is no other; equals go to the first of the catalog. Pure.
+ * only when there is no other; equals go to the first of the catalog. With `probe` a model that was never measured counts as the fastest,
+ * so that it gets measured. Pure.
  */
-export function pickModel(entry: Preset, reachable: readonly Attempt[], request: ResolveRequest, factsOf: (attempt: Attempt) => RouteFacts): Pick | null {
+export function pickModel(entry: Preset, reachable: readonly Attempt[], request: ResolveRequest, factsOf: (attempt: Attempt) => RouteFacts, probe: boolean): Pick | null {
   const rule = rules[entry.preset]
   if (!rule) return null
   const capable = reachable.filter(attempt => entry.admits(attempt.model, attempt.route) && canServe(attempt, request, entry))
   const closed = capable.filter(attempt => !factsOf(attempt).open)
   let best: { readonly attempt: Attempt; readonly score: number } | null = null
   for (const attempt of closed.length > 0 ? closed : capable) {
-    const score = rule.score(attempt, factsOf(attempt))
+    const score = rule.score(attempt, factsOf(attempt), probe)
     if (best === null || score < best.score) best = { attempt, score }
   }
   return best === null ? null : { modelId: best.attempt.model.id, reason: rule.reason }

@@ -13,7 +13,7 @@ import type { Attempt, Plan, ResolveRequest } from './plan.ts'
 import { type Preference, type RouteFacts, rank } from './rank.ts'
 import type { RouteHealth } from './route-health.ts'
 
-/** What resolving looks at. It changes nothing and dials nothing. */
+/** What resolving looks at. It dials nothing and changes nothing but the count of rankings that makes probes due. */
 export interface RoutingWorld {
   readonly catalog: CatalogSnapshot
   readonly circuits: Circuits
@@ -158,7 +158,7 @@ function pick(entry: Preset, request: ResolveRequest, world: RoutingWorld): Pick
   const allowed = (real.length > 0 ? real : everything).filter(
     attempt => meetsResidency(attempt, fields) && !isExcluded(attempt, fields) && (fields.provider === null || attempt.route.provider.id === fields.provider),
   )
-  const picked = pickModel(entry, allowed, request, attempt => factsOf(routeId(attempt.route), world))
+  const picked = pickModel(entry, allowed, request, attempt => factsOf(routeId(attempt.route), world), entry.preset === 'fastest' && world.health.probeIsDue())
   if (!picked) return null
   const candidates = allowed.filter(({ model, route }) => model.id === picked.modelId && entry.admits(model, route))
   return { modelId: picked.modelId, candidates, reason: picked.reason }

@@ -102,6 +102,13 @@ describe("the operator's file", () => {
     expect(models.get('stub-model')?.routes[0]).toMatchObject({ upstreamModel: 'up', residency: 'india', price: { inputUinrPerMtok: 1_500_000n, outputUinrPerMtok: 3_000_000n } })
   })
 
+  test('says where a local server stands without giving its address, running or not', () => {
+    const file = operatorFile({ providers: [{ id: 'local-ollama', name: 'Rack 4', residency: 'india' }] })
+    const here = { provider: { ...sandboxProvider('http://127.0.0.1:11434').provider, id: 'local-ollama' }, models: [] }
+    expect(loadCatalog({ config: bare, operatorFile: file, extraProviders: [here] }).providers.get('local-ollama')).toMatchObject({ name: 'Rack 4', residency: 'india', baseUrl: 'http://127.0.0.1:11434/v1' })
+    expect(loadCatalog({ config: bare, operatorFile: file }).providers.has('local-ollama')).toBe(false)
+  })
+
   test('changes only the given fields of a known entry, and the whole list of its routes', () => {
     const { providers, models } = load({
       providers: [{ id: 'openai', base_url: 'http://127.0.0.1:4000/v1' }],
@@ -155,6 +162,10 @@ describe('the sandbox', () => {
     expect(wanted({ OPENAI_API_KEY: 'k' })).toBe(false)
     expect(wanted({ OPENAI_API_KEY: 'k', SANDBOX: 'on' })).toBe(true)
     expect(wanted({ SANDBOX: 'off' })).toBe(false)
+  })
+
+  test('is reached by its origin as well as by its base URL', () => {
+    for (const url of ['http://127.0.0.1:5001', 'http://127.0.0.1:5001/', 'http://127.0.0.1:5001/v1', 'http://127.0.0.1:5001/v1/']) expect(sandboxProvider(url).provider.baseUrl, url).toBe('http://127.0.0.1:5001/v1')
   })
 
   test('brings its six models, priced, outside India', () => {

@@ -275,6 +275,13 @@ describe('a preset', () => {
     expect(resolve(asking('auto:fastest'), world).model.id).toBe('thinking')
   })
 
+  test('fastest tries an unmeasured model now and then', () => {
+    const world = worldOf(pool)
+    world.health.record({ routeId: 'two/thinking', latencyMs: 5, ok: true })
+    const picks = Array.from({ length: 20 }, () => resolve(asking('auto:fastest'), world).model.id)
+    expect(picks.filter(id => id !== 'thinking')).toHaveLength(1)
+  })
+
   test('passes over a model whose circuits are open while another will do, and dials it when none will', () => {
     const world = worldOf(pool)
     trip(world, 'one/cheap')
