@@ -22,6 +22,7 @@ import { dialObserver } from './gateway/routing/observe.ts'
 import { resolve } from './gateway/routing/resolve.ts'
 import { RouteHealth } from './gateway/routing/route-health.ts'
 import { insertUsageEvents } from './gateway/usage/apply.ts'
+import type { UsageEvent } from './gateway/usage/record.ts'
 import { UsageReports } from './gateway/usage/reports.ts'
 import { mcpTools } from './mcp/tools.ts'
 import { createMcp } from './mcp/transport.ts'
@@ -54,7 +55,7 @@ export interface App {
   readonly orgs: Orgs
   readonly keys: Keys
   readonly agents: Agents
-  readonly limits: LimitsEngine
+  readonly limits: LimitsEngine<UsageEvent>
   readonly memory: Memory
   readonly authenticator: Authenticator
   readonly inflight: Inflight
@@ -173,7 +174,7 @@ export async function createApp(deps: AppDeps): Promise<App> {
   }
 }
 
-async function agentBudgets(limits: LimitsEngine, orgId: number, agentIds: readonly number[]): Promise<ReadonlyMap<number, { capUinr: bigint | null; spendMonthUinr: bigint }>> {
+async function agentBudgets(limits: LimitsEngine<UsageEvent>, orgId: number, agentIds: readonly number[]): Promise<ReadonlyMap<number, { capUinr: bigint | null; spendMonthUinr: bigint }>> {
   const views = await limits.budgets.list(orgId, agentIds.map(id => ({ scope: 'agent' as const, scopeId: String(id) })))
   return new Map(views.map(view => [Number(view.id), { capUinr: view.capUinr, spendMonthUinr: view.spentUinr }]))
 }

@@ -12,13 +12,13 @@ export interface BudgetStatus {
   readonly scope: Scope
   readonly id: string
   /** null: no budget; spend is counted all the same. */
-  readonly cap: bigint | null
+  readonly capUinr: bigint | null
   readonly strict: boolean
-  readonly spent: bigint
+  readonly spentUinr: bigint
   /** Held by running calls, and slices that other processes have not used yet. */
-  readonly held: bigint
+  readonly heldUinr: bigint
   /** Leased by processes that may be dead; handed out again when their journal was read. */
-  readonly inDoubt: bigint
+  readonly inDoubtUinr: bigint
   readonly state: 'under' | 'warned' | 'blocked'
   /** Unix ms of the end of the IST month. */
   readonly resetsAtMs: number
@@ -95,11 +95,11 @@ export class Budgets {
       return {
         scope: ref.scope,
         id: ref.scopeId,
-        cap: row.capUinr,
+        capUinr: row.capUinr,
         strict: row.strict,
-        spent: row.spent,
-        held: held > 0n ? held : 0n,
-        inDoubt: row.inDoubt,
+        spentUinr: row.spent,
+        heldUinr: held > 0n ? held : 0n,
+        inDoubtUinr: row.inDoubt,
         state: stateOf(row.spent, row.capUinr),
         resetsAtMs: endOfIstMonthMs(nowMs),
       }

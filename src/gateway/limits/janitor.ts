@@ -23,8 +23,6 @@ export interface JanitorOptions<E extends ChargedEvent> {
   /** A process of another boot must not have beaten for so long before it is taken for dead. */
   readonly silentMs: number
   readonly ownId: () => bigint
-  /** The event of a call that was running when its process died, from its last draft. */
-  readonly interrupt: (draft: E) => E
 }
 
 interface RunningCall<E> {
@@ -118,8 +116,8 @@ export class Janitor<E extends ChargedEvent> {
   }
 
   async #close(id: bigint, endOffset: number, running: readonly RunningCall<E>[]): Promise<boolean> {
-    const { tools, interrupt } = this.#options
-    const charged = running.map(call => ({ event: interrupt(call.event), charge: call.charge, counts: call.counts, released: new Map<bigint, bigint>() }))
+    const { tools } = this.#options
+    const charged = running.map(call => ({ event: interrupted(call.event), charge: call.charge, counts: call.counts, released: new Map<bigint, bigint>() }))
     await tools.spendIds.learn(tools.db, charged.map(item => item.charge))
     return tools.db.tx(async tx => {
       const row = await tx.maybe(lockProcessForAdoption, id)
@@ -131,6 +129,11 @@ export class Janitor<E extends ChargedEvent> {
       return true
     })
   }
+}
+
+/** The event of a call that was running when its process died. `outcome` and `estimated` are the only fields of an event that limits know beside its money. */
+function interrupted<E extends ChargedEvent>(draft: E): E {
+  return { ...draft, outcome: 'interrupted', estimated: true }
 }
 
 /** Calls with an `open` and no end, as their last draft says. */

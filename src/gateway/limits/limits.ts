@@ -9,9 +9,9 @@ import type { BearerPrincipal } from '../../platform/principal.ts'
 import { Acquirer } from './acquire.ts'
 import type { AdmissionRequest, ChargedEvent, Limits, Permit } from './admission.ts'
 import { Allowances } from './allowances.ts'
-import { Bindings } from './bindings.ts'
+import { Bindings, scopesOf } from './bindings.ts'
 import { BudgetCache } from './budget-cache.ts'
-import { Budgets, capChanged, parseCapRef } from './budgets.ts'
+import { Budgets, type BudgetStatus, capChanged, parseCapRef } from './budgets.ts'
 import { type Counter, CounterTable } from './counter-state.ts'
 import { SpendIds } from './counter-rows.ts'
 import type { ApplyEvents, FlushResult, FlushTools } from './flush-batch.ts'
@@ -29,14 +29,6 @@ const dayRowsMs = 48 * 3600_000
 /** Beyond OFFLINE_MAX: how long a process must be silent before it counts as in doubt. Ours. */
 const silentGraceMs = 30_000
 
-/** What usage gives to limits, which does not know usage. */
-export interface Appliers<E extends ChargedEvent> {
-  /** Inserts events, and says which were new. */
-  readonly insert: ApplyEvents<E>
-  /** The event of a call whose process died, from its last draft. */
-  readonly interrupt: (draft: E) => E
-}
-
 /** Settings that limits read. */
 export type LimitsConfig = Pick<
   Config,
@@ -52,13 +44,27 @@ export interface LimitsOptions<E extends ChargedEvent> {
   readonly log: Log
   /** Folder of the journal's folder. */
   readonly dataDir: string
-  readonly appliers: Appliers<E>
+  /** The first inserts events and says which were new; the others get those. They run in the transaction of the flush. */
+  readonly appliers: readonly ApplyEvents<E>[]
   /** Started by the composition root. */
   readonly controlLog: ControlLog
   /** True: events with a cost debit the ledger. Default false. */
   readonly billing?: boolean
   /** Whether periods follow the database's clock. Default: only on the machine's own clock; an injected clock is the truth. */
   readonly followDatabaseClock?: boolean
+}
+
+/** The first applier decides which events are new. */
+function inOrder<E extends ChargedEvent>(appliers: readonly ApplyEvents<E>[]): ApplyEvents<E> {
+  return async (tx, events) => {
+    const [first, ...others] = appliers
+    if (first === undefined) throw new Error('limits need an applier that keeps the events')
+    const inserted = await first(tx, events)
+    const isNew = new Set(inserted)
+    const fresh = events.filter(event => isNew.has(event.id))
+    for (const apply of others) await apply(tx, fresh)
+    return inserted
+  }
 }
 
 /** Registers this process, adopts dead ones of this data directory and starts the beat. Rejects when the database is away. */
@@ -105,7 +111,7 @@ export class LimitsEngine<E extends ChargedEvent> implements Limits<E> {
     const nowMs = (): number => registry.nowMs()
     this.#cache = new BudgetCache({ db, clock, ttlMs: config.CACHE_TTL_MS, offlineMaxMs: config.OFFLINE_MAX_MS, onChange: () => this.#rebind() })
     this.#bindings = new Bindings(this.#cache, this.#counters)
-    const tools: FlushTools<E> = { db, ids, nowMs, spendIds: new SpendIds(), applyEvents: options.appliers.insert, billing: options.billing ?? false }
+    const tools: FlushTools<E> = { db, ids, nowMs, spendIds: new SpendIds(), applyEvents: inOrder(options.appliers), billing: options.billing ?? false }
     this.#flusher = this.#makeFlusher(tools)
     this.#acquirer = new Acquirer({
       db, clock, counters: this.#counters, registry, silentMs,
@@ -127,7 +133,7 @@ export class LimitsEngine<E extends ChargedEvent> implements Limits<E> {
       getInTouch: () => this.#getInTouch(),
     })
     this.budgets = new Budgets({ db, ids, controlLog: options.controlLog, counters: this.#counters, nowMs, silentMs })
-    this.janitor = new Janitor<E>({ tools, clock, log, folder, keepMs: config.JOURNAL_KEEP_MS, silentMs, ownId: () => registry.id, interrupt: options.appliers.interrupt })
+    this.janitor = new Janitor<E>({ tools, clock, log, folder, keepMs: config.JOURNAL_KEEP_MS, silentMs, ownId: () => registry.id })
   }
 
   takeRate(principal: BearerPrincipal): void | Promise<void> {
@@ -136,6 +142,14 @@ export class LimitsEngine<E extends ChargedEvent> implements Limits<E> {
 
   admit(request: AdmissionRequest): Permit<E> | Promise<Permit<E>> {
     return this.#allowances.admit(request)
+  }
+
+  /** The budgets that bind this caller, narrowest first; scopes without a budget are left out. */
+  async budgetsOf(principal: BearerPrincipal): Promise<BudgetStatus[]> {
+    const agent = principal.kind === 'agent' ? principal : null
+    const refs = scopesOf({ principal, agentId: agent?.agentId ?? null, agentAncestorIds: agent?.ancestorIds ?? [] })
+    const all = await this.budgets.list(principal.orgId, refs)
+    return all.filter(status => status.capUinr !== null)
   }
 
   /** Acquire statements sent so far. */

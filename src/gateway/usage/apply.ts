@@ -1,0 +1,42 @@
+/** Writes usage events, inside the transaction of the flush that moves the counters. */
+import type { Tx } from '../../platform/db.ts'
+import { istDay } from '../../platform/ist-time.ts'
+import { insertEvents } from './queries.ts'
+import type { UsageEvent } from './record.ts'
+
+/** Inserts the events that are not there yet and returns the ids of those. Counters may move for these only. */
+export async function insertUsageEvents(tx: Tx, events: readonly UsageEvent[]): Promise<readonly string[]> {
+  if (events.length === 0) return []
+  const count = (n: number): bigint => BigInt(Math.max(0, Math.trunc(n)))
+  const rows = await tx.many(
+    insertEvents,
+    events.map(e => istDay(e.atMs)),
+    events.map(e => e.id),
+    events.map(e => new Date(e.atMs)),
+    events.map(e => e.requestId),
+    events.map(e => e.orgId),
+    events.map(e => e.userId),
+    events.map(e => e.keyId),
+    events.map(e => e.workspaceId),
+    events.map(e => e.agentId),
+    events.map(e => e.agentLabel),
+    events.map(e => e.kind),
+    events.map(e => e.model),
+    events.map(e => e.provider),
+    events.map(e => e.residency),
+    events.map(e => e.streamed),
+    events.map(e => e.byok),
+    events.map(e => e.status),
+    events.map(e => e.outcome),
+    events.map(e => count(e.promptTokens)),
+    events.map(e => count(e.completionTokens)),
+    events.map(e => count(e.cachedTokens)),
+    events.map(e => count(e.reasoningTokens)),
+    events.map(e => e.estimated),
+    events.map(e => e.valueUinr),
+    events.map(e => e.costUinr),
+    events.map(e => Math.max(0, Math.round(e.latencyMs))),
+    events.map(e => (e.firstByteMs === null ? null : Math.max(0, Math.round(e.firstByteMs)))),
+  )
+  return rows.map(row => row.id)
+}

@@ -1,0 +1,45 @@
+import { z } from 'zod'
+import { endpointOf, reply } from '../../platform/endpoint.ts'
+import type { UsageReports } from './reports.ts'
+
+const row = endpointOf<{ usage: UsageReports }>()
+
+const totals = {
+  requests: z.int(),
+  prompt_tokens: z.int(),
+  completion_tokens: z.int(),
+  total_tokens: z.int(),
+  cost_inr: z.number(),
+  value_inr: z.number(),
+  cost_uinr: z.int(),
+}
+
+export const usageEndpoints = {
+  usage: row({
+    at: 'GET /v1/usage',
+    auth: 'key',
+    access: {},
+    tag: 'usage',
+    summary: 'Usage of the organisation in a span of IST days (default: this month to date): totals, by model, by agent. format=csv: a line a day, model and provider.',
+    input: {
+      query: z.object({
+        from: z.string().optional().describe('First IST day, YYYY-MM-DD.'),
+        to: z.string().optional().describe('Last IST day, YYYY-MM-DD; included.'),
+        format: z.enum(['json', 'csv']).optional(),
+      }),
+    },
+    output: z.object({
+      from: z.string(),
+      to: z.string(),
+      totals: z.object(totals),
+      by_model: z.array(z.object({ model: z.string(), ...totals })),
+      by_agent: z.array(z.object({ id: z.int().nullable(), name: z.string().nullable(), label: z.string().nullable(), ...totals })),
+    }),
+    errors: ['bad_request', 'database_unavailable'],
+    async handle({ usage }, { query }, call) {
+      const span = usage.span(query.from, query.to)
+      if (query.format === 'csv') return reply.text(await usage.csv(call.principal.orgId, span), 'text/csv; charset=utf-8')
+      return usage.report(call.principal.orgId, span)
+    },
+  }),
+}
