@@ -47,7 +47,8 @@ export class ChatAnswer {
     const parsed = chatPart.safeParse(parseOrNull(json))
     if (!parsed.success) return
     const part = parsed.data
-    if (part.error) this.broken = fail(streamErrors[part.error.code ?? ''] ?? 'upstream_stream_error', part.error.message ? { message: part.error.message } : {})
+    if (part.error)
+      this.broken = fail(streamErrors[part.error.code ?? ''] ?? 'upstream_stream_error', part.error.message ? { message: part.error.message } : {})
     if (part.model) this.model = part.model
     if (part.usage) this.usage = part.usage
     if (part.x_br) {

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { z } from 'zod'
-import { endpointOf, reply, type Reply } from '../platform/endpoint.ts'
+import { endpointOf, type Reply, reply } from '../platform/endpoint.ts'
 import { aiCatalog, cardMediaType, serverCard, serverCardShape } from './server-card.ts'
 
 /** What these rows need of app.ts: the settings that stand in the card. */
@@ -41,7 +41,8 @@ export const mcpEndpoints = {
     input: { headers: conditional },
     output: serverCardShape,
     errors: [],
-    handle: ({ mcpCard }, { headers }, call) => document(serverCard(call.baseUrl, mcpCard.serviceId, mcpCard.version), 'application/json', headers['if-none-match']),
+    handle: ({ mcpCard }, { headers }, call) =>
+      document(serverCard(call.baseUrl, mcpCard.serviceId, mcpCard.version), 'application/json', headers['if-none-match']),
   }),
   serverCard: row({
     at: 'GET /mcp/server-card',
@@ -63,6 +64,7 @@ export const mcpEndpoints = {
     input: { headers: conditional },
     output: { media: 'application/ai-catalog+json' },
     errors: [],
-    handle: ({ mcpCard }, { headers }, call) => document(aiCatalog(call.baseUrl, serverCard(call.baseUrl, mcpCard.serviceId, mcpCard.version)), 'application/ai-catalog+json', headers['if-none-match']),
+    handle: ({ mcpCard }, { headers }, call) =>
+      document(aiCatalog(call.baseUrl, serverCard(call.baseUrl, mcpCard.serviceId, mcpCard.version)), 'application/ai-catalog+json', headers['if-none-match']),
   }),
 } as const

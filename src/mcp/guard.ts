@@ -15,7 +15,8 @@ export function allowedHostNames(baseUrl: string, extra: readonly string[]): str
  * Programs send no Origin. Throws `foreign_origin`.
  */
 export function checkOrigin(headers: IncomingHttpHeaders, hostNames: string[]): void {
-  if (!validateHostHeader(headers.host, hostNames).ok) throw fail('foreign_origin', { message: 'This Host name is not served here. The operator can add it with ALLOWED_HOSTS.' })
+  if (!validateHostHeader(headers.host, hostNames).ok)
+    throw fail('foreign_origin', { message: 'This Host name is not served here. The operator can add it with ALLOWED_HOSTS.' })
   if (!validateOriginHeader(headers.origin, hostNames).ok) throw fail('foreign_origin', { message: 'Requests from this Origin are not allowed here.' })
 }
 
@@ -48,7 +49,8 @@ export function withChallenge(error: GatewayError, realm: string): GatewayError 
 /** A client of streamable HTTP must take both forms of answer, because the server chooses. Throws `not_acceptable` and `unsupported_media_type`. */
 export function checkMediaTypes(headers: IncomingHttpHeaders): void {
   const accept = headers.accept ?? ''
-  if (!accept.includes('application/json') || !accept.includes('text/event-stream')) throw fail('not_acceptable', { message: 'Send "Accept: application/json, text/event-stream".' })
+  if (!accept.includes('application/json') || !accept.includes('text/event-stream'))
+    throw fail('not_acceptable', { message: 'Send "Accept: application/json, text/event-stream".' })
   const type = headers['content-type']?.split(';')[0]?.trim().toLowerCase()
   if (type !== 'application/json') throw fail('unsupported_media_type', { message: 'Send "Content-Type: application/json".' })
 }

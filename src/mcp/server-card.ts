@@ -18,12 +18,29 @@ const nameValue = z.looseObject({
 /** The published rules of a card, as far as we use its fields: lengths, name form, no version range, absolute remote URL. */
 export const serverCardShape = z.looseObject({
   $schema: z.literal('https://static.modelcontextprotocol.io/schemas/v1/server-card.schema.json'),
-  name: z.string().min(3).max(200).regex(/^[a-zA-Z0-9.-]+\/[a-zA-Z0-9._-]+$/),
-  version: z.string().min(1).max(255).regex(/^[^\s^~<>=*|]+$/),
+  name: z
+    .string()
+    .min(3)
+    .max(200)
+    .regex(/^[a-zA-Z0-9.-]+\/[a-zA-Z0-9._-]+$/),
+  version: z
+    .string()
+    .min(1)
+    .max(255)
+    .regex(/^[^\s^~<>=*|]+$/),
   title: z.string().min(1).max(100),
   description: z.string().min(1).max(100),
   websiteUrl: z.url(),
-  remotes: z.array(z.looseObject({ type: z.literal('streamable-http'), url: z.url({ protocol: /^https?$/ }), headers: z.array(nameValue), supportedProtocolVersions: z.array(z.iso.date()).min(1) })).min(1),
+  remotes: z
+    .array(
+      z.looseObject({
+        type: z.literal('streamable-http'),
+        url: z.url({ protocol: /^https?$/ }),
+        headers: z.array(nameValue),
+        supportedProtocolVersions: z.array(z.iso.date()).min(1),
+      }),
+    )
+    .min(1),
   serverInfo: z.looseObject({ name: z.string(), version: z.string() }),
   transport: z.looseObject({ type: z.literal('streamable-http'), endpoint: z.literal('/mcp') }),
   authentication: z.looseObject({ required: z.literal(true), schemes: z.tuple([z.literal('bearer')]) }),
@@ -45,7 +62,15 @@ export function serverCard(baseUrl: string, serviceId: string, version: string):
       {
         type: 'streamable-http',
         url: `${baseUrl}/mcp`,
-        headers: [{ name: 'Authorization', description: 'Bearer and an API key (br-…) or an agent token.', isRequired: true, isSecret: true, placeholder: 'Bearer br-…' }],
+        headers: [
+          {
+            name: 'Authorization',
+            description: 'Bearer and an API key (br-…) or an agent token.',
+            isRequired: true,
+            isSecret: true,
+            placeholder: 'Bearer br-…',
+          },
+        ],
         supportedProtocolVersions: protocolVersions,
       },
     ],

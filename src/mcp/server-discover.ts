@@ -40,7 +40,10 @@ function isToolCall(body: unknown): boolean {
 }
 
 function makeServer(toolbox: Toolbox, identity: McpIdentity): Server {
-  const server = new Server({ name: identity.name, title: identity.title, version: identity.version }, { capabilities: { tools: {} }, instructions: identity.instructions })
+  const server = new Server(
+    { name: identity.name, title: identity.title, version: identity.version },
+    { capabilities: { tools: {} }, instructions: identity.instructions },
+  )
   server.setRequestHandler('tools/list', () => ({ tools: toolbox.list() }))
   server.setRequestHandler('tools/call', (request, ctx) => {
     const { name, arguments: args } = request.params

@@ -14,7 +14,13 @@ export interface CancelScope {
 }
 
 /** Serves one POST whose body is already parsed. The reply's stream ends with the last answer; an abort of `request.signal` ends running tools. */
-export async function serveInitializeEra(request: Request, parsedBody: unknown, toolbox: Toolbox, identity: McpIdentity, scope: CancelScope): Promise<Response> {
+export async function serveInitializeEra(
+  request: Request,
+  parsedBody: unknown,
+  toolbox: Toolbox,
+  identity: McpIdentity,
+  scope: CancelScope,
+): Promise<Response> {
   const server = makeServer(toolbox, identity, scope)
   const transport = new WebStandardStreamableHTTPServerTransport({})
   await server.connect(transport)
@@ -24,7 +30,10 @@ export async function serveInitializeEra(request: Request, parsedBody: unknown, 
 }
 
 function makeServer(toolbox: Toolbox, identity: McpIdentity, { cancellations, owner }: CancelScope): Server {
-  const server = new Server({ name: identity.name, title: identity.title, version: identity.version }, { capabilities: { tools: {} }, instructions: identity.instructions })
+  const server = new Server(
+    { name: identity.name, title: identity.title, version: identity.version },
+    { capabilities: { tools: {} }, instructions: identity.instructions },
+  )
   server.setRequestHandler(ListToolsRequestSchema, () => ({ tools: toolbox.list() }))
   server.setNotificationHandler(CancelledNotificationSchema, notification => {
     const id = notification.params.requestId
@@ -37,7 +46,9 @@ function makeServer(toolbox: Toolbox, identity: McpIdentity, { cancellations, ow
     const report = ({ progress, message }: ToolProgress): void => {
       extra.sendNotification({ method: 'notifications/progress', params: { progressToken: token ?? '', progress, message } }).catch(() => undefined)
     }
-    return cancellations.run(owner, extra.requestId, cancelled => toolbox.run(name, args, AbortSignal.any([extra.signal, cancelled]), token === undefined ? null : report))
+    return cancellations.run(owner, extra.requestId, cancelled =>
+      toolbox.run(name, args, AbortSignal.any([extra.signal, cancelled]), token === undefined ? null : report),
+    )
   })
   return server
 }

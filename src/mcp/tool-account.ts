@@ -21,7 +21,8 @@ export function whoamiTool(row: AnyRow): Tool {
   return rowTool({
     name: 'whoami',
     title: 'Who am I',
-    description: 'Who this credential is: key or agent, organisation, workspace, scope, role, limits, when the token ends, and whether shared memory is configured.',
+    description:
+      'Who this credential is: key or agent, organisation, workspace, scope, role, limits, when the token ends, and whether shared memory is configured.',
     annotations: readsOnly,
     row,
     inputSchema: z.object({}),
@@ -60,7 +61,8 @@ export function budgetTool(row: AnyRow): Tool {
   return rowTool({
     name: 'budget_get',
     title: 'Budgets',
-    description: 'The monthly budgets that bind this credential: cap, spent and held rupees of each scope, and when it starts anew. Look here before much work.',
+    description:
+      'The monthly budgets that bind this credential: cap, spent and held rupees of each scope, and when it starts anew. Look here before much work.',
     annotations: readsOnly,
     row,
     inputSchema: z.object({}),

@@ -2,8 +2,8 @@ import { z } from 'zod'
 import { type AnyRow, Reply } from '../platform/endpoint.ts'
 import { fail, type GatewayError } from '../platform/errors.ts'
 import { ChatAnswer, readChatStream, whenAborted } from './chat-stream.ts'
-import { RelayedRefusal } from './tool-errors.ts'
 import { customTool, type Tool, type ToolContext, type ToolResult } from './tool.ts'
+import { RelayedRefusal } from './tool-errors.ts'
 
 /** Clients give up on a tool after about 60 s; an answer cut short at 50 s still reaches them. */
 const waitDefaultSeconds = 50
@@ -20,14 +20,23 @@ const inputSchema = z.object({
   model: z.string().min(1).default('auto').describe('Model id from models_list. auto lets the gateway choose.'),
   max_tokens: z.number().int().min(1).optional().describe('Ceiling for reasoning and answer together.'),
   temperature: z.number().min(0).max(2).optional(),
-  reasoning_effort: z.enum(['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max']).optional().describe('For reasoning models; accepted values differ per model.'),
+  reasoning_effort: z
+    .enum(['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max'])
+    .optional()
+    .describe('For reasoning models; accepted values differ per model.'),
   json_schema: z.record(z.string(), z.unknown()).optional().describe('JSON Schema that the answer must satisfy.'),
   optimize: z.enum(['price', 'latency', 'uptime', 'throughput', 'quality', 'auto']).optional().describe('What to prefer among the routes of the model.'),
   provider: z.string().min(1).optional().describe('Pin one provider id.'),
   data_policy: z.enum(['india_only']).optional().describe('india_only: nothing leaves India; fails when no such route exists.'),
   exclude: z.array(z.string().min(1)).max(50).optional().describe('Providers, or provider/model, never to be used.'),
   fallbacks: z.array(z.string().min(1)).max(10).optional().describe('Models to try in order when the first fails.'),
-  max_wait_s: z.number().int().min(1).max(waitMaxSeconds).default(waitDefaultSeconds).describe('After so many seconds the answer so far is returned with finish_reason "deadline".'),
+  max_wait_s: z
+    .number()
+    .int()
+    .min(1)
+    .max(waitMaxSeconds)
+    .default(waitDefaultSeconds)
+    .describe('After so many seconds the answer so far is returned with finish_reason "deadline".'),
 })
 
 type ChatArgs = z.output<typeof inputSchema>
@@ -38,7 +47,10 @@ const outputSchema = z.object({
   model: z.string().describe('The model that answered.'),
   provider: z.string().nullable(),
   finish_reason: z.string().nullable().describe('stop, length, content_filter, or deadline when max_wait_s ran out.'),
-  usage: z.object({ prompt_tokens: z.number(), completion_tokens: z.number(), total_tokens: z.number() }).nullable().describe('null when the answer was cut short before the provider said; it is metered all the same.'),
+  usage: z
+    .object({ prompt_tokens: z.number(), completion_tokens: z.number(), total_tokens: z.number() })
+    .nullable()
+    .describe('null when the answer was cut short before the provider said; it is metered all the same.'),
   cost_inr: z.number().nullable().describe('Rupees, when known.'),
   request_id: z.string(),
 })
@@ -48,7 +60,8 @@ export function chatTool(row: AnyRow): Tool {
   return customTool({
     name: 'chat',
     title: 'Ask a model',
-    description: 'Ask any model of this gateway and get its answer. Costs money and counts against your budgets like a call of /v1/chat/completions. Not for secrets of others: the prompt goes to a model provider.',
+    description:
+      'Ask any model of this gateway and get its answer. Costs money and counts against your budgets like a call of /v1/chat/completions. Not for secrets of others: the prompt goes to a model provider.',
     annotations: { readOnlyHint: false, destructiveHint: false, idempotentHint: false, openWorldHint: true },
     row,
     inputSchema,
@@ -140,7 +153,10 @@ function progressReporter(answer: ChatAnswer, context: ToolContext, startedMs: n
     if (!context.report || nowMs - saidMs < progressEveryMs || answer.pieces === saidPieces) return
     saidMs = nowMs
     saidPieces = answer.pieces
-    context.report({ progress: answer.pieces, message: `${answer.pieces} pieces from ${answer.provider ?? 'the provider'}, ${((nowMs - startedMs) / 1000).toFixed(1)} s` })
+    context.report({
+      progress: answer.pieces,
+      message: `${answer.pieces} pieces from ${answer.provider ?? 'the provider'}, ${((nowMs - startedMs) / 1000).toFixed(1)} s`,
+    })
   }
 }
 
@@ -153,7 +169,12 @@ function deadlineResult(answer: ChatAnswer, args: ChatArgs, context: ToolContext
 }
 
 function toResult(answer: ChatAnswer, args: ChatArgs, context: ToolContext, finishReason: string | null): ToolResult {
-  const note = finishReason === 'deadline' ? `\n[cut short after ${args.max_wait_s} s; ask for less, or give a larger max_wait_s]` : finishReason === 'length' ? '\n[cut short by max_tokens]' : ''
+  const note =
+    finishReason === 'deadline'
+      ? `\n[cut short after ${args.max_wait_s} s; ask for less, or give a larger max_wait_s]`
+      : finishReason === 'length'
+        ? '\n[cut short by max_tokens]'
+        : ''
   return {
     text: `${answer.text}${note}`,
     structured: {
@@ -162,7 +183,10 @@ function toResult(answer: ChatAnswer, args: ChatArgs, context: ToolContext, fini
       model: answer.model ?? args.model,
       provider: answer.provider,
       finish_reason: finishReason,
-      usage: answer.usage === null ? null : { prompt_tokens: answer.usage.prompt_tokens, completion_tokens: answer.usage.completion_tokens, total_tokens: answer.usage.total_tokens },
+      usage:
+        answer.usage === null
+          ? null
+          : { prompt_tokens: answer.usage.prompt_tokens, completion_tokens: answer.usage.completion_tokens, total_tokens: answer.usage.total_tokens },
       cost_inr: answer.costInr,
       request_id: context.call.requestId,
     },

@@ -30,7 +30,8 @@ function pathsTool(row: AnyRow): Tool {
   return rowTool({
     name: 'memory_paths',
     title: 'Memory scopes',
-    description: 'The path prefixes of shared memory that this credential may use: its user, workspace, organisation and shares. Paths under agents/ are open to every credential of the organisation.',
+    description:
+      'The path prefixes of shared memory that this credential may use: its user, workspace, organisation and shares. Paths under agents/ are open to every credential of the organisation.',
     annotations: readsOnly,
     row,
     inputSchema: z.object({}),
@@ -80,20 +81,30 @@ function writeTool(row: AnyRow, objectMaxBytes: number): Tool {
   return rowTool({
     name: 'memory_write',
     title: 'Write memory',
-    description: 'Write one object of shared memory, replacing what is there. Give if_match when you change what you have read, create_only for a new key. Your user and agent are stamped on it.',
+    description:
+      'Write one object of shared memory, replacing what is there. Give if_match when you change what you have read, create_only for a new key. Your user and agent are stamped on it.',
     annotations: overwrites,
     row,
-    inputSchema: z.object({ key, content: z.string(), if_match: ifMatch, create_only: z.boolean().default(false).describe('Fail with memory_conflict when the key exists.') }),
+    inputSchema: z.object({
+      key,
+      content: z.string(),
+      if_match: ifMatch,
+      create_only: z.boolean().default(false).describe('Fail with memory_conflict when the key exists.'),
+    }),
     outputSchema,
     toInput: args => {
       const body = Buffer.from(args.content, 'utf8')
-      if (body.byteLength > objectMaxBytes) throw fail('payload_too_large', { message: `Over MCP a memory object has at most ${objectMaxBytes} bytes; this one has ${body.byteLength}.` })
+      if (body.byteLength > objectMaxBytes)
+        throw fail('payload_too_large', { message: `Over MCP a memory object has at most ${objectMaxBytes} bytes; this one has ${body.byteLength}.` })
       if (args.create_only && args.if_match !== undefined) throw fail('bad_request', { message: 'Give either if_match or create_only.' })
       return { query: { key: args.key }, headers: { ...conditionOf(args.if_match), ...(args.create_only ? { 'if-none-match': '*' } : {}) }, body }
     },
     toResult: (value, args) => {
       const written = { key: args.key, size: Buffer.byteLength(args.content), etag: null, ...headerFields(value), ...asRecord(jsonOf(value)) }
-      return { text: `Wrote ${args.key}, ${Buffer.byteLength(args.content)} bytes${written.etag === null ? '' : `, etag ${String(written.etag)}`}.`, structured: outputSchema.parse(plainJson(written)) }
+      return {
+        text: `Wrote ${args.key}, ${Buffer.byteLength(args.content)} bytes${written.etag === null ? '' : `, etag ${String(written.etag)}`}.`,
+        structured: outputSchema.parse(plainJson(written)),
+      }
     },
   })
 }

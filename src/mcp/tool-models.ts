@@ -22,7 +22,11 @@ const inputSchema = z.object({
   tools: z.boolean().optional().describe('true: only models that can call functions.'),
   residency: z.enum(['india', 'global']).optional(),
   limit: z.number().int().min(1).max(pageMax).default(pageDefault),
-  cursor: z.string().regex(/^\d{1,6}$/).optional().describe('next_cursor of the page before.'),
+  cursor: z
+    .string()
+    .regex(/^\d{1,6}$/)
+    .optional()
+    .describe('next_cursor of the page before.'),
 })
 
 const outputSchema = z.object({
@@ -55,7 +59,10 @@ export function modelsTool(row: AnyRow): Tool {
 }
 
 function matches(entry: CatalogEntry, args: z.output<typeof inputSchema>): boolean {
-  const words = (args.query ?? '').toLowerCase().split(/\s+/).filter(word => word !== '')
+  const words = (args.query ?? '')
+    .toLowerCase()
+    .split(/\s+/)
+    .filter(word => word !== '')
   return (
     words.every(word => entry.id.toLowerCase().includes(word)) &&
     (args.kind === undefined || entry.kind === args.kind) &&

@@ -1,8 +1,8 @@
+import { cutError } from '../gateway/http/serve-row.ts'
 import type { Clock } from '../platform/clock.ts'
 import { fail, type GatewayError, toGatewayError } from '../platform/errors.ts'
 import { CallCutError } from '../platform/inflight.ts'
 import type { Log } from '../platform/log.ts'
-import { cutError } from '../gateway/http/serve-row.ts'
 import type { InvokeRow, Tool, ToolCall, ToolProgress, ToolResult } from './tool.ts'
 import { RelayedRefusal, toolError } from './tool-errors.ts'
 import { type ListedTool, listedTool } from './tool-schema.ts'
@@ -87,7 +87,8 @@ export class Toolbox {
     const cut: unknown = this.#call.signal.reason
     if (thrown instanceof RelayedRefusal) return toolError(thrown, requestId)
     const error = toGatewayError(cut instanceof CallCutError ? cutError(cut) : thrown)
-    if (error.errorName === 'internal_error') this.#deps.log.error('tool failed', { requestId, orgId: principal.orgId, path: `mcp:${tool}`, code: error.code, error: error.cause })
+    if (error.errorName === 'internal_error')
+      this.#deps.log.error('tool failed', { requestId, orgId: principal.orgId, path: `mcp:${tool}`, code: error.code, error: error.cause })
     return toolError(error, requestId)
   }
 }

@@ -21,7 +21,7 @@ import { mcpIdentity } from './instructions.ts'
 import { makeDiscoverEra } from './server-discover.ts'
 import { serveInitializeEra } from './server-initialize.ts'
 import type { InvokeRow, Tool } from './tool.ts'
-import { ToolCatalog, Toolbox } from './toolbox.ts'
+import { Toolbox, ToolCatalog } from './toolbox.ts'
 
 /** What MCP needs of the rest; app.ts gives it. */
 export interface McpDeps {
@@ -146,5 +146,6 @@ function refuse(thrown: unknown, requestId: string, request: IncomingMessage, re
   }
   const error = writeError(response, translate(thrown))
   if (!request.complete) request.resume()
-  if (error.errorName === 'internal_error') deps.log.error('mcp request failed', { requestId, path: '/mcp', status: error.status, code: error.code, error: error.cause })
+  if (error.errorName === 'internal_error')
+    deps.log.error('mcp request failed', { requestId, path: '/mcp', status: error.status, code: error.code, error: error.cause })
 }

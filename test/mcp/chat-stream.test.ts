@@ -18,7 +18,13 @@ describe('chat stream', () => {
   test('the answer does not depend on how the bytes are cut', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(fc.string({ unit: 'grapheme' }), { maxLength: 5 }), fc.array(fc.nat(2000), { maxLength: 10 }), async (texts, cuts) => {
-        const bytes = Buffer.from([...texts.map(content => frame({ model: 'm', choices: [{ delta: { content } }] })), frame({ choices: [{ delta: {}, finish_reason: 'stop' }] }), 'data: [DONE]\n\n'].join(''))
+        const bytes = Buffer.from(
+          [
+            ...texts.map(content => frame({ model: 'm', choices: [{ delta: { content } }] })),
+            frame({ choices: [{ delta: {}, finish_reason: 'stop' }] }),
+            'data: [DONE]\n\n',
+          ].join(''),
+        )
         const answer = await answerOf(bytes, cuts)
         expect([answer.text, answer.finishReason]).toEqual([texts.join(''), 'stop'])
       }),
@@ -28,7 +34,13 @@ describe('chat stream', () => {
 
   test('a whole completion reads as the same answer', () => {
     const answer = new ChatAnswer()
-    answer.add(JSON.stringify({ model: 'm', choices: [{ index: 0, message: { role: 'assistant', content: 'yes', reasoning_content: 'hm' }, finish_reason: 'stop' }], usage: { prompt_tokens: 1, completion_tokens: 2, total_tokens: 3 } }))
+    answer.add(
+      JSON.stringify({
+        model: 'm',
+        choices: [{ index: 0, message: { role: 'assistant', content: 'yes', reasoning_content: 'hm' }, finish_reason: 'stop' }],
+        usage: { prompt_tokens: 1, completion_tokens: 2, total_tokens: 3 },
+      }),
+    )
     expect(answer).toMatchObject({ text: 'yes', reasoning: 'hm', model: 'm', finishReason: 'stop', usage: { total_tokens: 3 }, broken: null })
   })
 

@@ -17,7 +17,8 @@ describe('origin check', () => {
   })
 
   test('our own Origin and none at all are served', () => {
-    for (const headers of [{ host: 'gw.acme.com' }, { host: 'gw.acme.com', origin: 'https://gw.acme.com' }]) expect(() => checkOrigin(headers, names)).not.toThrow()
+    for (const headers of [{ host: 'gw.acme.com' }, { host: 'gw.acme.com', origin: 'https://gw.acme.com' }])
+      expect(() => checkOrigin(headers, names)).not.toThrow()
   })
 })
 

@@ -3,9 +3,9 @@ import { createServer, type IncomingHttpHeaders, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { makeInvoke } from '../../src/gateway/http/invoke.ts'
 import type { EdgeDeps } from '../../src/gateway/http/serve-row.ts'
-import { createMcp } from '../../src/mcp/transport.ts'
 import type { Tool } from '../../src/mcp/tool.ts'
-import { systemClock, type Clock } from '../../src/platform/clock.ts'
+import { createMcp } from '../../src/mcp/transport.ts'
+import { type Clock, systemClock } from '../../src/platform/clock.ts'
 import { fail } from '../../src/platform/errors.ts'
 import { systemIds } from '../../src/platform/ids.ts'
 import { Inflight } from '../../src/platform/inflight.ts'
@@ -13,12 +13,32 @@ import { silentLog } from '../../src/platform/log.ts'
 import type { AgentPrincipal, BearerPrincipal, KeyPrincipal } from '../../src/platform/principal.ts'
 
 export const fullKey: KeyPrincipal = {
-  kind: 'key', orgId: 1, userId: 7, role: 'owner', keyId: 11, keyName: 'laptop', scope: 'full', workspaceId: null, limits: { rpmLimit: null, dailyLimit: null },
+  kind: 'key',
+  orgId: 1,
+  userId: 7,
+  role: 'owner',
+  keyId: 11,
+  keyName: 'laptop',
+  scope: 'full',
+  workspaceId: null,
+  limits: { rpmLimit: null, dailyLimit: null },
 }
 export const inferenceKey: KeyPrincipal = { ...fullKey, keyId: 12, keyName: 'app', scope: 'inference', userId: null, role: null }
 export const agent: AgentPrincipal = {
-  kind: 'agent', orgId: 1, userId: 7, role: 'owner', agentId: 21, agentName: 'triage', ancestorIds: [], epoch: 1, keyId: 11, keyName: 'laptop', scope: 'inference', workspaceId: null,
-  limits: { rpmLimit: null, dailyLimit: null }, expiresAtMs: 4_000_000_000_000,
+  kind: 'agent',
+  orgId: 1,
+  userId: 7,
+  role: 'owner',
+  agentId: 21,
+  agentName: 'triage',
+  ancestorIds: [],
+  epoch: 1,
+  keyId: 11,
+  keyName: 'laptop',
+  scope: 'inference',
+  workspaceId: null,
+  limits: { rpmLimit: null, dailyLimit: null },
+  expiresAtMs: 4_000_000_000_000,
 }
 
 export interface Mount {
@@ -45,12 +65,33 @@ export async function startMount(tools: readonly Tool[], options: { clock?: Cloc
     return principal
   }
   const edge: EdgeDeps = {
-    services: {}, ids: systemIds, log: silentLog, inflight, baseUrl: () => baseUrl, bodyLimitBytes: 1 << 20, inferenceBodyLimitBytes: 1 << 20, authenticate,
-    authenticateSession: () => Promise.reject(fail('no_session')), recheck: () => undefined, takeRate: () => undefined, isDraining: () => draining,
+    services: {},
+    ids: systemIds,
+    log: silentLog,
+    inflight,
+    baseUrl: () => baseUrl,
+    bodyLimitBytes: 1 << 20,
+    inferenceBodyLimitBytes: 1 << 20,
+    authenticate,
+    authenticateSession: () => Promise.reject(fail('no_session')),
+    recheck: () => undefined,
+    takeRate: () => undefined,
+    isDraining: () => draining,
   }
   const mcp = createMcp({
-    tools, invoke: makeInvoke(edge), ids: systemIds, clock: options.clock ?? systemClock, log: silentLog, inflight, baseUrl: () => baseUrl,
-    allowedHosts: options.allowedHosts ?? [], serviceId: 'brigade', version: '1.2.3', authenticate, recheck: () => undefined, isDraining: () => draining,
+    tools,
+    invoke: makeInvoke(edge),
+    ids: systemIds,
+    clock: options.clock ?? systemClock,
+    log: silentLog,
+    inflight,
+    baseUrl: () => baseUrl,
+    allowedHosts: options.allowedHosts ?? [],
+    serviceId: 'brigade',
+    version: '1.2.3',
+    authenticate,
+    recheck: () => undefined,
+    isDraining: () => draining,
   })
   const server: Server = createServer((request, response) => void mcp.handle(request, response))
   await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))

@@ -1,7 +1,7 @@
 /** Tools over rows of the test: an echo, one that fails as told, one for full keys only, one that waits until it is aborted, and chat over a scripted stream. */
 import { z } from 'zod'
-import { chatTool } from '../../src/mcp/tool-chat.ts'
 import { jsonOf, rowTool, type Tool } from '../../src/mcp/tool.ts'
+import { chatTool } from '../../src/mcp/tool-chat.ts'
 import { endpointOf, reply } from '../../src/platform/endpoint.ts'
 import { type ErrorName, errorTable, fail } from '../../src/platform/errors.ts'
 
@@ -16,35 +16,126 @@ export interface Seen {
 }
 
 export function sampleTools(seen: Seen, chunks: (signal: AbortSignal) => AsyncIterable<Uint8Array> = () => streamOf([])): Tool[] {
-  const echoRow = row({ at: 'POST /echo', auth: 'key', access: {}, tag: 't', summary: 's', input: { body: z.object({ say: z.string() }) }, output: z.object({}), errors: [], handle: (_s, { body }, call) => {
-    seen.labels.push(call.agentLabel)
-    return { said: body.say, kind: call.principal.kind }
-  } })
-  const failRow = row({ at: 'POST /fail', auth: 'key', access: {}, tag: 't', summary: 's', input: { body: z.object({ name: z.string() }) }, output: z.object({}), errors: [], handle: (_s, { body }) => {
-    if (body.name === 'surprise') throw new Error('a secret of the inside')
-    throw fail(body.name as ErrorName, body.name === 'agent_budget_exceeded' ? { extra: { scope: 'agent', cap_inr: 10, spent_inr: 10 } } : {})
-  } })
-  const fullRow = row({ at: 'POST /full', auth: 'key', access: { scope: 'full' }, tag: 't', summary: 's', input: {}, output: z.object({}), errors: [], handle: () => ({}) })
-  const waitRow = row({ at: 'POST /wait', auth: 'key', access: {}, tag: 't', summary: 's', input: {}, output: z.object({}), errors: [], handle: (_s, _i, call) => new Promise((_resolve, reject) => {
-    seen.started++
-    call.signal.addEventListener('abort', () => {
-      seen.aborted.push(call.signal.reason)
-      reject(call.signal.reason)
-    })
-  }) })
-  const chatRow = row({ at: 'POST /v1/chat/completions', auth: 'key', access: {}, tag: 't', summary: 's', input: { bodyKind: 'inference' }, output: z.object({}), errors: [], handle: (_s, _i, call) => {
-    seen.started++
-    return reply.stream(watch(chunks(call.signal), seen, call.signal), { 'content-type': 'text/event-stream', 'x-br-provider': 'test-provider' })
-  } })
+  const echoRow = row({
+    at: 'POST /echo',
+    auth: 'key',
+    access: {},
+    tag: 't',
+    summary: 's',
+    input: { body: z.object({ say: z.string() }) },
+    output: z.object({}),
+    errors: [],
+    handle: (_s, { body }, call) => {
+      seen.labels.push(call.agentLabel)
+      return { said: body.say, kind: call.principal.kind }
+    },
+  })
+  const failRow = row({
+    at: 'POST /fail',
+    auth: 'key',
+    access: {},
+    tag: 't',
+    summary: 's',
+    input: { body: z.object({ name: z.string() }) },
+    output: z.object({}),
+    errors: [],
+    handle: (_s, { body }) => {
+      if (body.name === 'surprise') throw new Error('a secret of the inside')
+      throw fail(body.name as ErrorName, body.name === 'agent_budget_exceeded' ? { extra: { scope: 'agent', cap_inr: 10, spent_inr: 10 } } : {})
+    },
+  })
+  const fullRow = row({
+    at: 'POST /full',
+    auth: 'key',
+    access: { scope: 'full' },
+    tag: 't',
+    summary: 's',
+    input: {},
+    output: z.object({}),
+    errors: [],
+    handle: () => ({}),
+  })
+  const waitRow = row({
+    at: 'POST /wait',
+    auth: 'key',
+    access: {},
+    tag: 't',
+    summary: 's',
+    input: {},
+    output: z.object({}),
+    errors: [],
+    handle: (_s, _i, call) =>
+      new Promise((_resolve, reject) => {
+        seen.started++
+        call.signal.addEventListener('abort', () => {
+          seen.aborted.push(call.signal.reason)
+          reject(call.signal.reason)
+        })
+      }),
+  })
+  const chatRow = row({
+    at: 'POST /v1/chat/completions',
+    auth: 'key',
+    access: {},
+    tag: 't',
+    summary: 's',
+    input: { bodyKind: 'inference' },
+    output: z.object({}),
+    errors: [],
+    handle: (_s, _i, call) => {
+      seen.started++
+      return reply.stream(watch(chunks(call.signal), seen, call.signal), { 'content-type': 'text/event-stream', 'x-br-provider': 'test-provider' })
+    },
+  })
   const said = z.object({ said: z.string(), kind: z.string() })
   return [
-    rowTool({ name: 'wait', title: 'Wait', description: 'Waits.', annotations, row: waitRow, inputSchema: z.object({}), outputSchema: z.object({}), toInput: () => ({}), toResult: () => ({ text: '', structured: {} }) }),
-    rowTool({ name: 'echo', title: 'Echo', description: 'Says it again.', annotations, row: echoRow, inputSchema: z.object({ say: z.string() }), outputSchema: said, toInput: body => ({ body }), toResult: value => {
-      const structured = said.parse(jsonOf(value))
-      return { text: structured.said, structured }
-    } }),
-    rowTool({ name: 'fail', title: 'Fail', description: 'Fails.', annotations, row: failRow, inputSchema: z.object({ name: z.enum(['surprise', ...(Object.keys(errorTable) as [ErrorName, ...ErrorName[]])]) }), outputSchema: said, toInput: body => ({ body }), toResult: () => ({ text: '', structured: {} }) }),
-    rowTool({ name: 'admin', title: 'Admin', description: 'For full keys.', annotations, row: fullRow, inputSchema: z.object({}), outputSchema: z.object({}), toInput: () => ({}), toResult: () => ({ text: '', structured: {} }) }),
+    rowTool({
+      name: 'wait',
+      title: 'Wait',
+      description: 'Waits.',
+      annotations,
+      row: waitRow,
+      inputSchema: z.object({}),
+      outputSchema: z.object({}),
+      toInput: () => ({}),
+      toResult: () => ({ text: '', structured: {} }),
+    }),
+    rowTool({
+      name: 'echo',
+      title: 'Echo',
+      description: 'Says it again.',
+      annotations,
+      row: echoRow,
+      inputSchema: z.object({ say: z.string() }),
+      outputSchema: said,
+      toInput: body => ({ body }),
+      toResult: value => {
+        const structured = said.parse(jsonOf(value))
+        return { text: structured.said, structured }
+      },
+    }),
+    rowTool({
+      name: 'fail',
+      title: 'Fail',
+      description: 'Fails.',
+      annotations,
+      row: failRow,
+      inputSchema: z.object({ name: z.enum(['surprise', ...(Object.keys(errorTable) as [ErrorName, ...ErrorName[]])]) }),
+      outputSchema: said,
+      toInput: body => ({ body }),
+      toResult: () => ({ text: '', structured: {} }),
+    }),
+    rowTool({
+      name: 'admin',
+      title: 'Admin',
+      description: 'For full keys.',
+      annotations,
+      row: fullRow,
+      inputSchema: z.object({}),
+      outputSchema: z.object({}),
+      toInput: () => ({}),
+      toResult: () => ({ text: '', structured: {} }),
+    }),
     chatTool(chatRow),
   ]
 }

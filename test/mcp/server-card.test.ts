@@ -13,11 +13,14 @@ describe('server card', () => {
     expect(readFileSync(generated, 'utf8')).toBe(text)
   })
 
-  test.each(['https://gw.acme.com', 'http://127.0.0.1:8787', 'http://[::1]:8787', 'http://gateway:8787'])('it keeps the published rules for a gateway at %s', baseUrl => {
-    const card = serverCardShape.parse(serverCard(baseUrl, 'my brigade', '1.4.0-rc.1'))
-    expect(card.remotes[0]?.url).toBe(`${baseUrl}/mcp`)
-    expect(card.authentication).toEqual({ required: true, schemes: ['bearer'] })
-  })
+  test.each(['https://gw.acme.com', 'http://127.0.0.1:8787', 'http://[::1]:8787', 'http://gateway:8787'])(
+    'it keeps the published rules for a gateway at %s',
+    baseUrl => {
+      const card = serverCardShape.parse(serverCard(baseUrl, 'my brigade', '1.4.0-rc.1'))
+      expect(card.remotes[0]?.url).toBe(`${baseUrl}/mcp`)
+      expect(card.authentication).toEqual({ required: true, schemes: ['bearer'] })
+    },
+  )
 
   test('its name is the reverse of the host', () => {
     expect(serverCard('https://gw.acme.com', 'brigade', '1.0.0').name).toBe('com.acme.gw/brigade')
@@ -25,7 +28,8 @@ describe('server card', () => {
 
   test('the shape refuses a version range, a long description and a name without a slash', () => {
     const card = serverCard('https://gw.acme.com', 'brigade', '1.0.0')
-    for (const wrong of [{ version: '^1.0.0' }, { description: 'x'.repeat(101) }, { name: 'brigade' }]) expect(serverCardShape.safeParse({ ...card, ...wrong }).success).toBe(false)
+    for (const wrong of [{ version: '^1.0.0' }, { description: 'x'.repeat(101) }, { name: 'brigade' }])
+      expect(serverCardShape.safeParse({ ...card, ...wrong }).success).toBe(false)
   })
 
   test('it agrees with what the server says of itself', () => {

@@ -44,7 +44,8 @@ describe.each(Object.entries(eras))('%s', (_name, connect) => {
     expect(client.getInstructions()).toContain('Memory first')
     const { tools } = await client.listTools()
     expect(tools.map(tool => tool.name)).toEqual(['admin', 'chat', 'echo', 'fail', 'wait'])
-    for (const tool of tools) expect(tool).toMatchObject({ inputSchema: { type: 'object' }, outputSchema: { type: 'object' }, annotations: { readOnlyHint: expect.any(Boolean) } })
+    for (const tool of tools)
+      expect(tool).toMatchObject({ inputSchema: { type: 'object' }, outputSchema: { type: 'object' }, annotations: { readOnlyHint: expect.any(Boolean) } })
     const result = await client.callTool({ name: 'echo', arguments: { say: 'hello' } })
     expect(result).toMatchObject({ content: [{ type: 'text', text: 'hello' }], structuredContent: { said: 'hello', kind: 'key' } })
     expect(result.isError).toBeUndefined()
@@ -60,7 +61,10 @@ describe.each(Object.entries(eras))('%s', (_name, connect) => {
     const client = await connect()
     await client.listTools()
     const result = await client.callTool({ name: 'fail', arguments: { name: 'agent_budget_exceeded' } })
-    expect(result).toMatchObject({ isError: true, structuredContent: { code: 'agent_budget_exceeded', status: 429, scope: 'agent', cap_inr: 10, spent_inr: 10, should_retry: false } })
+    expect(result).toMatchObject({
+      isError: true,
+      structuredContent: { code: 'agent_budget_exceeded', status: 429, scope: 'agent', cap_inr: 10, spent_inr: 10, should_retry: false },
+    })
     expect(JSON.stringify(result.content)).toContain('Do not retry')
     expect(result.structuredContent).not.toHaveProperty('retry_after_s')
   })
@@ -125,7 +129,11 @@ describe('cancel', () => {
   test('in the initialize era a cancel that fits two running calls cancels neither', async () => {
     const wait = { jsonrpc: '2.0', id: 9, method: 'tools/call', params: { name: 'wait', arguments: {} } }
     const stop = new AbortController()
-    const calls = [1, 2].map(() => fetch(mount.url, { method: 'POST', headers: usual, signal: stop.signal, body: JSON.stringify(wait) }).then(response => response.text()).catch(() => 'gone'))
+    const calls = [1, 2].map(() =>
+      fetch(mount.url, { method: 'POST', headers: usual, signal: stop.signal, body: JSON.stringify(wait) })
+        .then(response => response.text())
+        .catch(() => 'gone'),
+    )
     await until(() => seen.started === 2)
     expect((await post({ jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: 9 } })).status).toBe(202)
     expect(seen.aborted).toEqual([])
@@ -138,7 +146,7 @@ describe('cancel', () => {
     const client = await connectV2()
     const stop = new AbortController()
     const call = client.callTool({ name: 'wait', arguments: {} }, { signal: stop.signal }).catch(() => 'gone')
-    await until(() => seen.started === 1)
+    await until(() => seen.started > 0)
     stop.abort()
     expect(await call).toBe('gone')
     await until(() => seen.aborted.length === 1)
@@ -221,7 +229,8 @@ describe('HTTP', () => {
   })
 
   test('equal JSON-RPC ids of two clients at once never cross', async () => {
-    const say = (word: string) => post({ jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'echo', arguments: { say: word } } }).then(response => response.text())
+    const say = (word: string) =>
+      post({ jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'echo', arguments: { say: word } } }).then(response => response.text())
     const words = Array.from({ length: 20 }, (_, n) => `word-${n}-`)
     const replies = await Promise.all(words.map(say))
     for (const [n, word] of words.entries()) expect(replies[n]).toContain(word)
@@ -241,7 +250,14 @@ describe('HTTP', () => {
 
   test('a client that drops the connection aborts the running tool', async () => {
     const stop = new AbortController()
-    const call = fetch(mount.url, { method: 'POST', headers: usual, signal: stop.signal, body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'wait', arguments: {} } }) }).then(response => response.text()).catch(() => 'gone')
+    const call = fetch(mount.url, {
+      method: 'POST',
+      headers: usual,
+      signal: stop.signal,
+      body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'wait', arguments: {} } }),
+    })
+      .then(response => response.text())
+      .catch(() => 'gone')
     await until(() => seen.started === 1)
     stop.abort()
     await call
@@ -253,7 +269,13 @@ describe('chat', () => {
   const frames = [
     { id: 'c', model: 'm-1', choices: [{ index: 0, delta: { role: 'assistant', content: 'Hel' } }] },
     { id: 'c', model: 'm-1', choices: [{ index: 0, delta: { reasoning_content: 'hm', content: 'lo' }, finish_reason: 'stop' }] },
-    { id: 'c', model: 'm-1', choices: [], usage: { prompt_tokens: 3, completion_tokens: 2, total_tokens: 5 }, x_br: { cost_inr: 0.5, value_inr: 0.5, provider: 'test-provider' } },
+    {
+      id: 'c',
+      model: 'm-1',
+      choices: [],
+      usage: { prompt_tokens: 3, completion_tokens: 2, total_tokens: 5 },
+      x_br: { cost_inr: 0.5, value_inr: 0.5, provider: 'test-provider' },
+    },
   ]
 
   async function remount(chunks: (signal: AbortSignal) => AsyncIterable<Uint8Array>): Promise<void> {
@@ -268,24 +290,46 @@ describe('chat', () => {
     const result = await client.callTool({ name: 'chat', arguments: { prompt: 'hi' } })
     expect(result).toMatchObject({
       content: [{ type: 'text', text: 'Hello' }],
-      structuredContent: { text: 'Hello', reasoning: 'hm', model: 'm-1', provider: 'test-provider', finish_reason: 'stop', usage: { prompt_tokens: 3, completion_tokens: 2, total_tokens: 5 }, cost_inr: 0.5 },
+      structuredContent: {
+        text: 'Hello',
+        reasoning: 'hm',
+        model: 'm-1',
+        provider: 'test-provider',
+        finish_reason: 'stop',
+        usage: { prompt_tokens: 3, completion_tokens: 2, total_tokens: 5 },
+        cost_inr: 0.5,
+      },
     })
   })
 
   test('prompt and messages exclude each other', async () => {
     const client = await connectV1()
-    expect(await client.callTool({ name: 'chat', arguments: { prompt: 'a', messages: [{ role: 'user', content: 'b' }] } })).toMatchObject({ isError: true, structuredContent: { code: 'bad_request' } })
+    expect(await client.callTool({ name: 'chat', arguments: { prompt: 'a', messages: [{ role: 'user', content: 'b' }] } })).toMatchObject({
+      isError: true,
+      structuredContent: { code: 'bad_request' },
+    })
     expect(await client.callTool({ name: 'chat', arguments: {} })).toMatchObject({ isError: true })
   })
 
   test('a stream that breaks off is a tool error with the text so far', async () => {
     await remount(() => streamOf([frames[0] ?? {}, { error: { message: 'broke', code: 'upstream_stream_error' } }]))
     const client = await connectV2()
-    expect(await client.callTool({ name: 'chat', arguments: { prompt: 'hi' } })).toMatchObject({ isError: true, structuredContent: { code: 'upstream_stream_error', partial_text: 'Hel' } })
+    expect(await client.callTool({ name: 'chat', arguments: { prompt: 'hi' } })).toMatchObject({
+      isError: true,
+      structuredContent: { code: 'upstream_stream_error', partial_text: 'Hel' },
+    })
   })
 
   test('a stream that the gateway ends for a spent budget says not to retry', async () => {
-    await remount(() => streamOf([frames[0] ?? {}, { error: { message: 'The budget is spent.', type: 'billing_error', code: 'agent_budget_exceeded' }, usage: { prompt_tokens: 3, completion_tokens: 1, total_tokens: 4 } }]))
+    await remount(() =>
+      streamOf([
+        frames[0] ?? {},
+        {
+          error: { message: 'The budget is spent.', type: 'billing_error', code: 'agent_budget_exceeded' },
+          usage: { prompt_tokens: 3, completion_tokens: 1, total_tokens: 4 },
+        },
+      ]),
+    )
     const client = await connectV1()
     const result = await client.callTool({ name: 'chat', arguments: { prompt: 'hi' } })
     expect(result).toMatchObject({ isError: true, structuredContent: { code: 'agent_budget_exceeded', status: 429, partial_text: 'Hel', should_retry: false } })
@@ -310,7 +354,14 @@ describe('chat', () => {
   test('a dropped connection aborts the upstream of a chat', async () => {
     await remount(hanging)
     const stop = new AbortController()
-    const call = fetch(mount.url, { method: 'POST', headers: usual, signal: stop.signal, body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'chat', arguments: { prompt: 'hi' } } }) }).then(response => response.text()).catch(() => 'gone')
+    const call = fetch(mount.url, {
+      method: 'POST',
+      headers: usual,
+      signal: stop.signal,
+      body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'chat', arguments: { prompt: 'hi' } } }),
+    })
+      .then(response => response.text())
+      .catch(() => 'gone')
     await until(() => seen.started === 1)
     stop.abort()
     await call
