@@ -1,0 +1,102 @@
+import { createHash } from 'node:crypto'
+
+/** A conversation as the simulation sees it, whatever wire format it came in. */
+export interface Conversation {
+  readonly model: string
+  readonly lastUserText: string
+  /** Text of all messages together. */
+  readonly allText: string
+  readonly messages: number
+  readonly images: number
+  /** Names of the tools that may be called. */
+  readonly tools: readonly string[]
+  /** The last message is the result of a tool, and this is its text. */
+  readonly toolResult: string | null
+  /** Cap on completion tokens, reasoning included. */
+  readonly maxTokens: number | null
+}
+
+/** What the simulation does with it. */
+export type Answer =
+  | { readonly kind: 'text'; readonly reasoning: readonly string[]; readonly pieces: readonly string[]; readonly cut: boolean; readonly pauseMs: number; readonly breakAfter: number | null; readonly promptTokens: number }
+  | { readonly kind: 'call'; readonly tool: string; readonly pieces: readonly string[]; readonly promptTokens: number }
+  | { readonly kind: 'fail'; readonly status: number }
+  | { readonly kind: 'hang' }
+
+/** Tokens of an image part. */
+const imageTokens = 85
+/** Tokens of each message beside its words. */
+const messageTokens = 3
+const slowPauseMs = 100
+const slowMax = 6000
+const longMax = 100_000
+const callPieceChars = 16
+
+/**
+ * The sandbox's own rule of counting: one token per word (white space in front belongs to it), 3 more per message, 85 per image. A
+ * tool call is one token per 16 characters of its arguments. There is no model, so the rule is exact and the same streamed or not.
+ */
+export function pieces(text: string): string[] {
+  return text.match(/\s*\S+/g) ?? []
+}
+
+/**
+ * Decides the answer from the last user message alone: `call <tool> <json>`, `fail <status>`, `fail stream`, `hang`, `slow <n>` and
+ * `long <n>` are commands; anything else is answered with a sentence that says that it is simulated.
+ */
+export function answerTo(talk: Conversation): Answer {
+  const promptTokens = pieces(talk.allText).length + talk.messages * messageTokens + talk.images * imageTokens
+  const text = (words: readonly string[], more: { pauseMs?: number; breakAfter?: number } = {}): Answer => capped(talk, words, promptTokens, more.pauseMs ?? 0, more.breakAfter ?? null)
+  if (talk.toolResult !== null) return text(pieces(`Simulated reply: the tool answered with ${pieces(talk.toolResult).length} words (digest ${digest(talk.toolResult)}).`))
+
+  const prompt = talk.lastUserText.trim()
+  const call = /^call\s+(\S+)\s*([\s\S]*)$/.exec(prompt)
+  const tool = call?.[1]
+  if (tool !== undefined && talk.tools.includes(tool)) return { kind: 'call', tool, pieces: slices(toolArguments(call?.[2] ?? '')), promptTokens }
+  const failing = /^fail\s+([45]\d\d)$/.exec(prompt)?.[1]
+  if (failing !== undefined) return { kind: 'fail', status: Number(failing) }
+  if (prompt === 'fail stream') return text(pieces('This simulated stream breaks off before its end.'), { breakAfter: 3 })
+  if (prompt === 'hang') return { kind: 'hang' }
+  const slow = /^slow\s+(\d{1,6})$/.exec(prompt)?.[1]
+  if (slow !== undefined) return text(counted(Math.min(Number(slow), slowMax)), { pauseMs: slowPauseMs })
+  const long = /^long\s+(\d{1,9})$/.exec(prompt)?.[1]
+  if (long !== undefined) return text(counted(Math.min(Number(long), longMax)))
+  return text(pieces(sentence(talk)))
+}
+
+function sentence(talk: Conversation): string {
+  const images = talk.images === 0 ? '' : ` and ${talk.images} image${talk.images === 1 ? '' : 's'}`
+  return `This is a simulated reply from the sandbox provider; no model was asked. The last message had ${pieces(talk.lastUserText).length} words${images} (digest ${digest(talk.lastUserText)}).`
+}
+
+/** Twelve hex characters of the SHA-256: shows that two replies answer the same message. */
+function digest(text: string): string {
+  return createHash('sha256').update(text).digest('hex').slice(0, 12)
+}
+
+function counted(count: number): string[] {
+  return Array.from({ length: Math.max(1, count) }, (_, index) => `${index === 0 ? '' : ' '}w${index + 1}`)
+}
+
+function capped(talk: Conversation, words: readonly string[], promptTokens: number, pauseMs: number, breakAfter: number | null): Answer {
+  const thoughts = talk.model === 'sandbox-reasoning' ? pieces(`Simulated reasoning about ${pieces(talk.lastUserText).length} words, then the answer.`) : []
+  const limit = talk.maxTokens ?? Number.POSITIVE_INFINITY
+  const reasoning = thoughts.slice(0, limit)
+  const kept = words.slice(0, Math.max(0, limit - reasoning.length))
+  return { kind: 'text', reasoning, pieces: kept, cut: reasoning.length + kept.length < thoughts.length + words.length, pauseMs, breakAfter, promptTokens }
+}
+
+/** The JSON of the command as it stands when it is valid, else wrapped, so that arguments are always valid JSON. */
+function toolArguments(text: string): string {
+  const trimmed = text.trim()
+  if (trimmed === '') return '{}'
+  try {
+    return JSON.stringify(JSON.parse(trimmed))
+  } catch {
+    return JSON.stringify({ input: trimmed })
+  }
+}
+
+function slices(text: string): string[] {
+  return Array.from({ length: Math.ceil(text.length / callPieceChars) }, (_, index) => text.slice(index * callPieceChars, (index + 1) * callPieceChars))
+}

@@ -1,0 +1,96 @@
+import { once } from 'node:events'
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Clock } from '../platform/clock.ts'
+import type { Ids } from '../platform/ids.ts'
+
+/** Largest request body that the sandbox reads. */
+const bodyMaxBytes = 64 * 1024 * 1024
+
+/** One request to the sandbox and the ways to answer it. */
+export class Exchange {
+  readonly clock: Clock
+  readonly ids: Ids
+  /** Aborts when the client is gone. */
+  readonly gone: AbortSignal
+  readonly #request: IncomingMessage
+  readonly #response: ServerResponse
+
+  constructor(request: IncomingMessage, response: ServerResponse, clock: Clock, ids: Ids) {
+    this.#request = request
+    this.#response = response
+    this.clock = clock
+    this.ids = ids
+    const closed = new AbortController()
+    this.gone = closed.signal
+    response.once('close', () => closed.abort(new Error('the client is gone')))
+  }
+
+  /** The body as a JSON object, or null when it is none. */
+  async body(): Promise<Record<string, unknown> | null> {
+    const parts: Buffer[] = []
+    let bytes = 0
+    for await (const part of this.#request as AsyncIterable<Buffer>) {
+      bytes += part.length
+      if (bytes > bodyMaxBytes) return null
+      parts.push(part)
+    }
+    try {
+      return objectOrNull(JSON.parse(Buffer.concat(parts).toString('utf8')))
+    } catch {
+      return null
+    }
+  }
+
+  json(status: number, value: unknown, headers: Readonly<Record<string, string>> = {}): void {
+    const text = JSON.stringify(value)
+    this.#response.writeHead(status, { 'content-type': 'application/json', 'content-length': Buffer.byteLength(text), ...headers }).end(text)
+  }
+
+  /** Begins an event stream. */
+  beginStream(): void {
+    this.#response.writeHead(200, { 'content-type': 'text/event-stream; charset=utf-8', 'cache-control': 'no-cache' })
+    this.#response.flushHeaders()
+  }
+
+  /** Writes to the stream and waits while the client does not read. Rejects when the client is gone. */
+  async write(text: string): Promise<void> {
+    this.gone.throwIfAborted()
+    if (!this.#response.write(text)) await once(this.#response, 'drain', { signal: this.gone })
+  }
+
+  end(): void {
+    this.#response.end()
+  }
+
+  /** Breaks the connection off, as a crashing provider does, behind what was written. */
+  async break(): Promise<void> {
+    this.gone.throwIfAborted()
+    // The write's own callback comes when the bytes are with the kernel; destroyed earlier they could be lost.
+    if (this.#response.headersSent) await new Promise<void>(resolve => this.#response.write('', () => resolve()))
+    this.#response.destroy()
+  }
+
+  /** Answers nothing until the client goes away. */
+  async hang(): Promise<void> {
+    if (!this.gone.aborted) await once(this.gone, 'abort')
+  }
+}
+
+/** The value when it is a plain JSON object. */
+export function objectOrNull(value: unknown): Record<string, unknown> | null {
+  return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Record<string, unknown>) : null
+}
+
+/** The text of a message's content: a string, or the text parts of an array joined by spaces; and how many images it has. */
+export function contentOf(content: unknown): { text: string; images: number } {
+  if (typeof content === 'string') return { text: content, images: 0 }
+  if (!Array.isArray(content)) return { text: '', images: 0 }
+  const texts: string[] = []
+  let images = 0
+  for (const item of content) {
+    const part = objectOrNull(item)
+    if (typeof part?.['text'] === 'string') texts.push(part['text'])
+    if (part?.['type'] === 'image_url' || part?.['type'] === 'image') images++
+  }
+  return { text: texts.join(' '), images }
+}

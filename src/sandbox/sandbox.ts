@@ -1,0 +1,56 @@
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import type { Clock } from '../platform/clock.ts'
+import type { Ids } from '../platform/ids.ts'
+import { anthropicMessages } from './anthropic-messages.ts'
+import { Exchange } from './exchange.ts'
+import { listModels, openAiError } from './models.ts'
+import { openAiChat } from './openai-chat.ts'
+import { openAiEmbeddings } from './openai-embeddings.ts'
+
+export interface SandboxOptions {
+  readonly clock: Clock
+  readonly ids: Ids
+  readonly host: string
+  /** Default: a free one. */
+  readonly port?: number
+}
+
+type Serve = (exchange: Exchange) => void | Promise<void>
+
+const routes: Readonly<Record<string, Serve>> = {
+  'POST /v1/chat/completions': openAiChat,
+  'POST /v1/embeddings': openAiEmbeddings,
+  'POST /v1/messages': anthropicMessages,
+  'GET /v1/models': listModels,
+}
+
+/**
+ * The simulated provider: a real HTTP server that speaks the OpenAI and Anthropic wire formats, answers deterministically and says
+ * that it is simulated. It takes any credential or none and keeps nothing. `url` ends in /v1. `close` also ends running answers.
+ */
+export async function startSandbox({ clock, ids, host, port = 0 }: SandboxOptions): Promise<{ url: string; close(): Promise<void> }> {
+  const server = createServer((request, response) => {
+    const path = (request.url ?? '').split('?', 1)[0]
+    const exchange = new Exchange(request, response, clock, ids)
+    const serve = routes[`${request.method} ${path}`] ?? unknownPath
+    // What goes wrong behind the client's going away is of no use to anyone; all else ends as a broken connection.
+    Promise.resolve(serve(exchange)).catch(() => response.destroy())
+  })
+  server.listen(port, host)
+  await once(server, 'listening')
+  const { port: bound } = server.address() as AddressInfo
+  return {
+    url: `http://${host.includes(':') ? `[${host}]` : host}:${bound}/v1`,
+    async close() {
+      server.close()
+      server.closeAllConnections()
+      if (server.listening) await once(server, 'close')
+    },
+  }
+}
+
+function unknownPath(exchange: Exchange): void {
+  exchange.json(404, openAiError('The sandbox does not serve this path.', 'invalid_request_error', 'not_found'))
+}
