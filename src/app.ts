@@ -23,6 +23,7 @@ import { resolve } from './gateway/routing/resolve.ts'
 import { RouteHealth } from './gateway/routing/route-health.ts'
 import { insertUsageEvents } from './gateway/usage/apply.ts'
 import type { UsageEvent } from './gateway/usage/record.ts'
+import { startPartitions } from './gateway/usage/partitions.ts'
 import { UsageReports } from './gateway/usage/reports.ts'
 import { mcpTools } from './mcp/tools.ts'
 import { createMcp } from './mcp/transport.ts'
@@ -94,6 +95,7 @@ export async function createApp(deps: AppDeps): Promise<App> {
   await controlLog.start()
   await agents.start()
   const stopKeyUse = keys.use.start(log)
+  const stopPartitions = await startPartitions({ db, clock, log })
   const health = new RouteHealth(clock)
   const circuits = new Circuits({ clock, rule: { failuresToOpen: config.CIRCUIT_FAILURES, openMs: config.CIRCUIT_OPEN_MS } })
   const { catalog, stopSandbox } = await startCatalog({ config, clock, ids, log, outbound, healthOf: id => ({ available: circuits.available(id), maintenance: health.inMaintenance(id) }) })
@@ -139,7 +141,7 @@ export async function createApp(deps: AppDeps): Promise<App> {
     takeRate: principal => limits.takeRate(principal),
     isDraining: () => isDraining,
   }
-  const mcp = createMcp({ tools: mcpTools, invoke: makeInvoke(edge), ids, clock, log, inflight, baseUrl, allowedHosts: config.ALLOWED_HOSTS, serviceId: config.SERVICE_ID, version, authenticate: edge.authenticate, recheck, isDraining: edge.isDraining })
+  const mcp = createMcp({ tools: mcpTools(config.MEMORY_MCP_MAX_BYTES), invoke: makeInvoke(edge), ids, clock, log, inflight, baseUrl, allowedHosts: config.ALLOWED_HOSTS, serviceId: config.SERVICE_ID, version, authenticate: edge.authenticate, recheck, isDraining: edge.isDraining })
   const server = createEdge(bindings, edge, (request, response) => void mcp.handle(request, response))
 
   const stop = async (): Promise<void> => {
@@ -159,6 +161,7 @@ export async function createApp(deps: AppDeps): Promise<App> {
     await memory.stop()
     await limits.stop()
     await stopKeyUse()
+    stopPartitions()
     await controlLog.stop()
     await outbound.close()
     await db.close()

@@ -24,7 +24,7 @@ export async function openFoundation(config: Config, clock: Clock, log: Log): Pr
   const db = config.DATABASE_URL === null
     ? await openEmbedded(join(dataDir, 'db'), { clock, log })
     : await openPostgres(config.DATABASE_URL, { poolMax: config.DB_POOL_MAX, clock, log })
-  await migrate(db, migrationsFolder(), log)
+  await migrate(db, migrationsFolder, log)
   return { dataDir, masterKey, db }
 }
 

@@ -10,6 +10,7 @@ import { uinrFromInr } from '../../src/platform/money.ts'
 import { type RunningGateway, startGateway } from '../../src/serve.ts'
 import { checkInvariants } from '../../src/gateway/limits/invariants.ts'
 import { testDatabase } from './database.ts'
+import { dumpTables } from './dump.ts'
 import { startUpstream, type Upstream } from './upstream-server.ts'
 
 export interface TestOptions {
@@ -44,6 +45,8 @@ export interface TestApp {
   /** A new agent with a token of its own. */
   newAgent(name: string): Promise<{ id: number; token: string }>
   setBudget(scope: string, id: number, inr: number | null): Promise<void>
+  /** Every row of every table as text. */
+  dump(): Promise<string>
   /** Stops everything. Checks the money invariants first. */
   stop(): Promise<void>
 }
@@ -130,6 +133,7 @@ export async function startApp(options: TestOptions = {}): Promise<TestApp> {
       return { id: made.json.id, token: token.json.access_token }
     },
     setBudget: (scope, id, inr) => app.limits.budgets.set(home.orgId, scope, String(id), inr === null ? null : uinrFromInr(inr)),
+    dump: () => dumpTables(database.db),
     async stop() {
       await app.limits.flushNow()
       const violations = await checkInvariants(database.db)

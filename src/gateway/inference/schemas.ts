@@ -1,3 +1,46 @@
-/** Schemas for the documentation of the inference rows. The hot path checks by hand; these say the same to readers and tools. */
-export { chatRequestSchema, chatResponseSchema } from '../wire/chat.ts'
-export { embeddingsRequestSchema, embeddingsResponseSchema } from '../wire/embeddings.ts'
+/** Schemas of the inference rows for OpenAPI and readers. The hot path checks by hand (wire/chat.ts, wire/embeddings.ts) and lets unknown fields through. */
+import { z } from 'zod'
+
+const step = z.union([z.string(), z.object({ model: z.string(), provider: z.string().optional() })])
+
+const routerFields = {
+  optimize: z.enum(['price', 'latency', 'uptime', 'throughput', 'quality', 'auto']).optional().describe('Which eligible route goes first. Default: price.'),
+  optimize_weights: z.object({ price: z.number().optional(), latency: z.number().optional(), uptime: z.number().optional(), throughput: z.number().optional() }).optional(),
+  route: z.literal('best').optional().describe('Let the gateway pick the model.'),
+  provider: z.string().optional().describe('Pins one provider.'),
+  data_policy: z.literal('india_only').optional().describe('Only routes in India, also on failover.'),
+  exclude: z.array(z.string()).optional().describe('Providers, or provider/model, that must not be dialed.'),
+  upstream_key: z.string().optional().describe('Your own provider key for this call. Never stored.'),
+  fallbacks: z.array(step).min(1).max(10).optional().describe('Steps that replace the default routing of this call.'),
+}
+
+const usage = z.object({ prompt_tokens: z.int(), completion_tokens: z.int(), total_tokens: z.int() })
+
+export const chatRequestSchema = z.looseObject({
+  model: z.string().describe('A catalog id or an auto:* preset.'),
+  messages: z.array(z.looseObject({ role: z.string(), content: z.union([z.string(), z.array(z.looseObject({ type: z.string() })), z.null()]).optional() })).min(1),
+  max_tokens: z.int().positive().optional().describe('Ceiling of reasoning and answer together; never charged past it.'),
+  stream: z.boolean().optional(),
+  tools: z.array(z.looseObject({ type: z.string() })).optional(),
+  reasoning_effort: z.string().optional(),
+  ...routerFields,
+})
+
+export const chatResponseSchema = z.looseObject({
+  id: z.string(),
+  object: z.literal('chat.completion'),
+  model: z.string(),
+  choices: z.array(
+    z.looseObject({ index: z.int(), message: z.looseObject({ role: z.string(), content: z.string().nullable(), reasoning_content: z.string().optional() }), finish_reason: z.string().nullable() }),
+  ),
+  usage,
+})
+
+export const embeddingsRequestSchema = z.looseObject({ model: z.string(), input: z.union([z.string(), z.array(z.string()).min(1)]), ...routerFields })
+
+export const embeddingsResponseSchema = z.looseObject({
+  object: z.literal('list'),
+  data: z.array(z.looseObject({ object: z.string(), index: z.int(), embedding: z.union([z.array(z.number()), z.string()]) })),
+  model: z.string(),
+  usage: z.looseObject({ prompt_tokens: z.int(), total_tokens: z.int() }),
+})

@@ -18,8 +18,7 @@ export const chatKind: Kind = {
       modelId: chat.model,
       fields,
       hub: { operation: 'chat', body: stripped, bytes: touched ? null : bytes, stream: chat.stream },
-      // Each of `n` answers has the ceiling for itself.
-      maxTokens: chat.maxTokens === null ? null : chat.maxTokens * chat.choices,
+      maxTokens: chat.maxTokens,
       promptTokens: chat.promptTokensEstimate,
       withholdUsage: chat.stream && chat.includeUsage === false,
     }

@@ -1,0 +1,199 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { startApp, type TestApp } from '../../harness/app.ts'
+import { sentBodies } from '../../harness/upstream-server.ts'
+
+const hello = [{ role: 'user', content: 'Hello there' }]
+
+describe('POST /v1/chat/completions', () => {
+  let app: TestApp
+  beforeAll(async () => {
+    app = await startApp()
+  })
+  afterAll(() => app.stop())
+  beforeEach(() => {
+    for (const upstream of [app.alpha, app.beta, app.indus]) upstream.reset()
+  })
+  const chat = (body: object, options = {}) => app.call('POST', '/v1/chat/completions', { model: 'test-model', messages: hello, ...body }, options)
+  const usageRow = async () => (await app.call('GET', '/v1/usage')).json
+
+  test('CHAT-01 CHAT-02 CHAT-16 a valid call answers a JSON chat completion with choices and usage', async () => {
+    const reply = await chat({})
+    expect(reply.status).toBe(200)
+    expect(reply.headers.get('content-type')).toContain('application/json')
+    expect(reply.json).toMatchObject({ object: 'chat.completion', id: expect.any(String), model: expect.any(String), usage: expect.any(Object) })
+    expect(reply.json.choices[0]).toMatchObject({ index: 0, message: { role: 'assistant', content: expect.any(String) }, finish_reason: 'stop' })
+  })
+
+  test('CHAT-03 usage has three integers and a total that is their sum, also when the provider left the total or all of it out', async () => {
+    for (const usage of [undefined, { prompt_tokens: 7, completion_tokens: 5 }, null]) {
+      app.alpha.reset()
+      if (usage !== undefined) app.alpha.script([{ kind: 'json', body: { id: 'x', object: 'chat.completion', model: 'm', choices: [{ index: 0, message: { role: 'assistant', content: 'ok' }, finish_reason: 'stop' }], ...(usage === null ? {} : { usage }) } }])
+      const { usage: seen } = (await chat({})).json
+      expect(Number.isInteger(seen.prompt_tokens) && Number.isInteger(seen.completion_tokens)).toBe(true)
+      expect(seen.total_tokens).toBe(seen.prompt_tokens + seen.completion_tokens)
+    }
+  })
+
+  test('CHAT-04 CHAT-05 thinking arrives in reasoning_content, and without thinking the key is absent', async () => {
+    const answer = (message: object) => ({ kind: 'json' as const, body: { id: 'x', object: 'chat.completion', model: 'm', choices: [{ index: 0, message: { role: 'assistant', content: '42', ...message }, finish_reason: 'stop' }], usage: { prompt_tokens: 1, completion_tokens: 1, total_tokens: 2 } } })
+    app.alpha.script([answer({ reasoning_content: 'six times seven' }), answer({ reasoning: 'six times seven' }), answer({ reasoning_content: null }), answer({})])
+    for (const expected of ['six times seven', 'six times seven', undefined, undefined]) {
+      const { message } = (await chat({})).json.choices[0]
+      expect(message.content).toBe('42')
+      expect('reasoning_content' in message ? message.reasoning_content : undefined).toBe(expected)
+      expect('reasoning_content' in message).toBe(expected !== undefined)
+    }
+  })
+
+  test('CHAT-06 CHAT-07 CHAT-08 CHAT-09 a body that is not well formed is 400 bad_request, names the field, and nothing is dialed or metered', async () => {
+    const before = await usageRow()
+    const wrong: [string, object][] = [
+      ['model', { model: undefined }],
+      ['model', { model: 7 }],
+      ['messages', { messages: undefined }],
+      ['messages', { messages: 'hi' }],
+      ['messages', { messages: [] }],
+      ['role', { messages: [{ content: 'hi' }] }],
+      ['content', { messages: [{ role: 'user' }] }],
+      ['max_tokens', { max_tokens: 0 }],
+      ['max_tokens', { max_tokens: -1 }],
+      ['max_tokens', { max_tokens: 1.5 }],
+      ['max_tokens', { max_tokens: '10' }],
+      ['stream', { stream: 'yes' }],
+    ]
+    for (const [field, body] of wrong) {
+      const reply = await chat(body)
+      expect([reply.status, reply.json.error.code], JSON.stringify(body)).toEqual([400, 'bad_request'])
+      expect(reply.json.error.message).toContain(field)
+    }
+    expect(app.alpha.requests).toHaveLength(0)
+    expect((await usageRow()).totals.requests).toBe(before.totals.requests)
+  })
+
+  test('CHAT-08 an assistant message with tool calls may have null content', async () => {
+    const call = { id: 'c1', type: 'function', function: { name: 'f', arguments: '{}' } }
+    const reply = await chat({ messages: [...hello, { role: 'assistant', content: null, tool_calls: [call] }, { role: 'tool', tool_call_id: 'c1', content: 'done' }] })
+    expect(reply.status).toBe(200)
+  })
+
+  test('CHAT-10 CHAT-32 max_tokens and max_completion_tokens cap what is charged, whatever the provider reports', async () => {
+    const key = (await app.newKey()).key
+    for (const name of ['max_tokens', 'max_completion_tokens']) {
+      app.alpha.script([{ kind: 'json', body: { id: 'x', object: 'chat.completion', model: 'm', choices: [{ index: 0, message: { role: 'assistant', content: 'ok' }, finish_reason: 'length' }], usage: { prompt_tokens: 10, completion_tokens: 500, total_tokens: 510 } } }])
+      const before = await usageRow()
+      expect((await chat({ [name]: 20 }, { token: key })).status).toBe(200)
+      const after = await usageRow()
+      expect(after.totals.completion_tokens - before.totals.completion_tokens).toBe(20)
+    }
+  })
+
+  test('CHAT-11 CHAT-13 CHAT-14 the provider gets unknown fields as they are, no max_tokens that nobody set, and no router field', async () => {
+    const vendor = { temperature: 0.3, seed: 7, response_format: { type: 'json_object' }, vendor_thing: { deep: [1, 2] } }
+    const router = { optimize: 'price', optimize_weights: { price: 1 }, exclude: ['beta'], data_policy: undefined, image_optimize: 'off', image_max_edge: 100 }
+    expect((await chat({ ...vendor, ...router, provider: 'alpha' })).status).toBe(200)
+    const [sent] = sentBodies(app.alpha)
+    expect(sent).toEqual({ model: 'alpha-upstream', messages: hello, ...vendor })
+  })
+
+  test('CHAT-13 a call that needs no change reaches the provider byte for byte', async () => {
+    const text = '{ "model":"same-id",  "messages":[{"role":"user","content":"h\\u00e9llo"}], "temperature":1.0 }'
+    const reply = await app.call('POST', '/v1/chat/completions', text, { headers: { 'content-type': 'application/json' } })
+    expect(reply.status).toBe(200)
+    expect(app.alpha.requests.at(-1)?.body.toString()).toBe(text)
+  })
+
+  test('CHAT-12 tools are forwarded and calls come back with string arguments', async () => {
+    const tools = [{ type: 'function', function: { name: 'lookup', description: 'd', parameters: { type: 'object', properties: {} } } }]
+    const toolCalls = [{ id: 'call_1', type: 'function', function: { name: 'lookup', arguments: '{"q":"x"}' } }]
+    app.alpha.script([{ kind: 'json', body: { id: 'x', object: 'chat.completion', model: 'm', choices: [{ index: 0, message: { role: 'assistant', content: null, tool_calls: toolCalls }, finish_reason: 'tool_calls' }], usage: { prompt_tokens: 1, completion_tokens: 1, total_tokens: 2 } } }])
+    const reply = await chat({ tools })
+    expect(sentBodies(app.alpha)[0]?.['tools']).toEqual(tools)
+    expect(reply.json.choices[0]).toMatchObject({ finish_reason: 'tool_calls', message: { tool_calls: toolCalls } })
+  })
+
+  test('CHAT-15 reasoning_effort is not taken out', async () => {
+    await chat({ reasoning_effort: 'low' })
+    expect(sentBodies(app.alpha)[0]?.['reasoning_effort']).toBe('low')
+  })
+
+  test('CHAT-35 content parts keep their order', async () => {
+    const content = [{ type: 'text', text: 'a' }, { type: 'image_url', image_url: { url: 'https://example.test/x.png' } }, { type: 'text', text: 'b' }]
+    await chat({ messages: [{ role: 'user', content }] })
+    expect((sentBodies(app.alpha)[0]?.['messages'] as { content: unknown }[])[0]?.content).toEqual(content)
+  })
+
+  test('CHAT-27 the reply names the model that ran when another route took over', async () => {
+    app.alpha.script([{ kind: 'status', status: 500 }])
+    const reply = await chat({})
+    expect(reply.headers.get('x-br-provider')).toBe('beta')
+    expect(reply.json.model).toBe('beta-upstream')
+  })
+
+  test('CHAT-28 a model of another kind is 400 no_route', async () => {
+    const reply = await chat({ model: 'test-embed' })
+    expect([reply.status, reply.json.error.code]).toEqual([400, 'no_route'])
+  })
+
+  test('CHAT-31 x-br-agent-id attributes the call to that agent in the usage report', async () => {
+    await chat({}, { headers: { 'x-br-agent-id': 'nightly-triage' } })
+    const { by_agent: agents } = await usageRow()
+    expect(agents).toContainEqual(expect.objectContaining({ agent_id: null, agent_label: 'nightly-triage', requests: 1 }))
+  })
+
+  test('CHAT-33 ERR-11 what a user said appears in no log line and in no table', async () => {
+    const marker = 'zebra-crossing-7731'
+    await chat({ messages: [{ role: 'user', content: marker }] })
+    app.alpha.script([{ kind: 'status', status: 500, text: `cannot process ${marker}` }, { kind: 'status', status: 500 }])
+    await chat({ messages: [{ role: 'user', content: marker }], provider: 'alpha' })
+    await app.gateway.app.limits.flushNow()
+    expect(app.logLines.join('\n')).not.toContain(marker)
+    expect(await app.dump()).not.toContain(marker)
+  })
+
+  test('HDR-01 HDR-03 HDR-10 every reply has a request id; x-br-provider names who served, and stands on no pre-flight error', async () => {
+    const served = await chat({})
+    expect(served.headers.get('x-br-provider')).toBe('alpha')
+    expect(served.headers.get('x-request-id')).toMatch(/^req_/)
+    const refused = await chat({ model: 'nothing' })
+    expect(refused.headers.get('x-br-provider')).toBeNull()
+    expect(refused.headers.get('x-request-id')).toMatch(/^req_/)
+    expect(refused.headers.get('x-request-id')).not.toBe(served.headers.get('x-request-id'))
+  })
+
+  test("HDR-12 HDR-13 the provider's own headers are not relayed and the caller's credential and cookies never reach it", async () => {
+    app.alpha.script([{ kind: 'json', headers: { 'set-cookie': 'a=b', server: 'upstream-thing', 'x-internal': '1' }, body: { id: 'x', object: 'chat.completion', model: 'm', choices: [], usage: { prompt_tokens: 1, completion_tokens: 1, total_tokens: 2 } } }])
+    const reply = await chat({}, { headers: { cookie: 'session=mine', 'x-custom': 'secret' } })
+    for (const name of ['set-cookie', 'server', 'x-internal']) expect(reply.headers.get(name)).toBeNull()
+    const sent = app.alpha.requests.at(-1)
+    expect(sent?.headers.authorization).toBe('Bearer alpha-platform-secret')
+    expect(JSON.stringify(sent?.headers)).not.toContain(app.key)
+    expect(sent?.headers.cookie).toBeUndefined()
+    expect(sent?.headers['x-custom']).toBeUndefined()
+  })
+
+  test('HDR-11 x-br-agent-id is checked', async () => {
+    expect((await chat({}, { headers: { 'x-br-agent-id': 'ok name-1' } })).status).toBe(200)
+    for (const label of ['x'.repeat(101), 'a\tb', 'tab"quote', '-dash']) expect((await chat({}, { headers: { 'x-br-agent-id': label } })).status, label).toBe(400)
+  })
+
+  test('ERR-03 a body over the limit is 413 payload_too_large in the envelope', async () => {
+    const small = await startApp({ env: { INFERENCE_BODY_LIMIT_BYTES: '1000' } })
+    try {
+      const reply = await small.call('POST', '/v1/chat/completions', { model: 'test-model', messages: [{ role: 'user', content: 'x'.repeat(2000) }] })
+      expect([reply.status, reply.json.error.code]).toEqual([413, 'payload_too_large'])
+    } finally {
+      await small.stop()
+    }
+  })
+
+  test('ERR-01 ERR-05 every error is JSON with three string fields and is never empty', async () => {
+    const replies = [await chat({ model: '' }), await chat({ model: 'nothing' }), await chat({}, { token: 'br-nope' }), await app.call('GET', '/nowhere'), await chat({ provider: 'alpha', model: 'test-model', exclude: ['alpha'] })]
+    for (const reply of replies) {
+      expect(reply.status).toBeGreaterThanOrEqual(400)
+      expect(reply.headers.get('content-type')).toContain('application/json')
+      expect(Number(reply.headers.get('content-length'))).toBeGreaterThan(0)
+      const { message, type, code } = reply.json.error
+      for (const field of [message, type, code]) expect(typeof field === 'string' && field.length > 0).toBe(true)
+    }
+  })
+})

@@ -1,0 +1,249 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { startApp, type TestApp, until } from '../../harness/app.ts'
+
+const hello = [{ role: 'user', content: 'Hello there' }]
+
+describe('routing over HTTP', () => {
+  let app: TestApp
+  beforeAll(async () => {
+    app = await startApp({ env: { CIRCUIT_FAILURES: '3', CIRCUIT_OPEN_MS: '700' } })
+  })
+  afterAll(() => app.stop())
+  const all = () => [app.alpha, app.beta, app.indus]
+  const closed = async () => (await app.call('GET', '/health')).json.routes.every((route: { available: boolean }) => route.available)
+  beforeEach(async () => {
+    for (const upstream of all()) upstream.reset()
+    await until(closed)
+  })
+  const chat = (body: object = {}) => app.call('POST', '/v1/chat/completions', { model: 'test-model', messages: hello, ...body })
+  const served = async (body: object) => (await chat(body)).headers.get('x-br-provider')
+  const codeOf = async (body: object) => {
+    const reply = await chat(body)
+    return [reply.status, reply.json.error?.code]
+  }
+  const dialed = () => all().map(upstream => upstream.requests.length)
+
+  test('ROUTE-01 ROUTE-02 without a wish, and with optimize: price, the cheapest route is dialed first', async () => {
+    expect(await served({})).toBe('alpha')
+    expect(await served({ optimize: 'price' })).toBe('alpha')
+    expect(dialed()).toEqual([2, 0, 0])
+  })
+
+  test('ROUTE-08 an open circuit is tried last, and still tried', async () => {
+    app.alpha.script([{ kind: 'status', status: 500 }, { kind: 'status', status: 500 }, { kind: 'status', status: 500 }])
+    for (let i = 0; i < 3; i++) expect(await served({})).toBe('beta')
+    expect(await served({})).toBe('beta')
+    expect(app.alpha.requests).toHaveLength(3)
+    app.beta.script([{ kind: 'status', status: 500 }])
+    app.indus.script([{ kind: 'status', status: 500 }])
+    expect(await served({})).toBe('alpha')
+  })
+
+  test('ROUTE-09 ROUTE-18 ROUTE-28 ROUTE-34 an unknown value of a router field is 400 bad_request and never ignored', async () => {
+    for (const body of [{ optimize: 'cheap' }, { route: 'worst' }, { data_policy: 'eu_only' }, { exclude: 'alpha' }, { exclude: [7] }]) expect(await codeOf(body), JSON.stringify(body)).toEqual([400, 'bad_request'])
+    expect(dialed()).toEqual([0, 0, 0])
+  })
+
+  test('ROUTE-12 ROUTE-14 a malformed weight counts as none and an unknown one is ignored', async () => {
+    for (const weight of [-1, '1', null, {}]) expect((await chat({ optimize_weights: { price: 1, latency: weight, taste: 3 } })).status).toBe(200)
+  })
+
+  test('ROUTE-19 ROUTE-20 a pinned provider is the only one dialed, and when it fails the answer is 502', async () => {
+    expect(await served({ provider: 'beta' })).toBe('beta')
+    app.beta.script([{ kind: 'status', status: 500, text: 'beta is ill' }])
+    const reply = await chat({ provider: 'beta' })
+    expect([reply.status, reply.json.error.code]).toEqual([502, 'all_routes_failed'])
+    expect(dialed()).toEqual([0, 2, 0])
+  })
+
+  test('ROUTE-21 ROUTE-22 ERR-09 a pin that does not serve the model, or that nobody knows, is 400 no_route before any dial and without a trace in usage', async () => {
+    const before = (await app.call('GET', '/v1/usage')).json.totals.requests
+    expect(await codeOf({ model: 'alpha-only', provider: 'beta' })).toEqual([400, 'no_route'])
+    expect(await codeOf({ provider: 'nobody' })).toEqual([400, 'no_route'])
+    expect(dialed()).toEqual([0, 0, 0])
+    expect((await app.call('GET', '/v1/usage')).json.totals.requests).toBe(before)
+  })
+
+  test('ROUTE-23 a pinned provider is dialed though its circuit is open', async () => {
+    app.beta.script(Array.from({ length: 3 }, () => ({ kind: 'status' as const, status: 500 })))
+    for (let i = 0; i < 3; i++) await chat({ provider: 'beta' })
+    expect((await app.call('GET', '/health')).json.routes).toContainEqual({ model: 'test-model', provider: 'beta', available: false, circuit: 'open' })
+    expect(await served({ provider: 'beta' })).toBe('beta')
+  })
+
+  test('ROUTE-26 ROUTE-29 india_only dials Indian routes only, also when they fail', async () => {
+    expect(await served({ data_policy: 'india_only' })).toBe('indus')
+    app.indus.script([{ kind: 'status', status: 500 }])
+    expect(await codeOf({ data_policy: 'india_only' })).toEqual([502, 'all_routes_failed'])
+    expect(dialed()).toEqual([0, 0, 2])
+  })
+
+  test('ROUTE-27 ROUTE-30 india_only without a proven Indian route is 422 no_route and nothing is dialed', async () => {
+    expect(await codeOf({ model: 'global-only', data_policy: 'india_only' })).toEqual([422, 'no_route'])
+    expect(dialed()).toEqual([0, 0, 0])
+  })
+
+  test('ROUTE-31 ROUTE-32 ROUTE-35 exclude takes out a provider, or a provider for one model only; an unknown id changes nothing', async () => {
+    expect(await served({ exclude: ['alpha'] })).toBe('beta')
+    expect(await served({ exclude: ['alpha/test-model'] })).toBe('beta')
+    expect(await served({ model: 'alpha-only', exclude: ['alpha/test-model'] })).toBe('alpha')
+    expect(await served({ exclude: ['nobody'] })).toBe('alpha')
+  })
+
+  test('ROUTE-33 exclude that empties the pool is 422 no_route', async () => {
+    expect(await codeOf({ exclude: ['alpha', 'beta', 'indus'] })).toEqual([422, 'no_route'])
+  })
+
+  test('ROUTE-37 upstream_key is the credential of the call: value is metered and nothing is debited', async () => {
+    const before = (await app.call('GET', '/v1/usage')).json.totals
+    expect((await chat({ provider: 'alpha', upstream_key: 'sk-mine-12345678' })).status).toBe(200)
+    expect(app.alpha.requests[0]?.headers.authorization).toBe('Bearer sk-mine-12345678')
+    const after = (await app.call('GET', '/v1/usage')).json.totals
+    expect(after.value_inr).toBeGreaterThan(before.value_inr)
+    expect(after.cost_uinr).toBe(before.cost_uinr)
+  })
+
+  test('ROUTE-38 upstream_key is in no log line, no table and no error', async () => {
+    app.alpha.script([{ kind: 'status', status: 500, text: 'bad key sk-mine-12345678' }])
+    const reply = await chat({ provider: 'alpha', upstream_key: 'sk-mine-12345678' })
+    expect(reply.status).toBe(502)
+    expect(reply.text).not.toContain('sk-mine')
+    await app.gateway.app.limits.flushNow()
+    expect(app.logLines.join('\n')).not.toContain('sk-mine')
+    expect(await app.dump()).not.toContain('sk-mine')
+  })
+
+  test('ROUTE-44 ERR-08 a 400, 404 or 422 of the provider goes to the caller as it is and stops the chain', async () => {
+    for (const status of [400, 404, 422]) {
+      app.alpha.reset()
+      app.alpha.script([{ kind: 'status', status, body: { error: { message: 'bad tool schema', type: null, code: null, param: 'tools' } } }])
+      const reply = await chat()
+      expect(reply.status).toBe(status)
+      expect(reply.json.error).toEqual({ message: 'bad tool schema', type: expect.any(String), code: 'upstream_client_error', param: 'tools' })
+      expect(reply.headers.get('x-br-provider')).toBe('alpha')
+    }
+    expect(app.beta.requests).toHaveLength(0)
+    app.alpha.script([{ kind: 'status', status: 400, text: 'plain words' }])
+    expect((await chat()).json.error.message).toContain('plain words')
+  })
+
+  test('ROUTE-45 a refused platform key is failed over', async () => {
+    app.alpha.script([{ kind: 'status', status: 401, body: { error: { message: 'invalid key' } } }])
+    expect(await served({})).toBe('beta')
+  })
+
+  test('ROUTE-46 HDR-09 a refusal on billing grounds is failed over first; when nothing else is left it is 503 without retry-after', async () => {
+    const refusal = { kind: 'status' as const, status: 402, body: { error: { message: 'insufficient balance', code: 'insufficient_balance' } } }
+    app.alpha.script([refusal])
+    expect(await served({})).toBe('beta')
+    for (const upstream of all()) upstream.script([refusal])
+    const reply = await chat()
+    expect([reply.status, reply.json.error.code]).toEqual([503, 'provider_unavailable_billing'])
+    expect(reply.headers.get('retry-after')).toBeNull()
+  })
+
+  test("ROUTE-47 a provider's 429 is failed over; from the only route it is 502 with its retry-after, and one alone opens no circuit", async () => {
+    const limited = { kind: 'status' as const, status: 429, headers: { 'retry-after': '17' }, body: { error: { message: 'slow down' } } }
+    app.alpha.script([limited])
+    expect(await served({})).toBe('beta')
+    app.alpha.reset()
+    app.alpha.script([limited])
+    const reply = await chat({ model: 'alpha-only' })
+    expect([reply.status, reply.json.error.code, reply.headers.get('retry-after')]).toEqual([502, 'all_routes_failed', '17'])
+    expect(await closed()).toBe(true)
+  })
+
+  test('ROUTE-48 HDR-04 when all routes fail the message carries the last error without secrets, and x-br-provider the last dialed', async () => {
+    app.alpha.script([{ kind: 'reset' }])
+    app.beta.script([{ kind: 'status', status: 503, text: 'overloaded' }])
+    app.indus.script([{ kind: 'status', status: 500, body: { error: { message: 'crashed with key indus-platform-secret' } } }])
+    const reply = await chat()
+    expect([reply.status, reply.json.error.code]).toEqual([502, 'all_routes_failed'])
+    expect(reply.json.error.message).toContain('crashed')
+    expect(reply.text).not.toContain('platform-secret')
+    expect(reply.headers.get('x-br-provider')).toBe('indus')
+  })
+
+  test('CAT-06 LIFE-02 an open circuit shows as available: false on that route alone, and recovers by itself; a failing probe opens it again', async () => {
+    const flags = async () => {
+      const { routes } = (await app.call('GET', '/v1/models/test-model')).json
+      return Object.fromEntries(routes.map((route: { provider: string; available: boolean }) => [route.provider, route.available]))
+    }
+    app.alpha.script(Array.from({ length: 4 }, () => ({ kind: 'status' as const, status: 500 })))
+    for (let i = 0; i < 3; i++) await chat()
+    expect(await flags()).toEqual({ alpha: false, beta: true, indus: true })
+    await until(async () => (await flags())['alpha'] === true)
+    expect(await served({})).toBe('beta')
+    expect((await flags())['alpha']).toBe(false)
+    await until(async () => (await flags())['alpha'] === true)
+    expect(await served({})).toBe('alpha')
+    expect((await flags())['alpha']).toBe(true)
+  })
+
+  test('LIFE-03 a success in between starts the count anew', async () => {
+    const bad = { kind: 'status' as const, status: 500 }
+    app.alpha.script([bad, bad, { kind: 'default' }, bad, bad])
+    for (let i = 0; i < 5; i++) await chat()
+    expect(await closed()).toBe(true)
+  })
+
+  test("LIFE-04 the caller's own mistakes open no circuit", async () => {
+    app.alpha.script(Array.from({ length: 6 }, () => ({ kind: 'status' as const, status: 400, body: { error: { message: 'no' } } })))
+    for (let i = 0; i < 6; i++) expect((await chat()).status).toBe(400)
+    expect(await closed()).toBe(true)
+  })
+})
+
+describe('POST /v1/embeddings', () => {
+  let app: TestApp
+  beforeAll(async () => {
+    app = await startApp()
+  })
+  afterAll(() => app.stop())
+  beforeEach(() => {
+    for (const upstream of [app.alpha, app.beta, app.indus]) upstream.reset()
+  })
+  const embed = (body: object = {}) => app.call('POST', '/v1/embeddings', { model: 'test-embed', input: ['one', 'two'], ...body })
+
+  test('EMB-01 EMB-02 a list of vectors in input order with usage', async () => {
+    const reply = await embed()
+    expect(reply.status).toBe(200)
+    expect(reply.json.object).toBe('list')
+    expect(reply.json.data.map((item: { index: number }) => item.index)).toEqual([0, 1])
+    for (const item of reply.json.data) expect(item.embedding).toHaveLength(1024)
+    expect(reply.json.usage.prompt_tokens).toBeGreaterThan(0)
+  })
+
+  test('EMB-03 EMB-04 a string is accepted; an empty list and items that are no strings are 400 bad_request', async () => {
+    expect((await embed({ input: 'one' })).status).toBe(200)
+    for (const input of [[], [1], [null], {}, undefined]) expect([(await embed({ input })).status, (await embed({ input })).json.error.code], JSON.stringify(input)).toEqual([400, 'bad_request'])
+  })
+
+  test('EMB-05 EMB-09 an unknown model is 404 model_not_found, a chat model 400 no_route', async () => {
+    const unknown = await embed({ model: 'nothing' })
+    expect([unknown.status, unknown.json.error.code]).toEqual([404, 'model_not_found'])
+    const wrong = await embed({ model: 'test-model' })
+    expect([wrong.status, wrong.json.error.code]).toEqual([400, 'no_route'])
+  })
+
+  test('EMB-06 EMB-07 ROUTE-51 router fields are honoured and taken out', async () => {
+    const reply = await embed({ data_policy: 'india_only', optimize: 'price', dimensions: 1024 })
+    expect(reply.headers.get('x-br-provider')).toBe('indus')
+    const sent = JSON.parse(app.indus.requests[0]?.body.toString() ?? '{}')
+    expect(Object.keys(sent).sort()).toEqual(['dimensions', 'input', 'model'])
+  })
+
+  test('EMB-08 only input tokens are metered', async () => {
+    const before = (await app.call('GET', '/v1/usage')).json.totals
+    await embed()
+    const after = (await app.call('GET', '/v1/usage')).json.totals
+    expect(after.completion_tokens).toBe(before.completion_tokens)
+    expect(after.prompt_tokens).toBeGreaterThan(before.prompt_tokens)
+    expect(after.cost_uinr).toBeGreaterThan(before.cost_uinr)
+  })
+
+  test('EMB-10 encoding_format and dimensions are forwarded', async () => {
+    await embed({ encoding_format: 'float', dimensions: 256 })
+    expect(JSON.parse(app.alpha.requests[0]?.body.toString() ?? '{}')).toMatchObject({ encoding_format: 'float', dimensions: 256 })
+  })
+})

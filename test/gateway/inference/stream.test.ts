@@ -1,0 +1,118 @@
+import OpenAI from 'openai'
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { startApp, type TestApp, until } from '../../harness/app.ts'
+import { sentBodies } from '../../harness/upstream-server.ts'
+
+const hello = [{ role: 'user', content: 'Hello there' }]
+const events = (text: string): string[] => text.split('\n\n').filter(event => event.startsWith('data: ')).map(event => event.slice(6))
+const chunks = (text: string) => events(text).filter(event => event !== '[DONE]').map(event => JSON.parse(event))
+
+describe('streamed chat completions', () => {
+  let app: TestApp
+  beforeAll(async () => {
+    app = await startApp()
+  })
+  afterAll(() => app.stop())
+  beforeEach(() => {
+    for (const upstream of [app.alpha, app.beta, app.indus]) upstream.reset()
+  })
+  const stream = (body: object = {}, options = {}) => app.call('POST', '/v1/chat/completions', { model: 'test-model', messages: hello, stream: true, ...body }, options)
+  const totals = async () => (await app.call('GET', '/v1/usage')).json.totals
+
+  test('CHAT-17 CHAT-18 a stream is event-stream, uncached, of chunks with one id, and ends with [DONE]', async () => {
+    const reply = await stream()
+    expect(reply.status).toBe(200)
+    expect(reply.headers.get('content-type')).toContain('text/event-stream')
+    expect(reply.headers.get('cache-control')).toContain('no-cache')
+    expect(reply.text.trimEnd().endsWith('data: [DONE]')).toBe(true)
+    const list = chunks(reply.text)
+    expect(new Set(list.map(chunk => chunk.id)).size).toBe(1)
+    for (const chunk of list) expect(chunk.object).toBe('chat.completion.chunk')
+  })
+
+  test('CHAT-19 CHAT-20 usage is asked for, other stream options are kept, and the last chunk before [DONE] carries it', async () => {
+    const reply = await stream({ stream_options: { chunk_size: 3 } })
+    expect(sentBodies(app.alpha)[0]?.['stream_options']).toEqual({ chunk_size: 3, include_usage: true })
+    expect(chunks(reply.text).at(-1).usage.total_tokens).toBeGreaterThan(0)
+    app.alpha.reset()
+    await stream()
+    expect(sentBodies(app.alpha)[0]?.['stream_options']).toEqual({ include_usage: true })
+  })
+
+  test('CHAT-21 include_usage: false is honoured for the caller only: the provider is asked, the call is metered, the chunk is kept back', async () => {
+    const before = await totals()
+    const reply = await stream({ stream_options: { include_usage: false } })
+    expect(sentBodies(app.alpha)[0]?.['stream_options']).toEqual({ include_usage: true })
+    expect(chunks(reply.text).some(chunk => chunk.usage)).toBe(false)
+    expect(reply.text.trimEnd().endsWith('data: [DONE]')).toBe(true)
+    expect((await totals()).total_tokens).toBeGreaterThan(before.total_tokens)
+  })
+
+  test('CHAT-22 a provider without the option is not asked and its usage is estimated', async () => {
+    app.beta.script([{ kind: 'stream', usage: null }])
+    const before = await totals()
+    expect((await stream({ model: 'mute-model' })).status).toBe(200)
+    expect(sentBodies(app.beta)[0]?.['stream_options']).toBeUndefined()
+    expect((await totals()).completion_tokens).toBeGreaterThan(before.completion_tokens)
+  })
+
+  test('CHAT-23 the same call costs the same, streamed or not', async () => {
+    const cost = async (call: () => Promise<unknown>) => {
+      const before = await totals()
+      await call()
+      const after = await totals()
+      return [after.prompt_tokens - before.prompt_tokens, after.completion_tokens - before.completion_tokens, Number((after.cost_uinr - before.cost_uinr).toFixed(0))]
+    }
+    const whole = await cost(() => app.call('POST', '/v1/chat/completions', { model: 'test-model', messages: hello }))
+    expect(await cost(() => stream())).toEqual(whole)
+    expect(whole[2]).toBeGreaterThan(0)
+  })
+
+  test('HDR-02 the provider that serves the stream is named before the first byte', async () => {
+    app.alpha.script([{ kind: 'status', status: 503 }])
+    expect((await stream()).headers.get('x-br-provider')).toBe('beta')
+  })
+
+  test('CHAT-24 a provider that fails before the first chunk is failed over, and when all do the answer is a JSON 502', async () => {
+    app.alpha.script([{ kind: 'stream', breakAfter: 0 }])
+    expect((await stream()).headers.get('x-br-provider')).toBe('beta')
+    for (const upstream of [app.alpha, app.beta, app.indus]) upstream.script([{ kind: 'stream', breakAfter: 0 }])
+    const reply = await stream()
+    expect([reply.status, reply.json.error.code]).toEqual([502, 'all_routes_failed'])
+  })
+
+  test('CHAT-25 a provider that breaks off after the first chunk ends the stream with an error frame and [DONE], without failover', async () => {
+    app.alpha.script([{ kind: 'stream', breakAfter: 2 }])
+    const reply = await stream()
+    expect(reply.status).toBe(200)
+    const frames = events(reply.text)
+    expect(frames.at(-1)).toBe('[DONE]')
+    expect(JSON.parse(frames.at(-2) ?? '').error).toMatchObject({ code: 'upstream_stream_error', type: expect.any(String), message: expect.any(String) })
+    expect(app.beta.requests).toHaveLength(0)
+  })
+
+  test('CHAT-26 when the client goes away the provider is hung up on and what was produced is metered', async () => {
+    const before = await totals()
+    app.alpha.script([{ kind: 'stream', hangAfter: 3 }])
+    const controller = new AbortController()
+    const response = await fetch(`${app.baseUrl}/v1/chat/completions`, { method: 'POST', signal: controller.signal, headers: { authorization: `Bearer ${app.key}`, 'content-type': 'application/json' }, body: JSON.stringify({ model: 'test-model', messages: hello, stream: true }) })
+    const reader = response.body?.getReader()
+    await reader?.read()
+    controller.abort()
+    await until(() => app.alpha.requests[0]?.clientClosed === true)
+    await until(async () => (await totals()).requests === before.requests + 1)
+    expect((await totals()).completion_tokens).toBeGreaterThan(before.completion_tokens)
+  })
+
+  test('the real OpenAI SDK streams and reads usage', async () => {
+    const client = new OpenAI({ baseURL: `${app.baseUrl}/v1`, apiKey: app.key, maxRetries: 0 })
+    let text = ''
+    let total = 0
+    for await (const chunk of await client.chat.completions.create({ model: 'test-model', messages: [{ role: 'user', content: 'hi' }], stream: true, stream_options: { include_usage: true } })) {
+      text += chunk.choices[0]?.delta.content ?? ''
+      total = chunk.usage?.total_tokens ?? total
+    }
+    expect(text.length).toBeGreaterThan(0)
+    expect(total).toBeGreaterThan(0)
+  })
+})

@@ -1,0 +1,160 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { statement } from '../../../src/platform/db.ts'
+import { startApp, type TestApp, type TestReply } from '../../harness/app.ts'
+import { movableClock } from '../../harness/clock.ts'
+
+const events = statement<[orgId: number], { type: string; data: { scope: string; threshold: number; spent_inr: number; cap_inr: number } }>('test.outbox', `select type, data from webhook_events where org_id = $1::int and type like 'budget.%' order by created, id`)
+const hello = [{ role: 'user', content: 'Hello there' }]
+/** 09:15 on 21 November 2026 in India. */
+const morning = Date.UTC(2026, 10, 21, 3, 45, 1)
+const hourMs = 3600_000
+
+describe('limits and budgets over HTTP', () => {
+  const clock = movableClock(morning)
+  let app: TestApp
+  beforeAll(async () => {
+    app = await startApp({ clock })
+  })
+  afterAll(() => app.stop())
+  beforeEach(() => {
+    for (const upstream of [app.alpha, app.beta, app.indus]) upstream.reset()
+  })
+  const chat = (token: string, body: object = {}) => app.call('POST', '/v1/chat/completions', { model: 'test-model', messages: hello, max_tokens: 50, ...body }, { token })
+  const statusOf = async (reply: Promise<TestReply>) => {
+    const { status, json } = await reply
+    return status === 200 ? 200 : [status, json.error.code]
+  }
+
+  test('KEY-20 HDR-08 ERR-06 above its requests a minute a key gets 429 rate_limit_exceeded with retry-after, and the next minute lets it in', async () => {
+    clock.moveTo(morning)
+    const { key } = await app.newKey({ rpm: 3 })
+    for (let i = 0; i < 3; i++) expect((await chat(key)).status).toBe(200)
+    const refused = await chat(key)
+    expect([refused.status, refused.json.error.code, refused.json.error.type]).toEqual([429, 'rate_limit_exceeded', 'rate_limit_error'])
+    const wait = Number(refused.headers.get('retry-after'))
+    expect(Number.isInteger(wait) && wait >= 1 && wait <= 60).toBe(true)
+    clock.advance(60_000)
+    expect((await chat(key)).status).toBe(200)
+  })
+
+  test('LIM-12 requests a minute bind the other bearer endpoints too; the daily limit and budgets only inference', async () => {
+    clock.moveTo(morning + hourMs)
+    const { key } = await app.newKey({ rpm: 2, daily: 1 })
+    for (let i = 0; i < 2; i++) expect((await app.call('GET', '/v1/usage', undefined, { token: key })).status).toBe(200)
+    expect(await statusOf(app.call('GET', '/v1/me/agents', undefined, { token: key }))).toEqual([429, 'rate_limit_exceeded'])
+    clock.advance(60_000)
+    expect((await chat(key)).status).toBe(200)
+    expect((await app.call('GET', '/v1/usage', undefined, { token: key })).status).toBe(200)
+  })
+
+  test('KEY-21 LIM-05 ERR-07 the daily limit holds until midnight in India, 18:30 UTC, and says so', async () => {
+    clock.moveTo(Date.UTC(2026, 10, 21, 18, 29, 0))
+    const { key } = await app.newKey({ daily: 2 })
+    expect((await chat(key)).status).toBe(200)
+    expect((await chat(key)).status).toBe(200)
+    const refused = await chat(key)
+    expect([refused.status, refused.json.error.code]).toEqual([429, 'daily_limit_reached'])
+    expect(refused.headers.get('x-should-retry')).toBe('false')
+    const wait = Number(refused.headers.get('retry-after'))
+    expect(wait).toBeGreaterThan(30)
+    expect(wait).toBeLessThanOrEqual(60)
+    clock.moveTo(Date.UTC(2026, 10, 21, 18, 30, 1))
+    expect((await chat(key)).status).toBe(200)
+  })
+
+  test('LIM-11 a refused call does not use up the day', async () => {
+    clock.moveTo(morning + 2 * hourMs)
+    const { key } = await app.newKey({ daily: 3, rpm: 2 })
+    for (let i = 0; i < 2; i++) expect((await chat(key)).status).toBe(200)
+    for (let i = 0; i < 5; i++) expect(await statusOf(chat(key))).toEqual([429, 'rate_limit_exceeded'])
+    clock.advance(60_000)
+    expect((await chat(key)).status).toBe(200)
+    expect(await statusOf(chat(key))).toEqual([429, 'daily_limit_reached'])
+    const poor = await app.newKey({ daily: 2, budgetInr: 0.000001 })
+    await chat(poor.key)
+    for (let i = 0; i < 4; i++) expect((await chat(poor.key)).json.error.code).toBe('budget_exceeded')
+  })
+
+  test('LIM-06 changed limits of a key bind the next calls', async () => {
+    clock.moveTo(morning + 3 * hourMs)
+    const { key, keyId } = await app.newKey({ rpm: 1 })
+    expect((await chat(key)).status).toBe(200)
+    expect(await statusOf(chat(key))).toEqual([429, 'rate_limit_exceeded'])
+    await app.gateway.app.keys.setLimits(app.orgId, keyId, { rpmLimit: 100, dailyLimit: 4 })
+    for (let i = 0; i < 3; i++) expect(await statusOf(chat(key))).toBe(200)
+    await app.gateway.app.keys.setLimits(app.orgId, keyId, { rpmLimit: 100, dailyLimit: 2 })
+    expect(await statusOf(chat(key))).toEqual([429, 'daily_limit_reached'])
+  })
+
+  test('KEY-22 BUDG-02 BUDX-04 a spent budget is 429 budget_exceeded with the figures of the refusing scope, until the month turns', async () => {
+    clock.moveTo(morning + 4 * hourMs)
+    const { key, keyId } = await app.newKey({ budgetInr: 0.003 })
+    let refused = await chat(key)
+    for (let i = 0; i < 50 && refused.status === 200; i++) refused = await chat(key)
+    expect([refused.status, refused.json.error.code]).toEqual([429, 'budget_exceeded'])
+    while (Number(refused.headers.get('retry-after')) === 5) refused = await chat(key)
+    expect(refused.json).toMatchObject({ scope: 'key', cap_inr: 0.003, held_inr: 0, in_doubt_inr: 0, resets_at: '2026-11-30T18:30:00.000Z' })
+    expect(refused.json.spent_inr).toBeGreaterThanOrEqual(0.003)
+    expect(refused.headers.get('x-should-retry')).toBe('false')
+    const monthEnd = Date.UTC(2026, 10, 30, 18, 30)
+    expect(Math.abs(Number(refused.headers.get('retry-after')) - (monthEnd - clock.nowMs()) / 1000)).toBeLessThan(10)
+    const [budget] = (await app.call('GET', '/v1/me/budgets', undefined, { token: key })).json.budgets
+    expect(budget).toMatchObject({ scope: 'key', id: String(keyId), cap_inr: 0.003, state: 'blocked', remaining_inr: 0 })
+  })
+
+  test('BUDG-09 the month turns at 18:30 UTC of its last day and lets a blocked budget go', async () => {
+    clock.moveTo(Date.UTC(2026, 11, 31, 18, 29, 30))
+    const { key } = await app.newKey({ budgetInr: 0.001 })
+    let reply = await chat(key)
+    for (let i = 0; i < 50 && reply.status === 200; i++) reply = await chat(key)
+    expect(reply.json.error.code).toBe('budget_exceeded')
+    clock.moveTo(Date.UTC(2026, 11, 31, 18, 30, 1))
+    expect((await chat(key)).status).toBe(200)
+    clock.moveTo(morning + 5 * hourMs)
+  })
+
+  test('BUDG-10 a raised cap lets the next call in', async () => {
+    clock.moveTo(morning + 5 * hourMs)
+    const { key, keyId } = await app.newKey({ budgetInr: 0.001 })
+    let reply = await chat(key)
+    for (let i = 0; i < 50 && reply.status === 200; i++) reply = await chat(key)
+    expect(reply.status).toBe(429)
+    await app.setBudget('key', keyId, 10)
+    expect((await chat(key)).status).toBe(200)
+    await app.setBudget('key', keyId, null)
+    expect((await chat(key)).status).toBe(200)
+  })
+
+  test('BUDG-01 BUDG-03 the 80 and 100 percent marks fire once a month each, warn before block, also when one call jumps both', async () => {
+    clock.moveTo(morning + 6 * hourMs)
+    const other = await app.otherOrg('Crossing')
+    const big = { kind: 'json' as const, body: { id: 'x', object: 'chat.completion', model: 'm', choices: [{ index: 0, message: { role: 'assistant', content: 'x' }, finish_reason: 'stop' }], usage: { prompt_tokens: 0, completion_tokens: 50, total_tokens: 50 } } }
+    app.alpha.script(Array.from({ length: 4 }, () => big))
+    await app.gateway.app.limits.budgets.set(other.orgId, 'org', String(other.orgId), 1500n)
+    for (let i = 0; i < 3; i++) await chat(other.key)
+    await app.gateway.app.limits.flushNow()
+    const fired = await app.db.many(events, other.orgId)
+    expect(fired.map(event => event.type)).toEqual(['budget.warn', 'budget.block'])
+    expect(fired[1]?.data).toMatchObject({ scope: 'org', threshold: 100, cap_inr: 0.0015, spent_inr: expect.any(Number) })
+  })
+
+  test("BUDG-08 a call on the caller's own provider key counts in budgets and debits nothing", async () => {
+    clock.moveTo(morning + 7 * hourMs)
+    const { key } = await app.newKey({ budgetInr: 1 })
+    const own = await chat(key, { provider: 'alpha', upstream_key: 'sk-own-credential-1' })
+    expect(own.status).toBe(200)
+    const [budget] = (await app.call('GET', '/v1/me/budgets', undefined, { token: key })).json.budgets
+    expect(budget.spent_inr).toBeGreaterThan(0)
+  })
+
+  test('BUDX-03 a large max_tokens does not refuse a caller who has money left, streamed or not', async () => {
+    clock.moveTo(morning + 8 * hourMs)
+    const agent = await app.newAgent('thrifty')
+    await app.call('POST', `/v1/me/agents/${agent.id}/budget`, { monthly_budget_inr: 1 })
+    const token = (await app.call('POST', `/v1/me/agents/${agent.id}/token`, {})).json.access_token
+    for (const stream of [false, true]) {
+      const reply = await chat(token, { max_tokens: 1_000_000, stream })
+      expect(reply.status).toBe(200)
+    }
+  })
+})
