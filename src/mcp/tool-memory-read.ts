@@ -23,7 +23,13 @@ export function memoryReadTool(row: AnyRow, objectMaxBytes: number): Tool {
       size: z.number().int(),
       total_lines: z.number().int(),
       truncated: z.boolean(),
-      provenance: z.object({ user: z.string().nullable(), agent: z.string().nullable(), at: z.string().nullable(), promoted_by: z.string().nullable() }),
+      provenance: z.object({
+        user: z.string().nullable(),
+        agent: z.string().nullable(),
+        agent_name: z.string().nullable(),
+        at: z.string().nullable(),
+        promoted_by: z.string().nullable(),
+      }),
       untrusted: z.literal(true),
     }),
     toInput: args => ({ query: { key: args.key } }),
@@ -76,20 +82,33 @@ function fitting(lines: readonly string[], maxBytes: number): { text: string; li
 }
 
 interface Provenance {
+  /** User id, or `key-<id>`. */
   readonly user: string | null
+  /** Id of a verified agent, or the label that a plain key gave. */
   readonly agent: string | null
+  /** Only of a verified agent. */
+  readonly agent_name: string | null
   readonly at: string | null
   readonly promoted_by: string | null
 }
 
 function provenanceOf(headers: Readonly<Record<string, string>>): Provenance {
   const meta = (name: string): string | null => headers[`x-br-meta-${name}`] ?? null
-  return { user: meta('user'), agent: meta('agent'), at: meta('ts'), promoted_by: meta('promoted-by') }
+  return { user: meta('user'), agent: decoded(meta('agent')), agent_name: decoded(meta('agent-name')), at: meta('ts'), promoted_by: meta('promoted-by') }
 }
 
-function authorText(provenance: Provenance): string {
-  const by = [provenance.agent === null ? null : `agent ${provenance.agent}`, provenance.user === null ? null : `user ${provenance.user}`]
-    .filter(part => part !== null)
-    .join(', ')
-  return `written by ${by === '' ? 'an unknown author' : by} at ${provenance.at ?? 'an unknown time'}`
+/** Object metadata is ASCII, so names stand in it percent-encoded. */
+function decoded(text: string | null): string | null {
+  try {
+    return text === null ? null : decodeURIComponent(text)
+  } catch {
+    return text
+  }
+}
+
+function authorText({ user, agent, agent_name: agentName, at }: Provenance): string {
+  const by = [agent === null ? null : `agent ${agent}${agentName === null ? '' : ` (${agentName})`}`, user === null ? null : `user ${user}`].filter(
+    part => part !== null,
+  )
+  return `written by ${by.length === 0 ? 'an unknown author' : by.join(', ')} at ${at ?? 'an unknown time'}`
 }
