@@ -1,0 +1,117 @@
+/** Shared memory as one service: configuration, objects, and the sweep that resolves writes whose process died. */
+import type { Clock } from '../platform/clock.ts'
+import type { Config } from '../platform/config.ts'
+import type { Db } from '../platform/db.ts'
+import { fail, toGatewayError } from '../platform/errors.ts'
+import type { Ids } from '../platform/ids.ts'
+import type { Log } from '../platform/log.ts'
+import type { UrlGuard } from '../platform/outbound.ts'
+import type { Sealer } from '../platform/secrets.ts'
+import { MemoryIndex } from './memory-index.ts'
+import { type ConfiguredStore, MemoryObjects, type MemoryObjectsDeps } from './objects.ts'
+import { ObjectStoreError } from './object-store.ts'
+import { OpenStores } from './open-stores.ts'
+import { listStores } from './queries.ts'
+import { StoreConfig } from './store-config.ts'
+import { probe } from './store-probe.ts'
+
+export interface MemoryDeps {
+  readonly db: Db
+  readonly config: Pick<Config, 'MEMORY_OBJECT_MAX_BYTES' | 'MEMORY_INTENT_MS' | 'STORE_TIMEOUT_MS' | 'FOLDER_STORE'>
+  readonly clock: Clock
+  readonly ids: Ids
+  readonly log: Log
+  readonly sealer: Sealer
+  readonly guard: UrlGuard
+  readonly kind: Db['kind']
+  readonly dataDir: string
+  /** Refuses writes under the label of a revoked agent. Without it no label is looked up. */
+  readonly agentByLabel?: MemoryObjectsDeps['agentByLabel']
+}
+
+export interface Memory {
+  readonly config: StoreConfig
+  readonly objects: MemoryObjects
+  /** Throws `memory_not_configured`. */
+  configured(orgId: number): Promise<ConfiguredStore>
+  isConfigured(orgId: number): Promise<boolean>
+  /** Gives an organisation the folder store, when it has no store yet. */
+  useFolder(orgId: number): Promise<void>
+  /** Probes every configured store; `problem` says what is wrong. */
+  checkStores(): Promise<{ orgId: number; problem: string | null }[]>
+  /** Resolves writes whose process died before `nowMs`; how many were resolved. */
+  sweep(nowMs: number): Promise<number>
+  stop(): Promise<void>
+}
+
+/** How often abandoned writes are looked for. */
+const sweepEveryMs = 15_000
+/** Stores that one health check looks at. */
+const storesCheckedMax = 1000
+
+export function createMemory(deps: MemoryDeps): Memory {
+  const { db, clock, ids, log } = deps
+  const stores = new OpenStores({ ...deps, timeoutMs: deps.config.STORE_TIMEOUT_MS })
+  const config = new StoreConfig({ db, clock, ids, stores, isFolderAllowed: deps.config.FOLDER_STORE ?? deps.kind === 'embedded' })
+  const index = new MemoryIndex({
+    db, clock, ids,
+    intentMs: deps.config.MEMORY_INTENT_MS,
+    async storeOf(orgId) {
+      const row = await config.find(orgId)
+      return row === null ? null : stores.of(row)
+    },
+  })
+  const configured = async (orgId: number): Promise<ConfiguredStore> => {
+    const row = await config.find(orgId)
+    if (row === null) throw fail('memory_not_configured')
+    return { row, store: stores.of(row) }
+  }
+  const objects = new MemoryObjects({ clock, index, objectBytesMax: deps.config.MEMORY_OBJECT_MAX_BYTES, intentMs: deps.config.MEMORY_INTENT_MS, configured, agentByLabel: deps.agentByLabel ?? (() => null) })
+
+  const sweep = async (nowMs: number): Promise<number> => {
+    let count = 0
+    for (const intent of await index.expired(nowMs)) {
+      try {
+        await index.resolve(intent)
+        count++
+      } catch (error) {
+        // The store does not answer: the intent waits for the next round, its bytes stay reserved.
+        log.warn('memory.intent_unresolved', { orgId: intent.orgId, error })
+      }
+    }
+    return count
+  }
+  let running: Promise<unknown> | null = null
+  const stopTimer = clock.every(sweepEveryMs, () => {
+    running ??= sweep(clock.nowMs())
+      .catch((error: unknown) => log.error('memory.sweep_failed', { error }))
+      .finally(() => {
+        running = null
+      })
+  })
+  return {
+    config, objects, configured, sweep,
+    isConfigured: async orgId => (await config.find(orgId)) !== null,
+    async useFolder(orgId) {
+      if ((await config.find(orgId)) === null) await config.put(orgId, { store: 'folder' })
+    },
+    async checkStores() {
+      const rows = await db.many(listStores, storesCheckedMax)
+      return Promise.all(
+        rows.map(async row => {
+          try {
+            await probe(stores.of(row), row.orgId, clock, ids)
+            return { orgId: row.orgId, problem: null }
+          } catch (error) {
+            return { orgId: row.orgId, problem: error instanceof ObjectStoreError ? error.message : toGatewayError(error).message }
+          }
+        }),
+      )
+    },
+    async stop() {
+      stopTimer()
+      await running
+      stores.close()
+    },
+  }
+}

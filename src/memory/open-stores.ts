@@ -1,0 +1,88 @@
+import { join } from 'node:path'
+import type { Clock } from '../platform/clock.ts'
+import type { Ids } from '../platform/ids.ts'
+import type { UrlGuard } from '../platform/outbound.ts'
+import { Secret } from '../platform/secret.ts'
+import type { Sealer } from '../platform/secrets.ts'
+import type { ObjectStore } from './object-store.ts'
+import { FolderStore } from './object-store-folder.ts'
+import { S3Store } from './object-store-s3.ts'
+import type { StoreRow } from './queries.ts'
+
+export interface Credentials {
+  readonly accessKey: string
+  readonly secretKey: string
+}
+
+/** Where a store is; credentials are opened. */
+export type StorePlace =
+  | { readonly store: 'folder' }
+  | { readonly store: 's3'; readonly endpoint: string; readonly bucket: string; readonly region: string; readonly credentials: Credentials }
+
+export interface OpenStoresDeps {
+  readonly clock: Clock
+  readonly ids: Ids
+  readonly sealer: Sealer
+  readonly guard: UrlGuard
+  readonly dataDir: string
+  readonly timeoutMs: number
+}
+
+/** Stores that one process keeps open; the one used longest ago is closed beyond that. */
+const openMax = 200
+
+/** Turns configuration rows into object stores and keeps them, with their sockets, while the row stays the same. */
+export class OpenStores {
+  readonly #deps: OpenStoresDeps
+  readonly #open = new Map<number, { generation: number; store: ObjectStore }>()
+
+  constructor(deps: OpenStoresDeps) {
+    this.#deps = deps
+  }
+
+  of(row: StoreRow): ObjectStore {
+    const found = this.#open.get(row.orgId)
+    if (found?.generation === row.generation) {
+      this.#open.delete(row.orgId)
+      this.#open.set(row.orgId, found)
+      return found.store
+    }
+    found?.store.close()
+    const store = this.make(row.orgId, this.placeOf(row))
+    this.#open.set(row.orgId, { generation: row.generation, store })
+    const [oldest] = this.#open.keys()
+    if (this.#open.size > openMax && oldest !== undefined) {
+      this.#open.get(oldest)?.store.close()
+      this.#open.delete(oldest)
+    }
+    return store
+  }
+
+  /** A store that the caller closes. Throws `bad_request` for an endpoint that a user may not reach. */
+  make(orgId: number, place: StorePlace): ObjectStore {
+    const { clock, ids, guard, dataDir, timeoutMs } = this.#deps
+    if (place.store === 'folder') return new FolderStore({ root: join(dataDir, 'memory', `org-${orgId}`), clock, ids })
+    guard.check(new URL(place.endpoint))
+    return new S3Store({ endpoint: place.endpoint, bucket: place.bucket, region: place.region, accessKey: new Secret(place.credentials.accessKey), secretKey: new Secret(place.credentials.secretKey), timeoutMs, lookup: guard.lookup, clock, ids })
+  }
+
+  placeOf(row: StoreRow): StorePlace {
+    if (row.store === 'folder') return { store: 'folder' }
+    const credentials = JSON.parse(this.#deps.sealer.open(row.sealedCredentials ?? '', sealedFor(row.orgId))) as Credentials
+    return { store: 's3', endpoint: row.endpoint ?? '', bucket: row.bucket ?? '', region: row.region ?? '', credentials }
+  }
+
+  seal(orgId: number, credentials: Credentials): string {
+    return this.#deps.sealer.seal(JSON.stringify(credentials), sealedFor(orgId))
+  }
+
+  close(): void {
+    for (const { store } of this.#open.values()) store.close()
+    this.#open.clear()
+  }
+}
+
+/** Names the row that owns the sealed value, so that a copy in another organisation's row does not open. */
+function sealedFor(orgId: number): string {
+  return `memory_stores:${orgId}`
+}

@@ -1,0 +1,85 @@
+/** Who wrote an object and when: from the caller to the object's metadata, and from there to what a reader sees. Pure. */
+import type { BearerPrincipal } from '../platform/principal.ts'
+import type { ObjectHead } from './object-store.ts'
+
+/** The author of one write, as index and metadata keep it. */
+export interface Author {
+  readonly userId: number | null
+  readonly keyId: number
+  /** Of a verified agent token. */
+  readonly agentId: number | null
+  readonly agentName: string | null
+  /** What a plain key said in x-br-agent-id; not verified. */
+  readonly agentLabel: string | null
+}
+
+/** The author as lists and conflicts show it. */
+export interface AuthorView {
+  /** User id, or `key-<id>` for a key that no user backs. */
+  readonly user: string
+  /** Agent id from a token, or the label of a plain key. */
+  readonly agent?: string
+}
+
+/** The author behind a credential. An agent token wins over the header. */
+export function authorOf(principal: BearerPrincipal, agentLabel: string | null): Author {
+  const common = { userId: principal.userId, keyId: principal.keyId }
+  return principal.kind === 'agent'
+    ? { ...common, agentId: principal.agentId, agentName: principal.agentName, agentLabel: null }
+    : { ...common, agentId: null, agentName: null, agentLabel }
+}
+
+/** Object metadata of a write. Values are printable ASCII: names are percent-encoded. */
+export function metadataOf(author: Author, write: { readonly writeId: string; readonly sha256: string; readonly writtenAt: Date }): Record<string, string> {
+  const agent = author.agentId === null ? author.agentLabel : String(author.agentId)
+  return {
+    'br-user': userText(author.userId, author.keyId),
+    'br-ts': write.writtenAt.toISOString(),
+    ...(agent === null ? {} : { 'br-agent': asciiOf(agent) }),
+    ...(author.agentName === null ? {} : { 'br-agent-name': asciiOf(author.agentName) }),
+    'br-write-id': write.writeId,
+    'br-sha256': write.sha256,
+  }
+}
+
+const shown = ['user', 'ts', 'agent', 'agent-name', 'sha256', 'promoted-by', 'sources'] as const
+
+/** Reply headers of a read: `x-br-meta-<name>` for our own metadata, whatever else the bucket's owner put there left out. */
+export function metaHeaders(metadata: Readonly<Record<string, string>>): Record<string, string> {
+  const headers: Record<string, string> = {}
+  for (const name of shown) {
+    const value = metadata[`br-${name}`]
+    if (value !== undefined && /^[\x20-\x7e]{0,1024}$/.test(value)) headers[`x-br-meta-${name}`] = value
+  }
+  return headers
+}
+
+/** When the object was written: the gateway's own stamp, else the store's clock. */
+export function writtenMsOf(head: ObjectHead): number {
+  const stamped = Date.parse(head.metadata['br-ts'] ?? '')
+  return Number.isNaN(stamped) ? head.modifiedMs : stamped
+}
+
+/** The author in an object's metadata; null when the gateway did not write it. */
+export function authorInMetadata(metadata: Readonly<Record<string, string>>): AuthorView | null {
+  const user = metadata['br-user']
+  if (user === undefined) return null
+  const agent = metadata['br-agent']
+  return agent === undefined ? { user } : { user, agent }
+}
+
+/** The author of an index row; null when the gateway did not write the object. */
+export function authorInRow(row: { readonly userId: number | null; readonly keyId: number | null; readonly agentId: number | null; readonly agentLabel: string | null }): AuthorView | null {
+  if (row.keyId === null) return null
+  const user = userText(row.userId, row.keyId)
+  const agent = row.agentId === null ? row.agentLabel : String(row.agentId)
+  return agent === null ? { user } : { user, agent }
+}
+
+function userText(userId: number | null, keyId: number): string {
+  return userId === null ? `key-${keyId}` : String(userId)
+}
+
+function asciiOf(text: string): string {
+  return text.replace(/[^\x20-\x24\x26-\x7e]/gu, char => encodeURIComponent(char))
+}
