@@ -79,7 +79,9 @@ export class Catalog {
   }
 
   publicProviders(): readonly ProviderView[] {
-    const onPlatformKey = new Set([...this.#snapshot.models.values()].flatMap(model => model.routes.filter(route => !route.byokOnly).map(route => route.provider.id)))
+    const onPlatformKey = new Set(
+      [...this.#snapshot.models.values()].flatMap(model => model.routes.filter(route => !route.byokOnly).map(route => route.provider.id)),
+    )
     return [...this.#snapshot.providers.values()].map(provider => ({
       id: provider.id,
       name: provider.name,

@@ -91,4 +91,8 @@ const listProviders = row({
 
 export const catalogEndpoints = { listModels, getModel, listProviders }
 
-const words = (list: string | undefined): string[] => (list ?? '').split(',').map(word => word.trim()).filter(word => word !== '')
+const words = (list: string | undefined): string[] =>
+  (list ?? '')
+    .split(',')
+    .map(word => word.trim())
+    .filter(word => word !== '')

@@ -26,14 +26,29 @@ export const providerEntry = z.strictObject({
   id: providerId.describe('Names the provider in requests, headers and environment variables.'),
   name: z.string().min(1).max(128).optional().describe('For people. Default: the id.'),
   dialect: z.enum(['openai', 'openai-responses', 'anthropic', 'gemini']).optional().describe('Wire format of the upstream. Default: openai.'),
-  base_url: httpUrl.nullable().optional().describe('Up to and including the version segment. <PROVIDER>_BASE_URL in the environment wins; null asks for that variable.'),
+  base_url: httpUrl
+    .nullable()
+    .optional()
+    .describe('Up to and including the version segment. <PROVIDER>_BASE_URL in the environment wins; null asks for that variable.'),
   auth: z.enum(['bearer', 'x-api-key', 'api-key', 'none']).optional().describe('How the key is sent. Default: bearer.'),
   key_optional: z.boolean().optional().describe('True: without a key the provider is dialed without one.'),
   residency: residency.optional().describe('Where data is kept and processed. Default: unknown, which never counts as India.'),
   byok: z.boolean().optional().describe('Callers may bring their own key. Default: true.'),
-  key_shape: z.string().refine(isRegularExpression, 'expected a regular expression').nullable().optional().describe("Regular expression of this provider's keys."),
-  quirks: z.array(z.enum(['no-stream-usage', 'system-as-user', 'max-completion-tokens'])).optional().describe('Small deviations from the dialect.'),
-  api_key_env: z.string().regex(/^[A-Z][A-Z0-9_]*$/, 'expected the name of an environment variable').optional().describe('Environment variable of the key. Default: <PROVIDER>_API_KEY.'),
+  key_shape: z
+    .string()
+    .refine(isRegularExpression, 'expected a regular expression')
+    .nullable()
+    .optional()
+    .describe("Regular expression of this provider's keys."),
+  quirks: z
+    .array(z.enum(['no-stream-usage', 'system-as-user', 'max-completion-tokens']))
+    .optional()
+    .describe('Small deviations from the dialect.'),
+  api_key_env: z
+    .string()
+    .regex(/^[A-Z][A-Z0-9_]*$/, 'expected the name of an environment variable')
+    .optional()
+    .describe('Environment variable of the key. Default: <PROVIDER>_API_KEY.'),
 })
 
 /** One provider that serves a model. */

@@ -4,10 +4,10 @@ import { z } from 'zod'
 import type { Clock } from '../../platform/clock.ts'
 import { type Config, ConfigError, settings } from '../../platform/config.ts'
 import { istDay } from '../../platform/ist-time.ts'
+import type { Provider } from '../providers/provider.ts'
 import { type CatalogPart, type PriceSources, toModel, toProvider } from './build-snapshot.ts'
 import { type ModelEntry, modelsFile, type OperatorFile, operatorFile, type ProviderEntry, providersFile } from './file-schema.ts'
 import { panelModel } from './image-panel.ts'
-import type { Provider } from '../providers/provider.ts'
 import { localServerIds } from './local-servers.ts'
 import type { CatalogSnapshot, Model } from './model.ts'
 import { sandboxId } from './sandbox.ts'
@@ -36,7 +36,10 @@ export function loadCatalog(sources: CatalogSources): CatalogSnapshot {
   const { config } = sources
   const data = readData()
   const operator = readOperatorFile(sources)
-  const providerEntries = overlay(data.providers, (operator.file.providers ?? []).filter(entry => !isFoundAtStart(entry)))
+  const providerEntries = overlay(
+    data.providers,
+    (operator.file.providers ?? []).filter(entry => !isFoundAtStart(entry)),
+  )
   const modelEntries = overlay(data.models, datedRoutes(operator.file.models ?? [], sources.clock))
   const providers = new Map(providerEntries.map(entry => [entry.id, toProvider(entry, config)]))
   checkOperatorFile(operator, providerEntries, modelEntries, config)
@@ -85,7 +88,10 @@ function readFile<T>(path: string, schema: z.ZodType<T>): T {
   try {
     value = JSON.parse(readFileSync(path, 'utf8'))
   } catch (cause) {
-    throw new ConfigError(`${path}: ${cause instanceof SyntaxError ? `not valid JSON: ${cause.message}` : 'cannot be read; CONFIG_FILE names the operator file.'}`, { cause })
+    throw new ConfigError(
+      `${path}: ${cause instanceof SyntaxError ? `not valid JSON: ${cause.message}` : 'cannot be read; CONFIG_FILE names the operator file.'}`,
+      { cause },
+    )
   }
   const parsed = schema.safeParse(value)
   if (parsed.success) return parsed.data

@@ -42,7 +42,9 @@ export interface LocalSearch {
  */
 export async function findLocalServers(search: LocalSearch): Promise<readonly CatalogPart[]> {
   if (!search.config.LOCAL_SERVERS) return []
-  const servers = knownServers.map(server => ({ ...server, port: search.ports?.[server.id] ?? server.port })).filter(server => !search.ownPorts.includes(server.port))
+  const servers = knownServers
+    .map(server => ({ ...server, port: search.ports?.[server.id] ?? server.port }))
+    .filter(server => !search.ownPorts.includes(server.port))
   const found = await Promise.all(servers.map(server => askServer(server, search)))
   return found.filter(part => part !== null)
 }

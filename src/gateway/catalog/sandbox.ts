@@ -38,7 +38,14 @@ const sandboxModels: readonly ModelEntry[] = [
     supported_parameters: chatParameters,
     routes: [{ ...chat, input_inr_per_mtok: 30, output_inr_per_mtok: 120 }],
   },
-  { ...common, id: 'sandbox-embed', kind: 'embedding', context_length: 8192, dimensions: 1024, routes: [{ provider: sandboxId, input_inr_per_mtok: 1, ...price }] },
+  {
+    ...common,
+    id: 'sandbox-embed',
+    kind: 'embedding',
+    context_length: 8192,
+    dimensions: 1024,
+    routes: [{ provider: sandboxId, input_inr_per_mtok: 1, ...price }],
+  },
   { ...common, id: 'sandbox-image', kind: 'image', inr_per_image: 2, routes: [{ provider: sandboxId, ...price }] },
   { ...common, id: 'sandbox-audio', kind: 'transcription', modalities: ['audio'], routes: [{ provider: sandboxId, inr_per_minute: 1, ...price }] },
 ]

@@ -16,7 +16,8 @@ export const candidatesOf = (model: Model): readonly Candidate[] => model.routes
 export const meetsResidency = ({ route }: Candidate, fields: RouterFields): boolean => !fields.indiaOnly || route.residency === 'india'
 
 /** `exclude` names a provider, or a provider for one model. */
-export const isExcluded = ({ route }: Candidate, fields: RouterFields): boolean => fields.exclude.includes(route.provider.id) || fields.exclude.includes(routeId(route))
+export const isExcluded = ({ route }: Candidate, fields: RouterFields): boolean =>
+  fields.exclude.includes(route.provider.id) || fields.exclude.includes(routeId(route))
 
 /** Whose credential may serve a candidate. */
 export interface Credentials {
@@ -29,7 +30,8 @@ export interface Credentials {
 /** The candidate with the credential that would serve it: the platform's key first, else the organisation's saved one, else null. */
 export function withCredential({ model, route }: Candidate, credentials: Credentials): Attempt | null {
   const { provider } = route
-  if (provider.configured && !route.byokOnly && !credentials.inMaintenance(routeId(route))) return { model, route, credential: provider.platformKey, byok: false }
+  if (provider.configured && !route.byokOnly && !credentials.inMaintenance(routeId(route)))
+    return { model, route, credential: provider.platformKey, byok: false }
   const saved = provider.byok ? credentials.savedKey(provider.id) : null
   return saved === null ? null : { model, route, credential: saved, byok: true }
 }

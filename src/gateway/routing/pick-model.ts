@@ -36,7 +36,13 @@ export interface Pick {
  * only when there is no other; equals go to the first of the catalog. With `probe` a model that was never measured counts as the fastest,
  * so that it gets measured. Pure.
  */
-export function pickModel(entry: Preset, reachable: readonly Attempt[], request: ResolveRequest, factsOf: (attempt: Attempt) => RouteFacts, probe: boolean): Pick | null {
+export function pickModel(
+  entry: Preset,
+  reachable: readonly Attempt[],
+  request: ResolveRequest,
+  factsOf: (attempt: Attempt) => RouteFacts,
+  probe: boolean,
+): Pick | null {
   const rule = rules[entry.preset]
   if (!rule) return null
   const capable = reachable.filter(attempt => entry.admits(attempt.model, attempt.route) && canServe(attempt, request, entry))

@@ -95,12 +95,12 @@ function blended(all: readonly Known[], weights: NonNullable<RouterFields['weigh
 }
 
 /** The value on a scale from 0 (the least of all) to 1 (the most of all); 0 when all are equal, the middle when unmeasured. */
-function scaled(all: readonly Known[], valueOf: (entry: Known) => number | null): (entry: Known) => number {
-  const values = all.map(valueOf).filter(value => value !== null)
+function scaled(all: readonly Known[], measure: (entry: Known) => number | null): (entry: Known) => number {
+  const values = all.map(measure).filter(value => value !== null)
   const least = Math.min(...values)
   const span = Math.max(...values) - least
   return entry => {
-    const value = valueOf(entry)
+    const value = measure(entry)
     if (value === null) return unmeasured
     return span > 0 ? (value - least) / span : 0
   }

@@ -4,7 +4,8 @@ import { loadCatalog } from '../../../src/gateway/catalog/load.ts'
 import { loadConfig } from '../../../src/platform/config.ts'
 
 const up: RouteState = { available: true, maintenance: false }
-const catalogOf = (env: Record<string, string> = {}, healthOf: (id: string) => RouteState = () => up) => new Catalog(loadCatalog({ config: loadConfig(env), operatorFile: null }), healthOf)
+const catalogOf = (env: Record<string, string> = {}, healthOf: (id: string) => RouteState = () => up) =>
+  new Catalog(loadCatalog({ config: loadConfig(env), operatorFile: null }), healthOf)
 
 describe('the public view of a model', () => {
   test('has prices in rupees, residency, capabilities and routes with their flags', () => {
@@ -13,13 +14,26 @@ describe('the public view of a model', () => {
     expect(view?.pricing).toEqual({ inputINRPerMtok: 38, outputINRPerMtok: 168 })
     expect(view?.modalities).toEqual(['text', 'reasoning'])
     expect(view?.supported_parameters).toContain('reasoning')
-    expect(view?.routes[0]).toEqual({ provider: 'zhipu', residency: 'global', inputINRPerMtok: 58, outputINRPerMtok: 211, available: true, maintenance: false, byok_only: false, context_length: 204_800 })
+    expect(view?.routes[0]).toEqual({
+      provider: 'zhipu',
+      residency: 'global',
+      inputINRPerMtok: 58,
+      outputINRPerMtok: 211,
+      available: true,
+      maintenance: false,
+      byok_only: false,
+      context_length: 204_800,
+    })
     expect(view?.routes.find(route => route.provider === 'openrouter')?.byok_only).toBe(true)
   })
 
   test('shows the live flags of that route only', () => {
     const view = catalogOf({}, id => (id === 'zhipu/glm-4.7' ? { available: false, maintenance: true } : up)).publicModel('glm-4.7')
-    expect(view?.routes.map(route => [route.provider, route.available, route.maintenance])).toEqual([['zhipu', false, true], ['baseten', true, false], ['openrouter', true, false]])
+    expect(view?.routes.map(route => [route.provider, route.available, route.maintenance])).toEqual([
+      ['zhipu', false, true],
+      ['baseten', true, false],
+      ['openrouter', true, false],
+    ])
   })
 
   test('counts as India-resident when a route of it is', () => {
@@ -46,7 +60,10 @@ describe('the public view of a model', () => {
 })
 
 test('the modality filter wants all of the named modalities', () => {
-  const ids = (...modalities: string[]): string[] => catalogOf().publicModels(modalities).map(view => view.id)
+  const ids = (...modalities: string[]): string[] =>
+    catalogOf()
+      .publicModels(modalities)
+      .map(view => view.id)
   expect(ids()).toContain('bge-m3')
   expect(ids('image', 'reasoning')).toContain('grok-4')
   expect(ids('image', 'reasoning')).not.toContain('gpt-4o')
@@ -60,7 +77,10 @@ test('every model of the public list is the one that its id finds', () => {
 })
 
 test('providers say whether they are configured, where they are, and on whose key they serve', () => {
-  const find = (id: string, env: Record<string, string> = {}) => catalogOf(env).publicProviders().find(view => view.id === id)
+  const find = (id: string, env: Record<string, string> = {}) =>
+    catalogOf(env)
+      .publicProviders()
+      .find(view => view.id === id)
   expect(find('krutrim')).toMatchObject({ configured: false, residency: 'india', byok: true, platform_fallback: false })
   expect(find('groq', { GROQ_API_KEY: 'k' })).toMatchObject({ configured: true, residency: 'global', byok: true, platform_fallback: true })
   expect(find('anthropic', { ANTHROPIC_API_KEY: 'k' })).toMatchObject({ configured: true, byok: true, platform_fallback: false })

@@ -1,8 +1,8 @@
-import { type Server, createServer } from 'node:http'
+import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { afterAll, describe, expect, test } from 'vitest'
 import { loadCatalog } from '../../../src/gateway/catalog/load.ts'
-import { type LocalSearch, findLocalServers } from '../../../src/gateway/catalog/local-servers.ts'
+import { findLocalServers, type LocalSearch } from '../../../src/gateway/catalog/local-servers.ts'
 import { loadConfig } from '../../../src/platform/config.ts'
 
 const servers: Server[] = []
@@ -51,7 +51,14 @@ describe('a local server', () => {
     const port = await listening(listOf('llama3.2:3b', 'nomic-embed-text'))
     const [part, ...others] = await search({ 'local-ollama': port })
     expect(others).toEqual([])
-    expect(part?.provider).toMatchObject({ id: 'local-ollama', baseUrl: `http://127.0.0.1:${port}/v1`, auth: 'none', configured: true, residency: 'global', byok: false })
+    expect(part?.provider).toMatchObject({
+      id: 'local-ollama',
+      baseUrl: `http://127.0.0.1:${port}/v1`,
+      auth: 'none',
+      configured: true,
+      residency: 'global',
+      byok: false,
+    })
     const { models } = loadCatalog({ config: loadConfig({}), operatorFile: null, extraProviders: part ? [part] : [] })
     expect(models.get('llama3.2:3b')).toMatchObject({ kind: 'chat', tools: true })
     expect(models.get('llama3.2:3b')?.routes[0]?.price).toMatchObject({ inputUinrPerMtok: 0n, outputUinrPerMtok: 0n })

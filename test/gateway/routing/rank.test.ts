@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import type { Route } from '../../../src/gateway/catalog/model.ts'
-import { type Preference, type RouteFacts, priceOf, rank } from '../../../src/gateway/routing/rank.ts'
+import { type Preference, priceOf, type RouteFacts, rank } from '../../../src/gateway/routing/rank.ts'
 import { optimizeModes } from '../../../src/gateway/wire/router-fields.ts'
 import { model, provider } from './world.ts'
 
@@ -14,7 +14,14 @@ interface Sketch extends Partial<RouteFacts> {
 
 /** The names of the routes in ranked order; the catalog's order is that of the object. */
 function order(sketches: Readonly<Record<string, Sketch>>, over: Partial<Preference> = {}): string[] {
-  const entry = model('m', Object.entries(sketches).map(([name, { inr, rank: quality }]) => ({ of: provider(name), ...(inr === undefined ? {} : { inr }), ...(quality === undefined ? {} : { rank: quality }) })))
+  const entry = model(
+    'm',
+    Object.entries(sketches).map(([name, { inr, rank: quality }]) => ({
+      of: provider(name),
+      ...(inr === undefined ? {} : { inr }),
+      ...(quality === undefined ? {} : { rank: quality }),
+    })),
+  )
   const factsOf = (route: Route): RouteFacts => {
     const { open, latencyMs, failureRate, headroom } = { ...unknown, ...sketches[route.provider.id] }
     return { open, latencyMs, failureRate, headroom }
@@ -50,7 +57,11 @@ describe('each mode', () => {
   })
 
   test('auto puts reliability before price and latency', () => {
-    const routes = { shaky: { inr: 1, latencyMs: 50, failureRate: 0.5 }, dear: { inr: 100, latencyMs: 100, failureRate: 0 }, fair: { inr: 20, latencyMs: 110, failureRate: 0.01 } }
+    const routes = {
+      shaky: { inr: 1, latencyMs: 50, failureRate: 0.5 },
+      dear: { inr: 100, latencyMs: 100, failureRate: 0 },
+      fair: { inr: 20, latencyMs: 110, failureRate: 0.01 },
+    }
     expect(order(routes, { optimize: 'auto' })).toEqual(['fair', 'dear', 'shaky'])
   })
 
@@ -81,7 +92,12 @@ describe('for any routes, facts and preference', () => {
   const sketch = fc.record({
     inr: fc.integer({ min: 0, max: 5000 }),
     byRank: fc.option(fc.integer({ min: 1, max: 9 })),
-    facts: fc.record({ open: fc.boolean(), latencyMs: fc.option(fc.integer({ min: 0, max: 60_000 })), failureRate: fc.option(share), headroom: fc.option(share) }),
+    facts: fc.record({
+      open: fc.boolean(),
+      latencyMs: fc.option(fc.integer({ min: 0, max: 60_000 })),
+      failureRate: fc.option(share),
+      headroom: fc.option(share),
+    }),
   })
   const weight = fc.oneof(fc.constant(0), fc.double({ min: 0, max: 1e300, noNaN: true }))
   const preference = fc.record({
@@ -91,34 +107,47 @@ describe('for any routes, facts and preference', () => {
   })
 
   const ranked = (sketches: readonly { inr: number; byRank: number | null; facts: RouteFacts }[], wish: Preference) => {
-    const entry = model('m', sketches.map((item, index) => ({ of: provider(`p${index}`), inr: item.inr, ...(item.byRank === null ? {} : { rank: item.byRank }) })))
+    const entry = model(
+      'm',
+      sketches.map((item, index) => ({ of: provider(`p${index}`), inr: item.inr, ...(item.byRank === null ? {} : { rank: item.byRank }) })),
+    )
     const facts = new Map(entry.routes.map((route, index) => [route, sketches[index]?.facts ?? unknown]))
-    return { before: entry.routes, after: rank(entry.routes, route => facts.get(route) ?? unknown, wish), openOf: (route: Route) => facts.get(route)?.open ?? false }
+    return {
+      before: entry.routes,
+      after: rank(entry.routes, route => facts.get(route) ?? unknown, wish),
+      openOf: (route: Route) => facts.get(route)?.open ?? false,
+    }
   }
 
   test('the result is a permutation of the input', () => {
-    fc.assert(fc.property(fc.array(sketch, { maxLength: 8 }), preference, (sketches, wish) => {
-      const { before, after } = ranked(sketches, wish)
-      expect(after).toHaveLength(before.length)
-      expect(new Set(after)).toEqual(new Set(before))
-    }))
+    fc.assert(
+      fc.property(fc.array(sketch, { maxLength: 8 }), preference, (sketches, wish) => {
+        const { before, after } = ranked(sketches, wish)
+        expect(after).toHaveLength(before.length)
+        expect(new Set(after)).toEqual(new Set(before))
+      }),
+    )
   })
 
   test('open circuits come last in every mode', () => {
-    fc.assert(fc.property(fc.array(sketch, { maxLength: 8 }), preference, (sketches, wish) => {
-      const { after, openOf } = ranked(sketches, wish)
-      const flags = after.map(openOf)
-      expect(flags).toEqual([...flags].sort())
-    }))
+    fc.assert(
+      fc.property(fc.array(sketch, { maxLength: 8 }), preference, (sketches, wish) => {
+        const { after, openOf } = ranked(sketches, wish)
+        const flags = after.map(openOf)
+        expect(flags).toEqual([...flags].sort())
+      }),
+    )
   })
 
   test('price never puts a dearer route before a cheaper one of the same circuit state', () => {
-    fc.assert(fc.property(fc.array(sketch, { maxLength: 8 }), sketches => {
-      const { after, openOf } = ranked(sketches, { optimize: 'price', weights: null, probe: false })
-      for (const open of [false, true]) {
-        const prices = after.filter(route => openOf(route) === open).map(priceOf)
-        expect(prices).toEqual([...prices].sort((a, b) => a - b))
-      }
-    }))
+    fc.assert(
+      fc.property(fc.array(sketch, { maxLength: 8 }), sketches => {
+        const { after, openOf } = ranked(sketches, { optimize: 'price', weights: null, probe: false })
+        for (const open of [false, true]) {
+          const prices = after.filter(route => openOf(route) === open).map(priceOf)
+          expect(prices).toEqual([...prices].sort((a, b) => a - b))
+        }
+      }),
+    )
   })
 })

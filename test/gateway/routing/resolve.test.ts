@@ -25,7 +25,11 @@ const india = provider('india', { residency: 'india' })
 const one = provider('one')
 const two = provider('two')
 const unproven = provider('unproven', { residency: 'unknown' })
-const both = model('m', [{ of: one, inr: 10 }, { of: two, inr: 20 }, { of: india, inr: 30 }])
+const both = model('m', [
+  { of: one, inr: 10 },
+  { of: two, inr: 20 },
+  { of: india, inr: 30 },
+])
 const abroad = model('abroad', [{ of: one }, { of: unproven }])
 const vectors = model('vectors', [{ of: one }], { kind: 'embedding' })
 const native = provider('native', { dialect: 'anthropic', auth: 'x-api-key' })
@@ -132,12 +136,23 @@ describe('hard constraints', () => {
       provider: fc.option(fc.constantFrom('p0', 'p1', 'p2')),
       exclude: fc.subarray(['p0', 'p1/m0', 'p2']),
       upstreamKey: fc.option(fc.constant('caller-key')),
-      fallbacks: fc.option(fc.array(fc.record({ model: fc.constantFrom('m0', 'm1', 'm2', 'auto', 'auto:sovereign'), provider: fc.option(fc.constantFrom('p0', 'p1')) }), { minLength: 1, maxLength: 4 })),
+      fallbacks: fc.option(
+        fc.array(fc.record({ model: fc.constantFrom('m0', 'm1', 'm2', 'auto', 'auto:sovereign'), provider: fc.option(fc.constantFrom('p0', 'p1')) }), {
+          minLength: 1,
+          maxLength: 4,
+        }),
+      ),
     })
     fc.assert(
       fc.property(world, fields, fc.constantFrom('m0', 'auto', 'auto:cheapest'), (models, wish, modelId) => {
-        const built = models.map((residencies, index) => model(`m${index}`, residencies.map((where, at) => ({ of: provider(`p${at}`, { residency: where }) }))))
-        const outcome = (): readonly string[] => resolve(asking(modelId, { ...noFields, ...wish, indiaOnly: true }), worldOf(built)).attempts.map(attempt => attempt.route.residency)
+        const built = models.map((residencies, index) =>
+          model(
+            `m${index}`,
+            residencies.map((where, at) => ({ of: provider(`p${at}`, { residency: where }) })),
+          ),
+        )
+        const outcome = (): readonly string[] =>
+          resolve(asking(modelId, { ...noFields, ...wish, indiaOnly: true }), worldOf(built)).attempts.map(attempt => attempt.route.residency)
         try {
           const residencies = outcome()
           expect(residencies.length).toBeGreaterThan(0)
@@ -152,7 +167,7 @@ describe('hard constraints', () => {
 })
 
 describe('credentials', () => {
-  test('a model on callers\' keys only is no_route without one; in the native messages format it asks for the key', () => {
+  test("a model on callers' keys only is no_route without one; in the native messages format it asks for the key", () => {
     expect(errorOf(asking('keyed'), worldOf(all))).toBe('400 no_route')
     expect(errorOf(asking('claude-x'), worldOf(all))).toBe('401 byok_required')
   })
@@ -165,7 +180,10 @@ describe('credentials', () => {
   })
 
   test('platform routes go before routes on a saved key, whatever they cost', () => {
-    const mixed = model('mixed', [{ of: one, inr: 1, byokOnly: true }, { of: two, inr: 99 }])
+    const mixed = model('mixed', [
+      { of: one, inr: 1, byokOnly: true },
+      { of: two, inr: 99 },
+    ])
     expect(dialed(asking('mixed'), worldOf([mixed], { byokKeys: () => new Secret('k') }))).toEqual(['two/mixed', 'one/mixed'])
   })
 
@@ -185,11 +203,24 @@ describe('a key sent with the request', () => {
   const alpha = unconfigured('alpha', { keyShape: '^al-' })
   const beta = unconfigured('beta', { keyShape: '^be-' })
   const gamma = unconfigured('gamma', { keyShape: '^ga-' })
-  const priced = model('priced', [{ of: one, inr: 1 }, { of: alpha, inr: 2 }, { of: beta, inr: 3, byokOnly: true }])
-  const chained = { fallbacks: [{ model: 'priced', provider: null }, { model: 'm', provider: null }] }
+  const priced = model('priced', [
+    { of: one, inr: 1 },
+    { of: alpha, inr: 2 },
+    { of: beta, inr: 3, byokOnly: true },
+  ])
+  const chained = {
+    fallbacks: [
+      { model: 'priced', provider: null },
+      { model: 'm', provider: null },
+    ],
+  }
   const world = (): RoutingWorld => ({ ...worldOf([]), catalog: catalog([priced, both, claude], [gamma]) })
   const plan = (key: string, over = {}): [string, string | undefined, boolean][] =>
-    resolve(asking('priced', { upstreamKey: key, ...over }), world()).attempts.map(attempt => [routeId(attempt.route), attempt.credential?.reveal(), attempt.byok])
+    resolve(asking('priced', { upstreamKey: key, ...over }), world()).attempts.map(attempt => [
+      routeId(attempt.route),
+      attempt.credential?.reveal(),
+      attempt.byok,
+    ])
 
   test('goes to the provider whose key shape it has', () => {
     expect(plan('be-1')).toEqual([['beta/priced', 'be-1', true]])
@@ -197,7 +228,10 @@ describe('a key sent with the request', () => {
 
   test('of no known shape goes to the best route, and to no second provider', () => {
     expect(plan('whatever')).toEqual([['one/priced', 'whatever', true]])
-    expect(plan('whatever', chained)).toEqual([['one/priced', 'whatever', true], ['one/m', 'whatever', true]])
+    expect(plan('whatever', chained)).toEqual([
+      ['one/priced', 'whatever', true],
+      ['one/m', 'whatever', true],
+    ])
   })
 
   test('of another provider is sent to nobody', () => {
@@ -208,7 +242,7 @@ describe('a key sent with the request', () => {
     expect(plan('ga-1', { provider: 'alpha' })).toEqual([['alpha/priced', 'ga-1', true]])
   })
 
-  test('serves a model that runs on callers\' keys only', () => {
+  test("serves a model that runs on callers' keys only", () => {
     expect(resolve(asking('claude-x', { upstreamKey: 'k' }), world()).attempts[0]?.byok).toBe(true)
   })
 })
@@ -217,7 +251,11 @@ describe('a chain of fallbacks', () => {
   const steps = (...list: (readonly [string, string?])[]) => list.map(([id, on]) => ({ model: id, provider: on ?? null }))
 
   test('is dialed instead of the model, step by step, each route once', () => {
-    expect(dialed(asking('m', { fallbacks: steps(['abroad'], ['m', 'two'], ['abroad', 'one']) }), worldOf(all))).toEqual(['one/abroad', 'unproven/abroad', 'two/m'])
+    expect(dialed(asking('m', { fallbacks: steps(['abroad'], ['m', 'two'], ['abroad', 'one']) }), worldOf(all))).toEqual([
+      'one/abroad',
+      'unproven/abroad',
+      'two/m',
+    ])
     expect(resolve(asking('m', { fallbacks: steps(['abroad']) }), worldOf(all)).model.id).toBe('abroad')
   })
 
@@ -243,7 +281,14 @@ describe('a chain of fallbacks', () => {
 
 describe('a preset', () => {
   const cheap = model('cheap', [{ of: one, inr: 2 }], { tools: false, contextLength: 1000 })
-  const seeing = model('seeing', [{ of: one, inr: 50 }, { of: two, inr: 40 }], { modalities: ['text', 'image'] })
+  const seeing = model(
+    'seeing',
+    [
+      { of: one, inr: 50 },
+      { of: two, inr: 40 },
+    ],
+    { modalities: ['text', 'image'] },
+  )
   const thinking = model('thinking', [{ of: two, inr: 60 }], { reasoning: true, contextLength: 200_000 })
   const pool = [both, cheap, seeing, thinking, claude, absent]
   const chosen = (id: string, fields = {}, over = {}): string | undefined => resolve(asking(id, fields, over), worldOf(pool)).headers['x-br-auto-model']
@@ -255,7 +300,11 @@ describe('a preset', () => {
       expect(chosen(id, {}, { needs: { tools: true, vision: false } }), id).toBe('m')
       expect(chosen(id, {}, { needs: { tools: false, vision: true } }), id).toBe('seeing')
     }
-    expect(resolve(asking('auto'), worldOf(pool)).headers).toEqual({ 'x-br-auto-preset': 'balanced', 'x-br-auto-model': 'cheap', 'x-br-auto-reason': 'cheapest_capable' })
+    expect(resolve(asking('auto'), worldOf(pool)).headers).toEqual({
+      'x-br-auto-preset': 'balanced',
+      'x-br-auto-model': 'cheap',
+      'x-br-auto-reason': 'cheapest_capable',
+    })
   })
 
   test('dials the routes of the picked model as the request wishes', () => {
@@ -303,7 +352,7 @@ describe('a preset', () => {
     expect(fails('best')).toBe('404 no_route_virtual')
   })
 
-  test('reaches what only the organisation\'s own key reaches, for that organisation', () => {
+  test("reaches what only the organisation's own key reaches, for that organisation", () => {
     const byokKeys = (orgId: number): Secret | null => (orgId === 1 ? new Secret('k') : null)
     expect(resolve(asking('auto'), worldOf([claude], { byokKeys })).model.id).toBe('claude-x')
     expect(errorOf(asking('auto', {}, { orgId: 2 }), worldOf([claude], { byokKeys }))).toBe('404 no_route_virtual')

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { Circuits } from '../../../src/gateway/routing/circuit.ts'
 import { dialObserver } from '../../../src/gateway/routing/observe.ts'
-import { RouteHealth, headroomOf } from '../../../src/gateway/routing/route-health.ts'
+import { headroomOf, RouteHealth } from '../../../src/gateway/routing/route-health.ts'
 import { steppedClock } from './world.ts'
 
 const nothing = { latencyMs: null, failureRate: null, headroom: null }
@@ -37,7 +37,14 @@ describe('route health', () => {
   })
 
   test('reads the tightest headroom that a provider states', () => {
-    expect(headroomOf({ 'x-ratelimit-remaining-requests': '50', 'x-ratelimit-limit-requests': '100', 'x-ratelimit-remaining-tokens': '10', 'x-ratelimit-limit-tokens': '100' })).toBe(0.1)
+    expect(
+      headroomOf({
+        'x-ratelimit-remaining-requests': '50',
+        'x-ratelimit-limit-requests': '100',
+        'x-ratelimit-remaining-tokens': '10',
+        'x-ratelimit-limit-tokens': '100',
+      }),
+    ).toBe(0.1)
     expect(headroomOf({ 'anthropic-ratelimit-requests-remaining': '500', 'anthropic-ratelimit-requests-limit': '100' })).toBe(1)
     expect(headroomOf({ 'x-ratelimit-remaining-requests': 'soon', 'x-ratelimit-limit-requests': '0' })).toBeNull()
     expect(headroomOf({})).toBeNull()

@@ -14,7 +14,10 @@ export function steppedClock(startMs = 1_700_000_000_000): Clock & { step(ms: nu
   const never = (): never => {
     throw new Error('routing sets no timers')
   }
-  return { nowMs: () => nowMs, monotonicMs: () => nowMs, sleep: never, every: never, after: never, step: ms => void (nowMs += ms) }
+  const step = (ms: number): void => {
+    nowMs += ms
+  }
+  return { nowMs: () => nowMs, monotonicMs: () => nowMs, sleep: never, every: never, after: never, step }
 }
 
 export function provider(id: string, over: Partial<Provider> = {}): Provider {
@@ -52,7 +55,13 @@ export function model(id: string, sketches: readonly RouteSketch[], over: Partia
       provider: sketch.of,
       upstreamModel: id,
       residency: sketch.of.residency,
-      price: { inputUinrPerMtok: BigInt(Math.round((sketch.inr ?? 10) * 500_000)), outputUinrPerMtok: BigInt(Math.round((sketch.inr ?? 10) * 500_000)), cachedInputUinrPerMtok: null, source: 'test', asOf: '' },
+      price: {
+        inputUinrPerMtok: BigInt(Math.round((sketch.inr ?? 10) * 500_000)),
+        outputUinrPerMtok: BigInt(Math.round((sketch.inr ?? 10) * 500_000)),
+        cachedInputUinrPerMtok: null,
+        source: 'test',
+        asOf: '',
+      },
       byokOnly: sketch.byokOnly ?? false,
       contextLength: null,
       rank: sketch.rank ?? null,
@@ -89,7 +98,16 @@ export function worldOf(models: readonly Model[], over: Partial<RoutingWorld> = 
   return { catalog: catalog(models), circuits, health: new RouteHealth(clock), ...over, clock }
 }
 
-export const noFields: RouterFields = { optimize: 'price', weights: null, best: false, provider: null, indiaOnly: false, exclude: [], upstreamKey: null, fallbacks: null }
+export const noFields: RouterFields = {
+  optimize: 'price',
+  weights: null,
+  best: false,
+  provider: null,
+  indiaOnly: false,
+  exclude: [],
+  upstreamKey: null,
+  fallbacks: null,
+}
 
 export function asking(modelId: string, fields: Partial<RouterFields> = {}, over: Partial<ResolveRequest> = {}): ResolveRequest {
   return { modelId, kind: 'chat', fields: { ...noFields, ...fields }, orgId: 1, promptTokens: 100, ...over }
