@@ -21,6 +21,7 @@ export async function serveInitializeEra(
   identity: McpIdentity,
   scope: CancelScope,
 ): Promise<Response> {
+  if (request.signal.aborted) return new Response(null, { status: 499 })
   const server = makeServer(toolbox, identity, scope)
   const transport = new WebStandardStreamableHTTPServerTransport({})
   await server.connect(transport)

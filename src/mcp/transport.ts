@@ -65,12 +65,11 @@ export function createMcp(deps: McpDeps): Mcp {
   const cancellations = new Cancellations()
 
   const dispatch = (body: unknown, toolbox: Toolbox, owner: string, request: IncomingMessage, response: ServerResponse): Promise<void> => {
-    const era = toNodeHandler({
-      fetch: async web => {
-        if (await isLegacyRequest(web, body)) return serveInitializeEra(web, body, toolbox, identity, { cancellations, owner })
-        return discoverEra.serve(web, body, toolbox)
-      },
-    })
+    const serve = async (web: Request): Promise<Response> => {
+      if (await isLegacyRequest(web, body)) return serveInitializeEra(web, body, toolbox, identity, { cancellations, owner })
+      return discoverEra.serve(web, body, toolbox)
+    }
+    const era = toNodeHandler({ fetch: serve }, { onerror: error => deps.log.error('mcp request failed', { path: '/mcp', status: 500, error }) })
     return era({ method: 'POST', url: '/mcp', headers: request.headers, [Symbol.asyncIterator]: () => request[Symbol.asyncIterator]() }, response, body)
   }
 

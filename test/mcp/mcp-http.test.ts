@@ -1,0 +1,405 @@
+import { Client as ClientV2, StreamableHTTPClientTransport as TransportV2 } from '@modelcontextprotocol/client'
+import { Client as ClientV1 } from '@modelcontextprotocol/sdk/client/index.js'
+import { StreamableHTTPClientTransport as TransportV1 } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { serverCardShape } from '../../src/mcp/server-card.ts'
+import { version } from '../../src/version.ts'
+import { startApp, type TestApp, until } from '../harness/app.ts'
+import { sentBodies } from '../harness/upstream-server.ts'
+
+const info = { name: 'test', version: '1' }
+const allTools = ['budget_get', 'chat', 'memory_delete', 'memory_list', 'memory_paths', 'memory_read', 'memory_write', 'models_list', 'usage_get', 'whoami']
+
+let app: TestApp
+const clients: { close(): Promise<void> }[] = []
+beforeAll(async () => {
+  app = await startApp({ env: { FOLDER_STORE: 'on' } })
+  const stored = await app.call('PUT', '/v1/me/memory-store', { store: 'folder' })
+  expect(stored.status).toBe(200)
+})
+afterAll(() => app.stop())
+beforeEach(() => {
+  for (const upstream of [app.alpha, app.beta, app.indus]) upstream.reset()
+})
+afterEach(async () => {
+  for (const client of clients.splice(0)) await client.close()
+})
+
+/** The part that both SDK clients have in common, with the results as data. */
+interface ToolClient {
+  call(name: string, args?: Record<string, unknown>, signal?: AbortSignal): Promise<ToolReply>
+  names(): Promise<string[]>
+}
+interface ToolReply {
+  readonly isError?: boolean
+  readonly text: string
+  // biome-ignore lint/suspicious/noExplicitAny: test assertions read arbitrary JSON.
+  readonly data: any
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: the two SDKs type the same result differently.
+const replyOf = (result: any): ToolReply => ({
+  ...(result.isError ? { isError: true } : {}),
+  text: result.content[0]?.text ?? '',
+  data: result.structuredContent,
+})
+
+async function initializeClient(token = app.key, headers: Record<string, string> = {}): Promise<ToolClient> {
+  const client = new ClientV1(info)
+  await client.connect(new TransportV1(new URL(`${app.baseUrl}/mcp`), { requestInit: { headers: { authorization: `Bearer ${token}`, ...headers } } }) as never)
+  clients.push(client)
+  // The list teaches the client the output schemas, which it then holds every result against.
+  const names = async () => (await client.listTools()).tools.map(tool => tool.name)
+  await names()
+  return { names, call: async (name, args = {}, signal) => replyOf(await client.callTool({ name, arguments: args }, undefined, signal ? { signal } : {})) }
+}
+
+async function discoverClient(
+  token = app.key,
+  headers: Record<string, string> = {},
+  mode: 'auto' | { pin: string } = { pin: '2026-07-28' },
+): Promise<ToolClient & { era: unknown }> {
+  const client = new ClientV2(info, { versionNegotiation: { mode } })
+  await client.connect(new TransportV2(new URL(`${app.baseUrl}/mcp`), { requestInit: { headers: { authorization: `Bearer ${token}`, ...headers } } }))
+  clients.push(client)
+  const names = async () => (await client.listTools()).tools.map(tool => tool.name)
+  await names()
+  return {
+    era: client.getProtocolEra(),
+    names,
+    call: async (name, args = {}, signal) => replyOf(await client.callTool({ name, arguments: args }, signal ? { signal } : {})),
+  }
+}
+
+const eras = [
+  ['initialize era', initializeClient],
+  ['discover era', discoverClient],
+] as const
+
+const usual = { 'content-type': 'application/json', accept: 'application/json, text/event-stream' }
+const initialize = { jsonrpc: '2.0', id: 1, method: 'initialize', params: { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: info } }
+const list = { jsonrpc: '2.0', id: 1, method: 'tools/list', params: {} }
+const post = (body: unknown, headers: Record<string, string> = {}, token: string | null = app.key) =>
+  app.call('POST', '/mcp', JSON.stringify(body), { token, headers: { ...usual, ...headers } })
+/** The JSON-RPC message of an answer, which may come as JSON or as one event. */
+const messageOf = (text: string) => JSON.parse(text.startsWith('{') ? text : (/^data: (.*)$/m.exec(text)?.[1] ?? 'null'))
+
+describe('POST /mcp', () => {
+  test('MCP-01 no bearer and a bad one are 401 invalid_api_key in the envelope with a challenge that names no OAuth metadata', async () => {
+    for (const token of [null, 'br-nonsense', 'not.a.token']) {
+      const reply = await post(initialize, {}, token)
+      expect([reply.status, reply.json.error.code]).toEqual([401, 'invalid_api_key'])
+      expect(reply.headers.get('www-authenticate')).toMatch(/^Bearer /)
+      expect(reply.headers.get('www-authenticate')).not.toContain('resource_metadata')
+    }
+  })
+
+  test('MCP-02 initialize with a key answers version, server and tool capability', async () => {
+    const { result } = messageOf((await post(initialize)).text)
+    expect(result).toMatchObject({ protocolVersion: '2025-11-25', serverInfo: { name: 'brigade', version }, capabilities: { tools: {} } })
+    expect(result.instructions).toContain('memory')
+  })
+
+  test('MCP-03 an agent token works the same', async () => {
+    const agent = await app.newAgent('mcp-three')
+    expect(messageOf((await post(initialize, {}, agent.token)).text).result.serverInfo.name).toBe('brigade')
+    const who = await (await initializeClient(agent.token)).call('whoami')
+    expect(who.data).toMatchObject({ principal: { kind: 'agent', id: agent.id, name: 'mcp-three' }, scope: 'inference' })
+  })
+
+  test('MCP-16 an initialize that asks for 2026-07-28 or something unknown is answered with 2025-11-25', async () => {
+    for (const protocolVersion of ['2026-07-28', '2199-01-01'])
+      expect(messageOf((await post({ ...initialize, params: { ...initialize.params, protocolVersion } })).text).result.protocolVersion).toBe('2025-11-25')
+  })
+
+  test('MCP-11 MCP-12 MCP-13 a narrow Accept is 406, another content type 415, broken JSON 400 -32700', async () => {
+    expect((await post(list, { accept: 'application/json' })).status).toBe(406)
+    expect((await post(list, { accept: 'text/event-stream' })).status).toBe(406)
+    expect((await post(list, { 'content-type': 'text/plain' })).status).toBe(415)
+    const broken = await app.call('POST', '/mcp', '{"jsonrpc":', { headers: usual })
+    expect([broken.status, broken.json.error.code]).toEqual([400, -32700])
+  })
+
+  test('MCP-14 MCP-15 an unsupported protocol version header is 400, none at all is served', async () => {
+    expect((await post(list, { 'mcp-protocol-version': '1900-01-01' })).status).toBe(400)
+    const reply = await post(list)
+    expect([reply.status, messageOf(reply.text).result.tools.length]).toEqual([200, allTools.length])
+  })
+
+  test('MCP-17 a notification alone is 202 and empty', async () => {
+    const reply = await post({ jsonrpc: '2.0', method: 'notifications/initialized' })
+    expect([reply.status, reply.text]).toEqual([202, ''])
+  })
+
+  test('MCP-18 a foreign Origin is 403, whoever sends it', async () => {
+    for (const token of [app.key, null]) {
+      const reply = await post(list, { origin: 'https://evil.example' }, token)
+      expect([reply.status, reply.json.error.type]).toEqual([403, 'permission_error'])
+    }
+  })
+
+  test('MCP-19 GET and DELETE are 405 with Allow: POST, with and without a credential', async () => {
+    for (const method of ['GET', 'DELETE'])
+      for (const token of [app.key, null]) {
+        const reply = await app.call(method, '/mcp', undefined, { token })
+        expect([reply.status, reply.headers.get('allow'), reply.json.error.code]).toEqual([405, 'POST', 'method_not_allowed'])
+      }
+  })
+
+  test('MCP-21 a key that is revoked between two calls is 401 at the next one', async () => {
+    const agent = await app.newAgent('mcp-twenty-one')
+    expect((await post(list, {}, agent.token)).status).toBe(200)
+    expect((await app.call('POST', `/v1/me/agents/${agent.id}/revoke`, {})).status).toBe(200)
+    const reply = await post(list, {}, agent.token)
+    expect([reply.status, reply.json.error.code, reply.json.reason]).toEqual([401, 'invalid_api_key', 'agent_revoked'])
+    expect(reply.headers.get('www-authenticate')).toContain('error_description="agent_revoked"')
+  })
+
+  test('MCP-23 equal JSON-RPC ids of many callers at once never cross', async () => {
+    const other = await app.otherOrg('Mcp Twenty Three')
+    const call = { jsonrpc: '2.0', id: 7, method: 'tools/call', params: { name: 'whoami', arguments: {} } }
+    const tokens = Array.from({ length: 20 }, (_, n) => (n % 2 === 0 ? app.key : other.key))
+    const orgs = (await Promise.all(tokens.map(token => post(call, {}, token)))).map(reply => messageOf(reply.text).result.structuredContent.org.id)
+    expect(orgs).toEqual(tokens.map(token => (token === app.key ? app.orgId : other.orgId)))
+  })
+
+  test('MCP-25 a body over the limit is 413 in the envelope', async () => {
+    const reply = await post({ ...list, pad: 'x'.repeat(5 * 1024 * 1024) })
+    expect([reply.status, reply.json.error.code]).toEqual([413, 'payload_too_large'])
+  })
+
+  test('MCPX-02 a client that probes finds the newer era on the same URL with the same header', async () => {
+    expect((await discoverClient(app.key, {}, 'auto')).era).toBe('modern')
+  })
+})
+
+describe.each(eras)('tools in the %s', (name, connect) => {
+  test('MCP-04 MCPX-02 MCPX-05 the list has every tool the caller may use, in the same order each time, with schemas and annotations', async () => {
+    const client = await connect()
+    expect(await client.names()).toEqual(allTools)
+    expect(await client.names()).toEqual(allTools)
+    const { tools } = messageOf((await post(list)).text).result
+    for (const tool of tools) {
+      expect(tool).toMatchObject({
+        title: expect.any(String),
+        description: expect.any(String),
+        inputSchema: { type: 'object' },
+        outputSchema: { type: 'object' },
+      })
+      expect(Object.keys(tool.annotations).sort()).toEqual(['destructiveHint', 'idempotentHint', 'openWorldHint', 'readOnlyHint'])
+    }
+  })
+
+  test('MCP-05 chat goes the way of /v1/chat/completions: routed, metered, answered as text and data', async () => {
+    const before = (await app.call('GET', '/v1/usage')).json.totals
+    const reply = await (await connect()).call('chat', { model: 'test-model', prompt: 'Hello there', max_tokens: 50 })
+    expect(reply.isError).toBeUndefined()
+    expect(reply.data).toMatchObject({
+      text: expect.any(String),
+      provider: 'alpha',
+      finish_reason: 'stop',
+      usage: { total_tokens: expect.any(Number) },
+      request_id: expect.stringMatching(/^req_/),
+    })
+    expect(reply.text).toBe(reply.data.text)
+    expect(reply.text.length).toBeGreaterThan(0)
+    expect(sentBodies(app.alpha)[0]).toMatchObject({ messages: [{ role: 'user', content: 'Hello there' }], max_tokens: 50 })
+    const after = (await app.call('GET', '/v1/usage')).json.totals
+    expect([after.requests - before.requests, after.total_tokens - before.total_tokens]).toEqual([1, reply.data.usage.total_tokens])
+  })
+
+  test("MCP-05 a provider's failure is failed over, and the caller's credential never reaches a provider", async () => {
+    app.alpha.script([{ kind: 'status', status: 503 }])
+    const reply = await (await connect()).call('chat', { model: 'test-model', prompt: 'Hello', exclude: ['indus'] })
+    expect(reply.data.provider).toBe('beta')
+    for (const request of [...app.alpha.requests, ...app.beta.requests]) expect(JSON.stringify(request)).not.toContain(app.key)
+  })
+
+  test('MCP-06 MEMX-10 memory has the rules and the provenance of HTTP, and what is read is marked as untrusted with author and time', async () => {
+    const agent = await app.newAgent(`writer in the ${name}`)
+    const client = await connect(agent.token)
+    const key = `agents/${name.split(' ')[0]}/notes.md`
+    expect((await client.call('memory_write', { key, content: 'one\ntwo\nthree' })).data).toMatchObject({ key, size: 13 })
+    const overHttp = await app.call('GET', `/v1/me/memory/o?key=${key}`)
+    expect(overHttp.text).toBe('one\ntwo\nthree')
+    const read = await (await connect()).call('memory_read', { key })
+    expect(read.data).toMatchObject({ content: 'one\ntwo\nthree', etag: overHttp.headers.get('etag'), total_lines: 3, truncated: false, untrusted: true })
+    expect(read.data.provenance.agent).toContain(`${agent.id}`)
+    expect(read.text).toContain(`agent ${read.data.provenance.agent}`)
+    expect(read.text).toContain(read.data.provenance.at)
+    expect(read.text.toLowerCase()).toContain('untrusted content')
+    const part = await client.call('memory_read', { key, offset_line: 1, limit_lines: 1 })
+    expect(part.data).toMatchObject({ content: 'two', truncated: true, total_lines: 3 })
+    expect((await client.call('memory_list', { prefix: 'agents/' })).data.keys.map((entry: { key: string }) => entry.key)).toContain(key)
+    expect((await client.call('memory_paths')).data.scopes).toHaveProperty('org')
+    expect((await client.call('memory_write', { key: 'org/records/x', content: 'x' })).data).toMatchObject({ code: 'forbidden', status: 403 })
+    expect((await client.call('memory_read', { key: '../x' })).data).toMatchObject({ code: 'bad_memory_key', status: 400 })
+    expect((await client.call('memory_delete', { key })).isError).toBeUndefined()
+    expect((await client.call('memory_read', { key })).data).toMatchObject({ code: 'not_found', status: 404 })
+  })
+
+  test('MCP-06 a write on what has changed meanwhile is a conflict that says how to go on', async () => {
+    const client = await connect()
+    const key = `agents/${name.split(' ')[0]}/cas.md`
+    await client.call('memory_write', { key, content: 'first', create_only: true })
+    expect((await client.call('memory_write', { key, content: 'again', create_only: true })).data).toMatchObject({ code: 'memory_conflict', status: 412 })
+    const { etag } = (await client.call('memory_read', { key })).data
+    expect((await client.call('memory_write', { key, content: 'second', if_match: etag })).isError).toBeUndefined()
+    const stale = await client.call('memory_write', { key, content: 'third', if_match: etag })
+    expect(stale).toMatchObject({ isError: true, data: { code: 'memory_conflict' } })
+    expect(stale.text).toContain('memory_read')
+    expect((await client.call('memory_read', { key })).data.content).toBe('second')
+  })
+
+  test('MCP-07 usage_get shows the numbers of GET /v1/usage', async () => {
+    expect((await (await connect()).call('usage_get')).data).toEqual((await app.call('GET', '/v1/usage')).json)
+  })
+
+  test('MCP-08 a gateway error is an isError result with code, message and status over HTTP 200', async () => {
+    const client = await connect()
+    const reply = await client.call('chat', { model: 'no-such-model', prompt: 'x' })
+    expect(reply).toMatchObject({ isError: true, data: { code: 'model_not_found', status: 404, message: expect.any(String) } })
+    expect(reply.text).toMatch(/^model_not_found: .* Next: /)
+    const raw = await post({ jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'chat', arguments: { model: 'no-such-model', prompt: 'x' } } })
+    expect([raw.status, messageOf(raw.text).result.isError]).toEqual([200, true])
+  })
+
+  test("MCP-08 a provider's refusal keeps its status and says why", async () => {
+    app.alpha.script([{ kind: 'status', status: 422 }])
+    const reply = await (await connect()).call('chat', { model: 'alpha-only', prompt: 'x' })
+    expect(reply).toMatchObject({ isError: true, data: { status: 422 } })
+  })
+
+  test('MCP-09 bad arguments are an isError result that names the field', async () => {
+    const reply = await (await connect()).call('chat', { prompt: 'x', max_tokens: 'many' })
+    expect(reply).toMatchObject({ isError: true, data: { code: 'bad_request', status: 400 } })
+    expect(reply.text).toContain('max_tokens')
+  })
+
+  test('MCP-10 an unknown tool is -32602 and named', async () => {
+    await expect((await connect()).call('no_such_tool')).rejects.toMatchObject({ code: -32602, message: expect.stringContaining('no_such_tool') })
+  })
+
+  test('MCP-24 x-br-agent-id with a key attributes usage and stamps memory as over HTTP', async () => {
+    const label = `label ${name.split(' ')[0]}`
+    const client = await connect(app.key, { 'x-br-agent-id': label })
+    await client.call('chat', { model: 'test-model', prompt: 'x' })
+    const usage = (await app.call('GET', '/v1/usage')).json
+    expect(usage.by_agent.find((row: { label: string | null }) => row.label === label)).toMatchObject({ requests: 1 })
+    const key = `agents/${name.split(' ')[0]}/stamped.md`
+    await client.call('memory_write', { key, content: 'x' })
+    expect((await client.call('memory_read', { key })).data.provenance.agent).toBe(label)
+  })
+
+  test('MCP-26 an agent over its budget is told so and told not to retry, while the tools stay listed', async () => {
+    const agent = await app.newAgent(`poor in the ${name}`)
+    await app.setBudget('agent', agent.id, 0.000001)
+    const client = await connect(agent.token)
+    await client.call('chat', { model: 'test-model', prompt: 'spend it', max_tokens: 10 })
+    await until(async () => (await client.call('chat', { model: 'test-model', prompt: 'more', max_tokens: 10 })).data.should_retry === false)
+    const reply = await client.call('chat', { model: 'test-model', prompt: 'more', max_tokens: 10 })
+    expect(reply).toMatchObject({ isError: true, data: { code: 'agent_budget_exceeded', status: 429 } })
+    expect(reply.text).toContain('Do not retry')
+    expect(await client.names()).toEqual(allTools)
+    expect((await client.call('budget_get')).data.budgets.find((budget: { scope: string }) => budget.scope === 'agent')).toMatchObject({
+      state: 'blocked',
+      remaining_inr: 0,
+    })
+  })
+
+  test('MCPX-03 a chat that the client cancels aborts the provider and is metered for what was produced', async () => {
+    const before = (await app.call('GET', '/v1/usage')).json.totals
+    app.alpha.script([{ kind: 'stream', hangAfter: 3 }])
+    const client = await connect()
+    const stop = new AbortController()
+    const call = client.call('chat', { model: 'alpha-only', prompt: 'x' }, stop.signal).catch(() => 'cancelled')
+    await until(() => app.alpha.requests.length === 1)
+    stop.abort()
+    expect(await call).toBe('cancelled')
+    await until(() => app.alpha.requests[0]?.clientClosed === true)
+    await until(async () => (await app.call('GET', '/v1/usage')).json.totals.requests === before.requests + 1)
+    expect((await app.call('GET', '/v1/usage')).json.totals.total_tokens).toBeGreaterThan(before.total_tokens)
+  })
+
+  test('MCPX-04 a chat longer than max_wait_s answers with the text so far and finish_reason deadline, and the provider is hung up on', async () => {
+    app.alpha.script([{ kind: 'stream', hangAfter: 3 }])
+    const reply = await (await connect()).call('chat', { model: 'alpha-only', prompt: 'x', max_wait_s: 1 })
+    expect(reply.isError).toBeUndefined()
+    expect(reply.data.finish_reason).toBe('deadline')
+    expect(reply.data.text.length).toBeGreaterThan(0)
+    await until(() => app.alpha.requests[0]?.clientClosed === true)
+  })
+})
+
+test('MCPX-03 a dropped connection aborts the provider of a running chat, and what was produced is metered', async () => {
+  const before = (await app.call('GET', '/v1/usage')).json.totals
+  app.alpha.script([{ kind: 'stream', hangAfter: 3 }])
+  const stop = new AbortController()
+  const call = app
+    .call(
+      'POST',
+      '/mcp',
+      JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'chat', arguments: { model: 'alpha-only', prompt: 'x' } } }),
+      { headers: usual, signal: stop.signal },
+    )
+    .catch(() => 'dropped')
+  await until(() => app.alpha.requests.length === 1)
+  stop.abort()
+  expect(await call).toBe('dropped')
+  await until(() => app.alpha.requests[0]?.clientClosed === true)
+  await until(async () => (await app.call('GET', '/v1/usage')).json.totals.requests === before.requests + 1)
+  expect((await app.call('GET', '/v1/usage')).json.totals.total_tokens).toBeGreaterThan(before.total_tokens)
+})
+
+test('memory tools say when no store is configured, and models_list pages through the public catalog', async () => {
+  const other = await app.otherOrg('Mcp Unconfigured')
+  const client = await initializeClient(other.key)
+  expect((await client.call('memory_list')).data).toMatchObject({ code: 'memory_not_configured', status: 404 })
+  const ids = (await app.call('GET', '/v1/models')).json.data.map((model: { id: string }) => model.id)
+  const seen: string[] = []
+  let cursor: string | undefined
+  do {
+    const page = (await client.call('models_list', { limit: 5, ...(cursor === undefined ? {} : { cursor }) })).data
+    seen.push(...page.models.map((model: { id: string }) => model.id))
+    cursor = page.next_cursor ?? undefined
+  } while (cursor !== undefined)
+  expect(seen).toEqual(ids)
+})
+
+describe('server card', () => {
+  test('DISC-04 DISC-05 DISC-06 the card is public JSON with the URL of /mcp and both drafts of fields, readable across origins and cached', async () => {
+    const reply = await app.call('GET', '/.well-known/mcp/server-card.json', undefined, { token: null })
+    expect(reply.status).toBe(200)
+    expect(reply.headers.get('content-type')).toContain('application/json')
+    const card = serverCardShape.parse(reply.json)
+    expect(card).toMatchObject({
+      version,
+      remotes: [{ type: 'streamable-http', url: `${app.baseUrl}/mcp` }],
+      serverInfo: { name: 'brigade', version },
+      transport: { type: 'streamable-http' },
+      authentication: { required: true, schemes: ['bearer'] },
+    })
+    expect(card.name.length).toBeGreaterThan(2)
+    expect(card.description.length).toBeLessThanOrEqual(100)
+    expect(reply.headers.get('access-control-allow-origin')).toBe('*')
+    expect(reply.headers.get('cache-control')).toContain('max-age=')
+  })
+
+  test('DISC-05 the card says the same at its reserved place, and a reader that has it gets 304', async () => {
+    const wellKnown = await app.call('GET', '/.well-known/mcp/server-card.json', undefined, { token: null })
+    const reserved = await app.call('GET', '/mcp/server-card', undefined, { token: null })
+    expect(reserved.headers.get('content-type')).toBe('application/mcp-server-card+json')
+    expect(reserved.json).toEqual(wellKnown.json)
+    const again = await app.call('GET', '/mcp/server-card', undefined, { token: null, headers: { 'if-none-match': reserved.headers.get('etag') ?? '' } })
+    expect([again.status, again.text]).toEqual([304, ''])
+    const catalog = await app.call('GET', '/.well-known/ai-catalog.json', undefined, { token: null })
+    expect(catalog.json.entries[0].url).toBe(`${app.baseUrl}/mcp/server-card`)
+  })
+
+  test('DISC-05 it does not contradict what the server says once connected', async () => {
+    const card = (await app.call('GET', '/mcp/server-card', undefined, { token: null })).json
+    const { serverInfo, protocolVersion } = messageOf((await post(initialize)).text).result
+    expect([card.serverInfo.name, card.version, card.title]).toEqual([serverInfo.name, serverInfo.version, serverInfo.title])
+    expect(card.remotes[0].supportedProtocolVersions).toContain(protocolVersion)
+  })
+})
