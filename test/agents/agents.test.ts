@@ -1,0 +1,178 @@
+import { afterAll, afterEach, beforeEach, expect, test } from 'vitest'
+import { statement } from '../../src/platform/db.ts'
+import { testDatabase } from '../harness/database.ts'
+import { newCaller, type Process, startProcess } from './setup.ts'
+
+const database = await testDatabase()
+let process: Process
+
+beforeEach(async () => {
+  process = await startProcess(database.db)
+})
+afterEach(() => process.stop())
+afterAll(() => database.dispose())
+
+const setParent = statement<[childId: number, parentId: number]>('test.set_parent', 'update agents set parent_id = $2::int where id = $1::int')
+
+/** A line of agents, each the child of the one before. */
+async function family(caller: Awaited<ReturnType<typeof newCaller>>, names: readonly string[]): Promise<number[]> {
+  const ids: number[] = []
+  for (const name of names) {
+    const { agent } = await process.agents.createOrReuse(caller.principal, name)
+    const parent = ids.at(-1)
+    if (parent !== undefined) await process.db.exec(setParent, agent.id, parent)
+    ids.push(agent.id)
+  }
+  return ids
+}
+
+test('a name makes an agent once and returns it afterwards', async () => {
+  const { principal } = await newCaller(process)
+  const first = await process.agents.createOrReuse(principal, 'triage')
+  expect(first).toEqual({ isNew: true, agent: { id: expect.any(Number), name: 'triage', status: 'active', monthly_budget_inr: null, spend_month_inr: 0, may_delegate: false, created_at: expect.stringMatching(/^\d{4}-\d\d-\d\dT.*Z$/) } })
+  expect(await process.agents.createOrReuse(principal, '  triage ')).toEqual({ isNew: false, agent: first.agent })
+})
+
+test('the same name in another organisation is another agent', async () => {
+  const [a, b] = [await newCaller(process), await newCaller(process)]
+  const [one, two] = [await process.agents.createOrReuse(a.principal, 'same'), await process.agents.createOrReuse(b.principal, 'same')]
+  expect(two.isNew).toBe(true)
+  expect(two.agent.id).not.toBe(one.agent.id)
+})
+
+test('twenty creates of one name at once make one agent', async () => {
+  const { principal, orgId } = await newCaller(process)
+  const made = await Promise.all(Array.from({ length: 20 }, () => process.agents.createOrReuse(principal, 'crowd')))
+  expect(new Set(made.map(one => one.agent.id)).size).toBe(1)
+  expect(made.filter(one => one.isNew)).toHaveLength(1)
+  expect(await process.agents.list(orgId)).toHaveLength(1)
+})
+
+test.each(['', '   ', 'a'.repeat(101), 'tab\there', 'nul\u0000', 'line\nbreak', 'c1\u0085'])('%j is no name', async name => {
+  const { principal } = await newCaller(process)
+  await expect(process.agents.createOrReuse(principal, name)).rejects.toMatchObject({ errorName: 'bad_name' })
+})
+
+test.each(['a', 'a'.repeat(100), 'नमस्ते', '🤖'.repeat(100), "o'brien; drop table agents"])('%j is a name', async name => {
+  const { principal } = await newCaller(process)
+  expect((await process.agents.createOrReuse(principal, name)).agent.name).toBe(name)
+})
+
+test('may_delegate is off unless asked for, and only an explicit word changes it', async () => {
+  const { principal } = await newCaller(process)
+  expect((await process.agents.createOrReuse(principal, 'lead', { mayDelegate: true })).agent.may_delegate).toBe(true)
+  expect((await process.agents.createOrReuse(principal, 'lead')).agent.may_delegate).toBe(true)
+  expect((await process.agents.createOrReuse(principal, 'lead', { mayDelegate: false })).agent.may_delegate).toBe(false)
+})
+
+test('the list shows budgets and spend, active agents before revoked ones', async () => {
+  const { principal, orgId } = await newCaller(process)
+  const [a, b, c] = [await process.agents.createOrReuse(principal, 'a'), await process.agents.createOrReuse(principal, 'b'), await process.agents.createOrReuse(principal, 'c')]
+  process.budgets.set(a.agent.id, { capUinr: 12_500_000n, spendMonthUinr: 1_250_001n })
+  await process.agents.revoke(orgId, b.agent.id)
+  const list = await process.agents.list(orgId)
+  expect(list.map(agent => [agent.name, agent.status])).toEqual([['c', 'active'], ['a', 'active'], ['b', 'revoked']])
+  expect(list[1]).toMatchObject({ monthly_budget_inr: 12.5, spend_month_inr: 1.250001 })
+  expect(c.isNew).toBe(true)
+})
+
+test('a budget is set in rupees and cleared by 0 or null', async () => {
+  const { principal, orgId } = await newCaller(process)
+  const { agent } = await process.agents.createOrReuse(principal, 'spender')
+  expect(await process.agents.setBudget(orgId, agent.id, 99.5)).toMatchObject({ id: agent.id, monthly_budget_inr: 99.5 })
+  expect(process.budgets.get(agent.id)?.capUinr).toBe(99_500_000n)
+  expect(await process.agents.setBudget(orgId, agent.id, 0)).toMatchObject({ monthly_budget_inr: null })
+  await process.agents.setBudget(orgId, agent.id, 1)
+  expect(await process.agents.setBudget(orgId, agent.id, null)).toMatchObject({ monthly_budget_inr: null })
+})
+
+test.each([-1, Number.NaN, Number.POSITIVE_INFINITY, 1e-9, 1e12])('%s is no budget', async amount => {
+  const { principal, orgId } = await newCaller(process)
+  const { agent } = await process.agents.createOrReuse(principal, 'spender')
+  await expect(process.agents.setBudget(orgId, agent.id, amount)).rejects.toMatchObject({ errorName: 'bad_request' })
+})
+
+test("another organisation's agent does not exist here", async () => {
+  const [mine, theirs] = [await newCaller(process), await newCaller(process)]
+  const { agent } = await process.agents.createOrReuse(theirs.principal, 'hidden')
+  await expect(process.agents.revoke(mine.orgId, agent.id)).rejects.toMatchObject({ errorName: 'not_found' })
+  await expect(process.agents.setBudget(mine.orgId, agent.id, 1)).rejects.toMatchObject({ errorName: 'not_found' })
+  await expect(process.agents.tokens.mint(mine.principal, agent.id)).rejects.toMatchObject({ errorName: 'not_found' })
+  expect(await process.agents.byLabel(mine.orgId, 'hidden')).toBeNull()
+  expect(await process.agents.byLabel(mine.orgId, String(agent.id))).toBeNull()
+  expect(await process.agents.names(mine.orgId, [agent.id])).toEqual(new Map())
+  expect(await process.agents.names(theirs.orgId, [agent.id])).toEqual(new Map([[agent.id, 'hidden']]))
+})
+
+test('a revoke takes all descendants along and nobody else', async () => {
+  const caller = await newCaller(process)
+  const [, b, c, d] = await family(caller, ['a', 'b', 'c', 'd'])
+  const { agent: other } = await process.agents.createOrReuse(caller.principal, 'other')
+  const running = [b, c, d, other.id].map(id => {
+    const controller = new AbortController()
+    process.inflight.register({ agentIds: [id ?? 0], keyId: null }, controller)
+    return controller
+  })
+  await process.agents.revoke(caller.orgId, b ?? 0)
+  const status = new Map((await process.agents.list(caller.orgId)).map(agent => [agent.name, agent.status]))
+  expect(Object.fromEntries(status)).toEqual({ a: 'active', b: 'revoked', c: 'revoked', d: 'revoked', other: 'active' })
+  expect(running.map(controller => controller.signal.aborted)).toEqual([true, true, true, false])
+})
+
+test('a second revoke answers like the first', async () => {
+  const { principal, orgId } = await newCaller(process)
+  const { agent } = await process.agents.createOrReuse(principal, 'gone')
+  const first = await process.agents.revoke(orgId, agent.id)
+  expect(first).toMatchObject({ id: agent.id, status: 'revoked' })
+  expect(await process.agents.revoke(orgId, agent.id)).toEqual(first)
+})
+
+test('revokes of parent and child at once both succeed', async () => {
+  const caller = await newCaller(process)
+  for (let round = 0; round < 5; round++) {
+    const [a, b, c] = await family(caller, [`a${round}`, `b${round}`, `c${round}`])
+    await Promise.all([a, c, b, a].map(id => process.agents.revoke(caller.orgId, id ?? 0)))
+  }
+  expect((await process.agents.list(caller.orgId)).every(agent => agent.status === 'revoked')).toBe(true)
+})
+
+test('the name of a revoked agent makes a new identity', async () => {
+  const { principal, orgId } = await newCaller(process)
+  const { agent: old } = await process.agents.createOrReuse(principal, 'phoenix')
+  await process.agents.revoke(orgId, old.id)
+  const { agent, isNew } = await process.agents.createOrReuse(principal, 'phoenix')
+  expect(isNew).toBe(true)
+  expect(agent.id).not.toBe(old.id)
+})
+
+test('a label is an id or an exact name, found again without a round trip', async () => {
+  const { principal, orgId } = await newCaller(process)
+  const { agent } = await process.agents.createOrReuse(principal, 'Nightly')
+  const expected = { id: agent.id, name: 'Nightly', status: 'active', ancestorIds: [] }
+  expect(await process.agents.byLabel(orgId, String(agent.id))).toMatchObject(expected)
+  expect(await process.agents.byLabel(orgId, 'Nightly')).toMatchObject(expected)
+  expect(await process.agents.byLabel(orgId, 'nightly')).toBeNull()
+  expect(await process.agents.byLabel(orgId, '99999999999999')).toBeNull()
+  const before = process.db.roundTrips
+  expect(process.agents.byLabel(orgId, 'Nightly')).toMatchObject(expected)
+  expect(process.db.roundTrips).toBe(before)
+})
+
+test('a label knows the ancestors, nearest first', async () => {
+  const caller = await newCaller(process)
+  const [a, b, c, d, e] = await family(caller, ['a', 'b', 'c', 'd', 'e'])
+  expect(await process.agents.byLabel(caller.orgId, 'd')).toMatchObject({ id: d, ancestorIds: [c, b, a] })
+  expect(await process.agents.byLabel(caller.orgId, 'e')).toMatchObject({ id: e, ancestorIds: [d, c, b] })
+})
+
+test('a label of a revoked agent says so, until a new agent takes the name', async () => {
+  const { principal, orgId } = await newCaller(process)
+  expect(await process.agents.byLabel(orgId, 'worker')).toBeNull()
+  const { agent } = await process.agents.createOrReuse(principal, 'worker')
+  expect(await process.agents.byLabel(orgId, 'worker')).toMatchObject({ id: agent.id, status: 'active' })
+  await process.agents.revoke(orgId, agent.id)
+  expect(await process.agents.byLabel(orgId, 'worker')).toMatchObject({ id: agent.id, status: 'revoked' })
+  const next = await process.agents.createOrReuse(principal, 'worker')
+  expect(await process.agents.byLabel(orgId, 'worker')).toMatchObject({ id: next.agent.id, status: 'active' })
+  expect(await process.agents.byLabel(orgId, String(agent.id))).toMatchObject({ id: agent.id, status: 'revoked' })
+})

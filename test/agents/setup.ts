@@ -1,0 +1,127 @@
+import { randomBytes } from 'node:crypto'
+import { type AgentBudget, type Agents, createAgents } from '../../src/agents/agents.ts'
+import { createKeys, type Keys } from '../../src/gateway/keys/keys.ts'
+import { createOrgs, type Orgs } from '../../src/gateway/orgs/orgs.ts'
+import { type Clock, systemClock } from '../../src/platform/clock.ts'
+import type { Db } from '../../src/platform/db.ts'
+import { ControlLog } from '../../src/platform/db-control-log.ts'
+import { systemIds } from '../../src/platform/ids.ts'
+import { Inflight } from '../../src/platform/inflight.ts'
+import { silentLog } from '../../src/platform/log.ts'
+import type { KeyPrincipal } from '../../src/platform/principal.ts'
+import { makeSealer } from '../../src/platform/secrets.ts'
+
+export const testBaseUrl = 'https://gateway.example'
+
+/** The machine's clock, but time can be moved forward. Timers stay real. */
+export interface MovableClock extends Clock {
+  advance(ms: number): void
+}
+
+export function movableClock(): MovableClock {
+  let aheadMs = 0
+  return {
+    ...systemClock,
+    nowMs: () => systemClock.nowMs() + aheadMs,
+    monotonicMs: () => systemClock.monotonicMs() + aheadMs,
+    advance(ms) {
+      aheadMs += ms
+    },
+  }
+}
+
+/** One gateway process as far as keys and agents are concerned. */
+export interface Process {
+  readonly db: Db
+  readonly clock: MovableClock
+  readonly controlLog: ControlLog
+  readonly inflight: Inflight
+  readonly keys: Keys
+  readonly orgs: Orgs
+  readonly agents: Agents
+  readonly budgets: Map<number, AgentBudget>
+  stop(): Promise<void>
+}
+
+export interface ProcessOptions {
+  readonly pollMs?: number
+  readonly masterKey?: Buffer
+  readonly baseUrl?: string
+  readonly cacheTtlMs?: number
+}
+
+const sharedMasterKey = randomBytes(32)
+
+export async function startProcess(db: Db, options: ProcessOptions = {}): Promise<Process> {
+  const clock = movableClock()
+  const controlLog = new ControlLog({ db, clock, log: silentLog, pollMs: options.pollMs ?? 50 })
+  const inflight = new Inflight()
+  const budgets = new Map<number, AgentBudget>()
+  const cacheTtlMs = options.cacheTtlMs ?? 30_000
+  const keys = createKeys({ db, clock, ids: systemIds, controlLog, cacheTtlMs, defaultRpm: 600 })
+  const orgs = createOrgs({ db, clock, cacheTtlMs })
+  const agents = createAgents({
+    db,
+    clock,
+    ids: systemIds,
+    log: silentLog,
+    controlLog,
+    inflight,
+    keys,
+    sealer: makeSealer(options.masterKey ?? sharedMasterKey),
+    baseUrl: () => options.baseUrl ?? testBaseUrl,
+    tokenTtlSeconds: 900,
+    staleMs: 30_000,
+    cacheTtlMs,
+    budgetOf: async (_orgId, ids) => new Map(ids.flatMap(id => (budgets.has(id) ? [[id, budgets.get(id) as AgentBudget]] : []))),
+    async setBudget(_orgId, id, capUinr) {
+      budgets.set(id, { capUinr, spendMonthUinr: 0n })
+    },
+  })
+  await controlLog.start()
+  await agents.start()
+  return {
+    db,
+    clock,
+    controlLog,
+    inflight,
+    keys,
+    orgs,
+    agents,
+    budgets,
+    async stop() {
+      agents.stop()
+      await controlLog.stop()
+    },
+  }
+}
+
+let counter = 0
+
+/** A new org with its owner and a full key, as a principal. */
+export async function newCaller(process: Process): Promise<{ principal: KeyPrincipal; key: string; keyId: number; orgId: number; userId: number }> {
+  counter++
+  const { orgId, userId } = await process.orgs.createOrg({ name: `Org ${counter}`, ownerEmail: `owner-${counter}-${systemIds.secret('', 6)}@example.com` })
+  const created = await process.keys.create({ orgId, userId, workspaceId: null, name: 'main', scope: 'full' })
+  const principal: KeyPrincipal = { kind: 'key', orgId, userId, role: 'owner', keyId: created.id, keyName: 'main', scope: 'full', workspaceId: null, limits: { rpmLimit: 600, dailyLimit: null } }
+  return { principal, key: created.key, keyId: created.id, orgId, userId }
+}
+
+/** Resolves when the condition holds; throws after 10 s. */
+export async function until(condition: () => boolean | Promise<boolean>, what: string): Promise<void> {
+  const deadlineMs = systemClock.monotonicMs() + 10_000
+  while (!(await condition())) {
+    if (systemClock.monotonicMs() > deadlineMs) throw new Error(`never happened: ${what}`)
+    await systemClock.sleep(10)
+  }
+}
+
+/** What a call throws, synchronously or not. */
+export async function thrownBy(fn: () => unknown): Promise<unknown> {
+  try {
+    await fn()
+  } catch (error) {
+    return error
+  }
+  throw new Error('nothing was thrown')
+}

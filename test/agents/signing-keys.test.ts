@@ -1,0 +1,103 @@
+import { randomBytes } from 'node:crypto'
+import { createLocalJWKSet, decodeProtectedHeader, jwtVerify } from 'jose'
+import { afterAll, afterEach, beforeEach, expect, test } from 'vitest'
+import { statement } from '../../src/platform/db.ts'
+import { testDatabase } from '../harness/database.ts'
+import { newCaller, type Process, startProcess, thrownBy } from './setup.ts'
+
+const database = await testDatabase()
+const onPostgres = database.kind === 'postgres'
+const masterKey = randomBytes(32)
+let process: Process
+
+const clear = statement<[]>('test.clear_signing_keys', 'delete from signing_keys')
+const ageNext = statement<[]>('test.age_next_key', `update signing_keys set created_at = created_at - interval '1 day' where state = 'next'`)
+const ageRetired = statement<[]>('test.age_retired_key', `update signing_keys set retired_at = retired_at - interval '1 day' where state = 'retired'`)
+const stored = statement<[], { kid: string; state: string; sealed: string }>('test.stored_signing_keys', `select kid, state, private_sealed as "sealed" from signing_keys order by state`)
+
+beforeEach(async () => {
+  await database.db.exec(clear)
+  process = await startProcess(database.db, { masterKey })
+})
+afterEach(() => process.stop())
+afterAll(() => database.dispose())
+
+async function newToken() {
+  const caller = await newCaller(process)
+  const { agent } = await process.agents.createOrReuse(caller.principal, 'worker')
+  return { ...caller, agentId: agent.id, token: (await process.agents.tokens.mint(caller.principal, agent.id)).token }
+}
+
+test('the first use makes a current and a next key, the private parts sealed', async () => {
+  const published = await process.agents.signingKeys.published()
+  const rows = await process.db.many(stored)
+  expect(rows.map(row => row.state)).toEqual(['current', 'next'])
+  expect(published.map(jwk => jwk.kid)).toEqual(rows.map(row => row.kid))
+  for (const row of rows) expect(row.sealed).toMatch(/^v1\./)
+})
+
+test('many first uses at once make one pair', async () => {
+  const lists = await Promise.all(Array.from({ length: 10 }, () => process.agents.signingKeys.published()))
+  expect(new Set(lists.map(list => list.map(jwk => jwk.kid).join())).size).toBe(1)
+  expect(await process.db.many(stored)).toHaveLength(2)
+})
+
+test('a rotation waits until the next key has been public long enough', async () => {
+  const [current] = await process.agents.signingKeys.published()
+  expect(await process.agents.signingKeys.rotate()).toMatchObject({ kind: 'too_early' })
+  expect((await process.agents.signingKeys.current()).kid).toBe(current?.kid)
+})
+
+test('a rotation leaves no gap: old tokens verify, new ones are signed by the key that was already public', async () => {
+  const before = await newToken()
+  const oldList = await process.agents.signingKeys.published()
+  await process.db.exec(ageNext)
+  const rotation = await process.agents.signingKeys.rotate()
+  expect(rotation).toEqual({ kind: 'rotated', kid: oldList[1]?.kid })
+  const after = await newToken()
+  expect(decodeProtectedHeader(after.token).kid).toBe(oldList[1]?.kid)
+  await jwtVerify(after.token, createLocalJWKSet({ keys: [...oldList] }))
+  const newList = await process.agents.signingKeys.published()
+  expect(newList).toHaveLength(3)
+  await jwtVerify(before.token, createLocalJWKSet({ keys: [...newList] }))
+  expect(await process.agents.tokens.principalOf(before.token)).toMatchObject({ agentId: before.agentId })
+  expect(await process.agents.tokens.principalOf(after.token)).toMatchObject({ agentId: after.agentId })
+})
+
+test('a retired key leaves the list when its last token has expired', async () => {
+  await newToken()
+  await process.db.exec(ageNext)
+  await process.agents.signingKeys.rotate()
+  await process.db.exec(ageRetired)
+  process.clock.advance(31_000)
+  expect(await process.agents.signingKeys.published()).toHaveLength(2)
+})
+
+test('a private key does not open with another master key', async () => {
+  await process.agents.signingKeys.published()
+  const thief = await startProcess(database.db, { masterKey: randomBytes(32) })
+  try {
+    expect(await thrownBy(() => thief.agents.signingKeys.current())).toBeInstanceOf(Error)
+  } finally {
+    await thief.stop()
+  }
+})
+
+test.runIf(onPostgres)('two processes that start at once share one pair and take each other\'s tokens', async () => {
+  const otherDb = await database.open()
+  const other = await startProcess(otherDb, { masterKey })
+  try {
+    const [mine, theirs] = await Promise.all([process.agents.signingKeys.published(), other.agents.signingKeys.published()])
+    expect(theirs).toEqual(mine)
+    const { token, agentId } = await newToken()
+    expect(await other.agents.tokens.principalOf(token)).toMatchObject({ agentId })
+    await process.db.exec(ageNext)
+    const results = await Promise.all([process.agents.signingKeys.rotate(), other.agents.signingKeys.rotate()])
+    expect(results.map(result => result.kind).sort()).toEqual(['rotated', 'too_early'])
+    const late = await newToken()
+    expect(await other.agents.tokens.principalOf(late.token)).toMatchObject({ agentId: late.agentId })
+  } finally {
+    await other.stop()
+    await otherDb.close()
+  }
+})

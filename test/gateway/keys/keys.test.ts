@@ -1,0 +1,187 @@
+import { afterAll, afterEach, beforeEach, expect, test } from 'vitest'
+import { statement } from '../../../src/platform/db.ts'
+import { silentLog } from '../../../src/platform/log.ts'
+import { newCaller, type Process, startProcess, thrownBy, until } from '../../agents/setup.ts'
+import { testDatabase } from '../../harness/database.ts'
+
+const database = await testDatabase()
+const onPostgres = database.kind === 'postgres'
+let process: Process
+
+beforeEach(async () => {
+  process = await startProcess(database.db)
+})
+afterEach(() => process.stop())
+afterAll(() => database.dispose())
+
+const dayMs = 24 * 3600_000
+const disableForInactivity = statement<[keyId: number]>('test.disable_for_inactivity', `update api_keys set enabled = false, disabled_reason = 'inactivity' where id = $1::int`)
+const removeMember = statement<[orgId: number, userId: number]>('test.remove_member', `update org_members set status = 'removed' where org_id = $1::int and user_id = $2::int`)
+const setRole = statement<[orgId: number, userId: number, role: string]>('test.set_role', `update org_members set role = $3::text where org_id = $1::int and user_id = $2::int`)
+const lastUsed = statement<[keyId: number], { at: Date | null }>('test.last_used', `select last_used_at as "at" from api_keys where id = $1::int`)
+const columnsOf = statement<[keyId: number], { all: string }>('test.key_row_as_text', `select row_to_json(k)::text as "all" from api_keys k where id = $1::int`)
+
+test('a created key is found by its text, with its owner, limits and role', async () => {
+  const { orgId, userId } = await newCaller(process)
+  const created = await process.keys.create({ orgId, userId, workspaceId: null, name: '  ci  ', scope: 'inference', dailyLimit: 50 })
+  expect(created).toMatchObject({ name: 'ci', scope: 'inference', tier: 'standard', rpmLimit: 600, dailyLimit: 50, expiresAt: null, prefix: created.key.slice(0, 12) })
+  expect(await process.keys.findForAuth(created.key)).toEqual({ id: created.id, orgId, userId, role: 'owner', workspaceId: null, name: 'ci', scope: 'inference', limits: { rpmLimit: 600, dailyLimit: 50 }, state: 'active', expiresAtMs: null })
+})
+
+test('a key without a user has no role', async () => {
+  const { orgId } = await newCaller(process)
+  const { key } = await process.keys.create({ orgId, userId: null, workspaceId: null, name: 'robot', scope: 'full', rpmLimit: null })
+  expect(await process.keys.findForAuth(key)).toMatchObject({ userId: null, role: null, state: 'active', limits: { rpmLimit: null, dailyLimit: null } })
+})
+
+test('the text of a key is stored nowhere', async () => {
+  const { key, keyId } = await newCaller(process)
+  const { all } = await process.db.one(columnsOf, keyId)
+  expect(all).not.toContain(key)
+  expect(all).not.toContain(key.slice(13))
+})
+
+test('a key that was seen is found again without a round trip, as the same object', async () => {
+  const { key } = await newCaller(process)
+  const first = await process.keys.findForAuth(key)
+  const before = process.db.roundTrips
+  expect(process.keys.findForAuth(key)).toBe(first)
+  expect(process.db.roundTrips).toBe(before)
+})
+
+test('an unknown key and a text of another shape are not found', async () => {
+  expect(await process.keys.findForAuth('br-00000000000000000000000000000000')).toBeNull()
+  expect(process.keys.findForAuth('nonsense')).toBeNull()
+})
+
+test('a revoked key is refused at once and its calls are cut', async () => {
+  const { key, keyId, orgId } = await newCaller(process)
+  await process.keys.findForAuth(key)
+  const running = new AbortController()
+  process.inflight.register({ agentIds: [], keyId }, running)
+  await process.keys.revoke(orgId, keyId)
+  expect(running.signal.aborted).toBe(true)
+  expect(await process.keys.findForAuth(key)).toMatchObject({ state: 'revoked' })
+  await process.keys.revoke(orgId, keyId)
+})
+
+test('a key of another organisation cannot be changed', async () => {
+  const [mine, theirs] = [await newCaller(process), await newCaller(process)]
+  await expect(process.keys.revoke(mine.orgId, theirs.keyId)).rejects.toMatchObject({ errorName: 'not_found' })
+  await expect(process.keys.setEnabled(mine.orgId, theirs.keyId, false)).rejects.toMatchObject({ errorName: 'not_found' })
+  await expect(process.keys.setLimits(mine.orgId, theirs.keyId, { rpmLimit: 1, dailyLimit: null })).rejects.toMatchObject({ errorName: 'not_found' })
+  expect(await process.keys.findForAuth(theirs.key)).toMatchObject({ state: 'active' })
+})
+
+test('a key can be switched off and on by hand', async () => {
+  const { key, keyId, orgId } = await newCaller(process)
+  await process.keys.findForAuth(key)
+  await process.keys.setEnabled(orgId, keyId, false)
+  expect(await process.keys.findForAuth(key)).toMatchObject({ state: 'disabled' })
+  await process.keys.setEnabled(orgId, keyId, true)
+  expect(await process.keys.findForAuth(key)).toMatchObject({ state: 'active' })
+})
+
+test('a key that was disabled for inactivity is told apart, and enabling restarts its idle clock', async () => {
+  const { key, keyId, orgId } = await newCaller(process)
+  await process.db.exec(disableForInactivity, keyId)
+  expect(await process.keys.findForAuth(key)).toMatchObject({ state: 'disabled_inactive' })
+  await process.keys.setEnabled(orgId, keyId, true)
+  expect((await process.db.one(lastUsed, keyId)).at).not.toBeNull()
+})
+
+test('new limits hold from the next call on', async () => {
+  const { key, keyId, orgId } = await newCaller(process)
+  await process.keys.findForAuth(key)
+  await process.keys.setLimits(orgId, keyId, { rpmLimit: 3, dailyLimit: null })
+  expect(await process.keys.findForAuth(key)).toMatchObject({ limits: { rpmLimit: 3, dailyLimit: null } })
+})
+
+test('an expired key is refused from its last moment on, although its record is cached', async () => {
+  const { orgId } = await newCaller(process)
+  const { key } = await process.keys.create({ orgId, userId: null, workspaceId: null, name: 'short', scope: 'full', expiresDays: 1 })
+  process.clock.advance(dayMs - 10_000)
+  expect(await process.keys.findForAuth(key)).toMatchObject({ state: 'active' })
+  process.clock.advance(10_000)
+  expect(process.keys.findForAuth(key)).toMatchObject({ state: 'expired' })
+})
+
+test.each([0, 366, 1.5, Number.NaN])('%s days is no life of a key', async expiresDays => {
+  const { orgId } = await newCaller(process)
+  await expect(process.keys.create({ orgId, userId: null, workspaceId: null, name: 'n', scope: 'full', expiresDays })).rejects.toMatchObject({ errorName: 'bad_request' })
+})
+
+test.each([-1, 1.5, Number.NaN, 2 ** 31])('%s is no limit', async rpmLimit => {
+  const { orgId } = await newCaller(process)
+  await expect(process.keys.create({ orgId, userId: null, workspaceId: null, name: 'n', scope: 'full', rpmLimit })).rejects.toMatchObject({ errorName: 'bad_request' })
+})
+
+test('two active keys cannot share a name; a revoked or expired one gives it up', async () => {
+  const { orgId, keyId } = await newCaller(process)
+  const again = (name: string, expiresDays?: number) => process.keys.create({ orgId, userId: null, workspaceId: null, name, scope: 'full', ...(expiresDays === undefined ? {} : { expiresDays }) })
+  await expect(again('main')).rejects.toMatchObject({ errorName: 'duplicate_key_name' })
+  await process.keys.revoke(orgId, keyId)
+  await again('main')
+  await again('brief', 1)
+  await expect(again('brief')).rejects.toMatchObject({ errorName: 'duplicate_key_name' })
+  process.clock.advance(dayMs + 1)
+  await again('brief')
+})
+
+test('a member who left takes the keys along; a new role shows on the key', async () => {
+  const { key, orgId, userId } = await newCaller(process)
+  await process.keys.findForAuth(key)
+  await process.db.exec(setRole, orgId, userId, 'admin')
+  await process.controlLog.change(async () => ({ value: null, news: [{ kind: 'member_changed', ref: String(userId) }] }))
+  expect(await process.keys.findForAuth(key)).toMatchObject({ role: 'admin', state: 'active' })
+  await process.db.exec(removeMember, orgId, userId)
+  await process.controlLog.change(async () => ({ value: null, news: [{ kind: 'member_changed', ref: String(userId) }] }))
+  expect(await process.keys.findForAuth(key)).toMatchObject({ role: null, state: 'revoked' })
+})
+
+test('a change whose news are lost is seen when the cached record ends', async () => {
+  const { key, keyId } = await newCaller(process)
+  await process.keys.findForAuth(key)
+  await process.db.exec(disableForInactivity, keyId)
+  expect(await process.keys.findForAuth(key)).toMatchObject({ state: 'active' })
+  process.clock.advance(30_001)
+  expect(await process.keys.findForAuth(key)).toMatchObject({ state: 'disabled_inactive' })
+})
+
+test('use is written in one batch and never moves backwards', async () => {
+  const [a, b] = [await newCaller(process), await newCaller(process)]
+  const recordA = await process.keys.findForAuth(a.key)
+  const recordB = await process.keys.findForAuth(b.key)
+  if (recordA === null || recordB === null) throw new Error('the keys exist')
+  process.keys.touch(recordA)
+  process.keys.touch(recordB)
+  const before = process.db.roundTrips
+  await process.keys.use.flush()
+  expect(process.db.roundTrips).toBe(before + 1)
+  const at = (await process.db.one(lastUsed, a.keyId)).at
+  expect(at).not.toBeNull()
+  expect((await process.db.one(lastUsed, b.keyId)).at).not.toBeNull()
+  const stop = process.keys.use.start(silentLog)
+  process.clock.advance(-60_000)
+  process.keys.touch(recordA)
+  await stop()
+  expect((await process.db.one(lastUsed, a.keyId)).at).toEqual(at)
+})
+
+test.runIf(onPostgres)('another process stops taking a revoked key and cuts its calls', async () => {
+  const otherDb = await database.open()
+  const other = await startProcess(otherDb)
+  try {
+    const { key, keyId, orgId } = await newCaller(process)
+    expect(await other.keys.findForAuth(key)).toMatchObject({ state: 'active' })
+    const running = new AbortController()
+    other.inflight.register({ agentIds: [], keyId }, running)
+    await process.keys.revoke(orgId, keyId)
+    await until(() => running.signal.aborted, 'the cut in the other process')
+    expect(await other.keys.findForAuth(key)).toMatchObject({ state: 'revoked' })
+    expect(await thrownBy(() => other.keys.setEnabled(orgId, keyId, true))).toMatchObject({ errorName: 'not_found' })
+  } finally {
+    await other.stop()
+    await otherDb.close()
+  }
+})
