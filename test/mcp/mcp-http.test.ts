@@ -5,7 +5,6 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import { serverCardShape } from '../../src/mcp/server-card.ts'
 import { version } from '../../src/version.ts'
 import { startApp, type TestApp, until } from '../harness/app.ts'
-import { sentBodies } from '../harness/upstream-server.ts'
 
 const info = { name: 'test', version: '1' }
 const allTools = ['budget_get', 'chat', 'memory_delete', 'memory_list', 'memory_paths', 'memory_read', 'memory_write', 'models_list', 'usage_get', 'whoami']
@@ -203,13 +202,13 @@ describe.each(eras)('tools in the %s', (name, connect) => {
     })
     expect(reply.text).toBe(reply.data.text)
     expect(reply.text.length).toBeGreaterThan(0)
-    expect(sentBodies(app.alpha)[0]).toMatchObject({ messages: [{ role: 'user', content: 'Hello there' }], max_tokens: 50 })
+    expect(app.alpha.requests[0]?.json).toMatchObject({ messages: [{ role: 'user', content: 'Hello there' }], max_tokens: 50 })
     const after = (await app.call('GET', '/v1/usage')).json.totals
     expect([after.requests - before.requests, after.total_tokens - before.total_tokens]).toEqual([1, reply.data.usage.total_tokens])
   })
 
   test("MCP-05 a provider's failure is failed over, and the caller's credential never reaches a provider", async () => {
-    app.alpha.script([{ kind: 'status', status: 503 }])
+    app.alpha.script([{ status: 503 }])
     const reply = await (await connect()).call('chat', { model: 'test-model', prompt: 'Hello', exclude: ['indus'] })
     expect(reply.data.provider).toBe('beta')
     for (const request of [...app.alpha.requests, ...app.beta.requests]) expect(JSON.stringify(request)).not.toContain(app.key)
@@ -265,7 +264,7 @@ describe.each(eras)('tools in the %s', (name, connect) => {
   })
 
   test("MCP-08 a provider's refusal keeps its status and says why", async () => {
-    app.alpha.script([{ kind: 'status', status: 422 }])
+    app.alpha.script([{ status: 422 }])
     const reply = await (await connect()).call('chat', { model: 'alpha-only', prompt: 'x' })
     expect(reply).toMatchObject({ isError: true, data: { status: 422 } })
   })
@@ -309,31 +308,31 @@ describe.each(eras)('tools in the %s', (name, connect) => {
 
   test('MCPX-03 a chat that the client cancels aborts the provider and is metered for what was produced', async () => {
     const before = (await app.call('GET', '/v1/usage')).json.totals
-    app.alpha.script([{ kind: 'stream', hangAfter: 3 }])
+    app.alpha.script([{ holdAfterChunks: 3 }])
     const client = await connect()
     const stop = new AbortController()
     const call = client.call('chat', { model: 'alpha-only', prompt: 'x' }, stop.signal).catch(() => 'cancelled')
     await until(() => app.alpha.requests.length === 1)
     stop.abort()
     expect(await call).toBe('cancelled')
-    await until(() => app.alpha.requests[0]?.clientClosed === true)
+    await until(() => app.alpha.requests[0]?.aborted === true)
     await until(async () => (await app.call('GET', '/v1/usage')).json.totals.requests === before.requests + 1)
     expect((await app.call('GET', '/v1/usage')).json.totals.total_tokens).toBeGreaterThan(before.total_tokens)
   })
 
   test('MCPX-04 a chat longer than max_wait_s answers with the text so far and finish_reason deadline, and the provider is hung up on', async () => {
-    app.alpha.script([{ kind: 'stream', hangAfter: 3 }])
+    app.alpha.script([{ holdAfterChunks: 3 }])
     const reply = await (await connect()).call('chat', { model: 'alpha-only', prompt: 'x', max_wait_s: 1 })
     expect(reply.isError).toBeUndefined()
     expect(reply.data.finish_reason).toBe('deadline')
     expect(reply.data.text.length).toBeGreaterThan(0)
-    await until(() => app.alpha.requests[0]?.clientClosed === true)
+    await until(() => app.alpha.requests[0]?.aborted === true)
   })
 })
 
 test('MCPX-03 a dropped connection aborts the provider of a running chat, and what was produced is metered', async () => {
   const before = (await app.call('GET', '/v1/usage')).json.totals
-  app.alpha.script([{ kind: 'stream', hangAfter: 3 }])
+  app.alpha.script([{ holdAfterChunks: 3 }])
   const stop = new AbortController()
   const call = app
     .call(
@@ -346,7 +345,7 @@ test('MCPX-03 a dropped connection aborts the provider of a running chat, and wh
   await until(() => app.alpha.requests.length === 1)
   stop.abort()
   expect(await call).toBe('dropped')
-  await until(() => app.alpha.requests[0]?.clientClosed === true)
+  await until(() => app.alpha.requests[0]?.aborted === true)
   await until(async () => (await app.call('GET', '/v1/usage')).json.totals.requests === before.requests + 1)
   expect((await app.call('GET', '/v1/usage')).json.totals.total_tokens).toBeGreaterThan(before.total_tokens)
 })
