@@ -1,0 +1,72 @@
+/**
+ * The thread that runs the embedded PostgreSQL (PGlite), so that a long query never stops the event loop of the process. It speaks
+ * the PostgreSQL protocol over messages: bytes in, bytes out. It runs from dist as plain JavaScript and therefore imports no file
+ * of the project.
+ */
+import { parentPort, workerData } from 'node:worker_threads'
+import { PGlite } from '@electric-sql/pglite'
+
+/** `folder` null keeps everything in memory; `load` is a dumped data folder to start from. */
+export interface WorkerStart {
+  readonly folder: string | null
+  readonly load: Uint8Array | null
+}
+
+export type ToWorker = { readonly kind: 'bytes'; readonly bytes: Uint8Array } | { readonly kind: 'dump' } | { readonly kind: 'close' }
+
+export type FromWorker =
+  | { readonly kind: 'ready' }
+  | { readonly kind: 'failed'; readonly message: string }
+  | { readonly kind: 'bytes'; readonly bytes: Uint8Array }
+  | { readonly kind: 'dumped'; readonly bytes: Uint8Array }
+  | { readonly kind: 'closed' }
+
+const port = parentPort
+
+function send(message: FromWorker): void {
+  if ('bytes' in message) port?.postMessage(message, [message.bytes.buffer as ArrayBuffer])
+  else port?.postMessage(message)
+}
+
+async function open(start: WorkerStart): Promise<PGlite> {
+  return await PGlite.create({
+    ...(start.folder === null ? {} : { dataDir: start.folder }),
+    ...(start.load === null ? {} : { loadDataDir: new Blob([start.load as Uint8Array<ArrayBuffer>]) }),
+  })
+}
+
+async function answer(database: PGlite, message: ToWorker): Promise<void> {
+  if (message.kind === 'bytes') {
+    const parts: Uint8Array[] = []
+    // The bytes lie in the memory of the database and are overwritten by the next write: they are copied at once.
+    await database.execProtocolRawStream(message.bytes, { syncToFs: false, onRawData: bytes => parts.push(bytes.slice()) })
+    const reply = Buffer.concat(parts)
+    send({ kind: 'bytes', bytes: new Uint8Array(reply) })
+    return
+  }
+  if (message.kind === 'dump') {
+    const file = await database.dumpDataDir('none')
+    send({ kind: 'dumped', bytes: new Uint8Array(await file.arrayBuffer()) })
+    return
+  }
+  await database.close()
+  send({ kind: 'closed' })
+  port?.close()
+}
+
+try {
+  const database = await open(workerData as WorkerStart)
+  // One message after the other: the reply to a message is sent before the next one is looked at.
+  let last: Promise<void> = Promise.resolve()
+  port?.on('message', (message: ToWorker) => {
+    last = last.then(() => answer(database, message))
+    last.catch((error: unknown) => {
+      send({ kind: 'failed', message: String(error) })
+      port?.close()
+    })
+  })
+  send({ kind: 'ready' })
+} catch (error) {
+  send({ kind: 'failed', message: error instanceof Error ? error.message : String(error) })
+  port?.close()
+}

@@ -1,0 +1,71 @@
+/**
+ * Once per test run: makes the worker of the embedded database runnable and migrates one database, which every `testDatabase()` then
+ * copies. Embedded by default; with TEST_DATABASE=postgres a template database on the server of TEST_POSTGRES_URL.
+ */
+import { execFileSync } from 'node:child_process'
+import { existsSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import type { TestProject } from 'vitest/node'
+import { systemClock } from '../../src/platform/clock.ts'
+import { openEmbedded } from '../../src/platform/db-embedded.ts'
+import { openPostgres } from '../../src/platform/db-postgres.ts'
+import { silentLog } from '../../src/platform/log.ts'
+import { migrate, migrationsFolder } from '../../src/platform/migrate.ts'
+import { Secret } from '../../src/platform/secret.ts'
+import { databaseUrl, dropDatabase, runOnServer } from './postgres-server.ts'
+
+declare module 'vitest' {
+  export interface ProvidedContext {
+    /** File with the dump of a migrated embedded database. */
+    readonly embeddedDump: string
+    /** The server's URL and the name of the migrated template database; null in embedded runs. */
+    readonly postgres: { readonly url: string; readonly template: string } | null
+  }
+}
+
+const root = fileURLToPath(new URL('../../', import.meta.url))
+
+export async function setup(project: TestProject): Promise<() => Promise<void>> {
+  buildWorker()
+  const folder = mkdtempSync(join(tmpdir(), 'brigade-test-'))
+  const dump = join(folder, 'migrated.tar')
+  const embedded = await openEmbedded('memory', { clock: systemClock, log: silentLog })
+  await migrate(embedded, migrationsFolder, silentLog)
+  writeFileSync(dump, await embedded.dump())
+  await embedded.close()
+  project.provide('embeddedDump', dump)
+  const server = process.env['TEST_DATABASE'] === 'postgres' ? serverUrl() : null
+  const template = server === null ? null : await makeTemplate(server)
+  project.provide('postgres', server === null || template === null ? null : { url: server, template })
+  return async () => {
+    rmSync(folder, { recursive: true, force: true })
+    if (server !== null && template !== null) await dropDatabase(server, template)
+  }
+}
+
+function serverUrl(): string {
+  const url = process.env['TEST_POSTGRES_URL']
+  if (url === undefined || url === '') throw new Error('TEST_DATABASE=postgres needs TEST_POSTGRES_URL; "node scripts/postgres.mjs start" prints one')
+  return url
+}
+
+async function makeTemplate(server: string): Promise<string> {
+  const template = `brigade_template_${process.pid}`
+  await dropDatabase(server, template)
+  await runOnServer(server, `create database ${template}`)
+  const db = await openPostgres(new Secret(databaseUrl(server, template)), { poolMax: 2, clock: systemClock, log: silentLog })
+  await migrate(db, migrationsFolder, silentLog)
+  await db.close()
+  return template
+}
+
+/** Tests run the source, but a worker thread cannot: its one file is compiled when the build is missing or older. */
+function buildWorker(): void {
+  const source = join(root, 'src/platform/db-embedded-worker.ts')
+  const built = join(root, 'dist/platform/db-embedded-worker.js')
+  if (existsSync(built) && statSync(built).mtimeMs >= statSync(source).mtimeMs) return
+  const flags = ['--ignoreConfig', '--module', 'nodenext', '--target', 'es2023', '--types', 'node', '--skipLibCheck', '--rootDir', join(root, 'src/platform'), '--outDir', join(root, 'dist/platform')]
+  execFileSync(process.execPath, [join(root, 'node_modules/typescript/bin/tsc'), ...flags, source], { cwd: root, stdio: 'inherit' })
+}
