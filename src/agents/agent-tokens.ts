@@ -95,7 +95,15 @@ export class AgentTokens {
       .setNotBefore(issuedAt)
       .setExpirationTime(expiresAt)
       .sign(key)
-    return { access_token: token, token, token_type: 'Bearer', expires_in: ttlSeconds, expires_at: new Date(expiresAt * 1000).toISOString(), agent_id: agent.id, scope: tokenScope }
+    return {
+      access_token: token,
+      token,
+      token_type: 'Bearer',
+      expires_in: ttlSeconds,
+      expires_at: new Date(expiresAt * 1000).toISOString(),
+      agent_id: agent.id,
+      scope: tokenScope,
+    }
   }
 
   /** Who the token speaks for, now. Throws 401 with a `reason`, or 503 when the news are stale. Synchronous when the token was seen before and its key is cached. */
@@ -130,7 +138,15 @@ export class AgentTokens {
           if (key === null) throw refused('token_invalid')
           return key
         },
-        { algorithms: [tokenAlgorithm], typ: tokenType, issuer: baseUrl(), audience: baseUrl(), clockTolerance: skewSeconds, currentDate: new Date(clock.nowMs()), requiredClaims: ['exp', 'nbf', 'iat', 'sub'] },
+        {
+          algorithms: [tokenAlgorithm],
+          typ: tokenType,
+          issuer: baseUrl(),
+          audience: baseUrl(),
+          clockTolerance: skewSeconds,
+          currentDate: new Date(clock.nowMs()),
+          requiredClaims: ['exp', 'nbf', 'iat', 'sub'],
+        },
       )
       const claims = claimsShape.safeParse(payload)
       if (!claims.success || claims.data.sub !== `agent:${claims.data.agent.id}`) throw refused('token_invalid')

@@ -12,7 +12,18 @@ import type { Principal } from '../platform/principal.ts'
 import type { Sealer } from '../platform/secrets.ts'
 import { AgentTokens } from './agent-tokens.ts'
 import { KillSwitch } from './kill-switch.ts'
-import { type AgentRow, type AgentStatus, type AgentWithAncestors, findAgent, findByLabel, insertAgent, listAgents, namesOf, reuseAgent, revokeTree } from './queries.ts'
+import {
+  type AgentRow,
+  type AgentStatus,
+  type AgentWithAncestors,
+  findAgent,
+  findByLabel,
+  insertAgent,
+  listAgents,
+  namesOf,
+  reuseAgent,
+  revokeTree,
+} from './queries.ts'
 import { SigningKeys } from './signing-keys.ts'
 
 /** The monthly budget of an agent and what it has spent in the running IST month. */
@@ -150,7 +161,8 @@ export class Agents {
 
   /** Sets the monthly budget in rupees; null or 0 clears it. Throws `bad_request`, `not_found` and, for a revoked agent, 409 `agent_revoked`. */
   async setBudget(orgId: number, agentId: number, monthlyBudgetInr: number | null): Promise<AgentView> {
-    if (monthlyBudgetInr !== null && !(monthlyBudgetInr >= 0 && monthlyBudgetInr <= budgetInrMax)) throw fail('bad_request', { message: `monthly_budget_inr must be a number from 0 to ${budgetInrMax}, or null.` })
+    if (monthlyBudgetInr !== null && !(monthlyBudgetInr >= 0 && monthlyBudgetInr <= budgetInrMax))
+      throw fail('bad_request', { message: `monthly_budget_inr must be a number from 0 to ${budgetInrMax}, or null.` })
     const capUinr = monthlyBudgetInr === null || monthlyBudgetInr === 0 ? null : uinrFromInr(monthlyBudgetInr)
     if (capUinr === 0n) throw fail('bad_request', { message: 'monthly_budget_inr is below a millionth of a rupee. Send 0 or null to clear the budget.' })
     const row = await this.#deps.db.maybe(findAgent, orgId, agentId)
@@ -185,7 +197,10 @@ export class Agents {
 
   async #views(orgId: number, rows: readonly AgentRow[]): Promise<AgentView[]> {
     if (rows.length === 0) return []
-    const budgets = await this.#deps.budgetOf(orgId, rows.map(row => row.id))
+    const budgets = await this.#deps.budgetOf(
+      orgId,
+      rows.map(row => row.id),
+    )
     return rows.map(row => viewOf(row, budgets.get(row.id)))
   }
 }

@@ -111,7 +111,9 @@ export const agentEndpoints = {
     tag: 'discovery',
     summary: 'The public keys of agent tokens: the current one, the next one, and retired ones whose tokens may still be alive.',
     input: {},
-    output: z.object({ keys: z.array(z.object({ kty: z.string(), crv: z.string(), x: z.string(), y: z.string(), kid: z.string(), alg: z.string(), use: z.string() })) }),
+    output: z.object({
+      keys: z.array(z.object({ kty: z.string(), crv: z.string(), x: z.string(), y: z.string(), kid: z.string(), alg: z.string(), use: z.string() })),
+    }),
     errors: ['database_unavailable'],
     handle: async ({ agents }) => reply.json({ keys: await agents.signingKeys.published() }, 200, { 'cache-control': `public, max-age=${jwksMaxAgeSeconds}` }),
   }),

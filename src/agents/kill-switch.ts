@@ -44,7 +44,10 @@ export class KillSwitch {
   async start(): Promise<void> {
     await this.#load()
     const { clock } = this.#deps
-    this.#stops.push(clock.every(watchEveryMs, () => this.cutWhenStale()), clock.every(pruneEveryMs, () => this.#prune()))
+    this.#stops.push(
+      clock.every(watchEveryMs, () => this.cutWhenStale()),
+      clock.every(pruneEveryMs, () => this.#prune()),
+    )
   }
 
   stop(): void {
@@ -57,7 +60,8 @@ export class KillSwitch {
     if (known !== undefined && epoch < known.epoch) throw refused('agent_revoked')
     // An ancestor's epoch rises only by its revoke, which is final and takes its children along.
     for (const id of ancestorIds) if (this.#epochs.has(id)) throw refused('agent_revoked')
-    if (this.isStale()) throw fail('database_unavailable', { message: 'The gateway cannot confirm that this agent is still active. Try again shortly.', retryAfterSeconds: 2 })
+    if (this.isStale())
+      throw fail('database_unavailable', { message: 'The gateway cannot confirm that this agent is still active. Try again shortly.', retryAfterSeconds: 2 })
   }
 
   /** Whether the news are too old to trust an agent token. */

@@ -21,7 +21,10 @@ export interface AgentWithAncestors {
 
 const agentColumns = `id, name, status, may_delegate as "mayDelegate", created_at as "createdAt"`
 
-export const insertAgent = statement<[orgId: number, name: string, mayDelegate: boolean, createdByKey: number | null, createdByUser: number | null, createdAt: Date], AgentRow>(
+export const insertAgent = statement<
+  [orgId: number, name: string, mayDelegate: boolean, createdByKey: number | null, createdByUser: number | null, createdAt: Date],
+  AgentRow
+>(
   'agents.insert',
   `insert into agents (org_id, name, may_delegate, created_by_key, created_by_user, created_at)
    values ($1::int, $2::text, $3::boolean, $4::int, $5::int, $6::timestamptz)
@@ -37,7 +40,10 @@ export const reuseAgent = statement<[orgId: number, name: string, mayDelegate: b
    returning ${agentColumns}`,
 )
 
-export const findAgent = statement<[orgId: number, agentId: number], AgentRow>('agents.find', `select ${agentColumns} from agents where org_id = $1::int and id = $2::int`)
+export const findAgent = statement<[orgId: number, agentId: number], AgentRow>(
+  'agents.find',
+  `select ${agentColumns} from agents where org_id = $1::int and id = $2::int`,
+)
 
 /** Active agents first, then revoked ones, newest first. */
 export const listAgents = statement<[orgId: number, limit: number], AgentRow>(
@@ -112,13 +118,19 @@ export const insertSigningKey = statement<[kid: string, state: string, publicJwk
 )
 
 /** One rotation at a time over all processes, until the end of the transaction. */
-export const lockRotation = statement<[], { done: unknown }>('signing_keys.lock_rotation', `select pg_advisory_xact_lock(hashtext('brigade.signing_keys'))::text as "done"`)
+export const lockRotation = statement<[], { done: unknown }>(
+  'signing_keys.lock_rotation',
+  `select pg_advisory_xact_lock(hashtext('brigade.signing_keys'))::text as "done"`,
+)
 
 export const nextKeyAge = statement<[], { kid: string; ageMs: number }>(
   'signing_keys.next_key_age',
   `select kid, (extract(epoch from clock_timestamp() - created_at) * 1000)::float8 as "ageMs" from signing_keys where state = 'next'`,
 )
 
-export const retireCurrentKey = statement<[]>('signing_keys.retire_current', `update signing_keys set state = 'retired', retired_at = clock_timestamp() where state = 'current'`)
+export const retireCurrentKey = statement<[]>(
+  'signing_keys.retire_current',
+  `update signing_keys set state = 'retired', retired_at = clock_timestamp() where state = 'current'`,
+)
 
 export const promoteNextKey = statement<[]>('signing_keys.promote_next', `update signing_keys set state = 'current' where state = 'next'`)

@@ -20,7 +20,15 @@ const retryUnknownMs = 1_000
 
 type VerifyingKey = Awaited<ReturnType<typeof importJWK>>
 
-const publicJwk = z.object({ kty: z.literal('EC'), crv: z.literal('P-256'), x: z.string(), y: z.string(), kid: z.string(), alg: z.literal(tokenAlgorithm), use: z.literal('sig') })
+const publicJwk = z.object({
+  kty: z.literal('EC'),
+  crv: z.literal('P-256'),
+  x: z.string(),
+  y: z.string(),
+  kid: z.string(),
+  alg: z.literal(tokenAlgorithm),
+  use: z.literal('sig'),
+})
 /** A published key. */
 export type PublicJwk = z.output<typeof publicJwk>
 const privateJwk = z.looseObject({ kty: z.literal('EC'), d: z.string() })

@@ -45,9 +45,15 @@ const append = statement<[kinds: readonly string[], refs: readonly string[], epo
    select a.kind, a.ref, a.epoch from unnest($1::text[], $2::text[], $3::int[]) as a(kind, ref, epoch)
    returning seq, kind, ref, epoch`,
 )
-const notifyInTx = statement<[channel: string, payload: string], { done: unknown }>('control_log.notify', `select pg_notify($1::text, $2::text)::text as "done"`)
+const notifyInTx = statement<[channel: string, payload: string], { done: unknown }>(
+  'control_log.notify',
+  `select pg_notify($1::text, $2::text)::text as "done"`,
+)
 /** One row at least, so that the time of the database comes along even when there is no news. */
-const readSince = statement<[since: Date | null, overlapMs: number], { now: Date; seq: bigint | null; kind: string | null; ref: string | null; epoch: number | null }>(
+const readSince = statement<
+  [since: Date | null, overlapMs: number],
+  { now: Date; seq: bigint | null; kind: string | null; ref: string | null; epoch: number | null }
+>(
   'control_log.read_since',
   `select clock_timestamp() as "now", l.seq, l.kind, l.ref, l.epoch
    from (select 1) as one
@@ -89,7 +95,12 @@ export class ControlLog {
   /** Writes news in the transaction of the change and announces them at its commit. Hand the result to `apply` after the commit. */
   async append(tx: Tx, items: readonly NewsItem[]): Promise<News[]> {
     if (items.length === 0) return []
-    const rows = await tx.many(append, items.map(item => item.kind), items.map(item => item.ref), items.map(item => item.epoch ?? null))
+    const rows = await tx.many(
+      append,
+      items.map(item => item.kind),
+      items.map(item => item.ref),
+      items.map(item => item.epoch ?? null),
+    )
     const last = rows.reduce((max, row) => (row.seq > max ? row.seq : max), 0n)
     await tx.one(notifyInTx, newsChannel, `${newsPrefix}${last}`)
     return rows
@@ -127,7 +138,11 @@ export class ControlLog {
 
   /** Listens, reads once and goes on polling. Resolves after the first read; rejects when the database cannot be reached. */
   async start(): Promise<void> {
-    const stopListening = await this.#db.listen(newsChannel, payload => this.#hear(payload), () => void this.#tick())
+    const stopListening = await this.#db.listen(
+      newsChannel,
+      payload => this.#hear(payload),
+      () => void this.#tick(),
+    )
     this.#stops.push(stopListening)
     await this.#read()
     this.#stops.push(this.#clock.every(this.#pollMs, () => void this.#tick()))

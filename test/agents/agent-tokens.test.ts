@@ -28,14 +28,27 @@ const refusal = (reason: string) => ({
 
 test('a minted token says how long it lives and for whom', async () => {
   const { minted, agentId } = await newToken()
-  expect(minted).toEqual({ access_token: minted.token, token: expect.any(String), token_type: 'Bearer', expires_in: 900, expires_at: expect.stringMatching(/Z$/), agent_id: agentId, scope: 'inference' })
+  expect(minted).toEqual({
+    access_token: minted.token,
+    token: expect.any(String),
+    token_type: 'Bearer',
+    expires_in: 900,
+    expires_at: expect.stringMatching(/Z$/),
+    agent_id: agentId,
+    scope: 'inference',
+  })
   expect(Math.abs(Date.parse(minted.expires_at) - process.clock.nowMs() - 900_000)).toBeLessThan(60_000)
 })
 
 test('a token verifies offline with the published keys and carries the RFC 9068 claims', async () => {
   const { token, agentId, orgId, userId, keyId } = await newToken('triage')
   const jwks = { keys: [...(await process.agents.signingKeys.published())] }
-  const { payload, protectedHeader } = await jwtVerify(token, createLocalJWKSet(jwks), { issuer: testBaseUrl, audience: `${testBaseUrl}/mcp`, algorithms: ['ES256'], typ: 'at+jwt' })
+  const { payload, protectedHeader } = await jwtVerify(token, createLocalJWKSet(jwks), {
+    issuer: testBaseUrl,
+    audience: `${testBaseUrl}/mcp`,
+    algorithms: ['ES256'],
+    typ: 'at+jwt',
+  })
   expect(protectedHeader).toEqual({ alg: 'ES256', typ: 'at+jwt', kid: jwks.keys[0]?.kid })
   expect(payload).toEqual({
     iss: testBaseUrl,
@@ -126,7 +139,9 @@ test.each([
 async function forge(token: string, change: { claims?: JWTPayload; header?: { alg: string; typ?: string; kid?: string } }): Promise<string> {
   const { privateKey } = await generateKeyPair('ES256')
   const { kid } = decodeProtectedHeader(token)
-  return new SignJWT({ ...decodeJwt(token), ...change.claims }).setProtectedHeader({ alg: 'ES256', typ: 'at+jwt', ...(kid === undefined ? {} : { kid }), ...change.header }).sign(privateKey)
+  return new SignJWT({ ...decodeJwt(token), ...change.claims })
+    .setProtectedHeader({ alg: 'ES256', typ: 'at+jwt', ...(kid === undefined ? {} : { kid }), ...change.header })
+    .sign(privateKey)
 }
 
 const encode = (value: unknown): string => Buffer.from(JSON.stringify(value)).toString('base64url')
@@ -138,7 +153,10 @@ test('a signature by another key is refused', async () => {
 
 test('an unknown, missing or foreign key id is refused', async () => {
   const { token } = await newToken()
-  for (const kid of ['nobody', '../../etc/passwd', '']) expect(await thrownBy(async () => process.agents.tokens.principalOf(await forge(token, { header: { alg: 'ES256', typ: 'at+jwt', kid } })))).toMatchObject(refusal('token_invalid'))
+  for (const kid of ['nobody', '../../etc/passwd', ''])
+    expect(await thrownBy(async () => process.agents.tokens.principalOf(await forge(token, { header: { alg: 'ES256', typ: 'at+jwt', kid } })))).toMatchObject(
+      refusal('token_invalid'),
+    )
   const [, payload, signature] = token.split('.')
   const withoutKid = `${encode({ alg: 'ES256', typ: 'at+jwt' })}.${payload}.${signature}`
   expect(await thrownBy(() => process.agents.tokens.principalOf(withoutKid))).toMatchObject(refusal('token_invalid'))
@@ -147,7 +165,9 @@ test('an unknown, missing or foreign key id is refused', async () => {
 test('a key in the header of the token is not trusted', async () => {
   const { token } = await newToken()
   const { privateKey, publicKey } = await generateKeyPair('ES256', { extractable: true })
-  const forged = await new SignJWT(decodeJwt(token)).setProtectedHeader({ alg: 'ES256', typ: 'at+jwt', jwk: await exportJWK(publicKey), jku: 'https://attacker.example/jwks.json' }).sign(privateKey)
+  const forged = await new SignJWT(decodeJwt(token))
+    .setProtectedHeader({ alg: 'ES256', typ: 'at+jwt', jwk: await exportJWK(publicKey), jku: 'https://attacker.example/jwks.json' })
+    .sign(privateKey)
   expect(await thrownBy(() => process.agents.tokens.principalOf(forged))).toMatchObject(refusal('token_invalid'))
 })
 
@@ -157,7 +177,8 @@ test('alg none is refused with and without a signature', async () => {
   const [, payload, signature] = token.split('.')
   for (const alg of ['none', 'None', 'NONE', '']) {
     const header = encode({ alg, typ: 'at+jwt', kid })
-    for (const tail of ['', signature]) expect(await thrownBy(() => process.agents.tokens.principalOf(`${header}.${payload}.${tail}`))).toMatchObject(refusal('token_invalid'))
+    for (const tail of ['', signature])
+      expect(await thrownBy(() => process.agents.tokens.principalOf(`${header}.${payload}.${tail}`))).toMatchObject(refusal('token_invalid'))
   }
 })
 
@@ -183,7 +204,7 @@ test.each(['..', 'a.b.c', 'e30.e30.', `${'x'.repeat(5000)}.${'y'.repeat(5000)}.z
   expect(await thrownBy(() => process.agents.tokens.principalOf(text))).toMatchObject(refusal('token_invalid'))
 })
 
-test("a token of a gateway with another address is refused, although it is signed with the same keys", async () => {
+test('a token of a gateway with another address is refused, although it is signed with the same keys', async () => {
   const { principal, agentId } = await newToken()
   const elsewhere = await startProcess(database.db, { baseUrl: 'https://other.example' })
   try {

@@ -29,7 +29,18 @@ async function family(caller: Awaited<ReturnType<typeof newCaller>>, names: read
 test('a name makes an agent once and returns it afterwards', async () => {
   const { principal } = await newCaller(process)
   const first = await process.agents.createOrReuse(principal, 'triage')
-  expect(first).toEqual({ isNew: true, agent: { id: expect.any(Number), name: 'triage', status: 'active', monthly_budget_inr: null, spend_month_inr: 0, may_delegate: false, created_at: expect.stringMatching(/^\d{4}-\d\d-\d\dT.*Z$/) } })
+  expect(first).toEqual({
+    isNew: true,
+    agent: {
+      id: expect.any(Number),
+      name: 'triage',
+      status: 'active',
+      monthly_budget_inr: null,
+      spend_month_inr: 0,
+      may_delegate: false,
+      created_at: expect.stringMatching(/^\d{4}-\d\d-\d\dT.*Z$/),
+    },
+  })
   expect(await process.agents.createOrReuse(principal, '  triage ')).toEqual({ isNew: false, agent: first.agent })
 })
 
@@ -67,11 +78,19 @@ test('may_delegate is off unless asked for, and only an explicit word changes it
 
 test('the list shows budgets and spend, active agents before revoked ones', async () => {
   const { principal, orgId } = await newCaller(process)
-  const [a, b, c] = [await process.agents.createOrReuse(principal, 'a'), await process.agents.createOrReuse(principal, 'b'), await process.agents.createOrReuse(principal, 'c')]
+  const [a, b, c] = [
+    await process.agents.createOrReuse(principal, 'a'),
+    await process.agents.createOrReuse(principal, 'b'),
+    await process.agents.createOrReuse(principal, 'c'),
+  ]
   process.budgets.set(a.agent.id, { capUinr: 12_500_000n, spendMonthUinr: 1_250_001n })
   await process.agents.revoke(orgId, b.agent.id)
   const list = await process.agents.list(orgId)
-  expect(list.map(agent => [agent.name, agent.status])).toEqual([['c', 'active'], ['a', 'active'], ['b', 'revoked']])
+  expect(list.map(agent => [agent.name, agent.status])).toEqual([
+    ['c', 'active'],
+    ['a', 'active'],
+    ['b', 'revoked'],
+  ])
   expect(list[1]).toMatchObject({ monthly_budget_inr: 12.5, spend_month_inr: 1.250001 })
   expect(c.isNew).toBe(true)
 })

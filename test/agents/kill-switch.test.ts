@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeEach, expect, test } from 'vitest'
-import { CallCutError } from '../../src/platform/inflight.ts'
 import { type Db, statement } from '../../src/platform/db.ts'
+import { CallCutError } from '../../src/platform/inflight.ts'
 import { testDatabase } from '../harness/database.ts'
 import { newCaller, type Process, startProcess, thrownBy, until } from './setup.ts'
 
@@ -16,8 +16,14 @@ afterAll(() => database.dispose())
 
 const revoked = { errorName: 'invalid_api_key', options: { extra: { reason: 'agent_revoked' } } }
 const setParent = statement<[childId: number, parentId: number]>('test.set_parent_of', 'update agents set parent_id = $2::int where id = $1::int')
-const revokeSilently = statement<[agentId: number]>('test.revoke_silently', `update agents set status = 'revoked', revoked_at = clock_timestamp(), epoch = epoch + 1, epoch_at = clock_timestamp() where id = $1::int`)
-const insertNewsSilently = statement<[ref: string, epoch: number]>('test.insert_revoke_silently', `insert into control_log (kind, ref, epoch) values ('agent_revoked', $1::text, $2::int)`)
+const revokeSilently = statement<[agentId: number]>(
+  'test.revoke_silently',
+  `update agents set status = 'revoked', revoked_at = clock_timestamp(), epoch = epoch + 1, epoch_at = clock_timestamp() where id = $1::int`,
+)
+const insertNewsSilently = statement<[ref: string, epoch: number]>(
+  'test.insert_revoke_silently',
+  `insert into control_log (kind, ref, epoch) values ('agent_revoked', $1::text, $2::int)`,
+)
 
 async function newToken(on: Process = process) {
   const caller = await newCaller(on)

@@ -103,7 +103,17 @@ export async function newCaller(process: Process): Promise<{ principal: KeyPrinc
   counter++
   const { orgId, userId } = await process.orgs.createOrg({ name: `Org ${counter}`, ownerEmail: `owner-${counter}-${systemIds.secret('', 6)}@example.com` })
   const created = await process.keys.create({ orgId, userId, workspaceId: null, name: 'main', scope: 'full' })
-  const principal: KeyPrincipal = { kind: 'key', orgId, userId, role: 'owner', keyId: created.id, keyName: 'main', scope: 'full', workspaceId: null, limits: { rpmLimit: 600, dailyLimit: null } }
+  const principal: KeyPrincipal = {
+    kind: 'key',
+    orgId,
+    userId,
+    role: 'owner',
+    keyId: created.id,
+    keyName: 'main',
+    scope: 'full',
+    workspaceId: null,
+    limits: { rpmLimit: 600, dailyLimit: null },
+  }
   return { principal, key: created.key, keyId: created.id, orgId, userId }
 }
 

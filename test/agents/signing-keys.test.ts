@@ -13,7 +13,10 @@ let process: Process
 const clear = statement<[]>('test.clear_signing_keys', 'delete from signing_keys')
 const ageNext = statement<[]>('test.age_next_key', `update signing_keys set created_at = created_at - interval '1 day' where state = 'next'`)
 const ageRetired = statement<[]>('test.age_retired_key', `update signing_keys set retired_at = retired_at - interval '1 day' where state = 'retired'`)
-const stored = statement<[], { kid: string; state: string; sealed: string }>('test.stored_signing_keys', `select kid, state, private_sealed as "sealed" from signing_keys order by state`)
+const stored = statement<[], { kid: string; state: string; sealed: string }>(
+  'test.stored_signing_keys',
+  `select kid, state, private_sealed as "sealed" from signing_keys order by state`,
+)
 
 beforeEach(async () => {
   await database.db.exec(clear)
@@ -83,7 +86,7 @@ test('a private key does not open with another master key', async () => {
   }
 })
 
-test.runIf(onPostgres)('two processes that start at once share one pair and take each other\'s tokens', async () => {
+test.runIf(onPostgres)("two processes that start at once share one pair and take each other's tokens", async () => {
   const otherDb = await database.open()
   const other = await startProcess(otherDb, { masterKey })
   try {

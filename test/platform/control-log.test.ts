@@ -67,7 +67,13 @@ test('the poll brings news whose notification was lost', async () => {
 
 test('every row is told once, however often it is read', async () => {
   const { log, news } = await started(db, 10)
-  await log.change(async () => ({ value: null, news: [{ kind: 'once', ref: 'a' }, { kind: 'once', ref: 'b' }] }))
+  await log.change(async () => ({
+    value: null,
+    news: [
+      { kind: 'once', ref: 'a' },
+      { kind: 'once', ref: 'b' },
+    ],
+  }))
   await log.change(async () => ({ value: null, news: [{ kind: 'sentinel', ref: '1' }] }))
   for (let i = 0; i < 5; i++) await log.change(async () => ({ value: null, news: [{ kind: 'tick', ref: String(i) }] }))
   await until(() => refs(news, 'tick').length >= 5, 'the ticks')
@@ -102,7 +108,10 @@ test('the age of the news counts from the last successful read', async () => {
 })
 
 test('rows older than an hour are pruned, younger ones stay', async () => {
-  const insertOld = statement<[age: string, ref: string]>('test.insert_old_news', `insert into control_log (at, kind, ref) values (clock_timestamp() - $1::interval, 'old', $2::text)`)
+  const insertOld = statement<[age: string, ref: string]>(
+    'test.insert_old_news',
+    `insert into control_log (at, kind, ref) values (clock_timestamp() - $1::interval, 'old', $2::text)`,
+  )
   const left = statement<[], { ref: string }>('test.old_news', `select ref from control_log where kind = 'old' order by ref`)
   await db.exec(insertOld, '61 minutes', 'gone')
   await db.exec(insertOld, '59 minutes', 'kept')

@@ -27,7 +27,11 @@ export class KeyUse {
     const batch = this.#usedAtMs
     this.#usedAtMs = new Map()
     try {
-      await this.#db.exec(touchKeys, [...batch.keys()], [...batch.values()].map(ms => new Date(ms)))
+      await this.#db.exec(
+        touchKeys,
+        [...batch.keys()],
+        [...batch.values()].map(ms => new Date(ms)),
+      )
     } catch (error) {
       for (const [id, ms] of batch) if (!this.#usedAtMs.has(id)) this.#usedAtMs.set(id, ms)
       throw error

@@ -7,8 +7,8 @@ import type { Ids } from '../../platform/ids.ts'
 import type { KeyLimits, KeyScope, Role } from '../../platform/principal.ts'
 import { hashKey } from '../../platform/secrets.ts'
 import { keyPrefix, looksLikeKey, newKey } from './key-format.ts'
-import { findForAuth, findIdByHash, insertKey, type KeyRow, keyExists, retireExpiredName, revokeKey, setKeyEnabled, setKeyLimits } from './queries.ts'
 import { KeyUse } from './key-use.ts'
+import { findForAuth, findIdByHash, insertKey, type KeyRow, keyExists, retireExpiredName, revokeKey, setKeyEnabled, setKeyLimits } from './queries.ts'
 
 export type KeyState = 'active' | 'disabled' | 'disabled_inactive' | 'expired' | 'revoked'
 
@@ -108,7 +108,8 @@ export class Keys {
     const name = wish.name.trim()
     if (!nameShape.test(name)) throw fail('bad_name')
     const { expiresDays } = wish
-    if (expiresDays !== undefined && !(Number.isInteger(expiresDays) && expiresDays >= 1 && expiresDays <= expiresDaysMax)) throw fail('bad_request', { message: `expires_days must be a whole number from 1 to ${expiresDaysMax}.` })
+    if (expiresDays !== undefined && !(Number.isInteger(expiresDays) && expiresDays >= 1 && expiresDays <= expiresDaysMax))
+      throw fail('bad_request', { message: `expires_days must be a whole number from 1 to ${expiresDaysMax}.` })
     const limits = { rpmLimit: wish.rpmLimit === undefined ? defaultRpm : wish.rpmLimit, dailyLimit: wish.dailyLimit ?? null }
     checkLimits(limits)
     const createdAt = new Date(clock.nowMs())
@@ -118,7 +119,20 @@ export class Keys {
     try {
       const row = await db.tx(async tx => {
         await tx.exec(retireExpiredName, wish.orgId, name, createdAt)
-        return tx.one(insertKey, wish.orgId, wish.userId, wish.workspaceId, name, hash, keyPrefix(key), wish.scope, limits.rpmLimit, limits.dailyLimit, expiresAt, createdAt)
+        return tx.one(
+          insertKey,
+          wish.orgId,
+          wish.userId,
+          wish.workspaceId,
+          name,
+          hash,
+          keyPrefix(key),
+          wish.scope,
+          limits.rpmLimit,
+          limits.dailyLimit,
+          expiresAt,
+          createdAt,
+        )
       })
       this.#idByHash.invalidate(hash.toString('base64'))
       return { id: row.id, key, prefix: keyPrefix(key), name, scope: wish.scope, tier: row.tier, ...limits, expiresAt, createdAt }
@@ -154,7 +168,13 @@ export class Keys {
 
   /** Switches a key off or on by hand. Throws `not_found`, also for a revoked key. */
   async setEnabled(orgId: number, keyId: number, enabled: boolean): Promise<void> {
-    await this.#change(orgId, keyId, 'key_changed', tx => tx.maybe(setKeyEnabled, orgId, keyId, enabled, enabled ? null : 'manual', new Date(this.#deps.clock.nowMs())), false)
+    await this.#change(
+      orgId,
+      keyId,
+      'key_changed',
+      tx => tx.maybe(setKeyEnabled, orgId, keyId, enabled, enabled ? null : 'manual', new Date(this.#deps.clock.nowMs())),
+      false,
+    )
   }
 
   /** Sets both limits; null = none. Throws `not_found` and `bad_request`. */
@@ -163,7 +183,13 @@ export class Keys {
     await this.#change(orgId, keyId, 'key_changed', tx => tx.maybe(setKeyLimits, orgId, keyId, limits.rpmLimit, limits.dailyLimit), false)
   }
 
-  async #change(orgId: number, keyId: number, kind: string, write: (tx: Parameters<Parameters<Db['tx']>[0]>[0]) => Promise<{ id: number } | null>, mayBeDone: boolean): Promise<void> {
+  async #change(
+    orgId: number,
+    keyId: number,
+    kind: string,
+    write: (tx: Parameters<Parameters<Db['tx']>[0]>[0]) => Promise<{ id: number } | null>,
+    mayBeDone: boolean,
+  ): Promise<void> {
     await this.#deps.controlLog.change(async tx => {
       const changed = await write(tx)
       if (changed !== null) return { value: undefined, news: [{ kind, ref: String(keyId) }] }
@@ -186,14 +212,26 @@ export function createKeys(deps: KeysDeps): Keys {
 
 function checkLimits(limits: KeyLimits): void {
   for (const limit of [limits.rpmLimit, limits.dailyLimit]) {
-    if (limit !== null && !(Number.isInteger(limit) && limit >= 0 && limit <= 2 ** 31 - 1)) throw fail('bad_request', { message: 'A limit must be a whole number that is not negative, or null for none.' })
+    if (limit !== null && !(Number.isInteger(limit) && limit >= 0 && limit <= 2 ** 31 - 1))
+      throw fail('bad_request', { message: 'A limit must be a whole number that is not negative, or null for none.' })
   }
 }
 
 function recordOf(row: KeyRow | null): KeyRecord | null {
   if (row === null) return null
   const { id, orgId, userId, role, workspaceId, name, scope, rpmLimit, dailyLimit } = row
-  return { id, orgId, userId, role, workspaceId, name, scope, limits: { rpmLimit, dailyLimit }, state: stateOf(row), expiresAtMs: row.expiresAt?.getTime() ?? null }
+  return {
+    id,
+    orgId,
+    userId,
+    role,
+    workspaceId,
+    name,
+    scope,
+    limits: { rpmLimit, dailyLimit },
+    state: stateOf(row),
+    expiresAtMs: row.expiresAt?.getTime() ?? null,
+  }
 }
 
 function stateOf(row: KeyRow): KeyState {

@@ -39,7 +39,19 @@ export const retireExpiredName = statement<[orgId: number, name: string, now: Da
 )
 
 export const insertKey = statement<
-  [orgId: number, userId: number | null, workspaceId: number | null, name: string, hash: Buffer, prefix: string, scope: string, rpmLimit: number | null, dailyLimit: number | null, expiresAt: Date | null, createdAt: Date],
+  [
+    orgId: number,
+    userId: number | null,
+    workspaceId: number | null,
+    name: string,
+    hash: Buffer,
+    prefix: string,
+    scope: string,
+    rpmLimit: number | null,
+    dailyLimit: number | null,
+    expiresAt: Date | null,
+    createdAt: Date,
+  ],
   { id: number; tier: string }
 >(
   'keys.insert',
@@ -53,7 +65,10 @@ export const revokeKey = statement<[orgId: number, keyId: number, now: Date], { 
   `update api_keys set revoked_at = $3::timestamptz where org_id = $1::int and id = $2::int and revoked_at is null returning id`,
 )
 
-export const keyExists = statement<[orgId: number, keyId: number], { id: number }>('keys.exists', `select id from api_keys where org_id = $1::int and id = $2::int`)
+export const keyExists = statement<[orgId: number, keyId: number], { id: number }>(
+  'keys.exists',
+  `select id from api_keys where org_id = $1::int and id = $2::int`,
+)
 
 /** Enabling starts the idle clock anew, so that a key is not disabled again the next night. */
 export const setKeyEnabled = statement<[orgId: number, keyId: number, enabled: boolean, reason: string | null, now: Date], { id: number }>(

@@ -3,7 +3,19 @@ import type { Db } from '../../platform/db.ts'
 import { fail } from '../../platform/errors.ts'
 import { ExpiringCache } from '../../platform/expiring-cache.ts'
 import type { Role } from '../../platform/principal.ts'
-import { anyOrg, findMemberRole, findOrg, findUserByEmail, insertMember, insertOrg, insertUser, listMembers, type MemberRow, type OrgRow, type UserRow } from './queries.ts'
+import {
+  anyOrg,
+  findMemberRole,
+  findOrg,
+  findUserByEmail,
+  insertMember,
+  insertOrg,
+  insertUser,
+  listMembers,
+  type MemberRow,
+  type OrgRow,
+  type UserRow,
+} from './queries.ts'
 
 export type Org = OrgRow
 export type User = UserRow

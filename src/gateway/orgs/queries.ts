@@ -22,7 +22,10 @@ export interface OrgRow {
   readonly retentionDays: number
 }
 
-export const findUserByEmail = statement<[email: string], UserRow>('orgs.find_user_by_email', `select id, email, name from users where lower(email) = lower($1::text)`)
+export const findUserByEmail = statement<[email: string], UserRow>(
+  'orgs.find_user_by_email',
+  `select id, email, name from users where lower(email) = lower($1::text)`,
+)
 
 export const insertUser = statement<[email: string, createdAt: Date]>(
   'orgs.insert_user',

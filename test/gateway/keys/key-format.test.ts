@@ -12,7 +12,17 @@ test('a new key looks like a key', () => {
   expect(looksLikeKey(newKey(systemIds))).toBe(true)
 })
 
-test.each(['', 'br-', 'br-short', 'sk-ant-api03-0123456789012345678901234567890', 'Bearer br-01234567890123456789012345678901', `br-${'a'.repeat(200)}`, 'br-0123456789012345678901234567890!', 'a.b.c', 'br-01234567890123456789012345678901\n'])('%j does not look like a key', text => {
+test.each([
+  '',
+  'br-',
+  'br-short',
+  'sk-ant-api03-0123456789012345678901234567890',
+  'Bearer br-01234567890123456789012345678901',
+  `br-${'a'.repeat(200)}`,
+  'br-0123456789012345678901234567890!',
+  'a.b.c',
+  'br-01234567890123456789012345678901\n',
+])('%j does not look like a key', text => {
   expect(looksLikeKey(text)).toBe(false)
 })
 

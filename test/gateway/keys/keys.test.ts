@@ -15,17 +15,45 @@ afterEach(() => process.stop())
 afterAll(() => database.dispose())
 
 const dayMs = 24 * 3600_000
-const disableForInactivity = statement<[keyId: number]>('test.disable_for_inactivity', `update api_keys set enabled = false, disabled_reason = 'inactivity' where id = $1::int`)
-const removeMember = statement<[orgId: number, userId: number]>('test.remove_member', `update org_members set status = 'removed' where org_id = $1::int and user_id = $2::int`)
-const setRole = statement<[orgId: number, userId: number, role: string]>('test.set_role', `update org_members set role = $3::text where org_id = $1::int and user_id = $2::int`)
+const disableForInactivity = statement<[keyId: number]>(
+  'test.disable_for_inactivity',
+  `update api_keys set enabled = false, disabled_reason = 'inactivity' where id = $1::int`,
+)
+const removeMember = statement<[orgId: number, userId: number]>(
+  'test.remove_member',
+  `update org_members set status = 'removed' where org_id = $1::int and user_id = $2::int`,
+)
+const setRole = statement<[orgId: number, userId: number, role: string]>(
+  'test.set_role',
+  `update org_members set role = $3::text where org_id = $1::int and user_id = $2::int`,
+)
 const lastUsed = statement<[keyId: number], { at: Date | null }>('test.last_used', `select last_used_at as "at" from api_keys where id = $1::int`)
 const columnsOf = statement<[keyId: number], { all: string }>('test.key_row_as_text', `select row_to_json(k)::text as "all" from api_keys k where id = $1::int`)
 
 test('a created key is found by its text, with its owner, limits and role', async () => {
   const { orgId, userId } = await newCaller(process)
   const created = await process.keys.create({ orgId, userId, workspaceId: null, name: '  ci  ', scope: 'inference', dailyLimit: 50 })
-  expect(created).toMatchObject({ name: 'ci', scope: 'inference', tier: 'standard', rpmLimit: 600, dailyLimit: 50, expiresAt: null, prefix: created.key.slice(0, 12) })
-  expect(await process.keys.findForAuth(created.key)).toEqual({ id: created.id, orgId, userId, role: 'owner', workspaceId: null, name: 'ci', scope: 'inference', limits: { rpmLimit: 600, dailyLimit: 50 }, state: 'active', expiresAtMs: null })
+  expect(created).toMatchObject({
+    name: 'ci',
+    scope: 'inference',
+    tier: 'standard',
+    rpmLimit: 600,
+    dailyLimit: 50,
+    expiresAt: null,
+    prefix: created.key.slice(0, 12),
+  })
+  expect(await process.keys.findForAuth(created.key)).toEqual({
+    id: created.id,
+    orgId,
+    userId,
+    role: 'owner',
+    workspaceId: null,
+    name: 'ci',
+    scope: 'inference',
+    limits: { rpmLimit: 600, dailyLimit: 50 },
+    state: 'active',
+    expiresAtMs: null,
+  })
 })
 
 test('a key without a user has no role', async () => {
@@ -108,17 +136,22 @@ test('an expired key is refused from its last moment on, although its record is 
 
 test.each([0, 366, 1.5, Number.NaN])('%s days is no life of a key', async expiresDays => {
   const { orgId } = await newCaller(process)
-  await expect(process.keys.create({ orgId, userId: null, workspaceId: null, name: 'n', scope: 'full', expiresDays })).rejects.toMatchObject({ errorName: 'bad_request' })
+  await expect(process.keys.create({ orgId, userId: null, workspaceId: null, name: 'n', scope: 'full', expiresDays })).rejects.toMatchObject({
+    errorName: 'bad_request',
+  })
 })
 
 test.each([-1, 1.5, Number.NaN, 2 ** 31])('%s is no limit', async rpmLimit => {
   const { orgId } = await newCaller(process)
-  await expect(process.keys.create({ orgId, userId: null, workspaceId: null, name: 'n', scope: 'full', rpmLimit })).rejects.toMatchObject({ errorName: 'bad_request' })
+  await expect(process.keys.create({ orgId, userId: null, workspaceId: null, name: 'n', scope: 'full', rpmLimit })).rejects.toMatchObject({
+    errorName: 'bad_request',
+  })
 })
 
 test('two active keys cannot share a name; a revoked or expired one gives it up', async () => {
   const { orgId, keyId } = await newCaller(process)
-  const again = (name: string, expiresDays?: number) => process.keys.create({ orgId, userId: null, workspaceId: null, name, scope: 'full', ...(expiresDays === undefined ? {} : { expiresDays }) })
+  const again = (name: string, expiresDays?: number) =>
+    process.keys.create({ orgId, userId: null, workspaceId: null, name, scope: 'full', ...(expiresDays === undefined ? {} : { expiresDays }) })
   await expect(again('main')).rejects.toMatchObject({ errorName: 'duplicate_key_name' })
   await process.keys.revoke(orgId, keyId)
   await again('main')
