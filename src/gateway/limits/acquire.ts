@@ -208,7 +208,9 @@ export class Acquirer {
     counter.taken = 0n
     counter.askedAtMs = nowMs
     counter.slice = row.granted && row.got >= 4n * (needs[index] as bigint) && row.got > 4n ? row.got : 0n
-    if (row.granted) counter.refusal = null
+    if (!row.granted) return
+    counter.refusal = null
+    counter.overdrawn = row.cap !== null && row.spent + row.leased + row.got > row.cap
   }
 
   /** What to ask for: at least the need and what others wait for, at most ALLOWANCE_SECONDS of the recent demand. The statement bounds it by what is left. */

@@ -65,6 +65,8 @@ export class Counter {
   recalledAtMs = Number.NEGATIVE_INFINITY
   /** The commit of an acquire is unknown: the lease has to be read again. */
   unsure = false
+  /** A last call was granted beyond the cap: nothing of it may serve another call, so all of it goes back when its call ends. */
+  overdrawn = false
   /** Counts a rate locally because the database is away; never leased. */
   offline = false
 

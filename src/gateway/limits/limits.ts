@@ -247,7 +247,10 @@ export class LimitsEngine<E extends ChargedEvent> implements Limits<E> {
     this.#registry.touch()
     for (const [id, amount] of result.released) {
       const counter = this.#counters.byId(id)
-      if (counter !== undefined) counter.unflushed = counter.unflushed > amount ? counter.unflushed - amount : 0n
+      if (counter === undefined) continue
+      counter.unflushed = counter.unflushed > amount ? counter.unflushed - amount : 0n
+      // There is room again, unless it is a rate, whose units never come back within their minute.
+      if (counter.metric !== 'rpm') counter.refusal = null
     }
     for (const row of result.rows) {
       const counter = this.#counters.byId(row.id)

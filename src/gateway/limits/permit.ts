@@ -99,7 +99,7 @@ export class CallPermit<E extends ChargedEvent> implements Permit<E> {
   settle(event: E): void | Promise<void> {
     this.#end()
     const charged = { event, charge: this.#charge, counts: this.#counts() }
-    const parts = this.#counters.map((counter, i) => this.#outOf(counter, this.#amountAt(i), event.valueUinr))
+    const parts = this.#counters.map((counter, i) => this.#outOf(counter, this.#amountAt(i), counter.metric === 'spend' ? event.valueUinr : 1n))
     const record: JournalRecord<E> = { kind: 'settle', ...charged, released: this.#released(parts) }
     try {
       const offset = this.#tools.flusher.append(record)
@@ -116,7 +116,7 @@ export class CallPermit<E extends ChargedEvent> implements Permit<E> {
   release(): void {
     const wasOpened = this.#draft !== null
     this.#end()
-    const parts = this.#counters.map((_, i) => (this.#tools.keepsSlices ? 0n : this.#amountAt(i)))
+    const parts = this.#counters.map((counter, i) => this.#outOf(counter, this.#amountAt(i), 0n))
     const released = this.#released(parts)
     try {
       if (wasOpened) this.#tools.flusher.append({ kind: 'close', eventId: this.eventId, released })
@@ -172,11 +172,11 @@ export class CallPermit<E extends ChargedEvent> implements Permit<E> {
     return this.#amounts[index] ?? 0n
   }
 
-  /** What leaves the lease at settle: what was spent, or the whole hold where no slices are kept. */
-  #outOf(counter: Counter, amount: bigint, valueUinr: bigint): bigint {
-    if (!this.#tools.keepsSlices) return amount
-    const spent = counter.metric === 'spend' ? valueUinr : 1n
-    return spent < amount ? spent : amount
+  /** What leaves the lease at the end: what was spent, or the whole hold where nothing may be kept for the next call. */
+  #outOf(counter: Counter, amount: bigint, spent: bigint): bigint {
+    // Something comes back, here or with the next flush: what was refused before may fit now.
+    if (amount > spent) counter.refusal = null
+    return !this.#tools.keepsSlices || counter.overdrawn || spent > amount ? amount : spent
   }
 
   /** The daily unit of the call. */

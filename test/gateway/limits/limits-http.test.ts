@@ -128,7 +128,7 @@ describe('limits and budgets over HTTP', () => {
   test('BUDG-01 BUDG-03 the 80 and 100 percent marks fire once a month each, warn before block, also when one call jumps both', async () => {
     clock.moveTo(morning + 6 * hourMs)
     const other = await app.otherOrg('Crossing')
-    const big = { kind: 'json' as const, body: { id: 'x', object: 'chat.completion', model: 'm', choices: [{ index: 0, message: { role: 'assistant', content: 'x' }, finish_reason: 'stop' }], usage: { prompt_tokens: 0, completion_tokens: 50, total_tokens: 50 } } }
+    const big = { body: { id: 'x', object: 'chat.completion', model: 'm', choices: [{ index: 0, message: { role: 'assistant', content: 'x' }, finish_reason: 'stop' }], usage: { prompt_tokens: 0, completion_tokens: 50, total_tokens: 50 } } }
     app.alpha.script(Array.from({ length: 4 }, () => big))
     await app.gateway.app.limits.budgets.set(other.orgId, 'org', String(other.orgId), 1500n)
     for (let i = 0; i < 3; i++) await chat(other.key)

@@ -1,0 +1,121 @@
+import { mkdtempSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { AdmissionRequest } from '../../../src/gateway/limits/admission.ts'
+import { createLimits, type LimitsEngine } from '../../../src/gateway/limits/limits.ts'
+import { insertUsageEvents } from '../../../src/gateway/usage/apply.ts'
+import type { UsageEvent } from '../../../src/gateway/usage/record.ts'
+import { type Clock, systemClock } from '../../../src/platform/clock.ts'
+import { loadConfig } from '../../../src/platform/config.ts'
+import { ControlLog } from '../../../src/platform/db-control-log.ts'
+import type { Db } from '../../../src/platform/db.ts'
+import { systemIds } from '../../../src/platform/ids.ts'
+import { silentLog } from '../../../src/platform/log.ts'
+import type { KeyPrincipal } from '../../../src/platform/principal.ts'
+
+/** One engine on a database, as a process has it. */
+export interface TestEngine {
+  readonly limits: LimitsEngine<UsageEvent>
+  readonly db: Db
+  readonly dataDir: string
+  stop(): Promise<void>
+}
+
+export interface EngineOptions {
+  readonly env?: Readonly<Record<string, string>>
+  readonly clock?: Clock
+  readonly dataDir?: string
+}
+
+export async function startEngine(db: Db, options: EngineOptions = {}): Promise<TestEngine> {
+  const clock = options.clock ?? systemClock
+  const config = loadConfig({ JOURNAL_FLUSH_MS: '20', BEAT_MS: '100', ...options.env })
+  const dataDir = options.dataDir ?? mkdtempSync(join(tmpdir(), 'brigade-limits-'))
+  const controlLog = new ControlLog({ db, clock, log: silentLog, pollMs: config.CONTROL_POLL_MS })
+  const limits = await createLimits<UsageEvent>({
+    db, config, clock, dataDir, controlLog,
+    ids: systemIds,
+    log: silentLog,
+    appliers: [insertUsageEvents],
+    followDatabaseClock: false,
+  })
+  await controlLog.start()
+  return {
+    limits,
+    db,
+    dataDir,
+    async stop() {
+      await controlLog.stop()
+      await limits.stop()
+    },
+  }
+}
+
+/** A wall clock that a test moves; timers are those of the machine. */
+export function movableClock(startMs: number): Clock & { moveTo(ms: number): void } {
+  let offsetMs = startMs - Date.now()
+  return {
+    ...systemClock,
+    nowMs: () => Date.now() + offsetMs,
+    moveTo(ms) {
+      offsetMs = ms - Date.now()
+    },
+  }
+}
+
+export function caller(over: Partial<KeyPrincipal> = {}): KeyPrincipal {
+  return { kind: 'key', orgId: 1, userId: 5, role: 'owner', keyId: 7, keyName: 'k', scope: 'full', workspaceId: null, limits: { rpmLimit: null, dailyLimit: null }, ...over }
+}
+
+export function request(needUinr: bigint, over: Partial<AdmissionRequest> = {}, atMs = Date.now()): AdmissionRequest {
+  return { principal: caller(), eventId: systemIds.uuidv7(atMs), agentId: null, agentAncestorIds: [], needUinr, worstUinr: needUinr, ...over }
+}
+
+export function eventOf(asked: AdmissionRequest, valueUinr: bigint, over: Partial<UsageEvent> = {}): UsageEvent {
+  return {
+    id: asked.eventId,
+    atMs: Number.parseInt(asked.eventId.replaceAll('-', '').slice(0, 12), 16),
+    requestId: 'req_1',
+    orgId: asked.principal.orgId,
+    userId: asked.principal.userId,
+    keyId: asked.principal.keyId,
+    workspaceId: asked.principal.workspaceId,
+    agentId: asked.agentId,
+    agentLabel: null,
+    kind: 'chat',
+    model: 'm',
+    provider: 'p',
+    residency: 'global',
+    streamed: false,
+    byok: false,
+    status: 200,
+    outcome: 'ok',
+    promptTokens: 3,
+    completionTokens: 4,
+    cachedTokens: 0,
+    reasoningTokens: 0,
+    estimated: false,
+    valueUinr,
+    costUinr: valueUinr,
+    latencyMs: 1,
+    firstByteMs: null,
+    ...over,
+  }
+}
+
+/** One whole call: admitted, opened, settled at `valueUinr`. Throws what the admission throws. */
+export async function callOnce(engine: TestEngine, asked: AdmissionRequest, valueUinr: bigint): Promise<void> {
+  const permit = await engine.limits.admit(asked)
+  permit.open(eventOf(asked, 0n))
+  await permit.settle(eventOf(asked, valueUinr))
+}
+
+/** The error's wire code and name, or 'ok'. */
+export async function outcomeOf(work: Promise<unknown> | unknown): Promise<string> {
+  try {
+    await work
+    return 'ok'
+  } catch (error) {
+    return error instanceof Error && 'errorName' in error ? String(error.errorName) : String(error)
+  }
+}
