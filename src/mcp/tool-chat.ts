@@ -1,4 +1,6 @@
 import { z } from 'zod'
+import { tokensOfChars } from '../gateway/inference/estimate.ts'
+import { chatKind } from '../gateway/inference/kinds/chat.ts'
 import { type AnyRow, Reply } from '../platform/endpoint.ts'
 import { fail, type GatewayError } from '../platform/errors.ts'
 import { ChatAnswer, readChatStream, whenAborted } from './chat-stream.ts'
@@ -50,7 +52,7 @@ const outputSchema = z.object({
   usage: z
     .object({ prompt_tokens: z.number(), completion_tokens: z.number(), total_tokens: z.number() })
     .nullable()
-    .describe('null when the answer was cut short before the provider said; it is metered all the same.'),
+    .describe('estimated: the answer was cut short before the provider said.'),
   cost_inr: z.number().nullable().describe('Rupees, when known.'),
   request_id: z.string(),
 })
@@ -80,16 +82,16 @@ async function ask(row: AnyRow, args: ChatArgs, context: ToolContext): Promise<T
   context.report?.({ progress: 0, message: `asking ${args.model}` })
   try {
     const value = await firstOf(context.invoke(row, { body }, { ...context.call, signal }), deadline.signal)
-    if (value === 'aborted') return deadlineResult(answer, args, context)
+    if (value === 'aborted') return deadlineResult(answer, body, args, context)
     const reply = asReply(value)
     answer.provider = reply.headers['x-br-provider'] ?? null
     const isWhole = await readReply(reply, answer, signal, progressReporter(answer, context, startedMs))
     if (!isWhole && !deadline.signal.aborted) throw context.call.signal.reason
-    if (!isWhole) return deadlineResult(answer, args, context)
+    if (!isWhole) return deadlineResult(answer, body, args, context)
     if (answer.broken) throw withPartial(answer.broken, answer)
     return toResult(answer, args, context, answer.finishReason)
   } catch (thrown) {
-    if (deadline.signal.aborted && !context.call.signal.aborted && !answer.broken) return deadlineResult(answer, args, context)
+    if (deadline.signal.aborted && !context.call.signal.aborted && !answer.broken) return deadlineResult(answer, body, args, context)
     throw thrown
   } finally {
     stopTimer()
@@ -164,7 +166,11 @@ function withPartial(error: GatewayError, answer: ChatAnswer): GatewayError {
   return fail(error.errorName, { ...error.options, message: error.message, extra: { ...error.options.extra, partial_text: answer.text } })
 }
 
-function deadlineResult(answer: ChatAnswer, args: ChatArgs, context: ToolContext): ToolResult {
+/** The answer so far. Its usage is the estimate that the gateway meters when the provider has not said. */
+function deadlineResult(answer: ChatAnswer, body: Buffer, args: ChatArgs, context: ToolContext): ToolResult {
+  const promptTokens = chatKind.parse(body).promptTokens
+  const completionTokens = tokensOfChars(answer.text.length + answer.reasoning.length)
+  answer.usage ??= { prompt_tokens: promptTokens, completion_tokens: completionTokens, total_tokens: promptTokens + completionTokens, estimated: true }
   return toResult(answer, args, context, 'deadline')
 }
 
@@ -186,7 +192,12 @@ function toResult(answer: ChatAnswer, args: ChatArgs, context: ToolContext, fini
       usage:
         answer.usage === null
           ? null
-          : { prompt_tokens: answer.usage.prompt_tokens, completion_tokens: answer.usage.completion_tokens, total_tokens: answer.usage.total_tokens },
+          : {
+              prompt_tokens: answer.usage.prompt_tokens,
+              completion_tokens: answer.usage.completion_tokens,
+              total_tokens: answer.usage.total_tokens,
+              ...(answer.usage['estimated'] === true ? { estimated: true } : {}),
+            },
       cost_inr: answer.costInr,
       request_id: context.call.requestId,
     },

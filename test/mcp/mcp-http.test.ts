@@ -145,7 +145,7 @@ describe('POST /mcp', () => {
       }
   })
 
-  test('MCP-21 a key that is revoked between two calls is 401 at the next one', async () => {
+  test('MCP-21 an agent that is revoked between two calls is 401 at the next one', async () => {
     const agent = await app.newAgent('mcp-twenty-one')
     expect((await post(list, {}, agent.token)).status).toBe(200)
     expect((await app.call('POST', `/v1/me/agents/${agent.id}/revoke`, {})).status).toBe(200)
@@ -173,7 +173,7 @@ describe('POST /mcp', () => {
 })
 
 describe.each(eras)('tools in the %s', (name, connect) => {
-  test('MCP-04 MCPX-02 MCPX-05 the list has every tool the caller may use, in the same order each time, with schemas and annotations', async () => {
+  test('MCPX-02 the list has every tool the caller may use, in the same order each time, with schemas and annotations', async () => {
     const client = await connect()
     expect(await client.names()).toEqual(allTools)
     expect(await client.names()).toEqual(allTools)
@@ -324,7 +324,8 @@ describe.each(eras)('tools in the %s', (name, connect) => {
     app.alpha.script([{ holdAfterChunks: 3 }])
     const reply = await (await connect()).call('chat', { model: 'alpha-only', prompt: 'x', max_wait_s: 1 })
     expect(reply.isError).toBeUndefined()
-    expect(reply.data.finish_reason).toBe('deadline')
+    expect(reply.data).toMatchObject({ finish_reason: 'deadline', usage: { estimated: true } })
+    expect(reply.data.usage.completion_tokens).toBeGreaterThan(0)
     expect(reply.data.text.length).toBeGreaterThan(0)
     await until(() => app.alpha.requests[0]?.aborted === true)
   })
@@ -366,7 +367,7 @@ test('memory tools say when no store is configured, and models_list pages throug
 })
 
 describe('server card', () => {
-  test('DISC-04 DISC-05 DISC-06 the card is public JSON with the URL of /mcp and both drafts of fields, readable across origins and cached', async () => {
+  test('DISC-04 DISC-05 the card is public JSON with the URL of /mcp and both drafts of fields, readable across origins and cached', async () => {
     const reply = await app.call('GET', '/.well-known/mcp/server-card.json', undefined, { token: null })
     expect(reply.status).toBe(200)
     expect(reply.headers.get('content-type')).toContain('application/json')

@@ -346,7 +346,7 @@ describe('chat', () => {
     await remount(hanging)
     const client = await connect()
     const result = await client.callTool({ name: 'chat', arguments: { prompt: 'hi', max_wait_s: 1 } })
-    expect(result).toMatchObject({ structuredContent: { text: 'Hel', finish_reason: 'deadline', usage: null } })
+    expect(result).toMatchObject({ structuredContent: { text: 'Hel', finish_reason: 'deadline', usage: { completion_tokens: 1, estimated: true } } })
     expect(result.isError).toBeUndefined()
     await until(() => seen.aborted.length === 1)
   })
