@@ -6,6 +6,7 @@ import { diagnose } from './app-doctor.ts'
 import type { Finding } from './cli/doctor.ts'
 import { Authenticator } from './gateway/access/authenticate.ts'
 import { Whoami } from './gateway/access/whoami.ts'
+import { routeId } from './gateway/catalog/model.ts'
 import { bindingsOf, endpointTable, type RowServices } from './gateway/http/endpoint-table.ts'
 import { makeInvoke } from './gateway/http/invoke.ts'
 import { llmsTextOf } from './gateway/http/llms-text.ts'
@@ -123,7 +124,7 @@ export async function createApp(deps: AppDeps): Promise<App> {
         providers: catalog.publicProviders().map(({ id, configured, residency }) => ({ id, configured, residency })),
         routes: [...catalog.snapshot.models.values()].filter(model => model.kind !== 'virtual').flatMap(model =>
           model.routes.map(route => {
-            const available = circuits.available(`${route.provider.id}/${model.id}`)
+            const available = circuits.available(routeId(route))
             return { model: model.id, provider: route.provider.id, available, circuit: available ? 'closed' : 'open' }
           }),
         ),

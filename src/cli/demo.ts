@@ -101,8 +101,8 @@ async function memory(agent: Http, owner: Http): Promise<string> {
 
 async function usage(agent: Http, agentId: number): Promise<string> {
   const report = await agent('GET', '/v1/usage')
-  const rows = (report.json['by_agent'] ?? []) as { agent_id: number | null; requests: number; value_inr: number }[]
-  const own = rows.find(row => row.agent_id === agentId)
+  const rows = (report.json['by_agent'] ?? []) as { id: number | null; requests: number; value_inr: number }[]
+  const own = rows.find(row => row.id === agentId)
   expect(report.status === 200 && own !== undefined && own.requests === 3, `usage by agent: ${report.text}`)
   const budget = await callTool(agent, 'budget_get', {})
   expect(Array.isArray(budget.structured['budgets']), 'budget_get lists budgets')

@@ -8,10 +8,11 @@ import type { Db } from '../../src/platform/db.ts'
 import { makeLog } from '../../src/platform/log.ts'
 import { uinrFromInr } from '../../src/platform/money.ts'
 import { type RunningGateway, startGateway } from '../../src/serve.ts'
+import type { Scope } from '../../src/gateway/limits/counter-state.ts'
 import { checkInvariants } from '../../src/gateway/limits/invariants.ts'
 import { testDatabase } from './database.ts'
 import { dumpTables } from './dump.ts'
-import { startUpstream, type Upstream } from './upstream-server.ts'
+import { startUpstream, type UpstreamServer } from './upstream-server.ts'
 
 export interface TestOptions {
   /** More settings, as environment variables. */
@@ -26,9 +27,9 @@ export interface TestApp {
   readonly gateway: RunningGateway
   readonly db: Db
   /** Three real HTTP upstreams: two global, one in India. */
-  readonly alpha: Upstream
-  readonly beta: Upstream
-  readonly indus: Upstream
+  readonly alpha: UpstreamServer
+  readonly beta: UpstreamServer
+  readonly indus: UpstreamServer
   readonly orgId: number
   readonly userId: number
   /** A full key of the org's owner, without limits. */
@@ -44,7 +45,7 @@ export interface TestApp {
   newKey(options?: { scope?: 'full' | 'inference'; withUser?: boolean; rpm?: number | null; daily?: number | null; name?: string; budgetInr?: number }): Promise<{ key: string; keyId: number }>
   /** A new agent with a token of its own. */
   newAgent(name: string): Promise<{ id: number; token: string }>
-  setBudget(scope: string, id: number, inr: number | null): Promise<void>
+  setBudget(scope: Scope, id: number, inr: number | null): Promise<void>
   /** Every row of every table as text. */
   dump(): Promise<string>
   /** Stops everything. Checks the money invariants first. */
@@ -60,7 +61,7 @@ export interface TestReply {
 }
 
 /** `test-model` is served by alpha (₹10/₹40), beta (₹20/₹80) and indus (₹30/₹120, India); the other models by fewer. */
-function defaultOperatorFile(urls: { alpha: string; beta: string; indus: string }): object {
+export function defaultOperatorFile(urls: { alpha: string; beta: string; indus: string }): { providers: object[]; models: object[] } {
   const provider = (id: string, base_url: string, residency: string, more: object = {}) => ({ id, base_url, residency, auth: 'bearer', ...more })
   const route = (id: string, input: number, output: number) => ({ provider: id, upstream_model: `${id}-upstream`, input_inr_per_mtok: input, output_inr_per_mtok: output, source: 'test', as_of: '2026-01-01' })
   return {

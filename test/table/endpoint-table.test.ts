@@ -57,6 +57,15 @@ describe('the endpoint table', () => {
     }
   })
 
+  test('a row for sessions answers 401 no_session to everybody who has none', async () => {
+    for (const binding of bindings.filter(each => each.auth === 'session'))
+      for (const token of [null, app.key]) {
+        const { method, path } = parts(binding.at)
+        const reply = await app.call(method, filled(path), method === 'GET' ? undefined : {}, { token })
+        expect([reply.status, reply.json.error.code], binding.at).toEqual([401, 'no_session'])
+      }
+  })
+
   test('a row for full keys answers 403 to inference-scoped keys and agent tokens', async () => {
     const rows = bindings.filter(each => each.access.scope === 'full')
     expect(rows.length).toBeGreaterThan(3)
@@ -70,7 +79,7 @@ describe('the endpoint table', () => {
   })
 
   test('a row for admins answers 403 to a key that no user backs', async () => {
-    for (const binding of bindings.filter(each => each.access.role !== undefined)) {
+    for (const binding of bindings.filter(each => each.auth === 'key' && each.access.role !== undefined)) {
       const { method, path } = parts(binding.at)
       const reply = await app.call(method, filled(path), {}, { token: noUserKey })
       expect(reply.status, binding.at).toBe(403)
@@ -78,7 +87,7 @@ describe('the endpoint table', () => {
   })
 
   test('ERR-02 malformed JSON is 400 bad_request on every row that takes JSON', async () => {
-    for (const binding of bindings.filter(each => each.row.input.body !== undefined && each.row.input.bodyKind !== 'raw')) {
+    for (const binding of bindings.filter(each => each.auth === 'key' && each.row.input.body !== undefined && each.row.input.bodyKind !== 'raw')) {
       const { method, path } = parts(binding.at)
       const reply = await app.call(method, filled(path), '{"a":', { headers: { 'content-type': 'application/json' } })
       expect(reply.status, binding.at).toBe(400)

@@ -43,19 +43,21 @@ export function firstHoldTokens(kind: Kind, request: ParsedRequest, model: Model
   return request.hub.stream ? Math.min(ceiling, firstStreamSliceTokens) : Math.min(ceiling, oneShotHoldMaxTokens)
 }
 
-function dearest(attempts: readonly Attempt[], tokens: TokenUsage): bigint {
+/** The most that any attempt of the plan costs, when each is counted with the tokens that its own model may use. */
+function dearest(attempts: readonly Attempt[], promptTokens: number, completionTokensOf: (attempt: Attempt) => number): bigint {
   let most = 0n
   for (const attempt of attempts) {
-    const cost = priceTokens(attempt.route.price, tokens)
+    const cost = priceTokens(attempt.route.price, { promptTokens, completionTokens: completionTokensOf(attempt), cachedTokens: 0, reasoningTokens: 0 })
     if (cost > most) most = cost
   }
   return most
 }
 
 /** The hold of a call, at the dearest route of its plan, and its worst case, which a strict budget holds instead. */
-export function holdOf(kind: Kind, request: ParsedRequest, plan: Plan): { needUinr: bigint; worstUinr: bigint; heldTokens: number } {
-  const heldTokens = firstHoldTokens(kind, request, plan.model)
-  const worstTokens = kind.hasOutput ? (request.maxTokens ?? plan.model.maxOutputTokens ?? oneShotHoldMaxTokens) : 0
-  const usage = (completionTokens: number): TokenUsage => ({ promptTokens: request.promptTokens, completionTokens, cachedTokens: 0, reasoningTokens: 0 })
-  return { needUinr: dearest(plan.attempts, usage(heldTokens)), worstUinr: dearest(plan.attempts, usage(worstTokens)), heldTokens }
+export function holdOf(kind: Kind, request: ParsedRequest, plan: Plan): { needUinr: bigint; worstUinr: bigint } {
+  const worstTokens = (model: Model): number => (kind.hasOutput ? (request.maxTokens ?? model.maxOutputTokens ?? oneShotHoldMaxTokens) : 0)
+  return {
+    needUinr: dearest(plan.attempts, request.promptTokens, attempt => firstHoldTokens(kind, request, attempt.model)),
+    worstUinr: dearest(plan.attempts, request.promptTokens, attempt => worstTokens(attempt.model)),
+  }
 }

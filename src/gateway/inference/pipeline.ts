@@ -6,7 +6,7 @@ import type { Attempt, Plan } from '../routing/plan.ts'
 import { withholdUsage } from '../wire/sse.ts'
 import type { InferenceDeps } from './deps.ts'
 import { type Answer, dial } from './dial.ts'
-import { holdOf, tokensOfChars } from './estimate.ts'
+import { firstHoldTokens, holdOf, tokensOfChars } from './estimate.ts'
 import type { Kind, ParsedRequest } from './kinds/kind.ts'
 import { type ChargedAgent, Meter } from './meter.ts'
 import { relayStream } from './relay.ts'
@@ -21,7 +21,7 @@ export async function serve(kind: Kind, bytes: Buffer, call: Call<Principal>, de
   const startedAtMs = deps.clock.monotonicMs()
   const request = kind.parse(bytes)
   const agent = await chargedAgent(principal, call.agentLabel, deps)
-  const plan = deps.resolve({ modelId: request.modelId, kind: kind.modelKind, fields: request.fields, orgId: principal.orgId, promptTokens: request.promptTokens })
+  const plan = deps.resolve({ modelId: request.modelId, kind: kind.modelKind, fields: request.fields, orgId: principal.orgId, promptTokens: request.promptTokens, needs: request.needs })
   const hold = holdOf(kind, request, plan)
   const permit = await deps.limits.admit({ principal, eventId: deps.ids.uuidv7(deps.clock.nowMs()), agentId: agent.agentId, agentAncestorIds: agent.ancestorIds, needUinr: hold.needUinr, worstUinr: hold.worstUinr })
   const meter = new Meter(permit, { kind, request, principal, agent, requestId: call.requestId, startedAtMs }, deps.clock)
@@ -30,7 +30,7 @@ export async function serve(kind: Kind, bytes: Buffer, call: Call<Principal>, de
     case 'whole':
       return wholeReply(kind, request, plan, answer, meter)
     case 'stream':
-      return streamReply(request, plan, answer, meter, hold.heldTokens, agent, call, deps)
+      return streamReply(kind, request, plan, answer, meter, agent, call, deps)
     case 'client-error':
       await meter.settleFailed(answer.status)
       return clientErrorReply(answer)
@@ -76,11 +76,11 @@ async function wholeReply(kind: Kind, request: ParsedRequest, plan: Plan, answer
   return reply.bytes(completed === null ? answer.bytes : Buffer.from(JSON.stringify(completed)), headers)
 }
 
-function streamReply(request: ParsedRequest, plan: Plan, answer: Extract<Answer, { kind: 'stream' }>, meter: Meter, heldTokens: number, agent: ChargedAgent, call: Call, deps: InferenceDeps): Reply {
+function streamReply(kind: Kind, request: ParsedRequest, plan: Plan, answer: Extract<Answer, { kind: 'stream' }>, meter: Meter, agent: ChargedAgent, call: Call, deps: InferenceDeps): Reply {
   const chunks = relayStream(answer, {
     clock: deps.clock,
     meter,
-    cover: new StreamCover(meter, deps.clock, request.promptTokens, heldTokens, request.maxTokens),
+    cover: new StreamCover(meter, deps.clock, request.promptTokens, firstHoldTokens(kind, request, answer.attempt.model), request.maxTokens),
     signal: call.signal,
     promptTokens: request.promptTokens,
     budgetError: agent.agentId === null ? 'budget_exceeded' : 'agent_budget_exceeded',

@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { startApp, type TestApp } from '../../harness/app.ts'
-import { sentBodies } from '../../harness/upstream-server.ts'
+import type { UpstreamServer } from '../../harness/upstream-server.ts'
 
+const sentBodies = (upstream: UpstreamServer) => upstream.requests.map(request => request.json)
 const hello = [{ role: 'user', content: 'Hello there' }]
 
 describe('POST /v1/chat/completions', () => {
@@ -27,7 +28,7 @@ describe('POST /v1/chat/completions', () => {
   test('CHAT-03 usage has three integers and a total that is their sum, also when the provider left the total or all of it out', async () => {
     for (const usage of [undefined, { prompt_tokens: 7, completion_tokens: 5 }, null]) {
       app.alpha.reset()
-      if (usage !== undefined) app.alpha.script([{ kind: 'json', body: { id: 'x', object: 'chat.completion', model: 'm', choices: [{ index: 0, message: { role: 'assistant', content: 'ok' }, finish_reason: 'stop' }], ...(usage === null ? {} : { usage }) } }])
+      if (usage !== undefined) app.alpha.script([{ body: { id: 'x', object: 'chat.completion', model: 'm', choices: [{ index: 0, message: { role: 'assistant', content: 'ok' }, finish_reason: 'stop' }], ...(usage === null ? {} : { usage }) } }])
       const { usage: seen } = (await chat({})).json
       expect(Number.isInteger(seen.prompt_tokens) && Number.isInteger(seen.completion_tokens)).toBe(true)
       expect(seen.total_tokens).toBe(seen.prompt_tokens + seen.completion_tokens)
@@ -35,7 +36,7 @@ describe('POST /v1/chat/completions', () => {
   })
 
   test('CHAT-04 CHAT-05 thinking arrives in reasoning_content, and without thinking the key is absent', async () => {
-    const answer = (message: object) => ({ kind: 'json' as const, body: { id: 'x', object: 'chat.completion', model: 'm', choices: [{ index: 0, message: { role: 'assistant', content: '42', ...message }, finish_reason: 'stop' }], usage: { prompt_tokens: 1, completion_tokens: 1, total_tokens: 2 } } })
+    const answer = (message: object) => ({ body: { id: 'x', object: 'chat.completion', model: 'm', choices: [{ index: 0, message: { role: 'assistant', content: '42', ...message }, finish_reason: 'stop' }], usage: { prompt_tokens: 1, completion_tokens: 1, total_tokens: 2 } } })
     app.alpha.script([answer({ reasoning_content: 'six times seven' }), answer({ reasoning: 'six times seven' }), answer({ reasoning_content: null }), answer({})])
     for (const expected of ['six times seven', 'six times seven', undefined, undefined]) {
       const { message } = (await chat({})).json.choices[0]
@@ -79,7 +80,7 @@ describe('POST /v1/chat/completions', () => {
   test('CHAT-10 CHAT-32 max_tokens and max_completion_tokens cap what is charged, whatever the provider reports', async () => {
     const key = (await app.newKey()).key
     for (const name of ['max_tokens', 'max_completion_tokens']) {
-      app.alpha.script([{ kind: 'json', body: { id: 'x', object: 'chat.completion', model: 'm', choices: [{ index: 0, message: { role: 'assistant', content: 'ok' }, finish_reason: 'length' }], usage: { prompt_tokens: 10, completion_tokens: 500, total_tokens: 510 } } }])
+      app.alpha.script([{ body: { id: 'x', object: 'chat.completion', model: 'm', choices: [{ index: 0, message: { role: 'assistant', content: 'ok' }, finish_reason: 'length' }], usage: { prompt_tokens: 10, completion_tokens: 500, total_tokens: 510 } } }])
       const before = await usageRow()
       expect((await chat({ [name]: 20 }, { token: key })).status).toBe(200)
       const after = await usageRow()
@@ -96,16 +97,16 @@ describe('POST /v1/chat/completions', () => {
   })
 
   test('CHAT-13 a call that needs no change reaches the provider byte for byte', async () => {
-    const text = '{ "model":"same-id",  "messages":[{"role":"user","content":"h\\u00e9llo"}], "temperature":1.0 }'
+    const text = '{ "model":"same-id",  "messages":[{"role":"user","content":"héllo"}], "temperature":1.0 }'
     const reply = await app.call('POST', '/v1/chat/completions', text, { headers: { 'content-type': 'application/json' } })
     expect(reply.status).toBe(200)
-    expect(app.alpha.requests.at(-1)?.body.toString()).toBe(text)
+    expect(app.alpha.requests.at(-1)?.raw.toString()).toBe(text)
   })
 
   test('CHAT-12 tools are forwarded and calls come back with string arguments', async () => {
     const tools = [{ type: 'function', function: { name: 'lookup', description: 'd', parameters: { type: 'object', properties: {} } } }]
     const toolCalls = [{ id: 'call_1', type: 'function', function: { name: 'lookup', arguments: '{"q":"x"}' } }]
-    app.alpha.script([{ kind: 'json', body: { id: 'x', object: 'chat.completion', model: 'm', choices: [{ index: 0, message: { role: 'assistant', content: null, tool_calls: toolCalls }, finish_reason: 'tool_calls' }], usage: { prompt_tokens: 1, completion_tokens: 1, total_tokens: 2 } } }])
+    app.alpha.script([{ body: { id: 'x', object: 'chat.completion', model: 'm', choices: [{ index: 0, message: { role: 'assistant', content: null, tool_calls: toolCalls }, finish_reason: 'tool_calls' }], usage: { prompt_tokens: 1, completion_tokens: 1, total_tokens: 2 } } }])
     const reply = await chat({ tools })
     expect(sentBodies(app.alpha)[0]?.['tools']).toEqual(tools)
     expect(reply.json.choices[0]).toMatchObject({ finish_reason: 'tool_calls', message: { tool_calls: toolCalls } })
@@ -117,13 +118,13 @@ describe('POST /v1/chat/completions', () => {
   })
 
   test('CHAT-35 content parts keep their order', async () => {
-    const content = [{ type: 'text', text: 'a' }, { type: 'image_url', image_url: { url: 'https://example.test/x.png' } }, { type: 'text', text: 'b' }]
+    const content = [{ type: 'text', body: 'a' }, { type: 'image_url', image_url: { url: 'https://example.test/x.png' } }, { type: 'text', body: 'b' }]
     await chat({ messages: [{ role: 'user', content }] })
     expect((sentBodies(app.alpha)[0]?.['messages'] as { content: unknown }[])[0]?.content).toEqual(content)
   })
 
   test('CHAT-27 the reply names the model that ran when another route took over', async () => {
-    app.alpha.script([{ kind: 'status', status: 500 }])
+    app.alpha.script([{ status: 500 }])
     const reply = await chat({})
     expect(reply.headers.get('x-br-provider')).toBe('beta')
     expect(reply.json.model).toBe('beta-upstream')
@@ -137,13 +138,13 @@ describe('POST /v1/chat/completions', () => {
   test('CHAT-31 x-br-agent-id attributes the call to that agent in the usage report', async () => {
     await chat({}, { headers: { 'x-br-agent-id': 'nightly-triage' } })
     const { by_agent: agents } = await usageRow()
-    expect(agents).toContainEqual(expect.objectContaining({ agent_id: null, agent_label: 'nightly-triage', requests: 1 }))
+    expect(agents).toContainEqual(expect.objectContaining({ id: null, label: 'nightly-triage', requests: 1 }))
   })
 
   test('CHAT-33 ERR-11 what a user said appears in no log line and in no table', async () => {
     const marker = 'zebra-crossing-7731'
     await chat({ messages: [{ role: 'user', content: marker }] })
-    app.alpha.script([{ kind: 'status', status: 500, text: `cannot process ${marker}` }, { kind: 'status', status: 500 }])
+    app.alpha.script([{ status: 500, body: `cannot process ${marker}` }, { status: 500 }])
     await chat({ messages: [{ role: 'user', content: marker }], provider: 'alpha' })
     await app.gateway.app.limits.flushNow()
     expect(app.logLines.join('\n')).not.toContain(marker)
@@ -161,7 +162,7 @@ describe('POST /v1/chat/completions', () => {
   })
 
   test("HDR-12 HDR-13 the provider's own headers are not relayed and the caller's credential and cookies never reach it", async () => {
-    app.alpha.script([{ kind: 'json', headers: { 'set-cookie': 'a=b', server: 'upstream-thing', 'x-internal': '1' }, body: { id: 'x', object: 'chat.completion', model: 'm', choices: [], usage: { prompt_tokens: 1, completion_tokens: 1, total_tokens: 2 } } }])
+    app.alpha.script([{ headers: { 'set-cookie': 'a=b', server: 'upstream-thing', 'x-internal': '1' }, body: { id: 'x', object: 'chat.completion', model: 'm', choices: [], usage: { prompt_tokens: 1, completion_tokens: 1, total_tokens: 2 } } }])
     const reply = await chat({}, { headers: { cookie: 'session=mine', 'x-custom': 'secret' } })
     for (const name of ['set-cookie', 'server', 'x-internal']) expect(reply.headers.get(name)).toBeNull()
     const sent = app.alpha.requests.at(-1)

@@ -1,8 +1,9 @@
 import OpenAI from 'openai'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { startApp, type TestApp, until } from '../../harness/app.ts'
-import { sentBodies } from '../../harness/upstream-server.ts'
+import type { UpstreamServer } from '../../harness/upstream-server.ts'
 
+const sentBodies = (upstream: UpstreamServer) => upstream.requests.map(request => request.json)
 const hello = [{ role: 'user', content: 'Hello there' }]
 const events = (text: string): string[] => text.split('\n\n').filter(event => event.startsWith('data: ')).map(event => event.slice(6))
 const chunks = (text: string) => events(text).filter(event => event !== '[DONE]').map(event => JSON.parse(event))
@@ -49,7 +50,7 @@ describe('streamed chat completions', () => {
   })
 
   test('CHAT-22 a provider without the option is not asked and its usage is estimated', async () => {
-    app.beta.script([{ kind: 'stream', usage: null }])
+    app.beta.script([{ usage: null }])
     const before = await totals()
     expect((await stream({ model: 'mute-model' })).status).toBe(200)
     expect(sentBodies(app.beta)[0]?.['stream_options']).toBeUndefined()
@@ -69,20 +70,20 @@ describe('streamed chat completions', () => {
   })
 
   test('HDR-02 the provider that serves the stream is named before the first byte', async () => {
-    app.alpha.script([{ kind: 'status', status: 503 }])
+    app.alpha.script([{ status: 503 }])
     expect((await stream()).headers.get('x-br-provider')).toBe('beta')
   })
 
   test('CHAT-24 a provider that fails before the first chunk is failed over, and when all do the answer is a JSON 502', async () => {
-    app.alpha.script([{ kind: 'stream', breakAfter: 0 }])
+    app.alpha.script([{ breakAfterChunks: 0 }])
     expect((await stream()).headers.get('x-br-provider')).toBe('beta')
-    for (const upstream of [app.alpha, app.beta, app.indus]) upstream.script([{ kind: 'stream', breakAfter: 0 }])
+    for (const upstream of [app.alpha, app.beta, app.indus]) upstream.script([{ breakAfterChunks: 0 }])
     const reply = await stream()
     expect([reply.status, reply.json.error.code]).toEqual([502, 'all_routes_failed'])
   })
 
   test('CHAT-25 a provider that breaks off after the first chunk ends the stream with an error frame and [DONE], without failover', async () => {
-    app.alpha.script([{ kind: 'stream', breakAfter: 2 }])
+    app.alpha.script([{ breakAfterChunks: 2 }])
     const reply = await stream()
     expect(reply.status).toBe(200)
     const frames = events(reply.text)
@@ -93,13 +94,13 @@ describe('streamed chat completions', () => {
 
   test('CHAT-26 when the client goes away the provider is hung up on and what was produced is metered', async () => {
     const before = await totals()
-    app.alpha.script([{ kind: 'stream', hangAfter: 3 }])
+    app.alpha.script([{ holdAfterChunks: 3 }])
     const controller = new AbortController()
     const response = await fetch(`${app.baseUrl}/v1/chat/completions`, { method: 'POST', signal: controller.signal, headers: { authorization: `Bearer ${app.key}`, 'content-type': 'application/json' }, body: JSON.stringify({ model: 'test-model', messages: hello, stream: true }) })
     const reader = response.body?.getReader()
     await reader?.read()
     controller.abort()
-    await until(() => app.alpha.requests[0]?.clientClosed === true)
+    await until(() => app.alpha.requests[0]?.aborted === true)
     await until(async () => (await totals()).requests === before.requests + 1)
     expect((await totals()).completion_tokens).toBeGreaterThan(before.completion_tokens)
   })

@@ -20,6 +20,7 @@ export const chatKind: Kind = {
       hub: { operation: 'chat', body: stripped, bytes: touched ? null : bytes, stream: chat.stream },
       maxTokens: chat.maxTokens,
       promptTokens: chat.promptTokensEstimate,
+      needs: { tools: chat.hasTools, vision: chat.hasImages },
       withholdUsage: chat.stream && chat.includeUsage === false,
     }
   },

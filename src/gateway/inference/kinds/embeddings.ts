@@ -18,6 +18,7 @@ export const embeddingsKind: Kind = {
       hub: { operation: 'embeddings', body: stripped, bytes: touched ? null : bytes, stream: false },
       maxTokens: 0,
       promptTokens: request.promptTokensEstimate,
+      needs: { tools: false, vision: false },
       withholdUsage: false,
     }
   },

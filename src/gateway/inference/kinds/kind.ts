@@ -12,6 +12,8 @@ export interface ParsedRequest {
   readonly maxTokens: number | null
   /** Estimate, for holds and context windows. */
   readonly promptTokens: number
+  /** What a preset's pick must be able to do. */
+  readonly needs: { readonly tools: boolean; readonly vision: boolean }
   /** The caller said include_usage: false: the usage chunk is metered and kept back. */
   readonly withholdUsage: boolean
 }
