@@ -1,0 +1,125 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { isStoreError, type ObjectStore } from '../../src/memory/object-store.ts'
+import { type Peer, peers } from './stores.ts'
+
+async function kindOf(call: Promise<unknown>): Promise<string> {
+  try {
+    await call
+    return 'no error'
+  } catch (error) {
+    for (const kind of ['not-found', 'precondition-failed', 'unsupported', 'too-large', 'unavailable', 'denied'] as const) if (isStoreError(error, kind)) return kind
+    throw error
+  }
+}
+
+for (const kind of peers) {
+  describe.skipIf(!kind.isInstalled)(`object store contract on ${kind.name}${kind.isInstalled ? '' : ' (not installed)'}`, () => {
+    let peer: Peer
+    let store: ObjectStore
+    beforeAll(async () => {
+      peer = await kind.start()
+      store = peer.store
+    }, 60_000)
+    afterAll(() => peer?.close())
+
+    test('an object comes back with its bytes, metadata and etag', async () => {
+      const bytes = Buffer.from([0, 1, 255, 10, 13, 0xe2, 0x82])
+      const { etag } = await store.put('org-1/a/b c+ü.txt', bytes, { metadata: { 'br-user': '7', 'br-agent': 'x y' }, contentType: 'text/plain; charset=utf-8' })
+      const found = await store.get('org-1/a/b c+ü.txt')
+      expect(found.bytes.equals(bytes)).toBe(true)
+      expect(found.metadata).toMatchObject({ 'br-user': '7', 'br-agent': 'x y' })
+      expect(found.etag).toBe(etag)
+      expect(etag).toMatch(/^".+"$/)
+      expect(await store.head('org-1/a/b c+ü.txt')).toMatchObject({ etag, sizeBytes: bytes.length })
+    })
+
+    test('an empty object is an object', async () => {
+      await store.put('org-1/empty', Buffer.alloc(0))
+      expect((await store.get('org-1/empty')).bytes).toHaveLength(0)
+    })
+
+    test('what is missing is not found, its head is null, and deleting it succeeds', async () => {
+      expect(await kindOf(store.get('org-1/none'))).toBe('not-found')
+      expect(await store.head('org-1/none')).toBeNull()
+      await store.delete('org-1/none')
+    })
+
+    test('a put replaces the object and its metadata whole', async () => {
+      await store.put('org-1/r', Buffer.from('one'), { metadata: { first: '1' } })
+      await store.put('org-1/r', Buffer.from('three'), { metadata: { second: '2' } })
+      const found = await store.get('org-1/r')
+      expect(found.bytes.toString()).toBe('three')
+      expect(found.metadata['first']).toBeUndefined()
+      await store.delete('org-1/r')
+      expect(await store.head('org-1/r')).toBeNull()
+    })
+
+    test('a key may be the beginning of another, and case counts', async () => {
+      for (const key of ['org-1/n/a', 'org-1/n/a/b', 'org-1/n/A', 'org-1/n/con', 'org-1/n/x.', 'org-1/n/.y']) await store.put(key, Buffer.from(key))
+      for (const key of ['org-1/n/a', 'org-1/n/a/b', 'org-1/n/A', 'org-1/n/con', 'org-1/n/x.', 'org-1/n/.y']) expect((await store.get(key)).bytes.toString()).toBe(key)
+    })
+
+    test('lists are bytewise ordered, paged without gaps and bound to the prefix', async () => {
+      const keys = Array.from({ length: 25 }, (_, n) => `org-2/l/${String(n).padStart(3, '0')}`)
+      for (const key of [...keys, 'org-2/l', 'org-2/m', 'org-20/l/000', 'org-2/l/é']) await store.put(key, Buffer.from('12345'))
+      const seen: string[] = []
+      let startAfter: string | undefined
+      for (let pages = 1; ; pages++) {
+        const page = await store.list({ prefix: 'org-2/l/', limit: 10, ...(startAfter === undefined ? {} : { startAfter }) })
+        seen.push(...page.objects.map(object => object.key))
+        for (const object of page.objects) expect(object.sizeBytes).toBe(5)
+        if (page.next === null) {
+          expect(pages).toBe(3)
+          break
+        }
+        startAfter = page.next
+      }
+      expect(seen).toEqual([...keys, 'org-2/l/é'])
+      const [first] = (await store.list({ prefix: 'org-2/m' })).objects
+      expect(first?.etag).toBe((await store.head('org-2/m'))?.etag)
+    })
+
+    test('an object over the bound of a read is refused', async () => {
+      await store.put('org-1/large', Buffer.alloc(1000))
+      expect(await kindOf(store.get('org-1/large', { sizeBytesMax: 999 }))).toBe('too-large')
+      expect((await store.get('org-1/large', { sizeBytesMax: 1000 })).bytes).toHaveLength(1000)
+    })
+
+    test.skipIf(!kind.hasConditions)('conditions of puts and deletes hold', async () => {
+      const key = 'org-1/cas'
+      const { etag } = await store.put(key, Buffer.from('1'), { ifNoneMatch: '*' })
+      expect(await kindOf(store.put(key, Buffer.from('2'), { ifNoneMatch: '*' }))).toBe('precondition-failed')
+      expect(await kindOf(store.put(key, Buffer.from('2'), { ifMatch: '"00000000000000000000000000000000"' }))).toBe('precondition-failed')
+      expect(await kindOf(store.put('org-1/cas-none', Buffer.from('2'), { ifMatch: etag }))).toBe('precondition-failed')
+      const second = await store.put(key, Buffer.from('2'), { ifMatch: etag })
+      expect(await kindOf(store.delete(key, { ifMatch: etag }))).toBe('precondition-failed')
+      await store.delete(key, { ifMatch: second.etag })
+      expect(await store.head(key)).toBeNull()
+    })
+
+    test.skipIf(!kind.hasConditions)('of many creators of one key exactly one wins', async () => {
+      const tries = await Promise.all(Array.from({ length: 16 }, (_, n) => kindOf(store.put('org-1/race', Buffer.from(String(n)), { ifNoneMatch: '*' }))))
+      expect(tries.filter(kind => kind === 'no error')).toHaveLength(1)
+      expect(tries.filter(kind => kind === 'precondition-failed')).toHaveLength(15)
+    })
+
+    test.skipIf(kind.hasConditions)('a store without conditions says so', async () => {
+      expect(await kindOf(store.put('org-1/cas', Buffer.from('1'), { ifNoneMatch: '*' }))).toBe('unsupported')
+    })
+
+    test('readers beside a writer see the old object or the new one, never a mixture', async () => {
+      const key = 'org-1/torn'
+      await store.put(key, Buffer.alloc(4000, 'a'))
+      let isWriting = true
+      const writes = (async () => {
+        for (let n = 0; n < 15; n++) await store.put(key, Buffer.alloc(4000 + n, n % 2 === 0 ? 'b' : 'c'))
+        isWriting = false
+      })()
+      while (isWriting) {
+        const { bytes } = await store.get(key)
+        expect(new Set(bytes).size).toBe(1)
+      }
+      await writes
+    })
+  })
+}

@@ -1,0 +1,89 @@
+/** The three peers of the object store contract: a folder, the S3 test server, and Swift where it is installed. */
+import { mkdtemp, rm } from 'node:fs/promises'
+import { lookup } from 'node:dns'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { CreateBucketCommand, S3Client } from '@aws-sdk/client-s3'
+import { isSwiftInstalled, startSwift } from '../../scripts/swift-s3.mjs'
+import { systemClock } from '../../src/platform/clock.ts'
+import { systemIds } from '../../src/platform/ids.ts'
+import { Secret } from '../../src/platform/secret.ts'
+import type { ObjectStore } from '../../src/memory/object-store.ts'
+import { FolderStore } from '../../src/memory/object-store-folder.ts'
+import { S3Store, type S3StoreOptions } from '../../src/memory/object-store-s3.ts'
+import type { StoreInput } from '../../src/memory/store-config.ts'
+import { startS3Server } from '../harness/s3-server.ts'
+
+export interface Peer {
+  readonly store: ObjectStore
+  /** How a gateway is pointed at it. */
+  readonly input: StoreInput
+  /** For OUTBOUND_ALLOW. */
+  readonly hostPort: string | null
+  close(): Promise<void>
+}
+
+export interface PeerKind {
+  readonly name: string
+  readonly isInstalled: boolean
+  readonly hasConditions: boolean
+  start(): Promise<Peer>
+}
+
+export function s3Store(options: Pick<S3StoreOptions, 'endpoint' | 'bucket'> & { accessKey: string; secretKey: string; timeoutMs?: number }): S3Store {
+  return new S3Store({ endpoint: options.endpoint, bucket: options.bucket, region: 'us-east-1', accessKey: new Secret(options.accessKey), secretKey: new Secret(options.secretKey), timeoutMs: options.timeoutMs ?? 20_000, lookup, clock: systemClock, ids: systemIds })
+}
+
+export const peers: readonly PeerKind[] = [
+  {
+    name: 'a folder',
+    isInstalled: true,
+    hasConditions: true,
+    async start() {
+      const root = await mkdtemp(join(tmpdir(), 'brigade-folder-'))
+      return { store: new FolderStore({ root, clock: systemClock, ids: systemIds }), input: { store: 'folder' }, hostPort: null, close: () => rm(root, { recursive: true, force: true }) }
+    },
+  },
+  {
+    name: 'the S3 test server',
+    isInstalled: true,
+    hasConditions: true,
+    async start() {
+      const server = await startS3Server()
+      const store = s3Store(server)
+      return {
+        store,
+        input: { endpoint: server.endpoint, bucket: server.bucket, access_key: server.accessKey, secret_key: server.secretKey },
+        hostPort: server.hostPort,
+        async close() {
+          store.close()
+          await server.close()
+        },
+      }
+    },
+  },
+  {
+    name: 'OpenStack Swift',
+    isInstalled: isSwiftInstalled(),
+    hasConditions: false,
+    async start() {
+      const root = await mkdtemp(join(tmpdir(), 'brigade-swift-'))
+      const swift = await startSwift(root)
+      const bucket = 'memory'
+      const client = new S3Client({ endpoint: swift.endpoint, region: swift.region, forcePathStyle: true, credentials: { accessKeyId: swift.accessKey, secretAccessKey: swift.secretKey } })
+      await client.send(new CreateBucketCommand({ Bucket: bucket }))
+      client.destroy()
+      const store = s3Store({ ...swift, bucket })
+      return {
+        store,
+        input: { endpoint: swift.endpoint, bucket, access_key: swift.accessKey, secret_key: swift.secretKey, region: swift.region },
+        hostPort: swift.hostPort,
+        async close() {
+          store.close()
+          await swift.stop()
+          await rm(root, { recursive: true, force: true })
+        },
+      }
+    },
+  },
+]
