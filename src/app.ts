@@ -104,7 +104,7 @@ export async function createApp(deps: AppDeps): Promise<App> {
   const authenticator = new Authenticator(keys, agents.tokens)
   const recheck = agents.tokens.recheck.bind(agents.tokens)
   const inference = new Inference({
-    clock, ids, log, outbound, limits, dialectOf, recheck,
+    clock, ids, log, outbound, inflight, limits, dialectOf, recheck,
     resolve: request => resolve(request, { catalog: catalog.snapshot, circuits, health, clock }),
     observer: dialObserver(circuits, health),
     agentByLabel: (orgId, label) => agents.byLabel(orgId, label),

@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from 'node:fs'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { loadConfig } from '../platform/config.ts'
@@ -16,7 +16,9 @@ interface Step {
  */
 export async function runDemo(print: (line: string) => void): Promise<number> {
   const dataDir = mkdtempSync(join(tmpdir(), 'brigade-demo-'))
-  const env = { PORT: '0', DATA_DIR: dataDir, SANDBOX: 'on', LOCAL_SERVERS: 'off', LOG_LEVEL: 'error', CONFIG_FILE: join(dataDir, 'none.json') }
+  const configFile = join(dataDir, 'brigade.config.json')
+  writeFileSync(configFile, '{}')
+  const env = { PORT: '0', DATA_DIR: dataDir, SANDBOX: 'on', LOCAL_SERVERS: 'off', LOG_LEVEL: 'error', CONFIG_FILE: configFile }
   const gateway = await startGateway(loadConfig(env))
   try {
     const key = must(gateway.firstRun, 'a first run makes a key').key

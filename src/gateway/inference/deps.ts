@@ -1,5 +1,6 @@
 import type { Clock } from '../../platform/clock.ts'
 import type { Ids } from '../../platform/ids.ts'
+import type { Inflight } from '../../platform/inflight.ts'
 import type { Log } from '../../platform/log.ts'
 import type { Outbound } from '../../platform/outbound.ts'
 import type { BearerPrincipal } from '../../platform/principal.ts'
@@ -32,6 +33,7 @@ export interface InferenceDeps {
   readonly ids: Ids
   readonly log: Log
   readonly outbound: Outbound
+  readonly inflight: Inflight
   readonly limits: Limits<UsageEvent>
   /** Throws model_not_found and every no_route; dials nothing. */
   resolve(request: ResolveRequest): Plan

@@ -1,4 +1,5 @@
-import { type Call, Reply, reply } from '../../platform/endpoint.ts'
+import { assertNever } from '../../platform/assert.ts'
+import { type Call, type Reply, reply } from '../../platform/endpoint.ts'
 import { fail } from '../../platform/errors.ts'
 import type { BearerPrincipal, Principal } from '../../platform/principal.ts'
 import { routeId } from '../catalog/model.ts'
@@ -25,15 +26,47 @@ export async function serve(kind: Kind, bytes: Buffer, call: Call<Principal>, de
   const hold = holdOf(kind, request, plan)
   const permit = await deps.limits.admit({ principal, eventId: deps.ids.uuidv7(deps.clock.nowMs()), agentId: agent.agentId, agentAncestorIds: agent.ancestorIds, needUinr: hold.needUinr, worstUinr: hold.worstUinr })
   const meter = new Meter(permit, { kind, request, principal, agent, requestId: call.requestId, startedAtMs }, deps.clock)
-  const answer = await dialOrEnd(plan, request, meter, principal, call, deps)
-  switch (answer.kind) {
-    case 'whole':
-      return wholeReply(kind, request, plan, answer, meter)
-    case 'stream':
-      return streamReply(kind, request, plan, answer, meter, agent, call, deps)
-    case 'client-error':
-      await meter.settleFailed(answer.status)
-      return clientErrorReply(answer)
+  const watch = watchAgent(principal, agent, call, deps)
+  let isStream = false
+  try {
+    const answer = await dialOrEnd(plan, request, meter, watch, deps)
+    switch (answer.kind) {
+      case 'whole':
+        return await wholeReply(kind, request, plan, answer, meter)
+      case 'stream':
+        isStream = true
+        return streamReply(kind, request, plan, answer, meter, agent, watch, deps)
+      case 'client-error':
+        await meter.settleFailed(answer.status)
+        return clientErrorReply(answer)
+      default:
+        return assertNever(answer)
+    }
+  } finally {
+    if (!isStream) watch.end()
+  }
+}
+
+/** What can end a call from outside, and the look at the kill switch before each dial. */
+interface Watch {
+  readonly signal: AbortSignal
+  recheck(): void
+  end(): void
+}
+
+/** A call of a plain key in an agent's name ends with that agent too, or the label would be a way around the kill switch. */
+function watchAgent(principal: BearerPrincipal, agent: ChargedAgent, call: Call, deps: InferenceDeps): Watch {
+  const { agentId, ancestorIds } = agent
+  if (principal.kind === 'agent' || agentId === null) return { signal: call.signal, recheck: () => deps.recheck(principal), end: () => {} }
+  const controller = new AbortController()
+  return {
+    signal: AbortSignal.any([call.signal, controller.signal]),
+    recheck: () => {
+      deps.recheck(principal)
+      const named = deps.agentByLabel(principal.orgId, String(agentId))
+      if (named !== null && !(named instanceof Promise) && named.status === 'revoked') throw fail('agent_revoked_label')
+    },
+    end: deps.inflight.register({ agentIds: [agentId, ...ancestorIds], keyId: null }, controller),
   }
 }
 
@@ -53,11 +86,11 @@ async function chargedAgent(principal: BearerPrincipal, label: string | null, de
 }
 
 /** Dials; a call that ends here without an answer is settled as failed, or released when nothing was dialed. */
-async function dialOrEnd(plan: Plan, request: ParsedRequest, meter: Meter, principal: BearerPrincipal, call: Call, deps: InferenceDeps): Promise<Answer> {
+async function dialOrEnd(plan: Plan, request: ParsedRequest, meter: Meter, watch: Watch, deps: InferenceDeps): Promise<Answer> {
   try {
-    return await dial(plan, request, meter, call.signal, () => deps.recheck(principal), deps)
+    return await dial(plan, request, meter, watch.signal, watch.recheck, deps)
   } catch (error) {
-    await meter.settleFailed(502, call.signal.aborted ? 'client_gone' : 'failed')
+    await meter.settleFailed(502, watch.signal.aborted ? 'client_gone' : 'failed')
     throw error
   }
 }
@@ -76,12 +109,13 @@ async function wholeReply(kind: Kind, request: ParsedRequest, plan: Plan, answer
   return reply.bytes(completed === null ? answer.bytes : Buffer.from(JSON.stringify(completed)), headers)
 }
 
-function streamReply(kind: Kind, request: ParsedRequest, plan: Plan, answer: Extract<Answer, { kind: 'stream' }>, meter: Meter, agent: ChargedAgent, call: Call, deps: InferenceDeps): Reply {
+function streamReply(kind: Kind, request: ParsedRequest, plan: Plan, answer: Extract<Answer, { kind: 'stream' }>, meter: Meter, agent: ChargedAgent, watch: Watch, deps: InferenceDeps): Reply {
   const chunks = relayStream(answer, {
     clock: deps.clock,
     meter,
     cover: new StreamCover(meter, deps.clock, request.promptTokens, firstHoldTokens(kind, request, answer.attempt.model), request.maxTokens),
-    signal: call.signal,
+    signal: watch.signal,
+    onEnd: watch.end,
     promptTokens: request.promptTokens,
     budgetError: agent.agentId === null ? 'budget_exceeded' : 'agent_budget_exceeded',
     onBroken: () => deps.observer.failed(routeId(answer.attempt.route)),

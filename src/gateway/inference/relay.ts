@@ -23,6 +23,8 @@ export interface RelayDeps {
   readonly budgetError: ErrorName
   /** The provider broke off after the first byte. */
   onBroken(): void
+  /** The stream is over, one way or the other. */
+  onEnd(): void
 }
 
 /**
@@ -61,6 +63,7 @@ export async function* relayStream(answer: StreamAnswer, deps: RelayDeps): Async
   } finally {
     cutter.dispose()
     body.destroy()
+    deps.onEnd()
     if (!meter.ended) await settle(answer, deps, 'client_gone')
   }
 }
