@@ -1,0 +1,161 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import type { MemoryCall } from '../../src/memory/objects.ts'
+import { toGatewayError } from '../../src/platform/errors.ts'
+import { type TestDatabase, testDatabase } from '../harness/database.ts'
+import { agentOf, callFrom, errorCode, keyOf, type TestMemory, testMemory } from './service.ts'
+import { type Peer, peers } from './stores.ts'
+
+const mb = 1024 * 1024
+
+for (const kind of peers) {
+  describe.skipIf(!kind.isInstalled)(`memory objects on ${kind.name}${kind.isInstalled ? '' : ' (not installed)'}`, () => {
+    let database: TestDatabase
+    let peer: Peer
+    let test_: TestMemory
+    let nextOrg = 100
+    beforeAll(async () => {
+      database = await testDatabase()
+      peer = await kind.start()
+      test_ = await testMemory({ db: database.db, allow: peer.hostPort === null ? [] : [peer.hostPort], agentByLabel: (_orgId, label) => (label === 'gone' ? { status: 'revoked' } : null) })
+    }, 60_000)
+    afterAll(async () => {
+      await test_?.close()
+      await peer?.close()
+      await database?.dispose()
+    })
+
+    async function org(more: { quota_mb?: number } = {}): Promise<{ orgId: number; call: MemoryCall }> {
+      const orgId = nextOrg++
+      await test_.memory.config.put(orgId, { ...peer.input, ...more })
+      return { orgId, call: callFrom(keyOf(orgId)) }
+    }
+
+    test('what was written is read back with its author, and listed', async () => {
+      const { orgId, call } = await org()
+      const { objects } = test_.memory
+      const { etag } = await objects.write(call, 'users/7/a.md', Buffer.from('hällo'))
+      const found = await objects.read(call, 'users/7/a.md')
+      expect(found.bytes.toString()).toBe('hällo')
+      expect(found.etag).toBe(etag)
+      expect(found.metaHeaders).toMatchObject({ 'x-br-meta-user': '7' })
+      expect(found.metaHeaders['x-br-meta-agent']).toBeUndefined()
+      await objects.write(callFrom(agentOf(orgId), 'ignored'), 'agents/b.md', Buffer.from('b'))
+      expect((await objects.read(call, 'agents/b.md')).metaHeaders).toMatchObject({ 'x-br-meta-agent': '9', 'x-br-meta-agent-name': 'triage %C3%A9' })
+      await objects.write(callFrom(keyOf(orgId, { userId: null, role: null }), 'planner'), 'agents/c.md', Buffer.from('c'))
+      const listed = await objects.list(call, '')
+      expect(listed.map(({ key, size, author }) => ({ key, size, author }))).toEqual([
+        { key: 'agents/b.md', size: 1, author: { user: '7', agent: '9' } },
+        { key: 'agents/c.md', size: 1, author: { user: 'key-70', agent: 'planner' } },
+        { key: 'users/7/a.md', size: 6, author: { user: '7' } },
+      ])
+      expect(listed[2]?.etag).toBe(etag)
+    })
+
+    test('bytes used follow writes, overwrites and deletions exactly, and a repeated deletion frees nothing twice', async () => {
+      const { orgId, call } = await org()
+      const { objects } = test_.memory
+      await objects.write(call, 'agents/x', Buffer.alloc(100))
+      await objects.write(call, 'agents/y', Buffer.alloc(50))
+      expect((await test_.usage(orgId)).usedBytes).toBe(150n)
+      await objects.write(call, 'agents/x', Buffer.alloc(30))
+      expect((await test_.usage(orgId)).usedBytes).toBe(80n)
+      await objects.remove(call, 'agents/x')
+      await objects.remove(call, 'agents/x')
+      expect(await test_.usage(orgId)).toEqual({ usedBytes: 50n, reservedBytes: 0n, objects: 1n })
+      expect(await errorCode(() => objects.read(call, 'agents/x'))).toBe('not_found')
+    })
+
+    test('the quota is exact: the last byte fits, one more is refused and not stored', async () => {
+      const { orgId, call } = await org({ quota_mb: 1 })
+      const { objects } = test_.memory
+      await objects.write(call, 'agents/full', Buffer.alloc(mb))
+      expect(await errorCode(() => objects.write(call, 'agents/more', Buffer.alloc(1)))).toBe('memory_quota_exceeded')
+      expect(await errorCode(() => objects.read(call, 'agents/more'))).toBe('not_found')
+      expect(await test_.usage(orgId)).toEqual({ usedBytes: BigInt(mb), reservedBytes: 0n, objects: 1n })
+      await objects.write(call, 'agents/full', Buffer.alloc(mb - 1))
+      await objects.write(call, 'agents/more', Buffer.alloc(1))
+    })
+
+    test('writers at once never exceed the quota together', async () => {
+      const { orgId, call } = await org({ quota_mb: 1 })
+      const outcomes = await Promise.all(Array.from({ length: 16 }, (_, n) => errorCode(() => test_.memory.objects.write(call, `agents/q${n}`, Buffer.alloc(mb / 8)))))
+      expect(outcomes.filter(outcome => outcome === 'ok')).toHaveLength(8)
+      expect(outcomes.filter(outcome => outcome === 'memory_quota_exceeded')).toHaveLength(8)
+      expect(await test_.usage(orgId)).toEqual({ usedBytes: BigInt(mb), reservedBytes: 0n, objects: 8n })
+    })
+
+    test('a conditional write that does not hold changes nothing and says what stands there', async () => {
+      const { orgId, call } = await org()
+      const { objects } = test_.memory
+      const first = await objects.write(call, 'agents/c', Buffer.from('1'), { ifNoneMatch: '*' })
+      const second = await objects.write(callFrom(agentOf(orgId)), 'agents/c', Buffer.from('22'), { ifMatch: first.etag })
+      const refusals = [{ ifMatch: first.etag }, { ifNoneMatch: '*' }, { ifMatch: `W/${second.etag}` }]
+      for (const conditions of refusals) {
+        const error = toGatewayError(await objects.write(call, 'agents/c', Buffer.from('333'), conditions).catch((thrown: unknown) => thrown))
+        expect(error.errorName).toBe('memory_conflict')
+        expect(error.toBody()).toMatchObject({ current_etag: second.etag, author: { user: '7', agent: '9' }, modified: expect.stringMatching(/^20/) })
+      }
+      expect(await errorCode(() => objects.write(call, 'agents/none', Buffer.from('1'), { ifMatch: first.etag }))).toBe('memory_conflict')
+      expect(await errorCode(() => objects.write(call, 'agents/none', Buffer.from('1'), { ifMatch: '*' }))).toBe('memory_conflict')
+      expect(await errorCode(() => objects.remove(call, 'agents/c', { ifMatch: first.etag }))).toBe('memory_conflict')
+      expect(await errorCode(() => objects.write(call, 'agents/c', Buffer.from('1'), { ifMatch: 'a b' }))).toBe('bad_request')
+      expect((await objects.read(call, 'agents/c')).bytes.toString()).toBe('22')
+      expect(await test_.usage(orgId)).toEqual({ usedBytes: 2n, reservedBytes: 0n, objects: 1n })
+      await objects.remove(call, 'agents/c', { ifMatch: second.etag })
+      expect((await test_.usage(orgId)).usedBytes).toBe(0n)
+    })
+
+    test('fifty compare-and-swap writers of one object lose no update', async () => {
+      const { orgId, call } = await org()
+      const { objects } = test_.memory
+      await objects.write(call, 'agents/counter', Buffer.from(''))
+      await Promise.all(
+        Array.from({ length: 50 }, async (_, n) => {
+          for (let tries = 0; tries < 500; tries++) {
+            const found = await objects.read(call, 'agents/counter')
+            const code = await errorCode(() => objects.write(call, 'agents/counter', Buffer.from(`${found.bytes.toString()}${n}\n`), { ifMatch: found.etag }))
+            if (code === 'ok') return
+            expect(['memory_conflict', 'memory_busy']).toContain(code)
+          }
+          throw new Error('a writer never got its turn')
+        }),
+      )
+      const lines = (await objects.read(call, 'agents/counter')).bytes.toString().trim().split('\n').map(Number)
+      expect(lines.sort((a, b) => a - b)).toEqual(Array.from({ length: 50 }, (_, n) => n))
+      expect(await test_.usage(orgId)).toEqual({ usedBytes: BigInt(140), reservedBytes: 0n, objects: 1n })
+    }, 120_000)
+
+    test('another organisation of the same bucket sees nothing of it', async () => {
+      const [one, two] = [await org(), await org()]
+      await test_.memory.objects.write(one.call, 'agents/secret', Buffer.from('1'))
+      expect(await errorCode(() => test_.memory.objects.read(two.call, 'agents/secret'))).toBe('not_found')
+      expect(await test_.memory.objects.list(two.call, '')).toEqual([])
+      expect(await errorCode(() => test_.memory.objects.read(two.call, `../org-${one.orgId}/agents/secret`))).toBe('bad_memory_key')
+    })
+
+    test('scope comes before existence, and the label of a revoked agent is refused', async () => {
+      const { call } = await org()
+      const { objects } = test_.memory
+      for (const key of ['users/8/a', 'workspaces/1/journal/a', 'shared/s/a', 'root']) {
+        expect(await errorCode(() => objects.read(call, key))).toBe('forbidden')
+        expect(await errorCode(() => objects.write(call, key, Buffer.from('1')))).toBe('forbidden')
+        expect(await errorCode(() => objects.remove(call, key))).toBe('forbidden')
+      }
+      expect(await errorCode(() => objects.write(call, 'org/records/a', Buffer.from('1')))).toBe('forbidden')
+      expect(await errorCode(() => objects.read(call, 'org/records/a'))).toBe('not_found')
+      expect(await errorCode(() => objects.write({ ...call, agentLabel: 'gone' }, 'agents/a', Buffer.from('1')))).toBe('agent_revoked_label')
+    })
+
+    test('an expired journal entry is neither listed nor read', async () => {
+      const { orgId } = await org()
+      const call = callFrom(keyOf(orgId, { workspaceId: 3 }))
+      const { objects } = test_.memory
+      await objects.write(call, 'workspaces/3/journal/a', Buffer.from('1'))
+      await objects.write(call, 'users/7/a', Buffer.from('1'))
+      expect((await objects.list(call, '')).map(entry => entry.key)).toEqual(['users/7/a', 'workspaces/3/journal/a'])
+      test_.clock.advance(30 * 86_400_000 + 60_000)
+      expect((await objects.list(call, '')).map(entry => entry.key)).toEqual(['users/7/a'])
+      expect(await errorCode(() => objects.read(call, 'workspaces/3/journal/a'))).toBe('not_found')
+    })
+  })
+}
