@@ -86,8 +86,15 @@ export class Flusher<E extends ChargedEvent> {
 
   /** Flushes what is in the journal now. Throws when the database is away. */
   async flushNow(): Promise<void> {
-    const target = this.#journal.endOffset
-    while (this.#flushedTo < target) await (this.#running ?? this.#run())
+    let journal = this.#journal
+    let target = journal.endOffset
+    while (this.#flushedTo < target) {
+      await (this.#running ?? this.#run())
+      if (journal === this.#journal) continue
+      // Fenced meanwhile: the rest stands in a new journal, whose offsets begin anew.
+      journal = this.#journal
+      target = journal.endOffset
+    }
   }
 
   /** Runs `fn` while no flush runs. */

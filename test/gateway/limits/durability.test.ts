@@ -1,0 +1,141 @@
+import { appendFileSync, cpSync, mkdtempSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, expect, it } from 'vitest'
+import { checkInvariants } from '../../../src/gateway/limits/invariants.ts'
+import { journalFolder, journalsIn, readJournal, segmentsOf } from '../../../src/gateway/limits/journal.ts'
+import { type Db, DatabaseUnavailableError, statement } from '../../../src/platform/db.ts'
+import { type TestDatabase, testDatabase } from '../../harness/database.ts'
+import { callOnce, eventOf, request, startEngine } from './engine.ts'
+
+const outbox = statement<[], { type: string; threshold: number }>('test.outbox', `select type as "type", (data->>'threshold')::int as "threshold" from webhook_events order by seq`)
+const events = statement<[], { id: string; outcome: string; valueUinr: bigint }>('test.events', `select id as "id", outcome as "outcome", value_uinr as "valueUinr" from usage_events order by at, id`)
+const leased = statement<[], { sum: bigint }>('test.leased', `select coalesce(sum(amount), 0)::bigint as "sum" from leases`)
+
+let database: TestDatabase
+
+beforeEach(async () => {
+  database = await testDatabase()
+})
+afterEach(async () => {
+  expect(await checkInvariants(database.db)).toEqual([])
+  await database.dispose()
+})
+
+/** A database whose transactions answer as if the connection broke: before the work, or after the commit. */
+function flaky(db: Db, plan: ('before' | 'after')[]): Db {
+  return new Proxy(db, {
+    get(target, name) {
+      if (name !== 'tx') {
+        const value: unknown = Reflect.get(target, name, target)
+        return typeof value === 'function' ? value.bind(target) : value
+      }
+      return async (fn: Parameters<Db['tx']>[0]) => {
+        const fault = plan.shift()
+        if (fault === 'before') throw new DatabaseUnavailableError('broken before the work')
+        const value = await target.tx(fn)
+        if (fault === 'after') throw new DatabaseUnavailableError('broken after the commit')
+        return value
+      }
+    },
+  })
+}
+
+it('a budget warns at 80 % and blocks at 100 %, once a month each and in that order', async () => {
+  const engine = await startEngine(database.db)
+  await engine.limits.budgets.set(1, 'key', '7', 1000n)
+  await callOnce(engine, request(100n), 790n)
+  await engine.limits.flushNow()
+  expect(await database.db.many(outbox)).toEqual([])
+  await callOnce(engine, request(100n), 210n)
+  await engine.limits.flushNow()
+  await engine.limits.budgets.set(1, 'key', '7', 2000n)
+  await callOnce(engine, request(100n), 1000n)
+  await engine.limits.stop()
+  expect(await database.db.many(outbox)).toEqual([
+    { type: 'budget.warn', threshold: 80 },
+    { type: 'usage.threshold', threshold: 80 },
+    { type: 'budget.block', threshold: 100 },
+    { type: 'usage.threshold', threshold: 100 },
+  ])
+})
+
+it('a flush counts once, whether its transaction broke before the work or after the commit', async () => {
+  const plan: ('before' | 'after')[] = []
+  const engine = await startEngine(flaky(database.db, plan))
+  await engine.limits.budgets.set(1, 'key', '7', 100_000n)
+  for (const fault of ['before', 'after', 'after', 'before'] as const) {
+    await engine.limits.flushNow()
+    plan.push(fault)
+    await callOnce(engine, request(100n), 70n)
+    await engine.limits.flushNow().catch(() => undefined)
+    await expect.poll(() => engine.limits.flushNow().then(() => true, () => false)).toBe(true)
+  }
+  expect(await engine.limits.budgets.get(1, 'key', '7')).toMatchObject({ spentUinr: 280n })
+  await engine.limits.stop()
+  expect(await database.db.one(leased)).toEqual({ sum: 0n })
+  expect(await database.db.many(events)).toHaveLength(4)
+})
+
+it('a dead process is adopted: finished calls count, running ones become one flagged event, leases go back', async () => {
+  const dead = await startEngine(database.db, { env: { JOURNAL_FLUSH_MS: '600000', BEAT_MS: '600000', JANITOR_MS: '600000' } })
+  await dead.limits.budgets.set(1, 'key', '7', 1_000_000n)
+  await callOnce(dead, request(100n), 70n)
+  const running = request(500n)
+  const permit = await dead.limits.admit(running)
+  permit.open(eventOf(running, 10n))
+  permit.progress(eventOf(running, 40n))
+  // The journal of a killed process, in a folder where nobody holds its socket, with a record torn in the middle.
+  const dataDir = mkdtempSync(join(tmpdir(), 'brigade-adopt-'))
+  const folder = journalFolder(dataDir)
+  for (const segment of segmentsOf(journalFolder(dead.dataDir), dead.limits.processId)) {
+    cpSync(segment.path, join(folder, `${dead.limits.processId}.${segment.start}`))
+    appendFileSync(join(folder, `${dead.limits.processId}.${segment.start}`), Buffer.from([200, 0, 0, 0, 1, 2, 3, 4, 123]))
+  }
+  const survivor = await startEngine(database.db, { dataDir })
+  expect(journalsIn(folder)).toContain(survivor.limits.processId)
+  expect((await database.db.many(events)).map(({ outcome, valueUinr }) => ({ outcome, valueUinr }))).toEqual([
+    { outcome: 'ok', valueUinr: 70n },
+    { outcome: 'interrupted', valueUinr: 40n },
+  ])
+  expect(await survivor.limits.budgets.get(1, 'key', '7')).toMatchObject({ spentUinr: 110n, heldUinr: 0n })
+  await survivor.stop()
+  expect(await database.db.one(leased)).toEqual({ sum: 0n })
+  await dead.stop()
+  expect(await database.db.many(events)).toHaveLength(2)
+})
+
+it('a process that was fenced off registers anew and loses nothing', async () => {
+  const engine = await startEngine(database.db, { env: { JOURNAL_FLUSH_MS: '600000', BEAT_MS: '600000' } })
+  await engine.limits.budgets.set(1, 'key', '7', 1_000_000n)
+  await callOnce(engine, request(100n), 70n)
+  const first = engine.limits.processId
+  await database.db.exec(statement<[id: bigint]>('test.fence', `update processes set state = 'lost' where id = $1::bigint`), first)
+  await engine.limits.beat()
+  expect(engine.limits.processId).not.toBe(first)
+  await callOnce(engine, request(100n), 30n)
+  await engine.limits.flushNow()
+  expect(await engine.limits.budgets.get(1, 'key', '7')).toMatchObject({ spentUinr: 100n })
+  await engine.limits.janitor.runOnce()
+  expect(await engine.limits.budgets.get(1, 'key', '7')).toMatchObject({ spentUinr: 100n })
+  await engine.stop()
+  expect(await database.db.one(leased)).toEqual({ sum: 0n })
+})
+
+it('a journal ends at its torn tail and reads back what was written', async () => {
+  const engine = await startEngine(database.db, { env: { JOURNAL_FLUSH_MS: '600000' } })
+  const asked = request(100n)
+  await callOnce(engine, asked, 70n)
+  const folder = journalFolder(engine.dataDir)
+  const records = [...readJournal(folder, engine.limits.processId)].map(entry => entry.record)
+  expect(records.map(record => record.kind)).toEqual(['open', 'settle'])
+  expect(records[1]).toMatchObject({ event: eventOf(asked, 70n), released: [] })
+  await engine.stop()
+})
+
+it('a settle with SETTLE=postgres resolves when the charge is committed', async () => {
+  const engine = await startEngine(database.db, { env: { SETTLE: 'postgres' } })
+  await callOnce(engine, request(100n), 70n)
+  expect(await database.db.many(events)).toHaveLength(1)
+  await engine.stop()
+})
