@@ -43,10 +43,11 @@ export async function startSandbox({ clock, ids, host, port = 0 }: SandboxOption
   const { port: bound } = server.address() as AddressInfo
   return {
     url: `http://${host.includes(':') ? `[${host}]` : host}:${bound}/v1`,
-    async close() {
-      server.close()
-      server.closeAllConnections()
-      if (server.listening) await once(server, 'close')
+    close() {
+      return new Promise<void>(resolve => {
+        server.close(() => resolve())
+        server.closeAllConnections()
+      })
     },
   }
 }
