@@ -1,0 +1,81 @@
+import { describe, expect, test } from 'vitest'
+import { imageTokens, parseChat } from '../../../src/gateway/wire/chat.ts'
+import { parseEmbeddings } from '../../../src/gateway/wire/embeddings.ts'
+import { headerValue } from '../../../src/gateway/wire/response-headers.ts'
+import { usageFromOpenAi } from '../../../src/gateway/wire/usage.ts'
+
+const user = { role: 'user', content: 'hello' }
+const chat = (more: Record<string, unknown> = {}): ReturnType<typeof parseChat> => parseChat({ model: 'm', messages: [user], ...more })
+
+describe('a chat request', () => {
+  test('is read with its defaults', () => {
+    expect(chat()).toEqual({ model: 'm', stream: false, maxTokens: null, answerMaxTokens: null, includeUsage: undefined, promptTokensEstimate: 2 + 4, hasTools: false, hasImages: false })
+  })
+
+  test.each([
+    ['model', { model: undefined }],
+    ['model', { model: '' }],
+    ['messages', { messages: undefined }],
+    ['messages', { messages: [] }],
+    ['messages', { messages: 'hi' }],
+    ['messages[0]', { messages: ['hi'] }],
+    ['messages[1].role', { messages: [user, { content: 'x' }] }],
+    ['messages[0].content', { messages: [{ role: 'user' }] }],
+    ['messages[0].content', { messages: [{ role: 'assistant', content: null }] }],
+    ['messages[0].content', { messages: [{ role: 'assistant', content: null, tool_calls: [] }] }],
+    ['messages[0].content[0]', { messages: [{ role: 'user', content: ['x'] }] }],
+    ['max_tokens', { max_tokens: 0 }],
+    ['max_tokens', { max_tokens: -1 }],
+    ['max_tokens', { max_tokens: 1.5 }],
+    ['max_tokens', { max_tokens: '5' }],
+    ['max_completion_tokens', { max_completion_tokens: 0 }],
+    ['stream', { stream: 'yes' }],
+    ['stream_options', { stream_options: true }],
+    ['stream_options.include_usage', { stream_options: { include_usage: 1 } }],
+    ['n', { n: 0 }],
+    ['tools', { tools: {} }],
+  ])('with a wrong %s is refused by name: %j', (name, more) => {
+    expect(() => chat(more)).toThrow(expect.objectContaining({ code: 'bad_request', message: expect.stringContaining(`"${name}"`) }))
+  })
+
+  test('an assistant turn that called a tool needs no content', () => {
+    const calls = { role: 'assistant', content: null, tool_calls: [{ id: 'c', type: 'function', function: { name: 'f', arguments: '{}' } }] }
+    expect(() => chat({ messages: [user, calls, { role: 'tool', tool_call_id: 'c', content: '1' }] })).not.toThrow()
+  })
+
+  test('takes the lower of both caps, for each of n answers', () => {
+    expect(chat({ max_tokens: 10, max_completion_tokens: 7, n: 3 })).toMatchObject({ answerMaxTokens: 7, maxTokens: 21 })
+    expect(chat({ max_tokens: null, max_completion_tokens: 7 })).toMatchObject({ maxTokens: 7 })
+  })
+
+  test('counts text by UTF-8 bytes, images by a table, and sees tools', () => {
+    const parts = [{ type: 'text', text: 'नम' }, { type: 'image_url', image_url: { url: 'data:', detail: 'low' } }, { type: 'image_url', image_url: { url: 'data:' } }]
+    expect(chat({ messages: [{ role: 'user', content: parts }] })).toMatchObject({ hasImages: true, promptTokensEstimate: 2 + 4 + imageTokens.low + imageTokens.high })
+    expect(chat({ tools: [{ type: 'function' }] }).hasTools).toBe(true)
+  })
+})
+
+describe('an embeddings request', () => {
+  test('takes a string or an array of strings', () => {
+    expect(parseEmbeddings({ model: 'm', input: 'abcd' })).toEqual({ model: 'm', inputs: 1, promptTokensEstimate: 2 })
+    expect(parseEmbeddings({ model: 'm', input: ['abc', 'abc'], dimensions: 8 })).toEqual({ model: 'm', inputs: 2, promptTokensEstimate: 2 })
+  })
+  test.each([[undefined], [null], [[]], [[1]], [['a', null]], [{}]])('refuses the input %j', input => {
+    expect(() => parseEmbeddings({ model: 'm', input })).toThrow(expect.objectContaining({ code: 'bad_request' }))
+  })
+})
+
+describe('a usage block', () => {
+  test('is read with its details, which never exceed their whole', () => {
+    expect(usageFromOpenAi({ prompt_tokens: 10, completion_tokens: 4, prompt_tokens_details: { cached_tokens: 99 }, completion_tokens_details: { reasoning_tokens: 3 } })).toEqual({ promptTokens: 10, completionTokens: 4, cachedTokens: 10, reasoningTokens: 3 })
+    expect(usageFromOpenAi({ prompt_tokens: 10 })).toMatchObject({ completionTokens: 0 })
+  })
+  test.each([[null], [[]], [{}], [{ prompt_tokens: -1 }], [{ prompt_tokens: '3' }], [{ prompt_tokens: 3, completion_tokens: Number.NaN }]])('%j is worth nothing', usage => {
+    expect(usageFromOpenAi(usage)).toBeNull()
+  })
+})
+
+test('a header value is printable ASCII on one line, of bounded length', () => {
+  expect(headerValue('a\r\nb é 😀')).toBe('a??b ? ?')
+  expect(headerValue('x'.repeat(9999))).toHaveLength(512)
+})
