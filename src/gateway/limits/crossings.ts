@@ -33,9 +33,12 @@ export async function emitCrossings(tx: Tx, ids: Ids, atMs: number, owner: Cross
     spent_inr: inrFromUinr(owner.spent),
     cap_inr: inrFromUinr(owner.cap),
   })
+  // Sorted, so that ids of one instant follow the order of the events as well.
+  const names = [1, 2, 3, 4].map(() => eventId(ids, atMs)).sort()
+  const next = (): string => names.shift() ?? eventId(ids, atMs)
   const send = async (type: 'budget.warn' | 'budget.block', threshold: number): Promise<void> => {
-    await emit(tx, { id: eventId(ids), orgId: owner.orgId, type, atMs, data: data(threshold) })
-    await emit(tx, { id: eventId(ids), orgId: owner.orgId, type: 'usage.threshold', atMs, data: data(threshold) })
+    await emit(tx, { id: next(), orgId: owner.orgId, type, atMs, data: data(threshold) })
+    await emit(tx, { id: next(), orgId: owner.orgId, type: 'usage.threshold', atMs, data: data(threshold) })
   }
   if (marks.warn) await send('budget.warn', 80)
   if (marks.block) await send('budget.block', 100)

@@ -98,6 +98,7 @@ export class CallPermit<E extends ChargedEvent> implements Permit<E> {
 
   settle(event: E): void | Promise<void> {
     this.#end()
+    this.#absorb(event.valueUinr)
     const charged = { event, charge: this.#charge, counts: this.#counts() }
     const parts = this.#counters.map((counter, i) => this.#outOf(counter, this.#amountAt(i), counter.metric === 'spend' ? event.valueUinr : 1n))
     const record: JournalRecord<E> = { kind: 'settle', ...charged, released: this.#released(parts) }
@@ -170,6 +171,20 @@ export class CallPermit<E extends ChargedEvent> implements Permit<E> {
 
   #amountAt(index: number): bigint {
     return this.#amounts[index] ?? 0n
+  }
+
+  /** A call that cost more than its hold takes the rest out of what is leased and free, so that it cannot serve another call as well. */
+  #absorb(valueUinr: bigint): void {
+    if (this.#generation !== this.#tools.acquirer.generation) return
+    for (const [i, counter] of this.#counters.entries()) {
+      const over = valueUinr - this.#amountAt(i)
+      if (counter.metric !== 'spend' || over <= 0n) continue
+      const extra = counter.idle < over ? counter.idle : over
+      counter.idle -= extra
+      counter.held += extra
+      this.#amounts[i] = this.#amountAt(i) + extra
+      if (extra < over) counter.overdrawn = true
+    }
   }
 
   /** What leaves the lease at the end: what was spent, or the whole hold where nothing may be kept for the next call. */

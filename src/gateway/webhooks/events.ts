@@ -23,7 +23,7 @@ export interface EventData {
 export type EventType = keyof EventData
 
 export interface NewEvent<T extends EventType = EventType> {
-  /** Envelope id; `eventId(ids)` makes one. A second emit of the same id does nothing. */
+  /** Envelope id; `eventId` makes one. A second emit of the same id does nothing. */
   readonly id: string
   readonly orgId: number
   readonly type: T
@@ -32,9 +32,9 @@ export interface NewEvent<T extends EventType = EventType> {
   readonly data: EventData[T]
 }
 
-/** An id for the envelope: `evt_` and 24 random characters. */
-export function eventId(ids: Ids): string {
-  return ids.secret('evt_', 18)
+/** An id for the envelope: `evt_` and 32 hex characters that begin with the time. */
+export function eventId(ids: Ids, atMs: number): string {
+  return `evt_${ids.uuidv7(atMs).replaceAll('-', '')}`
 }
 
 /** Puts an event into the outbox of the organisation. It is delivered if, and only if, the transaction commits. */
