@@ -74,7 +74,10 @@ module.exports = {
       name: 'every-domain-has-a-row',
       comment: 'A new folder below src/gateway, or beside it, gets a row in the peers table above first.',
       severity: 'error',
-      from: { path: '^src/', pathNot: [platform, folders([...Object.keys(peers), 'gateway/wire', 'gateway/providers', 'gateway/http', 'mcp', 'sandbox', 'cli']), '^src/[^/]+\\.ts$'] },
+      from: {
+        path: '^src/',
+        pathNot: [platform, folders([...Object.keys(peers), 'gateway/wire', 'gateway/providers', 'gateway/http', 'mcp', 'sandbox', 'cli']), '^src/[^/]+\\.ts$'],
+      },
       to: {},
     },
     {
@@ -84,7 +87,13 @@ module.exports = {
       from: { path: '^src/(gateway/http|mcp)/' },
       to: {
         path: '^src/',
-        pathNot: [platform, '^src/version\\.ts$', '^src/(gateway/http|gateway/access|gateway/wire|gateway/inference|mcp)/', '/endpoints\\.ts$', '^src/gateway/[^/]+/[^/]+-endpoints\\.ts$'],
+        pathNot: [
+          platform,
+          '^src/version\\.ts$',
+          '^src/(gateway/http|gateway/access|gateway/wire|gateway/inference|mcp)/',
+          '/endpoints\\.ts$',
+          '^src/gateway/[^/]+/[^/]+-endpoints\\.ts$',
+        ],
       },
     },
     {
@@ -136,7 +145,13 @@ module.exports = {
       from: { path: '^src/agents/toolkit/' },
       to: { path: '^src/', pathNot: '^src/agents/toolkit/' },
     },
-    { name: 'no-tests-in-src', comment: 'src never imports tests or benches.', severity: 'error', from: { path: '^src/' }, to: { path: '^(test|bench|scripts)/' } },
+    {
+      name: 'no-tests-in-src',
+      comment: 'src never imports tests or benches.',
+      severity: 'error',
+      from: { path: '^src/' },
+      to: { path: '^(test|bench|scripts)/' },
+    },
     packageRule('pg', 'pg|pg-[^/]+', '^src/platform/db-postgres\\.ts$'),
     packageRule('pglite', '@electric-sql/[^/]+', '^src/platform/db-embedded[^/]*\\.ts$'),
     packageRule('express', 'express', '^src/(gateway/http/|mcp/transport\\.ts$)'),
@@ -158,6 +173,10 @@ module.exports = {
     // Reads type-only imports as well; @swc/core parses, because the cruiser does not know this major of TypeScript.
     tsPreCompilationDeps: true,
     parser: 'swc',
-    enhancedResolveOptions: { exportsFields: ['exports'], conditionNames: ['import', 'node', 'default', 'types'], extensions: ['.ts', '.mts', '.js', '.mjs', '.json'] },
+    enhancedResolveOptions: {
+      exportsFields: ['exports'],
+      conditionNames: ['import', 'node', 'default', 'types'],
+      extensions: ['.ts', '.mts', '.js', '.mjs', '.json'],
+    },
   },
 }

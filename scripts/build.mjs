@@ -57,7 +57,10 @@ export function build() {
   const packageJson = createRequire(join(root, 'package.json')).resolve('typescript/package.json')
   const tsc = join(dirname(packageJson), JSON.parse(readFileSync(packageJson, 'utf8')).bin.tsc)
   try {
-    const run = spawnSync(process.execPath, [tsc, '-p', join(root, 'tsconfig.json'), '--outDir', fresh, '--noEmitOnError'], { cwd: root, stdio: ['ignore', 'inherit', 'inherit'] })
+    const run = spawnSync(process.execPath, [tsc, '-p', join(root, 'tsconfig.json'), '--outDir', fresh, '--noEmitOnError'], {
+      cwd: root,
+      stdio: ['ignore', 'inherit', 'inherit'],
+    })
     if (run.error) console.error(run.error.message)
     if (run.status !== 0) return false
     writeFileSync(join(fresh, '.built-from'), stamp)

@@ -26,10 +26,14 @@ function installedMatchesLock() {
   if (!existsSync(noted)) return false
   const wanted = JSON.parse(readFileSync(lockFile, 'utf8')).packages
   const present = JSON.parse(readFileSync(noted, 'utf8')).packages
-  return Object.entries(wanted).every(([path, entry]) => path === '' || present[path]?.version === entry.version || (entry.optional === true && present[path] === undefined))
+  return Object.entries(wanted).every(
+    ([path, entry]) => path === '' || present[path]?.version === entry.version || (entry.optional === true && present[path] === undefined),
+  )
 }
 
-function install() {
+/** Installs what package-lock.json says unless it is there. Leaves the process with exit code 1 when npm fails. */
+export function ensureInstalled() {
+  checkNodeVersion()
   const stamp = createHash('sha256').update(readFileSync(lockFile)).digest('hex')
   if (existsSync(stampFile) && readFileSync(stampFile, 'utf8') === stamp) return
   if (!installedMatchesLock()) {
@@ -49,8 +53,7 @@ function install() {
 
 /** Leaves the process with exit code 1 when the checkout cannot be made ready. */
 export function ensure() {
-  checkNodeVersion()
-  install()
+  ensureInstalled()
   if (isBuilt()) return
   console.error('Building ...')
   if (!build()) {

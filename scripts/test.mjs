@@ -5,7 +5,7 @@
 import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
 import { ensure } from './ensure.mjs'
-import { root, runNode } from './paths.mjs'
+import { runNode } from './paths.mjs'
 
 ensure()
 const vitest = join(dirname(createRequire(import.meta.url).resolve('vitest/package.json')), 'vitest.mjs')

@@ -1,0 +1,67 @@
+/**
+ * Time, chance, the environment and SQL each have one home in src/, so that tests can inject the first three and a reader finds
+ * the last. This reads the source text without its comments; strings stay, because SQL is a string.
+ */
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { root, runAsMain } from './paths.mjs'
+import { filesBelow } from './tools.mjs'
+
+const databaseDrivers = /^src\/platform\/(db[^/]*|migrate|jobs)\.ts$/
+
+const rules = [
+  {
+    what: 'the clock',
+    use: 'inject Clock (platform/clock.ts)',
+    pattern: /\bDate\.now\b|\bnew Date\(\)|\bDate\(\)|\bperformance\.now\b|\bprocess\.hrtime\b/,
+    home: /^src\/platform\/(clock|jobs)\.ts$/,
+  },
+  {
+    what: 'a timer',
+    use: 'inject Clock (platform/clock.ts)',
+    pattern: /(?<![.\w])(setTimeout|setInterval)\(|\bnode:timers\b/,
+    home: /^src\/platform\/(clock|jobs|db[^/]*)\.ts$/,
+  },
+  {
+    what: 'chance',
+    use: 'inject Ids (platform/ids.ts)',
+    pattern: /\bMath\.random\b|\brandomUUID\b|\brandomBytes\b|\brandomInt\b|\bgetRandomValues\b/,
+    home: /^src\/platform\/(ids|secrets)\.ts$/,
+  },
+  { what: 'the environment', use: 'read Config (platform/config.ts)', pattern: /\bprocess\.env\b/, home: /^src\/platform\/config\.ts$/ },
+  {
+    what: 'SQL text',
+    use: 'write it in the queries.ts of the folder',
+    pattern: /[`'"]\s*(select\s[\s\S]{1,400}?\bfrom\b|insert\s+into\s|update\s+\w+\s+set\s|delete\s+from\s|with\s+\w+\s+as\s*(materialized\s*)?\()/,
+    home: path => databaseDrivers.test(path) || /(^|\/)queries\.ts$/.test(path) || /(^|\/)[a-z-]+-queries\.ts$/.test(path),
+  },
+]
+
+/** The text with comments blanked out, line breaks kept. A `//` inside a string or a URL stays. */
+function withoutComments(text) {
+  return text
+    .replace(/\/\*[\s\S]*?\*\//g, comment => comment.replace(/[^\n]/g, ' '))
+    .replace(/(^|[\s;{}(),])\/\/[^\n]*/g, (comment, before) => before + ' '.repeat(comment.length - before.length))
+}
+
+/** One line of text for each use outside its home. The toolkit ships to clients and is exempt from all but SQL. */
+export function misplacedGlobals(base = root) {
+  const found = []
+  for (const path of filesBelow('src', name => name.endsWith('.ts'), base)) {
+    const text = withoutComments(readFileSync(join(base, path), 'utf8'))
+    for (const { what, use, pattern, home } of rules) {
+      if (typeof home === 'function' ? home(path) : home.test(path)) continue
+      if (path.startsWith('src/agents/toolkit/') && what !== 'SQL text') continue
+      for (const match of text.matchAll(new RegExp(pattern, 'g'))) {
+        found.push(`${path}:${text.slice(0, match.index).split('\n').length}: ${what} (${match[0].trim().slice(0, 40).replace(/\s+/g, ' ')}); ${use}`)
+      }
+    }
+  }
+  return found
+}
+
+runAsMain(import.meta.url, () => {
+  const found = misplacedGlobals()
+  for (const line of found) console.log(line)
+  process.exitCode = found.length === 0 ? 0 : 1
+})

@@ -1,0 +1,33 @@
+/** Finds and runs the development tools of node_modules without a shell, so that every script works on every system. */
+import { spawnSync } from 'node:child_process'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { join, relative, sep } from 'node:path'
+import { root } from './paths.mjs'
+
+/** The script that a package's `bin` names. */
+export function binOf(packageName, command = packageName.split('/').at(-1)) {
+  const folder = join(root, 'node_modules', ...packageName.split('/'))
+  const { bin } = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'))
+  return join(folder, typeof bin === 'string' ? bin : bin[command])
+}
+
+/** Runs a tool to its end and returns its exit code and what it printed on each stream. */
+export function runTool(script, args, { cwd = root, env = process.env } = {}) {
+  const run = spawnSync(process.execPath, [script, ...args], { cwd, env, encoding: 'utf8', maxBuffer: 256 * 1024 * 1024 })
+  return { code: run.status ?? 1, stdout: run.stdout ?? '', stderr: `${run.stderr ?? ''}${run.error ? run.error.message : ''}` }
+}
+
+/** Paths of the files below `folder` (relative to the checkout, with slashes) that `isWanted` accepts; node_modules is left out. */
+export function filesBelow(folder, isWanted, base = root) {
+  const start = join(base, folder)
+  if (!existsSync(start)) return []
+  return readdirSync(start, { withFileTypes: true, recursive: true })
+    .filter(entry => entry.isFile())
+    .map(entry =>
+      relative(base, join(entry.parentPath ?? entry.path, entry.name))
+        .split(sep)
+        .join('/'),
+    )
+    .filter(path => !path.includes('node_modules/') && isWanted(path))
+    .sort()
+}
