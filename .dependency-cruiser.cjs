@@ -152,7 +152,7 @@ module.exports = {
       from: { path: '^src/' },
       to: { path: '^(test|bench|scripts)/' },
     },
-    packageRule('pg', 'pg|pg-[^/]+', '^src/platform/db-postgres\\.ts$'),
+    packageRule('pg', 'pg|pg-[^/]+', '^src/platform/db-postgres[^/]*\\.ts$'),
     packageRule('pglite', '@electric-sql/[^/]+', '^src/platform/db-embedded[^/]*\\.ts$'),
     packageRule('express', 'express', '^src/(gateway/http/|mcp/transport\\.ts$)'),
     packageRule('undici', 'undici', '^src/platform/(outbound|upstream-body)\\.ts$'),

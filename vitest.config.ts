@@ -1,6 +1,5 @@
 import type { ViteUserConfig } from 'vitest/config'
 
-// biome-ignore lint/style/noDefaultExport: the tool asks for one.
 // A plain object with a type: nothing of the bundler is loaded to read it.
 export default {
   test: {
