@@ -1,0 +1,181 @@
+import { randomBytes } from 'node:crypto'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { type AddressInfo, createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createKeys, type Keys } from '../../src/gateway/keys/keys.ts'
+import { checkInvariants } from '../../src/gateway/limits/invariants.ts'
+import { createOrgs } from '../../src/gateway/orgs/orgs.ts'
+import { systemClock } from '../../src/platform/clock.ts'
+import { ControlLog } from '../../src/platform/db-control-log.ts'
+import { type Db, statement } from '../../src/platform/db.ts'
+import { systemIds } from '../../src/platform/ids.ts'
+import { silentLog } from '../../src/platform/log.ts'
+import { type TestDatabase, testDatabase } from './database.ts'
+import { fixedCostConfig, type GatewayProcess, startProcess } from './process.ts'
+import { type RecordedRequest, startUpstream, type UpstreamScript, type UpstreamServer } from './upstream-server.ts'
+
+/** What one output token of `fixed-model` costs, in micro-rupees. */
+export const tokenUinr = 100n
+
+/** A usage row as these tests look at it. */
+export interface UsageRow {
+  readonly label: string | null
+  readonly agentId: number | null
+  readonly outcome: string
+  readonly estimated: boolean
+  readonly completionTokens: bigint
+  readonly valueUinr: bigint
+}
+
+const usageRows = statement<[orgId: number], UsageRow>(
+  'test.usage_rows',
+  `select agent_label as "label", agent_id as "agentId", outcome as "outcome", estimated as "estimated", completion_tokens as "completionTokens", value_uinr as "valueUinr"
+   from usage_events where org_id = $1::int order by at, id`,
+)
+const leases = statement<[scope: string, scopeId: string], { processId: bigint; amount: bigint }>(
+  'test.leases',
+  `select l.process_id as "processId", l.amount as "amount" from leases l join counters c on c.id = l.counter_id
+   where c.scope = $1::text and c.scope_id = $2::text and l.amount > 0 order by l.process_id`,
+)
+
+/** A reply, read whole. */
+export interface FleetReply {
+  readonly status: number
+  readonly headers: Headers
+  readonly text: string
+  // biome-ignore lint/suspicious/noExplicitAny: test assertions read arbitrary JSON.
+  readonly json: any
+}
+
+/** Gateways in processes of their own on one PostgreSQL database, and the upstream that all of them dial. */
+export interface Fleet {
+  readonly database: TestDatabase
+  readonly db: Db
+  readonly upstream: UpstreamServer
+  readonly orgId: number
+  /** A full key of the owner, without limits. */
+  readonly key: string
+  /** Starts one more process; without a folder it gets one of its own. */
+  start(env?: Readonly<Record<string, string>>, dataDir?: string): Promise<GatewayProcess>
+  newFolder(): string
+  newKey(limits: { rpm?: number; daily?: number }): Promise<{ id: number; key: string }>
+  /** A new agent, made over HTTP through the first living process, with a budget and a token. */
+  newAgent(name: string, budgetInr: number | null): Promise<{ id: number; token: string }>
+  usage(): Promise<readonly UsageRow[]>
+  /** Who leases how much of a scope's counters. */
+  leasesOf(scope: 'agent' | 'key', id: number): Promise<readonly { processId: bigint; amount: bigint }[]>
+  /** Broken money invariants, one sentence each. */
+  violations(): Promise<readonly string[]>
+  /** Kills every process and drops the database. */
+  stop(): Promise<void>
+}
+
+/** The settings that make rare things happen within a test. */
+const shortTimes = { BEAT_MS: '200', JANITOR_MS: '300', CONTROL_POLL_MS: '200', JOURNAL_FLUSH_MS: '50' }
+
+/** What the upstream of a fleet answers: as many output tokens as the request allows. */
+export function fleetAnswer(request: RecordedRequest): UpstreamScript {
+  return { usage: { prompt_tokens: 10, completion_tokens: Number(request.json?.['max_tokens'] ?? 10), total_tokens: 0 } }
+}
+
+/** Makes the database, an organisation with an owner's key, and the upstream; every answer uses as many tokens as `max_tokens` says. */
+export async function startFleet(env: Readonly<Record<string, string>> = {}): Promise<Fleet> {
+  const [database, upstream] = await Promise.all([testDatabase(), startUpstream()])
+  const { db, url } = database
+  if (url === null) throw new Error('a fleet needs TEST_DATABASE=postgres')
+  upstream.script(fleetAnswer)
+  const settings = { DATABASE_URL: url, MASTER_KEY: randomBytes(32).toString('base64'), CONFIG_FILE: fixedCostConfig(upstream.url), BASE_URL: 'http://brigade.test', ...shortTimes, ...env }
+  const { orgId, userId } = await createOrgs({ db, clock: systemClock, cacheTtlMs: 1000 }).createOrg({ name: 'Fleet', ownerEmail: 'owner@fleet.test' })
+  const keys = keysOf(db)
+  const makeKey = (name: string, limits: { rpm?: number; daily?: number }) => keys.create({ orgId, userId, workspaceId: null, name, scope: 'full', rpmLimit: limits.rpm ?? null, dailyLimit: limits.daily ?? null })
+  const { key } = await makeKey('owner', {})
+  const started: GatewayProcess[] = []
+  const folders: string[] = []
+  const newFolder = (): string => {
+    const folder = mkdtempSync(join(tmpdir(), 'brigade-fleet-'))
+    folders.push(folder)
+    return folder
+  }
+  let made = 0
+  return {
+    database, db, upstream, orgId, key, newFolder,
+    async start(more = {}, dataDir = newFolder()) {
+      const port = await freePort()
+      // The public address is shared, as behind a balancer; each member is called at its own.
+      const member = { ...(await startProcess({ ...settings, PORT: String(port), ...more }, dataDir)), baseUrl: `http://127.0.0.1:${port}` }
+      started.push(member)
+      return member
+    },
+    async newKey(limits) {
+      made++
+      const { id, key: text } = await makeKey(`key ${made}`, limits)
+      return { id, key: text }
+    },
+    async newAgent(name, budgetInr) {
+      const through = started.find(process => process.child.exitCode === null && process.child.signalCode === null)
+      if (through === undefined) throw new Error('no process runs')
+      const agent = await call(through, key, 'POST', '/v1/me/agents', { name })
+      const id = Number(agent.json.id)
+      if (budgetInr !== null) await call(through, key, 'POST', `/v1/me/agents/${id}/budget`, { monthly_budget_inr: budgetInr })
+      const token = await call(through, key, 'POST', `/v1/me/agents/${id}/token`, {})
+      return { id, token: String(token.json.access_token) }
+    },
+    usage: () => db.many(usageRows, orgId),
+    leasesOf: (scope, id) => db.many(leases, scope, String(id)),
+    violations: () => checkInvariants(db),
+    async stop() {
+      await Promise.all(started.map(process => process.kill()))
+      await Promise.all([upstream.close(), database.dispose()])
+      for (const folder of folders) rmSync(folder, { recursive: true, force: true })
+    },
+  }
+}
+
+function freePort(): Promise<number> {
+  return new Promise((done, failed) => {
+    const server = createServer()
+    server.once('error', failed)
+    server.listen(0, '127.0.0.1', () => {
+      const { port } = server.address() as AddressInfo
+      server.close(() => done(port))
+    })
+  })
+}
+
+function keysOf(db: Db): Keys {
+  const controlLog = new ControlLog({ db, clock: systemClock, log: silentLog, pollMs: 1000 })
+  return createKeys({ db, clock: systemClock, ids: systemIds, controlLog, cacheTtlMs: 1000, defaultRpm: 600 })
+}
+
+/** One request to one process, read to its end. */
+export async function call(process: { readonly baseUrl: string }, token: string, method: string, path: string, body?: unknown, headers: Readonly<Record<string, string>> = {}): Promise<FleetReply> {
+  const response = await fetch(process.baseUrl + path, {
+    method,
+    headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json', ...headers },
+    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+  })
+  const text = await response.text()
+  let json: unknown = null
+  try {
+    json = JSON.parse(text)
+  } catch {
+    // not JSON; the test looks at the text
+  }
+  return { status: response.status, headers: response.headers, text, json }
+}
+
+/** A chat call that costs exactly `tokens` output tokens. */
+export function chat(process: { readonly baseUrl: string }, token: string, tokens: number, body: object = {}, headers: Readonly<Record<string, string>> = {}): Promise<FleetReply> {
+  return call(process, token, 'POST', '/v1/chat/completions', { model: 'fixed-model', max_tokens: tokens, messages: [{ role: 'user', content: 'Hello' }], ...body }, headers)
+}
+
+/** Statuses and codes of many replies, counted: `{ '200': 10, '429 agent_budget_held': 190 }`. */
+export function countReplies(replies: readonly FleetReply[]): Record<string, number> {
+  const counts: Record<string, number> = {}
+  for (const { status, json } of replies) {
+    const name = status === 200 ? '200' : `${status} ${json?.error?.code}`
+    counts[name] = (counts[name] ?? 0) + 1
+  }
+  return counts
+}
