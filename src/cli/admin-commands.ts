@@ -4,7 +4,7 @@ import { uinrFromInr } from '../platform/money.ts'
 import type { AdminCommand, AdminHandler } from './admin-socket.ts'
 
 const createArgs = z.object({
-  email: z.email(),
+  email: z.string(),
   org: z.string().min(1).max(100),
   rpm: z.int().positive().nullable().optional(),
   daily: z.int().positive().nullable().optional(),
@@ -13,7 +13,7 @@ const createArgs = z.object({
 })
 const keyArgs = z.object({
   org: z.int().positive(),
-  email: z.email().optional(),
+  email: z.string().optional(),
   name: z.string().min(1).max(100),
   scope: z.enum(['full', 'inference']),
   rpm: z.int().positive().nullable().optional(),
@@ -26,15 +26,22 @@ export function adminHandler(app: App): AdminHandler {
   return async (command: AdminCommand) => {
     switch (command.name) {
       case 'create':
-        return create(app, createArgs.parse(command.args))
+        return create(app, argsOf(createArgs, command))
       case 'key':
-        return makeKey(app, keyArgs.parse(command.args))
+        return makeKey(app, argsOf(keyArgs, command))
       case 'doctor':
         return app.doctor()
       default:
         throw new Error(`unknown command ${command.name}`)
     }
   }
+}
+
+/** The checked arguments, or an error of one line that a person at a terminal can act on. */
+function argsOf<T>(schema: z.ZodType<T>, command: AdminCommand): T {
+  const parsed = schema.safeParse(command.args)
+  if (parsed.success) return parsed.data
+  throw new Error(parsed.error.issues.map(issue => `${issue.path.join('.')}: ${issue.message}`).join('; '))
 }
 
 async function create(app: App, args: z.output<typeof createArgs>): Promise<object> {

@@ -71,9 +71,14 @@ export async function* relayStream(answer: StreamAnswer, deps: RelayDeps): Async
 /** The end of a stream that had none of its own: an end that we put, or an upstream that closed without its end mark. */
 async function* lastFrames(answer: StreamAnswer, deps: RelayDeps, end: StreamEnd | null): AsyncGenerator<Uint8Array, void, undefined> {
   answer.body.destroy()
+  // A body that ends without its end mark and without the final usage was cut short, however cleanly the connection closed.
+  if (end === null && answer.tap.usage === null) {
+    deps.onBroken()
+    return yield* lastFrames(answer, deps, { name: 'upstream_stream_error', message: 'The provider ended the stream without its end mark.' })
+  }
   if (end === null) {
     await settle(answer, deps, 'ok')
-    yield Buffer.from('data: [DONE]\n\n')
+    yield Buffer.from(`${answer.tap.atBoundary ? '' : '\n\n'}data: [DONE]\n\n`)
     return
   }
   await settle(answer, deps, end.name === 'upstream_stream_error' ? 'upstream_broke' : 'cut')

@@ -92,6 +92,18 @@ describe('streamed chat completions', () => {
     expect(app.beta.requests).toHaveLength(0)
   })
 
+  test('a stream that closes cleanly without its end mark is no success, unless its usage had arrived', async () => {
+    const chunk = (more: object) => `data: ${JSON.stringify({ id: 'x', object: 'chat.completion.chunk', model: 'm', choices: [{ index: 0, delta: { content: 'hi' }, finish_reason: null }], ...more })}\n\n`
+    app.alpha.script({ rawStream: [chunk({}), chunk({})] })
+    const cut = events((await stream()).text)
+    expect(JSON.parse(cut.at(-2) ?? '').error.code).toBe('upstream_stream_error')
+    expect(cut.at(-1)).toBe('[DONE]')
+    app.alpha.script({ rawStream: [chunk({}), chunk({ choices: [], usage: { prompt_tokens: 3, completion_tokens: 2, total_tokens: 5 } })] })
+    const whole = events((await stream()).text)
+    expect(whole.at(-1)).toBe('[DONE]')
+    expect(whole.some(event => event.includes('error'))).toBe(false)
+  })
+
   test('CHAT-26 when the client goes away the provider is hung up on and what was produced is metered', async () => {
     const before = await totals()
     app.alpha.script([{ holdAfterChunks: 3 }])
