@@ -16,7 +16,7 @@ import type { Refused } from './refusal.ts'
 const refusalMs = 250
 /** Other processes are asked for their idle slices of a counter at most this often. */
 const recallEveryMs = 1000
-/** Pause of background refills after one that brought nothing. */
+/** A limit of so few requests a minute is leased one by one: it bounds its own cost. */
 const smallRpm = 60n
 /** A slice is at least so many needs, so that a cold counter warms up in a few asks. */
 const sliceNeeds = 8n
@@ -137,6 +137,9 @@ export class Acquirer {
     }
     try {
       await this.ensure(short)
+      // A call that cost more than its hold is known here before it is known there.
+      const dear = short.filter(counter => counter.overdrawn && counter.unflushed > 0n)
+      if (dear.length > 0) await this.#options.giveBack(dear)
       let answer = await this.#ask(counters, needs, reserved, partial)
       if (answer.kind === 'refused' && (await this.#makeRoom(answer, counters, reserved))) answer = await this.#ask(counters, needs, reserved, partial)
       if (generation !== this.generation) throw new FencedError('fenced while asking')

@@ -189,8 +189,8 @@ export class CallPermit<E extends ChargedEvent> implements Permit<E> {
 
   /** What leaves the lease at the end: what was spent, or the whole hold where nothing may be kept for the next call. */
   #outOf(counter: Counter, amount: bigint, spent: bigint): bigint {
-    // Something comes back, here or with the next flush: what was refused before may fit now.
-    if (amount > spent) counter.refusal = null
+    // What was refused before may fit now, or be refused for another reason: the answer that is remembered is out of date.
+    counter.refusal = null
     return !this.#tools.keepsSlices || counter.overdrawn || spent > amount ? amount : spent
   }
 
