@@ -143,6 +143,13 @@ export class Acquirer {
       let answer = await this.#ask(counters, needs, reserved, partial)
       if (answer.kind === 'refused' && (await this.#makeRoom(answer, counters, reserved))) answer = await this.#ask(counters, needs, reserved, partial)
       if (generation !== this.generation) throw new FencedError('fenced while asking')
+      if (answer.kind === 'granted' && answer.got.some((got, i) => got < (needs[i] as bigint)) && short.some(counter => counter.unflushed > 0n)) {
+        // Less than asked, while calls of this process have given back what the database does not know yet.
+        for (const [i, got] of answer.got.entries()) reserved[i] = got
+        await this.#options.giveBack(short)
+        const more = await this.#ask(counters, needs, reserved, partial)
+        if (more.kind === 'granted') answer = more
+      }
       if (answer.kind === 'granted') return this.#hold(counters, needs, answer.got)
       giveUp()
       // What running calls gave back meanwhile may be enough after all.

@@ -303,7 +303,11 @@ export class LimitsEngine<E extends ChargedEvent> implements Limits<E> {
   async #capChanged(counters: readonly Counter[], invalidate: () => void): Promise<void> {
     invalidate()
     this.#rebind()
-    for (const counter of counters) counter.refusal = null
+    for (const counter of counters) {
+      counter.refusal = null
+      // Holds under a lowered cap go back when their calls end; the next grant that fits says otherwise.
+      counter.overdrawn = counter.metric === 'spend'
+    }
     if (returnIdle(this.#flusher, counters.filter(counter => counter.flight === null))) await this.#flusher.flushNow()
   }
 
