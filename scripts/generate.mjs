@@ -1,10 +1,12 @@
 /**
  * `npm run generate [-- --check]`: writes the documents that are made from tables of the code: .env.example, docs/config.md,
- * docs/errors.md, docs/endpoints.md. With --check it writes nothing and fails when a file differs from what the code says.
+ * docs/errors.md, docs/endpoints.md; and docs/behaviour.md from the titles of the tests. With --check it writes nothing and fails
+ * when a file differs from what the code says.
  */
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
+import { behaviourDoc } from './behaviour.mjs'
 import { ensure } from './ensure.mjs'
 import { root } from './paths.mjs'
 
@@ -63,6 +65,7 @@ const files = {
   'docs/config.md': configDoc(settings),
   'docs/errors.md': errorsDoc(errorTable),
   'docs/endpoints.md': endpointsDoc(await load('gateway/http/endpoint-table.js')),
+  'docs/behaviour.md': behaviourDoc(),
 }
 const differing = Object.entries(files).filter(([path, text]) => !existsSync(join(root, path)) || readFileSync(join(root, path), 'utf8') !== text)
 if (process.argv.includes('--check')) {
