@@ -8,6 +8,7 @@ export class EmbeddedBackend {
   readonly #worker: Worker
   readonly #dumps: { done(bytes: Uint8Array): void; failed(error: Error): void }[] = []
   readonly #exited: Promise<void>
+  #lostBy: Error | null = null
 
   private constructor(worker: Worker) {
     this.#worker = worker
@@ -36,11 +37,15 @@ export class EmbeddedBackend {
   }
 
   #lost(error: Error): void {
+    this.#lostBy ??= error
     this.stream.destroy(error)
-    for (const dump of this.#dumps.splice(0)) dump.failed(error)
+    for (const dump of this.#dumps.splice(0)) dump.failed(this.#lostBy)
   }
 
+  /** The data folder as a tar archive. Throws an error of the connection when the thread has ended. */
   dump(): Promise<Uint8Array> {
+    // A message to a thread that has ended is dropped without a word.
+    if (this.#lostBy !== null) return Promise.reject(this.#lostBy)
     return new Promise((done, failed) => {
       this.#dumps.push({ done, failed })
       this.#worker.postMessage({ kind: 'dump' } satisfies ToWorker)

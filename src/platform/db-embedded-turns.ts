@@ -44,7 +44,11 @@ export class Turns {
     return new Promise<void>((begin, refuse) => {
       const stopTimer = this.#clock.after(waitMaxMs, () => {
         this.#waiting.delete(waiting)
-        refuse(new DatabaseUnavailableError(`waited ${waitMaxMs} ms for the session of the embedded database; a query on the outer db inside a transaction waits for itself`))
+        refuse(
+          new DatabaseUnavailableError(
+            `waited ${waitMaxMs} ms for the session of the embedded database; a query on the outer db inside a transaction waits for itself`,
+          ),
+        )
       })
       const waiting: Waiting = { begin, refuse, stopTimer }
       this.#waiting.add(waiting)

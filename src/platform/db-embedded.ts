@@ -8,11 +8,11 @@ import { fileURLToPath } from 'node:url'
 import type { Clock } from './clock.ts'
 import { DatabaseUnavailableError, type Db, type Tx } from './db.ts'
 import { EmbeddedBackend } from './db-embedded-backend.ts'
+import { Turns } from './db-embedded-turns.ts'
 import { openSessionOver } from './db-postgres.ts'
 import { queryableOver } from './db-queryable.ts'
-import { checkedChannel, Listeners, notifyStatement, runTransaction, type Session } from './db-session.ts'
-import { Turns } from './db-embedded-turns.ts'
-import { lockFolder, type FolderLock } from './folder-lock.ts'
+import { checkedChannel, Listeners, notifyStatement, runTransaction, type Session, translateError } from './db-session.ts'
+import { type FolderLock, lockFolder } from './folder-lock.ts'
 import type { Log } from './log.ts'
 
 export interface EmbeddedOptions {
@@ -39,12 +39,18 @@ export async function openEmbedded(folder: string | 'memory', options: EmbeddedO
     const dataFolder = folder === 'memory' ? null : join(folder, 'postgres')
     if (dataFolder !== null) mkdirSync(dataFolder, { recursive: true, mode: 0o700 })
     const backend = await EmbeddedBackend.start(workerFile(), { folder: dataFolder, load: options.load ?? null })
-    const listeners = new Listeners()
-    const connection = await openSessionOver(backend.stream, {
-      notification: (channel, payload) => listeners.dispatch(channel, payload),
-      lost: error => options.log.error('embedded_database_lost', { error }),
-    })
-    return new EmbeddedDatabase(connection, backend, listeners, lock, options)
+    try {
+      const listeners = new Listeners()
+      const connection = await openSessionOver(backend.stream, {
+        notification: (channel, payload) => listeners.dispatch(channel, payload),
+        lost: error => options.log.error('embedded_database_lost', { error }),
+      })
+      return new EmbeddedDatabase(connection, backend, listeners, lock, options)
+    } catch (error) {
+      // The lock must not be free while the thread still has the files open.
+      await backend.close()
+      throw error
+    }
   } catch (error) {
     await lock?.release()
     throw error
@@ -75,7 +81,13 @@ class EmbeddedDatabase implements EmbeddedDb {
   #roundTrips = 0
   #closing: Promise<void> | null = null
 
-  constructor(connection: { readonly session: Session; close(): Promise<void> }, backend: EmbeddedBackend, listeners: Listeners, lock: FolderLock | null, options: EmbeddedOptions) {
+  constructor(
+    connection: { readonly session: Session; close(): Promise<void> },
+    backend: EmbeddedBackend,
+    listeners: Listeners,
+    lock: FolderLock | null,
+    options: EmbeddedOptions,
+  ) {
     this.#session = connection.session
     this.#endSession = () => connection.close()
     this.#backend = backend
@@ -99,7 +111,14 @@ class EmbeddedDatabase implements EmbeddedDb {
   }
 
   tx<T>(fn: (tx: Tx) => Promise<T>): Promise<T> {
-    return this.#turns.run(() => runTransaction(this.#session, fn, () => this.#roundTrips++, () => {}))
+    return this.#turns.run(() =>
+      runTransaction(
+        this.#session,
+        fn,
+        () => this.#roundTrips++,
+        () => {},
+      ),
+    )
   }
 
   script(sql: string): Promise<void> {
@@ -137,8 +156,12 @@ class EmbeddedDatabase implements EmbeddedDb {
     await this.exec(notifyStatement, channel, payload)
   }
 
-  dump(): Promise<Uint8Array> {
-    return this.#turns.run(() => this.#backend.dump())
+  async dump(): Promise<Uint8Array> {
+    try {
+      return await this.#turns.run(() => this.#backend.dump())
+    } catch (error) {
+      throw translateError(error)
+    }
   }
 
   close(): Promise<void> {

@@ -1,0 +1,55 @@
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+const root = fileURLToPath(new URL('../../', import.meta.url))
+const built = join(root, 'node_modules/.cache/platform-driver')
+
+/** Child processes run JavaScript: compiles a driver of this folder and what it imports; the path of the result. */
+export function compileDriver(name: string): string {
+  const flags = [
+    '--ignoreConfig',
+    '--noCheck',
+    '--module',
+    'nodenext',
+    '--target',
+    'es2023',
+    '--types',
+    'node',
+    '--allowImportingTsExtensions',
+    '--rewriteRelativeImportExtensions',
+  ]
+  const source = join(root, `test/platform/${name}.ts`)
+  execFileSync(process.execPath, [join(root, 'node_modules/typescript/bin/tsc'), ...flags, '--rootDir', root, '--outDir', join(built, name), source], {
+    cwd: root,
+    stdio: 'inherit',
+  })
+  return join(built, name, `test/platform/${name}.js`)
+}
+
+export interface Driver {
+  readonly child: ChildProcess
+  /** The whole lines that it printed so far. */
+  lines(): string[]
+  /** Resolves to the exit code, null after a signal, when everything it printed has arrived. */
+  readonly closed: Promise<number | null>
+  /** kill -9; resolves when it is gone. */
+  kill(): Promise<void>
+}
+
+/** Starts a compiled driver. */
+export function startDriver(file: string, args: readonly string[]): Driver {
+  const child = spawn(process.execPath, [file, ...args], { stdio: ['ignore', 'pipe', 'inherit'] })
+  let text = ''
+  child.stdout.on('data', (chunk: Buffer) => (text += chunk.toString()))
+  const closed = new Promise<number | null>(done => child.once('close', code => done(code)))
+  return {
+    child,
+    lines: () => text.split('\n').slice(0, -1),
+    closed,
+    async kill() {
+      child.kill('SIGKILL')
+      await closed
+    },
+  }
+}

@@ -1,0 +1,297 @@
+import { mkdirSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { Worker } from 'node:worker_threads'
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { type Clock, systemClock } from '../../src/platform/clock.ts'
+import { ConfigError } from '../../src/platform/config.ts'
+import { DatabaseUnavailableError, statement } from '../../src/platform/db.ts'
+import { type EmbeddedDb, openEmbedded } from '../../src/platform/db-embedded.ts'
+import { Turns } from '../../src/platform/db-embedded-turns.ts'
+import { lockFolder } from '../../src/platform/folder-lock.ts'
+import { silentLog } from '../../src/platform/log.ts'
+import { onPostgres } from '../harness/database.ts'
+import { until } from '../harness/until.ts'
+import { compileDriver, type Driver, startDriver } from './compiled-driver.ts'
+
+const createNotes = 'create table notes (text text not null)'
+const insertNote = statement<[text: string]>('test.insert_note', 'insert into notes (text) values ($1::text)')
+const listNotes = statement<[], { text: string }>('test.list_notes', 'select text from notes order by text')
+const selectOne = statement<[], { one: number }>('test.select_one', 'select 1 as "one"')
+const longQuery = statement<[rows: number], { count: bigint }>(
+  'test.long_query',
+  'select count(*) as "count" from generate_series(1, $1::int) a, generate_series(1, 1000) b',
+)
+const writtenPairs = statement<[], { pair: number; halves: number }>(
+  'test.written_pairs',
+  'select pair as "pair", count(*)::int as "halves" from written group by pair order by pair',
+)
+
+const parent = mkdtempSync(join(tmpdir(), 'brigade-embedded-'))
+const opened = new Set<EmbeddedDb>()
+const drivers = new Set<Driver>()
+let driverFile = ''
+let folders = 0
+
+const newFolder = (): string => join(parent, `folder-${++folders}`)
+
+async function open(folder: string): Promise<EmbeddedDb> {
+  const db = await openEmbedded(folder, { clock: systemClock, log: silentLog })
+  opened.add(db)
+  return db
+}
+
+function start(...args: readonly string[]): Driver {
+  const driver = startDriver(driverFile, args)
+  drivers.add(driver)
+  return driver
+}
+
+const texts = async (db: EmbeddedDb): Promise<string[]> => (await db.many(listNotes)).map(row => row.text)
+const errorOf = (work: Promise<unknown>): Promise<unknown> =>
+  work.then(
+    () => null,
+    error => error,
+  )
+
+// These tests make their own databases: one run of them, with the embedded one, is enough.
+describe.skipIf(onPostgres)('the embedded database', () => {
+  beforeAll(() => {
+    driverFile = compileDriver('folder-driver')
+  })
+  afterEach(async () => {
+    for (const driver of drivers) await driver.kill()
+    for (const db of opened) await db.close()
+    drivers.clear()
+    opened.clear()
+  })
+  afterAll(() => rmSync(parent, { recursive: true, force: true }))
+
+  test('a folder that was closed opens again with what was written', async () => {
+    const folder = newFolder()
+    const first = await open(folder)
+    await first.script(createNotes)
+    await first.exec(insertNote, 'kept')
+    await first.close()
+    const second = await open(folder)
+    expect(await texts(second)).toEqual(['kept'])
+    await second.exec(insertNote, 'later')
+    await second.close()
+    expect(await texts(await open(folder))).toEqual(['kept', 'later'])
+  })
+
+  test('a copy of the data folder opens elsewhere as it was at the time of the copy', async () => {
+    const original = await open('memory')
+    await original.script(createNotes)
+    await original.exec(insertNote, 'before')
+    const copy = await original.dump()
+    await original.exec(insertNote, 'after')
+    const db = await openEmbedded(newFolder(), { clock: systemClock, log: silentLog, load: copy })
+    opened.add(db)
+    expect(await texts(db)).toEqual(['before'])
+  })
+
+  test('a second open in the same process is refused and names the process', async () => {
+    const folder = newFolder()
+    const db = await open(folder)
+    const refusal = await errorOf(open(folder))
+    expect(refusal).toBeInstanceOf(ConfigError)
+    expect(refusal).toMatchObject({ message: expect.stringContaining(`process ${process.pid}`) })
+    expect(await db.one(selectOne)).toEqual({ one: 1 })
+  })
+
+  test('an open in another process is refused and names the process that has the folder', async () => {
+    const folder = newFolder()
+    const holder = start('hold', folder)
+    await until(() => holder.lines().includes('ready'), 'the holder')
+    const late = start('hold', folder)
+    expect(await late.closed).toBe(1)
+    expect(late.lines().join()).toContain('ConfigError')
+    expect(late.lines().join()).toContain(`process ${holder.child.pid}`)
+  })
+
+  test('the folder of a stopped process stays its own', async () => {
+    const folder = newFolder()
+    const holder = start('hold', folder)
+    await until(() => holder.lines().includes('ready'), 'the holder')
+    holder.child.kill('SIGSTOP')
+    expect(await errorOf(open(folder))).toBeInstanceOf(ConfigError)
+    holder.child.kill('SIGCONT')
+  })
+
+  test('the folder of a killed process is taken over, and nothing of its lock is left but the new one', async () => {
+    const folder = newFolder()
+    for (let round = 0; round < 3; round++) {
+      const holder = start('hold', folder)
+      await until(() => holder.lines().includes('ready'), 'the holder')
+      await holder.kill()
+    }
+    const db = await open(folder)
+    expect(await db.one(selectOne)).toEqual({ one: 1 })
+    const names = readdirSync(folder)
+    expect(names.filter(name => name.startsWith('brigade.lock.'))).toHaveLength(1)
+    expect(names.filter(name => name.endsWith('.sock'))).toHaveLength(1)
+  })
+
+  test.each([1, 2])('kill -9 loses no acknowledged transaction and keeps no half of one, with %i folders open', { timeout: 120_000 }, async count => {
+    const all = Array.from({ length: count }, newFolder)
+    const acknowledged = all.map(() => new Set<number>())
+    for (let round = 0; round < 5; round++) {
+      const writer = start('write', ...all)
+      const least = 20 + round * 37
+      await until(() => writer.lines().length > least, 'acknowledged writes', 30_000)
+      await writer.kill()
+      for (const line of writer.lines().slice(1)) {
+        const [index = 0, pair = 0] = line.split(' ').map(Number)
+        acknowledged[index]?.add(pair)
+      }
+      for (const [index, folder] of all.entries()) {
+        const db = await open(folder)
+        const pairs = await db.many(writtenPairs)
+        expect(pairs.filter(row => row.halves !== 2)).toEqual([])
+        const stored = new Set(pairs.map(row => row.pair))
+        expect([...(acknowledged[index] ?? [])].filter(pair => !stored.has(pair))).toEqual([])
+        await db.close()
+        opened.delete(db)
+      }
+    }
+    expect(Math.min(...acknowledged.map(pairs => pairs.size))).toBeGreaterThan(50)
+  })
+
+  test('timers fire while a long query runs', async () => {
+    const db = await open('memory')
+    let fired = 0
+    const stop = systemClock.every(1, () => fired++)
+    try {
+      expect(await db.one(longQuery, 2000)).toEqual({ count: 2_000_000n })
+      expect(fired).toBeGreaterThan(0)
+    } finally {
+      stop()
+    }
+  })
+
+  test('a close refuses the callers who wait, lets the running transaction end and comes back', async () => {
+    const folder = newFolder()
+    const db = await open(folder)
+    await db.script(createNotes)
+    let finish = (): void => {}
+    const mayFinish = new Promise<void>(done => (finish = done))
+    const running = db.tx(async tx => {
+      await tx.exec(insertNote, 'running')
+      await mayFinish
+      await tx.exec(insertNote, 'ran')
+    })
+    const waiting = Array.from({ length: 50 }, (_, i) => errorOf(db.exec(insertNote, `waiting ${i}`)))
+    const closed = db.close()
+    expect(await Promise.all(waiting)).toSatisfy((errors: unknown[]) => errors.every(error => error instanceof DatabaseUnavailableError))
+    expect(await errorOf(db.one(selectOne))).toBeInstanceOf(DatabaseUnavailableError)
+    finish()
+    await running
+    await closed
+    await db.close()
+    expect(await texts(await open(folder))).toEqual(['ran', 'running'])
+  })
+
+  test('when its thread dies, running and later queries say that the database is unavailable, and the folder can be opened again', async () => {
+    const folder = newFolder()
+    let thread: Worker | null = null
+    process.once('worker', worker => (thread = worker))
+    const db = await open(folder)
+    await db.script(createNotes)
+    await db.exec(insertNote, 'stored')
+    const running = errorOf(db.one(longQuery, 1_000_000))
+    const waiting = errorOf(db.one(selectOne))
+    await (thread as Worker | null)?.terminate()
+    expect(await running).toBeInstanceOf(DatabaseUnavailableError)
+    expect(await waiting).toBeInstanceOf(DatabaseUnavailableError)
+    expect(await errorOf(db.one(selectOne))).toBeInstanceOf(DatabaseUnavailableError)
+    expect(await errorOf(db.tx(tx => tx.one(selectOne)))).toBeInstanceOf(DatabaseUnavailableError)
+    expect(await errorOf(db.dump())).toBeInstanceOf(DatabaseUnavailableError)
+    await db.close()
+    expect(await texts(await open(folder))).toEqual(['stored'])
+  })
+
+  test('a folder whose database cannot start gives its lock back', async () => {
+    const folder = newFolder()
+    const load = new Uint8Array([1, 2, 3])
+    expect(await errorOf(openEmbedded(folder, { clock: systemClock, log: silentLog, load }))).toBeInstanceOf(Error)
+    rmSync(join(folder, 'postgres'), { recursive: true, force: true })
+    expect(await (await open(folder)).one(selectOne)).toEqual({ one: 1 })
+  })
+})
+
+describe.skipIf(onPostgres)('the lock of a folder', () => {
+  test('is had by one of many who ask at once', async () => {
+    const folder = newFolder()
+    const answers = await Promise.allSettled(Array.from({ length: 12 }, () => lockFolder(folder)))
+    const held = answers.flatMap(answer => (answer.status === 'fulfilled' ? [answer.value] : []))
+    expect(held).toHaveLength(1)
+    await held[0]?.release()
+    await (await lockFolder(folder)).release()
+  })
+
+  test('works in a folder whose path is too long for a socket', async () => {
+    const folder = join(newFolder(), 'a'.repeat(90), 'b'.repeat(90))
+    mkdirSync(folder, { recursive: true })
+    const lock = await lockFolder(folder)
+    expect(await errorOf(lockFolder(folder))).toBeInstanceOf(ConfigError)
+    await lock.release()
+    await (await lockFolder(folder)).release()
+  })
+})
+
+/** Timers that fire when the test says so. */
+function handClock(): Clock & { fire(): void } {
+  const timers = new Set<() => void>()
+  return {
+    ...systemClock,
+    after(_ms, fn) {
+      timers.add(fn)
+      return () => void timers.delete(fn)
+    },
+    fire() {
+      for (const timer of timers) timer()
+    },
+  }
+}
+
+describe('the queue of the one session', () => {
+  test('serves callers one at a time in the order in which they came', async () => {
+    const turns = new Turns(systemClock)
+    const order: string[] = []
+    const work = (name: string) => async (): Promise<void> => {
+      order.push(`${name} begins`)
+      await systemClock.sleep(1)
+      order.push(`${name} ends`)
+      if (name === 'b') throw new Error('b fails')
+    }
+    const all = await Promise.allSettled(['a', 'b', 'c'].map(name => turns.run(work(name))))
+    expect(order).toEqual(['a begins', 'a ends', 'b begins', 'b ends', 'c begins', 'c ends'])
+    expect(all.map(one => one.status)).toEqual(['fulfilled', 'rejected', 'fulfilled'])
+  })
+
+  test('takes ten thousand waiting callers and refuses the next', async () => {
+    const turns = new Turns(handClock())
+    let finish = (): void => {}
+    const running = turns.run(() => new Promise<void>(done => (finish = done)))
+    const waiting = Array.from({ length: 10_000 }, () => turns.run(async () => 'served'))
+    expect(await errorOf(turns.run(async () => 'too many'))).toBeInstanceOf(DatabaseUnavailableError)
+    finish()
+    await running
+    expect(new Set(await Promise.all(waiting))).toEqual(new Set(['served']))
+  })
+
+  test('gives up on a caller whose turn does not come, and serves those after', async () => {
+    const clock = handClock()
+    const turns = new Turns(clock)
+    let finish = (): void => {}
+    const running = turns.run(() => new Promise<void>(done => (finish = done)))
+    const late = errorOf(turns.run(async () => 'never'))
+    clock.fire()
+    expect(await late).toBeInstanceOf(DatabaseUnavailableError)
+    const next = turns.run(async () => 'served')
+    finish()
+    await running
+    expect(await next).toBe('served')
+  })
+})
