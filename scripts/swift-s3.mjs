@@ -5,10 +5,9 @@
  * Run directly it starts one in a folder and waits: `node scripts/swift-s3.mjs FOLDER`.
  */
 import { spawn, spawnSync } from 'node:child_process'
-import { mkdirSync, openSync, writeFileSync } from 'node:fs'
-import { createServer, connect } from 'node:net'
+import { accessSync, constants, mkdirSync, openSync, writeFileSync } from 'node:fs'
+import { connect, createServer } from 'node:net'
 import { delimiter, join, resolve } from 'node:path'
-import { accessSync, constants } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 
 const services = ['account', 'container', 'object', 'proxy']
@@ -17,7 +16,15 @@ const startDeadlineMs = 30_000
 /** True when every Swift server and the ring builder are on the PATH. */
 export function isSwiftInstalled() {
   const folders = (process.env.PATH ?? '').split(delimiter)
-  const has = name => folders.some(folder => { try { accessSync(join(folder, name), constants.X_OK); return true } catch { return false } })
+  const has = name =>
+    folders.some(folder => {
+      try {
+        accessSync(join(folder, name), constants.X_OK)
+        return true
+      } catch {
+        return false
+      }
+    })
   return [...services.map(service => `swift-${service}-server`), 'swift-ring-builder'].every(has)
 }
 
@@ -33,7 +40,10 @@ export async function startSwift(folder) {
     ring(builder, 'create', '6', '1', '1')
     ring(builder, 'add', `r1z1-127.0.0.1:${ports[service]}/d1`, '1')
     ring(builder, 'rebalance')
-    writeFileSync(join(etc, `${service}-server.conf`), `${common(etc, ports[service])}devices = ${join(root, 'node')}\nmount_check = false\ndisable_fallocate = true\n[pipeline:main]\npipeline = ${service}-server\n[app:${service}-server]\nuse = egg:swift#${service}\n`)
+    writeFileSync(
+      join(etc, `${service}-server.conf`),
+      `${common(etc, ports[service])}devices = ${join(root, 'node')}\nmount_check = false\ndisable_fallocate = true\n[pipeline:main]\npipeline = ${service}-server\n[app:${service}-server]\nuse = egg:swift#${service}\n`,
+    )
   }
   writeFileSync(join(etc, 'proxy-server.conf'), proxyConf(etc, ports.proxy))
   const children = services.map(service => {
@@ -41,11 +51,16 @@ export async function startSwift(folder) {
     return spawn(`swift-${service}-server`, [join(etc, `${service}-server.conf`)], { stdio: ['ignore', log, log], env: { ...process.env, SWIFT_DIR: etc } })
   })
   const stop = async () => {
-    await Promise.all(children.map(child => new Promise(done => {
-      if (child.exitCode !== null || child.signalCode !== null) return done()
-      child.once('exit', done)
-      child.kill('SIGKILL')
-    })))
+    await Promise.all(
+      children.map(
+        child =>
+          new Promise(done => {
+            if (child.exitCode !== null || child.signalCode !== null) return done()
+            child.once('exit', done)
+            child.kill('SIGKILL')
+          }),
+      ),
+    )
   }
   try {
     for (const service of services) await answering(ports[service], join(root, 'log', `${service}.log`))
@@ -53,7 +68,14 @@ export async function startSwift(folder) {
     await stop()
     throw error
   }
-  return { endpoint: `http://127.0.0.1:${ports.proxy}`, hostPort: `127.0.0.1:${ports.proxy}`, accessKey: 'test:tester', secretKey: 'testing', region: 'us-east-1', stop }
+  return {
+    endpoint: `http://127.0.0.1:${ports.proxy}`,
+    hostPort: `127.0.0.1:${ports.proxy}`,
+    accessKey: 'test:tester',
+    secretKey: 'testing',
+    region: 'us-east-1',
+    stop,
+  }
 }
 
 function ring(builder, ...args) {
@@ -68,8 +90,15 @@ function common(etc, port) {
 
 function proxyConf(etc, port) {
   const filters = {
-    catch_errors: '', cache: 'memcache_servers = 127.0.0.1:6011\n', listing_formats: '', s3api: 'location = us-east-1\n', tempauth: 'user_test_tester = testing .admin\n',
-    bulk: '', slo: '', dlo: '', versioned_writes: 'allow_versioned_writes = true\n',
+    catch_errors: '',
+    cache: 'memcache_servers = 127.0.0.1:6011\n',
+    listing_formats: '',
+    s3api: 'location = us-east-1\n',
+    tempauth: 'user_test_tester = testing .admin\n',
+    bulk: '',
+    slo: '',
+    dlo: '',
+    versioned_writes: 'allow_versioned_writes = true\n',
   }
   const sections = Object.entries(filters).map(([name, more]) => `[filter:${name}]\nuse = egg:swift#${name === 'cache' ? 'memcache' : name}\n${more}`)
   return `${common(etc, port)}[pipeline:main]\npipeline = ${Object.keys(filters).join(' ')} proxy-server\n[app:proxy-server]\nuse = egg:swift#proxy\nallow_account_management = true\naccount_autocreate = true\n${sections.join('')}`
@@ -90,7 +119,10 @@ async function answering(port, log) {
   const deadline = Date.now() + startDeadlineMs
   while (Date.now() < deadline) {
     const isOpen = await new Promise(done => {
-      const socket = connect(port, '127.0.0.1', () => { socket.destroy(); done(true) })
+      const socket = connect(port, '127.0.0.1', () => {
+        socket.destroy()
+        done(true)
+      })
       socket.once('error', () => done(false))
     })
     if (isOpen) return

@@ -22,8 +22,14 @@ export async function diagnose(deps: DoctorDeps): Promise<Finding[]> {
 function configuration({ config }: DoctorDeps): Finding[] {
   const findings: Finding[] = [{ what: 'configuration', state: 'ok', detail: 'every setting was read' }]
   const isOpen = config.HOST !== '127.0.0.1' && config.HOST !== 'localhost' && config.HOST !== '::1'
-  if (isOpen && config.BASE_URL === null) findings.push({ what: 'BASE_URL', state: 'warning', detail: `HOST is ${config.HOST}, so agents reach this gateway by another name than it knows. Set BASE_URL: tokens carry it.` })
-  if (isOpen && config.BASE_URL?.startsWith('http:')) findings.push({ what: 'BASE_URL', state: 'warning', detail: 'credentials travel in plain text over http; put TLS in front' })
+  if (isOpen && config.BASE_URL === null)
+    findings.push({
+      what: 'BASE_URL',
+      state: 'warning',
+      detail: `HOST is ${config.HOST}, so agents reach this gateway by another name than it knows. Set BASE_URL: tokens carry it.`,
+    })
+  if (isOpen && config.BASE_URL?.startsWith('http:'))
+    findings.push({ what: 'BASE_URL', state: 'warning', detail: 'credentials travel in plain text over http; put TLS in front' })
   return findings
 }
 
@@ -38,7 +44,14 @@ async function database({ db, controlLog }: DoctorDeps): Promise<Finding[]> {
   await stop()
   return [
     { what: 'database', state: 'ok', detail: `${kind} answers and has the schema of this version` },
-    heard ? { what: 'notifications', state: 'ok', detail: 'LISTEN and NOTIFY arrive' } : { what: 'notifications', state: 'wrong', detail: 'NOTIFY does not arrive. A pooler in transaction mode does that: give DATABASE_URL a direct connection. Until then revokes take the poll (1 s).' },
+    heard
+      ? { what: 'notifications', state: 'ok', detail: 'LISTEN and NOTIFY arrive' }
+      : {
+          what: 'notifications',
+          state: 'wrong',
+          detail:
+            'NOTIFY does not arrive. A pooler in transaction mode does that: give DATABASE_URL a direct connection. Until then revokes take the poll (1 s).',
+        },
     { what: 'control log', state: controlLog.lastSyncAgeMs() < 5000 ? 'ok' : 'wrong', detail: `last read ${Math.round(controlLog.lastSyncAgeMs())} ms ago` },
   ]
 }
@@ -51,12 +64,17 @@ async function money({ db }: DoctorDeps): Promise<Finding[]> {
 
 function providers({ catalog }: DoctorDeps): Finding[] {
   const configured = catalog.publicProviders().filter(provider => provider.configured)
-  if (configured.length === 0) return [{ what: 'providers', state: 'warning', detail: 'none is configured: set <PROVIDER>_API_KEY, or SANDBOX=on to try things out' }]
+  if (configured.length === 0)
+    return [{ what: 'providers', state: 'warning', detail: 'none is configured: set <PROVIDER>_API_KEY, or SANDBOX=on to try things out' }]
   return [{ what: 'providers', state: 'ok', detail: configured.map(provider => provider.id).join(', ') }]
 }
 
 async function stores({ memory }: DoctorDeps): Promise<Finding[]> {
   const checked = await memory.checkStores()
   if (checked.length === 0) return [{ what: 'memory stores', state: 'ok', detail: 'none is configured' }]
-  return checked.map(({ orgId, problem }) => ({ what: `memory store of organisation ${orgId}`, state: problem === null ? ('ok' as const) : ('wrong' as const), detail: problem ?? 'answers' }))
+  return checked.map(({ orgId, problem }) => ({
+    what: `memory store of organisation ${orgId}`,
+    state: problem === null ? ('ok' as const) : ('wrong' as const),
+    detail: problem ?? 'answers',
+  }))
 }

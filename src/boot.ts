@@ -21,9 +21,10 @@ export async function openFoundation(config: Config, clock: Clock, log: Log): Pr
   const dataDir = resolve(config.DATA_DIR)
   mkdirSync(dataDir, { recursive: true, mode: 0o700 })
   const masterKey = loadMasterKey(config, dataDir)
-  const db = config.DATABASE_URL === null
-    ? await openEmbedded(join(dataDir, 'db'), { clock, log })
-    : await openPostgres(config.DATABASE_URL, { poolMax: config.DB_POOL_MAX, clock, log })
+  const db =
+    config.DATABASE_URL === null
+      ? await openEmbedded(join(dataDir, 'db'), { clock, log })
+      : await openPostgres(config.DATABASE_URL, { poolMax: config.DB_POOL_MAX, clock, log })
   await migrate(db, migrationsFolder, log)
   return { dataDir, masterKey, db }
 }
@@ -35,7 +36,8 @@ export function loadMasterKey(config: Config, dataDir: string): Buffer {
     if (key === null) throw new ConfigError('MASTER_KEY must be 32 bytes as base64 or hex. Make one with: openssl rand -base64 32')
     return key
   }
-  if (config.DATABASE_URL !== null) throw new ConfigError('DATABASE_URL needs MASTER_KEY: 32 bytes as base64 or hex, the same on every replica. Make one with: openssl rand -base64 32')
+  if (config.DATABASE_URL !== null)
+    throw new ConfigError('DATABASE_URL needs MASTER_KEY: 32 bytes as base64 or hex, the same on every replica. Make one with: openssl rand -base64 32')
   const file = join(dataDir, 'master.key')
   if (!existsSync(file)) {
     writeFileSync(file, `${newMasterKey()}\n`, { mode: 0o600, flag: 'wx' })

@@ -21,6 +21,8 @@ async function main(): Promise<void> {
 
 main().catch(error => {
   // What a person can mend is said without a stack.
-  process.stderr.write(error instanceof ConfigError ? `brigade: ${error.message}\n` : `brigade: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}\n`)
+  process.stderr.write(
+    error instanceof ConfigError ? `brigade: ${error.message}\n` : `brigade: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}\n`,
+  )
   process.exit(1)
 })

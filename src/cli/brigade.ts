@@ -10,7 +10,7 @@ import { version } from '../version.ts'
 import { adminHandler } from './admin-commands.ts'
 import { type AdminCommand, askAdmin } from './admin-socket.ts'
 import { runDemo } from './demo.ts'
-import { printReport, type Finding } from './doctor.ts'
+import { type Finding, printReport } from './doctor.ts'
 
 /** Runs a command in the process that owns the embedded database, or in this one when none runs. */
 async function runAdmin(command: AdminCommand): Promise<unknown> {
@@ -42,20 +42,33 @@ const number = (text: string): number => {
 
 const program = new Command('brigade').description('Brigade, the model gateway for people who run agents').version(version)
 
-program.command('serve').description('start the gateway (settings: docs/config.md)').action(async () => {
-  await import('../main.ts')
-})
-program.command('migrate').description('bring the database schema up to this version').action(async () => {
-  const { db } = await openFoundation(loadConfig(), systemClock, makeLog('info'))
-  await db.close()
-})
-program.command('demo').description('play the main job on a gateway of its own').action(async () => {
-  process.exitCode = (await runDemo(line => process.stdout.write(`${line}\n`))) === 0 ? 0 : 1
-})
-program.command('doctor').description('check configuration, database, budgets, providers and stores').option('--json', 'print JSON').action(async (options: { json?: boolean }) => {
-  const findings = (await runAdmin({ name: 'doctor', args: {} })) as Finding[]
-  process.exitCode = printReport(findings, options.json === true, line => process.stdout.write(`${line}\n`))
-})
+program
+  .command('serve')
+  .description('start the gateway (settings: docs/config.md)')
+  .action(async () => {
+    await import('../main.ts')
+  })
+program
+  .command('migrate')
+  .description('bring the database schema up to this version')
+  .action(async () => {
+    const { db } = await openFoundation(loadConfig(), systemClock, makeLog('info'))
+    await db.close()
+  })
+program
+  .command('demo')
+  .description('play the main job on a gateway of its own')
+  .action(async () => {
+    process.exitCode = (await runDemo(line => process.stdout.write(`${line}\n`))) === 0 ? 0 : 1
+  })
+program
+  .command('doctor')
+  .description('check configuration, database, budgets, providers and stores')
+  .option('--json', 'print JSON')
+  .action(async (options: { json?: boolean }) => {
+    const findings = (await runAdmin({ name: 'doctor', args: {} })) as Finding[]
+    process.exitCode = printReport(findings, options.json === true, line => process.stdout.write(`${line}\n`))
+  })
 
 const admin = program.command('admin').description('commands of the operator')
 admin

@@ -80,7 +80,10 @@ async function stream(agent: Http): Promise<string> {
   const reply = await agent('POST', '/v1/chat/completions', { model: 'sandbox-chat', stream: true, messages: [{ role: 'user', content: 'Count to three.' }] })
   const events = reply.text.split('\n\n').filter(event => event.startsWith('data: '))
   expect(reply.status === 200 && events.at(-1) === 'data: [DONE]', `stream: ${reply.status}`)
-  expect(events.some(event => event.includes('"usage":{')), 'the stream carries usage')
+  expect(
+    events.some(event => event.includes('"usage":{')),
+    'the stream carries usage',
+  )
   return `${events.length} events, the last but one carries the usage, then [DONE]`
 }
 
@@ -119,7 +122,8 @@ async function exhaust(agent: Http, owner: Http, agentId: number): Promise<strin
     if (reply.status === 429) {
       const error = reply.json['error'] as { code: string }
       expect(error.code === 'agent_budget_exceeded', `429 with ${error.code}`)
-      if (Number(reply.headers.get('retry-after')) > 60) return `call ${calls}: 429 ${error.code}, spent ₹${String(reply.json['spent_inr'])} of ₹${String(reply.json['cap_inr'])}, resets ${String(reply.json['resets_at'])}`
+      if (Number(reply.headers.get('retry-after')) > 60)
+        return `call ${calls}: 429 ${error.code}, spent ₹${String(reply.json['spent_inr'])} of ₹${String(reply.json['cap_inr'])}, resets ${String(reply.json['resets_at'])}`
     } else expect(reply.status === 200, `call ${calls}: ${reply.status} ${reply.text}`)
   }
   throw new Error('200 calls and the budget never stopped them')

@@ -20,10 +20,18 @@ const wholeNumber = z.int().min(1)
 const storeBody = z.object({
   store: z.enum(['s3', 'folder']).optional().describe('folder: only on the embedded database, or where the operator allows it.'),
   endpoint: z.string().max(500).optional(),
-  bucket: z.string().max(255).regex(/^[A-Za-z0-9][A-Za-z0-9._-]*$|^$/, 'not a bucket name').optional(),
+  bucket: z
+    .string()
+    .max(255)
+    .regex(/^[A-Za-z0-9][A-Za-z0-9._-]*$|^$/, 'not a bucket name')
+    .optional(),
   access_key: z.string().max(500).optional().describe('Blank keeps the stored one.'),
   secret_key: z.string().max(500).optional().describe('Blank keeps the stored one.'),
-  region: z.string().max(100).regex(/^[A-Za-z0-9-]*$/, 'not a region').optional(),
+  region: z
+    .string()
+    .max(100)
+    .regex(/^[A-Za-z0-9-]*$/, 'not a region')
+    .optional(),
   quota_mb: wholeNumber.max(1_000_000_000).optional().describe('Default 1024; a MB is 1,048,576 bytes.'),
   journal_ttl_days: wholeNumber.max(36_500).optional().describe('Default 30.'),
   confirm_path_change: z.boolean().optional().describe('Repoint although the store holds memory. Nothing is migrated.'),
@@ -110,7 +118,10 @@ export const memoryEndpoints = {
     output: z.object({ ok: z.literal(true), key: z.string(), size: z.int() }),
     errors: [...writeErrors, 'memory_quota_exceeded', 'payload_too_large'],
     async handle({ memory }, { query, headers, body }, call) {
-      const { etag } = await memory.objects.write({ ...call, principal: bearer(call.principal) }, query.key, body, { ifMatch: headers['if-match'], ifNoneMatch: headers['if-none-match'] })
+      const { etag } = await memory.objects.write({ ...call, principal: bearer(call.principal) }, query.key, body, {
+        ifMatch: headers['if-match'],
+        ifNoneMatch: headers['if-none-match'],
+      })
       return reply.json({ ok: true, key: query.key, size: body.length }, 200, { etag })
     },
   }),
@@ -124,7 +135,10 @@ export const memoryEndpoints = {
     output: z.object({ ok: z.literal(true) }),
     errors: writeErrors,
     async handle({ memory }, { query, headers }, call) {
-      await memory.objects.remove({ ...call, principal: bearer(call.principal) }, query.key, { ifMatch: headers['if-match'], ifNoneMatch: headers['if-none-match'] })
+      await memory.objects.remove({ ...call, principal: bearer(call.principal) }, query.key, {
+        ifMatch: headers['if-match'],
+        ifNoneMatch: headers['if-none-match'],
+      })
       return { ok: true }
     },
   }),

@@ -9,7 +9,20 @@ import type { Ids } from '../platform/ids.ts'
 import { joinKey } from './memory-key.ts'
 import type { ObjectStore } from './object-store.ts'
 import type { Author } from './provenance.ts'
-import { doubtIntent, expiredIntents, findIntent, findStore, type IntentRow, type ObjectRow, objectsBetween, releaseKey, reserveBytes, settleDelete, settlePut, takeKey } from './queries.ts'
+import {
+  doubtIntent,
+  expiredIntents,
+  findIntent,
+  findStore,
+  type IntentRow,
+  type ObjectRow,
+  objectsBetween,
+  releaseKey,
+  reserveBytes,
+  settleDelete,
+  settlePut,
+  takeKey,
+} from './queries.ts'
 
 /** A key that this call has to itself until it settles or releases. */
 export interface Intent {
@@ -78,8 +91,21 @@ export class MemoryIndex {
     const { author } = request
     const expiresAt = new Date(intent.startedAt.getTime() + this.#deps.intentMs)
     const taken = await this.#deps.db.exec(
-      takeKey, intent.orgId, intent.key, intent.kind, intent.writeId, request.generation, request.sha256, BigInt(request.sizeBytes),
-      author.userId, author.keyId, author.agentId, author.agentName, author.agentLabel, intent.startedAt, expiresAt,
+      takeKey,
+      intent.orgId,
+      intent.key,
+      intent.kind,
+      intent.writeId,
+      request.generation,
+      request.sha256,
+      BigInt(request.sizeBytes),
+      author.userId,
+      author.keyId,
+      author.agentId,
+      author.agentName,
+      author.agentLabel,
+      intent.startedAt,
+      expiresAt,
     )
     return taken === 1
   }
@@ -93,7 +119,8 @@ export class MemoryIndex {
       return
     }
     const store = await db.maybe(findStore, request.orgId)
-    if (store?.generation !== request.generation) throw fail('memory_store_failed', { message: 'The memory store was configured anew while this call ran. Try again.', shouldRetry: true })
+    if (store?.generation !== request.generation)
+      throw fail('memory_store_failed', { message: 'The memory store was configured anew while this call ran. Try again.', shouldRetry: true })
   }
 
   /** Books a write that is in the store. False when the intent is gone: it was resolved by another, or the store was configured anew. */

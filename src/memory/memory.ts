@@ -8,8 +8,8 @@ import type { Log } from '../platform/log.ts'
 import type { UrlGuard } from '../platform/outbound.ts'
 import type { Sealer } from '../platform/secrets.ts'
 import { MemoryIndex } from './memory-index.ts'
-import { type ConfiguredStore, MemoryObjects, type MemoryObjectsDeps } from './objects.ts'
 import { ObjectStoreError } from './object-store.ts'
+import { type ConfiguredStore, MemoryObjects, type MemoryObjectsDeps } from './objects.ts'
 import { OpenStores } from './open-stores.ts'
 import { listStores } from './queries.ts'
 import { StoreConfig } from './store-config.ts'
@@ -54,7 +54,9 @@ export function createMemory(deps: MemoryDeps): Memory {
   const stores = new OpenStores({ ...deps, timeoutMs: deps.config.STORE_TIMEOUT_MS })
   const config = new StoreConfig({ db, clock, ids, stores, isFolderAllowed: deps.config.FOLDER_STORE ?? deps.kind === 'embedded' })
   const index = new MemoryIndex({
-    db, clock, ids,
+    db,
+    clock,
+    ids,
     intentMs: deps.config.MEMORY_INTENT_MS,
     async storeOf(orgId) {
       const row = await config.find(orgId)
@@ -66,7 +68,14 @@ export function createMemory(deps: MemoryDeps): Memory {
     if (row === null) throw fail('memory_not_configured')
     return { row, store: stores.of(row) }
   }
-  const objects = new MemoryObjects({ clock, index, objectBytesMax: deps.config.MEMORY_OBJECT_MAX_BYTES, intentMs: deps.config.MEMORY_INTENT_MS, configured, agentByLabel: deps.agentByLabel ?? (() => null) })
+  const objects = new MemoryObjects({
+    clock,
+    index,
+    objectBytesMax: deps.config.MEMORY_OBJECT_MAX_BYTES,
+    intentMs: deps.config.MEMORY_INTENT_MS,
+    configured,
+    agentByLabel: deps.agentByLabel ?? (() => null),
+  })
 
   const sweep = async (nowMs: number): Promise<number> => {
     let count = 0
@@ -90,7 +99,10 @@ export function createMemory(deps: MemoryDeps): Memory {
       })
   })
   return {
-    config, objects, configured, sweep,
+    config,
+    objects,
+    configured,
+    sweep,
     isConfigured: async orgId => (await config.find(orgId)) !== null,
     async useFolder(orgId) {
       if ((await config.find(orgId)) === null) await config.put(orgId, { store: 'folder' })

@@ -10,7 +10,20 @@ import type { Clock } from '../platform/clock.ts'
 import type { Ids } from '../platform/ids.ts'
 import { directoriesOfPrefix, placeOf } from './folder-names.ts'
 import { KeyQueue } from './key-queue.ts'
-import { compareKeys, type DeleteOptions, type GetOptions, listPageMax, type ListedObject, type ListOptions, type ListPage, type ObjectHead, type ObjectStore, ObjectStoreError, type PutOptions, type StoredObject } from './object-store.ts'
+import {
+  compareKeys,
+  type DeleteOptions,
+  type GetOptions,
+  type ListedObject,
+  type ListOptions,
+  type ListPage,
+  listPageMax,
+  type ObjectHead,
+  type ObjectStore,
+  ObjectStoreError,
+  type PutOptions,
+  type StoredObject,
+} from './object-store.ts'
 
 export interface FolderStoreOptions {
   readonly root: string
@@ -51,7 +64,8 @@ export class FolderStore implements ObjectStore {
     for (let tries = 0; tries < triesMax; tries++) {
       const found = await this.#sidecar(key)
       if (found === null) throw new ObjectStoreError('not-found', 'no such object')
-      if (options.sizeBytesMax !== undefined && found.sizeBytes > options.sizeBytesMax) throw new ObjectStoreError('too-large', `the object has ${found.sizeBytes} bytes`)
+      if (options.sizeBytesMax !== undefined && found.sizeBytes > options.sizeBytesMax)
+        throw new ObjectStoreError('too-large', `the object has ${found.sizeBytes} bytes`)
       const bytes = await guarded(() => readOrNull(join(this.#directory(key), found.data)))
       // The data file of a sidecar goes away only when a newer sidecar stands there: look again.
       if (bytes !== null) return { ...headOf(found), bytes }
@@ -123,7 +137,15 @@ export class FolderStore implements ObjectStore {
     const directory = this.#directory(key)
     await mkdir(directory, { recursive: true, mode: 0o700 })
     const data = `${placeOf(key).stem}${this.#ids.uuidv7(nowMs)}.bin`
-    const sidecar: Sidecar = { key, etag, sizeBytes: bytes.length, modifiedMs: nowMs, metadata: options.metadata ?? {}, contentType: options.contentType ?? 'application/octet-stream', data }
+    const sidecar: Sidecar = {
+      key,
+      etag,
+      sizeBytes: bytes.length,
+      modifiedMs: nowMs,
+      metadata: options.metadata ?? {},
+      contentType: options.contentType ?? 'application/octet-stream',
+      data,
+    }
     await writeDurably(join(directory, data), bytes)
     const fresh = join(directory, `${data}.new`)
     await writeDurably(fresh, Buffer.from(JSON.stringify(sidecar)))
@@ -191,6 +213,7 @@ async function guarded<T>(work: () => Promise<T>): Promise<T> {
     return await work()
   } catch (cause) {
     if (cause instanceof ObjectStoreError) throw cause
+    // biome-ignore lint/style/useErrorCause: the cause goes in the options of this error class.
     throw new ObjectStoreError('unavailable', 'the folder of the memory store cannot be used', { mayHaveHappened: true, cause })
   }
 }

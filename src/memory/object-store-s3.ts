@@ -10,7 +10,20 @@ import { NodeHttpHandler } from '@smithy/node-http-handler'
 import type { Clock } from '../platform/clock.ts'
 import type { Ids } from '../platform/ids.ts'
 import type { Secret } from '../platform/secret.ts'
-import { type CallOptions, type DeleteOptions, type GetOptions, listPageMax, type ListOptions, type ListPage, type ObjectHead, type ObjectStore, ObjectStoreError, type ObjectStoreErrorKind, type PutOptions, type StoredObject } from './object-store.ts'
+import {
+  type CallOptions,
+  type DeleteOptions,
+  type GetOptions,
+  type ListOptions,
+  type ListPage,
+  listPageMax,
+  type ObjectHead,
+  type ObjectStore,
+  ObjectStoreError,
+  type ObjectStoreErrorKind,
+  type PutOptions,
+  type StoredObject,
+} from './object-store.ts'
 
 export interface S3StoreOptions {
   readonly endpoint: string
@@ -76,7 +89,9 @@ export class S3Store implements ObjectStore {
 
   async head(key: string, options: CallOptions = {}): Promise<ObjectHead | null> {
     try {
-      return await this.#call(options, async () => headFrom(await this.#client.send(new HeadObjectCommand({ Bucket: this.#bucket, Key: key }), sendOptions(options))))
+      return await this.#call(options, async () =>
+        headFrom(await this.#client.send(new HeadObjectCommand({ Bucket: this.#bucket, Key: key }), sendOptions(options))),
+      )
     } catch (error) {
       if (error instanceof ObjectStoreError && error.kind === 'not-found') return null
       throw error
@@ -106,7 +121,10 @@ export class S3Store implements ObjectStore {
   async delete(key: string, options: DeleteOptions = {}): Promise<void> {
     try {
       await this.#call({ ...options, isConditional: options.ifMatch !== undefined }, () =>
-        this.#client.send(new DeleteObjectCommand({ Bucket: this.#bucket, Key: key, ...(options.ifMatch === undefined ? {} : { IfMatch: options.ifMatch }) }), sendOptions(options)),
+        this.#client.send(
+          new DeleteObjectCommand({ Bucket: this.#bucket, Key: key, ...(options.ifMatch === undefined ? {} : { IfMatch: options.ifMatch }) }),
+          sendOptions(options),
+        ),
       )
     } catch (error) {
       if (error instanceof ObjectStoreError && error.kind === 'not-found') return
@@ -125,7 +143,12 @@ export class S3Store implements ObjectStore {
         }),
         sendOptions(options),
       )
-      const objects = (page.Contents ?? []).map(found => ({ key: found.Key ?? '', etag: quoted(found.ETag ?? ''), sizeBytes: found.Size ?? 0, modifiedMs: found.LastModified?.getTime() ?? 0 }))
+      const objects = (page.Contents ?? []).map(found => ({
+        key: found.Key ?? '',
+        etag: quoted(found.ETag ?? ''),
+        sizeBytes: found.Size ?? 0,
+        modifiedMs: found.LastModified?.getTime() ?? 0,
+      }))
       return { objects, next: page.IsTruncated === true ? (objects.at(-1)?.key ?? null) : null }
     })
   }
@@ -181,13 +204,15 @@ function nameOf(error: unknown): string {
 function translated(error: unknown, isConditional: boolean): ObjectStoreError {
   if (error instanceof ObjectStoreError) return error
   const status = statusOf(error)
-  const made = (kind: ObjectStoreErrorKind, message: string, mayHaveHappened = false): ObjectStoreError => new ObjectStoreError(kind, message, { cause: error, mayHaveHappened })
+  const made = (kind: ObjectStoreErrorKind, message: string, mayHaveHappened = false): ObjectStoreError =>
+    new ObjectStoreError(kind, message, { cause: error, mayHaveHappened })
   if (nameOf(error) === 'NoSuchBucket') return made('unavailable', 'the bucket does not exist')
   // If-Match on a missing object is a 404 in S3: for the caller it is a condition that does not hold.
   if (status === 404) return isConditional ? made('precondition-failed', 'there is no such object') : made('not-found', 'no such object')
   if (status === 412 || status === 409) return made('precondition-failed', 'the condition does not hold')
   if (status === 501 || (isConditional && status === 400)) return made('unsupported', 'the store does not know this form of the call')
-  if (status === 401 || status === 403 || (status === 400 && /Signature|AccessKey|Token|Authorization/.test(nameOf(error)))) return made('denied', 'the store refused the credentials')
+  if (status === 401 || status === 403 || (status === 400 && /Signature|AccessKey|Token|Authorization/.test(nameOf(error))))
+    return made('denied', 'the store refused the credentials')
   if (status !== null) return made('unavailable', `the store answered ${status}`, status >= 500)
   const code = (error as { code?: unknown } | null)?.code
   // Nothing was sent when the connection could not be made.

@@ -1,14 +1,14 @@
 /** Memory objects: read, write, delete, list. Scope comes before existence everywhere, so a refusal says nothing about what is there. */
 import { createHash } from 'node:crypto'
 import type { Clock } from '../platform/clock.ts'
-import { fail, GatewayError } from '../platform/errors.ts'
+import { fail, type GatewayError } from '../platform/errors.ts'
 import type { BearerPrincipal } from '../platform/principal.ts'
 import { KeyQueue, QueueTimeoutError } from './key-queue.ts'
 import { type Intent, keyWaitMs, type MemoryIndex } from './memory-index.ts'
 import { joinKey, type MemoryKey, parseKey, parsePrefix, relativeKey } from './memory-key.ts'
 import { isStoreError, type ObjectHead, type ObjectStore, ObjectStoreError, type PutOptions } from './object-store.ts'
 import { holds, type Precondition, preconditionOf } from './preconditions.ts'
-import { type Author, authorInMetadata, authorInRow, authorOf, type AuthorView, metadataOf, metaHeaders, writtenMsOf } from './provenance.ts'
+import { type Author, type AuthorView, authorInMetadata, authorInRow, authorOf, metadataOf, metaHeaders, writtenMsOf } from './provenance.ts'
 import type { StoreRow } from './queries.ts'
 import { callerOf, isExpired, listPrefixes, mayRead, mayWrite } from './scopes.ts'
 
@@ -83,7 +83,8 @@ export class MemoryObjects {
       return { bytes: found.bytes, etag: found.etag, modified: new Date(writtenMs), metaHeaders: metaHeaders(found.metadata) }
     } catch (error) {
       if (isStoreError(error, 'not-found')) throw noObject()
-      if (isStoreError(error, 'too-large')) throw fail('payload_too_large', { message: `The stored object is larger than the ${this.#deps.objectBytesMax} bytes that this gateway reads.` })
+      if (isStoreError(error, 'too-large'))
+        throw fail('payload_too_large', { message: `The stored object is larger than the ${this.#deps.objectBytesMax} bytes that this gateway reads.` })
       throw storeFailure(error)
     }
   }
@@ -91,7 +92,8 @@ export class MemoryObjects {
   /** The new etag. Throws what `read` throws (but `not_found`), and `agent_revoked_label`, `bad_request`, `memory_conflict`, `memory_busy`, `memory_quota_exceeded`. */
   async write(call: MemoryCall, keyText: string, bytes: Buffer, conditions: Conditions = {}): Promise<{ etag: string }> {
     const { target, precondition } = await this.#admit(call, keyText, conditions)
-    if (bytes.length > this.#deps.objectBytesMax) throw fail('payload_too_large', { message: `A memory object has at most ${this.#deps.objectBytesMax} bytes; this one has ${bytes.length}.` })
+    if (bytes.length > this.#deps.objectBytesMax)
+      throw fail('payload_too_large', { message: `A memory object has at most ${this.#deps.objectBytesMax} bytes; this one has ${bytes.length}.` })
     const sha256 = createHash('sha256').update(bytes).digest('hex')
     return this.#withKey(target, { kind: 'put', sha256, sizeBytes: bytes.length }, async (intent, signal) => {
       const conditional = await this.#conditional(target, precondition, target.row.casPut, signal)
@@ -151,7 +153,13 @@ export class MemoryObjects {
         const author = indexed?.etag === object.etag ? indexed : undefined
         const writtenMs = author?.writtenAt.getTime() ?? object.modifiedMs
         if (isExpired(object.key, writtenMs, row.journalTtlDays, nowMs)) continue
-        entries.push({ key: object.key, size: object.sizeBytes, modified: new Date(writtenMs).toISOString(), etag: object.etag, author: author === undefined ? null : authorInRow(author) })
+        entries.push({
+          key: object.key,
+          size: object.sizeBytes,
+          modified: new Date(writtenMs).toISOString(),
+          etag: object.etag,
+          author: author === undefined ? null : authorInRow(author),
+        })
       }
       if (page.next === null) return
       startAfter = page.next
@@ -170,19 +178,30 @@ export class MemoryObjects {
       if (named?.status === 'revoked') throw fail('agent_revoked_label')
     }
     const precondition = preconditionOf(conditions.ifMatch, conditions.ifNoneMatch)
-    return { target: { orgId: principal.orgId, key, storeKey: joinKey(principal.orgId, key), row, store, author: authorOf(principal, call.agentLabel), signal }, precondition }
+    return {
+      target: { orgId: principal.orgId, key, storeKey: joinKey(principal.orgId, key), row, store, author: authorOf(principal, call.agentLabel), signal },
+      precondition,
+    }
   }
 
   /** Runs `work` with the key taken; afterwards the intent is settled, released or left in doubt, never lost. */
-  async #withKey<T>(target: Target, what: { kind: 'put' | 'delete'; sha256: string | null; sizeBytes: number }, work: (intent: Intent, signal: AbortSignal) => Promise<T>): Promise<T> {
+  async #withKey<T>(
+    target: Target,
+    what: { kind: 'put' | 'delete'; sha256: string | null; sizeBytes: number },
+    work: (intent: Intent, signal: AbortSignal) => Promise<T>,
+  ): Promise<T> {
     const { clock, index, intentMs } = this.#deps
     const run = async (): Promise<T> => {
-      const intent = await index.take({ orgId: target.orgId, key: target.key, generation: target.row.generation, author: target.author, signal: target.signal, ...what }).catch((error: unknown) => {
-        throw storeFailure(error)
-      })
+      const intent = await index
+        .take({ orgId: target.orgId, key: target.key, generation: target.row.generation, author: target.author, signal: target.signal, ...what })
+        .catch((error: unknown) => {
+          throw storeFailure(error)
+        })
       // Nobody may resolve the intent while its call is still on the way to the store. A client that goes away does not stop a write.
       const limit = new AbortController()
-      const cancel = clock.after(Math.ceil(intentMs * 0.75), () => limit.abort(new ObjectStoreError('unavailable', 'the store took too long', { mayHaveHappened: true })))
+      const cancel = clock.after(Math.ceil(intentMs * 0.75), () =>
+        limit.abort(new ObjectStoreError('unavailable', 'the store took too long', { mayHaveHappened: true })),
+      )
       try {
         return await work(intent, limit.signal)
       } catch (error) {
@@ -250,11 +269,16 @@ function outsideScope(verb: string): GatewayError {
 }
 
 function lostIntent(): GatewayError {
-  return fail('memory_store_failed', { message: 'This call took too long, or the store was configured anew while it ran. Read the object to see what is there.' })
+  return fail('memory_store_failed', {
+    message: 'This call took too long, or the store was configured anew while it ran. Read the object to see what is there.',
+  })
 }
 
 function conflictOf(head: ObjectHead | null): GatewayError {
-  const extra = head === null ? { current_etag: null, modified: null, author: null } : { current_etag: head.etag, modified: new Date(writtenMsOf(head)).toISOString(), author: authorInMetadata(head.metadata) }
+  const extra =
+    head === null
+      ? { current_etag: null, modified: null, author: null }
+      : { current_etag: head.etag, modified: new Date(writtenMsOf(head)).toISOString(), author: authorInMetadata(head.metadata) }
   return fail('memory_conflict', { extra })
 }
 

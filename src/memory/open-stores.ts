@@ -63,7 +63,17 @@ export class OpenStores {
     const { clock, ids, guard, dataDir, timeoutMs } = this.#deps
     if (place.store === 'folder') return new FolderStore({ root: join(dataDir, 'memory', `org-${orgId}`), clock, ids })
     guard.check(new URL(place.endpoint))
-    return new S3Store({ endpoint: place.endpoint, bucket: place.bucket, region: place.region, accessKey: new Secret(place.credentials.accessKey), secretKey: new Secret(place.credentials.secretKey), timeoutMs, lookup: guard.lookup, clock, ids })
+    return new S3Store({
+      endpoint: place.endpoint,
+      bucket: place.bucket,
+      region: place.region,
+      accessKey: new Secret(place.credentials.accessKey),
+      secretKey: new Secret(place.credentials.secretKey),
+      timeoutMs,
+      lookup: guard.lookup,
+      clock,
+      ids,
+    })
   }
 
   placeOf(row: StoreRow): StorePlace {

@@ -23,8 +23,13 @@ export function preconditionOf(ifMatch: string | undefined, ifNoneMatch: string 
   }
   if (ifMatch === undefined) return { kind: 'none' }
   if (ifMatch.trim() === '*') return { kind: 'present' }
-  const etags = ifMatch.split(',').map(part => part.trim()).filter(part => part !== '').map(part => (part.includes('"') ? part : `"${part}"`))
-  if (etags.length === 0 || etags.length > etagsMax || !etags.every(etag => entityTag.test(etag))) throw fail('bad_request', { message: `If-Match takes 1 to ${etagsMax} quoted etags, or *.` })
+  const etags = ifMatch
+    .split(',')
+    .map(part => part.trim())
+    .filter(part => part !== '')
+    .map(part => (part.includes('"') ? part : `"${part}"`))
+  if (etags.length === 0 || etags.length > etagsMax || !etags.every(etag => entityTag.test(etag)))
+    throw fail('bad_request', { message: `If-Match takes 1 to ${etagsMax} quoted etags, or *.` })
   return { kind: 'etag', etags }
 }
 

@@ -69,7 +69,12 @@ export function authorInMetadata(metadata: Readonly<Record<string, string>>): Au
 }
 
 /** The author of an index row; null when the gateway did not write the object. */
-export function authorInRow(row: { readonly userId: number | null; readonly keyId: number | null; readonly agentId: number | null; readonly agentLabel: string | null }): AuthorView | null {
+export function authorInRow(row: {
+  readonly userId: number | null
+  readonly keyId: number | null
+  readonly agentId: number | null
+  readonly agentLabel: string | null
+}): AuthorView | null {
   if (row.keyId === null) return null
   const user = userText(row.userId, row.keyId)
   const agent = row.agentId === null ? row.agentLabel : String(row.agentId)

@@ -21,12 +21,30 @@ const storeColumns = `org_id as "orgId", store, endpoint, bucket, region, sealed
 
 export const findStore = statement<[orgId: number], StoreRow>('memory.find_store', `select ${storeColumns} from memory_stores where org_id = $1::int`)
 
-export const lockStore = statement<[orgId: number], StoreRow>('memory.lock_store', `select ${storeColumns} from memory_stores where org_id = $1::int for update`)
+export const lockStore = statement<[orgId: number], StoreRow>(
+  'memory.lock_store',
+  `select ${storeColumns} from memory_stores where org_id = $1::int for update`,
+)
 
 export const listStores = statement<[limit: number], StoreRow>('memory.list_stores', `select ${storeColumns} from memory_stores order by org_id limit $1::int`)
 
 export const saveStore = statement<
-  [orgId: number, store: string, endpoint: string | null, bucket: string | null, region: string | null, sealed: string | null, masked: string | null, quotaMb: number, ttlDays: number, casPut: boolean, casDelete: boolean, skewMs: bigint, generation: number, now: Date]
+  [
+    orgId: number,
+    store: string,
+    endpoint: string | null,
+    bucket: string | null,
+    region: string | null,
+    sealed: string | null,
+    masked: string | null,
+    quotaMb: number,
+    ttlDays: number,
+    casPut: boolean,
+    casDelete: boolean,
+    skewMs: bigint,
+    generation: number,
+    now: Date,
+  ]
 >(
   'memory.save_store',
   `insert into memory_stores (org_id, store, endpoint, bucket, region, sealed_credentials, access_key_masked, quota_mb, journal_ttl_days, cas_put, cas_delete, clock_skew_ms, generation, configured_at, updated_at)
@@ -76,7 +94,22 @@ export const recountUsage = statement<[orgId: number]>(
 
 /** Takes a key for one write: one row, or none when another write has it or the store was configured anew meanwhile. */
 export const takeKey = statement<
-  [orgId: number, key: string, kind: string, writeId: string, generation: number, sha256: string | null, size: bigint, userId: number | null, keyId: number | null, agentId: number | null, agentName: string | null, agentLabel: string | null, now: Date, expiresAt: Date]
+  [
+    orgId: number,
+    key: string,
+    kind: string,
+    writeId: string,
+    generation: number,
+    sha256: string | null,
+    size: bigint,
+    userId: number | null,
+    keyId: number | null,
+    agentId: number | null,
+    agentName: string | null,
+    agentLabel: string | null,
+    now: Date,
+    expiresAt: Date,
+  ]
 >(
   'memory.take_key',
   `insert into memory_intents (org_id, key, kind, write_id, generation, sha256, size_bytes, user_id, key_id, agent_id, agent_name, agent_label, started_at, expires_at)
@@ -158,10 +191,16 @@ export interface IntentRow {
 
 const intentColumns = `org_id as "orgId", key, kind, write_id as "writeId", expires_at as "expiresAt"`
 
-export const findIntent = statement<[orgId: number, key: string], IntentRow>('memory.find_intent', `select ${intentColumns} from memory_intents where org_id = $1::int and key = $2::text`)
+export const findIntent = statement<[orgId: number, key: string], IntentRow>(
+  'memory.find_intent',
+  `select ${intentColumns} from memory_intents where org_id = $1::int and key = $2::text`,
+)
 
 /** System-wide: the sweep serves every organisation. */
-export const expiredIntents = statement<[now: Date, limit: number], IntentRow>('memory.expired_intents', `select ${intentColumns} from memory_intents where expires_at <= $1::timestamptz order by expires_at limit $2::int`)
+export const expiredIntents = statement<[now: Date, limit: number], IntentRow>(
+  'memory.expired_intents',
+  `select ${intentColumns} from memory_intents where expires_at <= $1::timestamptz order by expires_at limit $2::int`,
+)
 
 export interface ObjectRow {
   readonly key: string

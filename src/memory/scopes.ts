@@ -62,17 +62,22 @@ export function callerOf(principal: BearerPrincipal, sharedSpaces: readonly stri
 
 export function mayRead(caller: MemoryCaller, key: string): boolean {
   const found = rowOf(key)
-  return found !== null && found.row.reads(caller, found.owner)
+  return found?.row.reads(caller, found.owner) === true
 }
 
 export function mayWrite(caller: MemoryCaller, key: string): boolean {
   const found = rowOf(key)
-  return found !== null && found.row.writes(caller, found.owner)
+  return found?.row.writes(caller, found.owner) === true
 }
 
 /** Every prefix that the caller may read, each with its trailing slash. */
 export function readablePrefixes(caller: MemoryCaller): string[] {
-  return scopeTable.flatMap(row => row.owners(caller).filter(owner => row.reads(caller, owner)).map(owner => `${row.pattern.map(part => (part === '*' ? owner : part)).join('/')}/`))
+  return scopeTable.flatMap(row =>
+    row
+      .owners(caller)
+      .filter(owner => row.reads(caller, owner))
+      .map(owner => `${row.pattern.map(part => (part === '*' ? owner : part)).join('/')}/`),
+  )
 }
 
 /**
@@ -81,7 +86,8 @@ export function readablePrefixes(caller: MemoryCaller): string[] {
  */
 export function listPrefixes(caller: MemoryCaller, asked: string): string[] {
   const found = readablePrefixes(caller).flatMap(scope => (asked.startsWith(scope) ? [asked] : scope.startsWith(asked) ? [scope] : []))
-  if (found.length === 0) throw fail('forbidden', { message: 'Nothing under this prefix is readable for this credential. GET /v1/me/memory/paths lists what is.' })
+  if (found.length === 0)
+    throw fail('forbidden', { message: 'Nothing under this prefix is readable for this credential. GET /v1/me/memory/paths lists what is.' })
   return found
 }
 

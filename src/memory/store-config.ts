@@ -7,7 +7,7 @@ import { maskSecret } from '../platform/secrets.ts'
 import { basePrefixOf, relativeKey } from './memory-key.ts'
 import { type ListedObject, type ObjectStore, ObjectStoreError } from './object-store.ts'
 import type { Credentials, OpenStores, StorePlace } from './open-stores.ts'
-import { clearIntents, clearObjects, findStore, insertListed, lockStore, recountUsage, saveQuota, saveStore, type StoreRow, usageOf } from './queries.ts'
+import { clearIntents, clearObjects, findStore, insertListed, lockStore, recountUsage, type StoreRow, saveQuota, saveStore, usageOf } from './queries.ts'
 import { type Capabilities, probe } from './store-probe.ts'
 
 /** What `PUT /v1/me/memory-store` takes. Blank or absent credentials keep the stored ones, absent numbers the stored or default ones. */
@@ -90,7 +90,14 @@ export class StoreConfig {
     }
   }
 
-  async #save(orgId: number, input: StoreInput, place: StorePlace, before: StoreRow | null, capabilities: Capabilities, listed: readonly ListedObject[] | null): Promise<void> {
+  async #save(
+    orgId: number,
+    input: StoreInput,
+    place: StorePlace,
+    before: StoreRow | null,
+    capabilities: Capabilities,
+    listed: readonly ListedObject[] | null,
+  ): Promise<void> {
     const { db, clock, stores } = this.#deps
     const quotaMb = input.quota_mb ?? before?.quotaMb ?? quotaMbDefault
     const ttlDays = input.journal_ttl_days ?? before?.journalTtlDays ?? journalTtlDaysDefault
@@ -98,13 +105,27 @@ export class StoreConfig {
     const sealed = isS3 ? stores.seal(orgId, place.credentials) : null
     await db.tx(async tx => {
       const current = await tx.maybe(lockStore, orgId)
-      if ((current?.generation ?? 0) !== (before?.generation ?? 0)) throw fail('bad_request', { message: 'The memory store was configured by somebody else at the same time. Look at it and try again.' })
+      if ((current?.generation ?? 0) !== (before?.generation ?? 0))
+        throw fail('bad_request', { message: 'The memory store was configured by somebody else at the same time. Look at it and try again.' })
       if (listed !== null && current !== null && input.confirm_path_change !== true) refuseIfUsed(await tx.one(usageOf, orgId))
       const isUnchanged = before !== null && listed === null && isSameAccess(stores.placeOf(before), place)
       const generation = isUnchanged ? before.generation : (before?.generation ?? 0) + 1
       await tx.exec(
-        saveStore, orgId, place.store, isS3 ? place.endpoint : null, isS3 ? place.bucket : null, isS3 ? place.region : null, sealed, isS3 ? maskSecret(place.credentials.accessKey) : null,
-        quotaMb, ttlDays, capabilities.casPut, capabilities.casDelete, BigInt(Math.round(capabilities.clockSkewMs)), generation, new Date(clock.nowMs()),
+        saveStore,
+        orgId,
+        place.store,
+        isS3 ? place.endpoint : null,
+        isS3 ? place.bucket : null,
+        isS3 ? place.region : null,
+        sealed,
+        isS3 ? maskSecret(place.credentials.accessKey) : null,
+        quotaMb,
+        ttlDays,
+        capabilities.casPut,
+        capabilities.casDelete,
+        BigInt(Math.round(capabilities.clockSkewMs)),
+        generation,
+        new Date(clock.nowMs()),
       )
       await tx.exec(saveQuota, orgId, BigInt(quotaMb) * BigInt(bytesPerMb))
       if (listed === null) return
@@ -114,7 +135,14 @@ export class StoreConfig {
         const key = relativeKey(orgId, object.key)
         return key === null ? [] : [{ ...object, key }]
       })
-      await tx.exec(insertListed, orgId, keyed.map(object => object.key), keyed.map(object => object.etag), keyed.map(object => BigInt(object.sizeBytes)), keyed.map(object => new Date(object.modifiedMs)))
+      await tx.exec(
+        insertListed,
+        orgId,
+        keyed.map(object => object.key),
+        keyed.map(object => object.etag),
+        keyed.map(object => BigInt(object.sizeBytes)),
+        keyed.map(object => new Date(object.modifiedMs)),
+      )
       await tx.exec(recountUsage, orgId)
     })
   }
@@ -126,7 +154,10 @@ export class StoreConfig {
   #placeFrom(input: StoreInput, before: StoreRow | null): StorePlace {
     const kind = input.store ?? (isBlank(input.endpoint) ? (before?.store ?? 's3') : 's3')
     if (kind === 'folder') {
-      if (!this.#deps.isFolderAllowed) throw fail('bad_request', { message: 'A folder store is for the embedded database, or for operators who set FOLDER_STORE=on. Configure an S3-compatible bucket.' })
+      if (!this.#deps.isFolderAllowed)
+        throw fail('bad_request', {
+          message: 'A folder store is for the embedded database, or for operators who set FOLDER_STORE=on. Configure an S3-compatible bucket.',
+        })
       if (!isBlank(input.endpoint) || !isBlank(input.bucket)) throw fail('bad_request', { message: 'A folder store takes no endpoint and no bucket.' })
       return { store: 'folder' }
     }
@@ -143,7 +174,8 @@ export class StoreConfig {
 function credentialsFrom(input: StoreInput, stored: Credentials | null): Credentials {
   const accessKey = isBlank(input.access_key) ? stored?.accessKey : input.access_key
   const secretKey = isBlank(input.secret_key) ? stored?.secretKey : input.secret_key
-  if (accessKey === undefined || secretKey === undefined) throw fail('bad_request', { message: 'A memory store needs access_key and secret_key the first time.' })
+  if (accessKey === undefined || secretKey === undefined)
+    throw fail('bad_request', { message: 'A memory store needs access_key and secret_key the first time.' })
   return { accessKey, secretKey }
 }
 

@@ -14,8 +14,15 @@ interface Setting {
   readonly min?: number
 }
 
-const s = <const K extends Kind, const D extends string | null>(group: string, kind: K, defaultValue: D, doc: string, min?: number): Setting & { readonly kind: K; readonly default: D } => ({ group, kind, default: defaultValue, doc, ...(min === undefined ? {} : { min }) })
+const s = <const K extends Kind, const D extends string | null>(
+  group: string,
+  kind: K,
+  defaultValue: D,
+  doc: string,
+  min?: number,
+): Setting & { readonly kind: K; readonly default: D } => ({ group, kind, default: defaultValue, doc, ...(min === undefined ? {} : { min }) })
 
+// biome-ignore format: a table reads by rows
 export const settings = {
   HOST: s('server', 'string', '127.0.0.1', 'Address to listen on.'),
   PORT: s('server', 'int', '8787', 'Port to listen on; 0 takes a free one.', 0),
@@ -63,7 +70,19 @@ export const settings = {
 } as const satisfies Record<string, Setting>
 
 type Settings = typeof settings
-type Value<K extends Kind, D> = K extends 'int' ? number : K extends 'list' ? readonly string[] : K extends 'bool' ? (D extends string ? boolean : boolean | null) : K extends 'secret' ? Secret | null : D extends string ? string : string | null
+type Value<K extends Kind, D> = K extends 'int'
+  ? number
+  : K extends 'list'
+    ? readonly string[]
+    : K extends 'bool'
+      ? D extends string
+        ? boolean
+        : boolean | null
+      : K extends 'secret'
+        ? Secret | null
+        : D extends string
+          ? string
+          : string | null
 
 /** The settings as values, plus what each provider row asks of the environment. */
 export type Config = { readonly [N in keyof Settings]: Value<Settings[N]['kind'], Settings[N]['default']> } & {
@@ -83,7 +102,8 @@ function read(name: string, setting: Setting, raw: string | undefined): unknown 
   switch (setting.kind) {
     case 'int': {
       const n = Number(text)
-      if (!Number.isSafeInteger(n) || n < (setting.min ?? 0)) throw new ConfigError(`${name} must be a whole number of at least ${setting.min ?? 0}, not "${text}".`)
+      if (!Number.isSafeInteger(n) || n < (setting.min ?? 0))
+        throw new ConfigError(`${name} must be a whole number of at least ${setting.min ?? 0}, not "${text}".`)
       return n
     }
     case 'bool': {
@@ -93,7 +113,10 @@ function read(name: string, setting: Setting, raw: string | undefined): unknown 
       throw new ConfigError(`${name} must be on or off, not "${text}".`)
     }
     case 'list':
-      return (text ?? '').split(',').map(item => item.trim()).filter(item => item !== '')
+      return (text ?? '')
+        .split(',')
+        .map(item => item.trim())
+        .filter(item => item !== '')
     case 'secret':
       return text === null ? null : new Secret(text)
     case 'url': {
@@ -113,7 +136,7 @@ function read(name: string, setting: Setting, raw: string | undefined): unknown 
 /** Reads the environment (or `env` in tests) into typed settings. Throws ConfigError. `NAME_FILE` names a file that holds the value of a secret. */
 export function loadConfig(env: Readonly<Record<string, string | undefined>> = process.env): Config {
   const values: Record<string, unknown> = {}
-  for (const [name, setting] of Object.entries(settings)) values[name] = read(name, setting, valueOf(env, name, setting))
+  for (const [name, setting] of Object.entries(settings)) values[name] = read(name, setting, textOf(env, name, setting))
   if (values['SETTLE'] !== 'journal' && values['SETTLE'] !== 'postgres') throw new ConfigError('SETTLE must be journal or postgres.')
   return {
     ...(values as unknown as Config),
@@ -128,7 +151,7 @@ export function loadConfig(env: Readonly<Record<string, string | undefined>> = p
   }
 }
 
-function valueOf(env: Readonly<Record<string, string | undefined>>, name: string, setting: Setting): string | undefined {
+function textOf(env: Readonly<Record<string, string | undefined>>, name: string, setting: Setting): string | undefined {
   const file = env[`${name}_FILE`]
   if (setting.kind === 'secret' && file !== undefined && env[name] === undefined) return readFileSync(file, 'utf8').trim()
   return env[name]

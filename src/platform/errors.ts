@@ -30,6 +30,7 @@ interface ErrorEntry {
 
 const invalid = 'invalid_request_error'
 
+// biome-ignore format: a table reads by rows
 export const errorTable = {
   // 401
   invalid_api_key: { code: 'invalid_api_key', status: 401, type: 'authentication_error', source: 'interface', message: 'Missing, malformed, revoked or expired credential. Send "Authorization: Bearer <API key or agent token>".' },

@@ -31,7 +31,24 @@ export interface Log {
   error(event: string, fields?: LogFields): void
 }
 
-const allowed = ['requestId', 'orgId', 'keyId', 'agentId', 'provider', 'model', 'method', 'path', 'status', 'code', 'latencyMs', 'count', 'bytes', 'processId', 'job', 'url'] as const
+const allowed = [
+  'requestId',
+  'orgId',
+  'keyId',
+  'agentId',
+  'provider',
+  'model',
+  'method',
+  'path',
+  'status',
+  'code',
+  'latencyMs',
+  'count',
+  'bytes',
+  'processId',
+  'job',
+  'url',
+] as const
 
 /** Keeps the allow-listed fields; an error becomes its class, message (first 300 characters) and stack frames, never its own properties. */
 export function onlyAllowed(fields: LogFields): Record<string, unknown> {
@@ -40,7 +57,11 @@ export function onlyAllowed(fields: LogFields): Record<string, unknown> {
   const thrown = fields.error
   if (thrown instanceof Error) {
     line['error'] = `${thrown.name}: ${thrown.message.slice(0, 300)}`
-    line['stack'] = (thrown.stack ?? '').split('\n').filter(frame => frame.trimStart().startsWith('at ')).slice(0, 12).join('\n')
+    line['stack'] = (thrown.stack ?? '')
+      .split('\n')
+      .filter(frame => frame.trimStart().startsWith('at '))
+      .slice(0, 12)
+      .join('\n')
   } else if (thrown !== undefined) line['error'] = typeof thrown
   return line
 }

@@ -58,7 +58,12 @@ export function isBlockedAddress(address: string): boolean {
 }
 
 export function createOutbound(options: OutboundOptions): Outbound {
-  const timeouts = { headersTimeout: options.firstByteTimeoutMs, bodyTimeout: options.streamIdleTimeoutMs, connections: options.connectionsMax ?? 512, pipelining: 1 }
+  const timeouts = {
+    headersTimeout: options.firstByteTimeoutMs,
+    bodyTimeout: options.streamIdleTimeoutMs,
+    connections: options.connectionsMax ?? 512,
+    pipelining: 1,
+  }
   const providers = new Agent({ ...timeouts, connect: { timeout: options.connectTimeoutMs, noDelay: true }, keepAliveTimeout: 30_000 })
   const guard = makeGuard(new Set(options.allow))
   const users = new Map<string, Agent>()
@@ -120,14 +125,19 @@ function makeGuard(allow: ReadonlySet<string>): UrlGuard & { isAllowed(url: URL)
   return {
     isAllowed,
     // A socket that is opened for a permitted host may go anywhere that name leads; `check` has compared the port.
-    lookup: (hostname, lookupOptions, callback) => (hosts.has(hostname) ? dnsLookup(hostname, lookupOptions, callback) : guardedLookup(hostname, lookupOptions, callback)),
+    lookup: (hostname, lookupOptions, callback) =>
+      hosts.has(hostname) ? dnsLookup(hostname, lookupOptions, callback) : guardedLookup(hostname, lookupOptions, callback),
     check(url) {
       if (url.username !== '' || url.password !== '') throw fail('bad_request', { message: 'The URL must not carry a user name or password.' })
       if (url.protocol !== 'https:' && url.protocol !== 'http:') throw fail('bad_request', { message: 'The URL must begin with https://.' })
       if (isAllowed(url)) return
-      if (url.protocol === 'http:') throw fail('bad_request', { message: `The URL must begin with https://. Plain http is accepted only for hosts that the operator lists in OUTBOUND_ALLOW (here: ${hostPort(url)}).` })
+      if (url.protocol === 'http:')
+        throw fail('bad_request', {
+          message: `The URL must begin with https://. Plain http is accepted only for hosts that the operator lists in OUTBOUND_ALLOW (here: ${hostPort(url)}).`,
+        })
       const host = url.hostname.replace(/^\[|\]$/g, '')
-      if (isIP(host) !== 0 && isBlockedAddress(host)) throw fail('bad_request', { message: 'The URL leads to a private, loopback or otherwise reserved address.' })
+      if (isIP(host) !== 0 && isBlockedAddress(host))
+        throw fail('bad_request', { message: 'The URL leads to a private, loopback or otherwise reserved address.' })
     },
   }
 }

@@ -18,7 +18,15 @@ export interface Conversation {
 
 /** What the simulation does with it. */
 export type Answer =
-  | { readonly kind: 'text'; readonly reasoning: readonly string[]; readonly pieces: readonly string[]; readonly cut: boolean; readonly pauseMs: number; readonly breakAfter: number | null; readonly promptTokens: number }
+  | {
+      readonly kind: 'text'
+      readonly reasoning: readonly string[]
+      readonly pieces: readonly string[]
+      readonly cut: boolean
+      readonly pauseMs: number
+      readonly breakAfter: number | null
+      readonly promptTokens: number
+    }
   | { readonly kind: 'call'; readonly tool: string; readonly pieces: readonly string[]; readonly promptTokens: number }
   | { readonly kind: 'fail'; readonly status: number }
   | { readonly kind: 'hang' }
@@ -46,8 +54,10 @@ export function pieces(text: string): string[] {
  */
 export function answerTo(talk: Conversation): Answer {
   const promptTokens = pieces(talk.allText).length + talk.messages * messageTokens + talk.images * imageTokens
-  const text = (words: readonly string[], more: { pauseMs?: number; breakAfter?: number } = {}): Answer => capped(talk, words, promptTokens, more.pauseMs ?? 0, more.breakAfter ?? null)
-  if (talk.toolResult !== null) return text(pieces(`Simulated reply: the tool answered with ${pieces(talk.toolResult).length} words (digest ${digest(talk.toolResult)}).`))
+  const text = (words: readonly string[], more: { pauseMs?: number; breakAfter?: number } = {}): Answer =>
+    capped(talk, words, promptTokens, more.pauseMs ?? 0, more.breakAfter ?? null)
+  if (talk.toolResult !== null)
+    return text(pieces(`Simulated reply: the tool answered with ${pieces(talk.toolResult).length} words (digest ${digest(talk.toolResult)}).`))
 
   const prompt = talk.lastUserText.trim()
   const call = /^call\s+(\S+)\s*([\s\S]*)$/.exec(prompt)

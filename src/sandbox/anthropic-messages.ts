@@ -9,12 +9,19 @@ type Block = { readonly start: Record<string, unknown>; readonly deltas: readonl
 export async function anthropicMessages(exchange: Exchange): Promise<void> {
   const body = await exchange.body()
   const talk = body === null ? null : conversationOf(body)
-  if (body === null || talk === null) return exchange.json(400, nativeError('invalid_request_error', 'Send "model", "max_tokens" and a non-empty "messages" array.'))
+  if (body === null || talk === null)
+    return exchange.json(400, nativeError('invalid_request_error', 'Send "model", "max_tokens" and a non-empty "messages" array.'))
   if (!chatModels.some(id => id === talk.model)) return exchange.json(404, nativeError('not_found_error', `model: ${talk.model}`))
   const answer = answerTo(talk)
   switch (answer.kind) {
     case 'fail':
-      return exchange.json(answer.status, nativeError(answer.status === 429 ? 'rate_limit_error' : answer.status >= 500 ? 'api_error' : 'invalid_request_error', `Simulated failure with status ${answer.status}.`))
+      return exchange.json(
+        answer.status,
+        nativeError(
+          answer.status === 429 ? 'rate_limit_error' : answer.status >= 500 ? 'api_error' : 'invalid_request_error',
+          `Simulated failure with status ${answer.status}.`,
+        ),
+      )
     case 'hang':
       return await exchange.hang()
     case 'text':
@@ -30,7 +37,11 @@ function nativeError(type: string, message: string): unknown {
 function conversationOf(body: Record<string, unknown>): Conversation | null {
   const { model, messages, tools } = body
   if (typeof model !== 'string' || !Array.isArray(messages) || messages.length === 0 || typeof body['max_tokens'] !== 'number') return null
-  const turns = messages.map(message => ({ role: objectOrNull(message)?.['role'], content: objectOrNull(message)?.['content'], ...contentOf(objectOrNull(message)?.['content']) }))
+  const turns = messages.map(message => ({
+    role: objectOrNull(message)?.['role'],
+    content: objectOrNull(message)?.['content'],
+    ...contentOf(objectOrNull(message)?.['content']),
+  }))
   const lastContent = turns.at(-1)?.content
   const result = Array.isArray(lastContent) ? lastContent.map(objectOrNull).find(part => part?.['type'] === 'tool_result') : undefined
   return {
@@ -49,12 +60,25 @@ function blocksOf(exchange: Exchange, answer: Spoken): Block[] {
   if (answer.kind === 'call') {
     const head = { type: 'tool_use', id: `toolu_${exchange.ids.requestId().slice(4)}`, name: answer.tool }
     const input: unknown = JSON.parse(answer.pieces.join(''))
-    return [{ start: { ...head, input: {} }, deltas: answer.pieces.map(piece => ({ type: 'input_json_delta', partial_json: piece })), whole: { ...head, input } }]
+    return [
+      { start: { ...head, input: {} }, deltas: answer.pieces.map(piece => ({ type: 'input_json_delta', partial_json: piece })), whole: { ...head, input } },
+    ]
   }
-  const text = { start: { type: 'text', text: '' }, deltas: answer.pieces.map(piece => ({ type: 'text_delta', text: piece })), whole: { type: 'text', text: answer.pieces.join('') } }
+  const text = {
+    start: { type: 'text', text: '' },
+    deltas: answer.pieces.map(piece => ({ type: 'text_delta', text: piece })),
+    whole: { type: 'text', text: answer.pieces.join('') },
+  }
   if (answer.reasoning.length === 0) return [text]
   const thinking = answer.reasoning.join('')
-  return [{ start: { type: 'thinking', thinking: '', signature: '' }, deltas: answer.reasoning.map(piece => ({ type: 'thinking_delta', thinking: piece })), whole: { type: 'thinking', thinking, signature: 'sandbox' } }, text]
+  return [
+    {
+      start: { type: 'thinking', thinking: '', signature: '' },
+      deltas: answer.reasoning.map(piece => ({ type: 'thinking_delta', thinking: piece })),
+      whole: { type: 'thinking', thinking, signature: 'sandbox' },
+    },
+    text,
+  ]
 }
 
 function outputTokens(answer: Spoken): number {
@@ -66,7 +90,16 @@ function stopOf(answer: Spoken): string {
 }
 
 function envelope(exchange: Exchange, model: string, answer: Spoken): Record<string, unknown> {
-  return { id: `msg_sandbox_${exchange.ids.requestId().slice(4)}`, type: 'message', role: 'assistant', model, content: [], stop_reason: null, stop_sequence: null, usage: { input_tokens: answer.promptTokens, output_tokens: 0 } }
+  return {
+    id: `msg_sandbox_${exchange.ids.requestId().slice(4)}`,
+    type: 'message',
+    role: 'assistant',
+    model,
+    content: [],
+    stop_reason: null,
+    stop_sequence: null,
+    usage: { input_tokens: answer.promptTokens, output_tokens: 0 },
+  }
 }
 
 async function whole(exchange: Exchange, model: string, answer: Spoken): Promise<void> {
@@ -75,11 +108,17 @@ async function whole(exchange: Exchange, model: string, answer: Spoken): Promise
     if (answer.pauseMs > 0) await exchange.clock.sleep(answer.pauseMs * answer.pieces.length, exchange.gone)
   }
   const usage = { input_tokens: answer.promptTokens, output_tokens: outputTokens(answer) }
-  exchange.json(200, { ...envelope(exchange, model, answer), content: blocksOf(exchange, answer).map(block => block.whole), stop_reason: stopOf(answer), usage })
+  exchange.json(200, {
+    ...envelope(exchange, model, answer),
+    content: blocksOf(exchange, answer).map(block => block.whole),
+    stop_reason: stopOf(answer),
+    usage,
+  })
 }
 
 async function stream(exchange: Exchange, model: string, answer: Spoken): Promise<void> {
-  const send = (type: string, fields: Record<string, unknown>): Promise<void> => exchange.write(`event: ${type}\ndata: ${JSON.stringify({ type, ...fields })}\n\n`)
+  const send = (type: string, fields: Record<string, unknown>): Promise<void> =>
+    exchange.write(`event: ${type}\ndata: ${JSON.stringify({ type, ...fields })}\n\n`)
   exchange.beginStream()
   await send('message_start', { message: envelope(exchange, model, answer) })
   let index = 0

@@ -18,7 +18,12 @@ export function listModels(exchange: Exchange): void {
 /** Answers 404 for an id that is unknown and 400 for one of another kind; false when the model is fine. */
 export function refuseModel(exchange: Exchange, model: string, allowed: readonly string[]): boolean {
   if (allowed.includes(model)) return false
-  if (modelIds.some(id => id === model)) exchange.json(400, openAiError(`The model \`${model}\` cannot do that.`, 'invalid_request_error', 'unsupported_model', 'model'))
-  else exchange.json(404, openAiError(`The model \`${model}\` does not exist or you do not have access to it.`, 'invalid_request_error', 'model_not_found', 'model'))
+  if (modelIds.some(id => id === model))
+    exchange.json(400, openAiError(`The model \`${model}\` cannot do that.`, 'invalid_request_error', 'unsupported_model', 'model'))
+  else
+    exchange.json(
+      404,
+      openAiError(`The model \`${model}\` does not exist or you do not have access to it.`, 'invalid_request_error', 'model_not_found', 'model'),
+    )
   return true
 }

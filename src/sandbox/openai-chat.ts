@@ -8,9 +8,11 @@ type Spoken = Extract<Answer, { kind: 'text' | 'call' }>
 export async function openAiChat(exchange: Exchange): Promise<void> {
   const body = await exchange.body()
   const talk = body === null ? null : conversationOf(body)
-  if (body === null || talk === null) return exchange.json(400, openAiError('Send a JSON object with "model" and a non-empty "messages" array.', 'invalid_request_error', null))
+  if (body === null || talk === null)
+    return exchange.json(400, openAiError('Send a JSON object with "model" and a non-empty "messages" array.', 'invalid_request_error', null))
   if (refuseModel(exchange, talk.model, chatModels)) return
-  if (talk.images > 0 && talk.model !== 'sandbox-vision') return exchange.json(400, openAiError(`The model \`${talk.model}\` does not take images.`, 'invalid_request_error', null))
+  if (talk.images > 0 && talk.model !== 'sandbox-vision')
+    return exchange.json(400, openAiError(`The model \`${talk.model}\` does not take images.`, 'invalid_request_error', null))
   const answer = answerTo(talk)
   switch (answer.kind) {
     case 'fail':
@@ -19,7 +21,9 @@ export async function openAiChat(exchange: Exchange): Promise<void> {
       return await exchange.hang()
     case 'text':
     case 'call':
-      return body['stream'] === true ? await stream(exchange, talk.model, answer, objectOrNull(body['stream_options'])?.['include_usage'] === true) : await whole(exchange, talk.model, answer)
+      return body['stream'] === true
+        ? await stream(exchange, talk.model, answer, objectOrNull(body['stream_options'])?.['include_usage'] === true)
+        : await whole(exchange, talk.model, answer)
   }
 }
 
@@ -70,13 +74,27 @@ async function whole(exchange: Exchange, model: string, answer: Spoken): Promise
   }
   const message =
     answer.kind === 'call'
-      ? { role: 'assistant', content: null, tool_calls: [{ id: callId(exchange), type: 'function', function: { name: answer.tool, arguments: answer.pieces.join('') } }] }
+      ? {
+          role: 'assistant',
+          content: null,
+          tool_calls: [{ id: callId(exchange), type: 'function', function: { name: answer.tool, arguments: answer.pieces.join('') } }],
+        }
       : { role: 'assistant', content: answer.pieces.join(''), ...(answer.reasoning.length === 0 ? {} : { reasoning_content: answer.reasoning.join('') }) }
-  exchange.json(200, { ...envelope(exchange, model, 'chat.completion'), choices: [{ index: 0, message, logprobs: null, finish_reason: finishOf(answer) }], usage: usageOf(answer) })
+  exchange.json(200, {
+    ...envelope(exchange, model, 'chat.completion'),
+    choices: [{ index: 0, message, logprobs: null, finish_reason: finishOf(answer) }],
+    usage: usageOf(answer),
+  })
 }
 
 function envelope(exchange: Exchange, model: string, object: string): Record<string, unknown> {
-  return { id: `chatcmpl-sandbox-${exchange.ids.requestId().slice(4)}`, object, created: Math.floor(exchange.clock.nowMs() / 1000), model, system_fingerprint: 'sandbox' }
+  return {
+    id: `chatcmpl-sandbox-${exchange.ids.requestId().slice(4)}`,
+    object,
+    created: Math.floor(exchange.clock.nowMs() / 1000),
+    model,
+    system_fingerprint: 'sandbox',
+  }
 }
 
 function callId(exchange: Exchange): string {

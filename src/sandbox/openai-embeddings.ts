@@ -19,7 +19,11 @@ export async function openAiEmbeddings(exchange: Exchange): Promise<void> {
     return exchange.json(400, openAiError(`"dimensions" must be a whole number from 1 to ${fullDimensions}.`, 'invalid_request_error', null, 'dimensions'))
   const data = input.map((text: string, index) => {
     const vector = unitVector(text, dimensions)
-    return { object: 'embedding', index, embedding: body?.['encoding_format'] === 'base64' ? Buffer.from(vector.buffer).toString('base64') : Array.from(vector) }
+    return {
+      object: 'embedding',
+      index,
+      embedding: body?.['encoding_format'] === 'base64' ? Buffer.from(vector.buffer).toString('base64') : Array.from(vector),
+    }
   })
   const tokens = input.reduce((sum: number, text: string) => sum + Math.max(1, pieces(text).length), 0)
   exchange.json(200, { object: 'list', model, data, usage: { prompt_tokens: tokens, total_tokens: tokens } })

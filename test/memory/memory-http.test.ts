@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { startApp, type TestApp } from '../harness/app.ts'
-import { startS3Server, type S3TestServer } from '../harness/s3-server.ts'
+import { type S3TestServer, startS3Server } from '../harness/s3-server.ts'
 
 let app: TestApp
 let store: S3TestServer
@@ -19,12 +19,24 @@ afterAll(async () => {
 })
 
 const configure = (token: string, more: object = {}) =>
-  app.call('PUT', '/v1/me/memory-store', { endpoint: store.endpoint, bucket: store.bucket, access_key: store.accessKey, secret_key: store.secretKey, ...more }, { token })
+  app.call(
+    'PUT',
+    '/v1/me/memory-store',
+    { endpoint: store.endpoint, bucket: store.bucket, access_key: store.accessKey, secret_key: store.secretKey, ...more },
+    { token },
+  )
 
 describe('shared memory over HTTP', () => {
   test('MEM-01 MEM-02 before configuration every data endpoint is 404 memory_not_configured and the store says so', async () => {
     const other = await app.otherOrg('Unconfigured')
-    const calls = [['GET', o('agents/a')], ['GET', '/v1/me/memory/o'], ['PUT', o('../x')], ['DELETE', o('users/999/a')], ['GET', '/v1/me/memory/list'], ['GET', '/v1/me/memory/paths']] as const
+    const calls = [
+      ['GET', o('agents/a')],
+      ['GET', '/v1/me/memory/o'],
+      ['PUT', o('../x')],
+      ['DELETE', o('users/999/a')],
+      ['GET', '/v1/me/memory/list'],
+      ['GET', '/v1/me/memory/paths'],
+    ] as const
     for (const [method, path] of calls) {
       const answer = await app.call(method, path, method === 'PUT' ? 'x' : undefined, { token: other.key })
       expect([answer.status, answer.json.error.code]).toEqual([404, 'memory_not_configured'])
@@ -36,7 +48,14 @@ describe('shared memory over HTTP', () => {
     const put = await configure(app.key)
     expect([put.status, put.json]).toEqual([200, { ok: true }])
     const view = await app.call('GET', '/v1/me/memory-store')
-    expect(view.json).toMatchObject({ quota_mb: 1024, journal_ttl_days: 30, bytes_used: 0, endpoint: store.endpoint, bucket: store.bucket, access_key_masked: expect.any(String) })
+    expect(view.json).toMatchObject({
+      quota_mb: 1024,
+      journal_ttl_days: 30,
+      bytes_used: 0,
+      endpoint: store.endpoint,
+      bucket: store.bucket,
+      access_key_masked: expect.any(String),
+    })
     for (const text of [view.text, await app.dump()]) expect(text).not.toContain(store.secretKey)
   })
 
@@ -58,7 +77,11 @@ describe('shared memory over HTTP', () => {
     second.put(`org-${other.orgId}/agents/there`, 'xyz')
     const moved = await configure(other.key, { endpoint: second.endpoint, bucket: 'second', confirm_path_change: true })
     expect([moved.status, moved.json]).toEqual([200, { ok: true }])
-    expect((await app.call('GET', '/v1/me/memory-store', undefined, { token: other.key })).json).toMatchObject({ endpoint: second.endpoint, bytes_used: 3, quota_mb: 9 })
+    expect((await app.call('GET', '/v1/me/memory-store', undefined, { token: other.key })).json).toMatchObject({
+      endpoint: second.endpoint,
+      bytes_used: 3,
+      quota_mb: 9,
+    })
     expect((await app.call('GET', o('agents/a'), undefined, { token: other.key })).status).toBe(404)
   })
 
@@ -66,7 +89,8 @@ describe('shared memory over HTTP', () => {
     const inference = await app.newKey({ scope: 'inference' })
     const noUser = await app.newKey({ withUser: false })
     const agent = await app.newAgent('paths')
-    for (const token of [app.key, inference.key, agent.token]) expect((await app.call('GET', '/v1/me/memory/paths', undefined, { token })).json).toEqual({ scopes: { user: `users/${app.userId}/`, org: 'org/' } })
+    for (const token of [app.key, inference.key, agent.token])
+      expect((await app.call('GET', '/v1/me/memory/paths', undefined, { token })).json).toEqual({ scopes: { user: `users/${app.userId}/`, org: 'org/' } })
     for (const path of ['/v1/me/memory/paths', '/v1/me/memory/list', '/v1/me/memory-store', o('agents/a')]) {
       expect((await app.call('GET', path, undefined, { token: null, headers: { cookie: 'br_session=x' } })).status).toBe(401)
       for (const token of [inference.key, noUser.key, agent.token]) expect([200, 404]).toContain((await app.call('GET', path, undefined, { token })).status)
@@ -121,7 +145,8 @@ describe('shared memory over HTTP', () => {
 
   test('MEM-22 MPERM-01 every credential of the organisation reads org/records/', async () => {
     store.put(`org-${app.orgId}/org/records/policy.md`, 'be kind')
-    for (const token of [app.key, (await app.newKey({ scope: 'inference', withUser: false })).key]) expect((await app.call('GET', o('org/records/policy.md'), undefined, { token })).text).toBe('be kind')
+    for (const token of [app.key, (await app.newKey({ scope: 'inference', withUser: false })).key])
+      expect((await app.call('GET', o('org/records/policy.md'), undefined, { token })).text).toBe('be kind')
   })
 
   test('MEM-15 MEM-16 MEM-17 the quota holds to the byte, overwrites count the difference, deletions free once', async () => {
@@ -170,34 +195,48 @@ describe('shared memory over HTTP', () => {
     expect((await app.call('GET', '/v1/me/memory-store')).json.bytes_used).toBe(before)
   })
 
-  test.each([['with', false], ['without', true]])('MEMX-02 MEMX-03 compare-and-swap %s conditions of the store: 412 says what stands there and fifty writers lose nothing', async (_name, noConditions) => {
-    const other = await app.otherOrg(`Swap ${noConditions ? 'old' : 'new'}`)
-    const token = other.key
-    store.faults.noConditions = noConditions
-    await configure(token)
-    const first = await app.call('PUT', o('agents/n'), '', { token, headers: { 'if-none-match': '*' } })
-    expect(first.status).toBe(200)
-    const again = await app.call('PUT', o('agents/n'), 'x', { token, headers: { 'if-none-match': '*' } })
-    expect([again.status, again.json]).toMatchObject([412, { error: { code: 'memory_conflict' }, current_etag: first.headers.get('etag'), author: { user: String(other.userId) } }])
-    expect((await app.call('DELETE', o('agents/n'), undefined, { token, headers: { 'if-match': '"other"' } })).status).toBe(412)
-    await Promise.all(
-      Array.from({ length: 50 }, async (_, n) => {
-        for (let tries = 0; tries < 300; tries++) {
-          const read = await app.call('GET', o('agents/n'), undefined, { token })
-          const put = await app.call('PUT', o('agents/n'), `${read.text}${n};`, { token, headers: { 'if-match': read.headers.get('etag') ?? '' } })
-          if (put.status === 200) return
-          expect(put.json.error.code).toBe('memory_conflict')
-        }
-        throw new Error('a writer never got its turn')
-      }),
-    )
-    store.faults.noConditions = false
-    const numbers = (await app.call('GET', o('agents/n'), undefined, { token })).text.split(';').filter(Boolean).map(Number)
-    expect(numbers.sort((a, b) => a - b)).toEqual(Array.from({ length: 50 }, (_, n) => n))
-  }, 120_000)
+  test.each([
+    ['with', false],
+    ['without', true],
+  ])(
+    'MEMX-02 MEMX-03 compare-and-swap %s conditions of the store: 412 says what stands there and fifty writers lose nothing',
+    async (_name, noConditions) => {
+      const other = await app.otherOrg(`Swap ${noConditions ? 'old' : 'new'}`)
+      const token = other.key
+      store.faults.noConditions = noConditions
+      await configure(token)
+      const first = await app.call('PUT', o('agents/n'), '', { token, headers: { 'if-none-match': '*' } })
+      expect(first.status).toBe(200)
+      const again = await app.call('PUT', o('agents/n'), 'x', { token, headers: { 'if-none-match': '*' } })
+      expect([again.status, again.json]).toMatchObject([
+        412,
+        { error: { code: 'memory_conflict' }, current_etag: first.headers.get('etag'), author: { user: String(other.userId) } },
+      ])
+      expect((await app.call('DELETE', o('agents/n'), undefined, { token, headers: { 'if-match': '"other"' } })).status).toBe(412)
+      await Promise.all(
+        Array.from({ length: 50 }, async (_, n) => {
+          for (let tries = 0; tries < 300; tries++) {
+            const read = await app.call('GET', o('agents/n'), undefined, { token })
+            const put = await app.call('PUT', o('agents/n'), `${read.text}${n};`, { token, headers: { 'if-match': read.headers.get('etag') ?? '' } })
+            if (put.status === 200) return
+            expect(put.json.error.code).toBe('memory_conflict')
+          }
+          throw new Error('a writer never got its turn')
+        }),
+      )
+      store.faults.noConditions = false
+      const numbers = (await app.call('GET', o('agents/n'), undefined, { token })).text.split(';').filter(Boolean).map(Number)
+      expect(numbers.sort((a, b) => a - b)).toEqual(Array.from({ length: 50 }, (_, n) => n))
+    },
+    120_000,
+  )
 
   test('only a full, user-backed key may configure the store', async () => {
-    for (const token of [(await app.newKey({ scope: 'inference' })).key, (await app.newKey({ withUser: false })).key, (await app.newAgent('configurer')).token]) {
+    for (const token of [
+      (await app.newKey({ scope: 'inference' })).key,
+      (await app.newKey({ withUser: false })).key,
+      (await app.newAgent('configurer')).token,
+    ]) {
       const answer = await configure(token)
       expect([answer.status, answer.json.error.code]).toEqual([403, 'forbidden'])
     }

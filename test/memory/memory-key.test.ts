@@ -9,7 +9,29 @@ describe('memory keys', () => {
     expect(parseKey(text)).toBe(text)
   })
 
-  test.each(['', '/', '/etc', 'a//b', 'a/', '../a', 'a/../b', 'a/..', '..', '.', 'a/./b', 'a\\b', 'a\0b', 'a\nb', 'a\u202eb', 'a\u200db', 'a\ud800b', 'a\uffffb', 'e\u0301', 'x'.repeat(1001), 'a/'.repeat(20) + 'b'])('%j is no key', async text => {
+  test.each([
+    '',
+    '/',
+    '/etc',
+    'a//b',
+    'a/',
+    '../a',
+    'a/../b',
+    'a/..',
+    '..',
+    '.',
+    'a/./b',
+    'a\\b',
+    'a\0b',
+    'a\nb',
+    'a\u202eb',
+    'a\u200db',
+    'a\ud800b',
+    'a\uffffb',
+    'e\u0301',
+    'x'.repeat(1001),
+    `${'a/'.repeat(20)}b`,
+  ])('%j is no key', async text => {
     expect(await errorCode(() => parseKey(text))).toBe('bad_memory_key')
   })
 
@@ -19,7 +41,9 @@ describe('memory keys', () => {
   })
 
   test('a joined key never leaves the prefix of its organisation, whatever a client sends', () => {
-    const nasty = fc.array(fc.oneof(fc.constantFrom('..', '.', '/', '\\', '%2e', 'org-2', '\0', '//'), fc.string({ unit: 'binary' })), { maxLength: 8 }).map(parts => parts.join('/'))
+    const nasty = fc
+      .array(fc.oneof(fc.constantFrom('..', '.', '/', '\\', '%2e', 'org-2', '\0', '//'), fc.string({ unit: 'binary' })), { maxLength: 8 })
+      .map(parts => parts.join('/'))
     fc.assert(
       fc.property(fc.integer({ min: 1, max: 1e6 }), nasty, (orgId, text) => {
         let key: string

@@ -7,7 +7,8 @@ async function kindOf(call: Promise<unknown>): Promise<string> {
     await call
     return 'no error'
   } catch (error) {
-    for (const kind of ['not-found', 'precondition-failed', 'unsupported', 'too-large', 'unavailable', 'denied'] as const) if (isStoreError(error, kind)) return kind
+    for (const kind of ['not-found', 'precondition-failed', 'unsupported', 'too-large', 'unavailable', 'denied'] as const)
+      if (isStoreError(error, kind)) return kind
     throw error
   }
 }
@@ -24,7 +25,10 @@ for (const kind of peers) {
 
     test('an object comes back with its bytes, metadata and etag', async () => {
       const bytes = Buffer.from([0, 1, 255, 10, 13, 0xe2, 0x82])
-      const { etag } = await store.put('org-1/a/b c+ü.txt', bytes, { metadata: { 'br-user': '7', 'br-agent': 'x y' }, contentType: 'text/plain; charset=utf-8' })
+      const { etag } = await store.put('org-1/a/b c+ü.txt', bytes, {
+        metadata: { 'br-user': '7', 'br-agent': 'x y' },
+        contentType: 'text/plain; charset=utf-8',
+      })
       const found = await store.get('org-1/a/b c+ü.txt')
       expect(found.bytes.equals(bytes)).toBe(true)
       expect(found.metadata).toMatchObject({ 'br-user': '7', 'br-agent': 'x y' })
@@ -56,7 +60,8 @@ for (const kind of peers) {
 
     test('a key may be the beginning of another, and case counts', async () => {
       for (const key of ['org-1/n/a', 'org-1/n/a/b', 'org-1/n/A', 'org-1/n/con', 'org-1/n/x.', 'org-1/n/.y']) await store.put(key, Buffer.from(key))
-      for (const key of ['org-1/n/a', 'org-1/n/a/b', 'org-1/n/A', 'org-1/n/con', 'org-1/n/x.', 'org-1/n/.y']) expect((await store.get(key)).bytes.toString()).toBe(key)
+      for (const key of ['org-1/n/a', 'org-1/n/a/b', 'org-1/n/A', 'org-1/n/con', 'org-1/n/x.', 'org-1/n/.y'])
+        expect((await store.get(key)).bytes.toString()).toBe(key)
     })
 
     test('lists are bytewise ordered, paged without gaps and bound to the prefix', async () => {

@@ -16,7 +16,11 @@ for (const kind of peers) {
     beforeAll(async () => {
       database = await testDatabase()
       peer = await kind.start()
-      test_ = await testMemory({ db: database.db, allow: peer.hostPort === null ? [] : [peer.hostPort], agentByLabel: (_orgId, label) => (label === 'gone' ? { status: 'revoked' } : null) })
+      test_ = await testMemory({
+        db: database.db,
+        allow: peer.hostPort === null ? [] : [peer.hostPort],
+        agentByLabel: (_orgId, label) => (label === 'gone' ? { status: 'revoked' } : null),
+      })
     }, 60_000)
     afterAll(async () => {
       await test_?.close()
@@ -78,7 +82,9 @@ for (const kind of peers) {
 
     test('writers at once never exceed the quota together', async () => {
       const { orgId, call } = await org({ quota_mb: 1 })
-      const outcomes = await Promise.all(Array.from({ length: 16 }, (_, n) => errorCode(() => test_.memory.objects.write(call, `agents/q${n}`, Buffer.alloc(mb / 8)))))
+      const outcomes = await Promise.all(
+        Array.from({ length: 16 }, (_, n) => errorCode(() => test_.memory.objects.write(call, `agents/q${n}`, Buffer.alloc(mb / 8)))),
+      )
       expect(outcomes.filter(outcome => outcome === 'ok')).toHaveLength(8)
       expect(outcomes.filter(outcome => outcome === 'memory_quota_exceeded')).toHaveLength(8)
       expect(await test_.usage(orgId)).toEqual({ usedBytes: BigInt(mb), reservedBytes: 0n, objects: 8n })

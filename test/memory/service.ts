@@ -3,6 +3,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createMemory, type Memory, type MemoryDeps } from '../../src/memory/memory.ts'
+import type { MemoryCall } from '../../src/memory/objects.ts'
 import { usageOf } from '../../src/memory/queries.ts'
 import { type Clock, systemClock } from '../../src/platform/clock.ts'
 import type { Db } from '../../src/platform/db.ts'
@@ -12,7 +13,6 @@ import { silentLog } from '../../src/platform/log.ts'
 import { createOutbound } from '../../src/platform/outbound.ts'
 import type { AgentPrincipal, KeyPrincipal } from '../../src/platform/principal.ts'
 import { makeSealer } from '../../src/platform/secrets.ts'
-import type { MemoryCall } from '../../src/memory/objects.ts'
 
 export interface TestMemory {
   readonly memory: Memory
@@ -32,11 +32,26 @@ export interface TestMemoryOptions {
 export async function testMemory(options: TestMemoryOptions): Promise<TestMemory> {
   const dataDir = await mkdtemp(join(tmpdir(), 'brigade-memory-'))
   let offsetMs = 0
-  const clock = { ...systemClock, nowMs: () => systemClock.nowMs() + offsetMs, advance: (ms: number) => void (offsetMs += ms) }
+  const advanceBy = (ms: number): void => {
+    offsetMs += ms
+  }
+  const clock = { ...systemClock, nowMs: () => systemClock.nowMs() + offsetMs, advance: advanceBy }
   const outbound = createOutbound({ connectTimeoutMs: 5000, firstByteTimeoutMs: 20_000, streamIdleTimeoutMs: 20_000, allow: options.allow ?? [] })
   const memory = createMemory({
-    db: options.db, clock, ids: systemIds, log: silentLog, sealer: makeSealer(Buffer.alloc(32, 7)), guard: outbound.guard, kind: options.db.kind, dataDir,
-    config: { MEMORY_OBJECT_MAX_BYTES: 2 * 1024 * 1024, MEMORY_INTENT_MS: 60_000, STORE_TIMEOUT_MS: options.timeoutMs ?? 20_000, FOLDER_STORE: options.isFolderAllowed ?? true },
+    db: options.db,
+    clock,
+    ids: systemIds,
+    log: silentLog,
+    sealer: makeSealer(Buffer.alloc(32, 7)),
+    guard: outbound.guard,
+    kind: options.db.kind,
+    dataDir,
+    config: {
+      MEMORY_OBJECT_MAX_BYTES: 2 * 1024 * 1024,
+      MEMORY_INTENT_MS: 60_000,
+      STORE_TIMEOUT_MS: options.timeoutMs ?? 20_000,
+      FOLDER_STORE: options.isFolderAllowed ?? true,
+    },
     ...(options.agentByLabel === undefined ? {} : { agentByLabel: options.agentByLabel }),
   })
   return {
@@ -52,11 +67,38 @@ export async function testMemory(options: TestMemoryOptions): Promise<TestMemory
 }
 
 export function keyOf(orgId: number, more: Partial<KeyPrincipal> = {}): KeyPrincipal {
-  return { kind: 'key', orgId, userId: 7, role: 'member', keyId: 70, keyName: 'k', scope: 'full', workspaceId: null, limits: { rpmLimit: null, dailyLimit: null }, ...more }
+  return {
+    kind: 'key',
+    orgId,
+    userId: 7,
+    role: 'member',
+    keyId: 70,
+    keyName: 'k',
+    scope: 'full',
+    workspaceId: null,
+    limits: { rpmLimit: null, dailyLimit: null },
+    ...more,
+  }
 }
 
 export function agentOf(orgId: number, more: Partial<AgentPrincipal> = {}): AgentPrincipal {
-  return { kind: 'agent', orgId, userId: 7, role: 'member', agentId: 9, agentName: 'triage é', ancestorIds: [], epoch: 1, keyId: 70, keyName: 'k', scope: 'inference', workspaceId: null, limits: { rpmLimit: null, dailyLimit: null }, expiresAtMs: Number.MAX_SAFE_INTEGER, ...more }
+  return {
+    kind: 'agent',
+    orgId,
+    userId: 7,
+    role: 'member',
+    agentId: 9,
+    agentName: 'triage é',
+    ancestorIds: [],
+    epoch: 1,
+    keyId: 70,
+    keyName: 'k',
+    scope: 'inference',
+    workspaceId: null,
+    limits: { rpmLimit: null, dailyLimit: null },
+    expiresAtMs: Number.MAX_SAFE_INTEGER,
+    ...more,
+  }
 }
 
 export function callFrom(principal: KeyPrincipal | AgentPrincipal, agentLabel: string | null = null): MemoryCall {

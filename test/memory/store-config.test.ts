@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { toGatewayError } from '../../src/platform/errors.ts'
-import { startS3Server, type S3TestServer } from '../harness/s3-server.ts'
 import { type TestDatabase, testDatabase } from '../harness/database.ts'
+import { type S3TestServer, startS3Server } from '../harness/s3-server.ts'
 import { callFrom, errorCode, keyOf, type TestMemory, testMemory } from './service.ts'
 
 let database: TestDatabase
@@ -18,7 +18,15 @@ beforeAll(async () => {
   testing = await testMemory({ db: database.db, allow: [one.hostPort, two.hostPort, '127.0.0.1:1'], timeoutMs: 2000 })
 }, 60_000)
 afterEach(() => {
-  Object.assign(one.faults, { noConditions: false, ignoreConditions: false, down: false, lostReplies: 0, conflicts: 0, slowDowns: 0, beforeWrite: async () => {} })
+  Object.assign(one.faults, {
+    noConditions: false,
+    ignoreConditions: false,
+    down: false,
+    lostReplies: 0,
+    conflicts: 0,
+    slowDowns: 0,
+    beforeWrite: async () => {},
+  })
   orgId++
 })
 afterAll(async () => {
@@ -33,7 +41,15 @@ describe('configuring a store', () => {
     expect(await testing.memory.config.view(orgId)).toEqual({ configured: false })
     await testing.memory.config.put(orgId, inputOf(one))
     const view = await testing.memory.config.view(orgId)
-    expect(view).toMatchObject({ configured: true, endpoint: one.endpoint, bucket: one.bucket, quota_mb: 1024, journal_ttl_days: 30, bytes_used: 0, capabilities: { conditional_put: true, conditional_delete: true } })
+    expect(view).toMatchObject({
+      configured: true,
+      endpoint: one.endpoint,
+      bucket: one.bucket,
+      quota_mb: 1024,
+      journal_ttl_days: 30,
+      bytes_used: 0,
+      capabilities: { conditional_put: true, conditional_delete: true },
+    })
     expect(JSON.stringify(view)).not.toContain(one.secretKey)
     expect(JSON.stringify(view)).not.toContain(one.accessKey)
     expect([...one.objects.keys()].filter(key => key.startsWith(`org-${orgId}/`))).toEqual([])
@@ -55,7 +71,15 @@ describe('configuring a store', () => {
   })
 
   test('an endpoint that leads inside is refused before anything is dialed', async () => {
-    for (const endpoint of ['http://127.0.0.1:9', 'https://127.0.0.1:9', 'https://169.254.169.254', 'https://[::1]', 'https://user:pw@example.com', 'ftp://example.com', 'nonsense'])
+    for (const endpoint of [
+      'http://127.0.0.1:9',
+      'https://127.0.0.1:9',
+      'https://169.254.169.254',
+      'https://[::1]',
+      'https://user:pw@example.com',
+      'ftp://example.com',
+      'nonsense',
+    ])
       expect(await errorCode(() => testing.memory.config.put(orgId, { ...inputOf(one), endpoint }))).toBe('bad_request')
     expect(await errorCode(() => testing.memory.config.put(orgId, { ...inputOf(one), endpoint: 'https://localhost:9' }))).toBe('unavailable')
   })
@@ -98,7 +122,13 @@ describe('a store that fails', () => {
     const { objects } = testing.memory
     await testing.memory.config.put(orgId, inputOf(one))
     one.faults.down = true
-    for (const work of [() => objects.write(call, 'agents/a', Buffer.from('1')), () => objects.read(call, 'agents/a'), () => objects.list(call, ''), () => objects.remove(call, 'agents/a')]) expect(await errorCode(work)).toBe('memory_store_failed')
+    for (const work of [
+      () => objects.write(call, 'agents/a', Buffer.from('1')),
+      () => objects.read(call, 'agents/a'),
+      () => objects.list(call, ''),
+      () => objects.remove(call, 'agents/a'),
+    ])
+      expect(await errorCode(work)).toBe('memory_store_failed')
     expect((await testing.usage(orgId)).usedBytes).toBe(0n)
     one.faults.down = false
     await objects.write(call, 'agents/a', Buffer.from('1'))
@@ -153,7 +183,13 @@ describe('a store that fails', () => {
     await testing.memory.config.put(orgId, inputOf(one))
     let go = (): void => {}
     const reached = new Promise<void>(resolve => {
-      one.faults.beforeWrite = key => (key.endsWith('agents/late') ? new Promise<void>(open => { go = open; resolve() }) : Promise.resolve())
+      one.faults.beforeWrite = key =>
+        key.endsWith('agents/late')
+          ? new Promise<void>(open => {
+              go = open
+              resolve()
+            })
+          : Promise.resolve()
     })
     const late = errorCode(() => testing.memory.objects.write(call, 'agents/late', Buffer.from('1')))
     await reached

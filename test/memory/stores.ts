@@ -1,17 +1,19 @@
 /** The three peers of the object store contract: a folder, the S3 test server, and Swift where it is installed. */
-import { mkdtemp, rm } from 'node:fs/promises'
+
 import { lookup } from 'node:dns'
+import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { CreateBucketCommand, S3Client } from '@aws-sdk/client-s3'
+// biome-ignore lint/correctness/useImportExtensions: the script is JavaScript; its types stand in the .d.mts beside it.
 import { isSwiftInstalled, startSwift } from '../../scripts/swift-s3.mjs'
-import { systemClock } from '../../src/platform/clock.ts'
-import { systemIds } from '../../src/platform/ids.ts'
-import { Secret } from '../../src/platform/secret.ts'
 import type { ObjectStore } from '../../src/memory/object-store.ts'
 import { FolderStore } from '../../src/memory/object-store-folder.ts'
 import { S3Store, type S3StoreOptions } from '../../src/memory/object-store-s3.ts'
 import type { StoreInput } from '../../src/memory/store-config.ts'
+import { systemClock } from '../../src/platform/clock.ts'
+import { systemIds } from '../../src/platform/ids.ts'
+import { Secret } from '../../src/platform/secret.ts'
 import { startS3Server } from '../harness/s3-server.ts'
 
 export interface Peer {
@@ -31,7 +33,17 @@ export interface PeerKind {
 }
 
 export function s3Store(options: Pick<S3StoreOptions, 'endpoint' | 'bucket'> & { accessKey: string; secretKey: string; timeoutMs?: number }): S3Store {
-  return new S3Store({ endpoint: options.endpoint, bucket: options.bucket, region: 'us-east-1', accessKey: new Secret(options.accessKey), secretKey: new Secret(options.secretKey), timeoutMs: options.timeoutMs ?? 20_000, lookup, clock: systemClock, ids: systemIds })
+  return new S3Store({
+    endpoint: options.endpoint,
+    bucket: options.bucket,
+    region: 'us-east-1',
+    accessKey: new Secret(options.accessKey),
+    secretKey: new Secret(options.secretKey),
+    timeoutMs: options.timeoutMs ?? 20_000,
+    lookup,
+    clock: systemClock,
+    ids: systemIds,
+  })
 }
 
 export const peers: readonly PeerKind[] = [
@@ -41,7 +53,12 @@ export const peers: readonly PeerKind[] = [
     hasConditions: true,
     async start() {
       const root = await mkdtemp(join(tmpdir(), 'brigade-folder-'))
-      return { store: new FolderStore({ root, clock: systemClock, ids: systemIds }), input: { store: 'folder' }, hostPort: null, close: () => rm(root, { recursive: true, force: true }) }
+      return {
+        store: new FolderStore({ root, clock: systemClock, ids: systemIds }),
+        input: { store: 'folder' },
+        hostPort: null,
+        close: () => rm(root, { recursive: true, force: true }),
+      }
     },
   },
   {
@@ -70,7 +87,12 @@ export const peers: readonly PeerKind[] = [
       const root = await mkdtemp(join(tmpdir(), 'brigade-swift-'))
       const swift = await startSwift(root)
       const bucket = 'memory'
-      const client = new S3Client({ endpoint: swift.endpoint, region: swift.region, forcePathStyle: true, credentials: { accessKeyId: swift.accessKey, secretAccessKey: swift.secretKey } })
+      const client = new S3Client({
+        endpoint: swift.endpoint,
+        region: swift.region,
+        forcePathStyle: true,
+        credentials: { accessKeyId: swift.accessKey, secretAccessKey: swift.secretKey },
+      })
       await client.send(new CreateBucketCommand({ Bucket: bucket }))
       client.destroy()
       const store = s3Store({ ...swift, bucket })

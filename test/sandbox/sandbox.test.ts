@@ -16,7 +16,13 @@ const ask = (content: string, more: Partial<OpenAI.ChatCompletionCreateParamsNon
   client.chat.completions.create({ model: 'sandbox-chat', messages: [{ role: 'user', content }], ...more })
 
 async function streamed(content: string, more: Partial<OpenAI.ChatCompletionCreateParamsStreaming> = {}): Promise<OpenAI.ChatCompletionChunk[]> {
-  const stream = await client.chat.completions.create({ model: 'sandbox-chat', messages: [{ role: 'user', content }], stream: true, stream_options: { include_usage: true }, ...more })
+  const stream = await client.chat.completions.create({
+    model: 'sandbox-chat',
+    messages: [{ role: 'user', content }],
+    stream: true,
+    stream_options: { include_usage: true },
+    ...more,
+  })
   const chunks: OpenAI.ChatCompletionChunk[] = []
   for await (const chunk of stream) chunks.push(chunk)
   return chunks
@@ -57,7 +63,11 @@ describe('the sandbox with the OpenAI SDK', () => {
     const after = await client.chat.completions.create({
       model: 'sandbox-chat',
       tools,
-      messages: [{ role: 'user', content: 'call weather {}' }, { role: 'assistant', content: null, tool_calls: call ? [call] : [] }, { role: 'tool', tool_call_id: call?.id ?? '', content: 'sunny and dry' }],
+      messages: [
+        { role: 'user', content: 'call weather {}' },
+        { role: 'assistant', content: null, tool_calls: call ? [call] : [] },
+        { role: 'tool', tool_call_id: call?.id ?? '', content: 'sunny and dry' },
+      ],
     })
     expect(after.choices[0]?.message.content).toContain('3 words')
   })
@@ -78,7 +88,9 @@ describe('the sandbox with the OpenAI SDK', () => {
   })
 
   test('answers nothing to hang until the client goes', async () => {
-    await expect(client.chat.completions.create({ model: 'sandbox-chat', messages: [{ role: 'user', content: 'hang' }] }, { timeout: 50 })).rejects.toThrow(/timed out/i)
+    await expect(client.chat.completions.create({ model: 'sandbox-chat', messages: [{ role: 'user', content: 'hang' }] }, { timeout: 50 })).rejects.toThrow(
+      /timed out/i,
+    )
   })
 
   test('sends as many tokens as long asks for, and slow streams all its chunks', async () => {
@@ -99,18 +111,28 @@ describe('the sandbox with the OpenAI SDK', () => {
   })
 
   test('lists its models', async () => {
-    expect((await client.models.list()).data.map(model => model.id)).toEqual(['sandbox-chat', 'sandbox-reasoning', 'sandbox-vision', 'sandbox-embed', 'sandbox-image', 'sandbox-audio'])
+    expect((await client.models.list()).data.map(model => model.id)).toEqual([
+      'sandbox-chat',
+      'sandbox-reasoning',
+      'sandbox-vision',
+      'sandbox-embed',
+      'sandbox-image',
+      'sandbox-audio',
+    ])
   })
 })
 
 describe('the sandbox in the messages format', () => {
-  const post = (body: unknown): Promise<Response> => fetch(`${sandbox.url}/messages`, { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) })
+  const post = (body: unknown): Promise<Response> =>
+    fetch(`${sandbox.url}/messages`, { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) })
   const base = { model: 'sandbox-chat', max_tokens: 100, messages: [{ role: 'user', content: 'hello' }] }
 
   test('answers whole and as a stream with the same text and usage', async () => {
     const whole = (await (await post(base)).json()) as { content: { text: string }[]; usage: { output_tokens: number }; stop_reason: string }
     const text = await (await post({ ...base, stream: true })).text()
-    const events = [...text.matchAll(/^data: (.*)$/gm)].map(match => JSON.parse(match[1] ?? '') as { type: string; delta?: { text?: string }; usage?: { output_tokens: number } })
+    const events = [...text.matchAll(/^data: (.*)$/gm)].map(
+      match => JSON.parse(match[1] ?? '') as { type: string; delta?: { text?: string }; usage?: { output_tokens: number } },
+    )
     expect(whole.stop_reason).toBe('end_turn')
     expect(events.map(event => event.delta?.text ?? '').join('')).toBe(whole.content[0]?.text)
     expect(events.at(-2)?.usage?.output_tokens).toBe(whole.usage.output_tokens)
@@ -118,7 +140,9 @@ describe('the sandbox in the messages format', () => {
   })
 
   test('calls tools and refuses unknown models in its own shape', async () => {
-    const called = (await (await post({ ...base, tools: [{ name: 'find', input_schema: {} }], messages: [{ role: 'user', content: 'call find {"q":1}' }] })).json()) as { content: unknown[]; stop_reason: string }
+    const called = (await (
+      await post({ ...base, tools: [{ name: 'find', input_schema: {} }], messages: [{ role: 'user', content: 'call find {"q":1}' }] })
+    ).json()) as { content: unknown[]; stop_reason: string }
     expect(called.stop_reason).toBe('tool_use')
     expect(called.content[0]).toMatchObject({ type: 'tool_use', name: 'find', input: { q: 1 } })
     const refused = await post({ ...base, model: 'x' })

@@ -25,7 +25,9 @@ describe('the endpoint table', () => {
   afterAll(() => app.stop())
 
   test('the list of endpoints and the table agree, and nothing is both here and later', () => {
-    const lines = readFileSync(new URL('../endpoints.txt', import.meta.url), 'utf8').split('\n').filter(line => line !== '' && !line.startsWith('#'))
+    const lines = readFileSync(new URL('../endpoints.txt', import.meta.url), 'utf8')
+      .split('\n')
+      .filter(line => line !== '' && !line.startsWith('#'))
     const here = lines.filter(line => line.startsWith('here ')).map(line => line.slice(5))
     const later = lines.filter(line => line.startsWith('later ')).map(line => line.slice(6))
     expect([...bindings.map(binding => binding.at)].sort()).toEqual([...here].sort())
@@ -33,7 +35,13 @@ describe('the endpoint table', () => {
   })
 
   test('no two rows can match the same request', () => {
-    const shape = (path: string): RegExp => new RegExp(`^${path.replace(/[.]/g, '\\.').replace(/\{\w+\+\}/g, '.+').replace(/\{\w+\}/g, '[^/]+')}$`)
+    const shape = (path: string): RegExp =>
+      new RegExp(
+        `^${path
+          .replace(/[.]/g, '\\.')
+          .replace(/\{\w+\+\}/g, '.+')
+          .replace(/\{\w+\}/g, '[^/]+')}$`,
+      )
     for (const a of bindings)
       for (const b of bindings) {
         if (a === b || parts(a.at).method !== parts(b.at).method || parts(b.at).path.includes('{')) continue
@@ -121,7 +129,12 @@ describe('the endpoint table', () => {
   })
 
   test('SHAPE-06 a list is an object with one named array, never a bare array', async () => {
-    for (const [path, name] of [['/v1/me/agents', 'agents'], ['/v1/models', 'data'], ['/v1/providers', 'data'], ['/v1/me/budgets', 'budgets']] as const) {
+    for (const [path, name] of [
+      ['/v1/me/agents', 'agents'],
+      ['/v1/models', 'data'],
+      ['/v1/providers', 'data'],
+      ['/v1/me/budgets', 'budgets'],
+    ] as const) {
       const reply = await app.call('GET', path)
       expect(Array.isArray(reply.json), path).toBe(false)
       expect(Array.isArray(reply.json[name]), path).toBe(true)
@@ -135,7 +148,8 @@ describe('the endpoint table', () => {
       const { method, path } = parts(binding.at)
       const operation = json.paths[path.replace('+}', '}')]?.[method.toLowerCase()]
       expect(operation?.operationId, binding.at).toBe(binding.name)
-      for (const name of binding.row.errors as (keyof typeof errorTable)[]) expect(operation.responses[String(errorTable[name].status)], `${binding.at} ${name}`).toBeDefined()
+      for (const name of binding.row.errors as (keyof typeof errorTable)[])
+        expect(operation.responses[String(errorTable[name].status)], `${binding.at} ${name}`).toBeDefined()
     }
   })
 
@@ -155,7 +169,8 @@ describe('the endpoint table', () => {
   })
 
   test('DISC-06 discovery asks for no credential and is not counted among anonymous /v1 traffic', async () => {
-    for (let i = 0; i < 130; i++) expect((await app.call('GET', i % 2 === 0 ? '/health' : '/.well-known/mcp/server-card.json', undefined, { token: null })).status).toBe(200)
+    for (let i = 0; i < 130; i++)
+      expect((await app.call('GET', i % 2 === 0 ? '/health' : '/.well-known/mcp/server-card.json', undefined, { token: null })).status).toBe(200)
     for (const path of ['/openapi.json', '/llms.txt']) expect((await app.call('GET', path, undefined, { token: null })).status).toBe(200)
   })
 })

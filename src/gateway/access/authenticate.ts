@@ -1,8 +1,8 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { fail } from '../../platform/errors.ts'
 import type { AgentPrincipal, BearerPrincipal, KeyPrincipal } from '../../platform/principal.ts'
-import type { Keys, KeyRecord } from '../keys/keys.ts'
 import { looksLikeKey } from '../keys/key-format.ts'
+import type { KeyRecord, Keys } from '../keys/keys.ts'
 
 /** What verifying an agent token takes; the agents domain provides it. */
 export interface TokenVerifier {
@@ -64,7 +64,17 @@ export class Authenticator {
     this.#keys.touch(record)
     let principal = this.#principals.get(record)
     if (!principal) {
-      principal = { kind: 'key', orgId: record.orgId, userId: record.userId, role: record.role, keyId: record.id, keyName: record.name, scope: record.scope, workspaceId: record.workspaceId, limits: record.limits }
+      principal = {
+        kind: 'key',
+        orgId: record.orgId,
+        userId: record.userId,
+        role: record.role,
+        keyId: record.id,
+        keyName: record.name,
+        scope: record.scope,
+        workspaceId: record.workspaceId,
+        limits: record.limits,
+      }
       this.#principals.set(record, principal)
     }
     return principal

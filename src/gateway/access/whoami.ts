@@ -1,5 +1,5 @@
-import type { Principal } from '../../platform/principal.ts'
 import { fail } from '../../platform/errors.ts'
+import type { Principal } from '../../platform/principal.ts'
 
 export interface WhoamiDeps {
   readonly version: string

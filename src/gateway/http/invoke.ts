@@ -1,5 +1,5 @@
-import { fail } from '../../platform/errors.ts'
 import type { AnyRow, Call } from '../../platform/endpoint.ts'
+import { fail } from '../../platform/errors.ts'
 import { mayCall, type Principal } from '../../platform/principal.ts'
 import { type EdgeDeps, translate } from './serve-row.ts'
 import { parseInput, type RawInput } from './validate.ts'

@@ -63,7 +63,13 @@ function operation(binding: Binding): Json {
     : spec.bodyKind === 'raw'
       ? { required: true, content: { 'text/plain': { schema: { type: 'string' } } } }
       : undefined
-  const security: Record<AuthKind, Json[]> = { key: [{ bearer: [] }], session: [{ session: [] }], 'key-or-session': [{ bearer: [] }, { session: [] }], public: [], signature: [] }
+  const security: Record<AuthKind, Json[]> = {
+    key: [{ bearer: [] }],
+    session: [{ session: [] }],
+    'key-or-session': [{ bearer: [] }, { session: [] }],
+    public: [],
+    signature: [],
+  }
   return {
     operationId: binding.name,
     tags: [row.tag],
@@ -85,16 +91,29 @@ export function openApiOf(bindings: readonly Binding[], baseUrl: string, version
   }
   return {
     openapi: '3.1.0',
-    info: { title: 'Brigade', version, description: 'A model gateway for people who run agents: OpenAI-compatible inference, agent identities, budgets, shared memory, MCP.' },
+    info: {
+      title: 'Brigade',
+      version,
+      description: 'A model gateway for people who run agents: OpenAI-compatible inference, agent identities, budgets, shared memory, MCP.',
+    },
     servers: [{ url: baseUrl }],
     paths,
     components: {
-      securitySchemes: { bearer: { type: 'http', scheme: 'bearer', description: 'API key (br-…) or agent token' }, session: { type: 'apiKey', in: 'cookie', name: 'br_session' } },
+      securitySchemes: {
+        bearer: { type: 'http', scheme: 'bearer', description: 'API key (br-…) or agent token' },
+        session: { type: 'apiKey', in: 'cookie', name: 'br_session' },
+      },
       schemas: {
         Error: {
           type: 'object',
           required: ['error'],
-          properties: { error: { type: 'object', required: ['message', 'type', 'code'], properties: { message: { type: 'string' }, type: { type: 'string' }, code: { type: 'string' } } } },
+          properties: {
+            error: {
+              type: 'object',
+              required: ['message', 'type', 'code'],
+              properties: { message: { type: 'string' }, type: { type: 'string' }, code: { type: 'string' } },
+            },
+          },
         },
       },
     },

@@ -1,14 +1,14 @@
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http'
-import type { AnyRow, At, AuthKind, Call } from '../../platform/endpoint.ts'
 import { DatabaseUnavailableError } from '../../platform/db.ts'
+import type { AnyRow, At, AuthKind, Call } from '../../platform/endpoint.ts'
 import { fail, GatewayError } from '../../platform/errors.ts'
 import type { Ids } from '../../platform/ids.ts'
 import { CallCutError, type Inflight } from '../../platform/inflight.ts'
 import type { Log } from '../../platform/log.ts'
 import { type AccessRule, type BearerPrincipal, mayCall, type Principal } from '../../platform/principal.ts'
 import { agentLabelOf } from './call-context.ts'
-import { ClientGoneError, parseJsonBody, readBody } from './request-body.ts'
 import { writeError, writeReply } from './reply-writer.ts'
+import { ClientGoneError, parseJsonBody, readBody } from './request-body.ts'
 import { parseInput } from './validate.ts'
 
 /** One address of a row: the row itself, or its twin with a credential and rule of its own. */
@@ -44,7 +44,14 @@ export interface EdgeDeps {
  * Serves one request on one row: credential, rate, rule, body, handler, reply. The same function serves the rows that are matched
  * before express and those that express matched. It never throws.
  */
-export async function serveRow(binding: Binding, params: Readonly<Record<string, string>>, query: string, request: IncomingMessage, response: ServerResponse, deps: EdgeDeps): Promise<void> {
+export async function serveRow(
+  binding: Binding,
+  params: Readonly<Record<string, string>>,
+  query: string,
+  request: IncomingMessage,
+  response: ServerResponse,
+  deps: EdgeDeps,
+): Promise<void> {
   const requestId = deps.ids.requestId()
   response.setHeader('x-request-id', requestId)
   const controller = new AbortController()
@@ -106,7 +113,13 @@ export function ownersOf(principal: Principal): { agentIds: readonly number[]; k
   }
 }
 
-async function readInput(row: AnyRow, params: Readonly<Record<string, string>>, query: string, request: IncomingMessage, deps: EdgeDeps): Promise<ReturnType<typeof parseInput>> {
+async function readInput(
+  row: AnyRow,
+  params: Readonly<Record<string, string>>,
+  query: string,
+  request: IncomingMessage,
+  deps: EdgeDeps,
+): Promise<ReturnType<typeof parseInput>> {
   const spec = row.input
   const wantsBody = spec.body !== undefined || spec.bodyKind !== undefined
   let body: unknown
@@ -121,7 +134,13 @@ async function readInput(row: AnyRow, params: Readonly<Record<string, string>>, 
 
 function checkJsonType(contentType: string | undefined): void {
   // curl without -H sends a form type by default; callers of JSON APIs forget the header often, so only other explicit types are refused.
-  if (contentType === undefined || contentType.includes('json') || contentType.startsWith('application/x-www-form-urlencoded') || contentType.startsWith('text/plain')) return
+  if (
+    contentType === undefined ||
+    contentType.includes('json') ||
+    contentType.startsWith('application/x-www-form-urlencoded') ||
+    contentType.startsWith('text/plain')
+  )
+    return
   throw fail('unsupported_media_type', { message: `This endpoint takes application/json, not ${contentType.split(';')[0] ?? ''}.` })
 }
 
@@ -135,7 +154,15 @@ function queryOf(query: string): Record<string, string | string[]> {
 }
 
 /** Says it to the client, and to the log when it is our fault. */
-function report(thrown: unknown, binding: Binding, requestId: string, principal: Principal | null, request: IncomingMessage, response: ServerResponse, deps: EdgeDeps): void {
+function report(
+  thrown: unknown,
+  binding: Binding,
+  requestId: string,
+  principal: Principal | null,
+  request: IncomingMessage,
+  response: ServerResponse,
+  deps: EdgeDeps,
+): void {
   if (thrown instanceof ClientGoneError) {
     response.destroy()
     return
@@ -143,7 +170,14 @@ function report(thrown: unknown, binding: Binding, requestId: string, principal:
   const error = writeError(response, translate(thrown))
   if (!request.complete) request.resume()
   if (error.status < 500) return
-  const fields = { requestId, method: request.method ?? '', path: binding.row.at.split(' ')[1] ?? '', status: error.status, code: error.code, ...(principal === null ? {} : { orgId: principal.orgId }) }
+  const fields = {
+    requestId,
+    method: request.method ?? '',
+    path: binding.row.at.split(' ')[1] ?? '',
+    status: error.status,
+    code: error.code,
+    ...(principal === null ? {} : { orgId: principal.orgId }),
+  }
   if (error.errorName === 'internal_error') deps.log.error('request failed', { ...fields, error: error.cause })
   else deps.log.warn('request failed', fields)
 }

@@ -12,7 +12,10 @@ function expressPath(path: string): string {
 
 /** More literal paths first, so that `/star/{slug}` is not taken for `/{slug}/monitor`; the table test proves there is no real clash. */
 function specificity(path: string): string {
-  return path.split('/').map(segment => (segment.includes('+}') ? '2' : segment.includes('{') ? '1' : '0')).join('')
+  return path
+    .split('/')
+    .map(segment => (segment.includes('+}') ? '2' : segment.includes('{') ? '1' : '0'))
+    .join('')
 }
 
 /** Routes every row, answers misses with 404 and wrong methods with 405 in the envelope. `mcp` takes all of /mcp. */
@@ -38,16 +41,23 @@ export function createEdge(bindings: readonly Binding[], deps: EdgeDeps, mcp: (r
       void serveRow(binding, paramsOf(request), queryTextOf(request.url), request, response, deps)
     })
   }
-  app.use((request: Request, response: Response) => miss(request, response, deps, fail('not_found', { message: 'There is no such path. GET /llms.txt and /openapi.json list what there is.' })))
+  app.use((request: Request, response: Response) =>
+    miss(request, response, deps, fail('not_found', { message: 'There is no such path. GET /llms.txt and /openapi.json list what there is.' })),
+  )
   // express answers a path that does not decode with HTML of its own; ours is the envelope.
-  app.use((_error: unknown, request: Request, response: Response, _next: unknown) => miss(request, response, deps, fail('bad_request', { message: 'The path is not well formed.' })))
+  app.use((_error: unknown, request: Request, response: Response, _next: unknown) =>
+    miss(request, response, deps, fail('bad_request', { message: 'The path is not well formed.' })),
+  )
   const server = createServer({ noDelay: true, keepAliveTimeout: 65_000 }, (request, response) => {
     const found = hot.match(request.method ?? '', request.url ?? '')
     if (found) void serveRow(found.binding, noParams, found.query, request, response, deps)
     else app(request, response)
   })
   server.on('clientError', (_error, socket) => {
-    if (socket.writable) socket.end('HTTP/1.1 400 Bad Request\r\nconnection: close\r\ncontent-type: application/json\r\ncontent-length: 87\r\n\r\n{"error":{"message":"Not HTTP.","type":"invalid_request_error","code":"bad_request"}}\r\n')
+    if (socket.writable)
+      socket.end(
+        'HTTP/1.1 400 Bad Request\r\nconnection: close\r\ncontent-type: application/json\r\ncontent-length: 87\r\n\r\n{"error":{"message":"Not HTTP.","type":"invalid_request_error","code":"bad_request"}}\r\n',
+      )
   })
   return server
 }

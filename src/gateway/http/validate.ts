@@ -26,5 +26,7 @@ function parsePart(schema: z.ZodType, value: unknown, where: string): unknown {
   if (result.success) return result.data
   const issue = result.error.issues[0]
   const field = issue?.path.join('.') ?? ''
-  throw fail('bad_request', { message: `${field === '' ? `The ${where}` : `${where === 'body' ? 'Field' : where} "${field}"`}: ${issue?.message ?? 'not valid'}.` })
+  throw fail('bad_request', {
+    message: `${field === '' ? `The ${where}` : `${where === 'body' ? 'Field' : where} "${field}"`}: ${issue?.message ?? 'not valid'}.`,
+  })
 }

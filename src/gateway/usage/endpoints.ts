@@ -20,7 +20,8 @@ export const usageEndpoints = {
     auth: 'key',
     access: {},
     tag: 'usage',
-    summary: 'Usage of the organisation in a span of IST days (default: this month to date): totals, by model, by agent. format=csv: a line a day, model and provider.',
+    summary:
+      'Usage of the organisation in a span of IST days (default: this month to date): totals, by model, by agent. format=csv: a line a day, model and provider.',
     input: {
       query: z.object({
         from: z.string().optional().describe('First IST day, YYYY-MM-DD.'),

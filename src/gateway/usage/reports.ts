@@ -53,7 +53,8 @@ export class UsageReports {
   span(from: string | undefined, to: string | undefined): DaySpan {
     const last = to ?? istDay(this.#options.clock.nowMs())
     const first = from ?? `${last.slice(0, 7)}-01`
-    for (const day of [first, last]) if (startOfIstDayMs(day) === null) throw fail('bad_request', { message: `"${day.slice(0, 40)}" is no calendar day; write YYYY-MM-DD.` })
+    for (const day of [first, last])
+      if (startOfIstDayMs(day) === null) throw fail('bad_request', { message: `"${day.slice(0, 40)}" is no calendar day; write YYYY-MM-DD.` })
     if (first > last) throw fail('bad_request', { message: '"from" lies after "to".' })
     return { from: first, to: last }
   }
@@ -70,7 +71,12 @@ export class UsageReports {
       ...span,
       totals: totalsOf(sumOf(models)),
       by_model: models.map(row => ({ model: row.model, ...totalsOf(row) })),
-      by_agent: agents.map(row => ({ id: row.agentId, name: row.agentId === null ? null : (names.get(row.agentId) ?? null), label: row.agentLabel, ...totalsOf(row) })),
+      by_agent: agents.map(row => ({
+        id: row.agentId,
+        name: row.agentId === null ? null : (names.get(row.agentId) ?? null),
+        label: row.agentLabel,
+        ...totalsOf(row),
+      })),
     }
   }
 

@@ -60,7 +60,16 @@ export interface ParsedRouterFields {
   readonly touched: boolean
 }
 
-const defaults: RouterFields = Object.freeze({ optimize: 'price', weights: null, best: false, provider: null, indiaOnly: false, exclude: Object.freeze([]), upstreamKey: null, fallbacks: null })
+const defaults: RouterFields = Object.freeze({
+  optimize: 'price',
+  weights: null,
+  best: false,
+  provider: null,
+  indiaOnly: false,
+  exclude: Object.freeze([]),
+  upstreamKey: null,
+  fallbacks: null,
+})
 
 /**
  * Reads and takes out the router-only fields of a request. null counts as absent. `best` is also set by the model id `best`.
@@ -92,7 +101,8 @@ export function parseRouterFields(body: Record<string, unknown>): ParsedRouterFi
  * routing's question. Throws `bad_steps`; `name` is the field that the message names.
  */
 export function parseChainSteps(value: unknown, name: string): readonly ChainStep[] {
-  if (!Array.isArray(value) || value.length === 0 || value.length > chainStepsMax) throw fail('bad_steps', { message: `"${name}" must be an array of 1 to ${chainStepsMax} steps.` })
+  if (!Array.isArray(value) || value.length === 0 || value.length > chainStepsMax)
+    throw fail('bad_steps', { message: `"${name}" must be an array of 1 to ${chainStepsMax} steps.` })
   return value.map((step: unknown, index): ChainStep => {
     const at = `${name}[${index}]`
     if (typeof step === 'string') return { model: stepId(step, at), provider: null }
@@ -105,7 +115,8 @@ export function parseChainSteps(value: unknown, name: string): readonly ChainSte
 }
 
 function stepId(value: unknown, at: string): string {
-  if (typeof value !== 'string' || value === '' || value.length > idMaxChars) throw fail('bad_steps', { message: `"${at}" must be a non-empty string of at most ${idMaxChars} characters.` })
+  if (typeof value !== 'string' || value === '' || value.length > idMaxChars)
+    throw fail('bad_steps', { message: `"${at}" must be a non-empty string of at most ${idMaxChars} characters.` })
   return value
 }
 
@@ -113,14 +124,16 @@ function choice<T extends string>(body: Record<string, unknown>, name: string, a
   const value = body[name]
   if (value === undefined || value === null) return null
   const found = allowed.find(item => item === value)
-  if (found === undefined) throw fail('bad_request', { message: `"${name}" must be ${allowed.length === 1 ? '' : 'one of '}${allowed.map(item => `"${item}"`).join(', ')}.` })
+  if (found === undefined)
+    throw fail('bad_request', { message: `"${name}" must be ${allowed.length === 1 ? '' : 'one of '}${allowed.map(item => `"${item}"`).join(', ')}.` })
   return found
 }
 
 function idOf(body: Record<string, unknown>, name: string): string | null {
   const value = body[name]
   if (value === undefined || value === null) return null
-  if (typeof value !== 'string' || value === '' || value.length > idMaxChars) throw fail('bad_request', { message: `"${name}" must be a non-empty string of at most ${idMaxChars} characters.` })
+  if (typeof value !== 'string' || value === '' || value.length > idMaxChars)
+    throw fail('bad_request', { message: `"${name}" must be a non-empty string of at most ${idMaxChars} characters.` })
   return value
 }
 

@@ -1,4 +1,4 @@
-import { SseLineScanner, type LineSink } from './sse-lines.ts'
+import { type LineSink, SseLineScanner } from './sse-lines.ts'
 
 /** The end mark of an OpenAI stream. */
 export const doneFrame = 'data: [DONE]\n\n'

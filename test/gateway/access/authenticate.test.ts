@@ -26,7 +26,8 @@ describe('credentials', () => {
   })
 
   test('AUTH-02 a malformed or unknown key is 401 invalid_api_key and says what to do', async () => {
-    for (const token of ['br-', 'br-short', `br-${'x'.repeat(32)}`, `${app.key}x`, app.key.slice(0, -1), 'sk-something', 'not.a.token', "br-' or 1=1 --"]) expect(await codeOf(token), token).toEqual([401, 'invalid_api_key'])
+    for (const token of ['br-', 'br-short', `br-${'x'.repeat(32)}`, `${app.key}x`, app.key.slice(0, -1), 'sk-something', 'not.a.token', "br-' or 1=1 --"])
+      expect(await codeOf(token), token).toEqual([401, 'invalid_api_key'])
     expect(await codeOf(null, { authorization: `Basic ${Buffer.from(app.key).toString('base64')}` })).toEqual([401, 'invalid_api_key'])
     const reply = await whoami(`br-${'x'.repeat(32)}`)
     expect(reply.headers.get('www-authenticate')).toContain('Bearer')
@@ -34,7 +35,8 @@ describe('credentials', () => {
   })
 
   test('AUTH-18 the scheme is read in any case and with extra spaces', async () => {
-    for (const header of [`bearer ${app.key}`, `BEARER   ${app.key}`, `Bearer ${app.key} `]) expect((await whoami(null, { authorization: header })).status, header).toBe(200)
+    for (const header of [`bearer ${app.key}`, `BEARER   ${app.key}`, `Bearer ${app.key} `])
+      expect((await whoami(null, { authorization: header })).status, header).toBe(200)
   })
 
   test('AUTH-03 a revoked and an expired key are 401 invalid_api_key', async () => {
@@ -79,7 +81,12 @@ describe('credentials', () => {
     const hs = part({ ...header, alg: 'HS256' })
     const forged: Record<string, string> = {
       'alg none': `${part({ ...header, alg: 'none' })}.${body}.`,
-      'alg swapped to HMAC with the public key': `${hs}.${body}.${createHmac('sha256', JSON.stringify((await app.call('GET', '/.well-known/jwks.json')).json.keys[0])).update(`${hs}.${body}`).digest('base64url')}`,
+      'alg swapped to HMAC with the public key': `${hs}.${body}.${createHmac(
+        'sha256',
+        JSON.stringify((await app.call('GET', '/.well-known/jwks.json')).json.keys[0]),
+      )
+        .update(`${hs}.${body}`)
+        .digest('base64url')}`,
       'a foreign key under our kid': await sign({}),
       'changed claims': `${head}.${part({ ...claims, agent: { ...claims.agent, id: 1 } })}.${signature}`,
       'a broken signature': `${head}.${body}.${signature.slice(0, -4)}AAAA`,
@@ -94,7 +101,12 @@ describe('credentials', () => {
     const claims = JSON.parse(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString())
     const sign = (change: object, typ = 'at+jwt') => new SignJWT({ ...claims, ...change }).setProtectedHeader({ alg: 'ES256', typ, kid }).sign(key)
     expect((await whoami(await sign({}))).status).toBe(200)
-    const wrong = { iss: await sign({ iss: 'https://elsewhere.test' }), aud: await sign({ aud: ['https://elsewhere.test'] }), typ: await sign({}, 'JWT'), org: await sign({ org: claims.org + 1 }) }
+    const wrong = {
+      iss: await sign({ iss: 'https://elsewhere.test' }),
+      aud: await sign({ aud: ['https://elsewhere.test'] }),
+      typ: await sign({}, 'JWT'),
+      org: await sign({ org: claims.org + 1 }),
+    }
     for (const [what, text] of Object.entries(wrong)) expect(await codeOf(text), what).toEqual([401, 'invalid_api_key'])
     const ended = await whoami(await sign({ iat: claims.iat - 2000, nbf: claims.iat - 2000, exp: claims.iat - 1000 }))
     expect([ended.status, ended.json.error.code, ended.json.reason]).toEqual([401, 'invalid_api_key', 'token_expired'])

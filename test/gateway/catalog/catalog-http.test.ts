@@ -41,7 +41,16 @@ describe('the public catalog', () => {
   })
 
   test('CAT-05 CAT-21 SHAPE-01 a route has three independent flags, a residency tag and its own prices', () => {
-    expect(model('test-model').routes[2]).toEqual({ provider: 'indus', residency: 'india', inputINRPerMtok: 30, outputINRPerMtok: 120, available: true, byok_only: false, maintenance: false, context_length: 100_000 })
+    expect(model('test-model').routes[2]).toEqual({
+      provider: 'indus',
+      residency: 'india',
+      inputINRPerMtok: 30,
+      outputINRPerMtok: 120,
+      available: true,
+      byok_only: false,
+      maintenance: false,
+      context_length: 100_000,
+    })
     expect(model('byok-model').routes[0]).toMatchObject({ byok_only: true, available: true, maintenance: false })
     for (const entry of models) for (const route of entry.routes) expect(['india', 'global'], entry.id).toContain(route.residency)
   })
@@ -53,7 +62,23 @@ describe('the public catalog', () => {
   })
 
   test('CAT-08 IMG-09 each of the fifteen image models is listed with its price an image', () => {
-    const ids = ['sdxl', 'flux-1-schnell', 'flux-1-dev', 'flux-1-pro', 'cogview-4', 'qwen-image', 'sd-3.5-large', 'seedream', 'gemini-image', 'minimax-image', 'step-1x', 'grok-2-image', 'gpt-image-1', 'gpt-image-1-mini', 'dall-e-3']
+    const ids = [
+      'sdxl',
+      'flux-1-schnell',
+      'flux-1-dev',
+      'flux-1-pro',
+      'cogview-4',
+      'qwen-image',
+      'sd-3.5-large',
+      'seedream',
+      'gemini-image',
+      'minimax-image',
+      'step-1x',
+      'grok-2-image',
+      'gpt-image-1',
+      'gpt-image-1-mini',
+      'dall-e-3',
+    ]
     for (const id of ids) expect(model(id)?.inrPerImage, id).toBeGreaterThan(0)
   })
 
@@ -71,7 +96,8 @@ describe('the public catalog', () => {
   })
 
   test('CAT-19 a bad bearer does not shut the public catalog', async () => {
-    for (const path of ['/v1/models', '/v1/providers', '/health']) expect((await app.call('GET', path, undefined, { token: 'br-wrong' })).status, path).toBe(200)
+    for (const path of ['/v1/models', '/v1/providers', '/health'])
+      expect((await app.call('GET', path, undefined, { token: 'br-wrong' })).status, path).toBe(200)
   })
 
   test('CAT-22 no model is listed without a route', () => {
@@ -87,6 +113,19 @@ describe('the public catalog', () => {
   })
 
   test('VIRT-01 the virtual models are listed', () => {
-    for (const id of ['auto', 'auto:balanced', 'auto:cheapest', 'auto:fastest', 'auto:best', 'auto:agent', 'auto:code', 'auto:reasoning', 'auto:vision', 'auto:long-context', 'auto:sovereign']) expect(model(id), id).toBeDefined()
+    for (const id of [
+      'auto',
+      'auto:balanced',
+      'auto:cheapest',
+      'auto:fastest',
+      'auto:best',
+      'auto:agent',
+      'auto:code',
+      'auto:reasoning',
+      'auto:vision',
+      'auto:long-context',
+      'auto:sovereign',
+    ])
+      expect(model(id), id).toBeDefined()
   })
 })

@@ -7,12 +7,29 @@ import { Secret } from '../../../src/platform/secret.ts'
 
 const dialect = dialectOf('openai')
 const provider = (more: Partial<Provider> = {}): Provider => ({
-  id: 'p', name: 'P', dialect: 'openai', baseUrl: 'http://127.0.0.1:1/v1', auth: 'bearer', residency: 'global', byok: true, keyShape: null, quirks: [], platformKey: null, configured: true, ...more,
+  id: 'p',
+  name: 'P',
+  dialect: 'openai',
+  baseUrl: 'http://127.0.0.1:1/v1',
+  auth: 'bearer',
+  residency: 'global',
+  byok: true,
+  keyShape: null,
+  quirks: [],
+  platformKey: null,
+  configured: true,
+  ...more,
 })
-function request(text: string, more: { quirks?: Quirk[]; model?: string; operation?: HubRequest['operation']; auth?: Provider['auth']; rewritten?: boolean } = {}): ReturnType<typeof dialect.request> {
+function request(
+  text: string,
+  more: { quirks?: Quirk[]; model?: string; operation?: HubRequest['operation']; auth?: Provider['auth']; rewritten?: boolean } = {},
+): ReturnType<typeof dialect.request> {
   const bytes = Buffer.from(text)
   const body = JSON.parse(text) as Record<string, unknown>
-  return dialect.request({ operation: more.operation ?? 'chat', body, bytes: more.rewritten ? null : bytes, stream: body['stream'] === true }, { provider: provider({ quirks: more.quirks ?? [], auth: more.auth ?? 'bearer' }), upstreamModel: more.model ?? 'm', credential: new Secret('sk-1') })
+  return dialect.request(
+    { operation: more.operation ?? 'chat', body, bytes: more.rewritten ? null : bytes, stream: body['stream'] === true },
+    { provider: provider({ quirks: more.quirks ?? [], auth: more.auth ?? 'bearer' }), upstreamModel: more.model ?? 'm', credential: new Secret('sk-1') },
+  )
 }
 const jsonOf = (upstream: ReturnType<typeof request>): unknown => JSON.parse(String(upstream.body))
 
@@ -36,24 +53,43 @@ describe('the OpenAI dialect', () => {
 
   test('asks for usage on every stream and keeps other stream options', () => {
     expect(jsonOf(request('{"model":"m","stream":true}'))).toEqual({ model: 'm', stream: true, stream_options: { include_usage: true } })
-    expect(jsonOf(request('{"model":"m","stream":true,"stream_options":{"include_usage":false,"x":1}}'))).toEqual({ model: 'm', stream: true, stream_options: { include_usage: true, x: 1 } })
+    expect(jsonOf(request('{"model":"m","stream":true,"stream_options":{"include_usage":false,"x":1}}'))).toEqual({
+      model: 'm',
+      stream: true,
+      stream_options: { include_usage: true, x: 1 },
+    })
     expect(jsonOf(request('{"model":"m"}'))).toEqual({ model: 'm' })
   })
 
   test('does not ask a provider that cannot', () => {
     expect(jsonOf(request('{"model":"m","stream":true}', { quirks: ['no-stream-usage'] }))).toEqual({ model: 'm', stream: true })
-    expect(jsonOf(request('{"model":"m","stream":true,"stream_options":{"include_usage":true}}', { quirks: ['no-stream-usage'] }))).toEqual({ model: 'm', stream: true })
+    expect(jsonOf(request('{"model":"m","stream":true,"stream_options":{"include_usage":true}}', { quirks: ['no-stream-usage'] }))).toEqual({
+      model: 'm',
+      stream: true,
+    })
   })
 
   test('renames the cap and turns system turns where the provider wants it', () => {
     expect(jsonOf(request('{"model":"m","max_tokens":5}', { quirks: ['max-completion-tokens'] }))).toEqual({ model: 'm', max_completion_tokens: 5 })
     const messages = '[{"role":"system","content":"s"},{"role":"user","content":"u"}]'
-    expect(jsonOf(request(`{"model":"m","messages":${messages}}`, { quirks: ['system-as-user'] }))).toEqual({ model: 'm', messages: [{ role: 'user', content: 's' }, { role: 'user', content: 'u' }] })
+    expect(jsonOf(request(`{"model":"m","messages":${messages}}`, { quirks: ['system-as-user'] }))).toEqual({
+      model: 'm',
+      messages: [
+        { role: 'user', content: 's' },
+        { role: 'user', content: 'u' },
+      ],
+    })
   })
 
   test('sends only its own headers, with the credential as the provider wants it', () => {
     expect(request('{"model":"m"}')).toMatchObject({ method: 'POST', url: 'http://127.0.0.1:1/v1/chat/completions' })
-    expect(request('{"model":"m"}').headers).toEqual({ 'content-type': 'application/json', accept: 'application/json', 'accept-encoding': 'identity', 'user-agent': expect.stringMatching(/^brigade\/\d/), authorization: 'Bearer sk-1' })
+    expect(request('{"model":"m"}').headers).toEqual({
+      'content-type': 'application/json',
+      accept: 'application/json',
+      'accept-encoding': 'identity',
+      'user-agent': expect.stringMatching(/^brigade\/\d/),
+      authorization: 'Bearer sk-1',
+    })
     expect(request('{"model":"m"}', { auth: 'api-key' }).headers).toMatchObject({ 'api-key': 'sk-1' })
     expect(request('{"model":"m"}', { auth: 'none' }).headers).not.toHaveProperty('authorization')
     expect(request('{"model":"m","input":"x"}', { operation: 'embeddings' }).url).toBe('http://127.0.0.1:1/v1/embeddings')
@@ -67,16 +103,33 @@ describe('the OpenAI dialect', () => {
 
 describe('the class of a failure', () => {
   test.each([
-    [400, '', 'client'], [404, '', 'client'], [422, '', 'client'], [413, '', 'client'],
-    [401, '', 'credential'], [403, 'no access', 'credential'],
-    [402, '', 'billing'], [429, '{"error":{"code":"insufficient_quota"}}', 'billing'], [403, 'Your credit balance is too low', 'billing'],
+    [400, '', 'client'],
+    [404, '', 'client'],
+    [422, '', 'client'],
+    [413, '', 'client'],
+    [401, '', 'credential'],
+    [403, 'no access', 'credential'],
+    [402, '', 'billing'],
+    [429, '{"error":{"code":"insufficient_quota"}}', 'billing'],
+    [403, 'Your credit balance is too low', 'billing'],
     [429, 'slow down', 'rate-limited'],
-    [408, '', 'transient'], [409, '', 'transient'], [500, '', 'transient'], [529, '', 'transient'], [302, '', 'transient'],
+    [408, '', 'transient'],
+    [409, '', 'transient'],
+    [500, '', 'transient'],
+    [529, '', 'transient'],
+    [302, '', 'transient'],
   ])('%i %s is %s', (status, text, kind) => {
     expect(classifyFailure(status, {}, text)).toMatchObject({ kind, status })
   })
 
-  test.each([[{ 'retry-after': '7' }, 7], [{ 'retry-after': '0' }, 1], [{ 'retry-after-ms': '1500' }, 2], [{ 'retry-after': 'Wed, 21 Oct 2026 07:28:00 GMT' }, null], [{}, null], [{ 'retry-after': '1e12' }, 86_400]])('of a 429 with %j waits %j seconds', (headers, seconds) => {
+  test.each([
+    [{ 'retry-after': '7' }, 7],
+    [{ 'retry-after': '0' }, 1],
+    [{ 'retry-after-ms': '1500' }, 2],
+    [{ 'retry-after': 'Wed, 21 Oct 2026 07:28:00 GMT' }, null],
+    [{}, null],
+    [{ 'retry-after': '1e12' }, 86_400],
+  ])('of a 429 with %j waits %j seconds', (headers, seconds) => {
     expect(classifyFailure(429, headers, '')).toMatchObject({ retryAfterSeconds: seconds })
   })
 })

@@ -4,8 +4,18 @@ import { OpenAiStreamTap } from '../../../src/gateway/providers/dialects/openai-
 import { withholdUsage } from '../../../src/gateway/wire/sse.ts'
 
 const frame = (value: unknown, end = '\n\n'): string => `data: ${JSON.stringify(value)}${end}`
-const delta = (fields: Record<string, unknown>, more: Record<string, unknown> = {}): unknown => ({ id: 'c', choices: [{ index: 0, delta: fields, finish_reason: null }], ...more })
-const usage = { prompt_tokens: 9, completion_tokens: 4, total_tokens: 13, prompt_tokens_details: { cached_tokens: 2 }, completion_tokens_details: { reasoning_tokens: 1 } }
+const delta = (fields: Record<string, unknown>, more: Record<string, unknown> = {}): unknown => ({
+  id: 'c',
+  choices: [{ index: 0, delta: fields, finish_reason: null }],
+  ...more,
+})
+const usage = {
+  prompt_tokens: 9,
+  completion_tokens: 4,
+  total_tokens: 13,
+  prompt_tokens_details: { cached_tokens: 2 },
+  completion_tokens_details: { reasoning_tokens: 1 },
+}
 const done = 'data: [DONE]\n\n'
 
 function fed(...chunks: (string | Uint8Array)[]): OpenAiStreamTap {
@@ -26,7 +36,13 @@ function cut(bytes: Buffer, places: readonly number[]): Buffer[] {
 
 describe('the tap of an OpenAI stream', () => {
   test('reads usage, output length and the end of an ordinary stream', () => {
-    const tap = fed(frame(delta({ role: 'assistant', content: '' })), frame(delta({ content: 'नमस्ते' }, { usage: null })), frame(delta({ content: ' 😀"\\' })), frame({ choices: [], usage }), done)
+    const tap = fed(
+      frame(delta({ role: 'assistant', content: '' })),
+      frame(delta({ content: 'नमस्ते' }, { usage: null })),
+      frame(delta({ content: ' 😀"\\' })),
+      frame({ choices: [], usage }),
+      done,
+    )
     expect(state(tap)).toEqual({
       usage: { promptTokens: 9, completionTokens: 4, cachedTokens: 2, reasoningTokens: 1 },
       outputChars: 'नमस्ते'.length + ' 😀"\\'.length,
@@ -38,7 +54,11 @@ describe('the tap of an OpenAI stream', () => {
 
   test('counts reasoning and tool arguments, but no ids, names or log probabilities', () => {
     const call = { tool_calls: [{ index: 0, id: 'call_1', type: 'function', function: { name: 'find', arguments: '{"a":1}' } }] }
-    const tap = fed(frame(delta({ reasoning_content: 'abc' })), frame(delta(call)), frame({ choices: [{ delta: { content: 'xy' }, logprobs: { content: [{ token: 'xy', bytes: [1] }] } }] }))
+    const tap = fed(
+      frame(delta({ reasoning_content: 'abc' })),
+      frame(delta(call)),
+      frame({ choices: [{ delta: { content: 'xy' }, logprobs: { content: [{ token: 'xy', bytes: [1] }] } }] }),
+    )
     expect(tap.outputChars).toBe(3 + 7 + 2)
   })
 
@@ -72,9 +92,17 @@ describe('the tap of an OpenAI stream', () => {
 
   test('survives bytes that are no JSON', () => {
     fc.assert(
-      fc.property(fc.array(fc.oneof(fc.uint8Array({ maxLength: 60 }), fc.constantFrom('data: {"content":"', '"usage":{', '\\u', '"', '\n\n').map(text => Buffer.from(text)))), chunks => {
-        expect(() => fed(...chunks)).not.toThrow()
-      }),
+      fc.property(
+        fc.array(
+          fc.oneof(
+            fc.uint8Array({ maxLength: 60 }),
+            fc.constantFrom('data: {"content":"', '"usage":{', '\\u', '"', '\n\n').map(text => Buffer.from(text)),
+          ),
+        ),
+        chunks => {
+          expect(() => fed(...chunks)).not.toThrow()
+        },
+      ),
     )
   })
 
@@ -86,13 +114,19 @@ describe('the tap of an OpenAI stream', () => {
       fc.constant({ choices: [], usage }),
     )
     fc.assert(
-      fc.property(fc.array(event, { maxLength: 6 }), fc.constantFrom('\n\n', '\r\n\r\n'), fc.boolean(), fc.array(fc.nat(4000), { maxLength: 30 }), (events, end, ends, places) => {
-        const bytes = Buffer.from(events.map(value => frame(value, end)).join('') + (ends ? `data: [DONE]${end}` : ': open'))
-        const whole = state(fed(bytes))
-        expect(state(fed(...cut(bytes, places)))).toEqual(whole)
-        const chars = events.reduce((sum: number, value) => sum + outputOf(value), 0)
-        expect(whole).toMatchObject({ outputChars: chars, finished: ends, atBoundary: ends })
-      }),
+      fc.property(
+        fc.array(event, { maxLength: 6 }),
+        fc.constantFrom('\n\n', '\r\n\r\n'),
+        fc.boolean(),
+        fc.array(fc.nat(4000), { maxLength: 30 }),
+        (events, end, ends, places) => {
+          const bytes = Buffer.from(events.map(value => frame(value, end)).join('') + (ends ? `data: [DONE]${end}` : ': open'))
+          const whole = state(fed(bytes))
+          expect(state(fed(...cut(bytes, places)))).toEqual(whole)
+          const chars = events.reduce((sum: number, value) => sum + outputOf(value), 0)
+          expect(whole).toMatchObject({ outputChars: chars, finished: ends, atBoundary: ends })
+        },
+      ),
       { numRuns: 300 },
     )
   })

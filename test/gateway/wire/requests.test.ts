@@ -9,7 +9,16 @@ const chat = (more: Record<string, unknown> = {}): ReturnType<typeof parseChat> 
 
 describe('a chat request', () => {
   test('is read with its defaults', () => {
-    expect(chat()).toEqual({ model: 'm', stream: false, maxTokens: null, answerMaxTokens: null, includeUsage: undefined, promptTokensEstimate: 2 + 4, hasTools: false, hasImages: false })
+    expect(chat()).toEqual({
+      model: 'm',
+      stream: false,
+      maxTokens: null,
+      answerMaxTokens: null,
+      includeUsage: undefined,
+      promptTokensEstimate: 2 + 4,
+      hasTools: false,
+      hasImages: false,
+    })
   })
 
   test.each([
@@ -49,8 +58,15 @@ describe('a chat request', () => {
   })
 
   test('counts text by UTF-8 bytes, images by a table, and sees tools', () => {
-    const parts = [{ type: 'text', text: 'नम' }, { type: 'image_url', image_url: { url: 'data:', detail: 'low' } }, { type: 'image_url', image_url: { url: 'data:' } }]
-    expect(chat({ messages: [{ role: 'user', content: parts }] })).toMatchObject({ hasImages: true, promptTokensEstimate: 2 + 4 + imageTokens.low + imageTokens.high })
+    const parts = [
+      { type: 'text', text: 'नम' },
+      { type: 'image_url', image_url: { url: 'data:', detail: 'low' } },
+      { type: 'image_url', image_url: { url: 'data:' } },
+    ]
+    expect(chat({ messages: [{ role: 'user', content: parts }] })).toMatchObject({
+      hasImages: true,
+      promptTokensEstimate: 2 + 4 + imageTokens.low + imageTokens.high,
+    })
     expect(chat({ tools: [{ type: 'function' }] }).hasTools).toBe(true)
   })
 })
@@ -67,12 +83,22 @@ describe('an embeddings request', () => {
 
 describe('a usage block', () => {
   test('is read with its details, which never exceed their whole', () => {
-    expect(usageFromOpenAi({ prompt_tokens: 10, completion_tokens: 4, prompt_tokens_details: { cached_tokens: 99 }, completion_tokens_details: { reasoning_tokens: 3 } })).toEqual({ promptTokens: 10, completionTokens: 4, cachedTokens: 10, reasoningTokens: 3 })
+    expect(
+      usageFromOpenAi({
+        prompt_tokens: 10,
+        completion_tokens: 4,
+        prompt_tokens_details: { cached_tokens: 99 },
+        completion_tokens_details: { reasoning_tokens: 3 },
+      }),
+    ).toEqual({ promptTokens: 10, completionTokens: 4, cachedTokens: 10, reasoningTokens: 3 })
     expect(usageFromOpenAi({ prompt_tokens: 10 })).toMatchObject({ completionTokens: 0 })
   })
-  test.each([[null], [[]], [{}], [{ prompt_tokens: -1 }], [{ prompt_tokens: '3' }], [{ prompt_tokens: 3, completion_tokens: Number.NaN }]])('%j is worth nothing', usage => {
-    expect(usageFromOpenAi(usage)).toBeNull()
-  })
+  test.each([[null], [[]], [{}], [{ prompt_tokens: -1 }], [{ prompt_tokens: '3' }], [{ prompt_tokens: 3, completion_tokens: Number.NaN }]])(
+    '%j is worth nothing',
+    usage => {
+      expect(usageFromOpenAi(usage)).toBeNull()
+    },
+  )
 })
 
 test('a header value is printable ASCII on one line, of bounded length', () => {

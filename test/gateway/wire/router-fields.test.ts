@@ -10,11 +10,31 @@ describe('router fields', () => {
     const parsed = parseRouterFields(body)
     expect(parsed.stripped).toBe(body)
     expect(parsed.touched).toBe(false)
-    expect(parsed.fields).toEqual({ optimize: 'price', weights: null, best: false, provider: null, indiaOnly: false, exclude: [], upstreamKey: null, fallbacks: null })
+    expect(parsed.fields).toEqual({
+      optimize: 'price',
+      weights: null,
+      best: false,
+      provider: null,
+      indiaOnly: false,
+      exclude: [],
+      upstreamKey: null,
+      fallbacks: null,
+    })
   })
 
   test('all of them are read and taken out, and nothing else is', () => {
-    const given = { optimize: 'latency', optimize_weights: { price: 1 }, route: 'best', provider: 'p', data_policy: 'india_only', exclude: ['a', 'b/c'], upstream_key: 'sk-1', fallbacks: ['x', { model: 'y', provider: 'p' }], image_optimize: 'off', image_max_edge: 512 }
+    const given = {
+      optimize: 'latency',
+      optimize_weights: { price: 1 },
+      route: 'best',
+      provider: 'p',
+      data_policy: 'india_only',
+      exclude: ['a', 'b/c'],
+      upstream_key: 'sk-1',
+      fallbacks: ['x', { model: 'y', provider: 'p' }],
+      image_optimize: 'off',
+      image_max_edge: 512,
+    }
     expect(Object.keys(given).sort()).toEqual([...routerOnlyNames].sort())
     const body = { ...base, reasoning_effort: 'low', vendor: 1, ...given }
     const parsed = parseRouterFields(body)
@@ -73,9 +93,12 @@ describe('router fields', () => {
     expect(() => fieldsOf({ [name]: value })).toThrow(expect.objectContaining({ code: 'bad_request', message: expect.stringContaining(name) }))
   })
 
-  test.each([[[]], ['m'], [{}], [Array(11).fill('m')], [['']], [[1]], [[{ provider: 'p' }]], [[{ model: 'm', weight: 1 }]], [[{ model: 'm', provider: 1 }]]])('fallbacks %j are bad steps', steps => {
-    expect(() => fieldsOf({ fallbacks: steps })).toThrow(expect.objectContaining({ code: 'bad_steps', status: 400 }))
-  })
+  test.each([[[]], ['m'], [{}], [Array(11).fill('m')], [['']], [[1]], [[{ provider: 'p' }]], [[{ model: 'm', weight: 1 }]], [[{ model: 'm', provider: 1 }]]])(
+    'fallbacks %j are bad steps',
+    steps => {
+      expect(() => fieldsOf({ fallbacks: steps })).toThrow(expect.objectContaining({ code: 'bad_steps', status: 400 }))
+    },
+  )
 
   test('a refused upstream key is never repeated in the message', () => {
     expect(() => fieldsOf({ upstream_key: 'sk secret' })).toThrow(expect.objectContaining({ message: expect.not.stringContaining('secret') }))

@@ -1,7 +1,7 @@
-import { SseLineScanner, type LineSink } from '../../wire/sse-lines.ts'
-import { usageFromOpenAi, type TokenUsage } from '../../wire/usage.ts'
+import { type LineSink, SseLineScanner } from '../../wire/sse-lines.ts'
+import { type TokenUsage, usageFromOpenAi } from '../../wire/usage.ts'
 import type { StreamTap } from '../dialect.ts'
-import { scanChunkJson, type ChunkFacts } from './openai-chunk-scan.ts'
+import { type ChunkFacts, scanChunkJson } from './openai-chunk-scan.ts'
 
 /**
  * Reads an OpenAI chat stream while its bytes go by. Only a chunk that carries a usage block is parsed; of the others a scan over the

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs'
-import { usageFromOpenAi, type TokenUsage } from '../../wire/usage.ts'
+import { type TokenUsage, usageFromOpenAi } from '../../wire/usage.ts'
 import type { Dialect, HubRequest, StreamTap, Target, UpstreamRequest } from '../dialect.ts'
 import { classifyFailure } from '../failure.ts'
 import type { Provider } from '../provider.ts'

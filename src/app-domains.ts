@@ -1,0 +1,101 @@
+/** The domains of the gateway, constructed and handed to each other: everything but inference and the edges. */
+import { type Agents, createAgents } from './agents/agents.ts'
+import { Authenticator } from './gateway/access/authenticate.ts'
+import { createKeys, type Keys } from './gateway/keys/keys.ts'
+import { createLimits, type LimitsEngine } from './gateway/limits/limits.ts'
+import { createOrgs, type Orgs } from './gateway/orgs/orgs.ts'
+import { insertUsageEvents } from './gateway/usage/apply.ts'
+import { startPartitions } from './gateway/usage/partitions.ts'
+import type { UsageEvent } from './gateway/usage/record.ts'
+import { createMemory, type Memory } from './memory/memory.ts'
+import type { Clock } from './platform/clock.ts'
+import type { Config } from './platform/config.ts'
+import type { Db } from './platform/db.ts'
+import { ControlLog } from './platform/db-control-log.ts'
+import type { Ids } from './platform/ids.ts'
+import { Inflight } from './platform/inflight.ts'
+import type { Log } from './platform/log.ts'
+import { createOutbound, type Outbound } from './platform/outbound.ts'
+import { makeSealer } from './platform/secrets.ts'
+
+export interface AppDeps {
+  readonly config: Config
+  readonly clock: Clock
+  readonly ids: Ids
+  readonly log: Log
+  readonly db: Db
+  readonly dataDir: string
+  readonly masterKey: Buffer
+}
+
+export interface Domains {
+  readonly inflight: Inflight
+  readonly outbound: Outbound
+  readonly controlLog: ControlLog
+  readonly orgs: Orgs
+  readonly keys: Keys
+  readonly limits: LimitsEngine<UsageEvent>
+  readonly agents: Agents
+  readonly memory: Memory
+  readonly authenticator: Authenticator
+  /** To be called when no call runs any more: flushes, gives leases back, stops timers. */
+  stop(): Promise<void>
+}
+
+/** Constructs and starts them. The subscriptions to the control log are made first, then it starts, then who depends on its first read. */
+export async function createDomains(deps: AppDeps, baseUrl: () => string): Promise<Domains> {
+  const { config, clock, ids, log, db, dataDir } = deps
+  const sealer = makeSealer(deps.masterKey)
+  const inflight = new Inflight()
+  const outbound = createOutbound({
+    connectTimeoutMs: config.CONNECT_TIMEOUT_MS,
+    firstByteTimeoutMs: config.FIRST_BYTE_TIMEOUT_MS,
+    streamIdleTimeoutMs: config.STREAM_IDLE_TIMEOUT_MS,
+    allow: config.OUTBOUND_ALLOW,
+  })
+  const controlLog = new ControlLog({ db, clock, log, pollMs: config.CONTROL_POLL_MS })
+  const cacheTtlMs = config.CACHE_TTL_MS
+  const orgs = createOrgs({ db, clock, cacheTtlMs })
+  const keys = createKeys({ db, clock, ids, controlLog, cacheTtlMs, defaultRpm: config.DEFAULT_RPM })
+  const limits = await createLimits({ db, config, clock, ids, log, dataDir, controlLog, appliers: [insertUsageEvents] })
+  const times = { tokenTtlSeconds: config.AGENT_TOKEN_TTL_S, staleMs: config.AGENT_STALE_MS, cacheTtlMs }
+  const agents = createAgents({ db, clock, ids, log, controlLog, inflight, keys, sealer, baseUrl, ...times, ...agentBudgets(limits) })
+  await controlLog.start()
+  await agents.start()
+  const stopKeyUse = keys.use.start(log)
+  const stopPartitions = await startPartitions({ db, clock, log })
+  const agentByLabel: Agents['byLabel'] = (orgId, label) => agents.byLabel(orgId, label)
+  const memory = createMemory({ db, config, clock, ids, log, sealer, guard: outbound.guard, kind: db.kind, dataDir, agentByLabel })
+  return {
+    inflight,
+    outbound,
+    controlLog,
+    orgs,
+    keys,
+    limits,
+    agents,
+    memory,
+    authenticator: new Authenticator(keys, agents.tokens),
+    async stop() {
+      agents.stop()
+      await memory.stop()
+      await limits.stop()
+      await stopKeyUse()
+      stopPartitions()
+      await controlLog.stop()
+      await outbound.close()
+    },
+  }
+}
+
+/** What agents ask of limits: the budget of an agent is a budget like any other. */
+function agentBudgets(limits: LimitsEngine<UsageEvent>): Pick<Parameters<typeof createAgents>[0], 'budgetOf' | 'setBudget'> {
+  return {
+    async budgetOf(orgId, agentIds) {
+      const refs = agentIds.map(id => ({ scope: 'agent' as const, scopeId: String(id) }))
+      const found = await limits.budgets.list(orgId, refs)
+      return new Map(found.map(status => [Number(status.id), { capUinr: status.capUinr, spendMonthUinr: status.spentUinr }]))
+    },
+    setBudget: (orgId, agentId, capUinr) => limits.budgets.set(orgId, 'agent', String(agentId), capUinr),
+  }
+}
