@@ -46,6 +46,8 @@ export interface UpstreamScript {
   readonly chunks?: readonly string[]
   /** Raw bytes of the whole event stream instead of what would be written. */
   readonly rawStream?: readonly (string | Uint8Array)[]
+  /** Waits for `release()` behind `rawStream`. */
+  readonly holdAfterRaw?: boolean
 }
 
 export interface UpstreamServer {
@@ -160,8 +162,10 @@ async function play(state: State, request: IncomingMessage, response: ServerResp
   if (script.hang) return
   if (script.hold || state.gate.held) await state.gate.wait()
   if (script.closeMidHeaders) return void request.socket.write('HTTP/1.1 200 OK\r\ncontent-ty', () => request.socket.destroy())
-  if (script.status !== undefined || script.body !== undefined) return answer(response, script.status ?? 200, script.body ?? { error: { message: 'scripted failure', type: 'server_error', code: null } }, script.headers)
-  if (recorded.path === '/v1/models') return answer(response, 200, { object: 'list', data: [{ id: 'test-model', object: 'model', created: 0, owned_by: 'test' }] })
+  if (script.status !== undefined || script.body !== undefined)
+    return answer(response, script.status ?? 200, script.body ?? { error: { message: 'scripted failure', type: 'server_error', code: null } }, script.headers)
+  if (recorded.path === '/v1/models')
+    return answer(response, 200, { object: 'list', data: [{ id: 'test-model', object: 'model', created: 0, owned_by: 'test' }] })
   if (recorded.path === '/v1/embeddings') return answer(response, 200, embeddings(recorded, script), script.headers)
   if (recorded.json?.['stream'] === true) return await stream(state, recorded, response, script)
   answer(response, 200, completion(recorded, script), script.headers)
@@ -200,7 +204,9 @@ function parse(raw: Buffer): Record<string, unknown> | null {
 
 function answer(response: ServerResponse, status: number, body: unknown, headers: Readonly<Record<string, string>> = {}): void {
   const text = typeof body === 'string' ? body : JSON.stringify(body)
-  response.writeHead(status, { 'content-type': typeof body === 'string' ? 'text/plain' : 'application/json', 'content-length': Buffer.byteLength(text), ...headers }).end(text)
+  response
+    .writeHead(status, { 'content-type': typeof body === 'string' ? 'text/plain' : 'application/json', 'content-length': Buffer.byteLength(text), ...headers })
+    .end(text)
 }
 
 function usageOf(script: UpstreamScript, standard: Record<string, unknown>): Record<string, unknown> {
@@ -209,7 +215,14 @@ function usageOf(script: UpstreamScript, standard: Record<string, unknown>): Rec
 
 function completion(request: RecordedRequest, script: UpstreamScript): unknown {
   const message = { role: 'assistant', content: (script.chunks ?? defaultChunks).join('') }
-  return { id: 'chatcmpl-test', object: 'chat.completion', created: 1, model: request.json?.['model'], choices: [{ index: 0, message, finish_reason: 'stop' }], ...usageOf(script, defaultUsage) }
+  return {
+    id: 'chatcmpl-test',
+    object: 'chat.completion',
+    created: 1,
+    model: request.json?.['model'],
+    choices: [{ index: 0, message, finish_reason: 'stop' }],
+    ...usageOf(script, defaultUsage),
+  }
 }
 
 function embeddings(request: RecordedRequest, script: UpstreamScript): unknown {
@@ -220,14 +233,17 @@ function embeddings(request: RecordedRequest, script: UpstreamScript): unknown {
 }
 
 async function stream(state: State, request: RecordedRequest, response: ServerResponse, script: UpstreamScript): Promise<void> {
-  const write = (text: string | Uint8Array): Promise<void> => new Promise((resolve, reject) => response.write(text, error => (error ? reject(error) : resolve())))
+  const write = (text: string | Uint8Array): Promise<void> =>
+    new Promise((resolve, reject) => response.write(text, error => (error ? reject(error) : resolve())))
   response.writeHead(200, { 'content-type': 'text/event-stream', ...script.headers })
   if (script.rawStream !== undefined) {
     for (const part of script.rawStream) await write(part)
+    if (script.holdAfterRaw) await state.gate.wait()
     return void response.end()
   }
   const head = { id: 'chatcmpl-test', object: 'chat.completion.chunk', created: 1, model: request.json?.['model'] }
-  const chunk = (delta: unknown, finish: string | null): string => `data: ${JSON.stringify({ ...head, choices: [{ index: 0, delta, finish_reason: finish }] })}\n\n`
+  const chunk = (delta: unknown, finish: string | null): string =>
+    `data: ${JSON.stringify({ ...head, choices: [{ index: 0, delta, finish_reason: finish }] })}\n\n`
   let sent = 0
   for (const content of [...(script.chunks ?? defaultChunks), null]) {
     if (sent === script.holdAfterChunks) await state.gate.wait()
@@ -240,6 +256,7 @@ async function stream(state: State, request: RecordedRequest, response: ServerRe
   }
   await write(chunk({}, 'stop'))
   const options = request.json?.['stream_options'] as { include_usage?: boolean } | undefined
-  if (options?.include_usage === true && script.usage !== null) await write(`data: ${JSON.stringify({ ...head, choices: [], usage: script.usage ?? defaultUsage })}\n\n`)
+  if (options?.include_usage === true && script.usage !== null)
+    await write(`data: ${JSON.stringify({ ...head, choices: [], usage: script.usage ?? defaultUsage })}\n\n`)
   response.end('data: [DONE]\n\n')
 }

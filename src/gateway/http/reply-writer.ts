@@ -1,4 +1,3 @@
-import { once } from 'node:events'
 import type { ServerResponse } from 'node:http'
 import { Reply } from '../../platform/endpoint.ts'
 import { type GatewayError, toGatewayError } from '../../platform/errors.ts'
@@ -39,17 +38,26 @@ function writeText(response: ServerResponse, status: number, headers: Readonly<R
 /** Chunks with backpressure. When the client goes away the iterator's `return()` runs, which is where a call is settled. */
 async function writeStream(response: ServerResponse, chunks: AsyncIterable<Uint8Array>): Promise<void> {
   const iterator = chunks[Symbol.asyncIterator]()
-  let gone = false
+  let gone = response.destroyed
+  let wake = (): void => {}
   const onClose = (): void => {
     gone = true
+    wake()
   }
+  // One listener each for the whole stream: one a wait would pile up for as long as the stream lasts.
+  const onDrain = (): void => wake()
   response.once('close', onClose)
+  response.on('drain', onDrain)
   try {
     for (;;) {
       const next = await iterator.next()
       if (next.done) break
       if (gone) break
-      if (!response.write(next.value) && !gone) await Promise.race([once(response, 'drain'), once(response, 'close')])
+      if (!response.write(next.value) && !gone) {
+        await new Promise<void>(resolve => {
+          wake = resolve
+        })
+      }
       if (gone) break
     }
   } catch (error) {
@@ -58,6 +66,7 @@ async function writeStream(response: ServerResponse, chunks: AsyncIterable<Uint8
     throw error
   } finally {
     response.off('close', onClose)
+    response.off('drain', onDrain)
     await iterator.return?.()
   }
   if (!gone) response.end()

@@ -30,6 +30,13 @@ export function priceTokens(price: RoutePrice, tokens: TokenUsage): bigint {
   ])
 }
 
+/** Tokens of output that an amount pays for behind a prompt, rounded down. */
+export function outputTokensFor(amountUinr: bigint, price: RoutePrice, promptTokens: number): number {
+  if (price.outputUinrPerMtok === 0n) return Number.MAX_SAFE_INTEGER
+  const left = amountUinr - priceTokens(price, { promptTokens, completionTokens: 0, cachedTokens: 0, reasoningTokens: 0 })
+  return left <= 0n ? 0 : Number((left * 1_000_000n) / price.outputUinrPerMtok)
+}
+
 /** The charge never goes past what the caller allowed: completion tokens above `maxTokens` are the provider's business. */
 export function cappedAt(tokens: TokenUsage, maxTokens: number | null): TokenUsage {
   return maxTokens === null || tokens.completionTokens <= maxTokens ? tokens : { ...tokens, completionTokens: maxTokens }

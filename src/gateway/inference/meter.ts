@@ -1,10 +1,11 @@
 import type { Clock } from '../../platform/clock.ts'
 import type { BearerPrincipal } from '../../platform/principal.ts'
 import type { Permit } from '../limits/admission.ts'
+import type { Scope } from '../limits/counter-state.ts'
 import type { Attempt } from '../routing/plan.ts'
 import type { Outcome, UsageEvent } from '../usage/record.ts'
 import type { TokenUsage } from '../wire/usage.ts'
-import { cappedAt, priceTokens } from './estimate.ts'
+import { cappedAt, outputTokensFor, priceTokens } from './estimate.ts'
 import type { Kind, ParsedRequest } from './kinds/kind.ts'
 
 /** The agent that a call is charged to: the token's own, or the one that x-br-agent-id names. */
@@ -71,6 +72,16 @@ export class Meter {
   /** Makes the hold cover these tokens on the route that is being served. */
   cover(tokens: TokenUsage): boolean | Promise<boolean> {
     return this.#attempt === null || this.#permit.cover(priceTokens(this.#attempt.route.price, tokens))
+  }
+
+  /** Tokens of output that the hold covers behind so many of prompt. After a refused `cover` that is what was left. */
+  coveredTokens(promptTokens: number): number {
+    return this.#attempt === null ? 0 : outputTokensFor(this.#permit.heldUinr, this.#attempt.route.price, promptTokens)
+  }
+
+  /** The budget that refused the last `cover`, or null. */
+  get refusedScope(): Scope | null {
+    return this.#permit.refusedScope
   }
 
   /** Ends the call with what it used. Returns the charged value once the record is in the journal. */

@@ -1,9 +1,11 @@
 import { assertNever } from '../../platform/assert.ts'
 import { type Call, type Reply, reply } from '../../platform/endpoint.ts'
-import { fail } from '../../platform/errors.ts'
+import { fail, GatewayError } from '../../platform/errors.ts'
+import { CallCutError } from '../../platform/inflight.ts'
 import type { BearerPrincipal, Principal } from '../../platform/principal.ts'
 import { routeId } from '../catalog/model.ts'
 import type { Attempt, Plan } from '../routing/plan.ts'
+import type { Outcome } from '../usage/record.ts'
 import { withholdUsage } from '../wire/sse.ts'
 import type { InferenceDeps } from './deps.ts'
 import { type Answer, dial } from './dial.ts'
@@ -12,6 +14,9 @@ import type { Kind, ParsedRequest } from './kinds/kind.ts'
 import { type ChargedAgent, Meter } from './meter.ts'
 import { relayStream } from './relay.ts'
 import { StreamCover } from './stream-cover.ts'
+
+/** In the books of a call whose client went away before an answer; nobody sees it. */
+const nobodyWaitsStatus = 499
 
 /**
  * Serves one inference call. The steps in order; each returns its value or throws a GatewayError. Before `dial` nothing has left the
@@ -22,9 +27,23 @@ export async function serve(kind: Kind, bytes: Buffer, call: Call<Principal>, de
   const startedAtMs = deps.clock.monotonicMs()
   const request = kind.parse(bytes)
   const agent = await chargedAgent(principal, call.agentLabel, deps)
-  const plan = deps.resolve({ modelId: request.modelId, kind: kind.modelKind, fields: request.fields, orgId: principal.orgId, promptTokens: request.promptTokens, needs: request.needs })
+  const plan = deps.resolve({
+    modelId: request.modelId,
+    kind: kind.modelKind,
+    fields: request.fields,
+    orgId: principal.orgId,
+    promptTokens: request.promptTokens,
+    needs: request.needs,
+  })
   const hold = holdOf(kind, request, plan)
-  const permit = await deps.limits.admit({ principal, eventId: deps.ids.uuidv7(deps.clock.nowMs()), agentId: agent.agentId, agentAncestorIds: agent.ancestorIds, needUinr: hold.needUinr, worstUinr: hold.worstUinr })
+  const permit = await deps.limits.admit({
+    principal,
+    eventId: deps.ids.uuidv7(deps.clock.nowMs()),
+    agentId: agent.agentId,
+    agentAncestorIds: agent.ancestorIds,
+    needUinr: hold.needUinr,
+    worstUinr: hold.worstUinr,
+  })
   const meter = new Meter(permit, { kind, request, principal, agent, requestId: call.requestId, startedAtMs }, deps.clock)
   const watch = watchAgent(principal, agent, call, deps)
   let isStream = false
@@ -35,7 +54,7 @@ export async function serve(kind: Kind, bytes: Buffer, call: Call<Principal>, de
         return await wholeReply(kind, request, plan, answer, meter)
       case 'stream':
         isStream = true
-        return streamReply(kind, request, plan, answer, meter, agent, watch, deps)
+        return streamReply(kind, request, plan, answer, meter, watch, deps)
       case 'client-error':
         await meter.settleFailed(answer.status)
         return clientErrorReply(answer)
@@ -49,6 +68,8 @@ export async function serve(kind: Kind, bytes: Buffer, call: Call<Principal>, de
 
 /** What can end a call from outside, and the look at the kill switch before each dial. */
 interface Watch {
+  /** A plain key names the agent: the agent's end is not the key's. */
+  readonly isNamed: boolean
   readonly signal: AbortSignal
   recheck(): void
   end(): void
@@ -57,9 +78,10 @@ interface Watch {
 /** A call of a plain key in an agent's name ends with that agent too, or the label would be a way around the kill switch. */
 function watchAgent(principal: BearerPrincipal, agent: ChargedAgent, call: Call, deps: InferenceDeps): Watch {
   const { agentId, ancestorIds } = agent
-  if (principal.kind === 'agent' || agentId === null) return { signal: call.signal, recheck: () => deps.recheck(principal), end: () => {} }
+  if (principal.kind === 'agent' || agentId === null) return { isNamed: false, signal: call.signal, recheck: () => deps.recheck(principal), end: () => {} }
   const controller = new AbortController()
   return {
+    isNamed: true,
     signal: AbortSignal.any([call.signal, controller.signal]),
     recheck: () => {
       deps.recheck(principal)
@@ -90,9 +112,17 @@ async function dialOrEnd(plan: Plan, request: ParsedRequest, meter: Meter, watch
   try {
     return await dial(plan, request, meter, watch.signal, watch.recheck, deps)
   } catch (error) {
-    await meter.settleFailed(502, watch.signal.aborted ? 'client_gone' : 'failed')
-    throw error
+    const { status, outcome } = endWithoutAnswer(error)
+    await meter.settleFailed(status, outcome)
+    throw watch.isNamed && error instanceof CallCutError && error.reason === 'agent_revoked' ? fail('agent_revoked_label') : error
   }
+}
+
+/** How a call without an answer goes into the books: what the caller saw, and whose doing it was. */
+function endWithoutAnswer(error: unknown): { status: number; outcome: Outcome } {
+  if (error instanceof GatewayError) return { status: error.status, outcome: 'failed' }
+  if (error instanceof CallCutError) return { status: error.reason === 'agent_revoked' || error.reason === 'key_revoked' ? 401 : 503, outcome: 'cut' }
+  return { status: nobodyWaitsStatus, outcome: 'client_gone' }
 }
 
 function headersOf(plan: Plan, attempt: Attempt): Record<string, string> {
@@ -101,7 +131,12 @@ function headersOf(plan: Plan, attempt: Attempt): Record<string, string> {
 
 async function wholeReply(kind: Kind, request: ParsedRequest, plan: Plan, answer: Extract<Answer, { kind: 'whole' }>, meter: Meter): Promise<Reply> {
   const reported = answer.dialect.usageOf(request.hub.operation, answer.value)
-  const usage = reported ?? { promptTokens: request.promptTokens, completionTokens: kind.hasOutput ? tokensOfChars(answer.bytes.length) : 0, cachedTokens: 0, reasoningTokens: 0 }
+  const usage = reported ?? {
+    promptTokens: request.promptTokens,
+    completionTokens: kind.hasOutput ? tokensOfChars(answer.bytes.length) : 0,
+    cachedTokens: 0,
+    reasoningTokens: 0,
+  }
   const settled = meter.settle(usage, reported === null, 'ok', 200)
   if (settled !== undefined) await settled
   const completed = kind.complete(answer.value, usage)
@@ -109,7 +144,15 @@ async function wholeReply(kind: Kind, request: ParsedRequest, plan: Plan, answer
   return reply.bytes(completed === null ? answer.bytes : Buffer.from(JSON.stringify(completed)), headers)
 }
 
-function streamReply(kind: Kind, request: ParsedRequest, plan: Plan, answer: Extract<Answer, { kind: 'stream' }>, meter: Meter, agent: ChargedAgent, watch: Watch, deps: InferenceDeps): Reply {
+function streamReply(
+  kind: Kind,
+  request: ParsedRequest,
+  plan: Plan,
+  answer: Extract<Answer, { kind: 'stream' }>,
+  meter: Meter,
+  watch: Watch,
+  deps: InferenceDeps,
+): Reply {
   const chunks = relayStream(answer, {
     clock: deps.clock,
     meter,
@@ -117,7 +160,6 @@ function streamReply(kind: Kind, request: ParsedRequest, plan: Plan, answer: Ext
     signal: watch.signal,
     onEnd: watch.end,
     promptTokens: request.promptTokens,
-    budgetError: agent.agentId === null ? 'budget_exceeded' : 'agent_budget_exceeded',
     onBroken: () => deps.observer.failed(routeId(answer.attempt.route)),
   })
   return reply.stream(request.withholdUsage ? withholdUsage(chunks) : chunks, {
@@ -139,9 +181,13 @@ function clientErrorReply(answer: Extract<Answer, { kind: 'client-error' }>): Re
   } catch {
     value = { error: { message: text.trim() === '' ? `${provider} refused the request.` : text.slice(0, 2000) } }
   }
-  const body = typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Record<string, unknown>) : { error: { message: text.slice(0, 2000) } }
+  const body =
+    typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Record<string, unknown>) : { error: { message: text.slice(0, 2000) } }
   const given = body['error']
-  const error: Record<string, unknown> = typeof given === 'object' && given !== null ? { ...given } : { message: typeof given === 'string' ? given : String(body['message'] ?? `${provider} refused the request.`) }
+  const error: Record<string, unknown> =
+    typeof given === 'object' && given !== null
+      ? { ...given }
+      : { message: typeof given === 'string' ? given : String(body['message'] ?? `${provider} refused the request.`) }
   error['message'] = typeof error['message'] === 'string' ? error['message'] : `${provider} refused the request.`
   error['type'] = typeof error['type'] === 'string' ? error['type'] : 'invalid_request_error'
   error['code'] = typeof error['code'] === 'string' ? error['code'] : 'upstream_client_error'

@@ -1,12 +1,11 @@
 import type { Clock } from '../../platform/clock.ts'
 import { CallCutError } from '../../platform/inflight.ts'
-import type { ErrorName } from '../../platform/errors.ts'
 import type { TokenUsage } from '../wire/usage.ts'
 import type { Answer } from './dial.ts'
 import { tokensOfChars } from './estimate.ts'
 import type { Meter } from './meter.ts'
-import { chatEndFrames, endOfCut, type StreamEnd } from './stream-end.ts'
 import type { StreamCover } from './stream-cover.ts'
+import { chatEndFrames, endOfCut, type StreamEnd } from './stream-end.ts'
 
 /** How long the event under way may take to finish when the gateway ends a stream. */
 const finishEventMs = 200
@@ -19,8 +18,6 @@ export interface RelayDeps {
   readonly cover: StreamCover
   readonly signal: AbortSignal
   readonly promptTokens: number
-  /** What a spent budget is called for this caller. */
-  readonly budgetError: ErrorName
   /** The provider broke off after the first byte. */
   onBroken(): void
   /** The stream is over, one way or the other. */
@@ -42,14 +39,14 @@ export async function* relayStream(answer: StreamAnswer, deps: RelayDeps): Async
       if (tap.finished || tap.failed) {
         await settle(answer, deps, tap.finished && !tap.failed ? 'ok' : 'upstream_broke')
         yield chunk
-        if (tap.failed && !tap.finished) yield Buffer.from('data: [DONE]\n\n')
+        if (!tap.finished) yield Buffer.from(`${endOfEvent(answer)}data: [DONE]\n\n`)
         return
       }
       const tokens = tokensOfChars(tap.outputChars)
       const covered = deps.cover.afterChunk(tokens)
       meter.progress(soFar(answer, deps))
       yield chunk
-      if (covered !== true && (covered === false || !(await covered))) cutter.end({ name: deps.budgetError })
+      if (covered !== true && (covered === false || !(await covered))) cutter.end(deps.cover.refusal)
       if (cutter.wanted !== null && (tap.atBoundary || cutter.expired)) break
       const next: IteratorResult<Uint8Array> = await rest.next()
       chunk = next.done ? undefined : next.value
@@ -57,32 +54,50 @@ export async function* relayStream(answer: StreamAnswer, deps: RelayDeps): Async
     }
     yield* lastFrames(answer, deps, cutter.wanted)
   } catch (error) {
+    // Not the provider: the end could not be written down, and a reply that is not accounted for has no end mark.
+    if (meter.ended && !cutter.expired) throw error
     if (signal.aborted && !(signal.reason instanceof CallCutError)) return
     if (cutter.wanted === null) deps.onBroken()
-    yield* lastFrames(answer, deps, cutter.wanted ?? { name: 'upstream_stream_error', message: `The provider broke off the stream (${error instanceof Error ? error.name : 'error'}).` })
+    yield* lastFrames(
+      answer,
+      deps,
+      cutter.wanted ?? { name: 'upstream_stream_error', message: `The provider broke off the stream (${error instanceof Error ? error.name : 'error'}).` },
+    )
   } finally {
     cutter.dispose()
     body.destroy()
     deps.onEnd()
-    if (!meter.ended) await settle(answer, deps, 'client_gone')
+    if (!meter.ended) await settle(answer, deps, cutter.wanted === null ? 'client_gone' : 'cut')
   }
 }
 
 /** The end of a stream that had none of its own: an end that we put, or an upstream that closed without its end mark. */
-async function* lastFrames(answer: StreamAnswer, deps: RelayDeps, end: StreamEnd | null): AsyncGenerator<Uint8Array, void, undefined> {
-  answer.body.destroy()
-  // A body that ends without its end mark and without the final usage was cut short, however cleanly the connection closed.
-  if (end === null && answer.tap.usage === null) {
-    deps.onBroken()
-    return yield* lastFrames(answer, deps, { name: 'upstream_stream_error', message: 'The provider ended the stream without its end mark.' })
-  }
+async function* lastFrames(answer: StreamAnswer, deps: RelayDeps, wanted: StreamEnd | null): AsyncGenerator<Uint8Array, void, undefined> {
+  const { body, tap } = answer
+  body.destroy()
+  const ending = endOfEvent(answer)
+  // The end of the bytes ends the last event, which may be the end mark itself.
+  if (wanted === null) tap.push(Buffer.from('\n\n'))
+  const end = wanted ?? endWithoutMark(answer, deps)
   if (end === null) {
     await settle(answer, deps, 'ok')
-    yield Buffer.from(`${answer.tap.atBoundary ? '' : '\n\n'}data: [DONE]\n\n`)
+    yield Buffer.from(`${ending}${tap.finished ? '' : 'data: [DONE]\n\n'}`)
     return
   }
   await settle(answer, deps, end.name === 'upstream_stream_error' ? 'upstream_broke' : 'cut')
-  yield chatEndFrames(end, soFar(answer, deps), !answer.tap.atBoundary)
+  yield chatEndFrames(end, soFar(answer, deps), ending !== '')
+}
+
+/** A body that ends without its end mark and without the final usage was cut short, however cleanly the connection closed. */
+function endWithoutMark({ tap }: StreamAnswer, deps: RelayDeps): StreamEnd | null {
+  if (tap.finished || tap.usage !== null) return null
+  deps.onBroken()
+  return { name: 'upstream_stream_error', message: 'The provider ended the stream without its end mark.' }
+}
+
+/** What ends an event that is still open, so that ours begins on a line of its own. */
+function endOfEvent({ tap }: StreamAnswer): string {
+  return tap.atBoundary ? '' : '\n\n'
 }
 
 function soFar({ tap }: StreamAnswer, deps: RelayDeps): TokenUsage {
@@ -112,10 +127,12 @@ class Cutter {
   end(end: StreamEnd): void {
     if (this.wanted !== null) return
     this.wanted = end
-    if (this.#answer.tap.atBoundary) return this.#answer.body.destroy()
+    if (this.#answer.tap.atBoundary) this.#answer.body.destroy()
     this.#stopTimer = this.#deps.clock.after(finishEventMs, () => {
       this.expired = true
       this.#answer.body.destroy()
+      // A client that does not read must not keep its money held. What cannot be committed now is in the journal all the same.
+      if (!this.#deps.meter.ended) Promise.resolve(settle(this.#answer, this.#deps, 'cut')).catch(() => undefined)
     })
   }
 

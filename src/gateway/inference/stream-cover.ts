@@ -2,6 +2,7 @@ import type { Clock } from '../../platform/clock.ts'
 import type { TokenUsage } from '../wire/usage.ts'
 import { firstStreamSliceTokens, streamSliceMaxTokens } from './estimate.ts'
 import type { Meter } from './meter.ts'
+import type { StreamEnd } from './stream-end.ts'
 
 /** How long a stream waits, unread, for an extension of its hold that the database has not answered yet. */
 const coverWaitMs = 500
@@ -47,13 +48,34 @@ export class StreamCover {
       if (granted) {
         this.#coveredTokens = target
         this.#sliceTokens = sliceTokens
-      } else this.#refused = true
+        return
+      }
+      this.#refused = true
+      // What was left is held now; the stream may use it up.
+      this.#coveredTokens = Math.max(this.#coveredTokens, this.#meter.coveredTokens(this.#promptTokens))
     }
     const answer = this.#meter.cover(tokens)
-    if (typeof answer === 'boolean') return take(answer)
-    this.#asking = answer.then(take, () => take(false)).finally(() => {
-      this.#asking = null
-    })
+    if (typeof answer === 'boolean') {
+      take(answer)
+      return
+    }
+    this.#asking = answer
+      .then(take, () => take(false))
+      .finally(() => {
+        this.#asking = null
+      })
+  }
+
+  /** Why a stream that is not covered ends: the budget that refused, or nobody who could say that one covers it. */
+  get refusal(): StreamEnd {
+    switch (this.#meter.refusedScope) {
+      case 'agent':
+        return { name: 'agent_budget_exceeded' }
+      case null:
+        return { name: 'database_unavailable', message: 'The gateway cannot confirm that the budget covers more of this stream.' }
+      default:
+        return { name: 'budget_exceeded' }
+    }
   }
 
   async #waitForAnswer(outputTokens: number): Promise<boolean> {

@@ -3,6 +3,7 @@
  * journal.ts; the pipeline sees only these types.
  */
 import type { BearerPrincipal } from '../../platform/principal.ts'
+import type { Scope } from './counter-state.ts'
 
 /** A charged event as limits needs it: the whole event goes through the journal as plain JSON values (bigint allowed). */
 export interface ChargedEvent {
@@ -37,6 +38,8 @@ export interface Permit<E extends ChargedEvent = ChargedEvent> {
   readonly eventId: string
   /** What the call may cost as things stand. After a refused `cover` it may be more than before and less than asked: what was left. */
   readonly heldUinr: bigint
+  /** The budget that refused the last `cover`; null when none did, for example because the database could not be asked. */
+  readonly refusedScope: Scope | null
   /** What the charged agent's tightest budget has left as far as this process knows; null without one. */
   readonly agentRemainingUinr: bigint | null
   /** Wall-clock ms of admission: the call's charges belong to the IST day and month of this instant. */

@@ -4,7 +4,7 @@ import { fail } from '../../platform/errors.ts'
 import type { Acquirer } from './acquire.ts'
 import { FencedError } from './acquire.ts'
 import type { ChargedEvent, Permit } from './admission.ts'
-import type { Counter } from './counter-state.ts'
+import type { Counter, Scope } from './counter-state.ts'
 import type { Flusher } from './flusher.ts'
 import { JournalWriteError } from './journal.ts'
 import type { Amounts, Charge, JournalRecord } from './journal-records.ts'
@@ -40,6 +40,7 @@ export class CallPermit<E extends ChargedEvent> implements Permit<E> {
   #ended = false
   #draft: E | null = null
   #extending: Promise<boolean> | null = null
+  #refusedScope: Scope | null = null
 
   constructor(tools: PermitTools<E>, eventId: string, admittedAtMs: number, heldUinr: bigint, hold: Hold) {
     this.#tools = tools
@@ -54,6 +55,10 @@ export class CallPermit<E extends ChargedEvent> implements Permit<E> {
 
   get heldUinr(): bigint {
     return this.#heldUinr
+  }
+
+  get refusedScope(): Scope | null {
+    return this.#refusedScope
   }
 
   get agentRemainingUinr(): bigint | null {
@@ -131,8 +136,13 @@ export class CallPermit<E extends ChargedEvent> implements Permit<E> {
   }
 
   async #extend(totalUinr: bigint, short: readonly number[], counters: readonly Counter[], needs: readonly bigint[]): Promise<boolean> {
+    this.#refusedScope = null
     const asked = this.#tools.acquirer.obtain(counters, needs, true).then(
-      answer => this.#extended(totalUinr, short, answer instanceof Array ? answer : null),
+      answer => {
+        if (!('counter' in answer)) return this.#extended(totalUinr, short, answer)
+        this.#refusedScope = answer.counter.scope
+        return false
+      },
       error => {
         if (error instanceof FencedError) return false
         throw error instanceof DatabaseUnavailableError ? fail('database_unavailable', { cause: error }) : error
@@ -146,8 +156,7 @@ export class CallPermit<E extends ChargedEvent> implements Permit<E> {
     }
   }
 
-  #extended(totalUinr: bigint, short: readonly number[], got: readonly bigint[] | null): boolean {
-    if (got === null) return false
+  #extended(totalUinr: bigint, short: readonly number[], got: readonly bigint[]): boolean {
     for (const [n, i] of short.entries()) {
       const amount = got[n] as bigint
       const counter = this.#counters[i] as Counter
@@ -158,7 +167,11 @@ export class CallPermit<E extends ChargedEvent> implements Permit<E> {
     }
     if (this.#ended) return false
     let held = totalUinr
-    for (const [i, counter] of this.#counters.entries()) if (counter.metric === 'spend' && this.#amountAt(i) < held) held = this.#amountAt(i)
+    for (const [i, counter] of this.#counters.entries()) {
+      if (counter.metric !== 'spend' || this.#amountAt(i) >= held) continue
+      held = this.#amountAt(i)
+      this.#refusedScope = counter.scope
+    }
     if (held > this.#heldUinr) this.#heldUinr = held
     return this.#heldUinr >= totalUinr
   }
