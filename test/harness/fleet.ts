@@ -3,14 +3,17 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { type AddressInfo, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { createKeys, type Keys } from '../../src/gateway/keys/keys.ts'
+import { createKeys } from '../../src/gateway/keys/keys.ts'
+import { Budgets } from '../../src/gateway/limits/budgets.ts'
+import { CounterTable } from '../../src/gateway/limits/counter-state.ts'
 import { checkInvariants } from '../../src/gateway/limits/invariants.ts'
 import { createOrgs } from '../../src/gateway/orgs/orgs.ts'
 import { systemClock } from '../../src/platform/clock.ts'
-import { ControlLog } from '../../src/platform/db-control-log.ts'
 import { type Db, statement } from '../../src/platform/db.ts'
+import { ControlLog } from '../../src/platform/db-control-log.ts'
 import { systemIds } from '../../src/platform/ids.ts'
 import { silentLog } from '../../src/platform/log.ts'
+import { uinrFromInr } from '../../src/platform/money.ts'
 import { type TestDatabase, testDatabase } from './database.ts'
 import { fixedCostConfig, type GatewayProcess, startProcess } from './process.ts'
 import { type RecordedRequest, startUpstream, type UpstreamScript, type UpstreamServer } from './upstream-server.ts'
@@ -20,6 +23,7 @@ export const tokenUinr = 100n
 
 /** A usage row as these tests look at it. */
 export interface UsageRow {
+  readonly keyId: number
   readonly label: string | null
   readonly agentId: number | null
   readonly outcome: string
@@ -30,7 +34,7 @@ export interface UsageRow {
 
 const usageRows = statement<[orgId: number], UsageRow>(
   'test.usage_rows',
-  `select agent_label as "label", agent_id as "agentId", outcome as "outcome", estimated as "estimated", completion_tokens as "completionTokens", value_uinr as "valueUinr"
+  `select key_id as "keyId", agent_label as "label", agent_id as "agentId", outcome as "outcome", estimated as "estimated", completion_tokens as "completionTokens", value_uinr as "valueUinr"
    from usage_events where org_id = $1::int order by at, id`,
 )
 const leases = statement<[scope: string, scopeId: string], { processId: bigint; amount: bigint }>(
@@ -59,7 +63,7 @@ export interface Fleet {
   /** Starts one more process; without a folder it gets one of its own. */
   start(env?: Readonly<Record<string, string>>, dataDir?: string): Promise<GatewayProcess>
   newFolder(): string
-  newKey(limits: { rpm?: number; daily?: number }): Promise<{ id: number; key: string }>
+  newKey(limits: { rpm?: number; daily?: number; budgetInr?: number }): Promise<{ id: number; key: string }>
   /** A new agent, made over HTTP through the first living process, with a budget and a token. */
   newAgent(name: string, budgetInr: number | null): Promise<{ id: number; token: string }>
   usage(): Promise<readonly UsageRow[]>
@@ -85,10 +89,20 @@ export async function startFleet(env: Readonly<Record<string, string>> = {}): Pr
   const { db, url } = database
   if (url === null) throw new Error('a fleet needs TEST_DATABASE=postgres')
   upstream.script(fleetAnswer)
-  const settings = { DATABASE_URL: url, MASTER_KEY: randomBytes(32).toString('base64'), CONFIG_FILE: fixedCostConfig(upstream.url), BASE_URL: 'http://brigade.test', ...shortTimes, ...env }
+  const settings = {
+    DATABASE_URL: url,
+    MASTER_KEY: randomBytes(32).toString('base64'),
+    CONFIG_FILE: fixedCostConfig(upstream.url),
+    BASE_URL: 'http://brigade.test',
+    ...shortTimes,
+    ...env,
+  }
   const { orgId, userId } = await createOrgs({ db, clock: systemClock, cacheTtlMs: 1000 }).createOrg({ name: 'Fleet', ownerEmail: 'owner@fleet.test' })
-  const keys = keysOf(db)
-  const makeKey = (name: string, limits: { rpm?: number; daily?: number }) => keys.create({ orgId, userId, workspaceId: null, name, scope: 'full', rpmLimit: limits.rpm ?? null, dailyLimit: limits.daily ?? null })
+  const controlLog = new ControlLog({ db, clock: systemClock, log: silentLog, pollMs: 1000 })
+  const keys = createKeys({ db, clock: systemClock, ids: systemIds, controlLog, cacheTtlMs: 1000, defaultRpm: 600 })
+  const budgets = new Budgets({ db, ids: systemIds, controlLog, counters: new CounterTable(systemClock), nowMs: () => Date.now(), silentMs: 0 })
+  const makeKey = (name: string, limits: { rpm?: number; daily?: number }) =>
+    keys.create({ orgId, userId, workspaceId: null, name, scope: 'full', rpmLimit: limits.rpm ?? null, dailyLimit: limits.daily ?? null })
   const { key } = await makeKey('owner', {})
   const started: GatewayProcess[] = []
   const folders: string[] = []
@@ -99,7 +113,12 @@ export async function startFleet(env: Readonly<Record<string, string>> = {}): Pr
   }
   let made = 0
   return {
-    database, db, upstream, orgId, key, newFolder,
+    database,
+    db,
+    upstream,
+    orgId,
+    key,
+    newFolder,
     async start(more = {}, dataDir = newFolder()) {
       const port = await freePort()
       // The public address is shared, as behind a balancer; each member is called at its own.
@@ -110,6 +129,7 @@ export async function startFleet(env: Readonly<Record<string, string>> = {}): Pr
     async newKey(limits) {
       made++
       const { id, key: text } = await makeKey(`key ${made}`, limits)
+      if (limits.budgetInr !== undefined) await budgets.set(orgId, 'key', String(id), uinrFromInr(limits.budgetInr))
       return { id, key: text }
     },
     async newAgent(name, budgetInr) {
@@ -143,13 +163,15 @@ function freePort(): Promise<number> {
   })
 }
 
-function keysOf(db: Db): Keys {
-  const controlLog = new ControlLog({ db, clock: systemClock, log: silentLog, pollMs: 1000 })
-  return createKeys({ db, clock: systemClock, ids: systemIds, controlLog, cacheTtlMs: 1000, defaultRpm: 600 })
-}
-
 /** One request to one process, read to its end. */
-export async function call(process: { readonly baseUrl: string }, token: string, method: string, path: string, body?: unknown, headers: Readonly<Record<string, string>> = {}): Promise<FleetReply> {
+export async function call(
+  process: { readonly baseUrl: string },
+  token: string,
+  method: string,
+  path: string,
+  body?: unknown,
+  headers: Readonly<Record<string, string>> = {},
+): Promise<FleetReply> {
   const response = await fetch(process.baseUrl + path, {
     method,
     headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json', ...headers },
@@ -166,8 +188,21 @@ export async function call(process: { readonly baseUrl: string }, token: string,
 }
 
 /** A chat call that costs exactly `tokens` output tokens. */
-export function chat(process: { readonly baseUrl: string }, token: string, tokens: number, body: object = {}, headers: Readonly<Record<string, string>> = {}): Promise<FleetReply> {
-  return call(process, token, 'POST', '/v1/chat/completions', { model: 'fixed-model', max_tokens: tokens, messages: [{ role: 'user', content: 'Hello' }], ...body }, headers)
+export function chat(
+  process: { readonly baseUrl: string },
+  token: string,
+  tokens: number,
+  body: object = {},
+  headers: Readonly<Record<string, string>> = {},
+): Promise<FleetReply> {
+  return call(
+    process,
+    token,
+    'POST',
+    '/v1/chat/completions',
+    { model: 'fixed-model', max_tokens: tokens, messages: [{ role: 'user', content: 'Hello' }], ...body },
+    headers,
+  )
 }
 
 /** Statuses and codes of many replies, counted: `{ '200': 10, '429 agent_budget_held': 190 }`. */

@@ -4,7 +4,7 @@
  */
 import { LRUCache } from 'lru-cache'
 import type { Clock } from '../../platform/clock.ts'
-import { type Db, DatabaseUnavailableError } from '../../platform/db.ts'
+import { DatabaseUnavailableError, type Db } from '../../platform/db.ts'
 import type { ScopeRef } from './counter-state.ts'
 import { findBudgets } from './queries.ts'
 
@@ -53,7 +53,8 @@ export class BudgetCache {
     try {
       await this.#fetch(stale)
     } catch (error) {
-      const isUsable = stale.every(entry => nowMs - entry.fetchedAtMs < this.#options.offlineMaxMs)
+      // Life first, then the outage: an entry that was old when the database went away serves as long as a fresh one.
+      const isUsable = stale.every(entry => nowMs - entry.fetchedAtMs < this.#ttlMs + this.#options.offlineMaxMs)
       if (!(error instanceof DatabaseUnavailableError) || !isUsable) throw error
     }
     return entries
@@ -96,14 +97,21 @@ export class BudgetCache {
     const batch = [...this.#pending]
     this.#pending.clear()
     // A failed refresh is no error: the entries run out and the next call asks for itself.
-    this.#refreshing = this.#fetch(batch).catch(() => undefined).finally(() => {
-      this.#refreshing = null
-    })
+    this.#refreshing = this.#fetch(batch)
+      .catch(() => undefined)
+      .finally(() => {
+        this.#refreshing = null
+      })
   }
 
   async #fetch(entries: readonly BudgetEntry[]): Promise<void> {
     const askedAtMs = this.#options.clock.monotonicMs()
-    const rows = await this.#options.db.many(findBudgets, entries.map(e => e.ref.orgId), entries.map(e => e.ref.scope), entries.map(e => e.ref.scopeId))
+    const rows = await this.#options.db.many(
+      findBudgets,
+      entries.map(e => e.ref.orgId),
+      entries.map(e => e.ref.scope),
+      entries.map(e => e.ref.scopeId),
+    )
     const byKey = new Map(rows.map(row => [`${row.orgId}|${row.scope}|${row.scopeId}`, row]))
     for (const entry of entries) {
       const row = byKey.get(keyOf(entry.ref))
