@@ -9,7 +9,7 @@ import type { Clock } from './clock.ts'
 import { DatabaseUnavailableError, type Db, type Tx } from './db.ts'
 import { EmbeddedBackend } from './db-embedded-backend.ts'
 import { Turns } from './db-embedded-turns.ts'
-import { openSessionOver } from './db-postgres.ts'
+import { openSessionOver, sessionSettings } from './db-postgres.ts'
 import { queryableOver } from './db-queryable.ts'
 import { checkedChannel, Listeners, notifyStatement, runTransaction, type Session, translateError } from './db-session.ts'
 import { type FolderLock, lockFolder } from './folder-lock.ts'
@@ -126,10 +126,10 @@ class EmbeddedDatabase implements EmbeddedDb {
       this.#roundTrips++
       try {
         await this.#session.command(sql)
-      } catch (error) {
-        // A script that opened a transaction and failed must not leave it open for the next caller.
+      } finally {
+        // A transaction that it left open and settings that it made must not reach the next caller: there is only this session.
         await this.#session.command('rollback').catch(() => {})
-        throw error
+        await this.#session.command(`reset all; ${sessionSettings}`).catch(() => {})
       }
     })
   }

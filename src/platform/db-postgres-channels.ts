@@ -1,7 +1,7 @@
 import type { Client } from 'pg'
 import type { Clock } from './clock.ts'
-import { checkedChannel, Listeners, translateError } from './db-session.ts'
 import { DatabaseUnavailableError } from './db.ts'
+import { checkedChannel, Listeners, translateError } from './db-session.ts'
 import type { Log } from './log.ts'
 
 const firstRetryMs = 100

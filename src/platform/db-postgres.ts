@@ -5,10 +5,10 @@
 import type { Duplex } from 'node:stream'
 import pg from 'pg'
 import type { Clock } from './clock.ts'
-import { DatabaseUnavailableError, statement, type Db, type SqlValue, type Statement, type Tx } from './db.ts'
-import { queryableOver, type RawResult } from './db-queryable.ts'
-import { isStatementError, notifyStatement, runTransaction, translateError, type Session } from './db-session.ts'
+import { DatabaseUnavailableError, type Db, type SqlValue, type Statement, statement, type Tx } from './db.ts'
 import { PostgresChannels } from './db-postgres-channels.ts'
+import { queryableOver, type RawResult } from './db-queryable.ts'
+import { isStatementError, notifyStatement, runTransaction, type Session, translateError } from './db-session.ts'
 import type { Log } from './log.ts'
 import type { Secret } from './secret.ts'
 
@@ -29,7 +29,6 @@ const idleInTransactionTimeoutMs = 30_000
 const keepAliveDelayMs = 10_000
 const oldestServerVersion = 140_000
 
-
 const oid = { int8: 20, date: 1082, dateArray: 1182, int8Array: 1016, numericArray: 1231, textArray: 1009 } as const
 const asText = (text: string): string => text
 // The driver's list of type ids names no array types, but its parsers know them.
@@ -45,7 +44,8 @@ const parsers: ReadonlyMap<number, (text: string) => unknown> = new Map<number, 
 
 /** Type parsers of our connections only: the driver's global table stays as it is. */
 const types: pg.CustomTypesConfig = {
-  getTypeParser: ((id: number, format: 'text' | 'binary' = 'text') => (format === 'text' ? parsers.get(id) : undefined) ?? builtinParser(id, format)) as typeof pg.types.getTypeParser,
+  getTypeParser: ((id: number, format: 'text' | 'binary' = 'text') =>
+    (format === 'text' ? parsers.get(id) : undefined) ?? builtinParser(id, format)) as typeof pg.types.getTypeParser,
 }
 
 /** The session over a connected client. */
@@ -69,15 +69,20 @@ export function sessionOver(client: pg.ClientBase): Session {
 }
 
 /** Settings that results depend on, the same on every connection of both databases. */
+export const sessionSettings = "set timezone = 'UTC'; set datestyle = 'ISO'; set standard_conforming_strings = on"
+
 async function prepareSession(client: pg.ClientBase): Promise<void> {
-  await client.query("set timezone = 'UTC'; set datestyle = 'ISO'; set standard_conforming_strings = on")
+  await client.query(sessionSettings)
 }
 
 /**
  * A session over a stream that leads to a PostgreSQL backend: the embedded database. `onNotification` gets every NOTIFY,
  * `onLost` is called when the stream ends on its own.
  */
-export async function openSessionOver(stream: Duplex, on: { notification(channel: string, payload: string): void; lost(error: Error): void }): Promise<{ session: Session; close(): Promise<void> }> {
+export async function openSessionOver(
+  stream: Duplex,
+  on: { notification(channel: string, payload: string): void; lost(error: Error): void },
+): Promise<{ session: Session; close(): Promise<void> }> {
   const client = new pg.Client({ host: 'embedded', user: 'postgres', database: 'postgres', password: '', ssl: false, types, stream: () => stream })
   client.on('notification', message => on.notification(message.channel, message.payload ?? ''))
   client.on('error', error => on.lost(error))

@@ -2,7 +2,7 @@
  * What both drivers share above a connection: typed parameters and results come from `pg` itself (db-postgres.ts), transactions and
  * channels from here. A session is one PostgreSQL connection, real or embedded.
  */
-import { DatabaseUnavailableError, statement, type SqlValue, type Statement, type Tx } from './db.ts'
+import { DatabaseUnavailableError, type SqlValue, type Statement, statement, type Tx } from './db.ts'
 import { queryableOver, type RawResult } from './db-queryable.ts'
 
 /** One connection that runs one statement at a time. Errors are already translated by `translateError`. */
@@ -27,12 +27,18 @@ export class TransactionOverError extends Error {
  */
 export async function runTransaction<T>(session: Session, fn: (tx: Tx) => Promise<T>, onRoundTrip: () => void, onBroken: (error: unknown) => void): Promise<T> {
   let over = false
+  // Statements that were begun at once run one after the other; those whose turn comes after a failure of `fn` do not run at all.
+  let last: Promise<unknown> = Promise.resolve()
   const tx: Tx = {
     inTransaction: true,
     ...queryableOver((statement, params) => {
-      if (over) return Promise.reject(new TransactionOverError(`${statement.name} was run on a transaction that has ended`))
-      onRoundTrip()
-      return session.run(statement, params)
+      const result = last.then(() => {
+        if (over) throw new TransactionOverError(`${statement.name} was run on a transaction that has ended`)
+        onRoundTrip()
+        return session.run(statement, params)
+      })
+      last = result.catch(() => {})
+      return result
     }),
   }
   onRoundTrip()
@@ -42,10 +48,12 @@ export async function runTransaction<T>(session: Session, fn: (tx: Tx) => Promis
     value = await fn(tx)
   } catch (error) {
     over = true
+    await last
     onRoundTrip()
     await session.command('rollback').catch(onBroken)
     throw error
   }
+  await last
   over = true
   onRoundTrip()
   // COMMIT of a transaction in which a statement failed answers ROLLBACK without an error: nothing was stored, so it must throw.
@@ -54,7 +62,19 @@ export async function runTransaction<T>(session: Session, fn: (tx: Tx) => Promis
   return value
 }
 
-const unreachableCodes = new Set(['ECONNREFUSED', 'ECONNRESET', 'EPIPE', 'ETIMEDOUT', 'ENOTFOUND', 'EAI_AGAIN', 'EHOSTUNREACH', 'ENETUNREACH', 'ENOENT', 'ERR_STREAM_DESTROYED', 'ERR_STREAM_WRITE_AFTER_END'])
+const unreachableCodes = new Set([
+  'ECONNREFUSED',
+  'ECONNRESET',
+  'EPIPE',
+  'ETIMEDOUT',
+  'ENOTFOUND',
+  'EAI_AGAIN',
+  'EHOSTUNREACH',
+  'ENETUNREACH',
+  'ENOENT',
+  'ERR_STREAM_DESTROYED',
+  'ERR_STREAM_WRITE_AFTER_END',
+])
 // Shutdown, crash and start of the server, too many connections, and a statement that ran into the time limit.
 const unavailableStates = new Set(['57P01', '57P02', '57P03', '57P05', '53300', '57014', '25P03'])
 const sqlState = /^[0-9A-Z]{5}$/
@@ -70,7 +90,11 @@ export function translateError(thrown: unknown): unknown {
   }
   if (unreachableCodes.has(code)) return new DatabaseUnavailableError(`the database cannot be reached (${code})`, { cause: thrown })
   // Refusals of all addresses of a host arrive as one AggregateError; lost connections and timeouts of the driver have only a text.
-  if (/^(Connection terminated|timeout exceeded|timeout expired|Query read timeout|Client has encountered a connection error|Client was closed|Cannot use a pool after)/.test(thrown.message))
+  if (
+    /^(Connection terminated|timeout exceeded|timeout expired|Query read timeout|Client has encountered a connection error|Client was closed|Cannot use a pool after)/.test(
+      thrown.message,
+    )
+  )
     return new DatabaseUnavailableError(`the database is not available: ${thrown.message}`, { cause: thrown })
   return thrown
 }
