@@ -11,7 +11,7 @@ import { type Entry, type Journal, readJournal } from './journal.ts'
 import type { JournalRecord } from './journal-records.ts'
 
 /** Most records of one transaction. */
-const batchRecords = 500
+const batchRecords = 2000
 /** Records kept in memory; beyond it they are read back from the journal. */
 const queueMax = 20_000
 /** Pause after a failed flush. */
@@ -152,14 +152,28 @@ export class Flusher<E extends ChargedEvent> {
   }
 
   #run(): Promise<void> {
-    this.#running = this.exclusive(() => this.#drain()).finally(() => {
-      this.#running = null
-    })
+    this.#running = this.exclusive(() => this.#drain()).then(
+      () => {
+        this.#running = null
+        // Records whose timer fired while this flush ran.
+        if (this.#cancelTimer === null && this.unflushedBytes > 0) this.#start()
+      },
+      error => {
+        this.#running = null
+        throw error
+      },
+    )
     return this.#running
   }
 
+  /**
+   * Flushes batch by batch. What is written meanwhile waits for its own timer unless it fills a batch or somebody waits for its
+   * commit: flushing it at once would make a transaction of every few calls, as fast as the database takes them.
+   */
   async #drain(): Promise<void> {
+    const target = this.#journal.endOffset
     while (this.#flushedTo < this.#journal.endOffset) {
+      if (this.#flushedTo >= target && this.#queue.length < batchRecords && this.#waiters.length === 0) break
       this.#refill()
       const entries = this.#queue.slice(0, batchRecords)
       const last = entries[entries.length - 1]

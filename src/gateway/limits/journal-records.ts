@@ -50,23 +50,38 @@ export function encodeRecord<E extends ChargedEvent>(record: JournalRecord<E>): 
 const chargeTexts = new WeakMap<Charge, string>()
 
 function textOf<E extends ChargedEvent>(record: Extract<JournalRecord<E>, { readonly event: E }>): string {
-  const event: Record<string, unknown> = {}
-  const big: string[] = []
+  // Written by hand: a copy of the event with its bigints replaced, then stringified, costs three times as much, twice in every call.
+  let event = ''
+  let big = ''
   const source = record.event as unknown as Readonly<Record<string, unknown>>
   for (const name in source) {
     const value = source[name]
+    if (value === undefined) continue
+    if (event !== '') event += ','
     if (typeof value === 'bigint') {
-      event[name] = value.toString()
-      big.push(name)
-    } else event[name] = value
+      event += `"${name}":"${value}"`
+      big += big === '' ? `"${name}"` : `,"${name}"`
+    } else if (value === null || typeof value === 'boolean' || Number.isFinite(value)) event += `"${name}":${value}`
+    else if (typeof value === 'string' && isPlainText.test(value)) event += `"${name}":"${value}"`
+    else event += `"${name}":${JSON.stringify(value)}`
   }
   let charge = chargeTexts.get(record.charge)
   if (charge === undefined) {
     charge = JSON.stringify(record.charge)
     chargeTexts.set(record.charge, charge)
   }
-  const released = record.kind === 'settle' ? `,"released":${JSON.stringify(record.released)}` : ''
-  return `{"kind":"${record.kind}","event":${JSON.stringify(event)},"big":${JSON.stringify(big)},"charge":${charge},"counts":${JSON.stringify(record.counts)}${released}}`
+  const released = record.kind === 'settle' ? `,"released":${amountsText(record.released)}` : ''
+  return `{"kind":"${record.kind}","event":{${event}},"big":[${big}],"charge":${charge},"counts":${amountsText(record.counts)}${released}}`
+}
+
+/** Text that JSON writes as it is. Ids, models and labels nearly always are; the rest goes through JSON.stringify. */
+const isPlainText = /^[\x20\x21\x23-\x5b\x5d-\x7e]*$/
+
+/** Both parts are decimal digits, so nothing needs escaping. */
+function amountsText(amounts: Amounts): string {
+  let text = ''
+  for (const [id, amount] of amounts) text += `${text === '' ? '' : ','}["${id}","${amount}"]`
+  return `[${text}]`
 }
 
 /** The records in `bytes` with the offset at which each one ends; stops at a torn tail or at bytes that are no record. */
