@@ -5,6 +5,7 @@ import type { Memory } from './memory/memory.ts'
 import type { Config } from './platform/config.ts'
 import type { Db } from './platform/db.ts'
 import type { ControlLog } from './platform/db-control-log.ts'
+import { migrationsFolder, pendingMigrations } from './platform/migrate.ts'
 
 interface DoctorDeps {
   readonly db: Db
@@ -35,6 +36,7 @@ function configuration({ config }: DoctorDeps): Finding[] {
 
 async function database({ db, controlLog }: DoctorDeps): Promise<Finding[]> {
   const kind = db.kind === 'embedded' ? 'embedded' : 'PostgreSQL'
+  const pending = await pendingMigrations(db, migrationsFolder)
   let heard = false
   const stop = await db.listen('br_doctor', () => {
     heard = true
@@ -43,7 +45,9 @@ async function database({ db, controlLog }: DoctorDeps): Promise<Finding[]> {
   for (let waits = 0; waits < 40 && !heard; waits++) await db.notify('br_doctor', 'hello')
   await stop()
   return [
-    { what: 'database', state: 'ok', detail: `${kind} answers and has the schema of this version` },
+    pending.length === 0
+      ? { what: 'database', state: 'ok', detail: `${kind} answers and has the schema of this version` }
+      : { what: 'database', state: 'wrong', detail: `${kind} lacks ${pending.join(', ')}: run brigade migrate` },
     heard
       ? { what: 'notifications', state: 'ok', detail: 'LISTEN and NOTIFY arrive' }
       : {

@@ -5,15 +5,16 @@ import { createKeys, type Keys } from './gateway/keys/keys.ts'
 import { createLimits, type LimitsEngine } from './gateway/limits/limits.ts'
 import { createOrgs, type Orgs } from './gateway/orgs/orgs.ts'
 import { insertUsageEvents } from './gateway/usage/apply.ts'
-import { startPartitions } from './gateway/usage/partitions.ts'
+import { makePartitions, partitionsEveryMs } from './gateway/usage/partitions.ts'
 import type { UsageEvent } from './gateway/usage/record.ts'
-import { createMemory, type Memory } from './memory/memory.ts'
+import { createMemory, type Memory, memorySweepMs } from './memory/memory.ts'
 import type { Clock } from './platform/clock.ts'
 import type { Config } from './platform/config.ts'
 import type { Db } from './platform/db.ts'
 import { ControlLog } from './platform/db-control-log.ts'
 import type { Ids } from './platform/ids.ts'
 import { Inflight } from './platform/inflight.ts'
+import { Jobs } from './platform/jobs.ts'
 import type { Log } from './platform/log.ts'
 import { createOutbound, type Outbound } from './platform/outbound.ts'
 import { makeSealer } from './platform/secrets.ts'
@@ -63,9 +64,14 @@ export async function createDomains(deps: AppDeps, baseUrl: () => string): Promi
   await controlLog.start()
   await agents.start()
   const stopKeyUse = keys.use.start(log)
-  const stopPartitions = await startPartitions({ db, clock, log })
+  await makePartitions(db, clock.nowMs(), log)
   const agentByLabel: Agents['byLabel'] = (orgId, label) => agents.byLabel(orgId, label)
   const memory = createMemory({ db, config, clock, ids, log, sealer, guard: outbound.guard, kind: db.kind, dataDir, agentByLabel })
+  const jobs = new Jobs({ db, clock, ids, log })
+  jobs.every('usage.partitions', partitionsEveryMs, () => makePartitions(db, clock.nowMs(), log))
+  jobs.every('memory.sweep', memorySweepMs, async () => {
+    await memory.sweep(clock.nowMs())
+  })
   return {
     inflight,
     outbound,
@@ -77,11 +83,11 @@ export async function createDomains(deps: AppDeps, baseUrl: () => string): Promi
     memory,
     authenticator: new Authenticator(keys, agents.tokens),
     async stop() {
+      await jobs.stop()
       agents.stop()
-      await memory.stop()
+      memory.stop()
       await limits.stop()
       await stopKeyUse()
-      stopPartitions()
       await controlLog.stop()
       await outbound.close()
     },

@@ -5,7 +5,7 @@
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http'
 import { toNodeHandler } from '@modelcontextprotocol/node'
 import { isLegacyRequest } from '@modelcontextprotocol/server'
-import { agentLabelOf } from '../gateway/http/call-context.ts'
+import { agentIdHeader, agentLabelOf } from '../gateway/http/call-context.ts'
 import { writeError } from '../gateway/http/reply-writer.ts'
 import { ClientGoneError, readBody } from '../gateway/http/request-body.ts'
 import { ownersOf, translate } from '../gateway/http/serve-row.ts'
@@ -83,7 +83,7 @@ export function createMcp(deps: McpDeps): Mcp {
       const principal = await signIn(request, deps)
       unregister = deps.inflight.register(ownersOf(principal), cut)
       deps.recheck(principal)
-      const agentLabel = agentLabelOf(request.headers['x-br-agent-id'])
+      const agentLabel = agentLabelOf(request.headers[agentIdHeader])
       checkMediaTypes(request.headers)
       const body = parseOrUndefined(await readBody(request, bodyLimitBytes))
       if (body === undefined) return writeParseError(response)

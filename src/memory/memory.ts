@@ -41,11 +41,12 @@ export interface Memory {
   checkStores(): Promise<{ orgId: number; problem: string | null }[]>
   /** Resolves writes whose process died before `nowMs`; how many were resolved. */
   sweep(nowMs: number): Promise<number>
-  stop(): Promise<void>
+  /** Closes the connections to the stores. */
+  stop(): void
 }
 
-/** How often abandoned writes are looked for. */
-const sweepEveryMs = 15_000
+/** How often abandoned writes are looked for; the composition root schedules `sweep`. */
+export const memorySweepMs = 15_000
 /** Stores that one health check looks at. */
 const storesCheckedMax = 1000
 
@@ -90,14 +91,6 @@ export function createMemory(deps: MemoryDeps): Memory {
     }
     return count
   }
-  let running: Promise<unknown> | null = null
-  const stopTimer = clock.every(sweepEveryMs, () => {
-    running ??= sweep(clock.nowMs())
-      .catch((error: unknown) => log.error('memory.sweep_failed', { error }))
-      .finally(() => {
-        running = null
-      })
-  })
   return {
     config,
     objects,
@@ -120,10 +113,6 @@ export function createMemory(deps: MemoryDeps): Memory {
         }),
       )
     },
-    async stop() {
-      stopTimer()
-      await running
-      stores.close()
-    },
+    stop: () => stores.close(),
   }
 }

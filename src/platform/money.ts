@@ -3,8 +3,6 @@
  * exactly one micro-rupee a token, so prices are kept as micro-rupees per million tokens and divided once, at the end.
  */
 
-/** Micro-rupees in one rupee. */
-export const uinrPerInr = 1_000_000n
 const tokensPerMtok = 1_000_000n
 
 /** ₹ (a number from JSON, at most 6 decimals count) to micro-rupees, rounded half away from zero. */

@@ -1,4 +1,4 @@
-import { createCipheriv, createDecipheriv, createHash, createHmac, hkdfSync, randomBytes, timingSafeEqual } from 'node:crypto'
+import { createCipheriv, createDecipheriv, createHash, hkdfSync, randomBytes } from 'node:crypto'
 
 /** SHA-256 of an API key: keys carry 192 random bits, so a plain hash cannot be guessed back. */
 export function hashKey(key: string): Buffer {
@@ -8,14 +8,6 @@ export function hashKey(key: string): Buffer {
 /** A key of 32 bytes for one purpose, derived from the master key. */
 export function deriveKey(masterKey: Buffer, purpose: string): Buffer {
   return Buffer.from(hkdfSync('sha256', masterKey, Buffer.alloc(0), `brigade:${purpose}`, 32))
-}
-
-export function hmacSha256(key: Buffer, text: string | Buffer): Buffer {
-  return createHmac('sha256', key).update(text).digest()
-}
-
-export function constantTimeEqual(a: Buffer, b: Buffer): boolean {
-  return a.length === b.length && timingSafeEqual(a, b)
 }
 
 /** Seals what must be stored but never read by a thief of the database. */

@@ -1,5 +1,8 @@
 import { fail } from '../../platform/errors.ts'
 
+/** The request header that names an agent. */
+export const agentIdHeader = 'x-br-agent-id'
+
 /** `x-br-agent-id` is a label for reports and memory: printable, short, safe in headers, CSV and object metadata. */
 const agentLabelShape = /^[A-Za-z0-9][A-Za-z0-9 ._:@/-]{0,99}$/
 

@@ -6,7 +6,7 @@ import type { Ids } from '../../platform/ids.ts'
 import { CallCutError, type Inflight } from '../../platform/inflight.ts'
 import type { Log } from '../../platform/log.ts'
 import { type AccessRule, type BearerPrincipal, mayCall, type Principal } from '../../platform/principal.ts'
-import { agentLabelOf } from './call-context.ts'
+import { agentIdHeader, agentLabelOf } from './call-context.ts'
 import { writeError, writeReply } from './reply-writer.ts'
 import { ClientGoneError, parseJsonBody, readBody } from './request-body.ts'
 import { parseInput } from './validate.ts'
@@ -74,7 +74,7 @@ export async function serveRow(
       const verdict = mayCall(principal, binding.access)
       if (!verdict.ok) throw fail('forbidden', { message: verdict.why })
     }
-    const call: Call = { principal, requestId, agentLabel: agentLabelOf(request.headers['x-br-agent-id']), signal: controller.signal, baseUrl: deps.baseUrl() }
+    const call: Call = { principal, requestId, agentLabel: agentLabelOf(request.headers[agentIdHeader]), signal: controller.signal, baseUrl: deps.baseUrl() }
     const input = await readInput(binding.row, params, query, request, deps)
     const result = binding.row.handle(deps.services, input, call)
     const value = result instanceof Promise ? await result : result

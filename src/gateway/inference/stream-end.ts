@@ -1,5 +1,6 @@
-import { CallCutError } from '../../platform/inflight.ts'
-import { errorTable, type ErrorName } from '../../platform/errors.ts'
+import { type ErrorName, errorTable } from '../../platform/errors.ts'
+import type { CallCutError } from '../../platform/inflight.ts'
+import { dataFrame, doneFrame } from '../wire/sse.ts'
 import type { TokenUsage } from '../wire/usage.ts'
 
 /** Why the gateway ends a stream before the provider does. */
@@ -31,5 +32,5 @@ export function chatEndFrames(end: StreamEnd, usage: TokenUsage, terminate: bool
     error: { message: end.message ?? entry.message, type, code: entry.code, param: null },
     usage: { prompt_tokens: usage.promptTokens, completion_tokens: usage.completionTokens, total_tokens: usage.promptTokens + usage.completionTokens },
   }
-  return Buffer.from(`${terminate ? '\n\n' : ''}data: ${JSON.stringify(frame)}\n\ndata: [DONE]\n\n`)
+  return Buffer.from(`${terminate ? '\n\n' : ''}${dataFrame(frame)}${doneFrame}`)
 }

@@ -1,12 +1,11 @@
 /** Makes the monthly partitions of usage events ahead of time. */
-import type { Clock } from '../../platform/clock.ts'
 import type { Db } from '../../platform/db.ts'
 import { endOfIstMonthMs, istMonth } from '../../platform/ist-time.ts'
 import type { Log } from '../../platform/log.ts'
 import { partitionSql } from './queries.ts'
 
 /** How often the job looks; partitions are made a month ahead. */
-const everyMs = 6 * 3600_000
+export const partitionsEveryMs = 6 * 3600_000
 
 /** Makes the partitions of this IST month and the next. A month that already has rows in the default partition stays there: reports read both. */
 export async function makePartitions(db: Db, nowMs: number, log: Log): Promise<void> {
@@ -20,11 +19,4 @@ export async function makePartitions(db: Db, nowMs: number, log: Log): Promise<v
       log.warn('usage_partition_not_made', { error })
     }
   }
-}
-
-/** Makes partitions now and then on; resolves after the first round. The returned function stops the job. */
-export async function startPartitions(options: { db: Db; clock: Clock; log: Log }): Promise<() => void> {
-  const { db, clock, log } = options
-  await makePartitions(db, clock.nowMs(), log)
-  return clock.every(everyMs, () => void makePartitions(db, clock.nowMs(), log))
 }

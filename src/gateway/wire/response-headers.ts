@@ -13,9 +13,6 @@ export const brHeader = {
   sangam: 'x-br-sangam',
 } as const
 
-/** The request header that names an agent. */
-export const agentIdHeader = 'x-br-agent-id'
-
 /** Longest header value that is sent. */
 export const headerValueMaxChars = 512
 

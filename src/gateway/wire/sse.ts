@@ -8,11 +8,6 @@ export function dataFrame(value: unknown): string {
   return `data: ${JSON.stringify(value)}\n\n`
 }
 
-/** An error inside a stream that has begun; `doneFrame` goes after it. */
-export function errorFrame(error: { readonly message: string; readonly type: string; readonly code: string }): string {
-  return dataFrame({ error: { message: error.message, type: error.type, code: error.code, param: null } })
-}
-
 /**
  * Takes the usage-only chunk (no choices, a usage block) out of a chat stream, for callers who said `include_usage: false`. All
  * other bytes pass as they are; an event is held back until it is whole. Ends and fails as its source does.
