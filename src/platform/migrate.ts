@@ -4,7 +4,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { ConfigError } from './config.ts'
-import { isUniqueViolation, statement, type Db } from './db.ts'
+import { type Db, isUniqueViolation, statement } from './db.ts'
 import type { Log } from './log.ts'
 
 /** The migrations of this package, found from src and from dist alike. */
@@ -13,7 +13,7 @@ export const migrationsFolder: string = fileURLToPath(new URL('../../migrations/
 interface Migration {
   readonly name: string
   readonly checksum: string
-  /** Binaries that do not know this migration may run against the database: the file says `-- old binaries: ok`. */
+  /** Binaries that do not know this migration may run against the database: its header has a line `-- Additive: ...`. */
   readonly isAdditive: boolean
   readonly sql: string
 }
@@ -32,7 +32,10 @@ const createTableSql = `create table if not exists schema_migrations (
   is_additive boolean not null,
   applied_at timestamptz not null default now()
 )`
-const appliedMigrations = statement<[], AppliedRow>('migrate.list_applied', 'select name, checksum, is_additive as "isAdditive" from schema_migrations order by name')
+const appliedMigrations = statement<[], AppliedRow>(
+  'migrate.list_applied',
+  'select name, checksum, is_additive as "isAdditive" from schema_migrations order by name',
+)
 const fileName = /^\d{4}_[a-z0-9_]+\.sql$/
 
 /**
@@ -61,16 +64,21 @@ export async function migrate(db: Db, folder: string, log: Log): Promise<{ appli
 /** Which migrations of the folder the database lacks, without changing it. Same refusals as `migrate`. */
 export async function pendingMigrations(db: Db, folder: string): Promise<string[]> {
   const migrations = readMigrations(folder)
-  const known = await checkApplied(db, migrations)
+  const known = await checkApplied(db, migrations).catch((error: unknown) => {
+    if (isUndefinedTable(error)) return new Set<string>()
+    throw error
+  })
   return migrations.map(migration => migration.name).filter(name => !known.has(name))
 }
 
 function readMigrations(folder: string): Migration[] {
-  const names = readdirSync(folder).filter(name => fileName.test(name)).sort()
+  const names = readdirSync(folder)
+    .filter(name => fileName.test(name))
+    .sort()
   return names.map(name => {
     // A checkout on Windows may have changed the line ends; the checksum must not notice.
     const sql = readFileSync(join(folder, name), 'utf8').replaceAll('\r\n', '\n')
-    return { name, sql, checksum: createHash('sha256').update(sql).digest('hex'), isAdditive: /^-- old binaries: ok\b/m.test(sql) }
+    return { name, sql, checksum: createHash('sha256').update(sql).digest('hex'), isAdditive: /^-- Additive: /m.test(sql) }
   })
 }
 
@@ -83,9 +91,15 @@ async function checkApplied(db: Db, migrations: readonly Migration[]): Promise<R
       if (row.isAdditive) continue
       throw new ConfigError(`The database has the migration ${row.name}, which this version does not know: it was made by a newer version. Start that version.`)
     }
-    if (migration.checksum !== row.checksum) throw new ConfigError(`The migration ${row.name} was changed after it was applied. Restore the file; a change of the schema is a new migration.`)
+    if (migration.checksum !== row.checksum)
+      throw new ConfigError(`The migration ${row.name} was changed after it was applied. Restore the file; a change of the schema is a new migration.`)
   }
   return new Set(rows.map(row => row.name))
+}
+
+/** An empty database has no list of migrations either. */
+function isUndefinedTable(thrown: unknown): boolean {
+  return thrown instanceof Error && 'code' in thrown && thrown.code === '42P01'
 }
 
 /** False when another process was faster. */

@@ -1,0 +1,79 @@
+/** Every statement of the product against the schema: it parses, and it stays within an organisation unless this file says why not. */
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath, pathToFileURL } from 'node:url'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { allStatements } from '../../src/platform/db.ts'
+import { testDatabase } from '../harness/database.ts'
+import { orgOwnedTables } from './schema-dump.ts'
+
+const database = await testDatabase()
+const { db } = database
+const src = fileURLToPath(new URL('../../src/', import.meta.url))
+
+/** What binds a statement to organisations that the caller names: a comparison with a parameter, a column of inserted rows, a column of asked rows. */
+const scopedBy = [/\borg_id = \$1::int\b/, /\binsert into \w+( as \w+)? \([^)]*\borg_id\b/, /\bunnest\([^)]*\)( with ordinality)? as \w+ ?\(org_id\b/]
+
+/** Statements on tables of organisations that are not bound so, each with its reason. A row that is not needed any more fails too. */
+const exceptions: Readonly<Record<string, string>> = {
+  'keys.find_id_by_hash': 'the hash of a presented key says which organisation it is',
+  'keys.find_for_auth': 'the id comes from that hash or from a signed token',
+  'keys.touch': 'flush of one process over all organisations, by id',
+  'agents.recent_epochs': 'a starting process must know the dead tokens of all organisations',
+  'limits.acquire': 'by counter ids that the process got for its organisation before',
+  'limits.find_evidence': 'by counter ids that the process got before',
+  'limits.lock_counters': 'flush of one process over all organisations, by counter id',
+  'limits.settle_counters': 'flush of one process over all organisations, by counter id',
+  'limits.set_cap': 'by the id of a counter that was locked for its organisation just before',
+  'limits.set_limit_cap': 'by counter id',
+  'limits.sync_caps': 'by counter ids',
+  'limits.delete_ended_counters': 'sweep of what has ended in all organisations',
+  'limits.lock_leased_counters': 'leases of one dead process over all organisations',
+  'limits.return_all_leases': 'leases of one dead process over all organisations',
+  'limits.violations_of_crossings': 'check of the whole database',
+  'limits.violations_of_leases': 'check of the whole database',
+  'limits.violations_of_prepaid': 'check of the whole database',
+  'limits.violations_of_spend': 'check of the whole database',
+  'memory.expired_intents': 'sweep of writes whose process died, in all organisations',
+  'memory.list_stores': 'sweep over the stores of all organisations',
+}
+
+const product = (): readonly { name: string; text: string }[] => allStatements().filter(made => !made.name.startsWith('test.'))
+const withoutComments = (sql: string): string => sql.replace(/\/\*.*?\*\/|--[^\n]*/gs, ' ')
+
+beforeAll(async () => {
+  const files = readdirSync(src, { recursive: true, encoding: 'utf8' }).filter(name => name.endsWith('.ts'))
+  const declaring = files.filter(name => /\bstatement(<|\()/.test(readFileSync(join(src, name), 'utf8')))
+  for (const name of declaring) await import(pathToFileURL(join(src, name)).href)
+  // A domain's queries.ts without a statement would mean that the search above misses the way in which they are declared.
+  expect(files.filter(name => /(^|[\\/])queries\.ts$/.test(name)).filter(name => !declaring.includes(name))).toEqual([])
+})
+afterAll(() => database.dispose())
+
+test('every statement can be prepared against the migrated database', async () => {
+  expect(product().length).toBeGreaterThan(80)
+  const wrong: string[] = []
+  for (const { name, text } of product()) {
+    await db.script(`prepare statement_under_test as ${text}; deallocate statement_under_test`).catch((error: Error) => wrong.push(`${name}: ${error.message}`))
+  }
+  expect(wrong).toEqual([])
+})
+
+test('every statement is named after its domain', () => {
+  expect(
+    product()
+      .map(made => made.name)
+      .filter(name => !/^[a-z]+(_[a-z]+)*\.[a-z]+(_[a-z0-9]+)*$/.test(name)),
+  ).toEqual([])
+})
+
+test('every statement on a table of organisations takes the organisation, or its exception is listed', async () => {
+  const owned = await orgOwnedTables(db)
+  expect(owned).toEqual(expect.arrayContaining(['agents', 'api_keys', 'memory_objects', 'usage_events']))
+  const touched = new RegExp(`\\b(from|join|into|update|using)\\s+(only\\s+)?(${owned.join('|')})\\b`, 'i')
+  const unscoped = product()
+    .map(made => ({ name: made.name, sql: withoutComments(made.text) }))
+    .filter(({ sql }) => touched.test(sql) && !scopedBy.some(pattern => pattern.test(sql)))
+    .map(({ name }) => name)
+  expect(unscoped.sort()).toEqual(Object.keys(exceptions).sort())
+})
