@@ -4,7 +4,7 @@
  */
 import { spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import { cpSync, existsSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { chmodSync, cpSync, existsSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
 import { root, runAsMain } from './paths.mjs'
@@ -63,6 +63,8 @@ export function build() {
     })
     if (run.error) console.error(run.error.message)
     if (run.status !== 0) return false
+    // npm links the command without making it executable a second time, so each build has to.
+    chmodSync(join(fresh, 'cli', 'brigade.js'), 0o755)
     writeFileSync(join(fresh, '.built-from'), stamp)
     swapIn(fresh)
     return true

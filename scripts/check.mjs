@@ -12,15 +12,14 @@ import { root } from './paths.mjs'
 import { binOf, runTool } from './tools.mjs'
 
 /** Folders whose tests are pure functions, or tools that finish in seconds. Absent ones are passed over. */
-const fastTests = [
-  'test/tooling',
-  'test/platform',
-  'test/gateway/wire',
-  'test/gateway/providers',
-  'test/gateway/routing',
-  'test/gateway/catalog',
-  'test/pins',
-  'test/table',
+const fastTests = ['test/tooling', 'test/platform', 'test/gateway/wire', 'test/gateway/providers', 'test/gateway/routing', 'test/gateway/catalog', 'test/pins']
+/** What starts a whole gateway or kills processes belongs to `npm test`. */
+const slowTests = [
+  '**/*-http.test.ts',
+  'test/platform/db*.test.ts',
+  'test/platform/migrate.test.ts',
+  'test/platform/jobs.test.ts',
+  'test/platform/control-log.test.ts',
 ]
 
 const tool = (packageName, command, args) => () => {
@@ -56,7 +55,10 @@ const steps = [
       return { ok: code === 0, text: stdout + stderr }
     },
   ],
-  ['fast tests', tool('vitest', 'vitest', ['run', ...fastTests.filter(folder => existsSync(join(root, folder)))])],
+  [
+    'fast tests',
+    tool('vitest', 'vitest', ['run', ...fastTests.filter(folder => existsSync(join(root, folder))), ...slowTests.flatMap(pattern => ['--exclude', pattern])]),
+  ],
 ]
 
 ensureInstalled()

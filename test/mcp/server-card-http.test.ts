@@ -1,0 +1,46 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { startApp, type TestApp } from '../harness/app.ts'
+
+let app: TestApp
+beforeAll(async () => {
+  app = await startApp()
+})
+afterAll(() => app.stop())
+
+describe('server card', () => {
+  test('DISC-04 DISC-05 the card is public JSON with the URL of /mcp and both drafts of fields, readable across origins and cached', async () => {
+    const reply = await app.call('GET', '/.well-known/mcp/server-card.json', undefined, { token: null })
+    expect(reply.status).toBe(200)
+    expect(reply.headers.get('content-type')).toContain('application/json')
+    const card = serverCardShape.parse(reply.json)
+    expect(card).toMatchObject({
+      version,
+      remotes: [{ type: 'streamable-http', url: `${app.baseUrl}/mcp` }],
+      serverInfo: { name: 'brigade', version },
+      transport: { type: 'streamable-http' },
+      authentication: { required: true, schemes: ['bearer'] },
+    })
+    expect(card.name.length).toBeGreaterThan(2)
+    expect(card.description.length).toBeLessThanOrEqual(100)
+    expect(reply.headers.get('access-control-allow-origin')).toBe('*')
+    expect(reply.headers.get('cache-control')).toContain('max-age=')
+  })
+
+  test('DISC-05 the card says the same at its reserved place, and a reader that has it gets 304', async () => {
+    const wellKnown = await app.call('GET', '/.well-known/mcp/server-card.json', undefined, { token: null })
+    const reserved = await app.call('GET', '/mcp/server-card', undefined, { token: null })
+    expect(reserved.headers.get('content-type')).toBe('application/mcp-server-card+json')
+    expect(reserved.json).toEqual(wellKnown.json)
+    const again = await app.call('GET', '/mcp/server-card', undefined, { token: null, headers: { 'if-none-match': reserved.headers.get('etag') ?? '' } })
+    expect([again.status, again.text]).toEqual([304, ''])
+    const catalog = await app.call('GET', '/.well-known/ai-catalog.json', undefined, { token: null })
+    expect(catalog.json.entries[0].url).toBe(`${app.baseUrl}/mcp/server-card`)
+  })
+
+  test('DISC-05 it does not contradict what the server says once connected', async () => {
+    const card = (await app.call('GET', '/mcp/server-card', undefined, { token: null })).json
+    const { serverInfo, protocolVersion } = messageOf((await post(initialize)).text).result
+    expect([card.serverInfo.name, card.version, card.title]).toEqual([serverInfo.name, serverInfo.version, serverInfo.title])
+    expect(card.remotes[0].supportedProtocolVersions).toContain(protocolVersion)
+  })
+})
