@@ -2,7 +2,6 @@ import { Client as ClientV2, StreamableHTTPClientTransport as TransportV2 } from
 import { Client as ClientV1 } from '@modelcontextprotocol/sdk/client/index.js'
 import { StreamableHTTPClientTransport as TransportV1 } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { serverCardShape } from '../../src/mcp/server-card.ts'
 import { version } from '../../src/version.ts'
 import { startApp, type TestApp, until } from '../harness/app.ts'
 

@@ -1,4 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { serverCardShape } from '../../src/mcp/server-card.ts'
+import { version } from '../../src/version.ts'
 import { startApp, type TestApp } from '../harness/app.ts'
 
 let app: TestApp
@@ -39,7 +41,15 @@ describe('server card', () => {
 
   test('DISC-05 it does not contradict what the server says once connected', async () => {
     const card = (await app.call('GET', '/mcp/server-card', undefined, { token: null })).json
-    const { serverInfo, protocolVersion } = messageOf((await post(initialize)).text).result
+    const params = { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'test', version: '1' } }
+    const answer = await app.call(
+      'POST',
+      '/mcp',
+      { jsonrpc: '2.0', id: 1, method: 'initialize', params },
+      { headers: { accept: 'application/json, text/event-stream' } },
+    )
+    const message = answer.json ?? JSON.parse(/^data: (.*)$/m.exec(answer.text)?.[1] ?? 'null')
+    const { serverInfo, protocolVersion } = message.result
     expect([card.serverInfo.name, card.version, card.title]).toEqual([serverInfo.name, serverInfo.version, serverInfo.title])
     expect(card.remotes[0].supportedProtocolVersions).toContain(protocolVersion)
   })
