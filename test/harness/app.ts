@@ -2,14 +2,14 @@ import { randomBytes } from 'node:crypto'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { loadConfig } from '../../src/platform/config.ts'
+import type { Scope } from '../../src/gateway/limits/counter-state.ts'
+import { checkInvariants } from '../../src/gateway/limits/invariants.ts'
 import type { Clock } from '../../src/platform/clock.ts'
+import { loadConfig } from '../../src/platform/config.ts'
 import type { Db } from '../../src/platform/db.ts'
 import { makeLog } from '../../src/platform/log.ts'
 import { uinrFromInr } from '../../src/platform/money.ts'
 import { type RunningGateway, startGateway } from '../../src/serve.ts'
-import type { Scope } from '../../src/gateway/limits/counter-state.ts'
-import { checkInvariants } from '../../src/gateway/limits/invariants.ts'
 import { testDatabase } from './database.ts'
 import { dumpTables } from './dump.ts'
 import { startUpstream, type UpstreamServer } from './upstream-server.ts'
@@ -39,10 +39,22 @@ export interface TestApp {
   readonly logLines: string[]
   readonly dataDir: string
   /** fetch with a credential (default: `key`; null = none). A body that is no string goes as JSON. */
-  call(method: string, path: string, body?: unknown, options?: { token?: string | null; headers?: Record<string, string>; signal?: AbortSignal }): Promise<TestReply>
+  call(
+    method: string,
+    path: string,
+    body?: unknown,
+    options?: { token?: string | null; headers?: Record<string, string>; signal?: AbortSignal },
+  ): Promise<TestReply>
   /** Another org with its owner's key. */
   otherOrg(name: string): Promise<{ orgId: number; userId: number; key: string; keyId: number }>
-  newKey(options?: { scope?: 'full' | 'inference'; withUser?: boolean; rpm?: number | null; daily?: number | null; name?: string; budgetInr?: number }): Promise<{ key: string; keyId: number }>
+  newKey(options?: {
+    scope?: 'full' | 'inference'
+    withUser?: boolean
+    rpm?: number | null
+    daily?: number | null
+    name?: string
+    budgetInr?: number
+  }): Promise<{ key: string; keyId: number }>
   /** A new agent with a token of its own. */
   newAgent(name: string): Promise<{ id: number; token: string }>
   setBudget(scope: Scope, id: number, inr: number | null): Promise<void>
@@ -63,11 +75,30 @@ export interface TestReply {
 /** `test-model` is served by alpha (₹10/₹40), beta (₹20/₹80) and indus (₹30/₹120, India); the other models by fewer. */
 export function defaultOperatorFile(urls: { alpha: string; beta: string; indus: string }): { providers: object[]; models: object[] } {
   const provider = (id: string, base_url: string, residency: string, more: object = {}) => ({ id, base_url, residency, auth: 'bearer', ...more })
-  const route = (id: string, input: number, output: number) => ({ provider: id, upstream_model: `${id}-upstream`, input_inr_per_mtok: input, output_inr_per_mtok: output, source: 'test', as_of: '2026-01-01' })
+  const route = (id: string, input: number, output: number) => ({
+    provider: id,
+    upstream_model: `${id}-upstream`,
+    input_inr_per_mtok: input,
+    output_inr_per_mtok: output,
+    source: 'test',
+    as_of: '2026-01-01',
+  })
   return {
-    providers: [provider('alpha', urls.alpha, 'global'), provider('beta', urls.beta, 'global'), provider('indus', urls.indus, 'india'), provider('murky', urls.beta, 'unknown'), provider('mute', urls.beta, 'global', { quirks: ['no-stream-usage'] })],
+    providers: [
+      provider('alpha', urls.alpha, 'global'),
+      provider('beta', urls.beta, 'global'),
+      provider('indus', urls.indus, 'india'),
+      provider('murky', urls.beta, 'unknown'),
+      provider('mute', urls.beta, 'global', { quirks: ['no-stream-usage'] }),
+    ],
     models: [
-      { id: 'test-model', kind: 'chat', context_length: 100_000, tools: true, routes: [route('alpha', 10, 40), route('beta', 20, 80), route('indus', 30, 120)] },
+      {
+        id: 'test-model',
+        kind: 'chat',
+        context_length: 100_000,
+        tools: true,
+        routes: [route('alpha', 10, 40), route('beta', 20, 80), route('indus', 30, 120)],
+      },
       { id: 'alpha-only', kind: 'chat', context_length: 100_000, tools: true, routes: [route('alpha', 10, 40)] },
       { id: 'same-id', kind: 'chat', context_length: 100_000, tools: true, routes: [{ ...route('alpha', 10, 40), upstream_model: 'same-id' }] },
       { id: 'global-only', kind: 'chat', context_length: 100_000, routes: [route('alpha', 10, 40), route('murky', 5, 5)] },
@@ -87,7 +118,16 @@ export async function startApp(options: TestOptions = {}): Promise<TestApp> {
   writeFileSync(configFile, JSON.stringify((options.operatorFile ?? defaultOperatorFile)(urls)))
   const logLines: string[] = []
   const keys = Object.fromEntries(['ALPHA', 'BETA', 'INDUS', 'MURKY', 'MUTE'].map(name => [`${name}_API_KEY`, `${name.toLowerCase()}-platform-secret`]))
-  const config = loadConfig({ PORT: '0', DATA_DIR: dataDir, CONFIG_FILE: configFile, SANDBOX: 'off', LOCAL_SERVERS: 'off', CIRCUIT_OPEN_MS: '1000', ...keys, ...options.env })
+  const config = loadConfig({
+    PORT: '0',
+    DATA_DIR: dataDir,
+    CONFIG_FILE: configFile,
+    SANDBOX: 'off',
+    LOCAL_SERVERS: 'off',
+    CIRCUIT_OPEN_MS: '1000',
+    ...keys,
+    ...options.env,
+  })
   const gateway = await startGateway(config, {
     ...(options.clock ? { clock: options.clock } : {}),
     log: makeLog('info', { write: line => logLines.push(line) }),
@@ -115,7 +155,11 @@ export async function startApp(options: TestOptions = {}): Promise<TestApp> {
     async call(method, path, body, { token = home.key, headers = {}, signal } = {}) {
       const response = await fetch(baseUrl + path, {
         method,
-        headers: { ...(token === null ? {} : { authorization: `Bearer ${token}` }), ...(body === undefined ? {} : { 'content-type': typeof body === 'string' ? 'text/plain' : 'application/json' }), ...headers },
+        headers: {
+          ...(token === null ? {} : { authorization: `Bearer ${token}` }),
+          ...(body === undefined ? {} : { 'content-type': typeof body === 'string' ? 'text/plain' : 'application/json' }),
+          ...headers,
+        },
         ...(body === undefined ? {} : { body: typeof body === 'string' ? body : JSON.stringify(body) }),
         ...(signal ? { signal } : {}),
       })
@@ -124,7 +168,15 @@ export async function startApp(options: TestOptions = {}): Promise<TestApp> {
     otherOrg: makeOrg,
     async newKey({ scope = 'full', withUser = true, rpm = null, daily = null, name, budgetInr } = {}) {
       named++
-      const created = await app.keys.create({ orgId: home.orgId, userId: withUser ? home.userId : null, workspaceId: null, name: name ?? `key ${named}`, scope, rpmLimit: rpm, dailyLimit: daily })
+      const created = await app.keys.create({
+        orgId: home.orgId,
+        userId: withUser ? home.userId : null,
+        workspaceId: null,
+        name: name ?? `key ${named}`,
+        scope,
+        rpmLimit: rpm,
+        dailyLimit: daily,
+      })
       if (budgetInr !== undefined) await test.setBudget('key', created.id, budgetInr)
       return { key: created.key, keyId: created.id }
     },

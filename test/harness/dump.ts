@@ -1,6 +1,9 @@
-import { type Db, statement, type Statement } from '../../src/platform/db.ts'
+import { type Db, type Statement, statement } from '../../src/platform/db.ts'
 
-const tables = statement<[], { name: string }>('test.tables', `select c.relname as "name" from pg_class c join pg_namespace n on n.oid = c.relnamespace where n.nspname = 'public' and c.relkind in ('r', 'p') order by 1`)
+const tables = statement<[], { name: string }>(
+  'test.tables',
+  `select c.relname as "name" from pg_class c join pg_namespace n on n.oid = c.relnamespace where n.nspname = 'public' and c.relkind in ('r', 'p') order by 1`,
+)
 const dumps = new Map<string, Statement<[], { line: string }>>()
 
 /** Every row of every table as text: for tests that say what must not be stored. */

@@ -66,6 +66,19 @@ function buildWorker(): void {
   const source = join(root, 'src/platform/db-embedded-worker.ts')
   const built = join(root, 'dist/platform/db-embedded-worker.js')
   if (existsSync(built) && statSync(built).mtimeMs >= statSync(source).mtimeMs) return
-  const flags = ['--ignoreConfig', '--module', 'nodenext', '--target', 'es2023', '--types', 'node', '--skipLibCheck', '--rootDir', join(root, 'src/platform'), '--outDir', join(root, 'dist/platform')]
+  const flags = [
+    '--ignoreConfig',
+    '--module',
+    'nodenext',
+    '--target',
+    'es2023',
+    '--types',
+    'node',
+    '--skipLibCheck',
+    '--rootDir',
+    join(root, 'src/platform'),
+    '--outDir',
+    join(root, 'dist/platform'),
+  ]
   execFileSync(process.execPath, [join(root, 'node_modules/typescript/bin/tsc'), ...flags, source], { cwd: root, stdio: 'inherit' })
 }

@@ -62,11 +62,22 @@ const secretKey = 'test/secret+key'
 export async function startS3Server(bucket = 'memory'): Promise<S3TestServer> {
   const objects = new Map<string, S3Object>()
   const requests: S3TestServer['requests'] = []
-  const faults: S3Faults = { noConditions: false, ignoreConditions: false, down: false, lostReplies: 0, conflicts: 0, slowDowns: 0, beforeWrite: async () => {} }
+  const faults: S3Faults = {
+    noConditions: false,
+    ignoreConditions: false,
+    down: false,
+    lostReplies: 0,
+    conflicts: 0,
+    slowDowns: 0,
+    beforeWrite: async () => {},
+  }
   const tails = new Map<string, Promise<unknown>>()
   const inTurn = <T>(key: string, work: () => Promise<T>): Promise<T> => {
     const mine = (tails.get(key) ?? Promise.resolve()).then(work)
-    tails.set(key, mine.catch(() => {}))
+    tails.set(
+      key,
+      mine.catch(() => {}),
+    )
     return mine
   }
   const handle = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
@@ -109,8 +120,16 @@ export async function startS3Server(bucket = 'memory'): Promise<S3TestServer> {
   await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
   const hostPort = `127.0.0.1:${(server.address() as AddressInfo).port}`
   return {
-    endpoint: `http://${hostPort}`, hostPort, bucket, accessKey, secretKey, faults, objects, requests,
-    put: (key, text) => void objects.set(key, { bytes: Buffer.from(text), etag: etagOf(Buffer.from(text)), modified: new Date(), contentType: 'text/plain', metadata: {} }),
+    endpoint: `http://${hostPort}`,
+    hostPort,
+    bucket,
+    accessKey,
+    secretKey,
+    faults,
+    objects,
+    requests,
+    put: (key, text) =>
+      void objects.set(key, { bytes: Buffer.from(text), etag: etagOf(Buffer.from(text)), modified: new Date(), contentType: 'text/plain', metadata: {} }),
     close: () =>
       new Promise(resolve => {
         server.close(() => resolve())
@@ -163,14 +182,16 @@ function readCall(request: IncomingMessage, found: S3Object | undefined, respons
 }
 
 function bucketCall(request: IncomingMessage, url: URL, body: Buffer, objects: Map<string, S3Object>, response: ServerResponse): void {
-  const send = (xml: string): void => void response.writeHead(200, { 'content-type': 'application/xml' }).end(`<?xml version="1.0" encoding="UTF-8"?>${xml}`)
+  const send = (xml: string): ServerResponse =>
+    response.writeHead(200, { 'content-type': 'application/xml' }).end(`<?xml version="1.0" encoding="UTF-8"?>${xml}`)
   if (request.method === 'POST' && url.searchParams.has('delete')) {
     const keys = [...body.toString('utf8').matchAll(/<Key>([^<]*)<\/Key>/g)].map(match => unescapeXml(match[1] ?? ''))
     for (const key of keys) objects.delete(key)
-    return send(`<DeleteResult>${keys.map(key => `<Deleted><Key>${escapeXml(key)}</Key></Deleted>`).join('')}</DeleteResult>`)
+    send(`<DeleteResult>${keys.map(key => `<Deleted><Key>${escapeXml(key)}</Key></Deleted>`).join('')}</DeleteResult>`)
+    return
   }
-  if (request.method === 'GET' && url.searchParams.get('list-type') === '2') return send(listXml(url.searchParams, objects))
-  throw new S3Fault(501, 'NotImplemented')
+  if (request.method !== 'GET' || url.searchParams.get('list-type') !== '2') throw new S3Fault(501, 'NotImplemented')
+  send(listXml(url.searchParams, objects))
 }
 
 function listXml(query: URLSearchParams, objects: Map<string, S3Object>): string {
@@ -179,14 +200,20 @@ function listXml(query: URLSearchParams, objects: Map<string, S3Object>): string
   const token = query.get('continuation-token')
   const after = token === null ? (query.get('start-after') ?? '') : Buffer.from(token, 'base64url').toString('utf8')
   const maxKeys = Math.min(Number(query.get('max-keys') ?? 1000), 1000)
-  const keys = [...objects.keys()].filter(key => key.startsWith(prefix) && Buffer.compare(Buffer.from(key), Buffer.from(after)) > 0).sort((a, b) => Buffer.compare(Buffer.from(a), Buffer.from(b)))
+  const keys = [...objects.keys()]
+    .filter(key => key.startsWith(prefix) && Buffer.compare(Buffer.from(key), Buffer.from(after)) > 0)
+    .sort((a, b) => Buffer.compare(Buffer.from(a), Buffer.from(b)))
   const parts: { text: string; last: string }[] = []
   const groups = new Set<string>()
   for (const key of keys) {
     const cut = delimiter === '' ? -1 : key.indexOf(delimiter, prefix.length)
     if (cut < 0) {
       const found = objects.get(key)
-      if (found) parts.push({ last: key, text: `<Contents><Key>${escapeXml(key)}</Key><LastModified>${found.modified.toISOString()}</LastModified><ETag>${escapeXml(found.etag)}</ETag><Size>${found.bytes.length}</Size></Contents>` })
+      if (found)
+        parts.push({
+          last: key,
+          text: `<Contents><Key>${escapeXml(key)}</Key><LastModified>${found.modified.toISOString()}</LastModified><ETag>${escapeXml(found.etag)}</ETag><Size>${found.bytes.length}</Size></Contents>`,
+        })
       continue
     }
     const group = key.slice(0, cut + delimiter.length)
@@ -202,15 +229,29 @@ function listXml(query: URLSearchParams, objects: Map<string, S3Object>): string
 
 /** Verifies the header form of AWS Signature Version 4 over the request as it came. */
 function verifySignature(request: IncomingMessage, url: URL, body: Buffer): void {
-  const match = /^AWS4-HMAC-SHA256 Credential=([^/]+)\/(\d{8})\/([^/]+)\/s3\/aws4_request, SignedHeaders=([^,]+), Signature=([0-9a-f]{64})$/.exec(request.headers.authorization ?? '')
+  const match = /^AWS4-HMAC-SHA256 Credential=([^/]+)\/(\d{8})\/([^/]+)\/s3\/aws4_request, SignedHeaders=([^,]+), Signature=([0-9a-f]{64})$/.exec(
+    request.headers.authorization ?? '',
+  )
   if (!match) throw new S3Fault(403, 'AccessDenied')
   const [, id = '', date = '', region = '', signedHeaders = '', signature = ''] = match
   if (id !== accessKey) throw new S3Fault(403, 'InvalidAccessKeyId')
   const payloadHash = String(request.headers['x-amz-content-sha256'] ?? '')
   if (/^STREAMING-/.test(payloadHash)) throw new S3Fault(501, 'NotImplemented')
   if (payloadHash !== 'UNSIGNED-PAYLOAD' && payloadHash !== sha256(body)) throw new S3Fault(400, 'XAmzContentSHA256Mismatch')
-  const query = [...url.searchParams].map(([name, value]) => [uriEncode(name), uriEncode(value)] as const).sort(([a, x], [b, y]) => (a < b ? -1 : a > b ? 1 : x < y ? -1 : 1)).map(pair => pair.join('=')).join('&')
-  const headers = signedHeaders.split(';').map(name => `${name}:${String(request.headers[name] ?? '').trim().replace(/ +/g, ' ')}\n`).join('')
+  const query = [...url.searchParams]
+    .map(([name, value]) => [uriEncode(name), uriEncode(value)] as const)
+    .sort(([a, x], [b, y]) => (a < b ? -1 : a > b ? 1 : x < y ? -1 : 1))
+    .map(pair => pair.join('='))
+    .join('&')
+  const headers = signedHeaders
+    .split(';')
+    .map(
+      name =>
+        `${name}:${String(request.headers[name] ?? '')
+          .trim()
+          .replace(/ +/g, ' ')}\n`,
+    )
+    .join('')
   const path = (request.url ?? '').split('?')[0] ?? ''
   const canonical = [request.method, path, query, headers, signedHeaders, payloadHash].join('\n')
   const stamp = String(request.headers['x-amz-date'] ?? '')

@@ -16,7 +16,14 @@ const errorBodyMaxBytes = 1024 * 1024
 export type Answer =
   | { readonly kind: 'whole'; readonly attempt: Attempt; readonly dialect: Dialect; readonly bytes: Buffer; readonly value: Record<string, unknown> }
   /** The first chunk has arrived and is in the tap. */
-  | { readonly kind: 'stream'; readonly attempt: Attempt; readonly first: Uint8Array; readonly rest: AsyncIterator<Uint8Array>; readonly body: UpstreamBody; readonly tap: StreamTap }
+  | {
+      readonly kind: 'stream'
+      readonly attempt: Attempt
+      readonly first: Uint8Array
+      readonly rest: AsyncIterator<Uint8Array>
+      readonly body: UpstreamBody
+      readonly tap: StreamTap
+    }
   /** The provider says that the request itself is at fault: goes to the caller as it is. */
   | { readonly kind: 'client-error'; readonly attempt: Attempt; readonly status: number; readonly bytes: Buffer }
 
@@ -69,7 +76,12 @@ async function tryOne(attempt: Attempt, request: ParsedRequest, meter: Meter, si
 async function whole(reply: OutboundReply, attempt: Attempt, dialect: Dialect): Promise<Answer | Failed> {
   const bytes = await reply.body.buffer(replyMaxBytes)
   const value = parseReply(bytes)
-  if (value === null) return { attempt, failure: { kind: 'transient', status: reply.status }, message: `${attempt.route.provider.id} answered ${reply.status} with a body that is no JSON object` }
+  if (value === null)
+    return {
+      attempt,
+      failure: { kind: 'transient', status: reply.status },
+      message: `${attempt.route.provider.id} answered ${reply.status} with a body that is no JSON object`,
+    }
   return { kind: 'whole', attempt, dialect, bytes, value }
 }
 
@@ -124,7 +136,12 @@ function publicMessage(text: string, attempt: Attempt): string {
 
 function note({ attempt, failure, message }: Failed, deps: InferenceDeps): void {
   const id = routeId(attempt.route)
-  deps.log.warn('route failed', { provider: attempt.route.provider.id, model: attempt.route.modelId, code: failure.kind, ...(failure.status === null ? {} : { status: failure.status }) })
+  deps.log.warn('route failed', {
+    provider: attempt.route.provider.id,
+    model: attempt.route.modelId,
+    code: failure.kind,
+    ...(failure.status === null ? {} : { status: failure.status }),
+  })
   void message
   // A caller's own credential that is refused says nothing about the route.
   if (attempt.byok && (failure.kind === 'credential' || failure.kind === 'billing')) return

@@ -7,9 +7,25 @@ const row = endpointOf<{ inference: Inference }>()
 
 /** What every charging call can answer beside its own input errors. */
 const charging: readonly ErrorName[] = [
-  'bad_request', 'bad_steps', 'model_not_found', 'model_gated', 'byok_required', 'no_route', 'no_route_virtual', 'no_route_residency', 'agent_revoked_label',
-  'daily_limit_reached', 'budget_exceeded', 'budget_held', 'agent_budget_exceeded', 'agent_budget_held', 'insufficient_credits',
-  'all_routes_failed', 'provider_unavailable_billing', 'database_unavailable', 'journal_full',
+  'bad_request',
+  'bad_steps',
+  'model_not_found',
+  'model_gated',
+  'byok_required',
+  'no_route',
+  'no_route_virtual',
+  'no_route_residency',
+  'agent_revoked_label',
+  'daily_limit_reached',
+  'budget_exceeded',
+  'budget_held',
+  'agent_budget_exceeded',
+  'agent_budget_held',
+  'insufficient_credits',
+  'all_routes_failed',
+  'provider_unavailable_billing',
+  'database_unavailable',
+  'journal_full',
 ]
 
 export const inferenceEndpoints = {
@@ -38,4 +54,3 @@ export const inferenceEndpoints = {
     handle: ({ inference }, { body }, call): Promise<Reply> => inference.embeddings(body, call),
   }),
 }
-

@@ -5,7 +5,9 @@ const step = z.union([z.string(), z.object({ model: z.string(), provider: z.stri
 
 const routerFields = {
   optimize: z.enum(['price', 'latency', 'uptime', 'throughput', 'quality', 'auto']).optional().describe('Which eligible route goes first. Default: price.'),
-  optimize_weights: z.object({ price: z.number().optional(), latency: z.number().optional(), uptime: z.number().optional(), throughput: z.number().optional() }).optional(),
+  optimize_weights: z
+    .object({ price: z.number().optional(), latency: z.number().optional(), uptime: z.number().optional(), throughput: z.number().optional() })
+    .optional(),
   route: z.literal('best').optional().describe('Let the gateway pick the model.'),
   provider: z.string().optional().describe('Pins one provider.'),
   data_policy: z.literal('india_only').optional().describe('Only routes in India, also on failover.'),
@@ -18,7 +20,9 @@ const usage = z.object({ prompt_tokens: z.int(), completion_tokens: z.int(), tot
 
 export const chatRequestSchema = z.looseObject({
   model: z.string().describe('A catalog id or an auto:* preset.'),
-  messages: z.array(z.looseObject({ role: z.string(), content: z.union([z.string(), z.array(z.looseObject({ type: z.string() })), z.null()]).optional() })).min(1),
+  messages: z
+    .array(z.looseObject({ role: z.string(), content: z.union([z.string(), z.array(z.looseObject({ type: z.string() })), z.null()]).optional() }))
+    .min(1),
   max_tokens: z.int().positive().optional().describe('Ceiling of reasoning and answer together; never charged past it.'),
   stream: z.boolean().optional(),
   tools: z.array(z.looseObject({ type: z.string() })).optional(),
@@ -31,7 +35,11 @@ export const chatResponseSchema = z.looseObject({
   object: z.literal('chat.completion'),
   model: z.string(),
   choices: z.array(
-    z.looseObject({ index: z.int(), message: z.looseObject({ role: z.string(), content: z.string().nullable(), reasoning_content: z.string().optional() }), finish_reason: z.string().nullable() }),
+    z.looseObject({
+      index: z.int(),
+      message: z.looseObject({ role: z.string(), content: z.string().nullable(), reasoning_content: z.string().optional() }),
+      finish_reason: z.string().nullable(),
+    }),
   ),
   usage,
 })

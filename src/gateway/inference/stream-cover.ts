@@ -32,16 +32,19 @@ export class StreamCover {
   /** After each chunk. true: go on; false: the stream must end now; a promise only when cover has run out and an answer is awaited. */
   afterChunk(outputTokens: number): boolean | Promise<boolean> {
     if (this.#maxTokens !== null && this.#coveredTokens >= this.#maxTokens) return true
-    if (!this.#refused && this.#asking === null && outputTokens > this.#coveredTokens - this.#sliceTokens / 2) this.#ask()
-    if (outputTokens < this.#coveredTokens) return true
-    if (this.#refused) return false
-    if (this.#asking === null) return true
-    return this.#waitForAnswer(outputTokens)
+    if (!this.#refused && this.#asking === null && outputTokens > this.#coveredTokens - this.#sliceTokens / 2) this.#ask(outputTokens)
+    if (this.#isCovered(outputTokens)) return true
+    return this.#refused ? false : this.#waitForCover(outputTokens)
   }
 
-  #ask(): void {
+  #isCovered(outputTokens: number): boolean {
+    return outputTokens < this.#coveredTokens || (this.#maxTokens !== null && this.#coveredTokens >= this.#maxTokens)
+  }
+
+  /** Asks for the next slice behind what is covered, or behind the output when that came in a burst and lies further on. */
+  #ask(outputTokens: number): void {
     const sliceTokens = Math.min(this.#sliceTokens * 2, streamSliceMaxTokens)
-    const wanted = this.#coveredTokens + sliceTokens
+    const wanted = Math.max(this.#coveredTokens, outputTokens) + sliceTokens
     const target = this.#maxTokens === null ? wanted : Math.min(wanted, this.#maxTokens)
     const tokens: TokenUsage = { promptTokens: this.#promptTokens, completionTokens: target, cachedTokens: 0, reasoningTokens: 0 }
     const take = (granted: boolean): void => {
@@ -78,8 +81,19 @@ export class StreamCover {
     }
   }
 
-  async #waitForAnswer(outputTokens: number): Promise<boolean> {
-    await Promise.race([this.#asking, this.#clock.sleep(coverWaitMs)])
-    return !this.#refused && outputTokens < this.#coveredTokens
+  /** An answer under way may be to a smaller question, from before the burst: then the right one is asked behind it. */
+  async #waitForCover(outputTokens: number): Promise<boolean> {
+    const deadline = new AbortController()
+    const late = this.#clock.sleep(coverWaitMs, deadline.signal).then(
+      () => true,
+      () => false,
+    )
+    let isLate = false
+    while (!this.#isCovered(outputTokens) && !this.#refused && !isLate) {
+      if (this.#asking === null) this.#ask(outputTokens)
+      else isLate = await Promise.race([this.#asking.then(() => false), late])
+    }
+    deadline.abort()
+    return this.#isCovered(outputTokens)
   }
 }

@@ -5,7 +5,7 @@
  * and the others were asked for their idle slices. The answer stands for a moment, so that a crowd asks once.
  */
 import type { Clock } from '../../platform/clock.ts'
-import { type Db, DatabaseUnavailableError } from '../../platform/db.ts'
+import { DatabaseUnavailableError, type Db } from '../../platform/db.ts'
 import { type CounterAsk, ensureRows } from './counter-rows.ts'
 import type { Counter, CounterTable } from './counter-state.ts'
 import type { ProcessRegistry } from './processes.ts'
@@ -42,7 +42,9 @@ export interface AcquirerOptions {
   readonly refence: () => Promise<void>
 }
 
-type Answer = { readonly kind: 'granted'; readonly got: readonly bigint[] } | { readonly kind: 'refused'; readonly counters: readonly Counter[]; readonly rows: ReadonlyMap<bigint, CounterRow> }
+type Answer =
+  | { readonly kind: 'granted'; readonly got: readonly bigint[] }
+  | { readonly kind: 'refused'; readonly counters: readonly Counter[]; readonly rows: ReadonlyMap<bigint, CounterRow> }
 
 /** Takes room in counters for calls of this process. */
 export class Acquirer {
@@ -116,7 +118,11 @@ export class Acquirer {
     const unsure = [...this.#options.counters.all()].filter(counter => counter.unsure && counter.flight === null && counter.id !== null)
     if (unsure.length === 0) return
     const before = unsure.map(counter => counter.lease)
-    const rows = await this.#options.db.many(findOwnLeases, this.#options.registry.id, unsure.map(counter => counter.id as bigint))
+    const rows = await this.#options.db.many(
+      findOwnLeases,
+      this.#options.registry.id,
+      unsure.map(counter => counter.id as bigint),
+    )
     const byId = new Map(rows.map(row => [row.counterId, row.amount]))
     for (const [index, counter] of unsure.entries()) {
       // A flight that began meanwhile changed the lease; the next round looks again.
@@ -180,13 +186,23 @@ export class Acquirer {
   }
 
   async #ask(counters: readonly Counter[], needs: readonly bigint[], reserved: readonly bigint[], partial: boolean): Promise<Answer> {
-    const short = counters.flatMap((counter, i) => ((reserved[i] as bigint) < (needs[i] as bigint) ? [{ counter, need: (needs[i] as bigint) - (reserved[i] as bigint) }] : []))
+    const short = counters.flatMap((counter, i) =>
+      (reserved[i] as bigint) < (needs[i] as bigint) ? [{ counter, need: (needs[i] as bigint) - (reserved[i] as bigint) }] : [],
+    )
     if (short.length === 0) return { kind: 'granted', got: reserved }
-    const rows = await this.#send(short.map(s => s.counter), short.map(s => s.need), short.map(s => this.#want(s.counter, s.need)), partial)
+    const rows = await this.#send(
+      short.map(s => s.counter),
+      short.map(s => s.need),
+      short.map(s => this.#want(s.counter, s.need)),
+      partial,
+    )
     const byId = new Map(rows.map(row => [row.id, row]))
     if (rows.length < short.length) throw new Error('a counter row is gone')
-    if (rows[0]?.granted !== true) return { kind: 'refused', counters: short.map(s => s.counter).filter(counter => byId.get(counter.id as bigint)?.got === 0n), rows: byId }
-    const got = counters.map((counter, i) => (reserved[i] as bigint) + ((reserved[i] as bigint) < (needs[i] as bigint) ? (byId.get(counter.id as bigint)?.got ?? 0n) : 0n))
+    if (rows[0]?.granted !== true)
+      return { kind: 'refused', counters: short.map(s => s.counter).filter(counter => byId.get(counter.id as bigint)?.got === 0n), rows: byId }
+    const got = counters.map(
+      (counter, i) => (reserved[i] as bigint) + ((reserved[i] as bigint) < (needs[i] as bigint) ? (byId.get(counter.id as bigint)?.got ?? 0n) : 0n),
+    )
     return { kind: 'granted', got }
   }
 
@@ -195,7 +211,15 @@ export class Acquirer {
     const divisor = db.kind === 'embedded' ? 1n : 2n * BigInt(registry.live)
     this.acquires++
     try {
-      const rows = await db.many(acquire, registry.id, counters.map(counter => counter.id as bigint), needs, wants, divisor, partial)
+      const rows = await db.many(
+        acquire,
+        registry.id,
+        counters.map(counter => counter.id as bigint),
+        needs,
+        wants,
+        divisor,
+        partial,
+      )
       registry.touch()
       if (rows.length === 0) {
         await this.#options.refence()
@@ -264,7 +288,11 @@ export class Acquirer {
 
   async #refuse(counters: readonly Counter[], needs: readonly bigint[], refusing: readonly Counter[]): Promise<Refused> {
     const { db, clock, registry, silentMs } = this.#options
-    const rows = await db.many(findEvidence, refusing.map(counter => counter.id as bigint), BigInt(silentMs))
+    const rows = await db.many(
+      findEvidence,
+      refusing.map(counter => counter.id as bigint),
+      BigInt(silentMs),
+    )
     let first: Refused | null = null
     for (const [i, counter] of counters.entries()) {
       const row = rows.find(candidate => candidate.id === counter.id)

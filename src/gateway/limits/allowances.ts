@@ -59,7 +59,8 @@ export class Allowances<E extends ChargedEvent> implements Limits<E> {
     const limit = principal.limits.rpmLimit
     if (limit === null) return registry.isInTouch ? undefined : this.#touch()
     const window = this.#windows.get(principal.keyId)
-    if (window === undefined || window.limit !== limit || window.counter.idle < 1n || registry.nowMs() >= window.counter.endsAtMs) return this.#takeRateSlow(principal, limit)
+    if (window === undefined || window.limit !== limit || window.counter.idle < 1n || registry.nowMs() >= window.counter.endsAtMs)
+      return this.#takeRateSlow(principal, limit)
     const { counter } = window
     counter.idle -= 1n
     counter.counted += 1n
@@ -104,7 +105,7 @@ export class Allowances<E extends ChargedEvent> implements Limits<E> {
         if (dailyLimit !== null && daily !== undefined) await this.#follow(daily, dailyLimit)
         const needs = needsOf(binding, request)
         const answer = await acquirer.obtain(binding.counters, needs, false)
-        if (answer instanceof Array) return this.#permit(request, nowMs, binding, answer)
+        if (Array.isArray(answer)) return this.#permit(request, nowMs, binding, answer)
         throw refusalError(answer as Exclude<typeof answer, readonly bigint[]>, nowMs)
       } catch (error) {
         if (error instanceof FencedError && round < roundsMax) continue
@@ -122,7 +123,7 @@ export class Allowances<E extends ChargedEvent> implements Limits<E> {
       try {
         await this.#follow(counter, limit)
         const answer = await acquirer.obtain([counter], [1n], false)
-        if (!(answer instanceof Array)) throw refusalError(answer as Exclude<typeof answer, readonly bigint[]>, nowMs)
+        if (!Array.isArray(answer)) throw refusalError(answer as Exclude<typeof answer, readonly bigint[]>, nowMs)
         counter.held -= 1n
         counter.counted += 1n
         this.#remember(principal.keyId, { limit, counter })

@@ -73,7 +73,12 @@ export class Bindings {
       validUntilMs: Math.min(endOfIstDayMs(nowMs), endOfIstMonthMs(nowMs)),
       entries,
       counters,
-      charge: { orgId: principal.orgId, month: istMonth(nowMs), monthEndsAtMs: endOfIstMonthMs(nowMs), scopes: refs.map(ref => [ref.scope, ref.scopeId] as const) },
+      charge: {
+        orgId: principal.orgId,
+        month: istMonth(nowMs),
+        monthEndsAtMs: endOfIstMonthMs(nowMs),
+        scopes: refs.map(ref => [ref.scope, ref.scopeId] as const),
+      },
     }
     this.#bindings.set(callerKey(request), binding)
     return binding

@@ -11,6 +11,8 @@ import { findBudgets } from './queries.ts'
 const entriesMax = 100_000
 /** "Effective within 60 s" leaves room for two of these. */
 const ttlMaxMs = 30_000
+/** How long a call waits for a new answer while there is an old one. Ours. */
+const patienceMs = 250
 
 /** What is known of one scope. The object stays the same while it is cached; refreshes write into it. */
 export interface BudgetEntry {
@@ -38,6 +40,8 @@ export class BudgetCache {
   readonly #ttlMs: number
   #refreshing: Promise<void> | null = null
   readonly #pending = new Set<BudgetEntry>()
+  /** Answers that are overdue. */
+  #slow = 0
 
   constructor(options: BudgetCacheOptions) {
     this.#options = options
@@ -50,13 +54,10 @@ export class BudgetCache {
     const nowMs = this.#options.clock.monotonicMs()
     const stale = entries.filter(entry => nowMs - entry.fetchedAtMs >= this.#ttlMs)
     if (stale.length === 0) return entries
-    try {
-      await this.#fetch(stale)
-    } catch (error) {
-      // Life first, then the outage: an entry that was old when the database went away serves as long as a fresh one.
-      const isUsable = stale.every(entry => nowMs - entry.fetchedAtMs < this.#ttlMs + this.#options.offlineMaxMs)
-      if (!(error instanceof DatabaseUnavailableError) || !isUsable) throw error
-    }
+    // Life first, then the outage: an entry that was old when the database went away serves as long as a fresh one.
+    const isUsable = stale.every(entry => nowMs - entry.fetchedAtMs < this.#ttlMs + this.#options.offlineMaxMs)
+    if (isUsable) await this.#fetchPatiently(stale)
+    else await this.#fetch(stale)
     return entries
   }
 
@@ -102,6 +103,26 @@ export class BudgetCache {
       .finally(() => {
         this.#refreshing = null
       })
+  }
+
+  /** New answers when they come soon; else the old ones stay, and nobody asks again before the slow answer is there. */
+  async #fetchPatiently(entries: readonly BudgetEntry[]): Promise<void> {
+    if (this.#slow > 0) return
+    const { clock } = this.#options
+    await new Promise<void>((resolve, reject) => {
+      let isSlow = false
+      const cancel = clock.after(patienceMs, () => {
+        isSlow = true
+        this.#slow++
+        resolve()
+      })
+      this.#fetch(entries)
+        .then(resolve, error => (error instanceof DatabaseUnavailableError ? resolve() : reject(error)))
+        .finally(() => {
+          cancel()
+          if (isSlow) this.#slow--
+        })
+    })
   }
 
   async #fetch(entries: readonly BudgetEntry[]): Promise<void> {

@@ -1,6 +1,7 @@
 /** Monthly budgets: the wish of an admin and how it stands. */
-import type { ControlLog } from '../../platform/db-control-log.ts'
+
 import type { Db, Tx } from '../../platform/db.ts'
+import type { ControlLog } from '../../platform/db-control-log.ts'
 import type { Ids } from '../../platform/ids.ts'
 import { endOfIstMonthMs, istMonth } from '../../platform/ist-time.ts'
 import type { CounterTable, Scope, ScopeRef } from './counter-state.ts'
@@ -86,7 +87,14 @@ export class Budgets {
   async list(orgId: number, refs: readonly { readonly scope: Scope; readonly scopeId: string }[]): Promise<BudgetStatus[]> {
     if (refs.length === 0) return []
     const nowMs = this.#options.nowMs()
-    const rows = await this.#options.db.many(listSpend, orgId, refs.map(ref => ref.scope), refs.map(ref => ref.scopeId), istMonth(nowMs), BigInt(this.#options.silentMs))
+    const rows = await this.#options.db.many(
+      listSpend,
+      orgId,
+      refs.map(ref => ref.scope),
+      refs.map(ref => ref.scopeId),
+      istMonth(nowMs),
+      BigInt(this.#options.silentMs),
+    )
     return rows.map((row): BudgetStatus => {
       const ref = refs[row.place - 1]
       if (ref === undefined) throw new Error('a row without its scope')

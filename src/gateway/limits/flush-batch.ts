@@ -93,7 +93,10 @@ export function batchOf<E extends ChargedEvent>(records: Iterable<JournalRecord<
 
 /** Writes one range. Throws what the database throws; then the outcome is unknown and the same range is tried again. */
 export async function flushBatch<E extends ChargedEvent>(tools: FlushTools<E>, range: FlushRange, batch: Batch<E>): Promise<FlushResult> {
-  await tools.spendIds.learn(tools.db, batch.charged.map(c => c.charge))
+  await tools.spendIds.learn(
+    tools.db,
+    batch.charged.map(c => c.charge),
+  )
   return tools.db.tx(async (tx): Promise<FlushResult> => {
     if ((await tx.maybe(shareProcess, range.processId, range.states)) === null) return { kind: 'fenced' }
     if (range.to !== null) {
@@ -117,7 +120,14 @@ export async function applyBatch<E extends ChargedEvent>(
     for (const id of [...item.counts.keys(), ...item.released.keys()]) touched.add(id)
   }
   const locked = touched.size === 0 ? [] : await tx.many(lockCounters, [...touched])
-  const inserted = new Set(batch.charged.length === 0 ? [] : await tools.applyEvents(tx, batch.charged.map(c => c.event)))
+  const inserted = new Set(
+    batch.charged.length === 0
+      ? []
+      : await tools.applyEvents(
+          tx,
+          batch.charged.map(c => c.event),
+        ),
+  )
   const spent = new Map(batch.counts)
   const released = new Map(batch.released)
   for (const item of batch.charged) {
@@ -129,7 +139,12 @@ export async function applyBatch<E extends ChargedEvent>(
     for (const [id, amount] of item.counts) add(spent, id, amount)
   }
   const rows = await settleRows(tools, tx, range.processId, locked, spent, released)
-  if (tools.billing) await debit(tools, tx, batch.charged.filter(item => inserted.has(item.event.id) && item.event.costUinr > 0n))
+  if (tools.billing)
+    await debit(
+      tools,
+      tx,
+      batch.charged.filter(item => inserted.has(item.event.id) && item.event.costUinr > 0n),
+    )
   return { released, rows }
 }
 
@@ -163,5 +178,11 @@ async function settleRows<E extends ChargedEvent>(
 
 async function debit<E extends ChargedEvent>(tools: FlushTools<E>, tx: Tx, charged: readonly Charged<E>[]): Promise<void> {
   if (charged.length === 0) return
-  await tx.exec(insertDebits, charged.map(c => c.charge.orgId), charged.map(c => c.event.id), charged.map(c => c.event.costUinr), new Date(tools.nowMs()))
+  await tx.exec(
+    insertDebits,
+    charged.map(c => c.charge.orgId),
+    charged.map(c => c.event.id),
+    charged.map(c => c.event.costUinr),
+    new Date(tools.nowMs()),
+  )
 }

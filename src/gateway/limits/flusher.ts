@@ -228,4 +228,3 @@ function releasedBy<E extends ChargedEvent>(entries: readonly Entry<E>[]): Map<b
   for (const item of batch.charged) for (const [id, amount] of item.released) batch.released.set(id, (batch.released.get(id) ?? 0n) + amount)
   return batch.released
 }
-

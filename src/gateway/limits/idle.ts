@@ -46,7 +46,10 @@ export function writeCounts<E extends ChargedEvent>(flusher: Flusher<E>, counter
 /** The regular round: counts, unused slices, ended periods, forgotten counters. Returns how many were forgotten. */
 export function sweepIdle<E extends ChargedEvent>(flusher: Flusher<E>, table: CounterTable, nowMs: number, monotonicMs: number): number {
   writeCounts(flusher, table.all())
-  returnIdle(flusher, [...table.all()].filter(counter => counter.flight === null && (monotonicMs - counter.usedAtMs >= idleMs || counter.endsAtMs <= nowMs)))
+  returnIdle(
+    flusher,
+    [...table.all()].filter(counter => counter.flight === null && (monotonicMs - counter.usedAtMs >= idleMs || counter.endsAtMs <= nowMs)),
+  )
   // The grace also covers calls that are about to ask for the counter and do not hold anything of it yet.
   const gone = [...table.all()].filter(counter => monotonicMs - counter.usedAtMs >= forgetMs && (counter.offline || (counter.isEmpty && !counter.unsure)))
   for (const counter of gone) table.forget(counter)

@@ -10,8 +10,10 @@ import { violationsOfCrossings, violationsOfLeases, violationsOfPrepaid, violati
 export async function checkInvariants(db: Db): Promise<string[]> {
   const found: string[] = []
   for (const row of await db.many(violationsOfLeases)) found.push(`Counter ${row.counterId} has ${row.leased} leased, its leases sum to ${row.sum}.`)
-  for (const row of await db.many(violationsOfSpend)) found.push(`Counter ${row.counterId} (${row.scope}) has ${row.spent} spent, its events sum to ${row.sum}.`)
+  for (const row of await db.many(violationsOfSpend))
+    found.push(`Counter ${row.counterId} (${row.scope}) has ${row.spent} spent, its events sum to ${row.sum}.`)
   for (const row of await db.many(violationsOfPrepaid)) found.push(`Organisation ${row.orgId} has a balance of ${row.balance}, its ledger sums to ${row.sum}.`)
-  for (const row of await db.many(violationsOfCrossings)) found.push(`${row.type} of ${row.scope} ${row.scopeId} in organisation ${row.orgId} fired ${row.count} times.`)
+  for (const row of await db.many(violationsOfCrossings))
+    found.push(`${row.type} of ${row.scope} ${row.scopeId} in organisation ${row.orgId} fired ${row.count} times.`)
   return found
 }

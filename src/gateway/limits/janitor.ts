@@ -118,7 +118,10 @@ export class Janitor<E extends ChargedEvent> {
   async #close(id: bigint, endOffset: number, running: readonly RunningCall<E>[]): Promise<boolean> {
     const { tools } = this.#options
     const charged = running.map(call => ({ event: interrupted(call.event), charge: call.charge, counts: call.counts, released: new Map<bigint, bigint>() }))
-    await tools.spendIds.learn(tools.db, charged.map(item => item.charge))
+    await tools.spendIds.learn(
+      tools.db,
+      charged.map(item => item.charge),
+    )
     return tools.db.tx(async tx => {
       const row = await tx.maybe(lockProcessForAdoption, id)
       if (row === null || row.state !== 'lost' || Number(row.flushTo) !== endOffset) return false
@@ -145,7 +148,11 @@ function runningCalls<E extends ChargedEvent>(entries: Iterable<Entry<E>>): Runn
 
 function note<E extends ChargedEvent>(calls: Map<string, RunningCall<E>>, record: JournalRecord<E>): void {
   if (record.kind === 'open' || record.kind === 'progress')
-    calls.set(record.event.id, { event: record.event, charge: record.charge, counts: new Map(record.counts.map(([id, amount]) => [BigInt(id), BigInt(amount)])) })
+    calls.set(record.event.id, {
+      event: record.event,
+      charge: record.charge,
+      counts: new Map(record.counts.map(([id, amount]) => [BigInt(id), BigInt(amount)])),
+    })
   else if (record.kind === 'settle') calls.delete(record.event.id)
   else if (record.kind === 'close') calls.delete(record.eventId)
 }

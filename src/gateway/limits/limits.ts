@@ -1,8 +1,8 @@
 /** Puts the parts of limits together: the one object that the pipeline, the edges and the operator's tools use. */
 import { type Clock, systemClock } from '../../platform/clock.ts'
 import type { Config } from '../../platform/config.ts'
-import { type ControlLog, newsChannel } from '../../platform/db-control-log.ts'
 import { DatabaseUnavailableError, type Db } from '../../platform/db.ts'
+import { type ControlLog, newsChannel } from '../../platform/db-control-log.ts'
 import type { Ids } from '../../platform/ids.ts'
 import type { Log } from '../../platform/log.ts'
 import type { BearerPrincipal } from '../../platform/principal.ts'
@@ -11,9 +11,9 @@ import type { AdmissionRequest, ChargedEvent, Limits, Permit } from './admission
 import { Allowances } from './allowances.ts'
 import { Bindings, scopesOf } from './bindings.ts'
 import { BudgetCache } from './budget-cache.ts'
-import { Budgets, type BudgetStatus, capChanged, parseCapRef } from './budgets.ts'
-import { type Counter, CounterTable } from './counter-state.ts'
+import { type BudgetStatus, Budgets, capChanged, parseCapRef } from './budgets.ts'
 import { SpendIds } from './counter-rows.ts'
+import { type Counter, CounterTable } from './counter-state.ts'
 import type { ApplyEvents, FlushResult, FlushTools } from './flush-batch.ts'
 import { Flusher } from './flusher.ts'
 import { returnIdle, sweepIdle, writeCounts } from './idle.ts'
@@ -32,8 +32,16 @@ const silentGraceMs = 30_000
 /** Settings that limits read. */
 export type LimitsConfig = Pick<
   Config,
-  | 'ALLOWANCE_SECONDS' | 'RECALL_WAIT_MS' | 'BEAT_MS' | 'JANITOR_MS' | 'OFFLINE_MAX_MS' | 'JOURNAL_FLUSH_MS' | 'JOURNAL_MAX_BYTES' | 'JOURNAL_KEEP_MS'
-  | 'CACHE_TTL_MS' | 'SETTLE'
+  | 'ALLOWANCE_SECONDS'
+  | 'RECALL_WAIT_MS'
+  | 'BEAT_MS'
+  | 'JANITOR_MS'
+  | 'OFFLINE_MAX_MS'
+  | 'JOURNAL_FLUSH_MS'
+  | 'JOURNAL_MAX_BYTES'
+  | 'JOURNAL_KEEP_MS'
+  | 'CACHE_TTL_MS'
+  | 'SETTLE'
 >
 
 export interface LimitsOptions<E extends ChargedEvent> {
@@ -114,7 +122,11 @@ export class LimitsEngine<E extends ChargedEvent> implements Limits<E> {
     const tools: FlushTools<E> = { db, ids, nowMs, spendIds: new SpendIds(), applyEvents: inOrder(options.appliers), billing: options.billing ?? false }
     this.#flusher = this.#makeFlusher(tools)
     this.#acquirer = new Acquirer({
-      db, clock, counters: this.#counters, registry, silentMs,
+      db,
+      clock,
+      counters: this.#counters,
+      registry,
+      silentMs,
       allowanceSeconds: config.ALLOWANCE_SECONDS,
       recallWaitMs: config.RECALL_WAIT_MS,
       channel: newsChannel,
@@ -122,13 +134,21 @@ export class LimitsEngine<E extends ChargedEvent> implements Limits<E> {
       refence: () => this.#flusher.exclusive(() => this.#refence()),
     })
     const permitTools: PermitTools<E> = {
-      flusher: this.#flusher, acquirer: this.#acquirer, opened: this.#opened,
+      flusher: this.#flusher,
+      acquirer: this.#acquirer,
+      opened: this.#opened,
       keepsSlices: config.ALLOWANCE_SECONDS > 0,
       waitsForCommit: config.SETTLE === 'postgres',
       monotonicMs: () => clock.monotonicMs(),
     }
     this.#allowances = new Allowances<E>({
-      clock, registry, permitTools, counters: this.#counters, bindings: this.#bindings, acquirer: this.#acquirer, flusher: this.#flusher,
+      clock,
+      registry,
+      permitTools,
+      counters: this.#counters,
+      bindings: this.#bindings,
+      acquirer: this.#acquirer,
+      flusher: this.#flusher,
       giveBack: counters => this.#giveBack(counters),
       getInTouch: () => this.#getInTouch(),
     })
@@ -194,9 +214,18 @@ export class LimitsEngine<E extends ChargedEvent> implements Limits<E> {
     )
     controlLog.on(news => {
       const ref = news.kind === capChanged ? parseCapRef(news.ref) : null
-      if (ref !== null) quietly(this.#capChanged(this.#counters.ofScope(ref), () => this.#cache.invalidate(ref)), 'cap_news_failed')
+      if (ref !== null)
+        quietly(
+          this.#capChanged(this.#counters.ofScope(ref), () => this.#cache.invalidate(ref)),
+          'cap_news_failed',
+        )
     })
-    controlLog.onGap(() => quietly(this.#capChanged([...this.#counters.all()], () => this.#cache.invalidateAll()), 'cap_news_failed'))
+    controlLog.onGap(() =>
+      quietly(
+        this.#capChanged([...this.#counters.all()], () => this.#cache.invalidateAll()),
+        'cap_news_failed',
+      ),
+    )
     controlLog.onOther(payload => {
       if (payload.startsWith('recall:')) quietly(this.#recalled(payload.slice('recall:'.length)), 'recall_failed')
     })
@@ -229,7 +258,10 @@ export class LimitsEngine<E extends ChargedEvent> implements Limits<E> {
     const { clock, log, config } = this.#options
     return new Flusher<E>(
       {
-        tools, clock, log, folder: this.#folder,
+        tools,
+        clock,
+        log,
+        folder: this.#folder,
         flushMs: config.JOURNAL_FLUSH_MS,
         maxBytes: config.JOURNAL_MAX_BYTES,
         onFlushed: result => this.#flushed(result),
@@ -308,7 +340,13 @@ export class LimitsEngine<E extends ChargedEvent> implements Limits<E> {
       // Holds under a lowered cap go back when their calls end; the next grant that fits says otherwise.
       counter.overdrawn = counter.metric === 'spend'
     }
-    if (returnIdle(this.#flusher, counters.filter(counter => counter.flight === null))) await this.#flusher.flushNow()
+    if (
+      returnIdle(
+        this.#flusher,
+        counters.filter(counter => counter.flight === null),
+      )
+    )
+      await this.#flusher.flushNow()
   }
 
   async #recalled(ids: string): Promise<void> {

@@ -53,7 +53,15 @@ export const lockProcessForAdoption = statement<[id: bigint], { state: string; f
 
 /** Makes counters that are not there, in the order of their natural key so that two first users cannot deadlock. Spend caps come from budgets, the others from the caller. */
 export const ensureCounters = statement<
-  [orgIds: readonly number[], scopes: readonly string[], scopeIds: readonly string[], metrics: readonly string[], periods: readonly string[], caps: readonly (bigint | null)[], endsAt: readonly (Date | null)[]]
+  [
+    orgIds: readonly number[],
+    scopes: readonly string[],
+    scopeIds: readonly string[],
+    metrics: readonly string[],
+    periods: readonly string[],
+    caps: readonly (bigint | null)[],
+    endsAt: readonly (Date | null)[],
+  ]
 >(
   'limits.ensure_counters',
   `with ask as materialized (
@@ -175,7 +183,15 @@ export const lockCounters = statement<[ids: readonly bigint[]], LockedCounterRow
 
 /** Moves what was spent and gives back what is released, never more than the lease holds. Runs under the row locks of `lockCounters`. */
 export const settleCounters = statement<
-  [processId: bigint, ids: readonly bigint[], spent: readonly bigint[], released: readonly bigint[], warned: readonly boolean[], blocked: readonly boolean[], at: Date]
+  [
+    processId: bigint,
+    ids: readonly bigint[],
+    spent: readonly bigint[],
+    released: readonly bigint[],
+    warned: readonly boolean[],
+    blocked: readonly boolean[],
+    at: Date,
+  ]
 >(
   'limits.settle_counters',
   `with delta as materialized (
@@ -238,7 +254,10 @@ export const deleteBudget = statement<[orgId: number, scope: string, scopeId: st
   `delete from budgets where org_id = $1::int and scope = $2::text and scope_id = $3::text`,
 )
 
-export const lockRunningSpend = statement<[orgId: number, scope: string, scopeId: string, now: Date], { id: bigint; period: string; spent: bigint; warned: boolean; blocked: boolean }>(
+export const lockRunningSpend = statement<
+  [orgId: number, scope: string, scopeId: string, now: Date],
+  { id: bigint; period: string; spent: bigint; warned: boolean; blocked: boolean }
+>(
   'limits.lock_running_spend',
   `select c.id as "id", c.period as "period", c.spent as "spent", c.warned_at is not null as "warned", c.blocked_at is not null as "blocked"
    from counters c where c.org_id = $1::int and c.scope = $2::text and c.scope_id = $3::text and c.metric = 'spend' and c.ends_at > $4::timestamptz

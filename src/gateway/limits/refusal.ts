@@ -35,6 +35,9 @@ export function refusalError(refused: Refused, nowMs: number): GatewayError {
     extra,
     retryAfterSeconds: endSeconds,
     shouldRetry: false,
-    message: note.spent < note.cap ? `${message} too small for what is asked.` : `${message} spent. Do not retry: it resets at ${resetsAt}, or its owner can raise it.`,
+    message:
+      note.spent < note.cap
+        ? `${message} too small for what is asked.`
+        : `${message} spent. Do not retry: it resets at ${resetsAt}, or its owner can raise it.`,
   })
 }

@@ -28,7 +28,18 @@ describe('POST /v1/chat/completions', () => {
   test('CHAT-03 usage has three integers and a total that is their sum, also when the provider left the total or all of it out', async () => {
     for (const usage of [undefined, { prompt_tokens: 7, completion_tokens: 5 }, null]) {
       app.alpha.reset()
-      if (usage !== undefined) app.alpha.script([{ body: { id: 'x', object: 'chat.completion', model: 'm', choices: [{ index: 0, message: { role: 'assistant', content: 'ok' }, finish_reason: 'stop' }], ...(usage === null ? {} : { usage }) } }])
+      if (usage !== undefined)
+        app.alpha.script([
+          {
+            body: {
+              id: 'x',
+              object: 'chat.completion',
+              model: 'm',
+              choices: [{ index: 0, message: { role: 'assistant', content: 'ok' }, finish_reason: 'stop' }],
+              ...(usage === null ? {} : { usage }),
+            },
+          },
+        ])
       const { usage: seen } = (await chat({})).json
       expect(Number.isInteger(seen.prompt_tokens) && Number.isInteger(seen.completion_tokens)).toBe(true)
       expect(seen.total_tokens).toBe(seen.prompt_tokens + seen.completion_tokens)
@@ -36,8 +47,21 @@ describe('POST /v1/chat/completions', () => {
   })
 
   test('CHAT-04 CHAT-05 thinking arrives in reasoning_content, and without thinking the key is absent', async () => {
-    const answer = (message: object) => ({ body: { id: 'x', object: 'chat.completion', model: 'm', choices: [{ index: 0, message: { role: 'assistant', content: '42', ...message }, finish_reason: 'stop' }], usage: { prompt_tokens: 1, completion_tokens: 1, total_tokens: 2 } } })
-    app.alpha.script([answer({ reasoning_content: 'six times seven' }), answer({ reasoning: 'six times seven' }), answer({ reasoning_content: null }), answer({})])
+    const answer = (message: object) => ({
+      body: {
+        id: 'x',
+        object: 'chat.completion',
+        model: 'm',
+        choices: [{ index: 0, message: { role: 'assistant', content: '42', ...message }, finish_reason: 'stop' }],
+        usage: { prompt_tokens: 1, completion_tokens: 1, total_tokens: 2 },
+      },
+    })
+    app.alpha.script([
+      answer({ reasoning_content: 'six times seven' }),
+      answer({ reasoning: 'six times seven' }),
+      answer({ reasoning_content: null }),
+      answer({}),
+    ])
     for (const expected of ['six times seven', 'six times seven', undefined, undefined]) {
       const { message } = (await chat({})).json.choices[0]
       expect(message.content).toBe('42')
@@ -73,14 +97,26 @@ describe('POST /v1/chat/completions', () => {
 
   test('CHAT-08 an assistant message with tool calls may have null content', async () => {
     const call = { id: 'c1', type: 'function', function: { name: 'f', arguments: '{}' } }
-    const reply = await chat({ messages: [...hello, { role: 'assistant', content: null, tool_calls: [call] }, { role: 'tool', tool_call_id: 'c1', content: 'done' }] })
+    const reply = await chat({
+      messages: [...hello, { role: 'assistant', content: null, tool_calls: [call] }, { role: 'tool', tool_call_id: 'c1', content: 'done' }],
+    })
     expect(reply.status).toBe(200)
   })
 
   test('CHAT-10 CHAT-32 max_tokens and max_completion_tokens cap what is charged, whatever the provider reports', async () => {
     const key = (await app.newKey()).key
     for (const name of ['max_tokens', 'max_completion_tokens']) {
-      app.alpha.script([{ body: { id: 'x', object: 'chat.completion', model: 'm', choices: [{ index: 0, message: { role: 'assistant', content: 'ok' }, finish_reason: 'length' }], usage: { prompt_tokens: 10, completion_tokens: 500, total_tokens: 510 } } }])
+      app.alpha.script([
+        {
+          body: {
+            id: 'x',
+            object: 'chat.completion',
+            model: 'm',
+            choices: [{ index: 0, message: { role: 'assistant', content: 'ok' }, finish_reason: 'length' }],
+            usage: { prompt_tokens: 10, completion_tokens: 500, total_tokens: 510 },
+          },
+        },
+      ])
       const before = await usageRow()
       expect((await chat({ [name]: 20 }, { token: key })).status).toBe(200)
       const after = await usageRow()
@@ -106,7 +142,17 @@ describe('POST /v1/chat/completions', () => {
   test('CHAT-12 tools are forwarded and calls come back with string arguments', async () => {
     const tools = [{ type: 'function', function: { name: 'lookup', description: 'd', parameters: { type: 'object', properties: {} } } }]
     const toolCalls = [{ id: 'call_1', type: 'function', function: { name: 'lookup', arguments: '{"q":"x"}' } }]
-    app.alpha.script([{ body: { id: 'x', object: 'chat.completion', model: 'm', choices: [{ index: 0, message: { role: 'assistant', content: null, tool_calls: toolCalls }, finish_reason: 'tool_calls' }], usage: { prompt_tokens: 1, completion_tokens: 1, total_tokens: 2 } } }])
+    app.alpha.script([
+      {
+        body: {
+          id: 'x',
+          object: 'chat.completion',
+          model: 'm',
+          choices: [{ index: 0, message: { role: 'assistant', content: null, tool_calls: toolCalls }, finish_reason: 'tool_calls' }],
+          usage: { prompt_tokens: 1, completion_tokens: 1, total_tokens: 2 },
+        },
+      },
+    ])
     const reply = await chat({ tools })
     expect(sentBodies(app.alpha)[0]?.['tools']).toEqual(tools)
     expect(reply.json.choices[0]).toMatchObject({ finish_reason: 'tool_calls', message: { tool_calls: toolCalls } })
@@ -118,9 +164,13 @@ describe('POST /v1/chat/completions', () => {
   })
 
   test('CHAT-35 content parts keep their order', async () => {
-    const content = [{ type: 'text', body: 'a' }, { type: 'image_url', image_url: { url: 'https://example.test/x.png' } }, { type: 'text', body: 'b' }]
+    const content = [
+      { type: 'text', text: 'a' },
+      { type: 'image_url', image_url: { url: 'https://example.test/x.png' } },
+      { type: 'text', text: 'b' },
+    ]
     await chat({ messages: [{ role: 'user', content }] })
-    expect((sentBodies(app.alpha)[0]?.['messages'] as { content: unknown }[])[0]?.content).toEqual(content)
+    expect((sentBodies(app.alpha)[0]?.['messages'] as { content: unknown }[] | undefined)?.[0]?.content).toEqual(content)
   })
 
   test('CHAT-27 the reply names the model that ran when another route took over', async () => {
@@ -162,7 +212,12 @@ describe('POST /v1/chat/completions', () => {
   })
 
   test("HDR-12 HDR-13 the provider's own headers are not relayed and the caller's credential and cookies never reach it", async () => {
-    app.alpha.script([{ headers: { 'set-cookie': 'a=b', server: 'upstream-thing', 'x-internal': '1' }, body: { id: 'x', object: 'chat.completion', model: 'm', choices: [], usage: { prompt_tokens: 1, completion_tokens: 1, total_tokens: 2 } } }])
+    app.alpha.script([
+      {
+        headers: { 'set-cookie': 'a=b', server: 'upstream-thing', 'x-internal': '1' },
+        body: { id: 'x', object: 'chat.completion', model: 'm', choices: [], usage: { prompt_tokens: 1, completion_tokens: 1, total_tokens: 2 } },
+      },
+    ])
     const reply = await chat({}, { headers: { cookie: 'session=mine', 'x-custom': 'secret' } })
     for (const name of ['set-cookie', 'server', 'x-internal']) expect(reply.headers.get(name)).toBeNull()
     const sent = app.alpha.requests.at(-1)
@@ -174,7 +229,8 @@ describe('POST /v1/chat/completions', () => {
 
   test('HDR-11 x-br-agent-id is checked', async () => {
     expect((await chat({}, { headers: { 'x-br-agent-id': 'ok name-1' } })).status).toBe(200)
-    for (const label of ['x'.repeat(101), 'a\tb', 'tab"quote', '-dash']) expect((await chat({}, { headers: { 'x-br-agent-id': label } })).status, label).toBe(400)
+    for (const label of ['x'.repeat(101), 'a\tb', 'tab"quote', '-dash'])
+      expect((await chat({}, { headers: { 'x-br-agent-id': label } })).status, label).toBe(400)
   })
 
   test('ERR-03 a body over the limit is 413 payload_too_large in the envelope', async () => {
@@ -188,7 +244,13 @@ describe('POST /v1/chat/completions', () => {
   })
 
   test('ERR-01 ERR-05 every error is JSON with three string fields and is never empty', async () => {
-    const replies = [await chat({ model: '' }), await chat({ model: 'nothing' }), await chat({}, { token: 'br-nope' }), await app.call('GET', '/nowhere'), await chat({ provider: 'alpha', model: 'test-model', exclude: ['alpha'] })]
+    const replies = [
+      await chat({ model: '' }),
+      await chat({ model: 'nothing' }),
+      await chat({}, { token: 'br-nope' }),
+      await app.call('GET', '/nowhere'),
+      await chat({ provider: 'alpha', model: 'test-model', exclude: ['alpha'] }),
+    ]
     for (const reply of replies) {
       expect(reply.status).toBeGreaterThanOrEqual(400)
       expect(reply.headers.get('content-type')).toContain('application/json')

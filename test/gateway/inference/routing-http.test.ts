@@ -43,7 +43,8 @@ describe('routing over HTTP', () => {
   })
 
   test('ROUTE-09 ROUTE-18 ROUTE-28 ROUTE-34 an unknown value of a router field is 400 bad_request and never ignored', async () => {
-    for (const body of [{ optimize: 'cheap' }, { route: 'worst' }, { data_policy: 'eu_only' }, { exclude: 'alpha' }, { exclude: [7] }]) expect(await codeOf(body), JSON.stringify(body)).toEqual([400, 'bad_request'])
+    for (const body of [{ optimize: 'cheap' }, { route: 'worst' }, { data_policy: 'eu_only' }, { exclude: 'alpha' }, { exclude: [7] }])
+      expect(await codeOf(body), JSON.stringify(body)).toEqual([400, 'bad_request'])
     expect(dialed()).toEqual([0, 0, 0])
   })
 
@@ -185,7 +186,7 @@ describe('routing over HTTP', () => {
 
   test('LIFE-03 a success in between starts the count anew', async () => {
     const bad = { status: 500 }
-    app.alpha.script([bad, bad, {  }, bad, bad])
+    app.alpha.script([bad, bad, {}, bad, bad])
     for (let i = 0; i < 5; i++) await chat()
     expect(await closed()).toBe(true)
   })
@@ -200,7 +201,12 @@ describe('routing over HTTP', () => {
 describe('POST /v1/embeddings', () => {
   let app: TestApp
   beforeAll(async () => {
-    app = await startApp({ operatorFile: urls => ({ ...defaultOperatorFile(urls), providers: [...defaultOperatorFile(urls).providers, { id: 'vllm', base_url: urls.indus, auth: 'none' }] }) })
+    app = await startApp({
+      operatorFile: urls => ({
+        ...defaultOperatorFile(urls),
+        providers: [...defaultOperatorFile(urls).providers, { id: 'vllm', base_url: urls.indus, auth: 'none' }],
+      }),
+    })
   })
   afterAll(() => app.stop())
   beforeEach(() => {
@@ -221,7 +227,9 @@ describe('POST /v1/embeddings', () => {
     const entry = (await app.call('GET', '/v1/models/bge-m3')).json
     expect([entry.residency, entry.dimensions]).toEqual(['india', 1024])
     const vector = Array.from({ length: 1024 }, (_, i) => i / 1024)
-    app.indus.script({ body: { object: 'list', model: 'bge-m3', data: [{ object: 'embedding', index: 0, embedding: vector }], usage: { prompt_tokens: 2, total_tokens: 2 } } })
+    app.indus.script({
+      body: { object: 'list', model: 'bge-m3', data: [{ object: 'embedding', index: 0, embedding: vector }], usage: { prompt_tokens: 2, total_tokens: 2 } },
+    })
     const reply = await embed({ model: 'bge-m3', input: ['namaste'], data_policy: 'india_only' })
     expect(reply.headers.get('x-br-provider')).toBe('vllm')
     expect(reply.json.data[0].embedding).toEqual(vector)
@@ -229,7 +237,8 @@ describe('POST /v1/embeddings', () => {
 
   test('EMB-03 EMB-04 a string is accepted; an empty list and items that are no strings are 400 bad_request', async () => {
     expect((await embed({ input: 'one' })).status).toBe(200)
-    for (const input of [[], [1], [null], {}, undefined]) expect([(await embed({ input })).status, (await embed({ input })).json.error.code], JSON.stringify(input)).toEqual([400, 'bad_request'])
+    for (const input of [[], [1], [null], {}, undefined])
+      expect([(await embed({ input })).status, (await embed({ input })).json.error.code], JSON.stringify(input)).toEqual([400, 'bad_request'])
   })
 
   test('EMB-05 EMB-09 an unknown model is 404 model_not_found, a chat model 400 no_route', async () => {

@@ -5,8 +5,15 @@ import type { UpstreamServer } from '../../harness/upstream-server.ts'
 
 const sentBodies = (upstream: UpstreamServer) => upstream.requests.map(request => request.json)
 const hello = [{ role: 'user', content: 'Hello there' }]
-const events = (text: string): string[] => text.split('\n\n').filter(event => event.startsWith('data: ')).map(event => event.slice(6))
-const chunks = (text: string) => events(text).filter(event => event !== '[DONE]').map(event => JSON.parse(event))
+const events = (text: string): string[] =>
+  text
+    .split('\n\n')
+    .filter(event => event.startsWith('data: '))
+    .map(event => event.slice(6))
+const chunks = (text: string) =>
+  events(text)
+    .filter(event => event !== '[DONE]')
+    .map(event => JSON.parse(event))
 
 describe('streamed chat completions', () => {
   let app: TestApp
@@ -17,7 +24,8 @@ describe('streamed chat completions', () => {
   beforeEach(() => {
     for (const upstream of [app.alpha, app.beta, app.indus]) upstream.reset()
   })
-  const stream = (body: object = {}, options = {}) => app.call('POST', '/v1/chat/completions', { model: 'test-model', messages: hello, stream: true, ...body }, options)
+  const stream = (body: object = {}, options = {}) =>
+    app.call('POST', '/v1/chat/completions', { model: 'test-model', messages: hello, stream: true, ...body }, options)
   const totals = async () => (await app.call('GET', '/v1/usage')).json.totals
 
   test('CHAT-17 CHAT-18 a stream is event-stream, uncached, of chunks with one id, and ends with [DONE]', async () => {
@@ -58,11 +66,15 @@ describe('streamed chat completions', () => {
   })
 
   test('CHAT-23 the same call costs the same, streamed or not', async () => {
-    const cost = async (call: () => Promise<unknown>) => {
+    const cost = async (call: () => Promise<unknown>): Promise<number[]> => {
       const before = await totals()
-      await call()
+      await Promise.resolve(call())
       const after = await totals()
-      return [after.prompt_tokens - before.prompt_tokens, after.completion_tokens - before.completion_tokens, Number((after.cost_uinr - before.cost_uinr).toFixed(0))]
+      return [
+        after.prompt_tokens - before.prompt_tokens,
+        after.completion_tokens - before.completion_tokens,
+        Number((after.cost_uinr - before.cost_uinr).toFixed(0)),
+      ]
     }
     const whole = await cost(() => app.call('POST', '/v1/chat/completions', { model: 'test-model', messages: hello }))
     expect(await cost(() => stream())).toEqual(whole)
@@ -93,7 +105,8 @@ describe('streamed chat completions', () => {
   })
 
   test('a stream that closes cleanly without its end mark is no success, unless its usage had arrived', async () => {
-    const chunk = (more: object) => `data: ${JSON.stringify({ id: 'x', object: 'chat.completion.chunk', model: 'm', choices: [{ index: 0, delta: { content: 'hi' }, finish_reason: null }], ...more })}\n\n`
+    const chunk = (more: object) =>
+      `data: ${JSON.stringify({ id: 'x', object: 'chat.completion.chunk', model: 'm', choices: [{ index: 0, delta: { content: 'hi' }, finish_reason: null }], ...more })}\n\n`
     app.alpha.script({ rawStream: [chunk({}), chunk({})] })
     const cut = events((await stream()).text)
     expect(JSON.parse(cut.at(-2) ?? '').error.code).toBe('upstream_stream_error')
@@ -108,7 +121,12 @@ describe('streamed chat completions', () => {
     const before = await totals()
     app.alpha.script([{ holdAfterChunks: 3 }])
     const controller = new AbortController()
-    const response = await fetch(`${app.baseUrl}/v1/chat/completions`, { method: 'POST', signal: controller.signal, headers: { authorization: `Bearer ${app.key}`, 'content-type': 'application/json' }, body: JSON.stringify({ model: 'test-model', messages: hello, stream: true }) })
+    const response = await fetch(`${app.baseUrl}/v1/chat/completions`, {
+      method: 'POST',
+      signal: controller.signal,
+      headers: { authorization: `Bearer ${app.key}`, 'content-type': 'application/json' },
+      body: JSON.stringify({ model: 'test-model', messages: hello, stream: true }),
+    })
     const reader = response.body?.getReader()
     await reader?.read()
     controller.abort()
@@ -121,7 +139,12 @@ describe('streamed chat completions', () => {
     const client = new OpenAI({ baseURL: `${app.baseUrl}/v1`, apiKey: app.key, maxRetries: 0 })
     let text = ''
     let total = 0
-    for await (const chunk of await client.chat.completions.create({ model: 'test-model', messages: [{ role: 'user', content: 'hi' }], stream: true, stream_options: { include_usage: true } })) {
+    for await (const chunk of await client.chat.completions.create({
+      model: 'test-model',
+      messages: [{ role: 'user', content: 'hi' }],
+      stream: true,
+      stream_options: { include_usage: true },
+    })) {
       text += chunk.choices[0]?.delta.content ?? ''
       total = chunk.usage?.total_tokens ?? total
     }

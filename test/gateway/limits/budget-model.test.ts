@@ -77,21 +77,25 @@ async function play(engine: TestEngine, keyId: number, model: Model, next: Step)
   model.spent += BigInt(next.amount)
 }
 
-it.each([0, 1])('a budget lets in exactly what the model lets in, and its sums are those of its events (engine %i)', async which => {
-  const engine = engines[which] as TestEngine
-  let keyId = 100 + which * 100_000
-  await fc.assert(
-    fc.asyncProperty(fc.array(step, { minLength: 1, maxLength: 25 }), async steps => {
-      keyId++
-      const model = new Model(1000n)
-      await engine.limits.budgets.set(keyId, 'key', String(keyId), model.cap)
-      for (const next of steps) await play(engine, keyId, model, next)
-      await engine.limits.flushNow()
-      expect((await engine.limits.budgets.get(keyId, 'key', String(keyId))).spentUinr).toBe(model.spent)
-      for (const call of model.running) call.permit.release()
-      await engine.limits.flushNow()
-      expect(await checkInvariants(database.db)).toEqual([])
-    }),
-    { numRuns: Number(process.env['PROPERTY_RUNS'] ?? 75) },
-  )
-}, 120_000)
+it.each([0, 1])(
+  'a budget lets in exactly what the model lets in, and its sums are those of its events (engine %i)',
+  async which => {
+    const engine = engines[which] as TestEngine
+    let keyId = 100 + which * 100_000
+    await fc.assert(
+      fc.asyncProperty(fc.array(step, { minLength: 1, maxLength: 25 }), async steps => {
+        keyId++
+        const model = new Model(1000n)
+        await engine.limits.budgets.set(keyId, 'key', String(keyId), model.cap)
+        for (const next of steps) await play(engine, keyId, model, next)
+        await engine.limits.flushNow()
+        expect((await engine.limits.budgets.get(keyId, 'key', String(keyId))).spentUinr).toBe(model.spent)
+        for (const call of model.running) call.permit.release()
+        await engine.limits.flushNow()
+        expect(await checkInvariants(database.db)).toEqual([])
+      }),
+      { numRuns: Number(process.env['PROPERTY_RUNS'] ?? 75) },
+    )
+  },
+  120_000,
+)

@@ -88,7 +88,11 @@ describe.runIf(onPostgres)('budgets and limits over several processes', () => {
       const needUinr = 256n * tokenUinr
       const agent = await fleet.newAgent('streams', inr(capTokens))
       // 60 characters count as 20 tokens; a whole stream is worth 1,600.
-      fleet.upstream.script(request => (request.json?.['stream'] === true ? { chunks: times(80).map(() => 'x'.repeat(60)), chunkIntervalMs: 15, usage: { prompt_tokens: 10, completion_tokens: 1600, total_tokens: 1610 } } : {}))
+      fleet.upstream.script(request =>
+        request.json?.['stream'] === true
+          ? { chunks: times(80).map(() => 'x'.repeat(60)), chunkIntervalMs: 15, usage: { prompt_tokens: 10, completion_tokens: 1600, total_tokens: 1610 } }
+          : {},
+      )
       let mostUinr = 0n
       let isOver = false
       const watching = (async () => {
@@ -125,13 +129,20 @@ describe.runIf(onPostgres)('budgets and limits over several processes', () => {
     async function withinOneMinute(fn: () => Promise<void>): Promise<void> {
       for (;;) {
         const minute = Math.floor(Date.now() / 60_000)
-        const failure = await fn().then(() => null, (error: unknown) => error)
+        const failure = await fn().then(
+          () => null,
+          (error: unknown) => error,
+        )
         if (Math.floor(Date.now() / 60_000) !== minute) continue
         if (failure !== null) throw failure
         return
       }
     }
-    const spreads: Record<string, (i: number) => number> = { 'to one process': () => 0, 'in turn': i => i, 'mostly to one': i => (i % 10 === 0 ? 1 : i % 7 === 0 ? 2 : 0) }
+    const spreads: Record<string, (i: number) => number> = {
+      'to one process': () => 0,
+      'in turn': i => i,
+      'mostly to one': i => (i % 10 === 0 ? 1 : i % 7 === 0 ? 2 : 0),
+    }
 
     test.for(Object.keys(spreads))('LIM-13 a key with three requests a minute gets three over all processes, sent %s', async spread => {
       await withinOneMinute(async () => {

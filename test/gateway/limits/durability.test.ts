@@ -4,12 +4,18 @@ import { join } from 'node:path'
 import { afterEach, beforeEach, expect, it } from 'vitest'
 import { checkInvariants } from '../../../src/gateway/limits/invariants.ts'
 import { journalFolder, journalsIn, readJournal, segmentsOf } from '../../../src/gateway/limits/journal.ts'
-import { type Db, DatabaseUnavailableError, statement } from '../../../src/platform/db.ts'
+import { DatabaseUnavailableError, type Db, statement } from '../../../src/platform/db.ts'
 import { type TestDatabase, testDatabase } from '../../harness/database.ts'
 import { callOnce, eventOf, request, startEngine } from './engine.ts'
 
-const outbox = statement<[], { type: string; threshold: number }>('test.outbox', `select type as "type", (data->>'threshold')::int as "threshold" from webhook_events order by seq`)
-const events = statement<[], { id: string; outcome: string; valueUinr: bigint }>('test.events', `select id as "id", outcome as "outcome", value_uinr as "valueUinr" from usage_events order by at, id`)
+const outbox = statement<[], { type: string; threshold: number }>(
+  'test.outbox',
+  `select type as "type", (data->>'threshold')::int as "threshold" from webhook_events order by seq`,
+)
+const events = statement<[], { id: string; outcome: string; valueUinr: bigint }>(
+  'test.events',
+  `select id as "id", outcome as "outcome", value_uinr as "valueUinr" from usage_events order by at, id`,
+)
 const leased = statement<[], { sum: bigint }>('test.leased', `select coalesce(sum(amount), 0)::bigint as "sum" from leases`)
 
 let database: TestDatabase
@@ -69,7 +75,14 @@ it('a flush counts once, whether its transaction broke before the work or after 
     plan.push(fault)
     await callOnce(engine, request(100n), 70n)
     await engine.limits.flushNow().catch(() => undefined)
-    await expect.poll(() => engine.limits.flushNow().then(() => true, () => false)).toBe(true)
+    await expect
+      .poll(() =>
+        engine.limits.flushNow().then(
+          () => true,
+          () => false,
+        ),
+      )
+      .toBe(true)
   }
   expect(await engine.limits.budgets.get(1, 'key', '7')).toMatchObject({ spentUinr: 280n })
   await engine.limits.stop()

@@ -7,8 +7,8 @@ import { insertUsageEvents } from '../../../src/gateway/usage/apply.ts'
 import type { UsageEvent } from '../../../src/gateway/usage/record.ts'
 import { type Clock, systemClock } from '../../../src/platform/clock.ts'
 import { loadConfig } from '../../../src/platform/config.ts'
-import { ControlLog } from '../../../src/platform/db-control-log.ts'
 import type { Db } from '../../../src/platform/db.ts'
+import { ControlLog } from '../../../src/platform/db-control-log.ts'
 import { systemIds } from '../../../src/platform/ids.ts'
 import { silentLog } from '../../../src/platform/log.ts'
 import type { KeyPrincipal } from '../../../src/platform/principal.ts'
@@ -33,7 +33,11 @@ export async function startEngine(db: Db, options: EngineOptions = {}): Promise<
   const dataDir = options.dataDir ?? mkdtempSync(join(tmpdir(), 'brigade-limits-'))
   const controlLog = new ControlLog({ db, clock, log: silentLog, pollMs: config.CONTROL_POLL_MS })
   const limits = await createLimits<UsageEvent>({
-    db, config, clock, dataDir, controlLog,
+    db,
+    config,
+    clock,
+    dataDir,
+    controlLog,
     ids: systemIds,
     log: silentLog,
     appliers: [insertUsageEvents],
@@ -64,7 +68,18 @@ export function movableClock(startMs: number): Clock & { moveTo(ms: number): voi
 }
 
 export function caller(over: Partial<KeyPrincipal> = {}): KeyPrincipal {
-  return { kind: 'key', orgId: 1, userId: 5, role: 'owner', keyId: 7, keyName: 'k', scope: 'full', workspaceId: null, limits: { rpmLimit: null, dailyLimit: null }, ...over }
+  return {
+    kind: 'key',
+    orgId: 1,
+    userId: 5,
+    role: 'owner',
+    keyId: 7,
+    keyName: 'k',
+    scope: 'full',
+    workspaceId: null,
+    limits: { rpmLimit: null, dailyLimit: null },
+    ...over,
+  }
 }
 
 export function request(needUinr: bigint, over: Partial<AdmissionRequest> = {}, atMs = Date.now()): AdmissionRequest {

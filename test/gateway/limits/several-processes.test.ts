@@ -21,8 +21,23 @@ const built = join(root, 'node_modules/.cache/limits-driver')
 
 /** Children run JavaScript: the driver and what it imports are compiled once. */
 function compileDriver(): string {
-  const flags = ['--ignoreConfig', '--noCheck', '--module', 'nodenext', '--target', 'es2023', '--types', 'node', '--allowImportingTsExtensions', '--rewriteRelativeImportExtensions']
-  execFileSync(process.execPath, [join(root, 'node_modules/typescript/bin/tsc'), ...flags, '--rootDir', root, '--outDir', built, join(root, 'test/gateway/limits/driver.ts')], { cwd: root, stdio: 'inherit' })
+  const flags = [
+    '--ignoreConfig',
+    '--noCheck',
+    '--module',
+    'nodenext',
+    '--target',
+    'es2023',
+    '--types',
+    'node',
+    '--allowImportingTsExtensions',
+    '--rewriteRelativeImportExtensions',
+  ]
+  execFileSync(
+    process.execPath,
+    [join(root, 'node_modules/typescript/bin/tsc'), ...flags, '--rootDir', root, '--outDir', built, join(root, 'test/gateway/limits/driver.ts')],
+    { cwd: root, stdio: 'inherit' },
+  )
   return join(built, 'test/gateway/limits/driver.js')
 }
 

@@ -22,7 +22,12 @@ beforeEach(async () => {
   database = await testDatabase()
   await makePartitions(database.db, noon, silentLog)
   await makePartitions(database.db, noon, silentLog)
-  reports = new UsageReports({ db: database.db, clock: movableClock(noon), flushNow: () => Promise.resolve(), agentNames: () => Promise.resolve(new Map([[9, 'reader']])) })
+  reports = new UsageReports({
+    db: database.db,
+    clock: movableClock(noon),
+    flushNow: () => Promise.resolve(),
+    agentNames: () => Promise.resolve(new Map([[9, 'reader']])),
+  })
 })
 afterEach(() => database.dispose())
 
@@ -47,7 +52,12 @@ it('sums up by model and agent; days are those of IST, both ends included', asyn
 
 it('takes the month to date when nothing is said, and refuses what is no span of days', () => {
   expect(reports.span(undefined, undefined)).toEqual({ from: '2026-11-01', to: '2026-11-21' })
-  for (const [from, to] of [['2026-02-30', undefined], ['x', undefined], ['2026-11-02', '2026-11-01']] as const) expect(() => reports.span(from, to)).toThrow(/calendar day|after/)
+  for (const [from, to] of [
+    ['2026-02-30', undefined],
+    ['x', undefined],
+    ['2026-11-02', '2026-11-01'],
+  ] as const)
+    expect(() => reports.span(from, to)).toThrow(/calendar day|after/)
 })
 
 it('quotes CSV and disarms formulas', () => {

@@ -46,7 +46,16 @@ describe('usage over HTTP', () => {
 
   test('USAGE-03 a span that is none is 400 bad_request', async () => {
     const { key } = await newOrg('Spans')
-    for (const query of ['?from=2026-11-02&to=2026-11-01', '?from=2026-02-30', '?to=2026-13-01', '?from=yesterday', '?from=20261101', '?to=', '?from=2026-11-1', '?from=2026-11-01T00:00:00Z']) {
+    for (const query of [
+      '?from=2026-11-02&to=2026-11-01',
+      '?from=2026-02-30',
+      '?to=2026-13-01',
+      '?from=yesterday',
+      '?from=20261101',
+      '?to=',
+      '?from=2026-11-1',
+      '?from=2026-11-01T00:00:00Z',
+    ]) {
       const reply = await usage(key, query)
       expect([reply.status, reply.json.error?.code], query).toEqual([400, 'bad_request'])
     }
@@ -69,8 +78,16 @@ describe('usage over HTTP', () => {
     const fields = ['requests', 'prompt_tokens', 'completion_tokens', 'total_tokens', 'cost_uinr'] as const
     type Row = Record<(typeof fields)[number] | 'value_inr' | 'cost_inr', number>
     for (const rows of [by_model, by_agent] as Row[][]) {
-      for (const field of fields) expect(rows.reduce((sum, row) => sum + row[field], 0), field).toBe(totals[field])
-      for (const field of ['value_inr', 'cost_inr'] as const) expect(rows.reduce((sum, row) => sum + row[field], 0), field).toBeCloseTo(totals[field], 9)
+      for (const field of fields)
+        expect(
+          rows.reduce((sum, row) => sum + row[field], 0),
+          field,
+        ).toBe(totals[field])
+      for (const field of ['value_inr', 'cost_inr'] as const)
+        expect(
+          rows.reduce((sum, row) => sum + row[field], 0),
+          field,
+        ).toBeCloseTo(totals[field], 9)
       for (const row of rows) for (const field of [...fields, 'value_inr', 'cost_inr'] as const) expect(typeof row[field], field).toBe('number')
     }
     expect(totals).toMatchObject({ requests: 6, prompt_tokens: 5 * 12 + 7, completion_tokens: 5 * 5, total_tokens: 5 * 17 + 7 })
@@ -79,7 +96,10 @@ describe('usage over HTTP', () => {
 
     const csv = await usage(key, `${query}&format=csv`)
     expect(csv.headers.get('content-type')).toContain('text/csv')
-    const [head = [], ...lines] = csv.text.trimEnd().split('\r\n').map(line => line.split(','))
+    const [head = [], ...lines] = csv.text
+      .trimEnd()
+      .split('\r\n')
+      .map(line => line.split(','))
     const column = (name: string): number => lines.reduce((sum, line) => sum + Number(line[head.indexOf(name)]), 0)
     for (const field of ['requests', 'prompt_tokens', 'completion_tokens']) expect(column(field), field).toBe(totals[field])
     for (const field of ['cost_inr', 'value_inr']) expect(column(field), field).toBeCloseTo(totals[field], 9)

@@ -37,7 +37,15 @@ function completeUsage(reply: Record<string, unknown>, usage: TokenUsage): Recor
   const given = reply['usage']
   const block = typeof given === 'object' && given !== null ? (given as Record<string, unknown>) : {}
   if (Number.isInteger(block['prompt_tokens']) && Number.isInteger(block['completion_tokens']) && Number.isInteger(block['total_tokens'])) return null
-  return { ...reply, usage: { ...block, prompt_tokens: usage.promptTokens, completion_tokens: usage.completionTokens, total_tokens: usage.promptTokens + usage.completionTokens } }
+  return {
+    ...reply,
+    usage: {
+      ...block,
+      prompt_tokens: usage.promptTokens,
+      completion_tokens: usage.completionTokens,
+      total_tokens: usage.promptTokens + usage.completionTokens,
+    },
+  }
 }
 
 /** Thinking stands in `reasoning_content`, whatever the provider calls it; without thinking the key is absent, not null. */
