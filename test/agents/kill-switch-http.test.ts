@@ -183,6 +183,15 @@ describe('what ends a running call', () => {
     const frames = framesOf(await other.rest())
     expect(frames.some(frame => frame.includes('"error"'))).toBe(false)
     expect((await events(id)).map(event => event.outcome)).toEqual(['cut'])
+
+    const { id: second } = await app.newAgent('cut-label-waiting')
+    app.alpha.reset()
+    app.alpha.script([{ hold: true }])
+    const waiting = chat(app.key, {}, { 'x-br-agent-id': 'cut-label-waiting' })
+    await app.alpha.arrived(1)
+    await revoke(second)
+    const refused = await waiting
+    expect([refused.status, refused.json.error.code]).toEqual([403, 'agent_revoked'])
   })
 
   test('a revoke of the minting key cuts the streams of its tokens with invalid_api_key', async () => {
@@ -202,9 +211,9 @@ describe('what ends a running call', () => {
       const { id } = (await app.call('POST', '/v1/me/agents', { name: `runs-out-${scope}` })).json
       const token = (await app.call('POST', `/v1/me/agents/${id}/token`, {}, { token: minting.key })).json.access_token
       const setBudget = (inr: number) => app.setBudget(scope, scope === 'agent' ? id : minting.keyId, inr)
-      // ₹0.04 covers the first 256 tokens of output (₹0.01) and then 768 (₹0.03), not the 1,792 that are asked for next.
+      // ₹0.04 covers the first 256 tokens of output (₹0.01), then 768 (₹0.03), then what is left of it: not quite 1,000.
       await setBudget(0.04)
-      app.alpha.script([{ holdAfterChunks: 30, chunks: thirtyTokens(60) }])
+      app.alpha.script([{ holdAfterChunks: 40, chunks: thirtyTokens(60) }])
       const stream = await openStream(token)
       const frames = framesOf(await stream.rest())
       expect(stream.status).toBe(200)
@@ -217,11 +226,13 @@ describe('what ends a running call', () => {
       const [event, ...more] = await events(id)
       expect(more).toEqual([])
       const produced = (frames.length - 2) * 30
-      expect(produced).toBeGreaterThanOrEqual(768)
+      expect(produced).toBeGreaterThanOrEqual(990)
       expect(event).toMatchObject({ outcome: 'cut', completionTokens: BigInt(produced) })
       expect(event?.valueUinr).toBe(BigInt(produced) * 40n + (event?.promptTokens ?? 0n) * 10n)
       expect(last.usage.completion_tokens).toBe(produced)
 
+      expect((await chat(token, { max_tokens: 50 })).json.error.code).toBe(code)
+      await setBudget(1)
       app.alpha.script([{ hold: true }])
       const whole = chat(token, { max_tokens: 50 })
       await app.alpha.arrived(2)

@@ -7,7 +7,7 @@ const sentBodies = (upstream: UpstreamServer) => upstream.requests.map(request =
 const hello = [{ role: 'user', content: 'Hello there' }]
 const events = (text: string): string[] =>
   text
-    .split('\n\n')
+    .split(/\n{2,}/)
     .filter(event => event.startsWith('data: '))
     .map(event => event.slice(6))
 const chunks = (text: string) =>
@@ -133,6 +133,25 @@ describe('streamed chat completions', () => {
     await until(() => app.alpha.requests[0]?.aborted === true)
     await until(async () => (await totals()).requests === before.requests + 1)
     expect((await totals()).completion_tokens).toBeGreaterThan(before.completion_tokens)
+  })
+
+  test('an end mark without its line end is the end mark, and nothing is said twice', async () => {
+    const chunk = 'data: {"id":"c","object":"chat.completion.chunk","choices":[{"index":0,"delta":{"content":"abc"},"finish_reason":"stop"}]}\n\n'
+    for (const end of ['data: [DONE]', 'data: [DONE]\n']) {
+      app.alpha.script([{ rawStream: [chunk, end] }])
+      const reply = await stream()
+      expect(events(reply.text), JSON.stringify(end)).toEqual([chunk.slice(6, -2), '[DONE]'])
+      expect(reply.text.endsWith('\n\n')).toBe(true)
+    }
+  })
+
+  test("the provider's own error frame passes, and the end mark stands behind it in an event of its own", async () => {
+    const frame = 'data: {"error":{"message":"overloaded","type":"server_error","code":null}}'
+    for (const end of ['\n', '\n\n']) {
+      app.alpha.script([{ rawStream: ['data: {"choices":[{"index":0,"delta":{"content":"abc"}}]}\n\n', `${frame}${end}`], holdAfterRaw: true }])
+      expect(events((await stream()).text).slice(1), JSON.stringify(end)).toEqual([frame.slice(6), '[DONE]'])
+      await until(() => app.alpha.requests.at(-1)?.aborted === true)
+    }
   })
 
   test('the real OpenAI SDK streams and reads usage', async () => {

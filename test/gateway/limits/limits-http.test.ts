@@ -90,7 +90,7 @@ describe('limits and budgets over HTTP', () => {
     expect(await statusOf(chat(key))).toEqual([429, 'daily_limit_reached'])
   })
 
-  test('KEY-22 BUDG-02 BUDX-04 a spent budget is 429 budget_exceeded with the figures of the refusing scope, until the month turns', async () => {
+  test('KEY-22 BUDG-02 a spent budget is 429 budget_exceeded with the figures of the refusing scope, until the month turns', async () => {
     clock.moveTo(morning + 4 * hourMs)
     const { key, keyId } = await app.newKey({ budgetInr: 0.003 })
     let refused = await chat(key)
@@ -157,5 +157,29 @@ describe('limits and budgets over HTTP', () => {
     expect(own.status).toBe(200)
     const [budget] = (await app.call('GET', '/v1/me/budgets', undefined, { token: key })).json.budgets
     expect(budget.spent_inr).toBeGreaterThan(0)
+  })
+
+  test('BUDX-04 a refused call reads the figures of the refusing scope: held by running calls it waits 5 s, spent it waits for the month', async () => {
+    clock.moveTo(morning + 9 * hourMs)
+    const agent = await app.newAgent('reader of figures')
+    await app.setBudget('agent', agent.id, 0.004)
+    const token = (await app.call('POST', `/v1/me/agents/${agent.id}/token`, {})).json.access_token
+    const resetsAt = '2026-11-30T18:30:00.000Z'
+    // ₹0.0040 for 100 tokens at the price of alpha: nothing is left beside it.
+    app.alpha.script([{ hold: true, usage: { prompt_tokens: 0, completion_tokens: 100, total_tokens: 100 } }])
+    const running = chat(token, { model: 'alpha-only', max_tokens: 100 })
+    await app.alpha.arrived(1)
+    const held = await chat(token, { model: 'alpha-only', max_tokens: 100 })
+    expect([held.status, held.json.error.code]).toEqual([429, 'agent_budget_exceeded'])
+    expect(held.json).toMatchObject({ scope: 'agent', cap_inr: 0.004, spent_inr: 0, in_doubt_inr: 0, resets_at: resetsAt })
+    expect(held.json.held_inr).toBeGreaterThanOrEqual(0.004)
+    expect([held.headers.get('retry-after'), held.headers.get('x-should-retry')]).toEqual(['5', 'true'])
+    app.alpha.release()
+    expect((await running).status).toBe(200)
+    let spent = await chat(token, { model: 'alpha-only', max_tokens: 100 })
+    while (spent.headers.get('retry-after') === '5') spent = await chat(token, { model: 'alpha-only', max_tokens: 100 })
+    expect([spent.status, spent.json.error.code, spent.headers.get('x-should-retry')]).toEqual([429, 'agent_budget_exceeded', 'false'])
+    expect(spent.json).toMatchObject({ scope: 'agent', cap_inr: 0.004, spent_inr: 0.004, held_inr: 0, in_doubt_inr: 0, resets_at: resetsAt })
+    expect(Math.abs(Number(spent.headers.get('retry-after')) - (Date.parse(resetsAt) - clock.nowMs()) / 1000)).toBeLessThan(10)
   })
 })

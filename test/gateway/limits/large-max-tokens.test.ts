@@ -1,0 +1,106 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { uinrFromInr } from '../../../src/platform/money.ts'
+import { defaultOperatorFile, startApp, type TestApp } from '../../harness/app.ts'
+
+/** ₹0.005 a token of output: 100,000 of them are ₹500. */
+const dear = {
+  id: 'dear-model',
+  kind: 'chat',
+  context_length: 200_000,
+  routes: [{ provider: 'alpha', upstream_model: 'dear-upstream', input_inr_per_mtok: 0, output_inr_per_mtok: 5000, source: 'test', as_of: '2026-01-01' }],
+}
+const tokenInr = 0.005
+const maxTokens = 100_000
+
+describe('a large max_tokens on a dear model with ₹100 left', () => {
+  let app: TestApp
+  beforeAll(async () => {
+    app = await startApp({
+      operatorFile: urls => {
+        const file = defaultOperatorFile(urls)
+        return { ...file, models: [...file.models, dear] }
+      },
+    })
+  })
+  afterAll(() => app.stop())
+  beforeEach(() => app.alpha.reset())
+
+  const agentWith = async (name: string, strict = false) => {
+    const agent = await app.newAgent(name)
+    await app.gateway.app.limits.budgets.set(app.orgId, 'agent', String(agent.id), uinrFromInr(100), { strict })
+    return agent
+  }
+  const chat = (token: string, body: object = {}) =>
+    app.call('POST', '/v1/chat/completions', { model: 'dear-model', messages: [{ role: 'user', content: 'Hello' }], max_tokens: maxTokens, ...body }, { token })
+  const budget = async (token: string) => (await app.call('GET', '/v1/me/budgets', undefined, { token })).json.budgets[0]
+
+  test('BUDX-03 is not refused for the worst case: the hold is small and grows while the call streams; a strict budget refuses', async () => {
+    const { token } = await agentWith('thrifty')
+    // 30 tokens a chunk, as the gateway estimates them.
+    app.alpha.script([{ hold: true, holdAfterChunks: 20, chunks: Array.from({ length: 25 }, () => 'x'.repeat(90)), usage: { prompt_tokens: 5, completion_tokens: 750, total_tokens: 755 } }])
+    const streamed = chat(token, { stream: true })
+    await app.alpha.arrived(1)
+    const first = (await budget(token)).held_inr
+    expect(first).toBeGreaterThan(0)
+    expect(first).toBeLessThanOrEqual(300 * tokenInr)
+    app.alpha.release()
+    let grown = first
+    while (grown < 600 * tokenInr) grown = (await budget(token)).held_inr
+    expect(grown).toBeLessThan(100 / 2)
+    app.alpha.release()
+    const stream = await streamed
+    expect([stream.status, stream.text.includes('"error"'), stream.text.trimEnd().endsWith('data: [DONE]')]).toEqual([200, false, true])
+    expect(await budget(token)).toMatchObject({ held_inr: 0, spent_inr: 750 * tokenInr })
+
+    app.alpha.script([{ hold: true, usage: { prompt_tokens: 5, completion_tokens: 40, total_tokens: 45 } }])
+    const pending = chat(token)
+    await app.alpha.arrived(2)
+    expect((await budget(token)).held_inr).toBeLessThanOrEqual(4096 * tokenInr)
+    app.alpha.release()
+    expect((await pending).status).toBe(200)
+    expect(await budget(token)).toMatchObject({ held_inr: 0, spent_inr: 790 * tokenInr })
+
+    const strict = await agentWith('strict', true)
+    for (const stream of [false, true]) {
+      const refused = await chat(strict.token, { stream })
+      expect([refused.status, refused.json.error.code]).toEqual([429, 'agent_budget_exceeded'])
+      expect((await chat(strict.token, { stream, max_tokens: 100 })).status).toBe(200)
+    }
+    expect(app.alpha.requests).toHaveLength(4)
+  })
+
+  test('a stream that the budget no longer covers uses up what was left before it ends', async () => {
+    const { id, token } = await app.newAgent('to-the-end')
+    // 2,000 tokens: 256 and 768 are covered, 1,792 too; the next 3,840 are not, and 2,000 is what is left.
+    await app.setBudget('agent', id, 2000 * tokenInr)
+    app.alpha.script([{ holdAfterChunks: 80, chunks: Array.from({ length: 100 }, () => 'x'.repeat(90)) }])
+    const reply = await chat(token, { stream: true })
+    expect(reply.text).toContain('"agent_budget_exceeded"')
+    const { spent_inr, held_inr } = await budget(token)
+    expect(held_inr).toBe(0)
+    expect(spent_inr).toBeGreaterThanOrEqual(2000 * tokenInr)
+    // What goes beyond is what had arrived already.
+    expect(spent_inr).toBeLessThanOrEqual(80 * 30 * tokenInr)
+  })
+
+  test('output that comes all at once is covered at once: within the budget the stream goes on, beyond it it ends', async () => {
+    // 10,000 tokens in one chunk, ₹50.
+    const burst = { holdAfterChunks: 1, chunks: ['x'.repeat(30_000), 'and', 'the-tail'] }
+    const rich = await agentWith('rich')
+    app.alpha.script([burst])
+    const goes = chat(rich.token, { stream: true })
+    let held = 0
+    while (held < 10_000 * tokenInr) held = (await budget(rich.token)).held_inr
+    app.alpha.release()
+    const whole = await goes
+    expect([whole.text.includes('"error"'), whole.text.includes('the-tail')]).toEqual([false, true])
+
+    const poor = await app.newAgent('poor')
+    await app.setBudget('agent', poor.id, 20)
+    app.alpha.script([burst])
+    const ends = await chat(poor.token, { stream: true })
+    expect(ends.text).toContain('"agent_budget_exceeded"')
+    expect(ends.text).not.toContain('the-tail')
+    expect((await budget(poor.token)).spent_inr).toBeCloseTo(10_000 * tokenInr, 2)
+  })
+})
