@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { tokensOfChars } from '../gateway/inference/estimate.ts'
 import { chatKind } from '../gateway/inference/kinds/chat.ts'
+import { abortSignalOf } from '../platform/cancellation.ts'
 import { type AnyRow, Reply } from '../platform/endpoint.ts'
 import { fail, type GatewayError } from '../platform/errors.ts'
 import { ChatAnswer, readChatStream, whenAborted } from './chat-stream.ts'
@@ -76,7 +77,7 @@ async function ask(row: AnyRow, args: ChatArgs, context: ToolContext): Promise<T
   const body = Buffer.from(JSON.stringify(requestBody(args)))
   const deadline = new AbortController()
   const stopTimer = context.clock.after(args.max_wait_s * 1000, () => deadline.abort(new DeadlineError()))
-  const signal = AbortSignal.any([context.call.signal, deadline.signal])
+  const signal = AbortSignal.any([abortSignalOf(context.call.signal), deadline.signal])
   const answer = new ChatAnswer()
   const startedMs = context.clock.monotonicMs()
   context.report?.({ progress: 0, message: `asking ${args.model}` })

@@ -1,4 +1,5 @@
 import { cutError } from '../gateway/http/serve-row.ts'
+import { abortSignalOf } from '../platform/cancellation.ts'
 import type { Clock } from '../platform/clock.ts'
 import { fail, type GatewayError, toGatewayError } from '../platform/errors.ts'
 import { CallCutError } from '../platform/inflight.ts'
@@ -71,7 +72,7 @@ export class Toolbox {
     this.#running++
     try {
       if (!tool) throw fail('not_found', { message: `There is no tool ${name} for this credential.` })
-      const call: ToolCall = { ...this.#call, signal: AbortSignal.any([signal, this.#call.signal]) }
+      const call: ToolCall = { ...this.#call, signal: AbortSignal.any([signal, abortSignalOf(this.#call.signal)]) }
       call.signal.throwIfAborted()
       const result = await tool.run(args, { call, invoke: this.#deps.invoke, clock: this.#deps.clock, report })
       return toReply(result, false)

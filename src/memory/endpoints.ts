@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { abortSignalOf } from '../platform/cancellation.ts'
 import { endpointOf, reply } from '../platform/endpoint.ts'
 import { fail } from '../platform/errors.ts'
 import type { BearerPrincipal, Principal } from '../platform/principal.ts'
@@ -97,7 +98,7 @@ export const memoryEndpoints = {
     output: { media: 'text/plain' },
     errors: [...objectErrors, 'not_found', 'payload_too_large'],
     async handle({ memory }, { query }, call) {
-      const found = await memory.objects.read({ ...call, principal: bearer(call.principal) }, query.key)
+      const found = await memory.objects.read({ ...call, signal: abortSignalOf(call.signal), principal: bearer(call.principal) }, query.key)
       return reply.bytes(found.bytes, {
         ...found.metaHeaders,
         'content-type': 'text/plain; charset=utf-8',
@@ -118,7 +119,7 @@ export const memoryEndpoints = {
     output: z.object({ ok: z.literal(true), key: z.string(), size: z.int() }),
     errors: [...writeErrors, 'memory_quota_exceeded', 'payload_too_large'],
     async handle({ memory }, { query, headers, body }, call) {
-      const { etag } = await memory.objects.write({ ...call, principal: bearer(call.principal) }, query.key, body, {
+      const { etag } = await memory.objects.write({ ...call, signal: abortSignalOf(call.signal), principal: bearer(call.principal) }, query.key, body, {
         ifMatch: headers['if-match'],
         ifNoneMatch: headers['if-none-match'],
       })
@@ -135,7 +136,7 @@ export const memoryEndpoints = {
     output: z.object({ ok: z.literal(true) }),
     errors: writeErrors,
     async handle({ memory }, { query, headers }, call) {
-      await memory.objects.remove({ ...call, principal: bearer(call.principal) }, query.key, {
+      await memory.objects.remove({ ...call, signal: abortSignalOf(call.signal), principal: bearer(call.principal) }, query.key, {
         ifMatch: headers['if-match'],
         ifNoneMatch: headers['if-none-match'],
       })
@@ -152,7 +153,7 @@ export const memoryEndpoints = {
     output: z.object({ keys: z.array(z.object({ key: z.string(), size: z.int(), modified: z.string(), etag: z.string(), author })) }),
     errors: objectErrors,
     async handle({ memory }, { query }, call) {
-      return { keys: await memory.objects.list({ ...call, principal: bearer(call.principal) }, query.prefix) }
+      return { keys: await memory.objects.list({ ...call, signal: abortSignalOf(call.signal), principal: bearer(call.principal) }, query.prefix) }
     },
   }),
 }

@@ -3,6 +3,7 @@
  * validation, authentication, OpenAPI, docs, the MCP tool and the generated tests all read the same row.
  */
 import type { z } from 'zod'
+import type { CancelSignal } from './cancellation.ts'
 import type { ErrorName } from './errors.ts'
 import type { AccessRule, Principal } from './principal.ts'
 
@@ -20,7 +21,7 @@ export interface Call<P extends Principal | null = Principal | null> {
   /** The checked `x-br-agent-id` header, or null. From an agent token the token's agent wins; callers use `agentOf`. */
   readonly agentLabel: string | null
   /** Aborts when the client goes away, when the caller is revoked and when the process must stop. */
-  readonly signal: AbortSignal
+  readonly signal: CancelSignal
   /** Public base URL of this gateway, without a trailing slash. */
   readonly baseUrl: string
 }

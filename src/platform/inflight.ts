@@ -14,26 +14,31 @@ export class CallCutError extends Error {
   }
 }
 
+/** A running call: an AbortController or a Cancellation. */
+export interface Abortable {
+  abort(reason: CallCutError): void
+}
+
 export interface CallOwners {
   readonly agentIds: readonly number[]
   readonly keyId: number | null
 }
 
 export class Inflight {
-  readonly #byAgent = new Map<number, Set<AbortController>>()
-  readonly #byKey = new Map<number, Set<AbortController>>()
-  readonly #all = new Set<AbortController>()
+  readonly #byAgent = new Map<number, Set<Abortable>>()
+  readonly #byKey = new Map<number, Set<Abortable>>()
+  readonly #all = new Set<Abortable>()
   #idle: (() => void)[] = []
 
   /** Registers a call under its agent, that agent's ancestors and its key; the returned function takes it out again. */
-  register(owners: CallOwners, controller: AbortController): () => void {
-    this.#all.add(controller)
-    for (const id of owners.agentIds) put(this.#byAgent, id, controller)
-    if (owners.keyId !== null) put(this.#byKey, owners.keyId, controller)
+  register(owners: CallOwners, call: Abortable): () => void {
+    this.#all.add(call)
+    for (const id of owners.agentIds) put(this.#byAgent, id, call)
+    if (owners.keyId !== null) put(this.#byKey, owners.keyId, call)
     return () => {
-      this.#all.delete(controller)
-      for (const id of owners.agentIds) drop(this.#byAgent, id, controller)
-      if (owners.keyId !== null) drop(this.#byKey, owners.keyId, controller)
+      this.#all.delete(call)
+      for (const id of owners.agentIds) drop(this.#byAgent, id, call)
+      if (owners.keyId !== null) drop(this.#byKey, owners.keyId, call)
       if (this.#all.size === 0) for (const wake of this.#idle.splice(0)) wake()
     }
   }
@@ -69,21 +74,21 @@ export class Inflight {
   }
 }
 
-function put(map: Map<number, Set<AbortController>>, id: number, controller: AbortController): void {
+function put(map: Map<number, Set<Abortable>>, id: number, call: Abortable): void {
   const set = map.get(id)
-  if (set) set.add(controller)
-  else map.set(id, new Set([controller]))
+  if (set) set.add(call)
+  else map.set(id, new Set([call]))
 }
 
-function drop(map: Map<number, Set<AbortController>>, id: number, controller: AbortController): void {
+function drop(map: Map<number, Set<Abortable>>, id: number, call: Abortable): void {
   const set = map.get(id)
-  set?.delete(controller)
+  set?.delete(call)
   if (set?.size === 0) map.delete(id)
 }
 
-function abort(calls: Set<AbortController> | undefined, reason: CutReason): number {
+function abort(calls: Set<Abortable> | undefined, reason: CutReason): number {
   if (!calls) return 0
   const list = [...calls]
-  for (const controller of list) controller.abort(new CallCutError(reason))
+  for (const call of list) call.abort(new CallCutError(reason))
   return list.length
 }

@@ -7,6 +7,7 @@ import { lookup as dnsLookup, type LookupAddress } from 'node:dns'
 import { isIP, type LookupFunction } from 'node:net'
 import ipaddr from 'ipaddr.js'
 import { Agent, type Dispatcher } from 'undici'
+import type { CancelSignal } from './cancellation.ts'
 import { fail } from './errors.ts'
 import { dispatch, type OutboundReply } from './upstream-body.ts'
 
@@ -15,7 +16,7 @@ export interface OutboundRequest {
   readonly url: string
   readonly headers: Readonly<Record<string, string>>
   readonly body?: Buffer | string
-  readonly signal?: AbortSignal
+  readonly signal?: CancelSignal
   /** Overrides of the client's timeouts. */
   readonly headersTimeoutMs?: number
   readonly bodyTimeoutMs?: number

@@ -1,4 +1,9 @@
-import { createCipheriv, createDecipheriv, createHash, hkdfSync, randomBytes } from 'node:crypto'
+import { createCipheriv, createDecipheriv, createHash, hash, hkdfSync, randomBytes } from 'node:crypto'
+
+/** The same as base64 text, for look-ups on every call: the one-shot function makes no hash object. */
+export function hashKeyText(key: string): string {
+  return hash('sha256', key, 'base64')
+}
 
 /** SHA-256 of an API key: keys carry 192 random bits, so a plain hash cannot be guessed back. */
 export function hashKey(key: string): Buffer {

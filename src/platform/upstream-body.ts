@@ -1,4 +1,5 @@
 import type { Dispatcher } from 'undici'
+import type { CancelSignal } from './cancellation.ts'
 
 /** The body of an upstream reply: read it once, as chunks or whole, or destroy it. */
 export interface UpstreamBody extends AsyncIterable<Uint8Array> {
@@ -27,7 +28,7 @@ const pauseAboveChunks = 16
  * One dispatch of undici as a promise of status, headers and a pull-driven body. It stands in for `request()` because a web-style
  * Readable between undici and a relay costs more than the relay itself. Backpressure: above 16 unread chunks the socket is paused.
  */
-export function dispatch(dispatcher: Dispatcher, options: Dispatcher.DispatchOptions, signal: AbortSignal | undefined): Promise<OutboundReply> {
+export function dispatch(dispatcher: Dispatcher, options: Dispatcher.DispatchOptions, signal: CancelSignal | undefined): Promise<OutboundReply> {
   return new Promise((resolve, reject) => {
     if (signal?.aborted) return reject(signal.reason)
     const exchange = new Exchange(resolve, reject, signal)
@@ -45,10 +46,10 @@ class Exchange implements Dispatcher.DispatchHandler, UpstreamBody {
   #wake: (() => void) | null = null
   readonly #resolve: (reply: OutboundReply) => void
   readonly #reject: (error: unknown) => void
-  readonly #signal: AbortSignal | undefined
+  readonly #signal: CancelSignal | undefined
   readonly #onAbort = (): void => this.#abort(this.#signal?.reason)
 
-  constructor(resolve: (reply: OutboundReply) => void, reject: (error: unknown) => void, signal: AbortSignal | undefined) {
+  constructor(resolve: (reply: OutboundReply) => void, reject: (error: unknown) => void, signal: CancelSignal | undefined) {
     this.#resolve = resolve
     this.#reject = reject
     this.#signal = signal

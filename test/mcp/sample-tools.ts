@@ -2,6 +2,7 @@
 import { z } from 'zod'
 import { jsonOf, rowTool, type Tool } from '../../src/mcp/tool.ts'
 import { chatTool } from '../../src/mcp/tool-chat.ts'
+import { abortSignalOf } from '../../src/platform/cancellation.ts'
 import { endpointOf, reply } from '../../src/platform/endpoint.ts'
 import { type ErrorName, errorTable, fail } from '../../src/platform/errors.ts'
 
@@ -84,7 +85,7 @@ export function sampleTools(seen: Seen, chunks: (signal: AbortSignal) => AsyncIt
     errors: [],
     handle: (_s, _i, call) => {
       seen.started++
-      return reply.stream(watch(chunks(call.signal), seen, call.signal), { 'content-type': 'text/event-stream', 'x-br-provider': 'test-provider' })
+      return reply.stream(watch(chunks(abortSignalOf(call.signal)), seen, abortSignalOf(call.signal)), { 'content-type': 'text/event-stream', 'x-br-provider': 'test-provider' })
     },
   })
   const said = z.object({ said: z.string(), kind: z.string() })

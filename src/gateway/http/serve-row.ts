@@ -1,4 +1,5 @@
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http'
+import { Cancellation } from '../../platform/cancellation.ts'
 import { DatabaseUnavailableError } from '../../platform/db.ts'
 import type { AnyRow, At, AuthKind, Call } from '../../platform/endpoint.ts'
 import { fail, GatewayError } from '../../platform/errors.ts'
@@ -10,6 +11,8 @@ import { agentIdHeader, agentLabelOf } from './call-context.ts'
 import { writeError, writeReply } from './reply-writer.ts'
 import { ClientGoneError, parseJsonBody, readBody } from './request-body.ts'
 import { parseInput } from './validate.ts'
+
+type ParsedInput = ReturnType<typeof parseInput>
 
 /** One address of a row: the row itself, or its twin with a credential and rule of its own. */
 export interface Binding {
@@ -53,10 +56,9 @@ export async function serveRow(
   deps: EdgeDeps,
 ): Promise<void> {
   const requestId = deps.ids.requestId()
-  response.setHeader('x-request-id', requestId)
-  const controller = new AbortController()
-  response.once('close', () => {
-    if (!response.writableFinished) controller.abort(new ClientGoneError())
+  const cancellation = new Cancellation()
+  response.on('close', () => {
+    if (!response.writableFinished) cancellation.abort(new ClientGoneError())
   })
   let unregister: (() => void) | undefined
   let principal: Principal | null = null
@@ -65,7 +67,7 @@ export async function serveRow(
     const signedIn = authenticate(binding.auth, request.headers, deps)
     principal = signedIn instanceof Promise ? await signedIn : signedIn
     if (principal !== null) {
-      unregister = deps.inflight.register(ownersOf(principal), controller)
+      unregister = deps.inflight.register(ownersOf(principal), cancellation)
       deps.recheck(principal)
       if (principal.kind !== 'session') {
         const rate = deps.takeRate(principal)
@@ -74,11 +76,12 @@ export async function serveRow(
       const verdict = mayCall(principal, binding.access)
       if (!verdict.ok) throw fail('forbidden', { message: verdict.why })
     }
-    const call: Call = { principal, requestId, agentLabel: agentLabelOf(request.headers[agentIdHeader]), signal: controller.signal, baseUrl: deps.baseUrl() }
-    const input = await readInput(binding.row, params, query, request, deps)
+    const call: Call = { principal, requestId, agentLabel: agentLabelOf(request.headers[agentIdHeader]), signal: cancellation, baseUrl: deps.baseUrl() }
+    const read = readInput(binding.row, params, query, request, deps)
+    const input = read instanceof Promise ? await read : read
     const result = binding.row.handle(deps.services, input, call)
     const value = result instanceof Promise ? await result : result
-    const written = writeReply(response, value, binding.row.status ?? 200)
+    const written = writeReply(response, value, binding.row.status ?? 200, requestId)
     if (written !== undefined) await written
   } catch (thrown) {
     report(thrown, binding, requestId, principal, request, response, deps)
@@ -113,23 +116,23 @@ export function ownersOf(principal: Principal): { agentIds: readonly number[]; k
   }
 }
 
-async function readInput(
+function readInput(
   row: AnyRow,
   params: Readonly<Record<string, string>>,
   query: string,
   request: IncomingMessage,
   deps: EdgeDeps,
-): Promise<ReturnType<typeof parseInput>> {
+): ParsedInput | Promise<ParsedInput> {
   const spec = row.input
-  const wantsBody = spec.body !== undefined || spec.bodyKind !== undefined
-  let body: unknown
-  if (wantsBody) {
-    const limitBytes = spec.bodyLimitBytes ?? (spec.bodyKind === 'inference' ? deps.inferenceBodyLimitBytes : deps.bodyLimitBytes)
-    if (spec.bodyKind !== 'raw') checkJsonType(request.headers['content-type'])
-    const bytes = await readBody(request, limitBytes)
-    body = spec.bodyKind === 'raw' || spec.bodyKind === 'inference' ? bytes : parseJsonBody(bytes)
-  } else request.resume()
-  return parseInput(spec, { path: params, query: spec.query ? queryOf(query) : {}, headers: request.headers, body })
+  const parse = (body: unknown): ParsedInput => parseInput(spec, { path: params, query: spec.query ? queryOf(query) : {}, headers: request.headers, body })
+  if (spec.body === undefined && spec.bodyKind === undefined) {
+    request.resume()
+    return parse(undefined)
+  }
+  const isBytes = spec.bodyKind === 'raw' || spec.bodyKind === 'inference'
+  const limitBytes = spec.bodyLimitBytes ?? (spec.bodyKind === 'inference' ? deps.inferenceBodyLimitBytes : deps.bodyLimitBytes)
+  if (spec.bodyKind !== 'raw') checkJsonType(request.headers['content-type'])
+  return readBody(request, limitBytes).then(bytes => parse(isBytes ? bytes : parseJsonBody(bytes)))
 }
 
 function checkJsonType(contentType: string | undefined): void {
@@ -167,6 +170,7 @@ function report(
     response.destroy()
     return
   }
+  if (!response.headersSent) response.setHeader('x-request-id', requestId)
   const error = writeError(response, translate(thrown))
   if (!request.complete) request.resume()
   if (error.status < 500) return

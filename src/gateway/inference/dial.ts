@@ -1,3 +1,4 @@
+import type { CancelSignal } from '../../platform/cancellation.ts'
 import { fail, type GatewayError } from '../../platform/errors.ts'
 import type { OutboundReply, UpstreamBody } from '../../platform/upstream-body.ts'
 import { routeId } from '../catalog/model.ts'
@@ -39,7 +40,7 @@ interface Failed {
  * has been sent to the caller when this runs, so failover is invisible; after the first byte there is none.
  * Throws `all_routes_failed`, `provider_unavailable_billing`, or the signal's reason.
  */
-export async function dial(plan: Plan, request: ParsedRequest, meter: Meter, signal: AbortSignal, recheck: () => void, deps: InferenceDeps): Promise<Answer> {
+export async function dial(plan: Plan, request: ParsedRequest, meter: Meter, signal: CancelSignal, recheck: () => void, deps: InferenceDeps): Promise<Answer> {
   const failures: Failed[] = []
   for (const attempt of plan.attempts) {
     recheck()
@@ -53,7 +54,7 @@ export async function dial(plan: Plan, request: ParsedRequest, meter: Meter, sig
   throw allFailed(failures)
 }
 
-async function tryOne(attempt: Attempt, request: ParsedRequest, meter: Meter, signal: AbortSignal, deps: InferenceDeps): Promise<Answer | Failed> {
+async function tryOne(attempt: Attempt, request: ParsedRequest, meter: Meter, signal: CancelSignal, deps: InferenceDeps): Promise<Answer | Failed> {
   const { provider, upstreamModel } = attempt.route
   const dialect = deps.dialectOf(provider.dialect)
   const startedMs = deps.clock.monotonicMs()

@@ -1,4 +1,5 @@
 import { assertNever } from '../../platform/assert.ts'
+import { abortSignalOf, type CancelSignal } from '../../platform/cancellation.ts'
 import { type Call, type Reply, reply } from '../../platform/endpoint.ts'
 import { fail, GatewayError } from '../../platform/errors.ts'
 import { CallCutError } from '../../platform/inflight.ts'
@@ -70,7 +71,7 @@ export async function serve(kind: Kind, bytes: Buffer, call: Call<Principal>, de
 interface Watch {
   /** A plain key names the agent: the agent's end is not the key's. */
   readonly isNamed: boolean
-  readonly signal: AbortSignal
+  readonly signal: CancelSignal
   recheck(): void
   end(): void
 }
@@ -82,7 +83,7 @@ function watchAgent(principal: BearerPrincipal, agent: ChargedAgent, call: Call,
   const controller = new AbortController()
   return {
     isNamed: true,
-    signal: AbortSignal.any([call.signal, controller.signal]),
+    signal: AbortSignal.any([abortSignalOf(call.signal), controller.signal]),
     recheck: () => {
       deps.recheck(principal)
       const named = deps.agentByLabel(principal.orgId, String(agentId))

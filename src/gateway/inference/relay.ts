@@ -1,3 +1,4 @@
+import type { CancelSignal } from '../../platform/cancellation.ts'
 import type { Clock } from '../../platform/clock.ts'
 import { CallCutError } from '../../platform/inflight.ts'
 import type { TokenUsage } from '../wire/usage.ts'
@@ -16,7 +17,7 @@ export interface RelayDeps {
   readonly clock: Clock
   readonly meter: Meter
   readonly cover: StreamCover
-  readonly signal: AbortSignal
+  readonly signal: CancelSignal
   readonly promptTokens: number
   /** The provider broke off after the first byte. */
   onBroken(): void

@@ -5,7 +5,7 @@ import { fail } from '../../platform/errors.ts'
 import { ExpiringCache } from '../../platform/expiring-cache.ts'
 import type { Ids } from '../../platform/ids.ts'
 import type { KeyLimits, KeyScope, Role } from '../../platform/principal.ts'
-import { hashKey } from '../../platform/secrets.ts'
+import { hashKey, hashKeyText } from '../../platform/secrets.ts'
 import { keyPrefix, looksLikeKey, newKey } from './key-format.ts'
 import { KeyUse } from './key-use.ts'
 import { findForAuth, findIdByHash, insertKey, type KeyRow, keyExists, retireExpiredName, revokeKey, setKeyEnabled, setKeyLimits } from './queries.ts'
@@ -145,7 +145,7 @@ export class Keys {
   /** The key of that text in whatever state it is, or null. Synchronous when cached. */
   findForAuth(token: string): KeyRecord | null | Promise<KeyRecord | null> {
     if (!looksLikeKey(token)) return null
-    const id = this.#idByHash.get(hashKey(token).toString('base64'))
+    const id = this.#idByHash.get(hashKeyText(token))
     if (id === null) return null
     return typeof id === 'number' ? this.byId(id) : id.then(found => (found === null ? null : this.byId(found)))
   }
