@@ -1,0 +1,218 @@
+/**
+ * `npm run bench`: what Brigade adds to a call, beside passthroughs without any governance, on this machine and in one run. See
+ * README.md. The table goes to stdout, progress to stderr, every number to results/latest.json.
+ */
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { parseArgs } from 'node:util'
+import { ensure } from '../scripts/ensure.mjs'
+import { root } from '../scripts/paths.mjs'
+import { startPostgres } from '../scripts/postgres.mjs'
+import { core, cpuMsOf, isPinned, killAll, rssMibOf, runToEnd, startServer } from './child.mjs'
+import { contendersOf } from './contenders.mjs'
+import { machine } from './machine.mjs'
+import { installPortkey } from './portkey.mjs'
+import { markdown, summarize } from './report.mjs'
+import { chunksOfStream, scenariosOf } from './workload.mjs'
+
+const sampleIntervalMs = 200
+const slowChunks = 20
+
+const program = name => join(root, 'bench', name)
+const say = text => process.stderr.write(`${text}\n`)
+
+function readOptions() {
+  const { values } = parseArgs({
+    options: {
+      quick: { type: 'boolean', default: false },
+      rounds: { type: 'string' },
+      seconds: { type: 'string' },
+      only: { type: 'string' },
+      scenarios: { type: 'string' },
+      'slow-streams': { type: 'string', default: '500' },
+      postgres: { type: 'boolean', default: false },
+      'install-portkey': { type: 'boolean', default: false },
+      'no-build': { type: 'boolean', default: false },
+    },
+  })
+  const number = (name, text, min) => {
+    if (/^\d+(\.\d+)?$/.test(text) && Number(text) >= min) return Number(text)
+    throw new Error(`--${name} must be a number of at least ${min}, not "${text}"`)
+  }
+  const { quick } = values
+  return {
+    quick,
+    rounds: number('rounds', values.rounds ?? (quick ? '2' : '5'), 1),
+    durationMs: number('seconds', values.seconds ?? (quick ? '1' : '3'), 0.1) * 1000,
+    warmupMs: quick ? 300 : 700,
+    warmupCalls: quick ? 500 : 3000,
+    warmupMaxMs: quick ? 1000 : 6000,
+    slowIntervalMs: quick ? 100 : 250,
+    slowStreams: number('slow-streams', values['slow-streams'], 0),
+    only: values.only?.split(',') ?? null,
+    scenarios: values.scenarios?.split(',') ?? null,
+    postgres: values.postgres,
+    installPortkey: values['install-portkey'],
+    noBuild: values['no-build'],
+  }
+}
+
+/** The entries that were asked for by name, with `always` whatever was asked. */
+function chosen(flag, entries, names, always) {
+  if (names === null) return entries
+  const unknown = names.filter(name => !entries.some(entry => entry.name === name))
+  if (unknown.length > 0) throw new Error(`--${flag}: ${unknown.join(', ')} cannot run here; there is ${entries.map(entry => entry.name).join(', ')}`)
+  return entries.filter(entry => names.includes(entry.name) || entry.name === always)
+}
+
+/** Runs one scenario against one gateway: what the load says, plus memory and processor time of the gateway meanwhile. */
+async function measure(gateway, upstream, scenario, { durationMs, warmupMs }) {
+  const job = {
+    ...scenario,
+    url: gateway.url,
+    headers: gateway.headers,
+    durationMs,
+    warmupMs,
+    bytesMin: 1000,
+    chunksMin: scenario.once ? slowChunks : chunksOfStream,
+  }
+  let rssPeakMib = rssMibOf(gateway.pid)
+  const timer = setInterval(() => {
+    rssPeakMib = Math.max(rssPeakMib, rssMibOf(gateway.pid))
+  }, sampleIntervalMs)
+  const cpuBefore = [gateway, upstream].map(({ pid }) => cpuMsOf(pid))
+  try {
+    const result = JSON.parse(await runToEnd(core.load, [program('load.mjs'), JSON.stringify(job)]))
+    const [cpuMs, upstreamCpuMs] = [gateway, upstream].map(({ pid }, index) => (cpuBefore[index] === null ? null : cpuMsOf(pid) - cpuBefore[index]))
+    gateway.answered += result.answered
+    if (result.failed > 0) gateway.failures.push(`${scenario.name}: ${result.failed} calls failed, the first with: ${result.failure}`)
+    const cpu =
+      cpuMs === null
+        ? {}
+        : {
+            cpuUsOfCall: (cpuMs * 1000) / Math.max(1, result.answered),
+            gatewayBusy: cpuMs / result.wallMs,
+            loadBusy: (result.cpuMs + upstreamCpuMs) / result.wallMs,
+          }
+    return { ...result, ...cpu, rssPeakMib }
+  } finally {
+    clearInterval(timer)
+  }
+}
+
+/**
+ * Brings every gateway to compiled code: by count, because a slow one that warms up for the same time is measured half compiled,
+ * with a bound for a machine that is too busy.
+ */
+async function warmUp(gateways, upstream, scenarios, { warmupCalls, warmupMaxMs }) {
+  for (const gateway of gateways) {
+    say(`warm-up: ${gateway.title}`)
+    for (const scenario of scenarios.filter(({ once }) => !once)) {
+      const before = gateway.answered
+      const deadlineMs = performance.now() + warmupMaxMs
+      do await measure(gateway, upstream, scenario, { durationMs: 500, warmupMs: 0 })
+      while (gateway.answered - before < warmupCalls && performance.now() < deadlineMs)
+    }
+  }
+}
+
+/** The rounds: within a scenario the contenders follow one another, so that a busy minute of the machine meets them all. */
+async function runRounds(gateways, upstream, scenarios, options) {
+  for (let round = 1; round <= options.rounds; round++) {
+    for (const scenario of scenarios) {
+      // The slow streams take as long whatever the gateway does; in a quick run one look is enough.
+      if (scenario.once && options.quick && round > 1) continue
+      for (const gateway of gateways) {
+        const result = await measure(gateway, upstream, scenario, options)
+        gateway.results[scenario.name] ??= []
+        gateway.results[scenario.name].push(result)
+      }
+      say(
+        `round ${round} of ${options.rounds}: ${scenario.title}: ${gateways.map(gateway => `${gateway.name} ${Math.round(gateway.results[scenario.name].at(-1).callsPerS)}`).join(', ')} calls/s`,
+      )
+    }
+  }
+}
+
+async function startAll(contenders, upstreamUrl, folder) {
+  const gateways = []
+  for (const { name, title, start } of contenders) {
+    say(`starting ${title}`)
+    const started = await start({ upstreamUrl, folder })
+    gateways.push({ name, title, ...started, rssIdleMib: rssMibOf(started.pid), results: {}, failures: [], answered: 0 })
+  }
+  return gateways
+}
+
+async function checkBills(gateways) {
+  for (const gateway of gateways) {
+    if (gateway.checkBill === undefined) continue
+    try {
+      gateway.bill = await gateway.checkBill(gateway.answered)
+    } catch (error) {
+      gateway.failures.push(error.message)
+    }
+  }
+}
+
+async function main() {
+  const options = readOptions()
+  if (!options.noBuild) ensure()
+  if (options.installPortkey) installPortkey()
+  const folder = mkdtempSync(join(tmpdir(), 'brigade-bench-'))
+  const postgres = options.postgres ? await startPostgres() : null
+  const clear = () => {
+    killAll()
+    rmSync(folder, { recursive: true, force: true, maxRetries: 5 })
+  }
+  for (const signal of ['SIGINT', 'SIGTERM']) {
+    process.once(signal, () => {
+      clear()
+      void Promise.resolve(postgres?.stop()).finally(() => process.exit(1))
+    })
+  }
+  try {
+    const contenders = chosen('only', contendersOf({ databaseUrl: postgres?.url ?? process.env.BENCH_DATABASE_URL ?? null }), options.only, 'passthrough')
+    const scenarios = chosen('scenarios', scenariosOf(options), options.scenarios)
+    const upstreamArgs = ['--chunks', chunksOfStream, '--slow-chunks', slowChunks, '--slow-interval-ms', options.slowIntervalMs].map(String)
+    const upstream = await startServer(core.load, [program('upstream.mjs'), ...upstreamArgs], { ready: /^listening (\d+)$/ })
+    const before = machine()
+    const gateways = await startAll(contenders, `http://127.0.0.1:${upstream.match[1]}`, folder)
+    await warmUp(gateways, upstream, scenarios, options)
+    await runRounds(gateways, upstream, scenarios, options)
+    await checkBills(gateways)
+    const run = {
+      at: new Date().toISOString(),
+      options,
+      isPinned,
+      machine: { ...before, loadAverageAtEnd: machine().loadAverage },
+      scenarios: scenarios.map(({ name, title }) => ({ name, title })),
+    }
+    const contestants = gateways.map(({ name, title, results, failures, answered, rssIdleMib, bill = null }) => ({
+      name,
+      title,
+      answered,
+      failures,
+      bill,
+      rssIdleMib,
+      results,
+    }))
+    const summary = summarize(contestants)
+    const resultsFolder = join(root, 'bench', 'results')
+    mkdirSync(resultsFolder, { recursive: true })
+    writeFileSync(join(resultsFolder, 'latest.json'), `${JSON.stringify({ ...run, summary, contestants }, null, 2)}\n`)
+    console.log(markdown(run, summary, contestants))
+    for (const gateway of gateways) await gateway.stop()
+    await upstream.stop()
+    process.exitCode = contestants.some(({ failures }) => failures.length > 0) ? 1 : 0
+  } finally {
+    clear()
+    await postgres?.stop()
+  }
+}
+
+main().catch(error => {
+  say(`bench: ${error.message}`)
+  process.exitCode = 1
+})

@@ -1,0 +1,115 @@
+/**
+ * The load generator: `node load.mjs <job as JSON>` keeps `connections` calls running, one a connection, for `warmupMs` and then
+ * `durationMs`, lets the running ones end, and prints one line of JSON. Only what ends (or, for chunks, arrives) between the end of
+ * the warm-up and the end of the duration is measured. With `once` every connection carries one call and all of it is measured.
+ */
+import { Pool } from 'undici'
+import { percentilesOf } from './statistics.mjs'
+
+const job = JSON.parse(process.argv[2])
+const pool = new Pool(job.url, { connections: job.connections, pipelining: 1, bodyTimeout: 60_000, headersTimeout: 60_000 })
+const request = { path: '/v1/chat/completions', method: 'POST', headers: { ...job.headers, 'content-type': 'application/json' }, body: job.body }
+
+const cpuAtStart = process.cpuUsage()
+const startMs = performance.now()
+const fromMs = job.once ? startMs : startMs + job.warmupMs
+const untilMs = job.once ? Number.POSITIVE_INFINITY : fromMs + job.durationMs
+const latenciesMs = []
+const firstBytesMs = []
+const gapsMs = []
+let answered = 0
+let failed = 0
+let chunks = 0
+let failure = null
+
+/** One call from its first byte out to its last byte in. A reply that is short, broken or not 200 is a failure, never a fast call. */
+class Call {
+  #startMs = performance.now()
+  #lastMs = 0
+  #status = 0
+  #bytes = 0
+  #chunks = 0
+  #endsWithNewline = false
+  #tail = Buffer.alloc(0)
+  #done
+
+  constructor(done) {
+    this.#done = done
+  }
+
+  onRequestStart() {}
+
+  onResponseStart(_controller, status) {
+    this.#status = status
+  }
+
+  onResponseData(_controller, data) {
+    this.#bytes += data.length
+    if (!job.isStream) return
+    const nowMs = performance.now()
+    if (this.#lastMs === 0) {
+      if (nowMs >= fromMs && nowMs < untilMs) firstBytesMs.push(nowMs - this.#startMs)
+    } else if (job.once) gapsMs.push(nowMs - this.#lastMs)
+    this.#lastMs = nowMs
+    const found = this.#eventEnds(data)
+    this.#chunks += found
+    if (nowMs >= fromMs && nowMs < untilMs) chunks += found
+    this.#tail = data.length >= 32 ? data : Buffer.concat([this.#tail, data])
+  }
+
+  onResponseEnd() {
+    const nowMs = performance.now()
+    const isWhole = job.isStream ? this.#chunks >= job.chunksMin && this.#tail.includes('data: [DONE]') : this.#bytes >= job.bytesMin
+    if (this.#status !== 200 || !isWhole) return this.#fail(`status ${this.#status}, ${this.#bytes} bytes, ${this.#chunks} chunks`)
+    answered += 1
+    if (nowMs >= fromMs && nowMs < untilMs) latenciesMs.push(nowMs - this.#startMs)
+    this.#done()
+  }
+
+  onResponseError(_controller, error) {
+    this.#fail(error.message)
+  }
+
+  #fail(why) {
+    failed += 1
+    failure ??= why
+    this.#done()
+  }
+
+  /** Blank lines in the data: each ends one event. A line break pair may be cut by the border of two reads. */
+  #eventEnds(data) {
+    let found = 0
+    let at = 0
+    if (this.#endsWithNewline && data[0] === 10) {
+      found = 1
+      at = 1
+    }
+    for (at = data.indexOf('\n\n', at); at !== -1; at = data.indexOf('\n\n', at + 2)) found += 1
+    this.#endsWithNewline = data.at(-1) === 10 && data.at(-2) !== 10
+    return found
+  }
+}
+
+const call = () => new Promise(done => pool.dispatch(request, new Call(done)))
+
+async function connection() {
+  do await call()
+  while (!job.once && performance.now() < untilMs)
+}
+
+await Promise.all(Array.from({ length: job.connections }, connection))
+const elapsedMs = job.once ? performance.now() - startMs : job.durationMs
+const cpu = process.cpuUsage(cpuAtStart)
+const result = {
+  answered,
+  failed,
+  failure,
+  cpuMs: (cpu.user + cpu.system) / 1000,
+  wallMs: performance.now() - startMs,
+  callsPerS: (latenciesMs.length / elapsedMs) * 1000,
+  latencyMs: percentilesOf(latenciesMs),
+  ...(job.isStream ? { chunksPerS: (chunks / elapsedMs) * 1000, firstByteMs: percentilesOf(firstBytesMs) } : {}),
+  ...(job.once ? { gapMs: percentilesOf(gapsMs) } : {}),
+}
+console.log(JSON.stringify(result))
+await pool.destroy()

@@ -1,0 +1,22 @@
+/** Where and of what a run was made. */
+import { spawnSync } from 'node:child_process'
+import { availableParallelism, cpus, loadavg } from 'node:os'
+import { root } from '../scripts/paths.mjs'
+
+/** Processor, cores, load, Node, and the commit with a mark when files differ from it; null for what cannot be known. */
+export function machine() {
+  const git = args => {
+    const run = spawnSync('git', args, { cwd: root, encoding: 'utf8' })
+    return run.status === 0 ? run.stdout.trim() : null
+  }
+  const commit = git(['rev-parse', '--short', 'HEAD'])
+  const isChanged = (git(['status', '--porcelain', '--', 'src', 'package-lock.json']) ?? '') !== ''
+  return {
+    cpu: cpus()[0]?.model.trim() ?? null,
+    cores: availableParallelism(),
+    platform: process.platform,
+    node: process.versions.node,
+    commit: commit === null ? null : `${commit}${isChanged ? ' with changes' : ''}`,
+    loadAverage: loadavg()[0],
+  }
+}

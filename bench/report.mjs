@@ -1,0 +1,127 @@
+/** From the results of the rounds to the two tables: ratios to the passthrough first, then what they were made of. */
+import { median } from './statistics.mjs'
+
+/** Missing numbers become NaN, which `median` leaves out. */
+const numberOf = value => value ?? Number.NaN
+const resultsOf = (contestant, scenario) => contestant.results[scenario] ?? []
+
+/** Each round against the passthrough of the same round, then the median. */
+const byRound = compare => (read, scenario) => (contestant, base) =>
+  median(resultsOf(contestant, scenario).map((result, round) => compare(numberOf(read(result)), numberOf(read(resultsOf(base, scenario)[round] ?? {})))))
+const ratioOf = byRound((theirs, base) => theirs / base)
+const addedOf = byRound((theirs, base) => theirs - base)
+
+/** Other work of the machine only ever slows a round down, so the best round of each is what the least disturbed ones say. */
+const bestRatioOf = (read, scenario) => (contestant, base) => {
+  const best = of => Math.max(...resultsOf(of, scenario).map(read))
+  const value = best(contestant) / best(base)
+  return Number.isFinite(value) ? value : null
+}
+
+const callsPerS = result => result.callsPerS
+const chunksPerS = result => result.chunksPerS
+const cpuUs = result => result.cpuUsOfCall
+const p50Ms = result => result.latencyMs?.p50
+const p99Ms = result => result.latencyMs?.p99
+const firstByteP50Ms = result => result.firstByteMs?.p50
+const firstByteP99Ms = result => result.firstByteMs?.p99
+const gapP99Ms = result => result.gapMs?.p99
+
+/** The lines of the ratio table: name in the JSON, heading, unit, value. */
+const measures = [
+  ['throughput', 'chat, 50 connections: throughput', 'times', ratioOf(callsPerS, 'chat-50')],
+  ['throughputBest', 'the same by the best round of each', 'times', bestRatioOf(callsPerS, 'chat-50')],
+  ['cpuOfCall', 'processor time a call', 'times', ratioOf(cpuUs, 'chat-50')],
+  ['addedP50Ms', 'chat, 1 connection: added p50', 'ms', addedOf(p50Ms, 'chat-1')],
+  ['addedP99Ms', 'added p99', 'ms', addedOf(p99Ms, 'chat-1')],
+  ['addedFirstByteP50Ms', 'stream, 1 connection: added first byte p50', 'ms', addedOf(firstByteP50Ms, 'stream-1')],
+  ['addedFirstByteP99Ms', 'added first byte p99', 'ms', addedOf(firstByteP99Ms, 'stream-1')],
+  ['chunks', 'streams, 50 connections: chunk throughput', 'times', ratioOf(chunksPerS, 'stream-50')],
+  ['chunksBest', 'the same by the best round of each', 'times', bestRatioOf(chunksPerS, 'stream-50')],
+  ['cpuOfStream', 'processor time a stream', 'times', ratioOf(cpuUs, 'stream-50')],
+  ['slowFinished', 'slow streams: finished', 'text', finished],
+  ['addedGapP99Ms', 'added p99 between chunks', 'ms', addedOf(gapP99Ms, 'slow')],
+  ['rssIdleMib', 'resident memory: after the start', 'mib', contestant => contestant.rssIdleMib],
+  ['rssSlowMib', 'peak in slow streams', 'mib', contestant => peak(resultsOf(contestant, 'slow'))],
+  ['rssPeakMib', 'peak of the run', 'mib', contestant => peak(Object.values(contestant.results).flat())],
+]
+
+function finished(contestant) {
+  const runs = resultsOf(contestant, 'slow')
+  const sum = name => runs.reduce((total, run) => total + run[name], 0)
+  return runs.length === 0 ? null : `${sum('answered')} of ${sum('answered') + sum('failed')}`
+}
+
+function peak(results) {
+  const values = results.map(result => result.rssPeakMib).filter(Number.isFinite)
+  return values.length === 0 ? null : Math.max(...values)
+}
+
+/** The ratio table as data: an object a contestant; the passthrough is the first contestant and the measure of the others. */
+export function summarize(contestants) {
+  const [base] = contestants
+  return contestants.map(contestant => ({
+    name: contestant.name,
+    title: contestant.title,
+    ...Object.fromEntries(measures.map(([name, , , value]) => [name, value(contestant, base)])),
+  }))
+}
+
+const write = {
+  times: value => `${value.toFixed(2)} x`,
+  ms: value => `${value < 0 ? '' : '+'}${value.toFixed(2)} ms`,
+  mib: value => `${Math.round(value)} MiB`,
+  text: String,
+}
+
+function cellOf(value, unit, isBase) {
+  if (value === null) return ''
+  return isBase && unit === 'ms' ? '0' : write[unit](value)
+}
+
+const table = (heads, rows) => [heads, heads.map((_, index) => (index === 0 ? '---' : '---:')), ...rows].map(cells => `| ${cells.join(' | ')} |`).join('\n')
+
+/** The columns of the second table: heading, digits, value of one result. */
+const details = [
+  ['calls/s', 0, callsPerS],
+  ['p50 ms', 2, p50Ms],
+  ['p99 ms', 2, p99Ms],
+  ['first byte p50', 2, firstByteP50Ms],
+  ['p99', 2, firstByteP99Ms],
+  ['chunks/s', 0, chunksPerS],
+  ['gap p99', 0, gapP99Ms],
+  ['CPU us a call', 0, cpuUs],
+  ['gateway busy', 2, result => result.gatewayBusy],
+  ['load busy', 2, result => result.loadBusy],
+]
+
+function absolutes({ scenarios }, contestants) {
+  const rowOf = (title, contestant, results) => [
+    title,
+    contestant.name,
+    ...details.map(([, digits, read]) => median(results.map(result => numberOf(read(result))))?.toFixed(digits) ?? ''),
+    String(results.reduce((total, result) => total + result.failed, 0)),
+  ]
+  const rows = scenarios.flatMap(({ name, title }) => contestants.map(contestant => rowOf(title, contestant, resultsOf(contestant, name))))
+  return table(['', 'gateway', ...details.map(([head]) => head), 'failed'], rows)
+}
+
+/** Both tables with a line on the machine, what was verified, and every failure. */
+export function markdown(run, summary, contestants) {
+  const { machine, options } = run
+  const heads = ['against the passthrough', ...summary.map(({ title }) => title)]
+  const rows = measures
+    .filter(([name]) => summary.some(row => row[name] !== null))
+    .map(([name, head, unit]) => [head, ...summary.map((row, index) => cellOf(row[name], unit, index === 0))])
+  const billed = contestants.filter(({ bill }) => bill !== null)
+  return [
+    '',
+    table(heads, rows),
+    '',
+    `Medians of ${options.rounds} alternating rounds of ${options.durationMs / 1000} s, each against the passthrough of its own round. ${machine.cpu}, ${machine.cores} cores, ${run.isPinned ? 'gateway on core 0, upstream and load on core 1' : 'not bound to cores'}, Node ${machine.node}, commit ${machine.commit}, load average ${machine.loadAverage.toFixed(1)} before and ${machine.loadAverageAtEnd.toFixed(1)} after.`,
+    ...billed.map(({ title, bill }) => `${title}: the usage report has all ${bill.requests} answered calls, ${bill.cost_uinr} micro-rupees, to the unit.`),
+    '',
+    absolutes(run, contestants),
+    ...contestants.flatMap(({ title, failures }) => failures.map(failure => `\nFAILED ${title}: ${failure}`)),
+  ].join('\n')
+}

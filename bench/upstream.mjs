@@ -1,0 +1,85 @@
+/**
+ * The provider of the bench: a keep-alive OpenAI-shaped server that does as little as it can. A plain call gets one fixed reply of
+ * 300 tokens; `stream: true` gets `--chunks` chunks as fast as the reader takes them, in bursts; the model `bench-slow` sends `--slow-chunks`
+ * chunks, one each `--slow-interval-ms`. Prints `listening <port>`.
+ */
+import { createServer } from 'node:http'
+import { parseArgs } from 'node:util'
+import { usage } from './workload.mjs'
+
+const { values } = parseArgs({ options: { chunks: { type: 'string' }, 'slow-chunks': { type: 'string' }, 'slow-interval-ms': { type: 'string' } } })
+const [chunks, slowChunks, slowIntervalMs] = [values.chunks, values['slow-chunks'], values['slow-interval-ms']].map(Number)
+
+const head = { id: 'chatcmpl-bench', created: 1_760_000_000, model: 'bench' }
+const content = 'word '.repeat(240)
+const plain = Buffer.from(
+  JSON.stringify({ ...head, object: 'chat.completion', choices: [{ index: 0, message: { role: 'assistant', content }, finish_reason: 'stop' }], usage }),
+)
+const eventOf = fields => `data: ${JSON.stringify({ ...head, object: 'chat.completion.chunk', ...fields })}\n\n`
+const deltaEvent = Buffer.from(eventOf({ choices: [{ index: 0, delta: { role: 'assistant', content: 'a few words ' }, finish_reason: null }] }))
+const burst = 11
+const burstOfDeltas = Buffer.concat(Array(burst).fill(deltaEvent))
+const stopEvent = eventOf({ choices: [{ index: 0, delta: {}, finish_reason: 'stop' }] })
+const doneEvent = 'data: [DONE]\n\n'
+const lastEvents = Buffer.from(stopEvent + doneEvent)
+// As a provider does: the usage of a stream is sent to the callers that ask for it.
+const lastEventsWithUsage = Buffer.from(stopEvent + eventOf({ choices: [], usage }) + doneEvent)
+
+/**
+ * The first chunk alone, the others in writes of `burst` chunks, one a turn of the event loop and never ahead of a slow reader. With
+ * a write for each chunk the kernel's work for this process and the load would be what is measured, and not the gateway's.
+ */
+function streamFast(response, last) {
+  let left = chunks - 1
+  const next = () => {
+    if (response.destroyed) return
+    if (left <= 0) return void response.end(last)
+    const isRoomLeft = response.write(left >= burst ? burstOfDeltas : deltaEvent)
+    left -= left >= burst ? burst : 1
+    if (isRoomLeft) setImmediate(next)
+    else response.once('drain', next)
+  }
+  response.write(deltaEvent)
+  setImmediate(next)
+}
+
+let slowStarted = 0
+
+/** The first chunk at once, the others by the clock. The streams are spread over the interval, as independent users are. */
+function streamSlow(response, last) {
+  let left = slowChunks - 1
+  response.write(deltaEvent)
+  slowStarted += 1
+  let timer = setTimeout(
+    () => {
+      timer = setInterval(() => {
+        if (left > 0) response.write(deltaEvent)
+        else response.end(last)
+        left -= 1
+      }, slowIntervalMs)
+    },
+    ((slowStarted % 100) / 100) * slowIntervalMs,
+  )
+  response.once('close', () => {
+    clearTimeout(timer)
+    clearInterval(timer)
+  })
+}
+
+const server = createServer({ keepAliveTimeout: 600_000 }, (request, response) => {
+  const parts = []
+  request.on('data', part => parts.push(part))
+  request.on('end', () => {
+    const asked = JSON.parse(Buffer.concat(parts).toString())
+    if (asked.stream !== true) {
+      response.writeHead(200, { 'content-type': 'application/json', 'content-length': plain.length })
+      response.end(plain)
+      return
+    }
+    response.writeHead(200, { 'content-type': 'text/event-stream', 'cache-control': 'no-cache' })
+    const last = asked.stream_options?.include_usage === true ? lastEventsWithUsage : lastEvents
+    if (asked.model === 'bench-slow') streamSlow(response, last)
+    else streamFast(response, last)
+  })
+})
+server.listen({ port: 0, host: '127.0.0.1', backlog: 4096 }, () => console.log(`listening ${server.address().port}`))

@@ -1,0 +1,53 @@
+/** What is asked and what it costs: the one place that the upstream, the load and the check of the bill agree on. */
+
+/** Tokens that the upstream reports for every call, streamed or not. */
+export const usage = { prompt_tokens: 90, completion_tokens: 300, total_tokens: 390 }
+
+const inputInrPerMtok = 10
+const outputInrPerMtok = 40
+
+/** What one call costs, in micro-rupees: a rupee a million tokens is a micro-rupee a token. */
+export const costUinrOfCall = usage.prompt_tokens * inputInrPerMtok + usage.completion_tokens * outputInrPerMtok
+
+/** The operator's file of the gateway under test: one provider, two priced models. */
+export function operatorFile(upstreamUrl) {
+  const route = { provider: 'bench', input_inr_per_mtok: inputInrPerMtok, output_inr_per_mtok: outputInrPerMtok }
+  return {
+    providers: [{ id: 'bench', base_url: `${upstreamUrl}/v1`, auth: 'none' }],
+    models: ['bench', 'bench-slow'].map(id => ({ id, kind: 'chat', routes: [route] })),
+  }
+}
+
+const messages = [
+  { role: 'system', content: 'You are a helpful assistant of a travel desk. Answer briefly, name your sources, and never invent a price. '.repeat(2) },
+  { role: 'user', content: 'Which month is best for a walk along the forts around Pune, and what should somebody who starts from Mumbai by train pack?' },
+]
+
+const bodyOf = fields => JSON.stringify({ messages, max_tokens: 300, ...fields })
+
+/** Chunks of a fast stream. */
+export const chunksOfStream = 100
+
+/** The scenarios by name, in the order of a round. `once`: every connection carries one call. */
+export function scenariosOf({ slowStreams }) {
+  const chat = bodyOf({ model: 'bench' })
+  const stream = bodyOf({ model: 'bench', stream: true })
+  return [
+    { name: 'chat-1', title: 'chat, 1 connection', connections: 1, body: chat },
+    { name: 'chat-50', title: 'chat, 50 connections', connections: 50, body: chat },
+    { name: 'stream-1', title: 'streams, 1 connection', connections: 1, body: stream, isStream: true },
+    { name: 'stream-50', title: 'streams, 50 connections', connections: 50, body: stream, isStream: true },
+    ...(slowStreams === 0
+      ? []
+      : [
+          {
+            name: 'slow',
+            title: `${slowStreams} slow streams`,
+            connections: slowStreams,
+            body: bodyOf({ model: 'bench-slow', stream: true }),
+            isStream: true,
+            once: true,
+          },
+        ]),
+  ]
+}
