@@ -18,7 +18,8 @@ describe('the main job, from the first token to the last', () => {
   })
   afterAll(() => app.stop())
 
-  const setBudget = async (id: number, inr: number | null) => expect((await app.call('POST', `/v1/me/agents/${id}/budget`, { monthly_budget_inr: inr })).status).toBe(200)
+  const setBudget = async (id: number, inr: number | null) =>
+    expect((await app.call('POST', `/v1/me/agents/${id}/budget`, { monthly_budget_inr: inr })).status).toBe(200)
   const revoke = async (id: number) => expect((await app.call('POST', `/v1/me/agents/${id}/revoke`, {})).json.status).toBe('revoked')
   const object = (key: string) => `/v1/me/memory/o?key=${encodeURIComponent(key)}`
 
@@ -42,24 +43,39 @@ describe('the main job, from the first token to the last', () => {
     let streamed = ''
     let usage: OpenAI.CompletionUsage | null | undefined
     let finish: string | null | undefined
-    for await (const chunk of await client.chat.completions.create({ model, messages: say('Good morning'), stream: true, stream_options: { include_usage: true } })) {
+    for await (const chunk of await client.chat.completions.create({
+      model,
+      messages: say('Good morning'),
+      stream: true,
+      stream_options: { include_usage: true },
+    })) {
       streamed += chunk.choices[0]?.delta.content ?? ''
       finish = chunk.choices[0]?.finish_reason ?? finish
       usage = chunk.usage ?? usage
     }
     expect([streamed, finish, usage?.total_tokens]).toEqual([text, 'stop', whole.usage?.total_tokens])
 
-    const tools: OpenAI.ChatCompletionTool[] = [{ type: 'function', function: { name: 'weather', description: 'Weather of a city', parameters: { type: 'object', properties: { city: { type: 'string' } } } } }]
+    const tools: OpenAI.ChatCompletionTool[] = [
+      {
+        type: 'function',
+        function: { name: 'weather', description: 'Weather of a city', parameters: { type: 'object', properties: { city: { type: 'string' } } } },
+      },
+    ]
     const question = say('call weather {"city":"Pune"}')
     const asked = await client.chat.completions.create({ model, messages: question, tools })
     expect(asked.choices[0]?.finish_reason).toBe('tool_calls')
     const call = asked.choices[0]?.message.tool_calls?.[0]
     if (call?.type !== 'function' || asked.choices[0] === undefined) throw new Error('no tool was called')
     expect([call.function.name, JSON.parse(call.function.arguments)]).toEqual(['weather', { city: 'Pune' }])
-    const answered = await client.chat.completions.create({ model, messages: [...question, asked.choices[0].message, { role: 'tool', tool_call_id: call.id, content: 'sunny, 31 degrees' }], tools })
+    const answered = await client.chat.completions.create({
+      model,
+      messages: [...question, asked.choices[0].message, { role: 'tool', tool_call_id: call.id, content: 'sunny, 31 degrees' }],
+      tools,
+    })
     expect(answered.choices[0]?.finish_reason).toBe('stop')
     let pieces = ''
-    for await (const chunk of await client.chat.completions.create({ model, messages: question, tools, stream: true })) pieces += chunk.choices[0]?.delta.tool_calls?.[0]?.function?.arguments ?? ''
+    for await (const chunk of await client.chat.completions.create({ model, messages: question, tools, stream: true }))
+      pieces += chunk.choices[0]?.delta.tool_calls?.[0]?.function?.arguments ?? ''
     expect(JSON.parse(pieces)).toEqual({ city: 'Pune' })
 
     const embedded = await client.embeddings.create({ model: 'sandbox-embed', input: ['one', 'two'], dimensions: 8 })

@@ -4,7 +4,10 @@ import { statement } from '../../src/platform/db.ts'
 import { startApp, type TestApp, type TestReply } from '../harness/app.ts'
 import { movableClock } from '../harness/clock.ts'
 
-const insertWorkspace = statement<[orgId: number, name: string], { id: number }>('test.insert_workspace', 'insert into workspaces (org_id, name, created_at) values ($1::int, $2::text, now()) returning id')
+const insertWorkspace = statement<[orgId: number, name: string], { id: number }>(
+  'test.insert_workspace',
+  'insert into workspaces (org_id, name, created_at) values ($1::int, $2::text, now()) returning id',
+)
 const hello = [{ role: 'user', content: 'Hello there' }]
 /** 09:15 on 21 November 2026 in India. */
 const morning = Date.UTC(2026, 10, 21, 3, 45, 1)
@@ -30,7 +33,8 @@ describe('agents over HTTP', () => {
   const tokenOf = async (id: number, key = app.key): Promise<string> => (await mint(id, key)).json.access_token
   const agents = async (token = app.key) => (await app.call('GET', '/v1/me/agents', undefined, { token })).json.agents
   const agentById = async (id: number) => (await agents()).find((agent: { id: number }) => agent.id === id)
-  const chat = (token: string, body: object = {}, headers: Record<string, string> = {}) => app.call('POST', '/v1/chat/completions', { model: 'test-model', messages: hello, max_tokens: 50, ...body }, { token, headers })
+  const chat = (token: string, body: object = {}, headers: Record<string, string> = {}) =>
+    app.call('POST', '/v1/chat/completions', { model: 'test-model', messages: hello, max_tokens: 50, ...body }, { token, headers })
   const said = ({ status, json }: TestReply) => [status, json?.error?.code]
   /** Chats until it is refused, at most 60 times. */
   const chatUntilRefused = async (token: string, headers: Record<string, string> = {}): Promise<TestReply> => {
@@ -49,7 +53,14 @@ describe('agents over HTTP', () => {
 
   test('AGENT-02 SHAPE-31 the list shows every agent with its budget and what it spent this month', async () => {
     const made = await create('listed')
-    expect(made.json).toMatchObject({ id: expect.any(Number), name: 'listed', status: 'active', monthly_budget_inr: null, spend_month_inr: 0, created_at: expect.stringMatching(isoUtc) })
+    expect(made.json).toMatchObject({
+      id: expect.any(Number),
+      name: 'listed',
+      status: 'active',
+      monthly_budget_inr: null,
+      spend_month_inr: 0,
+      created_at: expect.stringMatching(isoUtc),
+    })
     await budget(made.json.id, 250.5)
     expect((await chat(await tokenOf(made.json.id))).status).toBe(200)
     await app.gateway.app.limits.flushNow()
@@ -105,7 +116,12 @@ describe('agents over HTTP', () => {
     const read = await app.call('GET', `/v1/me/memory/o?key=${key}`, undefined, { token })
     expect([read.status, read.text]).toEqual([200, 'remember this'])
     expect((await app.call('GET', '/v1/usage', undefined, { token })).status).toBe(200)
-    const mcp = await app.call('POST', '/mcp', { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'whoami', arguments: {} } }, { token, headers: { accept: 'application/json, text/event-stream' } })
+    const mcp = await app.call(
+      'POST',
+      '/mcp',
+      { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'whoami', arguments: {} } },
+      { token, headers: { accept: 'application/json, text/event-stream' } },
+    )
     expect(mcp.status).toBe(200)
     expect(mcp.text).toContain('worker')
   })
@@ -156,7 +172,10 @@ describe('agents over HTTP', () => {
     await budget(id, 7)
     for (const wrong of [-1, -0.001, '5', 'all', true, [], {}, 1e300]) expect(said(await budget(id, wrong)), String(wrong)).toEqual([400, 'bad_request'])
     for (const raw of ['{"monthly_budget_inr":NaN}', '{"monthly_budget_inr":Infinity}', '{}', '[]', 'null', '{"monthly_budget_inr":'])
-      expect(said(await app.call('POST', `/v1/me/agents/${id}/budget`, raw, { headers: { 'content-type': 'application/json' } })), raw).toEqual([400, 'bad_request'])
+      expect(said(await app.call('POST', `/v1/me/agents/${id}/budget`, raw, { headers: { 'content-type': 'application/json' } })), raw).toEqual([
+        400,
+        'bad_request',
+      ])
     expect((await agentById(id)).monthly_budget_inr).toBe(7)
   })
 
@@ -180,10 +199,12 @@ describe('agents over HTTP', () => {
   test("AGENT-11 another organisation's agent is 404 to every endpoint", async () => {
     const stranger = await app.otherOrg(`Strangers ${clock.nowMs()}`)
     const { id, token } = await app.newAgent('private')
-    for (const attempt of [mint(id, stranger.key), revoke(id, stranger.key), budget(id, 1, stranger.key)]) expect(said(await attempt)).toEqual([404, 'not_found'])
+    for (const attempt of [mint(id, stranger.key), revoke(id, stranger.key), budget(id, 1, stranger.key)])
+      expect(said(await attempt)).toEqual([404, 'not_found'])
     expect((await agents(stranger.key)).map((agent: { id: number }) => agent.id)).not.toContain(id)
     expect((await chat(token)).status).toBe(200)
-    for (const none of ['0', '-1', 'x', '2147483648', '99999999999']) expect(said(await app.call('POST', `/v1/me/agents/${none}/revoke`, {})), none).toEqual([404, 'not_found'])
+    for (const none of ['0', '-1', 'x', '2147483648', '99999999999'])
+      expect(said(await app.call('POST', `/v1/me/agents/${none}/revoke`, {})), none).toEqual([404, 'not_found'])
   })
 
   test('AGENT-12 rpm, daily limit, key budget and workspace budget of the minting key bind the token', async () => {
@@ -205,7 +226,15 @@ describe('agents over HTTP', () => {
 
     const { id: workspaceId } = await app.db.one(insertWorkspace, app.orgId, 'narrow')
     await app.setBudget('workspace', workspaceId, 0.002)
-    const member = await app.gateway.app.keys.create({ orgId: app.orgId, userId: app.userId, workspaceId, name: 'workspace key', scope: 'full', rpmLimit: null, dailyLimit: null })
+    const member = await app.gateway.app.keys.create({
+      orgId: app.orgId,
+      userId: app.userId,
+      workspaceId,
+      name: 'workspace key',
+      scope: 'full',
+      rpmLimit: null,
+      dailyLimit: null,
+    })
     const full = await chatUntilRefused(await tokenOf(id, member.key))
     expect([...said(full), full.json.scope]).toEqual([429, 'budget_exceeded', 'workspace'])
     expect((await chat(await tokenOf(id))).status).toBe(200)
@@ -262,7 +291,8 @@ describe('agents over HTTP', () => {
     const narrow = await app.newKey({ scope: 'inference' })
     const statuses = async (credential: string | null): Promise<number[]> => {
       const { id } = (await create(`made ${credential?.slice(-8)}`)).json
-      const as = (path: string, body: unknown) => app.call('POST', path, body, { token: credential, ...(credential === null ? { headers: { cookie: 'session=abc' } } : {}) })
+      const as = (path: string, body: unknown) =>
+        app.call('POST', path, body, { token: credential, ...(credential === null ? { headers: { cookie: 'session=abc' } } : {}) })
       const replies = [
         await app.call('GET', '/v1/me/agents', undefined, { token: credential }),
         await as('/v1/me/agents', { name: `made ${credential?.slice(-8)}` }),

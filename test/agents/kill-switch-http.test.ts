@@ -21,7 +21,11 @@ const eventsOf = statement<[agentId: number], EventRow>(
 const hello = [{ role: 'user', content: 'Hello there' }]
 /** 30 tokens of output each, as the gateway estimates them. */
 const thirtyTokens = (count: number): string[] => Array.from({ length: count }, () => 'x'.repeat(90))
-const framesOf = (text: string): string[] => text.split('\n\n').filter(event => event.startsWith('data: ')).map(event => event.slice(6))
+const framesOf = (text: string): string[] =>
+  text
+    .split('\n\n')
+    .filter(event => event.startsWith('data: '))
+    .map(event => event.slice(6))
 
 /** A streamed chat of which the test reads as much as it wants. */
 interface OpenStream {
@@ -44,7 +48,8 @@ describe('what ends a running call', () => {
   })
 
   const bodyOf = (more: object = {}) => ({ model: 'alpha-only', messages: hello, ...more })
-  const chat = (token: string, more: object = {}, headers: Record<string, string> = {}) => app.call('POST', '/v1/chat/completions', bodyOf(more), { token, headers })
+  const chat = (token: string, more: object = {}, headers: Record<string, string> = {}) =>
+    app.call('POST', '/v1/chat/completions', bodyOf(more), { token, headers })
   const revoke = async (id: number) => expect((await app.call('POST', `/v1/me/agents/${id}/revoke`, {})).status).toBe(200)
   const events = async (agentId: number): Promise<EventRow[]> => {
     await app.gateway.app.limits.flushNow()
@@ -56,7 +61,12 @@ describe('what ends a running call', () => {
   }
   const openStream = async (token: string, more: object = {}, headers: Record<string, string> = {}): Promise<OpenStream> => {
     const controller = new AbortController()
-    const response = await fetch(`${app.baseUrl}/v1/chat/completions`, { method: 'POST', signal: controller.signal, headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json', ...headers }, body: JSON.stringify(bodyOf({ stream: true, ...more })) })
+    const response = await fetch(`${app.baseUrl}/v1/chat/completions`, {
+      method: 'POST',
+      signal: controller.signal,
+      headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json', ...headers },
+      body: JSON.stringify(bodyOf({ stream: true, ...more })),
+    })
     const reader = (response.body as ReadableStream<Uint8Array>).getReader()
     const decoder = new TextDecoder()
     let text = ''
@@ -112,7 +122,9 @@ describe('what ends a running call', () => {
   test('a revoke inside an event lets the client read a whole frame all the same', async () => {
     const { id, token } = await app.newAgent('cut-inside')
     const whole = 'data: {"id":"c","object":"chat.completion.chunk","choices":[{"index":0,"delta":{"content":"abcdef"},"finish_reason":null}]}\n\n'
-    app.alpha.script([{ rawStream: [whole, 'data: {"id":"c","object":"chat.completion.chunk","choices":[{"index":0,"delta":{"content":"never fin'], holdAfterRaw: true }])
+    app.alpha.script([
+      { rawStream: [whole, 'data: {"id":"c","object":"chat.completion.chunk","choices":[{"index":0,"delta":{"content":"never fin'], holdAfterRaw: true },
+    ])
     const stream = await openStream(token)
     await stream.chunks(2)
     await revoke(id)
@@ -155,7 +167,9 @@ describe('what ends a running call', () => {
   test('a revoke ends the chat tool in flight with an error result, and closes the provider', async () => {
     const { id, token } = await app.newAgent('cut-mcp')
     const client = new Client({ name: 'test', version: '1' })
-    await client.connect(new StreamableHTTPClientTransport(new URL(`${app.baseUrl}/mcp`), { requestInit: { headers: { authorization: `Bearer ${token}` } } }) as never)
+    await client.connect(
+      new StreamableHTTPClientTransport(new URL(`${app.baseUrl}/mcp`), { requestInit: { headers: { authorization: `Bearer ${token}` } } }) as never,
+    )
     app.alpha.script([{ holdAfterChunks: 4, chunks: thirtyTokens(20) }])
     const pending = client.callTool({ name: 'chat', arguments: { prompt: 'Hello', model: 'alpha-only' } })
     await app.alpha.arrived(1)
@@ -194,6 +208,22 @@ describe('what ends a running call', () => {
     expect([refused.status, refused.json.error.code]).toEqual([403, 'agent_revoked'])
   })
 
+  test('a revoke between the look at the label and the dial refuses the call, and nothing is dialed', async () => {
+    const { id } = await app.newAgent('cut-between')
+    const { limits } = app.gateway.app
+    const admit = limits.admit.bind(limits)
+    // Holds the real admission back until the revoke is through.
+    limits.admit = async request => {
+      limits.admit = admit
+      await revoke(id)
+      return admit(request)
+    }
+    const refused = await chat(app.key, {}, { 'x-br-agent-id': 'cut-between' })
+    expect([refused.status, refused.json.error.code]).toEqual([403, 'agent_revoked'])
+    expect(app.alpha.requests).toHaveLength(0)
+    expect(await events(id)).toEqual([])
+  })
+
   test('a revoke of the minting key cuts the streams of its tokens with invalid_api_key', async () => {
     const minting = await app.newKey()
     const { id } = (await app.call('POST', '/v1/me/agents', { name: 'cut-key' })).json
@@ -205,7 +235,10 @@ describe('what ends a running call', () => {
     expect((await events(id)).map(event => event.outcome)).toEqual(['cut'])
   })
 
-  for (const [scope, code] of [['agent', 'agent_budget_exceeded'], ['key', 'budget_exceeded']] as const) {
+  for (const [scope, code] of [
+    ['agent', 'agent_budget_exceeded'],
+    ['key', 'budget_exceeded'],
+  ] as const) {
     test(`BUDG-11 in flight when the ${scope} budget runs out: a stream is extended, then ended with ${code} and metered; a call without a stream finishes`, async () => {
       const minting = await app.newKey()
       const { id } = (await app.call('POST', '/v1/me/agents', { name: `runs-out-${scope}` })).json

@@ -30,7 +30,11 @@ describe.runIf(onPostgres)('a revoke on another process', () => {
   })
   afterAll(() => fleet?.stop())
 
-  const frames = (text: string): string[] => text.split('\n\n').filter(event => event.startsWith('data: ')).map(event => event.slice(6))
+  const frames = (text: string): string[] =>
+    text
+      .split('\n\n')
+      .filter(event => event.startsWith('data: '))
+      .map(event => event.slice(6))
   const rowsOf = async (agentId: number) => (await fleet.usage()).filter(row => row.agentId === agentId)
 
   test('KILL-01 cuts the stream, closes the provider, leaves one event of what was produced and none later, and refuses the next call, also when notifications are lost', async () => {

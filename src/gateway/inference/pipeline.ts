@@ -73,24 +73,31 @@ interface Watch {
   readonly isNamed: boolean
   readonly signal: CancelSignal
   recheck(): void
+  /** Once, before the first dial: the named agent may have been revoked before its end was watched. Throws `agent_revoked_label`. */
+  confirm(): void | Promise<void>
   end(): void
 }
 
 /** A call of a plain key in an agent's name ends with that agent too, or the label would be a way around the kill switch. */
 function watchAgent(principal: BearerPrincipal, agent: ChargedAgent, call: Call, deps: InferenceDeps): Watch {
   const { agentId, ancestorIds } = agent
-  if (principal.kind === 'agent' || agentId === null) return { isNamed: false, signal: call.signal, recheck: () => deps.recheck(principal), end: () => {} }
+  if (principal.kind === 'agent' || agentId === null)
+    return { isNamed: false, signal: call.signal, recheck: () => deps.recheck(principal), confirm: () => {}, end: () => {} }
   const controller = new AbortController()
   return {
     isNamed: true,
     signal: AbortSignal.any([abortSignalOf(call.signal), controller.signal]),
-    recheck: () => {
-      deps.recheck(principal)
+    recheck: () => deps.recheck(principal),
+    confirm() {
       const named = deps.agentByLabel(principal.orgId, String(agentId))
-      if (named !== null && !(named instanceof Promise) && named.status === 'revoked') throw fail('agent_revoked_label')
+      return named instanceof Promise ? named.then(refuseRevoked) : refuseRevoked(named)
     },
     end: deps.inflight.register({ agentIds: [agentId, ...ancestorIds], keyId: null }, controller),
   }
+}
+
+function refuseRevoked(named: { readonly status: string } | null): void {
+  if (named?.status === 'revoked') throw fail('agent_revoked_label')
 }
 
 function bearer(principal: Principal): BearerPrincipal {
@@ -104,13 +111,15 @@ async function chargedAgent(principal: BearerPrincipal, label: string | null, de
   if (label === null) return { agentId: null, ancestorIds: [], label: null }
   const named = await deps.agentByLabel(principal.orgId, label)
   if (named === null) return { agentId: null, ancestorIds: [], label }
-  if (named.status === 'revoked') throw fail('agent_revoked_label')
+  refuseRevoked(named)
   return { agentId: named.id, ancestorIds: named.ancestorIds, label: null }
 }
 
 /** Dials; a call that ends here without an answer is settled as failed, or released when nothing was dialed. */
 async function dialOrEnd(plan: Plan, request: ParsedRequest, meter: Meter, watch: Watch, deps: InferenceDeps): Promise<Answer> {
   try {
+    const confirmed = watch.confirm()
+    if (confirmed !== undefined) await confirmed
     return await dial(plan, request, meter, watch.signal, watch.recheck, deps)
   } catch (error) {
     const { status, outcome } = endWithoutAnswer(error)

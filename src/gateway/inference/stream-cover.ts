@@ -7,6 +7,9 @@ import type { StreamEnd } from './stream-end.ts'
 /** How long a stream waits, unread, for an extension of its hold that the database has not answered yet. */
 const coverWaitMs = 500
 
+/** What a stream's cover asks of the meter of its call. */
+type Hold = Pick<Meter, 'cover' | 'coveredTokens' | 'refusedScope'>
+
 /**
  * Keeps a stream's hold ahead of what it has produced: when half a slice is left, the next one (twice as large, at most 2,048 tokens)
  * is asked for. Almost always that is decided locally and at once. A stream never runs on uncovered.
@@ -18,10 +21,10 @@ export class StreamCover {
   #refused = false
   readonly #promptTokens: number
   readonly #maxTokens: number | null
-  readonly #meter: Meter
-  readonly #clock: Clock
+  readonly #meter: Hold
+  readonly #clock: Pick<Clock, 'sleep'>
 
-  constructor(meter: Meter, clock: Clock, promptTokens: number, coveredTokens: number, maxTokens: number | null) {
+  constructor(meter: Hold, clock: Pick<Clock, 'sleep'>, promptTokens: number, coveredTokens: number, maxTokens: number | null) {
     this.#meter = meter
     this.#clock = clock
     this.#promptTokens = promptTokens

@@ -37,7 +37,14 @@ describe('a large max_tokens on a dear model with ₹100 left', () => {
   test('BUDX-03 is not refused for the worst case: the hold is small and grows while the call streams; a strict budget refuses', async () => {
     const { token } = await agentWith('thrifty')
     // 30 tokens a chunk, as the gateway estimates them.
-    app.alpha.script([{ hold: true, holdAfterChunks: 20, chunks: Array.from({ length: 25 }, () => 'x'.repeat(90)), usage: { prompt_tokens: 5, completion_tokens: 750, total_tokens: 755 } }])
+    app.alpha.script([
+      {
+        hold: true,
+        holdAfterChunks: 20,
+        chunks: Array.from({ length: 25 }, () => 'x'.repeat(90)),
+        usage: { prompt_tokens: 5, completion_tokens: 750, total_tokens: 755 },
+      },
+    ])
     const streamed = chat(token, { stream: true })
     await app.alpha.arrived(1)
     const first = (await budget(token)).held_inr

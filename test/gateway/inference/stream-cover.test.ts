@@ -1,0 +1,60 @@
+import { expect, test } from 'vitest'
+import { StreamCover } from '../../../src/gateway/inference/stream-cover.ts'
+import type { Scope } from '../../../src/gateway/limits/counter-state.ts'
+import { systemClock } from '../../../src/platform/clock.ts'
+
+/** A hold of which the test decides; `asked` are the totals in tokens of output. */
+function holdThat(answer: (tokens: number) => boolean | Promise<boolean>, left: { refusedScope: Scope | null; tokens: number }) {
+  const asked: number[] = []
+  return {
+    asked,
+    refusedScope: left.refusedScope,
+    coveredTokens: () => left.tokens,
+    cover(tokens: { completionTokens: number }) {
+      asked.push(tokens.completionTokens)
+      return answer(tokens.completionTokens)
+    },
+  }
+}
+/** Nobody has to wait for the clock here. */
+const hastyClock = { ...systemClock, sleep: () => Promise.resolve() }
+
+test('the next slice is asked for when half of the one before is left, twice as large, and never beyond what the caller allows', () => {
+  const hold = holdThat(() => true, { refusedScope: null, tokens: 0 })
+  const cover = new StreamCover(hold, systemClock, 10, 256, 1000)
+  for (const tokens of [1, 128]) expect(cover.afterChunk(tokens)).toBe(true)
+  expect(hold.asked).toEqual([])
+  for (const tokens of [129, 512, 513, 999, 1000, 1500]) expect(cover.afterChunk(tokens)).toBe(true)
+  expect(hold.asked).toEqual([768, 1000])
+})
+
+test('what was left is used up behind a refusal, which is then named by the budget that refused', () => {
+  const hold = holdThat(() => false, { refusedScope: 'workspace', tokens: 300 })
+  const cover = new StreamCover(hold, systemClock, 10, 256, null)
+  expect([cover.afterChunk(200), cover.afterChunk(299), cover.afterChunk(300)]).toEqual([true, true, false])
+  expect(hold.asked).toEqual([768])
+  expect(cover.refusal).toEqual({ name: 'budget_exceeded' })
+})
+
+test('an answer that does not come, or fails, ends the stream, and is not called a spent budget', async () => {
+  for (const answer of [() => new Promise<boolean>(() => {}), () => Promise.reject(new Error('no database'))]) {
+    const cover = new StreamCover(holdThat(answer, { refusedScope: null, tokens: 0 }), hastyClock, 10, 256, null)
+    expect(cover.afterChunk(200)).toBe(true)
+    expect(await cover.afterChunk(256)).toBe(false)
+    expect(cover.refusal.name).toBe('database_unavailable')
+  }
+})
+
+test('output that ran ahead of the question under way is asked for again behind it', async () => {
+  let answerFirst = (_granted: boolean): void => {}
+  const first = new Promise<boolean>(resolve => {
+    answerFirst = resolve
+  })
+  const hold = holdThat(tokens => (tokens === 768 ? first : true), { refusedScope: null, tokens: 0 })
+  const cover = new StreamCover(hold, systemClock, 10, 256, null)
+  expect(cover.afterChunk(200)).toBe(true)
+  const covered = cover.afterChunk(5000)
+  answerFirst(true)
+  expect(await covered).toBe(true)
+  expect(hold.asked).toEqual([768, 6024])
+})
