@@ -21,6 +21,15 @@ const keyArgs = z.object({
   keyBudgetInr: z.number().nonnegative().optional(),
 })
 
+const revokeArgs = z.object({ org: z.int().positive(), key: z.int().positive() })
+const budgetArgs = z.object({
+  org: z.int().positive(),
+  scope: z.enum(['org', 'key', 'agent']),
+  id: z.int().positive().optional(),
+  inr: z.number().nonnegative().nullable(),
+  strict: z.boolean().optional(),
+})
+
 /** The operator's commands, run inside the process that owns the database. */
 export function adminHandler(app: App): AdminHandler {
   return async (command: AdminCommand) => {
@@ -29,6 +38,10 @@ export function adminHandler(app: App): AdminHandler {
         return create(app, argsOf(createArgs, command))
       case 'key':
         return makeKey(app, argsOf(keyArgs, command))
+      case 'revoke-key':
+        return revokeKey(app, argsOf(revokeArgs, command))
+      case 'budget':
+        return setBudget(app, argsOf(budgetArgs, command))
       case 'doctor':
         return app.doctor()
       default:
@@ -57,6 +70,18 @@ async function makeKey(app: App, args: z.output<typeof keyArgs>): Promise<object
   const created = await app.keys.create({ orgId: args.org, userId, workspaceId: null, name: args.name, scope: args.scope, ...limitsOf(args) })
   if (args.keyBudgetInr !== undefined) await app.limits.budgets.set(args.org, 'key', String(created.id), uinrFromInr(args.keyBudgetInr))
   return { org_id: args.org, key_id: created.id, key: created.key }
+}
+
+/** Ends a key at once, on every process, with the calls that run on it. */
+async function revokeKey(app: App, args: z.output<typeof revokeArgs>): Promise<object> {
+  await app.keys.revoke(args.org, args.key)
+  return { org_id: args.org, key_id: args.key, revoked: true }
+}
+
+async function setBudget(app: App, args: z.output<typeof budgetArgs>): Promise<object> {
+  const capUinr = args.inr === null || args.inr === 0 ? null : uinrFromInr(args.inr)
+  await app.limits.budgets.set(args.org, args.scope, String(args.id ?? args.org), capUinr, { strict: args.strict ?? false })
+  return { org_id: args.org, scope: args.scope, id: args.id ?? args.org, monthly_budget_inr: capUinr === null ? null : args.inr }
 }
 
 function limitsOf(args: { rpm?: number | null | undefined; daily?: number | null | undefined }): { rpmLimit?: number | null; dailyLimit?: number | null } {

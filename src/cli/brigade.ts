@@ -95,6 +95,24 @@ admin
   .option('--json', 'print JSON')
   .action(async ({ json, ...args }: { json?: boolean }) => print(await runAdmin({ name: 'key', args }), json === true))
 
+admin
+  .command('revoke-key')
+  .description('end a key at once, with the calls that run on it')
+  .requiredOption('--org <id>', 'id of the organisation', number)
+  .requiredOption('--key <id>', 'id of the key', number)
+  .option('--json', 'print JSON')
+  .action(async ({ json, ...args }: { json?: boolean }) => print(await runAdmin({ name: 'revoke-key', args }), json === true))
+admin
+  .command('budget')
+  .description('set or clear the monthly budget of an organisation, a key or an agent')
+  .requiredOption('--org <id>', 'id of the organisation', number)
+  .requiredOption('--scope <scope>', 'org, key or agent')
+  .option('--id <id>', 'id of the key or agent', number)
+  .requiredOption('--inr <inr>', 'rupees a month; 0 clears it', number)
+  .option('--strict', 'hold the worst case of every call')
+  .option('--json', 'print JSON')
+  .action(async ({ json, ...args }: { json?: boolean }) => print(await runAdmin({ name: 'budget', args }), json === true))
+
 program.parseAsync().catch(error => {
   process.stderr.write(`brigade: ${error instanceof Error ? error.message : String(error)}\n`)
   process.exitCode = 1

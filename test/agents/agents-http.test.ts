@@ -17,7 +17,7 @@ describe('agents over HTTP', () => {
   const clock = movableClock(morning)
   let app: TestApp
   beforeAll(async () => {
-    app = await startApp({ clock })
+    app = await startApp({ clock, env: { FOLDER_STORE: 'on' } })
     await app.gateway.app.memory.useFolder(app.orgId)
   })
   afterAll(() => app.stop())
