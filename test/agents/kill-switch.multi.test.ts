@@ -66,7 +66,7 @@ describe.runIf(onPostgres)('a revoke on another process', () => {
       expect(fleet.upstream.requests[0]?.aborted).toBe(true)
       const next = await chat(there, token, 10)
       expect([next.status, next.json.error.code, next.json.reason]).toEqual([401, 'invalid_api_key', 'agent_revoked'])
-      await until(async () => (await chat(here, token, 10)).status === 401, cutDeadlineMs)
+      await until(async () => (await call(here, token, 'GET', '/v1/me/whoami')).status === 401, cutDeadlineMs)
       await until(async () => (await rowsOf(id)).length > 0)
       fleet.upstream.release()
       // What another call of another agent has written comes behind whatever this one would still write.
