@@ -79,7 +79,8 @@ async function measure(gateway, upstream, scenario, { durationMs, warmupMs }) {
   }
   let rssPeakMib = rssMibOf(gateway.pid)
   const timer = setInterval(() => {
-    rssPeakMib = Math.max(rssPeakMib, rssMibOf(gateway.pid))
+    const rssMib = rssMibOf(gateway.pid)
+    if (rssMib !== null && rssMib > rssPeakMib) rssPeakMib = rssMib
   }, sampleIntervalMs)
   const cpuBefore = [gateway, upstream].map(({ pid }) => cpuMsOf(pid))
   try {

@@ -21,6 +21,8 @@ let answered = 0
 let failed = 0
 let chunks = 0
 let failure = null
+let open = 0
+let openMax = 0
 
 /** One call from its first byte out to its last byte in. A reply that is short, broken or not 200 is a failure, never a fast call. */
 class Call {
@@ -48,6 +50,8 @@ class Call {
     if (!job.isStream) return
     const nowMs = performance.now()
     if (this.#lastMs === 0) {
+      open += 1
+      openMax = Math.max(openMax, open)
       if (nowMs >= fromMs && nowMs < untilMs) firstBytesMs.push(nowMs - this.#startMs)
     } else if (job.once) gapsMs.push(nowMs - this.#lastMs)
     this.#lastMs = nowMs
@@ -59,6 +63,7 @@ class Call {
 
   onResponseEnd() {
     const nowMs = performance.now()
+    if (this.#lastMs !== 0) open -= 1
     const isWhole = job.isStream ? this.#chunks >= job.chunksMin && this.#tail.includes('data: [DONE]') : this.#bytes >= job.bytesMin
     if (this.#status !== 200 || !isWhole) return this.#fail(`status ${this.#status}, ${this.#bytes} bytes, ${this.#chunks} chunks`)
     answered += 1
@@ -67,6 +72,7 @@ class Call {
   }
 
   onResponseError(_controller, error) {
+    if (this.#lastMs !== 0) open -= 1
     this.#fail(error.message)
   }
 
@@ -109,7 +115,7 @@ const result = {
   callsPerS: (latenciesMs.length / elapsedMs) * 1000,
   latencyMs: percentilesOf(latenciesMs),
   ...(job.isStream ? { chunksPerS: (chunks / elapsedMs) * 1000, firstByteMs: percentilesOf(firstBytesMs) } : {}),
-  ...(job.once ? { gapMs: percentilesOf(gapsMs) } : {}),
+  ...(job.once ? { gapMs: percentilesOf(gapsMs), openMax } : {}),
 }
 console.log(JSON.stringify(result))
 await pool.destroy()

@@ -40,6 +40,7 @@ const measures = [
   ['chunksBest', 'the same by the best round of each', 'times', bestRatioOf(chunksPerS, 'stream-50')],
   ['cpuOfStream', 'processor time a stream', 'times', ratioOf(cpuUs, 'stream-50')],
   ['slowFinished', 'slow streams: finished', 'text', finished],
+  ['slowOpenMax', 'most of them open at once', 'text', contestant => median(resultsOf(contestant, 'slow').map(result => result.openMax))],
   ['addedGapP99Ms', 'added p99 between chunks', 'ms', addedOf(gapP99Ms, 'slow')],
   ['rssIdleMib', 'resident memory: after the start', 'mib', contestant => contestant.rssIdleMib],
   ['rssSlowMib', 'peak in slow streams', 'mib', contestant => peak(resultsOf(contestant, 'slow'))],
