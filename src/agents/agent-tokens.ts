@@ -124,7 +124,12 @@ export class AgentTokens {
   recheck(principal: BearerPrincipal): void {
     if (principal.kind === 'agent') this.#deps.killSwitch.check(principal.agentId, principal.epoch, principal.ancestorIds)
     const key = this.#deps.keys.byId(principal.keyId)
-    if (key instanceof Promise || (key !== null && key.state === 'active')) return
+    if (key instanceof Promise) {
+      // The answer comes too late for this look. That it may fail is for the next call to report.
+      key.catch(() => undefined)
+      return
+    }
+    if (key !== null && key.state === 'active') return
     throw principal.kind === 'agent' ? refused('key_revoked') : fail('invalid_api_key', { message: 'This API key has been revoked or disabled.' })
   }
 

@@ -6,6 +6,14 @@ interface Entry<V> {
   readonly expiresAtMs: number
 }
 
+interface Loading<V> {
+  readonly answer: Promise<V | null>
+  readonly sinceMs: number
+}
+
+/** How long a caller waits for a new value while there is an old one. Ours: a database that is silent rather than gone answers nothing for much longer. */
+const patienceMs = 250
+
 export interface ExpiringCacheOptions<K, V> {
   /** Most entries kept; the least recently used goes first. */
   readonly max: number
@@ -19,12 +27,12 @@ export interface ExpiringCacheOptions<K, V> {
 /**
  * A bounded cache with a time to live, filled single-flight: however many callers miss at once, `load` runs once. This is where the
  * "effective within 60 s" promises come from: the TTL is at most 30 s, and news from other processes invalidate at once.
- * When `load` fails and the old value is at most ten TTLs old, the old value is served, so that a short outage of the database
- * does not look like a bad key.
+ * When `load` fails, or does not answer soon, and the old value is at most ten TTLs old, the old value is served, so that a short
+ * outage of the database does not look like a bad key or hold every call up.
  */
 export class ExpiringCache<K extends string | number, V> {
   readonly #entries: LRUCache<K, Entry<V>>
-  readonly #loading = new Map<K, Promise<V | null>>()
+  readonly #loading = new Map<K, Loading<V>>()
   readonly #options: ExpiringCacheOptions<K, V>
   /** Rises with every invalidation, so that a load that began before it does not put a stale value back. */
   #generation = 0
@@ -38,7 +46,8 @@ export class ExpiringCache<K extends string | number, V> {
   get(key: K): V | null | Promise<V | null> {
     const entry = this.#entries.get(key)
     if (entry !== undefined && entry.expiresAtMs > this.#options.clock.monotonicMs()) return entry.value
-    return this.#loading.get(key) ?? this.#load(key, entry)
+    const loading = this.#loading.get(key) ?? this.#load(key, entry)
+    return entry !== undefined && this.#mayServe(entry) ? this.#awaitPatiently(loading, entry.value) : loading.answer
   }
 
   /** The cached value without loading; undefined when it is not cached. */
@@ -59,26 +68,45 @@ export class ExpiringCache<K extends string | number, V> {
     this.#loading.clear()
   }
 
-  #load(key: K, stale: Entry<V> | undefined): Promise<V | null> {
+  #load(key: K, stale: Entry<V> | undefined): Loading<V> {
     const generation = this.#generation
     const { load, ttlMs, clock } = this.#options
-    const loading = load(key)
+    const answer = load(key)
       .then(
         value => {
-          if (generation === this.#generation) this.#entries.set(key, { value, expiresAtMs: clock.monotonicMs() + (value === null ? this.#negativeTtlMs : ttlMs) })
+          if (generation === this.#generation)
+            this.#entries.set(key, { value, expiresAtMs: clock.monotonicMs() + (value === null ? this.#negativeTtlMs : ttlMs) })
           return value
         },
         error => {
-          const staleMs = stale === undefined ? Number.POSITIVE_INFINITY : clock.monotonicMs() - stale.expiresAtMs
-          if (stale !== undefined && stale.value !== null && staleMs < 10 * ttlMs) return stale.value
+          if (stale !== undefined && this.#mayServe(stale)) return stale.value
           throw error
         },
       )
       .finally(() => {
         if (this.#loading.get(key) === loading) this.#loading.delete(key)
       })
+    // With an old value in hand nobody may be waiting when a slow load fails at last.
+    answer.catch(() => undefined)
+    const loading = { answer, sinceMs: clock.monotonicMs() }
     this.#loading.set(key, loading)
     return loading
+  }
+
+  /** Whether an entry that is too old to be believed is good enough while there is no answer. */
+  #mayServe(entry: Entry<V>): boolean {
+    return entry.value !== null && this.#options.clock.monotonicMs() - entry.expiresAtMs < 10 * this.#options.ttlMs
+  }
+
+  /** The new value when it comes soon, else the old one. */
+  #awaitPatiently({ answer, sinceMs }: Loading<V>, old: V | null): V | null | Promise<V | null> {
+    const { clock } = this.#options
+    const leftMs = sinceMs + patienceMs - clock.monotonicMs()
+    if (leftMs <= 0) return old
+    return new Promise((resolve, reject) => {
+      const cancel = clock.after(leftMs, () => resolve(old))
+      answer.then(resolve, reject).finally(cancel)
+    })
   }
 
   get #negativeTtlMs(): number {

@@ -23,7 +23,7 @@ describe.runIf(onPostgres)('a database that goes away', () => {
     const target = new URL(fleet.database.url ?? '')
     proxy = await startTcpProxy({ host: target.hostname, port: Number(target.port) })
     target.host = `127.0.0.1:${proxy.port}`
-    gateway = await fleet.start({ DATABASE_URL: target.href, OFFLINE_MAX_MS: '8000', AGENT_STALE_MS: '4000', CACHE_TTL_MS: '2000' })
+    gateway = await fleet.start({ DATABASE_URL: target.href, OFFLINE_MAX_MS: '6000', AGENT_STALE_MS: '3000', CACHE_TTL_MS: '1000' })
   })
   afterAll(async () => {
     await fleet?.stop()
@@ -39,8 +39,17 @@ describe.runIf(onPostgres)('a database that goes away', () => {
 
   /** A caller without limits, one whose budget and daily limit are leased in slices, one with a token of an agent. */
   async function makeCallers(tag: string): Promise<{ free: Caller; budgeted: Caller; agent: Caller }> {
-    const [free, limited, identity] = await Promise.all([fleet.newKey({}), fleet.newKey({ budgetInr: 1000, daily: 100_000 }), fleet.newAgent(`agent ${tag}`, null)])
-    const caller = (name: string, token: string, owns: Caller['owns']): Caller => ({ name, replies: [], owns, send: (body = {}) => chat(gateway, token, callTokens, body) })
+    const [free, limited, identity] = await Promise.all([
+      fleet.newKey({}),
+      fleet.newKey({ budgetInr: 1000, daily: 100_000 }),
+      fleet.newAgent(`agent ${tag}`, null),
+    ])
+    const caller = (name: string, token: string, owns: Caller['owns']): Caller => ({
+      name,
+      replies: [],
+      owns,
+      send: (body = {}) => chat(gateway, token, callTokens, body),
+    })
     return {
       free: caller('free', free.key, row => row.keyId === free.id),
       budgeted: caller('budgeted', limited.key, row => row.keyId === limited.id),
@@ -48,10 +57,10 @@ describe.runIf(onPostgres)('a database that goes away', () => {
     }
   }
 
-  /** Sends for every caller, one call after the other, until `isEnough`; every answer is a reply or 503 database_unavailable. */
+  /** Sends one call of every caller after the other until `isEnough`; every answer is a reply or 503 database_unavailable. */
   async function keepCalling(callers: readonly Caller[], isEnough: () => boolean): Promise<void> {
     await until(async () => {
-      for (const caller of callers) caller.replies.push(await caller.send())
+      await Promise.all(callers.map(async caller => caller.replies.push(await caller.send())))
       return isEnough()
     }, 60_000)
     for (const caller of callers)
@@ -81,6 +90,7 @@ describe.runIf(onPostgres)('a database that goes away', () => {
     expect(await fleet.violations()).toEqual([])
   }
 
+  const firstRefusal = (caller: Caller): number => caller.replies.findIndex(reply => reply.status === 503)
   const isRefused = (caller: Caller): boolean => caller.replies.at(-1)?.status === 503
 
   test('OPS-02 calls are served while what allows them lasts, then get 503 with retry-after; nothing metered is lost', { timeout: 90_000 }, async () => {
@@ -94,7 +104,6 @@ describe.runIf(onPostgres)('a database that goes away', () => {
     await keepCalling(callers, () => callers.every(isRefused))
     for (const caller of callers) expect(accepted(caller), caller.name).toBeGreaterThan(21)
     // Whose news are stale is refused before those whom only the database's absence as such stops.
-    const firstRefusal = (caller: Caller): number => caller.replies.findIndex(reply => reply.status === 503)
     expect(firstRefusal(agent)).toBeLessThan(firstRefusal(free))
     for (const path of ['/v1/usage', '/v1/me/budgets', '/v1/me/agents']) {
       const reply = await call(gateway, fleet.key, 'GET', path)
@@ -110,7 +119,9 @@ describe.runIf(onPostgres)('a database that goes away', () => {
     await expectMetered(callers)
   })
 
-  test('OPS-02 a running stream of a key outlasts the outage and is metered after it; one of an agent is cut when its news are stale', { timeout: 90_000 }, async () => {
+  test('OPS-02 a running stream of a key outlasts the outage and is metered after it; one of an agent is cut when its news are stale', {
+    timeout: 90_000,
+  }, async () => {
     const { free, agent } = await makeCallers('of the streams')
     fleet.upstream.script([1, 2].map(() => ({ chunks: ['first part ', 'second part'], holdAfterChunks: 1 })))
     const stream = (caller: Caller): Promise<FleetReply> => caller.send({ stream: true, stream_options: { include_usage: true } })
@@ -130,5 +141,18 @@ describe.runIf(onPostgres)('a database that goes away', () => {
     expect(await rowsOf([free])).toMatchObject([{ outcome: 'ok', estimated: false }])
     expect(await rowsOf([agent])).toMatchObject([{ outcome: 'cut', estimated: true }])
     expect(await fleet.violations()).toEqual([])
+  })
+
+  test('OPS-02 connections that are open and silent are an absent database too, and hold no call up that can be served', { timeout: 120_000 }, async () => {
+    const { free, budgeted, agent } = await makeCallers('of the freeze')
+    const callers = [free, budgeted, agent]
+    await keepCalling(callers, () => free.replies.length === 20)
+    proxy.freeze()
+    await keepCalling(callers, () => callers.every(isRefused))
+    for (const caller of callers) expect(accepted(caller), caller.name).toBeGreaterThan(21)
+    expect(firstRefusal(agent)).toBeLessThan(firstRefusal(free))
+    await proxy.restore()
+    await backToNormal(callers)
+    await expectMetered(callers)
   })
 })

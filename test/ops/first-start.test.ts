@@ -18,12 +18,21 @@ const cli = join(root, 'dist/cli/brigade.js')
 const nothingSet = { SANDBOX: '', LOCAL_SERVERS: '', LOG_LEVEL: '', DATA_DIR: '' }
 
 /** `brigade` as an operator types it in the folder of the gateway. */
-async function brigade(folder: string, args: readonly string[], env: Readonly<Record<string, string>> = {}): Promise<{ stdout: string; json: Record<string, unknown> }> {
+async function brigade(
+  folder: string,
+  args: readonly string[],
+  env: Readonly<Record<string, string>> = {},
+): Promise<{ stdout: string; json: Record<string, unknown> }> {
   const { stdout } = await run(process.execPath, [cli, ...args], { cwd: folder, env: { PATH: process.env['PATH'] ?? '', HOME: folder, ...env } })
   return { stdout, json: stdout.trim().startsWith('{') ? (JSON.parse(stdout) as Record<string, unknown>) : {} }
 }
 
-const initialize = { jsonrpc: '2.0', id: 1, method: 'initialize', params: { protocolVersion: '2025-06-18', capabilities: {}, clientInfo: { name: 'first-start', version: '1' } } }
+const initialize = {
+  jsonrpc: '2.0',
+  id: 1,
+  method: 'initialize',
+  params: { protocolVersion: '2025-06-18', capabilities: {}, clientInfo: { name: 'first-start', version: '1' } },
+}
 
 describe('the first start', () => {
   const folder = mkdtempSync(join(tmpdir(), 'brigade-first-'))
@@ -76,7 +85,11 @@ describe('the first start', () => {
 
   test('an MCP client gets in with the printed address and header', async () => {
     const [, url, header] = /claude mcp add --transport http brigade (\S+) --header "Authorization: (.+)"/.exec(firstOutput) ?? []
-    const response = await fetch(url ?? '', { method: 'POST', headers: { authorization: header ?? '', 'content-type': 'application/json', accept: 'application/json, text/event-stream' }, body: JSON.stringify(initialize) })
+    const response = await fetch(url ?? '', {
+      method: 'POST',
+      headers: { authorization: header ?? '', 'content-type': 'application/json', accept: 'application/json, text/event-stream' },
+      body: JSON.stringify(initialize),
+    })
     expect(response.status).toBe(200)
     expect(await response.text()).toContain('"serverInfo"')
     const codexUrl = printed(/codex mcp add brigade --url (\S+)/)
@@ -145,7 +158,9 @@ describe('what an operator sets', () => {
 
   test('TEST-07 with only a database, memory that is not configured says so with its own code', async () => {
     bare = await start({})
-    const { json: made } = await brigade(bare.gateway.dataDir, ['admin', 'create', '--email', 'ops@example.test', '--org', 'Bare', '--json'], { DATA_DIR: bare.gateway.dataDir })
+    const { json: made } = await brigade(bare.gateway.dataDir, ['admin', 'create', '--email', 'ops@example.test', '--org', 'Bare', '--json'], {
+      DATA_DIR: bare.gateway.dataDir,
+    })
     const list = await call(bare.gateway, String(made['key']), 'GET', '/v1/me/memory/list')
     expect([list.status, list.json.error?.code]).toEqual([404, 'memory_not_configured'])
     expect((await call(bare.gateway, String(made['key']), 'GET', '/v1/models')).status).toBe(200)

@@ -15,7 +15,13 @@ async function openStream(process: GatewayProcess, key: string): Promise<{ text(
   const response = await fetch(`${process.baseUrl}/v1/chat/completions`, {
     method: 'POST',
     headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
-    body: JSON.stringify({ model: 'fixed-model', max_tokens: 100, stream: true, stream_options: { include_usage: true }, messages: [{ role: 'user', content: 'Hello' }] }),
+    body: JSON.stringify({
+      model: 'fixed-model',
+      max_tokens: 100,
+      stream: true,
+      stream_options: { include_usage: true },
+      messages: [{ role: 'user', content: 'Hello' }],
+    }),
   })
   expect(response.status).toBe(200)
   let text = ''
@@ -89,7 +95,10 @@ describe('the end of a process', () => {
     await until(() => stream.text().includes('first part'))
     expect(await gateway.terminate()).toBe(0)
     await stream.done
-    const events = stream.text().split('\n\n').filter(event => event !== '')
+    const events = stream
+      .text()
+      .split('\n\n')
+      .filter(event => event !== '')
     expect(events.at(-1)).toBe('data: [DONE]')
     expect(JSON.parse(events.at(-2)?.slice('data: '.length) ?? '').error).toMatchObject({ message: expect.stringContaining('shutting down') })
     await start()

@@ -18,7 +18,10 @@ describe('the expiring cache', () => {
 
   test('a value lives as long as its time to live and "there is none" a tenth of it', async () => {
     let loads = 0
-    const { cache, advance } = fixture(async key => (loads++, key === 'none' ? null : key))
+    const { cache, advance } = fixture(async key => {
+      loads++
+      return key === 'none' ? null : key
+    })
     await cache.get('a')
     await cache.get('none')
     advance(150)
@@ -51,5 +54,28 @@ describe('the expiring cache', () => {
     expect(await cache.get('a')).toBe('a')
     advance(20_000)
     await expect(cache.get('a')).rejects.toThrow('away')
+  })
+
+  test('a source that does not answer holds nobody up who has an old value, and its late failure harms nobody', async () => {
+    const answers: { resolve(value: string): void; reject(error: Error): void }[] = []
+    const { cache, advance } = fixture(() => new Promise((resolve, reject) => answers.push({ resolve, reject })))
+    const first = cache.get('a')
+    answers[0]?.resolve('old')
+    await first
+    advance(1500)
+    // Not answered within the patience of the first caller; the second one finds the answer overdue and need not wait.
+    expect(await cache.get('a')).toBe('old')
+    advance(1000)
+    expect(cache.get('a')).toBe('old')
+    expect(answers).toHaveLength(2)
+    answers[1]?.reject(new Error('away'))
+    await expect
+      .poll(() => {
+        void cache.get('a')
+        return answers.length
+      })
+      .toBe(3)
+    answers[2]?.resolve('new')
+    await expect.poll(() => cache.peek('a')).toBe('new')
   })
 })

@@ -19,6 +19,8 @@ import { refusalError } from './refusal.ts'
 const roundsMax = 4
 /** Rate windows that are remembered; one per key that called in this minute. */
 const windowsMax = 50_000
+/** How long a call waits for a sign of life of a database that was silent for OFFLINE_MAX. Ours. */
+const touchWaitMs = 2000
 
 export interface AllowancesOptions<E extends ChargedEvent> {
   readonly clock: Clock
@@ -165,12 +167,15 @@ export class Allowances<E extends ChargedEvent> implements Limits<E> {
     this.#windows.set(keyId, window)
   }
 
-  async #touch(): Promise<void> {
-    try {
-      await this.#options.getInTouch()
-    } catch (error) {
-      throw asUnavailable(error)
-    }
+  /** Hears from the database again, or refuses: a silent database is an absent one. */
+  #touch(): Promise<void> {
+    const { clock, getInTouch } = this.#options
+    return new Promise((resolve, reject) => {
+      const cancel = clock.after(touchWaitMs, () => reject(fail('database_unavailable')))
+      getInTouch()
+        .then(resolve, error => reject(asUnavailable(error)))
+        .finally(cancel)
+    })
   }
 }
 
