@@ -2,7 +2,7 @@
  * Background work without a queue: periodic sweeps, each run by one process at a time, and rows whose due time makes them the job.
  */
 import type { Clock } from './clock.ts'
-import { DatabaseUnavailableError, statement, type Db, type SqlValue, type Statement, type Tx } from './db.ts'
+import { DatabaseUnavailableError, type Db, type SqlValue, type Statement, statement, type Tx } from './db.ts'
 import type { Ids } from './ids.ts'
 import type { Log } from './log.ts'
 
@@ -31,6 +31,8 @@ export class Jobs {
   readonly #running = new Map<string, Promise<boolean>>()
   readonly #stopTimers = new Map<string, () => void>()
   readonly #stop = new AbortController()
+  /** The last run in line. A run on PostgreSQL holds one connection for its lock and needs others for its work: many at once could take the whole pool and wait for each other. */
+  #last: Promise<unknown> = Promise.resolve()
 
   constructor(parts: { readonly db: Db; readonly clock: Clock; readonly ids: Ids; readonly log: Log }) {
     this.#db = parts.db
@@ -40,8 +42,9 @@ export class Jobs {
   }
 
   /**
-   * Runs `run` about every `intervalMs`, in one process of all that share the database. The pause begins when a run has ended. An
-   * error is logged and the next run comes as planned. The signal aborts on `stop`.
+   * Runs `run` about every `intervalMs`, in one process of all that share the database; the jobs of one process run one after the
+   * other. The pause begins when a run has ended. An error is logged and the next run comes as planned. The signal aborts on `stop`,
+   * and within 10 s when the connection that holds the lock is lost: until then another process may have begun the same job.
    */
   every(name: string, intervalMs: number, run: (signal: AbortSignal) => Promise<void>): void {
     if (this.#jobs.has(name)) throw new Error(`two jobs are called ${name}`)
@@ -56,7 +59,8 @@ export class Jobs {
     if (job === undefined) return Promise.reject(new Error(`there is no job ${name}`))
     const running = this.#running.get(name)
     if (running !== undefined) return running
-    const run = this.#run(job).finally(() => this.#running.delete(name))
+    const run = this.#last.then(() => this.#run(job)).finally(() => this.#running.delete(name))
+    this.#last = run.catch(() => {})
     this.#running.set(name, run)
     return run
   }
@@ -71,14 +75,18 @@ export class Jobs {
   #schedule(job: Job): void {
     if (this.#stop.signal.aborted) return
     const pauseMs = job.intervalMs * (1 + jitterShare * (this.#ids.random() * 2 - 1))
-    this.#stopTimers.set(job.name, this.#clock.after(pauseMs, () => void this.#tick(job)))
+    this.#stopTimers.set(
+      job.name,
+      this.#clock.after(pauseMs, () => void this.#tick(job)),
+    )
   }
 
   async #tick(job: Job): Promise<void> {
     try {
       await this.runOnce(job.name)
     } catch (error) {
-      this.#log.error('job_failed', { job: job.name, error })
+      // A run that a stop kept from beginning has not failed.
+      if (!this.#stop.signal.aborted) this.#log.error('job_failed', { job: job.name, error })
     }
     this.#schedule(job)
   }
@@ -100,12 +108,13 @@ export class Jobs {
   async #runLocked(job: Job): Promise<boolean> {
     return await this.#db.tx(async tx => {
       if (!(await tx.one(tryLock, job.name)).isMine) return false
+      const lost = new AbortController()
       let beats: Promise<unknown> = Promise.resolve()
       const stopBeat = this.#clock.every(lockBeatMs, () => {
-        beats = beats.then(() => tx.exec(tryLock, job.name)).catch(() => {})
+        beats = beats.then(() => tx.exec(tryLock, job.name)).catch((error: unknown) => lost.abort(error))
       })
       try {
-        await job.run(this.#stop.signal)
+        await job.run(AbortSignal.any([this.#stop.signal, lost.signal]))
       } finally {
         stopBeat()
         await beats
@@ -121,7 +130,13 @@ export class Jobs {
  * until a round finds nothing or `roundsMax` is reached; how many rows were worked on. An error of `work` rises and leaves the rest
  * of the round to their new due time.
  */
-export async function claimDue<P extends readonly SqlValue[], R>(db: Db | Tx, claim: Statement<P, R>, params: () => P, work: (row: R) => Promise<void>, roundsMax: number): Promise<number> {
+export async function claimDue<P extends readonly SqlValue[], R>(
+  db: Db | Tx,
+  claim: Statement<P, R>,
+  params: () => P,
+  work: (row: R) => Promise<void>,
+  roundsMax: number,
+): Promise<number> {
   let count = 0
   for (let round = 0; round < roundsMax; round++) {
     const rows = await db.many(claim, ...params())

@@ -1,7 +1,7 @@
 import { systemClock } from '../../src/platform/clock.ts'
 
 /** Waits until the condition holds; fails with `what` when it does not within the deadline. */
-export async function until(holds: () => boolean | Promise<boolean>, what: string, deadlineMs = 15_000): Promise<void> {
+export async function until(holds: () => boolean | Promise<boolean>, what: string, deadlineMs = 60_000): Promise<void> {
   const endMs = systemClock.monotonicMs() + deadlineMs
   while (!(await holds())) {
     if (systemClock.monotonicMs() > endMs) throw new Error(`not within ${deadlineMs} ms: ${what}`)

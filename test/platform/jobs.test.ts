@@ -1,0 +1,320 @@
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { type Clock, systemClock } from '../../src/platform/clock.ts'
+import { DatabaseUnavailableError, type Db, statement } from '../../src/platform/db.ts'
+import { systemIds } from '../../src/platform/ids.ts'
+import { claimDue, Jobs } from '../../src/platform/jobs.ts'
+import type { Log } from '../../src/platform/log.ts'
+import { onPostgres, testDatabase } from '../harness/database.ts'
+import { until } from '../harness/until.ts'
+
+const database = await testDatabase()
+const { db } = database
+
+interface HandClock extends Clock {
+  /** The pauses of the timers that wait, in the order in which they were set. */
+  pauses(): number[]
+  /** Lets every waiting one-time timer fire. */
+  fire(): void
+  /** Lets every repeating timer fire once. */
+  beat(): void
+}
+
+function handClock(): HandClock {
+  const timers = new Set<{ ms: number; fn: () => void }>()
+  const beats = new Set<() => void>()
+  return {
+    ...systemClock,
+    after(ms, fn) {
+      const timer = { ms, fn }
+      timers.add(timer)
+      return () => void timers.delete(timer)
+    },
+    every(_ms, fn) {
+      beats.add(fn)
+      return () => void beats.delete(fn)
+    },
+    pauses: () => [...timers].map(timer => timer.ms),
+    fire() {
+      const due = [...timers]
+      timers.clear()
+      for (const timer of due) timer.fn()
+    },
+    beat() {
+      for (const fn of beats) fn()
+    },
+  }
+}
+
+interface Process {
+  readonly jobs: Jobs
+  readonly clock: HandClock
+  /** Names of the jobs whose failure was logged. */
+  readonly failed: string[]
+}
+
+const started: Jobs[] = []
+
+function makeProcess(on: Db = db, random = 0.5): Process {
+  const clock = handClock()
+  const failed: string[] = []
+  const log: Log = { info() {}, warn() {}, error: (_event, fields) => void failed.push(fields?.job ?? '') }
+  const jobs = new Jobs({ db: on, clock, ids: { ...systemIds, random: () => random }, log })
+  started.push(jobs)
+  return { jobs, clock, failed }
+}
+
+/** A promise and the function that resolves it. */
+function gate(): { readonly opened: Promise<void>; open(): void } {
+  let open = (): void => {}
+  const opened = new Promise<void>(done => (open = done))
+  return { opened, open: () => open() }
+}
+
+const errorOf = (work: Promise<unknown>): Promise<unknown> =>
+  work.then(
+    () => null,
+    error => error,
+  )
+
+afterEach(async () => {
+  for (const jobs of started.splice(0)) await jobs.stop()
+})
+afterAll(() => database.dispose())
+
+describe('a job', () => {
+  test('runs again and again, each pause beginning at the end of the run', async () => {
+    const { jobs, clock } = makeProcess()
+    const gates = [gate(), gate()]
+    let runs = 0
+    jobs.every('sweep', 1000, () => gates[runs++]?.opened ?? Promise.resolve())
+    expect(clock.pauses()).toEqual([1000])
+    clock.fire()
+    await until(() => runs === 1, 'the first run')
+    expect(clock.pauses()).toEqual([])
+    gates[0]?.open()
+    await until(() => clock.pauses().length === 1, 'the next pause')
+    clock.fire()
+    await until(() => runs === 2, 'the second run')
+    gates[1]?.open()
+  })
+
+  test('pauses a tenth shorter or longer, by chance', () => {
+    const shortest = makeProcess(db, 0)
+    const longest = makeProcess(db, 1)
+    for (const { jobs } of [shortest, longest]) jobs.every('sweep', 1000, async () => {})
+    expect(shortest.clock.pauses()).toEqual([900])
+    expect(longest.clock.pauses()).toEqual([1100])
+  })
+
+  test('that fails is logged and runs again', async () => {
+    const { jobs, clock, failed } = makeProcess()
+    let runs = 0
+    jobs.every('broken', 1000, async () => {
+      runs++
+      throw new Error('broken')
+    })
+    clock.fire()
+    await until(() => clock.pauses().length === 1, 'the pause after the failure')
+    expect(failed).toEqual(['broken'])
+    clock.fire()
+    await until(() => runs === 2, 'the second run')
+    await until(() => clock.pauses().length === 1, 'the second pause')
+  })
+
+  test('run by hand gives its error to the caller, and joins the run that is under way', async () => {
+    const { jobs, failed } = makeProcess()
+    const go = gate()
+    let runs = 0
+    jobs.every('sweep', 1000, async () => {
+      runs++
+      await go.opened
+    })
+    jobs.every('broken', 1000, () => Promise.reject(new Error('broken')))
+    const both = [jobs.runOnce('sweep'), jobs.runOnce('sweep')]
+    go.open()
+    expect(await Promise.all(both)).toEqual([true, true])
+    expect(runs).toBe(1)
+    await expect(jobs.runOnce('broken')).rejects.toThrow('broken')
+    expect(failed).toEqual([])
+    await expect(jobs.runOnce('unheard of')).rejects.toThrow('unheard of')
+    expect(() => jobs.every('sweep', 1, async () => {})).toThrow('sweep')
+  })
+
+  test('waits until the other jobs of its process have ended, so that many of them need no more connections than one', async () => {
+    const { jobs } = makeProcess()
+    let running = 0
+    let mostRunning = 0
+    const names = Array.from({ length: 12 }, (_, i) => `job ${i}`)
+    for (const name of names) {
+      jobs.every(name, 1000, async () => {
+        mostRunning = Math.max(mostRunning, ++running)
+        await db.one(selectOne)
+        running--
+      })
+    }
+    expect(await Promise.all(names.map(name => jobs.runOnce(name)))).toEqual(names.map(() => true))
+    expect(mostRunning).toBe(1)
+  })
+
+  test('is told to stop, and the stop waits for it and lets no other begin', async () => {
+    const { jobs, clock, failed } = makeProcess()
+    const events: string[] = []
+    jobs.every('long', 1000, async signal => {
+      events.push('begins')
+      await new Promise<void>(done => signal.addEventListener('abort', () => done(), { once: true }))
+      await db.one(selectOne)
+      events.push('ends')
+    })
+    jobs.every('next', 1000, async () => void events.push('next'))
+    clock.fire()
+    const long = jobs.runOnce('long')
+    const next = errorOf(jobs.runOnce('next'))
+    await until(() => events.length === 1, 'the run')
+    await jobs.stop()
+    expect(events).toEqual(['begins', 'ends'])
+    expect(await long).toBe(true)
+    expect(await next).toBeInstanceOf(DatabaseUnavailableError)
+    expect(failed).toEqual([])
+    expect(clock.pauses()).toEqual([])
+    expect(await errorOf(jobs.runOnce('long'))).toBeInstanceOf(DatabaseUnavailableError)
+  })
+})
+
+describe.runIf(onPostgres)('a job of several processes', () => {
+  test('runs in one of them at a time, and in the other when that one is done', async () => {
+    const [a, b] = [makeProcess(await database.open()), makeProcess(await database.open())]
+    const go = gate()
+    const events: string[] = []
+    a.jobs.every('shared', 1000, async () => {
+      events.push('a')
+      await go.opened
+    })
+    b.jobs.every('shared', 1000, async () => void events.push('b'))
+    b.jobs.every('other', 1000, async () => void events.push('other'))
+    const first = a.jobs.runOnce('shared')
+    await until(() => events.length === 1, 'the run of the first process')
+    expect(await b.jobs.runOnce('shared')).toBe(false)
+    expect(await b.jobs.runOnce('other')).toBe(true)
+    go.open()
+    expect(await first).toBe(true)
+    expect(await b.jobs.runOnce('shared')).toBe(true)
+    expect(events).toEqual(['a', 'other', 'b'])
+  })
+
+  test('that fails gives its lock back', async () => {
+    const [a, b] = [makeProcess(await database.open()), makeProcess(await database.open())]
+    a.jobs.every('shared', 1000, () => Promise.reject(new Error('broken')))
+    b.jobs.every('shared', 1000, async () => {})
+    await expect(a.jobs.runOnce('shared')).rejects.toThrow('broken')
+    expect(await b.jobs.runOnce('shared')).toBe(true)
+  })
+
+  test('whose process lost the connection of the lock is told to stop, and may run elsewhere', async () => {
+    const [a, b] = [makeProcess(await database.open()), makeProcess(await database.open())]
+    let isTold = false
+    let isRunning = false
+    a.jobs.every('lost', 1000, async signal => {
+      isRunning = true
+      await new Promise<void>(done => signal.addEventListener('abort', () => done(), { once: true }))
+      isTold = true
+    })
+    b.jobs.every('lost', 1000, async () => {})
+    const run = errorOf(a.jobs.runOnce('lost'))
+    await until(() => isRunning, 'the run')
+    await db.many(terminateLockHolder)
+    await until(() => b.jobs.runOnce('lost'), 'the run elsewhere')
+    a.clock.beat()
+    expect(await run).toBeInstanceOf(DatabaseUnavailableError)
+    expect(isTold).toBe(true)
+  })
+})
+
+const selectOne = statement<[], { one: number }>('test.jobs_one', 'select 1 as "one"')
+const terminateLockHolder = statement<[]>(
+  'test.jobs_terminate',
+  `select pg_terminate_backend(pid) from pg_locks where locktype = 'advisory' and classid = 2
+     and database = (select oid from pg_database where datname = current_database())`,
+)
+
+describe('due rows', () => {
+  const put = statement<[count: number]>('test.due_put', 'insert into due (id, due_at) select n, now() from generate_series(1, $1::int) as n')
+  const claim = statement<[limit: number], { id: number }>(
+    'test.due_claim',
+    `update due set due_at = now() + interval '1 hour'
+     where id in (select id from due where due_at <= now() order by id for update skip locked limit $1::int) returning id`,
+  )
+  const left = statement<[], { id: number }>('test.due_left', 'select id from due where due_at <= now() order by id')
+  const dueIds = async (): Promise<number[]> => (await db.many(left)).map(row => row.id)
+  beforeAll(() => db.script('create table due (id int primary key, due_at timestamptz not null)'))
+  afterEach(() => db.script('delete from due'))
+
+  test('are worked on in rounds until none is due', async () => {
+    await db.exec(put, 7)
+    const worked: number[] = []
+    expect(
+      await claimDue(
+        db,
+        claim,
+        () => [3],
+        async row => void worked.push(row.id),
+        10,
+      ),
+    ).toBe(7)
+    expect(worked.sort()).toEqual([1, 2, 3, 4, 5, 6, 7])
+    expect(
+      await claimDue(
+        db,
+        claim,
+        () => [3],
+        async row => void worked.push(row.id),
+        10,
+      ),
+    ).toBe(0)
+  })
+
+  test('are left for the next time after the most rounds', async () => {
+    await db.exec(put, 7)
+    expect(
+      await claimDue(
+        db,
+        claim,
+        () => [2],
+        async () => {},
+        2,
+      ),
+    ).toBe(4)
+    expect(await dueIds()).toHaveLength(3)
+  })
+
+  test('of a round in which one fails wait for their new due time, and the error rises', async () => {
+    await db.exec(put, 4)
+    const work = claimDue(
+      db,
+      claim,
+      () => [3],
+      () => Promise.reject(new Error('broken')),
+      10,
+    )
+    await expect(work).rejects.toThrow('broken')
+    expect(await dueIds()).toHaveLength(1)
+  })
+
+  test('are each worked on once by claimers who work at the same time', async () => {
+    await db.exec(put, 60)
+    const handles = onPostgres ? [db, await database.open(), await database.open()] : [db, db, db]
+    const worked: number[] = []
+    const counts = await Promise.all(
+      handles.map(handle =>
+        claimDue(
+          handle,
+          claim,
+          () => [4],
+          async row => void worked.push(row.id),
+          100,
+        ),
+      ),
+    )
+    expect(counts.reduce((sum, count) => sum + count, 0)).toBe(60)
+    expect(new Set(worked).size).toBe(60)
+  })
+})
