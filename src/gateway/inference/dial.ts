@@ -7,6 +7,7 @@ import type { Attempt, Plan } from '../routing/plan.ts'
 import type { InferenceDeps } from './deps.ts'
 import type { ParsedRequest } from './kinds/kind.ts'
 import type { Meter } from './meter.ts'
+import { publicMessage } from './public-message.ts'
 
 /** Largest whole reply that is taken from a provider. */
 const replyMaxBytes = 64 * 1024 * 1024
@@ -61,7 +62,7 @@ async function tryOne(attempt: Attempt, request: ParsedRequest, meter: Meter, si
   try {
     const upstream = dialect.request(request.hub, { provider, upstreamModel, credential: attempt.credential })
     const reply = await deps.outbound.toProvider({ ...upstream, signal })
-    if (reply.status < 200 || reply.status >= 300) return await refused(reply, attempt, dialect)
+    if (reply.status < 200 || reply.status >= 300) return await refused(reply, attempt, dialect, request)
     const answer = request.hub.stream ? await firstOfStream(reply, attempt, dialect) : await whole(reply, attempt, dialect)
     if ('failure' in answer) return answer
     meter.firstByte()
@@ -114,25 +115,12 @@ async function firstOfStream(reply: OutboundReply, attempt: Attempt, dialect: Di
   return { kind: 'stream', attempt, first: first.value, rest, body: reply.body, tap }
 }
 
-async function refused(reply: OutboundReply, attempt: Attempt, dialect: Dialect): Promise<Answer | Failed> {
+async function refused(reply: OutboundReply, attempt: Attempt, dialect: Dialect, request: ParsedRequest): Promise<Answer | Failed> {
   const bytes = await reply.body.buffer(errorBodyMaxBytes)
   const text = bytes.toString('utf8')
   const failure = dialect.failure(reply.status, reply.headers, text)
   if (failure.kind === 'client') return { kind: 'client-error', attempt, status: reply.status, bytes }
-  return { attempt, failure, message: `${attempt.route.provider.id} answered ${reply.status}: ${publicMessage(text, attempt)}` }
-}
-
-/** The provider's own sentence, short, without anything that looks like a credential. */
-function publicMessage(text: string, attempt: Attempt): string {
-  let message = text
-  const value = parseReply(Buffer.from(text))
-  const error = value?.['error']
-  if (typeof error === 'string') message = error
-  else if (typeof error === 'object' && error !== null && 'message' in error && typeof error.message === 'string') message = error.message
-  else if (typeof value?.['message'] === 'string') message = value['message']
-  if (attempt.credential !== null) message = message.replaceAll(attempt.credential.reveal(), '[secret]')
-  message = message.replace(/\b(?:sk|br|gsk|xai|key|pk|rk)-[A-Za-z0-9_*.-]{6,}/g, '[secret]').replace(/[^\x20-\x7e\u00a0-\uffff]+/g, ' ')
-  return message.length > 300 ? `${message.slice(0, 300)}…` : message
+  return { attempt, failure, message: `${attempt.route.provider.id} answered ${reply.status}: ${publicMessage(text, attempt.credential, request.hub.body)}` }
 }
 
 function note({ attempt, failure, message }: Failed, deps: InferenceDeps): void {

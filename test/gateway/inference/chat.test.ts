@@ -191,7 +191,7 @@ describe('POST /v1/chat/completions', () => {
     expect(agents).toContainEqual(expect.objectContaining({ id: null, label: 'nightly-triage', requests: 1 }))
   })
 
-  test('CHAT-33 ERR-11 what a user said appears in no log line and in no table', async () => {
+  test('what a user said appears in no log line and in no table', async () => {
     const marker = 'zebra-crossing-7731'
     await chat({ messages: [{ role: 'user', content: marker }] })
     app.alpha.script([{ status: 500, body: `cannot process ${marker}` }, { status: 500 }])
@@ -199,6 +199,16 @@ describe('POST /v1/chat/completions', () => {
     await app.gateway.app.limits.flushNow()
     expect(app.logLines.join('\n')).not.toContain(marker)
     expect(await app.dump()).not.toContain(marker)
+  })
+
+  test('ERR-11 an error repeats neither a credential nor what the user said, even when the provider quotes both', async () => {
+    const prompt = 'My neighbour at 12 Lake Road owes me money'
+    const quoted = { error: { message: `cannot moderate "${prompt}" with key alpha-platform-secret: service overloaded` } }
+    app.alpha.script({ status: 500, body: quoted })
+    const reply = await chat({ messages: [{ role: 'user', content: prompt }], provider: 'alpha' })
+    expect(reply.status).toBe(502)
+    expect(reply.json.error.message).toContain('service overloaded')
+    for (const part of ['neighbour', 'Lake Road', 'platform-secret']) expect(reply.text).not.toContain(part)
   })
 
   test('HDR-01 HDR-03 HDR-10 every reply has a request id; x-br-provider names who served, and stands on no pre-flight error', async () => {
@@ -227,7 +237,17 @@ describe('POST /v1/chat/completions', () => {
     expect(sent?.headers['x-custom']).toBeUndefined()
   })
 
-  test('HDR-11 x-br-agent-id is checked', async () => {
+  test('HDR-11 x-br-agent-id is taken on inference, memory and MCP, and checked on each', async () => {
+    const list = { jsonrpc: '2.0', id: 1, method: 'tools/list', params: {} }
+    const accept = { accept: 'application/json, text/event-stream' }
+    for (const [label, status] of [
+      ['ok name-1', 200],
+      ['-dash', 400],
+    ] as const) {
+      expect((await app.call('GET', '/v1/me/whoami', undefined, { headers: { 'x-br-agent-id': label } })).status).toBe(status)
+      expect((await app.call('GET', '/v1/me/memory/list', undefined, { headers: { 'x-br-agent-id': label } })).status).toBe(status === 200 ? 404 : 400)
+      expect((await app.call('POST', '/mcp', list, { headers: { ...accept, 'x-br-agent-id': label } })).status).toBe(status)
+    }
     expect((await chat({}, { headers: { 'x-br-agent-id': 'ok name-1' } })).status).toBe(200)
     for (const label of ['x'.repeat(101), 'a\tb', 'tab"quote', '-dash'])
       expect((await chat({}, { headers: { 'x-br-agent-id': label } })).status, label).toBe(400)

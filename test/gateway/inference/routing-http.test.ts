@@ -107,7 +107,7 @@ describe('routing over HTTP', () => {
     expect(after.cost_uinr).toBe(before.cost_uinr)
   })
 
-  test('ROUTE-38 upstream_key is in no log line, no table and no error', async () => {
+  test('upstream_key is in no log line, no table and no error', async () => {
     app.alpha.script([{ status: 500, body: 'bad key sk-mine-12345678' }])
     const reply = await chat({ provider: 'alpha', upstream_key: 'sk-mine-12345678' })
     expect(reply.status).toBe(502)

@@ -1,0 +1,60 @@
+import type { Secret } from '../../platform/secret.ts'
+
+/** Longest message of a provider that is passed on. */
+const messageMaxChars = 300
+/** Longest error body whose words are compared with the request. */
+const comparedMaxChars = 2000
+/** A run of words of this length that stands in the request too was quoted from it. */
+const quoteMinChars = 12
+
+/**
+ * A provider's own sentence about its failure, for the caller: short, without anything that looks like a credential, and without
+ * what the provider quotes of the request. Error texts end up in logs and tickets, where a prompt must not.
+ */
+export function publicMessage(text: string, credential: Secret | null, body: Readonly<Record<string, unknown>>): string {
+  let message = sentenceOf(text).slice(0, comparedMaxChars)
+  if (credential !== null) message = message.replaceAll(credential.reveal(), '[secret]')
+  message = message.replace(/\b(?:sk|br|gsk|xai|key|pk|rk)-[A-Za-z0-9_*.-]{6,}/g, '[secret]').replace(/[^\x20-\x7e\u00a0-\uffff]+/g, ' ')
+  message = withoutQuotes(message, contentOf(body))
+  return message.length > messageMaxChars ? `${message.slice(0, messageMaxChars)}…` : message
+}
+
+/** The message field of an error body, or the text as it is. */
+function sentenceOf(text: string): string {
+  let value: unknown
+  try {
+    value = JSON.parse(text)
+  } catch {
+    return text
+  }
+  if (typeof value !== 'object' || value === null) return text
+  const error: unknown = 'error' in value ? value.error : value
+  if (typeof error === 'string') return error
+  if (typeof error === 'object' && error !== null && 'message' in error && typeof error.message === 'string') return error.message
+  return text
+}
+
+/** Every text that the user may have written: messages, input, prompt. */
+function contentOf(body: Readonly<Record<string, unknown>>): string {
+  return JSON.stringify([body['messages'], body['input'], body['prompt']]).toLowerCase()
+}
+
+/** Replaces each longest run of words that stands in the content too, when it is long enough to be a quote. */
+function withoutQuotes(message: string, content: string): string {
+  const words = message.split(' ')
+  const kept: string[] = []
+  for (let at = 0; at < words.length; ) {
+    let end = at
+    while (end < words.length && content.includes(plain(words.slice(at, end + 1).join(' ')))) end++
+    const isQuote = end > at && plain(words.slice(at, end).join(' ')).length >= quoteMinChars
+    if (isQuote) kept.push('[…]')
+    else kept.push(words[at] ?? '')
+    at = isQuote ? end : at + 1
+  }
+  return kept.join(' ')
+}
+
+/** Without the quotation marks and punctuation that a provider puts around what it quotes. */
+function plain(text: string): string {
+  return text.toLowerCase().replace(/^[\s"'`([{<]+|[\s"'`)\]}>.,:;!?]+$/g, '')
+}
