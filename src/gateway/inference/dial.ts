@@ -46,7 +46,11 @@ export async function dial(plan: Plan, request: ParsedRequest, meter: Meter, sig
   for (const attempt of plan.attempts) {
     recheck()
     signal.throwIfAborted()
-    meter.opens(attempt)
+    await meter.opens(attempt)
+    // The record is written at the end of this turn of the event loop; a revoke may have come meanwhile.
+    recheck()
+    signal.throwIfAborted()
+    meter.dials()
     const result = await tryOne(attempt, request, meter, signal, deps)
     if (!('failure' in result)) return result
     failures.push(result)

@@ -33,6 +33,7 @@ export class Meter {
   readonly #input: MeterInput
   readonly #clock: Clock
   #attempt: Attempt | null = null
+  #dialed = false
   #firstByteMs: number | null = null
   #lastProgressMs = 0
   #ended = false
@@ -51,10 +52,15 @@ export class Meter {
     return this.#attempt
   }
 
-  /** Before a dial: from here on a death of this process leaves a trace of the call. */
-  opens(attempt: Attempt): void {
+  /** Before a dial: when it resolves, a death of this process leaves a trace of the call. */
+  opens(attempt: Attempt): Promise<void> {
     this.#attempt = attempt
-    this.#permit.open(this.#event(noTokens, true, 'interrupted', 200))
+    return this.#permit.open(this.#event(noTokens, true, 'interrupted', 200))
+  }
+
+  /** From here on the call has happened, whatever becomes of it. */
+  dials(): void {
+    this.#dialed = true
   }
 
   firstByte(): void {
@@ -93,7 +99,7 @@ export class Meter {
 
   /** Ends a call that cost nothing: dialed and failed. It stays in the usage rows with zero tokens. */
   settleFailed(status: number, outcome: Outcome = 'failed'): void | Promise<void> {
-    if (this.#attempt === null) return this.release()
+    if (!this.#dialed) return this.release()
     return this.settle(noTokens, false, outcome, status)
   }
 

@@ -44,14 +44,14 @@ export interface Permit<E extends ChargedEvent = ChargedEvent> {
   readonly agentRemainingUinr: bigint | null
   /** Wall-clock ms of admission: the call's charges belong to the IST day and month of this instant. */
   readonly admittedAtMs: number
-  /** Writes the `open` record before a dial; called again when failover dials another route. `draft` is the event as it would stand if the process died now. */
-  open(draft: E): void
+  /** Writes the `open` record before a dial; it is in the journal when this resolves. Throws `journal_full`. Called again when failover dials another route. `draft` is the event as it would stand if the process died now. */
+  open(draft: E): Promise<void>
   /** Makes the hold at least `totalUinr`. true: it is; false: refused, the call must end; a promise when the database has to be asked. */
   cover(totalUinr: bigint): boolean | Promise<boolean>
   /** Writes a `progress` record (the caller paces them: first byte, then at most one a second). */
   progress(draft: E): void
-  /** Ends the call with what it really cost. The record is in the journal when this returns; a promise (SETTLE=postgres, full disk) resolves when it is committed. */
-  settle(event: E): void | Promise<void>
+  /** Ends the call with what it really cost. Resolves when the record is in the journal, or (SETTLE=postgres, full disk) committed. */
+  settle(event: E): Promise<void>
   /** Ends a call that charged nothing and is not counted (nothing was dialed): the daily unit and the hold go back. */
   release(): void
 }

@@ -32,6 +32,14 @@ export interface FlusherOptions<E extends ChargedEvent> {
   readonly onRotated: () => void
 }
 
+/** Records that go to the journal together. */
+interface Turn<E extends ChargedEvent> {
+  readonly records: JournalRecord<E>[]
+  readonly written: Promise<number>
+  readonly resolve: (endOffset: number) => void
+  readonly reject: (error: unknown) => void
+}
+
 interface Waiter {
   readonly offset: number
   readonly resolve: () => void
@@ -46,6 +54,7 @@ export class Flusher<E extends ChargedEvent> {
   #queue: Entry<E>[] = []
   /** True when records behind the queue are only in the file. */
   #spilled = false
+  #turn: Turn<E> | null = null
   #flushedTo = 0
   #waiters: Waiter[] = []
   #running: Promise<void> | null = null
@@ -67,15 +76,29 @@ export class Flusher<E extends ChargedEvent> {
     return this.unflushedBytes > this.#options.maxBytes
   }
 
-  /** Writes a record; it is in the page cache on return. Returns the offset behind it. Throws JournalWriteError. */
-  append(record: JournalRecord<E>): number {
-    if (this.#journal.isSegmentFull) this.#rotate()
-    const endOffset = this.#journal.append(record)
-    if (this.#spilled || this.#queue.length >= queueMax) this.#spilled = true
-    else this.#queue.push({ record, endOffset })
-    if (this.#queue.length >= batchRecords) this.#start()
-    else this.#cancelTimer ??= this.#options.clock.after(this.#options.flushMs, () => this.#start())
-    return endOffset
+  /** Writes a record; it is in the page cache on return. Throws JournalWriteError. */
+  append(record: JournalRecord<E>): void {
+    this.#writeTurn()
+    this.#appendAll([record])
+  }
+
+  /**
+   * Writes a record together with all others of this turn of the event loop: one system call for all that many connections bring at
+   * once. Resolves to an offset behind the record when it is in the page cache; rejects with JournalWriteError.
+   */
+  appendSoon(record: JournalRecord<E>): Promise<number> {
+    if (this.#turn === null) {
+      let resolve = (_endOffset: number): void => {}
+      let reject = (_error: unknown): void => {}
+      const written = new Promise<number>((done, failed) => {
+        resolve = done
+        reject = failed
+      })
+      this.#turn = { records: [], written, resolve, reject }
+      setImmediate(() => this.#writeTurn())
+    }
+    this.#turn.records.push(record)
+    return this.#turn.written
   }
 
   /** Resolves when everything up to the offset is committed, however long the database is away. */
@@ -86,6 +109,7 @@ export class Flusher<E extends ChargedEvent> {
 
   /** Flushes what is in the journal now. Throws when the database is away. */
   async flushNow(): Promise<void> {
+    this.#writeTurn()
     let journal = this.#journal
     let target = journal.endOffset
     while (this.#flushedTo < target) {
@@ -113,6 +137,7 @@ export class Flusher<E extends ChargedEvent> {
 
   /** Takes over with a new process id and journal; records that are not in the database yet are returned for the caller to write again. */
   renew(processId: bigint, journal: Journal<E>): readonly JournalRecord<E>[] {
+    this.#writeTurn()
     const rest = this.#spilled ? [...readJournal<E>(this.#options.folder, this.#processId, this.#flushedTo)] : this.#queue
     this.#journal.close()
     this.#journal = journal
@@ -130,9 +155,33 @@ export class Flusher<E extends ChargedEvent> {
   }
 
   close(): void {
+    this.#writeTurn()
     this.#cancelTimer?.()
     this.#cancelTimer = null
     this.#journal.close()
+  }
+
+  #writeTurn(): void {
+    const turn = this.#turn
+    if (turn === null) return
+    this.#turn = null
+    try {
+      turn.resolve(this.#appendAll(turn.records))
+    } catch (error) {
+      turn.reject(error)
+    }
+  }
+
+  #appendAll(records: readonly JournalRecord<E>[]): number {
+    if (this.#journal.isSegmentFull) this.#rotate()
+    const endOffsets = this.#journal.append(records)
+    for (const [index, record] of records.entries()) {
+      if (this.#spilled || this.#queue.length >= queueMax) this.#spilled = true
+      else this.#queue.push({ record, endOffset: endOffsets[index] ?? 0 })
+    }
+    if (this.#queue.length >= batchRecords) this.#start()
+    else this.#cancelTimer ??= this.#options.clock.after(this.#options.flushMs, () => this.#start())
+    return this.#journal.endOffset
   }
 
   #rotate(): void {

@@ -100,9 +100,11 @@ export class Journal<E extends ChargedEvent> {
     return this.#end - this.#start >= this.#segmentBytes
   }
 
-  /** Writes a record and returns the offset behind it. It is in the page cache on return. Throws JournalWriteError. */
-  append(record: JournalRecord<E>): number {
-    const bytes = encodeRecord(record)
+  /** Writes records with one system call and returns the offset behind each. They are in the page cache on return. Throws JournalWriteError: none of them is in the file then. */
+  append(records: readonly JournalRecord<E>[]): number[] {
+    const parts = records.map(record => encodeRecord(record))
+    const only = parts[0]
+    const bytes = parts.length === 1 && only !== undefined ? only : Buffer.concat(parts)
     try {
       const written = writeSync(this.#fd, bytes, 0, bytes.length)
       if (written !== bytes.length) throw new Error(`wrote ${written} of ${bytes.length} bytes`)
@@ -110,8 +112,10 @@ export class Journal<E extends ChargedEvent> {
       this.#cutTail()
       throw new JournalWriteError('the usage journal could not be written', { cause })
     }
-    this.#end += bytes.length
-    return this.#end
+    return parts.map(part => {
+      this.#end += part.length
+      return this.#end
+    })
   }
 
   rotate(): void {

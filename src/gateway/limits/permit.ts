@@ -71,18 +71,32 @@ export class CallPermit<E extends ChargedEvent> implements Permit<E> {
     return least
   }
 
-  open(draft: E): void {
-    this.#write('open', draft)
+  async open(draft: E): Promise<void> {
+    if (this.#ended) throw new Error('the call has ended')
+    this.#draft = draft
     this.#tools.opened.add(this)
+    try {
+      await this.#tools.flusher.appendSoon({ kind: 'open', event: draft, charge: this.#charge, counts: this.#counts() })
+    } catch (error) {
+      // Without its record the call must not be dialed.
+      throw error instanceof JournalWriteError ? fail('journal_full', { cause: error }) : error
+    }
   }
 
   progress(draft: E): void {
-    this.#write('progress', draft)
+    if (this.#ended) throw new Error('the call has ended')
+    this.#draft = draft
+    try {
+      this.#tools.flusher.append({ kind: 'progress', event: draft, charge: this.#charge, counts: this.#counts() })
+    } catch (error) {
+      // A lost `progress` costs accuracy after a crash only.
+      if (!(error instanceof JournalWriteError)) throw error
+    }
   }
 
   /** Writes the call again into a new segment, so that replay never needs a deleted one. */
   repeat(): void {
-    if (this.#draft !== null && !this.#ended) this.#write('progress', this.#draft)
+    if (this.#draft !== null && !this.#ended) this.progress(this.#draft)
   }
 
   cover(totalUinr: bigint): boolean | Promise<boolean> {
@@ -101,22 +115,23 @@ export class CallPermit<E extends ChargedEvent> implements Permit<E> {
     return true
   }
 
-  settle(event: E): void | Promise<void> {
+  async settle(event: E): Promise<void> {
     this.#end()
     this.#absorb(event.valueUinr)
     const charged = { event, charge: this.#charge, counts: this.#counts() }
     const parts = this.#counters.map((counter, i) => this.#outOf(counter, this.#amountAt(i), counter.metric === 'spend' ? event.valueUinr : 1n))
     const record: JournalRecord<E> = { kind: 'settle', ...charged, released: this.#released(parts) }
+    const written = this.#tools.flusher.appendSoon(record)
+    this.#leave(parts)
+    for (const counter of this.#counters) if (counter.metric === 'spend') counter.knownSpent += event.valueUinr
+    let offset: number
     try {
-      const offset = this.#tools.flusher.append(record)
-      this.#leave(parts)
-      for (const counter of this.#counters) if (counter.metric === 'spend') counter.knownSpent += event.valueUinr
-      return this.#tools.waitsForCommit ? this.#tools.flusher.whenFlushed(offset) : undefined
+      offset = await written
     } catch (error) {
       if (!(error instanceof JournalWriteError)) throw error
-      this.#leave(parts)
       return this.#tools.flusher.writeDirect(record)
     }
+    if (this.#tools.waitsForCommit) await this.#tools.flusher.whenFlushed(offset)
   }
 
   release(): void {
@@ -232,18 +247,6 @@ export class CallPermit<E extends ChargedEvent> implements Permit<E> {
       counter.idle += amount - part
       counter.unflushed += part
       counter.usedAtMs = nowMs
-    }
-  }
-
-  #write(kind: 'open' | 'progress', draft: E): void {
-    if (this.#ended) throw new Error('the call has ended')
-    this.#draft = draft
-    try {
-      this.#tools.flusher.append({ kind, event: draft, charge: this.#charge, counts: this.#counts() })
-    } catch (error) {
-      if (!(error instanceof JournalWriteError)) throw error
-      // A lost `progress` costs accuracy after a crash only; without an `open` the call must not be dialed.
-      if (kind === 'open') throw fail('journal_full', { cause: error })
     }
   }
 
