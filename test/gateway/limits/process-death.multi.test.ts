@@ -48,7 +48,8 @@ describe.runIf(onPostgres)('death of a process', () => {
   /** A call that usage and upstream both know by its label. */
   const labelled = (process: GatewayProcess, key: string, label: string, tokens: number, body: object = {}): Promise<FleetReply> =>
     chat(process, key, tokens, { ...body, messages: [{ role: 'user', content: label }] }, { 'x-br-agent-id': label })
-  const labelsServed = (): string[] => fleet.upstream.requests.map(request => String((request.json?.['messages'] as { content: string }[])[0]?.content))
+  const labelsServed = (): string[] =>
+    fleet.upstream.requests.map(request => String((request.json?.['messages'] as { content: string }[] | undefined)?.[0]?.content))
   const rowsOf = (rows: readonly UsageRow[], label: string): UsageRow[] => rows.filter(row => row.label === label)
 
   /** Waits until the dead process is adopted; then every completed call has its row and every other call that was dialed has one, too. */
@@ -176,6 +177,39 @@ describe.runIf(onPostgres)('death of a process', () => {
         expect(await budgetOf(key)).toMatchObject({ held_inr: 0, in_doubt_inr: 0 })
       },
     )
+  })
+
+  test('BUDX-02 a process that is stopped for long is not taken for dead: its calls end as they began', async () => {
+    const folder = fleet.newFolder()
+    const [survivor, { process: stopped, id }] = [await fleet.start({}, folder), await startKnown(folder)]
+    const { id: keyId, key } = await fleet.newKey({ budgetInr: inr(1000) })
+    fleet.upstream.script(request => ({ ...fleetAnswer(request), hold: request.raw.includes('stopped') }))
+    const running = labelled(stopped, key, 'stopped', 600)
+    await fleet.upstream.arrived(1)
+    const held = async (): Promise<bigint> =>
+      (await fleet.leasesOf('key', keyId)).filter(lease => lease.processId === id).reduce((sum, lease) => sum + lease.amount, 0n)
+    stopped.child.kill('SIGSTOP')
+    await fleet.db.exec(ageBeat, id)
+    expect(await held()).toBeGreaterThanOrEqual(600n * tokenUinr)
+    // Enough calls for many rounds of the janitor; what the stopped process holds is given to none of them.
+    let spent = 0
+    let last: FleetReply | null = null
+    for (; spent < 30 && last?.json.error === undefined; spent++) last = await labelled(survivor, key, `beside-${spent}`, 100)
+    expect([last?.status, last?.json.in_doubt_inr]).toEqual([429, Number(await held()) / 1e6])
+    // A process that dies now is adopted, so the janitor of this folder has looked at both.
+    const other = await startKnown(folder)
+    await other.process.kill()
+    await until(async () => (await stateOf(other.id))?.state === 'closed', adoptionDeadlineMs)
+    expect((await stateOf(id))?.state).toBe('live')
+    stopped.child.kill('SIGCONT')
+    fleet.upstream.release()
+    expect((await running).status).toBe(200)
+    await until(async () => rowsOf(await fleet.usage(), 'stopped').length === 1)
+    expect(rowsOf(await fleet.usage(), 'stopped')).toMatchObject([{ outcome: 'ok', estimated: false, valueUinr: 600n * tokenUinr }])
+    expect((await stateOf(id))?.state).toBe('live')
+    const total = (await fleet.usage()).filter(row => row.keyId === keyId).reduce((sum, row) => sum + row.valueUinr, 0n)
+    expect(total).toBeLessThanOrEqual(1000n * tokenUinr + 100n * tokenUinr)
+    expect(await fleet.violations()).toEqual([])
   })
 
   test('BUDX-02 what a process leased whose disk is gone is in doubt and handed to nobody; when the disk returns, the account is exact', async () => {
