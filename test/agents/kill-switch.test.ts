@@ -69,9 +69,9 @@ test("a child's token dies with its parent", async () => {
 test('news that come late, twice or in the wrong order change nothing', async () => {
   const { agentId } = await newToken()
   process.agents.killSwitch.check(agentId, 1, [])
-  for (const epoch of [3, 2, 3]) await process.db.exec(insertNewsSilently, String(agentId), epoch)
   let heard = 0
   process.controlLog.on(() => heard++)
+  for (const epoch of [3, 2, 3]) await process.db.exec(insertNewsSilently, String(agentId), epoch)
   await until(() => heard >= 3, 'the three rows by poll')
   expect(await thrownBy(() => process.agents.killSwitch.check(agentId, 2, []))).toMatchObject(revoked)
   process.agents.killSwitch.check(agentId, 3, [])
