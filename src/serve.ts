@@ -62,10 +62,13 @@ export async function startGateway(config: Config, options: ServeOptions = {}): 
   }
 }
 
+/** Connections that may wait to be accepted: thousands of agents reconnect at once after a restart. The kernel caps it. */
+const listenBacklog = 4096
+
 function listen(app: App, config: Config): Promise<number> {
   return new Promise((done, failed) => {
     app.server.once('error', failed)
-    app.server.listen(config.PORT, config.HOST, () => done((app.server.address() as AddressInfo).port))
+    app.server.listen({ port: config.PORT, host: config.HOST, backlog: listenBacklog }, () => done((app.server.address() as AddressInfo).port))
   })
 }
 

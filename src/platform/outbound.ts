@@ -46,6 +46,9 @@ export interface OutboundOptions {
   readonly connectionsMax?: number
 }
 
+/** Every slow stream takes a connection of its own for as long as it lasts. */
+const connectionsDefaultMax = 8192
+
 /** A user-given name or address that leads where a user may not go. */
 export class BlockedAddressError extends Error {
   override readonly name = 'BlockedAddressError'
@@ -62,7 +65,7 @@ export function createOutbound(options: OutboundOptions): Outbound {
   const timeouts = {
     headersTimeout: options.firstByteTimeoutMs,
     bodyTimeout: options.streamIdleTimeoutMs,
-    connections: options.connectionsMax ?? 512,
+    connections: options.connectionsMax ?? connectionsDefaultMax,
     pipelining: 1,
   }
   const providers = new Agent({ ...timeouts, connect: { timeout: options.connectTimeoutMs, noDelay: true }, keepAliveTimeout: 30_000 })
