@@ -69,7 +69,9 @@ async function take(path: string, draft: string): Promise<void> {
     const holder = highest === 0 ? null : readHolder(join(path, lockName(highest)))
     if (highest > 0 && holder === null) continue
     if (holder !== null && (await isAlive(path, holder.token)))
-      throw new ConfigError(`The data folder ${path} is in use by process ${holder.pid}. One folder serves one process: stop that process, or give this one another DATA_DIR.`)
+      throw new ConfigError(
+        `The data folder ${path} is in use by process ${holder.pid}. One folder serves one process: stop that process, or give this one another DATA_DIR.`,
+      )
     const mine = highest + 1
     try {
       linkSync(draft, join(path, lockName(mine)))

@@ -85,7 +85,10 @@ export function sampleTools(seen: Seen, chunks: (signal: AbortSignal) => AsyncIt
     errors: [],
     handle: (_s, _i, call) => {
       seen.started++
-      return reply.stream(watch(chunks(abortSignalOf(call.signal)), seen, abortSignalOf(call.signal)), { 'content-type': 'text/event-stream', 'x-br-provider': 'test-provider' })
+      return reply.stream(watch(chunks(abortSignalOf(call.signal)), seen, abortSignalOf(call.signal)), {
+        'content-type': 'text/event-stream',
+        'x-br-provider': 'test-provider',
+      })
     },
   })
   const said = z.object({ said: z.string(), kind: z.string() })

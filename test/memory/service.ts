@@ -59,7 +59,7 @@ export async function testMemory(options: TestMemoryOptions): Promise<TestMemory
     clock,
     usage: orgId => options.db.one(usageOf, orgId),
     async close() {
-      await memory.stop()
+      memory.stop()
       await outbound.close()
       await rm(dataDir, { recursive: true, force: true })
     },

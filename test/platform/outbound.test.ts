@@ -63,8 +63,19 @@ describe('outbound', () => {
 
   test('a user-given URL to a private place is refused before anything is dialed', async () => {
     const before = hits
-    for (const url of [`https://127.0.0.1:${port}/`, `https://localhost:${port}/`, 'https://[::1]/', 'https://169.254.169.254/latest', 'https://[::ffff:10.0.0.1]/', 'https://0x7f000001/', `http://127.0.0.1:${port}/`])
-      await expect(Promise.resolve().then(() => outbound().toUserUrl({ method: 'GET', url, headers: {} })), url).rejects.toThrow()
+    for (const url of [
+      `https://127.0.0.1:${port}/`,
+      `https://localhost:${port}/`,
+      'https://[::1]/',
+      'https://169.254.169.254/latest',
+      'https://[::ffff:10.0.0.1]/',
+      'https://0x7f000001/',
+      `http://127.0.0.1:${port}/`,
+    ])
+      await expect(
+        Promise.resolve().then(() => outbound().toUserUrl({ method: 'GET', url, headers: {} })),
+        url,
+      ).rejects.toThrow()
     expect(hits).toBe(before)
   })
 
@@ -84,7 +95,16 @@ describe('outbound', () => {
     const octet = fc.integer({ min: 0, max: 255 })
     fc.assert(
       fc.property(octet, octet, octet, (a, b, c) => {
-        for (const address of [`10.${a}.${b}.${c}`, `127.${a}.${b}.${c}`, `192.168.${a}.${b}`, `169.254.${a}.${b}`, `172.${16 + (a % 16)}.${b}.${c}`, `::ffff:10.${a}.${b}.${c}`, `fd00::${a.toString(16)}`, `fe80::${b.toString(16)}`])
+        for (const address of [
+          `10.${a}.${b}.${c}`,
+          `127.${a}.${b}.${c}`,
+          `192.168.${a}.${b}`,
+          `169.254.${a}.${b}`,
+          `172.${16 + (a % 16)}.${b}.${c}`,
+          `::ffff:10.${a}.${b}.${c}`,
+          `fd00::${a.toString(16)}`,
+          `fe80::${b.toString(16)}`,
+        ])
           expect(isBlockedAddress(address)).toBe(true)
       }),
     )

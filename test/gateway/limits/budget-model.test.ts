@@ -72,7 +72,7 @@ async function play(engine: TestEngine, keyId: number, model: Model, next: Step)
   }
   model.running.splice(index, 1)
   if (next.kind === 'release') return call.permit.release()
-  call.permit.open(eventOf(call.asked, 0n))
+  void call.permit.open(eventOf(call.asked, 0n))
   await call.permit.settle(eventOf(call.asked, BigInt(next.amount)))
   model.spent += BigInt(next.amount)
 }

@@ -96,7 +96,7 @@ it('a dead process is adopted: finished calls count, running ones become one fla
   await callOnce(dead, request(100n), 70n)
   const running = request(500n)
   const permit = await dead.limits.admit(running)
-  permit.open(eventOf(running, 10n))
+  void permit.open(eventOf(running, 10n))
   permit.progress(eventOf(running, 40n))
   // The journal of a killed process, in a folder where nobody holds its socket, with a record torn in the middle.
   const dataDir = mkdtempSync(join(tmpdir(), 'brigade-adopt-'))

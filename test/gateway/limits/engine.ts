@@ -121,7 +121,7 @@ export function eventOf(asked: AdmissionRequest, valueUinr: bigint, over: Partia
 /** One whole call: admitted, opened, settled at `valueUinr`. Throws what the admission throws. */
 export async function callOnce(engine: TestEngine, asked: AdmissionRequest, valueUinr: bigint): Promise<void> {
   const permit = await engine.limits.admit(asked)
-  permit.open(eventOf(asked, 0n))
+  void permit.open(eventOf(asked, 0n))
   await permit.settle(eventOf(asked, valueUinr))
 }
 
