@@ -84,6 +84,8 @@ describe.runIf(onPostgres)('budgets and limits over several processes', () => {
     })
 
     test('BUDX-01 streams that outgrow their first hold never promise more than the cap and one need', async () => {
+      // A stream waits half a second for its extension, so the recall behind it has to be as short as it is by default.
+      const relays = await Promise.all(times(3).map(() => fleet.start({ RECALL_WAIT_MS: '150' })))
       const capTokens = 6000
       const needUinr = 256n * tokenUinr
       const agent = await fleet.newAgent('streams', inr(capTokens))
@@ -101,13 +103,17 @@ describe.runIf(onPostgres)('budgets and limits over several processes', () => {
           if (row !== null && row.spent + row.leased > mostUinr) mostUinr = row.spent + row.leased
         }
       })()
-      const replies = await Promise.all(times(9).map(i => chat(member(i), agent.token, 4000, { stream: true, stream_options: { include_usage: true } })))
+      const replies = await Promise.all(
+        times(9).map(i => chat(relays[i % 3] as GatewayProcess, agent.token, 4000, { stream: true, stream_options: { include_usage: true } })),
+      )
       isOver = true
       await watching
       const admitted = replies.filter(reply => reply.status === 200)
-      const cut = admitted.filter(reply => reply.text.includes('"code":"agent_budget_exceeded"'))
+      const cut = admitted.filter(reply => reply.text.includes('"error":'))
       expect(admitted.every(reply => reply.text.endsWith('data: [DONE]\n\n'))).toBe(true)
-      expect(cut.length).toBeGreaterThan(0)
+      expect(cut.some(reply => reply.text.includes('"code":"agent_budget_exceeded"'))).toBe(true)
+      // On a busy machine an answer may come too late: then the stream ends as well, and says that nobody could tell.
+      expect(cut.every(reply => /"code":"(agent_budget_exceeded|database_unavailable)"/.test(reply.text))).toBe(true)
       // More than the first holds alone could have paid for: the streams were extended.
       expect(mostUinr).toBeGreaterThan(9n * needUinr)
       expect(mostUinr).toBeLessThanOrEqual(BigInt(capTokens) * tokenUinr + needUinr)
