@@ -67,7 +67,7 @@ async function tryOne(attempt: Attempt, request: ParsedRequest, meter: Meter, si
     const upstream = dialect.request(request.hub, { provider, upstreamModel, credential: attempt.credential })
     const reply = await deps.outbound.toProvider({ ...upstream, signal })
     if (reply.status < 200 || reply.status >= 300) return await refused(reply, attempt, dialect, request)
-    const answer = request.hub.stream ? await firstOfStream(reply, attempt, dialect) : await whole(reply, attempt, dialect)
+    const answer = request.hub.stream ? await firstOfStream(reply, attempt, dialect) : whole(reply.status, await reply.body.buffer(replyMaxBytes), attempt, dialect)
     if ('failure' in answer) return answer
     meter.firstByte()
     deps.observer.succeeded(routeId(attempt.route), deps.clock.monotonicMs() - startedMs, reply.headers)
@@ -79,14 +79,13 @@ async function tryOne(attempt: Attempt, request: ParsedRequest, meter: Meter, si
   }
 }
 
-async function whole(reply: OutboundReply, attempt: Attempt, dialect: Dialect): Promise<Answer | Failed> {
-  const bytes = await reply.body.buffer(replyMaxBytes)
+function whole(status: number, bytes: Buffer, attempt: Attempt, dialect: Dialect): Answer | Failed {
   const value = parseReply(bytes)
   if (value === null)
     return {
       attempt,
-      failure: { kind: 'transient', status: reply.status },
-      message: `${attempt.route.provider.id} answered ${reply.status} with a body that is no JSON object`,
+      failure: { kind: 'transient', status },
+      message: `${attempt.route.provider.id} answered ${status} with a body that is no JSON object`,
     }
   return { kind: 'whole', attempt, dialect, bytes, value }
 }

@@ -8,7 +8,7 @@ import { routeId } from '../catalog/model.ts'
 import type { Attempt, Plan } from '../routing/plan.ts'
 import type { Outcome } from '../usage/record.ts'
 import { withholdUsage } from '../wire/sse.ts'
-import type { InferenceDeps } from './deps.ts'
+import type { InferenceDeps, NamedAgent } from './deps.ts'
 import { type Answer, dial } from './dial.ts'
 import { firstHoldTokens, holdOf, tokensOfChars } from './estimate.ts'
 import type { Kind, ParsedRequest } from './kinds/kind.ts'
@@ -27,7 +27,9 @@ export async function serve(kind: Kind, bytes: Buffer, call: Call<Principal>, de
   const principal = bearer(call.principal)
   const startedAtMs = deps.clock.monotonicMs()
   const request = kind.parse(bytes)
-  const agent = await chargedAgent(principal, call.agentLabel, deps)
+  // Nothing here takes a promise while what it needs is cached.
+  const charged = chargedAgent(principal, call.agentLabel, deps)
+  const agent = charged instanceof Promise ? await charged : charged
   const plan = deps.resolve({
     modelId: request.modelId,
     kind: kind.modelKind,
@@ -37,7 +39,7 @@ export async function serve(kind: Kind, bytes: Buffer, call: Call<Principal>, de
     needs: request.needs,
   })
   const hold = holdOf(kind, request, plan)
-  const permit = await deps.limits.admit({
+  const admitted = deps.limits.admit({
     principal,
     eventId: deps.ids.uuidv7(deps.clock.nowMs()),
     agentId: agent.agentId,
@@ -45,6 +47,7 @@ export async function serve(kind: Kind, bytes: Buffer, call: Call<Principal>, de
     needUinr: hold.needUinr,
     worstUinr: hold.worstUinr,
   })
+  const permit = admitted instanceof Promise ? await admitted : admitted
   const meter = new Meter(permit, { kind, request, principal, agent, requestId: call.requestId, startedAtMs }, deps.clock)
   const watch = watchAgent(principal, agent, call, deps)
   let isStream = false
@@ -106,10 +109,16 @@ function bearer(principal: Principal): BearerPrincipal {
 }
 
 /** From an agent token the token wins; a plain key's header is a label, and one that names a registered agent charges that agent. */
-async function chargedAgent(principal: BearerPrincipal, label: string | null, deps: InferenceDeps): Promise<ChargedAgent> {
+function chargedAgent(principal: BearerPrincipal, label: string | null, deps: InferenceDeps): ChargedAgent | Promise<ChargedAgent> {
   if (principal.kind === 'agent') return { agentId: principal.agentId, ancestorIds: principal.ancestorIds, label: null }
-  if (label === null) return { agentId: null, ancestorIds: [], label: null }
-  const named = await deps.agentByLabel(principal.orgId, label)
+  if (label === null) return nobody
+  const named = deps.agentByLabel(principal.orgId, label)
+  return named instanceof Promise ? named.then(found => agentOfLabel(found, label)) : agentOfLabel(named, label)
+}
+
+const nobody: ChargedAgent = { agentId: null, ancestorIds: [], label: null }
+
+function agentOfLabel(named: NamedAgent | null, label: string): ChargedAgent {
   if (named === null) return { agentId: null, ancestorIds: [], label }
   refuseRevoked(named)
   return { agentId: named.id, ancestorIds: named.ancestorIds, label: null }

@@ -17,6 +17,9 @@ const queueMax = 20_000
 /** Pause after a failed flush. */
 const retryMs = 500
 
+/** Stands in the queue for records that matter to an adopter only, so that their events need not be kept until the next flush. */
+const withoutEffect: Extract<JournalRecord<ChargedEvent>, { readonly kind: 'return' }> = { kind: 'return', released: [] }
+
 export interface FlusherOptions<E extends ChargedEvent> {
   readonly tools: FlushTools<E>
   readonly clock: Clock
@@ -177,7 +180,7 @@ export class Flusher<E extends ChargedEvent> {
     const endOffsets = this.#journal.append(records)
     for (const [index, record] of records.entries()) {
       if (this.#spilled || this.#queue.length >= queueMax) this.#spilled = true
-      else this.#queue.push({ record, endOffset: endOffsets[index] ?? 0 })
+      else this.#queue.push({ record: record.kind === 'open' || record.kind === 'progress' ? withoutEffect : record, endOffset: endOffsets[index] ?? 0 })
     }
     if (this.#queue.length >= batchRecords) this.#start()
     else this.#cancelTimer ??= this.#options.clock.after(this.#options.flushMs, () => this.#start())

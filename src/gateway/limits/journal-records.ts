@@ -38,12 +38,11 @@ const recordMaxBytes = 1 << 20
 /** The bytes of a record. */
 export function encodeRecord<E extends ChargedEvent>(record: JournalRecord<E>): Buffer {
   const text = 'event' in record ? textOf(record) : JSON.stringify(record)
-  // UTF-8 needs at most three bytes for a UTF-16 unit; cutting the buffer is cheaper than measuring the text first.
-  const bytes = Buffer.allocUnsafe(headerBytes + text.length * 3)
+  const bytes = Buffer.allocUnsafe(headerBytes + Buffer.byteLength(text))
   const size = bytes.write(text, headerBytes)
   bytes.writeUInt32LE(size, 0)
-  bytes.writeUInt32LE(crc32(bytes.subarray(headerBytes, headerBytes + size)), 4)
-  return bytes.subarray(0, headerBytes + size)
+  bytes.writeUInt32LE(crc32(bytes.subarray(headerBytes)), 4)
+  return bytes
 }
 
 /** A caller's charge is the same object for every call, so its text is made once. */

@@ -128,6 +128,7 @@ function withoutCredential(left: readonly Candidate[]): GatewayError {
 
 /** The platform's routes come before those on a saved key; within each the wish of the caller decides, open circuits last. */
 function inOrder(attempts: readonly Attempt[], preference: Preference, world: RoutingWorld): readonly Attempt[] {
+  if (attempts.length < 2) return attempts
   return [false, true].flatMap(byok => {
     const own = attempts.filter(attempt => attempt.byok === byok)
     const byRoute = new Map(own.map(attempt => [attempt.route, attempt]))
@@ -140,6 +141,7 @@ function factsOf(id: string, { circuits, health, clock }: RoutingWorld): RouteFa
 }
 
 function unique(attempts: readonly Attempt[]): readonly Attempt[] {
+  if (attempts.length < 2) return attempts
   return [...new Map(attempts.map(attempt => [routeId(attempt.route), attempt])).values()]
 }
 

@@ -120,8 +120,9 @@ const limitHeaders = [
 export function headroomOf(headers: ReplyHeaders): number | null {
   let tightest: number | null = null
   for (const [remainingName, limitName] of limitHeaders) {
-    const remaining = Number(headers[remainingName] ?? Number.NaN)
-    const limit = Number(headers[limitName] ?? Number.NaN)
+    if (headers[remainingName] === undefined || headers[limitName] === undefined) continue
+    const remaining = Number(headers[remainingName])
+    const limit = Number(headers[limitName])
     if (!Number.isFinite(remaining) || !(limit > 0)) continue
     const share = Math.min(1, Math.max(0, remaining / limit))
     tightest = tightest === null ? share : Math.min(tightest, share)
