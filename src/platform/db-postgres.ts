@@ -48,19 +48,21 @@ const types: pg.CustomTypesConfig = {
     (format === 'text' ? parsers.get(id) : undefined) ?? builtinParser(id, format)) as typeof pg.types.getTypeParser,
 }
 
-/**
- * Arrays of numbers, bigints and booleans as the text that PostgreSQL reads, other values as they are. The driver escapes every
- * element with two regular expressions, which a flush of thousands of usage rows feels.
- */
+/** Arrays as the text that PostgreSQL reads, other values as they are. The driver does the same with much more ado for each element, which a flush of thousands of usage rows feels. */
 function arrayText(value: SqlValue): unknown {
-  if (!Array.isArray(value) || value.length === 0) return value
-  let text = '{'
+  if (!Array.isArray(value)) return value
+  let text = ''
   for (const item of value as readonly unknown[]) {
-    if (item !== null && typeof item !== 'number' && typeof item !== 'bigint' && typeof item !== 'boolean') return value
-    text += text === '{' ? `${item}` : `,${item}`
+    if (text !== '') text += ','
+    if (item === null || typeof item === 'number' || typeof item === 'bigint' || typeof item === 'boolean') text += `${item}`
+    else if (typeof item === 'string') text += `"${needsEscape.test(item) ? item.replaceAll(/["\\]/g, '\\$&') : item}"`
+    else if (item instanceof Date) text += item.toISOString()
+    else return value
   }
-  return `${text}}`
+  return `{${text}}`
 }
+
+const needsEscape = /["\\]/
 
 /** The session over a connected client. */
 export function sessionOver(client: pg.ClientBase): Session {
