@@ -35,14 +35,32 @@ const headerBytes = 8
 /** No record is longer; a longer length field is a torn tail. */
 const recordMaxBytes = 1 << 20
 
-/** The bytes of a record. */
-export function encodeRecord<E extends ChargedEvent>(record: JournalRecord<E>): Buffer {
-  const text = 'event' in record ? textOf(record) : JSON.stringify(record)
-  const bytes = Buffer.allocUnsafe(headerBytes + Buffer.byteLength(text))
-  const size = bytes.write(text, headerBytes)
-  bytes.writeUInt32LE(size, 0)
-  bytes.writeUInt32LE(crc32(bytes.subarray(headerBytes)), 4)
-  return bytes
+/** Records as bytes, one behind the other, in a buffer that is used again and again. */
+export class RecordBuffer<E extends ChargedEvent> {
+  #bytes = Buffer.allocUnsafe(64 * 1024)
+  #size = 0
+
+  /** What was added since the last `clear`; lent until the next call. */
+  get bytes(): Buffer {
+    return this.#bytes.subarray(0, this.#size)
+  }
+
+  /** Adds a record and returns how many bytes it has. */
+  add(record: JournalRecord<E>): number {
+    const text = 'event' in record ? textOf(record) : JSON.stringify(record)
+    const start = this.#size + headerBytes
+    // UTF-8 needs at most three bytes for a UTF-16 unit; room for that is cheaper than measuring the text first.
+    if (start + text.length * 3 > this.#bytes.length) this.#bytes = Buffer.concat([this.bytes], 2 * (start + text.length * 3))
+    const size = this.#bytes.write(text, start)
+    this.#bytes.writeUInt32LE(size, this.#size)
+    this.#bytes.writeUInt32LE(crc32(this.#bytes.subarray(start, start + size)), this.#size + 4)
+    this.#size = start + size
+    return headerBytes + size
+  }
+
+  clear(): void {
+    this.#size = 0
+  }
 }
 
 /** A caller's charge is the same object for every call, so its text is made once. */

@@ -7,7 +7,7 @@
 import { closeSync, fstatSync, ftruncateSync, mkdirSync, openSync, readdirSync, readFileSync, statSync, unlinkSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
 import type { ChargedEvent } from './admission.ts'
-import { decodeRecords, encodeRecord, type JournalRecord } from './journal-records.ts'
+import { decodeRecords, type JournalRecord, RecordBuffer } from './journal-records.ts'
 
 /** A new segment begins after so many bytes. */
 const segmentDefaultBytes = 16 * 1024 * 1024
@@ -79,6 +79,7 @@ export class Journal<E extends ChargedEvent> {
   readonly #folder: string
   readonly #processId: bigint
   readonly #segmentBytes: number
+  readonly #buffer = new RecordBuffer<E>()
   #fd: number
   #start = 0
   #end = 0
@@ -102,9 +103,9 @@ export class Journal<E extends ChargedEvent> {
 
   /** Writes records with one system call and returns the offset behind each. They are in the page cache on return. Throws JournalWriteError: none of them is in the file then. */
   append(records: readonly JournalRecord<E>[]): number[] {
-    const parts = records.map(record => encodeRecord(record))
-    const only = parts[0]
-    const bytes = parts.length === 1 && only !== undefined ? only : Buffer.concat(parts)
+    this.#buffer.clear()
+    const sizes = records.map(record => this.#buffer.add(record))
+    const { bytes } = this.#buffer
     try {
       const written = writeSync(this.#fd, bytes, 0, bytes.length)
       if (written !== bytes.length) throw new Error(`wrote ${written} of ${bytes.length} bytes`)
@@ -112,8 +113,8 @@ export class Journal<E extends ChargedEvent> {
       this.#cutTail()
       throw new JournalWriteError('the usage journal could not be written', { cause })
     }
-    return parts.map(part => {
-      this.#end += part.length
+    return sizes.map(size => {
+      this.#end += size
       return this.#end
     })
   }
