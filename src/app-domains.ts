@@ -72,6 +72,7 @@ export async function createDomains(deps: AppDeps, baseUrl: () => string): Promi
   jobs.every('memory.sweep', memorySweepMs, async () => {
     await memory.sweep(clock.nowMs())
   })
+  const stopWatch = cutWhenOffline(deps, limits, inflight)
   return {
     inflight,
     outbound,
@@ -83,6 +84,7 @@ export async function createDomains(deps: AppDeps, baseUrl: () => string): Promi
     memory,
     authenticator: new Authenticator(keys, agents.tokens),
     async stop() {
+      stopWatch()
       await jobs.stop()
       agents.stop()
       memory.stop()
@@ -92,6 +94,18 @@ export async function createDomains(deps: AppDeps, baseUrl: () => string): Promi
       await outbound.close()
     },
   }
+}
+
+/** A clock that was just put forward looks like an outage until the next beat, so an outage must be seen in several looks. */
+const offlineLooksMin = 3
+
+/** Ends what runs when the database has been away for OFFLINE_MAX: from then on another process may take this one for dead and adopt its calls. */
+function cutWhenOffline({ clock, config }: AppDeps, limits: LimitsEngine<UsageEvent>, inflight: Inflight): () => void {
+  let looks = 0
+  return clock.every(config.BEAT_MS, () => {
+    looks = limits.isOffline ? looks + 1 : 0
+    if (looks >= offlineLooksMin) inflight.abortAll('database_away')
+  })
 }
 
 /** What agents ask of limits: the budget of an agent is a budget like any other. */

@@ -52,7 +52,7 @@ export const settings = {
   CONTROL_POLL_MS: s('agents', 'int', '1000', 'Poll of the control log behind LISTEN.', 10),
   CACHE_TTL_MS: s('limits', 'int', '30000', 'Life of cached keys, agents and chains.', 1),
   ALLOWANCE_SECONDS: s('limits', 'int', '10', 'Demand that a process leases ahead of need; 0 asks the database for every call.', 0),
-  RECALL_WAIT_MS: s('limits', 'int', '150', 'Wait for idle slices of other processes before a refusal.', 0),
+  RECALL_WAIT_MS: s('limits', 'int', '150', 'Wait for idle slices of other processes before a refusal. Keep it well below the 500 ms that a stream waits for an extension.', 0),
   BEAT_MS: s('limits', 'int', '1000', 'Heartbeat of a process.', 10),
   JANITOR_MS: s('limits', 'int', '5000', 'How often dead processes are looked for.', 10),
   OFFLINE_MAX_MS: s('limits', 'int', '120000', 'How long calls are served while the database is away.', 1),

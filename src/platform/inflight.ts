@@ -2,7 +2,7 @@
  * Calls in flight by agent and by key, so that a revoke can cut them. An edge or the pipeline registers a call *before* it checks
  * the agent's epoch a second time, which closes the gap between check and register.
  */
-export type CutReason = 'agent_revoked' | 'key_revoked' | 'agent_stale' | 'shutdown'
+export type CutReason = 'agent_revoked' | 'key_revoked' | 'agent_stale' | 'database_away' | 'shutdown'
 
 /** The abort reason of a call that was cut by the gateway itself. */
 export class CallCutError extends Error {

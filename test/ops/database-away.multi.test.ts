@@ -143,6 +143,23 @@ describe.runIf(onPostgres)('a database that goes away', () => {
     expect(await fleet.violations()).toEqual([])
   })
 
+  test('OPS-02 a stream that the outage outlasts is ended in its own protocol, and what it produced is metered once', { timeout: 90_000 }, async () => {
+    const { free } = await makeCallers('of the long stream')
+    fleet.upstream.script([{ chunks: ['first part ', 'second part'], holdAfterChunks: 1 }])
+    const stream = free.send({ stream: true, stream_options: { include_usage: true } })
+    await fleet.upstream.arrived(1)
+    await proxy.cut()
+    const ended = await stream
+    expect(ended.text).toContain('first part')
+    expect(ended.text).toContain('"code":"database_unavailable"')
+    expect(ended.text.endsWith('data: [DONE]\n\n')).toBe(true)
+    fleet.upstream.release()
+    await proxy.restore()
+    await until(async () => (await rowsOf([free])).length === 1, 30_000)
+    expect(await rowsOf([free])).toMatchObject([{ outcome: 'cut', estimated: true }])
+    expect(await fleet.violations()).toEqual([])
+  })
+
   test('OPS-02 connections that are open and silent are an absent database too, and hold no call up that can be served', { timeout: 120_000 }, async () => {
     const { free, budgeted, agent } = await makeCallers('of the freeze')
     const callers = [free, budgeted, agent]

@@ -203,6 +203,8 @@ export function cutError(cut: CallCutError): GatewayError {
       return fail('invalid_api_key', { message: 'This key has been revoked.' })
     case 'agent_stale':
       return fail('database_unavailable', { message: 'The gateway cannot confirm that this agent is still active. Try again shortly.', retryAfterSeconds: 2 })
+    case 'database_away':
+      return fail('database_unavailable', { retryAfterSeconds: 2 })
     case 'shutdown':
       return fail('shutting_down')
   }

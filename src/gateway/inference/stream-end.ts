@@ -15,6 +15,8 @@ export function endOfCut(cut: CallCutError): StreamEnd {
       return { name: 'invalid_api_key', message: 'This key has been revoked.' }
     case 'agent_stale':
       return { name: 'database_unavailable', message: 'The gateway cannot confirm that this agent is still active.' }
+    case 'database_away':
+      return { name: 'database_unavailable', message: 'The gateway has been without its database for too long to go on.' }
     case 'shutdown':
       return { name: 'shutting_down' }
   }

@@ -182,6 +182,11 @@ export class LimitsEngine<E extends ChargedEvent> implements Limits<E> {
     return this.#registry.id
   }
 
+  /** True when the database has not answered for OFFLINE_MAX: nothing may be served any more, and what runs must end. */
+  get isOffline(): boolean {
+    return !this.#registry.isInTouch
+  }
+
   /** Unix ms by the database's clock: the time by which periods turn. */
   nowMs(): number {
     return this.#registry.nowMs()
