@@ -67,7 +67,9 @@ async function tryOne(attempt: Attempt, request: ParsedRequest, meter: Meter, si
     const upstream = dialect.request(request.hub, { provider, upstreamModel, credential: attempt.credential })
     const reply = await deps.outbound.toProvider({ ...upstream, signal })
     if (reply.status < 200 || reply.status >= 300) return await refused(reply, attempt, dialect, request)
-    const answer = request.hub.stream ? await firstOfStream(reply, attempt, dialect) : whole(reply.status, await reply.body.buffer(replyMaxBytes), attempt, dialect)
+    const answer = request.hub.stream
+      ? await firstOfStream(reply, attempt, dialect)
+      : whole(reply.status, await reply.body.buffer(replyMaxBytes), attempt, dialect)
     if ('failure' in answer) return answer
     meter.firstByte()
     deps.observer.succeeded(routeId(attempt.route), deps.clock.monotonicMs() - startedMs, reply.headers)
