@@ -19,6 +19,8 @@ const eventsOf = statement<[agentId: number], EventRow>(
    from usage_events where agent_id = $1::int order by at`,
 )
 const hello = [{ role: 'user', content: 'Hello there' }]
+/** What the prompt of `hello` costs on alpha: 8 tokens by estimate at ₹10 a million. */
+const promptUinr = 80n
 /** 30 tokens of output each, as the gateway estimates them. */
 const thirtyTokens = (count: number): string[] => Array.from({ length: count }, () => 'x'.repeat(90))
 const framesOf = (text: string): string[] =>
@@ -148,7 +150,7 @@ describe('what ends a running call', () => {
     stream.hangUp()
   })
 
-  test('a revoke cuts a call that is not streamed and one that still waits for its first chunk: 401 with the reason, one event each, nothing charged', async () => {
+  test('a revoke cuts a call that is not streamed and one that still waits for its first chunk: 401 with the reason, one event each, charged for the prompt that the provider has read', async () => {
     for (const stream of [false, true]) {
       const { id, token } = await app.newAgent(`cut-waiting-${stream}`)
       app.alpha.reset()
@@ -160,7 +162,7 @@ describe('what ends a running call', () => {
       expect([reply.status, reply.json.error.code, reply.json.reason]).toEqual([401, 'invalid_api_key', 'agent_revoked'])
       await app.alpha.requests[0]?.closed
       expect(app.alpha.requests[0]?.aborted).toBe(true)
-      expect(await events(id)).toMatchObject([{ outcome: 'cut', status: 401, completionTokens: 0n, valueUinr: 0n }])
+      expect(await events(id)).toMatchObject([{ outcome: 'cut', status: 401, completionTokens: 0n, valueUinr: promptUinr }])
     }
   })
 
@@ -278,7 +280,7 @@ describe('what ends a running call', () => {
     })
   }
 
-  test('a client that goes away before the first byte leaves one event without a charge, nothing held, and no open provider', async () => {
+  test('a client that goes away before the first byte leaves one event that charges the prompt, nothing held, and no open provider', async () => {
     for (const stream of [false, true]) {
       const { id, token } = await app.newAgent(`gone-early-${stream}`)
       await app.setBudget('agent', id, 1)
@@ -293,7 +295,7 @@ describe('what ends a running call', () => {
       await app.alpha.requests[0]?.closed
       expect(app.alpha.requests[0]?.aborted).toBe(true)
       await until(async () => (await events(id)).length === 1)
-      expect((await events(id))[0]).toMatchObject({ outcome: 'client_gone', valueUinr: 0n })
+      expect((await events(id))[0]).toMatchObject({ outcome: 'client_gone', completionTokens: 0n, valueUinr: promptUinr })
       expect(await heldInr(token, 'agent')).toBe(0)
       expect((await chat(token)).status).toBe(200)
     }

@@ -103,6 +103,15 @@ export class Meter {
     return this.settle(noTokens, false, outcome, status)
   }
 
+  /**
+   * Ends a call that was left or cut while a provider worked on it. The provider has read the prompt and will bill it, so it is
+   * counted: otherwise whoever hangs up in time would use models for nothing, around every budget.
+   */
+  settleAbandoned(status: number, outcome: Outcome): void | Promise<void> {
+    if (!this.#dialed) return this.release()
+    return this.settle({ ...noTokens, promptTokens: this.#input.request.promptTokens }, true, outcome, status)
+  }
+
   /** Ends a call that never dialed. */
   release(): void {
     if (this.#ended) return

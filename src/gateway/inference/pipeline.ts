@@ -132,7 +132,7 @@ async function dialOrEnd(plan: Plan, request: ParsedRequest, meter: Meter, watch
     return await dial(plan, request, meter, watch.signal, watch.recheck, deps)
   } catch (error) {
     const { status, outcome } = endWithoutAnswer(error)
-    await meter.settleFailed(status, outcome)
+    await (outcome === 'failed' ? meter.settleFailed(status, outcome) : meter.settleAbandoned(status, outcome))
     throw watch.isNamed && error instanceof CallCutError && error.reason === 'agent_revoked' ? fail('agent_revoked_label') : error
   }
 }
