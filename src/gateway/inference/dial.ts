@@ -18,16 +18,20 @@ const errorBodyMaxBytes = 1024 * 1024
 export type Answer =
   | { readonly kind: 'whole'; readonly attempt: Attempt; readonly dialect: Dialect; readonly bytes: Buffer; readonly value: Record<string, unknown> }
   /** The first chunk has arrived and is in the tap. */
-  | {
-      readonly kind: 'stream'
-      readonly attempt: Attempt
-      readonly first: Uint8Array
-      readonly rest: AsyncIterator<Uint8Array>
-      readonly body: UpstreamBody
-      readonly tap: StreamTap
-    }
+  | StreamAnswer
   /** The provider says that the request itself is at fault: goes to the caller as it is. */
   | { readonly kind: 'client-error'; readonly attempt: Attempt; readonly status: number; readonly bytes: Buffer }
+
+export interface StreamAnswer {
+  readonly kind: 'stream'
+  readonly attempt: Attempt
+  readonly first: Uint8Array
+  readonly rest: AsyncIterator<Uint8Array>
+  readonly body: UpstreamBody
+  readonly tap: StreamTap
+  /** Tells routing that the route has served; called at the end of a stream that the provider did not break off. */
+  readonly served: () => void
+}
 
 interface Failed {
   readonly attempt: Attempt
@@ -72,7 +76,11 @@ async function tryOne(attempt: Attempt, request: ParsedRequest, meter: Meter, si
       : whole(reply.status, await reply.body.buffer(replyMaxBytes), attempt, dialect)
     if ('failure' in answer) return answer
     meter.firstByte()
-    deps.observer.succeeded(routeId(attempt.route), deps.clock.monotonicMs() - startedMs, reply.headers)
+    const firstByteMs = deps.clock.monotonicMs() - startedMs
+    const served = (): void => deps.observer.succeeded(routeId(attempt.route), firstByteMs, reply.headers)
+    // A stream has served when it has not broken off: one that always breaks behind its first chunk must open the circuit.
+    if (answer.kind === 'stream') return { ...answer, served }
+    served()
     return answer
   } catch (error) {
     // A call that was cut or abandoned is not the provider's failure.
@@ -102,7 +110,7 @@ function parseReply(bytes: Buffer): Record<string, unknown> | null {
 }
 
 /** A stream counts as begun when its first chunk is here and is no error: until then another route can still take over. */
-async function firstOfStream(reply: OutboundReply, attempt: Attempt, dialect: Dialect): Promise<Answer | Failed> {
+async function firstOfStream(reply: OutboundReply, attempt: Attempt, dialect: Dialect): Promise<Omit<StreamAnswer, 'served'> | Failed> {
   const id = attempt.route.provider.id
   const type = String(reply.headers['content-type'] ?? '')
   if (!type.startsWith('text/event-stream')) {

@@ -177,9 +177,12 @@ function streamReply(
     meter,
     cover: new StreamCover(meter, deps.clock, request.promptTokens, firstHoldTokens(kind, request, answer.attempt.model), request.maxTokens),
     signal: watch.signal,
-    onEnd: watch.end,
+    onEnd(broke) {
+      watch.end()
+      if (broke) deps.observer.failed(routeId(answer.attempt.route))
+      else answer.served()
+    },
     promptTokens: request.promptTokens,
-    onBroken: () => deps.observer.failed(routeId(answer.attempt.route)),
   })
   return reply.stream(request.withholdUsage ? withholdUsage(chunks) : chunks, {
     ...headersOf(plan, answer.attempt),

@@ -2,7 +2,7 @@ import type { CancelSignal } from '../../platform/cancellation.ts'
 import type { Clock } from '../../platform/clock.ts'
 import { CallCutError } from '../../platform/inflight.ts'
 import type { TokenUsage } from '../wire/usage.ts'
-import type { Answer } from './dial.ts'
+import type { StreamAnswer } from './dial.ts'
 import { tokensOfChars } from './estimate.ts'
 import type { Meter } from './meter.ts'
 import type { StreamCover } from './stream-cover.ts'
@@ -11,18 +11,19 @@ import { chatEndFrames, endOfCut, type StreamEnd } from './stream-end.ts'
 /** How long the event under way may take to finish when the gateway ends a stream. */
 const finishEventMs = 200
 
-type StreamAnswer = Extract<Answer, { kind: 'stream' }>
-
 export interface RelayDeps {
   readonly clock: Clock
   readonly meter: Meter
   readonly cover: StreamCover
   readonly signal: CancelSignal
   readonly promptTokens: number
-  /** The provider broke off after the first byte. */
-  onBroken(): void
-  /** The stream is over, one way or the other. */
-  onEnd(): void
+  /** The stream is over, one way or the other; `broke`: the provider broke it off after the first byte. */
+  onEnd(broke: boolean): void
+}
+
+/** What one relay remembers beside what it was given. */
+interface Relay extends RelayDeps {
+  broke: boolean
 }
 
 /**
@@ -30,14 +31,16 @@ export interface RelayDeps {
  * The call is settled exactly once: before its last byte goes out, when it is cut, when the provider breaks off, or when the client
  * goes away (`return()` of this generator). After the first byte there is no failover: a stream that breaks ends with an error frame.
  */
-export async function* relayStream(answer: StreamAnswer, deps: RelayDeps): AsyncGenerator<Uint8Array, void, undefined> {
+export async function* relayStream(answer: StreamAnswer, given: RelayDeps): AsyncGenerator<Uint8Array, void, undefined> {
   const { tap, rest, body } = answer
+  const deps: Relay = { ...given, broke: false }
   const { meter, signal } = deps
   const cutter = new Cutter(answer, deps)
   try {
     let chunk: Uint8Array | undefined = answer.first
     while (chunk !== undefined) {
       if (tap.finished || tap.failed) {
+        deps.broke = tap.failed
         await settle(answer, deps, tap.finished && !tap.failed ? 'ok' : 'upstream_broke')
         yield chunk
         if (!tap.finished) yield Buffer.from(`${endOfEvent(answer)}data: [DONE]\n\n`)
@@ -58,7 +61,7 @@ export async function* relayStream(answer: StreamAnswer, deps: RelayDeps): Async
     // Not the provider: the end could not be written down, and a reply that is not accounted for has no end mark.
     if (meter.ended && !cutter.expired) throw error
     if (signal.aborted && !(signal.reason instanceof CallCutError)) return
-    if (cutter.wanted === null) deps.onBroken()
+    if (cutter.wanted === null) deps.broke = true
     yield* lastFrames(
       answer,
       deps,
@@ -67,13 +70,13 @@ export async function* relayStream(answer: StreamAnswer, deps: RelayDeps): Async
   } finally {
     cutter.dispose()
     body.destroy()
-    deps.onEnd()
+    deps.onEnd(deps.broke)
     if (!meter.ended) await settle(answer, deps, cutter.wanted === null ? 'client_gone' : 'cut')
   }
 }
 
 /** The end of a stream that had none of its own: an end that we put, or an upstream that closed without its end mark. */
-async function* lastFrames(answer: StreamAnswer, deps: RelayDeps, wanted: StreamEnd | null): AsyncGenerator<Uint8Array, void, undefined> {
+async function* lastFrames(answer: StreamAnswer, deps: Relay, wanted: StreamEnd | null): AsyncGenerator<Uint8Array, void, undefined> {
   const { body, tap } = answer
   body.destroy()
   const ending = endOfEvent(answer)
@@ -90,9 +93,9 @@ async function* lastFrames(answer: StreamAnswer, deps: RelayDeps, wanted: Stream
 }
 
 /** A body that ends without its end mark and without the final usage was cut short, however cleanly the connection closed. */
-function endWithoutMark({ tap }: StreamAnswer, deps: RelayDeps): StreamEnd | null {
+function endWithoutMark({ tap }: StreamAnswer, deps: Relay): StreamEnd | null {
   if (tap.finished || tap.usage !== null) return null
-  deps.onBroken()
+  deps.broke = true
   return { name: 'upstream_stream_error', message: 'The provider ended the stream without its end mark.' }
 }
 

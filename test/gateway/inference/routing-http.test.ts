@@ -191,6 +191,12 @@ describe('routing over HTTP', () => {
     expect(await closed()).toBe(true)
   })
 
+  test('a provider that breaks every stream behind its first chunk opens its circuit, and one error frame inside a stream counts too', async () => {
+    app.alpha.script([{ breakAfterChunks: 1 }, { errorFrameAfterChunks: 1 }, { breakAfterChunks: 2 }])
+    for (let i = 0; i < 3; i++) expect((await chat({ stream: true })).status).toBe(200)
+    expect((await app.call('GET', '/health')).json.routes).toContainEqual({ model: 'test-model', provider: 'alpha', available: false, circuit: 'open' })
+  })
+
   test("LIFE-04 the caller's own mistakes open no circuit", async () => {
     app.alpha.script(Array.from({ length: 6 }, () => ({ status: 400, body: { error: { message: 'no' } } })))
     for (let i = 0; i < 6; i++) expect((await chat()).status).toBe(400)
