@@ -12,6 +12,7 @@ import { uinrFromInr } from '../../src/platform/money.ts'
 import { type RunningGateway, startGateway } from '../../src/serve.ts'
 import { testDatabase } from './database.ts'
 import { dumpTables } from './dump.ts'
+import { checkAgainstRow } from './row-contract.ts'
 import { startUpstream, type UpstreamServer } from './upstream-server.ts'
 
 export interface TestOptions {
@@ -163,7 +164,9 @@ export async function startApp(options: TestOptions = {}): Promise<TestApp> {
         ...(body === undefined ? {} : { body: typeof body === 'string' ? body : JSON.stringify(body) }),
         ...(signal ? { signal } : {}),
       })
-      return replyOf(response)
+      const reply = await replyOf(response)
+      checkAgainstRow(method, path, reply.status, reply.json)
+      return reply
     },
     otherOrg: makeOrg,
     async newKey({ scope = 'full', withUser = true, rpm = null, daily = null, name, budgetInr } = {}) {

@@ -3,10 +3,11 @@ import type { At, AuthKind } from '../../platform/endpoint.ts'
 import { type ErrorName, errorTable } from '../../platform/errors.ts'
 import type { Binding } from './serve-row.ts'
 
-/** Codes that any row of this credential kind can answer, beside the ones it names. */
+/** Codes that any row of this credential kind can answer, beside the ones it names; `bad_request` also for a label that is none. */
 function commonErrors(auth: AuthKind, hasInput: boolean): ErrorName[] {
   const names: ErrorName[] = ['internal_error']
-  if (auth === 'key' || auth === 'key-or-session') names.push('invalid_api_key', 'key_disabled_inactive', 'rate_limit_exceeded', 'database_unavailable')
+  if (auth === 'key' || auth === 'key-or-session')
+    names.push('invalid_api_key', 'key_disabled_inactive', 'rate_limit_exceeded', 'database_unavailable', 'bad_request')
   if (auth === 'session' || auth === 'key-or-session') names.push('no_session')
   if (hasInput) names.push('bad_request')
   return names

@@ -1,0 +1,49 @@
+import { bindingsOf, endpointTable } from '../../src/gateway/http/endpoint-table.ts'
+import { errorsOf } from '../../src/gateway/http/openapi.ts'
+import type { Binding } from '../../src/gateway/http/serve-row.ts'
+import { errorTable } from '../../src/platform/errors.ts'
+
+interface Row {
+  readonly binding: Binding
+  readonly method: string
+  readonly path: RegExp
+  readonly codes: ReadonlySet<string>
+}
+
+const patternOf = (path: string): RegExp =>
+  new RegExp(
+    `^${path
+      .replace(/[.]/g, '\\.')
+      .replace(/\{\w+\+\}/g, '.+')
+      .replace(/\{\w+\}/g, '[^/]+')}$`,
+  )
+
+const rows: readonly Row[] = bindingsOf(endpointTable).map(binding => {
+  const [method = '', path = ''] = binding.at.split(' ')
+  return { binding, method, path: patternOf(path), codes: new Set(errorsOf(binding).map(name => `${errorTable[name].status} ${errorTable[name].code}`)) }
+})
+
+/** The row that a request reaches: a literal path before a pattern. */
+function rowOf(method: string, path: string): Row | undefined {
+  const found = rows.filter(row => row.method === method && row.path.test(path))
+  return found.find(row => !row.binding.at.includes('{')) ?? found[0]
+}
+
+/**
+ * Holds every reply that a test sees to what its row declares: a 2xx JSON body parses with the row's output, an error of ours has a
+ * status and code that the row names. Errors that a provider wrote are relayed as they are and are not ours.
+ */
+export function checkAgainstRow(method: string, url: string, status: number, json: unknown): void {
+  const row = rowOf(method, url.split('?')[0] ?? '')
+  if (row === undefined || typeof json !== 'object' || json === null) return
+  const { binding, codes } = row
+  if (status >= 200 && status < 300) {
+    if ('media' in binding.row.output) return
+    const parsed = binding.row.output.safeParse(json)
+    if (!parsed.success) throw new Error(`${binding.at} answered what its row does not declare: ${JSON.stringify(parsed.error.issues.slice(0, 3))}`)
+    return
+  }
+  const code: unknown = (json as { error?: { code?: unknown } }).error?.code
+  const known = Object.values(errorTable).some(entry => entry.code === code && entry.status === status)
+  if (known && !codes.has(`${status} ${String(code)}`)) throw new Error(`${binding.at} answered ${status} ${String(code)}, which its row does not declare`)
+}
