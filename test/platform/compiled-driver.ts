@@ -1,12 +1,12 @@
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
 const root = fileURLToPath(new URL('../../', import.meta.url))
-const built = join(root, 'node_modules/.cache/platform-driver')
+const built = join(root, 'node_modules/.cache/test-drivers')
 
-/** Child processes run JavaScript: compiles a driver of this folder and what it imports; the path of the result. */
-export function compileDriver(name: string): string {
+/** Child processes run JavaScript: compiles a driver (`test/platform/folder-driver`) and what it imports; the path of the result. */
+export function compileDriver(driver: string): string {
   const flags = [
     '--ignoreConfig',
     '--noCheck',
@@ -19,12 +19,13 @@ export function compileDriver(name: string): string {
     '--allowImportingTsExtensions',
     '--rewriteRelativeImportExtensions',
   ]
-  const source = join(root, `test/platform/${name}.ts`)
-  execFileSync(process.execPath, [join(root, 'node_modules/typescript/bin/tsc'), ...flags, '--rootDir', root, '--outDir', join(built, name), source], {
+  const source = join(root, `${driver}.ts`)
+  const out = join(built, basename(driver))
+  execFileSync(process.execPath, [join(root, 'node_modules/typescript/bin/tsc'), ...flags, '--rootDir', root, '--outDir', out, source], {
     cwd: root,
     stdio: 'inherit',
   })
-  return join(built, name, `test/platform/${name}.js`)
+  return join(out, `${driver}.js`)
 }
 
 export interface Driver {

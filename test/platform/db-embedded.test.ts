@@ -67,7 +67,7 @@ const errorOf = (work: Promise<unknown>): Promise<unknown> =>
 // These tests make their own databases: one run of them, with the embedded one, is enough.
 describe.skipIf(onPostgres)('the embedded database', () => {
   beforeAll(async () => {
-    driverFile = compileDriver('folder-driver')
+    driverFile = compileDriver('test/platform/folder-driver')
     await (await open(join(parent, 'template'))).close()
   })
   afterEach(async () => {

@@ -49,7 +49,14 @@ describe('routing over HTTP', () => {
   })
 
   test('ROUTE-12 ROUTE-14 a malformed weight counts as none and an unknown one is ignored', async () => {
-    for (const weight of [-1, '1', null, {}]) expect((await chat({ optimize_weights: { price: 1, latency: weight, taste: 3 } })).status).toBe(200)
+    // Counted as it stands, a negative price would put the dearest route first.
+    for (const weight of [-1, '1', null, {}]) {
+      expect(await served({ optimize_weights: { price: weight } }), String(weight)).toBe('alpha')
+      expect(await served({ optimize_weights: { price: 1, latency: weight, taste: 3 } }), String(weight)).toBe('alpha')
+    }
+    const endless = JSON.stringify({ model: 'test-model', messages: hello, optimize_weights: { price: 0 } }).replace('"price":0', '"price":-1e999')
+    const reply = await app.call('POST', '/v1/chat/completions', endless, { headers: { 'content-type': 'application/json' } })
+    expect([reply.status, reply.headers.get('x-br-provider')]).toEqual([200, 'alpha'])
   })
 
   test('ROUTE-19 ROUTE-20 a pinned provider is the only one dialed, and when it fails the answer is 502', async () => {

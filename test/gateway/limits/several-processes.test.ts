@@ -1,12 +1,12 @@
-import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
+import { type ChildProcess, spawn } from 'node:child_process'
 import { mkdtempSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { checkInvariants } from '../../../src/gateway/limits/invariants.ts'
 import { statement } from '../../../src/platform/db.ts'
 import { onPostgres, type TestDatabase, testDatabase } from '../../harness/database.ts'
+import { compileDriver } from '../../platform/compiled-driver.ts'
 import { caller, callOnce, outcomeOf, request, startEngine, type TestEngine } from './engine.ts'
 
 const held = statement<[], { leased: bigint; spent: bigint; value: bigint; events: number }>(
@@ -15,31 +15,6 @@ const held = statement<[], { leased: bigint; spent: bigint; value: bigint; event
      (select coalesce(sum(spent), 0)::bigint from counters where metric = 'spend' and scope = 'org') as "spent",
      (select coalesce(sum(value_uinr), 0)::bigint from usage_events) as "value", (select count(*)::int from usage_events) as "events"`,
 )
-
-const root = fileURLToPath(new URL('../../../', import.meta.url))
-const built = join(root, 'node_modules/.cache/limits-driver')
-
-/** Children run JavaScript: the driver and what it imports are compiled once. */
-function compileDriver(): string {
-  const flags = [
-    '--ignoreConfig',
-    '--noCheck',
-    '--module',
-    'nodenext',
-    '--target',
-    'es2023',
-    '--types',
-    'node',
-    '--allowImportingTsExtensions',
-    '--rewriteRelativeImportExtensions',
-  ]
-  execFileSync(
-    process.execPath,
-    [join(root, 'node_modules/typescript/bin/tsc'), ...flags, '--rootDir', root, '--outDir', built, join(root, 'test/gateway/limits/driver.ts')],
-    { cwd: root, stdio: 'inherit' },
-  )
-  return join(built, 'test/gateway/limits/driver.js')
-}
 
 describe.runIf(onPostgres)('several processes on one database', () => {
   let database: TestDatabase
@@ -87,7 +62,7 @@ describe.runIf(onPostgres)('several processes on one database', () => {
   })
 
   it('lose nothing and hold nothing after one of three was killed', async () => {
-    const driver = compileDriver()
+    const driver = compileDriver('test/gateway/limits/driver')
     const dataDir = mkdtempSync(join(tmpdir(), 'brigade-killed-'))
     const children: ChildProcess[] = []
     const settled = new Set<string>()
