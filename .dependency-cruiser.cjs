@@ -7,6 +7,7 @@ const platform = '^src/platform/'
 /** Domain folder (below src/) -> the domain folders that it may import. Platform, wire and providers are open to all of them. */
 const peers = {
   'gateway/mail': [],
+  'gateway/audit': [],
   'gateway/webhooks': ['gateway/mail'],
   'gateway/limits': ['gateway/webhooks'],
   'gateway/catalog': [],
@@ -20,7 +21,7 @@ const peers = {
   'gateway/routing': ['gateway/catalog', 'gateway/byok', 'gateway/webhooks'],
   'gateway/collections': ['gateway/catalog', 'gateway/routing', 'gateway/webhooks', 'gateway/mail'],
   'gateway/compliance': ['gateway/usage', 'gateway/orgs', 'gateway/catalog'],
-  'gateway/access': ['gateway/orgs', 'gateway/keys', 'agents'],
+  'gateway/access': ['gateway/orgs', 'gateway/keys', 'gateway/audit', 'agents'],
   'gateway/inference': ['gateway/catalog', 'gateway/byok', 'gateway/routing', 'gateway/limits', 'gateway/usage', 'gateway/billing', 'gateway/orgs'],
 }
 

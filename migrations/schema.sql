@@ -13,7 +13,15 @@ create table agents (
   created_by_user integer,
   created_at timestamp with time zone not null,
   revoked_at timestamp with time zone,
+  allowed_models text[],
+  allowed_providers text[],
+  max_cost_uinr bigint,
+  max_output_tokens integer,
+  max_concurrency integer,
   constraint agents_check CHECK (((status = 'revoked'::text) = (revoked_at IS NOT NULL))),
+  constraint agents_max_concurrency_check CHECK ((max_concurrency > 0)),
+  constraint agents_max_cost_uinr_check CHECK ((max_cost_uinr > 0)),
+  constraint agents_max_output_tokens_check CHECK ((max_output_tokens > 0)),
   constraint agents_name_check CHECK ((name <> ''::text)),
   constraint agents_status_check CHECK ((status = ANY (ARRAY['active'::text, 'revoked'::text]))),
   constraint agents_created_by_user_fkey FOREIGN KEY (created_by_user) REFERENCES users(id),
@@ -47,12 +55,24 @@ create table api_keys (
   revoked_at timestamp with time zone,
   last_used_at timestamp with time zone,
   created_at timestamp with time zone not null,
+  allowed_models text[],
+  allowed_providers text[],
+  max_cost_uinr bigint,
+  max_output_tokens integer,
+  max_concurrency integer,
+  previous_hash bytea,
+  previous_until timestamp with time zone,
+  rotated_at timestamp with time zone,
   constraint api_keys_check CHECK ((enabled = (disabled_reason IS NULL))),
   constraint api_keys_daily_limit_check CHECK ((daily_limit >= 0)),
   constraint api_keys_disabled_reason_check CHECK ((disabled_reason = ANY (ARRAY['manual'::text, 'inactivity'::text]))),
   constraint api_keys_hash_check CHECK ((octet_length(hash) = 32)),
   constraint api_keys_lifecycle_pin_check CHECK ((lifecycle_pin = 'keep'::text)),
+  constraint api_keys_max_concurrency_check CHECK ((max_concurrency > 0)),
+  constraint api_keys_max_cost_uinr_check CHECK ((max_cost_uinr > 0)),
+  constraint api_keys_max_output_tokens_check CHECK ((max_output_tokens > 0)),
   constraint api_keys_name_check CHECK ((name <> ''::text)),
+  constraint api_keys_previous_hash_check CHECK ((octet_length(previous_hash) = 32)),
   constraint api_keys_rpm_limit_check CHECK ((rpm_limit >= 0)),
   constraint api_keys_scope_check CHECK ((scope = ANY (ARRAY['full'::text, 'inference'::text]))),
   constraint api_keys_tier_check CHECK ((tier = ANY (ARRAY['trial'::text, 'standard'::text]))),
@@ -61,9 +81,36 @@ create table api_keys (
   constraint api_keys_org_id_workspace_id_fkey FOREIGN KEY (org_id, workspace_id) REFERENCES workspaces(org_id, id),
   constraint api_keys_pkey PRIMARY KEY (id),
   constraint api_keys_hash_key UNIQUE (hash),
-  constraint api_keys_org_id_id_key UNIQUE (org_id, id)
+  constraint api_keys_org_id_id_key UNIQUE (org_id, id),
+  constraint api_keys_previous_hash_key UNIQUE (previous_hash)
 );
 CREATE UNIQUE INDEX api_keys_active_name ON public.api_keys USING btree (org_id, name) WHERE (revoked_at IS NULL);
+
+create table attributions (
+  user_id integer not null,
+  source text not null,
+  detail text,
+  created_at timestamp with time zone not null,
+  constraint attributions_user_id_fkey FOREIGN KEY (user_id) REFERENCES users(id),
+  constraint attributions_pkey PRIMARY KEY (user_id)
+);
+
+create table audit_log (
+  id bigint not null generated always as identity,
+  org_id integer,
+  at timestamp with time zone not null,
+  actor_kind text not null,
+  actor_id text,
+  act text not null,
+  target text,
+  source_ip text,
+  request_id text,
+  outcome text,
+  constraint audit_log_actor_kind_check CHECK ((actor_kind = ANY (ARRAY['user'::text, 'key'::text, 'agent'::text, 'operator'::text, 'system'::text]))),
+  constraint audit_log_pkey PRIMARY KEY (id)
+);
+CREATE INDEX audit_log_at ON public.audit_log USING btree (at);
+CREATE INDEX audit_log_by_org ON public.audit_log USING btree (org_id, id);
 
 create table beats (
   process_id bigint not null,
@@ -85,6 +132,41 @@ create table budgets (
   constraint budgets_pkey PRIMARY KEY (org_id, scope, scope_id)
 );
 CREATE INDEX budgets_by_parent ON public.budgets USING btree (org_id, scope, parent_scope_id) WHERE (parent_scope_id IS NOT NULL);
+
+create table chains (
+  org_id integer not null,
+  model_id text not null,
+  steps jsonb not null,
+  updated_by integer,
+  updated_at timestamp with time zone not null,
+  constraint chains_org_id_fkey FOREIGN KEY (org_id) REFERENCES orgs(id),
+  constraint chains_updated_by_fkey FOREIGN KEY (updated_by) REFERENCES users(id),
+  constraint chains_pkey PRIMARY KEY (org_id, model_id)
+);
+
+create table coding_profiles (
+  org_id integer not null,
+  user_id integer not null,
+  model text,
+  connectors text[] not null default '{}'::text[],
+  rules text,
+  updated_at timestamp with time zone not null,
+  constraint coding_profiles_org_id_fkey FOREIGN KEY (org_id) REFERENCES orgs(id),
+  constraint coding_profiles_user_id_fkey FOREIGN KEY (user_id) REFERENCES users(id),
+  constraint coding_profiles_pkey PRIMARY KEY (org_id, user_id)
+);
+
+create table content_log (
+  org_id integer not null,
+  request_id text not null,
+  at timestamp with time zone not null,
+  key_id integer not null,
+  model text not null,
+  sealed text not null,
+  constraint content_log_org_id_fkey FOREIGN KEY (org_id) REFERENCES orgs(id),
+  constraint content_log_pkey PRIMARY KEY (org_id, request_id)
+);
+CREATE INDEX content_log_at ON public.content_log USING btree (at);
 
 create table control_log (
   seq bigint not null generated by default as identity,
@@ -112,13 +194,75 @@ create table counters (
   ends_at timestamp with time zone,
   constraint counters_cap_check CHECK ((cap >= 0)),
   constraint counters_leased_check CHECK ((leased >= 0)),
-  constraint counters_metric_check CHECK ((metric = ANY (ARRAY['spend'::text, 'prepaid'::text, 'rpm'::text, 'daily'::text]))),
+  constraint counters_metric_check CHECK ((metric = ANY (ARRAY['spend'::text, 'prepaid'::text, 'rpm'::text, 'daily'::text, 'running'::text]))),
   constraint counters_scope_check CHECK ((scope = ANY (ARRAY['org'::text, 'team'::text, 'workspace'::text, 'member'::text, 'key'::text, 'agent'::text]))),
   constraint counters_spent_check CHECK ((spent >= 0)),
   constraint counters_pkey PRIMARY KEY (id),
   constraint counters_org_id_scope_scope_id_metric_period_key UNIQUE (org_id, scope, scope_id, metric, period)
 ) with (fillfactor=70);
 CREATE INDEX counters_by_end ON public.counters USING btree (ends_at);
+
+create table custom_endpoints (
+  id integer not null generated by default as identity,
+  org_id integer not null,
+  slug text not null,
+  name text not null,
+  model_id text not null,
+  base_url text not null,
+  upstream_model text not null,
+  key_sealed text,
+  key_mask text,
+  residency text not null default 'global'::text,
+  compliance jsonb not null,
+  checked_at timestamp with time zone not null,
+  created_at timestamp with time zone not null,
+  constraint custom_endpoints_name_check CHECK ((name <> ''::text)),
+  constraint custom_endpoints_residency_check CHECK ((residency = ANY (ARRAY['india'::text, 'global'::text]))),
+  constraint custom_endpoints_org_id_fkey FOREIGN KEY (org_id) REFERENCES orgs(id),
+  constraint custom_endpoints_pkey PRIMARY KEY (id),
+  constraint custom_endpoints_org_id_id_key UNIQUE (org_id, id),
+  constraint custom_endpoints_org_id_slug_key UNIQUE (org_id, slug)
+);
+
+create table emails (
+  id bigint not null generated always as identity,
+  org_id integer,
+  to_address text not null,
+  template text not null,
+  data jsonb not null,
+  once_key text,
+  created_at timestamp with time zone not null,
+  due_at timestamp with time zone,
+  attempts integer not null default 0,
+  sent_at timestamp with time zone,
+  failed_at timestamp with time zone,
+  last_error text,
+  constraint emails_check CHECK ((num_nonnulls(due_at, sent_at, failed_at) = 1)),
+  constraint emails_pkey PRIMARY KEY (id),
+  constraint emails_once_key_key UNIQUE (once_key)
+);
+CREATE INDEX emails_due ON public.emails USING btree (due_at) WHERE (due_at IS NOT NULL);
+
+create table invitations (
+  id integer not null generated by default as identity,
+  org_id integer not null,
+  email text not null,
+  role text not null,
+  status text not null default 'pending'::text,
+  invited_by integer not null,
+  created_at timestamp with time zone not null,
+  decided_at timestamp with time zone,
+  constraint invitations_check CHECK (((status = 'pending'::text) = (decided_at IS NULL))),
+  constraint invitations_email_check CHECK ((email <> ''::text)),
+  constraint invitations_role_check CHECK ((role = ANY (ARRAY['member'::text, 'admin'::text, 'owner'::text]))),
+  constraint invitations_status_check CHECK ((status = ANY (ARRAY['pending'::text, 'accepted'::text, 'declined'::text, 'withdrawn'::text]))),
+  constraint invitations_invited_by_fkey FOREIGN KEY (invited_by) REFERENCES users(id),
+  constraint invitations_org_id_fkey FOREIGN KEY (org_id) REFERENCES orgs(id),
+  constraint invitations_pkey PRIMARY KEY (id),
+  constraint invitations_org_id_id_key UNIQUE (org_id, id)
+);
+CREATE INDEX invitations_email ON public.invitations USING btree (lower(email)) WHERE (status = 'pending'::text);
+CREATE UNIQUE INDEX invitations_pending ON public.invitations USING btree (org_id, lower(email)) WHERE (status = 'pending'::text);
 
 create table leases (
   process_id bigint not null,
@@ -240,12 +384,18 @@ create table orgs (
   key_inactivity_days integer default 90,
   retention_days integer not null default 0,
   created_at timestamp with time zone not null,
+  domain text,
+  created_by integer,
+  credited_at timestamp with time zone,
   constraint orgs_key_inactivity_days_check CHECK ((key_inactivity_days > 0)),
   constraint orgs_kind_check CHECK ((kind = ANY (ARRAY['personal'::text, 'team'::text]))),
   constraint orgs_name_check CHECK ((name <> ''::text)),
   constraint orgs_retention_days_check CHECK ((retention_days >= 0)),
+  constraint orgs_created_by_fkey FOREIGN KEY (created_by) REFERENCES users(id),
   constraint orgs_pkey PRIMARY KEY (id)
 );
+CREATE INDEX orgs_created_by ON public.orgs USING btree (created_by) WHERE (created_by IS NOT NULL);
+CREATE UNIQUE INDEX orgs_personal ON public.orgs USING btree (created_by) WHERE (kind = 'personal'::text);
 
 create table processes (
   id bigint not null generated always as identity,
@@ -258,6 +408,20 @@ create table processes (
 );
 CREATE INDEX processes_by_state ON public.processes USING btree (state) WHERE (state <> 'closed'::text);
 
+create table provider_keys (
+  org_id integer not null,
+  provider_id text not null,
+  label text,
+  sealed text not null,
+  mask text not null,
+  always_use boolean not null default false,
+  models text[] not null default '{}'::text[],
+  verified_at timestamp with time zone not null,
+  created_at timestamp with time zone not null,
+  constraint provider_keys_org_id_fkey FOREIGN KEY (org_id) REFERENCES orgs(id),
+  constraint provider_keys_pkey PRIMARY KEY (org_id, provider_id)
+);
+
 create table schema_migrations (
   name text not null,
   checksum text not null,
@@ -265,6 +429,40 @@ create table schema_migrations (
   applied_at timestamp with time zone not null default now(),
   constraint schema_migrations_pkey PRIMARY KEY (name)
 );
+
+create table sessions (
+  id_hash bytea not null,
+  user_id integer not null,
+  org_id integer not null,
+  created_at timestamp with time zone not null,
+  expires_at timestamp with time zone not null,
+  revoked_at timestamp with time zone,
+  constraint sessions_id_hash_check CHECK ((octet_length(id_hash) = 32)),
+  constraint sessions_org_id_fkey FOREIGN KEY (org_id) REFERENCES orgs(id),
+  constraint sessions_user_id_fkey FOREIGN KEY (user_id) REFERENCES users(id),
+  constraint sessions_pkey PRIMARY KEY (id_hash)
+);
+CREATE INDEX sessions_expiry ON public.sessions USING btree (expires_at);
+CREATE INDEX sessions_user ON public.sessions USING btree (user_id) WHERE (revoked_at IS NULL);
+
+create table sign_in_links (
+  token_hash bytea not null,
+  user_id integer not null,
+  expires_at timestamp with time zone not null,
+  constraint sign_in_links_token_hash_check CHECK ((octet_length(token_hash) = 32)),
+  constraint sign_in_links_user_id_fkey FOREIGN KEY (user_id) REFERENCES users(id),
+  constraint sign_in_links_pkey PRIMARY KEY (token_hash)
+);
+
+create table sign_in_states (
+  state_hash bytea not null,
+  provider text not null,
+  sealed text not null,
+  expires_at timestamp with time zone not null,
+  constraint sign_in_states_state_hash_check CHECK ((octet_length(state_hash) = 32)),
+  constraint sign_in_states_pkey PRIMARY KEY (state_hash)
+);
+CREATE INDEX sign_in_states_expiry ON public.sign_in_states USING btree (expires_at);
 
 create table signing_keys (
   kid text not null,
@@ -349,11 +547,22 @@ create table usage_events_default (
 CREATE INDEX usage_events_default_org_id_agent_id_day_idx ON public.usage_events_default USING btree (org_id, agent_id, day) WHERE (agent_id IS NOT NULL);
 CREATE INDEX usage_events_default_org_id_day_model_provider_idx ON public.usage_events_default USING btree (org_id, day, model, provider);
 
+create table user_identities (
+  provider text not null,
+  subject text not null,
+  user_id integer not null,
+  created_at timestamp with time zone not null,
+  constraint user_identities_user_id_fkey FOREIGN KEY (user_id) REFERENCES users(id),
+  constraint user_identities_pkey PRIMARY KEY (provider, subject)
+);
+CREATE INDEX user_identities_user ON public.user_identities USING btree (user_id);
+
 create table users (
   id integer not null generated by default as identity,
   email text not null,
   name text,
   created_at timestamp with time zone not null,
+  avatar_url text,
   constraint users_email_check CHECK ((email <> ''::text)),
   constraint users_pkey PRIMARY KEY (id)
 );
@@ -393,4 +602,4 @@ create table workspaces (
   constraint workspaces_pkey PRIMARY KEY (id),
   constraint workspaces_org_id_id_key UNIQUE (org_id, id)
 );
-CREATE UNIQUE INDEX workspaces_active_name ON public.workspaces USING btree (org_id, name) WHERE (archived_at IS NULL);
+CREATE UNIQUE INDEX workspaces_active_name ON public.workspaces USING btree (org_id, lower(name)) WHERE (archived_at IS NULL);

@@ -1,8 +1,11 @@
 /** The domains of the gateway, constructed and handed to each other: everything but inference and the edges. */
 import { type Agents, createAgents } from './agents/agents.ts'
 import { Authenticator } from './gateway/access/authenticate.ts'
+import { Sessions } from './gateway/access/sessions.ts'
+import { AuditTrail } from './gateway/audit/audit.ts'
 import { createKeys, type Keys } from './gateway/keys/keys.ts'
 import { createLimits, type LimitsEngine } from './gateway/limits/limits.ts'
+import { Mail } from './gateway/mail/mail.ts'
 import { createOrgs, type Orgs } from './gateway/orgs/orgs.ts'
 import { insertUsageEvents } from './gateway/usage/apply.ts'
 import { makePartitions, partitionsEveryMs } from './gateway/usage/partitions.ts'
@@ -17,7 +20,7 @@ import { Inflight } from './platform/inflight.ts'
 import { Jobs } from './platform/jobs.ts'
 import type { Log } from './platform/log.ts'
 import { createOutbound, type Outbound } from './platform/outbound.ts'
-import { makeSealer } from './platform/secrets.ts'
+import { makeSealer, type Sealer } from './platform/secrets.ts'
 
 export interface AppDeps {
   readonly config: Config
@@ -39,6 +42,11 @@ export interface Domains {
   readonly agents: Agents
   readonly memory: Memory
   readonly authenticator: Authenticator
+  readonly sessions: Sessions
+  readonly mail: Mail
+  readonly audit: AuditTrail
+  readonly sealer: Sealer
+  readonly jobs: Jobs
   /** To be called when no call runs any more: flushes, gives leases back, stops timers. */
   stop(): Promise<void>
 }
@@ -56,6 +64,9 @@ export async function createDomains(deps: AppDeps, baseUrl: () => string): Promi
   })
   const controlLog = new ControlLog({ db, clock, log, pollMs: config.CONTROL_POLL_MS })
   const cacheTtlMs = config.CACHE_TTL_MS
+  const mail = new Mail({ db })
+  const audit = new AuditTrail({ db })
+  const sessions = new Sessions({ db, clock, ids, controlLog, masterKey: deps.masterKey, ttlSeconds: config.SESSION_TTL_S, cacheTtlMs, baseUrl })
   const orgs = createOrgs({ db, clock, cacheTtlMs })
   const keys = createKeys({ db, clock, ids, controlLog, cacheTtlMs, defaultRpm: config.DEFAULT_RPM })
   const limits = await createLimits({ db, config, clock, ids, log, dataDir, controlLog, appliers: [insertUsageEvents] })
@@ -83,6 +94,11 @@ export async function createDomains(deps: AppDeps, baseUrl: () => string): Promi
     agents,
     memory,
     authenticator: new Authenticator(keys, agents.tokens),
+    sessions,
+    mail,
+    audit,
+    sealer,
+    jobs,
     async stop() {
       stopWatch()
       await jobs.stop()

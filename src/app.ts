@@ -1,12 +1,22 @@
 /** The composition root: with app-domains.ts and app-catalog.ts the only place that constructs services. */
 import type { Server } from 'node:http'
 import type { Agents } from './agents/agents.ts'
+import { accessServices } from './app-access.ts'
+import { auditServices } from './app-audit.ts'
 import { startCatalog } from './app-catalog.ts'
+import { createCustomServers } from './app-custom-servers.ts'
 import { discoveryOf } from './app-discovery.ts'
 import { diagnose } from './app-doctor.ts'
 import { type AppDeps, createDomains, type Domains } from './app-domains.ts'
+import { keyServices } from './app-keys.ts'
+import { orgServices } from './app-orgs.ts'
+import { createProviderKeys } from './app-provider-keys.ts'
+import { routingServices } from './app-routing.ts'
+import type { AppParts } from './app-services.ts'
 import type { Finding } from './cli/doctor.ts'
 import type { Authenticator } from './gateway/access/authenticate.ts'
+import { sessionCaller } from './gateway/access/session-caller.ts'
+import type { Sessions } from './gateway/access/sessions.ts'
 import { Whoami } from './gateway/access/whoami.ts'
 import type { Catalog } from './gateway/catalog/catalog.ts'
 import { bindingsOf, endpointTable, type RowServices } from './gateway/http/endpoint-table.ts'
@@ -27,7 +37,6 @@ import { UsageReports } from './gateway/usage/reports.ts'
 import { mcpTools } from './mcp/tools.ts'
 import { createMcp, type Mcp } from './mcp/transport.ts'
 import type { Memory } from './memory/memory.ts'
-import { fail } from './platform/errors.ts'
 import type { Inflight } from './platform/inflight.ts'
 import { version } from './version.ts'
 
@@ -40,6 +49,7 @@ export interface App {
   readonly limits: LimitsEngine<UsageEvent>
   readonly memory: Memory
   readonly authenticator: Authenticator
+  readonly sessions: Sessions
   readonly inflight: Inflight
   readonly circuits: Circuits
   baseUrl(): string
@@ -68,7 +78,7 @@ export async function createApp(deps: AppDeps): Promise<App> {
   const healthOf = (id: string) => ({ available: circuits.available(id), maintenance: health.inMaintenance(id) })
   const { catalog, stopSandbox } = await startCatalog({ ...deps, outbound: domains.outbound, healthOf })
   const bindings = bindingsOf(endpointTable)
-  const services = rowServices(deps, domains, catalog, circuits, health, bindings)
+  const services = rowServices({ ...deps, ...domains, catalog, circuits, health, baseUrl: () => state.baseUrl }, bindings)
   const edge = edgeDeps(deps, domains, services, state)
   const mcp = mcpOf(deps, domains, edge)
   const server = createEdge(bindings, edge, (request, response) => void mcp.handle(request, response))
@@ -93,10 +103,17 @@ export async function createApp(deps: AppDeps): Promise<App> {
   }
 }
 
-function rowServices(deps: AppDeps, domains: Domains, catalog: Catalog, circuits: Circuits, health: RouteHealth, bindings: readonly Binding[]): RowServices {
-  const { config, clock, ids, log, db } = deps
-  const { outbound, inflight, limits, agents, memory, orgs } = domains
+function rowServices(parts: AppParts, bindings: readonly Binding[]): RowServices {
+  const { config, clock, ids, log, db, outbound, inflight, limits, agents, memory, orgs, catalog, circuits, health } = parts
+  const byok = { providerKeys: createProviderKeys(parts), customServers: createCustomServers(parts) }
+  const routing = routingServices(parts, byok.providerKeys, byok.customServers)
   return {
+    ...accessServices(parts),
+    ...orgServices(parts),
+    ...keyServices(parts),
+    ...auditServices(parts),
+    ...routing,
+    ...byok,
     catalog,
     agents,
     memory,
@@ -113,6 +130,7 @@ function rowServices(deps: AppDeps, domains: Domains, catalog: Catalog, circuits
       resolve: request => resolve(request, { catalog: catalog.snapshot, circuits, health, clock }),
       observer: dialObserver(circuits, health),
       agentByLabel: (orgId, label) => agents.byLabel(orgId, label),
+      orgRouting: orgId => routing.orgRoutings.get(orgId),
     }),
     whoami: new Whoami({ version, orgName: async orgId => (await orgs.find(orgId))?.name ?? '', memoryConfigured: orgId => memory.isConfigured(orgId) }),
     usage: new UsageReports({ db, clock, flushNow: () => limits.flushNow(), agentNames: (orgId, agentIds) => agents.names(orgId, agentIds) }),
@@ -121,7 +139,12 @@ function rowServices(deps: AppDeps, domains: Domains, catalog: Catalog, circuits
   }
 }
 
-function edgeDeps({ ids, log, config }: AppDeps, { inflight, agents, authenticator, limits }: Domains, services: RowServices, state: RunState): EdgeDeps {
+function edgeDeps(
+  { ids, log, config }: AppDeps,
+  { inflight, agents, authenticator, sessions, limits }: Domains,
+  services: RowServices,
+  state: RunState,
+): EdgeDeps {
   return {
     services,
     ids,
@@ -134,7 +157,9 @@ function edgeDeps({ ids, log, config }: AppDeps, { inflight, agents, authenticat
     bodyLimitBytes: config.BODY_LIMIT_BYTES,
     inferenceBodyLimitBytes: config.INFERENCE_BODY_LIMIT_BYTES,
     authenticate: headers => authenticator.authenticate(headers),
-    authenticateSession: () => Promise.reject(fail('no_session')),
+    authenticateSession: (method, headers) =>
+      sessionCaller(method, headers, { sessions, authenticator, baseUrl: () => state.baseUrl, origins: config.CONSOLE_ORIGINS }),
+    clientIp: request => request.socket.remoteAddress ?? '',
     takeRate: principal => limits.takeRate(principal),
     isDraining: () => state.isDraining,
   }
@@ -153,6 +178,7 @@ function mcpOf({ config, ids, clock, log }: AppDeps, { inflight, agents }: Domai
     serviceId: config.SERVICE_ID,
     version,
     authenticate: edge.authenticate,
+    clientIp: edge.clientIp,
     recheck: principal => agents.tokens.recheck(principal),
     isDraining: edge.isDraining,
   })

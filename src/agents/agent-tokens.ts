@@ -194,6 +194,8 @@ export class AgentTokens {
       scope: 'inference',
       workspaceId: key.workspaceId,
       limits: key.limits,
+      capabilities: key.capabilities,
+      policies: key.policies,
       expiresAtMs: claims.exp * 1000,
     }
   }

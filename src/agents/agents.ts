@@ -8,7 +8,7 @@ import type { Ids } from '../platform/ids.ts'
 import type { Inflight } from '../platform/inflight.ts'
 import type { Log } from '../platform/log.ts'
 import { inrFromUinr, uinrFromInr } from '../platform/money.ts'
-import type { Principal } from '../platform/principal.ts'
+import type { CallPolicy, Principal } from '../platform/principal.ts'
 import type { Sealer } from '../platform/secrets.ts'
 import { AgentTokens } from './agent-tokens.ts'
 import { KillSwitch } from './kill-switch.ts'
@@ -68,7 +68,10 @@ export interface AgentView {
 }
 
 /** The agent that a label means. */
-export type LabelledAgent = AgentWithAncestors
+export interface LabelledAgent extends AgentWithAncestors {
+  /** What its owner rules for its calls, or null. */
+  readonly policy: CallPolicy | null
+}
 
 const labelsCachedMax = 50_000
 /** Agents that one list shows at most, active ones first. */
@@ -184,10 +187,11 @@ export class Agents {
     return new Map(rows.map(row => [row.id, row.name]))
   }
 
-  #loadLabel(key: string): Promise<LabelledAgent | null> {
+  async #loadLabel(key: string): Promise<LabelledAgent | null> {
     const cut = key.indexOf(':')
     const label = key.slice(cut + 1)
-    return this.#deps.db.maybe(findByLabel, Number(key.slice(0, cut)), agentIdOf(label), label)
+    const found = await this.#deps.db.maybe(findByLabel, Number(key.slice(0, cut)), agentIdOf(label), label)
+    return found === null ? null : { ...found, policy: null }
   }
 
   async #view(orgId: number, row: AgentRow): Promise<AgentView> {

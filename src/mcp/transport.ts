@@ -41,6 +41,8 @@ export interface McpDeps {
   authenticate(headers: IncomingHttpHeaders): BearerPrincipal | Promise<BearerPrincipal>
   /** Looks at the kill switch once more, after the call was registered as in flight. */
   recheck(principal: BearerPrincipal): void
+  /** Address of the client. */
+  clientIp(request: IncomingMessage): string
   /** Counts a request without a valid credential against its sender. Throws `rate_limit_exceeded`. */
   countAnonymous?(request: IncomingMessage): void | Promise<void>
   isDraining(): boolean
@@ -87,7 +89,10 @@ export function createMcp(deps: McpDeps): Mcp {
       checkMediaTypes(request.headers)
       const body = parseOrUndefined(await readBody(request, bodyLimitBytes))
       if (body === undefined) return writeParseError(response)
-      const toolbox = new Toolbox({ catalog, invoke: deps.invoke, clock: deps.clock, log: deps.log }, { principal, requestId, agentLabel, signal: cut.signal })
+      const toolbox = new Toolbox(
+        { catalog, invoke: deps.invoke, clock: deps.clock, log: deps.log },
+        { principal, requestId, agentLabel, signal: cut.signal, clientIp: () => deps.clientIp(request) },
+      )
       cut.signal.addEventListener('abort', () => {
         // A running tool answers with the reason; a stream on which nothing runs has nobody to say it.
         if (toolbox.running === 0) response.destroy()

@@ -24,6 +24,8 @@ export interface Call<P extends Principal | null = Principal | null> {
   readonly signal: CancelSignal
   /** Public base URL of this gateway, without a trailing slash. */
   readonly baseUrl: string
+  /** Address of the client; behind trusted proxies the one that they report. A function, because looking it up costs a little. */
+  clientIp(): string
 }
 
 /** How a relayed body ended; the edge reports it so that the pipeline settles exactly once. */
@@ -36,10 +38,13 @@ export class Reply {
   readonly status: number
   readonly headers: Headers
   readonly body: ReplyBody
-  constructor(status: number, headers: Headers, body: ReplyBody) {
+  /** Values of `set-cookie`, each sent as a header of its own. */
+  readonly cookies: readonly string[]
+  constructor(status: number, headers: Headers, body: ReplyBody, cookies: readonly string[] = []) {
     this.status = status
     this.headers = headers
     this.body = body
+    this.cookies = cookies
   }
 }
 
@@ -60,6 +65,8 @@ export const reply = {
   stream: (chunks: AsyncIterable<Uint8Array>, headers: Headers, status = 200): Reply => new Reply(status, headers, { kind: 'stream', chunks }),
   redirect: (location: string, headers: Headers = {}): Reply => new Reply(302, { ...headers, location }, { kind: 'empty' }),
   empty: (status: number, headers: Headers = {}): Reply => new Reply(status, headers, { kind: 'empty' }),
+  /** The same reply with cookies. */
+  withCookies: ({ status, headers, body }: Reply, cookies: readonly string[]): Reply => new Reply(status, headers, body, cookies),
 }
 
 type Shape = z.ZodType
@@ -107,6 +114,8 @@ export interface EndpointRow<S = unknown, A extends AuthKind = AuthKind, I exten
   readonly errors: readonly ErrorName[]
   /** True for rows that may charge money: matched before express, limits and budgets apply. */
   readonly inference?: true
+  /** False: a write that is no act of management (data of users, dry runs). Every other row that changes something leaves a line in the audit trail. */
+  readonly audit?: false
   handle(services: S, input: Input<I>, call: Call<PrincipalOf<A>>): Promise<unknown> | unknown
 }
 

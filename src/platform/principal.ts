@@ -10,12 +10,30 @@ export interface KeyLimits {
   readonly dailyLimit: number | null
 }
 
+/** What a call may be, as the owner of a key or agent has ruled. Null is no rule. */
+export interface CallPolicy {
+  readonly owner: 'key' | 'agent'
+  readonly ownerId: number
+  /** Catalog ids, virtual ids and `provider/model` ids. */
+  readonly allowedModels: readonly string[] | null
+  /** Provider ids and `byoe:<slug>`. */
+  readonly allowedProviders: readonly string[] | null
+  /** Most that one call may cost in the worst case, in micro-rupees. */
+  readonly maxCostUinr: bigint | null
+  /** Most output tokens of one call, reasoning included. */
+  readonly maxOutputTokens: number | null
+  /** Most calls at once, over all processes; a stream counts until it ends. */
+  readonly maxConcurrency: number | null
+}
+
 interface Common {
   readonly orgId: number
   /** The user behind the credential; null for a key that no user backs. */
   readonly userId: number | null
   /** The role of that user in the org today; null without a user. */
   readonly role: Role | null
+  /** What that user may see beyond the role. */
+  readonly capabilities: readonly Capability[]
 }
 
 export interface KeyPrincipal extends Common {
@@ -25,6 +43,8 @@ export interface KeyPrincipal extends Common {
   readonly scope: KeyScope
   readonly workspaceId: number | null
   readonly limits: KeyLimits
+  /** All hold at once; empty when nothing is ruled. */
+  readonly policies: readonly CallPolicy[]
 }
 
 /** An agent token. `keyId`, `workspaceId` and `limits` are those of the key that minted it: they bind the token too. */
@@ -40,6 +60,8 @@ export interface AgentPrincipal extends Common {
   readonly scope: 'inference'
   readonly workspaceId: number | null
   readonly limits: KeyLimits
+  /** Those of the minting key and of the agent. */
+  readonly policies: readonly CallPolicy[]
   /** Unix milliseconds at which the token ends. */
   readonly expiresAtMs: number
 }
@@ -48,7 +70,9 @@ export interface SessionPrincipal extends Common {
   readonly kind: 'session'
   readonly userId: number
   readonly role: Role
-  readonly capabilities: readonly Capability[]
+  readonly email: string
+  /** Which session it is: base64 of the hash of the cookie's id. */
+  readonly sessionId: string
 }
 
 export type Principal = KeyPrincipal | AgentPrincipal | SessionPrincipal
@@ -61,6 +85,8 @@ export interface AccessRule {
   readonly scope?: 'full'
   /** The least role of the user behind the credential. A key without a user has none. */
   readonly role?: 'admin' | 'owner'
+  /** With `role`: a holder of one of these capabilities passes too. */
+  readonly orCapability?: readonly Capability[]
   /** Only credentials with a user behind them. */
   readonly userBacked?: true
   /** Only agent tokens. */
@@ -75,7 +101,8 @@ export function mayCall(principal: Principal, rule: AccessRule): { ok: true } | 
   if (rule.scope === 'full' && (principal.kind === 'agent' || (principal.kind === 'key' && principal.scope !== 'full')))
     return { ok: false, why: 'This needs an API key of scope full; agent tokens and inference-scoped keys may not do it.' }
   if (rule.userBacked && principal.userId === null) return { ok: false, why: 'This needs a key that belongs to a user.' }
-  if (rule.role && (principal.role === null || rank[principal.role] < rank[rule.role]))
+  const isEntitled = rule.orCapability?.some(capability => principal.capabilities.includes(capability)) ?? false
+  if (rule.role && !isEntitled && (principal.role === null || rank[principal.role] < rank[rule.role]))
     return { ok: false, why: `This needs the role ${rule.role === 'owner' ? 'owner' : 'owner or admin'}.` }
   return { ok: true }
 }

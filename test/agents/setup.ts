@@ -113,6 +113,8 @@ export async function newCaller(process: Process): Promise<{ principal: KeyPrinc
     scope: 'full',
     workspaceId: null,
     limits: { rpmLimit: 600, dailyLimit: null },
+    policies: [],
+    capabilities: [],
   }
   return { principal, key: created.key, keyId: created.id, orgId, userId }
 }

@@ -6,7 +6,7 @@ import type { Scope } from '../../src/gateway/limits/counter-state.ts'
 import { checkInvariants } from '../../src/gateway/limits/invariants.ts'
 import type { Clock } from '../../src/platform/clock.ts'
 import { loadConfig } from '../../src/platform/config.ts'
-import type { Db } from '../../src/platform/db.ts'
+import { type Db, statement } from '../../src/platform/db.ts'
 import { makeLog } from '../../src/platform/log.ts'
 import { uinrFromInr } from '../../src/platform/money.ts'
 import { type RunningGateway, startGateway } from '../../src/serve.ts'
@@ -44,8 +44,12 @@ export interface TestApp {
     method: string,
     path: string,
     body?: unknown,
-    options?: { token?: string | null; headers?: Record<string, string>; signal?: AbortSignal },
+    options?: { token?: string | null; cookie?: string; headers?: Record<string, string>; signal?: AbortSignal },
   ): Promise<TestReply>
+  /** The cookie of a signed-in person; default: the owner of `orgId`. Give it to `call` as `cookie`, which then sends no key. */
+  signIn(userId?: number, orgId?: number): Promise<string>
+  /** A new member of an organisation (default `orgId`) with a cookie of theirs. */
+  newMember(role: 'member' | 'admin' | 'owner', options?: { orgId?: number; capabilities?: readonly string[] }): Promise<TestMember>
   /** Another org with its owner's key. */
   otherOrg(name: string): Promise<{ orgId: number; userId: number; key: string; keyId: number }>
   newKey(options?: {
@@ -65,6 +69,12 @@ export interface TestApp {
   stop(): Promise<void>
 }
 
+export interface TestMember {
+  readonly userId: number
+  readonly email: string
+  readonly cookie: string
+}
+
 export interface TestReply {
   readonly status: number
   readonly headers: Headers
@@ -72,6 +82,15 @@ export interface TestReply {
   // biome-ignore lint/suspicious/noExplicitAny: test assertions read arbitrary JSON.
   readonly json: any
 }
+
+const addPerson = statement<[email: string], { id: number }>(
+  'test.add_person',
+  `insert into users (email, name, created_at) values ($1::text, split_part($1::text, '@', 1), now()) returning id`,
+)
+const addMember = statement<[orgId: number, userId: number, role: string, capabilities: readonly string[]]>(
+  'test.add_member',
+  `insert into org_members (org_id, user_id, role, capabilities, created_at) values ($1::int, $2::int, $3::text, $4::text[], now())`,
+)
 
 /** `test-model` is served by alpha (₹10/₹40), beta (₹20/₹80) and indus (₹30/₹120, India); the other models by fewer. */
 export function defaultOperatorFile(urls: { alpha: string; beta: string; indus: string }): { providers: object[]; models: object[] } {
@@ -153,10 +172,12 @@ export async function startApp(options: TestOptions = {}): Promise<TestApp> {
     ...home,
     logLines,
     dataDir,
-    async call(method, path, body, { token = home.key, headers = {}, signal } = {}) {
+    async call(method, path, body, { cookie, token = cookie === undefined ? home.key : null, headers = {}, signal } = {}) {
       const response = await fetch(baseUrl + path, {
         method,
+        redirect: 'manual',
         headers: {
+          ...(cookie === undefined ? {} : { cookie }),
           ...(token === null ? {} : { authorization: `Bearer ${token}` }),
           ...(body === undefined ? {} : { 'content-type': typeof body === 'string' ? 'text/plain' : 'application/json' }),
           ...headers,
@@ -167,6 +188,16 @@ export async function startApp(options: TestOptions = {}): Promise<TestApp> {
       const reply = await replyOf(response)
       checkAgainstRow(method, path, reply.status, reply.json)
       return reply
+    },
+    async signIn(userId = home.userId, orgId = home.orgId) {
+      return (await app.sessions.create(userId, orgId)).cookie
+    },
+    async newMember(role, { orgId = home.orgId, capabilities = [] } = {}) {
+      named++
+      const email = `person-${named}@people.test`
+      const { id: userId } = await database.db.one(addPerson, email)
+      await database.db.exec(addMember, orgId, userId, role, capabilities)
+      return { userId, email, cookie: await test.signIn(userId, orgId) }
     },
     otherOrg: makeOrg,
     async newKey({ scope = 'full', withUser = true, rpm = null, daily = null, name, budgetInr } = {}) {

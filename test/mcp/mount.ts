@@ -22,6 +22,8 @@ export const fullKey: KeyPrincipal = {
   scope: 'full',
   workspaceId: null,
   limits: { rpmLimit: null, dailyLimit: null },
+  policies: [],
+  capabilities: [],
 }
 export const inferenceKey: KeyPrincipal = { ...fullKey, keyId: 12, keyName: 'app', scope: 'inference', userId: null, role: null }
 export const agent: AgentPrincipal = {
@@ -38,6 +40,8 @@ export const agent: AgentPrincipal = {
   scope: 'inference',
   workspaceId: null,
   limits: { rpmLimit: null, dailyLimit: null },
+  policies: [],
+  capabilities: [],
   expiresAtMs: 4_000_000_000_000,
 }
 
@@ -77,6 +81,7 @@ export async function startMount(tools: readonly Tool[], options: { clock?: Cloc
     recheck: () => undefined,
     takeRate: () => undefined,
     isDraining: () => draining,
+    clientIp: () => '127.0.0.1',
   }
   const mcp = createMcp({
     tools,
@@ -92,6 +97,7 @@ export async function startMount(tools: readonly Tool[], options: { clock?: Cloc
     authenticate,
     recheck: () => undefined,
     isDraining: () => draining,
+    clientIp: () => '127.0.0.1',
   })
   const server: Server = createServer((request, response) => void mcp.handle(request, response))
   await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))

@@ -77,6 +77,8 @@ export function keyOf(orgId: number, more: Partial<KeyPrincipal> = {}): KeyPrinc
     scope: 'full',
     workspaceId: null,
     limits: { rpmLimit: null, dailyLimit: null },
+    policies: [],
+    capabilities: [],
     ...more,
   }
 }
@@ -96,6 +98,8 @@ export function agentOf(orgId: number, more: Partial<AgentPrincipal> = {}): Agen
     scope: 'inference',
     workspaceId: null,
     limits: { rpmLimit: null, dailyLimit: null },
+    policies: [],
+    capabilities: [],
     expiresAtMs: Number.MAX_SAFE_INTEGER,
     ...more,
   }

@@ -16,6 +16,9 @@ const scopedBy = [/\borg_id = \$1::int\b/, /\binsert into \w+( as \w+)? \([^)]*\
 
 /** Statements on tables of organisations that are not bound so, each with its reason. A row that is not needed any more fails too. */
 const exceptions: Readonly<Record<string, string>> = {
+  'access.find_session': 'the hash of a presented cookie says which session it is',
+  'access.revoke_session': 'by the hash of the cookie of the caller',
+  'access.delete_old_sessions': 'sweep of what has run out',
   'keys.find_id_by_hash': 'the hash of a presented key says which organisation it is',
   'keys.find_for_auth': 'the id comes from that hash or from a signed token',
   'keys.touch': 'flush of one process over all organisations, by id',

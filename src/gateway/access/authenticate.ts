@@ -74,6 +74,8 @@ export class Authenticator {
         scope: record.scope,
         workspaceId: record.workspaceId,
         limits: record.limits,
+        capabilities: record.capabilities,
+        policies: record.policies,
       }
       this.#principals.set(record, principal)
     }

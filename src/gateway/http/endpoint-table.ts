@@ -4,9 +4,17 @@ import { mcpEndpoints } from '../../mcp/endpoints.ts'
 import { memoryEndpoints } from '../../memory/endpoints.ts'
 import type { AnyRow } from '../../platform/endpoint.ts'
 import { accessEndpoints } from '../access/endpoints.ts'
+import { signInEndpoints } from '../access/sign-in-endpoints.ts'
+import { auditEndpoints } from '../audit/audit-endpoints.ts'
+import { customEndpoints } from '../byok/custom-endpoints.ts'
+import { providerKeyEndpoints } from '../byok/provider-key-endpoints.ts'
 import { catalogEndpoints } from '../catalog/endpoints.ts'
 import { inferenceEndpoints } from '../inference/endpoints.ts'
+import { keyEndpoints } from '../keys/key-endpoints.ts'
 import { limitsEndpoints } from '../limits/endpoints.ts'
+import { orgEndpoints } from '../orgs/org-endpoints.ts'
+import { profileEndpoints } from '../orgs/profile-endpoints.ts'
+import { routingEndpoints } from '../routing/routing-endpoints.ts'
 import { usageEndpoints } from '../usage/endpoints.ts'
 import { discoveryEndpoints } from './discovery.ts'
 import type { Binding } from './serve-row.ts'
@@ -15,6 +23,14 @@ export const endpointTable = {
   ...inferenceEndpoints,
   ...catalogEndpoints,
   ...accessEndpoints,
+  ...signInEndpoints,
+  ...orgEndpoints,
+  ...profileEndpoints,
+  ...keyEndpoints,
+  ...providerKeyEndpoints,
+  ...customEndpoints,
+  ...routingEndpoints,
+  ...auditEndpoints,
   ...agentEndpoints,
   ...memoryEndpoints,
   ...usageEndpoints,

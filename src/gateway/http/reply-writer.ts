@@ -15,6 +15,7 @@ export function jsonText(value: unknown): string {
  */
 export function writeReply(response: ServerResponse, value: unknown, status: number, requestId: string): void | Promise<void> {
   if (!(value instanceof Reply)) return writeJson(response, status, requestId, {}, value ?? null)
+  if (value.cookies.length > 0) response.setHeader('set-cookie', [...value.cookies])
   switch (value.body.kind) {
     case 'json':
       return writeJson(response, value.status, requestId, value.headers, value.body.value)

@@ -34,8 +34,10 @@ export interface EdgeDeps {
   readonly inferenceBodyLimitBytes: number
   /** Key or agent token of the request. Throws 401; a failure of ours is never a 401. */
   authenticate(headers: IncomingHttpHeaders): BearerPrincipal | Promise<BearerPrincipal>
-  /** The signed-in user of the request. Throws `no_session`. */
-  authenticateSession(headers: IncomingHttpHeaders): Promise<Principal>
+  /** Who may call a session row: the signed-in user, or an agent that reads. Throws `no_session`, `forbidden`, `foreign_origin`. */
+  authenticateSession(method: string, headers: IncomingHttpHeaders): Principal | Promise<Principal>
+  /** Address of the client; behind trusted proxies the one that they report. */
+  clientIp(request: IncomingMessage): string
   /** Looks at the kill switch once more, after the call was registered as in flight. */
   recheck(principal: Principal): void
   takeRate(principal: BearerPrincipal): void | Promise<void>
@@ -64,7 +66,7 @@ export async function serveRow(
   let principal: Principal | null = null
   try {
     if (deps.isDraining()) throw fail('shutting_down', { headers: { connection: 'close' } })
-    const signedIn = authenticate(binding.auth, request.headers, deps)
+    const signedIn = authenticate(binding.auth, request, deps)
     principal = signedIn instanceof Promise ? await signedIn : signedIn
     if (principal !== null) {
       unregister = deps.inflight.register(ownersOf(principal), cancellation)
@@ -76,7 +78,14 @@ export async function serveRow(
       const verdict = mayCall(principal, binding.access)
       if (!verdict.ok) throw fail('forbidden', { message: verdict.why })
     }
-    const call: Call = { principal, requestId, agentLabel: agentLabelOf(request.headers[agentIdHeader]), signal: cancellation, baseUrl: deps.baseUrl() }
+    const call: Call = {
+      principal,
+      requestId,
+      agentLabel: agentLabelOf(request.headers[agentIdHeader]),
+      signal: cancellation,
+      baseUrl: deps.baseUrl(),
+      clientIp: () => deps.clientIp(request),
+    }
     const read = readInput(binding.row, params, query, request, deps)
     const input = read instanceof Promise ? await read : read
     const result = binding.row.handle(deps.services, input, call)
@@ -90,7 +99,8 @@ export async function serveRow(
   }
 }
 
-function authenticate(auth: AuthKind, headers: IncomingHttpHeaders, deps: EdgeDeps): Principal | null | Promise<Principal> {
+function authenticate(auth: AuthKind, request: IncomingMessage, deps: EdgeDeps): Principal | null | Promise<Principal> {
+  const { headers, method = '' } = request
   switch (auth) {
     case 'public':
     case 'signature':
@@ -98,9 +108,9 @@ function authenticate(auth: AuthKind, headers: IncomingHttpHeaders, deps: EdgeDe
     case 'key':
       return deps.authenticate(headers)
     case 'session':
-      return deps.authenticateSession(headers)
+      return deps.authenticateSession(method, headers)
     case 'key-or-session':
-      return headers.authorization === undefined ? deps.authenticateSession(headers) : deps.authenticate(headers)
+      return headers.authorization === undefined ? deps.authenticateSession(method, headers) : deps.authenticate(headers)
   }
 }
 

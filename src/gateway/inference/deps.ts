@@ -3,11 +3,12 @@ import type { Ids } from '../../platform/ids.ts'
 import type { Inflight } from '../../platform/inflight.ts'
 import type { Log } from '../../platform/log.ts'
 import type { Outbound } from '../../platform/outbound.ts'
-import type { BearerPrincipal } from '../../platform/principal.ts'
+import type { BearerPrincipal, CallPolicy } from '../../platform/principal.ts'
 import type { RouteId } from '../catalog/model.ts'
 import type { Limits } from '../limits/admission.ts'
 import type { Dialect } from '../providers/dialect.ts'
 import type { DialectId } from '../providers/provider.ts'
+import type { OrgRouting } from '../routing/org-routing.ts'
 import type { Plan, ResolveRequest } from '../routing/plan.ts'
 import type { UsageEvent } from '../usage/record.ts'
 
@@ -16,6 +17,8 @@ export interface NamedAgent {
   readonly id: number
   readonly status: 'active' | 'revoked'
   readonly ancestorIds: readonly number[]
+  /** What its owner rules for its calls, or null. */
+  readonly policy: CallPolicy | null
 }
 
 /** What routing learns from every dial. */
@@ -37,6 +40,8 @@ export interface InferenceDeps {
   readonly limits: Limits<UsageEvent>
   /** Throws model_not_found and every no_route; dials nothing. */
   resolve(request: ResolveRequest): Plan
+  /** What of an organisation decides where its calls may go. Synchronous when cached. */
+  orgRouting(orgId: number): OrgRouting | Promise<OrgRouting>
   dialectOf(id: DialectId): Dialect
   readonly observer: RouteObserver
   /** The agent of the org with that id or exact name, or null. Synchronous when cached. */

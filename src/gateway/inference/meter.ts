@@ -1,5 +1,5 @@
 import type { Clock } from '../../platform/clock.ts'
-import type { BearerPrincipal } from '../../platform/principal.ts'
+import type { BearerPrincipal, CallPolicy } from '../../platform/principal.ts'
 import type { Permit } from '../limits/admission.ts'
 import type { Scope } from '../limits/counter-state.ts'
 import type { Attempt } from '../routing/plan.ts'
@@ -14,6 +14,8 @@ export interface ChargedAgent {
   readonly ancestorIds: readonly number[]
   /** A label that names no registered agent. */
   readonly label: string | null
+  /** What binds this call: the rules of the key and of the charged agent. */
+  readonly policies: readonly CallPolicy[]
 }
 
 export interface MeterInput {

@@ -3,7 +3,7 @@ import { abortSignalOf, type CancelSignal } from '../../platform/cancellation.ts
 import { type Call, type Reply, reply } from '../../platform/endpoint.ts'
 import { fail, GatewayError } from '../../platform/errors.ts'
 import { CallCutError } from '../../platform/inflight.ts'
-import type { BearerPrincipal, Principal } from '../../platform/principal.ts'
+import type { BearerPrincipal, CallPolicy, Principal } from '../../platform/principal.ts'
 import { routeId } from '../catalog/model.ts'
 import type { Attempt, Plan } from '../routing/plan.ts'
 import type { Outcome } from '../usage/record.ts'
@@ -30,11 +30,14 @@ export async function serve(kind: Kind, bytes: Buffer, call: Call<Principal>, de
   // Nothing here takes a promise while what it needs is cached.
   const charged = chargedAgent(principal, call.agentLabel, deps)
   const agent = charged instanceof Promise ? await charged : charged
+  const known = deps.orgRouting(principal.orgId)
+  const org = known instanceof Promise ? await known : known
   const plan = deps.resolve({
     modelId: request.modelId,
     kind: kind.modelKind,
     fields: request.fields,
-    orgId: principal.orgId,
+    org,
+    policies: agent.policies,
     promptTokens: request.promptTokens,
     needs: request.needs,
   })
@@ -110,18 +113,19 @@ function bearer(principal: Principal): BearerPrincipal {
 
 /** From an agent token the token wins; a plain key's header is a label, and one that names a registered agent charges that agent. */
 function chargedAgent(principal: BearerPrincipal, label: string | null, deps: InferenceDeps): ChargedAgent | Promise<ChargedAgent> {
-  if (principal.kind === 'agent') return { agentId: principal.agentId, ancestorIds: principal.ancestorIds, label: null }
-  if (label === null) return nobody
+  const { policies } = principal
+  if (principal.kind === 'agent') return { agentId: principal.agentId, ancestorIds: principal.ancestorIds, label: null, policies }
+  if (label === null) return policies.length === 0 ? nobody : { ...nobody, policies }
   const named = deps.agentByLabel(principal.orgId, label)
-  return named instanceof Promise ? named.then(found => agentOfLabel(found, label)) : agentOfLabel(named, label)
+  return named instanceof Promise ? named.then(found => agentOfLabel(found, label, policies)) : agentOfLabel(named, label, policies)
 }
 
-const nobody: ChargedAgent = { agentId: null, ancestorIds: [], label: null }
+const nobody: ChargedAgent = { agentId: null, ancestorIds: [], label: null, policies: [] }
 
-function agentOfLabel(named: NamedAgent | null, label: string): ChargedAgent {
-  if (named === null) return { agentId: null, ancestorIds: [], label }
+function agentOfLabel(named: NamedAgent | null, label: string, policies: readonly CallPolicy[]): ChargedAgent {
+  if (named === null) return { agentId: null, ancestorIds: [], label, policies }
   refuseRevoked(named)
-  return { agentId: named.id, ancestorIds: named.ancestorIds, label: null }
+  return { agentId: named.id, ancestorIds: named.ancestorIds, label: null, policies: named.policy === null ? policies : [...policies, named.policy] }
 }
 
 /** Dials; a call that ends here without an answer is settled as failed, or released when nothing was dialed. */

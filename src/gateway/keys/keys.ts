@@ -4,7 +4,7 @@ import type { ControlLog } from '../../platform/db-control-log.ts'
 import { fail } from '../../platform/errors.ts'
 import { ExpiringCache } from '../../platform/expiring-cache.ts'
 import type { Ids } from '../../platform/ids.ts'
-import type { KeyLimits, KeyScope, Role } from '../../platform/principal.ts'
+import type { CallPolicy, Capability, KeyLimits, KeyScope, Role } from '../../platform/principal.ts'
 import { hashKey, hashKeyText } from '../../platform/secrets.ts'
 import { keyPrefix, looksLikeKey, newKey } from './key-format.ts'
 import { KeyUse } from './key-use.ts'
@@ -23,6 +23,9 @@ export interface KeyRecord {
   readonly name: string
   readonly scope: KeyScope
   readonly limits: KeyLimits
+  readonly capabilities: readonly Capability[]
+  /** At most one; empty when nothing is ruled. */
+  readonly policies: readonly CallPolicy[]
   /** 'revoked' also when the user behind the key is no member any more. */
   readonly state: KeyState
   readonly expiresAtMs: number | null
@@ -229,9 +232,17 @@ function recordOf(row: KeyRow | null): KeyRecord | null {
     name,
     scope,
     limits: { rpmLimit, dailyLimit },
+    capabilities: row.capabilities ?? [],
+    policies: policiesOf(row),
     state: stateOf(row),
     expiresAtMs: row.expiresAt?.getTime() ?? null,
   }
+}
+
+function policiesOf(row: KeyRow): readonly CallPolicy[] {
+  const { allowedModels, allowedProviders, maxCostUinr, maxOutputTokens, maxConcurrency } = row
+  if ([allowedModels, allowedProviders, maxCostUinr, maxOutputTokens, maxConcurrency].every(rule => rule === null)) return []
+  return [{ owner: 'key', ownerId: row.id, allowedModels, allowedProviders, maxCostUinr, maxOutputTokens, maxConcurrency }]
 }
 
 function stateOf(row: KeyRow): KeyState {

@@ -1,5 +1,5 @@
 import { statement } from '../../platform/db.ts'
-import type { KeyScope, Role } from '../../platform/principal.ts'
+import type { Capability, KeyScope, Role } from '../../platform/principal.ts'
 
 export interface KeyRow {
   readonly id: number
@@ -16,6 +16,12 @@ export interface KeyRow {
   readonly disabledReason: 'manual' | 'inactivity' | null
   readonly expiresAt: Date | null
   readonly revokedAt: Date | null
+  readonly capabilities: readonly Capability[] | null
+  readonly allowedModels: readonly string[] | null
+  readonly allowedProviders: readonly string[] | null
+  readonly maxCostUinr: bigint | null
+  readonly maxOutputTokens: number | null
+  readonly maxConcurrency: number | null
 }
 
 export const findIdByHash = statement<[hash: Buffer], { id: number }>('keys.find_id_by_hash', `select id from api_keys where hash = $1::bytea`)
@@ -25,7 +31,9 @@ export const findForAuth = statement<[id: number], KeyRow>(
   'keys.find_for_auth',
   `select k.id, k.org_id as "orgId", k.user_id as "userId", m.role, k.workspace_id as "workspaceId", k.name, k.scope,
      k.rpm_limit as "rpmLimit", k.daily_limit as "dailyLimit", k.enabled, k.disabled_reason as "disabledReason",
-     k.expires_at as "expiresAt", k.revoked_at as "revokedAt"
+     k.expires_at as "expiresAt", k.revoked_at as "revokedAt", m.capabilities, k.allowed_models as "allowedModels",
+     k.allowed_providers as "allowedProviders", k.max_cost_uinr as "maxCostUinr", k.max_output_tokens as "maxOutputTokens",
+     k.max_concurrency as "maxConcurrency"
    from api_keys k
    left join org_members m on m.org_id = k.org_id and m.user_id = k.user_id and m.status = 'active'
    where k.id = $1::int`,

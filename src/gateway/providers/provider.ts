@@ -25,4 +25,6 @@ export interface Provider {
   readonly platformKey: Secret | null
   /** True when the platform can dial it without the caller's key: a key is set, or auth is 'none'. */
   readonly configured: boolean
+  /** True: a user gave its address, so it is dialed through the guarded client only. */
+  readonly userGiven?: true
 }

@@ -1,6 +1,8 @@
+import type { CallPolicy } from '../../platform/principal.ts'
 import type { Secret } from '../../platform/secret.ts'
 import type { Model, Route } from '../catalog/model.ts'
 import type { RouterFields } from '../wire/router-fields.ts'
+import type { OrgRouting } from './org-routing.ts'
 
 /** One dial that may be made. */
 export interface Attempt {
@@ -25,7 +27,10 @@ export interface ResolveRequest {
   readonly modelId: string
   readonly kind: 'chat' | 'embedding'
   readonly fields: RouterFields
-  readonly orgId: number
+  /** Saved keys, own servers, chains and retention of the caller's organisation. */
+  readonly org: OrgRouting
+  /** What the caller's key and agent may use. */
+  readonly policies: readonly CallPolicy[]
   /** Rough prompt size, for context windows. */
   readonly promptTokens: number
   /** What the request carries, for presets that choose a model; left out = plain text. */

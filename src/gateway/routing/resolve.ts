@@ -8,6 +8,7 @@ import { brHeader, headerValue } from '../wire/response-headers.ts'
 import type { ChainStep } from '../wire/router-fields.ts'
 import { type Candidate, type Credentials, candidatesOf, isExcluded, meetsResidency, withCredential, withRequestKey } from './candidates.ts'
 import type { Circuits } from './circuit.ts'
+import type { OrgRouting } from './org-routing.ts'
 import { pickModel } from './pick-model.ts'
 import type { Attempt, Plan, ResolveRequest } from './plan.ts'
 import { type Preference, type RouteFacts, rank } from './rank.ts'
@@ -19,10 +20,6 @@ export interface RoutingWorld {
   readonly circuits: Circuits
   readonly health: RouteHealth
   readonly clock: Clock
-  /** The saved provider key of an organisation, or null. */
-  readonly byokKeys?: (orgId: number, providerId: string) => Secret | null
-  /** Whether an organisation has the data-retention window that gated models need. */
-  readonly retains?: (orgId: number) => boolean
 }
 
 /**
@@ -46,19 +43,19 @@ function plan(attempts: readonly Attempt[], headers: Readonly<Record<string, str
   return { model: first.model, attempts, headers }
 }
 
-function modelOf({ modelId, kind, orgId }: ResolveRequest, world: RoutingWorld): Model {
+function modelOf({ modelId, kind, org }: ResolveRequest, world: RoutingWorld): Model {
   const model = world.catalog.models.get(modelId)
-  if (!model) throw unknownModel(modelId, orgId, world)
+  if (!model) throw unknownModel(modelId, org, world)
   if (model.kind !== kind) throw fail('no_route', { message: `"${model.id}" is no ${kind} model. Nothing was dialed.` })
-  if (model.gated && !(world.retains?.(orgId) ?? false)) throw fail('model_gated')
+  if (model.gated && org.retentionDays === 0) throw fail('model_gated')
   return model
 }
 
 /** `provider/model` is the shape of models on a caller's own key: without that key there is no route, with it the id is unknown. */
-function unknownModel(modelId: string, orgId: number, world: RoutingWorld): GatewayError {
+function unknownModel(modelId: string, org: OrgRouting, world: RoutingWorld): GatewayError {
   const slash = modelId.indexOf('/')
   const provider = slash > 0 ? world.catalog.providers.get(modelId.slice(0, slash)) : undefined
-  if (!provider?.byok || world.byokKeys?.(orgId, provider.id)) return fail('model_not_found')
+  if (!provider?.byok || org.savedKeys.has(provider.id)) return fail('model_not_found')
   return fail('no_route', { message: `This id runs on your own ${provider.name} key, and none is saved. Nothing was dialed.` })
 }
 
@@ -85,7 +82,7 @@ function stepCandidates(step: ChainStep, request: ResolveRequest, world: Routing
     step.provider === null ? candidates : candidates.filter(({ route }) => route.provider.id === step.provider)
   if (entry) return onProvider(request.kind === 'chat' ? (pick(entry, request, world)?.candidates ?? []) : [])
   const model = world.catalog.models.get(step.model)
-  if (model?.kind !== request.kind || (model.gated && !(world.retains?.(request.orgId) ?? false))) return []
+  if (model?.kind !== request.kind || (model.gated && request.org.retentionDays === 0)) return []
   return onProvider(candidatesOf(model))
 }
 
@@ -110,7 +107,7 @@ function reachable(candidates: readonly Candidate[], request: ResolveRequest, wo
   const { upstreamKey, provider } = request.fields
   if (upstreamKey !== null) return withRequestKey(candidates, new Secret(upstreamKey), provider !== null, keyShapes(world.catalog))
   const credentials: Credentials = {
-    savedKey: providerId => world.byokKeys?.(request.orgId, providerId) ?? null,
+    savedKey: providerId => request.org.savedKeys.get(providerId)?.key ?? null,
     inMaintenance: id => world.health.inMaintenance(id),
   }
   return candidates.flatMap(candidate => withCredential(candidate, credentials) ?? [])
@@ -154,7 +151,7 @@ interface Picked {
 /** The model that a preset chooses for this caller, with its admitted routes; null when nothing reachable satisfies it. */
 function pick(entry: Preset, request: ResolveRequest, world: RoutingWorld): Picked | null {
   const { fields } = request
-  const chats = [...world.catalog.models.values()].filter(model => model.kind === 'chat' && (!model.gated || (world.retains?.(request.orgId) ?? false)))
+  const chats = [...world.catalog.models.values()].filter(model => model.kind === 'chat' && (!model.gated || request.org.retentionDays > 0))
   const everything = reachable(chats.flatMap(candidatesOf), request, world)
   const real = everything.filter(({ route }) => !isSandbox(route.provider))
   const allowed = (real.length > 0 ? real : everything).filter(

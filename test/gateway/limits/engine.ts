@@ -78,6 +78,8 @@ export function caller(over: Partial<KeyPrincipal> = {}): KeyPrincipal {
     scope: 'full',
     workspaceId: null,
     limits: { rpmLimit: null, dailyLimit: null },
+    policies: [],
+    capabilities: [],
     ...over,
   }
 }

@@ -6,8 +6,7 @@ import type { ResolveRequest } from '../../../src/gateway/routing/plan.ts'
 import { type RoutingWorld, resolve } from '../../../src/gateway/routing/resolve.ts'
 import { optimizeModes } from '../../../src/gateway/wire/router-fields.ts'
 import { GatewayError } from '../../../src/platform/errors.ts'
-import { Secret } from '../../../src/platform/secret.ts'
-import { asking, catalog, model, noFields, provider, trip, unconfigured, worldOf } from './world.ts'
+import { asking, catalog, model, noFields, orgRouting, orgWithKeys, provider, trip, unconfigured, worldOf } from './world.ts'
 
 const dialed = (request: ResolveRequest, world: RoutingWorld): string[] => resolve(request, world).attempts.map(attempt => routeId(attempt.route))
 
@@ -58,7 +57,7 @@ describe('a plain model', () => {
 
   test('of the form provider/id is no_route without a saved key, and unknown with one', () => {
     expect(errorOf(asking('one/nope'), worldOf(all))).toBe('400 no_route')
-    expect(errorOf(asking('one/nope'), worldOf(all, { byokKeys: () => new Secret('k') }))).toBe('404 model_not_found')
+    expect(errorOf(asking('one/nope', {}, { org: orgWithKeys('one') }), worldOf(all))).toBe('404 model_not_found')
   })
 
   test('of another kind is no_route', () => {
@@ -70,7 +69,7 @@ describe('a plain model', () => {
   test('that is gated needs a retention window of the organisation', () => {
     const gated = model('gated', [{ of: one }], { gated: true })
     expect(errorOf(asking('gated'), worldOf([gated]))).toBe('403 model_gated')
-    expect(dialed(asking('gated'), worldOf([gated], { retains: orgId => orgId === 1 }))).toEqual(['one/gated'])
+    expect(dialed(asking('gated', {}, { org: orgRouting({ retentionDays: 1 }) }), worldOf([gated]))).toEqual(['one/gated'])
   })
 
   test('keeps its open-circuit route, behind all others', () => {
@@ -173,10 +172,9 @@ describe('credentials', () => {
   })
 
   test('a saved key of the organisation serves what the platform cannot, and is marked so', () => {
-    const byokKeys = (orgId: number, id: string): Secret | null => (orgId === 1 && id === 'native' ? new Secret('saved') : null)
-    const [attempt] = resolve(asking('claude-x'), worldOf(all, { byokKeys })).attempts
+    const [attempt] = resolve(asking('claude-x', {}, { org: orgWithKeys('native') }), worldOf(all)).attempts
     expect([attempt?.credential?.reveal(), attempt?.byok]).toEqual(['saved', true])
-    expect(errorOf(asking('claude-x', {}, { orgId: 2 }), worldOf(all, { byokKeys }))).toBe('401 byok_required')
+    expect(errorOf(asking('claude-x'), worldOf(all))).toBe('401 byok_required')
   })
 
   test('platform routes go before routes on a saved key, whatever they cost', () => {
@@ -184,13 +182,13 @@ describe('credentials', () => {
       { of: one, inr: 1, byokOnly: true },
       { of: two, inr: 99 },
     ])
-    expect(dialed(asking('mixed'), worldOf([mixed], { byokKeys: () => new Secret('k') }))).toEqual(['two/mixed', 'one/mixed'])
+    expect(dialed(asking('mixed', {}, { org: orgWithKeys('one', 'two') }), worldOf([mixed]))).toEqual(['two/mixed', 'one/mixed'])
   })
 
   test('a route in maintenance is served on a saved key', () => {
-    const world = worldOf([vectors], { byokKeys: () => new Secret('saved') })
+    const world = worldOf([vectors])
     world.health.withhold('one/vectors', world.clock.nowMs() + 1000)
-    expect(resolve(asking('vectors', {}, { kind: 'embedding' }), world).attempts.map(attempt => attempt.byok)).toEqual([true])
+    expect(resolve(asking('vectors', {}, { kind: 'embedding', org: orgWithKeys('one') }), world).attempts.map(attempt => attempt.byok)).toEqual([true])
   })
 
   test('a provider without keys is dialed without a credential', () => {
@@ -353,9 +351,8 @@ describe('a preset', () => {
   })
 
   test("reaches what only the organisation's own key reaches, for that organisation", () => {
-    const byokKeys = (orgId: number): Secret | null => (orgId === 1 ? new Secret('k') : null)
-    expect(resolve(asking('auto'), worldOf([claude], { byokKeys })).model.id).toBe('claude-x')
-    expect(errorOf(asking('auto', {}, { orgId: 2 }), worldOf([claude], { byokKeys }))).toBe('404 no_route_virtual')
+    expect(resolve(asking('auto', {}, { org: orgWithKeys('native') }), worldOf([claude])).model.id).toBe('claude-x')
+    expect(errorOf(asking('auto'), worldOf([claude]))).toBe('404 no_route_virtual')
   })
 
   test('takes the sandbox only while nothing else can be reached', () => {

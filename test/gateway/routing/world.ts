@@ -1,6 +1,7 @@
 import type { CatalogSnapshot, Model, Route } from '../../../src/gateway/catalog/model.ts'
 import type { Provider } from '../../../src/gateway/providers/provider.ts'
 import { Circuits } from '../../../src/gateway/routing/circuit.ts'
+import type { OrgRouting } from '../../../src/gateway/routing/org-routing.ts'
 import type { ResolveRequest } from '../../../src/gateway/routing/plan.ts'
 import type { RoutingWorld } from '../../../src/gateway/routing/resolve.ts'
 import { RouteHealth } from '../../../src/gateway/routing/route-health.ts'
@@ -109,8 +110,18 @@ export const noFields: RouterFields = {
   fallbacks: null,
 }
 
+/** An organisation that brings nothing along but what is given. */
+export function orgRouting(over: Partial<OrgRouting> = {}): OrgRouting {
+  return { orgId: 1, retentionDays: 0, savedKeys: new Map(), customRoutes: new Map(), chains: new Map(), ...over }
+}
+
+/** One that has a key at each of these providers. */
+export function orgWithKeys(...providerIds: readonly string[]): OrgRouting {
+  return orgRouting({ savedKeys: new Map(providerIds.map(id => [id, { key: new Secret('saved'), alwaysUse: false, models: [] }])) })
+}
+
 export function asking(modelId: string, fields: Partial<RouterFields> = {}, over: Partial<ResolveRequest> = {}): ResolveRequest {
-  return { modelId, kind: 'chat', fields: { ...noFields, ...fields }, orgId: 1, promptTokens: 100, ...over }
+  return { modelId, kind: 'chat', fields: { ...noFields, ...fields }, org: orgRouting(), policies: [], promptTokens: 100, ...over }
 }
 
 /** Opens the circuit of a route. */

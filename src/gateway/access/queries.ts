@@ -1,0 +1,42 @@
+import { statement } from '../../platform/db.ts'
+import type { Capability, Role } from '../../platform/principal.ts'
+
+export interface SessionRow {
+  readonly userId: number
+  readonly orgId: number
+  readonly email: string
+  /** Role of the active membership in that organisation; null without one. */
+  readonly role: Role | null
+  readonly capabilities: readonly Capability[] | null
+  readonly expiresAt: Date
+}
+
+export const insertSession = statement<[idHash: Buffer, userId: number, orgId: number, createdAt: Date, expiresAt: Date]>(
+  'access.insert_session',
+  `insert into sessions (id_hash, user_id, org_id, created_at, expires_at) values ($1::bytea, $2::int, $3::int, $4::timestamptz, $5::timestamptz)`,
+)
+
+/** Not limited to one organisation: the hash of a presented cookie says which it is. */
+export const findSession = statement<[idHash: Buffer], SessionRow>(
+  'access.find_session',
+  `select s.user_id as "userId", s.org_id as "orgId", u.email, m.role, m.capabilities, s.expires_at as "expiresAt"
+   from sessions s join users u on u.id = s.user_id
+   left join org_members m on m.org_id = s.org_id and m.user_id = s.user_id and m.status = 'active'
+   where s.id_hash = $1::bytea and s.revoked_at is null`,
+)
+
+export const revokeSession = statement<[idHash: Buffer, now: Date], { userId: number }>(
+  'access.revoke_session',
+  `update sessions set revoked_at = $2::timestamptz where id_hash = $1::bytea and revoked_at is null returning user_id as "userId"`,
+)
+
+/** Only to an organisation of which the person is an active member. */
+export const moveSession = statement<[orgId: number, idHash: Buffer], { userId: number }>(
+  'access.move_session',
+  `update sessions s set org_id = $1::int
+   where s.id_hash = $2::bytea and s.revoked_at is null
+     and exists (select 1 from org_members m where m.org_id = $1::int and m.user_id = s.user_id and m.status = 'active')
+   returning s.user_id as "userId"`,
+)
+
+export const deleteOldSessions = statement<[before: Date]>('access.delete_old_sessions', `delete from sessions where expires_at < $1::timestamptz`)

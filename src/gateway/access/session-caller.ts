@@ -1,0 +1,49 @@
+import type { IncomingHttpHeaders } from 'node:http'
+import { fail } from '../../platform/errors.ts'
+import type { AgentPrincipal, SessionPrincipal } from '../../platform/principal.ts'
+import { type Authenticator, bearerToken } from './authenticate.ts'
+import type { Sessions } from './sessions.ts'
+
+export interface SessionCallerDeps {
+  readonly sessions: Sessions
+  readonly authenticator: Authenticator
+  readonly baseUrl: () => string
+  /** CONSOLE_ORIGINS. */
+  readonly origins: readonly string[]
+}
+
+const isRead = (method: string): boolean => method === 'GET' || method === 'HEAD'
+const isAgentToken = (token: string | null): token is string => token !== null && token.split('.').length === 3
+
+/**
+ * Who may call a session row. A signed-in person by the cookie; an agent by its token, who reads as a plain member and writes nothing.
+ * An API key is no session. Throws `no_session`, `foreign_origin` for a write from another site's page, `forbidden` for an agent's write.
+ */
+export function sessionCaller(
+  method: string,
+  headers: IncomingHttpHeaders,
+  deps: SessionCallerDeps,
+): SessionPrincipal | Promise<SessionPrincipal | AgentPrincipal> {
+  const token = bearerToken(headers)
+  if (isAgentToken(token)) return agentCaller(method, token, deps)
+  const principal = deps.sessions.principalOf(headers.cookie)
+  if (isRead(method)) return principal
+  return principal instanceof Promise ? principal.then(found => ownPage(found, headers, deps)) : ownPage(principal, headers, deps)
+}
+
+async function agentCaller(method: string, token: string, { authenticator }: SessionCallerDeps): Promise<AgentPrincipal> {
+  const principal = await authenticator.byToken(token)
+  if (principal.kind !== 'agent') throw fail('no_session')
+  if (!isRead(method)) throw fail('forbidden', { message: 'An agent token may only read here. A signed-in person makes changes.' })
+  return { ...principal, role: 'member', capabilities: [] }
+}
+
+/** A browser sends the cookie with whatever page asks it to; it says truthfully which page that was. Programs say nothing. */
+function ownPage(principal: SessionPrincipal, headers: IncomingHttpHeaders, { baseUrl, origins }: SessionCallerDeps): SessionPrincipal {
+  const { origin } = headers
+  const site = headers['sec-fetch-site']
+  const isOurs =
+    origin === undefined ? site === undefined || site === 'same-origin' || site === 'none' : origin === new URL(baseUrl()).origin || origins.includes(origin)
+  if (!isOurs) throw fail('foreign_origin', { message: 'This request came from a page of another site. The operator can allow one with CONSOLE_ORIGINS.' })
+  return principal
+}

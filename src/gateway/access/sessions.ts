@@ -1,0 +1,146 @@
+import { createHmac, timingSafeEqual } from 'node:crypto'
+import { parseCookie, stringifySetCookie } from 'cookie'
+import type { Clock } from '../../platform/clock.ts'
+import type { Db } from '../../platform/db.ts'
+import type { ControlLog } from '../../platform/db-control-log.ts'
+import { fail } from '../../platform/errors.ts'
+import { ExpiringCache } from '../../platform/expiring-cache.ts'
+import type { Ids } from '../../platform/ids.ts'
+import type { SessionPrincipal } from '../../platform/principal.ts'
+import { deriveKey, hashKey } from '../../platform/secrets.ts'
+import { deleteOldSessions, findSession, insertSession, moveSession, revokeSession, type SessionRow } from './queries.ts'
+
+/** The cookie of a signed-in person. */
+export const sessionCookie = 'br_session'
+
+export interface SessionsDeps {
+  readonly db: Db
+  readonly clock: Clock
+  readonly ids: Ids
+  readonly controlLog: ControlLog
+  readonly masterKey: Buffer
+  /** SESSION_TTL_S. */
+  readonly ttlSeconds: number
+  /** CACHE_TTL_MS. */
+  readonly cacheTtlMs: number
+  readonly baseUrl: () => string
+}
+
+/** Kind of the news of an ended or moved session; the ref is its id. */
+const sessionChanged = 'session_changed'
+const idBytes = 32
+const sessionsCachedMax = 50_000
+/** How long a signed cookie of an unknown session is remembered as unknown. */
+const unknownTtlMs = 2_000
+
+/**
+ * Sign-ins. The cookie holds a random id and our signature over it, the database the hash of the id: neither a forged cookie nor a copy
+ * of the table opens anything, a forged one costs no query, and an ended session is refused at once here and within a second elsewhere.
+ */
+export class Sessions {
+  readonly #deps: SessionsDeps
+  readonly #key: Buffer
+  readonly #rows: ExpiringCache<string, SessionRow>
+
+  constructor(deps: SessionsDeps) {
+    this.#deps = deps
+    this.#key = deriveKey(deps.masterKey, 'session-cookie')
+    this.#rows = new ExpiringCache({
+      max: sessionsCachedMax,
+      ttlMs: deps.cacheTtlMs,
+      negativeTtlMs: unknownTtlMs,
+      clock: deps.clock,
+      load: id => deps.db.maybe(findSession, Buffer.from(id, 'base64')),
+    })
+    deps.controlLog.on(news => {
+      if (news.kind === sessionChanged) this.#rows.invalidate(news.ref)
+      else if (news.kind === 'member_changed') this.#rows.clear()
+    })
+    deps.controlLog.onGap(() => this.#rows.clear())
+  }
+
+  /** Signs a person in to an organisation of theirs. `setCookie` is the value of a set-cookie header. */
+  async create(userId: number, orgId: number): Promise<{ cookie: string; setCookie: string }> {
+    const { db, clock, ids, ttlSeconds } = this.#deps
+    const id = ids.secret('', idBytes)
+    const nowMs = clock.nowMs()
+    await db.exec(insertSession, hashKey(id), userId, orgId, new Date(nowMs), new Date(nowMs + ttlSeconds * 1000))
+    const value = `${id}.${this.#mac(id)}`
+    return { cookie: `${sessionCookie}=${value}`, setCookie: this.#setCookie(value, ttlSeconds) }
+  }
+
+  /** The set-cookie value that takes the cookie away. */
+  clearingCookie(): string {
+    return this.#setCookie('', 0)
+  }
+
+  /** Who the cookie header speaks for. Throws `no_session`; an unreachable database rises as what it is. Synchronous when cached. */
+  principalOf(cookieHeader: string | undefined): SessionPrincipal | Promise<SessionPrincipal> {
+    const sessionId = this.#idOf(cookieHeader)
+    if (sessionId === null) throw fail('no_session')
+    const row = this.#rows.get(sessionId)
+    return row instanceof Promise ? row.then(found => this.#principal(sessionId, found)) : this.#principal(sessionId, row)
+  }
+
+  /** Ends a session for good. */
+  async revoke(sessionId: string): Promise<void> {
+    await this.#change(sessionId, async tx => (await tx.maybe(revokeSession, Buffer.from(sessionId, 'base64'), new Date(this.#deps.clock.nowMs()))) !== null)
+  }
+
+  /** Moves a session to another organisation of the person. False when the person is no member there. */
+  async move(sessionId: string, orgId: number): Promise<boolean> {
+    return this.#change(sessionId, async tx => (await tx.maybe(moveSession, orgId, Buffer.from(sessionId, 'base64'))) !== null)
+  }
+
+  /** Deletes sessions that have run out. */
+  async sweep(): Promise<number> {
+    return this.#deps.db.exec(deleteOldSessions, new Date(this.#deps.clock.nowMs()))
+  }
+
+  #change(sessionId: string, write: (tx: Parameters<Parameters<ControlLog['change']>[0]>[0]) => Promise<boolean>): Promise<boolean> {
+    return this.#deps.controlLog.change(async tx => {
+      const isChanged = await write(tx)
+      return { value: isChanged, news: isChanged ? [{ kind: sessionChanged, ref: sessionId }] : [] }
+    })
+  }
+
+  #principal(sessionId: string, row: SessionRow | null): SessionPrincipal {
+    if (row === null || row.role === null || row.expiresAt.getTime() <= this.#deps.clock.nowMs()) throw fail('no_session')
+    return {
+      kind: 'session',
+      orgId: row.orgId,
+      userId: row.userId,
+      email: row.email,
+      role: row.role,
+      capabilities: row.capabilities ?? [],
+      sessionId,
+    }
+  }
+
+  /** The session's id (base64 of the hash) when the cookie carries our signature, else null. */
+  #idOf(cookieHeader: string | undefined): string | null {
+    const value = cookieHeader === undefined ? undefined : parseCookie(cookieHeader)[sessionCookie]
+    const [id, mac] = value?.split('.') ?? []
+    if (id === undefined || mac === undefined) return null
+    const expected = Buffer.from(this.#mac(id))
+    const given = Buffer.from(mac)
+    if (expected.length !== given.length || !timingSafeEqual(expected, given)) return null
+    return hashKey(id).toString('base64')
+  }
+
+  #mac(id: string): string {
+    return createHmac('sha256', this.#key).update(id).digest('base64url')
+  }
+
+  #setCookie(value: string, maxAge: number): string {
+    return stringifySetCookie({
+      name: sessionCookie,
+      value,
+      httpOnly: true,
+      sameSite: 'lax',
+      secure: this.#deps.baseUrl().startsWith('https:'),
+      path: '/',
+      maxAge,
+    })
+  }
+}

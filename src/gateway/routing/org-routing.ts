@@ -1,0 +1,62 @@
+/** What of an organisation decides where its calls may go, cached as one value so that a call waits for at most one look-up. */
+import type { Clock } from '../../platform/clock.ts'
+import type { ControlLog } from '../../platform/db-control-log.ts'
+import { ExpiringCache } from '../../platform/expiring-cache.ts'
+import { type CustomRoute, orgRoutingChanged, type SavedKey } from '../byok/org-credentials.ts'
+import type { ChainStep } from '../wire/router-fields.ts'
+
+export interface OrgRouting {
+  readonly orgId: number
+  /** Days for which a provider may keep content; 0 closes gated models. */
+  readonly retentionDays: number
+  /** By provider id. */
+  readonly savedKeys: ReadonlyMap<string, SavedKey>
+  /** By reference: `byoe:<slug>`. */
+  readonly customRoutes: ReadonlyMap<string, CustomRoute>
+  /** Saved chains by model id. */
+  readonly chains: ReadonlyMap<string, readonly ChainStep[]>
+}
+
+export interface OrgRoutingsDeps {
+  readonly clock: Clock
+  readonly controlLog: ControlLog
+  /** CACHE_TTL_MS. */
+  readonly cacheTtlMs: number
+  retentionDays(orgId: number): Promise<number>
+  savedKeys(orgId: number): Promise<ReadonlyMap<string, SavedKey>>
+  customRoutes(orgId: number): Promise<readonly CustomRoute[]>
+  chains(orgId: number): Promise<ReadonlyMap<string, readonly ChainStep[]>>
+}
+
+const orgsCachedMax = 20_000
+
+/** Cached by organisation. A change is seen here at once, by other processes within a second, or within the cache's life when news are lost. */
+export class OrgRoutings {
+  readonly #cache: ExpiringCache<number, OrgRouting>
+
+  constructor(deps: OrgRoutingsDeps) {
+    this.#cache = new ExpiringCache({ max: orgsCachedMax, ttlMs: deps.cacheTtlMs, clock: deps.clock, load: orgId => load(orgId, deps) })
+    deps.controlLog.on(news => {
+      if (news.kind === orgRoutingChanged) this.#cache.invalidate(Number(news.ref))
+    })
+    deps.controlLog.onGap(() => this.#cache.clear())
+  }
+
+  /** Synchronous when cached. */
+  get(orgId: number): OrgRouting | Promise<OrgRouting> {
+    const found = this.#cache.get(orgId)
+    return found instanceof Promise ? found.then(value => value ?? nothingOf(orgId)) : (found ?? nothingOf(orgId))
+  }
+}
+
+async function load(orgId: number, deps: OrgRoutingsDeps): Promise<OrgRouting> {
+  const [retentionDays, savedKeys, customRoutes, chains] = await Promise.all([
+    deps.retentionDays(orgId),
+    deps.savedKeys(orgId),
+    deps.customRoutes(orgId),
+    deps.chains(orgId),
+  ])
+  return { orgId, retentionDays, savedKeys, customRoutes: new Map(customRoutes.map(route => [route.provider.id, route])), chains }
+}
+
+const nothingOf = (orgId: number): OrgRouting => ({ orgId, retentionDays: 0, savedKeys: new Map(), customRoutes: new Map(), chains: new Map() })
