@@ -19,6 +19,8 @@ export interface CustomRoute {
   /** `id` is `byoe:<slug>`, `userGiven` is true: dialed through the guarded client only. */
   readonly provider: Provider
   readonly upstreamModel: string
+  /** `stateKey` of its route: unique over all organisations, and new for a server that is registered again. */
+  readonly stateKey: string
 }
 
 /** Kind of the news that something of this changed; the ref is the organisation's id. */

@@ -26,11 +26,15 @@ export interface Route {
   readonly contextLength: number | null
   /** Curated quality rank, 1 is best; null = unranked. */
   readonly rank: number | null
+  /** Names the route's circuit and averages where `provider/model` is not unique: two organisations may have servers of one slug. */
+  readonly stateKey?: string
 }
 
-/** `provider/model` names a route everywhere: circuits, health, exclude. */
+/** `provider/model` names a route to callers: `exclude`, lists, refusals. */
 export type RouteId = string
 export const routeId = (route: Route): RouteId => `${route.provider.id}/${route.modelId}`
+/** Under which a route's circuit, averages and maintenance are kept. Never shown to callers. */
+export const stateKeyOf = (route: Route): RouteId => route.stateKey ?? routeId(route)
 
 export interface Model {
   readonly id: string

@@ -1,7 +1,7 @@
 import type { CancelSignal } from '../../platform/cancellation.ts'
 import { fail, type GatewayError } from '../../platform/errors.ts'
 import type { OutboundReply, UpstreamBody } from '../../platform/upstream-body.ts'
-import { routeId } from '../catalog/model.ts'
+import { stateKeyOf } from '../catalog/model.ts'
 import type { Dialect, Failure, StreamTap } from '../providers/dialect.ts'
 import type { Attempt, Plan } from '../routing/plan.ts'
 import type { InferenceDeps } from './deps.ts'
@@ -69,7 +69,7 @@ async function tryOne(attempt: Attempt, request: ParsedRequest, meter: Meter, si
   const startedMs = deps.clock.monotonicMs()
   try {
     const upstream = dialect.request(request.hub, { provider, upstreamModel, credential: attempt.credential })
-    const reply = await deps.outbound.toProvider({ ...upstream, signal })
+    const reply = await (provider.userGiven === true ? deps.outbound.toUserUrl : deps.outbound.toProvider)({ ...upstream, signal })
     if (reply.status < 200 || reply.status >= 300) return await refused(reply, attempt, dialect, request)
     const answer = request.hub.stream
       ? await firstOfStream(reply, attempt, dialect)
@@ -77,7 +77,7 @@ async function tryOne(attempt: Attempt, request: ParsedRequest, meter: Meter, si
     if ('failure' in answer) return answer
     meter.firstByte()
     const firstByteMs = deps.clock.monotonicMs() - startedMs
-    const served = (): void => deps.observer.succeeded(routeId(attempt.route), firstByteMs, reply.headers)
+    const served = (): void => deps.observer.succeeded(stateKeyOf(attempt.route), firstByteMs, reply.headers)
     // A stream has served when it has not broken off: one that always breaks behind its first chunk must open the circuit.
     if (answer.kind === 'stream') return { ...answer, served }
     served()
@@ -137,7 +137,7 @@ async function refused(reply: OutboundReply, attempt: Attempt, dialect: Dialect,
 }
 
 function note({ attempt, failure, message }: Failed, deps: InferenceDeps): void {
-  const id = routeId(attempt.route)
+  const id = stateKeyOf(attempt.route)
   deps.log.warn('route failed', {
     provider: attempt.route.provider.id,
     model: attempt.route.modelId,

@@ -4,7 +4,7 @@ import { type Call, type Reply, reply } from '../../platform/endpoint.ts'
 import { fail, GatewayError } from '../../platform/errors.ts'
 import { CallCutError } from '../../platform/inflight.ts'
 import type { BearerPrincipal, CallPolicy, Principal } from '../../platform/principal.ts'
-import { routeId } from '../catalog/model.ts'
+import { stateKeyOf } from '../catalog/model.ts'
 import type { Attempt, Plan } from '../routing/plan.ts'
 import type { Outcome } from '../usage/record.ts'
 import { withholdUsage } from '../wire/sse.ts'
@@ -183,7 +183,7 @@ function streamReply(
     signal: watch.signal,
     onEnd(broke) {
       watch.end()
-      if (broke) deps.observer.failed(routeId(answer.attempt.route))
+      if (broke) deps.observer.failed(stateKeyOf(answer.attempt.route))
       else answer.served()
     },
     promptTokens: request.promptTokens,

@@ -1,5 +1,5 @@
 import type { Secret } from '../../platform/secret.ts'
-import { type Model, type Route, type RouteId, routeId } from '../catalog/model.ts'
+import { type Model, type Route, type RouteId, routeId, stateKeyOf } from '../catalog/model.ts'
 import type { RouterFields } from '../wire/router-fields.ts'
 import type { Attempt } from './plan.ts'
 
@@ -30,7 +30,7 @@ export interface Credentials {
 /** The candidate with the credential that would serve it: the platform's key first, else the organisation's saved one, else null. */
 export function withCredential({ model, route }: Candidate, credentials: Credentials): Attempt | null {
   const { provider } = route
-  if (provider.configured && !route.byokOnly && !credentials.inMaintenance(routeId(route)))
+  if (provider.configured && !route.byokOnly && !credentials.inMaintenance(stateKeyOf(route)))
     return { model, route, credential: provider.platformKey, byok: false }
   const saved = provider.byok ? credentials.savedKey(provider.id) : null
   return saved === null ? null : { model, route, credential: saved, byok: true }

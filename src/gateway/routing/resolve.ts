@@ -1,7 +1,7 @@
 import type { Clock } from '../../platform/clock.ts'
 import { fail, type GatewayError } from '../../platform/errors.ts'
 import { Secret } from '../../platform/secret.ts'
-import { type CatalogSnapshot, type Model, routeId } from '../catalog/model.ts'
+import { type CatalogSnapshot, type Model, routeId, stateKeyOf } from '../catalog/model.ts'
 import { isSandbox } from '../catalog/sandbox.ts'
 import { type Preset, presetOf } from '../catalog/virtual-models.ts'
 import { brHeader, headerValue } from '../wire/response-headers.ts'
@@ -129,7 +129,7 @@ function inOrder(attempts: readonly Attempt[], preference: Preference, world: Ro
   return [false, true].flatMap(byok => {
     const own = attempts.filter(attempt => attempt.byok === byok)
     const byRoute = new Map(own.map(attempt => [attempt.route, attempt]))
-    return rank([...byRoute.keys()], route => factsOf(routeId(route), world), preference).flatMap(route => byRoute.get(route) ?? [])
+    return rank([...byRoute.keys()], route => factsOf(stateKeyOf(route), world), preference).flatMap(route => byRoute.get(route) ?? [])
   })
 }
 
@@ -157,7 +157,13 @@ function pick(entry: Preset, request: ResolveRequest, world: RoutingWorld): Pick
   const allowed = (real.length > 0 ? real : everything).filter(
     attempt => meetsResidency(attempt, fields) && !isExcluded(attempt, fields) && (fields.provider === null || attempt.route.provider.id === fields.provider),
   )
-  const picked = pickModel(entry, allowed, request, attempt => factsOf(routeId(attempt.route), world), entry.preset === 'fastest' && world.health.probeIsDue())
+  const picked = pickModel(
+    entry,
+    allowed,
+    request,
+    attempt => factsOf(stateKeyOf(attempt.route), world),
+    entry.preset === 'fastest' && world.health.probeIsDue(),
+  )
   if (!picked) return null
   const candidates = allowed.filter(({ model, route }) => model.id === picked.modelId && entry.admits(model, route))
   return { modelId: picked.modelId, candidates, reason: picked.reason }
