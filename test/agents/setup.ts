@@ -59,7 +59,7 @@ export async function startProcess(db: Db, options: ProcessOptions = {}): Promis
   const budgets = new Map<number, AgentBudget>()
   const cacheTtlMs = options.cacheTtlMs ?? 30_000
   const keys = createKeys({ db, clock, ids: systemIds, controlLog, cacheTtlMs, defaultRpm: 600 })
-  const orgs = createOrgs({ db, clock, cacheTtlMs })
+  const orgs = createOrgs({ db, clock, controlLog, cacheTtlMs })
   const agents = createAgents({
     db,
     clock,

@@ -97,8 +97,11 @@ export async function startFleet(env: Readonly<Record<string, string>> = {}): Pr
     ...shortTimes,
     ...env,
   }
-  const { orgId, userId } = await createOrgs({ db, clock: systemClock, cacheTtlMs: 1000 }).createOrg({ name: 'Fleet', ownerEmail: 'owner@fleet.test' })
   const controlLog = new ControlLog({ db, clock: systemClock, log: silentLog, pollMs: 1000 })
+  const { orgId, userId } = await createOrgs({ db, clock: systemClock, controlLog, cacheTtlMs: 1000 }).createOrg({
+    name: 'Fleet',
+    ownerEmail: 'owner@fleet.test',
+  })
   const keys = createKeys({ db, clock: systemClock, ids: systemIds, controlLog, cacheTtlMs: 1000, defaultRpm: 600 })
   const budgets = new Budgets({ db, ids: systemIds, controlLog, counters: new CounterTable(systemClock), nowMs: () => Date.now(), silentMs: 0 })
   const makeKey = (name: string, limits: { rpm?: number; daily?: number }) =>

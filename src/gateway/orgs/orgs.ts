@@ -1,8 +1,10 @@
 import type { Clock } from '../../platform/clock.ts'
 import type { Db } from '../../platform/db.ts'
+import type { ControlLog } from '../../platform/db-control-log.ts'
 import { fail } from '../../platform/errors.ts'
 import { ExpiringCache } from '../../platform/expiring-cache.ts'
 import type { Role } from '../../platform/principal.ts'
+import { cleanEmail, cleanName } from './names.ts'
 import {
   anyOrg,
   findMemberRole,
@@ -24,17 +26,17 @@ export type Member = MemberRow
 export interface OrgsDeps {
   readonly db: Db
   readonly clock: Clock
+  readonly controlLog: ControlLog
   /** CACHE_TTL_MS. */
   readonly cacheTtlMs: number
 }
 
+/** Kind of the news that a name or setting of an organisation changed; the ref is its id. */
+export const orgChanged = 'org_changed'
+
 const orgsCachedMax = 20_000
 /** Members that one list shows at most. */
 const membersListedMax = 1_000
-// biome-ignore lint/suspicious/noControlCharactersInRegex: refusing control characters is the point.
-const nameShape = /^[^\u0000-\u001f\u007f-\u009f]{1,100}$/u
-/** One @ with something on both sides and no space: whether mail arrives is for the mail server to say. */
-const emailShape = /^[^\s@]{1,64}@[^\s@]{1,255}$/
 
 /** Organisations and the people in them. */
 export class Orgs {
@@ -44,14 +46,17 @@ export class Orgs {
   constructor(deps: OrgsDeps) {
     this.#deps = deps
     this.#orgs = new ExpiringCache({ max: orgsCachedMax, ttlMs: deps.cacheTtlMs, clock: deps.clock, load: orgId => deps.db.maybe(findOrg, orgId) })
+    deps.controlLog.on(news => {
+      if (news.kind === orgChanged) this.#orgs.invalidate(Number(news.ref))
+    })
+    deps.controlLog.onGap(() => this.#orgs.clear())
   }
 
   /** Makes an organisation whose owner is the person of that address, who is made when new. Throws `bad_name` and `bad_request`. */
   async createOrg(wish: { name: string; ownerEmail: string; kind?: Org['kind'] }): Promise<{ orgId: number; userId: number }> {
-    const name = wish.name.trim()
-    const email = wish.ownerEmail.trim()
-    if (!nameShape.test(name)) throw fail('bad_name')
-    if (!emailShape.test(email)) throw fail('bad_request', { message: 'That is no e-mail address.' })
+    const name = cleanName(wish.name)
+    const email = cleanEmail(wish.ownerEmail)
+    if (email === null) throw fail('bad_request', { message: 'That is no e-mail address.' })
     const now = new Date(this.#deps.clock.nowMs())
     return this.#deps.db.tx(async tx => {
       await tx.exec(insertUser, email, now)
@@ -67,7 +72,7 @@ export class Orgs {
     return this.#deps.db.maybe(findUserByEmail, email.trim())
   }
 
-  /** The organisation or null. Cached: a new name or window is seen within the cache's life. */
+  /** The organisation or null. Cached: a new name or setting is seen here at once, by other processes within a second. */
   find(orgId: number): Org | null | Promise<Org | null> {
     return this.#orgs.get(orgId)
   }

@@ -19,7 +19,11 @@ export interface OrgRow {
   readonly id: number
   readonly name: string
   readonly kind: 'personal' | 'team'
+  /** Mail domain of the founder's company, for show; null for public mail. */
+  readonly domain: string | null
   readonly retentionDays: number
+  /** Days without use after which a key is disabled; null = never. */
+  readonly keyInactivityDays: number | null
 }
 
 export const findUserByEmail = statement<[email: string], UserRow>(
@@ -44,7 +48,7 @@ export const insertMember = statement<[orgId: number, userId: number, role: stri
 
 export const findOrg = statement<[orgId: number], OrgRow>(
   'orgs.find_org',
-  `select id, name, kind, retention_days as "retentionDays" from orgs where id = $1::int`,
+  `select id, name, kind, domain, retention_days as "retentionDays", key_inactivity_days as "keyInactivityDays" from orgs where id = $1::int`,
 )
 
 export const anyOrg = statement<[], { id: number }>('orgs.any', `select id from orgs limit 1`)
@@ -59,4 +63,16 @@ export const listMembers = statement<[orgId: number, limit: number], MemberRow>(
   `select m.user_id as "userId", u.email, u.name, m.role, m.capabilities
    from org_members m join users u on u.id = m.user_id
    where m.org_id = $1::int and m.status = 'active' order by m.user_id limit $2::int`,
+)
+
+export const renameOrg = statement<[orgId: number, name: string]>('orgs.rename', `update orgs set name = $2::text where id = $1::int`)
+
+export const setRetentionDays = statement<[orgId: number, days: number]>(
+  'orgs.set_retention_days',
+  `update orgs set retention_days = $2::int where id = $1::int`,
+)
+
+export const setKeyInactivityDays = statement<[orgId: number, days: number | null]>(
+  'orgs.set_key_inactivity_days',
+  `update orgs set key_inactivity_days = $2::int where id = $1::int`,
 )

@@ -1,15 +1,18 @@
 import { afterAll, expect, test } from 'vitest'
 import { createOrgs } from '../../../src/gateway/orgs/orgs.ts'
 import { systemClock } from '../../../src/platform/clock.ts'
+import { ControlLog } from '../../../src/platform/db-control-log.ts'
+import { silentLog } from '../../../src/platform/log.ts'
 import { testDatabase } from '../../harness/database.ts'
 
 const database = await testDatabase()
-const orgs = createOrgs({ db: database.db, clock: systemClock, cacheTtlMs: 30_000 })
+const controlLog = new ControlLog({ db: database.db, clock: systemClock, log: silentLog, pollMs: 1000 })
+const orgs = createOrgs({ db: database.db, clock: systemClock, controlLog, cacheTtlMs: 30_000 })
 afterAll(() => database.dispose())
 
 test('a new organisation has its owner as the only member', async () => {
   const { orgId, userId } = await orgs.createOrg({ name: ' Acme ', ownerEmail: 'ann@acme.example' })
-  expect(await orgs.find(orgId)).toEqual({ id: orgId, name: 'Acme', kind: 'team', retentionDays: 0 })
+  expect(await orgs.find(orgId)).toEqual({ id: orgId, name: 'Acme', kind: 'team', domain: null, retentionDays: 0, keyInactivityDays: 90 })
   expect(await orgs.members(orgId)).toEqual([{ userId, email: 'ann@acme.example', name: null, role: 'owner', capabilities: [] }])
   expect(await orgs.roleOf(orgId, userId)).toBe('owner')
 })
