@@ -84,7 +84,9 @@ alter table api_keys
   -- The secret before the last rotation, until its overlap ends.
   add column previous_hash bytea unique check (octet_length(previous_hash) = 32),
   add column previous_until timestamptz,
-  add column rotated_at timestamptz;
+  add column rotated_at timestamptz,
+  -- When a disabled key was enabled again: its idle time counts from then on, and last_used_at stays true.
+  add column idle_from timestamptz;
 
 alter table agents
   add column allowed_models text[],
@@ -108,7 +110,8 @@ create table provider_keys (
   always_use boolean not null default false,
   -- Model ids that the provider listed when the key was last verified, without the provider's id.
   models text[] not null default '{}',
-  verified_at timestamptz not null,
+  -- When the provider last confirmed the key; null: it answered, but has no call that would have told a wrong key.
+  verified_at timestamptz,
   created_at timestamptz not null,
   primary key (org_id, provider_id)
 );

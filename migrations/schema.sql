@@ -63,6 +63,7 @@ create table api_keys (
   previous_hash bytea,
   previous_until timestamp with time zone,
   rotated_at timestamp with time zone,
+  idle_from timestamp with time zone,
   constraint api_keys_check CHECK ((enabled = (disabled_reason IS NULL))),
   constraint api_keys_daily_limit_check CHECK ((daily_limit >= 0)),
   constraint api_keys_disabled_reason_check CHECK ((disabled_reason = ANY (ARRAY['manual'::text, 'inactivity'::text]))),
@@ -416,7 +417,7 @@ create table provider_keys (
   mask text not null,
   always_use boolean not null default false,
   models text[] not null default '{}'::text[],
-  verified_at timestamp with time zone not null,
+  verified_at timestamp with time zone,
   created_at timestamp with time zone not null,
   constraint provider_keys_org_id_fkey FOREIGN KEY (org_id) REFERENCES orgs(id),
   constraint provider_keys_pkey PRIMARY KEY (org_id, provider_id)
