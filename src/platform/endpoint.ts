@@ -116,6 +116,8 @@ export interface EndpointRow<S = unknown, A extends AuthKind = AuthKind, I exten
   readonly inference?: true
   /** False: a write that is no act of management (data of users, dry runs). Every other row that changes something leaves a line in the audit trail. */
   readonly audit?: false
+  /** Throws when the installation is not configured for this row. Asked behind the access rule and before the body is read. */
+  requires?(services: S): void
   handle(services: S, input: Input<I>, call: Call<PrincipalOf<A>>): Promise<unknown> | unknown
 }
 

@@ -29,6 +29,8 @@ export function toProvider(entry: ProviderEntry, config: Config): Provider {
     byok: (entry.byok ?? true) && baseUrl !== '',
     keyShape: entry.key_shape ?? null,
     quirks: entry.quirks ?? [],
+    ...(entry.models_path === undefined ? {} : { modelsPath: entry.models_path }),
+    ...(entry.key_check_path === undefined ? {} : { keyCheckPath: entry.key_check_path }),
     platformKey,
     configured: baseUrl !== '' && (auth === 'none' || platformKey !== null),
   }

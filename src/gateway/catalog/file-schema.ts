@@ -21,6 +21,8 @@ function isRegularExpression(source: string): boolean {
   }
 }
 
+const relativePath = z.string().regex(/^(\.\.\/)*[a-zA-Z0-9][\w./-]{0,199}$/, 'expected a path relative to base_url, without a slash in front')
+
 /** One provider. */
 export const providerEntry = z.strictObject({
   id: providerId.describe('Names the provider in requests, headers and environment variables.'),
@@ -40,6 +42,10 @@ export const providerEntry = z.strictObject({
     .nullable()
     .optional()
     .describe("Regular expression of this provider's keys."),
+  models_path: relativePath.nullable().optional().describe('Where the list of models is, relative to base_url. Default: models; null: there is none.'),
+  key_check_path: relativePath
+    .optional()
+    .describe('A GET, relative to base_url, that only a valid key may make. For providers whose list of models needs no key.'),
   quirks: z
     .array(z.enum(['no-stream-usage', 'system-as-user', 'max-completion-tokens']))
     .optional()

@@ -17,6 +17,7 @@ export function makeInvoke(deps: EdgeDeps): Invoke {
       }
       const verdict = mayCall(call.principal, row.access)
       if (!verdict.ok) throw fail('forbidden', { message: verdict.why })
+      row.requires?.(deps.services)
       return await row.handle(deps.services, parseInput(row.input, raw), { ...call, baseUrl: deps.baseUrl() })
     } catch (thrown) {
       throw translate(thrown)

@@ -78,6 +78,7 @@ export async function serveRow(
       const verdict = mayCall(principal, binding.access)
       if (!verdict.ok) throw fail('forbidden', { message: verdict.why })
     }
+    binding.row.requires?.(deps.services)
     const call: Call = {
       principal,
       requestId,

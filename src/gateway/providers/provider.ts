@@ -21,6 +21,10 @@ export interface Provider {
   /** Shape of this provider's keys, as a regular expression source; null = any non-empty string. */
   readonly keyShape: string | null
   readonly quirks: readonly Quirk[]
+  /** Where its list of models is, relative to `baseUrl`. Default: `models`; null: it has none. */
+  readonly modelsPath?: string | null
+  /** A GET, relative to `baseUrl`, that only a valid key may make: for providers whose list needs no key. */
+  readonly keyCheckPath?: string
   /** The platform's own key from the environment; null = none. */
   readonly platformKey: Secret | null
   /** True when the platform can dial it without the caller's key: a key is set, or auth is 'none'. */
