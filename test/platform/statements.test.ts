@@ -32,6 +32,7 @@ const exceptions: Readonly<Record<string, string>> = {
   'limits.sync_caps': 'by counter ids',
   'limits.delete_ended_counters': 'sweep of what has ended in all organisations',
   'limits.lock_leased_counters': 'leases of one dead process over all organisations',
+  'limits.return_silent_running': 'leases of silent processes over all organisations',
   'limits.return_all_leases': 'leases of one dead process over all organisations',
   'limits.violations_of_crossings': 'check of the whole database',
   'limits.violations_of_leases': 'check of the whole database',

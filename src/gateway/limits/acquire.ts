@@ -16,8 +16,10 @@ import type { Refused } from './refusal.ts'
 const refusalMs = 250
 /** Other processes are asked for their idle slices of a counter at most this often. */
 const recallEveryMs = 1000
-/** A limit of so few requests a minute is leased one by one: it bounds its own cost. */
-const smallRpm = 60n
+/** The same for calls at once: a unit that another process gives back in a moment is worth the question. */
+const recallRunningEveryMs = 100
+/** A limit of so few requests a minute, or calls at once, is leased one by one: it bounds its own cost. */
+const smallCap = 60n
 /** A slice is at least so many needs, so that a cold counter warms up in a few asks. */
 const sliceNeeds = 8n
 
@@ -89,6 +91,14 @@ export class Acquirer {
       if (busy === -1) return this.#fly(counters, needs, partial)
       await waitFor(counters[busy] as Counter, needs[busy] as bigint)
     }
+  }
+
+  /**
+   * True for a small cap of calls at once where there may be other processes: a unit goes back as soon as its call ends, because one
+   * that lies idle here would refuse a call there.
+   */
+  returnsAtOnce(counter: Counter): boolean {
+    return counter.metric === 'running' && this.#options.db.kind !== 'embedded' && counter.cap !== null && counter.cap <= smallCap
   }
 
   /** Makes the rows of counters that this process has not seen yet, and brings a changed cap there. */
@@ -254,7 +264,7 @@ export class Acquirer {
     if (allowanceSeconds === 0) return least
     const isRate = counter.metric !== 'spend'
     if (isRate && db.kind === 'embedded') return max(least, counter.cap ?? 0n)
-    if (isRate && counter.cap !== null && counter.cap <= smallRpm) return least
+    if (isRate && counter.cap !== null && counter.cap <= smallCap) return least
     const elapsedMs = Math.max(clock.monotonicMs() - counter.askedAtMs, 50)
     const demand = BigInt(Math.ceil((Number(counter.taken) / elapsedMs) * 1000 * allowanceSeconds))
     return max(max(least, demand), need * sliceNeeds)
@@ -277,7 +287,9 @@ export class Acquirer {
     const nowMs = clock.monotonicMs()
     const recall = answer.counters.filter(counter => {
       const row = answer.rows.get(counter.id as bigint)
-      return row !== undefined && row.leased > counter.lease && nowMs - counter.recalledAtMs >= recallEveryMs
+      return (
+        row !== undefined && row.leased > counter.lease && nowMs - counter.recalledAtMs >= (counter.metric === 'running' ? recallRunningEveryMs : recallEveryMs)
+      )
     })
     if (db.kind === 'embedded' || recall.length === 0 || recallWaitMs === 0) return isWorth
     for (const counter of recall) counter.recalledAtMs = nowMs
@@ -298,7 +310,7 @@ export class Acquirer {
       const row = rows.find(candidate => candidate.id === counter.id)
       if (row === undefined) continue
       const held = max(0n, row.leased - row.inDoubt - counter.idle)
-      const isOwn = row.leased <= counter.lease && counter.held === 0n && counter.metric !== 'spend'
+      const isOwn = row.leased <= counter.lease && counter.held === 0n && (counter.metric === 'rpm' || counter.metric === 'daily')
       const untilMs = clock.monotonicMs() + (isOwn ? Math.max(0, counter.endsAtMs - registry.nowMs()) : refusalMs)
       counter.refusal = { untilMs, needFrom: counter.strict ? (needs[i] as bigint) : 0n, cap: row.cap ?? 0n, spent: row.spent, held, inDoubt: row.inDoubt }
       first ??= { counter, note: counter.refusal }

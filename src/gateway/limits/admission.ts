@@ -2,7 +2,7 @@
  * What the inference pipeline asks of limits and budgets. The rules behind it (leases, holds, journal) are in allowances.ts and
  * journal.ts; the pipeline sees only these types.
  */
-import type { BearerPrincipal } from '../../platform/principal.ts'
+import type { BearerPrincipal, CallPolicy } from '../../platform/principal.ts'
 import type { Scope } from './counter-state.ts'
 
 /** A charged event as limits needs it: the whole event goes through the journal as plain JSON values (bigint allowed). */
@@ -24,6 +24,8 @@ export interface AdmissionRequest {
   readonly agentAncestorIds: readonly number[]
   /** The team that a `team` budget binds; absent or null = none. */
   readonly teamId?: number | null
+  /** What is ruled for this call; limits read `maxConcurrency`. Absent = nothing. */
+  readonly policies?: readonly CallPolicy[]
   /** The hold: what the dearest route of the plan may cost at first. */
   readonly needUinr: bigint
   /** The worst case of the call, which a strict budget holds in full. */
@@ -59,6 +61,6 @@ export interface Permit<E extends ChargedEvent = ChargedEvent> {
 export interface Limits<E extends ChargedEvent = ChargedEvent> {
   /** Takes one of the key's requests of this minute. Throws `rate_limit_exceeded` (retry-after to the minute's end) or `database_unavailable`. Returns nothing when decided locally. */
   takeRate(principal: BearerPrincipal): void | Promise<void>
-  /** Holds in daily limit, every budget and (billing) prepaid, all or none. Throws `daily_limit_reached`, `budget_exceeded`, `agent_budget_exceeded` (or their `…_held` kin) with BUDX-04 evidence, `database_unavailable`, `journal_full`. */
+  /** Holds in daily limit, every budget, every cap of calls at once and (billing) prepaid, all or none. Throws `daily_limit_reached`, `concurrency_limit_reached`, `budget_exceeded`, `agent_budget_exceeded` (or their `…_held` kin) with BUDX-04 evidence, `database_unavailable`, `journal_full`. */
   admit(request: AdmissionRequest): Permit<E> | Promise<Permit<E>>
 }

@@ -105,6 +105,10 @@ export class Allowances<E extends ChargedEvent> implements Limits<E> {
         const { dailyLimit } = request.principal.limits
         const daily = binding.counters[0]
         if (dailyLimit !== null && daily !== undefined) await this.#follow(daily, dailyLimit)
+        for (const [i, { cap }] of binding.running.entries()) {
+          const counter = binding.counters[binding.counters.length - binding.running.length + i]
+          if (counter !== undefined) await this.#follow(counter, cap)
+        }
         const needs = needsOf(binding, request)
         const answer = await acquirer.obtain(binding.counters, needs, false)
         if (Array.isArray(answer)) return this.#permit(request, nowMs, binding, answer)
@@ -138,13 +142,15 @@ export class Allowances<E extends ChargedEvent> implements Limits<E> {
     }
   }
 
-  /** Brings a changed limit of the key to its counter; what was leased under a higher one goes back. */
+  /** Brings a changed limit of the owner to its counter; what was leased under a higher one goes back. */
   async #follow(counter: Counter, limit: number): Promise<void> {
     const cap = BigInt(limit)
     if (counter.cap === cap) return
     const isLower = counter.cap !== null && cap < counter.cap
     counter.cap = cap
     counter.refusal = null
+    // Calls that run under the higher cap leave nothing to the next call; the next grant that fits says otherwise.
+    if (isLower && counter.metric === 'running') counter.overdrawn = true
     await this.#options.acquirer.bringCap(counter)
     if (isLower) await this.#options.giveBack([counter])
   }
@@ -179,11 +185,13 @@ export class Allowances<E extends ChargedEvent> implements Limits<E> {
   }
 }
 
-/** What each counter must hold: one unit of the daily limit, the worst case of a strict budget, else the first hold. Never zero, so that an exhausted budget also stops what is free. */
+/** What each counter must hold: one unit of the daily limit and of a cap of calls at once, the worst case of a strict budget, else the first hold. Never zero, so that an exhausted budget also stops what is free. */
 function needsOf(binding: Binding, request: AdmissionRequest): bigint[] {
   const { needUinr, worstUinr } = request
   const need = needUinr > 0n ? needUinr : 1n
-  return binding.counters.map(counter => (counter.metric === 'daily' ? 1n : counter.strict && worstUinr > need ? worstUinr : need))
+  return binding.counters.map(counter =>
+    counter.metric === 'daily' || counter.metric === 'running' ? 1n : counter.strict && worstUinr > need ? worstUinr : need,
+  )
 }
 
 function asUnavailable(error: unknown): unknown {

@@ -5,6 +5,7 @@ import type { AdmissionRequest } from './admission.ts'
 import type { BudgetCache, BudgetEntry } from './budget-cache.ts'
 import type { Counter, CounterTable, Scope, ScopeRef } from './counter-state.ts'
 import type { Charge } from './journal-records.ts'
+import { areCapsOf, type RunningCap, runningCapsOf } from './running.ts'
 
 const bindingsMax = 20_000
 
@@ -12,10 +13,11 @@ const bindingsMax = 20_000
 export interface Binding {
   readonly version: number
   readonly dailyLimit: number | null
+  readonly running: readonly RunningCap[]
   /** Unix ms at which the IST day or month turns. */
   readonly validUntilMs: number
   readonly entries: readonly BudgetEntry[]
-  /** Capped counters in the order in which they refuse: daily, then from the narrowest budget to the widest. */
+  /** Capped counters in the order in which they refuse: daily, then from the narrowest budget to the widest, then calls at once, which waiting helps. */
   readonly counters: readonly Counter[]
   readonly charge: Charge
 }
@@ -55,6 +57,7 @@ export class Bindings {
     const binding = this.#bindings.get(callerKey(request))
     if (binding === undefined || binding.version !== this.version || nowMs >= binding.validUntilMs) return null
     if (binding.dailyLimit !== request.principal.limits.dailyLimit) return null
+    if (!areCapsOf(binding.running, request.policies)) return null
     return this.#budgets.areFresh(binding.entries, monotonicMs) ? binding : null
   }
 
@@ -67,9 +70,12 @@ export class Bindings {
     const counters: Counter[] = []
     if (dailyLimit !== null) counters.push(this.#limited({ orgId: principal.orgId, scope: 'key', scopeId: String(principal.keyId) }, dailyLimit, nowMs))
     for (const entry of entries) if (entry.capUinr !== null) counters.push(this.#budgeted(entry, nowMs))
+    const running = runningCapsOf(principal.orgId, request.policies)
+    for (const { ref, cap } of running) counters.push(this.#counters.get(ref, 'running', nowMs, BigInt(cap)))
     const binding: Binding = {
       version: this.version,
       dailyLimit,
+      running,
       validUntilMs: Math.min(endOfIstDayMs(nowMs), endOfIstMonthMs(nowMs)),
       entries,
       counters,

@@ -7,7 +7,8 @@ import type { Clock } from '../../platform/clock.ts'
 import { endOfIstDayMs, endOfIstMinuteMs, endOfIstMonthMs, istDay, istMinute, istMonth } from '../../platform/ist-time.ts'
 
 export type Scope = 'org' | 'team' | 'workspace' | 'member' | 'key' | 'agent'
-export type Metric = 'spend' | 'prepaid' | 'rpm' | 'daily'
+/** 'running' counts calls at once: units are held and given back, never spent. */
+export type Metric = 'spend' | 'prepaid' | 'rpm' | 'daily' | 'running'
 
 /** A budget's or limit's owner. */
 export interface ScopeRef {
@@ -100,6 +101,7 @@ export function periodOf(metric: Metric, nowMs: number): { period: string; endsA
     case 'rpm':
       return { period: istMinute(nowMs), endsAtMs: endOfIstMinuteMs(nowMs) }
     case 'prepaid':
+    case 'running':
       return { period: 'ever', endsAtMs: Number.POSITIVE_INFINITY }
   }
 }

@@ -21,7 +21,7 @@ import { Janitor } from './janitor.ts'
 import { Journal, journalFolder } from './journal.ts'
 import type { CallPermit, PermitTools } from './permit.ts'
 import { ProcessRegistry } from './processes.ts'
-import { deleteEndedCounters } from './queries.ts'
+import { deleteEndedCounters, returnSilentRunning } from './queries.ts'
 
 /** Minute counters are deleted so long after their end, day counters two days after. */
 const minuteRowsMs = 5 * 60_000
@@ -307,10 +307,15 @@ export class LimitsEngine<E extends ChargedEvent> implements Limits<E> {
   async #clean(): Promise<void> {
     await this.janitor.runOnce()
     const nowMs = this.#registry.nowMs()
-    await this.#options.db.exec(deleteEndedCounters, new Date(nowMs - minuteRowsMs), new Date(nowMs - dayRowsMs))
+    const { db, config } = this.#options
+    await db.exec(deleteEndedCounters, new Date(nowMs - minuteRowsMs), new Date(nowMs - dayRowsMs))
+    // A process that was silent for so long has cut its calls. Its money waits for its journal; a cap without an end must not.
+    await db.exec(returnSilentRunning, BigInt(config.OFFLINE_MAX_MS + silentGraceMs))
   }
 
   async #getInTouch(): Promise<void> {
+    // After a long silence the units of calls at once may have been given back by another process: what is really leased is read again.
+    if (!this.#registry.isInTouch) for (const counter of this.#counters.all()) counter.unsure ||= counter.metric === 'running'
     if (!(await this.#registry.beat())) await this.#flusher.exclusive(() => this.#refence())
   }
 

@@ -119,7 +119,7 @@ export class CallPermit<E extends ChargedEvent> implements Permit<E> {
     this.#end()
     this.#absorb(event.valueUinr)
     const charged = { event, charge: this.#charge, counts: this.#counts() }
-    const parts = this.#counters.map((counter, i) => this.#outOf(counter, this.#amountAt(i), counter.metric === 'spend' ? event.valueUinr : 1n))
+    const parts = this.#counters.map((counter, i) => this.#outOf(counter, this.#amountAt(i), spentOf(counter, event.valueUinr)))
     const record: JournalRecord<E> = { kind: 'settle', ...charged, released: this.#released(parts) }
     const written = this.#tools.flusher.appendSoon(record)
     this.#leave(parts)
@@ -219,7 +219,7 @@ export class CallPermit<E extends ChargedEvent> implements Permit<E> {
   #outOf(counter: Counter, amount: bigint, spent: bigint): bigint {
     // What was refused before may fit now, or be refused for another reason: the answer that is remembered is out of date.
     counter.refusal = null
-    return !this.#tools.keepsSlices || counter.overdrawn || spent > amount ? amount : spent
+    return !this.#tools.keepsSlices || counter.overdrawn || spent > amount || this.#tools.acquirer.returnsAtOnce(counter) ? amount : spent
   }
 
   /** The daily unit of the call. */
@@ -255,4 +255,10 @@ export class CallPermit<E extends ChargedEvent> implements Permit<E> {
     this.#ended = true
     this.#tools.opened.delete(this)
   }
+}
+
+/** What a call takes out of a counter for good: money, a request of the day, and nothing of the calls at once. */
+function spentOf({ metric }: Counter, valueUinr: bigint): bigint {
+  if (metric === 'running') return 0n
+  return metric === 'spend' ? valueUinr : 1n
 }

@@ -79,10 +79,10 @@ export const ensureCounters = statement<
    on conflict (org_id, scope, scope_id, metric, period) do nothing`,
 )
 
-/** The cap of a rate or daily counter follows the limit that the caller's key has today. */
+/** The cap of a rate, daily or running counter follows the limit that the caller's key or agent has today. */
 export const setLimitCap = statement<[id: bigint, cap: bigint]>(
   'limits.set_limit_cap',
-  `update counters set cap = $2::bigint where id = $1::bigint and metric in ('rpm', 'daily')`,
+  `update counters set cap = $2::bigint where id = $1::bigint and metric in ('rpm', 'daily', 'running')`,
 )
 
 export const findCounters = statement<
@@ -146,6 +146,26 @@ export const findOwnLeases = statement<[processId: bigint, ids: readonly bigint[
 export const deleteEndedCounters = statement<[minuteCut: Date, dayCut: Date]>(
   'limits.delete_ended_counters',
   `delete from counters where (metric = 'rpm' and ends_at < $1::timestamptz) or (metric = 'daily' and ends_at < $2::timestamptz)`,
+)
+
+/**
+ * Units of calls at once that processes hold which have been silent for longer than they may serve. A unit is no money: the process
+ * has ended its calls, and what it writes later is clamped to what it still leases.
+ */
+export const returnSilentRunning = statement<[silentMs: bigint]>(
+  'limits.return_silent_running',
+  `with silent as materialized (
+     select l.process_id, l.counter_id, l.amount from leases l
+     join counters c on c.id = l.counter_id and c.metric = 'running' join beats b on b.process_id = l.process_id
+     where l.amount > 0 and b.beat_at < clock_timestamp() - $1::bigint * interval '1 millisecond'),
+   locked as materialized (
+     select c.id from counters c where c.id in (select s.counter_id from silent s) order by c.id for no key update),
+   gone as (
+     update leases l set amount = 0 from silent s join locked k on k.id = s.counter_id
+     where l.process_id = s.process_id and l.counter_id = s.counter_id and l.amount = s.amount
+     returning l.counter_id, s.amount)
+   update counters c set leased = c.leased - g.amount
+   from (select counter_id, sum(amount)::bigint as amount from gone group by counter_id) g where c.id = g.counter_id`,
 )
 
 // ---- flush

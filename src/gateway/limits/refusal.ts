@@ -6,15 +6,19 @@ import type { Counter, RefusalNote } from './counter-state.ts'
 /** Seconds to wait when only running calls stand in the way. */
 const heldRetrySeconds = 5
 
+/** Seconds to wait for a running call to end. */
+const concurrencyRetrySeconds = 1
+
 /** A counter said no. */
 export interface Refused {
   readonly counter: Counter
   readonly note: RefusalNote
 }
 
-/** The error of a refusal: 429 with a retry-after to the end of the period, or 5 s when only holds are in the way. */
+/** The error of a refusal: 429 with a retry-after to the end of the period, or a few seconds when only running calls are in the way. */
 export function refusalError(refused: Refused, nowMs: number): GatewayError {
   const { counter, note } = refused
+  if (counter.metric === 'running') return concurrencyError(counter, note)
   const endSeconds = Math.max(1, Math.ceil((counter.endsAtMs - nowMs) / 1000))
   const resetsAt = new Date(counter.endsAtMs).toISOString()
   if (counter.metric === 'rpm') return fail('rate_limit_exceeded', { retryAfterSeconds: endSeconds, extra: { limit: Number(note.cap), resets_at: resetsAt } })
@@ -39,5 +43,14 @@ export function refusalError(refused: Refused, nowMs: number): GatewayError {
       note.spent < note.cap
         ? `${message} too small for what is asked.`
         : `${message} spent. Do not retry: it resets at ${resetsAt}, or its owner can raise it.`,
+  })
+}
+
+function concurrencyError({ scope }: Counter, { cap }: RefusalNote): GatewayError {
+  const calls = cap === 1n ? 'one call' : `${cap} calls`
+  return fail('concurrency_limit_reached', {
+    retryAfterSeconds: concurrencyRetrySeconds,
+    extra: { scope, limit: Number(cap) },
+    message: `This ${scope} runs ${calls} at once, which is its most (max_concurrency). Wait for one to end; a stream counts until its last byte.`,
   })
 }

@@ -1,0 +1,210 @@
+import fc from 'fast-check'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import type { AdmissionRequest, Permit } from '../../../src/gateway/limits/admission.ts'
+import { checkInvariants } from '../../../src/gateway/limits/invariants.ts'
+import type { UsageEvent } from '../../../src/gateway/usage/record.ts'
+import { statement } from '../../../src/platform/db.ts'
+import type { CallPolicy } from '../../../src/platform/principal.ts'
+import { onPostgres, type TestDatabase, testDatabase } from '../../harness/database.ts'
+import { caller, eventOf, outcomeOf, request, startEngine, type TestEngine } from './engine.ts'
+
+const leased = statement<[scope: string, scopeId: string, metric: string], { leased: bigint; spent: bigint }>(
+  'test.leased_units',
+  'select coalesce(sum(leased), 0)::bigint as "leased", coalesce(sum(spent), 0)::bigint as "spent" from counters where scope = $1::text and scope_id = $2::text and metric = $3::text',
+)
+const ageBeats = statement<[processId: bigint]>('test.age_beats', `update beats set beat_at = beat_at - interval '1 hour' where process_id = $1::bigint`)
+
+const policy = (owner: 'key' | 'agent', ownerId: number, maxConcurrency: number | null): CallPolicy => ({
+  owner,
+  ownerId,
+  allowedModels: null,
+  allowedProviders: null,
+  maxCostUinr: null,
+  maxOutputTokens: null,
+  maxConcurrency,
+})
+
+interface Running {
+  readonly asked: AdmissionRequest
+  readonly permit: Permit<UsageEvent>
+}
+
+let database: TestDatabase
+beforeAll(async () => {
+  database = await testDatabase()
+})
+afterAll(() => database.dispose())
+
+let nextKeyId = 1000
+const newKeyId = (): number => nextKeyId++
+/** A call of a key with a cap; `agent`: in the name of an agent with a cap of its own. */
+function asking(keyId: number, cap: number | null, agent?: { id: number; cap: number | null }, dailyLimit: number | null = null): AdmissionRequest {
+  const policies = [policy('key', keyId, cap), ...(agent === undefined ? [] : [policy('agent', agent.id, agent.cap)])]
+  const principal = caller({ keyId, orgId: keyId, userId: null, limits: { rpmLimit: null, dailyLimit } })
+  return request(10n, { principal, policies, agentId: agent?.id ?? null })
+}
+async function end({ asked, permit }: Running, how: 'settle' | 'release'): Promise<void> {
+  if (how === 'release') return permit.release()
+  void permit.open(eventOf(asked, 0n))
+  await permit.settle(eventOf(asked, 5n))
+}
+
+describe.each([
+  ['asking for every call', '0'],
+  ['with slices', '10'],
+])('calls at once, %s', (_, seconds) => {
+  let engine: TestEngine
+  beforeAll(async () => {
+    engine = await startEngine(database.db, { env: { ALLOWANCE_SECONDS: seconds } })
+  })
+  afterAll(async () => {
+    await engine.stop()
+    expect(await checkInvariants(database.db)).toEqual([])
+  })
+  const admit = async (asked: AdmissionRequest): Promise<Running> => ({ asked, permit: await engine.limits.admit(asked) })
+
+  it('are as many as the cap says, however many ask, and as many again when they have ended', async () => {
+    const keyId = newKeyId()
+    for (let round = 0; round < 3; round++) {
+      const answers = await Promise.allSettled(Array.from({ length: 40 }, () => admit(asking(keyId, 7))))
+      const running = answers.flatMap(answer => (answer.status === 'fulfilled' ? [answer.value] : []))
+      expect(running).toHaveLength(7)
+      for (const answer of answers) if (answer.status === 'rejected') expect(answer.reason.errorName).toBe('concurrency_limit_reached')
+      for (const [i, call] of running.entries()) await end(call, i % 2 === 0 ? 'settle' : 'release')
+    }
+  })
+
+  it('are refused with what to do and a retry-after of one second', async () => {
+    const keyId = newKeyId()
+    const call = await admit(asking(keyId, 1))
+    const thrown = await admit(asking(keyId, 1)).catch(error => error)
+    expect(thrown.status).toBe(429)
+    expect(thrown.toHeaders()).toMatchObject({ 'retry-after': '1', 'x-should-retry': 'true' })
+    expect(thrown.toBody()).toMatchObject({ error: { code: 'concurrency_limit_reached' }, scope: 'key', limit: 1 })
+    await end(call, 'settle')
+  })
+
+  it('of key and agent both bind, all or none', async () => {
+    const keyId = newKeyId()
+    const agent = { id: keyId, cap: 1 }
+    const first = await admit(asking(keyId, 5, agent))
+    const thrown = await admit(asking(keyId, 5, agent)).catch(error => error)
+    expect(thrown.toBody()).toMatchObject({ scope: 'agent', limit: 1 })
+    // Four more of the key alone: the refused call holds nothing of it.
+    const others = await Promise.all(Array.from({ length: 4 }, () => admit(asking(keyId, 5))))
+    expect(await outcomeOf(admit(asking(keyId, 5)))).toBe('concurrency_limit_reached')
+    for (const call of [first, ...others]) await end(call, 'settle')
+  })
+
+  it('follow a changed cap with the next call', async () => {
+    const keyId = newKeyId()
+    const first = await admit(asking(keyId, 1))
+    expect(await outcomeOf(admit(asking(keyId, 1)))).toBe('concurrency_limit_reached')
+    const second = await admit(asking(keyId, 2))
+    await end(first, 'settle')
+    expect(await outcomeOf(admit(asking(keyId, 1)))).toBe('concurrency_limit_reached')
+    const free = await admit(asking(keyId, null))
+    await end(second, 'settle')
+    await end(free, 'settle')
+    await end(await admit(asking(keyId, 1)), 'settle')
+  })
+
+  it('give the unit of the day back when they are refused', async () => {
+    const keyId = newKeyId()
+    const first = await admit(asking(keyId, 1, undefined, 2))
+    for (let i = 0; i < 3; i++) expect(await outcomeOf(admit(asking(keyId, 1, undefined, 2)))).toBe('concurrency_limit_reached')
+    await end(first, 'settle')
+    await end(await admit(asking(keyId, 1, undefined, 2)), 'settle')
+    expect(await outcomeOf(admit(asking(keyId, 1, undefined, 2)))).toBe('daily_limit_reached')
+  })
+
+  const step = fc.oneof(
+    { weight: 5, arbitrary: fc.record({ kind: fc.constant('admit' as const), withAgent: fc.boolean() }) },
+    { weight: 3, arbitrary: fc.record({ kind: fc.constant('end' as const), how: fc.constantFrom('settle' as const, 'release' as const), which: fc.nat() }) },
+    { weight: 1, arbitrary: fc.record({ kind: fc.constant('caps' as const), key: fc.integer({ min: 1, max: 4 }), agent: fc.integer({ min: 1, max: 4 }) }) },
+    { weight: 1, arbitrary: fc.record({ kind: fc.constant('flush' as const) }) },
+  )
+
+  it('are let in exactly while fewer run than the caps say, and leave nothing behind', async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.array(step, { minLength: 1, maxLength: 30 }), async steps => {
+        const keyId = newKeyId()
+        const caps = { key: 3, agent: 2 }
+        const running: (Running & { withAgent: boolean })[] = []
+        for (const next of steps) {
+          if (next.kind === 'flush') await engine.limits.flushNow()
+          else if (next.kind === 'caps') Object.assign(caps, { key: next.key, agent: next.agent })
+          else if (next.kind === 'admit') {
+            const isOpen = running.length < caps.key && (!next.withAgent || running.filter(call => call.withAgent).length < caps.agent)
+            const asked = asking(keyId, caps.key, next.withAgent ? { id: keyId, cap: caps.agent } : undefined)
+            const answer = engine.limits.admit(asked)
+            expect(await outcomeOf(answer)).toBe(isOpen ? 'ok' : 'concurrency_limit_reached')
+            if (isOpen) running.push({ asked, permit: await answer, withAgent: next.withAgent })
+          } else if (running.length > 0) {
+            const [call] = running.splice(next.which % running.length, 1)
+            if (call !== undefined) await end(call, next.how)
+          }
+        }
+        for (const call of running) await end(call, 'settle')
+        await engine.limits.flushNow()
+        expect(await checkInvariants(database.db)).toEqual([])
+        const fresh = await Promise.all(Array.from({ length: caps.key }, () => admit(asking(keyId, caps.key))))
+        for (const call of fresh) call.permit.release()
+      }),
+      { numRuns: Number(process.env['PROPERTY_RUNS'] ?? 60) },
+    )
+  }, 120_000)
+})
+
+describe.runIf(onPostgres)('calls at once over several processes', () => {
+  let engines: TestEngine[] = []
+  beforeAll(async () => {
+    for (let i = 0; i < 3; i++) engines.push(await startEngine(await database.open(), { env: { BEAT_MS: '200', JANITOR_MS: '200' } }))
+    for (const engine of engines) await engine.limits.beat()
+  })
+  afterAll(async () => {
+    for (const engine of engines) await engine.stop()
+    engines = []
+    expect(await checkInvariants(database.db)).toEqual([])
+  })
+  const on = (i: number): TestEngine => engines[i % engines.length] as TestEngine
+  const admit = async (i: number, asked: AdmissionRequest): Promise<Running> => ({ asked, permit: await on(i).limits.admit(asked) })
+
+  it('are never more than the cap in all of them together', async () => {
+    for (const cap of [1, 4, 100]) {
+      const keyId = newKeyId()
+      const answers = await Promise.allSettled(Array.from({ length: 3 * cap + 30 }, (_, i) => admit(i, asking(keyId, cap))))
+      const running = answers.flatMap(answer => (answer.status === 'fulfilled' ? [answer.value] : []))
+      expect(running.length).toBeLessThanOrEqual(cap)
+      expect(running.length).toBeGreaterThan(0)
+      for (const call of running) await end(call, 'settle')
+    }
+  })
+
+  it('one after the other are never refused, whichever process they come to', async () => {
+    const keyId = newKeyId()
+    for (let i = 0; i < 30; i++) await end(await admit(i, asking(keyId, 1)), 'settle')
+  })
+
+  it('use the whole of a large cap although the others hold idle slices of it', async () => {
+    const keyId = newKeyId()
+    for (const other of [1, 2]) await end(await admit(other, asking(keyId, 100)), 'settle')
+    const calls = await Promise.all(Array.from({ length: 100 }, () => admit(0, asking(keyId, 100))))
+    expect(await outcomeOf(admit(0, asking(keyId, 100)))).toBe('concurrency_limit_reached')
+    for (const call of calls) await end(call, 'settle')
+  })
+
+  it('of a process that is gone with its disk are given back when it must have stopped', async () => {
+    const keyId = newKeyId()
+    const lost = await startEngine(await database.open(), { env: { BEAT_MS: '3600000', JANITOR_MS: '3600000' } })
+    const running = { asked: asking(keyId, 1), permit: await lost.limits.admit(asking(keyId, 1)) }
+    expect(await outcomeOf(admit(0, asking(keyId, 1)))).toBe('concurrency_limit_reached')
+    await database.db.exec(ageBeats, lost.limits.processId)
+    await expect.poll(() => outcomeOf(admit(0, asking(keyId, 1)).then(call => end(call, 'settle'))), { timeout: 10_000, interval: 300 }).toBe('ok')
+    // What it says later changes nothing any more.
+    running.permit.release()
+    await lost.stop()
+    await on(0).limits.flushNow()
+    expect(await database.db.one(leased, 'key', String(keyId), 'running')).toEqual({ leased: 0n, spent: 0n })
+  })
+})
