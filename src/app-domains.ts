@@ -1,4 +1,5 @@
 /** The domains of the gateway, constructed and handed to each other: everything but inference and the edges. */
+import type { LookupFunction } from 'node:net'
 import { type Agents, createAgents } from './agents/agents.ts'
 import { Authenticator } from './gateway/access/authenticate.ts'
 import { Sessions } from './gateway/access/sessions.ts'
@@ -30,6 +31,8 @@ export interface AppDeps {
   readonly db: Db
   readonly dataDir: string
   readonly masterKey: Buffer
+  /** Resolves the hosts of user-given URLs; default: the resolver of the machine. */
+  readonly lookup?: LookupFunction
 }
 
 export interface Domains {
@@ -61,6 +64,7 @@ export async function createDomains(deps: AppDeps, baseUrl: () => string): Promi
     firstByteTimeoutMs: config.FIRST_BYTE_TIMEOUT_MS,
     streamIdleTimeoutMs: config.STREAM_IDLE_TIMEOUT_MS,
     allow: config.OUTBOUND_ALLOW,
+    ...(deps.lookup ? { lookup: deps.lookup } : {}),
   })
   const controlLog = new ControlLog({ db, clock, log, pollMs: config.CONTROL_POLL_MS })
   const cacheTtlMs = config.CACHE_TTL_MS

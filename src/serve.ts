@@ -1,4 +1,4 @@
-import type { AddressInfo } from 'node:net'
+import type { AddressInfo, LookupFunction } from 'node:net'
 import { type App, createApp } from './app.ts'
 import { type Foundation, openFoundation } from './boot.ts'
 import { adminHandler } from './cli/admin-commands.ts'
@@ -24,6 +24,8 @@ export interface ServeOptions {
   readonly log?: Log
   /** An opened and migrated database with its folder and key, in place of what the configuration names. */
   readonly foundation?: Foundation
+  /** Resolves the hosts of user-given URLs; default: the resolver of the machine. */
+  readonly lookup?: LookupFunction
   /** Makes the first organisation of an empty embedded database; default true. */
   readonly makesFirstOrg?: boolean
 }
@@ -36,7 +38,7 @@ export async function startGateway(config: Config, options: ServeOptions = {}): 
   const foundation = options.foundation ?? (await openFoundation(config, clock, log))
   let app: App
   try {
-    app = await createApp({ config, clock, ids, log, ...foundation })
+    app = await createApp({ config, clock, ids, log, ...foundation, ...(options.lookup ? { lookup: options.lookup } : {}) })
   } catch (error) {
     await foundation.db.close()
     throw error

@@ -1,9 +1,9 @@
 import { join } from 'node:path'
 import type { Clock } from '../platform/clock.ts'
 import type { Ids } from '../platform/ids.ts'
-import type { UrlGuard } from '../platform/outbound.ts'
 import { Secret } from '../platform/secret.ts'
 import type { Sealer } from '../platform/secrets.ts'
+import type { UrlGuard } from '../platform/url-guard.ts'
 import type { ObjectStore } from './object-store.ts'
 import { FolderStore } from './object-store-folder.ts'
 import { S3Store } from './object-store-s3.ts'
@@ -62,7 +62,8 @@ export class OpenStores {
   make(orgId: number, place: StorePlace): ObjectStore {
     const { clock, ids, guard, dataDir, timeoutMs } = this.#deps
     if (place.store === 'folder') return new FolderStore({ root: join(dataDir, 'memory', `org-${orgId}`), clock, ids })
-    guard.check(new URL(place.endpoint))
+    const endpoint = new URL(place.endpoint)
+    guard.check(endpoint)
     return new S3Store({
       endpoint: place.endpoint,
       bucket: place.bucket,
@@ -70,7 +71,7 @@ export class OpenStores {
       accessKey: new Secret(place.credentials.accessKey),
       secretKey: new Secret(place.credentials.secretKey),
       timeoutMs,
-      lookup: guard.lookup,
+      lookup: guard.lookupFor(endpoint),
       clock,
       ids,
     })

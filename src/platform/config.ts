@@ -4,6 +4,7 @@
  */
 import { readFileSync } from 'node:fs'
 import { Secret } from './secret.ts'
+import { parseAllowed } from './url-guard.ts'
 
 type Kind = 'string' | 'int' | 'bool' | 'list' | 'secret' | 'url'
 interface Setting {
@@ -160,6 +161,8 @@ function read(name: string, setting: Setting, raw: string | undefined): unknown 
 export function loadConfig(env: Readonly<Record<string, string | undefined>> = process.env): Config {
   const values: Record<string, unknown> = {}
   for (const [name, setting] of Object.entries(settings)) values[name] = read(name, setting, textOf(env, name, setting))
+  const notAllowed = (values['OUTBOUND_ALLOW'] as readonly string[]).find(entry => parseAllowed(entry) === null)
+  if (notAllowed !== undefined) throw new ConfigError(`OUTBOUND_ALLOW must list host:port pairs such as models.internal:8000, not "${notAllowed}".`)
   if (values['SETTLE'] !== 'journal' && values['SETTLE'] !== 'postgres') throw new ConfigError('SETTLE must be journal or postgres.')
   return {
     ...(values as unknown as Config),

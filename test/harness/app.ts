@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import type { LookupFunction } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Scope } from '../../src/gateway/limits/counter-state.ts'
@@ -19,6 +20,8 @@ export interface TestOptions {
   /** More settings, as environment variables. */
   readonly env?: Readonly<Record<string, string>>
   readonly clock?: Clock
+  /** Resolves the hosts of user-given URLs. */
+  readonly lookup?: LookupFunction
   /** Replaces or adds to the models and providers below. */
   readonly operatorFile?: (urls: { alpha: string; beta: string; indus: string }) => object
 }
@@ -150,6 +153,7 @@ export async function startApp(options: TestOptions = {}): Promise<TestApp> {
   })
   const gateway = await startGateway(config, {
     ...(options.clock ? { clock: options.clock } : {}),
+    ...(options.lookup ? { lookup: options.lookup } : {}),
     log: makeLog('info', { write: line => logLines.push(line) }),
     foundation: { dataDir, masterKey: randomBytes(32), db: database.db },
     makesFirstOrg: false,
