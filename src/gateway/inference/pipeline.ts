@@ -8,6 +8,7 @@ import { stateKeyOf } from '../catalog/model.ts'
 import type { Attempt, Plan } from '../routing/plan.ts'
 import type { Outcome } from '../usage/record.ts'
 import { withholdUsage } from '../wire/sse.ts'
+import { withinCallCaps } from './call-caps.ts'
 import type { InferenceDeps, NamedAgent } from './deps.ts'
 import { type Answer, dial } from './dial.ts'
 import { firstHoldTokens, holdOf, tokensOfChars } from './estimate.ts'
@@ -26,27 +27,29 @@ const nobodyWaitsStatus = 499
 export async function serve(kind: Kind, bytes: Buffer, call: Call<Principal>, deps: InferenceDeps): Promise<Reply> {
   const principal = bearer(call.principal)
   const startedAtMs = deps.clock.monotonicMs()
-  const request = kind.parse(bytes)
+  const parsed = kind.parse(bytes)
   // Nothing here takes a promise while what it needs is cached.
   const charged = chargedAgent(principal, call.agentLabel, deps)
   const agent = charged instanceof Promise ? await charged : charged
   const known = deps.orgRouting(principal.orgId)
   const org = known instanceof Promise ? await known : known
   const plan = deps.resolve({
-    modelId: request.modelId,
+    modelId: parsed.modelId,
     kind: kind.modelKind,
-    fields: request.fields,
+    fields: parsed.fields,
     org,
     policies: agent.policies,
-    promptTokens: request.promptTokens,
-    needs: request.needs,
+    promptTokens: parsed.promptTokens,
+    needs: parsed.needs,
   })
+  const request = agent.policies.length === 0 ? parsed : withinCallCaps(kind, parsed, plan, agent.policies)
   const hold = holdOf(kind, request, plan)
   const admitted = deps.limits.admit({
     principal,
     eventId: deps.ids.uuidv7(deps.clock.nowMs()),
     agentId: agent.agentId,
     agentAncestorIds: agent.ancestorIds,
+    policies: agent.policies,
     needUinr: hold.needUinr,
     worstUinr: hold.worstUinr,
   })
