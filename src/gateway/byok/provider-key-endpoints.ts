@@ -1,1 +1,142 @@
-export const providerKeyEndpoints = {}
+import { z } from 'zod'
+import { endpointOf } from '../../platform/endpoint.ts'
+import type { ProviderKeys } from './provider-keys.ts'
+
+const row = endpointOf<{ providerKeys: ProviderKeys }>()
+
+const requires = ({ providerKeys }: { providerKeys: ProviderKeys }): void => providerKeys.requireEnabled()
+const path = z.object({ provider: z.string().describe('Provider id, as GET /me/byok lists it.') })
+const tag = 'byok'
+
+const provider = z.object({
+  id: z.string(),
+  name: z.string(),
+  residency: z.enum(['india', 'global']),
+  key_shape: z.string().nullable().describe('Regular expression of its keys; null = any text.'),
+})
+const savedKey = z.object({
+  provider: z.string(),
+  label: z.string().nullable(),
+  mask: z.string().describe('Start and end of the key. It is never shown whole.'),
+  always_use: z.boolean().describe("True: used ahead of the platform's key."),
+  verified: z.boolean().describe('False: the provider answered, but has no call that would have told a wrong key.'),
+  verified_at: z.string().nullable().describe('ISO 8601, UTC: when the provider last confirmed the key.'),
+  models: z.int().describe('How many models it was found to reach.'),
+  created_at: z.string().describe('ISO 8601, UTC.'),
+})
+// biome-ignore lint/suspicious/noControlCharactersInRegex: refusing control characters is the point.
+const label = z.string().regex(/^[^\u0000-\u001f\u007f-\u009f]{1,100}$/u, 'expected 1 to 100 characters without control characters')
+
+export const providerKeyEndpoints = {
+  listProviderKeys: row({
+    at: 'GET /me/byok',
+    auth: 'session',
+    access: {},
+    tag,
+    summary: "Providers that take keys of your own, and the organisation's saved keys, masked.",
+    input: {},
+    output: z.object({ providers: z.array(provider), keys: z.array(savedKey) }),
+    errors: ['byok_disabled'],
+    requires,
+    async handle({ providerKeys }, _input, call) {
+      const providers = providerKeys.accepting().map(({ id, name, residency, keyShape }) => ({
+        id,
+        name,
+        residency: residency === 'india' ? 'india' : 'global',
+        key_shape: keyShape,
+      }))
+      const keys = (await providerKeys.list(call.principal.orgId)).map(saved => ({
+        provider: saved.providerId,
+        label: saved.label,
+        mask: saved.mask,
+        always_use: saved.alwaysUse,
+        verified: saved.verifiedAt !== null,
+        verified_at: saved.verifiedAt?.toISOString() ?? null,
+        models: saved.modelsCount,
+        created_at: saved.createdAt.toISOString(),
+      }))
+      return { providers, keys }
+    },
+  }),
+
+  saveProviderKey: row({
+    at: 'PUT /me/byok/{provider}',
+    auth: 'session',
+    access: { role: 'owner' },
+    tag,
+    summary: 'Saves a key at a provider after trying it there, and finds out its models. Without key: changes label and always_use of the saved one.',
+    input: {
+      path,
+      body: z.object({
+        key: z.string().optional().describe('Sealed at rest and never shown again. Replaces the saved one when the provider takes it.'),
+        label: label.nullable().optional().describe('For people. Left out: as it was.'),
+        always_use: z.boolean().optional().describe("Use it ahead of the platform's key. Left out: as it was, at first false."),
+      }),
+    },
+    output: z.object({
+      ok: z.literal(true),
+      provider: z.string(),
+      label: z.string().nullable(),
+      mask: z.string(),
+      always_use: z.boolean(),
+      verified: z.boolean().describe('False: the provider answered, but has no call that would have told a wrong key.'),
+      models_discovered: z.int().describe('How many; GET /me/byok/{provider}/models names them.'),
+    }),
+    errors: ['forbidden', 'byok_disabled', 'bad_request', 'unknown_provider', 'bad_key', 'unavailable'],
+    requires,
+    async handle({ providerKeys }, { path, body }, call) {
+      const saved = await providerKeys.save(call.principal.orgId, path.provider, { key: body.key, label: body.label, alwaysUse: body.always_use })
+      return {
+        ok: true,
+        provider: path.provider,
+        label: saved.label,
+        mask: saved.mask,
+        always_use: saved.alwaysUse,
+        verified: saved.verified,
+        models_discovered: saved.modelsCount,
+      }
+    },
+  }),
+
+  testProviderKey: row({
+    at: 'POST /me/byok/{provider}/test',
+    auth: 'session',
+    access: { role: 'owner' },
+    tag,
+    summary: 'Tries the saved key at its provider; when it is taken, its models are read anew.',
+    input: { path },
+    output: z.object({ status: z.enum(['ok', 'rejected', 'unreachable']) }),
+    errors: ['forbidden', 'byok_disabled', 'unknown_provider', 'not_found'],
+    requires,
+    handle: async ({ providerKeys }, { path }, call) => ({ status: await providerKeys.test(call.principal.orgId, path.provider) }),
+  }),
+
+  listProviderKeyModels: row({
+    at: 'GET /me/byok/{provider}/models',
+    auth: 'session',
+    access: {},
+    tag,
+    summary: 'The models that the saved key was found to reach, as ids to send as `model`.',
+    input: { path },
+    output: z.object({ provider: z.string(), models: z.array(z.string().describe('provider/model')) }),
+    errors: ['byok_disabled', 'unknown_provider', 'not_found'],
+    requires,
+    handle: async ({ providerKeys }, { path }, call) => ({ provider: path.provider, models: await providerKeys.models(call.principal.orgId, path.provider) }),
+  }),
+
+  removeProviderKey: row({
+    at: 'DELETE /me/byok/{provider}',
+    auth: 'session',
+    access: { role: 'owner' },
+    tag,
+    summary: 'Removes the saved key; calls stop using it at once.',
+    input: { path },
+    output: z.object({ ok: z.literal(true), provider: z.string() }),
+    errors: ['forbidden', 'byok_disabled', 'unknown_provider', 'not_found'],
+    requires,
+    async handle({ providerKeys }, { path }, call) {
+      await providerKeys.remove(call.principal.orgId, path.provider)
+      return { ok: true, provider: path.provider }
+    },
+  }),
+}

@@ -1,19 +1,200 @@
+import type { Clock } from '../../platform/clock.ts'
 import type { Db } from '../../platform/db.ts'
-import type { SavedKey } from './org-credentials.ts'
+import type { ControlLog } from '../../platform/db-control-log.ts'
+import { fail } from '../../platform/errors.ts'
+import type { Log } from '../../platform/log.ts'
+import { Secret } from '../../platform/secret.ts'
+import { maskSecret, type Sealer } from '../../platform/secrets.ts'
+import type { Provider } from '../providers/provider.ts'
+import { orgRoutingChanged, type SavedKey } from './org-credentials.ts'
+import type { ProbeOutcome } from './probe.ts'
+import {
+  confirmKey,
+  deleteKey,
+  describeKey,
+  findSealedKey,
+  listSavedKeys,
+  type SavedKeyRow,
+  type SealedKeyRow,
+  saveKey,
+  sealedKeys,
+} from './provider-key-queries.ts'
 
 export interface ProviderKeysDeps {
   readonly db: Db
+  readonly clock: Clock
+  readonly log: Log
+  readonly sealer: Sealer
+  readonly controlLog: ControlLog
+  /** BYOK: false switches saving and using off; what is saved stays. */
+  readonly enabled: boolean
+  /** The catalog's providers by id, as it is now. */
+  providers(): ReadonlyMap<string, Provider>
+  probe(provider: Provider, key: Secret): Promise<ProbeOutcome>
 }
 
-/** Keys that organisations have at providers. */
+/** What a save changes. What is left out of a key that exists stays as it was. */
+export interface KeyWish {
+  readonly key?: string | undefined
+  readonly label?: string | null | undefined
+  readonly alwaysUse?: boolean | undefined
+}
+
+/** A key as its save answers. */
+export interface SavedView {
+  readonly label: string | null
+  readonly mask: string
+  readonly alwaysUse: boolean
+  /** False: the provider answered, but would have answered to any key. */
+  readonly verified: boolean
+  readonly modelsCount: number
+}
+
+const idShape = /^[a-z0-9][a-z0-9._-]{0,63}$/
+/** Goes into a header as it is. */
+const sendable = /^[\x21-\x7e]{1,1000}$/
+
+/** Keys that organisations have at providers: verified live when they are saved, sealed in the database, masked wherever they are shown. */
 export class ProviderKeys {
-  readonly deps: ProviderKeysDeps
+  readonly #deps: ProviderKeysDeps
   constructor(deps: ProviderKeysDeps) {
-    this.deps = deps
+    this.#deps = deps
   }
 
-  /** The saved keys of an organisation by provider id, opened. */
-  async ofOrg(_orgId: number): Promise<ReadonlyMap<string, SavedKey>> {
-    return new Map()
+  /** Throws `byok_disabled` when own keys are switched off here. */
+  requireEnabled(): void {
+    if (!this.#deps.enabled) throw fail('byok_disabled', { message: 'Own provider keys are switched off here. The operator switches them on with BYOK=on.' })
+  }
+
+  /** Providers that take callers' keys, by name. */
+  accepting(): readonly Provider[] {
+    return [...this.#deps.providers().values()].filter(takesKeys).sort((a, b) => a.name.localeCompare(b.name, 'en'))
+  }
+
+  /** The saved keys of an organisation, masked; also those at providers that have left the catalog. */
+  list(orgId: number): Promise<SavedKeyRow[]> {
+    return this.#deps.db.many(listSavedKeys, orgId)
+  }
+
+  /**
+   * Saves a key when its provider takes it, or without `key` changes label and use of the saved one. The key before it is kept when
+   * that fails. Throws `unknown_provider`, `bad_key`, `unavailable`, and `bad_request` when there is no key to change.
+   */
+  async save(orgId: number, providerId: string, wish: KeyWish): Promise<SavedView> {
+    const provider = this.#provider(providerId)
+    if (wish.key === undefined) return await this.#describe(orgId, provider, wish)
+    const key = this.#checkedKey(provider, wish.key)
+    const outcome = await this.#deps.probe(provider, key)
+    if (outcome.kind === 'rejected')
+      throw fail('bad_key', { message: `${provider.name} refused this key. Nothing was changed; check that it is whole and still active.` })
+    if (outcome.kind === 'unreachable')
+      throw fail('unavailable', { message: `The key could not be verified: ${provider.name} could not be reached (${outcome.why}). Nothing was saved.` })
+    const now = new Date(this.#deps.clock.nowMs())
+    const sealed = this.#deps.sealer.seal(key.reveal(), sealName(orgId, provider.id))
+    const mask = maskSecret(key.reveal())
+    const { label, alwaysUse } = wish
+    const row = await this.#change(orgId, tx =>
+      tx.one(
+        saveKey,
+        orgId,
+        provider.id,
+        sealed,
+        mask,
+        outcome.models,
+        outcome.proven ? now : null,
+        now,
+        label !== undefined,
+        label ?? null,
+        alwaysUse ?? null,
+      ),
+    )
+    return { ...row, mask, verified: outcome.proven, modelsCount: outcome.models.length }
+  }
+
+  /** Tries the saved key again; when it is taken, its models are those of now. Throws `unknown_provider` and `not_found`. */
+  async test(orgId: number, providerId: string): Promise<ProbeOutcome['kind']> {
+    const provider = this.#provider(providerId)
+    const row = await this.#saved(orgId, provider)
+    const key = this.#open(orgId, row)
+    if (key === null) throw fail('not_found', { message: `The saved key at ${provider.name} cannot be opened any more. Save it again.` })
+    const outcome = await this.#deps.probe(provider, key)
+    if (outcome.kind === 'ok') {
+      const verifiedAt = outcome.proven ? new Date(this.#deps.clock.nowMs()) : null
+      await this.#change(orgId, tx => tx.exec(confirmKey, orgId, provider.id, row.sealed, outcome.models, verifiedAt))
+    }
+    return outcome.kind
+  }
+
+  /** Ids of the models that the saved key was found to reach, as callers send them: `provider/model`. Throws `unknown_provider` and `not_found`. */
+  async models(orgId: number, providerId: string): Promise<readonly string[]> {
+    const provider = this.#provider(providerId)
+    return (await this.#saved(orgId, provider)).models.map(id => `${provider.id}/${id}`)
+  }
+
+  /** Removes a saved key, also at a provider that has left the catalog. Throws `unknown_provider` and `not_found`. */
+  async remove(orgId: number, providerId: string): Promise<void> {
+    const count = idShape.test(providerId) ? await this.#change(orgId, tx => tx.exec(deleteKey, orgId, providerId)) : 0
+    if (count === 0) throw notSaved(this.#provider(providerId))
+  }
+
+  /** The saved keys of an organisation by provider id, opened. One that does not open is left out, with a line in the log. */
+  async ofOrg(orgId: number): Promise<ReadonlyMap<string, SavedKey>> {
+    const keys = new Map<string, SavedKey>()
+    if (!this.#deps.enabled) return keys
+    for (const row of await this.#deps.db.many(sealedKeys, orgId)) {
+      const key = this.#open(orgId, row)
+      if (key !== null) keys.set(row.providerId, { key, alwaysUse: row.alwaysUse, models: row.models })
+    }
+    return keys
+  }
+
+  #provider(providerId: string): Provider {
+    const provider = this.#deps.providers().get(providerId)
+    if (provider === undefined || !takesKeys(provider))
+      throw fail('unknown_provider', { message: 'No provider of that id takes keys of your own. GET /me/byok lists those that do.' })
+    return provider
+  }
+
+  /** People paste keys with a line break behind them. */
+  #checkedKey(provider: Provider, given: string): Secret {
+    const key = given.trim()
+    if (!sendable.test(key)) throw fail('bad_key', { message: 'A key is 1 to 1000 printable characters without spaces.' })
+    if (provider.keyShape !== null && !new RegExp(provider.keyShape).test(key))
+      throw fail('bad_key', { message: `That does not look like a key of ${provider.name}: expected the form ${provider.keyShape}. It was sent nowhere.` })
+    return new Secret(key)
+  }
+
+  async #describe(orgId: number, provider: Provider, { label, alwaysUse }: KeyWish): Promise<SavedView> {
+    if (label === undefined && alwaysUse === undefined) throw fail('bad_request', { message: 'Send key, or label or always_use to change a saved key.' })
+    const row = await this.#change(orgId, tx => tx.maybe(describeKey, orgId, provider.id, label !== undefined, label ?? null, alwaysUse ?? null))
+    if (row === null) throw fail('bad_request', { message: `key is required: none is saved at ${provider.name} yet.` })
+    const { verifiedAt, ...view } = row
+    return { ...view, verified: verifiedAt !== null }
+  }
+
+  async #saved(orgId: number, provider: Provider): Promise<SealedKeyRow> {
+    const row = await this.#deps.db.maybe(findSealedKey, orgId, provider.id)
+    if (row === null) throw notSaved(provider)
+    return row
+  }
+
+  #open(orgId: number, row: SealedKeyRow): Secret | null {
+    try {
+      return new Secret(this.#deps.sealer.open(row.sealed, sealName(orgId, row.providerId)))
+    } catch {
+      this.#deps.log.warn('provider_key_unreadable', { orgId, provider: row.providerId })
+      return null
+    }
+  }
+
+  #change<T>(orgId: number, write: (tx: Parameters<Parameters<Db['tx']>[0]>[0]) => Promise<T>): Promise<T> {
+    return this.#deps.controlLog.change(async tx => ({ value: await write(tx), news: [{ kind: orgRoutingChanged, ref: String(orgId) }] }))
   }
 }
+
+/** A provider that is dialed without a key has no use for one. */
+const takesKeys = (provider: Provider): boolean => provider.byok && provider.auth !== 'none'
+
+const sealName = (orgId: number, providerId: string): string => `provider_key:${orgId}:${providerId}`
+
+const notSaved = (provider: Provider): Error => fail('not_found', { message: `No key is saved at ${provider.name}.` })

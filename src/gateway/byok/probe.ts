@@ -1,0 +1,155 @@
+import type { Outbound, OutboundRequest } from '../../platform/outbound.ts'
+import type { Secret } from '../../platform/secret.ts'
+import type { Provider } from '../providers/provider.ts'
+import { type ModelPage, modelPageOf } from './model-list.ts'
+
+/** What a provider said to a key. */
+export type ProbeOutcome =
+  /** It took the key. `proven`: it would have refused a wrong one. `models` as it writes them, at most 2,000. */
+  | { readonly kind: 'ok'; readonly proven: boolean; readonly models: readonly string[] }
+  | { readonly kind: 'rejected' }
+  /** `why` is for the caller: a status or an error code, never the provider's words. */
+  | { readonly kind: 'unreachable'; readonly why: string }
+
+export interface ProbeDeps {
+  readonly dial: Outbound['toProvider']
+  /** The whole conversation may take so long. */
+  readonly timeoutMs: number
+}
+
+const pagesMax = 10
+const pageModels = 1000
+const modelsMax = 2000
+/** The longest lists of today have a few hundred models with long descriptions. */
+const pageMaxBytes = 8 * 1024 * 1024
+const errorMaxBytes = 64 * 1024
+/** Answers of a provider that knows no such address. */
+const missing: readonly number[] = [404, 405, 501]
+/** Some providers call a wrong key a bad request. */
+const wrongKeyWords = /api[_ ]key[_ ](not[_ ]valid|invalid)|(invalid|incorrect|wrong)[_ ]api[_ ]key/i
+
+/**
+ * Tries a key at its provider: reads the list of models and, where that list needs no key, makes a call that does. The key goes out
+ * in headers and to that provider only. Never throws for what the provider does.
+ */
+export async function probeKey(provider: Provider, key: Secret, deps: ProbeDeps): Promise<ProbeOutcome> {
+  const probe = new Probe(provider, deps)
+  try {
+    return await probe.run(key)
+  } catch (error) {
+    return { kind: 'unreachable', why: errorCode(error) }
+  }
+}
+
+type Refusal = { readonly kind: 'rejected' } | { readonly kind: 'other'; readonly status: number }
+type Verdict = { readonly kind: 'ok'; readonly text: string } | Refusal
+
+class Probe {
+  readonly #provider: Provider
+  readonly #dial: Outbound['toProvider']
+  readonly #signal: AbortSignal
+
+  constructor(provider: Provider, { dial, timeoutMs }: ProbeDeps) {
+    this.#provider = provider
+    this.#dial = dial
+    this.#signal = AbortSignal.timeout(timeoutMs)
+  }
+
+  async run(key: Secret): Promise<ProbeOutcome> {
+    const { modelsPath, keyCheckPath } = this.#provider
+    if (keyCheckPath !== undefined) {
+      const verdict = await this.#get(keyCheckPath, key)
+      if (verdict.kind !== 'ok') return failed(verdict)
+    }
+    const listed = modelsPath === null ? null : await this.#list(modelsPath ?? 'models', key)
+    if (listed !== null) return listed
+    if (keyCheckPath !== undefined) return { kind: 'ok', proven: true, models: [] }
+    return await this.#emptyCall(key)
+  }
+
+  /** Null when the provider has no such list. */
+  async #list(path: string, key: Secret): Promise<ProbeOutcome | null> {
+    const models = new Set<string>()
+    let page: ModelPage | null = null
+    for (let count = 0; count < pagesMax && models.size < modelsMax; count++) {
+      const verdict = await this.#get(path + this.#query(page?.next ?? null), key)
+      // A list whose first page is there proves the key; that a later one is missing costs a few models.
+      if (verdict.kind !== 'ok' && page !== null) break
+      if (verdict.kind === 'other' && missing.includes(verdict.status)) return null
+      if (verdict.kind !== 'ok') return failed(verdict)
+      page = modelPageOf(verdict.text)
+      if (page === null) return { kind: 'unreachable', why: 'its answer is no list of models' }
+      for (const id of page.models) models.add(id)
+      if (page.next === null) break
+    }
+    return { kind: 'ok', proven: true, models: [...models].slice(0, modelsMax) }
+  }
+
+  #query(next: string | null): string {
+    switch (this.#provider.dialect) {
+      case 'anthropic':
+        return `?limit=${pageModels}${next === null ? '' : `&after_id=${encodeURIComponent(next)}`}`
+      case 'gemini':
+        return `?pageSize=${pageModels}${next === null ? '' : `&pageToken=${encodeURIComponent(next)}`}`
+      case 'openai':
+      case 'openai-responses':
+        return next === null ? '' : `?after=${encodeURIComponent(next)}`
+    }
+  }
+
+  /**
+   * A call without content, for providers without a list: refused for its key or for its body, and never charged. It proves something
+   * only when the same call without a key is refused for that.
+   */
+  async #emptyCall(key: Secret): Promise<ProbeOutcome> {
+    const verdict = await this.#post(key)
+    if (verdict.kind === 'rejected') return { kind: 'rejected' }
+    if (verdict.kind === 'other' && verdict.status !== 400 && verdict.status !== 422) return failed(verdict)
+    const withoutKey = await this.#post(null)
+    return { kind: 'ok', proven: withoutKey.kind === 'rejected', models: [] }
+  }
+
+  #get(path: string, key: Secret): Promise<Verdict> {
+    return this.#send({ method: 'GET', url: this.#url(path), headers: this.#headers(key) })
+  }
+
+  #post(key: Secret | null): Promise<Verdict> {
+    const path = this.#provider.dialect === 'anthropic' ? 'messages' : 'chat/completions'
+    return this.#send({ method: 'POST', url: this.#url(path), headers: { ...this.#headers(key), 'content-type': 'application/json' }, body: '{"messages":[]}' })
+  }
+
+  async #send(request: OutboundRequest): Promise<Verdict> {
+    const { status, body } = await this.#dial({ ...request, signal: this.#signal })
+    if (status >= 200 && status < 300) return { kind: 'ok', text: (await body.buffer(pageMaxBytes)).toString('utf8') }
+    if (status === 401 || status === 403) {
+      body.destroy()
+      return { kind: 'rejected' }
+    }
+    const text = (await body.buffer(errorMaxBytes)).toString('utf8')
+    return status === 400 && wrongKeyWords.test(text) ? { kind: 'rejected' } : { kind: 'other', status }
+  }
+
+  #url(path: string): string {
+    return new URL(path, `${this.#provider.baseUrl}/`).href
+  }
+
+  #headers(key: Secret | null): Record<string, string> {
+    const { dialect, auth } = this.#provider
+    const headers: Record<string, string> = { accept: 'application/json', 'accept-encoding': 'identity' }
+    if (dialect === 'anthropic') headers['anthropic-version'] = '2023-06-01'
+    if (key === null) return headers
+    if (dialect === 'gemini') headers['x-goog-api-key'] = key.reveal()
+    else if (auth === 'x-api-key' || auth === 'api-key') headers[auth] = key.reveal()
+    else headers['authorization'] = `Bearer ${key.reveal()}`
+    return headers
+  }
+}
+
+function failed(verdict: Refusal): ProbeOutcome {
+  return verdict.kind === 'rejected' ? verdict : { kind: 'unreachable', why: `it answered ${verdict.status}` }
+}
+
+function errorCode(error: unknown): string {
+  if (typeof error === 'object' && error !== null && 'code' in error && typeof error.code === 'string') return error.code
+  return error instanceof Error ? error.name : 'unknown error'
+}

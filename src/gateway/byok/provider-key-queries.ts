@@ -1,0 +1,88 @@
+import { statement } from '../../platform/db.ts'
+
+/** A saved key without the key. */
+export interface SavedKeyRow {
+  readonly providerId: string
+  readonly label: string | null
+  readonly mask: string
+  readonly alwaysUse: boolean
+  readonly modelsCount: number
+  readonly verifiedAt: Date | null
+  readonly createdAt: Date
+}
+
+export interface SealedKeyRow {
+  readonly providerId: string
+  readonly label: string | null
+  readonly sealed: string
+  readonly mask: string
+  readonly alwaysUse: boolean
+  readonly models: readonly string[]
+  readonly verifiedAt: Date | null
+}
+
+export const listSavedKeys = statement<[orgId: number], SavedKeyRow>(
+  'byok.list_saved_keys',
+  `select provider_id as "providerId", label, mask, always_use as "alwaysUse", cardinality(models) as "modelsCount", verified_at as "verifiedAt",
+     created_at as "createdAt"
+   from provider_keys where org_id = $1::int order by provider_id`,
+)
+
+export const sealedKeys = statement<[orgId: number], SealedKeyRow>(
+  'byok.sealed_keys',
+  `select provider_id as "providerId", label, sealed, mask, always_use as "alwaysUse", models, verified_at as "verifiedAt"
+   from provider_keys where org_id = $1::int`,
+)
+
+export const findSealedKey = statement<[orgId: number, providerId: string], SealedKeyRow>(
+  'byok.find_sealed_key',
+  `select provider_id as "providerId", label, sealed, mask, always_use as "alwaysUse", models, verified_at as "verifiedAt"
+   from provider_keys where org_id = $1::int and provider_id = $2::text`,
+)
+
+/** What was left out (the flags say so) stays as it was. */
+export const saveKey = statement<
+  [
+    orgId: number,
+    providerId: string,
+    sealed: string,
+    mask: string,
+    models: readonly string[],
+    verifiedAt: Date | null,
+    now: Date,
+    labelGiven: boolean,
+    label: string | null,
+    alwaysUse: boolean | null,
+  ],
+  { label: string | null; alwaysUse: boolean }
+>(
+  'byok.save_key',
+  `insert into provider_keys as k (org_id, provider_id, sealed, mask, models, verified_at, created_at, label, always_use)
+   values ($1::int, $2::text, $3::text, $4::text, $5::text[], $6::timestamptz, $7::timestamptz, $9::text, coalesce($10::boolean, false))
+   on conflict (org_id, provider_id) do update set
+     sealed = excluded.sealed, mask = excluded.mask, models = excluded.models, verified_at = excluded.verified_at,
+     label = case when $8::boolean then $9::text else k.label end, always_use = coalesce($10::boolean, k.always_use)
+   returning label, always_use as "alwaysUse"`,
+)
+
+export const describeKey = statement<
+  [orgId: number, providerId: string, labelGiven: boolean, label: string | null, alwaysUse: boolean | null],
+  { label: string | null; mask: string; alwaysUse: boolean; verifiedAt: Date | null; modelsCount: number }
+>(
+  'byok.describe_key',
+  `update provider_keys set label = case when $3::boolean then $4::text else label end, always_use = coalesce($5::boolean, always_use)
+   where org_id = $1::int and provider_id = $2::text
+   returning label, mask, always_use as "alwaysUse", verified_at as "verifiedAt", cardinality(models) as "modelsCount"`,
+)
+
+/** Only while the key is still the one that was tested. */
+export const confirmKey = statement<[orgId: number, providerId: string, sealed: string, models: readonly string[], verifiedAt: Date | null]>(
+  'byok.confirm_key',
+  `update provider_keys set models = $4::text[], verified_at = coalesce($5::timestamptz, verified_at)
+   where org_id = $1::int and provider_id = $2::text and sealed = $3::text`,
+)
+
+export const deleteKey = statement<[orgId: number, providerId: string]>(
+  'byok.delete_key',
+  `delete from provider_keys where org_id = $1::int and provider_id = $2::text`,
+)
