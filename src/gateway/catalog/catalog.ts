@@ -1,4 +1,5 @@
 import { inrFromUinr } from '../../platform/money.ts'
+import { type Allowance, allowedPart, allowedProviders } from './allowance.ts'
 import { type CatalogSnapshot, type Model, type Route, type RouteId, routeId } from './model.ts'
 
 /** Live state of a route, as routing knows it. The two flags are independent of each other and of `byok_only`. */
@@ -66,23 +67,29 @@ export class Catalog {
     this.#snapshot = snapshot
   }
 
-  /** Every listed model that has all of these modalities. */
-  publicModels(modalities: readonly string[] = []): readonly ModelView[] {
-    const models = [...this.#snapshot.models.values()]
-    return models.filter(model => modalities.every(modality => model.modalities.includes(modality))).map(model => this.#view(model))
+  /** Every listed model that has all of these modalities; with an allowance what it leaves of them. */
+  publicModels(modalities: readonly string[] = [], allowance: Allowance | null = null): readonly ModelView[] {
+    return [...this.#snapshot.models.values()].flatMap(model => {
+      const listed = modalities.every(modality => model.modalities.includes(modality)) ? this.#allowed(model, allowance) : null
+      return listed ? [this.#view(listed)] : []
+    })
   }
 
-  /** One model, or null when the id is unknown. */
-  publicModel(id: string): ModelView | null {
+  /** One model, or null when the id is unknown or not allowed. */
+  publicModel(id: string, allowance: Allowance | null = null): ModelView | null {
     const model = this.#snapshot.models.get(id)
-    return model ? this.#view(model) : null
+    const listed = model ? this.#allowed(model, allowance) : null
+    return listed ? this.#view(listed) : null
   }
 
-  publicProviders(): readonly ProviderView[] {
+  /** Every provider; with an allowance those that an allowed model may be served by. */
+  publicProviders(allowance: Allowance | null = null): readonly ProviderView[] {
+    const allowed = allowance === null ? null : allowedProviders(this.#snapshot, allowance)
     const onPlatformKey = new Set(
       [...this.#snapshot.models.values()].flatMap(model => model.routes.filter(route => !route.byokOnly).map(route => route.provider.id)),
     )
-    return [...this.#snapshot.providers.values()].map(provider => ({
+    const listed = [...this.#snapshot.providers.values()].filter(({ id }) => allowed?.has(id) ?? true)
+    return listed.map(provider => ({
       id: provider.id,
       name: provider.name,
       configured: provider.configured,
@@ -90,6 +97,10 @@ export class Catalog {
       byok: provider.byok,
       platform_fallback: provider.configured && onPlatformKey.has(provider.id),
     }))
+  }
+
+  #allowed(model: Model, allowance: Allowance | null): Model | null {
+    return allowance === null ? model : allowedPart(model, allowance)
   }
 
   #view(model: Model): ModelView {

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { endpointOf } from '../../platform/endpoint.ts'
 import { fail } from '../../platform/errors.ts'
+import { allowanceOfCaller } from './allowance.ts'
 import type { Catalog } from './catalog.ts'
 
 const row = endpointOf<{ catalog: Catalog }>()
@@ -52,13 +53,13 @@ const listModels = row({
   auth: 'public',
   access: {},
   tag: 'catalog',
-  summary: 'Models with prices, residency, capabilities and routes.',
+  summary: 'Models with prices, residency, capabilities and routes. With a credential: those that it may use.',
   input: {
     query: z.object({ modality: z.string().max(256).optional().describe('Comma list; a model must have all of them. Example: text,reasoning.') }),
   },
   output: z.object({ object: z.literal('list'), data: z.array(modelView) }),
   errors: [],
-  handle: ({ catalog }, { query }) => ({ object: 'list', data: catalog.publicModels(words(query.modality)) }),
+  handle: ({ catalog }, { query }, call) => ({ object: 'list', data: catalog.publicModels(words(query.modality), allowanceOfCaller(call.principal)) }),
 })
 
 const getModel = row({
@@ -70,8 +71,8 @@ const getModel = row({
   input: { path: z.object({ id: z.string().max(256) }) },
   output: modelView,
   errors: ['model_not_found'],
-  handle({ catalog }, { path }) {
-    const model = catalog.publicModel(path.id)
+  handle({ catalog }, { path }, call) {
+    const model = catalog.publicModel(path.id, allowanceOfCaller(call.principal))
     if (!model) throw fail('model_not_found')
     return model
   },
@@ -86,7 +87,7 @@ const listProviders = row({
   input: {},
   output: z.object({ object: z.literal('list'), data: z.array(providerView) }),
   errors: [],
-  handle: ({ catalog }) => ({ object: 'list', data: catalog.publicProviders() }),
+  handle: ({ catalog }, _input, call) => ({ object: 'list', data: catalog.publicProviders(allowanceOfCaller(call.principal)) }),
 })
 
 export const catalogEndpoints = { listModels, getModel, listProviders }

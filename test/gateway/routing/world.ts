@@ -3,8 +3,8 @@ import type { Provider } from '../../../src/gateway/providers/provider.ts'
 import { Circuits } from '../../../src/gateway/routing/circuit.ts'
 import type { OrgRouting } from '../../../src/gateway/routing/org-routing.ts'
 import type { ResolveRequest } from '../../../src/gateway/routing/plan.ts'
-import type { RoutingWorld } from '../../../src/gateway/routing/resolve.ts'
 import { RouteHealth } from '../../../src/gateway/routing/route-health.ts'
+import type { RoutingWorld } from '../../../src/gateway/routing/routing-world.ts'
 import type { RouterFields } from '../../../src/gateway/wire/router-fields.ts'
 import type { Clock } from '../../../src/platform/clock.ts'
 import { Secret } from '../../../src/platform/secret.ts'
@@ -93,7 +93,14 @@ export function catalog(models: readonly Model[], others: readonly Provider[] = 
   return { models: new Map(models.map(entry => [entry.id, entry])), providers: new Map(providers.map(entry => [entry.id, entry])) }
 }
 
-export function worldOf(models: readonly Model[], over: Partial<RoutingWorld> = {}): RoutingWorld & { readonly clock: ReturnType<typeof steppedClock> } {
+/** A world whose circuits and averages can be fed. */
+export interface TestWorld extends RoutingWorld {
+  readonly circuits: Circuits
+  readonly health: RouteHealth
+  readonly clock: ReturnType<typeof steppedClock>
+}
+
+export function worldOf(models: readonly Model[], over: Partial<Pick<RoutingWorld, 'catalog'>> = {}): TestWorld {
   const clock = steppedClock()
   const circuits = new Circuits({ clock, rule: { failuresToOpen: 5, openMs: 30_000 } })
   return { catalog: catalog(models), circuits, health: new RouteHealth(clock), ...over, clock }
@@ -125,6 +132,6 @@ export function asking(modelId: string, fields: Partial<RouterFields> = {}, over
 }
 
 /** Opens the circuit of a route. */
-export function trip(world: RoutingWorld, routeId: string): void {
+export function trip(world: TestWorld, routeId: string): void {
   for (let count = 0; count < 5; count++) world.circuits.failure(routeId)
 }

@@ -1,0 +1,86 @@
+/** Models and routes that exist for one organisation only: ids of the form `provider/model-id`, and servers of its own. */
+import { routeOfCustom } from '../byok/custom-route.ts'
+import { type CatalogSnapshot, type Model, type Route, type RoutePrice, routeId } from '../catalog/model.ts'
+import type { Provider } from '../providers/provider.ts'
+import type { Candidate } from './candidates.ts'
+import type { OrgRouting } from './org-routing.ts'
+import type { ResolveRequest } from './plan.ts'
+
+/** `provider/model-id` in its parts; the model's id may have slashes of its own. Null when the part before the first slash names no provider that takes callers' keys. */
+export function splitOwnId(modelId: string, catalog: CatalogSnapshot): { readonly provider: Provider; readonly upstreamModel: string } | null {
+  const slash = modelId.indexOf('/')
+  const provider = slash > 0 ? catalog.providers.get(modelId.slice(0, slash)) : undefined
+  const upstreamModel = modelId.slice(slash + 1)
+  return provider?.byok && upstreamModel !== '' ? { provider, upstreamModel } : null
+}
+
+/**
+ * The model behind `provider/model-id`, with its one route on the caller's own key: one that the provider listed for the saved key, or
+ * any when a key comes with the request. Null when it is neither.
+ */
+export function ownModel(modelId: string, { org, fields, kind }: Pick<ResolveRequest, 'org' | 'fields' | 'kind'>, catalog: CatalogSnapshot): Model | null {
+  const parts = splitOwnId(modelId, catalog)
+  if (parts === null) return null
+  const { provider, upstreamModel } = parts
+  if (fields.upstreamKey === null && !org.savedKeys.get(provider.id)?.models.includes(upstreamModel)) return null
+  const twin = twinOf(provider.id, upstreamModel, catalog)
+  const route: Route = {
+    modelId,
+    provider,
+    upstreamModel,
+    residency: twin?.route.residency ?? provider.residency,
+    price: twin?.route.price ?? unknownPrice,
+    byokOnly: true,
+    contextLength: twin?.route.contextLength ?? null,
+    rank: null,
+    // Ids are what callers write, so those that the catalog does not know share one state: it stays bounded.
+    stateKey: twin ? routeId(twin.route) : `${provider.id}/*`,
+  }
+  return { ...(twin?.model ?? unknownModel(kind)), id: modelId, ownedBy: provider.id, routes: [route] }
+}
+
+/** The organisation's own server of that reference as a candidate for a model; null when it has none or it serves another model. */
+export function customCandidate(reference: string, model: Model, org: OrgRouting): Candidate | null {
+  const custom = org.customRoutes.get(reference)
+  return custom?.modelId === model.id ? { model, route: routeOfCustom(custom, model) } : null
+}
+
+/** Whether a provider id is a reference to a server of an organisation. */
+export const isCustomReference = (providerId: string): boolean => providerId.startsWith('byoe:')
+
+const unknownPrice: RoutePrice = {
+  inputUinrPerMtok: 0n,
+  outputUinrPerMtok: 0n,
+  cachedInputUinrPerMtok: null,
+  source: 'not known: the provider bills the organisation',
+  asOf: '',
+}
+
+/** What is taken for true of a model that the catalog does not describe. */
+const unknownModel = (kind: ResolveRequest['kind']): Omit<Model, 'id' | 'ownedBy' | 'routes'> => ({
+  kind,
+  languages: [],
+  contextLength: null,
+  maxOutputTokens: null,
+  tools: true,
+  modalities: ['text'],
+  supportedParameters: [],
+  reasoning: false,
+  openness: null,
+  inrPerImage: null,
+  dimensions: null,
+  gated: false,
+})
+
+/** By snapshot: routes of the catalog by what their provider calls the model. */
+const twins = new WeakMap<CatalogSnapshot, ReadonlyMap<string, Candidate>>()
+
+function twinOf(providerId: string, upstreamModel: string, catalog: CatalogSnapshot): Candidate | undefined {
+  let index = twins.get(catalog)
+  if (index === undefined) {
+    const concrete = [...catalog.models.values()].filter(model => model.kind !== 'virtual')
+    index = new Map(concrete.flatMap(model => model.routes.map(route => [`${route.provider.id}/${route.upstreamModel}`, { model, route }] as const)))
+    twins.set(catalog, index)
+  }
+  return index.get(`${providerId}/${upstreamModel}`)
+}

@@ -1,0 +1,19 @@
+import type { Clock } from '../../platform/clock.ts'
+import { type CatalogSnapshot, type Route, stateKeyOf } from '../catalog/model.ts'
+import type { Circuits } from './circuit.ts'
+import type { RouteFacts } from './rank.ts'
+import type { RouteHealth } from './route-health.ts'
+
+/** What resolving looks at. It dials nothing and changes nothing but the count of rankings that makes probes due. */
+export interface RoutingWorld {
+  readonly catalog: CatalogSnapshot
+  readonly circuits: Pick<Circuits, 'isOpen'>
+  readonly health: Pick<RouteHealth, 'measurements' | 'inMaintenance' | 'probeIsDue'>
+  readonly clock: Clock
+}
+
+/** What is known of a route now. */
+export function factsOf(route: Route, { circuits, health, clock }: RoutingWorld): RouteFacts {
+  const key = stateKeyOf(route)
+  return { ...health.measurements(key), open: circuits.isOpen(key, clock.nowMs()) }
+}

@@ -1,0 +1,87 @@
+/** The first half of resolving: which routes a request names, before residency, exclusions and credentials. */
+import { fail, type GatewayError } from '../../platform/errors.ts'
+import { type Allowance, allowanceOf } from '../catalog/allowance.ts'
+import type { Model } from '../catalog/model.ts'
+import { presetOf } from '../catalog/virtual-models.ts'
+import type { ChainStep } from '../wire/router-fields.ts'
+import { type Candidate, candidatesOf } from './candidates.ts'
+import { customCandidate, isCustomReference, ownModel, splitOwnId } from './own-models.ts'
+import { pick } from './pick-candidates.ts'
+import type { ResolveRequest } from './plan.ts'
+import type { RoutingWorld } from './routing-world.ts'
+
+/** Lines of candidates; a line is dialed to its end before the next one begins. */
+export type Steps = readonly (readonly Candidate[])[]
+
+/** The model that a request names. Throws `model_not_found`, `model_not_allowed`, `no_route` for one of another kind, `model_gated`. */
+export function namedModel(request: ResolveRequest, world: RoutingWorld, allowance: Allowance | null): Model {
+  const { modelId, kind, org } = request
+  const model = world.catalog.models.get(modelId) ?? ownModel(modelId, request, world.catalog)
+  if (!model) throw unknownModel(request, world)
+  if (allowance !== null && !allowance.model(model.id)) throw fail('model_not_allowed', { message: `This credential may not use the model "${model.id}".` })
+  checkPin(request, allowance)
+  if (model.kind !== kind) throw fail('no_route', { message: `"${model.id}" is no ${kind} model. Nothing was dialed.` })
+  if (model.gated && org.retentionDays === 0) throw fail('model_gated')
+  return model
+}
+
+/** Throws `model_not_allowed` when the request pins a provider that its credential may not use. */
+export function checkPin({ fields }: ResolveRequest, allowance: Allowance | null): void {
+  if (allowance !== null && fields.provider !== null && !allowance.provider(fields.provider))
+    throw fail('model_not_allowed', { message: 'This credential may not use the pinned provider.' })
+}
+
+/** `provider/model` is the shape of models on a caller's own key: without that key there is no route, with it the id is unknown. */
+function unknownModel({ modelId, org }: ResolveRequest, { catalog }: RoutingWorld): GatewayError {
+  const parts = splitOwnId(modelId, catalog)
+  if (parts === null) return fail('model_not_found')
+  const { provider } = parts
+  if (org.savedKeys.has(provider.id)) return fail('model_not_found', { message: `Your saved ${provider.name} key does not list this model.` })
+  return fail('no_route', { message: `This id runs on your own ${provider.name} key, and none is saved. Nothing was dialed.` })
+}
+
+/** The routes of a model, or the pinned one. A server of the organisation serves when it is named, by a pin or a chain, and never by itself. */
+export function ownCandidates(model: Model, { fields, org }: ResolveRequest, allowance: Allowance | null): readonly Candidate[] {
+  const { provider: pinned } = fields
+  if (pinned !== null) {
+    const served = onProvider(model, pinned, org)
+    if (served.length === 0) throw fail('no_route', { message: 'The pinned provider does not serve this model. Nothing was dialed.' })
+    return served
+  }
+  const candidates = candidatesOf(model)
+  if (allowance === null) return candidates
+  const allowed = candidates.filter(({ route }) => allowance.provider(route.provider.id))
+  if (allowed.length === 0) throw fail('model_not_allowed', { message: `This credential may use none of the providers that serve "${model.id}".` })
+  return allowed
+}
+
+function onProvider(model: Model, providerId: string, org: ResolveRequest['org']): readonly Candidate[] {
+  if (!isCustomReference(providerId)) return candidatesOf(model).filter(({ route }) => route.provider.id === providerId)
+  const custom = customCandidate(providerId, model, org)
+  return custom === null ? [] : [custom]
+}
+
+/** The steps of a chain. Throws `no_route` when none resolves and `model_not_allowed` when those that do are not allowed. */
+export function chainCandidates(chain: readonly ChainStep[], request: ResolveRequest, world: RoutingWorld): Steps {
+  const steps = chain.map(step => stepCandidates(step, request, world))
+  if (steps.some(step => step.length > 0)) return steps
+  const withoutRules = { ...request, policies: [] }
+  if (request.policies.length > 0 && chain.some(step => stepCandidates(step, withoutRules, world).length > 0))
+    throw fail('model_not_allowed', { message: 'This credential may use no step of the chain.' })
+  throw fail('no_route', { message: 'No step of the chain resolves to a route. Nothing was dialed.' })
+}
+
+/** A step that cannot be resolved, or that is not allowed, is skipped. A step's model may have a saved chain of its own: it is not followed. */
+function stepCandidates(step: ChainStep, request: ResolveRequest, world: RoutingWorld): readonly Candidate[] {
+  const { kind, org, policies } = request
+  const allowance = allowanceOf(policies)
+  if (allowance !== null && step.provider !== null && !allowance.provider(step.provider)) return []
+  const entry = presetOf(step.model)
+  if (entry) return kind === 'chat' ? (pick(entry, { ...request, fields: { ...request.fields, provider: step.provider } }, world)?.candidates ?? []) : []
+  const model = world.catalog.models.get(step.model) ?? ownModel(step.model, request, world.catalog)
+  if (model?.kind !== kind || (model.gated && org.retentionDays === 0)) return []
+  if (allowance !== null && !allowance.model(model.id)) return []
+  if (step.provider !== null) return onProvider(model, step.provider, org)
+  const candidates = candidatesOf(model)
+  return allowance === null ? candidates : candidates.filter(({ route }) => allowance.provider(route.provider.id))
+}
