@@ -87,9 +87,15 @@ function guardedLookup(resolve: LookupFunction): LookupFunction {
 
 /** True for an address that a user-given URL must not reach: anything that is not public unicast, IPv4 inside IPv6 looked at as IPv4. */
 export function isBlockedAddress(address: string): boolean {
-  if (!ipaddr.isValid(address)) return true
-  const parsed = ipaddr.parse(address)
-  return 'octets' in parsed ? parsed.range() !== 'unicast' : isBlockedIpv6(parsed)
+  switch (isIP(address)) {
+    case 4:
+      return ipaddr.IPv4.parse(address).range() !== 'unicast'
+    case 6:
+      // Written anew by the URL parser, which reads every form in the way the system does.
+      return isBlockedIpv6(ipaddr.IPv6.parse(new URL(`http://[${address.replace(/%.*$/, '')}]`).hostname.slice(1, -1)))
+    default:
+      return true
+  }
 }
 
 const ipv4Mapped = ipaddr.IPv6.parseCIDR('::ffff:0:0/96')

@@ -1,8 +1,8 @@
 import { createServer, type Server } from 'node:http'
-import type { AddressInfo } from 'node:net'
-import fc from 'fast-check'
+import { type AddressInfo, createServer as createTcpServer, type LookupFunction } from 'node:net'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { createOutbound, isBlockedAddress, type Outbound } from '../../src/platform/outbound.ts'
+import { createOutbound, type Outbound } from '../../src/platform/outbound.ts'
+import { until } from '../harness/until.ts'
 
 const options = { connectTimeoutMs: 2000, firstByteTimeoutMs: 5000, streamIdleTimeoutMs: 5000 }
 
@@ -10,9 +10,10 @@ describe('outbound', () => {
   let server: Server
   let port: number
   let hits = 0
+  let accepted = 0
   const opened: Outbound[] = []
-  const outbound = (allow: string[] = []): Outbound => {
-    const made = createOutbound({ ...options, allow })
+  const outbound = (allow: string[] = [], lookup?: LookupFunction): Outbound => {
+    const made = createOutbound({ ...options, allow, ...(lookup ? { lookup } : {}) })
     opened.push(made)
     return made
   }
@@ -27,6 +28,7 @@ describe('outbound', () => {
       } else if (request.url === '/hang') response.write('begun')
       else response.end(`${request.method} ${request.url}`)
     })
+    server.on('connection', () => accepted++)
     await new Promise<void>(done => server.listen(0, '127.0.0.1', done))
     port = (server.address() as AddressInfo).port
   })
@@ -91,25 +93,76 @@ describe('outbound', () => {
     expect(status).toBe(302)
   })
 
-  test('no private, loopback, link-local or mapped address counts as public', () => {
-    const octet = fc.integer({ min: 0, max: 255 })
-    fc.assert(
-      fc.property(octet, octet, octet, (a, b, c) => {
-        for (const address of [
-          `10.${a}.${b}.${c}`,
-          `127.${a}.${b}.${c}`,
-          `192.168.${a}.${b}`,
-          `169.254.${a}.${b}`,
-          `172.${16 + (a % 16)}.${b}.${c}`,
-          `::ffff:10.${a}.${b}.${c}`,
-          `fd00::${a.toString(16)}`,
-          `fe80::${b.toString(16)}`,
-        ])
-          expect(isBlockedAddress(address)).toBe(true)
-      }),
-    )
-    expect(isBlockedAddress('93.184.216.34')).toBe(false)
-    expect(isBlockedAddress('2606:2800:220:1:248:1893:25c8:1946')).toBe(false)
-    expect(isBlockedAddress('not an address')).toBe(true)
+  describe('dials of user-given URLs', () => {
+    let connections = 0
+    const listener = createTcpServer(socket => {
+      connections++
+      socket.destroy()
+    })
+    let at = 0
+    /** Answers each question with the next list of addresses, the last one for ever. */
+    const answering = (...answers: string[][]) => {
+      const asked: string[] = []
+      const lookup: LookupFunction = (hostname, _given, callback) => {
+        const found = answers[Math.min(asked.length, answers.length - 1)] ?? []
+        asked.push(hostname)
+        callback(
+          null,
+          found.map(address => ({ address, family: address.includes(':') ? 6 : 4 })),
+        )
+      }
+      return { lookup, asked }
+    }
+    const dial = (out: Outbound, url: string) => out.toUserUrl({ method: 'POST', url, headers: { authorization: 'Bearer secret' }, body: '{}' })
+
+    beforeAll(async () => {
+      await new Promise<void>(done => listener.listen(0, '127.0.0.1', done))
+      at = (listener.address() as AddressInfo).port
+    })
+    afterAll(() => new Promise(done => listener.close(done)))
+
+    test('a name that leads to this machine is refused without a connection, also when only one of its addresses does', async () => {
+      const out = outbound(
+        [],
+        answering(['127.0.0.1'], ['::1'], ['93.184.216.34', '127.0.0.1'], ['::ffff:127.0.0.1'], ['64:ff9b::7f00:1'], ['::7f00:1']).lookup,
+      )
+      for (let count = 0; count < 6; count++) await expect(dial(out, `https://name.test:${at}/v1`)).rejects.toMatchObject({ code: 'BLOCKED_ADDRESS' })
+      await expect(dial(outbound(), `https://localhost:${at}/v1`)).rejects.toMatchObject({ code: 'BLOCKED_ADDRESS' })
+      await expect(dial(outbound(), `https://localhost.:${at}/v1`)).rejects.toThrow()
+      expect(connections).toBe(0)
+    })
+
+    test('a name that was public at first and is private at the next dial is refused then', async () => {
+      // The first address belongs to a part of the internet that is given to nobody, so nothing answers there.
+      const { lookup, asked } = answering(['2d00::1'], ['127.0.0.1'])
+      const out = createOutbound({ ...options, connectTimeoutMs: 200, allow: [], lookup })
+      opened.push(out)
+      await expect(dial(out, `https://rebind.test:${at}/v1`)).rejects.not.toMatchObject({ code: 'BLOCKED_ADDRESS' })
+      await expect(dial(out, `https://rebind.test:${at}/v1`)).rejects.toMatchObject({ code: 'BLOCKED_ADDRESS' })
+      expect(asked).toEqual(['rebind.test', 'rebind.test'])
+      expect(connections).toBe(0)
+    })
+
+    test('one question to the resolver per connection: what was checked is what is dialed', async () => {
+      const { lookup, asked } = answering(['127.0.0.1'])
+      const out = outbound([`models.test:${port}`], lookup)
+      const before = accepted
+      for (let count = 0; count < 3; count++) {
+        const { status, body } = await out.toUserUrl({ method: 'GET', url: `http://models.test:${port}/ok`, headers: {} })
+        expect([status, (await body.buffer(100)).toString()]).toEqual([200, 'GET /ok'])
+      }
+      await until(() => asked.length === accepted - before)
+    })
+
+    test('permission for one port is none for another, whatever connections are open', async () => {
+      const before = connections
+      const { lookup } = answering(['127.0.0.1'])
+      const out = outbound([`models.test:${port}`], lookup)
+      const { body } = await out.toUserUrl({ method: 'GET', url: `http://models.test:${port}/ok`, headers: {} })
+      await body.buffer(100)
+      await expect(dial(out, `http://models.test:${at}/`)).rejects.toMatchObject({ code: 'bad_request' })
+      await expect(dial(out, `https://models.test:${at}/`)).rejects.toMatchObject({ code: 'BLOCKED_ADDRESS' })
+      expect(connections).toBe(before)
+    })
   })
 })
