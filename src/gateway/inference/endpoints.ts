@@ -10,6 +10,7 @@ const charging: readonly ErrorName[] = [
   'bad_request',
   'bad_steps',
   'model_not_found',
+  'model_not_allowed',
   'model_gated',
   'byok_required',
   'no_route',
