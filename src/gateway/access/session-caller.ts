@@ -2,14 +2,12 @@ import type { IncomingHttpHeaders } from 'node:http'
 import { fail } from '../../platform/errors.ts'
 import type { AgentPrincipal, SessionPrincipal } from '../../platform/principal.ts'
 import { type Authenticator, bearerToken } from './authenticate.ts'
+import { checkOwnPage, type OwnPages } from './own-pages.ts'
 import type { Sessions } from './sessions.ts'
 
-export interface SessionCallerDeps {
+export interface SessionCallerDeps extends OwnPages {
   readonly sessions: Sessions
   readonly authenticator: Authenticator
-  readonly baseUrl: () => string
-  /** CONSOLE_ORIGINS. */
-  readonly origins: readonly string[]
 }
 
 const isRead = (method: string): boolean => method === 'GET' || method === 'HEAD'
@@ -38,12 +36,7 @@ async function agentCaller(method: string, token: string, { authenticator }: Ses
   return { ...principal, role: 'member', capabilities: [] }
 }
 
-/** A browser sends the cookie with whatever page asks it to; it says truthfully which page that was. Programs say nothing. */
-function ownPage(principal: SessionPrincipal, headers: IncomingHttpHeaders, { baseUrl, origins }: SessionCallerDeps): SessionPrincipal {
-  const { origin } = headers
-  const site = headers['sec-fetch-site']
-  const isOurs =
-    origin === undefined ? site === undefined || site === 'same-origin' || site === 'none' : origin === new URL(baseUrl()).origin || origins.includes(origin)
-  if (!isOurs) throw fail('foreign_origin', { message: 'This request came from a page of another site. The operator can allow one with CONSOLE_ORIGINS.' })
+function ownPage(principal: SessionPrincipal, headers: IncomingHttpHeaders, deps: SessionCallerDeps): SessionPrincipal {
+  checkOwnPage(headers, deps)
   return principal
 }

@@ -1,1 +1,168 @@
-export const signInEndpoints = {}
+import { z } from 'zod'
+import { endpointOf, type Reply, reply } from '../../platform/endpoint.ts'
+import { fail, GatewayError } from '../../platform/errors.ts'
+import type { Arrivals } from './arrivals.ts'
+import { type CliLogin, cliLoginPath } from './cli-login.ts'
+import { checkOwnPage, type OwnPages } from './own-pages.ts'
+import { returnToSchema } from './own-path.ts'
+import { failurePage, handOverPage, linkPage, methodsPage, privateHeaders } from './pages.ts'
+import type { Sessions } from './sessions.ts'
+import type { SignIn } from './sign-in.ts'
+import type { SignInLinks } from './sign-in-links.ts'
+
+const row = endpointOf<{ signIn: SignIn; signInLinks: SignInLinks; arrivals: Arrivals; cliLogin: CliLogin; sessions: Sessions; ownPages: OwnPages }>()
+
+const tag = 'sign-in'
+const page = { media: 'text/html' } as const
+const browser = z.object({ accept: z.string().optional(), cookie: z.string().optional() })
+const browserOnOurPage = browser.extend({ origin: z.string().optional(), 'sec-fetch-site': z.string().optional() })
+const providerPath = z.object({ provider: z.string().describe('google or github') })
+const tokenShape = /^[A-Za-z0-9_-]{20,100}$/
+const linkToken = z.string().regex(tokenShape, 'is not a whole sign-in link')
+const portMin = 1024
+const portMax = 65_535
+const linkBodyMaxBytes = 4096
+
+/** A failure that the person can mend, as a page when a browser asks and as the envelope otherwise. */
+async function forBrowser(accept: string | undefined, answer: () => Promise<Reply>): Promise<Reply> {
+  try {
+    return await answer()
+  } catch (error) {
+    if (error instanceof GatewayError && error.status < 500 && accept?.includes('text/html')) return failurePage(error.message, error.status)
+    throw error
+  }
+}
+
+const onward = ({ location, cookies }: { location: string; cookies: readonly string[] }): Reply =>
+  reply.withCookies(reply.redirect(location, privateHeaders), cookies)
+
+export const signInEndpoints = {
+  authMethods: row({
+    at: 'GET /auth',
+    auth: 'public',
+    access: {},
+    tag,
+    summary: 'Page with the ways to sign in.',
+    input: { query: z.object({ return_to: returnToSchema }) },
+    output: page,
+    errors: [],
+    handle: ({ signIn }, { query }) => methodsPage(signIn.methods(), query.return_to),
+  }),
+
+  authStart: row({
+    at: 'GET /auth/{provider}',
+    auth: 'public',
+    access: {},
+    tag,
+    summary: 'Sends the browser to the identity provider.',
+    input: { path: providerPath, query: z.object({ return_to: returnToSchema }), headers: browser },
+    output: page,
+    status: 302,
+    errors: ['not_found', 'provider_not_configured', 'unavailable', 'database_unavailable'],
+    handle: ({ signIn }, { path, query, headers: { accept, cookie } }, call) =>
+      forBrowser(accept, async () => onward(await signIn.start(path.provider, query.return_to ?? null, { cookie, call }))),
+  }),
+
+  authCallback: row({
+    at: 'GET /auth/{provider}/callback',
+    auth: 'public',
+    access: {},
+    tag,
+    summary: 'The browser comes back from the identity provider: sets br_session and goes on to return_to.',
+    input: { path: providerPath, query: z.record(z.string(), z.string()), headers: browser },
+    output: page,
+    status: 302,
+    errors: ['not_found', 'provider_not_configured', 'unavailable', 'forbidden', 'database_unavailable'],
+    handle: ({ signIn }, { path, query, headers: { accept, cookie } }, call) =>
+      forBrowser(accept, async () => onward(await signIn.finish(path.provider, query, { cookie, call }))),
+  }),
+
+  signOut: row({
+    at: 'POST /auth/logout',
+    auth: 'session',
+    access: {},
+    tag,
+    summary: 'Ends the session and clears its cookie.',
+    input: {},
+    output: z.object({ signed_out: z.literal(true) }),
+    errors: ['foreign_origin', 'database_unavailable'],
+    async handle({ sessions }, _input, { principal }) {
+      if (principal.kind !== 'session') throw fail('no_session')
+      await sessions.revoke(principal.sessionId)
+      return reply.withCookies(reply.json({ signed_out: true }, 200, privateHeaders), [sessions.clearingCookie()])
+    },
+  }),
+
+  signInLinkPage: row({
+    at: 'GET /auth/link',
+    auth: 'public',
+    access: {},
+    tag,
+    summary: 'Page that asks before a one-time sign-in link is used.',
+    input: { query: z.object({ token: linkToken }), headers: browser },
+    output: page,
+    errors: ['database_unavailable'],
+    handle: ({ signInLinks }, { query: { token }, headers: { accept } }) =>
+      forBrowser(accept, async () => linkPage(token, (await signInLinks.look(token)).email)),
+  }),
+
+  signInByLink: row({
+    at: 'POST /auth/link',
+    auth: 'public',
+    access: {},
+    tag,
+    summary: 'Uses a one-time sign-in link: sets br_session. The body is a form with the field token.',
+    input: { bodyKind: 'raw', bodyLimitBytes: linkBodyMaxBytes, headers: browserOnOurPage },
+    output: page,
+    status: 302,
+    errors: ['foreign_origin', 'forbidden', 'database_unavailable'],
+    handle: ({ signInLinks, ownPages }, { body, headers }, call) =>
+      forBrowser(headers.accept, async () => {
+        checkOwnPage(headers, ownPages)
+        const token = new URLSearchParams(body.toString('utf8')).get('token') ?? ''
+        if (!tokenShape.test(token)) throw fail('bad_request', { message: 'The form needs the field token: the text after token= in the link.' })
+        return onward({ location: '/me', cookies: [await signInLinks.use(token, { cookie: headers.cookie, call })] })
+      }),
+  }),
+
+  cliLogin: row({
+    at: 'GET /cli/login',
+    auth: 'public',
+    access: {},
+    tag,
+    summary: 'Hands a key of the signed-in person to the command line that waits on this computer.',
+    input: {
+      query: z.object({
+        port: z
+          .string()
+          .regex(/^[1-9]\d{3,4}$/, 'must be a whole number from 1024 to 65535')
+          .transform(Number)
+          .refine(port => port >= portMin && port <= portMax, 'must be a whole number from 1024 to 65535')
+          .describe('Port on 127.0.0.1.'),
+        state: z
+          .string()
+          .regex(/^[A-Za-z0-9._~-]{8,200}$/, 'must be 8 to 200 characters: letters, digits and . _ ~ -')
+          .describe('Comes back with the key.'),
+      }),
+      headers: browserOnOurPage,
+    },
+    output: page,
+    status: 302,
+    errors: ['database_unavailable', 'cap', 'duplicate_key_name'],
+    async handle({ signIn, arrivals, cliLogin }, { query: waiting, headers }, call) {
+      const principal = await arrivals.currentSession(headers.cookie)
+      const path = cliLoginPath(waiting)
+      if (principal === null) return reply.redirect(signInPath(signIn, path), privateHeaders)
+      const site = headers['sec-fetch-site']
+      if (site === 'cross-site' || site === 'same-site') return handOverPage(principal.email, path)
+      return reply.redirect(await cliLogin.handOver(principal, waiting, call), privateHeaders)
+    },
+  }),
+}
+
+/** The only way to sign in, or the page with all of them. */
+function signInPath(signIn: SignIn, returnTo: string): string {
+  const [only, ...others] = signIn.methods()
+  const path = only !== undefined && others.length === 0 ? `/auth/${only.name}` : '/auth'
+  return `${path}?${new URLSearchParams({ return_to: returnTo })}`
+}
