@@ -1,19 +1,95 @@
+import type { Clock } from '../../platform/clock.ts'
 import type { Db } from '../../platform/db.ts'
-import type { ChainStep } from '../wire/router-fields.ts'
+import type { ControlLog } from '../../platform/db-control-log.ts'
+import { fail } from '../../platform/errors.ts'
+import { orgRoutingChanged } from '../byok/org-credentials.ts'
+import type { CatalogSnapshot } from '../catalog/model.ts'
+import { presetOf } from '../catalog/virtual-models.ts'
+import { type ChainStep, parseChainSteps } from '../wire/router-fields.ts'
+import { isCustomReference, splitOwnId } from './own-models.ts'
+import { deleteChain, findChain, listChains, type StoredStep, saveChain } from './queries.ts'
+
+/** A chain that replaces the default routing of a model for a whole organisation. */
+export interface Chain {
+  readonly model: string
+  /** Normalised: objects, with `provider` only where one is named. */
+  readonly steps: readonly StoredStep[]
+}
 
 export interface ChainsDeps {
   readonly db: Db
+  readonly clock: Clock
+  readonly controlLog: ControlLog
+  catalog(): CatalogSnapshot
+  /** References (`byoe:<slug>`) of the servers that an organisation has registered. */
+  customReferences(orgId: number): Promise<ReadonlySet<string>>
 }
 
-/** Saved fallback chains. */
+/** Saved fallback chains, one a model of the catalog. A change is used here at once and by other processes within a second. */
 export class Chains {
-  readonly deps: ChainsDeps
+  readonly #deps: ChainsDeps
   constructor(deps: ChainsDeps) {
-    this.deps = deps
+    this.#deps = deps
   }
 
-  /** The chains of an organisation by model id. */
-  async ofOrg(_orgId: number): Promise<ReadonlyMap<string, readonly ChainStep[]>> {
-    return new Map()
+  /** The chains of an organisation by model id, as routing follows them. */
+  async ofOrg(orgId: number): Promise<ReadonlyMap<string, readonly ChainStep[]>> {
+    const rows = await this.#deps.db.many(listChains, orgId)
+    return new Map(rows.map(({ modelId, steps }) => [modelId, steps.map(({ model, provider }) => ({ model, provider: provider ?? null }))]))
+  }
+
+  /** All chains of an organisation by model id. */
+  async list(orgId: number): Promise<readonly Chain[]> {
+    return (await this.#deps.db.many(listChains, orgId)).map(({ modelId, steps }) => ({ model: modelId, steps }))
+  }
+
+  /** Throws `not_found`. */
+  async get(orgId: number, modelId: string): Promise<Chain> {
+    const row = await this.#deps.db.maybe(findChain, orgId, modelId)
+    if (row === null) throw noChain()
+    return { model: row.modelId, steps: row.steps }
+  }
+
+  /** Saves a chain in place of the one before. `wish` is what the client sent as steps. Throws `bad_model` and `bad_steps`. */
+  async save(orgId: number, userId: number | null, modelId: string, wish: unknown): Promise<Chain> {
+    const { clock, controlLog } = this.#deps
+    const model = this.#deps.catalog().models.get(modelId)
+    if (!model || model.kind === 'virtual')
+      throw fail('bad_model', { message: 'A chain belongs to one model of the catalog, not to a virtual id. GET /v1/models lists the ids.' })
+    const parsed = parseChainSteps(wish, 'steps')
+    const references = parsed.some(({ provider }) => provider !== null && isCustomReference(provider)) ? await this.#deps.customReferences(orgId) : noReferences
+    for (const [index, step] of parsed.entries()) this.#check(step, `steps[${index}]`, references)
+    const steps = parsed.map(step => (step.provider === null ? { model: step.model } : { model: step.model, provider: step.provider }))
+    await controlLog.change(async tx => {
+      await tx.exec(saveChain, orgId, modelId, JSON.stringify(steps), userId, new Date(clock.nowMs()))
+      return { value: undefined, news: [changed(orgId)] }
+    })
+    return { model: modelId, steps }
+  }
+
+  /** Gives the model its default routing back. Throws `not_found`. */
+  async remove(orgId: number, modelId: string): Promise<void> {
+    await this.#deps.controlLog.change(async tx => {
+      if ((await tx.maybe(deleteChain, orgId, modelId)) === null) throw noChain()
+      return { value: undefined, news: [changed(orgId)] }
+    })
+  }
+
+  /** Whether the ids of a step exist. Whether it can be served is asked at every call: keys and servers come and go. */
+  #check({ model, provider }: ChainStep, at: string, references: ReadonlySet<string>): void {
+    const catalog = this.#deps.catalog()
+    const isKnown = presetOf(model) !== undefined || catalog.models.has(model) || splitOwnId(model, catalog) !== null
+    if (!isKnown)
+      throw fail('bad_steps', { message: `"${at}.model" is neither an id of GET /v1/models nor "provider/model-id" of a provider that takes your own keys.` })
+    if (provider === null || catalog.providers.has(provider) || references.has(provider)) return
+    throw fail('bad_steps', {
+      message: isCustomReference(provider)
+        ? `"${at}.provider": there is no endpoint of that slug. GET /me/endpoints lists them.`
+        : `"${at}.provider": there is no such provider. GET /v1/providers lists the ids.`,
+    })
   }
 }
+
+const noReferences: ReadonlySet<string> = new Set()
+const noChain = () => fail('not_found', { message: 'No chain is saved for this model. GET /me/routing lists those that are.' })
+const changed = (orgId: number) => ({ kind: orgRoutingChanged, ref: String(orgId) })

@@ -22,6 +22,8 @@ export interface OrgRoutingsDeps {
   readonly controlLog: ControlLog
   /** CACHE_TTL_MS. */
   readonly cacheTtlMs: number
+  /** Kind of the news that settings of an organisation changed; the ref is its id. */
+  readonly settingsChanged: string
   retentionDays(orgId: number): Promise<number>
   savedKeys(orgId: number): Promise<ReadonlyMap<string, SavedKey>>
   customRoutes(orgId: number): Promise<readonly CustomRoute[]>
@@ -37,7 +39,7 @@ export class OrgRoutings {
   constructor(deps: OrgRoutingsDeps) {
     this.#cache = new ExpiringCache({ max: orgsCachedMax, ttlMs: deps.cacheTtlMs, clock: deps.clock, load: orgId => load(orgId, deps) })
     deps.controlLog.on(news => {
-      if (news.kind === orgRoutingChanged) this.#cache.invalidate(Number(news.ref))
+      if (news.kind === orgRoutingChanged || news.kind === deps.settingsChanged) this.#cache.invalidate(Number(news.ref))
     })
     deps.controlLog.onGap(() => this.#cache.clear())
   }
