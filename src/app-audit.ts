@@ -1,6 +1,24 @@
-/** The audit trail, as a service of rows. */
+/** The audit trail as a service of rows, and what the edges know of callers whom nobody vouches for. */
+import type { AppDeps } from './app-domains.ts'
 import type { AppParts } from './app-services.ts'
+import { auditSweepMs } from './gateway/audit/audit.ts'
+import { AnonymousLimit } from './gateway/http/anonymous.ts'
+import { clientIpOf } from './gateway/http/client-ip.ts'
+import { DeviceCookies } from './gateway/http/device-cookie.ts'
+import type { EdgeDeps } from './gateway/http/edge.ts'
+import { addressRangesOf } from './platform/address-ranges.ts'
 
-export function auditServices({ audit }: AppParts) {
+export function auditServices({ audit, jobs }: AppParts) {
+  jobs.every('audit.sweep', auditSweepMs, async () => {
+    await audit.sweep()
+  })
   return { audit }
+}
+
+/** Where a request comes from, and how often somebody without a credential may call. */
+export function strangers({ config, clock, ids, masterKey }: AppDeps, baseUrl: () => string): Pick<EdgeDeps, 'clientIp' | 'countAnonymous'> {
+  const clientIp = clientIpOf(addressRangesOf(config.TRUSTED_PROXIES).ranges)
+  const cookies = new DeviceCookies({ clock, ids, masterKey, baseUrl })
+  const limit = new AnonymousLimit({ clock, perMinute: config.ANON_RPM, cookies, clientIp })
+  return { clientIp, countAnonymous: (request, response) => limit.count(request, response) }
 }

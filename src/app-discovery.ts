@@ -1,9 +1,9 @@
 import type { Catalog } from './gateway/catalog/catalog.ts'
 import { routeId } from './gateway/catalog/model.ts'
 import type { Discovery } from './gateway/http/discovery.ts'
+import type { Binding } from './gateway/http/edge.ts'
 import { llmsTextOf } from './gateway/http/llms-text.ts'
 import { openApiOf } from './gateway/http/openapi.ts'
-import type { Binding } from './gateway/http/serve-row.ts'
 import type { Circuits } from './gateway/routing/circuit.ts'
 import { version } from './version.ts'
 

@@ -69,10 +69,12 @@ export async function createDomains(deps: AppDeps, baseUrl: () => string): Promi
   const controlLog = new ControlLog({ db, clock, log, pollMs: config.CONTROL_POLL_MS })
   const cacheTtlMs = config.CACHE_TTL_MS
   const mail = new Mail({ db })
-  const audit = new AuditTrail({ db })
+  const audit = new AuditTrail({ db, clock, keepDays: config.AUDIT_KEEP_DAYS })
   const sessions = new Sessions({ db, clock, ids, controlLog, masterKey: deps.masterKey, ttlSeconds: config.SESSION_TTL_S, cacheTtlMs, baseUrl })
   const orgs = createOrgs({ db, clock, controlLog, cacheTtlMs })
-  const keys = createKeys({ db, clock, ids, controlLog, cacheTtlMs, defaultRpm: config.DEFAULT_RPM })
+  const hasBilling = config.RAZORPAY_KEY_ID !== null && config.RAZORPAY_KEY_SECRET !== null
+  const trialLimits = hasBilling ? { rpmLimit: config.TRIAL_RPM, dailyLimit: config.TRIAL_DAILY } : null
+  const keys = createKeys({ db, clock, ids, controlLog, cacheTtlMs, defaultRpm: config.DEFAULT_RPM, trialLimits })
   const limits = await createLimits({ db, config, clock, ids, log, dataDir, controlLog, appliers: [insertUsageEvents] })
   const times = { tokenTtlSeconds: config.AGENT_TOKEN_TTL_S, staleMs: config.AGENT_STALE_MS, cacheTtlMs }
   const agents = createAgents({ db, clock, ids, log, controlLog, inflight, keys, sealer, baseUrl, ...times, ...agentBudgets(limits) })

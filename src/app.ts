@@ -2,7 +2,7 @@
 import type { Server } from 'node:http'
 import type { Agents } from './agents/agents.ts'
 import { accessServices } from './app-access.ts'
-import { auditServices } from './app-audit.ts'
+import { auditServices, strangers } from './app-audit.ts'
 import { startCatalog } from './app-catalog.ts'
 import { createCustomServers } from './app-custom-servers.ts'
 import { discoveryOf } from './app-discovery.ts'
@@ -17,11 +17,12 @@ import type { Finding } from './cli/doctor.ts'
 import type { Authenticator } from './gateway/access/authenticate.ts'
 import { sessionCaller } from './gateway/access/session-caller.ts'
 import type { Sessions } from './gateway/access/sessions.ts'
+import type { SignInLink } from './gateway/access/sign-in-links.ts'
 import { Whoami } from './gateway/access/whoami.ts'
 import type { Catalog } from './gateway/catalog/catalog.ts'
+import type { Binding, EdgeDeps } from './gateway/http/edge.ts'
 import { bindingsOf, endpointTable, type RowServices } from './gateway/http/endpoint-table.ts'
 import { makeInvoke } from './gateway/http/invoke.ts'
-import type { Binding, EdgeDeps } from './gateway/http/serve-row.ts'
 import { createEdge } from './gateway/http/server.ts'
 import { Inference } from './gateway/inference/inference.ts'
 import type { Keys } from './gateway/keys/keys.ts'
@@ -38,6 +39,7 @@ import { mcpTools } from './mcp/tools.ts'
 import { createMcp, type Mcp } from './mcp/transport.ts'
 import type { Memory } from './memory/memory.ts'
 import type { Inflight } from './platform/inflight.ts'
+import type { Jobs } from './platform/jobs.ts'
 import { version } from './version.ts'
 
 /** A whole gateway without a port: `server` listens when somebody tells it to. */
@@ -52,6 +54,8 @@ export interface App {
   readonly sessions: Sessions
   readonly inflight: Inflight
   readonly circuits: Circuits
+  /** The sweeps of this process. */
+  readonly jobs: Jobs
   baseUrl(): string
   setBaseUrl(url: string): void
   /** A chat model that this gateway can serve now, for examples. */
@@ -59,6 +63,8 @@ export interface App {
   /** Database, providers: one line for the start. */
   describe(): string
   doctor(): Promise<Finding[]>
+  /** A one-time sign-in link for the person of that address. Throws `not_found`. */
+  makeSignInLink(email: string): Promise<SignInLink>
   /** Stops accepting, drains, flushes, gives leases back, closes the database. */
   stop(): Promise<void>
 }
@@ -80,7 +86,7 @@ export async function createApp(deps: AppDeps): Promise<App> {
   const bindings = bindingsOf(endpointTable)
   const services = rowServices({ ...deps, ...domains, catalog, circuits, health, baseUrl: () => state.baseUrl }, bindings)
   const edge = edgeDeps(deps, domains, services, state)
-  const mcp = mcpOf(deps, domains, edge)
+  const mcp = mcpOf(deps, domains, edge, bindings)
   const server = createEdge(bindings, edge, (request, response) => void mcp.handle(request, response))
   return {
     ...domains,
@@ -93,6 +99,7 @@ export async function createApp(deps: AppDeps): Promise<App> {
     exampleModel: () => exampleModel(catalog),
     describe: () => `${db.kind === 'embedded' ? `embedded database in ${deps.dataDir}` : 'PostgreSQL'}; providers: ${configuredProviders(catalog)}`,
     doctor: () => diagnose({ db, config, catalog, memory: domains.memory, controlLog: domains.controlLog }),
+    makeSignInLink: email => services.signInLinks.make(email),
     async stop() {
       state.isDraining = true
       await drain(deps, domains.inflight, server, mcp)
@@ -139,13 +146,10 @@ function rowServices(parts: AppParts, bindings: readonly Binding[]): RowServices
   }
 }
 
-function edgeDeps(
-  { ids, log, config }: AppDeps,
-  { inflight, agents, authenticator, sessions, limits }: Domains,
-  services: RowServices,
-  state: RunState,
-): EdgeDeps {
+function edgeDeps(deps: AppDeps, { inflight, agents, authenticator, sessions, limits, audit }: Domains, services: RowServices, state: RunState): EdgeDeps {
+  const { ids, log, config } = deps
   return {
+    ...strangers(deps, () => state.baseUrl),
     services,
     ids,
     log,
@@ -159,16 +163,16 @@ function edgeDeps(
     authenticate: headers => authenticator.authenticate(headers),
     authenticateSession: (method, headers) =>
       sessionCaller(method, headers, { sessions, authenticator, baseUrl: () => state.baseUrl, origins: config.CONSOLE_ORIGINS }),
-    clientIp: request => request.socket.remoteAddress ?? '',
+    acts: audit,
     takeRate: principal => limits.takeRate(principal),
     isDraining: () => state.isDraining,
   }
 }
 
-function mcpOf({ config, ids, clock, log }: AppDeps, { inflight, agents }: Domains, edge: EdgeDeps): Mcp {
+function mcpOf({ config, ids, clock, log }: AppDeps, { inflight, agents }: Domains, edge: EdgeDeps, bindings: readonly Binding[]): Mcp {
   return createMcp({
     tools: mcpTools(config.MEMORY_MCP_MAX_BYTES),
-    invoke: makeInvoke(edge),
+    invoke: makeInvoke(edge, bindings),
     ids,
     clock,
     log,
@@ -179,6 +183,7 @@ function mcpOf({ config, ids, clock, log }: AppDeps, { inflight, agents }: Domai
     version,
     authenticate: edge.authenticate,
     clientIp: edge.clientIp,
+    countAnonymous: edge.countAnonymous,
     recheck: principal => agents.tokens.recheck(principal),
     isDraining: edge.isDraining,
   })

@@ -1,4 +1,4 @@
-import { cutError } from '../gateway/http/serve-row.ts'
+import { cutError } from '../gateway/http/translate.ts'
 import { abortSignalOf } from '../platform/cancellation.ts'
 import type { Clock } from '../platform/clock.ts'
 import { fail, type GatewayError, toGatewayError } from '../platform/errors.ts'

@@ -5,10 +5,12 @@
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http'
 import { toNodeHandler } from '@modelcontextprotocol/node'
 import { isLegacyRequest } from '@modelcontextprotocol/server'
+import { isOfStranger } from '../gateway/http/anonymous.ts'
 import { agentIdHeader, agentLabelOf } from '../gateway/http/call-context.ts'
+import { ownersOf } from '../gateway/http/caller.ts'
 import { writeError } from '../gateway/http/reply-writer.ts'
 import { ClientGoneError, readBody } from '../gateway/http/request-body.ts'
-import { ownersOf, translate } from '../gateway/http/serve-row.ts'
+import { translate } from '../gateway/http/translate.ts'
 import type { Clock } from '../platform/clock.ts'
 import { fail, toGatewayError } from '../platform/errors.ts'
 import type { Ids } from '../platform/ids.ts'
@@ -44,7 +46,7 @@ export interface McpDeps {
   /** Address of the client. */
   clientIp(request: IncomingMessage): string
   /** Counts a request without a valid credential against its sender. Throws `rate_limit_exceeded`. */
-  countAnonymous?(request: IncomingMessage): void | Promise<void>
+  countAnonymous(request: IncomingMessage): void
   isDraining(): boolean
 }
 
@@ -119,7 +121,7 @@ async function signIn(request: IncomingMessage, deps: McpDeps): Promise<BearerPr
     return await deps.authenticate(withBearer(request.headers))
   } catch (thrown) {
     const error = toGatewayError(translate(thrown))
-    if (error.status === 401) await deps.countAnonymous?.(request)
+    if (isOfStranger(error)) deps.countAnonymous(request)
     throw withChallenge(error, deps.serviceId)
   }
 }

@@ -118,6 +118,7 @@ export const memoryEndpoints = {
     input: { query: keyQuery, headers: z.object({ 'if-match': etagHeader, 'if-none-match': etagHeader }), bodyKind: 'raw', bodyLimitBytes: bodyCeilingBytes },
     output: z.object({ ok: z.literal(true), key: z.string(), size: z.int() }),
     errors: [...writeErrors, 'memory_quota_exceeded', 'payload_too_large'],
+    audit: false,
     async handle({ memory }, { query, headers, body }, call) {
       const { etag } = await memory.objects.write({ ...call, signal: abortSignalOf(call.signal), principal: bearer(call.principal) }, query.key, body, {
         ifMatch: headers['if-match'],
@@ -135,6 +136,7 @@ export const memoryEndpoints = {
     input: { query: keyQuery, headers: z.object({ 'if-match': etagHeader, 'if-none-match': etagHeader }) },
     output: z.object({ ok: z.literal(true) }),
     errors: writeErrors,
+    audit: false,
     async handle({ memory }, { query, headers }, call) {
       await memory.objects.remove({ ...call, signal: abortSignalOf(call.signal), principal: bearer(call.principal) }, query.key, {
         ifMatch: headers['if-match'],

@@ -3,6 +3,7 @@
  * this table. It is the only file that reads the environment.
  */
 import { readFileSync } from 'node:fs'
+import { addressRangesOf } from './address-ranges.ts'
 import { Secret } from './secret.ts'
 import { parseAllowed } from './url-guard.ts'
 
@@ -163,6 +164,8 @@ export function loadConfig(env: Readonly<Record<string, string | undefined>> = p
   for (const [name, setting] of Object.entries(settings)) values[name] = read(name, setting, textOf(env, name, setting))
   const notAllowed = (values['OUTBOUND_ALLOW'] as readonly string[]).find(entry => parseAllowed(entry) === null)
   if (notAllowed !== undefined) throw new ConfigError(`OUTBOUND_ALLOW must list host:port pairs such as models.internal:8000, not "${notAllowed}".`)
+  const { wrong } = addressRangesOf(values['TRUSTED_PROXIES'] as readonly string[])
+  if (wrong !== null) throw new ConfigError(`TRUSTED_PROXIES must list IP addresses or CIDR ranges such as 10.0.0.0/8, not "${wrong}".`)
   if (values['SETTLE'] !== 'journal' && values['SETTLE'] !== 'postgres') throw new ConfigError('SETTLE must be journal or postgres.')
   return {
     ...(values as unknown as Config),

@@ -1,8 +1,8 @@
 /** A real HTTP server with only /mcp on it, for tests of the transport. The rows behind its tools are small ones of the test. */
 import { createServer, type IncomingHttpHeaders, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import type { EdgeDeps } from '../../src/gateway/http/edge.ts'
 import { makeInvoke } from '../../src/gateway/http/invoke.ts'
-import type { EdgeDeps } from '../../src/gateway/http/serve-row.ts'
 import type { Tool } from '../../src/mcp/tool.ts'
 import { createMcp } from '../../src/mcp/transport.ts'
 import { type Clock, systemClock } from '../../src/platform/clock.ts'
@@ -80,12 +80,14 @@ export async function startMount(tools: readonly Tool[], options: { clock?: Cloc
     authenticateSession: () => Promise.reject(fail('no_session')),
     recheck: () => undefined,
     takeRate: () => undefined,
+    countAnonymous: () => undefined,
+    acts: { begin: () => Promise.resolve(1n), end: () => Promise.resolve(), record: () => Promise.resolve() },
     isDraining: () => draining,
     clientIp: () => '127.0.0.1',
   }
   const mcp = createMcp({
     tools,
-    invoke: makeInvoke(edge),
+    invoke: makeInvoke(edge, []),
     ids: systemIds,
     clock: options.clock ?? systemClock,
     log: silentLog,
@@ -98,6 +100,7 @@ export async function startMount(tools: readonly Tool[], options: { clock?: Cloc
     recheck: () => undefined,
     isDraining: () => draining,
     clientIp: () => '127.0.0.1',
+    countAnonymous: () => undefined,
   })
   const server: Server = createServer((request, response) => void mcp.handle(request, response))
   await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))

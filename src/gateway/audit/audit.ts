@@ -1,8 +1,14 @@
+import type { Clock } from '../../platform/clock.ts'
 import type { Db } from '../../platform/db.ts'
+import { fail } from '../../platform/errors.ts'
 import type { Principal } from '../../platform/principal.ts'
+import { deleteOldLines, endLine, insertLine, type LineRow, listLines } from './queries.ts'
 
 export interface AuditDeps {
   readonly db: Db
+  readonly clock: Clock
+  /** AUDIT_KEEP_DAYS. */
+  readonly keepDays: number
 }
 
 /** An act of management. Ids only: never a name that a user typed, never a secret. */
@@ -17,13 +23,114 @@ export interface Act {
   readonly requestId: string | null
 }
 
+/** Which lines to list; null or absent lets all pass. */
+export interface AuditFilter {
+  /** Lines older than the one of this id. */
+  readonly before?: bigint | null
+  readonly actorKind?: LineRow['actorKind'] | null
+  readonly actorId?: string | null
+  readonly act?: string | null
+  /** Not before this instant. */
+  readonly from?: Date | null
+  /** Before this instant. */
+  readonly to?: Date | null
+}
+
+/** A line as it is shown. */
+export interface AuditEntry {
+  readonly id: number
+  readonly at: string
+  readonly actor: { readonly kind: LineRow['actorKind']; readonly id: number | null; readonly name?: string }
+  readonly act: string
+  readonly target: string | null
+  readonly source_ip: string | null
+  readonly request_id: string | null
+  /** 'ok' or an error code; null: the process ended before the act did. */
+  readonly outcome: string | null
+}
+
+const dayMs = 24 * 3600 * 1000
+/** Lines deleted by one statement, and statements of one sweep. */
+const sweepBatch = 5_000
+const sweepRoundsMax = 200
+
+/** How often old lines are looked for. */
+export const auditSweepMs = 3600 * 1000
+
 /** Who did what to what, from where, when. */
 export class AuditTrail {
-  readonly deps: AuditDeps
+  readonly #deps: AuditDeps
   constructor(deps: AuditDeps) {
-    this.deps = deps
+    this.#deps = deps
   }
 
-  /** Writes down an act that has happened: commands of the operator, sweeps, sign-ins. */
-  async record(_act: Act, _outcome: string): Promise<void> {}
+  /** Writes the line of an act that is about to begin; its id, for `end`. Throws `database_unavailable` when it cannot: then the act must not happen. */
+  async begin(act: Act): Promise<bigint> {
+    try {
+      return await this.#insert(act, null)
+    } catch (error) {
+      throw fail('database_unavailable', { cause: error, retryAfterSeconds: 2 })
+    }
+  }
+
+  /** Completes a line: 'ok' or an error code. A target, or an organisation, that became known only by the act is filled in. */
+  async end(line: bigint, outcome: string, target: string | null = null, orgId: number | null = null): Promise<void> {
+    await this.#deps.db.exec(endLine, line, outcome, target, orgId)
+  }
+
+  /** Writes down an act that has happened: sweeps, sign-ins, refusals. */
+  async record(act: Act, outcome: string): Promise<void> {
+    await this.#insert(act, outcome)
+  }
+
+  /** Lines of an organisation (null: of the installation), newest first; `next_before` asks for the ones after them. */
+  async list(orgId: number | null, filter: AuditFilter, limit: number): Promise<{ entries: AuditEntry[]; next_before: number | null }> {
+    const { before = null, actorKind = null, actorId = null, act = null, from = null, to = null } = filter
+    const rows = await this.#deps.db.many(listLines, orgId, before, actorKind, actorId, act, from, to, limit + 1)
+    const shown = rows.slice(0, limit)
+    return { entries: shown.map(entryOf), next_before: rows.length > limit ? Number(shown.at(-1)?.id ?? 0n) : null }
+  }
+
+  /** Deletes lines older than AUDIT_KEEP_DAYS; how many. */
+  async sweep(): Promise<number> {
+    const before = new Date(this.#deps.clock.nowMs() - this.#deps.keepDays * dayMs)
+    let count = 0
+    for (let round = 0; round < sweepRoundsMax; round++) {
+      const deleted = await this.#deps.db.exec(deleteOldLines, before, sweepBatch)
+      count += deleted
+      if (deleted < sweepBatch) break
+    }
+    return count
+  }
+
+  async #insert(act: Act, outcome: string | null): Promise<bigint> {
+    const [kind, id] = actorOf(act.actor)
+    const at = new Date(this.#deps.clock.nowMs())
+    return (await this.#deps.db.one(insertLine, act.orgId, at, kind, id, act.act, act.target, act.sourceIp, act.requestId, outcome)).id
+  }
+}
+
+function actorOf(actor: Act['actor']): readonly [kind: LineRow['actorKind'], id: string | null] {
+  if (typeof actor === 'string') return [actor, null]
+  switch (actor.kind) {
+    case 'session':
+      return ['user', String(actor.userId)]
+    case 'key':
+      return ['key', String(actor.keyId)]
+    case 'agent':
+      return ['agent', String(actor.agentId)]
+  }
+}
+
+function entryOf(row: LineRow): AuditEntry {
+  return {
+    id: Number(row.id),
+    at: row.at.toISOString(),
+    actor: { kind: row.actorKind, id: row.actorId === null ? null : Number(row.actorId), ...(row.actorName === null ? {} : { name: row.actorName }) },
+    act: row.act,
+    target: row.target,
+    source_ip: row.sourceIp,
+    request_id: row.requestId,
+    outcome: row.outcome,
+  }
 }

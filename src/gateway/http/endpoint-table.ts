@@ -12,12 +12,14 @@ import { catalogEndpoints } from '../catalog/endpoints.ts'
 import { inferenceEndpoints } from '../inference/endpoints.ts'
 import { keyEndpoints } from '../keys/key-endpoints.ts'
 import { limitsEndpoints } from '../limits/endpoints.ts'
+import { memberEndpoints } from '../orgs/member-endpoints.ts'
 import { orgEndpoints } from '../orgs/org-endpoints.ts'
 import { profileEndpoints } from '../orgs/profile-endpoints.ts'
+import { workspaceEndpoints } from '../orgs/workspace-endpoints.ts'
 import { routingEndpoints } from '../routing/routing-endpoints.ts'
 import { usageEndpoints } from '../usage/endpoints.ts'
 import { discoveryEndpoints } from './discovery.ts'
-import type { Binding } from './serve-row.ts'
+import type { Binding } from './edge.ts'
 
 export const endpointTable = {
   ...inferenceEndpoints,
@@ -25,6 +27,8 @@ export const endpointTable = {
   ...accessEndpoints,
   ...signInEndpoints,
   ...orgEndpoints,
+  ...memberEndpoints,
+  ...workspaceEndpoints,
   ...profileEndpoints,
   ...keyEndpoints,
   ...providerKeyEndpoints,

@@ -1,4 +1,4 @@
-import type { Binding } from './serve-row.ts'
+import type { Binding } from './edge.ts'
 
 /**
  * The inference rows, matched by one look-up on method and path in front of express: express's router costs half the throughput of

@@ -1,4 +1,4 @@
-import type { Binding } from './serve-row.ts'
+import type { Binding } from './edge.ts'
 
 /** The plain-text summary for models: what this is, how to sign in, how to connect, every endpoint in one line. */
 export function llmsTextOf(bindings: readonly Binding[], baseUrl: string): string {

@@ -1,14 +1,18 @@
 import { z } from 'zod'
 import type { At, AuthKind } from '../../platform/endpoint.ts'
 import { type ErrorName, errorTable } from '../../platform/errors.ts'
-import type { Binding } from './serve-row.ts'
+import type { Binding } from './edge.ts'
 
-/** Codes that any row of this credential kind can answer, beside the ones it names; `bad_request` also for a label that is none. */
-function commonErrors(auth: AuthKind, hasInput: boolean): ErrorName[] {
+/** Codes that any row of this credential kind and path can answer, beside the ones it names; `bad_request` also for a label that is none. */
+function commonErrors({ auth, at }: Binding, hasInput: boolean): ErrorName[] {
   const names: ErrorName[] = ['internal_error']
   if (auth === 'key' || auth === 'key-or-session')
     names.push('invalid_api_key', 'key_disabled_inactive', 'rate_limit_exceeded', 'database_unavailable', 'bad_request')
-  if (auth === 'session' || auth === 'key-or-session') names.push('no_session')
+  if (auth === 'session' || auth === 'key-or-session') {
+    names.push('no_session', 'database_unavailable')
+    if (!at.startsWith('GET ')) names.push('forbidden', 'foreign_origin')
+  }
+  if (auth === 'public' && at.includes(' /v1/')) names.push('rate_limit_exceeded', 'database_unavailable')
   if (hasInput) names.push('bad_request')
   return names
 }
@@ -19,7 +23,7 @@ export function errorsOf(binding: Binding): ErrorName[] {
   const hasInput = spec.path !== undefined || spec.query !== undefined || spec.headers !== undefined || spec.body !== undefined || spec.bodyKind !== undefined
   const body: ErrorName[] = spec.body !== undefined || spec.bodyKind !== undefined ? ['payload_too_large'] : []
   const rule: ErrorName[] = Object.keys(binding.access).length > 0 ? ['forbidden'] : []
-  return [...new Set<ErrorName>([...binding.row.errors, ...commonErrors(binding.auth, hasInput), ...body, ...rule])]
+  return [...new Set<ErrorName>([...binding.row.errors, ...commonErrors(binding, hasInput), ...body, ...rule])]
 }
 
 type Json = Record<string, unknown>

@@ -1,9 +1,10 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import express, { type Request, type Response } from 'express'
 import { fail } from '../../platform/errors.ts'
+import type { Binding, EdgeDeps } from './edge.ts'
 import { HotRoutes } from './hot-routes.ts'
 import { writeError } from './reply-writer.ts'
-import { type Binding, type EdgeDeps, serveRow } from './serve-row.ts'
+import { serveRow } from './serve-row.ts'
 
 /** `/v1/models/{id+}/stats` as express 5 writes it: `/v1/models/*id/stats`. */
 function expressPath(path: string): string {

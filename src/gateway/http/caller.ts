@@ -1,0 +1,98 @@
+/** Who calls a row, and what becomes of a request whose caller is not known. */
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { At } from '../../platform/endpoint.ts'
+import { GatewayError } from '../../platform/errors.ts'
+import type { Principal } from '../../platform/principal.ts'
+import { type ActCall, isAct, recordForbidden } from './acts.ts'
+import { isOfStranger } from './anonymous.ts'
+import type { Binding, EdgeDeps } from './edge.ts'
+
+/** A request on a row. */
+export interface RowRequest {
+  readonly binding: Binding
+  readonly params: Readonly<Record<string, string>>
+  readonly requestId: string
+  readonly request: IncomingMessage
+  readonly response: ServerResponse
+}
+
+type Caller = Principal | null
+
+/** Who calls. Null on public rows, for callers without a valid credential, and on signed ones. Throws 401, 403, 503. */
+export function authenticate({ auth, at }: Binding, request: IncomingMessage, response: ServerResponse, deps: EdgeDeps): Caller | Promise<Caller> {
+  const { headers, method = '' } = request
+  switch (auth) {
+    case 'public':
+      return isCounted(at) ? knownOrAnonymous(request, response, deps) : null
+    case 'signature':
+      return null
+    case 'key':
+      return deps.authenticate(headers)
+    case 'session':
+      return deps.authenticateSession(method, headers)
+    case 'key-or-session':
+      return headers.authorization === undefined ? deps.authenticateSession(method, headers) : deps.authenticate(headers)
+  }
+}
+
+/** Discovery and the console outside /v1 do not count. */
+const isCounted = (at: At): boolean => at.includes(' /v1/')
+
+/** The caller of a public row: by a valid credential the one that it names, who is held to the rate of the key; everybody else is anonymous and counted. */
+async function knownOrAnonymous(request: IncomingMessage, response: ServerResponse, deps: EdgeDeps): Promise<Caller> {
+  if (request.headers.authorization !== undefined) {
+    try {
+      return await deps.authenticate(request.headers)
+    } catch (thrown) {
+      if (!(thrown instanceof GatewayError) || thrown.status !== 401) throw thrown
+    }
+  }
+  deps.countAnonymous(request, response)
+  return null
+}
+
+/**
+ * What a request hears whose caller did not become known. A wrong or missing credential counts against its sender, and that refusal
+ * goes before the 401. Who was kept from an act, by the page that sent it or as an agent, stands in the audit trail all the same.
+ */
+export async function refusalOfUnknown(thrown: unknown, call: RowRequest, deps: EdgeDeps): Promise<unknown> {
+  const { binding, request, response } = call
+  if (binding.auth === 'public' || binding.auth === 'signature') return thrown
+  if (isCounted(binding.at) && isOfStranger(thrown)) {
+    try {
+      deps.countAnonymous(request, response)
+    } catch (tooMany) {
+      return tooMany
+    }
+  }
+  if (thrown instanceof GatewayError && thrown.status === 403 && isAct(binding.row)) {
+    const reader = await whoReads(request, deps)
+    if (reader !== null) await recordForbidden(actOf(call, reader, deps), deps)
+  }
+  return thrown
+}
+
+async function whoReads(request: IncomingMessage, deps: EdgeDeps): Promise<Principal | null> {
+  try {
+    return await deps.authenticateSession('GET', request.headers)
+  } catch {
+    return null
+  }
+}
+
+/** The act that a request is, for the audit trail. */
+export function actOf({ binding, params, requestId, request }: RowRequest, principal: Principal, deps: EdgeDeps): ActCall {
+  return { name: binding.name, principal, params, requestId, clientIp: () => deps.clientIp(request) }
+}
+
+/** Under whom a call in flight is registered. */
+export function ownersOf(principal: Principal): { agentIds: readonly number[]; keyId: number | null } {
+  switch (principal.kind) {
+    case 'agent':
+      return { agentIds: principal.ancestorIds.length === 0 ? [principal.agentId] : [principal.agentId, ...principal.ancestorIds], keyId: principal.keyId }
+    case 'key':
+      return { agentIds: [], keyId: principal.keyId }
+    case 'session':
+      return { agentIds: [], keyId: null }
+  }
+}

@@ -1,0 +1,43 @@
+/** What both edges work with: the addresses of the endpoint table, and what they need of the rest. */
+import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http'
+import type { AnyRow, At, AuthKind } from '../../platform/endpoint.ts'
+import type { Ids } from '../../platform/ids.ts'
+import type { Inflight } from '../../platform/inflight.ts'
+import type { Log } from '../../platform/log.ts'
+import type { AccessRule, BearerPrincipal, Principal } from '../../platform/principal.ts'
+import type { ActTrail } from './acts.ts'
+
+/** One address of a row: the row itself, or its twin with a credential and rule of its own. */
+export interface Binding {
+  readonly name: string
+  readonly row: AnyRow
+  readonly at: At
+  readonly auth: AuthKind
+  readonly access: AccessRule
+}
+
+/** What the HTTP edge needs of the rest; app.ts gives it. */
+export interface EdgeDeps {
+  readonly services: object
+  readonly ids: Ids
+  readonly log: Log
+  readonly inflight: Inflight
+  readonly baseUrl: () => string
+  readonly bodyLimitBytes: number
+  readonly inferenceBodyLimitBytes: number
+  /** Key or agent token of the request. Throws 401; a failure of ours is never a 401. */
+  authenticate(headers: IncomingHttpHeaders): BearerPrincipal | Promise<BearerPrincipal>
+  /** Who may call a session row: the signed-in user, or an agent that reads. Throws `no_session`, `forbidden`, `foreign_origin`. */
+  authenticateSession(method: string, headers: IncomingHttpHeaders): Principal | Promise<Principal>
+  /** Address of the client; behind trusted proxies the one that they report. */
+  clientIp(request: IncomingMessage): string
+  /** Looks at the kill switch once more, after the call was registered as in flight. */
+  recheck(principal: Principal): void
+  takeRate(principal: BearerPrincipal): void | Promise<void>
+  /** Counts a request to /v1 without a valid credential against its sender. Throws `rate_limit_exceeded`. */
+  countAnonymous(request: IncomingMessage, response?: ServerResponse): void
+  /** The audit trail. */
+  readonly acts: ActTrail
+  /** True while the process drains: new calls are turned away. */
+  isDraining(): boolean
+}

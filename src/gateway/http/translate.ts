@@ -1,0 +1,27 @@
+import { DatabaseUnavailableError } from '../../platform/db.ts'
+import { fail, GatewayError } from '../../platform/errors.ts'
+import { CallCutError } from '../../platform/inflight.ts'
+
+/** Failures that have a name of their own on the wire. */
+export function translate(thrown: unknown): unknown {
+  if (thrown instanceof GatewayError) return thrown
+  if (thrown instanceof DatabaseUnavailableError) return fail('database_unavailable', { cause: thrown, retryAfterSeconds: 2 })
+  if (thrown instanceof CallCutError) return cutError(thrown)
+  return thrown
+}
+
+/** What a call that the gateway itself ended answers, when nothing has been sent yet. */
+export function cutError(cut: CallCutError): GatewayError {
+  switch (cut.reason) {
+    case 'agent_revoked':
+      return fail('invalid_api_key', { message: 'This agent has been revoked. Stop: its tokens work no more.', extra: { reason: 'agent_revoked' } })
+    case 'key_revoked':
+      return fail('invalid_api_key', { message: 'This key has been revoked.' })
+    case 'agent_stale':
+      return fail('database_unavailable', { message: 'The gateway cannot confirm that this agent is still active. Try again shortly.', retryAfterSeconds: 2 })
+    case 'database_away':
+      return fail('database_unavailable', { retryAfterSeconds: 2 })
+    case 'shutdown':
+      return fail('shutting_down')
+  }
+}

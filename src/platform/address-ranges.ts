@@ -1,0 +1,65 @@
+import { isIP } from 'node:net'
+import ipaddr from 'ipaddr.js'
+
+type Address = ReturnType<typeof ipaddr.process>
+
+/** A set of IP addresses, from single ones and CIDR ranges. */
+export interface AddressRanges {
+  has(address: string): boolean
+}
+
+/** The address in one spelling, IPv4 that is written as IPv6 unwrapped, without a zone; null for what is no IP address. Forms such as `0x7f.1` are none. */
+export function plainAddress(text: string): string | null {
+  return addressOf(text)?.toString() ?? null
+}
+
+/** Whom an address stands for when requests are counted: itself, or for IPv6 its /64, which is what one line or machine is given. */
+export function networkOf(text: string): string | null {
+  const address = addressOf(text)
+  if (address === null) return null
+  if (!(address instanceof ipaddr.IPv6)) return address.toString()
+  return `${address.parts
+    .slice(0, 4)
+    .map(part => part.toString(16))
+    .join(':')}::/64`
+}
+
+/** Reads addresses and CIDR ranges. The second value names the first item that is neither; then the set is empty. */
+export function addressRangesOf(items: readonly string[]): { ranges: AddressRanges; wrong: string | null } {
+  const ranges: (readonly [Address, number])[] = []
+  for (const item of items) {
+    const range = rangeOf(item)
+    if (range === null) return { ranges: { has: () => false }, wrong: item }
+    ranges.push(range)
+  }
+  return {
+    wrong: null,
+    ranges: {
+      has(text) {
+        const address = addressOf(text)
+        return address !== null && ranges.some(([network, bits]) => network.kind() === address.kind() && matches(address, network, bits))
+      },
+    },
+  }
+}
+
+function addressOf(text: string): Address | null {
+  const bare = text.split('%')[0] ?? ''
+  return isIP(bare) === 0 ? null : ipaddr.process(bare)
+}
+
+/** `10.0.0.0/8`, `fd00::/8`, or one address. */
+function rangeOf(item: string): readonly [Address, number] | null {
+  const [text = '', length, ...rest] = item.split('/')
+  const address = addressOf(text)
+  if (address === null || rest.length > 0) return null
+  const bitsMax = address.kind() === 'ipv4' ? 32 : 128
+  if (length === undefined) return [address, bitsMax]
+  const bits = Number(length)
+  return /^\d{1,3}$/.test(length) && bits <= bitsMax ? [address, bits] : null
+}
+
+function matches(address: Address, network: Address, bits: number): boolean {
+  if (address instanceof ipaddr.IPv6 && network instanceof ipaddr.IPv6) return address.match(network, bits)
+  return address instanceof ipaddr.IPv4 && network instanceof ipaddr.IPv4 && address.match(network, bits)
+}
