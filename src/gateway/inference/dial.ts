@@ -3,11 +3,11 @@ import { fail, type GatewayError } from '../../platform/errors.ts'
 import type { OutboundReply, UpstreamBody } from '../../platform/upstream-body.ts'
 import { stateKeyOf } from '../catalog/model.ts'
 import type { Dialect, Failure, StreamTap } from '../providers/dialect.ts'
+import { publicMessage } from '../providers/public-message.ts'
 import type { Attempt, Plan } from '../routing/plan.ts'
 import type { InferenceDeps } from './deps.ts'
 import type { ParsedRequest } from './kinds/kind.ts'
 import type { Meter } from './meter.ts'
-import { publicMessage } from './public-message.ts'
 
 /** Largest whole reply that is taken from a provider. */
 const replyMaxBytes = 64 * 1024 * 1024
