@@ -60,6 +60,8 @@ export class Authenticator {
         throw fail('invalid_api_key', { message: 'This API key has expired. Make a new one.', headers: challenge })
       case 'revoked':
         throw fail('invalid_api_key', { message: 'This API key has been revoked.', headers: challenge })
+      case 'rotated':
+        throw fail('invalid_api_key', { message: 'This API key was rotated and the old secret has ended. Use the new one.', headers: challenge })
     }
     this.#keys.touch(record)
     let principal = this.#principals.get(record)

@@ -21,6 +21,11 @@ export class KeyUse {
     this.#usedAtMs.set(keyId, this.#clock.nowMs())
   }
 
+  /** The last use of the key that this process has not written yet, in Unix milliseconds; null for none. */
+  pendingMs(keyId: number): number | null {
+    return this.#usedAtMs.get(keyId) ?? null
+  }
+
   /** Writes what was noted. When the database is away the notes are kept for the next time. */
   async flush(): Promise<void> {
     if (this.#usedAtMs.size === 0) return

@@ -1,63 +1,20 @@
 import type { Clock } from '../../platform/clock.ts'
-import { type Db, isUniqueViolation } from '../../platform/db.ts'
-import type { ControlLog } from '../../platform/db-control-log.ts'
+import type { Db, Tx } from '../../platform/db.ts'
+import type { ControlLog, NewsItem } from '../../platform/db-control-log.ts'
 import { fail } from '../../platform/errors.ts'
 import { ExpiringCache } from '../../platform/expiring-cache.ts'
 import type { Ids } from '../../platform/ids.ts'
-import type { CallPolicy, Capability, KeyLimits, KeyScope, Role } from '../../platform/principal.ts'
+import type { KeyLimits } from '../../platform/principal.ts'
 import { hashKey, hashKeyText } from '../../platform/secrets.ts'
 import { keyPrefix, looksLikeKey, newKey } from './key-format.ts'
+import { asPresented, type KeyRecord, knowsSecret, recordOf } from './key-record.ts'
+import { overlapDaysMax, type TierLimits } from './key-rules.ts'
 import { KeyUse } from './key-use.ts'
-import { findForAuth, findIdByHash, insertKey, type KeyRow, keyExists, retireExpiredName, revokeKey, setKeyEnabled, setKeyLimits } from './queries.ts'
+import { type AllowKey, type CreatedKey, changeKey, endKey, type KeyChanges, lockedKey, makeKey, type NewKey, type WriteTools } from './key-writes.ts'
+import { findForAuth, findIdByHash, keyExists, promoteKeys, rotateKey, setCredited } from './queries.ts'
 
-export type KeyState = 'active' | 'disabled' | 'disabled_inactive' | 'expired' | 'revoked'
-
-/** A key as authentication sees it. The same object is given out while it is cached. */
-export interface KeyRecord {
-  readonly id: number
-  readonly orgId: number
-  readonly userId: number | null
-  /** Role of the live membership; null for a key that no user backs. */
-  readonly role: Role | null
-  readonly workspaceId: number | null
-  readonly name: string
-  readonly scope: KeyScope
-  readonly limits: KeyLimits
-  readonly capabilities: readonly Capability[]
-  /** At most one; empty when nothing is ruled. */
-  readonly policies: readonly CallPolicy[]
-  /** 'revoked' also when the user behind the key is no member any more. */
-  readonly state: KeyState
-  readonly expiresAtMs: number | null
-}
-
-export interface NewKey {
-  readonly orgId: number
-  readonly userId: number | null
-  readonly workspaceId: number | null
-  /** 1 to 100 characters, unique among the active keys of the org. */
-  readonly name: string
-  readonly scope: KeyScope
-  /** null = none; left out = the default of a new key (DEFAULT_RPM). */
-  readonly rpmLimit?: number | null
-  readonly dailyLimit?: number | null
-  /** 1 to 365 whole days; left out = never. */
-  readonly expiresDays?: number
-}
-
-export interface CreatedKey {
-  readonly id: number
-  /** The whole key. It is shown here and never again. */
-  readonly key: string
-  readonly prefix: string
-  readonly name: string
-  readonly scope: KeyScope
-  readonly tier: string
-  readonly rpmLimit: number | null
-  readonly dailyLimit: number | null
-  readonly expiresAt: Date | null
-  readonly createdAt: Date
-}
+export type { KeyRecord, KeyState } from './key-record.ts'
+export type { CreatedKey, NewKey } from './key-writes.ts'
 
 export interface KeysDeps {
   readonly db: Db
@@ -68,16 +25,31 @@ export interface KeysDeps {
   readonly cacheTtlMs: number
   /** DEFAULT_RPM. */
   readonly defaultRpm: number
+  /** TRIAL_RPM and TRIAL_DAILY where billing is configured; left out or null: every key is standard. */
+  readonly trialLimits?: KeyLimits | null
+}
+
+/** More that is written in the transaction of a change, e.g. a budget; the news that it makes. */
+export type Also = (tx: Tx, keyId: number) => Promise<readonly NewsItem[]>
+
+/** A key with a new secret. */
+export interface RotatedKey {
+  readonly id: number
+  /** The whole key. It is shown here and never again. */
+  readonly key: string
+  readonly prefix: string
+  readonly name: string
+  readonly rotatedAt: Date
+  /** Until when the secret before it goes on working; `rotatedAt` when it stopped at once. */
+  readonly previousUntil: Date
 }
 
 const keysCachedMax = 50_000
-/** Which id a hash has never changes, so only memory bounds how long it is kept. */
+/** Which id a hash has never changes, so only memory bounds how long it is kept. Whether the hash still opens the key is the record's to say. */
 const hashTtlMs = 24 * 3600_000
 const unknownKeyTtlMs = 2_000
-const expiresDaysMax = 365
 const dayMs = 24 * 3600_000
-// biome-ignore lint/suspicious/noControlCharactersInRegex: refusing control characters is the point.
-const nameShape = /^[^\u0000-\u001f\u007f-\u009f]{1,100}$/u
+const nothingMore: Also = async () => []
 
 /** API keys: made, found at every call, changed and revoked. A change is seen by this process at once, by others within a second or, when news are lost, within the cache's life. */
 export class Keys {
@@ -85,10 +57,12 @@ export class Keys {
   readonly #idByHash: ExpiringCache<string, number>
   readonly #records: ExpiringCache<number, KeyRecord>
   readonly use: KeyUse
+  readonly tiers: TierLimits
 
   constructor(deps: KeysDeps) {
     this.#deps = deps
     const { db, clock } = deps
+    this.tiers = { trial: deps.trialLimits ?? null, standard: { rpmLimit: deps.defaultRpm, dailyLimit: null } }
     this.#idByHash = new ExpiringCache({
       max: keysCachedMax,
       ttlMs: hashTtlMs,
@@ -105,52 +79,30 @@ export class Keys {
     deps.controlLog.onGap(() => this.#records.clear())
   }
 
-  /** Makes a key. Throws `bad_name`, `bad_request`, `duplicate_key_name`. */
-  async create(wish: NewKey): Promise<CreatedKey> {
-    const { db, clock, ids, defaultRpm } = this.#deps
-    const name = wish.name.trim()
-    if (!nameShape.test(name)) throw fail('bad_name')
-    const { expiresDays } = wish
-    if (expiresDays !== undefined && !(Number.isInteger(expiresDays) && expiresDays >= 1 && expiresDays <= expiresDaysMax))
-      throw fail('bad_request', { message: `expires_days must be a whole number from 1 to ${expiresDaysMax}.` })
-    const limits = { rpmLimit: wish.rpmLimit === undefined ? defaultRpm : wish.rpmLimit, dailyLimit: wish.dailyLimit ?? null }
-    checkLimits(limits)
-    const createdAt = new Date(clock.nowMs())
-    const expiresAt = expiresDays === undefined ? null : new Date(clock.nowMs() + expiresDays * dayMs)
-    const key = newKey(ids)
-    const hash = hashKey(key)
-    try {
-      const row = await db.tx(async tx => {
-        await tx.exec(retireExpiredName, wish.orgId, name, createdAt)
-        return tx.one(
-          insertKey,
-          wish.orgId,
-          wish.userId,
-          wish.workspaceId,
-          name,
-          hash,
-          keyPrefix(key),
-          wish.scope,
-          limits.rpmLimit,
-          limits.dailyLimit,
-          expiresAt,
-          createdAt,
-        )
-      })
-      this.#idByHash.invalidate(hash.toString('base64'))
-      return { id: row.id, key, prefix: keyPrefix(key), name, scope: wish.scope, tier: row.tier, ...limits, expiresAt, createdAt }
-    } catch (error) {
-      if (isUniqueViolation(error, 'api_keys_active_name')) throw fail('duplicate_key_name')
-      throw error
-    }
+  /**
+   * Makes a key. Throws `bad_name`, `bad_request`, `duplicate_key_name` and what `allow` throws. Without `allow` any limits are taken:
+   * the operator is not bound by the trial ceiling.
+   */
+  async create(wish: NewKey, options: { readonly allow?: AllowKey; readonly also?: Also } = {}): Promise<CreatedKey> {
+    const allow: AllowKey = options.allow ?? (() => undefined)
+    const also: Also = options.also ?? nothingMore
+    const created = await this.#deps.controlLog.change(async tx => {
+      const made = await makeKey(tx, wish, allow, this.#tools())
+      return { value: made, news: await also(tx, made.id) }
+    })
+    this.#idByHash.invalidate(hashKeyText(created.key))
+    return created
   }
 
   /** The key of that text in whatever state it is, or null. Synchronous when cached. */
   findForAuth(token: string): KeyRecord | null | Promise<KeyRecord | null> {
     if (!looksLikeKey(token)) return null
-    const id = this.#idByHash.get(hashKeyText(token))
+    const hash = hashKeyText(token)
+    const id = this.#idByHash.get(hash)
     if (id === null) return null
-    return typeof id === 'number' ? this.byId(id) : id.then(found => (found === null ? null : this.byId(found)))
+    if (typeof id !== 'number') return id.then(found => (found === null ? null : this.#firstSeen(found, hash)))
+    const record = this.byId(id)
+    return record instanceof Promise ? record.then(found => this.#presented(found, hash)) : this.#presented(record, hash)
   }
 
   /** The key of that id in whatever state it is, or null. Synchronous when cached. For ids that a credential vouches for. */
@@ -164,41 +116,93 @@ export class Keys {
     this.use.note(record.id)
   }
 
+  /** Changes what the changes name; null = none. Throws `not_found` (also for a revoked key), `bad_name`, `bad_request`, `duplicate_key_name`, `trial_ceiling`. */
+  async change(orgId: number, keyId: number, changes: KeyChanges, also: Also = nothingMore): Promise<void> {
+    await this.#write(keyId, 'key_changed', async tx => {
+      await changeKey(tx, orgId, keyId, changes, this.#tools())
+      return { value: undefined, news: await also(tx, keyId) }
+    })
+  }
+
   /** Ends a key for good and cuts its running calls. Ending it twice is fine. Throws `not_found`. */
   async revoke(orgId: number, keyId: number): Promise<void> {
-    await this.#change(orgId, keyId, 'key_revoked', tx => tx.maybe(revokeKey, orgId, keyId, new Date(this.#deps.clock.nowMs())), true)
+    await this.#write(keyId, 'key_revoked', async tx => {
+      const isEnded = await endKey(tx, orgId, keyId, this.#tools())
+      if (!isEnded && (await tx.maybe(keyExists, orgId, keyId)) === null) throw fail('not_found', { message: 'There is no such key.' })
+      // The second time the news goes out again: whoever missed the first cuts the calls now.
+      return { value: undefined, news: [] }
+    })
   }
 
   /** Switches a key off or on by hand. Throws `not_found`, also for a revoked key. */
   async setEnabled(orgId: number, keyId: number, enabled: boolean): Promise<void> {
-    await this.#change(
-      orgId,
-      keyId,
-      'key_changed',
-      tx => tx.maybe(setKeyEnabled, orgId, keyId, enabled, enabled ? null : 'manual', new Date(this.#deps.clock.nowMs())),
-      false,
-    )
+    await this.change(orgId, keyId, { enabled })
   }
 
-  /** Sets both limits; null = none. Throws `not_found` and `bad_request`. */
+  /** Sets both limits; null = none. Throws `not_found`, `bad_request`, `trial_ceiling`. */
   async setLimits(orgId: number, keyId: number, limits: KeyLimits): Promise<void> {
-    checkLimits(limits)
-    await this.#change(orgId, keyId, 'key_changed', tx => tx.maybe(setKeyLimits, orgId, keyId, limits.rpmLimit, limits.dailyLimit), false)
+    await this.change(orgId, keyId, limits)
   }
 
-  async #change(
-    orgId: number,
-    keyId: number,
-    kind: string,
-    write: (tx: Parameters<Parameters<Db['tx']>[0]>[0]) => Promise<{ id: number } | null>,
-    mayBeDone: boolean,
-  ): Promise<void> {
-    await this.#deps.controlLog.change(async tx => {
-      const changed = await write(tx)
-      if (changed !== null) return { value: undefined, news: [{ kind, ref: String(keyId) }] }
-      if (!mayBeDone || (await tx.maybe(keyExists, orgId, keyId)) === null) throw fail('not_found', { message: 'There is no such key.' })
-      return { value: undefined, news: [] }
+  /**
+   * Gives the key a new secret. The one before it works for `overlapDays` more (0 to 7, fractions count); the one before that ends now.
+   * Running calls and agent tokens of the key go on. `allow` is asked with the id of the key's user. Throws `not_found`, `bad_request`.
+   */
+  async rotate(orgId: number, keyId: number, overlapDays: number, allow: (userId: number | null) => void = () => undefined): Promise<RotatedKey> {
+    if (!(overlapDays >= 0 && overlapDays <= overlapDaysMax))
+      throw fail('bad_request', { message: `overlap_days must be a number from 0 to ${overlapDaysMax}.` })
+    const { clock, ids } = this.#deps
+    const key = newKey(ids)
+    const prefix = keyPrefix(key)
+    const rotated = await this.#write(keyId, 'key_changed', async tx => {
+      const { userId, name, expiresAt } = await lockedKey(tx, orgId, keyId)
+      allow(userId)
+      const rotatedAt = new Date(clock.nowMs())
+      if (expiresAt !== null && expiresAt <= rotatedAt) throw fail('bad_request', { message: 'This key has expired. Make a new one.' })
+      const previousUntil = new Date(rotatedAt.getTime() + Math.round(overlapDays * dayMs))
+      await tx.exec(rotateKey, orgId, keyId, hashKey(key), prefix, previousUntil, rotatedAt)
+      return { value: { id: keyId, key, prefix, name, rotatedAt, previousUntil }, news: [] }
     })
+    this.#idByHash.invalidate(hashKeyText(key))
+    return rotated
+  }
+
+  /**
+   * The organisation has received credit: its trial keys become standard keys, and limits that were those of the trial become the
+   * standard ones; lower ones stay. The caller appends the news and applies it after the commit. The second time does nothing.
+   */
+  async promote(tx: Tx, orgId: number, at: Date): Promise<NewsItem[]> {
+    await tx.exec(setCredited, orgId, at)
+    const { trial, standard } = this.tiers
+    if (trial === null) return []
+    const promoted = await tx.many(promoteKeys, orgId, trial.rpmLimit, trial.dailyLimit, standard.rpmLimit, standard.dailyLimit)
+    return promoted.map(({ id }) => ({ kind: 'key_changed', ref: String(id) }))
+  }
+
+  #write<T>(keyId: number, kind: string, write: (tx: Tx) => Promise<{ value: T; news: readonly NewsItem[] }>): Promise<T> {
+    return this.#deps.controlLog.change(async tx => {
+      const { value, news } = await write(tx)
+      return { value, news: [...news, { kind, ref: String(keyId) }] }
+    })
+  }
+
+  #tools(): WriteTools {
+    return { ids: this.#deps.ids, nowMs: this.#deps.clock.nowMs(), tiers: this.tiers }
+  }
+
+  /**
+   * A secret that this process sees for the first time may be younger than the record it has: another process has rotated the key and
+   * its news is on the way. Then the record is loaded anew, once.
+   */
+  async #firstSeen(keyId: number, hash: string): Promise<KeyRecord | null> {
+    const record = await this.byId(keyId)
+    if (record === null || knowsSecret(record, hash)) return this.#presented(record, hash)
+    this.#records.invalidate(keyId)
+    return this.#presented(await this.byId(keyId), hash)
+  }
+
+  #presented(record: KeyRecord | null, hash: string): KeyRecord | null {
+    return record === null ? null : asPresented(record, hash, this.#deps.clock.nowMs())
   }
 
   /** Expiry is a matter of this moment, not of the moment at which the record was loaded. */
@@ -211,42 +215,4 @@ export class Keys {
 /** Makes the keys service. */
 export function createKeys(deps: KeysDeps): Keys {
   return new Keys(deps)
-}
-
-function checkLimits(limits: KeyLimits): void {
-  for (const limit of [limits.rpmLimit, limits.dailyLimit]) {
-    if (limit !== null && !(Number.isInteger(limit) && limit >= 0 && limit <= 2 ** 31 - 1))
-      throw fail('bad_request', { message: 'A limit must be a whole number that is not negative, or null for none.' })
-  }
-}
-
-function recordOf(row: KeyRow | null): KeyRecord | null {
-  if (row === null) return null
-  const { id, orgId, userId, role, workspaceId, name, scope, rpmLimit, dailyLimit } = row
-  return {
-    id,
-    orgId,
-    userId,
-    role,
-    workspaceId,
-    name,
-    scope,
-    limits: { rpmLimit, dailyLimit },
-    capabilities: row.capabilities ?? [],
-    policies: policiesOf(row),
-    state: stateOf(row),
-    expiresAtMs: row.expiresAt?.getTime() ?? null,
-  }
-}
-
-function policiesOf(row: KeyRow): readonly CallPolicy[] {
-  const { allowedModels, allowedProviders, maxCostUinr, maxOutputTokens, maxConcurrency } = row
-  if ([allowedModels, allowedProviders, maxCostUinr, maxOutputTokens, maxConcurrency].every(rule => rule === null)) return []
-  return [{ owner: 'key', ownerId: row.id, allowedModels, allowedProviders, maxCostUinr, maxOutputTokens, maxConcurrency }]
-}
-
-function stateOf(row: KeyRow): KeyState {
-  if (row.revokedAt !== null || (row.userId !== null && row.role === null)) return 'revoked'
-  if (!row.enabled) return row.disabledReason === 'inactivity' ? 'disabled_inactive' : 'disabled'
-  return 'active'
 }

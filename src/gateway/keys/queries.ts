@@ -1,5 +1,6 @@
 import { statement } from '../../platform/db.ts'
 import type { Capability, KeyScope, Role } from '../../platform/principal.ts'
+import type { KeyTier } from './key-rules.ts'
 
 export interface KeyRow {
   readonly id: number
@@ -22,9 +23,16 @@ export interface KeyRow {
   readonly maxCostUinr: bigint | null
   readonly maxOutputTokens: number | null
   readonly maxConcurrency: number | null
+  readonly hash: Buffer
+  readonly previousHash: Buffer | null
+  readonly previousUntil: Date | null
 }
 
-export const findIdByHash = statement<[hash: Buffer], { id: number }>('keys.find_id_by_hash', `select id from api_keys where hash = $1::bytea`)
+/** Also by the secret before the last rotation; whether that still opens the key is for the record to say. */
+export const findIdByHash = statement<[hash: Buffer], { id: number }>(
+  'keys.find_id_by_hash',
+  `select id from api_keys where hash = $1::bytea or previous_hash = $1::bytea`,
+)
 
 /** Not limited to one org: the id comes from the hash of a presented key or from a signed token. */
 export const findForAuth = statement<[id: number], KeyRow>(
@@ -33,7 +41,7 @@ export const findForAuth = statement<[id: number], KeyRow>(
      k.rpm_limit as "rpmLimit", k.daily_limit as "dailyLimit", k.enabled, k.disabled_reason as "disabledReason",
      k.expires_at as "expiresAt", k.revoked_at as "revokedAt", m.capabilities, k.allowed_models as "allowedModels",
      k.allowed_providers as "allowedProviders", k.max_cost_uinr as "maxCostUinr", k.max_output_tokens as "maxOutputTokens",
-     k.max_concurrency as "maxConcurrency"
+     k.max_concurrency as "maxConcurrency", k.hash, k.previous_hash as "previousHash", k.previous_until as "previousUntil"
    from api_keys k
    left join org_members m on m.org_id = k.org_id and m.user_id = k.user_id and m.status = 'active'
    where k.id = $1::int`,
@@ -46,6 +54,19 @@ export const retireExpiredName = statement<[orgId: number, name: string, now: Da
    where org_id = $1::int and name = $2::text and revoked_at is null and expires_at <= $3::timestamptz`,
 )
 
+/** When the organisation first received credit. Locked, so that no key is made as a trial key while the credit arrives, and names that are made up do not collide. */
+export const lockOrg = statement<[orgId: number], { creditedAt: Date | null }>(
+  'keys.lock_org',
+  `select credited_at as "creditedAt" from orgs where id = $1::int for no key update`,
+)
+
+/** The highest number that follows this start in a name of the organisation's keys, revoked ones included; 0 without any. */
+export const highestNumber = statement<[orgId: number, start: string], { highest: number }>(
+  'keys.highest_number',
+  `select coalesce(max(substr(name, length($2::text) + 1)::int), 0) as "highest" from api_keys
+   where org_id = $1::int and starts_with(name, $2::text) and substr(name, length($2::text) + 1) ~ '^[0-9]{1,8}$'`,
+)
+
 export const insertKey = statement<
   [
     orgId: number,
@@ -55,22 +76,95 @@ export const insertKey = statement<
     hash: Buffer,
     prefix: string,
     scope: string,
+    tier: string,
     rpmLimit: number | null,
     dailyLimit: number | null,
+    lifecyclePin: string | null,
+    allowedModels: readonly string[] | null,
+    allowedProviders: readonly string[] | null,
+    maxCostUinr: bigint | null,
+    maxOutputTokens: number | null,
+    maxConcurrency: number | null,
     expiresAt: Date | null,
     createdAt: Date,
   ],
-  { id: number; tier: string }
+  { id: number }
 >(
   'keys.insert',
-  `insert into api_keys (org_id, user_id, workspace_id, name, hash, prefix, scope, rpm_limit, daily_limit, expires_at, created_at)
-   values ($1::int, $2::int, $3::int, $4::text, $5::bytea, $6::text, $7::text, $8::int, $9::int, $10::timestamptz, $11::timestamptz)
-   returning id, tier`,
+  `insert into api_keys (org_id, user_id, workspace_id, name, hash, prefix, scope, tier, rpm_limit, daily_limit, lifecycle_pin,
+     allowed_models, allowed_providers, max_cost_uinr, max_output_tokens, max_concurrency, expires_at, created_at)
+   values ($1::int, $2::int, $3::int, $4::text, $5::bytea, $6::text, $7::text, $8::text, $9::int, $10::int, $11::text,
+     $12::text[], $13::text[], $14::bigint, $15::int, $16::int, $17::timestamptz, $18::timestamptz)
+   returning id`,
 )
 
-export const revokeKey = statement<[orgId: number, keyId: number, now: Date], { id: number }>(
+/** What a change starts from, locked until it is written. */
+export interface ChangeableKey {
+  readonly userId: number | null
+  readonly prefix: string
+  readonly name: string
+  readonly scope: KeyScope
+  readonly tier: KeyTier
+  readonly rpmLimit: number | null
+  readonly dailyLimit: number | null
+  readonly enabled: boolean
+  readonly disabledReason: 'manual' | 'inactivity' | null
+  readonly lifecyclePin: 'keep' | null
+  readonly allowedModels: readonly string[] | null
+  readonly allowedProviders: readonly string[] | null
+  readonly maxCostUinr: bigint | null
+  readonly maxOutputTokens: number | null
+  readonly maxConcurrency: number | null
+  readonly expiresAt: Date | null
+}
+
+export const lockKey = statement<[orgId: number, keyId: number], ChangeableKey>(
+  'keys.lock',
+  `select user_id as "userId", prefix, name, scope, tier, rpm_limit as "rpmLimit", daily_limit as "dailyLimit", enabled,
+     disabled_reason as "disabledReason", lifecycle_pin as "lifecyclePin", allowed_models as "allowedModels",
+     allowed_providers as "allowedProviders", max_cost_uinr as "maxCostUinr", max_output_tokens as "maxOutputTokens",
+     max_concurrency as "maxConcurrency", expires_at as "expiresAt"
+   from api_keys where org_id = $1::int and id = $2::int and revoked_at is null for no key update`,
+)
+
+/** Enabling begins the idle time anew, so that a key is not disabled again the next night. */
+export const updateKey = statement<
+  [
+    orgId: number,
+    keyId: number,
+    name: string,
+    rpmLimit: number | null,
+    dailyLimit: number | null,
+    enabled: boolean,
+    disabledReason: string | null,
+    lifecyclePin: string | null,
+    allowedModels: readonly string[] | null,
+    allowedProviders: readonly string[] | null,
+    maxCostUinr: bigint | null,
+    maxOutputTokens: number | null,
+    maxConcurrency: number | null,
+    now: Date,
+  ]
+>(
+  'keys.update',
+  `update api_keys set name = $3::text, rpm_limit = $4::int, daily_limit = $5::int, enabled = $6::boolean, disabled_reason = $7::text,
+     lifecycle_pin = $8::text, allowed_models = $9::text[], allowed_providers = $10::text[], max_cost_uinr = $11::bigint,
+     max_output_tokens = $12::int, max_concurrency = $13::int,
+     idle_from = case when $6::boolean and not enabled then $14::timestamptz else idle_from end,
+     inactivity_notice_at = case when $6::boolean and not enabled then null else inactivity_notice_at end
+   where org_id = $1::int and id = $2::int`,
+)
+
+/** The secret that goes is the previous one from now on; the one before it is forgotten. */
+export const rotateKey = statement<[orgId: number, keyId: number, hash: Buffer, prefix: string, previousUntil: Date, now: Date]>(
+  'keys.rotate',
+  `update api_keys set previous_hash = hash, previous_until = $5::timestamptz, hash = $3::bytea, prefix = $4::text, rotated_at = $6::timestamptz
+   where org_id = $1::int and id = $2::int`,
+)
+
+export const revokeKey = statement<[orgId: number, keyId: number, now: Date], { prefix: string; scope: KeyScope; tier: KeyTier }>(
   'keys.revoke',
-  `update api_keys set revoked_at = $3::timestamptz where org_id = $1::int and id = $2::int and revoked_at is null returning id`,
+  `update api_keys set revoked_at = $3::timestamptz where org_id = $1::int and id = $2::int and revoked_at is null returning prefix, scope, tier`,
 )
 
 export const keyExists = statement<[orgId: number, keyId: number], { id: number }>(
@@ -78,27 +172,40 @@ export const keyExists = statement<[orgId: number, keyId: number], { id: number 
   `select id from api_keys where org_id = $1::int and id = $2::int`,
 )
 
-/** Enabling starts the idle clock anew, so that a key is not disabled again the next night. */
-export const setKeyEnabled = statement<[orgId: number, keyId: number, enabled: boolean, reason: string | null, now: Date], { id: number }>(
-  'keys.set_enabled',
-  `update api_keys set enabled = $3::boolean, disabled_reason = $4::text,
-     last_used_at = case when $3::boolean and not enabled then $5::timestamptz else last_used_at end,
-     inactivity_notice_at = case when $3::boolean then null else inactivity_notice_at end
-   where org_id = $1::int and id = $2::int and revoked_at is null returning id`,
+/** A live workspace in which the person may make keys: every one for owners and admins, for members those that list them. */
+export const findWorkspace = statement<[orgId: number, workspaceId: number, userId: number, mayAll: boolean], { id: number }>(
+  'keys.find_workspace',
+  `select w.id from workspaces w
+   where w.org_id = $1::int and w.id = $2::int and w.archived_at is null
+     and ($4::boolean or exists (select 1 from workspace_members m where m.org_id = w.org_id and m.workspace_id = w.id and m.user_id = $3::int))
+   for share of w`,
 )
 
-export const setKeyLimits = statement<[orgId: number, keyId: number, rpmLimit: number | null, dailyLimit: number | null], { id: number }>(
-  'keys.set_limits',
-  `update api_keys set rpm_limit = $3::int, daily_limit = $4::int
-   where org_id = $1::int and id = $2::int and revoked_at is null returning id`,
+export const setCredited = statement<[orgId: number, at: Date]>(
+  'keys.set_credited',
+  `update orgs set credited_at = $2::timestamptz where id = $1::int and credited_at is null`,
 )
 
-/** Rows are locked in the order of their ids, so that processes that flush at once do not wait for each other in a circle. */
+/** Limits that still are those of the tier become those of the new one; a lower limit was somebody's choice and stays. */
+export const promoteKeys = statement<
+  [orgId: number, trialRpm: number | null, trialDaily: number | null, standardRpm: number | null, standardDaily: number | null],
+  { id: number }
+>(
+  'keys.promote',
+  `with locked as materialized (select k.id from api_keys k where k.org_id = $1::int and k.tier = 'trial' order by k.id for no key update)
+   update api_keys k set tier = 'standard',
+     rpm_limit = case when k.rpm_limit is not distinct from $2::int then $4::int else k.rpm_limit end,
+     daily_limit = case when k.daily_limit is not distinct from $3::int then $5::int else k.daily_limit end
+   from locked where k.id = locked.id returning k.id`,
+)
+
+/** Use after the notice of inactivity takes it back. Rows are locked in the order of their ids, so that processes that flush at once do not wait for each other in a circle. */
 export const touchKeys = statement<[keyIds: readonly number[], usedAt: readonly Date[]]>(
   'keys.touch',
   `with used as materialized (select * from unnest($1::int[], $2::timestamptz[]) as u(id, at)),
      locked as materialized (select k.id from api_keys k where k.id = any($1::int[]) order by k.id for no key update)
-   update api_keys k set last_used_at = greatest(k.last_used_at, used.at)
+   update api_keys k set last_used_at = greatest(k.last_used_at, used.at),
+     inactivity_notice_at = case when used.at >= k.inactivity_notice_at then null else k.inactivity_notice_at end
    from used join locked on locked.id = used.id
    where k.id = used.id`,
 )

@@ -13,8 +13,19 @@ export interface BudgetCrossing {
   readonly cap_inr: number
 }
 
+/** A key that was made or ended. Its name is what a person typed and stays at home. */
+export interface KeyFacts {
+  readonly key_id: number
+  /** The start of the key that lists show. */
+  readonly prefix: string
+  readonly tier: string
+  readonly scope: string
+}
+
 /** Names of events and what they carry. Content-free by type. */
 export interface EventData {
+  'key.created': KeyFacts
+  'key.revoked': KeyFacts
   'budget.warn': BudgetCrossing
   'budget.block': BudgetCrossing
   /** Mirrors every crossing of a budget. */

@@ -1,0 +1,185 @@
+/** What is written when a key is made, changed or ended. Each function runs in the caller's transaction; news are the caller's. */
+import { isUniqueViolation, type Tx } from '../../platform/db.ts'
+import { fail } from '../../platform/errors.ts'
+import type { Ids } from '../../platform/ids.ts'
+import { istDay } from '../../platform/ist-time.ts'
+import type { KeyLimits, KeyScope } from '../../platform/principal.ts'
+import { hashKey } from '../../platform/secrets.ts'
+import { emit, eventId } from '../webhooks/events.ts'
+import { keyPrefix, newKey } from './key-format.ts'
+import { checkCeiling, checkExpiresDays, checkedName, checkLimits, defaultLimits, type KeyTier, type TierLimits, tierOfNewKey } from './key-rules.ts'
+import { type ChangeableKey, highestNumber, insertKey, lockKey, lockOrg, retireExpiredName, revokeKey, updateKey } from './queries.ts'
+
+/** What a call of the key may be; null or left out = no rule. */
+export interface KeyPolicies {
+  readonly allowedModels?: readonly string[] | null | undefined
+  readonly allowedProviders?: readonly string[] | null | undefined
+  readonly maxCostUinr?: bigint | null | undefined
+  readonly maxOutputTokens?: number | null | undefined
+  readonly maxConcurrency?: number | null | undefined
+}
+
+export interface NewKey {
+  readonly orgId: number
+  readonly userId: number | null
+  readonly workspaceId: number | null
+  /** 1 to 100 characters, unique among the active keys of the org; null = `key <IST day> <n>`. */
+  readonly name: string | null
+  readonly scope: KeyScope
+  /** null = none; left out = the default of the key's tier. */
+  readonly rpmLimit?: number | null | undefined
+  readonly dailyLimit?: number | null | undefined
+  /** 1 to 365 whole days; left out = never. */
+  readonly expiresDays?: number | undefined
+  readonly lifecyclePin?: 'keep' | null | undefined
+  readonly policies?: KeyPolicies
+}
+
+export interface CreatedKey {
+  readonly id: number
+  /** The whole key. It is shown here and never again. */
+  readonly key: string
+  readonly prefix: string
+  readonly name: string
+  readonly scope: KeyScope
+  readonly tier: KeyTier
+  readonly rpmLimit: number | null
+  readonly dailyLimit: number | null
+  readonly expiresAt: Date | null
+  readonly createdAt: Date
+}
+
+/** What is left out stays as it is; null = none. */
+export interface KeyChanges extends KeyPolicies {
+  readonly name?: string | undefined
+  readonly rpmLimit?: number | null | undefined
+  readonly dailyLimit?: number | null | undefined
+  readonly enabled?: boolean | undefined
+  readonly lifecyclePin?: 'keep' | null | undefined
+}
+
+/** What the writes work with. */
+export interface WriteTools {
+  readonly ids: Ids
+  readonly nowMs: number
+  readonly tiers: TierLimits
+}
+
+/** Whether whoever asks may have a key of these limits; throws when not. */
+export type AllowKey = (tx: Tx, tier: KeyTier, limits: KeyLimits) => void | Promise<void>
+
+const dayMs = 24 * 3600_000
+const noKey = (): Error => fail('not_found', { message: 'There is no such key. GET /me/keys lists those of this organisation.' })
+
+/** Makes a key and puts `key.created` into the outbox. Throws `bad_name`, `bad_request`, `duplicate_key_name` and what `allow` throws. */
+export async function makeKey(tx: Tx, wish: NewKey, allow: AllowKey, { ids, nowMs, tiers }: WriteTools): Promise<CreatedKey> {
+  const givenName = wish.name === null ? null : checkedName(wish.name)
+  if (wish.expiresDays !== undefined) checkExpiresDays(wish.expiresDays)
+  const createdAt = new Date(nowMs)
+  const org = await tx.maybe(lockOrg, wish.orgId)
+  if (org === null) throw fail('not_found', { message: `There is no organisation ${wish.orgId}.` })
+  const tier = tierOfNewKey(org.creditedAt, tiers)
+  const usual = defaultLimits(tier, tiers)
+  const { rpmLimit = usual.rpmLimit, dailyLimit = usual.dailyLimit } = wish
+  checkLimits({ rpmLimit, dailyLimit })
+  await allow(tx, tier, { rpmLimit, dailyLimit })
+  const name = givenName ?? (await unusedName(tx, wish.orgId, nowMs))
+  const expiresAt = wish.expiresDays === undefined ? null : new Date(nowMs + wish.expiresDays * dayMs)
+  const { scope, policies = {} } = wish
+  const key = newKey(ids)
+  const prefix = keyPrefix(key)
+  await tx.exec(retireExpiredName, wish.orgId, name, createdAt)
+  const { id } = await namedUniquely(() =>
+    tx.one(
+      insertKey,
+      wish.orgId,
+      wish.userId,
+      wish.workspaceId,
+      name,
+      hashKey(key),
+      prefix,
+      scope,
+      tier,
+      rpmLimit,
+      dailyLimit,
+      wish.lifecyclePin ?? null,
+      policies.allowedModels ?? null,
+      policies.allowedProviders ?? null,
+      policies.maxCostUinr ?? null,
+      policies.maxOutputTokens ?? null,
+      policies.maxConcurrency ?? null,
+      expiresAt,
+      createdAt,
+    ),
+  )
+  await emit(tx, { id: eventId(ids, nowMs), orgId: wish.orgId, type: 'key.created', atMs: nowMs, data: { key_id: id, prefix, tier, scope } })
+  return { id, key, prefix, name, scope, tier, rpmLimit, dailyLimit, expiresAt, createdAt }
+}
+
+/** The key, locked until the transaction ends. Throws `not_found`, also for a revoked key. */
+export async function lockedKey(tx: Tx, orgId: number, keyId: number): Promise<ChangeableKey> {
+  const found = await tx.maybe(lockKey, orgId, keyId)
+  if (found === null) throw noKey()
+  return found
+}
+
+/** Changes what the changes name. Throws `not_found`, `bad_name`, `bad_request`, `duplicate_key_name`, `trial_ceiling`. */
+export async function changeKey(tx: Tx, orgId: number, keyId: number, changes: KeyChanges, { nowMs, tiers }: WriteTools): Promise<void> {
+  const before = await lockedKey(tx, orgId, keyId)
+  const name = changes.name === undefined ? before.name : checkedName(changes.name)
+  const limits = { rpmLimit: orElse(changes.rpmLimit, before.rpmLimit), dailyLimit: orElse(changes.dailyLimit, before.dailyLimit) }
+  checkLimits(limits)
+  // A key that stands above the ceiling already may be changed in other ways.
+  if (changes.rpmLimit !== undefined || changes.dailyLimit !== undefined) checkCeiling(before.tier, limits, tiers)
+  const now = new Date(nowMs)
+  if (name !== before.name) await tx.exec(retireExpiredName, orgId, name, now)
+  const enabled = changes.enabled ?? before.enabled
+  const reason = enabled ? null : changes.enabled === false ? 'manual' : before.disabledReason
+  await namedUniquely(() =>
+    tx.exec(
+      updateKey,
+      orgId,
+      keyId,
+      name,
+      limits.rpmLimit,
+      limits.dailyLimit,
+      enabled,
+      reason,
+      orElse(changes.lifecyclePin, before.lifecyclePin),
+      orElse(changes.allowedModels, before.allowedModels),
+      orElse(changes.allowedProviders, before.allowedProviders),
+      orElse(changes.maxCostUinr, before.maxCostUinr),
+      orElse(changes.maxOutputTokens, before.maxOutputTokens),
+      orElse(changes.maxConcurrency, before.maxConcurrency),
+      now,
+    ),
+  )
+}
+
+/** Ends the key for good and puts `key.revoked` into the outbox. False when it is ended already or is not there. */
+export async function endKey(tx: Tx, orgId: number, keyId: number, { ids, nowMs }: WriteTools): Promise<boolean> {
+  const ended = await tx.maybe(revokeKey, orgId, keyId, new Date(nowMs))
+  if (ended === null) return false
+  await emit(tx, { id: eventId(ids, nowMs), orgId, type: 'key.revoked', atMs: nowMs, data: { key_id: keyId, ...ended } })
+  return true
+}
+
+/** The next `key <IST day> <n>` of the organisation. */
+async function unusedName(tx: Tx, orgId: number, nowMs: number): Promise<string> {
+  const start = `key ${istDay(nowMs)} `
+  return `${start}${(await tx.one(highestNumber, orgId, start)).highest + 1}`
+}
+
+async function namedUniquely<T>(write: () => Promise<T>): Promise<T> {
+  try {
+    return await write()
+  } catch (error) {
+    if (isUniqueViolation(error, 'api_keys_active_name'))
+      throw fail('duplicate_key_name', { message: 'An active key of that name exists. Choose another name.' })
+    throw error
+  }
+}
+
+function orElse<T>(changed: T | undefined, before: T): T {
+  return changed === undefined ? before : changed
+}
