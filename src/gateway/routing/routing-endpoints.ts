@@ -45,6 +45,7 @@ export const routingEndpoints = {
       body: z.object({
         steps: z
           .unknown()
+          .optional()
           .describe('1 to 10 steps, each a model id or {model, provider?}; dialed in this order. Example: ["m", {"model":"n","provider":"p"}].'),
       }),
     },
