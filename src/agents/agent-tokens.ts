@@ -6,7 +6,7 @@ import type { Clock } from '../platform/clock.ts'
 import type { Db } from '../platform/db.ts'
 import { fail } from '../platform/errors.ts'
 import type { Ids } from '../platform/ids.ts'
-import type { AgentPrincipal, BearerPrincipal, Principal } from '../platform/principal.ts'
+import type { AgentPrincipal, BearerPrincipal, CallPolicy, Principal } from '../platform/principal.ts'
 import { hashKey } from '../platform/secrets.ts'
 import type { KillSwitch } from './kill-switch.ts'
 import { findWithAncestors } from './queries.ts'
@@ -20,6 +20,8 @@ export interface AgentTokensDeps {
   readonly keys: Keys
   readonly signingKeys: SigningKeys
   readonly killSwitch: KillSwitch
+  /** What is ruled for the agent's calls; null: there is no such agent. Synchronous when cached. */
+  policiesOf(agentId: number): readonly CallPolicy[] | null | Promise<readonly CallPolicy[] | null>
   /** Public base URL without a trailing slash; asked at each use, because a free port is known only after listening. */
   readonly baseUrl: () => string
   /** AGENT_TOKEN_TTL_S. */
@@ -106,7 +108,7 @@ export class AgentTokens {
     }
   }
 
-  /** Who the token speaks for, now. Throws 401 with a `reason`, or 503 when the news are stale. Synchronous when the token was seen before and its key is cached. */
+  /** Who the token speaks for, now. Throws 401 with a `reason`, or 503 when the news are stale. Synchronous when the token was seen before and its key and agent are cached. */
   principalOf(token: string): AgentPrincipal | Promise<AgentPrincipal> {
     const claims = this.verify(token)
     return claims instanceof Promise ? claims.then(checked => this.#admit(checked)) : this.#admit(claims)
@@ -172,13 +174,16 @@ export class AgentTokens {
 
   #admit(claims: AgentClaims): AgentPrincipal | Promise<AgentPrincipal> {
     const key = this.#deps.keys.byId(claims.key_id)
-    return key instanceof Promise ? key.then(found => this.#principal(claims, found)) : this.#principal(claims, key)
+    const policies = this.#deps.policiesOf(claims.agent.id)
+    if (!(key instanceof Promise) && !(policies instanceof Promise)) return this.#principal(claims, key, policies)
+    return Promise.all([key, policies]).then(([foundKey, foundPolicies]) => this.#principal(claims, foundKey, foundPolicies))
   }
 
-  #principal(claims: AgentClaims, key: KeyRecord | null): AgentPrincipal {
+  #principal(claims: AgentClaims, key: KeyRecord | null, policies: readonly CallPolicy[] | null): AgentPrincipal {
     const { agent } = claims
     this.#deps.killSwitch.check(agent.id, agent.epoch, agent.ancestors)
     if (key === null || key.orgId !== claims.org || key.state !== 'active') throw refused('key_revoked')
+    if (policies === null) throw refused('token_invalid')
     this.#deps.keys.touch(key)
     return {
       kind: 'agent',
@@ -195,8 +200,14 @@ export class AgentTokens {
       workspaceId: key.workspaceId,
       limits: key.limits,
       capabilities: key.capabilities,
-      policies: key.policies,
+      policies: bothOf(key.policies, policies),
       expiresAtMs: claims.exp * 1000,
     }
   }
+}
+
+/** The rules of the key and of the agent. Callers without rules share the arrays that are cached. */
+function bothOf(ofKey: readonly CallPolicy[], ofAgent: readonly CallPolicy[]): readonly CallPolicy[] {
+  if (ofAgent.length === 0) return ofKey
+  return ofKey.length === 0 ? ofAgent : [...ofKey, ...ofAgent]
 }

@@ -1,28 +1,35 @@
 import type { Keys } from '../gateway/keys/keys.ts'
+import { capOfInr } from '../gateway/limits/budget-amount.ts'
 import type { Clock } from '../platform/clock.ts'
-import type { Db } from '../platform/db.ts'
+import type { Db, Tx } from '../platform/db.ts'
 import type { ControlLog, NewsItem } from '../platform/db-control-log.ts'
 import { fail } from '../platform/errors.ts'
 import { ExpiringCache } from '../platform/expiring-cache.ts'
 import type { Ids } from '../platform/ids.ts'
 import type { Inflight } from '../platform/inflight.ts'
 import type { Log } from '../platform/log.ts'
-import { inrFromUinr, uinrFromInr } from '../platform/money.ts'
+import { inrFromUinr } from '../platform/money.ts'
 import type { CallPolicy, Principal } from '../platform/principal.ts'
 import type { Sealer } from '../platform/secrets.ts'
+import { type AgentWish, isAsWished, policiesOf, rulesView } from './agent-rules.ts'
 import { AgentTokens } from './agent-tokens.ts'
 import { KillSwitch } from './kill-switch.ts'
 import {
   type AgentRow,
   type AgentStatus,
   type AgentWithAncestors,
+  activeNamesOf,
+  findActiveByName,
   findAgent,
   findByLabel,
+  findRules,
   insertAgent,
   listAgents,
+  lockActiveByName,
+  lockAgent,
   namesOf,
-  reuseAgent,
   revokeTree,
+  setAgentRules,
 } from './queries.ts'
 import { SigningKeys } from './signing-keys.ts'
 
@@ -57,7 +64,7 @@ export interface AgentsDeps {
 }
 
 /** An agent as clients see it. */
-export interface AgentView {
+export interface AgentView extends ReturnType<typeof rulesView> {
   readonly id: number
   readonly name: string
   readonly status: AgentStatus
@@ -73,15 +80,21 @@ export interface LabelledAgent extends AgentWithAncestors {
   readonly policy: CallPolicy | null
 }
 
+/** A part of a list. */
+export interface AgentPage {
+  readonly agents: AgentView[]
+  /** Where the next page begins; null behind the last one. */
+  readonly nextCursor: string | null
+}
+
 const labelsCachedMax = 50_000
+const rulesCachedMax = 50_000
 /** Agents that one list shows at most, active ones first. */
 const agentsListedMax = 1_000
 /** A name can be taken and revoked between two statements; more often than this it is not bad luck any more. */
 const createAttemptsMax = 5
 /** Generations of children are at most 3, and each pass sees what was committed while the one before it waited. */
 const revokePassesMax = 8
-/** Largest budget: below it rupees and micro-rupees convert both ways without loss. */
-const budgetInrMax = 1_000_000_000
 const int4Max = 2 ** 31 - 1
 // biome-ignore lint/suspicious/noControlCharactersInRegex: refusing control characters is the point.
 const nameShape = /^[^\u0000-\u001f\u007f-\u009f]{1,100}$/u
@@ -90,6 +103,7 @@ const nameShape = /^[^\u0000-\u001f\u007f-\u009f]{1,100}$/u
 export class Agents {
   readonly #deps: AgentsDeps
   readonly #byLabel: ExpiringCache<string, LabelledAgent>
+  readonly #policies: ExpiringCache<number, readonly CallPolicy[]>
   readonly killSwitch: KillSwitch
   readonly signingKeys: SigningKeys
   readonly tokens: AgentTokens
@@ -99,12 +113,18 @@ export class Agents {
     const tokenTtlMs = deps.tokenTtlSeconds * 1000
     this.killSwitch = new KillSwitch({ ...deps, tokenTtlMs })
     this.signingKeys = new SigningKeys({ ...deps, tokenTtlMs })
-    this.tokens = new AgentTokens({ ...deps, ttlSeconds: deps.tokenTtlSeconds, signingKeys: this.signingKeys, killSwitch: this.killSwitch })
+    this.#policies = new ExpiringCache({ max: rulesCachedMax, ttlMs: deps.cacheTtlMs, clock: deps.clock, load: id => this.#loadPolicies(id) })
+    const { signingKeys, killSwitch } = this
+    this.tokens = new AgentTokens({ ...deps, ttlSeconds: deps.tokenTtlSeconds, signingKeys, killSwitch, policiesOf: id => this.#policies.get(id) })
     this.#byLabel = new ExpiringCache({ max: labelsCachedMax, ttlMs: deps.cacheTtlMs, clock: deps.clock, load: key => this.#loadLabel(key) })
     deps.controlLog.on(news => {
-      if (news.kind === 'agent_revoked') this.#byLabel.clear()
+      if (news.kind === 'agent_changed') this.#policies.invalidate(Number(news.ref))
+      if (news.kind === 'agent_revoked' || news.kind === 'agent_changed') this.#byLabel.clear()
     })
-    deps.controlLog.onGap(() => this.#byLabel.clear())
+    deps.controlLog.onGap(() => {
+      this.#byLabel.clear()
+      this.#policies.clear()
+    })
   }
 
   /** To be called after the control log has started. */
@@ -118,30 +138,67 @@ export class Agents {
 
   /**
    * The active agent of that name, made when there is none; however many ask at once, there is one. A revoked agent's name makes a
-   * new identity. `mayDelegate`, when given, is set on a reused agent too. Throws `bad_name`.
+   * new identity. What the wish names is set on a reused agent too; the rest of it stays. Throws `bad_name`.
    */
-  async createOrReuse(principal: Principal, wishedName: string, options: { mayDelegate?: boolean } = {}): Promise<{ agent: AgentView; isNew: boolean }> {
+  async createOrReuse(principal: Principal, wishedName: string, wish: AgentWish = {}): Promise<{ agent: AgentView; isNew: boolean }> {
     const name = wishedName.trim()
     if (!nameShape.test(name)) throw fail('bad_name')
     const { db, clock } = this.#deps
     const { orgId, userId } = principal
     const keyId = principal.kind === 'session' ? null : principal.keyId
     for (let attempt = 0; attempt < createAttemptsMax; attempt++) {
-      const made = await db.maybe(insertAgent, orgId, name, options.mayDelegate ?? false, keyId, userId, new Date(clock.nowMs()))
+      const made = await db.maybe(
+        insertAgent,
+        orgId,
+        name,
+        wish.mayDelegate ?? false,
+        keyId,
+        userId,
+        new Date(clock.nowMs()),
+        wish.allowedModels ?? null,
+        wish.allowedProviders ?? null,
+        wish.maxCostUinr ?? null,
+        wish.maxOutputTokens ?? null,
+        wish.maxConcurrency ?? null,
+      )
       if (made !== null) {
         this.#byLabel.invalidate(labelKey(orgId, name))
         this.#byLabel.invalidate(labelKey(orgId, String(made.id)))
         return { agent: await this.#view(orgId, made), isNew: true }
       }
-      const found = await db.maybe(reuseAgent, orgId, name, options.mayDelegate ?? null)
-      if (found !== null) return { agent: await this.#view(orgId, found), isNew: false }
+      const found = await db.maybe(findActiveByName, orgId, name)
+      const reused = found === null || isAsWished(found, wish) ? found : await this.#change(orgId, tx => tx.maybe(lockActiveByName, orgId, name), wish)
+      if (reused !== null) return { agent: await this.#view(orgId, reused), isNew: false }
     }
     throw new Error('an agent name was made and revoked over and over while it was being created')
   }
 
-  /** The org's agents with their budgets: active ones first, newest first, at most 1,000. */
-  async list(orgId: number): Promise<AgentView[]> {
-    return this.#views(orgId, await this.#deps.db.many(listAgents, orgId, agentsListedMax))
+  /**
+   * Changes what is ruled for an agent; what the wish does not name stays, null lifts a rule. In force here when this returns,
+   * elsewhere within a second. Throws `not_found` and `agent_revoked` (409).
+   */
+  async update(orgId: number, agentId: number, wish: AgentWish): Promise<AgentView> {
+    const row = await this.#change(
+      orgId,
+      async tx => {
+        const found = await tx.maybe(lockAgent, orgId, agentId)
+        if (found?.status === 'revoked') throw fail('agent_revoked')
+        return found
+      },
+      wish,
+    )
+    if (row === null) throw noAgent()
+    return this.#view(orgId, row)
+  }
+
+  /** The org's agents with their budgets: active ones first, newest first; at most `limit` of them behind the cursor. Throws `bad_request` for a cursor that is none. */
+  async list(orgId: number, page: { limit?: number | undefined; cursor?: string | undefined } = {}): Promise<AgentPage> {
+    const { limit = agentsListedMax } = page
+    const after = page.cursor === undefined ? null : cursorOf(page.cursor)
+    const rows = await this.#deps.db.many(listAgents, orgId, after?.status ?? null, after?.id ?? 0, limit + 1)
+    const shown = rows.slice(0, limit)
+    const last = shown.at(-1)
+    return { agents: await this.#views(orgId, shown), nextCursor: rows.length > limit && last !== undefined ? `${last.status[0]}${last.id}` : null }
   }
 
   /** Ends an agent and every agent below it: tokens are refused and running calls cut, here when this returns, elsewhere within a second. Ending it twice is fine. Throws `not_found`. */
@@ -164,15 +221,21 @@ export class Agents {
 
   /** Sets the monthly budget in rupees; null or 0 clears it. Throws `bad_request`, `not_found` and, for a revoked agent, 409 `agent_revoked`. */
   async setBudget(orgId: number, agentId: number, monthlyBudgetInr: number | null): Promise<AgentView> {
-    if (monthlyBudgetInr !== null && !(monthlyBudgetInr >= 0 && monthlyBudgetInr <= budgetInrMax))
-      throw fail('bad_request', { message: `monthly_budget_inr must be a number from 0 to ${budgetInrMax}, or null.` })
-    const capUinr = monthlyBudgetInr === null || monthlyBudgetInr === 0 ? null : uinrFromInr(monthlyBudgetInr)
-    if (capUinr === 0n) throw fail('bad_request', { message: 'monthly_budget_inr is below a millionth of a rupee. Send 0 or null to clear the budget.' })
-    const row = await this.#deps.db.maybe(findAgent, orgId, agentId)
-    if (row === null) throw noAgent()
-    if (row.status === 'revoked') throw fail('agent_revoked')
+    const capUinr = capOfInr(monthlyBudgetInr)
+    const row = await this.#activeAgent(orgId, agentId)
     await this.#deps.setBudget(orgId, agentId, capUinr)
     return this.#view(orgId, row)
+  }
+
+  /** The name of an active agent. Throws `not_found` and, for a revoked one, 409 `agent_revoked`. */
+  async activeName(orgId: number, agentId: number): Promise<string> {
+    return (await this.#activeAgent(orgId, agentId)).name
+  }
+
+  /** Names of the active ones among these agents, by id. */
+  async activeNames(orgId: number, agentIds: readonly number[]): Promise<ReadonlyMap<number, string>> {
+    const rows = agentIds.length === 0 ? [] : await this.#deps.db.many(activeNamesOf, orgId, agentIds)
+    return new Map(rows.map(row => [row.id, row.name]))
   }
 
   /** The agent that a label means, by id or exact name, or null. A revoked agent is found as long as no active one has the name. Synchronous when cached. */
@@ -191,7 +254,30 @@ export class Agents {
     const cut = key.indexOf(':')
     const label = key.slice(cut + 1)
     const found = await this.#deps.db.maybe(findByLabel, Number(key.slice(0, cut)), agentIdOf(label), label)
-    return found === null ? null : { ...found, policy: null }
+    return found === null ? null : { ...found, policy: policiesOf(found.id, found)[0] ?? null }
+  }
+
+  async #loadPolicies(agentId: number): Promise<readonly CallPolicy[] | null> {
+    const rules = await this.#deps.db.maybe(findRules, agentId)
+    return rules === null ? null : policiesOf(agentId, rules)
+  }
+
+  async #activeAgent(orgId: number, agentId: number): Promise<AgentRow> {
+    const row = await this.#deps.db.maybe(findAgent, orgId, agentId)
+    if (row === null) throw noAgent()
+    if (row.status === 'revoked') throw fail('agent_revoked')
+    return row
+  }
+
+  /** Brings a wish to the agent that `find` locks, and tells every process when that changes something. Null: there is none. */
+  #change(orgId: number, find: (tx: Tx) => Promise<AgentRow | null>, wish: AgentWish): Promise<AgentRow | null> {
+    return this.#deps.controlLog.change(async tx => {
+      const before = await find(tx)
+      if (before === null || isAsWished(before, wish)) return { value: before, news: [] }
+      const { id, mayDelegate, allowedModels, allowedProviders, maxCostUinr, maxOutputTokens, maxConcurrency } = { ...before, ...wish }
+      const row = await tx.one(setAgentRules, orgId, id, mayDelegate, allowedModels, allowedProviders, maxCostUinr, maxOutputTokens, maxConcurrency)
+      return { value: row, news: [{ kind: 'agent_changed', ref: String(id) }] }
+    })
   }
 
   async #view(orgId: number, row: AgentRow): Promise<AgentView> {
@@ -221,6 +307,13 @@ export function agentIdOf(text: string): number | null {
   return id <= int4Max ? id : null
 }
 
+/** Where a page begins: behind the agent of that status and id. */
+function cursorOf(text: string): { status: AgentStatus; id: number } {
+  const id = agentIdOf(text.slice(1))
+  if (id === null || !/^[ar]/.test(text)) throw fail('bad_request', { message: 'cursor must be the next_cursor of the page before.' })
+  return { status: text.startsWith('a') ? 'active' : 'revoked', id }
+}
+
 const noAgent = () => fail('not_found', { message: 'There is no such agent.' })
 
 const labelKey = (orgId: number, label: string): string => `${orgId}:${label}`
@@ -233,6 +326,7 @@ function viewOf(row: AgentRow, budget: AgentBudget | undefined): AgentView {
     monthly_budget_inr: budget === undefined || budget.capUinr === null ? null : inrFromUinr(budget.capUinr),
     spend_month_inr: inrFromUinr(budget?.spendMonthUinr ?? 0n),
     may_delegate: row.mayDelegate,
+    ...rulesView(row),
     created_at: row.createdAt.toISOString(),
   }
 }

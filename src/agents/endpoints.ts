@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { endpointOf, reply } from '../platform/endpoint.ts'
 import { fail } from '../platform/errors.ts'
+import { wishOf } from './agent-rules.ts'
 import { type Agents, agentIdOf } from './agents.ts'
 import { jwksMaxAgeSeconds } from './signing-keys.ts'
 
@@ -13,8 +14,32 @@ const agentView = z.object({
   monthly_budget_inr: z.number().nullable().describe('Monthly limit in rupees; null = none.'),
   spend_month_inr: z.number().describe('Usage value of the running month (IST) in rupees.'),
   may_delegate: z.boolean().describe('Whether the agent may make child agents of its own.'),
+  allowed_models: z.array(z.string()).nullable(),
+  allowed_providers: z.array(z.string()).nullable(),
+  max_cost_inr_per_call: z.number().nullable(),
+  max_output_tokens: z.int().nullable(),
+  max_concurrency: z.int().nullable(),
   created_at: z.string().describe('ISO 8601, UTC.'),
 })
+/** Most models or providers that a rule may name, and the length of an id. */
+const idsMax = 200
+const idLengthMax = 200
+const int4Max = 2 ** 31 - 1
+const pageMax = 200
+const pageDefault = 50
+
+const ids = z.array(z.string().trim().min(1).max(idLengthMax)).min(1).max(idsMax).nullable().optional()
+const count = z.int().min(1).max(int4Max).nullable().optional()
+/** What may be ruled for an agent. Left out: as it is; null: no rule. */
+const wishShape = {
+  may_delegate: z.boolean().optional().describe('Let the agent make child agents. Default: false.'),
+  allowed_models: ids.describe('Model ids that its calls may use; null = all that its key may.'),
+  allowed_providers: ids.describe('Provider ids that may serve its calls; null = all that its key may.'),
+  max_cost_inr_per_call: z.number().positive().nullable().optional().describe('Most rupees that one call may cost in the worst case; null = no rule.'),
+  max_output_tokens: count.describe('Most output tokens of one call, reasoning included; null = no rule.'),
+  max_concurrency: count.describe('Most calls at once, over all processes; null = no rule.'),
+}
+
 const agentPath = z.object({ id: z.string().describe('Agent id.') })
 
 /** The id in the path; a text that can be no id is an agent that does not exist. */
@@ -31,10 +56,22 @@ export const agentEndpoints = {
     access: {},
     tag: 'agents',
     summary: 'The agent identities of the organisation with their monthly budgets and spend, active ones first.',
-    input: {},
-    output: z.object({ agents: z.array(agentView) }),
-    errors: [],
-    handle: async ({ agents }, _input, call) => ({ agents: await agents.list(call.principal.orgId) }),
+    input: {
+      query: z.object({
+        limit: z.coerce.number().int().min(1).max(pageMax).optional().describe(`Agents of one page, at most ${pageMax}. Left out: the first 1,000 in one.`),
+        cursor: z.string().optional().describe('next_cursor of the page before.'),
+      }),
+    },
+    output: z.object({
+      agents: z.array(agentView),
+      next_cursor: z.string().nullable().optional().describe('Null behind the last page. Left out where everything is there and no page was asked for.'),
+    }),
+    errors: ['bad_request'],
+    async handle({ agents }, { query }, call) {
+      const isPaged = query.limit !== undefined || query.cursor !== undefined
+      const page = await agents.list(call.principal.orgId, { cursor: query.cursor, limit: query.limit ?? (isPaged ? pageDefault : undefined) })
+      return { agents: page.agents, ...(isPaged || page.nextCursor !== null ? { next_cursor: page.nextCursor } : {}) }
+    },
   }),
 
   createAgent: row({
@@ -42,20 +79,32 @@ export const agentEndpoints = {
     auth: 'key',
     access: { scope: 'full' },
     tag: 'agents',
-    summary: 'Makes an agent identity (201), or returns the active one of that name (200).',
+    summary: 'Makes an agent identity (201), or returns the active one of that name (200), on which it sets what is given.',
     input: {
       body: z.object({
         name: z.string().describe('1 to 100 characters, unique among the active agents of the organisation.'),
-        may_delegate: z.boolean().optional().describe('Let the agent make child agents. Default: false.'),
+        ...wishShape,
       }),
     },
     output: agentView,
     status: 201,
-    errors: ['forbidden', 'bad_name'],
+    errors: ['forbidden', 'bad_name', 'bad_request'],
     async handle({ agents }, { body }, call) {
-      const { agent, isNew } = await agents.createOrReuse(call.principal, body.name, body.may_delegate === undefined ? {} : { mayDelegate: body.may_delegate })
+      const { agent, isNew } = await agents.createOrReuse(call.principal, body.name, wishOf(body))
       return reply.json(agent, isNew ? 201 : 200)
     },
+  }),
+
+  updateAgent: row({
+    at: 'PATCH /v1/me/agents/{id}',
+    auth: 'key',
+    access: { scope: 'full' },
+    tag: 'agents',
+    summary: 'Changes what is ruled for an agent: models, providers, cost and length of one call, calls at once. What is left out stays, null lifts a rule.',
+    input: { path: agentPath, body: z.object(wishShape) },
+    output: agentView,
+    errors: ['forbidden', 'not_found', 'bad_request', 'agent_revoked'],
+    handle: ({ agents }, { path, body }, call) => agents.update(call.principal.orgId, idOf(path), wishOf(body)),
   }),
 
   mintAgentToken: row({

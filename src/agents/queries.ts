@@ -1,8 +1,9 @@
 import { statement } from '../platform/db.ts'
+import type { AgentRules } from './agent-rules.ts'
 
 export type AgentStatus = 'active' | 'revoked'
 
-export interface AgentRow {
+export interface AgentRow extends AgentRules {
   readonly id: number
   readonly name: string
   readonly status: AgentStatus
@@ -10,7 +11,7 @@ export interface AgentRow {
   readonly createdAt: Date
 }
 
-export interface AgentWithAncestors {
+export interface AgentWithAncestors extends AgentRules {
   readonly id: number
   readonly name: string
   readonly status: AgentStatus
@@ -19,36 +20,89 @@ export interface AgentWithAncestors {
   readonly ancestorIds: readonly number[]
 }
 
-const agentColumns = `id, name, status, may_delegate as "mayDelegate", created_at as "createdAt"`
+const ruleColumns = `allowed_models as "allowedModels", allowed_providers as "allowedProviders", max_cost_uinr as "maxCostUinr",
+  max_output_tokens as "maxOutputTokens", max_concurrency as "maxConcurrency"`
+const agentColumns = `id, name, status, may_delegate as "mayDelegate", created_at as "createdAt", ${ruleColumns}`
 
 export const insertAgent = statement<
-  [orgId: number, name: string, mayDelegate: boolean, createdByKey: number | null, createdByUser: number | null, createdAt: Date],
+  [
+    orgId: number,
+    name: string,
+    mayDelegate: boolean,
+    createdByKey: number | null,
+    createdByUser: number | null,
+    createdAt: Date,
+    allowedModels: readonly string[] | null,
+    allowedProviders: readonly string[] | null,
+    maxCostUinr: bigint | null,
+    maxOutputTokens: number | null,
+    maxConcurrency: number | null,
+  ],
   AgentRow
 >(
   'agents.insert',
-  `insert into agents (org_id, name, may_delegate, created_by_key, created_by_user, created_at)
-   values ($1::int, $2::text, $3::boolean, $4::int, $5::int, $6::timestamptz)
+  `insert into agents (org_id, name, may_delegate, created_by_key, created_by_user, created_at, allowed_models, allowed_providers,
+     max_cost_uinr, max_output_tokens, max_concurrency)
+   values ($1::int, $2::text, $3::boolean, $4::int, $5::int, $6::timestamptz, $7::text[], $8::text[], $9::bigint, $10::int, $11::int)
    on conflict (org_id, name) where status = 'active' do nothing
    returning ${agentColumns}`,
 )
 
-/** The active agent of that name; sets may_delegate when the caller says something about it. */
-export const reuseAgent = statement<[orgId: number, name: string, mayDelegate: boolean | null], AgentRow>(
-  'agents.reuse',
-  `update agents set may_delegate = coalesce($3::boolean, may_delegate)
-   where org_id = $1::int and name = $2::text and status = 'active'
-   returning ${agentColumns}`,
+export const findActiveByName = statement<[orgId: number, name: string], AgentRow>(
+  'agents.find_active_by_name',
+  `select ${agentColumns} from agents where org_id = $1::int and name = $2::text and status = 'active'`,
 )
+
+/** The same for a change: it waits for another one of the same agent. */
+export const lockActiveByName = statement<[orgId: number, name: string], AgentRow>(
+  'agents.lock_active_by_name',
+  `select ${agentColumns} from agents where org_id = $1::int and name = $2::text and status = 'active' for no key update`,
+)
+
+export const lockAgent = statement<[orgId: number, agentId: number], AgentRow>(
+  'agents.lock',
+  `select ${agentColumns} from agents where org_id = $1::int and id = $2::int for no key update`,
+)
+
+export const setAgentRules = statement<
+  [
+    orgId: number,
+    agentId: number,
+    mayDelegate: boolean,
+    allowedModels: readonly string[] | null,
+    allowedProviders: readonly string[] | null,
+    maxCostUinr: bigint | null,
+    maxOutputTokens: number | null,
+    maxConcurrency: number | null,
+  ],
+  AgentRow
+>(
+  'agents.set_rules',
+  `update agents set may_delegate = $3::boolean, allowed_models = $4::text[], allowed_providers = $5::text[], max_cost_uinr = $6::bigint,
+     max_output_tokens = $7::int, max_concurrency = $8::int
+   where org_id = $1::int and id = $2::int returning ${agentColumns}`,
+)
+
+/** Not limited to one org: the id comes from a signed token. */
+export const findRules = statement<[agentId: number], AgentRules>('agents.find_rules', `select ${ruleColumns} from agents where id = $1::int`)
 
 export const findAgent = statement<[orgId: number, agentId: number], AgentRow>(
   'agents.find',
   `select ${agentColumns} from agents where org_id = $1::int and id = $2::int`,
 )
 
-/** Active agents first, then revoked ones, newest first. */
-export const listAgents = statement<[orgId: number, limit: number], AgentRow>(
+/** Active agents first, then revoked ones, newest first; behind the agent of that status and id, or from the first. */
+export const listAgents = statement<[orgId: number, afterStatus: AgentStatus | null, afterId: number, limit: number], AgentRow>(
   'agents.list',
-  `select ${agentColumns} from agents where org_id = $1::int order by status, id desc limit $2::int`,
+  `select ${agentColumns} from agents
+   where org_id = $1::int and ($2::text is null or status > $2::text or (status = $2::text and id < $3::int))
+   order by status, id desc limit $4::int`,
+)
+
+/** Names of those that are active. */
+export const activeNamesOf = statement<[orgId: number, agentIds: readonly number[]], { id: number; name: string }>(
+  'agents.active_names_of',
+  `select id, name from agents where org_id = $1::int and id = any($2::int[]) and status = 'active'`,
 )
 
 export const namesOf = statement<[orgId: number, agentIds: readonly number[]], { id: number; name: string }>(
@@ -58,13 +112,14 @@ export const namesOf = statement<[orgId: number, agentIds: readonly number[]], {
 
 const withAncestors = (condition: string): string =>
   `with recursive found as (
-     select id, name, status, epoch, parent_id from agents where org_id = $1::int and ${condition} limit 1
+     select id, name, status, epoch, parent_id, ${ruleColumns} from agents where org_id = $1::int and ${condition} limit 1
    ), up(id, depth) as (
      select f.parent_id, 1 from found f where f.parent_id is not null
      union all
      select a.parent_id, up.depth + 1 from up join agents a on a.org_id = $1::int and a.id = up.id where a.parent_id is not null and up.depth < 3
    )
-   select f.id, f.name, f.status, f.epoch, coalesce((select array_agg(up.id order by up.depth) from up), '{}'::int[]) as "ancestorIds" from found f`
+   select f.id, f.name, f.status, f.epoch, f."allowedModels", f."allowedProviders", f."maxCostUinr", f."maxOutputTokens", f."maxConcurrency",
+     coalesce((select array_agg(up.id order by up.depth) from up), '{}'::int[]) as "ancestorIds" from found f`
 
 export const findWithAncestors = statement<[orgId: number, agentId: number], AgentWithAncestors>('agents.find_with_ancestors', withAncestors('id = $2::int'))
 

@@ -84,6 +84,8 @@ test('a token stands for its agent under the limits of the key that minted it', 
     scope: 'inference',
     workspaceId: null,
     limits: { rpmLimit: 7, dailyLimit: 70 },
+    capabilities: [],
+    policies: [],
     expiresAtMs: (decodeJwt(token).exp ?? 0) * 1000,
   })
 })

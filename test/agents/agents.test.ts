@@ -38,6 +38,11 @@ test('a name makes an agent once and returns it afterwards', async () => {
       monthly_budget_inr: null,
       spend_month_inr: 0,
       may_delegate: false,
+      allowed_models: null,
+      allowed_providers: null,
+      max_cost_inr_per_call: null,
+      max_output_tokens: null,
+      max_concurrency: null,
       created_at: expect.stringMatching(/^\d{4}-\d\d-\d\dT.*Z$/),
     },
   })
@@ -56,7 +61,7 @@ test('twenty creates of one name at once make one agent', async () => {
   const made = await Promise.all(Array.from({ length: 20 }, () => process.agents.createOrReuse(principal, 'crowd')))
   expect(new Set(made.map(one => one.agent.id)).size).toBe(1)
   expect(made.filter(one => one.isNew)).toHaveLength(1)
-  expect(await process.agents.list(orgId)).toHaveLength(1)
+  expect((await process.agents.list(orgId)).agents).toHaveLength(1)
 })
 
 test.each(['', '   ', 'a'.repeat(101), 'tab\there', 'nul\u0000', 'line\nbreak', 'c1\u0085'])('%j is no name', async name => {
@@ -85,7 +90,7 @@ test('the list shows budgets and spend, active agents before revoked ones', asyn
   ]
   process.budgets.set(a.agent.id, { capUinr: 12_500_000n, spendMonthUinr: 1_250_001n })
   await process.agents.revoke(orgId, b.agent.id)
-  const list = await process.agents.list(orgId)
+  const { agents: list } = await process.agents.list(orgId)
   expect(list.map(agent => [agent.name, agent.status])).toEqual([
     ['c', 'active'],
     ['a', 'active'],
@@ -133,7 +138,7 @@ test('a revoke takes all descendants along and nobody else', async () => {
     return controller
   })
   await process.agents.revoke(caller.orgId, b ?? 0)
-  const status = new Map((await process.agents.list(caller.orgId)).map(agent => [agent.name, agent.status]))
+  const status = new Map((await process.agents.list(caller.orgId)).agents.map(agent => [agent.name, agent.status]))
   expect(Object.fromEntries(status)).toEqual({ a: 'active', b: 'revoked', c: 'revoked', d: 'revoked', other: 'active' })
   expect(running.map(controller => controller.signal.aborted)).toEqual([true, true, true, false])
 })
@@ -152,7 +157,7 @@ test('revokes of parent and child at once both succeed', async () => {
     const [a, b, c] = await family(caller, [`a${round}`, `b${round}`, `c${round}`])
     await Promise.all([a, c, b, a].map(id => process.agents.revoke(caller.orgId, id ?? 0)))
   }
-  expect((await process.agents.list(caller.orgId)).every(agent => agent.status === 'revoked')).toBe(true)
+  expect((await process.agents.list(caller.orgId)).agents.every(agent => agent.status === 'revoked')).toBe(true)
 })
 
 test('the name of a revoked agent makes a new identity', async () => {

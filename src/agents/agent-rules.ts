@@ -1,0 +1,90 @@
+/** What the owner of an agent rules for its calls: which models and providers, how much one call may cost or produce, how many run at once. */
+import { fail } from '../platform/errors.ts'
+import { inrFromUinr, uinrFromInr } from '../platform/money.ts'
+import type { CallPolicy } from '../platform/principal.ts'
+
+/** The rules of one agent. Null is no rule. */
+export interface AgentRules {
+  readonly allowedModels: readonly string[] | null
+  readonly allowedProviders: readonly string[] | null
+  readonly maxCostUinr: bigint | null
+  readonly maxOutputTokens: number | null
+  readonly maxConcurrency: number | null
+}
+
+/** What somebody wishes for an agent; a part that is left out stays as it is. */
+export interface AgentWish extends Partial<AgentRules> {
+  readonly mayDelegate?: boolean
+}
+
+/** The parts of a wish as a client sends them. */
+export interface AgentWishInput {
+  readonly may_delegate?: boolean | undefined
+  readonly allowed_models?: readonly string[] | null | undefined
+  readonly allowed_providers?: readonly string[] | null | undefined
+  readonly max_cost_inr_per_call?: number | null | undefined
+  readonly max_output_tokens?: number | null | undefined
+  readonly max_concurrency?: number | null | undefined
+}
+
+/** Dearest call that a rule can name: below it rupees and micro-rupees convert both ways without loss. */
+const costInrMax = 1_000_000_000
+const noPolicies: readonly CallPolicy[] = []
+
+/** The wish behind what a client sent. Throws `bad_request` for an amount below a millionth of a rupee or beyond the largest one. */
+export function wishOf(input: AgentWishInput): AgentWish {
+  return {
+    ...(input.may_delegate === undefined ? {} : { mayDelegate: input.may_delegate }),
+    ...(input.allowed_models === undefined ? {} : { allowedModels: withoutDuplicates(input.allowed_models) }),
+    ...(input.allowed_providers === undefined ? {} : { allowedProviders: withoutDuplicates(input.allowed_providers) }),
+    ...(input.max_cost_inr_per_call === undefined ? {} : { maxCostUinr: costOf(input.max_cost_inr_per_call) }),
+    ...(input.max_output_tokens === undefined ? {} : { maxOutputTokens: input.max_output_tokens }),
+    ...(input.max_concurrency === undefined ? {} : { maxConcurrency: input.max_concurrency }),
+  }
+}
+
+/** The rules as clients read them. */
+export function rulesView(rules: AgentRules) {
+  return {
+    allowed_models: rules.allowedModels,
+    allowed_providers: rules.allowedProviders,
+    max_cost_inr_per_call: rules.maxCostUinr === null ? null : inrFromUinr(rules.maxCostUinr),
+    max_output_tokens: rules.maxOutputTokens,
+    max_concurrency: rules.maxConcurrency,
+  }
+}
+
+/** The rules as the pipeline reads them: at most one policy, none when nothing is ruled. */
+export function policiesOf(
+  agentId: number,
+  { allowedModels, allowedProviders, maxCostUinr, maxOutputTokens, maxConcurrency }: AgentRules,
+): readonly CallPolicy[] {
+  if ([allowedModels, allowedProviders, maxCostUinr, maxOutputTokens, maxConcurrency].every(rule => rule === null)) return noPolicies
+  return [{ owner: 'agent', ownerId: agentId, allowedModels, allowedProviders, maxCostUinr, maxOutputTokens, maxConcurrency }]
+}
+
+/** True when the wish changes nothing. */
+export function isAsWished(now: AgentRules & { readonly mayDelegate: boolean }, wish: AgentWish): boolean {
+  const then = { ...now, ...wish }
+  return (
+    then.mayDelegate === now.mayDelegate &&
+    isSameList(then.allowedModels, now.allowedModels) &&
+    isSameList(then.allowedProviders, now.allowedProviders) &&
+    then.maxCostUinr === now.maxCostUinr &&
+    then.maxOutputTokens === now.maxOutputTokens &&
+    then.maxConcurrency === now.maxConcurrency
+  )
+}
+
+function isSameList(a: readonly string[] | null, b: readonly string[] | null): boolean {
+  return a === b || (a !== null && b !== null && a.length === b.length && a.every((id, i) => id === b[i]))
+}
+
+function costOf(inr: number | null): bigint | null {
+  if (inr === null) return null
+  const cost = inr > 0 && inr <= costInrMax ? uinrFromInr(inr) : 0n
+  if (cost === 0n) throw fail('bad_request', { message: `max_cost_inr_per_call must be a number from 0.000001 to ${costInrMax}, or null for no rule.` })
+  return cost
+}
+
+const withoutDuplicates = (ids: readonly string[] | null): readonly string[] | null => (ids === null ? null : [...new Set(ids)])
