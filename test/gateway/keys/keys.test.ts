@@ -1,6 +1,7 @@
 import { afterAll, afterEach, beforeEach, expect, test } from 'vitest'
 import { statement } from '../../../src/platform/db.ts'
 import { silentLog } from '../../../src/platform/log.ts'
+import { hashKeyText } from '../../../src/platform/secrets.ts'
 import { newCaller, type Process, startProcess, thrownBy, until } from '../../agents/setup.ts'
 import { testDatabase } from '../../harness/database.ts'
 
@@ -27,7 +28,10 @@ const setRole = statement<[orgId: number, userId: number, role: string]>(
   'test.set_role',
   `update org_members set role = $3::text where org_id = $1::int and user_id = $2::int`,
 )
-const lastUsed = statement<[keyId: number], { at: Date | null }>('test.last_used', `select last_used_at as "at" from api_keys where id = $1::int`)
+const lastUsed = statement<[keyId: number], { at: Date | null }>(
+  'test.last_used',
+  `select coalesce(idle_from, last_used_at) as "at" from api_keys where id = $1::int`,
+)
 const columnsOf = statement<[keyId: number], { all: string }>('test.key_row_as_text', `select row_to_json(k)::text as "all" from api_keys k where id = $1::int`)
 
 test('a created key is found by its text, with its owner, limits and role', async () => {
@@ -51,8 +55,11 @@ test('a created key is found by its text, with its owner, limits and role', asyn
     name: 'ci',
     scope: 'inference',
     limits: { rpmLimit: 600, dailyLimit: 50 },
+    capabilities: [],
+    policies: [],
     state: 'active',
     expiresAtMs: null,
+    secrets: { current: hashKeyText(created.key), previous: null },
   })
 })
 
