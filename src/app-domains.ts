@@ -4,6 +4,7 @@ import { type Agents, createAgents } from './agents/agents.ts'
 import { Authenticator } from './gateway/access/authenticate.ts'
 import { Sessions } from './gateway/access/sessions.ts'
 import { AuditTrail } from './gateway/audit/audit.ts'
+import { ContentLog, contentExpiryMs } from './gateway/inference/content-log.ts'
 import { createKeys, type Keys } from './gateway/keys/keys.ts'
 import { createLimits, type LimitsEngine } from './gateway/limits/limits.ts'
 import { Mail } from './gateway/mail/mail.ts'
@@ -50,6 +51,7 @@ export interface Domains {
   readonly audit: AuditTrail
   readonly sealer: Sealer
   readonly jobs: Jobs
+  readonly contentLog: ContentLog
   /** To be called when no call runs any more: flushes, gives leases back, stops timers. */
   stop(): Promise<void>
 }
@@ -69,6 +71,7 @@ export async function createDomains(deps: AppDeps, baseUrl: () => string): Promi
   const controlLog = new ControlLog({ db, clock, log, pollMs: config.CONTROL_POLL_MS })
   const cacheTtlMs = config.CACHE_TTL_MS
   const mail = new Mail({ db })
+  const contentLog = new ContentLog({ db, clock, log, sealer, controlLog })
   const audit = new AuditTrail({ db, clock, keepDays: config.AUDIT_KEEP_DAYS })
   const sessions = new Sessions({ db, clock, ids, controlLog, masterKey: deps.masterKey, ttlSeconds: config.SESSION_TTL_S, cacheTtlMs, baseUrl })
   const orgs = createOrgs({ db, clock, controlLog, cacheTtlMs })
@@ -89,6 +92,7 @@ export async function createDomains(deps: AppDeps, baseUrl: () => string): Promi
   jobs.every('memory.sweep', memorySweepMs, async () => {
     await memory.sweep(clock.nowMs())
   })
+  jobs.every('content.expire', contentExpiryMs, signal => contentLog.expire(signal))
   const stopWatch = cutWhenOffline(deps, limits, inflight)
   return {
     inflight,
@@ -105,9 +109,11 @@ export async function createDomains(deps: AppDeps, baseUrl: () => string): Promi
     audit,
     sealer,
     jobs,
+    contentLog,
     async stop() {
       stopWatch()
       await jobs.stop()
+      await contentLog.stop()
       agents.stop()
       memory.stop()
       await limits.stop()

@@ -1,6 +1,19 @@
 /** Organisations, members, invitations, workspaces, profiles, as services of rows. */
 import type { AppParts } from './app-services.ts'
+import { orgRoutingChanged } from './gateway/byok/org-credentials.ts'
+import { Accounts } from './gateway/orgs/account.ts'
+import { Invitations } from './gateway/orgs/invitations.ts'
+import { Members } from './gateway/orgs/members.ts'
+import { OrgSettings } from './gateway/orgs/org-settings.ts'
+import { Workspaces } from './gateway/orgs/workspaces.ts'
 
-export function orgServices({ orgs }: AppParts) {
-  return { orgs }
+export function orgServices({ db, clock, config, controlLog, orgs, sessions, mail, limits, contentLog, baseUrl }: AppParts) {
+  return {
+    orgs,
+    accounts: new Accounts({ db, clock, orgs, teamOrgsMax: config.TEAM_ORGS_MAX, moveSession: (sessionId, orgId) => sessions.move(sessionId, orgId) }),
+    members: new Members({ db, clock, controlLog }),
+    invitations: new Invitations({ db, clock, controlLog, mail, membersMax: config.MEMBERS_MAX, baseUrl }),
+    orgSettings: new OrgSettings({ controlLog, routingChanged: orgRoutingChanged, onRetention: (orgId, days) => contentLog.shrink(orgId, days) }),
+    workspaces: new Workspaces({ db, clock, controlLog, budgets: limits.budgets, flushNow: () => limits.flushNow() }),
+  }
 }

@@ -19,11 +19,13 @@ import { sessionCaller } from './gateway/access/session-caller.ts'
 import type { Sessions } from './gateway/access/sessions.ts'
 import type { SignInLink } from './gateway/access/sign-in-links.ts'
 import { Whoami } from './gateway/access/whoami.ts'
+import type { AuditTrail } from './gateway/audit/audit.ts'
 import type { Catalog } from './gateway/catalog/catalog.ts'
 import type { Binding, EdgeDeps } from './gateway/http/edge.ts'
 import { bindingsOf, endpointTable, type RowServices } from './gateway/http/endpoint-table.ts'
 import { makeInvoke } from './gateway/http/invoke.ts'
 import { createEdge } from './gateway/http/server.ts'
+import type { ContentLog } from './gateway/inference/content-log.ts'
 import { Inference } from './gateway/inference/inference.ts'
 import type { Keys } from './gateway/keys/keys.ts'
 import type { LimitsEngine } from './gateway/limits/limits.ts'
@@ -56,6 +58,8 @@ export interface App {
   readonly circuits: Circuits
   /** The sweeps of this process. */
   readonly jobs: Jobs
+  readonly contentLog: ContentLog
+  readonly audit: AuditTrail
   baseUrl(): string
   setBaseUrl(url: string): void
   /** A chat model that this gateway can serve now, for examples. */
@@ -111,7 +115,7 @@ export async function createApp(deps: AppDeps): Promise<App> {
 }
 
 function rowServices(parts: AppParts, bindings: readonly Binding[]): RowServices {
-  const { config, clock, ids, log, db, outbound, inflight, limits, agents, memory, orgs, catalog, circuits, health } = parts
+  const { config, clock, ids, log, db, outbound, inflight, limits, contentLog, agents, memory, orgs, catalog, circuits, health } = parts
   const byok = { providerKeys: createProviderKeys(parts), customServers: createCustomServers(parts) }
   const routing = routingServices(parts, byok.providerKeys, byok.customServers)
   return {
@@ -132,6 +136,7 @@ function rowServices(parts: AppParts, bindings: readonly Binding[]): RowServices
       outbound,
       inflight,
       limits,
+      contentLog,
       dialectOf,
       recheck: principal => agents.tokens.recheck(principal),
       resolve: request => resolve(request, { catalog: catalog.snapshot, circuits, health, clock }),

@@ -11,6 +11,7 @@ import type { DialectId } from '../providers/provider.ts'
 import type { OrgRouting } from '../routing/org-routing.ts'
 import type { Plan, ResolveRequest } from '../routing/plan.ts'
 import type { UsageEvent } from '../usage/record.ts'
+import type { ContentLog } from './content-log.ts'
 
 /** A registered agent that `x-br-agent-id` names. */
 export interface NamedAgent {
@@ -42,6 +43,8 @@ export interface InferenceDeps {
   resolve(request: ResolveRequest): Plan
   /** What of an organisation decides where its calls may go. Synchronous when cached. */
   orgRouting(orgId: number): OrgRouting | Promise<OrgRouting>
+  /** Asked only for organisations that have a retention window. */
+  readonly contentLog: Pick<ContentLog, 'keep' | 'keepFailure'>
   dialectOf(id: DialectId): Dialect
   readonly observer: RouteObserver
   /** The agent of the org with that id or exact name, or null. Synchronous when cached. */

@@ -50,6 +50,11 @@ export class Meter {
     return this.#ended
   }
 
+  /** True once a provider was called. */
+  get dialed(): boolean {
+    return this.#dialed
+  }
+
   get attempt(): Attempt | null {
     return this.#attempt
   }

@@ -9,6 +9,7 @@ import type { Attempt, Plan } from '../routing/plan.ts'
 import type { Outcome } from '../usage/record.ts'
 import { withholdUsage } from '../wire/sse.ts'
 import { withinCallCaps } from './call-caps.ts'
+import type { ContentCall } from './content-capture.ts'
 import type { InferenceDeps, NamedAgent } from './deps.ts'
 import { type Answer, dial } from './dial.ts'
 import { firstHoldTokens, holdOf, tokensOfChars } from './estimate.ts'
@@ -56,25 +57,36 @@ export async function serve(kind: Kind, bytes: Buffer, call: Call<Principal>, de
   const permit = admitted instanceof Promise ? await admitted : admitted
   const meter = new Meter(permit, { kind, request, principal, agent, requestId: call.requestId, startedAtMs }, deps.clock)
   const watch = watchAgent(principal, agent, call, deps)
+  const content = org.retentionDays === 0 ? null : contentOf(request, plan, principal, call, bytes.length)
   let isStream = false
   try {
     const answer = await dialOrEnd(plan, request, meter, watch, deps)
     switch (answer.kind) {
       case 'whole':
-        return await wholeReply(kind, request, plan, answer, meter)
+        return kept(await wholeReply(kind, request, plan, answer, meter), content, deps)
       case 'stream':
         isStream = true
-        return streamReply(kind, request, plan, answer, meter, watch, deps)
+        return kept(streamReply(kind, request, plan, answer, meter, watch, deps), content, deps)
       case 'client-error':
         await meter.settleFailed(answer.status)
-        return clientErrorReply(answer)
+        return kept(clientErrorReply(answer), content, deps)
       default:
         return assertNever(answer)
     }
+  } catch (error) {
+    if (content !== null && meter.dialed) deps.contentLog.keepFailure(content, error)
+    throw error
   } finally {
     if (!isStream) watch.end()
   }
 }
+
+/** What of the call is kept for organisations with a retention window. */
+function contentOf(request: ParsedRequest, plan: Plan, { orgId, keyId }: BearerPrincipal, { requestId }: Call, requestBytes: number): ContentCall {
+  return { orgId, requestId, keyId, model: plan.model.id, hub: request.hub, requestBytes }
+}
+
+const kept = (made: Reply, content: ContentCall | null, deps: InferenceDeps): Reply => (content === null ? made : deps.contentLog.keep(content, made))
 
 /** What can end a call from outside, and the look at the kill switch before each dial. */
 interface Watch {

@@ -1,0 +1,85 @@
+import type { HubRequest } from '../providers/dialect.ts'
+
+/** A call whose organisation keeps content. */
+export interface ContentCall {
+  readonly orgId: number
+  readonly requestId: string
+  readonly keyId: number
+  /** The model that the call was planned on. */
+  readonly model: string
+  /** Without router fields, so without a key that came with the request. */
+  readonly hub: HubRequest
+  /** Length of the body as it came. */
+  readonly requestBytes: number
+}
+
+/** Most that is kept of each side of a call; the rest is cut off and marked. */
+export const sideMaxBytes = 1024 * 1024
+
+/** What a reader of the log gets. A side that was cut is marked and is no complete JSON. */
+export interface Content {
+  readonly request: string
+  readonly request_truncated: boolean
+  /** The bytes that went to the client; of a stream the events. */
+  readonly reply: string
+  readonly reply_truncated: boolean
+}
+
+/** Collects one call. Bytes are kept as they pass, without a copy and without being read. */
+export class ContentCapture {
+  readonly call: ContentCall
+  readonly atMs: number
+  readonly #request: Buffer | null
+  readonly #chunks: Uint8Array[] = []
+  #replyBytes = 0
+  #replyTruncated = false
+  #discarded = false
+
+  constructor(call: ContentCall, atMs: number) {
+    this.call = call
+    this.atMs = atMs
+    const { bytes } = call.hub
+    // A copy of the part that is kept lets go of a large body.
+    this.#request = bytes !== null && bytes.length > sideMaxBytes ? Buffer.from(bytes.subarray(0, sideMaxBytes)) : bytes
+  }
+
+  /** True: nothing of this call may be written any more. */
+  get discarded(): boolean {
+    return this.#discarded
+  }
+
+  /** Lets go of the reply so far; how many bytes that frees. */
+  discard(): number {
+    this.#discarded = true
+    this.#chunks.length = 0
+    const freed = this.#replyBytes
+    this.#replyBytes = 0
+    return freed
+  }
+
+  /** Memory that this call keeps from being freed, about. */
+  get heldBytes(): number {
+    return (this.#request?.length ?? this.call.requestBytes) + this.#replyBytes
+  }
+
+  /** Keeps a chunk, or the part of it that still fits; how many bytes. */
+  add(chunk: Uint8Array): number {
+    const room = sideMaxBytes - this.#replyBytes
+    if (chunk.length > room) this.#replyTruncated = true
+    const kept = chunk.length > room ? chunk.subarray(0, room) : chunk
+    if (kept.length > 0) this.#chunks.push(kept)
+    this.#replyBytes += kept.length
+    return kept.length
+  }
+
+  content(): Content {
+    const { hub, requestBytes } = this.call
+    const request = this.#request ?? Buffer.from(JSON.stringify(hub.body)).subarray(0, sideMaxBytes)
+    return {
+      request: request.toString('utf8'),
+      request_truncated: requestBytes > sideMaxBytes && request.length === sideMaxBytes,
+      reply: Buffer.concat(this.#chunks).toString('utf8'),
+      reply_truncated: this.#replyTruncated,
+    }
+  }
+}
