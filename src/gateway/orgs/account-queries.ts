@@ -29,7 +29,7 @@ export const updatePerson = statement<[userId: number, name: string | null, drop
   `update users set name = coalesce($2::text, name), avatar_url = case when $3::boolean then null else avatar_url end where id = $1::int`,
 )
 
-export const lockPerson = statement<[userId: number], { id: number }>('orgs.lock_person', `select id from users where id = $1::int for no key update`)
+export const lockFounder = statement<[userId: number], { id: number }>('orgs.lock_founder', `select id from users where id = $1::int for no key update`)
 
 export const countTeamsMade = statement<[userId: number], { teams: number }>(
   'orgs.count_teams_made',

@@ -1,1 +1,214 @@
-export const orgEndpoints = {}
+import { z } from 'zod'
+import { endpointOf } from '../../platform/endpoint.ts'
+import type { Principal } from '../../platform/principal.ts'
+import type { Accounts, OwnOrg } from './account.ts'
+import type { OrgSettings } from './org-settings.ts'
+import { reader, signedIn } from './signed-in.ts'
+
+const row = endpointOf<{ accounts: Accounts; orgSettings: OrgSettings }>()
+
+const role = z.enum(['member', 'admin', 'owner'])
+const kind = z.enum(['personal', 'team'])
+const nameInput = z.string().describe('1 to 100 characters without control characters.')
+/** Text without control characters, so that it stays one line wherever it is shown. */
+const lineOf = (charactersMax: number) =>
+  z
+    .string()
+    .trim()
+    .min(1)
+    .max(charactersMax)
+    .regex(/^\P{Cc}*$/u, 'must not hold control characters')
+
+const me = z.object({
+  user: z.object({ id: z.int().nullable(), email: z.string().nullable(), name: z.string().nullable(), avatar_url: z.string().nullable() }),
+  role,
+  capabilities: z.array(z.string()),
+  org: z.object({
+    id: z.int(),
+    name: z.string(),
+    domain: z.string().nullable(),
+    kind,
+    data_retention_days: z.int().describe('0 = zero retention.'),
+    key_inactivity_days: z.int().nullable().describe('null = keys are not disabled for want of use.'),
+  }),
+  id: z.int().nullable().describe('The same as user.id, as are the other flat fields.'),
+  email: z.string().nullable(),
+  org_name: z.string(),
+  domain: z.string().nullable(),
+  attributed: z.boolean().describe('Whether POST /me/attribution has been answered.'),
+})
+const okMe = me.extend({ ok: z.literal(true) })
+const ownOrg = z.object({
+  id: z.int(),
+  name: z.string(),
+  kind,
+  role,
+  member_count: z.int(),
+  active: z.boolean().describe('The one in which this session works.'),
+})
+
+async function viewOf(accounts: Accounts, principal: Principal): Promise<z.output<typeof me>> {
+  const { person, org } = await accounts.view(principal.userId, principal.orgId)
+  const [id, email] = [person?.id ?? null, person?.email ?? null]
+  return {
+    user: { id, email, name: person?.name ?? null, avatar_url: person?.avatarUrl ?? null },
+    role: principal.role ?? 'member',
+    capabilities: [...principal.capabilities],
+    org: {
+      id: org.id,
+      name: org.name,
+      domain: org.domain,
+      kind: org.kind,
+      data_retention_days: org.retentionDays,
+      key_inactivity_days: org.keyInactivityDays,
+    },
+    id,
+    email,
+    org_name: org.name,
+    domain: org.domain,
+    attributed: person?.isAttributed ?? false,
+  }
+}
+
+const orgView = (org: OwnOrg, activeId: number): z.output<typeof ownOrg> => ({
+  id: org.id,
+  name: org.name,
+  kind: org.kind,
+  role: org.role,
+  member_count: org.memberCount,
+  active: org.id === activeId,
+})
+
+export const orgEndpoints = {
+  me: row({
+    at: 'GET /me',
+    auth: 'session',
+    access: {},
+    tag: 'people',
+    summary: 'Who is signed in, with which role, in which organisation.',
+    input: {},
+    output: me,
+    errors: [],
+    handle: ({ accounts }, _input, call) => viewOf(accounts, call.principal),
+  }),
+
+  updateMe: row({
+    at: 'PATCH /me',
+    auth: 'session',
+    access: {},
+    tag: 'people',
+    summary: 'Changes the display name, or takes the picture away (avatar_url: null). Other fields are ignored.',
+    input: { body: z.object({ name: nameInput.optional(), avatar_url: z.null('can only be set to null').optional() }) },
+    output: okMe,
+    errors: ['bad_name'],
+    async handle({ accounts }, { body }, call) {
+      const { userId } = signedIn(call.principal)
+      await accounts.update(userId, { ...(body.name === undefined ? {} : { name: body.name }), dropsAvatar: body.avatar_url === null })
+      return { ok: true, ...(await viewOf(accounts, call.principal)) }
+    },
+  }),
+
+  updateOrg: row({
+    at: 'PATCH /me/org',
+    auth: 'session',
+    access: { role: 'owner' },
+    tag: 'people',
+    summary: 'Renames the organisation.',
+    input: { body: z.object({ name: nameInput }) },
+    output: okMe,
+    errors: ['bad_name'],
+    async handle({ accounts, orgSettings }, { body }, call) {
+      await orgSettings.rename(call.principal.orgId, body.name)
+      return { ok: true, ...(await viewOf(accounts, call.principal)) }
+    },
+  }),
+
+  listOrgs: row({
+    at: 'GET /me/orgs',
+    auth: 'session',
+    access: {},
+    tag: 'people',
+    summary: 'The organisations of the signed-in person; an agent sees the one in which it works.',
+    input: {},
+    output: z.object({ orgs: z.array(ownOrg) }),
+    errors: [],
+    async handle({ accounts }, _input, call) {
+      const orgs = await accounts.orgsOf(reader(call.principal))
+      return { orgs: orgs.map(org => orgView(org, call.principal.orgId)) }
+    },
+  }),
+
+  createOrg: row({
+    at: 'POST /me/orgs',
+    auth: 'session',
+    access: {},
+    tag: 'people',
+    summary: 'Makes a team organisation, owned by the caller. The session stays where it is.',
+    input: { body: z.object({ name: nameInput }) },
+    output: ownOrg,
+    status: 201,
+    errors: ['bad_name', 'team_cap'],
+    handle: async ({ accounts }, { body }, call) => orgView(await accounts.createTeam(signedIn(call.principal).userId, body.name), call.principal.orgId),
+  }),
+
+  switchOrg: row({
+    at: 'POST /me/orgs/switch',
+    auth: 'session',
+    access: {},
+    tag: 'people',
+    summary: 'Moves this session to another organisation of the person.',
+    input: { body: z.object({ org_id: z.number() }) },
+    output: z.object({ ok: z.literal(true), org: ownOrg }),
+    errors: ['not_found'],
+    async handle({ accounts }, { body }, call) {
+      const org = await accounts.switchOrg(signedIn(call.principal), body.org_id)
+      return { ok: true, org: orgView(org, org.id) }
+    },
+  }),
+
+  setDataRetention: row({
+    at: 'PUT /me/org/data-retention',
+    auth: 'session',
+    access: { role: 'admin' },
+    tag: 'people',
+    summary: 'Sets the data-retention window in days. A window opens the models that need one and keeps what was said for so long; 0 closes and deletes.',
+    input: { body: z.object({ days: z.int().min(0).max(30) }) },
+    output: z.object({ ok: z.literal(true), days: z.int() }),
+    errors: [],
+    async handle({ orgSettings }, { body }, call) {
+      await orgSettings.setRetention(call.principal.orgId, body.days)
+      return { ok: true, days: body.days }
+    },
+  }),
+
+  setKeyInactivity: row({
+    at: 'PUT /me/org/key-inactivity',
+    auth: 'session',
+    access: { role: 'admin' },
+    tag: 'people',
+    summary: 'Sets after how many days without use a key is disabled; null switches that off.',
+    input: { body: z.object({ days: z.int().min(1).max(36_500).nullable() }) },
+    output: z.object({ ok: z.literal(true), days: z.int().nullable() }),
+    errors: [],
+    async handle({ orgSettings }, { body }, call) {
+      await orgSettings.setKeyInactivity(call.principal.orgId, body.days)
+      return { ok: true, days: body.days }
+    },
+  }),
+
+  attribute: row({
+    at: 'POST /me/attribution',
+    auth: 'session',
+    access: {},
+    tag: 'people',
+    summary: 'Answers once how the person came here. A second answer changes nothing.',
+    input: { body: z.object({ source: lineOf(100), detail: lineOf(500).nullish() }) },
+    output: z.object({ ok: z.literal(true), attributed: z.literal(true) }),
+    audit: false,
+    errors: [],
+    async handle({ accounts }, { body }, call) {
+      await accounts.attribute(signedIn(call.principal).userId, body.source, body.detail ?? null)
+      return { ok: true, attributed: true }
+    },
+  }),
+}

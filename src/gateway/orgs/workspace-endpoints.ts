@@ -1,0 +1,97 @@
+import { z } from 'zod'
+import { endpointOf } from '../../platform/endpoint.ts'
+import { inrFromUinr } from '../../platform/money.ts'
+import { rowId } from './names.ts'
+import type { Workspace, Workspaces } from './workspaces.ts'
+
+const row = endpointOf<{ workspaces: Workspaces }>()
+
+const membersMax = 1_000
+const workspace = z.object({
+  id: z.int(),
+  name: z.string(),
+  monthly_budget_inr: z.number().nullable().describe('Monthly limit in rupees; null = none.'),
+  spend_month_inr: z.number().describe('Usage value of the running month (IST) in rupees.'),
+  archived: z.boolean(),
+  member_uids: z.array(z.int()).describe('The team, by user id. Keys that are bound to the workspace belong to it too.'),
+})
+const name = z.string().describe('1 to 100 characters, unique among the active workspaces in any case of letters.')
+const wish = {
+  monthly_budget_inr: z.number().min(0).nullish().describe('null or 0 clears it.'),
+  member_uids: z.array(z.number()).max(membersMax).optional().describe('The whole team; all of them members of the organisation.'),
+}
+const path = z.object({ id: z.string().describe('Workspace id.') })
+/** A text that can be no id stands for no workspace. */
+const idOf = (given: { id: string }): number => rowId(given.id) ?? 0
+
+const viewOf = (found: Workspace): z.output<typeof workspace> => ({
+  id: found.id,
+  name: found.name,
+  monthly_budget_inr: found.capUinr === null ? null : inrFromUinr(found.capUinr),
+  spend_month_inr: inrFromUinr(found.spentUinr),
+  archived: found.isArchived,
+  member_uids: [...found.memberUids],
+})
+
+export const workspaceEndpoints = {
+  listWorkspaces: row({
+    at: 'GET /me/workspaces',
+    auth: 'session',
+    access: {},
+    tag: 'people',
+    summary: 'The workspaces of the organisation with their budgets and spend: active ones first, then archived ones.',
+    input: {},
+    output: z.object({ workspaces: z.array(workspace) }),
+    errors: [],
+    handle: async ({ workspaces }, _input, call) => ({ workspaces: (await workspaces.list(call.principal.orgId)).map(viewOf) }),
+  }),
+
+  createWorkspace: row({
+    at: 'POST /me/workspaces',
+    auth: 'session',
+    access: { role: 'admin' },
+    tag: 'people',
+    summary: 'Makes a workspace. Keys are bound to it when they are made.',
+    input: { body: z.object({ name, ...wish }) },
+    output: workspace,
+    status: 201,
+    errors: ['bad_name', 'duplicate_workspace', 'cap', 'not_found'],
+    handle: async ({ workspaces }, { body }, call) =>
+      viewOf(
+        await workspaces.create(call.principal.orgId, { name: body.name, monthlyBudgetInr: body.monthly_budget_inr, memberUids: uidsOf(body.member_uids) }),
+      ),
+  }),
+
+  updateWorkspace: row({
+    at: 'PATCH /me/workspaces/{id}',
+    auth: 'session',
+    access: { role: 'admin' },
+    tag: 'people',
+    summary: 'Renames a workspace, sets its monthly budget in rupees (IST month) or its team. What is left out stays.',
+    input: { path, body: z.object({ name: name.optional(), ...wish }) },
+    output: workspace.extend({ ok: z.literal(true) }),
+    errors: ['bad_name', 'duplicate_workspace', 'not_found'],
+    async handle({ workspaces }, input, call) {
+      const { name, monthly_budget_inr: monthlyBudgetInr, member_uids } = input.body
+      const changed = await workspaces.change(call.principal.orgId, idOf(input.path), { name, monthlyBudgetInr, memberUids: uidsOf(member_uids) })
+      return { ok: true, ...viewOf(changed) }
+    },
+  }),
+
+  archiveWorkspace: row({
+    at: 'DELETE /me/workspaces/{id}',
+    auth: 'session',
+    access: { role: 'admin' },
+    tag: 'people',
+    summary: 'Archives a workspace: its name is free and no new key is bound to it. Its keys go on working within its budget; usage stays.',
+    input: { path },
+    output: workspace.extend({ ok: z.literal(true) }),
+    errors: ['not_found'],
+    handle: async ({ workspaces }, input, call) => ({ ok: true, ...viewOf(await workspaces.archive(call.principal.orgId, idOf(input.path))) }),
+  }),
+}
+
+/** A number that can be no id stands for nobody, and nobody is no member. */
+function uidsOf(given: readonly number[] | undefined): number[] | undefined {
+  return given?.map(uid => rowId(uid) ?? 0)
+}
