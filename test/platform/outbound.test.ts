@@ -151,7 +151,7 @@ describe('outbound', () => {
         const { status, body } = await out.toUserUrl({ method: 'GET', url: `http://models.test:${port}/ok`, headers: {} })
         expect([status, (await body.buffer(100)).toString()]).toEqual([200, 'GET /ok'])
       }
-      await until(() => asked.length === accepted - before)
+      await until(() => asked.length === accepted - before, 'as many questions as connections')
     })
 
     test('permission for one port is none for another, whatever connections are open', async () => {
