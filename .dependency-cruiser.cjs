@@ -160,6 +160,9 @@ module.exports = {
     packageRule('aws', '@aws-sdk/[^/]+|@smithy/[^/]+', '^src/memory/object-store-s3\\.ts$'),
     packageRule('jose', 'jose', '^src/(agents|gateway/access)/'),
     packageRule('mcp', '@modelcontextprotocol/[^/]+', '^src/(mcp|cli)/'),
+    packageRule('nodemailer', 'nodemailer', '^src/gateway/mail/'),
+    packageRule('openid', 'openid-client', '^src/gateway/access/'),
+    packageRule('cookie', 'cookie', '^src/gateway/(access|http)/'),
     packageRule('commander', 'commander', '^src/cli/'),
     {
       name: 'no-development-packages',

@@ -1,13 +1,15 @@
 /** The domains of the gateway, constructed and handed to each other: everything but inference and the edges. */
 import type { LookupFunction } from 'node:net'
 import { type Agents, createAgents } from './agents/agents.ts'
+import { createMail } from './app-mail.ts'
 import { Authenticator } from './gateway/access/authenticate.ts'
 import { Sessions } from './gateway/access/sessions.ts'
 import { AuditTrail } from './gateway/audit/audit.ts'
 import { ContentLog, contentExpiryMs } from './gateway/inference/content-log.ts'
 import { createKeys, type Keys } from './gateway/keys/keys.ts'
 import { createLimits, type LimitsEngine } from './gateway/limits/limits.ts'
-import { Mail } from './gateway/mail/mail.ts'
+import type { Mail } from './gateway/mail/mail.ts'
+import { mailSweepMs } from './gateway/mail/mail-sender.ts'
 import { createOrgs, type Orgs } from './gateway/orgs/orgs.ts'
 import { insertUsageEvents } from './gateway/usage/apply.ts'
 import { makePartitions, partitionsEveryMs } from './gateway/usage/partitions.ts'
@@ -59,6 +61,7 @@ export interface Domains {
 /** Constructs and starts them. The subscriptions to the control log are made first, then it starts, then who depends on its first read. */
 export async function createDomains(deps: AppDeps, baseUrl: () => string): Promise<Domains> {
   const { config, clock, ids, log, db, dataDir } = deps
+  const { mail, mailSender } = createMail(deps)
   const sealer = makeSealer(deps.masterKey)
   const inflight = new Inflight()
   const outbound = createOutbound({
@@ -70,7 +73,6 @@ export async function createDomains(deps: AppDeps, baseUrl: () => string): Promi
   })
   const controlLog = new ControlLog({ db, clock, log, pollMs: config.CONTROL_POLL_MS })
   const cacheTtlMs = config.CACHE_TTL_MS
-  const mail = new Mail({ db })
   const contentLog = new ContentLog({ db, clock, log, sealer, controlLog })
   const audit = new AuditTrail({ db, clock, keepDays: config.AUDIT_KEEP_DAYS })
   const sessions = new Sessions({ db, clock, ids, controlLog, masterKey: deps.masterKey, ttlSeconds: config.SESSION_TTL_S, cacheTtlMs, baseUrl })
@@ -93,6 +95,10 @@ export async function createDomains(deps: AppDeps, baseUrl: () => string): Promi
     await memory.sweep(clock.nowMs())
   })
   jobs.every('content.expire', contentExpiryMs, signal => contentLog.expire(signal))
+  jobs.every('mail.sweep', mailSweepMs, async () => {
+    await mailSender.sweep()
+  })
+  const stopMail = mailSender.start()
   const stopWatch = cutWhenOffline(deps, limits, inflight)
   return {
     inflight,
@@ -113,6 +119,7 @@ export async function createDomains(deps: AppDeps, baseUrl: () => string): Promi
     async stop() {
       stopWatch()
       await jobs.stop()
+      await stopMail()
       await contentLog.stop()
       agents.stop()
       memory.stop()

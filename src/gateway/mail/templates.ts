@@ -1,0 +1,95 @@
+/** What mails say: pure functions from checked values to subject, text and HTML. */
+import { z } from 'zod'
+import { escapeHtml, oneLine } from './safe-text.ts'
+
+export interface RenderedMail {
+  /** One line. */
+  readonly subject: string
+  readonly text: string
+  readonly html: string
+}
+
+interface Letter {
+  readonly subject: string
+  readonly paragraphs: readonly string[]
+  /** What to do, as a link; the address stands in the text too. */
+  readonly action: { readonly label: string; readonly link: string }
+  /** Why the reader has this mail. */
+  readonly footer: string
+}
+
+const line = z.string().transform(text => oneLine(text))
+const link = z.url({ protocol: /^https?$/ })
+
+const shapes = {
+  invitation: z.object({ orgName: line, inviter: line, role: line, link }),
+  key_inactivity: z.object({ orgName: line, keyName: line, keyPrefix: line, disabledOn: line, link }),
+}
+
+/** What each template needs to know. Names, amounts and links; never a secret that is worth more than the mail. */
+export type MailData = { readonly [T in keyof typeof shapes]: Readonly<z.input<(typeof shapes)[T]>> }
+export type MailTemplate = keyof MailData
+
+const letters: { readonly [T in MailTemplate]: (data: z.output<(typeof shapes)[T]>) => Letter } = {
+  invitation: ({ orgName, inviter, role, link: to }) => ({
+    subject: `${inviter} invites you to ${orgName} on Brigade`,
+    paragraphs: [
+      `${inviter} invites you to the organisation ${orgName} as ${role}.`,
+      'Sign in with this mail address to accept or decline. If you do not know the sender, do nothing.',
+    ],
+    action: { label: 'Open the invitation', link: to },
+    footer: `You have this mail because somebody at ${orgName} wrote down your address. Nothing happens unless you accept.`,
+  }),
+  key_inactivity: ({ orgName, keyName, keyPrefix, disabledOn, link: to }) => ({
+    subject: `API key ${keyName} of ${orgName} will be disabled on ${disabledOn}`,
+    paragraphs: [
+      `The API key ${keyName} (${keyPrefix}…) of ${orgName} has not been used for a long time. It will be disabled on ${disabledOn}.`,
+      'To keep it, make one call with it before that day. A disabled key can be enabled again by an owner or admin; a key that nobody needs is best revoked.',
+    ],
+    action: { label: 'Look at the keys', link: to },
+    footer: `You have this mail because ${orgName} disables keys that are not used.`,
+  }),
+}
+
+/** The values as the template takes them, in plain lines; null when it cannot. */
+export function checkedMailData(template: MailTemplate, data: unknown): object | null {
+  const checked = shapes[template].safeParse(data)
+  return checked.success ? checked.data : null
+}
+
+/** The mail of a row of the outbox, or null when the row holds no such template or not its values. */
+export function renderMail(template: string, data: unknown): RenderedMail | null {
+  switch (template) {
+    case 'invitation':
+      return render(shapes.invitation, letters.invitation, data)
+    case 'key_inactivity':
+      return render(shapes.key_inactivity, letters.key_inactivity, data)
+    default:
+      return null
+  }
+}
+
+const subjectLengthMax = 150
+
+function render<D>(shape: z.ZodType<D>, letterOf: (data: D) => Letter, data: unknown): RenderedMail | null {
+  const checked = shape.safeParse(data)
+  if (!checked.success) return null
+  const { subject, paragraphs, action, footer } = letterOf(checked.data)
+  return {
+    subject: oneLine(subject, subjectLengthMax),
+    text: `${paragraphs.join('\n\n')}\n\n${action.label}:\n${action.link}\n\n-- \n${footer}\n`,
+    html: page(
+      [
+        ...paragraphs.map(paragraph => `<p>${escapeHtml(paragraph)}</p>`),
+        `<p><a href="${escapeHtml(action.link)}" rel="noreferrer">${escapeHtml(action.label)}</a></p>`,
+        `<p style="font-size:smaller">${escapeHtml(action.link)}</p>`,
+        `<hr><p style="font-size:smaller">${escapeHtml(footer)}</p>`,
+      ].join('\n'),
+    ),
+  }
+}
+
+/** No image, no script, no remote style: opening the mail tells nobody anything. */
+function page(body: string): string {
+  return `<!doctype html>\n<html lang="en"><head><meta charset="utf-8"></head><body style="font-family:sans-serif;max-width:40em">\n${body}\n</body></html>\n`
+}
