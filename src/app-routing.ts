@@ -5,9 +5,12 @@ import type { ProviderKeys } from './gateway/byok/provider-keys.ts'
 import { orgChanged } from './gateway/orgs/orgs.ts'
 import { Chains } from './gateway/routing/chains.ts'
 import { OrgRoutings } from './gateway/routing/org-routing.ts'
+import { RoutePreview } from './gateway/routing/preview.ts'
+import { fail } from './platform/errors.ts'
+import type { CallPolicy, Principal } from './platform/principal.ts'
 
 export function routingServices(parts: AppParts, providerKeys: ProviderKeys, customServers: CustomServers) {
-  const { db, clock, controlLog, config, orgs, catalog } = parts
+  const { db, clock, controlLog, config, orgs, catalog, circuits, health } = parts
   const chains = new Chains({
     db,
     clock,
@@ -25,5 +28,18 @@ export function routingServices(parts: AppParts, providerKeys: ProviderKeys, cus
     customRoutes: orgId => customServers.ofOrg(orgId),
     chains: orgId => chains.ofOrg(orgId),
   })
-  return { chains, orgRoutings }
+  const routePreview = new RoutePreview({
+    world: () => ({ catalog: catalog.snapshot, circuits, health, clock }),
+    orgRouting: orgId => orgRoutings.get(orgId),
+    policiesOf: (caller, agentLabel) => policiesOf(caller, agentLabel, parts),
+  })
+  return { chains, orgRoutings, routePreview }
+}
+
+/** As in a real call: of an agent token its own; a key's call in the name of an agent is bound by both; a signed-in person has none. */
+async function policiesOf(caller: Principal, agentLabel: string | null, { agents }: AppParts): Promise<readonly CallPolicy[]> {
+  if (caller.kind === 'session') return []
+  const named = caller.kind === 'agent' || agentLabel === null ? null : await agents.byLabel(caller.orgId, agentLabel)
+  if (named?.status === 'revoked') throw fail('agent_revoked_label')
+  return named?.policy ? [...caller.policies, named.policy] : caller.policies
 }

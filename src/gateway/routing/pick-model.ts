@@ -1,4 +1,5 @@
 import type { Preset } from '../catalog/virtual-models.ts'
+import type { Candidate } from './candidates.ts'
 import type { Attempt, ResolveRequest } from './plan.ts'
 import { priceOf, type RouteFacts } from './rank.ts'
 
@@ -13,7 +14,7 @@ interface Rule {
 }
 
 const cheapest = (attempt: Attempt): number => priceOf(attempt.route)
-const window = ({ route, model }: Attempt): number => route.contextLength ?? model.contextLength ?? 0
+const window = ({ route, model }: Candidate): number => route.contextLength ?? model.contextLength ?? 0
 
 /** How a preset picks among what it admits. Presets that need curated or measured rankings are not here: they resolve to nothing. */
 const rules: Readonly<Record<string, Rule>> = {
@@ -55,7 +56,8 @@ export function pickModel(
   return best === null ? null : { modelId: best.attempt.model.id, reason: rule.reason }
 }
 
-function canServe(attempt: Attempt, { promptTokens, needs }: ResolveRequest, entry: Preset): boolean {
+/** Whether the model takes what the request carries, and the route's window is large enough for it. */
+export function canServe(attempt: Candidate, { promptTokens, needs }: ResolveRequest, entry: Preset): boolean {
   const { model } = attempt
   if (needs?.tools === true && !model.tools) return false
   if (needs?.vision === true && !model.modalities.includes('image')) return false

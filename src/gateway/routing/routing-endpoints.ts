@@ -1,8 +1,9 @@
 import { z } from 'zod'
 import { endpointOf } from '../../platform/endpoint.ts'
 import type { Chains } from './chains.ts'
+import type { RoutePreview } from './preview.ts'
 
-const row = endpointOf<{ chains: Chains }>()
+const row = endpointOf<{ chains: Chains; routePreview: RoutePreview }>()
 
 const tag = 'routing'
 const path = z.object({ model: z.string().max(256).describe('Id of a model of the catalog; slashes and colons may stand as they are or encoded.') })
@@ -69,5 +70,42 @@ export const routingEndpoints = {
       await chains.remove(call.principal.orgId, model)
       return { ok: true }
     },
+  }),
+
+  previewRoute: row({
+    at: 'POST /me/route/preview',
+    auth: 'key-or-session',
+    access: {},
+    tag,
+    summary: 'Where a chat call with this body would go, and why. Nothing is dialed, held or counted; budgets and balances are not asked.',
+    input: {
+      body: z.looseObject({
+        model: z.string().describe('A catalog id, an auto:* preset or provider/model-id. Router fields, messages and tools count when they are sent.'),
+      }),
+    },
+    output: z.object({
+      model: z.string(),
+      provider: z.string(),
+      preset: z.string().optional(),
+      capability: z.string().optional(),
+      reason: z.string().describe('Which rule chose the first route.'),
+      candidates: z
+        .array(z.object({ model: z.string(), provider: z.string().nullable(), eligible: z.boolean(), why: z.string() }))
+        .describe('In the order of their dials, then those that would not be dialed. provider is null for a chain step that no route stands for.'),
+    }),
+    audit: false,
+    errors: [
+      'bad_request',
+      'bad_steps',
+      'model_not_found',
+      'model_not_allowed',
+      'model_gated',
+      'byok_required',
+      'no_route',
+      'no_route_virtual',
+      'no_route_residency',
+      'agent_revoked_label',
+    ],
+    handle: ({ routePreview }, { body }, call) => routePreview.preview(body, call.principal, call.agentLabel),
   }),
 }

@@ -1,0 +1,77 @@
+import type { CallPolicy, Principal } from '../../platform/principal.ts'
+import { presetOf } from '../catalog/virtual-models.ts'
+import { parseChat } from '../wire/chat.ts'
+import { parseEmbeddings } from '../wire/embeddings.ts'
+import { brHeader } from '../wire/response-headers.ts'
+import { parseRouterFields } from '../wire/router-fields.ts'
+import { type Explained, explain, reasonOf } from './explain.ts'
+import type { OrgRouting } from './org-routing.ts'
+import type { ResolveRequest } from './plan.ts'
+import { resolve } from './resolve.ts'
+import type { RoutingWorld } from './routing-world.ts'
+
+/** Where a call would go, and why. */
+export interface PreviewView {
+  /** The model that would be dialed first. */
+  readonly model: string
+  readonly provider: string
+  /** The preset that chose the model. */
+  readonly preset?: string
+  readonly reason: string
+  readonly candidates: readonly Explained[]
+}
+
+export interface RoutePreviewDeps {
+  world(): RoutingWorld
+  orgRouting(orgId: number): OrgRouting | Promise<OrgRouting>
+  /** What binds a call of this caller in the name of that agent. Throws `agent_revoked_label`. */
+  policiesOf(caller: Principal, agentLabel: string | null): readonly CallPolicy[] | Promise<readonly CallPolicy[]>
+}
+
+/** Resolves a request as the real call would, and dials, holds and counts nothing. What budgets, balances and caps per call say is not asked. */
+export class RoutePreview {
+  readonly #deps: RoutePreviewDeps
+  constructor(deps: RoutePreviewDeps) {
+    this.#deps = deps
+  }
+
+  /** Throws what the real call would throw for the same body before its dial: `bad_request`, `bad_steps` and all of `resolve`. */
+  async preview(body: Record<string, unknown>, caller: Principal, agentLabel: string | null): Promise<PreviewView> {
+    const world = withoutProbes(this.#deps.world())
+    const [org, policies] = await Promise.all([this.#deps.orgRouting(caller.orgId), this.#deps.policiesOf(caller, agentLabel)])
+    const request = { ...parse(body, world), org, policies }
+    const plan = resolve(request, world)
+    const [first] = plan.attempts
+    if (!first) throw new Error('a plan has attempts')
+    const preset = plan.headers[brHeader.autoPreset]
+    return {
+      model: first.model.id,
+      provider: first.route.provider.id,
+      ...(preset === undefined ? {} : { preset }),
+      reason: plan.headers[brHeader.autoReason] ?? reasonOf(plan, request),
+      candidates: explain(plan, request, world),
+    }
+  }
+}
+
+/** Now and then a real call tries an unmeasured route first; asking where a call would go does not use that turn up. */
+function withoutProbes(world: RoutingWorld): RoutingWorld {
+  const { health } = world
+  return {
+    ...world,
+    health: { measurements: key => health.measurements(key), inMaintenance: key => health.inMaintenance(key), probeIsDue: () => false },
+  }
+}
+
+/** A body without messages and without input is one of the kind that its model is of, with an empty prompt. */
+function parse(body: Record<string, unknown>, { catalog }: RoutingWorld): Omit<ResolveRequest, 'org' | 'policies'> {
+  const { fields, stripped } = parseRouterFields(body)
+  const given = stripped['messages'] !== undefined
+  const named = catalog.models.get(String(stripped['model']))
+  if (!given && (stripped['input'] !== undefined || (named?.kind === 'embedding' && presetOf(named.id) === undefined))) {
+    const { model, promptTokensEstimate } = parseEmbeddings(stripped['input'] === undefined ? { ...stripped, input: '' } : stripped)
+    return { modelId: model, kind: 'embedding', fields, promptTokens: promptTokensEstimate }
+  }
+  const chat = parseChat(given ? stripped : { ...stripped, messages: [{ role: 'user', content: '' }] })
+  return { modelId: chat.model, kind: 'chat', fields, promptTokens: chat.promptTokensEstimate, needs: { tools: chat.hasTools, vision: chat.hasImages } }
+}
