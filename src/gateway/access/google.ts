@@ -63,7 +63,8 @@ function discovered({ issuer, clientId, clientSecret, fetch, clock }: GoogleOpti
     openid.discovery(new URL(issuer), clientId, undefined, openid.ClientSecretPost(clientSecret), {
       [openid.customFetch]: fetch,
       timeout: providerTimeoutMs / 1000,
-      execute: issuer.startsWith('http:') ? [openid.allowInsecureRequests] : [],
+      // The signature of the id token is checked even though it comes straight from the issuer.
+      execute: [openid.enableNonRepudiationChecks, ...(issuer.startsWith('http:') ? [openid.allowInsecureRequests] : [])],
     })
   return () => {
     if (current !== null && clock.monotonicMs() - current.atMs < discoveryTtlMs) return current.found

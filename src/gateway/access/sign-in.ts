@@ -74,7 +74,7 @@ export class SignIn {
     const underWay: UnderWay = { verifier: secrets.verifier, nonce: secrets.nonce, returnTo, browser: hashKey(browser).toString('base64') }
     const hash = hashKey(state)
     await db.exec(insertState, hash, provider.name, sealer.seal(JSON.stringify(underWay), owner(hash)), new Date(clock.nowMs() + stateTtlSeconds * 1000))
-    return { location: location.href, cookies: [this.#browserCookie(browser, stateTtlSeconds)] }
+    return { location: location.href, cookies: [this.#browserCookie(browser)] }
   }
 
   /**
@@ -94,7 +94,7 @@ export class SignIn {
     const identity = await this.#identify(provider, query, { state, verifier: underWay.verifier, nonce: underWay.nonce })
     const { userId } = await this.#deps.people.arrive(identity)
     const session = await this.#deps.arrivals.signIn(userId, 'signIn', arriving)
-    return { location: underWay.returnTo ?? '/me', cookies: [session, this.#browserCookie('', 0)] }
+    return { location: underWay.returnTo ?? '/me', cookies: [session] }
   }
 
   /** Deletes sign-ins that nobody came back from. */
@@ -136,9 +136,9 @@ export class SignIn {
     return `${this.#deps.baseUrl()}/auth/${provider.name}/callback`
   }
 
-  #browserCookie(value: string, maxAge: number): string {
+  #browserCookie(value: string): string {
     const secure = this.#deps.baseUrl().startsWith('https:')
-    return stringifySetCookie({ name: browserCookie, value, httpOnly: true, sameSite: 'lax', secure, path: '/auth', maxAge })
+    return stringifySetCookie({ name: browserCookie, value, httpOnly: true, sameSite: 'lax', secure, path: '/auth', maxAge: stateTtlSeconds })
   }
 }
 

@@ -1,0 +1,288 @@
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { startApp, type TestApp } from '../../harness/app.ts'
+import { TestBrowser } from '../../harness/browser.ts'
+import { type MovableClock, movableClock } from '../../harness/clock.ts'
+import { type GoogleServer, startGoogle } from '../../harness/google-server.ts'
+
+describe('sign-in with Google', () => {
+  let google: GoogleServer
+  let clock: MovableClock
+  let app: TestApp
+  beforeAll(async () => {
+    google = await startGoogle()
+    clock = movableClock()
+    app = await startApp({ env: google.env, clock })
+  })
+  afterAll(async () => {
+    await app.stop()
+    await google.stop()
+  })
+  afterEach(() => {
+    google.tamper = null
+    google.refusal = null
+    google.error = null
+  })
+
+  const start = (browser: TestBrowser, query = '') => browser.open(`${app.baseUrl}/auth/google${query}`)
+  /** From /auth/google to what the callback answers. */
+  async function signIn(browser: TestBrowser, query = '') {
+    const atIssuer = await browser.open((await start(browser, query)).location ?? '')
+    return browser.open(atIssuer.location ?? '')
+  }
+  const isSignedIn = async (browser: TestBrowser): Promise<boolean> => (await browser.open(`${app.baseUrl}/me/memory-store`)).status === 200
+
+  test('SESS-01 the browser is sent to the identity provider with state, nonce and a PKCE challenge, each of its own every time', async () => {
+    const replies = [await start(new TestBrowser()), await start(new TestBrowser())]
+    const urls = replies.map(reply => new URL(reply.location ?? ''))
+    for (const [index, reply] of replies.entries()) {
+      expect(reply.status).toBe(302)
+      expect(reply.headers.get('cache-control')).toBe('no-store')
+      const url = urls[index] as URL
+      expect(url.origin).toBe(google.url)
+      expect(Object.fromEntries(url.searchParams)).toMatchObject({
+        client_id: 'google-client',
+        response_type: 'code',
+        redirect_uri: `${app.baseUrl}/auth/google/callback`,
+        code_challenge_method: 'S256',
+      })
+      expect(url.searchParams.get('scope')?.split(' ').sort()).toEqual(['email', 'openid', 'profile'])
+      for (const name of ['state', 'nonce', 'code_challenge']) expect(url.searchParams.get(name)).toMatch(/^[A-Za-z0-9_-]{43}$/)
+      expect(reply.setCookies).toEqual([expect.stringMatching(/^br_sign_in=[A-Za-z0-9_-]{43}; Max-Age=600; Path=\/auth; HttpOnly; SameSite=Lax$/)])
+    }
+    for (const name of ['state', 'nonce', 'code_challenge']) expect(urls[0]?.searchParams.get(name)).not.toBe(urls[1]?.searchParams.get(name))
+  })
+
+  test('SESS-04 the callback sets br_session, HttpOnly and SameSite=Lax, and goes on to /me', async () => {
+    const browser = new TestBrowser()
+    const reply = await signIn(browser)
+    expect(reply.status).toBe(302)
+    expect(reply.location).toBe(`${app.baseUrl}/me`)
+    expect(reply.headers.get('referrer-policy')).toBe('no-referrer')
+    const session = reply.setCookies.find(line => line.startsWith('br_session='))
+    expect(session).toMatch(/^br_session=[^;]{60,}; Max-Age=2592000; Path=\/; HttpOnly; SameSite=Lax$/)
+    expect(await isSignedIn(browser)).toBe(true)
+  })
+
+  test('neither the state, the verifier nor the cookie stands in the database', async () => {
+    const browser = new TestBrowser()
+    const first = await start(browser)
+    const state = new URL(first.location ?? '').searchParams.get('state') ?? ''
+    const cookie = browser.cookieHeader(`${app.baseUrl}/auth/google`).split('=')[1] ?? ''
+    const dump = await app.dump()
+    expect(dump).toMatch(/,google,v1\./)
+    for (const secret of [state, cookie]) {
+      expect(secret.length).toBe(43)
+      expect(dump).not.toContain(secret)
+    }
+    expect(dump).not.toContain('"verifier"')
+  })
+
+  test('return_to is where it goes on to, when it is a path of ours', async () => {
+    const reply = await signIn(new TestBrowser(), `?return_to=${encodeURIComponent('/me/keys?limit=1')}`)
+    expect(reply.location).toBe(`${app.baseUrl}/me/keys?limit=1`)
+  })
+
+  test.each([
+    'https://evil.test/',
+    '//evil.test/',
+    '/\\evil.test',
+    '\\\\evil.test',
+    'javascript:alert(1)',
+    '/\t/evil.test',
+    'me',
+    '',
+    '/a b',
+    `/${'a'.repeat(3000)}`,
+  ])('return_to %j is refused', async text => {
+    const reply = await start(new TestBrowser(), `?return_to=${encodeURIComponent(text)}`)
+    expect([reply.status, reply.json.error.code]).toEqual([400, 'bad_request'])
+    expect(reply.json.error.message).toContain('return_to')
+  })
+
+  describe('SESS-05 a callback without a good state is 400 bad_request and makes no session', () => {
+    const expectRefused = (reply: { status: number; json: { error: { code: string } }; setCookies: readonly string[] }) => {
+      expect([reply.status, reply.json?.error.code]).toEqual([400, 'bad_request'])
+      expect(reply.setCookies.filter(line => line.startsWith('br_session'))).toEqual([])
+    }
+
+    test('no state, a made up one, two of them', async () => {
+      const browser = new TestBrowser()
+      await start(browser)
+      for (const query of ['', '?code=abc', '?code=abc&state=', `?code=abc&state=${'x'.repeat(43)}`, '?code=abc&state=a&state=b'])
+        expectRefused(await browser.open(`${app.baseUrl}/auth/google/callback${query}`))
+    })
+
+    test('a state that was used: also when two come at once', async () => {
+      const browser = new TestBrowser()
+      const back = (await browser.open((await start(browser)).location ?? '')).location ?? ''
+      const cookie = browser.cookieHeader(back)
+      const replies = await Promise.all([1, 2, 3, 4].map(() => new TestBrowser().open(back, { headers: { cookie } })))
+      expect(replies.filter(reply => reply.status === 302).length).toBe(1)
+      for (const reply of replies.filter(each => each.status !== 302)) expectRefused(reply)
+      expectRefused(await browser.open(back))
+    })
+
+    test('a state of another browser', async () => {
+      const [mine, theirs] = [new TestBrowser(), new TestBrowser()]
+      await start(theirs)
+      const back = (await mine.open((await start(mine)).location ?? '')).location ?? ''
+      expectRefused(await theirs.open(back))
+      expectRefused(await new TestBrowser().open((await mine.open((await start(mine)).location ?? '')).location ?? ''))
+    })
+
+    test('a state that has run out', async () => {
+      const browser = new TestBrowser()
+      const back = (await browser.open((await start(browser)).location ?? '')).location ?? ''
+      clock.advance(600_001)
+      expectRefused(await browser.open(back))
+    })
+
+    test('a state without a code', async () => {
+      const browser = new TestBrowser()
+      const state = new URL((await start(browser)).location ?? '').searchParams.get('state')
+      expectRefused(await browser.open(`${app.baseUrl}/auth/google/callback?state=${state}`))
+    })
+
+    test('a code that the issuer does not know', async () => {
+      const browser = new TestBrowser()
+      const state = new URL((await start(browser)).location ?? '').searchParams.get('state')
+      google.refusal = { status: 400, body: { error: 'invalid_grant' } }
+      expectRefused(await browser.open(`${app.baseUrl}/auth/google/callback?state=${state}&code=made-up`))
+    })
+  })
+
+  test('two tabs of one browser may sign in side by side', async () => {
+    const browser = new TestBrowser()
+    const [one, two] = [await start(browser), await start(browser)]
+    expect((await browser.open((await browser.open(one.location ?? '')).location ?? '')).status).toBe(302)
+    expect((await browser.open((await browser.open(two.location ?? '')).location ?? '')).status).toBe(302)
+  })
+
+  test('who says no at the provider is told so', async () => {
+    google.error = 'access_denied'
+    const reply = await signIn(new TestBrowser())
+    expect([reply.status, reply.json.error.code]).toEqual([400, 'bad_request'])
+    expect(reply.json.error.message).toContain('declined')
+    google.error = 'temporarily_unavailable'
+    expect((await signIn(new TestBrowser())).json.error.message).toContain('temporarily_unavailable')
+  })
+
+  test('an id token with a foreign nonce, audience, issuer or age makes no session', async () => {
+    const nowSeconds = Math.floor(Date.now() / 1000)
+    for (const change of [
+      { nonce: 'other' },
+      { aud: 'other' },
+      { iss: 'http://evil.test' },
+      { exp: nowSeconds - 3600, iat: nowSeconds - 7200 },
+      { nonce: undefined },
+    ]) {
+      google.tamper = claims => Object.assign(claims, change)
+      const reply = await signIn(new TestBrowser())
+      expect([reply.status, reply.json?.error.code], JSON.stringify(change)).toEqual([400, 'bad_request'])
+      expect(reply.setCookies.filter(line => line.startsWith('br_session'))).toEqual([])
+    }
+  })
+
+  test('an address that the provider has not verified is refused with what to do', async () => {
+    for (const email_verified of [false, undefined, 'false']) {
+      google.person = { sub: 'g-unverified', email: 'unverified@example.test', ...(email_verified === undefined ? {} : { email_verified }) }
+      const reply = await signIn(new TestBrowser())
+      expect([reply.status, reply.json.error.code]).toEqual([400, 'bad_request'])
+      expect(reply.json.error.message).toContain('verified e-mail address')
+    }
+    expect(await app.dump()).not.toContain('unverified@example.test')
+  })
+
+  test('a wrong client secret is for the operator to mend, and the log says which provider and why', async () => {
+    google.refusal = { status: 401, body: { error: 'invalid_client' } }
+    const reply = await signIn(new TestBrowser())
+    expect([reply.status, reply.json.error.code]).toEqual([400, 'unavailable'])
+    expect(reply.json.error.message).toContain('operator')
+    expect(app.logLines.map(line => JSON.parse(line))).toContainEqual(expect.objectContaining({ provider: 'google', code: 'invalid_client' }))
+    expect(app.logLines.join('\n')).not.toContain('google-client-secret')
+  })
+
+  test('a browser reads a page where a program reads JSON', async () => {
+    const page = await new TestBrowser().open(`${app.baseUrl}/auth/google/callback?error=access_denied`, { headers: { accept: 'text/html,*/*' } })
+    expect(page.status).toBe(400)
+    expect(page.headers.get('content-type')).toContain('text/html')
+    expect(page.text).toContain('declined')
+    expect(page.headers.get('content-security-policy')).toContain("default-src 'none'")
+  })
+
+  test('an id token that is signed with another key makes no session', async () => {
+    await google.forgeSignatures()
+    google.person = { sub: 'g-1', email: 'asha@example.test', email_verified: true }
+    const reply = await signIn(new TestBrowser())
+    expect([reply.status, reply.json?.error.code]).toEqual([400, 'bad_request'])
+  })
+})
+
+describe('sign-in where something is missing', () => {
+  test('SESS-02 a known provider that is not configured is 503 provider_not_configured', async () => {
+    const app = await startApp({ env: { GOOGLE_CLIENT_ID: 'id-without-secret' } })
+    try {
+      for (const path of ['/auth/google', '/auth/github', '/auth/google/callback', '/auth/github/callback?code=a&state=b']) {
+        const reply = await app.call('GET', path, undefined, { token: null })
+        expect([reply.status, reply.json.error.code, reply.json.error.type], path).toEqual([503, 'provider_not_configured', 'api_error'])
+      }
+    } finally {
+      await app.stop()
+    }
+  })
+
+  test('SESS-03 SESS-07 there are exactly two ways to sign in, google and github; any other name is 404 not_found', async () => {
+    const google = await startGoogle()
+    const app = await startApp({ env: { ...google.env, GITHUB_CLIENT_ID: 'a', GITHUB_CLIENT_SECRET: 'b' } })
+    try {
+      for (const name of ['gitlab', 'Google', 'GITHUB', 'oidc', 'saml', 'facebook', 'apple', 'microsoft', '999999', '__proto__', 'constructor', 'toString'])
+        for (const path of [`/auth/${name}`, `/auth/${name}/callback?code=a&state=b`]) {
+          const reply = await app.call('GET', path, undefined, { token: null })
+          expect([reply.status, reply.json.error.code], path).toEqual([404, 'not_found'])
+        }
+      for (const name of ['google', 'github']) expect((await app.call('GET', `/auth/${name}`, undefined, { token: null })).status).toBe(302)
+      const { text } = await app.call('GET', '/auth', undefined, { token: null })
+      expect([...text.matchAll(/href="([^"]*)"/g)].map(match => match[1])).toEqual(['/auth/google', '/auth/github'])
+    } finally {
+      await app.stop()
+      await google.stop()
+    }
+  })
+
+  test('a provider that does not answer is named, and tried anew the next time', async () => {
+    const google = await startGoogle()
+    const { port } = new URL(google.url)
+    await google.stop()
+    const app = await startApp({ env: google.env })
+    try {
+      const reply = await app.call('GET', '/auth/google', undefined, { token: null })
+      expect([reply.status, reply.json.error.code]).toEqual([400, 'unavailable'])
+      expect(reply.json.error.message).toContain('Google did not answer')
+      const back = await startGoogle(Number(port))
+      expect((await app.call('GET', '/auth/google', undefined, { token: null })).status).toBe(302)
+      await back.stop()
+    } finally {
+      await app.stop()
+    }
+  })
+
+  test('on an https base URL every cookie is Secure', async () => {
+    const google = await startGoogle()
+    const app = await startApp({ env: { ...google.env, BASE_URL: 'https://gateway.example.test' } })
+    try {
+      const [port] = [app.gateway.app.server.address()].map(address => (typeof address === 'object' ? address?.port : 0))
+      const local = `http://127.0.0.1:${port}`
+      const browser = new TestBrowser()
+      const first = await browser.open(`${local}/auth/google`)
+      const back = new URL((await browser.open(first.location ?? '')).location ?? '')
+      expect(back.origin).toBe('https://gateway.example.test')
+      const reply = await browser.open(local + back.pathname + back.search)
+      expect(reply.status).toBe(302)
+      expect(reply.setCookies.length).toBe(1)
+      for (const line of [...first.setCookies, ...reply.setCookies]) expect(line).toMatch(/; HttpOnly; Secure; SameSite=Lax$/)
+    } finally {
+      await app.stop()
+      await google.stop()
+    }
+  })
+})
