@@ -21,6 +21,7 @@ const keyArgs = z.object({
   keyBudgetInr: z.number().nonnegative().optional(),
 })
 
+const signInArgs = z.object({ email: z.string().min(1) })
 const revokeArgs = z.object({ org: z.int().positive(), key: z.int().positive() })
 const budgetArgs = z.object({
   org: z.int().positive(),
@@ -29,6 +30,8 @@ const budgetArgs = z.object({
   inr: z.number().nonnegative().nullable(),
   strict: z.boolean().optional(),
 })
+
+const contentArgs = z.object({ org: z.int().positive(), request: z.string().min(1).max(200) })
 
 /** The operator's commands, run inside the process that owns the database. */
 export function adminHandler(app: App): AdminHandler {
@@ -40,8 +43,12 @@ export function adminHandler(app: App): AdminHandler {
         return makeKey(app, argsOf(keyArgs, command))
       case 'revoke-key':
         return revokeKey(app, argsOf(revokeArgs, command))
+      case 'sign-in':
+        return signIn(app, argsOf(signInArgs, command))
       case 'budget':
         return setBudget(app, argsOf(budgetArgs, command))
+      case 'content':
+        return readContent(app, argsOf(contentArgs, command))
       case 'doctor':
         return app.doctor()
       default:
@@ -78,10 +85,30 @@ async function revokeKey(app: App, args: z.output<typeof revokeArgs>): Promise<o
   return { org_id: args.org, key_id: args.key, revoked: true }
 }
 
+/** A link that signs a person in once. */
+async function signIn(app: App, args: z.output<typeof signInArgs>): Promise<object> {
+  const { url, email, expiresAt } = await app.makeSignInLink(args.email)
+  return { url, email, expires_at: expiresAt.toISOString() }
+}
+
 async function setBudget(app: App, args: z.output<typeof budgetArgs>): Promise<object> {
   const capUinr = args.inr === null || args.inr === 0 ? null : uinrFromInr(args.inr)
   await app.limits.budgets.set(args.org, args.scope, String(args.id ?? args.org), capUinr, { strict: args.strict ?? false })
   return { org_id: args.org, scope: args.scope, id: args.id ?? args.org, monthly_budget_inr: capUinr === null ? null : args.inr }
+}
+
+/** What was said in one call. The audit trail has its line before anything is read, also when there is nothing. */
+async function readContent(app: App, { org, request }: z.output<typeof contentArgs>): Promise<object> {
+  const target = `request=${request}`
+  const line = await app.audit.begin({ orgId: org, actor: 'operator', act: 'readContent', target, sourceIp: null, requestId: null })
+  const found = await app.contentLog.read(org, request)
+  await app.audit.end(line, found === null ? 'not_found' : 'ok')
+  if (found === null)
+    throw new Error(
+      `there is no content of request ${request} in organisation ${org}: it keeps none (PUT /me/org/data-retention), the window is over, or the id is wrong`,
+    )
+  const { requestId, at, keyId, ...rest } = found
+  return { request_id: requestId, at: at.toISOString(), key_id: keyId, ...rest }
 }
 
 function limitsOf(args: { rpm?: number | null | undefined; daily?: number | null | undefined }): { rpmLimit?: number | null; dailyLimit?: number | null } {

@@ -113,6 +113,14 @@ admin
   .option('--json', 'print JSON')
   .action(async ({ json, ...args }: { json?: boolean }) => print(await runAdmin({ name: 'budget', args }), json === true))
 
+admin
+  .command('content')
+  .description('show what was said in a call, for organisations that keep content; leaves a line in the audit trail')
+  .requiredOption('--org <id>', 'id of the organisation', number)
+  .requiredOption('--request <id>', 'x-request-id of the call')
+  .option('--json', 'print JSON')
+  .action(async ({ json, ...args }: { json?: boolean }) => print(await runAdmin({ name: 'content', args }), json === true))
+
 program.parseAsync().catch(error => {
   process.stderr.write(`brigade: ${error instanceof Error ? error.message : String(error)}\n`)
   process.exitCode = 1

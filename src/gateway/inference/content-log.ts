@@ -27,10 +27,11 @@ export interface ContentRecord extends Content {
 /** How often expired rows are looked for; reads leave them out before that. */
 export const contentExpiryMs = 30 * 60_000
 /** Content that waits or is being collected in this process; above it calls are left out of the log. */
-const heldMaxBytes = 64 * 1024 * 1024
+const heldMaxBytes = 32 * 1024 * 1024
 const flushAfterMs = 200
 const batchMax = 50
-const batchMaxBytes = 4 * 1024 * 1024
+/** A batch is one statement, and the embedded database serves nothing else meanwhile. */
+const batchMaxBytes = 1024 * 1024
 const deletedAtOnce = 1000
 const windowClosed = 'content_window_closed'
 const dayMs = 24 * 3600_000

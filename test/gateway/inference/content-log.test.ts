@@ -1,0 +1,100 @@
+import { randomBytes } from 'node:crypto'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import type { ContentCall } from '../../../src/gateway/inference/content-capture.ts'
+import { ContentLog } from '../../../src/gateway/inference/content-log.ts'
+import { systemClock } from '../../../src/platform/clock.ts'
+import { statement } from '../../../src/platform/db.ts'
+import { ControlLog } from '../../../src/platform/db-control-log.ts'
+import { reply } from '../../../src/platform/endpoint.ts'
+import { makeLog } from '../../../src/platform/log.ts'
+import { makeSealer } from '../../../src/platform/secrets.ts'
+import { testDatabase } from '../../harness/database.ts'
+
+const addOrg = statement<[days: number], { id: number }>(
+  'test.add_keeping_org',
+  `insert into orgs (name, kind, created_at, retention_days) values ('Keeper', 'team', now(), $1::int) returning id`,
+)
+const countOf = statement<[orgId: number], { count: number }>('test.count_content_of', `select count(*)::int as count from content_log where org_id = $1::int`)
+
+describe('the content log', () => {
+  let database: Awaited<ReturnType<typeof testDatabase>>
+  let content: ContentLog
+  let lines: string[]
+  let orgId: number
+  let number = 0
+
+  beforeEach(async () => {
+    database = await testDatabase()
+    const { db } = database
+    lines = []
+    const log = makeLog('info', { write: line => lines.push(line) })
+    const controlLog = new ControlLog({ db, clock: systemClock, log, pollMs: 1000 })
+    content = new ContentLog({ db, clock: systemClock, log, sealer: makeSealer(randomBytes(32)), controlLog })
+    orgId = (await db.one(addOrg, 7)).id
+  })
+  afterEach(() => database.dispose())
+
+  const call = (): ContentCall => {
+    const bytes = Buffer.from('{"model":"m"}')
+    return {
+      orgId,
+      requestId: `request-${number++}`,
+      keyId: 1,
+      model: 'm',
+      hub: { operation: 'chat', body: {}, bytes, stream: false },
+      requestBytes: bytes.length,
+    }
+  }
+  const dropped = () => lines.filter(line => line.includes('content_log_dropped')).reduce((sum, line) => sum + JSON.parse(line).count, 0)
+
+  test('takes what memory allows, drops the rest, says how many, and works on', async () => {
+    const large = Buffer.alloc(1024 * 1024, 'x')
+    for (let at = 0; at < 40; at++) content.keep(call(), reply.bytes(large, {}))
+    await content.flush()
+    const { count } = await database.db.one(countOf, orgId)
+    expect(count).toBeGreaterThan(25)
+    expect(dropped()).toBe(40 - count)
+    expect(dropped()).toBeGreaterThan(0)
+    content.keep(call(), reply.json({ ok: true }))
+    await content.flush()
+    expect((await database.db.one(countOf, orgId)).count).toBe(count + 1)
+  })
+
+  test('a database that is away costs the content and nothing else', async () => {
+    await database.db.close()
+    content.keep(call(), reply.bytes(Buffer.from('{}'), {}))
+    content.keepFailure(call(), new Error('broken'))
+    await content.flush()
+    expect(dropped()).toBe(2)
+    expect(lines.join('')).not.toContain('"model":"m"')
+  })
+
+  test('a stream that nobody reads to its end lets go of what it held', async () => {
+    async function* forever(): AsyncGenerator<Uint8Array, void, undefined> {
+      for (;;) yield Buffer.alloc(100_000, 'y')
+    }
+    const made = content.keep(call(), reply.stream(forever(), {}))
+    if (made.body.kind !== 'stream') throw new Error('no stream')
+    let chunks = 0
+    for await (const _chunk of made.body.chunks) if (++chunks === 30) break
+    await content.flush()
+    expect((await database.db.one(countOf, orgId)).count).toBe(1)
+  })
+
+  test('the log of a call is written once, and another organisation with the same request id has its own', async () => {
+    const first = call()
+    const other = { ...first, orgId: (await database.db.one(addOrg, 7)).id }
+    for (const each of [first, first, other]) content.keep(each, reply.json({ org: each.orgId }))
+    expect((await content.read(first.orgId, first.requestId))?.reply).toBe(`{"org":${first.orgId}}`)
+    expect((await content.read(other.orgId, first.requestId))?.reply).toBe(`{"org":${other.orgId}}`)
+    await content.shrink(other.orgId, 0)
+    expect(await content.read(other.orgId, first.requestId)).toBeNull()
+    expect(await content.read(first.orgId, first.requestId)).not.toBeNull()
+  })
+
+  test('stop writes what waits', async () => {
+    content.keep(call(), reply.json({}))
+    await content.stop()
+    expect((await database.db.one(countOf, orgId)).count).toBe(1)
+  })
+})
