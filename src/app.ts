@@ -3,6 +3,7 @@ import type { Server } from 'node:http'
 import type { Agents } from './agents/agents.ts'
 import { accessServices } from './app-access.ts'
 import { auditServices, strangers } from './app-audit.ts'
+import { budgetServices } from './app-budgets.ts'
 import { startCatalog } from './app-catalog.ts'
 import { createCustomServers } from './app-custom-servers.ts'
 import { discoveryOf } from './app-discovery.ts'
@@ -10,6 +11,7 @@ import { diagnose } from './app-doctor.ts'
 import { type AppDeps, createDomains, type Domains } from './app-domains.ts'
 import { keyServices } from './app-keys.ts'
 import { orgServices } from './app-orgs.ts'
+import { profileServices } from './app-profile.ts'
 import { createProviderKeys } from './app-provider-keys.ts'
 import { routingServices } from './app-routing.ts'
 import type { AppParts } from './app-services.ts'
@@ -121,6 +123,7 @@ function rowServices(parts: AppParts, bindings: readonly Binding[]): RowServices
   return {
     ...accessServices(parts),
     ...orgServices(parts),
+    ...profileServices(parts),
     ...keyServices(parts),
     ...auditServices(parts),
     ...routing,
@@ -129,6 +132,7 @@ function rowServices(parts: AppParts, bindings: readonly Binding[]): RowServices
     agents,
     memory,
     budgets: limits,
+    ...budgetServices(parts),
     inference: new Inference({
       clock,
       ids,

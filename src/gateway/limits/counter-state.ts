@@ -6,9 +6,16 @@
 import type { Clock } from '../../platform/clock.ts'
 import { endOfIstDayMs, endOfIstMinuteMs, endOfIstMonthMs, istDay, istMinute, istMonth } from '../../platform/ist-time.ts'
 
-export type Scope = 'org' | 'team' | 'workspace' | 'member' | 'key' | 'agent'
+/** What a budget can bind, widest first. */
+export const scopes = ['org', 'team', 'workspace', 'member', 'key', 'agent'] as const
+export type Scope = (typeof scopes)[number]
 /** 'running' counts calls at once: units are held and given back, never spent. */
 export type Metric = 'spend' | 'prepaid' | 'rpm' | 'daily' | 'running'
+
+/** Whether a text names a scope. */
+export function isScope(text: string): text is Scope {
+  return (scopes as readonly string[]).includes(text)
+}
 
 /** A budget's or limit's owner. */
 export interface ScopeRef {

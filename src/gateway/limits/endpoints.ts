@@ -4,6 +4,8 @@ import { fail } from '../../platform/errors.ts'
 import { inrFromUinr } from '../../platform/money.ts'
 import type { BearerPrincipal } from '../../platform/principal.ts'
 import type { BudgetStatus } from './budgets.ts'
+import { scopes } from './counter-state.ts'
+import type { NamedBudget, OrgBudgets } from './org-budgets.ts'
 
 /** What the row needs of limits. */
 export interface CallerBudgets {
@@ -11,10 +13,13 @@ export interface CallerBudgets {
   flushNow(): Promise<void>
 }
 
-const row = endpointOf<{ budgets: CallerBudgets }>()
+const row = endpointOf<{ budgets: CallerBudgets; orgBudgets: OrgBudgets }>()
+
+const pageDefault = 50
+const pageMax = 200
 
 const budgetView = z.object({
-  scope: z.enum(['org', 'team', 'workspace', 'member', 'key', 'agent']),
+  scope: z.enum(scopes),
   id: z.string(),
   cap_inr: z.number(),
   strict: z.boolean(),
@@ -26,7 +31,58 @@ const budgetView = z.object({
   resets_at: z.string(),
 })
 
+/** A budget of the organisation; a scope without one has figures as well, because its spend is counted all the same. */
+const orgBudgetView = budgetView.extend({
+  name: z.string().describe('Name of what is bound: organisation, workspace, person, key or agent.'),
+  cap_inr: z.number().nullable().describe('Monthly budget in rupees; null = none.'),
+  remaining_inr: z.number().nullable().describe('Null without a budget.'),
+})
+
 export const limitsEndpoints = {
+  orgBudgets: row({
+    at: 'GET /me/budgets',
+    auth: 'session',
+    access: {},
+    tag: 'budgets',
+    summary: 'Every monthly budget of the organisation, widest scope first: cap, spent, held by running calls, what is left.',
+    input: {
+      query: z.object({
+        limit: z.coerce.number().int().min(1).max(pageMax).default(pageDefault).describe(`Budgets of one page, at most ${pageMax}.`),
+        cursor: z.string().optional().describe('next_cursor of the page before.'),
+      }),
+    },
+    output: z.object({ budgets: z.array(orgBudgetView), next_cursor: z.string().nullable().describe('Null behind the last page.') }),
+    errors: ['bad_request', 'database_unavailable'],
+    async handle({ orgBudgets }, { query }, call) {
+      const page = await orgBudgets.list(call.principal.orgId, query.limit, query.cursor ?? null)
+      return { budgets: page.budgets.map(orgViewOf), next_cursor: page.nextCursor }
+    },
+  }),
+
+  setOrgBudget: row({
+    at: 'POST /me/budgets',
+    auth: 'session',
+    access: { role: 'admin' },
+    tag: 'budgets',
+    summary:
+      'Sets the monthly budget (IST month) of the organisation, a workspace, member, key or agent; null or 0 clears it. All that bind a call must have room.',
+    input: {
+      body: z.object({
+        scope: z.enum(scopes).describe('team: the organisation itself, when it is a team organisation.'),
+        target_id: z.union([z.number(), z.string()]).nullish().describe('Id of the workspace, member (user), key or agent. Left out for org and team.'),
+        monthly_budget_inr: z.number().min(0).nullable().describe('Rupees; null or 0 clears.'),
+        strict: z.boolean().optional().describe('Hold the worst case of every call, so that the budget is never passed. Left out: as it is, at first false.'),
+      }),
+    },
+    output: z.object({ ok: z.literal(true), budget: orgBudgetView }),
+    errors: ['forbidden', 'bad_request', 'not_found', 'agent_revoked', 'database_unavailable'],
+    async handle({ orgBudgets }, { body }, call) {
+      const { scope, target_id, monthly_budget_inr, strict } = body
+      const budget = await orgBudgets.set(call.principal.orgId, { scope, targetId: target_id ?? null, monthlyBudgetInr: monthly_budget_inr, strict })
+      return { ok: true, budget: orgViewOf(budget) }
+    },
+  }),
+
   budgets: row({
     at: 'GET /v1/me/budgets',
     auth: 'key',
@@ -60,4 +116,9 @@ function viewOf(status: BudgetStatus): z.output<typeof budgetView> {
     state: status.state,
     resets_at: new Date(status.resetsAtMs).toISOString(),
   }
+}
+
+function orgViewOf(budget: NamedBudget): z.output<typeof orgBudgetView> {
+  const view = viewOf(budget)
+  return { ...view, name: budget.name, ...(budget.capUinr === null ? { cap_inr: null, remaining_inr: null } : {}) }
 }

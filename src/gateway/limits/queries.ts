@@ -1,4 +1,5 @@
 import { statement } from '../../platform/db.ts'
+import type { Scope } from './counter-state.ts'
 
 /** A counter as the database has it. */
 export interface CounterRow {
@@ -272,6 +273,17 @@ export const upsertBudget = statement<[orgId: number, scope: string, scopeId: st
 export const deleteBudget = statement<[orgId: number, scope: string, scopeId: string]>(
   'limits.delete_budget',
   `delete from budgets where org_id = $1::int and scope = $2::text and scope_id = $3::text`,
+)
+
+const scopePlace = (scope: string): string => `array_position('{org,team,workspace,member,key,agent}'::text[], ${scope})`
+
+/** The budgets of an organisation, widest scope first, then by id; behind the named one. */
+export const listBudgetRows = statement<[orgId: number, afterScope: Scope | null, afterId: string | null, limit: number], { scope: Scope; scopeId: string }>(
+  'limits.list_budget_rows',
+  `select b.scope as "scope", b.scope_id as "scopeId" from budgets b
+   where b.org_id = $1::int and b.scope_id ~ '^[0-9]{1,10}$'
+     and ($2::text is null or (${scopePlace('b.scope')}, lpad(b.scope_id, 10, '0')) > (${scopePlace('$2::text')}, lpad($3::text, 10, '0')))
+   order by ${scopePlace('b.scope')}, lpad(b.scope_id, 10, '0') limit $4::int`,
 )
 
 export const lockRunningSpend = statement<
