@@ -9,7 +9,8 @@ function commonErrors({ auth, at }: Binding, hasInput: boolean): ErrorName[] {
   if (auth === 'key' || auth === 'key-or-session')
     names.push('invalid_api_key', 'key_disabled_inactive', 'rate_limit_exceeded', 'database_unavailable', 'bad_request')
   if (auth === 'session' || auth === 'key-or-session') {
-    names.push('no_session', 'database_unavailable')
+    // An agent token opens these for reading, so what can be wrong with one can be wrong here.
+    names.push('no_session', 'invalid_api_key', 'rate_limit_exceeded', 'database_unavailable')
     if (!at.startsWith('GET ')) names.push('forbidden', 'foreign_origin')
   }
   if (auth === 'public' && at.includes(' /v1/')) names.push('rate_limit_exceeded', 'database_unavailable')
