@@ -1,0 +1,101 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { statement } from '../../../src/platform/db.ts'
+import { startApp, type TestApp, type TestReply } from '../../harness/app.ts'
+import { movableClock } from '../../harness/clock.ts'
+
+const morning = Date.UTC(2026, 10, 21, 3, 45, 1)
+const minuteMs = 60_000
+const billing = { RAZORPAY_KEY_ID: 'rzp_test_id', RAZORPAY_KEY_SECRET: 'rzp-test-secret' }
+const creditedAt = statement<[orgId: number], { at: Date | null }>('test.credited_at', `select credited_at as "at" from orgs where id = $1::int`)
+
+describe('trial keys, where billing is configured', () => {
+  const clock = movableClock(morning)
+  let app: TestApp
+  let cookie: string
+  beforeAll(async () => {
+    app = await startApp({ clock, env: billing })
+    cookie = await app.signIn()
+  })
+  afterAll(() => app.stop())
+
+  const make = (body: object = {}, as = cookie) => app.call('POST', '/me/keys', body, { cookie: as })
+  const patch = (id: number, body: object, as = cookie) => app.call('PATCH', `/me/keys/${id}`, body, { cookie: as })
+  const said = ({ status, json }: TestReply) => [status, json?.error?.code]
+  const chat = (token: string) =>
+    app.call('POST', '/v1/chat/completions', { model: 'test-model', messages: [{ role: 'user', content: 'Hi' }], max_tokens: 5 }, { token })
+  /** The money work calls this when the first credit arrives. */
+  const credit = (orgId: number) => app.db.tx(async tx => ({ news: await app.gateway.app.keys.promote(tx, orgId, new Date(clock.nowMs())) }))
+
+  test('LIM-04 a new key is a trial key of 300 requests a minute and 2000 a day, and both bind', async () => {
+    const { key, tier, rpm_limit, daily_limit } = (await make()).json
+    expect([tier, rpm_limit, daily_limit]).toEqual(['trial', 300, 2000])
+    const counts = new Map<string, number>()
+    const count = (name: string) => counts.set(name, (counts.get(name) ?? 0) + 1)
+    for (let sent = 0, at = 0; sent < 2000; at++) {
+      clock.moveTo(morning + at * 2 * minuteMs)
+      const batch = at === 0 ? 310 : Math.min(290, 2000 - sent)
+      for (let i = 0; i < batch; i += 10) {
+        const replies = await Promise.all(Array.from({ length: Math.min(10, batch - i) }, () => chat(key)))
+        for (const reply of replies) {
+          count(reply.status === 200 ? '200' : reply.json.error.code)
+          if (reply.status === 200) sent++
+        }
+      }
+    }
+    expect(Object.fromEntries(counts)).toEqual({ '200': 2000, rate_limit_exceeded: 10 })
+    clock.advance(2 * minuteMs)
+    expect(said(await chat(key))).toEqual([429, 'daily_limit_reached'])
+  }, 120_000)
+
+  test('KEY-11 a trial key is not raised above 300 a minute or 2000 a day, neither when it is made nor later, by nobody', async () => {
+    const { id } = (await make()).json
+    const admin = await app.newMember('admin')
+    for (const body of [{ rpm_limit: 301 }, { daily_limit: 2001 }, { rpm_limit: null }, { daily_limit: null }, { rpm_limit: 300, daily_limit: 5000 }]) {
+      for (const as of [cookie, admin.cookie]) expect(said(await patch(id, body, as))).toEqual([400, 'trial_ceiling'])
+      expect(said(await make(body))).toEqual([400, 'trial_ceiling'])
+    }
+    const { keys } = (await app.call('GET', '/me/keys', undefined, { cookie })).json
+    expect(keys.find((key: { id: number }) => key.id === id)).toMatchObject({ tier: 'trial', rpm_limit: 300, daily_limit: 2000 })
+  })
+
+  test('KEY-12 a trial key may have exactly 300 a minute and 2000 a day, and less', async () => {
+    const { id } = (await make({ rpm_limit: 300, daily_limit: 2000 })).json
+    expect((await patch(id, { rpm_limit: 10, daily_limit: 0 })).json.key).toMatchObject({ rpm_limit: 10, daily_limit: 0 })
+    expect((await patch(id, { rpm_limit: 300, daily_limit: 2000 })).json.key).toMatchObject({ rpm_limit: 300, daily_limit: 2000 })
+    expect((await patch(id, { budget_inr: 5, max_concurrency: 3 })).status).toBe(200)
+  })
+
+  test('the first credit makes all keys of the organisation standard, lifts the limits of the trial and leaves lower ones; later keys are standard', async () => {
+    const org = await app.otherOrg('Paying')
+    const as = await app.signIn(org.userId, org.orgId)
+    const usual = (await make({}, as)).json
+    const low = (await make({ rpm_limit: 20 }, as)).json
+    const stranger = (await make()).json
+    expect((await credit(org.orgId)).news).toEqual(expect.arrayContaining([org.keyId, usual.id, low.id].map(id => ({ kind: 'key_changed', ref: String(id) }))))
+    const at = (await app.db.one(creditedAt, org.orgId)).at
+    expect(at).not.toBeNull()
+    const { keys } = (await app.call('GET', '/me/keys', undefined, { cookie: as })).json
+    const shown = (id: number) => keys.find((key: { id: number }) => key.id === id)
+    expect(shown(usual.id)).toMatchObject({ tier: 'standard', rpm_limit: 600, daily_limit: null })
+    expect(shown(low.id)).toMatchObject({ tier: 'standard', rpm_limit: 20, daily_limit: null })
+    expect((await patch(usual.id, { rpm_limit: 9000 }, as)).status).toBe(200)
+    expect((await make({}, as)).json).toMatchObject({ tier: 'standard', rpm_limit: 600, daily_limit: null })
+    clock.advance(minuteMs)
+    expect((await credit(org.orgId)).news).toEqual([])
+    expect((await app.db.one(creditedAt, org.orgId)).at).toEqual(at)
+    const mine = (await app.call('GET', '/me/keys', undefined, { cookie })).json.keys
+    expect(mine.find((key: { id: number }) => key.id === stranger.id).tier).toBe('trial')
+  })
+})
+
+test('where billing is not configured, or only half of it, every key is standard and has no ceiling', async () => {
+  const app = await startApp({ env: { RAZORPAY_KEY_ID: 'rzp_test_id' } })
+  try {
+    const cookie = await app.signIn()
+    const made = (await app.call('POST', '/me/keys', {}, { cookie })).json
+    expect(made).toMatchObject({ tier: 'standard', rpm_limit: 600, daily_limit: null })
+    expect((await app.call('PATCH', `/me/keys/${made.id}`, { rpm_limit: 100_000, daily_limit: null }, { cookie })).status).toBe(200)
+  } finally {
+    await app.stop()
+  }
+})
