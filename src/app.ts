@@ -58,6 +58,7 @@ export interface App {
   readonly sessions: Sessions
   readonly inflight: Inflight
   readonly circuits: Circuits
+  readonly health: RouteHealth
   /** The sweeps of this process. */
   readonly jobs: Jobs
   readonly contentLog: ContentLog
@@ -98,6 +99,7 @@ export async function createApp(deps: AppDeps): Promise<App> {
     ...domains,
     server,
     circuits,
+    health,
     baseUrl: () => state.baseUrl,
     setBaseUrl(url) {
       state.baseUrl = url

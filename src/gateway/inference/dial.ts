@@ -145,8 +145,9 @@ function note({ attempt, failure, message }: Failed, deps: InferenceDeps): void 
     ...(failure.status === null ? {} : { status: failure.status }),
   })
   void message
-  // A caller's own credential that is refused says nothing about the route.
-  if (attempt.byok && (failure.kind === 'credential' || failure.kind === 'billing')) return
+  // A caller's own credential that is refused or used up says nothing about the route, which others share.
+  if (attempt.byok && (failure.kind === 'credential' || failure.kind === 'billing' || (failure.kind === 'rate-limited' && !attempt.route.provider.userGiven)))
+    return
   if (failure.kind === 'rate-limited') deps.observer.rateLimited(id)
   else if (failure.kind !== 'billing') deps.observer.failed(id)
 }

@@ -52,12 +52,12 @@ export function addAttempts({ model, route }: Candidate, { savedKeys, inMaintena
 }
 
 /**
- * The candidates that a key sent with the request may serve. A provider that the request names gets it. Otherwise it goes to the
+ * The candidates that a key sent with the request may serve. A provider or server that the request names gets it. Otherwise it goes to the
  * providers whose key shape it has; a key that looks like one of a provider outside the candidates goes to nobody; any other key may go
  * to each that takes callers' keys, and the caller of this function keeps to the first of them: one provider, never a second.
  */
 export function withRequestKey(candidates: readonly Candidate[], key: Secret, named: boolean, shapes: ReadonlyMap<string, string>): readonly Attempt[] {
-  const takers = candidates.filter(({ route }) => route.provider.byok && !route.provider.userGiven)
+  const takers = candidates.filter(({ route }) => route.provider.byok && (named || !route.provider.userGiven))
   const attempts = (chosen: readonly Candidate[]): readonly Attempt[] => chosen.map(({ model, route }) => ({ model, route, credential: key, byok: true }))
   if (named) return attempts(takers)
   const owners = [...shapes].filter(([, shape]) => new RegExp(shape).test(key.reveal())).map(([providerId]) => providerId)

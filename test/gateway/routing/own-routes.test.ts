@@ -1,0 +1,167 @@
+import { describe, expect, test } from 'vitest'
+import type { CustomRoute } from '../../../src/gateway/byok/org-credentials.ts'
+import { routeId, stateKeyOf } from '../../../src/gateway/catalog/model.ts'
+import type { ResolveRequest } from '../../../src/gateway/routing/plan.ts'
+import { resolve } from '../../../src/gateway/routing/resolve.ts'
+import type { RoutingWorld } from '../../../src/gateway/routing/routing-world.ts'
+import { GatewayError } from '../../../src/platform/errors.ts'
+import { Secret } from '../../../src/platform/secret.ts'
+import { asking, model, orgRouting, provider, unconfigured, worldOf } from './world.ts'
+
+const attempts = (request: ResolveRequest, world: RoutingWorld): string[] =>
+  resolve(request, world).attempts.map(({ route, credential, byok }) => `${routeId(route)} ${byok ? 'own' : 'platform'} ${credential?.reveal() ?? 'no key'}`)
+
+function errorOf(request: ResolveRequest, world: RoutingWorld): string {
+  try {
+    resolve(request, world)
+  } catch (error) {
+    if (error instanceof GatewayError) return `${error.status} ${error.errorName}`
+    throw error
+  }
+  return 'no error'
+}
+
+const one = provider('one')
+const two = provider('two', { residency: 'india' })
+const away = unconfigured('away')
+const m = model('m', [
+  { of: one, inr: 10 },
+  { of: two, inr: 20 },
+  { of: away, inr: 5 },
+])
+const vectors = model('vectors', [{ of: one, inr: 3 }], { kind: 'embedding' })
+const gated = model('gated', [{ of: one }], { gated: true })
+const world = () => worldOf([m, vectors, gated])
+const savedKey = (over: { alwaysUse?: boolean; models?: readonly string[] } = {}) => ({ key: new Secret('saved'), alwaysUse: false, models: [], ...over })
+const withKey = (id: string, over: Parameters<typeof savedKey>[0] = {}) => orgRouting({ savedKeys: new Map([[id, savedKey(over)]]) })
+
+describe('a saved key', () => {
+  test("serves where the platform's key cannot, behind the routes of the platform", () => {
+    expect(attempts(asking('m', {}, { org: withKey('away') }), world())).toEqual(['one/m platform key of one', 'two/m platform key of two', 'away/m own saved'])
+    expect(attempts(asking('m', {}, { org: withKey('two') }), world())).toEqual(['one/m platform key of one', 'two/m platform key of two'])
+  })
+
+  test("that is always to be used goes first, and the platform's key of the same provider stays behind it", () => {
+    expect(attempts(asking('m', {}, { org: withKey('two', { alwaysUse: true }) }), world())).toEqual([
+      'two/m own saved',
+      'one/m platform key of one',
+      'two/m platform key of two',
+    ])
+    expect(attempts(asking('m', { upstreamKey: 'sent', provider: 'two' }, { org: withKey('two', { alwaysUse: true }) }), world())).toEqual(['two/m own sent'])
+  })
+})
+
+describe('an id of the form provider/model-id', () => {
+  const org = withKey('away', { models: ['plain', 'deep/er:7b', 'm', 'vectors'] })
+
+  test('runs on the saved key, with the part behind the first slash as the model of the provider', () => {
+    for (const listed of ['plain', 'deep/er:7b']) {
+      const plan = resolve(asking(`away/${listed}`, {}, { org }), world())
+      expect(plan.model.id).toBe(`away/${listed}`)
+      const [{ route, byok, credential }] = plan.attempts as [(typeof plan.attempts)[0]]
+      expect([route.modelId, route.upstreamModel, byok, credential?.reveal()]).toEqual([`away/${listed}`, listed, true, 'saved'])
+    }
+  })
+
+  test('costs and is what the catalog knows of that model at that provider, and nothing where it knows nothing', () => {
+    const known = resolve(asking('away/m', {}, { org }), world())
+    expect(known.attempts[0]?.route.price).toEqual(m.routes[2]?.price)
+    expect(known.model.contextLength).toBe(8000)
+    expect(known.attempts.map(attempt => stateKeyOf(attempt.route))).toEqual(['away/m'])
+    const unknown = resolve(asking('away/plain', {}, { org }), world())
+    expect([unknown.attempts[0]?.route.price.inputUinrPerMtok, unknown.model.contextLength]).toEqual([0n, null])
+  })
+
+  test('is unknown when the key does not list it, has no route without a key, and any runs on a key that comes along', () => {
+    expect(errorOf(asking('away/other', {}, { org }), world())).toBe('404 model_not_found')
+    expect(errorOf(asking('one/other', {}, { org }), world())).toBe('400 no_route')
+    expect(errorOf(asking('away/', {}, { org }), world())).toBe('404 model_not_found')
+    expect(attempts(asking('one/other', { upstreamKey: 'sent' }, { org }), world())).toEqual(['one/one/other own sent'])
+    expect(attempts(asking('away/other', { upstreamKey: 'sent' }, { org }), world())).toEqual(['away/away/other own sent'])
+  })
+
+  test('is of the kind that the catalog knows it to be, and obeys the hard constraints', () => {
+    const listed = withKey('one', { models: ['vectors', 'gated', 'free'] })
+    expect(errorOf(asking('one/vectors', {}, { org: listed }), world())).toBe('400 no_route')
+    expect(attempts(asking('one/vectors', {}, { org: listed, kind: 'embedding' }), world())).toEqual(['one/one/vectors own saved'])
+    expect(errorOf(asking('one/gated', {}, { org: listed }), world())).toBe('403 model_gated')
+    expect(errorOf(asking('one/free', { indiaOnly: true }, { org: listed }), world())).toBe('422 no_route_residency')
+    expect(errorOf(asking('one/free', { exclude: ['one'] }, { org: listed }), world())).toBe('422 no_route_residency')
+    expect(errorOf(asking('one/free', { provider: 'two' }, { org: listed }), world())).toBe('400 no_route')
+  })
+
+  test('may be a step of a chain', () => {
+    const chain = {
+      fallbacks: [
+        { model: 'away/other', provider: null },
+        { model: 'away/plain', provider: null },
+        { model: 'm', provider: 'two' },
+      ],
+    }
+    expect(attempts(asking('m', chain, { org }), world())).toEqual(['away/away/plain own saved', 'two/m platform key of two'])
+  })
+})
+
+describe("an organisation's own server", () => {
+  const custom = (slug: string, over: Partial<CustomRoute> = {}): CustomRoute => ({
+    slug,
+    modelId: 'm',
+    provider: provider(`byoe:${slug}`, { userGiven: true, residency: 'global', platformKey: new Secret('server key') }),
+    upstreamModel: 'theirs',
+    stateKey: `byoe#${slug}`,
+    ...over,
+  })
+  const org = (...servers: readonly CustomRoute[]) => orgRouting({ customRoutes: new Map(servers.map(server => [server.provider.id, server])) })
+
+  test('serves when it is named by a pin or a step, and never by itself', () => {
+    expect(attempts(asking('m', {}, { org: org(custom('box')) }), world())).toEqual(['one/m platform key of one', 'two/m platform key of two'])
+    expect(attempts(asking('m', { provider: 'byoe:box' }, { org: org(custom('box')) }), world())).toEqual(['byoe:box/m own server key'])
+    const chain = {
+      fallbacks: [
+        { model: 'm', provider: 'byoe:box' },
+        { model: 'm', provider: 'two' },
+      ],
+    }
+    expect(attempts(asking('m', chain, { org: org(custom('box')) }), world())).toEqual(['byoe:box/m own server key', 'two/m platform key of two'])
+    expect(attempts(asking('auto:cheapest', { provider: 'byoe:box' }, { org: org(custom('box')) }), world())).toEqual(['byoe:box/m own server key'])
+  })
+
+  test('costs nothing and has state of its own', () => {
+    const [attempt] = resolve(asking('m', { provider: 'byoe:box' }, { org: org(custom('box')) }), world()).attempts
+    expect([attempt?.route.price.inputUinrPerMtok, attempt?.byok, attempt && stateKeyOf(attempt.route)]).toEqual([0n, true, 'byoe#box'])
+  })
+
+  test('that does not serve the model, or is of somebody else, is no_route; residency and exclude hold', () => {
+    const ours = org(custom('box'), custom('other', { modelId: 'vectors' }))
+    for (const pinned of ['byoe:other', 'byoe:none', 'byoe:'])
+      expect(errorOf(asking('m', { provider: pinned }, { org: ours }), world()), pinned).toBe('400 no_route')
+    expect(errorOf(asking('m', { provider: 'byoe:box', indiaOnly: true }, { org: ours }), world())).toBe('422 no_route_residency')
+    expect(errorOf(asking('m', { provider: 'byoe:box', exclude: ['byoe:box'] }, { org: ours }), world())).toBe('422 no_route_residency')
+    const indian = custom('box', { provider: provider('byoe:box', { userGiven: true, residency: 'india', platformKey: null, auth: 'none' }) })
+    expect(attempts(asking('m', { provider: 'byoe:box', indiaOnly: true }, { org: org(indian) }), world())).toEqual(['byoe:box/m own no key'])
+  })
+
+  test('gets a key of the caller only when it is pinned', () => {
+    expect(attempts(asking('m', { provider: 'byoe:box', upstreamKey: 'sent' }, { org: org(custom('box')) }), world())).toEqual(['byoe:box/m own sent'])
+    const chain = { upstreamKey: 'sent', fallbacks: [{ model: 'm', provider: 'byoe:box' }] }
+    expect(errorOf(asking('m', chain, { org: org(custom('box')) }), world())).toBe('400 no_route')
+  })
+})
+
+describe('a saved chain', () => {
+  const chained = (steps: readonly (readonly [string, string?])[]) =>
+    orgRouting({ chains: new Map([['m', steps.map(([id, on]) => ({ model: id, provider: on ?? null }))]]) })
+
+  test('replaces the default routing, and gives way to a pin and to fallbacks', () => {
+    const org = chained([['m', 'two']])
+    expect(attempts(asking('m', {}, { org }), world())).toEqual(['two/m platform key of two'])
+    expect(attempts(asking('m', { provider: 'one' }, { org }), world())).toEqual(['one/m platform key of one'])
+    expect(attempts(asking('m', { fallbacks: [{ model: 'm', provider: null }] }, { org }), world())).toHaveLength(2)
+  })
+
+  test('does not open a gated model', () => {
+    const org = orgRouting({ chains: new Map([['gated', [{ model: 'm', provider: null }]]]) })
+    expect(errorOf(asking('gated', {}, { org }), world())).toBe('403 model_gated')
+    expect(errorOf(asking('m', {}, { org: chained([['gated']]) }), world())).toBe('400 no_route')
+  })
+})
