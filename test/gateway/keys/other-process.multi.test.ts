@@ -1,0 +1,107 @@
+import { randomBytes } from 'node:crypto'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { Sessions } from '../../../src/gateway/access/sessions.ts'
+import { systemClock } from '../../../src/platform/clock.ts'
+import { statement } from '../../../src/platform/db.ts'
+import { ControlLog } from '../../../src/platform/db-control-log.ts'
+import { systemIds } from '../../../src/platform/ids.ts'
+import { silentLog } from '../../../src/platform/log.ts'
+import { until } from '../../harness/app.ts'
+import { onPostgres } from '../../harness/database.ts'
+import { call, type Fleet, startFleet } from '../../harness/fleet.ts'
+import type { GatewayProcess } from '../../harness/process.ts'
+
+/** What a change may take at most to hold everywhere. */
+const promisedMs = 60_000
+const ownerOf = statement<[orgId: number], { userId: number }>(
+  'test.owner_of',
+  `select user_id as "userId" from org_members where org_id = $1::int and role = 'owner'`,
+)
+/** Every news row is lost from here on. */
+const loseNews = `
+  create function lose_news() returns trigger language plpgsql as 'begin return null; end';
+  create trigger lose_news before insert on control_log for each row execute function lose_news();`
+
+describe.runIf(onPostgres)('keys over two processes', () => {
+  let fleet: Fleet
+  let here: GatewayProcess
+  let there: GatewayProcess
+  let cookie: string
+  beforeAll(async () => {
+    const masterKey = randomBytes(32)
+    fleet = await startFleet({ MASTER_KEY: masterKey.toString('base64'), CACHE_TTL_MS: '5000' })
+    ;[here, there] = await Promise.all([fleet.start(), fleet.start()])
+    const { db, orgId } = fleet
+    const controlLog = new ControlLog({ db, clock: systemClock, log: silentLog, pollMs: 1000 })
+    const sessions = new Sessions({
+      db,
+      clock: systemClock,
+      ids: systemIds,
+      controlLog,
+      masterKey,
+      ttlSeconds: 3600,
+      cacheTtlMs: 1000,
+      baseUrl: () => 'http://brigade.test',
+    })
+    cookie = (await sessions.create((await db.one(ownerOf, orgId)).userId, orgId)).cookie
+  })
+  afterAll(() => fleet?.stop())
+
+  /** A change at the first process. */
+  const change = async (method: string, path: string, body: object = {}) => {
+    const response = await fetch(here.baseUrl + path, { method, headers: { cookie, 'content-type': 'application/json' }, body: JSON.stringify(body) })
+    expect(response.ok).toBe(true)
+    return response.json()
+  }
+  const make = (body: object = {}) => change('POST', '/me/keys', body)
+  /** What a process says to a key: 200 or the code. */
+  const says = async (process: GatewayProcess, key: string) => {
+    const { status, json } = await call(process, key, 'GET', '/v1/usage')
+    return status === 200 ? 200 : json.error.code
+  }
+  const becomes = (key: string, answer: unknown, process = there) => until(async () => (await says(process, key)) === answer, promisedMs)
+
+  test('LIM-06 KEY-08 limits, disabling and enabling at one process hold at the other within 60 s', async () => {
+    const { key, id } = await make()
+    expect(await says(there, key)).toBe(200)
+    await change('PATCH', `/me/keys/${id}`, { rpm_limit: 0 })
+    await becomes(key, 'rate_limit_exceeded')
+    await change('PATCH', `/me/keys/${id}`, { rpm_limit: null })
+    await becomes(key, 200)
+    await change('PATCH', `/me/keys/${id}`, { enabled: false })
+    await becomes(key, 'invalid_api_key')
+    await change('PATCH', `/me/keys/${id}`, { enabled: true })
+    await becomes(key, 200)
+  })
+
+  test('KEY-15 a key that was revoked at one process is refused by the other within 60 s', async () => {
+    const { key, id } = await make()
+    expect(await says(there, key)).toBe(200)
+    await change('DELETE', `/me/keys/${id}`)
+    await becomes(key, 'invalid_api_key')
+  })
+
+  test('ROTA-01 a new secret works at the other process from its first call on, the old one ends there within 60 s', async () => {
+    const { key: old, id } = await make()
+    expect(await says(there, old)).toBe(200)
+    const { key } = await change('POST', `/me/keys/${id}/rotate`, { overlap_days: 0 })
+    expect(await says(there, key)).toBe(200)
+    await becomes(old, 'invalid_api_key')
+    for (let i = 0; i < 20; i++) {
+      const next = (await change('POST', `/me/keys/${id}/rotate`, { overlap_days: 1 })).key
+      expect(await says(there, next)).toBe(200)
+    }
+  })
+
+  test('a change holds at the other process also when its news are lost: when the cached record has run out', async () => {
+    const [limited, revoked, rotated] = [await make(), await make(), await make()]
+    for (const { key } of [limited, revoked, rotated]) expect(await says(there, key)).toBe(200)
+    await fleet.db.script(loseNews)
+    await change('PATCH', `/me/keys/${limited.id}`, { rpm_limit: 0 })
+    await becomes(limited.key, 'rate_limit_exceeded')
+    await change('DELETE', `/me/keys/${revoked.id}`)
+    await change('POST', `/me/keys/${rotated.id}/rotate`, { overlap_days: 0 })
+    await becomes(revoked.key, 'invalid_api_key')
+    await becomes(rotated.key, 'invalid_api_key')
+  })
+})
