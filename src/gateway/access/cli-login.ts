@@ -39,7 +39,7 @@ export class CliLogin {
   }
 }
 
-/** The address of the hand-over, to come back to after signing in. */
+/** The address of the hand-over, to come back to after signing in. The state holds nothing that a URL would have to escape. */
 export function cliLoginPath({ port, state }: Waiting): string {
-  return `/cli/login?${new URLSearchParams({ port: String(port), state })}`
+  return `/cli/login?port=${port}&state=${state}`
 }

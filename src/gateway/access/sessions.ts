@@ -120,8 +120,8 @@ export class Sessions {
   /** The session's id (base64 of the hash) when the cookie carries our signature, else null. */
   #idOf(cookieHeader: string | undefined): string | null {
     const value = cookieHeader === undefined ? undefined : parseCookie(cookieHeader)[sessionCookie]
-    const [id, mac] = value?.split('.') ?? []
-    if (id === undefined || mac === undefined) return null
+    const [id, mac, ...rest] = value?.split('.') ?? []
+    if (id === undefined || mac === undefined || rest.length > 0) return null
     const expected = Buffer.from(this.#mac(id))
     const given = Buffer.from(mac)
     if (expected.length !== given.length || !timingSafeEqual(expected, given)) return null

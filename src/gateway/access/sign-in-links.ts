@@ -21,7 +21,8 @@ export interface SignInLinksDeps {
 }
 
 export interface SignInLink {
-  readonly userId: number
+  /** Of the person, as it is kept here. */
+  readonly email: string
   readonly url: string
   readonly expiresAt: Date
 }
@@ -48,7 +49,7 @@ export class SignInLinks {
     const expiresAt = new Date(clock.nowMs() + ttlSeconds * 1000)
     await db.exec(insertLink, hashKey(token), person.id, expiresAt)
     await audit.record({ orgId: null, actor: 'operator', act: 'makeSignInLink', target: `user=${person.id}`, sourceIp: null, requestId: null }, 'ok')
-    return { userId: person.id, url: `${baseUrl()}/auth/link?token=${token}`, expiresAt }
+    return { email: person.email, url: `${baseUrl()}/auth/link?token=${token}`, expiresAt }
   }
 
   /** Whose link it is, without using it up. Throws `bad_request`. */

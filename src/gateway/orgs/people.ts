@@ -1,6 +1,7 @@
 import type { Clock } from '../../platform/clock.ts'
 import type { Db, Tx } from '../../platform/db.ts'
 import { fail } from '../../platform/errors.ts'
+import { cleanEmail } from './names.ts'
 import {
   fillProfile,
   findIdentity,
@@ -34,7 +35,6 @@ export interface PeopleDeps {
 
 const nameMax = 100
 const avatarUrlMax = 2048
-const emailShape = /^[^\s@]{1,64}@[^\s@]{1,255}$/
 // biome-ignore lint/suspicious/noControlCharactersInRegex: taking control characters out is the point.
 const controlCharacters = /[\u0000-\u001f\u007f-\u009f]/gu
 
@@ -55,8 +55,8 @@ export class People {
       const known = await tx.maybe(findIdentity, identity.provider, identity.subject)
       const userId = known?.userId ?? (await this.#link(tx, identity))
       const person = await tx.one(lockPerson, userId)
-      if (known === null) await tx.exec(fillProfile, userId, cleanName(identity.name), cleanAvatarUrl(identity.avatarUrl))
-      await this.#settle(tx, { ...person, name: person.name ?? cleanName(identity.name) })
+      if (known === null) await tx.exec(fillProfile, userId, shownName(identity.name), cleanAvatarUrl(identity.avatarUrl))
+      await this.#settle(tx, { ...person, name: person.name ?? shownName(identity.name) })
       return { userId }
     })
   }
@@ -72,8 +72,8 @@ export class People {
   }
 
   async #link(tx: Tx, { provider, subject, verifiedEmail }: ProvenIdentity): Promise<number> {
-    const email = verifiedEmail?.trim() ?? ''
-    if (!emailShape.test(email))
+    const email = cleanEmail(verifiedEmail ?? '')
+    if (email === null)
       throw fail('bad_request', {
         message: `Your account at ${provider} has no verified e-mail address. Verify the address there and sign in again.`,
       })
@@ -96,11 +96,11 @@ export class People {
 }
 
 function personalOrgName({ name, email }: PersonRow): string {
-  return cleanName(name) ?? cleanName(email.split('@')[0] ?? null) ?? 'Personal'
+  return shownName(name) ?? shownName(email.split('@')[0] ?? null) ?? 'Personal'
 }
 
 /** A name as a provider gives it, cut to what a name may be here; null when nothing is left. */
-function cleanName(name: string | null): string | null {
+function shownName(name: string | null): string | null {
   const clean = [...(name ?? '').replace(controlCharacters, ' ').trim()].slice(0, nameMax).join('').trim()
   return clean === '' ? null : clean
 }
