@@ -19,9 +19,9 @@ export const listWorkspaces = statement<[orgId: number, limit: number], Workspac
 
 export const findWorkspace = statement<[orgId: number, id: number], WorkspaceRow>('orgs.find_workspace', `${workspace} and w.id = $2::int`)
 
-export const countActiveWorkspaces = statement<[orgId: number], { active: number }>(
-  'orgs.count_active_workspaces',
-  `select count(*)::int as active from workspaces where org_id = $1::int and archived_at is null`,
+export const listActiveNames = statement<[orgId: number], { id: number; name: string }>(
+  'orgs.list_active_workspace_names',
+  `select id, name from workspaces where org_id = $1::int and archived_at is null`,
 )
 
 export const insertWorkspace = statement<[orgId: number, name: string, createdAt: Date], { id: number }>(

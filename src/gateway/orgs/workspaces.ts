@@ -11,10 +11,10 @@ import {
   activeAmong,
   addWorkspaceMembers,
   archiveWorkspace,
-  countActiveWorkspaces,
   dropWorkspaceMembers,
   findWorkspace,
   insertWorkspace,
+  listActiveNames,
   listWorkspaces,
   renameWorkspace,
   type WorkspaceRow,
@@ -74,8 +74,8 @@ export class Workspaces {
     const now = new Date(this.#deps.clock.nowMs())
     const id = await this.#write(async tx => {
       await tx.one(lockOrg, orgId)
-      if ((await tx.one(countActiveWorkspaces, orgId)).active >= activeMax)
-        throw fail('cap', { message: `An organisation has at most ${activeMax} active workspaces. Archive one first.` })
+      const active = await this.#checkName(tx, orgId, name, null)
+      if (active >= activeMax) throw fail('cap', { message: `An organisation has at most ${activeMax} active workspaces. Archive one first.` })
       const made = await tx.one(insertWorkspace, orgId, name, now)
       return { value: made.id, news: await this.#apply(tx, orgId, made.id, { ...wish, name: undefined }) }
     })
@@ -89,7 +89,9 @@ export class Workspaces {
   async change(orgId: number, id: number, wish: WorkspaceWish): Promise<Workspace> {
     await this.#write(async tx => {
       await tx.one(lockOrg, orgId)
-      if ((await tx.maybe(findWorkspace, orgId, id)) === null) throw noWorkspace()
+      const before = await tx.maybe(findWorkspace, orgId, id)
+      if (before === null) throw noWorkspace()
+      if (wish.name !== undefined && !before.isArchived) await this.#checkName(tx, orgId, cleanName(wish.name), id)
       return { value: undefined, news: await this.#apply(tx, orgId, id, wish) }
     })
     return this.get(orgId, id)
@@ -123,6 +125,16 @@ export class Workspaces {
     return news
   }
 
+  /**
+   * Throws `duplicate_workspace`; else says how many are active. Compared here, under the lock, because what the database takes for a small
+   * letter depends on its locale; its index only stands behind this.
+   */
+  async #checkName(tx: Tx, orgId: number, name: string, exceptId: number | null): Promise<number> {
+    const active = await tx.many(listActiveNames, orgId)
+    if (active.some(each => each.id !== exceptId && folded(each.name) === folded(name))) throw fail('duplicate_workspace')
+    return active.length
+  }
+
   async #setTeam(tx: Tx, orgId: number, id: number, userIds: readonly number[]): Promise<void> {
     const known = new Set((await tx.many(activeAmong, orgId, userIds)).map(row => row.userId))
     const stranger = userIds.find(userId => !known.has(userId))
@@ -149,6 +161,8 @@ export class Workspaces {
     }
   }
 }
+
+const folded = (name: string): string => name.normalize('NFC').toLowerCase()
 
 /** The cap in micro-rupees; null clears it. Throws `bad_request`. */
 function capOf(inr: number | null): bigint | null {
