@@ -45,7 +45,7 @@ export async function startGateway(config: Config, options: ServeOptions = {}): 
   }
   try {
     const port = await listen(app, config)
-    app.setBaseUrl(config.BASE_URL ?? `http://${hostForUrl(config.HOST)}:${port}`)
+    app.setBaseUrl(publicBaseUrl(config, port))
     const admin = foundation.db.kind === 'embedded' ? await serveAdmin(foundation.dataDir, adminHandler(app)) : null
     const firstRun = foundation.db.kind === 'embedded' && options.makesFirstOrg !== false ? await makeFirstOrg(app) : null
     let stopping: Promise<void> | null = null
@@ -72,6 +72,11 @@ function listen(app: App, config: Config): Promise<number> {
     app.server.once('error', failed)
     app.server.listen({ port: config.PORT, host: config.HOST, backlog: listenBacklog }, () => done((app.server.address() as AddressInfo).port))
   })
+}
+
+/** BASE_URL, or where a gateway with these settings is reached on its own computer. */
+export function publicBaseUrl(config: Config, port = config.PORT): string {
+  return config.BASE_URL ?? `http://${hostForUrl(config.HOST)}:${port}`
 }
 
 function hostForUrl(host: string): string {

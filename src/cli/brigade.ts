@@ -3,14 +3,16 @@ import { Command } from 'commander'
 import { createApp } from '../app.ts'
 import { openFoundation } from '../boot.ts'
 import { systemClock } from '../platform/clock.ts'
-import { ConfigError, loadConfig } from '../platform/config.ts'
+import { ConfigError, loadConfig, userConfigFolder } from '../platform/config.ts'
 import { systemIds } from '../platform/ids.ts'
 import { makeLog } from '../platform/log.ts'
+import { publicBaseUrl } from '../serve.ts'
 import { version } from '../version.ts'
 import { adminHandler } from './admin-commands.ts'
 import { type AdminCommand, askAdmin } from './admin-socket.ts'
 import { runDemo } from './demo.ts'
 import { type Finding, printReport } from './doctor.ts'
+import { login, openInBrowser } from './login.ts'
 
 /** Runs a command in the process that owns the embedded database, or in this one when none runs. */
 async function runAdmin(command: AdminCommand): Promise<unknown> {
@@ -22,6 +24,7 @@ async function runAdmin(command: AdminCommand): Promise<unknown> {
   const log = makeLog('error')
   const foundation = await openFoundation(config, systemClock, log)
   const app = await createApp({ config, clock: systemClock, ids: systemIds, log, ...foundation })
+  app.setBaseUrl(publicBaseUrl(config))
   try {
     return await adminHandler(app)(command)
   } finally {
@@ -69,6 +72,21 @@ program
     const findings = (await runAdmin({ name: 'doctor', args: {} })) as Finding[]
     process.exitCode = printReport(findings, options.json === true, line => process.stdout.write(`${line}\n`))
   })
+program
+  .command('login')
+  .description('sign in to a gateway in the browser and keep an API key for this user')
+  .option('--base-url <url>', 'address of the gateway (default: BASE_URL, or HOST and PORT)')
+  .option('--no-browser', 'only print the address')
+  .action(async (options: { baseUrl?: string; browser: boolean }) =>
+    login({
+      baseUrl: options.baseUrl ?? publicBaseUrl(loadConfig()),
+      folder: userConfigFolder(),
+      clock: systemClock,
+      ids: systemIds,
+      openBrowser: options.browser && process.stdout.isTTY ? openInBrowser : null,
+      print: line => process.stdout.write(`${line}\n`),
+    }),
+  )
 
 const admin = program.command('admin').description('commands of the operator')
 admin
@@ -102,6 +120,12 @@ admin
   .requiredOption('--key <id>', 'id of the key', number)
   .option('--json', 'print JSON')
   .action(async ({ json, ...args }: { json?: boolean }) => print(await runAdmin({ name: 'revoke-key', args }), json === true))
+admin
+  .command('sign-in')
+  .description('make a link that signs a person in once (SIGN_IN_LINK_TTL_S)')
+  .requiredOption('--email <email>', 'of the person')
+  .option('--json', 'print JSON')
+  .action(async ({ json, ...args }: { json?: boolean }) => print(await runAdmin({ name: 'sign-in', args }), json === true))
 admin
   .command('budget')
   .description('set or clear the monthly budget of an organisation, a key or an agent')

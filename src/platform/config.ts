@@ -3,6 +3,8 @@
  * this table. It is the only file that reads the environment.
  */
 import { readFileSync } from 'node:fs'
+import { homedir } from 'node:os'
+import { isAbsolute, join } from 'node:path'
 import { addressRangesOf } from './address-ranges.ts'
 import { Secret } from './secret.ts'
 import { parseAllowed } from './url-guard.ts'
@@ -184,4 +186,10 @@ function textOf(env: Readonly<Record<string, string | undefined>>, name: string,
   const file = env[`${name}_FILE`]
   if (setting.kind === 'secret' && file !== undefined && env[name] === undefined) return readFileSync(file, 'utf8').trim()
   return env[name]
+}
+
+/** Where commands that are clients of a gateway keep what belongs to this user: brigade/ in XDG_CONFIG_HOME, or in ~/.config. */
+export function userConfigFolder(env: Readonly<Record<string, string | undefined>> = process.env): string {
+  const given = env['XDG_CONFIG_HOME'] ?? ''
+  return join(isAbsolute(given) ? given : join(homedir(), '.config'), 'brigade')
 }
