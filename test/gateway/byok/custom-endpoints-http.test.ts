@@ -1,0 +1,213 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { startApp, type TestApp } from '../../harness/app.ts'
+import { type OwnServer, startOwnServer } from './own-server.ts'
+
+const secret = 'own-server-key-0123456789-TAIL'
+const isoTime = expect.stringMatching(/^\d{4}-\d\d-\d\dT.*Z$/)
+
+describe('custom endpoints', () => {
+  let app: TestApp
+  let server: OwnServer
+  let owner: string
+  let admin: string
+  let member: string
+
+  beforeAll(async () => {
+    server = await startOwnServer()
+    app = await startApp({ env: { OUTBOUND_ALLOW: server.hostPort } })
+    owner = await app.signIn()
+    admin = (await app.newMember('admin')).cookie
+    member = (await app.newMember('member')).cookie
+  })
+  afterAll(async () => {
+    await app.stop()
+    await server.close()
+  })
+  beforeEach(async () => {
+    server.behave(secret)
+    for (const { id } of await listed()) await app.call('DELETE', `/me/endpoints/${id}`, undefined, { cookie: owner })
+  })
+
+  const listed = async (cookie = owner) => (await app.call('GET', '/me/endpoints', undefined, { cookie })).json.endpoints
+  const wish = (more: object = {}) => ({ name: 'Our Server', model: 'test-model', base_url: server.url, upstream_model: 'own-model', key: secret, ...more })
+  const post = (more: object = {}, cookie = owner) => app.call('POST', '/me/endpoints', wish(more), { cookie })
+
+  test('ENDP-01 SHAPE-20 an owner or admin registers a server, which is tested at once; the result comes back and it is saved on a pass only', async () => {
+    for (const cookie of [owner, admin]) {
+      const made = await post({ residency: 'india' }, cookie)
+      expect(made.status).toBe(201)
+      const slug = cookie === owner ? 'our-server' : 'our-server-2'
+      expect(made.json).toEqual({
+        ok: true,
+        endpoint: {
+          id: expect.any(Number),
+          slug,
+          provider_ref: `byoe:${slug}`,
+          model: 'test-model',
+          name: 'Our Server',
+          base_url: server.url,
+          upstream_model: 'own-model',
+          key_mask: 'own-…TAIL',
+          residency: 'india',
+          checked_at: isoTime,
+          created_at: isoTime,
+        },
+        compliance: { pass: true, checks: expect.any(Array) },
+      })
+      expect(made.json.compliance.checks[0]).toEqual({ name: 'chat', required: true, pass: true, latency_ms: expect.any(Number), detail: expect.any(String) })
+    }
+    expect(server.requests.map(({ headers, json }) => [headers.authorization, json?.['model']])).toEqual(
+      Array.from({ length: 8 }, () => [`Bearer ${secret}`, 'own-model']),
+    )
+    const refused = await post({ name: 'Wrong key', key: 'some-other-key' })
+    expect([refused.status, refused.json.error.code, refused.json.ok]).toEqual([400, 'bad_request', false])
+    expect(refused.json.error.message).toContain('was not saved: chat: it answered 401')
+    expect(refused.json.compliance).toMatchObject({ pass: false, checks: expect.arrayContaining([expect.objectContaining({ name: 'chat', pass: false })]) })
+    expect((await listed()).map(({ slug }: { slug: string }) => slug)).toEqual(['our-server', 'our-server-2'])
+    for (const path of ['/me/endpoints', '/me/endpoints/test']) expect((await app.call('POST', path, wish(), { cookie: member })).status).toBe(403)
+  })
+
+  test('ENDP-02 a URL that is none, or that leads where a user may not go, is 400 bad_request, and so is what cannot be sent', async () => {
+    const before = server.requests.length
+    for (const more of [
+      { base_url: 'not a url' },
+      { base_url: '' },
+      { base_url: 'ftp://models.example.com/v1' },
+      { base_url: 'http://models.example.com/v1' },
+      { base_url: `http://user:pass@${server.hostPort}/v1` },
+      { base_url: `http://127.0.0.1:${server.port + 1}/v1` },
+      { base_url: 'https://127.0.0.1/v1' },
+      { base_url: 'https://169.254.169.254/latest' },
+      { base_url: `${server.url}?x=1` },
+      { base_url: `${server.url}#x` },
+      { base_url: `${server.url}/chat/completions` },
+      { base_url: `https://models.example.com/${'x'.repeat(3000)}` },
+      { base_url: 7 },
+      { base_url: undefined },
+      { upstream_model: '' },
+      { key: 'two words' },
+      { key: 'ключ' },
+      { residency: 'mars' },
+    ])
+      for (const path of ['/me/endpoints', '/me/endpoints/test']) {
+        const reply = await app.call('POST', path, wish(more), { cookie: owner })
+        expect([reply.status, reply.json.error.code], JSON.stringify(more).slice(0, 100)).toEqual([400, 'bad_request'])
+      }
+    expect((await post({ name: ' ' })).json.error.code).toBe('bad_name')
+    expect((await post({ name: 'a\nb' })).json.error.code).toBe('bad_name')
+    for (const model of ['no-such-model', 'test-embed', 'auto', 'best']) expect((await post({ model })).json.error.code, model).toBe('bad_model')
+    expect(server.requests.length).toBe(before)
+    expect(await listed()).toEqual([])
+  })
+
+  test('ENDP-04 a test of what is not registered answers the result and writes nothing', async () => {
+    await app.gateway.app.limits.flushNow()
+    const before = await app.dump()
+    const good = await app.call('POST', '/me/endpoints/test', wish(), { cookie: admin })
+    expect([good.status, good.json.ok, good.json.compliance.pass]).toEqual([200, true, true])
+    const bad = await app.call('POST', '/me/endpoints/test', wish({ key: 'another-key', name: undefined }), { cookie: owner })
+    expect([bad.status, bad.json.ok, bad.json.compliance.pass]).toEqual([200, false, false])
+    expect(bad.text).not.toContain('another-key')
+    expect(await app.dump()).toBe(before)
+    expect(await listed()).toEqual([])
+  })
+
+  test('ENDP-05 every role and an agent sees the endpoints, with the key masked; nothing stored or logged holds it', async () => {
+    await post()
+    server.behave()
+    expect((await post({ name: 'No key needed', key: null })).status).toBe(201)
+    expect(server.requests.some(({ headers }) => 'authorization' in headers)).toBe(false)
+    const agent = await app.newAgent('reader')
+    const views = await Promise.all([
+      ...[owner, admin, member].map(cookie => app.call('GET', '/me/endpoints', undefined, { cookie })),
+      app.call('GET', '/me/endpoints', undefined, { token: agent.token }),
+    ])
+    for (const { status, json, text } of views) {
+      expect(status).toBe(200)
+      expect(json.endpoints.map(({ key_mask }: { key_mask: string | null }) => key_mask)).toEqual(['own-…TAIL', null])
+      expect(json.endpoints[0].compliance.pass).toBe(true)
+      expect(text).not.toContain(secret)
+    }
+    expect(await app.dump()).not.toContain(secret)
+    expect(app.logLines.join('\n')).not.toContain(secret)
+  })
+
+  test('ENDP-06 retest and removal of an unknown endpoint, or of one of another organisation, are 404', async () => {
+    const { id } = (await post()).json.endpoint
+    const other = await app.otherOrg('Endpoint Neighbours')
+    const stranger = await app.signIn(other.userId, other.orgId)
+    for (const [path, cookie] of [
+      ['999999', owner],
+      ['0', owner],
+      ['-1', owner],
+      ['abc', owner],
+      ['99999999999999999999', owner],
+      [String(id), stranger],
+    ] as const)
+      for (const [method, end] of [
+        ['POST', '/retest'],
+        ['DELETE', ''],
+      ] as const) {
+        const reply = await app.call(method, `/me/endpoints/${path}${end}`, undefined, { cookie })
+        expect([reply.status, reply.json.error.code], `${method} ${path}`).toEqual([404, 'not_found'])
+      }
+    expect(await listed(stranger)).toEqual([])
+    expect((await app.call('DELETE', `/me/endpoints/${id}`, undefined, { cookie: admin })).json).toEqual({ ok: true })
+    expect((await app.call('DELETE', `/me/endpoints/${id}`, undefined, { cookie: admin })).status).toBe(404)
+  })
+
+  test('a retest keeps the new result; the endpoint stays', async () => {
+    const { id } = (await post()).json.endpoint
+    server.misbehave(() => ({ status: 500, body: { error: { message: 'out of memory' } } }))
+    const failed = await app.call('POST', `/me/endpoints/${id}/retest`, undefined, { cookie: admin })
+    expect([failed.status, failed.json.ok, failed.json.endpoint.id]).toEqual([200, false, id])
+    expect((await listed())[0].compliance).toEqual(failed.json.compliance)
+    expect(failed.json.compliance.checks[0].detail).toContain('500: out of memory')
+    server.behave(secret)
+    expect((await app.call('POST', `/me/endpoints/${id}/retest`, undefined, { cookie: admin })).json.ok).toBe(true)
+    expect((await listed())[0].compliance.pass).toBe(true)
+  })
+
+  test('the URL is kept as it is dialed, and slugs are made from any name', async () => {
+    const shouted = server.url.replace('http://', ' HTTP://')
+    expect((await post({ base_url: `${shouted}/./x/..//` })).json.endpoint.base_url).toBe(server.url)
+    const slugs = []
+    for (const name of ['Überserver №1', '日本', '日本', '--', 'x'.repeat(100)]) slugs.push((await post({ name })).json.endpoint.slug)
+    expect(slugs).toEqual(['uberserver-no1', 'endpoint', 'endpoint-2', 'endpoint-3', 'x'.repeat(40)])
+  })
+
+  test('registrations at the same time get slugs of their own, and no more than 50 in all', async () => {
+    const made = await Promise.all(Array.from({ length: 6 }, () => post({ name: 'Same' })))
+    expect(made.map(({ json }) => json.endpoint.slug).sort()).toEqual(['same', 'same-2', 'same-3', 'same-4', 'same-5', 'same-6'])
+    for (let count = 6; count < 49; count += 7) await Promise.all(Array.from({ length: Math.min(7, 49 - count) }, () => post({ name: 'Same' })))
+    const last = await Promise.all([post({ name: 'Same' }), post({ name: 'Same' })])
+    expect(last.map(({ status }) => status).sort()).toEqual([201, 400])
+    expect((await post()).json.error.code).toBe('cap')
+    expect((await listed()).length).toBe(50)
+  })
+})
+
+describe('custom endpoints, switched off', () => {
+  let app: TestApp
+  beforeAll(async () => {
+    app = await startApp({ env: { CUSTOM_ENDPOINTS: 'off' } })
+  })
+  afterAll(() => app.stop())
+
+  test('ENDP-03 with the feature off everything is 400 unavailable, behind the role and before the body', async () => {
+    const owner = await app.signIn()
+    const member = (await app.newMember('member')).cookie
+    for (const [method, path] of [
+      ['GET', '/me/endpoints'],
+      ['POST', '/me/endpoints'],
+      ['POST', '/me/endpoints/test'],
+      ['POST', '/me/endpoints/1/retest'],
+      ['DELETE', '/me/endpoints/1'],
+    ] as const) {
+      const reply = await app.call(method, path, method === 'POST' ? { nonsense: true } : undefined, { cookie: owner })
+      expect([reply.status, reply.json.error.code], `${method} ${path}`).toEqual([400, 'unavailable'])
+      expect(reply.json.error.message).toContain('CUSTOM_ENDPOINTS')
+      if (method !== 'GET') expect((await app.call(method, path, undefined, { cookie: member })).status).toBe(403)
+    }
+  })
+})
