@@ -1,0 +1,203 @@
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { defaultOperatorFile, startApp, type TestApp, type TestReply } from '../../harness/app.ts'
+import { type OwnServer, startOwnServer } from '../byok/own-server.ts'
+
+const hello = [{ role: 'user', content: 'Hello there' }]
+const savedKey = 'sk-saved-by-the-organisation-0001'
+const minuteMs = 60_000
+
+describe('what an organisation brings along', () => {
+  let app: TestApp
+  let server: OwnServer
+  let owner: string
+  beforeAll(async () => {
+    server = await startOwnServer()
+    server.behave()
+    app = await startApp({
+      env: { OUTBOUND_ALLOW: server.hostPort },
+      operatorFile: urls => {
+        const file = defaultOperatorFile(urls)
+        const route = {
+          provider: 'alpha',
+          upstream_model: 'gated-upstream',
+          input_inr_per_mtok: 1,
+          output_inr_per_mtok: 4,
+          source: 'test',
+          as_of: '2026-01-01',
+        }
+        return { ...file, models: [...file.models, { id: 'gated-model', kind: 'chat', gated: true, routes: [route] }] }
+      },
+    })
+    owner = await app.signIn()
+  })
+  afterAll(async () => {
+    await app.stop()
+    await server.close()
+  })
+  afterEach(async () => {
+    for (const id of ['alpha', 'beta']) await manage('DELETE', `/me/byok/${id}`)
+    for (const upstream of all()) upstream.reset()
+  })
+
+  const all = () => [app.alpha, app.beta, app.indus]
+  const manage = (method: string, path: string, body?: object, cookie = owner) => app.call(method, path, body, { cookie })
+  /** Saves a key at a provider that lists these models. */
+  async function saveKey(id: 'alpha' | 'beta', alwaysUse: boolean, models: readonly string[] = []): Promise<void> {
+    app[id].script(() => ({ body: { data: models.map(model => ({ id: model })) } }))
+    expect((await manage('PUT', `/me/byok/${id}`, { key: savedKey, always_use: alwaysUse })).status).toBe(200)
+    app[id].reset()
+  }
+  const chat = (body: object, token = app.key) => app.call('POST', '/v1/chat/completions', { messages: hello, model: 'test-model', ...body }, { token })
+  const outcome = (reply: TestReply) => [reply.status, reply.json.error?.code ?? reply.headers.get('x-br-provider')]
+  const served = async (body: object = {}, token = app.key) => outcome(await chat(body, token))
+  const keysOf = (id: 'alpha' | 'beta') => app[id].requests.map(request => request.headers.authorization)
+  const totals = async () => (await app.call('GET', '/v1/usage')).json.totals
+
+  test('CHAT-36 a model that a saved key was found to reach runs on that key under provider/model-id, and nothing is debited', async () => {
+    await saveKey('beta', false, ['deep/er-model:7b', 'beta-upstream'])
+    const before = await totals()
+    const reply = await chat({ model: 'beta/deep/er-model:7b' })
+    expect([reply.status, reply.json.model, reply.headers.get('x-br-provider')]).toEqual([200, 'deep/er-model:7b', 'beta'])
+    expect(keysOf('beta')).toEqual([`Bearer ${savedKey}`])
+    expect(app.beta.requests[0]?.json?.['model']).toBe('deep/er-model:7b')
+    const between = await totals()
+    // What the catalog knows nothing of has no price; a model that it knows at that provider counts with that price, and is not debited either.
+    expect([between.requests, between.value_inr, between.cost_uinr]).toEqual([before.requests + 1, before.value_inr, before.cost_uinr])
+    await served({ model: 'beta/beta-upstream' })
+    const after = await totals()
+    expect(after.value_inr).toBeGreaterThan(between.value_inr)
+    expect(after.cost_uinr).toBe(before.cost_uinr)
+    expect(await served({ model: 'beta/unlisted' })).toEqual([404, 'model_not_found'])
+    expect(await served({ model: 'alpha/any' })).toEqual([400, 'no_route'])
+    expect(await served({ model: 'beta/deep/er-model:7b' }, (await app.otherOrg('Strangers')).key)).toEqual([400, 'no_route'])
+  })
+
+  test("ROUTE-55 a saved key that is always to be used goes ahead of the platform's key, and a failure of it is followed by the platform's routes", async () => {
+    await saveKey('beta', true)
+    const before = await totals()
+    expect(await served({ model: 'test-model' })).toEqual([200, 'beta'])
+    expect(keysOf('beta')).toEqual([`Bearer ${savedKey}`])
+    expect((await totals()).cost_uinr).toBe(before.cost_uinr)
+    app.beta.script([{ status: 401, body: { error: { message: 'expired' } } }])
+    expect(await served({ model: 'test-model' })).toEqual([200, 'alpha'])
+    app.beta.reset()
+    app.beta.script([{ status: 429 }])
+    expect(await served({ model: 'test-model', provider: 'beta' })).toEqual([200, 'beta'])
+    expect(keysOf('beta')).toEqual([`Bearer ${savedKey}`, 'Bearer beta-platform-secret'])
+  })
+
+  test("a saved key that is not always to be used stays behind the platform's route, and serves where the platform has none", async () => {
+    await saveKey('alpha', false)
+    expect(await served({ model: 'alpha-only' })).toEqual([200, 'alpha'])
+    expect(await served({ model: 'byok-model' })).toEqual([200, 'alpha'])
+    expect(keysOf('alpha')).toEqual(['Bearer alpha-platform-secret', `Bearer ${savedKey}`])
+  })
+
+  test('ROUTE-57 ROUTE-58 a route in maintenance is skipped, is 400 no_route when it was the last, and is served on a saved key', async () => {
+    const { health } = app.gateway.app
+    const now = Date.now()
+    for (const id of ['alpha/test-model', 'alpha/alpha-only']) health.withhold(id, now + minuteMs)
+    try {
+      expect((await app.call('GET', '/v1/models/alpha-only')).json.routes).toMatchObject([{ provider: 'alpha', maintenance: true, available: true }])
+      expect(await served({ model: 'test-model' })).toEqual([200, 'beta'])
+      expect(await served({ model: 'alpha-only' })).toEqual([400, 'no_route'])
+      expect(app.alpha.requests).toEqual([])
+      await saveKey('alpha', false)
+      expect(await served({ model: 'alpha-only' })).toEqual([200, 'alpha'])
+      expect(keysOf('alpha')).toEqual([`Bearer ${savedKey}`])
+    } finally {
+      for (const id of ['alpha/test-model', 'alpha/alpha-only']) health.withhold(id, now)
+    }
+  })
+
+  test('ROUTE-59 a model on own keys only is 400 no_route without one', async () => {
+    expect(await served({ model: 'byok-model' })).toEqual([400, 'no_route'])
+    expect(await served({ model: 'test-model', fallbacks: ['byok-model', 'alpha-only'] })).toEqual([200, 'alpha'])
+    expect(keysOf('alpha')).toEqual(['Bearer alpha-platform-secret'])
+    await saveKey('alpha', false)
+    expect(await served({ model: 'byok-model' })).toEqual([200, 'alpha'])
+  })
+
+  test('BYOK-11 the owner removes a saved key, and what ran on it has no route any more', async () => {
+    await saveKey('alpha', true, ['mine'])
+    expect(await served({ model: 'alpha/mine' })).toEqual([200, 'alpha'])
+    const admin = (await app.newMember('admin')).cookie
+    expect((await manage('DELETE', '/me/byok/alpha', undefined, admin)).status).toBe(403)
+    expect(await served({ model: 'byok-model' })).toEqual([200, 'alpha'])
+    expect((await manage('DELETE', '/me/byok/alpha')).status).toBe(200)
+    expect((await manage('GET', '/me/byok')).json.keys).toEqual([])
+    expect(await served({ model: 'alpha/mine' })).toEqual([400, 'no_route'])
+    expect(await served({ model: 'byok-model' })).toEqual([400, 'no_route'])
+    app.alpha.reset()
+    expect(await served({ model: 'alpha-only' })).toEqual([200, 'alpha'])
+    expect(keysOf('alpha')).toEqual(['Bearer alpha-platform-secret'])
+  })
+
+  test('CHAIN-06 a step may name an own server of the organisation, and no other', async () => {
+    const made = await manage('POST', '/me/endpoints', { name: 'Box', model: 'test-model', base_url: server.url, upstream_model: 'theirs' })
+    expect(made.status).toBe(201)
+    const { slug } = made.json.endpoint
+    const steps = [
+      { model: 'test-model', provider: `byoe:${slug}` },
+      { model: 'test-model', provider: 'indus' },
+    ]
+    expect((await manage('PUT', '/me/routing/test-model', { steps })).json.steps).toEqual(steps)
+    expect(await served()).toEqual([200, `byoe:${slug}`])
+    server.misbehave(() => ({ status: 500 }))
+    expect(await served()).toEqual([200, 'indus'])
+    server.behave()
+    const wrong = await manage('PUT', '/me/routing/test-model', { steps: [{ model: 'test-model', provider: 'byoe:none' }] })
+    expect(outcome(wrong)).toEqual([400, 'bad_steps'])
+    const other = await app.otherOrg('Onlookers')
+    const theirs = await manage('PUT', '/me/routing/test-model', { steps }, await app.signIn(other.userId, other.orgId))
+    expect(outcome(theirs)).toEqual([400, 'bad_steps'])
+    // A server that is gone leaves a step that is skipped.
+    expect((await manage('DELETE', `/me/endpoints/${made.json.endpoint.id}`)).status).toBe(200)
+    expect(await served()).toEqual([200, 'indus'])
+    await manage('DELETE', '/me/routing/test-model')
+  })
+
+  test('ORG-17 a gated model is 403 model_gated while the organisation has no retention window, and runs at once when it has one', async () => {
+    expect((await manage('PUT', '/me/org/data-retention', { days: 0 })).status).toBe(200)
+    expect(await served({ model: 'gated-model' })).toEqual([403, 'model_gated'])
+    expect((await app.call('POST', '/me/route/preview', { model: 'gated-model' })).json.error.code).toBe('model_gated')
+    await manage('PUT', '/me/org/data-retention', { days: 7 })
+    expect(await served({ model: 'gated-model' })).toEqual([200, 'alpha'])
+    await manage('PUT', '/me/org/data-retention', { days: 0 })
+    expect(await served({ model: 'gated-model' })).toEqual([403, 'model_gated'])
+  })
+
+  test('ROUTE-39 upstream_key is never sent to a second provider when the first fails, in no chain and whatever its shape', async () => {
+    const secret = 'sk-of-the-caller-12345678'
+    app.alpha.script(() => ({ status: 500 }))
+    for (const body of [
+      {},
+      { fallbacks: ['alpha-only', { model: 'test-model', provider: 'beta' }, 'global-only'] },
+      { optimize: 'quality', exclude: ['indus'] },
+    ]) {
+      expect(await served({ ...body, upstream_key: secret })).toEqual([502, 'all_routes_failed'])
+      expect([app.beta.requests.length, app.indus.requests.length]).toEqual([0, 0])
+    }
+    expect(new Set(keysOf('alpha'))).toEqual(new Set([`Bearer ${secret}`]))
+  })
+
+  test('upstream_key stays out of tables, logs, errors and usage, of a stream, a failure and a preview as well', async () => {
+    const secret = 'sk-leaky-0123456789-upstream'
+    const echo = { status: 400, body: { error: { message: `no such key ${secret}` } } }
+    const texts: string[] = []
+    app.alpha.script(() => ({ status: 500, body: `crashed with ${secret}` }))
+    for (const body of [{ model: 'alpha-only' }, { model: 'alpha/own' }, { model: 'alpha-only', stream: true }])
+      texts.push((await chat({ ...body, upstream_key: secret })).text)
+    texts.push((await app.call('POST', '/me/route/preview', { model: 'test-model', upstream_key: secret })).text)
+    texts.push((await chat({ model: 'nothing', upstream_key: secret })).text)
+    app.alpha.reset()
+    await chat({ model: 'alpha-only', upstream_key: secret })
+    app.alpha.script([echo])
+    await chat({ model: 'alpha-only', upstream_key: secret })
+    await app.gateway.app.limits.flushNow()
+    expect(texts.join('\n')).not.toContain(secret)
+    expect(app.logLines.join('\n')).not.toContain(secret)
+    expect(await app.dump()).not.toContain(secret)
+    expect((await app.call('GET', '/v1/usage')).text).not.toContain(secret)
+  })
+})
