@@ -1,5 +1,4 @@
 /** What the owner of an agent rules for its calls: which models and providers, how much one call may cost or produce, how many run at once. */
-import { fail } from '../platform/errors.ts'
 import { inrFromUinr, uinrFromInr } from '../platform/money.ts'
 import type { CallPolicy } from '../platform/principal.ts'
 
@@ -27,17 +26,17 @@ export interface AgentWishInput {
   readonly max_concurrency?: number | null | undefined
 }
 
-/** Dearest call that a rule can name: below it rupees and micro-rupees convert both ways without loss. */
-const costInrMax = 1_000_000_000
 const noPolicies: readonly CallPolicy[] = []
 
-/** The wish behind what a client sent. Throws `bad_request` for an amount below a millionth of a rupee or beyond the largest one. */
+/** The wish behind what a client sent. */
 export function wishOf(input: AgentWishInput): AgentWish {
   return {
     ...(input.may_delegate === undefined ? {} : { mayDelegate: input.may_delegate }),
     ...(input.allowed_models === undefined ? {} : { allowedModels: withoutDuplicates(input.allowed_models) }),
     ...(input.allowed_providers === undefined ? {} : { allowedProviders: withoutDuplicates(input.allowed_providers) }),
-    ...(input.max_cost_inr_per_call === undefined ? {} : { maxCostUinr: costOf(input.max_cost_inr_per_call) }),
+    ...(input.max_cost_inr_per_call === undefined
+      ? {}
+      : { maxCostUinr: input.max_cost_inr_per_call === null ? null : uinrFromInr(input.max_cost_inr_per_call) }),
     ...(input.max_output_tokens === undefined ? {} : { maxOutputTokens: input.max_output_tokens }),
     ...(input.max_concurrency === undefined ? {} : { maxConcurrency: input.max_concurrency }),
   }
@@ -78,13 +77,6 @@ export function isAsWished(now: AgentRules & { readonly mayDelegate: boolean }, 
 
 function isSameList(a: readonly string[] | null, b: readonly string[] | null): boolean {
   return a === b || (a !== null && b !== null && a.length === b.length && a.every((id, i) => id === b[i]))
-}
-
-function costOf(inr: number | null): bigint | null {
-  if (inr === null) return null
-  const cost = inr > 0 && inr <= costInrMax ? uinrFromInr(inr) : 0n
-  if (cost === 0n) throw fail('bad_request', { message: `max_cost_inr_per_call must be a number from 0.000001 to ${costInrMax}, or null for no rule.` })
-  return cost
 }
 
 const withoutDuplicates = (ids: readonly string[] | null): readonly string[] | null => (ids === null ? null : [...new Set(ids)])

@@ -22,22 +22,31 @@ const agentView = z.object({
   created_at: z.string().describe('ISO 8601, UTC.'),
 })
 /** Most models or providers that a rule may name, and the length of an id. */
-const idsMax = 200
+const idsMax = 100
 const idLengthMax = 200
 const int4Max = 2 ** 31 - 1
+const concurrencyMax = 100_000
+/** A cap of one call in rupees: between these, rupees and micro-rupees convert both ways without loss. */
+const costInrMin = 0.000001
+const costInrMax = 1_000_000_000
 const pageMax = 200
 const pageDefault = 50
 
-const ids = z.array(z.string().trim().min(1).max(idLengthMax)).min(1).max(idsMax).nullable().optional()
-const count = z.int().min(1).max(int4Max).nullable().optional()
+const allowed = z.array(z.string().trim().min(1).max(idLengthMax)).min(1).max(idsMax).nullable().optional()
 /** What may be ruled for an agent. Left out: as it is; null: no rule. */
 const wishShape = {
   may_delegate: z.boolean().optional().describe('Let the agent make child agents. Default: false.'),
-  allowed_models: ids.describe('Model ids that its calls may use; null = all that its key may.'),
-  allowed_providers: ids.describe('Provider ids that may serve its calls; null = all that its key may.'),
-  max_cost_inr_per_call: z.number().positive().nullable().optional().describe('Most rupees that one call may cost in the worst case; null = no rule.'),
-  max_output_tokens: count.describe('Most output tokens of one call, reasoning included; null = no rule.'),
-  max_concurrency: count.describe('Most calls at once, over all processes; null = no rule.'),
+  allowed_models: allowed.describe('Model ids that its calls may use; null = all that its key may.'),
+  allowed_providers: allowed.describe('Provider ids that may serve its calls, byoe:<slug> for servers of the organisation; null = all that its key may.'),
+  max_cost_inr_per_call: z
+    .number()
+    .min(costInrMin)
+    .max(costInrMax)
+    .nullable()
+    .optional()
+    .describe('Most rupees that one call may cost in the worst case; null = no rule.'),
+  max_output_tokens: z.int().min(1).max(int4Max).nullable().optional().describe('Most output tokens of one call, reasoning included; null = no rule.'),
+  max_concurrency: z.int().min(1).max(concurrencyMax).nullable().optional().describe('Most calls at once, over all processes; null = no rule.'),
 }
 
 const agentPath = z.object({ id: z.string().describe('Agent id.') })
