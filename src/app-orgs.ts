@@ -1,4 +1,4 @@
-/** Organisations, members, invitations, workspaces, profiles, as services of rows. */
+/** Organisations, members, invitations, workspaces, as services of rows. */
 import type { AppParts } from './app-services.ts'
 import { orgRoutingChanged } from './gateway/byok/org-credentials.ts'
 import { Accounts } from './gateway/orgs/account.ts'
