@@ -12,6 +12,7 @@ import { startPostgres } from '../scripts/postgres.mjs'
 import { core, cpuMsOf, isPinned, killAll, rssMibOf, runToEnd, startServer } from './child.mjs'
 import { contendersOf } from './contenders.mjs'
 import { machine } from './machine.mjs'
+import { measureNews, newsTable } from './news.mjs'
 import { installPortkey } from './portkey.mjs'
 import { markdown, summarize } from './report.mjs'
 import { chunksOfStream, scenariosOf } from './workload.mjs'
@@ -31,6 +32,7 @@ function readOptions() {
       only: { type: 'string' },
       scenarios: { type: 'string' },
       'slow-streams': { type: 'string', default: '500' },
+      news: { type: 'boolean', default: false },
       postgres: { type: 'boolean', default: false },
       'install-portkey': { type: 'boolean', default: false },
       'no-build': { type: 'boolean', default: false },
@@ -52,7 +54,10 @@ function readOptions() {
     slowStreams: number('slow-streams', values['slow-streams'], 0),
     only: values.only?.split(',') ?? null,
     scenarios: values.scenarios?.split(',') ?? null,
-    postgres: values.postgres,
+    // News go from process to process through PostgreSQL only.
+    postgres: values.postgres || (values.news && !process.env.BENCH_DATABASE_URL),
+    news: values.news,
+    newsSamples: quick ? 10 : 50,
     installPortkey: values['install-portkey'],
     noBuild: values['no-build'],
   }
@@ -174,6 +179,11 @@ async function main() {
     })
   }
   try {
+    if (options.news) {
+      const databaseUrl = postgres?.url ?? process.env.BENCH_DATABASE_URL
+      console.log(newsTable(await measureNews({ folder, databaseUrl, samples: options.newsSamples, say }), options.newsSamples))
+      return
+    }
     const contenders = chosen('only', contendersOf({ databaseUrl: postgres?.url ?? process.env.BENCH_DATABASE_URL ?? null }), options.only, 'passthrough')
     const scenarios = chosen('scenarios', scenariosOf(options), options.scenarios)
     const upstreamArgs = ['--chunks', chunksOfStream, '--slow-chunks', slowChunks, '--slow-interval-ms', options.slowIntervalMs].map(String)
