@@ -1,0 +1,121 @@
+/** One long run through everything that takes a secret or a prompt, then a look at every byte that stayed behind. */
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { statement } from '../../src/platform/db.ts'
+import { defaultOperatorFile, startApp, type TestApp, until } from '../harness/app.ts'
+import { startUpstream, type UpstreamServer } from '../harness/upstream-server.ts'
+
+let app: TestApp
+let own: UpstreamServer
+
+beforeAll(async () => {
+  own = await startUpstream()
+  app = await startApp({
+    env: { OUTBOUND_ALLOW: new URL(own.url).host },
+    operatorFile: urls => {
+      const file = defaultOperatorFile(urls)
+      return {
+        ...file,
+        providers: [...file.providers, { id: 'keyed', base_url: urls.beta, residency: 'global', auth: 'bearer', byok: true, key_shape: '^sk-keyed-.{10,}$' }],
+      }
+    },
+  })
+  const models = (request: { path: string }) =>
+    request.path.endsWith('/models') ? { status: 200, body: { object: 'list', data: [{ id: 'discovered-1', object: 'model' }] } } : {}
+  app.beta.script(models)
+})
+afterAll(async () => {
+  await app.stop()
+  await own.close()
+})
+
+const countContent = statement<[], { rows: number }>('test.count_content', `select count(*)::int as "rows" from content_log`)
+
+/** The forms in which a value could lie in a file or a column. */
+function formsOf(secret: string): string[] {
+  const bytes = Buffer.from(secret)
+  // Inside a longer base64 text the value starts at one of three offsets; the whole groups in the middle look the same.
+  const shifted = [0, 1, 2].map(pad =>
+    Buffer.concat([Buffer.alloc(pad, 0x20), bytes])
+      .toString('base64')
+      .slice(pad === 0 ? 0 : 4, -4),
+  )
+  return [secret, bytes.toString('hex'), bytes.toString('base64'), bytes.toString('base64url'), ...shifted].filter(form => form.length > 11)
+}
+
+function files(folder: string): string[] {
+  return readdirSync(folder, { withFileTypes: true }).flatMap(entry => {
+    const path = join(folder, entry.name)
+    return entry.isDirectory() ? files(path) : entry.isFile() ? [path] : []
+  })
+}
+
+test('a full run leaves no API key, provider key, cookie, token or prompt in clear: not in the database, the journal or the log', async () => {
+  const secrets = new Map<string, string>([['owner key', app.key]])
+  const cookie = await app.signIn()
+  secrets.set('cookie', cookie.split('=')[1] ?? '')
+  const prompt = 'the-launch-date-is-the-ninth-of-march'
+  const say = { model: 'test-model', messages: [{ role: 'user', content: prompt }] }
+  const answer = 'the-answer-is-a-very-private-sentence'
+  app.alpha.script(() => ({ chunks: [answer] }))
+  secrets.set('prompt', prompt).set('answer', answer)
+
+  const made = await app.call('POST', '/me/keys', { name: 'made here' }, { cookie })
+  expect(made.status).toBe(201)
+  secrets.set('new key', made.json.key)
+  const rotated = await app.call('POST', `/me/keys/${made.json.id}/rotate`, { overlap_days: 1 }, { cookie })
+  expect(rotated.status).toBe(200)
+  secrets.set('rotated key', rotated.json.key)
+
+  const providerKey = 'sk-keyed-0123456789abcdefghij'
+  secrets.set('provider key', providerKey)
+  expect((await app.call('PUT', '/me/byok/keyed', { key: providerKey, label: 'ours' }, { cookie })).status).toBe(200)
+  expect((await app.call('POST', '/v1/chat/completions', { ...say, model: 'keyed/discovered-1' })).status).toBe(200)
+
+  const serverKey = 'sk-own-server-0123456789abcdef'
+  secrets.set('own server key', serverKey)
+  const endpoint = { name: 'Own', model: 'test-model', base_url: own.url, upstream_model: 'm', key: serverKey }
+  const registered = await app.call('POST', '/me/endpoints', endpoint, { cookie })
+  expect(registered.status, registered.text).toBe(201)
+  expect((await app.call('POST', '/v1/chat/completions', { ...say, provider: registered.json.endpoint.provider_ref })).status).toBe(200)
+
+  const requestKey = 'sk-request-0123456789abcdefgh'
+  secrets.set('upstream_key', requestKey)
+  expect((await app.call('POST', '/v1/chat/completions', { ...say, model: 'alpha-only', upstream_key: requestKey })).status).toBe(200)
+
+  const agent = await app.newAgent('quiet')
+  secrets.set('agent token', agent.token)
+  expect((await app.call('POST', '/v1/chat/completions', { ...say, stream: true }, { token: agent.token })).status).toBe(200)
+
+  // An organisation that keeps content keeps it sealed.
+  expect((await app.call('PUT', '/me/org/data-retention', { days: 3 }, { cookie })).status).toBe(200)
+  expect((await app.call('POST', '/v1/chat/completions', say)).status).toBe(200)
+  expect((await app.call('POST', '/v1/chat/completions', { ...say, stream: true })).status).toBe(200)
+
+  // What is refused must not be kept either.
+  app.alpha.script({ status: 400, body: { error: { message: `bad: ${prompt}`, type: 'invalid_request_error', code: null } } })
+  await app.call('POST', '/v1/chat/completions', { ...say, model: 'alpha-only' })
+  await app.call('PUT', '/me/byok/keyed', { key: 'wrong-shape-but-still-a-secret-9876' }, { cookie })
+  secrets.set('refused provider key', 'wrong-shape-but-still-a-secret-9876')
+  await app.call('GET', '/v1/models', undefined, { token: 'br-not-a-key-but-close-0123456789' })
+  secrets.set('refused key', 'br-not-a-key-but-close-0123456789')
+  await app.call('POST', '/me/members', { email: 'new@people.test', role: 'member' }, { cookie })
+
+  await until(async () => (await app.db.one(countContent)).rows >= 2)
+  await app.gateway.app.limits.flushNow()
+  const kept = new Map<string, string>([
+    ['database', await app.dump()],
+    ['log', app.logLines.join('\n')],
+    ...files(app.dataDir)
+      .filter(file => !file.endsWith('brigade.config.json'))
+      .map(file => [file.slice(app.dataDir.length), readFileSync(file, 'latin1')] as const),
+  ])
+  const found: string[] = []
+  for (const [place, text] of kept)
+    for (const [name, secret] of secrets) for (const form of formsOf(secret)) if (text.includes(form)) found.push(`${name} in ${place}: ${form}`)
+  expect(found).toEqual([])
+  // The look itself works: what is kept on purpose is found.
+  expect(kept.get('database')).toContain('made here')
+  expect([...kept.keys()].some(place => place.includes('journal'))).toBe(true)
+})
