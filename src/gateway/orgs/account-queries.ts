@@ -29,16 +29,16 @@ export const updatePerson = statement<[userId: number, name: string | null, drop
   `update users set name = coalesce($2::text, name), avatar_url = case when $3::boolean then null else avatar_url end where id = $1::int`,
 )
 
-export const lockFounder = statement<[userId: number], { id: number }>('orgs.lock_founder', `select id from users where id = $1::int for no key update`)
+export const lockFounder = statement<[userId: number], { email: string }>('orgs.lock_founder', `select email from users where id = $1::int for no key update`)
 
 export const countTeamsMade = statement<[userId: number], { teams: number }>(
   'orgs.count_teams_made',
   `select count(*)::int as teams from orgs where created_by = $1::int and kind = 'team'`,
 )
 
-export const insertTeam = statement<[name: string, createdBy: number, createdAt: Date], { id: number }>(
+export const insertTeam = statement<[name: string, domain: string | null, createdBy: number, createdAt: Date], { id: number }>(
   'orgs.insert_team',
-  `insert into orgs (name, kind, created_by, created_at) values ($1::text, 'team', $2::int, $3::timestamptz) returning id`,
+  `insert into orgs (name, kind, domain, created_by, created_at) values ($1::text, 'team', $2::text, $3::int, $4::timestamptz) returning id`,
 )
 
 /** Over all organisations of which the person is a member. */

@@ -14,6 +14,7 @@ import {
   type PersonRow,
   updatePerson,
 } from './account-queries.ts'
+import { companyDomain } from './mail-domain.ts'
 import { countPeople } from './member-queries.ts'
 import { cleanName, rowId } from './names.ts'
 import type { Org, Orgs } from './orgs.ts'
@@ -72,10 +73,10 @@ export class Accounts {
     const now = new Date(clock.nowMs())
     return db.tx(async tx => {
       // Two at once count one after the other.
-      await tx.one(lockFounder, userId)
+      const { email } = await tx.one(lockFounder, userId)
       if ((await tx.one(countTeamsMade, userId)).teams >= teamOrgsMax)
         throw fail('team_cap', { message: `You have made ${teamOrgsMax} team organisations, which is as many as one person may.` })
-      const { id } = await tx.one(insertTeam, name, userId, now)
+      const { id } = await tx.one(insertTeam, name, companyDomain(email), userId, now)
       await tx.exec(insertMember, id, userId, 'owner', now)
       return tx.one(findOwnOrg, id, userId)
     })

@@ -4,6 +4,7 @@ import type { ControlLog } from '../../platform/db-control-log.ts'
 import { fail } from '../../platform/errors.ts'
 import { ExpiringCache } from '../../platform/expiring-cache.ts'
 import type { Role } from '../../platform/principal.ts'
+import { companyDomain } from './mail-domain.ts'
 import { cleanEmail, cleanName } from './names.ts'
 import {
   anyOrg,
@@ -57,11 +58,12 @@ export class Orgs {
     const name = cleanName(wish.name)
     const email = cleanEmail(wish.ownerEmail)
     if (email === null) throw fail('bad_request', { message: 'That is no e-mail address.' })
+    const kind = wish.kind ?? 'team'
     const now = new Date(this.#deps.clock.nowMs())
     return this.#deps.db.tx(async tx => {
       await tx.exec(insertUser, email, now)
       const user = await tx.one(findUserByEmail, email)
-      const org = await tx.one(insertOrg, name, wish.kind ?? 'team', now)
+      const org = await tx.one(insertOrg, name, kind, kind === 'team' ? companyDomain(email) : null, now)
       await tx.exec(insertMember, org.id, user.id, 'owner', now)
       return { orgId: org.id, userId: user.id }
     })

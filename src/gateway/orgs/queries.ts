@@ -36,9 +36,9 @@ export const insertUser = statement<[email: string, createdAt: Date]>(
   `insert into users (email, created_at) values ($1::text, $2::timestamptz) on conflict ((lower(email))) do nothing`,
 )
 
-export const insertOrg = statement<[name: string, kind: string, createdAt: Date], { id: number }>(
+export const insertOrg = statement<[name: string, kind: string, domain: string | null, createdAt: Date], { id: number }>(
   'orgs.insert_org',
-  `insert into orgs (name, kind, created_at) values ($1::text, $2::text, $3::timestamptz) returning id`,
+  `insert into orgs (name, kind, domain, created_at) values ($1::text, $2::text, $3::text, $4::timestamptz) returning id`,
 )
 
 export const insertMember = statement<[orgId: number, userId: number, role: string, createdAt: Date]>(

@@ -35,11 +35,11 @@ describe('the signed-in person and the organisation over HTTP', () => {
       user: { id: app.userId, email: 'owner@test-org.test', name: null, avatar_url: null },
       role: 'owner',
       capabilities: [],
-      org: { id: app.orgId, name: 'Test Org', domain: null, kind: 'team', data_retention_days: 0, key_inactivity_days: 90 },
+      org: { id: app.orgId, name: 'Test Org', domain: 'test-org.test', kind: 'team', data_retention_days: 0, key_inactivity_days: 90 },
       id: app.userId,
       email: 'owner@test-org.test',
       org_name: 'Test Org',
-      domain: null,
+      domain: 'test-org.test',
       attributed: false,
     })
     const admin = await app.newMember('admin')

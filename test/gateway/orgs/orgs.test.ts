@@ -12,7 +12,7 @@ afterAll(() => database.dispose())
 
 test('a new organisation has its owner as the only member', async () => {
   const { orgId, userId } = await orgs.createOrg({ name: ' Acme ', ownerEmail: 'ann@acme.example' })
-  expect(await orgs.find(orgId)).toEqual({ id: orgId, name: 'Acme', kind: 'team', domain: null, retentionDays: 0, keyInactivityDays: 90 })
+  expect(await orgs.find(orgId)).toEqual({ id: orgId, name: 'Acme', kind: 'team', domain: 'acme.example', retentionDays: 0, keyInactivityDays: 90 })
   expect(await orgs.members(orgId)).toEqual([{ userId, email: 'ann@acme.example', name: null, role: 'owner', capabilities: [] }])
   expect(await orgs.roleOf(orgId, userId)).toBe('owner')
 })
@@ -23,6 +23,14 @@ test('one address is one person, in any case of letters, over all organisations'
   expect(second.userId).toBe(first.userId)
   expect(second.orgId).not.toBe(first.orgId)
   expect(await orgs.findUser('BOB@acme.example')).toMatchObject({ id: first.userId, email: 'Bob@Acme.example' })
+})
+
+test("an organisation shows the mail domain of its founder when that is a company's own", async () => {
+  const domainOf = async (ownerEmail: string, kind: 'team' | 'personal' = 'team') =>
+    (await orgs.find((await orgs.createOrg({ name: 'D', ownerEmail, kind })).orgId))?.domain
+  expect(await domainOf('cleo@Widgets.Example')).toBe('widgets.example')
+  for (const email of ['cleo@gmail.com', 'cleo@Yahoo.co.in', 'cleo@localhost']) expect(await domainOf(email), email).toBeNull()
+  expect(await domainOf('cleo@widgets.example', 'personal')).toBeNull()
 })
 
 test('strangers have no role', async () => {

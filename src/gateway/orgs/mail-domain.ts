@@ -1,0 +1,13 @@
+/** Hosts where anybody can have an address: they say nothing about an organisation. */
+const publicHosts = new Set(
+  `aol.com fastmail.com gmail.com gmx.com gmx.de gmx.net googlemail.com hey.com hotmail.com icloud.com live.com mac.com mail.com mail.ru me.com msn.com
+   outlook.com pm.me proton.me protonmail.com qq.com rediffmail.com tutanota.com web.de yahoo.co.in yahoo.com yahoo.in yandex.com yandex.ru ymail.com zohomail.in`.split(
+    /\s+/,
+  ),
+)
+
+/** The company's own mail domain in an address, in small letters, or null for public mail and for hosts without a dot. For show: it grants nothing. */
+export function companyDomain(email: string): string | null {
+  const host = email.slice(email.lastIndexOf('@') + 1).toLowerCase()
+  return host.includes('.') && !publicHosts.has(host) ? host : null
+}
