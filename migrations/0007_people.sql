@@ -51,7 +51,8 @@ create table sessions (
   expires_at timestamptz not null,
   revoked_at timestamptz
 );
-create index sessions_user on sessions (user_id) where revoked_at is null;
+-- A person starts where they worked last, ended sessions included.
+create index sessions_user on sessions (user_id, org_id, created_at);
 create index sessions_expiry on sessions (expires_at);
 
 -- Sign-ins under way at an identity provider. Taken out by the callback, so that a state works once.

@@ -444,7 +444,7 @@ create table sessions (
   constraint sessions_pkey PRIMARY KEY (id_hash)
 );
 CREATE INDEX sessions_expiry ON public.sessions USING btree (expires_at);
-CREATE INDEX sessions_user ON public.sessions USING btree (user_id) WHERE (revoked_at IS NULL);
+CREATE INDEX sessions_user ON public.sessions USING btree (user_id, org_id, created_at);
 
 create table sign_in_links (
   token_hash bytea not null,
