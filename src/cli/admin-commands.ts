@@ -2,6 +2,7 @@ import { z } from 'zod'
 import type { App } from '../app.ts'
 import { uinrFromInr } from '../platform/money.ts'
 import type { AdminCommand, AdminHandler } from './admin-socket.ts'
+import { asOperator } from './operator-act.ts'
 
 const createArgs = z.object({
   email: z.string(),
@@ -19,6 +20,11 @@ const keyArgs = z.object({
   rpm: z.int().positive().nullable().optional(),
   daily: z.int().positive().nullable().optional(),
   keyBudgetInr: z.number().nonnegative().optional(),
+  workspace: z.int().positive().optional(),
+  expiresDays: z.int().positive().optional(),
+  maxConcurrency: z.int().positive().optional(),
+  maxOutputTokens: z.int().positive().optional(),
+  maxCostInr: z.number().min(0.000001).optional(),
 })
 
 const signInArgs = z.object({ email: z.string().min(1) })
@@ -32,6 +38,8 @@ const budgetArgs = z.object({
 })
 
 const contentArgs = z.object({ org: z.int().positive(), request: z.string().min(1).max(200) })
+
+const auditArgs = z.object({ org: z.int().positive().optional(), before: z.int().positive().optional(), limit: z.int().positive().max(1000).optional() })
 
 /** The operator's commands, run inside the process that owns the database. */
 export function adminHandler(app: App): AdminHandler {
@@ -49,6 +57,8 @@ export function adminHandler(app: App): AdminHandler {
         return setBudget(app, argsOf(budgetArgs, command))
       case 'content':
         return readContent(app, argsOf(contentArgs, command))
+      case 'audit':
+        return listAudit(app, argsOf(auditArgs, command))
       case 'doctor':
         return app.doctor()
       default:
@@ -64,7 +74,11 @@ function argsOf<T>(schema: z.ZodType<T>, command: AdminCommand): T {
   throw new Error(parsed.error.issues.map(issue => `${issue.path.join('.')}: ${issue.message}`).join('; '))
 }
 
-async function create(app: App, args: z.output<typeof createArgs>): Promise<object> {
+function create(app: App, args: z.output<typeof createArgs>): Promise<object> {
+  return asOperator(app.audit, { act: 'createOrg', orgId: null, target: null }, () => createOrg(app, args))
+}
+
+async function createOrg(app: App, args: z.output<typeof createArgs>): Promise<object> {
   const { orgId, userId } = await app.orgs.createOrg({ name: args.org, ownerEmail: args.email })
   const created = await app.keys.create({ orgId, userId, workspaceId: null, name: 'first key', scope: 'full', ...limitsOf(args) })
   if (args.orgBudgetInr !== undefined) await app.limits.budgets.set(orgId, 'org', String(orgId), uinrFromInr(args.orgBudgetInr))
@@ -72,16 +86,33 @@ async function create(app: App, args: z.output<typeof createArgs>): Promise<obje
   return { org_id: orgId, user_id: userId, key_id: created.id, key: created.key, base_url: app.baseUrl() }
 }
 
-async function makeKey(app: App, args: z.output<typeof keyArgs>): Promise<object> {
+function makeKey(app: App, args: z.output<typeof keyArgs>): Promise<object> {
+  return asOperator(app.audit, { act: 'createKey', orgId: args.org, target: null }, () => createKey(app, args))
+}
+
+async function createKey(app: App, args: z.output<typeof keyArgs>): Promise<object> {
   const userId = args.email === undefined ? null : await app.orgs.memberId(args.org, args.email)
-  const created = await app.keys.create({ orgId: args.org, userId, workspaceId: null, name: args.name, scope: args.scope, ...limitsOf(args) })
+  const created = await app.keys.create({
+    orgId: args.org,
+    userId,
+    workspaceId: args.workspace ?? null,
+    name: args.name,
+    scope: args.scope,
+    expiresDays: args.expiresDays,
+    policies: {
+      maxConcurrency: args.maxConcurrency,
+      maxOutputTokens: args.maxOutputTokens,
+      maxCostUinr: args.maxCostInr === undefined ? null : uinrFromInr(args.maxCostInr),
+    },
+    ...limitsOf(args),
+  })
   if (args.keyBudgetInr !== undefined) await app.limits.budgets.set(args.org, 'key', String(created.id), uinrFromInr(args.keyBudgetInr))
   return { org_id: args.org, key_id: created.id, key: created.key }
 }
 
 /** Ends a key at once, on every process, with the calls that run on it. */
 async function revokeKey(app: App, args: z.output<typeof revokeArgs>): Promise<object> {
-  await app.keys.revoke(args.org, args.key)
+  await asOperator(app.audit, { act: 'revokeKey', orgId: args.org, target: `key=${args.key}` }, () => app.keys.revoke(args.org, args.key))
   return { org_id: args.org, key_id: args.key, revoked: true }
 }
 
@@ -93,8 +124,16 @@ async function signIn(app: App, args: z.output<typeof signInArgs>): Promise<obje
 
 async function setBudget(app: App, args: z.output<typeof budgetArgs>): Promise<object> {
   const capUinr = args.inr === null || args.inr === 0 ? null : uinrFromInr(args.inr)
-  await app.limits.budgets.set(args.org, args.scope, String(args.id ?? args.org), capUinr, { strict: args.strict ?? false })
-  return { org_id: args.org, scope: args.scope, id: args.id ?? args.org, monthly_budget_inr: capUinr === null ? null : args.inr }
+  const id = args.id ?? args.org
+  await asOperator(app.audit, { act: 'setBudget', orgId: args.org, target: `${args.scope}=${id}` }, () =>
+    app.limits.budgets.set(args.org, args.scope, String(id), capUinr, { strict: args.strict ?? false }),
+  )
+  return { org_id: args.org, scope: args.scope, id, monthly_budget_inr: capUinr === null ? null : args.inr }
+}
+
+/** The audit trail of an organisation, newest first; without one, of what was done to the installation itself. */
+function listAudit(app: App, { org, before, limit }: z.output<typeof auditArgs>): Promise<object> {
+  return app.audit.list(org ?? null, { before: before === undefined ? null : BigInt(before) }, limit ?? 100)
 }
 
 /** What was said in one call. The audit trail has its line before anything is read, also when there is nothing. */

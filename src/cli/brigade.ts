@@ -10,6 +10,7 @@ import { publicBaseUrl } from '../serve.ts'
 import { version } from '../version.ts'
 import { adminHandler } from './admin-commands.ts'
 import { type AdminCommand, askAdmin } from './admin-socket.ts'
+import { type AuditPage, auditLines } from './audit-lines.ts'
 import { runDemo } from './demo.ts'
 import { type Finding, printReport } from './doctor.ts'
 import { login, openInBrowser } from './login.ts'
@@ -35,6 +36,10 @@ async function runAdmin(command: AdminCommand): Promise<unknown> {
 function print(value: unknown, asJson: boolean): void {
   if (asJson) process.stdout.write(`${JSON.stringify(value)}\n`)
   else for (const [name, field] of Object.entries(value as object)) process.stdout.write(`${name.padEnd(10)} ${String(field)}\n`)
+}
+
+function printAudit(page: AuditPage, asJson: boolean): void {
+  process.stdout.write(asJson ? `${JSON.stringify(page)}\n` : auditLines(page))
 }
 
 const number = (text: string): number => {
@@ -110,6 +115,11 @@ admin
   .option('--rpm <n>', 'requests a minute', number)
   .option('--daily <n>', 'requests a day', number)
   .option('--key-budget-inr <inr>', 'monthly budget', number)
+  .option('--workspace <id>', 'workspace that its usage counts in', number)
+  .option('--expires-days <n>', 'days of life, 1 to 365', number)
+  .option('--max-concurrency <n>', 'calls at once', number)
+  .option('--max-output-tokens <n>', 'output tokens of one call', number)
+  .option('--max-cost-inr <inr>', 'most that one call may cost', number)
   .option('--json', 'print JSON')
   .action(async ({ json, ...args }: { json?: boolean }) => print(await runAdmin({ name: 'key', args }), json === true))
 
@@ -137,6 +147,14 @@ admin
   .option('--json', 'print JSON')
   .action(async ({ json, ...args }: { json?: boolean }) => print(await runAdmin({ name: 'budget', args }), json === true))
 
+admin
+  .command('audit')
+  .description('list who did what in an organisation, newest first; without --org what was done to the installation itself')
+  .option('--org <id>', 'id of the organisation', number)
+  .option('--before <id>', 'entries older than the one of this id', number)
+  .option('--limit <n>', 'how many entries, at most 1000 (default 100)', number)
+  .option('--json', 'print JSON')
+  .action(async ({ json, ...args }: { json?: boolean }) => printAudit((await runAdmin({ name: 'audit', args })) as AuditPage, json === true))
 admin
   .command('content')
   .description('show what was said in a call, for organisations that keep content; leaves a line in the audit trail')

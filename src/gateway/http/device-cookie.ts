@@ -47,7 +47,7 @@ export class DeviceCookies {
 
   /** A new cookie for a browser, or null: for programs, for pages of other sites (the browser would not keep it), and when the address had its share. */
   issue(headers: IncomingHttpHeaders, network: string): { device: string; setCookie: string } | null {
-    if (!isBrowser(headers) || !this.#mayIssue(network)) return null
+    if (!isOwnBrowser(headers) || !this.#mayIssue(network)) return null
     const device = this.#deps.ids.secret('', idBytes)
     const setCookie = stringifySetCookie({
       name: deviceCookie,
@@ -78,8 +78,8 @@ export class DeviceCookies {
   }
 }
 
-/** Every current browser says what kind of request it makes; programs do not. */
-function isBrowser(headers: IncomingHttpHeaders): boolean {
+/** Every current browser says from which site a request comes. Sec-Fetch-Mode tells nothing: the fetch of Node.js sends it too. */
+function isOwnBrowser(headers: IncomingHttpHeaders): boolean {
   const site = headers['sec-fetch-site']
-  return (site !== undefined || headers['sec-fetch-mode'] !== undefined) && site !== 'cross-site'
+  return site !== undefined && site !== 'cross-site'
 }

@@ -1,0 +1,79 @@
+import { describe, expect, test } from 'vitest'
+import { isMailAddress, oneLine } from '../../../src/gateway/mail/safe-text.ts'
+import { senderOf } from '../../../src/gateway/mail/smtp.ts'
+import { renderMail } from '../../../src/gateway/mail/templates.ts'
+
+const invitation = { orgName: 'Acme', inviter: 'ravi@acme.test', role: 'admin', link: 'https://gateway.test/invitations?a=1&b=2' }
+
+describe('the texts of mails', () => {
+  test('an invitation says who, to what, as what, and where to go, in text and HTML', () => {
+    const mail = renderMail('invitation', invitation)
+    expect(mail?.subject).toBe('ravi@acme.test invites you to Acme on Brigade')
+    expect(mail?.text).toContain('as admin')
+    expect(mail?.text).toContain('https://gateway.test/invitations?a=1&b=2')
+    expect(mail?.html).toContain('href="https://gateway.test/invitations?a=1&amp;b=2"')
+  })
+
+  test('a notice to a key that nobody uses names the key, the day and what keeps it', () => {
+    const mail = renderMail('key_inactivity', {
+      orgName: 'Acme',
+      keyName: 'laptop',
+      keyPrefix: 'br-abcd',
+      disabledOn: '2026-12-05',
+      link: 'https://gateway.test/keys',
+    })
+    expect(mail?.subject).toBe('API key laptop of Acme will be disabled on 2026-12-05')
+    for (const word of ['laptop', 'br-abcd', '2026-12-05', 'one call']) expect(mail?.text).toContain(word)
+  })
+
+  test('markup in a name is text in the HTML', () => {
+    const mail = renderMail('invitation', { ...invitation, orgName: '<script>alert(1)</script>', inviter: `"><img src=x onerror='alert(1)'>` })
+    expect(mail?.html).not.toMatch(/<script|<img/)
+    expect(mail?.html).toContain('&lt;script&gt;')
+  })
+
+  test('line breaks, control characters and characters that turn the direction of text are gone from every value', () => {
+    const orgName = 'Acme\r\nBcc: victim@x.test\r\n\r\nPay here\u2028now \u202etxt\u0000\u0007'
+    const mail = renderMail('invitation', { ...invitation, orgName })
+    expect(mail?.subject).toBe('ravi@acme.test invites you to Acme Bcc: victim@x.test Pay here now txt on Brigade')
+    expect(mail?.text.split('\n').filter(line => line.startsWith('Bcc') || line.startsWith('Pay'))).toEqual([])
+  })
+
+  test('a subject is one line of at most 150 characters', () => {
+    const mail = renderMail('invitation', { ...invitation, orgName: 'नाम'.repeat(400) })
+    expect([...(mail?.subject ?? '')].length).toBeLessThanOrEqual(150)
+    expect(oneLine('😀'.repeat(10), 5)).toBe('😀😀😀😀…')
+  })
+
+  test('what is no link of the web, and what no template knows, renders to nothing', () => {
+    expect(renderMail('invitation', { ...invitation, link: 'javascript:alert(1)' })).toBeNull()
+    expect(renderMail('invitation', { orgName: 'Acme' })).toBeNull()
+    expect(renderMail('newsletter', {})).toBeNull()
+  })
+
+  test('an address is one plain address', () => {
+    for (const good of ['a@b.test', 'first.last+tag@sub.example.co.in', 'root@localhost', "o'neil@x.test"]) expect(isMailAddress(good), good).toBe(true)
+    for (const bad of [
+      '',
+      'a',
+      'a@',
+      '@b',
+      'a@b@c',
+      'a b@c.test',
+      'a@b.test,c@d.test',
+      'A <a@b.test>',
+      'a@b.test\r\nBcc: x@y.test',
+      '"a"@b.test',
+      'a@b..test',
+      `${'a'.repeat(65)}@b.test`,
+    ])
+      expect(isMailAddress(bad), bad).toBe(false)
+  })
+
+  test('MAIL_FROM is an address, or a name with one', () => {
+    expect(senderOf('Brigade <no-reply@localhost>')).toEqual({ name: 'Brigade', address: 'no-reply@localhost' })
+    expect(senderOf('"Acme, Inc" <gw@acme.test>')).toEqual({ name: 'Acme, Inc', address: 'gw@acme.test' })
+    expect(senderOf('gw@acme.test')).toEqual({ name: '', address: 'gw@acme.test' })
+    for (const bad of ['nobody', 'A <b>', '<>', 'a@b.test, c@d.test']) expect(() => senderOf(bad), bad).toThrow('MAIL_FROM')
+  })
+})
