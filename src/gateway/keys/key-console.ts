@@ -10,7 +10,6 @@ import { type KeyView, keyView } from './key-view.ts'
 import type { CreatedKey, KeyChanges, NewKey } from './key-writes.ts'
 import type { Keys, RotatedKey } from './keys.ts'
 import { findKey, type ListedKey, listKeys } from './list-queries.ts'
-import { findWorkspace } from './queries.ts'
 
 export interface KeyConsoleDeps {
   readonly db: Db
@@ -55,12 +54,9 @@ export class KeyConsole {
     if (role === 'member' && wish.lifecyclePin === 'keep')
       throw fail('forbidden', { message: 'Only an owner or admin may exempt a key from the inactivity rule.' })
     return this.#deps.keys.create(
-      { ...rest, orgId, userId },
+      { ...rest, orgId, userId, isOwnWorkspace: role === 'member' },
       {
-        allow: async (tx, tier, limits) => {
-          this.#checkLimits(role, tier, limits)
-          if (wish.workspaceId !== null) await checkWorkspace(tx, actor, wish.workspaceId)
-        },
+        allow: (tier, limits) => this.#checkLimits(role, tier, limits),
         also: async (tx, keyId) => (capUinr === null ? [] : this.#setBudget(tx, orgId, keyId, capUinr)),
       },
     )
@@ -131,11 +127,6 @@ export class KeyConsole {
 /** The id that a text means, or null. */
 export function keyIdOf(text: string): number | null {
   return /^[1-9]\d{0,8}$/.test(text) ? Number(text) : null
-}
-
-async function checkWorkspace(tx: Tx, { orgId, userId, role }: KeyActor, workspaceId: number): Promise<void> {
-  if ((await tx.maybe(findWorkspace, orgId, workspaceId, userId, role !== 'member')) === null)
-    throw fail('not_found', { message: 'There is no such workspace that you are in. GET /me/workspaces lists yours.' })
 }
 
 function capOf(budgetInr: number | null): bigint | null {

@@ -8,7 +8,7 @@ import { hashKey } from '../../platform/secrets.ts'
 import { emit, eventId } from '../webhooks/events.ts'
 import { keyPrefix, newKey } from './key-format.ts'
 import { checkCeiling, checkExpiresDays, checkedName, checkLimits, defaultLimits, type KeyTier, type TierLimits, tierOfNewKey } from './key-rules.ts'
-import { type ChangeableKey, highestNumber, insertKey, lockKey, lockOrg, retireExpiredName, revokeKey, updateKey } from './queries.ts'
+import { type ChangeableKey, findWorkspace, highestNumber, insertKey, lockKey, lockOrg, retireExpiredName, revokeKey, updateKey } from './queries.ts'
 
 /** What a call of the key may be; null or left out = no rule. */
 export interface KeyPolicies {
@@ -22,7 +22,10 @@ export interface KeyPolicies {
 export interface NewKey {
   readonly orgId: number
   readonly userId: number | null
+  /** A live workspace of the org. */
   readonly workspaceId: number | null
+  /** True: only a workspace that lists the user. */
+  readonly isOwnWorkspace?: boolean
   /** 1 to 100 characters, unique among the active keys of the org; null = `key <IST day> <n>`. */
   readonly name: string | null
   readonly scope: KeyScope
@@ -66,13 +69,13 @@ export interface WriteTools {
 }
 
 /** Whether whoever asks may have a key of these limits; throws when not. */
-export type AllowKey = (tx: Tx, tier: KeyTier, limits: KeyLimits) => void | Promise<void>
+export type AllowLimits = (tier: KeyTier, limits: KeyLimits) => void
 
 const dayMs = 24 * 3600_000
 const noKey = (): Error => fail('not_found', { message: 'There is no such key. GET /me/keys lists those of this organisation.' })
 
-/** Makes a key and puts `key.created` into the outbox. Throws `bad_name`, `bad_request`, `duplicate_key_name` and what `allow` throws. */
-export async function makeKey(tx: Tx, wish: NewKey, allow: AllowKey, { ids, nowMs, tiers }: WriteTools): Promise<CreatedKey> {
+/** Makes a key and puts `key.created` into the outbox. Throws `bad_name`, `bad_request`, `duplicate_key_name`, `not_found` for org or workspace, and what `allow` throws. */
+export async function makeKey(tx: Tx, wish: NewKey, allow: AllowLimits, { ids, nowMs, tiers }: WriteTools): Promise<CreatedKey> {
   const givenName = wish.name === null ? null : checkedName(wish.name)
   if (wish.expiresDays !== undefined) checkExpiresDays(wish.expiresDays)
   const createdAt = new Date(nowMs)
@@ -82,7 +85,8 @@ export async function makeKey(tx: Tx, wish: NewKey, allow: AllowKey, { ids, nowM
   const usual = defaultLimits(tier, tiers)
   const { rpmLimit = usual.rpmLimit, dailyLimit = usual.dailyLimit } = wish
   checkLimits({ rpmLimit, dailyLimit })
-  await allow(tx, tier, { rpmLimit, dailyLimit })
+  allow(tier, { rpmLimit, dailyLimit })
+  if (wish.workspaceId !== null) await checkWorkspace(tx, wish, wish.workspaceId)
   const name = givenName ?? (await unusedName(tx, wish.orgId, nowMs))
   const expiresAt = wish.expiresDays === undefined ? null : new Date(nowMs + wish.expiresDays * dayMs)
   const { scope, policies = {} } = wish
@@ -162,6 +166,11 @@ export async function endKey(tx: Tx, orgId: number, keyId: number, { ids, nowMs 
   if (ended === null) return false
   await emit(tx, { id: eventId(ids, nowMs), orgId, type: 'key.revoked', atMs: nowMs, data: { key_id: keyId, ...ended } })
   return true
+}
+
+async function checkWorkspace(tx: Tx, { orgId, userId, isOwnWorkspace = false }: NewKey, workspaceId: number): Promise<void> {
+  if ((await tx.maybe(findWorkspace, orgId, workspaceId, userId, !isOwnWorkspace)) === null)
+    throw fail('not_found', { message: `There is no such workspace${isOwnWorkspace ? ' that you are in' : ''}. GET /me/workspaces lists them.` })
 }
 
 /** The next `key <IST day> <n>` of the organisation. */

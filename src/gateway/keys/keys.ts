@@ -10,7 +10,7 @@ import { keyPrefix, looksLikeKey, newKey } from './key-format.ts'
 import { asPresented, type KeyRecord, knowsSecret, recordOf } from './key-record.ts'
 import { overlapDaysMax, type TierLimits } from './key-rules.ts'
 import { KeyUse } from './key-use.ts'
-import { type AllowKey, type CreatedKey, changeKey, endKey, type KeyChanges, lockedKey, makeKey, type NewKey, type WriteTools } from './key-writes.ts'
+import { type AllowLimits, type CreatedKey, changeKey, endKey, type KeyChanges, lockedKey, makeKey, type NewKey, type WriteTools } from './key-writes.ts'
 import { findForAuth, findIdByHash, keyExists, promoteKeys, rotateKey, setCredited } from './queries.ts'
 
 export type { KeyRecord, KeyState } from './key-record.ts'
@@ -80,11 +80,11 @@ export class Keys {
   }
 
   /**
-   * Makes a key. Throws `bad_name`, `bad_request`, `duplicate_key_name` and what `allow` throws. Without `allow` any limits are taken:
+   * Makes a key. Throws `bad_name`, `bad_request`, `duplicate_key_name`, `not_found` and what `allow` throws. Without `allow` any limits are taken:
    * the operator is not bound by the trial ceiling.
    */
-  async create(wish: NewKey, options: { readonly allow?: AllowKey; readonly also?: Also } = {}): Promise<CreatedKey> {
-    const allow: AllowKey = options.allow ?? (() => undefined)
+  async create(wish: NewKey, options: { readonly allow?: AllowLimits; readonly also?: Also } = {}): Promise<CreatedKey> {
+    const allow: AllowLimits = options.allow ?? (() => undefined)
     const also: Also = options.also ?? nothingMore
     const created = await this.#deps.controlLog.change(async tx => {
       const made = await makeKey(tx, wish, allow, this.#tools())

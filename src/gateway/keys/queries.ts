@@ -173,7 +173,7 @@ export const keyExists = statement<[orgId: number, keyId: number], { id: number 
 )
 
 /** A live workspace in which the person may make keys: every one for owners and admins, for members those that list them. */
-export const findWorkspace = statement<[orgId: number, workspaceId: number, userId: number, mayAll: boolean], { id: number }>(
+export const findWorkspace = statement<[orgId: number, workspaceId: number, userId: number | null, mayAll: boolean], { id: number }>(
   'keys.find_workspace',
   `select w.id from workspaces w
    where w.org_id = $1::int and w.id = $2::int and w.archived_at is null
