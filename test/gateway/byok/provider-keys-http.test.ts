@@ -3,7 +3,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { statement } from '../../../src/platform/db.ts'
 import { makeSealer } from '../../../src/platform/secrets.ts'
 import { defaultOperatorFile, startApp, type TestApp, until } from '../../harness/app.ts'
-import { startUpstream, type UpstreamServer } from '../../harness/upstream-server.ts'
+import { type RecordedRequest, startUpstream, type UpstreamServer } from '../../harness/upstream-server.ts'
 
 const reseal = statement<[orgId: number, providerId: string, sealed: string]>(
   'test.reseal_provider_key',
@@ -303,7 +303,7 @@ describe('own keys at providers', () => {
   })
 
   test('a provider without a list is asked with an empty call, which is called verified only when it tells a wrong key', async () => {
-    const refuses = (request: { method: string; headers: { authorization?: string } }) =>
+    const refuses = (request: RecordedRequest) =>
       request.method === 'GET' ? { status: 404, body: {} } : { status: request.headers.authorization === `Bearer ${secret}` ? 422 : 401, body: {} }
     upstream.script(refuses)
     expect((await put('gamma', { key: otherSecret })).json.error.code).toBe('bad_key')
