@@ -1,5 +1,8 @@
 import { afterAll, afterEach, beforeEach, expect, test } from 'vitest'
+import { createKeys } from '../../../src/gateway/keys/keys.ts'
 import { statement } from '../../../src/platform/db.ts'
+import { ControlLog } from '../../../src/platform/db-control-log.ts'
+import { systemIds } from '../../../src/platform/ids.ts'
 import { silentLog } from '../../../src/platform/log.ts'
 import { hashKeyText } from '../../../src/platform/secrets.ts'
 import { newCaller, type Process, startProcess, thrownBy, until } from '../../agents/setup.ts'
@@ -224,4 +227,17 @@ test.runIf(onPostgres)('another process stops taking a revoked key and cuts its 
     await other.stop()
     await otherDb.close()
   }
+})
+
+test('a process that has not heard of a rotation takes the new secret from its first call on, and asks the database for a dead one once', async () => {
+  const { orgId, key: old, keyId } = await newCaller(process)
+  const deaf = new ControlLog({ db: process.db, clock: process.clock, log: silentLog, pollMs: 60_000 })
+  const other = createKeys({ db: process.db, clock: process.clock, ids: systemIds, controlLog: deaf, cacheTtlMs: 30_000, defaultRpm: 600 })
+  expect(await other.findForAuth(old)).toMatchObject({ state: 'active' })
+  const { key } = await process.keys.rotate(orgId, keyId, 0)
+  expect(await other.findForAuth(key)).toMatchObject({ id: keyId, state: 'active' })
+  expect(await other.findForAuth(old)).toMatchObject({ state: 'rotated' })
+  const before = process.db.roundTrips
+  for (let i = 0; i < 5; i++) expect(await other.findForAuth(old)).toMatchObject({ state: 'rotated' })
+  expect(process.db.roundTrips).toBe(before)
 })
