@@ -10,12 +10,12 @@ import { SignIn } from './gateway/access/sign-in.ts'
 import { SignInLinks } from './gateway/access/sign-in-links.ts'
 import { People } from './gateway/orgs/people.ts'
 
-const sweepEveryMs = 10 * 60_000
+const sweepEveryMs = 60_000
 
 export function accessServices(parts: AppParts) {
   const { db, clock, ids, log, config, sealer, sessions, audit, keys, jobs, baseUrl } = parts
   const people = new People({ db, clock })
-  const arrivals = new Arrivals({ db, sessions, people, audit })
+  const arrivals = new Arrivals({ db, sessions, audit })
   const signIn = new SignIn({ db, clock, ids, log, sealer, providers: identityProviders(parts), people, arrivals, baseUrl })
   const signInLinks = new SignInLinks({ db, clock, ids, people, arrivals, audit, ttlSeconds: config.SIGN_IN_LINK_TTL_S, baseUrl })
   jobs.every('access.sweep', sweepEveryMs, async () => {

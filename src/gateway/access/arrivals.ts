@@ -3,14 +3,12 @@ import type { Call } from '../../platform/endpoint.ts'
 import { fail, GatewayError } from '../../platform/errors.ts'
 import type { SessionPrincipal } from '../../platform/principal.ts'
 import type { AuditTrail } from '../audit/audit.ts'
-import type { People } from '../orgs/people.ts'
 import type { Sessions } from './sessions.ts'
 import { startingOrg } from './sign-in-queries.ts'
 
 export interface ArrivalsDeps {
   readonly db: Db
   readonly sessions: Sessions
-  readonly people: People
   readonly audit: AuditTrail
 }
 
@@ -33,8 +31,7 @@ export class Arrivals {
    * planted or kept its cookie comes along. The set-cookie value of the new session.
    */
   async signIn(userId: number, act: 'signIn' | 'signInByLink', { cookie, call }: Arriving): Promise<string> {
-    const { db, sessions, people, audit } = this.#deps
-    await people.ensureOrg(userId)
+    const { db, sessions, audit } = this.#deps
     const start = await db.maybe(startingOrg, userId)
     if (start === null) throw fail('forbidden', { message: 'You are a member of no organisation here. Ask to be invited again.' })
     const made = await sessions.create(userId, start.orgId)

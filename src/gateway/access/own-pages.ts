@@ -26,11 +26,24 @@ export function checkOwnPage(headers: PageHeaders, pages: OwnPages): void {
   if (!isOurs) throw fail('foreign_origin', { message: 'This request came from a page of another site. The operator can allow one with CONSOLE_ORIGINS.' })
 }
 
+/**
+ * The address under which the operator knows this gateway, when the browser came to it under another name of the same computer: cookies
+ * belong to a name, so a sign-in that begins under one and ends under another would never be recognised. Null when the name is right.
+ */
+export function properAddress(host: string | undefined, path: string, { baseUrl }: Pick<OwnPages, 'baseUrl'>): string | null {
+  const own = new URL(baseUrl())
+  if (host === undefined || host === own.host || !isLoopback(own) || !URL.canParse(`${own.protocol}//${host}`)) return null
+  const other = new URL(`${own.protocol}//${host}`)
+  return isLoopback(other) && other.port === own.port ? `${own.origin}${path}` : null
+}
+
 function isOwnOrigin(origin: string, { baseUrl, origins }: OwnPages): boolean {
   const own = new URL(baseUrl())
   if (origin === own.origin || origins.includes(origin)) return true
   // A gateway on this computer has several names, and people type any of them.
-  if (!loopbackNames.includes(own.hostname) || !URL.canParse(origin)) return false
+  if (!isLoopback(own) || !URL.canParse(origin)) return false
   const other = new URL(origin)
-  return loopbackNames.includes(other.hostname) && other.port === own.port && other.protocol === own.protocol
+  return isLoopback(other) && other.port === own.port && other.protocol === own.protocol
 }
+
+const isLoopback = ({ hostname }: URL): boolean => loopbackNames.includes(hostname)

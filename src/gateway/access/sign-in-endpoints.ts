@@ -3,7 +3,7 @@ import { endpointOf, type Reply, reply } from '../../platform/endpoint.ts'
 import { fail, GatewayError } from '../../platform/errors.ts'
 import type { Arrivals } from './arrivals.ts'
 import { type CliLogin, cliLoginPath } from './cli-login.ts'
-import { checkOwnPage, type OwnPages } from './own-pages.ts'
+import { checkOwnPage, type OwnPages, properAddress } from './own-pages.ts'
 import { returnToSchema } from './own-path.ts'
 import { failurePage, handOverPage, linkPage, methodsPage, privateHeaders } from './pages.ts'
 import type { Sessions } from './sessions.ts'
@@ -14,7 +14,7 @@ const row = endpointOf<{ signIn: SignIn; signInLinks: SignInLinks; arrivals: Arr
 
 const tag = 'sign-in'
 const page = { media: 'text/html' } as const
-const browser = z.object({ accept: z.string().optional(), cookie: z.string().optional() })
+const browser = z.object({ accept: z.string().optional(), cookie: z.string().optional(), host: z.string().optional() })
 const browserOnOurPage = browser.extend({ origin: z.string().optional(), 'sec-fetch-site': z.string().optional() })
 const providerPath = z.object({ provider: z.string().describe('google or github') })
 const tokenShape = /^[A-Za-z0-9_-]{20,100}$/
@@ -23,12 +23,12 @@ const portMin = 1024
 const portMax = 65_535
 const linkBodyMaxBytes = 4096
 
-/** A failure that the person can mend, as a page when a browser asks and as the envelope otherwise. */
+/** A failure that has a name, as a page when a browser asks and as the envelope otherwise. */
 async function forBrowser(accept: string | undefined, answer: () => Promise<Reply>): Promise<Reply> {
   try {
     return await answer()
   } catch (error) {
-    if (error instanceof GatewayError && error.status < 500 && accept?.includes('text/html')) return failurePage(error.message, error.status)
+    if (error instanceof GatewayError && error.errorName !== 'internal_error' && accept?.includes('text/html')) return failurePage(error.message, error.status)
     throw error
   }
 }
@@ -59,8 +59,12 @@ export const signInEndpoints = {
     output: page,
     status: 302,
     errors: ['not_found', 'provider_not_configured', 'unavailable', 'database_unavailable'],
-    handle: ({ signIn }, { path, query, headers: { accept, cookie } }, call) =>
-      forBrowser(accept, async () => onward(await signIn.start(path.provider, query.return_to ?? null, { cookie, call }))),
+    handle: ({ signIn, ownPages }, { path: { provider }, query, headers: { accept, cookie, host } }, call) =>
+      forBrowser(accept, async () => {
+        const proper = properAddress(host, withReturnTo(`/auth/${encodeURIComponent(provider)}`, query.return_to), ownPages)
+        if (proper !== null) return reply.redirect(proper, privateHeaders)
+        return onward(await signIn.start(provider, query.return_to ?? null, { cookie, call }))
+      }),
   }),
 
   authCallback: row({
@@ -164,5 +168,9 @@ export const signInEndpoints = {
 function signInPath(signIn: SignIn, returnTo: string): string {
   const [only, ...others] = signIn.methods()
   const path = only !== undefined && others.length === 0 ? `/auth/${only.name}` : '/auth'
-  return `${path}?${new URLSearchParams({ return_to: returnTo })}`
+  return withReturnTo(path, returnTo)
+}
+
+function withReturnTo(path: string, returnTo: string | undefined): string {
+  return returnTo === undefined ? path : `${path}?${new URLSearchParams({ return_to: returnTo })}`
 }

@@ -63,6 +63,7 @@ export class SignInLinks {
   async use(token: string, arriving: Arriving): Promise<string> {
     const taken = await this.#deps.db.maybe(takeLink, hashKey(token), new Date(this.#deps.clock.nowMs()))
     if (taken === null) throw fail('bad_request', { message: notValid })
+    await this.#deps.people.ensureOrg(taken.userId)
     return this.#deps.arrivals.signIn(taken.userId, 'signInByLink', arriving)
   }
 

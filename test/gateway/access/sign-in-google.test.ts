@@ -151,6 +151,20 @@ describe('sign-in with Google', () => {
     })
   })
 
+  test('a browser that comes under another name of this computer is sent to the proper one first, and gets through', async () => {
+    const browser = new TestBrowser()
+    const other = app.baseUrl.replace('127.0.0.1', 'localhost')
+    const first = await browser.open(`${other}/auth/google?return_to=%2Fme%2Fkeys`)
+    expect([first.status, first.location, first.setCookies]).toEqual([302, `${app.baseUrl}/auth/google?return_to=%2Fme%2Fkeys`, []])
+    const end = await browser.follow(first.location ?? '', url => url.endsWith('/me/keys'))
+    expect(end.location).toBe(`${app.baseUrl}/me/keys`)
+    expect(await isSignedIn(browser)).toBe(true)
+    for (const host of ['evil.test', 'localhost:1', 'a b', '[::1']) {
+      const reply = await new TestBrowser().open(`${app.baseUrl}/auth/google`, { headers: { host } })
+      expect(reply.location?.startsWith(google.url)).toBe(true)
+    }
+  })
+
   test('two tabs of one browser may sign in side by side', async () => {
     const browser = new TestBrowser()
     const [one, two] = [await start(browser), await start(browser)]
@@ -266,7 +280,7 @@ describe('sign-in where something is missing', () => {
     }
   })
 
-  test('on an https base URL every cookie is Secure', async () => {
+  test('SESS-04 on an https base URL every cookie is Secure', async () => {
     const google = await startGoogle()
     const app = await startApp({ env: { ...google.env, BASE_URL: 'https://gateway.example.test' } })
     try {
