@@ -180,7 +180,7 @@ describe('members and invitations over HTTP', () => {
     expect(await invitations(two.member)).toEqual([])
   })
 
-  test('ORG-12 SHAPE-07 who accepts is a member with the invited role, and the invitation is gone; the session stays where it was', async () => {
+  test('ORG-12 who accepts is a member with the invited role, and the invitation is gone; the session stays where it was', async () => {
     const { orgId, owner } = await team()
     const person = await stranger()
     const { json: made } = await invite(owner, person.email, 'admin')
@@ -367,6 +367,33 @@ describe('members and invitations over HTTP', () => {
     expect((await whoami(await newKey(orgId, person))).json.role).toBe('admin')
     const back = { cookie: await app.signIn(person.userId, orgId) }
     expect((await as(back)('GET', '/me')).json).toMatchObject({ role: 'admin', org: { id: orgId } })
+  })
+
+  test('SHAPE-07 a change without a natural body of its own answers ok: true together with what it changed', async () => {
+    const { orgId, owner, member } = await team()
+    const [person, decliner] = [await stranger(), await stranger()]
+    const invited = async (email: string) => (await invite(owner, email)).json.id
+    const { json: space } = await as(owner)('POST', '/me/workspaces', { name: 'Shape' })
+    const { json: made } = await as(person)('POST', '/me/orgs', { name: 'Own' })
+    const [withdrawn, declined, accepted] = [await invited('gone@people.test'), await invited(decliner.email), await invited(person.email)]
+    for (const [who, method, path, body, resource] of [
+      [owner, 'PATCH', '/me', { name: 'Olga' }, { user: { name: 'Olga' } }],
+      [owner, 'PATCH', '/me/org', { name: 'Shapes' }, { org: { id: orgId, name: 'Shapes' } }],
+      [owner, 'PUT', '/me/org/data-retention', { days: 1 }, { days: 1 }],
+      [owner, 'PUT', '/me/org/key-inactivity', { days: 7 }, { days: 7 }],
+      [owner, 'POST', '/me/attribution', { source: 'a friend' }, { attributed: true }],
+      [owner, 'DELETE', `/me/members/pending/${withdrawn}`, undefined, { id: withdrawn }],
+      [decliner, 'POST', `/me/invitations/${declined}/decline`, undefined, { id: declined }],
+      [person, 'POST', `/me/invitations/${accepted}/accept`, undefined, { id: accepted, role: 'member', org: { id: orgId } }],
+      [person, 'POST', '/me/orgs/switch', { org_id: made.id }, { org: { id: made.id, active: true } }],
+      [owner, 'PATCH', `/me/members/${member.userId}`, { role: 'admin' }, { id: member.userId, role: 'admin' }],
+      [owner, 'DELETE', `/me/members/${member.userId}`, undefined, { id: member.userId }],
+      [owner, 'PATCH', `/me/workspaces/${space.id}`, { name: 'Round' }, { id: space.id, name: 'Round' }],
+      [owner, 'DELETE', `/me/workspaces/${space.id}`, undefined, { id: space.id, archived: true }],
+    ] as const) {
+      const reply = await as(who)(method, path, body)
+      expect([reply.status, reply.json], `${method} ${path}`).toMatchObject([200, { ok: true, ...resource }])
+    }
   })
 
   test('who leaves loses what a membership gave: capabilities and role do not come back with the next invitation', async () => {
