@@ -1,5 +1,5 @@
 import type { CancelSignal } from '../../platform/cancellation.ts'
-import { fail, type GatewayError } from '../../platform/errors.ts'
+import { fail, GatewayError } from '../../platform/errors.ts'
 import type { OutboundReply, UpstreamBody } from '../../platform/upstream-body.ts'
 import { stateKeyOf } from '../catalog/model.ts'
 import type { Dialect, Failure, StreamTap } from '../providers/dialect.ts'
@@ -85,7 +85,11 @@ async function tryOne(attempt: Attempt, request: ParsedRequest, meter: Meter, si
   } catch (error) {
     // A call that was cut or abandoned is not the provider's failure.
     if (signal.aborted) throw signal.reason
-    return { attempt, failure: { kind: 'transient', status: null }, message: `${provider.id} could not be reached (${errorCode(error)})` }
+    return {
+      attempt,
+      failure: { kind: 'transient', status: null },
+      message: `${provider.id} could not be reached (${error instanceof GatewayError ? error.message : errorCode(error)})`,
+    }
   }
 }
 

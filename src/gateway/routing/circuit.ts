@@ -1,3 +1,4 @@
+import { LRUCache } from 'lru-cache'
 import type { Clock } from '../../platform/clock.ts'
 import type { RouteId } from '../catalog/model.ts'
 
@@ -14,6 +15,9 @@ export interface CircuitRule {
   /** How long it stays open before a probe (CIRCUIT_OPEN_MS). */
   readonly openMs: number
 }
+
+/** Most routes whose failures are remembered. */
+const routesMax = 20_000
 
 export const closedCircuit: CircuitState = { failures: 0, openUntilMs: null }
 
@@ -46,9 +50,9 @@ export interface CircuitsOptions {
  */
 export class Circuits {
   readonly #options: CircuitsOptions
-  /** Only routes with failures are kept, so the map is bounded by the catalog. */
-  readonly #states = new Map<RouteId, CircuitState>()
-  readonly #limitedOnce = new Set<RouteId>()
+  /** Only routes with failures are kept. Organisations' own servers come and go, so the catalog alone does not bound them. */
+  readonly #states = new LRUCache<RouteId, CircuitState>({ max: routesMax })
+  readonly #limitedOnce = new LRUCache<RouteId, true>({ max: routesMax })
 
   constructor(options: CircuitsOptions) {
     this.#options = options
@@ -70,7 +74,7 @@ export class Circuits {
   /** A provider's 429: a single one is load, not sickness; from the second in a row on it is a failure. */
   rateLimited(routeId: RouteId): void {
     if (this.#limitedOnce.has(routeId)) this.failure(routeId)
-    else this.#limitedOnce.add(routeId)
+    else this.#limitedOnce.set(routeId, true)
   }
 
   isOpen(routeId: RouteId, nowMs: number): boolean {

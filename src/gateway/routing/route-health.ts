@@ -1,3 +1,4 @@
+import { LRUCache } from 'lru-cache'
 import type { Clock } from '../../platform/clock.ts'
 import type { RouteId } from '../catalog/model.ts'
 
@@ -6,6 +7,8 @@ const latencyWeight = 0.2
 const failureWeight = 0.1
 /** An average without a sample for so long says nothing any more. Ours. */
 const staleMs = 15 * 60 * 1000
+/** Most routes whose averages are kept: the catalog's, and organisations' own servers that were used of late. */
+const routesMax = 20_000
 /** Headroom is of the provider's current window, which is a minute nearly everywhere. */
 const headroomFreshMs = 60 * 1000
 /** Every so many rankings an unmeasured route goes first, or it would never be measured. Ours. */
@@ -40,7 +43,7 @@ type ReplyHeaders = Readonly<Record<string, string | string[] | undefined>>
 /** Moving averages by route, fed by every dial of this process, and the routes that are withheld for maintenance. */
 export class RouteHealth {
   readonly #clock: Clock
-  readonly #entries = new Map<RouteId, Entry>()
+  readonly #entries = new LRUCache<RouteId, Entry>({ max: routesMax })
   readonly #withheldUntilMs = new Map<RouteId, number>()
   #rankings = 0
 

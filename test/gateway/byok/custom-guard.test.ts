@@ -121,7 +121,7 @@ describe('where custom endpoints may not lead', () => {
       for (const slug of urls.slice(from, from + 40).keys()) {
         const reply = await chat(`byoe:stored-${slug}`)
         expect([reply.status, reply.json.error.code], urls[from + slug]).toEqual([502, 'all_routes_failed'])
-        expect(reply.json.error.message, urls[from + slug]).toMatch(/\((BLOCKED_ADDRESS|bad_request)\)/)
+        expect(reply.json.error.message, urls[from + slug]).toMatch(/BLOCKED_ADDRESS|OUTBOUND_ALLOW|must not carry a user name/)
       }
     }
     expect(trap.connections()).toBe(0)
