@@ -17,7 +17,7 @@ interface DoctorDeps {
 
 /** Looks at everything that can be wrong with a running gateway and says what it found. */
 export async function diagnose(deps: DoctorDeps): Promise<Finding[]> {
-  return [...configuration(deps), ...(await database(deps)), ...(await money(deps)), ...providers(deps), ...(await stores(deps))]
+  return [...configuration(deps), ...signIn(deps), ...(await database(deps)), ...(await money(deps)), ...providers(deps), ...(await stores(deps))]
 }
 
 function configuration({ config }: DoctorDeps): Finding[] {
@@ -32,6 +32,24 @@ function configuration({ config }: DoctorDeps): Finding[] {
   if (isOpen && config.BASE_URL?.startsWith('http:'))
     findings.push({ what: 'BASE_URL', state: 'warning', detail: 'credentials travel in plain text over http; put TLS in front' })
   return findings
+}
+
+/** The ways in. One half of a provider's credentials is a slip; no provider at all is a choice. */
+function signIn({ config }: DoctorDeps): Finding[] {
+  const given = [
+    { name: 'google', id: config.GOOGLE_CLIENT_ID, secret: config.GOOGLE_CLIENT_SECRET },
+    { name: 'github', id: config.GITHUB_CLIENT_ID, secret: config.GITHUB_CLIENT_SECRET },
+  ]
+  const halves = given.filter(({ id, secret }) => (id === null) !== (secret === null))
+  const whole = given.filter(({ id, secret }) => id !== null && secret !== null).map(({ name }) => name)
+  return [
+    { what: 'sign-in', state: 'ok', detail: [...whole, 'one-time links (brigade admin sign-in)'].join(', ') },
+    ...halves.map(({ name }) => ({
+      what: `sign-in with ${name}`,
+      state: 'warning' as const,
+      detail: `only one of ${name.toUpperCase()}_CLIENT_ID and ${name.toUpperCase()}_CLIENT_SECRET is set, so it is not offered`,
+    })),
+  ]
 }
 
 async function database({ db, controlLog }: DoctorDeps): Promise<Finding[]> {
