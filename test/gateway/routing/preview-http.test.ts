@@ -143,7 +143,7 @@ describe('POST /me/route/preview', () => {
         if (real.status === 200 && real.headers.has('x-br-auto-model')) expect(foretold.json.model).toBe(real.headers.get('x-br-auto-model'))
         if (real.status === 200) expect(foretold.json.candidates[0]).toMatchObject({ provider: foretold.json.provider, eligible: true })
       }),
-      { numRuns: 250 },
+      { numRuns: 150 },
     )
   })
 })
