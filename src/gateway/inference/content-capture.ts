@@ -14,7 +14,7 @@ export interface ContentCall {
 }
 
 /** Most that is kept of each side of a call; the rest is cut off and marked. */
-export const sideMaxBytes = 1024 * 1024
+const sideMaxBytes = 1024 * 1024
 
 /** What a reader of the log gets. A side that was cut is marked and is no complete JSON. */
 export interface Content {
@@ -27,20 +27,24 @@ export interface Content {
 
 /** Collects one call. Bytes are kept as they pass, without a copy and without being read. */
 export class ContentCapture {
-  readonly call: ContentCall
+  readonly call: Pick<ContentCall, 'orgId' | 'requestId' | 'keyId' | 'model'>
   readonly atMs: number
-  readonly #request: Buffer | null
+  /** The body as it came, or as it is without router fields; written as JSON when the log has time. */
+  readonly #request: Buffer | HubRequest['body']
+  readonly #requestBytes: number
+  readonly #requestTruncated: boolean
   readonly #chunks: Uint8Array[] = []
   #replyBytes = 0
   #replyTruncated = false
   #discarded = false
 
-  constructor(call: ContentCall, atMs: number) {
-    this.call = call
+  constructor({ orgId, requestId, keyId, model, hub, requestBytes }: ContentCall, atMs: number) {
+    this.call = { orgId, requestId, keyId, model }
     this.atMs = atMs
-    const { bytes } = call.hub
+    this.#requestTruncated = hub.bytes !== null && hub.bytes.length > sideMaxBytes
     // A copy of the part that is kept lets go of a large body.
-    this.#request = bytes !== null && bytes.length > sideMaxBytes ? Buffer.from(bytes.subarray(0, sideMaxBytes)) : bytes
+    this.#request = hub.bytes === null ? hub.body : this.#requestTruncated ? Buffer.from(hub.bytes.subarray(0, sideMaxBytes)) : hub.bytes
+    this.#requestBytes = this.#requestTruncated ? sideMaxBytes : requestBytes
   }
 
   /** True: nothing of this call may be written any more. */
@@ -59,7 +63,7 @@ export class ContentCapture {
 
   /** Memory that this call keeps from being freed, about. */
   get heldBytes(): number {
-    return (this.#request?.length ?? this.call.requestBytes) + this.#replyBytes
+    return this.#requestBytes + this.#replyBytes
   }
 
   /** Keeps a chunk, or the part of it that still fits; how many bytes. */
@@ -73,11 +77,10 @@ export class ContentCapture {
   }
 
   content(): Content {
-    const { hub, requestBytes } = this.call
-    const request = this.#request ?? Buffer.from(JSON.stringify(hub.body)).subarray(0, sideMaxBytes)
+    const request = Buffer.isBuffer(this.#request) ? this.#request : Buffer.from(JSON.stringify(this.#request))
     return {
-      request: request.toString('utf8'),
-      request_truncated: requestBytes > sideMaxBytes && request.length === sideMaxBytes,
+      request: request.subarray(0, sideMaxBytes).toString('utf8'),
+      request_truncated: this.#requestTruncated || request.length > sideMaxBytes,
       reply: Buffer.concat(this.#chunks).toString('utf8'),
       reply_truncated: this.#replyTruncated,
     }

@@ -8,13 +8,20 @@ import { ControlLog } from '../../../src/platform/db-control-log.ts'
 import { reply } from '../../../src/platform/endpoint.ts'
 import { makeLog } from '../../../src/platform/log.ts'
 import { makeSealer } from '../../../src/platform/secrets.ts'
-import { testDatabase } from '../../harness/database.ts'
+import { until } from '../../harness/app.ts'
+import { onPostgres, testDatabase } from '../../harness/database.ts'
 
 const addOrg = statement<[days: number], { id: number }>(
   'test.add_keeping_org',
   `insert into orgs (name, kind, created_at, retention_days) values ('Keeper', 'team', now(), $1::int) returning id`,
 )
 const countOf = statement<[orgId: number], { count: number }>('test.count_content_of', `select count(*)::int as count from content_log where org_id = $1::int`)
+
+const setWindow = statement<[orgId: number, days: number]>('test.set_keeping_window', `update orgs set retention_days = $2::int where id = $1::int`)
+const waiting = statement<[], { count: number }>(
+  'test.waiting_for_lock',
+  `select count(*)::int as count from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`,
+)
 
 describe('the content log', () => {
   let database: Awaited<ReturnType<typeof testDatabase>>
@@ -90,6 +97,28 @@ describe('the content log', () => {
     await content.shrink(other.orgId, 0)
     expect(await content.read(other.orgId, first.requestId)).toBeNull()
     expect(await content.read(first.orgId, first.requestId)).not.toBeNull()
+  })
+
+  test.runIf(onPostgres)('a write waits for a change of the window that is under way, and keeps to it', async () => {
+    const second = await database.open()
+    let commit = (): void => {}
+    const mayCommit = new Promise<void>(resolve => {
+      commit = resolve
+    })
+    let isHeld = false
+    const closing = second.tx(async tx => {
+      await tx.exec(setWindow, orgId, 0)
+      isHeld = true
+      await mayCommit
+    })
+    await until(() => isHeld)
+    content.keep(call(), reply.json({}))
+    const flushed = content.flush()
+    await until(async () => (await database.db.one(waiting)).count > 0)
+    commit()
+    await Promise.all([closing, flushed])
+    expect((await database.db.one(countOf, orgId)).count).toBe(0)
+    expect(dropped()).toBe(0)
   })
 
   test('stop writes what waits', async () => {
