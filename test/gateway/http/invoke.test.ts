@@ -1,0 +1,73 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { z } from 'zod'
+import { AuditTrail } from '../../../src/gateway/audit/audit.ts'
+import type { EdgeDeps } from '../../../src/gateway/http/edge.ts'
+import { bindingsOf } from '../../../src/gateway/http/endpoint-table.ts'
+import { type Invoke, makeInvoke } from '../../../src/gateway/http/invoke.ts'
+import { type AnyRow, endpointOf } from '../../../src/platform/endpoint.ts'
+import { fail } from '../../../src/platform/errors.ts'
+import { systemIds } from '../../../src/platform/ids.ts'
+import { Inflight } from '../../../src/platform/inflight.ts'
+import { silentLog } from '../../../src/platform/log.ts'
+import { movableClock } from '../../harness/clock.ts'
+import { type TestDatabase, testDatabase } from '../../harness/database.ts'
+import { fullKey, inferenceKey } from '../../mcp/mount.ts'
+
+const row = endpointOf<object>()
+const common = { auth: 'key', access: { scope: 'full' }, tag: 'test', summary: '', output: z.unknown(), errors: [] } as const
+const table = {
+  makeThing: row({ ...common, at: 'POST /v1/things', input: {}, handle: () => ({ id: 31, name: 'private name' }) }),
+  endThing: row({ ...common, at: 'POST /v1/things/{id}/end', input: { path: z.object({ id: z.string() }) }, handle: () => Promise.reject(fail('not_found')) }),
+  breakThing: row({ ...common, at: 'DELETE /v1/things/{id}', input: {}, handle: () => Promise.reject(new Error('a bug')) }),
+  readThing: row({ ...common, at: 'GET /v1/things', input: {}, handle: () => ({ id: 31 }) }),
+  sayThing: row({ ...common, at: 'POST /v1/say', input: {}, inference: true, handle: () => ({ id: 31 }) }),
+  tryThing: row({ ...common, at: 'POST /v1/try', input: {}, audit: false, handle: () => ({ id: 31 }) }),
+}
+
+describe('rows that an MCP tool calls', () => {
+  let database: TestDatabase
+  let trail: AuditTrail
+  let invoke: Invoke
+  beforeAll(async () => {
+    database = await testDatabase()
+    trail = new AuditTrail({ db: database.db, clock: movableClock(), keepDays: 1 })
+    const edge: EdgeDeps = {
+      services: {},
+      ids: systemIds,
+      log: silentLog,
+      inflight: new Inflight(),
+      baseUrl: () => 'http://gateway.test',
+      bodyLimitBytes: 1024,
+      inferenceBodyLimitBytes: 1024,
+      authenticate: () => fullKey,
+      authenticateSession: () => Promise.reject(fail('no_session')),
+      clientIp: () => '127.0.0.1',
+      recheck: () => undefined,
+      takeRate: () => undefined,
+      countAnonymous: () => undefined,
+      acts: trail,
+      isDraining: () => false,
+    }
+    invoke = makeInvoke(edge, bindingsOf(table))
+  })
+  afterAll(() => database.dispose())
+
+  const call = { principal: fullKey, requestId: 'req_1', agentLabel: null, signal: new AbortController().signal, clientIp: () => '198.51.100.1' }
+
+  test('an act leaves one line of the same kind as over HTTP; reading, inference and data leave none', async () => {
+    await invoke(table.makeThing, {}, call)
+    await expect(invoke(table.endThing, { path: { id: '31' } }, call)).rejects.toMatchObject({ code: 'not_found' })
+    await expect(invoke(table.breakThing, { path: { id: 'br-SeCrEtSeCrEtSeCrEtSeCrEt' } }, call)).rejects.toThrow('a bug')
+    await expect(invoke(table.makeThing, {}, { ...call, principal: inferenceKey })).rejects.toMatchObject({ code: 'forbidden' })
+    for (const each of [table.readThing, table.sayThing, table.tryThing] as AnyRow[]) await invoke(each, {}, call)
+    const { entries } = await trail.list(1, {}, 50)
+    expect(entries.map(({ act, target, outcome, actor }) => [act, target, outcome, actor.kind, actor.id])).toEqual([
+      ['makeThing', null, 'forbidden', 'key', inferenceKey.keyId],
+      ['breakThing', 'id=?', 'internal_error', 'key', fullKey.keyId],
+      ['endThing', 'id=31', 'not_found', 'key', fullKey.keyId],
+      ['makeThing', 'id=31', 'ok', 'key', fullKey.keyId],
+    ])
+    expect(entries[0]).toMatchObject({ source_ip: '198.51.100.1', request_id: 'req_1' })
+    expect(JSON.stringify(entries)).not.toMatch(/private name|SeCrEt/)
+  })
+})
