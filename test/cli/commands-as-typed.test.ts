@@ -1,0 +1,91 @@
+/** The commands as somebody types them: processes of their own, on the embedded database of a gateway that runs. */
+import { spawn } from 'node:child_process'
+import { readFileSync, rmSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { TestBrowser } from '../harness/browser.ts'
+import { type GatewayProcess, startProcess } from '../harness/process.ts'
+import { until } from '../harness/until.ts'
+
+const brigade = fileURLToPath(new URL('../../dist/cli/brigade.js', import.meta.url))
+
+interface Ran {
+  readonly code: number | null
+  readonly out: string
+  readonly err: string
+}
+
+describe('brigade, as typed', () => {
+  let gateway: GatewayProcess
+  beforeAll(async () => {
+    gateway = await startProcess({})
+  }, 60_000)
+  afterAll(async () => {
+    await gateway.kill()
+    rmSync(gateway.dataDir, { recursive: true, force: true })
+  })
+
+  /** Starts the command; `output` is what it has printed so far. */
+  function type(...words: string[]): { readonly output: () => string; readonly ended: Promise<Ran> } {
+    const env = { PATH: process.env['PATH'] ?? '', HOME: gateway.dataDir, DATA_DIR: gateway.dataDir, LOG_LEVEL: 'error' }
+    const child = spawn(process.execPath, [brigade, ...words], { env, stdio: ['ignore', 'pipe', 'pipe'] })
+    let out = ''
+    let err = ''
+    child.stdout.on('data', chunk => {
+      out += String(chunk)
+    })
+    child.stderr.on('data', chunk => {
+      err += String(chunk)
+    })
+    return { output: () => out, ended: new Promise(done => child.once('close', code => done({ code, out, err }))) }
+  }
+  // biome-ignore lint/suspicious/noExplicitAny: the commands print arbitrary objects.
+  const json = async (...words: string[]): Promise<any> => JSON.parse((await type(...words, '--json').ended).out)
+  const whoami = async (key: string) => (await fetch(`${gateway.baseUrl}/v1/me/whoami`, { headers: { authorization: `Bearer ${key}` } })).json()
+
+  test('TEST-06 admin create, admin key --scope inference and admin sign-in give the first credentials', async () => {
+    const created = await json('admin', 'create', '--email', 'ops@team.test', '--org', 'Team')
+    expect(await whoami(created.key)).toMatchObject({ org: { name: 'Team' }, role: 'owner', scope: 'full' })
+    const { key } = await json('admin', 'key', '--org', String(created.org_id), '--scope', 'inference', '--name', 'ci')
+    expect(await whoami(key)).toMatchObject({ org: { name: 'Team' }, scope: 'inference' })
+    const { url } = await json('admin', 'sign-in', '--email', 'ops@team.test')
+    expect(url.startsWith(`${gateway.baseUrl}/auth/link?token=`)).toBe(true)
+    const browser = new TestBrowser()
+    const page = await browser.open(url)
+    expect(page.text).toContain('ops@team.test')
+    const token = /name="token" value="([^"]*)"/.exec(page.text)?.[1] ?? ''
+    expect((await browser.open(`${gateway.baseUrl}/auth/link`, { form: { token } })).status).toBe(302)
+    expect((await browser.open(`${gateway.baseUrl}/me`)).json).toMatchObject({ email: 'ops@team.test', role: 'owner' })
+  })
+
+  test('without --json the link stands on a line of its own; an unknown address ends with 1 and what to do', async () => {
+    const { code, out } = await type('admin', 'sign-in', '--email', 'owner@localhost').ended
+    expect([code, /^url +http:\/\/\S+$/m.test(out)]).toEqual([0, true])
+    const unknown = await type('admin', 'sign-in', '--email', 'nobody@x.test').ended
+    expect([unknown.code, unknown.out]).toEqual([1, ''])
+    expect(unknown.err).toContain('brigade admin create --email nobody@x.test')
+  })
+
+  test('brigade login waits for the browser, keeps the key and ends with 0', async () => {
+    const browser = new TestBrowser()
+    const { url } = await json('admin', 'sign-in', '--email', 'owner@localhost')
+    await browser.open(`${gateway.baseUrl}/auth/link`, { form: { token: new URL(url).searchParams.get('token') ?? '' } })
+    const login = type('login', '--no-browser', '--base-url', gateway.baseUrl)
+    const address = (): string | undefined => /http:\/\/\S+\/cli\/login\?\S+/.exec(login.output())?.[0]
+    await until(() => address() !== undefined, 'the address is printed')
+    expect((await browser.follow(address() ?? '')).text).toContain('You can close this window')
+    const { code, out, err } = await login.ended
+    expect([code, err]).toEqual([0, ''])
+    expect(out).toContain('as owner')
+    const kept = JSON.parse(readFileSync(join(gateway.dataDir, '.config', 'brigade', 'credentials.json'), 'utf8'))
+    expect(kept.base_url).toBe(gateway.baseUrl)
+    expect(await whoami(kept.key)).toMatchObject({ role: 'owner', scope: 'full' })
+  })
+
+  test('brigade login where no gateway answers ends with 1 in one line', async () => {
+    const { code, out, err } = await type('login', '--base-url', 'http://127.0.0.1:9').ended
+    expect([code, out]).toEqual([1, ''])
+    expect(err).toBe('brigade: there is no gateway at http://127.0.0.1:9. Give its address with --base-url.\n')
+  })
+})
