@@ -1,6 +1,7 @@
 import type { Finding } from './cli/doctor.ts'
 import type { Catalog } from './gateway/catalog/catalog.ts'
 import { checkInvariants } from './gateway/limits/invariants.ts'
+import type { Mail } from './gateway/mail/mail.ts'
 import type { Memory } from './memory/memory.ts'
 import type { Config } from './platform/config.ts'
 import type { Db } from './platform/db.ts'
@@ -13,11 +14,20 @@ interface DoctorDeps {
   readonly catalog: Catalog
   readonly memory: Memory
   readonly controlLog: ControlLog
+  readonly mail: Mail
 }
 
 /** Looks at everything that can be wrong with a running gateway and says what it found. */
 export async function diagnose(deps: DoctorDeps): Promise<Finding[]> {
-  return [...configuration(deps), ...signIn(deps), ...(await database(deps)), ...(await money(deps)), ...providers(deps), ...(await stores(deps))]
+  return [
+    ...configuration(deps),
+    ...signIn(deps),
+    ...(await database(deps)),
+    ...(await money(deps)),
+    ...providers(deps),
+    ...(await outbox(deps)),
+    ...(await stores(deps)),
+  ]
 }
 
 function configuration({ config }: DoctorDeps): Finding[] {
@@ -89,6 +99,16 @@ function providers({ catalog }: DoctorDeps): Finding[] {
   if (configured.length === 0)
     return [{ what: 'providers', state: 'warning', detail: 'none is configured: set <PROVIDER>_API_KEY, or SANDBOX=on to try things out' }]
   return [{ what: 'providers', state: 'ok', detail: configured.map(provider => provider.id).join(', ') }]
+}
+
+/** Mail that waits while nobody sends it, and mail that was given up. */
+async function outbox({ mail, config }: DoctorDeps): Promise<Finding[]> {
+  const { waiting, failed } = await mail.counts()
+  const findings: Finding[] = []
+  if (config.SMTP_URL === null && waiting > 0) findings.push({ what: 'mail', state: 'warning', detail: `${waiting} wait to be sent: set SMTP_URL` })
+  if (failed > 0)
+    findings.push({ what: 'mail', state: 'warning', detail: `${failed} could not be sent in the last 90 days; the table emails says why in last_error` })
+  return findings.length > 0 ? findings : [{ what: 'mail', state: 'ok', detail: config.SMTP_URL === null ? 'none waits; SMTP_URL is not set' : 'is sent' }]
 }
 
 async function stores({ memory }: DoctorDeps): Promise<Finding[]> {
