@@ -48,10 +48,10 @@ describe.runIf(onPostgres)('keys over two processes', () => {
   afterAll(() => fleet?.stop())
 
   /** A change at the first process. */
-  const change = async (method: string, path: string, body: object = {}) => {
+  const change = async (method: string, path: string, body: object = {}): Promise<{ id: number; key: string }> => {
     const response = await fetch(here.baseUrl + path, { method, headers: { cookie, 'content-type': 'application/json' }, body: JSON.stringify(body) })
     expect(response.ok).toBe(true)
-    return response.json()
+    return (await response.json()) as { id: number; key: string }
   }
   const make = (body: object = {}) => change('POST', '/me/keys', body)
   /** What a process says to a key: 200 or the code. */
