@@ -136,8 +136,7 @@ describe('one-time sign-in links', () => {
     await linkFor('owner@test-org.test')
     clock.advance(900_001)
     const before = (await app.dump()).length
-    const jobs = app.gateway.app as unknown as { jobs: { runOnce(name: string): Promise<boolean> } }
-    await jobs.jobs.runOnce('access.sweep')
+    await app.gateway.app.jobs.runOnce('access.sweep')
     expect((await app.dump()).length).toBeLessThan(before)
   })
 
