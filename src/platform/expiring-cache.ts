@@ -62,6 +62,13 @@ export class ExpiringCache<K extends string | number, V> {
     this.#loading.delete(key)
   }
 
+  /** Drops the values that match, and "there is none" and what is being loaded, because nobody can say yet whether they do. */
+  invalidateWhere(matches: (value: V) => boolean): void {
+    this.#generation++
+    for (const [key, { value }] of [...this.#entries.entries()]) if (value === null || matches(value)) this.#entries.delete(key)
+    this.#loading.clear()
+  }
+
   clear(): void {
     this.#generation++
     this.#entries.clear()

@@ -56,6 +56,21 @@ describe('the expiring cache', () => {
     await expect(cache.get('a')).rejects.toThrow('away')
   })
 
+  test('values that match are dropped, others stay, and a load that began before does not bring an old value back', async () => {
+    let loads = 0
+    const waiting: ((value: string) => void)[] = []
+    const { cache } = fixture(key => (key === 'slow' && loads < 100 ? new Promise(resolve => waiting.push(resolve)) : Promise.resolve(`${key}${++loads}`)))
+    for (const key of ['a', 'b', 'c', 'd']) await cache.get(key)
+    const slow = cache.get('slow')
+    cache.invalidateWhere(value => value.startsWith('a') || value.startsWith('d'))
+    expect(['a', 'b', 'c', 'd'].map(key => cache.peek(key))).toEqual([undefined, 'b2', 'c3', undefined])
+    waiting[0]?.('old')
+    expect(await slow).toBe('old')
+    expect(cache.peek('slow')).toBeUndefined()
+    expect(await cache.get('a')).toBe('a5')
+    expect(loads).toBe(5)
+  })
+
   test('a source that does not answer holds nobody up who has an old value, and its late failure harms nobody', async () => {
     const answers: { resolve(value: string): void; reject(error: Error): void }[] = []
     const { cache, advance } = fixture(() => new Promise((resolve, reject) => answers.push({ resolve, reject })))

@@ -54,7 +54,7 @@ export class Sessions {
     })
     deps.controlLog.on(news => {
       if (news.kind === sessionChanged) this.#rows.invalidate(news.ref)
-      else if (news.kind === 'member_changed') this.#rows.clear()
+      else if (news.kind === 'member_changed') this.#rows.invalidateWhere(({ orgId, userId }) => news.ref === `${orgId}:${userId}`)
     })
     deps.controlLog.onGap(() => this.#rows.clear())
   }

@@ -74,7 +74,7 @@ export class Keys {
     this.use = new KeyUse(db, clock)
     deps.controlLog.on(news => {
       if (news.kind === 'key_changed' || news.kind === 'key_revoked') this.#records.invalidate(Number(news.ref))
-      else if (news.kind === 'member_changed') this.#records.clear()
+      else if (news.kind === 'member_changed') this.#records.invalidateWhere(({ orgId, userId }) => news.ref === `${orgId}:${userId}`)
     })
     deps.controlLog.onGap(() => this.#records.clear())
   }

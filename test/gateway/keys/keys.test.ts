@@ -175,10 +175,10 @@ test('a member who left takes the keys along; a new role shows on the key', asyn
   const { key, orgId, userId } = await newCaller(process)
   await process.keys.findForAuth(key)
   await process.db.exec(setRole, orgId, userId, 'admin')
-  await process.controlLog.change(async () => ({ value: null, news: [{ kind: 'member_changed', ref: String(userId) }] }))
+  await process.controlLog.change(async () => ({ value: null, news: [{ kind: 'member_changed', ref: `${orgId}:${userId}` }] }))
   expect(await process.keys.findForAuth(key)).toMatchObject({ role: 'admin', state: 'active' })
   await process.db.exec(removeMember, orgId, userId)
-  await process.controlLog.change(async () => ({ value: null, news: [{ kind: 'member_changed', ref: String(userId) }] }))
+  await process.controlLog.change(async () => ({ value: null, news: [{ kind: 'member_changed', ref: `${orgId}:${userId}` }] }))
   expect(await process.keys.findForAuth(key)).toMatchObject({ role: null, state: 'revoked' })
 })
 
