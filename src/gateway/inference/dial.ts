@@ -136,8 +136,14 @@ async function refused(reply: OutboundReply, attempt: Attempt, dialect: Dialect,
   const bytes = await reply.body.buffer(errorBodyMaxBytes)
   const text = bytes.toString('utf8')
   const failure = dialect.failure(reply.status, reply.headers, text)
-  if (failure.kind === 'client') return { kind: 'client-error', attempt, status: reply.status, bytes }
+  if (failure.kind === 'client') return { kind: 'client-error', attempt, status: reply.status, bytes: withoutCredential(bytes, text, attempt) }
   return { attempt, failure, message: `${attempt.route.provider.id} answered ${reply.status}: ${publicMessage(text, attempt.credential, request.hub.body)}` }
+}
+
+/** A provider's refusal goes to the caller as it is, but for the key that it may quote: it can be one that the caller must not see. */
+function withoutCredential(bytes: Buffer, text: string, { credential }: Attempt): Buffer {
+  const secret = credential?.reveal()
+  return secret !== undefined && secret !== '' && text.includes(secret) ? Buffer.from(text.replaceAll(secret, '[secret]')) : bytes
 }
 
 function note({ attempt, failure, message }: Failed, deps: InferenceDeps): void {

@@ -181,6 +181,16 @@ describe('what an organisation brings along', () => {
     expect(new Set(keysOf('alpha'))).toEqual(new Set([`Bearer ${secret}`]))
   })
 
+  test("a provider's refusal that quotes the platform's key or a saved one reaches the caller without it", async () => {
+    for (const isSaved of [false, true]) {
+      if (isSaved) await saveKey('alpha', true)
+      app.alpha.script(request => ({ status: 400, body: { error: { message: `project of ${request.headers.authorization} is gone`, param: 'key' } } }))
+      const reply = await chat({ model: 'alpha-only' })
+      expect([reply.status, reply.json.error.param]).toEqual([400, 'key'])
+      expect(reply.json.error.message).toBe('project of Bearer [secret] is gone')
+    }
+  })
+
   test('upstream_key stays out of tables, logs, errors and usage, of a stream, a failure and a preview as well', async () => {
     const secret = 'sk-leaky-0123456789-upstream'
     const echo = { status: 400, body: { error: { message: `no such key ${secret}` } } }
@@ -193,7 +203,7 @@ describe('what an organisation brings along', () => {
     app.alpha.reset()
     await chat({ model: 'alpha-only', upstream_key: secret })
     app.alpha.script([echo])
-    await chat({ model: 'alpha-only', upstream_key: secret })
+    texts.push((await chat({ model: 'alpha-only', upstream_key: secret })).text)
     await app.gateway.app.limits.flushNow()
     expect(texts.join('\n')).not.toContain(secret)
     expect(app.logLines.join('\n')).not.toContain(secret)
