@@ -14,7 +14,7 @@ describe('the audit trail', () => {
   let owner: string
   beforeAll(async () => {
     clock = movableClock()
-    app = await startApp({ clock, env: { TRUSTED_PROXIES: '127.0.0.1' } })
+    app = await startApp({ clock, env: { TRUSTED_PROXIES: '127.0.0.1', FOLDER_STORE: 'on' } })
     owner = await app.signIn()
   })
   afterAll(() => app.stop())
