@@ -61,13 +61,17 @@ function onProvider(model: Model, providerId: string, org: ResolveRequest['org']
   return custom === null ? [] : [custom]
 }
 
-/** The steps of a chain. Throws `no_route` when none resolves and `model_not_allowed` when those that do are not allowed. */
+/** The steps of a chain. Throws `no_route` when none resolves, `model_not_allowed` or `no_route_residency` when those that do may not be used. */
 export function chainCandidates(chain: readonly ChainStep[], request: ResolveRequest, world: RoutingWorld): Steps {
   const steps = chain.map(step => stepCandidates(step, request, world))
   if (steps.some(step => step.length > 0)) return steps
   const withoutRules = { ...request, policies: [] }
   if (request.policies.length > 0 && chain.some(step => stepCandidates(step, withoutRules, world).length > 0))
     throw fail('model_not_allowed', { message: 'This credential may use no step of the chain.' })
+  // A preset as a step picks within the hard constraints, so they may be what emptied it.
+  const withoutConstraints = { ...request, fields: { ...request.fields, indiaOnly: false, exclude: [] } }
+  if (chain.some(step => stepCandidates(step, withoutConstraints, world).length > 0))
+    throw fail('no_route_residency', { message: '"data_policy" and "exclude" leave no step of the chain. Nothing was dialed.' })
   throw fail('no_route', { message: 'No step of the chain resolves to a route. Nothing was dialed.' })
 }
 

@@ -159,6 +159,13 @@ describe('a saved chain', () => {
     expect(attempts(asking('m', { fallbacks: [{ model: 'm', provider: null }] }, { org }), world())).toHaveLength(2)
   })
 
+  test('that only the hard constraints empty is 422, also when a preset is a step', () => {
+    const org = chained([['auto:cheapest'], ['nope']])
+    expect(attempts(asking('m', { indiaOnly: true }, { org }), world())).toEqual(['two/m platform key of two'])
+    expect(errorOf(asking('m', { exclude: ['one', 'two', 'away'] }, { org }), world())).toBe('422 no_route_residency')
+    expect(errorOf(asking('m', { exclude: ['one'] }, { org: chained([['nope']]) }), world())).toBe('400 no_route')
+  })
+
   test('does not open a gated model', () => {
     const org = orgRouting({ chains: new Map([['gated', [{ model: 'm', provider: null }]]]) })
     expect(errorOf(asking('gated', {}, { org }), world())).toBe('403 model_gated')
