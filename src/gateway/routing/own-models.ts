@@ -6,12 +6,18 @@ import type { Candidate } from './candidates.ts'
 import type { OrgRouting } from './org-routing.ts'
 import type { ResolveRequest } from './plan.ts'
 
-/** `provider/model-id` in its parts; the model's id may have slashes of its own. Null when the part before the first slash names no provider that takes callers' keys. */
+/** Ids go into requests, headers and the books: printable, without spaces, and short enough for an index of the database. */
+const upstreamModelShape = /^[\x21-\x7e]{1,200}$/
+
+/**
+ * `provider/model-id` in its parts; the model's id may have slashes of its own. Null when the part before the first slash names no provider
+ * that takes callers' keys, and when the rest can be no id.
+ */
 export function splitOwnId(modelId: string, catalog: CatalogSnapshot): { readonly provider: Provider; readonly upstreamModel: string } | null {
   const slash = modelId.indexOf('/')
   const provider = slash > 0 ? catalog.providers.get(modelId.slice(0, slash)) : undefined
   const upstreamModel = modelId.slice(slash + 1)
-  return provider?.byok && upstreamModel !== '' ? { provider, upstreamModel } : null
+  return provider?.byok && upstreamModelShape.test(upstreamModel) ? { provider, upstreamModel } : null
 }
 
 /**

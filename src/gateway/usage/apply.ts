@@ -4,10 +4,17 @@ import { istDay } from '../../platform/ist-time.ts'
 import { insertEvents } from './queries.ts'
 import type { UsageEvent } from './record.ts'
 
+/** The index of the reports takes no longer text. */
+const modelMaxChars = 300
+const countMax = BigInt(Number.MAX_SAFE_INTEGER)
+
+/** What a column takes of a figure or name. One record that the database refused would keep every later one out of it. */
+const count = (n: number): bigint => (n >= Number.MAX_SAFE_INTEGER ? countMax : BigInt(Math.max(0, Math.trunc(n))))
+const modelText = (id: string): string => id.slice(0, modelMaxChars).replaceAll('\u0000', '')
+
 /** Inserts the events that are not there yet and returns the ids of those. Counters may move for these only. */
 export async function insertUsageEvents(tx: Tx, events: readonly UsageEvent[]): Promise<readonly string[]> {
   if (events.length === 0) return []
-  const count = (n: number): bigint => BigInt(Math.max(0, Math.trunc(n)))
   const rows = await tx.many(
     insertEvents,
     events.map(e => istDay(e.atMs)),
@@ -21,7 +28,7 @@ export async function insertUsageEvents(tx: Tx, events: readonly UsageEvent[]): 
     events.map(e => e.agentId),
     events.map(e => e.agentLabel),
     events.map(e => e.kind),
-    events.map(e => e.model),
+    events.map(e => modelText(e.model)),
     events.map(e => e.provider),
     events.map(e => e.residency),
     events.map(e => e.streamed),

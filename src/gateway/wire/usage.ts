@@ -9,6 +9,9 @@ export interface TokenUsage {
 /** UTF-8 bytes that one token is taken for. Low on purpose: an estimate rather holds too much money than too little. */
 export const bytesPerToken = 3
 
+/** Most tokens that a reply is believed to have used: beyond every model of today, and far below what the books can hold. */
+const tokensMax = 1_000_000_000
+
 /** Tokens that so many bytes or characters are taken for, rounded up. */
 export function estimateTokens(chars: number): number {
   return Math.ceil(chars / bytesPerToken)
@@ -17,7 +20,7 @@ export function estimateTokens(chars: number): number {
 /**
  * The `usage` block of an OpenAI-shaped chat or embeddings reply, or null when there is none worth metering. A missing
  * `completion_tokens` counts 0 (embeddings); cached tokens are part of the prompt and reasoning tokens part of the completion, so
- * neither can be more than its whole. Figures that are no non-negative finite numbers make the block worthless.
+ * neither can be more than its whole. Figures that are no numbers from 0 to a thousand million make the block worthless.
  */
 export function usageFromOpenAi(usage: unknown): TokenUsage | null {
   if (!isObject(usage)) return null
@@ -37,7 +40,7 @@ function detail(details: unknown, name: string): number {
 }
 
 function count(value: unknown): number | null {
-  return typeof value === 'number' && Number.isFinite(value) && value >= 0 ? Math.ceil(value) : null
+  return typeof value === 'number' && value >= 0 && value <= tokensMax ? Math.ceil(value) : null
 }
 
 function isObject(value: unknown): value is Record<string, unknown> {

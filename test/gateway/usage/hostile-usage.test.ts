@@ -1,0 +1,82 @@
+/** One call whose figures or names the database cannot hold must not keep the usage of everybody else out of it. */
+import { randomBytes } from 'node:crypto'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { insertUsageEvents } from '../../../src/gateway/usage/apply.ts'
+import { systemIds } from '../../../src/platform/ids.ts'
+import { startApp, type TestApp } from '../../harness/app.ts'
+
+const messages = [{ role: 'user', content: 'Hello there' }]
+
+describe('usage that no database takes', () => {
+  let app: TestApp
+  beforeAll(async () => {
+    app = await startApp()
+  })
+  afterAll(() => app.stop())
+
+  const chat = (body: object) => app.call('POST', '/v1/chat/completions', { messages, ...body })
+  /** What has happened so far is in the database, and can be read. */
+  const usage = async () => {
+    await app.gateway.app.limits.flushNow()
+    const reply = await app.call('GET', '/v1/usage')
+    expect(reply.status).toBe(200)
+    return reply.json.totals
+  }
+
+  test('ids of models that no provider can have are refused, and nothing is dialed', async () => {
+    const long = `alpha/${randomBytes(3000).toString('hex')}`
+    for (const model of ['alpha/a\u0000b', 'alpha/line\nbreak', 'alpha/ ', 'alpha/\ud800', long])
+      expect((await chat({ model, upstream_key: 'sk-somebody-0001' })).json.error?.code, JSON.stringify(model).slice(0, 40)).toBe('model_not_found')
+    expect(app.alpha.requests).toEqual([])
+    expect((await chat({ model: 'alpha/deep/er-model:7b', upstream_key: 'sk-somebody-0001' })).status).toBe(200)
+    expect((await usage()).requests).toBe(1)
+  })
+
+  test('figures that no call can have are not believed: tokens are estimated', async () => {
+    for (const stream of [false, true])
+      for (const prompt_tokens of [1e308, 1e19, 2 ** 53]) {
+        const before = await usage()
+        app.alpha.script({ usage: { prompt_tokens, completion_tokens: 5, total_tokens: 5 } })
+        // Not by app.call: the provider's figures go to the client as they are, and no schema allows these.
+        const body = JSON.stringify({ model: 'alpha-only', stream, messages })
+        const reply = await fetch(`${app.baseUrl}/v1/chat/completions`, { method: 'POST', headers: { authorization: `Bearer ${app.key}` }, body })
+        expect([reply.status, (await reply.text()).length > 0]).toEqual([200, true])
+        const after = await usage()
+        expect(after.requests).toBe(before.requests + 1)
+        expect(after.prompt_tokens - before.prompt_tokens).toBeLessThan(100)
+      }
+  })
+
+  test('an event of an older journal is stored all the same, with what fits', async () => {
+    const atMs = Date.now()
+    const event = {
+      id: systemIds.uuidv7(atMs),
+      atMs,
+      requestId: 'req_1',
+      orgId: app.orgId,
+      userId: null,
+      keyId: app.keyId,
+      workspaceId: null,
+      agentId: null,
+      agentLabel: null,
+      kind: 'chat',
+      model: `alpha/\u0000${'x'.repeat(20_000)}`,
+      provider: 'alpha',
+      residency: 'global',
+      streamed: false,
+      byok: true,
+      status: 200,
+      outcome: 'ok',
+      promptTokens: 1e308,
+      completionTokens: 1,
+      cachedTokens: 0,
+      reasoningTokens: 0,
+      estimated: false,
+      valueUinr: 0n,
+      costUinr: 0n,
+      latencyMs: 1,
+      firstByteMs: null,
+    } as const
+    expect(await app.db.tx(tx => insertUsageEvents(tx, [event]))).toEqual([event.id])
+  })
+})
