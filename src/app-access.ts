@@ -5,14 +5,16 @@ import { CliLogin } from './gateway/access/cli-login.ts'
 import { createGithub } from './gateway/access/github.ts'
 import { createGoogle } from './gateway/access/google.ts'
 import type { IdentityProviders } from './gateway/access/identity-provider.ts'
+import { InvitationDesk } from './gateway/access/invitation-desk.ts'
 import { providerFetch } from './gateway/access/provider-fetch.ts'
 import { SignIn } from './gateway/access/sign-in.ts'
 import { SignInLinks } from './gateway/access/sign-in-links.ts'
+import type { Invitations } from './gateway/orgs/invitations.ts'
 import { People } from './gateway/orgs/people.ts'
 
 const sweepEveryMs = 60_000
 
-export function accessServices(parts: AppParts) {
+export function accessServices(parts: AppParts, invitations: Invitations) {
   const { db, clock, ids, log, config, sealer, sessions, audit, keys, jobs, baseUrl } = parts
   const people = new People({ db, clock })
   const arrivals = new Arrivals({ db, sessions, audit })
@@ -24,7 +26,8 @@ export function accessServices(parts: AppParts) {
     await signInLinks.sweep()
   })
   const cliLogin = new CliLogin({ clock, ids, keys, audit })
-  return { sessions, people, arrivals, signIn, signInLinks, cliLogin, ownPages: { baseUrl, origins: config.CONSOLE_ORIGINS } }
+  const invitationDesk = new InvitationDesk({ arrivals, sessions, invitations, audit })
+  return { sessions, people, arrivals, invitationDesk, signIn, signInLinks, cliLogin, ownPages: { baseUrl, origins: config.CONSOLE_ORIGINS } }
 }
 
 /** Those with both a client id and a client secret. */

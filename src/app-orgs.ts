@@ -7,12 +7,12 @@ import { Members } from './gateway/orgs/members.ts'
 import { OrgSettings } from './gateway/orgs/org-settings.ts'
 import { Workspaces } from './gateway/orgs/workspaces.ts'
 
-export function orgServices({ db, clock, config, controlLog, orgs, sessions, mail, limits, contentLog, baseUrl }: AppParts) {
+export function orgServices({ db, clock, ids, config, controlLog, orgs, sessions, mail, limits, contentLog, baseUrl }: AppParts) {
   return {
     orgs,
     accounts: new Accounts({ db, clock, orgs, teamOrgsMax: config.TEAM_ORGS_MAX, moveSession: (sessionId, orgId) => sessions.move(sessionId, orgId) }),
-    members: new Members({ db, clock, controlLog }),
-    invitations: new Invitations({ db, clock, controlLog, mail, membersMax: config.MEMBERS_MAX, baseUrl }),
+    members: new Members({ db, clock, ids, controlLog }),
+    invitations: new Invitations({ db, clock, ids, controlLog, mail, membersMax: config.MEMBERS_MAX, baseUrl }),
     orgSettings: new OrgSettings({ controlLog, routingChanged: orgRoutingChanged, onRetention: (orgId, days) => contentLog.shrink(orgId, days) }),
     workspaces: new Workspaces({ db, clock, controlLog, budgets: limits.budgets, flushNow: () => limits.flushNow() }),
   }

@@ -120,11 +120,12 @@ export async function createApp(deps: AppDeps): Promise<App> {
 
 function rowServices(parts: AppParts, bindings: readonly Binding[]): RowServices {
   const { config, clock, ids, log, db, outbound, inflight, limits, contentLog, agents, memory, orgs, catalog, circuits, health } = parts
+  const people = orgServices(parts)
   const byok = { providerKeys: createProviderKeys(parts), customServers: createCustomServers(parts) }
   const routing = routingServices(parts, byok.providerKeys, byok.customServers)
   return {
-    ...accessServices(parts),
-    ...orgServices(parts),
+    ...people,
+    ...accessServices(parts, people.invitations),
     ...profileServices(parts),
     ...keyServices(parts),
     ...auditServices(parts),

@@ -27,6 +27,8 @@ Paste one of these:
   export BRIGADE_KEY=${firstRun.key}
   codex mcp add brigade --url ${baseUrl}/mcp --bearer-token-env-var BRIGADE_KEY
 
+Sign in as the owner, for members, keys and what they may do: npx brigade admin sign-in --email ${firstRun.email}
+
 The whole main job, played on a gateway of its own: npm run demo
 `
 }

@@ -1,6 +1,6 @@
+import type { Binding } from '../../src/gateway/http/edge.ts'
 import { bindingsOf, endpointTable } from '../../src/gateway/http/endpoint-table.ts'
 import { errorsOf } from '../../src/gateway/http/openapi.ts'
-import type { Binding } from '../../src/gateway/http/edge.ts'
 import { errorTable } from '../../src/platform/errors.ts'
 
 interface Row {

@@ -1,4 +1,5 @@
 import { type Reply, reply } from '../../platform/endpoint.ts'
+import { GatewayError } from '../../platform/errors.ts'
 
 /** Headers of everything that a browser gets on its way in: nothing is kept, nothing runs, and no address with a secret is passed on. */
 export const privateHeaders = { 'cache-control': 'no-store', 'referrer-policy': 'no-referrer' } as const
@@ -61,7 +62,30 @@ export function handOverPage(email: string, path: string): Reply {
   )
 }
 
+/** Invitations to decide on. */
+export function invitationsPage(email: string, invitations: readonly { readonly id: number; readonly orgName: string; readonly role: string }[]): Reply {
+  const button = (id: number, decision: string, label: string): string =>
+    `<form method="post" action="/invitations" style="display:inline"><input type="hidden" name="id" value="${id}">` +
+    `<input type="hidden" name="decision" value="${decision}"><button type="submit">${label}</button></form>`
+  const items = invitations.map(
+    ({ id, orgName, role }) =>
+      `<li><strong>${escapeHtml(orgName)}</strong> invites you as ${escapeHtml(role)}. ${button(id, 'accept', 'Join')} ${button(id, 'decline', 'Decline')}</li>`,
+  )
+  const list = items.length === 0 ? '<p>There is no open invitation to your address.</p>' : `<ul>${items.join('')}</ul>`
+  return page('Invitations', `<p>You are signed in as <strong>${escapeHtml(email)}</strong>.</p>${list}`)
+}
+
+/** A failure that has a name, as a page when a browser asks and as the envelope otherwise. */
+export async function forBrowser(accept: string | undefined, answer: () => Promise<Reply>): Promise<Reply> {
+  try {
+    return await answer()
+  } catch (error) {
+    if (error instanceof GatewayError && error.errorName !== 'internal_error' && accept?.includes('text/html')) return failurePage(error.message, error.status)
+    throw error
+  }
+}
+
 /** What went wrong, for a person in front of a browser. */
-export function failurePage(message: string, status: number): Reply {
+function failurePage(message: string, status: number): Reply {
   return page('That did not work', `<p>${escapeHtml(message)}</p><p><a class="button" href="/auth">Sign in</a></p>`, status)
 }

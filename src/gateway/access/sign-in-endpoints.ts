@@ -1,11 +1,11 @@
 import { z } from 'zod'
 import { endpointOf, type Reply, reply } from '../../platform/endpoint.ts'
-import { fail, GatewayError } from '../../platform/errors.ts'
+import { fail } from '../../platform/errors.ts'
 import type { Arrivals } from './arrivals.ts'
 import { type CliLogin, cliLoginPath } from './cli-login.ts'
 import { checkOwnPage, type OwnPages, properAddress } from './own-pages.ts'
 import { returnToSchema } from './own-path.ts'
-import { failurePage, handOverPage, linkPage, methodsPage, privateHeaders } from './pages.ts'
+import { forBrowser, handOverPage, linkPage, methodsPage, privateHeaders } from './pages.ts'
 import type { Sessions } from './sessions.ts'
 import type { SignIn } from './sign-in.ts'
 import type { SignInLinks } from './sign-in-links.ts'
@@ -22,16 +22,6 @@ const linkToken = z.string().regex(tokenShape, 'is not a whole sign-in link')
 const portMin = 1024
 const portMax = 65_535
 const linkBodyMaxBytes = 4096
-
-/** A failure that has a name, as a page when a browser asks and as the envelope otherwise. */
-async function forBrowser(accept: string | undefined, answer: () => Promise<Reply>): Promise<Reply> {
-  try {
-    return await answer()
-  } catch (error) {
-    if (error instanceof GatewayError && error.errorName !== 'internal_error' && accept?.includes('text/html')) return failurePage(error.message, error.status)
-    throw error
-  }
-}
 
 const onward = ({ location, cookies }: { location: string; cookies: readonly string[] }): Reply =>
   reply.withCookies(reply.redirect(location, privateHeaders), cookies)

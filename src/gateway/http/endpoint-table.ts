@@ -4,6 +4,7 @@ import { mcpEndpoints } from '../../mcp/endpoints.ts'
 import { memoryEndpoints } from '../../memory/endpoints.ts'
 import type { AnyRow } from '../../platform/endpoint.ts'
 import { accessEndpoints } from '../access/endpoints.ts'
+import { invitationEndpoints } from '../access/invitation-endpoints.ts'
 import { signInEndpoints } from '../access/sign-in-endpoints.ts'
 import { auditEndpoints } from '../audit/audit-endpoints.ts'
 import { customEndpoints } from '../byok/custom-endpoints.ts'
@@ -26,6 +27,7 @@ export const endpointTable = {
   ...catalogEndpoints,
   ...accessEndpoints,
   ...signInEndpoints,
+  ...invitationEndpoints,
   ...orgEndpoints,
   ...memberEndpoints,
   ...workspaceEndpoints,

@@ -93,7 +93,7 @@ async function giveNotice(
       orgId,
       to: reader.email,
       template: 'key_inactivity',
-      data: { orgName: key.orgName, keyName: key.name, keyPrefix: key.prefix, disabledOn, link: `${baseUrl()}/console/keys` },
+      data: { orgName: key.orgName, keyName: key.name, keyPrefix: key.prefix, disabledOn, link: `${baseUrl()}/auth?return_to=%2Fme%2Fkeys` },
       onceKey: `key_inactivity:${keyId}:${nowMs}:${reader.userId}`,
     })
   }

@@ -3,6 +3,7 @@ import type { Clock } from '../../platform/clock.ts'
 import type { Db, Tx } from '../../platform/db.ts'
 import type { ControlLog } from '../../platform/db-control-log.ts'
 import { fail } from '../../platform/errors.ts'
+import type { Ids } from '../../platform/ids.ts'
 import type { Role, SessionPrincipal } from '../../platform/principal.ts'
 import type { Mail } from '../mail/mail.ts'
 import {
@@ -29,6 +30,7 @@ export type OwnInvitation = OwnInvitationRow
 export interface InvitationsDeps {
   readonly db: Db
   readonly clock: Clock
+  readonly ids: Ids
   readonly controlLog: ControlLog
   readonly mail: Pick<Mail, 'enqueue'>
   /** MEMBERS_MAX: members and open invitations together. */
@@ -104,7 +106,7 @@ export class Invitations {
    * is somebody else's or decided, and `member_cap`.
    */
   async accept(userId: number, id: number): Promise<OwnInvitation> {
-    const { controlLog, clock } = this.#deps
+    const { controlLog, clock, ids } = this.#deps
     const now = new Date(clock.nowMs())
     return controlLog.change(async tx => {
       const invitation = await this.#decide(tx, userId, id, 'accepted', now)
@@ -112,7 +114,7 @@ export class Invitations {
       // An invitation changes no role of somebody who is a member already; nobody becomes less by accepting.
       if ((await tx.maybe(findMembership, orgId, userId)) !== null) return { value: invitation, news: [] }
       await this.#checkRoom(tx, orgId)
-      const keys = await endKeysOf(tx, orgId, userId, now)
+      const keys = await endKeysOf(tx, ids, orgId, userId, now)
       await tx.exec(joinOrg, orgId, userId, role, now)
       return { value: invitation, news: [memberChanged(orgId, userId), ...keys] }
     })
@@ -148,7 +150,7 @@ export class Invitations {
       orgId: actor.orgId,
       to: email,
       template: 'invitation',
-      data: { orgName, inviter: actor.email, role, link: `${baseUrl()}/me/invitations` },
+      data: { orgName, inviter: actor.email, role, link: `${baseUrl()}/invitations` },
       // Inviting and withdrawing over and over must not fill a stranger's mailbox.
       onceKey: `invitation:${actor.orgId}:${email.toLowerCase()}:${Math.floor(createdAt.getTime() / hourMs)}`,
     })

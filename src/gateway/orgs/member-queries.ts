@@ -80,9 +80,13 @@ export const leaveWorkspaces = statement<[orgId: number, userId: number]>(
   `delete from workspace_members where org_id = $1::int and user_id = $2::int`,
 )
 
-export const endKeys = statement<[orgId: number, userId: number, now: Date], { id: number }>(
+/** Rows are locked in the order of their ids, as everywhere where several keys change at once. */
+export const endKeys = statement<[orgId: number, userId: number, now: Date], { id: number; prefix: string; tier: string; scope: string }>(
   'orgs.end_keys',
-  `update api_keys set revoked_at = $3::timestamptz where org_id = $1::int and user_id = $2::int and revoked_at is null returning id`,
+  `with locked as materialized (
+     select k.id from api_keys k where k.org_id = $1::int and k.user_id = $2::int and k.revoked_at is null order by k.id for no key update)
+   update api_keys k set revoked_at = $3::timestamptz from locked where k.id = locked.id
+   returning k.id, k.prefix, k.tier, k.scope`,
 )
 
 export const endSessions = statement<[orgId: number, userId: number, now: Date]>(

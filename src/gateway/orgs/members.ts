@@ -3,7 +3,9 @@ import type { Clock } from '../../platform/clock.ts'
 import type { Db, Tx } from '../../platform/db.ts'
 import type { ControlLog, NewsItem } from '../../platform/db-control-log.ts'
 import { fail } from '../../platform/errors.ts'
+import type { Ids } from '../../platform/ids.ts'
 import type { Capability, Role, SessionPrincipal } from '../../platform/principal.ts'
+import { emit, eventId } from '../webhooks/events.ts'
 import {
   countOwners,
   endKeys,
@@ -23,6 +25,7 @@ export type ListedMember = ListedMemberRow
 export interface MembersDeps {
   readonly db: Db
   readonly clock: Clock
+  readonly ids: Ids
   readonly controlLog: ControlLog
 }
 
@@ -37,9 +40,13 @@ export function memberChanged(orgId: number, userId: number): NewsItem {
   return { kind: 'member_changed', ref: `${orgId}:${userId}` }
 }
 
-/** Ends every key that the person has in the organisation, for good; the news cut calls that run with them. */
-export async function endKeysOf(tx: Tx, orgId: number, userId: number, now: Date): Promise<NewsItem[]> {
-  return (await tx.many(endKeys, orgId, userId, now)).map(({ id }): NewsItem => ({ kind: 'key_revoked', ref: String(id) }))
+/** Ends every key that the person has in the organisation, for good, and tells webhooks; the news cut calls that run with them. */
+export async function endKeysOf(tx: Tx, ids: Ids, orgId: number, userId: number, now: Date): Promise<NewsItem[]> {
+  const ended = await tx.many(endKeys, orgId, userId, now)
+  const atMs = now.getTime()
+  for (const { id, prefix, tier, scope } of ended)
+    await emit(tx, { id: eventId(ids, atMs), orgId, type: 'key.revoked', atMs, data: { key_id: id, prefix, tier, scope } })
+  return ended.map(({ id }): NewsItem => ({ kind: 'key_revoked', ref: String(id) }))
 }
 
 const noMember = () => fail('not_found', { message: 'There is no such member. GET /me/members lists them.' })
@@ -77,7 +84,7 @@ export class Members {
    * are taken out of the workspaces. Members may only leave; admins do not remove owners. Throws `forbidden`, `not_found`, `last_owner`.
    */
   async remove(actor: SessionPrincipal, userId: number): Promise<void> {
-    const { controlLog, clock } = this.#deps
+    const { controlLog, clock, ids } = this.#deps
     const { orgId } = actor
     const now = new Date(clock.nowMs())
     await controlLog.change(async tx => {
@@ -92,7 +99,7 @@ export class Members {
       }
       await tx.exec(leaveWorkspaces, orgId, userId)
       await tx.exec(endSessions, orgId, userId, now)
-      const keys = await endKeysOf(tx, orgId, userId, now)
+      const keys = await endKeysOf(tx, ids, orgId, userId, now)
       await tx.exec(endMembership, orgId, userId)
       return { value: undefined, news: [memberChanged(orgId, userId), ...keys] }
     })

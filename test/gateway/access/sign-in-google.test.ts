@@ -4,7 +4,7 @@ import { TestBrowser } from '../../harness/browser.ts'
 import { type MovableClock, movableClock } from '../../harness/clock.ts'
 import { type GoogleServer, startGoogle } from '../../harness/google-server.ts'
 
-describe('sign-in with Google', () => {
+describe('TEST-02 (identity) sign-in with Google', () => {
   let google: GoogleServer
   let clock: MovableClock
   let app: TestApp
