@@ -51,7 +51,7 @@ function files(folder: string): string[] {
   })
 }
 
-test('a full run leaves no API key, provider key, cookie, token or prompt in clear: not in the database, the journal or the log', async () => {
+test('AUTH-19 a full run leaves no API key, provider key, cookie, token or prompt in clear: not in the database, the journal or the log', async () => {
   const secrets = new Map<string, string>([['owner key', app.key]])
   const cookie = await app.signIn()
   secrets.set('cookie', cookie.split('=')[1] ?? '')
@@ -67,6 +67,11 @@ test('a full run leaves no API key, provider key, cookie, token or prompt in cle
   const rotated = await app.call('POST', `/me/keys/${made.json.id}/rotate`, { overlap_days: 1 }, { cookie })
   expect(rotated.status).toBe(200)
   secrets.set('rotated key', rotated.json.key)
+
+  // Lists show the start of a key and nothing more of it.
+  const list = (await app.call('GET', '/me/keys', undefined, { cookie })).text
+  expect(list).toContain(rotated.json.key.slice(0, 12))
+  for (const name of ['owner key', 'new key', 'rotated key']) expect(list, name).not.toContain(secrets.get(name)?.slice(0, 20))
 
   const providerKey = 'sk-keyed-0123456789abcdefghij'
   secrets.set('provider key', providerKey)
