@@ -32,7 +32,19 @@ const costInrMax = 1_000_000_000
 const pageMax = 200
 const pageDefault = 50
 
-const allowed = z.array(z.string().trim().min(1).max(idLengthMax)).min(1).max(idsMax).nullable().optional()
+const allowed = z
+  .array(
+    z
+      .string()
+      .trim()
+      .min(1)
+      .max(idLengthMax)
+      .regex(/^\P{Cc}*$/u, 'must not hold control characters'),
+  )
+  .min(1)
+  .max(idsMax)
+  .nullable()
+  .optional()
 /** What may be ruled for an agent. Left out: as it is; null: no rule. */
 const wishShape = {
   may_delegate: z.boolean().optional().describe('Let the agent make child agents. Default: false.'),

@@ -54,7 +54,7 @@ export async function serveRow(
     const call: Call = {
       principal,
       requestId,
-      agentLabel: agentLabelOf(request.headers[agentIdHeader]),
+      agentLabel: namesAgents(binding) ? agentLabelOf(request.headers[agentIdHeader]) : null,
       signal: cancellation,
       baseUrl: deps.baseUrl(),
       clientIp: () => deps.clientIp(request),
@@ -75,6 +75,9 @@ export async function serveRow(
     unregister?.()
   }
 }
+
+/** Only calls of keys are made in the name of an agent; elsewhere the header is one of many that nobody reads. */
+const namesAgents = ({ auth }: Binding): boolean => auth === 'key' || auth === 'key-or-session'
 
 function readInput(
   row: AnyRow,

@@ -16,7 +16,18 @@ const allowedMax = 100
 const concurrencyMax = 100_000
 
 const limit = z.int().min(0).max(limitMax).nullable()
-const allowed = z.array(z.string().trim().min(1).max(200)).min(1).max(allowedMax).nullable()
+const allowed = z
+  .array(
+    z
+      .string()
+      .trim()
+      .min(1)
+      .max(200)
+      .regex(/^\P{Cc}*$/u, 'must not hold control characters'),
+  )
+  .min(1)
+  .max(allowedMax)
+  .nullable()
 
 /** What POST and PATCH share. Null is no rule. */
 const rules = {

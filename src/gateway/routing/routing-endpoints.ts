@@ -6,7 +6,13 @@ import type { RoutePreview } from './preview.ts'
 const row = endpointOf<{ chains: Chains; routePreview: RoutePreview }>()
 
 const tag = 'routing'
-const path = z.object({ model: z.string().max(256).describe('Id of a model of the catalog; slashes and colons may stand as they are or encoded.') })
+const path = z.object({
+  model: z
+    .string()
+    .max(256)
+    .regex(/^\P{Cc}*$/u, 'must not hold control characters')
+    .describe('Id of a model of the catalog; slashes and colons may stand as they are or encoded.'),
+})
 const step = z.object({ model: z.string(), provider: z.string().optional() })
 const chain = z.object({ model: z.string(), steps: z.array(step) })
 
