@@ -5,7 +5,11 @@ import { version } from '../version.ts'
 export function banner({ baseUrl, app, firstRun }: RunningGateway): string {
   const model = app.exampleModel()
   const where = `Brigade ${version} listens on ${baseUrl}  (${app.describe()})\n`
-  if (firstRun === null) return `${where}Keys and tokens were printed by the first start. A new key: npx brigade admin key --org <id> (inside the checkout)\n`
+  if (firstRun === null)
+    return `${where}Keys and tokens were printed by the first start. Inside the checkout:
+  a new key   npx brigade admin key --org <id>
+  to sign in  npx brigade admin sign-in --email <address>
+`
   return `${where}
 A first organisation was made, owned by ${firstRun.email}. These secrets are shown once and stored hashed:
 

@@ -72,7 +72,7 @@ export const reply = {
 type Shape = z.ZodType
 type Parsed<T> = T extends z.ZodType ? z.output<T> : undefined
 
-/** How the body is read. 'json': parsed and validated · 'raw': bytes as they came · 'inference': bytes, with a schema for the docs only. */
+/** How the body is read. 'json': parsed and validated · 'raw': bytes as they came; a schema says that they are a form, for the docs only · 'inference': bytes, with a schema for the docs only. */
 export type BodyKind = 'json' | 'raw' | 'inference'
 
 export interface InputSpec {

@@ -35,7 +35,7 @@ export const errorTable = {
   // 401
   invalid_api_key: { code: 'invalid_api_key', status: 401, type: 'authentication_error', source: 'interface', message: 'Missing, malformed, revoked or expired credential. Send "Authorization: Bearer <API key or agent token>".' },
   key_disabled_inactive: { code: 'key_disabled_inactive', status: 401, type: 'authentication_error', source: 'interface', message: 'This key was disabled after a long time without use. An owner or admin can enable it again.' },
-  no_session: { code: 'no_session', status: 401, type: 'authentication_error', source: 'interface', message: 'Sign in first: this endpoint takes the session cookie.' },
+  no_session: { code: 'no_session', status: 401, type: 'authentication_error', source: 'interface', message: 'Sign in first, at /auth: this endpoint takes the session cookie br_session and no API key.' },
   byok_required: { code: 'byok_required', status: 401, type: 'authentication_error', source: 'ours', message: 'This model runs on your own provider credential only. Save one or forward it in Authorization.' },
   // 402, 403
   insufficient_credits: { code: 'insufficient_credits', status: 402, type: 'billing_error', source: 'interface', message: 'The prepaid balance is used up. Top up, or use your own provider key.' },

@@ -103,6 +103,9 @@ export function mayCall(principal: Principal, rule: AccessRule): { ok: true } | 
   if (rule.userBacked && principal.userId === null) return { ok: false, why: 'This needs a key that belongs to a user.' }
   const isEntitled = rule.orCapability?.some(capability => principal.capabilities.includes(capability)) ?? false
   if (rule.role && !isEntitled && (principal.role === null || rank[principal.role] < rank[rule.role]))
-    return { ok: false, why: `This needs the role ${rule.role === 'owner' ? 'owner' : 'owner or admin'}.` }
+    return {
+      ok: false,
+      why: `This needs the role ${[rule.role === 'owner' ? 'owner' : 'owner or admin', ...(rule.orCapability ?? [])].join(', or the capability ')}.`,
+    }
   return { ok: true }
 }

@@ -20,6 +20,7 @@ const exceptions: Readonly<Record<string, string>> = {
   'access.revoke_session': 'by the hash of the cookie of the caller',
   'access.delete_old_sessions': 'sweep of what has run out',
   'access.starting_org': 'over all organisations of the person who signs in',
+  'orgs.insert_invited_person': 'the operator names an address that some organisation has invited',
   'orgs.has_membership': 'over all organisations of the person who signs in',
   'content.delete_expired': 'sweep of what has run out in all organisations',
   'audit.end_line': 'by the id of a line that the caller began',

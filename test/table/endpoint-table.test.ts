@@ -153,6 +153,19 @@ describe('the endpoint table', () => {
     }
   })
 
+  test('the OpenAPI document says which body a form is, who may read at the console, and nothing of what browsers send by themselves', async () => {
+    const { paths } = (await app.call('GET', '/openapi.json', undefined, { token: null })).json
+    expect(Object.keys(paths['/auth/link'].post.requestBody.content)).toEqual(['application/x-www-form-urlencoded'])
+    expect(Object.keys(paths['/v1/me/memory/o'].put.requestBody.content)).toEqual(['text/plain'])
+    expect(paths['/me/keys'].get.security).toEqual([{ session: [] }, { bearer: [] }])
+    expect(paths['/me/keys'].post.security).toEqual([{ session: [] }])
+    const headers = Object.values<Record<string, { parameters: { in: string; name: string }[] }>>(paths)
+      .flatMap(operations => Object.values(operations))
+      .flatMap(({ parameters }) => parameters.flatMap(parameter => (parameter.in === 'header' ? [parameter.name] : [])))
+    expect(headers).toContain('if-match')
+    for (const name of ['accept', 'cookie', 'host', 'origin']) expect(headers).not.toContain(name)
+  })
+
   test('DISC-03 llms.txt is plain text that names the base URL and every endpoint', async () => {
     const reply = await app.call('GET', '/llms.txt', undefined, { token: null })
     expect(reply.headers.get('content-type')).toContain('text/plain')

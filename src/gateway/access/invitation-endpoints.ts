@@ -34,7 +34,7 @@ export const invitationEndpoints = {
     access: {},
     tag: 'sign-in',
     summary: 'Accepts or declines an invitation from that page. The body is a form with the fields id and decision (accept or decline).',
-    input: { bodyKind: 'raw', bodyLimitBytes: formMaxBytes, headers: browser },
+    input: { bodyKind: 'raw', body: z.object({ id: z.string(), decision: z.enum(['accept', 'decline']) }), bodyLimitBytes: formMaxBytes, headers: browser },
     output: page,
     status: 303,
     errors: ['foreign_origin', 'not_found', 'member_cap', 'database_unavailable'],

@@ -106,7 +106,7 @@ export const signInEndpoints = {
     access: {},
     tag,
     summary: 'Uses a one-time sign-in link: sets br_session. The body is a form with the field token.',
-    input: { bodyKind: 'raw', bodyLimitBytes: linkBodyMaxBytes, headers: browserOnOurPage },
+    input: { bodyKind: 'raw', body: z.object({ token: z.string() }), bodyLimitBytes: linkBodyMaxBytes, headers: browserOnOurPage },
     output: page,
     status: 302,
     errors: ['foreign_origin', 'forbidden', 'database_unavailable'],

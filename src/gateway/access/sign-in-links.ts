@@ -37,13 +37,13 @@ export class SignInLinks {
     this.#deps = deps
   }
 
-  /** Makes a link for the person of that address. Throws `not_found`. */
+  /** Makes a link for the person of that address, who is known here or invited. Throws `not_found`. */
   async make(email: string): Promise<SignInLink> {
     const { db, clock, ids, people, audit, ttlSeconds, baseUrl } = this.#deps
-    const person = await people.findByEmail(email)
+    const person = await people.findInvited(email)
     if (person === null)
       throw fail('not_found', {
-        message: `Nobody here has the address ${email}. Make an organisation with: brigade admin create --email ${email} --org <name>`,
+        message: `Nobody here has the address ${email}, and no invitation waits for it. Invite it with POST /me/members, or make an organisation with: npx brigade admin create --email ${email} --org <name>`,
       })
     const token = ids.secret('', tokenBytes)
     const expiresAt = new Date(clock.nowMs() + ttlSeconds * 1000)

@@ -11,6 +11,7 @@ export function llmsTextOf(bindings: readonly Binding[], baseUrl: string): strin
 
 - Base URL for OpenAI SDKs: ${baseUrl}/v1
 - Credential: \`Authorization: Bearer <API key br-… or agent token>\`
+- Paths below /me take the cookie br_session of a signed-in person (${baseUrl}/auth); an agent token may read them, an API key may not
 - MCP (streamable HTTP, same bearer): ${baseUrl}/mcp
 - Schema: ${baseUrl}/openapi.json
 - Errors are \`{"error":{"message","type","code"}}\`; branch on \`code\`. Do not retry budget_exceeded, agent_budget_exceeded or daily_limit_reached at once.

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import type { At, AuthKind } from '../../platform/endpoint.ts'
+import type { At, AuthKind, InputSpec } from '../../platform/endpoint.ts'
 import { type ErrorName, errorTable } from '../../platform/errors.ts'
 import type { Binding } from './edge.ts'
 
@@ -39,12 +39,17 @@ function openApiPath(at: At): string {
   return (at.split(' ')[1] ?? '').replace(/\{(\w+)\+\}/g, '{$1}')
 }
 
+/** Headers that browsers and HTTP clients send by themselves: no parameters of an operation. */
+const transportHeaders = ['accept', 'cookie', 'host', 'origin', 'sec-fetch-site']
+
 function parameters(schema: z.ZodType | undefined, where: 'path' | 'query' | 'header'): Json[] {
   if (!schema) return []
   const object = schemaOf(schema, 'input')
   const properties = (object['properties'] ?? {}) as Record<string, Json>
   const required = new Set((object['required'] ?? []) as string[])
-  return Object.entries(properties).map(([name, property]) => ({ name, in: where, required: where === 'path' || required.has(name), schema: property }))
+  return Object.entries(properties)
+    .filter(([name]) => where !== 'header' || !transportHeaders.includes(name))
+    .map(([name, property]) => ({ name, in: where, required: where === 'path' || required.has(name), schema: property }))
 }
 
 function responses(binding: Binding): Json {
@@ -61,17 +66,23 @@ function responses(binding: Binding): Json {
   return result
 }
 
+/** What the body is: JSON, the form of one of our own pages (raw, with a schema), or any text. */
+function requestBody({ body, bodyKind }: InputSpec): Json | undefined {
+  if (body !== undefined) {
+    const media = bodyKind === 'raw' ? 'application/x-www-form-urlencoded' : 'application/json'
+    return { required: true, content: { [media]: { schema: schemaOf(body, 'input') } } }
+  }
+  return bodyKind === 'raw' ? { required: true, content: { 'text/plain': { schema: { type: 'string' } } } } : undefined
+}
+
 function operation(binding: Binding): Json {
   const { row } = binding
   const spec = row.input
-  const body = spec.body
-    ? { required: true, content: { 'application/json': { schema: schemaOf(spec.body, 'input') } } }
-    : spec.bodyKind === 'raw'
-      ? { required: true, content: { 'text/plain': { schema: { type: 'string' } } } }
-      : undefined
+  const body = requestBody(spec)
   const security: Record<AuthKind, Json[]> = {
     key: [{ bearer: [] }],
-    session: [{ session: [] }],
+    // An agent token may read what a plain member sees.
+    session: binding.at.startsWith('GET ') ? [{ session: [] }, { bearer: [] }] : [{ session: [] }],
     'key-or-session': [{ bearer: [] }, { session: [] }],
     public: [],
     signature: [],
@@ -107,7 +118,12 @@ export function openApiOf(bindings: readonly Binding[], baseUrl: string, version
     components: {
       securitySchemes: {
         bearer: { type: 'http', scheme: 'bearer', description: 'API key (br-…) or agent token' },
-        session: { type: 'apiKey', in: 'cookie', name: 'br_session' },
+        session: {
+          type: 'apiKey',
+          in: 'cookie',
+          name: 'br_session',
+          description: 'Set by signing in at /auth. A GET below /me that takes it takes agent tokens too, which see what a plain member sees.',
+        },
       },
       schemas: {
         Error: {

@@ -22,6 +22,14 @@ export const insertPerson = statement<[email: string, createdAt: Date]>(
   `insert into users (email, created_at) values ($1::text, $2::timestamptz) on conflict ((lower(email))) do nothing`,
 )
 
+/** Somebody whom an open invitation waits for. */
+export const insertInvitedPerson = statement<[email: string, createdAt: Date]>(
+  'orgs.insert_invited_person',
+  `insert into users (email, created_at)
+   select i.email, $2::timestamptz from invitations i where lower(i.email) = lower($1::text) and i.status = 'pending' limit 1
+   on conflict ((lower(email))) do nothing`,
+)
+
 export const findPersonByEmail = statement<[email: string], PersonRow>(
   'orgs.find_person_by_email',
   `select id, email, name from users where lower(email) = lower($1::text)`,

@@ -9,6 +9,7 @@ import {
   findPersonByEmail,
   hasMembership,
   insertIdentity,
+  insertInvitedPerson,
   insertPerson,
   insertPersonalOrg,
   lockPerson,
@@ -69,6 +70,15 @@ export class People {
   /** The person of that address, in any case of letters, or null. */
   findByEmail(email: string): Promise<PersonRow | null> {
     return this.#deps.db.maybe(findPersonByEmail, email.trim())
+  }
+
+  /** The same; somebody whom an open invitation waits for becomes known by this. */
+  async findInvited(email: string): Promise<PersonRow | null> {
+    const { db, clock } = this.#deps
+    const found = await this.findByEmail(email)
+    if (found !== null) return found
+    await db.exec(insertInvitedPerson, email.trim(), new Date(clock.nowMs()))
+    return this.findByEmail(email)
   }
 
   async #link(tx: Tx, { provider, subject, verifiedEmail }: ProvenIdentity): Promise<number> {

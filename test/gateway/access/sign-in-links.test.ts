@@ -132,6 +132,21 @@ describe('one-time sign-in links', () => {
     expect(await app.dump()).toContain(`operator,,makeSignInLink,user=${app.userId}`)
   })
 
+  test('somebody whom an invitation waits for gets a link before they belong anywhere, and nobody else does', async () => {
+    await expect(linkFor('newcomer@else.test')).rejects.toThrow('no invitation waits for it')
+    const invited = await app.call('POST', '/me/members', { email: 'Newcomer@else.test', role: 'member' }, { cookie: await app.signIn() })
+    const browser = new TestBrowser()
+    await press(browser, await linkFor('newcomer@else.test'))
+    const { id } = (await browser.open(`${app.baseUrl}/me/invitations`)).json.invitations[0]
+    expect(id).toBe(invited.json.id)
+    expect((await browser.open(`${app.baseUrl}/me`)).json).toMatchObject({ email: 'Newcomer@else.test', role: 'owner', org: { kind: 'personal' } })
+    expect((await browser.open(`${app.baseUrl}/me/invitations/${id}/accept`, { method: 'POST' })).status).toBe(200)
+    await app.call('POST', '/me/members', { email: 'withdrawn@else.test', role: 'member' }, { cookie: await app.signIn() })
+    const pending = (await app.call('GET', '/me/members', undefined, { cookie: await app.signIn() })).json.pending[0]
+    await app.call('DELETE', `/me/members/pending/${pending.id}`, undefined, { cookie: await app.signIn() })
+    await expect(linkFor('withdrawn@else.test')).rejects.toThrow('no invitation waits for it')
+  })
+
   test('what has run out is swept away', async () => {
     await linkFor('owner@test-org.test')
     clock.advance(900_001)
