@@ -4,6 +4,8 @@ import type { Secret } from '../../platform/secret.ts'
 const messageMaxChars = 300
 /** Longest error body whose words are compared with the request. */
 const comparedMaxChars = 2000
+/** Requests with more text than this are not compared, which takes time: their errors come without the provider's words. */
+const comparedContentMaxChars = 256 * 1024
 /** A run of words of this length that stands in the request too was quoted from it. */
 const quoteMinChars = 12
 
@@ -15,8 +17,10 @@ export function publicMessage(text: string, credential: Secret | null, body: Rea
   let message = sentenceOf(text).slice(0, comparedMaxChars)
   if (credential !== null) message = message.replaceAll(credential.reveal(), '[secret]')
   message = message.replace(/\b(?:sk|br|gsk|xai|key|pk|rk)-[A-Za-z0-9_*.-]{6,}/g, '[secret]').replace(/[^\x20-\x7e\u00a0-\uffff]+/g, ' ')
-  message = withoutQuotes(message, contentOf(body))
-  return message.length > messageMaxChars ? `${message.slice(0, messageMaxChars)}…` : message
+  const content = contentOf(body)
+  message = content.length > comparedContentMaxChars ? '[…]' : withoutQuotes(message, content)
+  // Half a character at the cut, or from the provider, is nothing that JSON of the database takes.
+  return (message.length > messageMaxChars ? `${message.slice(0, messageMaxChars)}…` : message).toWellFormed()
 }
 
 /** The message field of an error body, or the text as it is. */
@@ -39,16 +43,17 @@ function contentOf(body: Readonly<Record<string, unknown>>): string {
   return JSON.stringify([body['messages'], body['input'], body['prompt']]).toLowerCase()
 }
 
-/** Replaces each longest run of words that stands in the content too, when it is long enough to be a quote. */
+/** Replaces each longest run of words that stands in the content too, when it is long enough to be a quote. Looks through the content at most twice a word. */
 function withoutQuotes(message: string, content: string): string {
   const words = message.split(' ')
+  const run = (at: number, end: number): string => plain(words.slice(at, end).join(' '))
   const kept: string[] = []
   for (let at = 0; at < words.length; ) {
-    let end = at
-    while (end < words.length && content.includes(plain(words.slice(at, end + 1).join(' ')))) end++
-    const isQuote = end > at && plain(words.slice(at, end).join(' ')).length >= quoteMinChars
-    if (isQuote) kept.push('[…]')
-    else kept.push(words[at] ?? '')
+    let end = at + 1
+    while (end < words.length && run(at, end).length < quoteMinChars) end++
+    const isQuote = run(at, end).length >= quoteMinChars && content.includes(run(at, end))
+    while (isQuote && end < words.length && content.includes(run(at, end + 1))) end++
+    kept.push(isQuote ? '[…]' : (words[at] ?? ''))
     at = isQuote ? end : at + 1
   }
   return kept.join(' ')
