@@ -25,6 +25,8 @@ export const filePartTokens = 2000
 const messageTokens = 4
 /** Most answers in one call; the usual bound of the field. */
 const answersMax = 128
+/** Most output tokens that one call is reckoned with, however many it asks for: what they could cost must fit into the books. */
+const callTokensMax = 1_000_000_000
 
 /**
  * Checks an OpenAI chat request by hand, because it is on the hot path, and reads what metering and routing need. Unknown fields,
@@ -48,7 +50,7 @@ export function parseChat(body: unknown): ParsedChat {
   return {
     model,
     stream,
-    maxTokens: answerMaxTokens === null ? null : answerMaxTokens * answers,
+    maxTokens: answerMaxTokens === null ? null : Math.min(answerMaxTokens * answers, callTokensMax),
     answerMaxTokens,
     includeUsage: includeUsageOf(body['stream_options']),
     promptTokensEstimate: estimateTokens(size.bytes) + size.tokens,

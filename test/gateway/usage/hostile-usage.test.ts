@@ -47,6 +47,14 @@ describe('usage that no database takes', () => {
       }
   })
 
+  test('a call that asks for more tokens than the books can price is refused like any that is too dear', async () => {
+    const { key, keyId } = await app.newKey({ budgetInr: 5 })
+    const cookie = await app.signIn()
+    await app.call('POST', '/me/budgets', { scope: 'key', target_id: keyId, monthly_budget_inr: 5, strict: true }, { cookie })
+    const reply = await app.call('POST', '/v1/chat/completions', { messages, model: 'test-model', max_tokens: Number.MAX_SAFE_INTEGER, n: 128 }, { token: key })
+    expect([reply.status, reply.json.error.code]).toEqual([429, 'budget_exceeded'])
+  })
+
   test('an event of an older journal is stored all the same, with what fits', async () => {
     const atMs = Date.now()
     const event = {
