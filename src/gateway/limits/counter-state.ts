@@ -47,6 +47,8 @@ export class Counter {
   readonly endsAtMs: number
   /** Row id; null until the counter was ensured. */
   id: bigint | null = null
+  /** The id as text: every call writes it, so it is made once. */
+  idText = ''
   cap: bigint | null
   strict = false
   /** Leased and free. */
@@ -140,6 +142,7 @@ export class CounterTable {
 
   identify(counter: Counter, id: bigint): void {
     counter.id = id
+    counter.idText = String(id)
     this.#byId.set(id, counter)
   }
 

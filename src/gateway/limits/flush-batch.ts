@@ -9,7 +9,7 @@ import type { Ids } from '../../platform/ids.ts'
 import type { ChargedEvent } from './admission.ts'
 import type { SpendIds } from './counter-rows.ts'
 import { type Crossed, crossed, emitCrossings } from './crossings.ts'
-import type { Charge, JournalRecord } from './journal-records.ts'
+import type { Amounts, Charge, JournalRecord } from './journal-records.ts'
 import { advanceFlush, findFlushTo, insertDebits, type LockedCounterRow, lockCounters, settleCounters, shareProcess } from './queries.ts'
 
 /** Inserts the events that are not there yet and returns the ids of those it really inserted. */
@@ -43,26 +43,36 @@ export type FlushResult =
 interface Charged<E extends ChargedEvent> {
   readonly event: E
   readonly charge: Charge
-  readonly counts: ReadonlyMap<bigint, bigint>
-  readonly released: ReadonlyMap<bigint, bigint>
+  readonly counts: Amounts
+  readonly released: Amounts
 }
 
 /** What a range means for the database. */
 export interface Batch<E extends ChargedEvent> {
   readonly charged: Charged<E>[]
   /** Released and counted without an event. */
-  readonly released: Map<bigint, bigint>
-  readonly counts: Map<bigint, bigint>
+  readonly released: Sums
+  readonly counts: Sums
 }
 
-const add = (sums: Map<bigint, bigint>, id: bigint, amount: bigint): void => {
+/** Amounts by counter id. The ids stay the texts that the records have: one id comes a thousand times in a batch. */
+type Sums = Map<string, bigint>
+
+function add<K>(sums: Map<K, bigint>, id: K, amount: bigint): void {
   sums.set(id, (sums.get(id) ?? 0n) + amount)
 }
 
-const toMap = (amounts: readonly (readonly [string, string])[]): Map<bigint, bigint> => {
-  const sums = new Map<bigint, bigint>()
-  for (const [id, amount] of amounts) add(sums, BigInt(id), BigInt(amount))
-  return sums
+function addAll(sums: Sums, amounts: Amounts): void {
+  for (const [id, amount] of amounts) add(sums, id, BigInt(amount))
+}
+
+const byNumber = (sums: Sums): Map<bigint, bigint> => new Map([...sums].map(([id, amount]) => [BigInt(id), amount]))
+
+/** What leaves the leases with a batch whose range is in the database. */
+export function releasedBy<E extends ChargedEvent>({ charged, released }: Batch<E>): ReadonlyMap<bigint, bigint> {
+  const sums = new Map(released)
+  for (const item of charged) addAll(sums, item.released)
+  return byNumber(sums)
 }
 
 /** Adds records up. `open` and `progress` have no effect here. */
@@ -71,17 +81,15 @@ export function batchOf<E extends ChargedEvent>(records: Iterable<JournalRecord<
   for (const record of records) {
     switch (record.kind) {
       case 'settle':
-        batch.charged.push({ event: record.event, charge: record.charge, counts: toMap(record.counts), released: toMap(record.released) })
+        batch.charged.push(record)
         break
       case 'close':
       case 'return':
-        for (const [id, amount] of record.released) add(batch.released, BigInt(id), BigInt(amount))
+        addAll(batch.released, record.released)
         break
       case 'count':
-        for (const [id, amount] of record.counts) {
-          add(batch.counts, BigInt(id), BigInt(amount))
-          add(batch.released, BigInt(id), BigInt(amount))
-        }
+        addAll(batch.counts, record.counts)
+        addAll(batch.released, record.counts)
         break
       case 'open':
       case 'progress':
@@ -93,10 +101,7 @@ export function batchOf<E extends ChargedEvent>(records: Iterable<JournalRecord<
 
 /** Writes one range. Throws what the database throws; then the outcome is unknown and the same range is tried again. */
 export async function flushBatch<E extends ChargedEvent>(tools: FlushTools<E>, range: FlushRange, batch: Batch<E>): Promise<FlushResult> {
-  await tools.spendIds.learn(
-    tools.db,
-    batch.charged.map(c => c.charge),
-  )
+  await tools.spendIds.learn(tools.db, new Set(batch.charged.map(c => c.charge)))
   return tools.db.tx(async (tx): Promise<FlushResult> => {
     if ((await tx.maybe(shareProcess, range.processId, range.states)) === null) return { kind: 'fenced' }
     if (range.to !== null) {
@@ -114,38 +119,47 @@ export async function applyBatch<E extends ChargedEvent>(
   range: FlushRange,
   batch: Batch<E>,
 ): Promise<{ released: ReadonlyMap<bigint, bigint>; rows: readonly LockedCounterRow[] }> {
-  const touched = new Set<bigint>([...batch.released.keys(), ...batch.counts.keys()])
-  for (const item of batch.charged) {
-    for (const id of tools.spendIds.of(item.charge)) touched.add(id)
-    for (const id of [...item.counts.keys(), ...item.released.keys()]) touched.add(id)
-  }
-  const locked = touched.size === 0 ? [] : await tx.many(lockCounters, [...touched])
-  const inserted = new Set(
-    batch.charged.length === 0
-      ? []
-      : await tools.applyEvents(
-          tx,
-          batch.charged.map(c => c.event),
-        ),
-  )
-  const spent = new Map(batch.counts)
+  const touched = touchedBy(tools, batch)
+  const locked = touched.length === 0 ? [] : await tx.many(lockCounters, touched)
+  const events = batch.charged.map(item => item.event)
+  const inserted = events.length === 0 ? [] : await tools.applyEvents(tx, events)
+  const isIn = new Set(inserted.length === events.length ? [] : inserted)
+  const fresh = inserted.length === events.length ? batch.charged : batch.charged.filter(item => isIn.has(item.event.id))
+  const counts = new Map(batch.counts)
   const released = new Map(batch.released)
-  for (const item of batch.charged) {
-    const isNew = inserted.has(item.event.id)
-    // Without a journal offset the event id is the only guard, so what it releases counts with it.
-    if (isNew || range.to !== null) for (const [id, amount] of item.released) add(released, id, amount)
-    if (!isNew) continue
-    for (const id of tools.spendIds.of(item.charge)) add(spent, id, item.event.valueUinr)
-    for (const [id, amount] of item.counts) add(spent, id, amount)
+  // Without a journal offset the event id is the only guard, so what it releases counts with it.
+  for (const item of range.to === null ? fresh : batch.charged) addAll(released, item.released)
+  // A caller's charge is one object for all its calls.
+  const values = new Map<Charge, bigint>()
+  for (const item of fresh) {
+    add(values, item.charge, item.event.valueUinr)
+    addAll(counts, item.counts)
   }
-  const rows = await settleRows(tools, tx, range.processId, locked, spent, released)
+  const spent = byNumber(counts)
+  for (const [charge, value] of values) for (const id of tools.spendIds.of(charge)) add(spent, id, value)
+  const leaving = byNumber(released)
+  const rows = await settleRows(tools, tx, range.processId, locked, spent, leaving)
   if (tools.billing)
     await debit(
       tools,
       tx,
-      batch.charged.filter(item => inserted.has(item.event.id) && item.event.costUinr > 0n),
+      fresh.filter(item => item.event.costUinr > 0n),
     )
-  return { released, rows }
+  return { released: leaving, rows }
+}
+
+/** The ids of the counters that a batch may move. */
+function touchedBy<E extends ChargedEvent>({ spendIds }: FlushTools<E>, { charged, released, counts }: Batch<E>): bigint[] {
+  const texts = new Set([...released.keys(), ...counts.keys()])
+  const charges = new Set<Charge>()
+  for (const item of charged) {
+    charges.add(item.charge)
+    for (const [id] of item.counts) texts.add(id)
+    for (const [id] of item.released) texts.add(id)
+  }
+  const ids = new Set([...texts].map(BigInt))
+  for (const charge of charges) for (const id of spendIds.of(charge)) ids.add(id)
+  return [...ids]
 }
 
 async function settleRows<E extends ChargedEvent>(

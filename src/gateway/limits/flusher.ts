@@ -6,7 +6,7 @@ import type { Clock } from '../../platform/clock.ts'
 import { DatabaseUnavailableError } from '../../platform/db.ts'
 import type { Log } from '../../platform/log.ts'
 import type { ChargedEvent } from './admission.ts'
-import { batchOf, type FlushResult, type FlushTools, flushBatch } from './flush-batch.ts'
+import { batchOf, type FlushResult, type FlushTools, flushBatch, releasedBy } from './flush-batch.ts'
 import { type Entry, type Journal, readJournal } from './journal.ts'
 import type { JournalRecord } from './journal-records.ts'
 
@@ -178,7 +178,8 @@ export class Flusher<E extends ChargedEvent> {
   #appendAll(records: readonly JournalRecord<E>[]): number {
     if (this.#journal.isSegmentFull) this.#rotate()
     const endOffsets = this.#journal.append(records)
-    for (const [index, record] of records.entries()) {
+    for (let index = 0; index < records.length; index++) {
+      const record = records[index] as JournalRecord<E>
       if (this.#spilled || this.#queue.length >= queueMax) this.#spilled = true
       else this.#queue.push({ record: record.kind === 'open' || record.kind === 'progress' ? withoutEffect : record, endOffset: endOffsets[index] ?? 0 })
     }
@@ -247,7 +248,7 @@ export class Flusher<E extends ChargedEvent> {
     if (flushTo > this.#flushedTo) {
       const known = this.#queue.filter(entry => entry.endOffset <= flushTo)
       this.#queue = this.#queue.filter(entry => entry.endOffset > flushTo)
-      this.#options.onFlushed({ kind: 'done', released: releasedBy(known), rows: [] })
+      this.#options.onFlushed({ kind: 'done', released: releasedBy(batchOf(known.map(entry => entry.record))), rows: [] })
     } else {
       this.#queue = []
       this.#spilled = true
@@ -273,10 +274,4 @@ export class Flusher<E extends ChargedEvent> {
     this.#waiters = this.#waiters.filter(waiter => waiter.offset > offset)
     for (const waiter of ready) waiter.resolve()
   }
-}
-
-function releasedBy<E extends ChargedEvent>(entries: readonly Entry<E>[]): Map<bigint, bigint> {
-  const batch = batchOf(entries.map(entry => entry.record))
-  for (const item of batch.charged) for (const [id, amount] of item.released) batch.released.set(id, (batch.released.get(id) ?? 0n) + amount)
-  return batch.released
 }

@@ -5,9 +5,9 @@
 import type { Clock } from '../../platform/clock.ts'
 import type { Log } from '../../platform/log.ts'
 import type { ChargedEvent } from './admission.ts'
-import { applyBatch, type Batch, batchOf, type FlushTools, flushBatch } from './flush-batch.ts'
+import { applyBatch, batchOf, type FlushTools, flushBatch } from './flush-batch.ts'
 import { deleteJournal, type Entry, journalsIn, lastWriteMs, readJournal } from './journal.ts'
-import type { Charge, JournalRecord } from './journal-records.ts'
+import type { Amounts, Charge, JournalRecord } from './journal-records.ts'
 import { bootId, isSocketDead, removeSocket } from './liveness.ts'
 import { findProcess, lockLeasedCounters, lockProcessForAdoption, returnAllLeases, setProcessState } from './queries.ts'
 
@@ -28,7 +28,7 @@ export interface JanitorOptions<E extends ChargedEvent> {
 interface RunningCall<E> {
   readonly event: E
   readonly charge: Charge
-  readonly counts: Batch<never>['counts']
+  readonly counts: Amounts
 }
 
 /** The janitor of one journal folder. */
@@ -117,7 +117,7 @@ export class Janitor<E extends ChargedEvent> {
 
   async #close(id: bigint, endOffset: number, running: readonly RunningCall<E>[]): Promise<boolean> {
     const { tools } = this.#options
-    const charged = running.map(call => ({ event: interrupted(call.event), charge: call.charge, counts: call.counts, released: new Map<bigint, bigint>() }))
+    const charged = running.map(call => ({ event: interrupted(call.event), charge: call.charge, counts: call.counts, released: [] }))
     await tools.spendIds.learn(
       tools.db,
       charged.map(item => item.charge),
@@ -147,12 +147,7 @@ function runningCalls<E extends ChargedEvent>(entries: Iterable<Entry<E>>): Runn
 }
 
 function note<E extends ChargedEvent>(calls: Map<string, RunningCall<E>>, record: JournalRecord<E>): void {
-  if (record.kind === 'open' || record.kind === 'progress')
-    calls.set(record.event.id, {
-      event: record.event,
-      charge: record.charge,
-      counts: new Map(record.counts.map(([id, amount]) => [BigInt(id), BigInt(amount)])),
-    })
+  if (record.kind === 'open' || record.kind === 'progress') calls.set(record.event.id, { event: record.event, charge: record.charge, counts: record.counts })
   else if (record.kind === 'settle') calls.delete(record.event.id)
   else if (record.kind === 'close') calls.delete(record.eventId)
 }

@@ -204,9 +204,11 @@ export class CallPermit<E extends ChargedEvent> implements Permit<E> {
   /** A call that cost more than its hold takes the rest out of what is leased and free, so that it cannot serve another call as well. */
   #absorb(valueUinr: bigint): void {
     if (this.#generation !== this.#tools.acquirer.generation) return
-    for (const [i, counter] of this.#counters.entries()) {
+    for (let i = 0; i < this.#counters.length; i++) {
+      const counter = this.#counters[i] as Counter
+      if (counter.metric !== 'spend') continue
       const over = valueUinr - this.#amountAt(i)
-      if (counter.metric !== 'spend' || over <= 0n) continue
+      if (over <= 0n) continue
       const extra = counter.idle < over ? counter.idle : over
       counter.idle -= extra
       counter.held += extra
@@ -224,15 +226,26 @@ export class CallPermit<E extends ChargedEvent> implements Permit<E> {
 
   /** The daily unit of the call. */
   #counts(): Amounts {
-    return this.#counters.flatMap(counter => (counter.metric === 'daily' && counter.id !== null ? [[String(counter.id), '1'] as const] : []))
+    const counts: (readonly [string, string])[] = []
+    for (const { metric, id, idText } of this.#counters) if (metric === 'daily' && id !== null) counts.push([idText, '1'])
+    return counts
   }
 
   #released(parts: readonly bigint[]): Amounts {
     if (this.#generation !== this.#tools.acquirer.generation) return []
     const released: (readonly [string, string])[] = []
-    for (const [i, counter] of this.#counters.entries()) {
+    let last = 1n
+    let text = '1'
+    for (let i = 0; i < parts.length; i++) {
       const part = parts[i] as bigint
-      if (part > 0n && counter.id !== null) released.push([String(counter.id), String(part)])
+      const { id, idText } = this.#counters[i] as Counter
+      if (part <= 0n || id === null) continue
+      // The budgets of a call mostly lose the same amount.
+      if (part !== last) {
+        last = part
+        text = String(part)
+      }
+      released.push([idText, text])
     }
     return released
   }
@@ -240,7 +253,8 @@ export class CallPermit<E extends ChargedEvent> implements Permit<E> {
   #leave(parts: readonly bigint[]): void {
     if (this.#generation !== this.#tools.acquirer.generation) return
     const nowMs = this.#tools.monotonicMs()
-    for (const [i, counter] of this.#counters.entries()) {
+    for (let i = 0; i < parts.length; i++) {
+      const counter = this.#counters[i] as Counter
       const amount = this.#amountAt(i)
       const part = parts[i] as bigint
       counter.held -= amount

@@ -15,7 +15,7 @@ const modelText = (id: string): string => id.slice(0, modelMaxChars).replaceAll(
 /** Inserts the events that are not there yet and returns the ids of those. Counters may move for these only. */
 export async function insertUsageEvents(tx: Tx, events: readonly UsageEvent[]): Promise<readonly string[]> {
   if (events.length === 0) return []
-  const rows = await tx.many(
+  const { count: inserted, ids } = await tx.one(
     insertEvents,
     events.map(e => istDay(e.atMs)),
     events.map(e => e.id),
@@ -45,5 +45,5 @@ export async function insertUsageEvents(tx: Tx, events: readonly UsageEvent[]): 
     events.map(e => Math.max(0, Math.round(e.latencyMs))),
     events.map(e => (e.firstByteMs === null ? null : Math.max(0, Math.round(e.firstByteMs)))),
   )
-  return rows.map(row => row.id)
+  return inserted === BigInt(events.length) ? events.map(e => e.id) : (ids ?? [])
 }

@@ -1,6 +1,6 @@
 import { statement } from '../../platform/db.ts'
 
-/** Inserts events that are not there yet; the ids of the new ones. Columns come as one array each. */
+/** Inserts events that are not there yet; how many, and their ids unless all were new, which is the rule. Columns come as one array each. */
 export const insertEvents = statement<
   [
     days: readonly string[],
@@ -31,16 +31,17 @@ export const insertEvents = statement<
     latencies: readonly number[],
     firstBytes: readonly (number | null)[],
   ],
-  { id: string }
+  { count: bigint; ids: readonly string[] | null }
 >(
   'usage.insert_events',
-  `insert into usage_events (day, id, at, request_id, org_id, user_id, key_id, workspace_id, agent_id, agent_label, kind, model, provider, residency,
+  `with inserted as (insert into usage_events (day, id, at, request_id, org_id, user_id, key_id, workspace_id, agent_id, agent_label, kind, model, provider, residency,
      streamed, byok, status, outcome, prompt_tokens, completion_tokens, cached_tokens, reasoning_tokens, estimated, value_uinr, cost_uinr, latency_ms, first_byte_ms)
    select * from unnest($1::date[], $2::uuid[], $3::timestamptz[], $4::text[], $5::int[], $6::int[], $7::int[], $8::int[], $9::int[], $10::text[], $11::text[],
      $12::text[], $13::text[], $14::text[], $15::boolean[], $16::boolean[], $17::int[], $18::text[], $19::bigint[], $20::bigint[], $21::bigint[], $22::bigint[],
      $23::boolean[], $24::bigint[], $25::bigint[], $26::int[], $27::int[])
    on conflict (day, id) do nothing
-   returning id as "id"`,
+   returning id)
+   select count(*) as "count", case when count(*) < cardinality($2::uuid[]) then array_agg(id::text) end as "ids" from inserted`,
 )
 
 export interface TotalsRow {
