@@ -39,9 +39,9 @@ export class InvitationDesk {
     const person = await arrivals.currentSession(cookie)
     if (person === null) return signInFirst()
     if (isAccepted) {
-      const { orgId } = await invitations.accept(person.userId, id)
+      const { orgId } = await invitations.accept(person, id)
       await sessions.move(person.sessionId, orgId)
-    } else await invitations.decline(person.userId, id)
+    } else await invitations.decline(person, id)
     await this.#note(person, isAccepted ? 'acceptInvitation' : 'declineInvitation', id, call)
     return reply.empty(seeOther, { ...privateHeaders, location: isAccepted ? '/me' : invitationsPath })
   }

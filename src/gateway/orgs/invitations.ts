@@ -36,6 +36,8 @@ export interface InvitationsDeps {
   /** MEMBERS_MAX: members and open invitations together. */
   readonly membersMax: number
   readonly baseUrl: () => string
+  /** Told when somebody has joined or declined: they decide from another organisation, and the one that invited must be able to read of it. It never throws. */
+  onDecision(orgId: number, actor: SessionPrincipal, act: 'acceptInvitation' | 'declineInvitation', id: number): Promise<void>
 }
 
 const listedMax = 1_000
@@ -105,10 +107,11 @@ export class Invitations {
    * Makes the person a member with the invited role. Keys of an earlier membership stay ended. Throws `not_found` when the invitation
    * is somebody else's or decided, and `member_cap`.
    */
-  async accept(userId: number, id: number): Promise<OwnInvitation> {
+  async accept(actor: SessionPrincipal, id: number): Promise<OwnInvitation> {
     const { controlLog, clock, ids } = this.#deps
+    const { userId } = actor
     const now = new Date(clock.nowMs())
-    return controlLog.change(async tx => {
+    const accepted = await controlLog.change(async tx => {
       const invitation = await this.#decide(tx, userId, id, 'accepted', now)
       const { orgId, role } = invitation
       // An invitation changes no role of somebody who is a member already; nobody becomes less by accepting.
@@ -118,12 +121,15 @@ export class Invitations {
       await tx.exec(joinOrg, orgId, userId, role, now)
       return { value: invitation, news: [memberChanged(orgId, userId), ...keys] }
     })
+    await this.#deps.onDecision(accepted.orgId, actor, 'acceptInvitation', id)
+    return accepted
   }
 
   /** Says no, for good. Throws `not_found` like `accept`. */
-  async decline(userId: number, id: number): Promise<void> {
+  async decline(actor: SessionPrincipal, id: number): Promise<void> {
     const { db, clock } = this.#deps
-    await db.tx(tx => this.#decide(tx, userId, id, 'declined', new Date(clock.nowMs())))
+    const { orgId } = await db.tx(tx => this.#decide(tx, actor.userId, id, 'declined', new Date(clock.nowMs())))
+    await this.#deps.onDecision(orgId, actor, 'declineInvitation', id)
   }
 
   async #decide(tx: Tx, userId: number, id: number, status: 'accepted' | 'declined', now: Date): Promise<OwnInvitation> {

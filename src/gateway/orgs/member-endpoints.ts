@@ -167,7 +167,7 @@ export const memberEndpoints = {
     output: invitation.extend({ ok }),
     errors: ['not_found', 'member_cap'],
     async handle({ invitations }, { path }, call) {
-      return { ok: true, ...invitationView(await invitations.accept(signedIn(call.principal).userId, idOf(path))) }
+      return { ok: true, ...invitationView(await invitations.accept(signedIn(call.principal), idOf(path))) }
     },
   }),
 
@@ -181,7 +181,7 @@ export const memberEndpoints = {
     output: z.object({ ok, id: z.int() }),
     errors: ['not_found'],
     async handle({ invitations }, { path }, call) {
-      await invitations.decline(signedIn(call.principal).userId, idOf(path))
+      await invitations.decline(signedIn(call.principal), idOf(path))
       return { ok: true, id: idOf(path) }
     },
   }),

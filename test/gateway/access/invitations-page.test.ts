@@ -63,6 +63,19 @@ describe('the page behind the link of an invitation', () => {
     expect(audit.json.entries).toMatchObject([{ act: 'declineInvitation', target: `id=${id}`, outcome: 'ok' }])
   })
 
+  test('the organisation that invited reads in its own trail who joined and who declined, by the page or by the API', async () => {
+    const trail = async (act: string, userId: number): Promise<unknown> =>
+      (await app.call('GET', `/me/audit?act=${act}&actor=user:${userId}`, undefined, { cookie })).json.entries
+    const joiner = await invited('Trailjoin')
+    await joiner.signIn()
+    await joiner.decide('accept')
+    expect(await trail('acceptInvitation', joiner.userId)).toMatchObject([{ target: `id=${joiner.id}`, outcome: 'ok', actor: { name: joiner.email } }])
+    const decliner = await invited('Traildecline')
+    await decliner.signIn()
+    expect((await decliner.browser.open(`${app.baseUrl}/me/invitations/${decliner.id}/decline`, { method: 'POST' })).status).toBe(200)
+    expect(await trail('declineInvitation', decliner.userId)).toMatchObject([{ target: `id=${decliner.id}`, outcome: 'ok' }])
+  })
+
   test("a form from another site's page, a foreign invitation and half a form decide nothing", async () => {
     const one = await invited('Careful')
     const other = await invited('Foreign')
