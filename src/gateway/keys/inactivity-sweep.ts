@@ -1,6 +1,7 @@
 import type { Clock } from '../../platform/clock.ts'
-import type { Db, Tx } from '../../platform/db.ts'
+import { DatabaseUnavailableError, type Db, type Tx } from '../../platform/db.ts'
 import type { ControlLog } from '../../platform/db-control-log.ts'
+import { GatewayError } from '../../platform/errors.ts'
 import { istDay } from '../../platform/ist-time.ts'
 import type { Mail } from '../mail/mail.ts'
 import { disabledFromMs, type InactivityStep, inactivityStep } from './inactivity.ts'
@@ -29,21 +30,28 @@ type LockedRow = NonNullable<Awaited<ReturnType<typeof read>>>
 /**
  * Goes through the keys of all organisations once: notice for those that are idle for too long, with a mail; the end of the notice for
  * those in use again; and those that nobody used through the whole notice are disabled, never deleted. One short transaction a key.
+ * A key that cannot be judged does not keep the others from it; what was wrong rises at the end.
  */
 export async function sweepInactivity(deps: InactivitySweepDeps, signal: AbortSignal): Promise<void> {
   // What this process has seen in use is in the rows before they are judged; other processes write theirs every half minute.
   await deps.use.flush()
+  const failures: unknown[] = []
   let aboveId = 0
   for (;;) {
     const batch = await deps.db.many(findIdle, aboveId, new Date(deps.clock.nowMs()), batchMax)
     for (const row of batch) {
       if (signal.aborted) return
-      const step = await judge(deps, row)
-      if (step === 'disable') await deps.onDisabled(row.orgId, row.id)
       aboveId = row.id
+      try {
+        if ((await judge(deps, row)) === 'disable') await deps.onDisabled(row.orgId, row.id)
+      } catch (error) {
+        if (error instanceof DatabaseUnavailableError) throw error
+        failures.push(error)
+      }
     }
-    if (batch.length < batchMax) return
+    if (batch.length < batchMax) break
   }
+  if (failures.length > 0) throw new AggregateError(failures, `${failures.length} keys could not be judged`)
 }
 
 function judge(deps: InactivitySweepDeps, { id, orgId }: InactivityRow): Promise<InactivityStep> {
@@ -89,12 +97,16 @@ async function giveNotice(
   await tx.exec(setNotice, orgId, keyId, new Date(nowMs))
   const disabledOn = istDay(disabledFromMs(nowMs, { days: key.days, noticeDays }))
   for (const reader of await tx.many(noticeReaders, orgId, key.userId)) {
-    await mail.enqueue(tx, {
+    const letter = {
       orgId,
       to: reader.email,
       template: 'key_inactivity',
       data: { orgName: key.orgName, keyName: key.name, keyPrefix: key.prefix, disabledOn, link: `${baseUrl()}/auth?return_to=%2Fme%2Fkeys` },
       onceKey: `key_inactivity:${keyId}:${nowMs}:${reader.userId}`,
+    } as const
+    // An address that takes no mail must not keep the key; the console shows the notice all the same.
+    await mail.enqueue(tx, letter).catch((error: unknown) => {
+      if (!(error instanceof GatewayError && error.errorName === 'bad_email')) throw error
     })
   }
 }

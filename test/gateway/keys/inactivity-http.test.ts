@@ -15,6 +15,7 @@ const audited = statement<[orgId: number], { target: string; actor: string }>(
 )
 const setWindow = statement<[orgId: number, days: number | null]>('test.set_key_inactivity', `update orgs set key_inactivity_days = $2::int where id = $1::int`)
 const countKeys = statement<[orgId: number], { count: number }>('test.count_keys', `select count(*)::int as "count" from api_keys where org_id = $1::int`)
+const setEmail = statement<[userId: number, email: string]>('test.set_email', `update users set email = $2::text where id = $1::int`)
 
 describe('keys that nobody uses', () => {
   const clock = movableClock()
@@ -145,5 +146,14 @@ describe('keys that nobody uses', () => {
     await app.gateway.app.keys.revoke(org.orgId, robot.id)
     await pass(14)
     expect(await lines()).toEqual(['disabled_inactive'])
+  })
+
+  test('an owner whose address takes no mail does not keep keys from their notice, theirs or others', async () => {
+    const unreachable = await app.newMember('member')
+    await app.db.exec(setEmail, unreachable.userId, '-nobody..here@people.test')
+    const theirs = await make({ name: 'of nobody' }, await app.signIn(unreachable.userId))
+    const later = await make({ name: 'made after it' })
+    await pass(90)
+    for (const { id } of [theirs, later]) expect((await shown(id)).state).toBe('notice')
   })
 })
