@@ -88,16 +88,27 @@ function targetOf(params: Readonly<Record<string, string>>, isAllowed: (value: s
     const id = params[name]
     return id === undefined ? [] : [`${name}=${isAllowed(id) ? id : '?'}`]
   })
-  const madeId = params['id'] === undefined ? idIn(value) : null
-  if (madeId !== null) pairs.push(`id=${madeId}`)
+  const made = params['id'] === undefined ? madeIn(value) : null
+  if (made !== null) pairs.push(made)
   return pairs.length === 0 ? null : pairs.join(' ')
 }
 
-function idIn(value: unknown): string | null {
+/** What the reply names: `id=12` of the thing itself or of the one beside `ok`; `key=12` where that one says its scope. */
+function madeIn(value: unknown): string | null {
   const json = value instanceof Reply ? (value.body.kind === 'json' ? value.body.value : null) : value
-  const id: unknown = typeof json === 'object' && json !== null && 'id' in json ? json.id : null
-  if (typeof id === 'number' || typeof id === 'bigint') return String(id)
-  return typeof id === 'string' && isSafe(id) ? id : null
+  const own = safeField(json, 'id')
+  if (own !== null) return `id=${own}`
+  for (const part of typeof json === 'object' && json !== null ? Object.values(json) : []) {
+    const id = safeField(part, 'id')
+    if (id !== null) return `${safeField(part, 'scope') ?? 'id'}=${id}`
+  }
+  return null
+}
+
+function safeField(thing: unknown, name: string): string | null {
+  const field: unknown = typeof thing === 'object' && thing !== null ? Reflect.get(thing, name) : null
+  if (typeof field === 'number' || typeof field === 'bigint') return String(field)
+  return typeof field === 'string' && isSafe(field) ? field : null
 }
 
 const isSafe = (value: string): boolean => /^[A-Za-z0-9][A-Za-z0-9._:/@+-]{0,99}$/.test(value)

@@ -27,6 +27,16 @@ describe('the audit trail', () => {
   }
   const count = async (): Promise<number> => (await app.db.many(lines)).length
 
+  test('a line names the thing of the reply also where it stands beside ok', async () => {
+    await app.call('POST', '/me/budgets', { scope: 'key', target_id: app.keyId, monthly_budget_inr: 500 }, { cookie: owner })
+    await app.call('POST', '/me/orgs/switch', { org_id: app.orgId }, { cookie: owner })
+    expect((await entries('?limit=2')).map((each: { act: string; target: string }) => [each.act, each.target])).toEqual([
+      ['switchOrg', `id=${app.orgId}`],
+      ['setOrgBudget', `key=${app.keyId}`],
+    ])
+    await app.call('POST', '/me/budgets', { scope: 'key', target_id: app.keyId, monthly_budget_inr: null }, { cookie: owner })
+  })
+
   test('AUDIT-01 an act leaves one line: who, what, on what, from where, when, how it ended', async () => {
     const before = await count()
     const made = await app.call('POST', '/v1/me/agents', { name: 'auditor-test' }, { headers: from })
