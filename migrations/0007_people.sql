@@ -73,6 +73,10 @@ create table sign_in_links (
 );
 
 drop index workspaces_active_name;
+-- Of active names that differ only in the case of letters the oldest stays; the others get their number behind them.
+update workspaces w set name = left(w.name, 80) || ' (' || w.id || ')'
+where w.archived_at is null
+  and exists (select 1 from workspaces o where o.org_id = w.org_id and o.archived_at is null and lower(o.name) = lower(w.name) and o.id < w.id);
 create unique index workspaces_active_name on workspaces (org_id, lower(name)) where archived_at is null;
 
 -- What a call of this key may be. Null is no rule.

@@ -1,4 +1,4 @@
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
@@ -14,6 +14,8 @@ const recorded = statement<[], { name: string; isAdditive: boolean }>(
   'test.recorded',
   'select name, is_additive as "isAdditive" from schema_migrations order by name',
 )
+
+const workspaceNames = statement<[], { name: string }>('test.workspace_names', 'select name from workspaces order by id')
 
 const errorOf = (work: Promise<unknown>): Promise<unknown> =>
   work.then(
@@ -122,5 +124,16 @@ describe('migrations', () => {
     const dump = `-- The schema that the migrations make, for reading: generated, never applied. UPDATE_GOLDEN=1 rewrites it.\n\n${await schemaDump(db)}`
     if (process.env['UPDATE_GOLDEN'] === '1' && !onPostgres) writeFileSync(golden, dump)
     expect(dump).toBe(existsSync(golden) ? readFileSync(golden, 'utf8').replaceAll('\r\n', '\n') : 'migrations/schema.sql, which UPDATE_GOLDEN=1 writes')
+  })
+
+  test('of the product keep what an older database has, workspaces whose names differ only in case too', async () => {
+    const names = readdirSync(migrationsFolder).filter(name => /^\d{4}_.*\.sql$/.test(name) && name < '0007')
+    await run(Object.fromEntries(names.map(name => [name, readFileSync(join(migrationsFolder, name), 'utf8')])))
+    await db.script(`
+      insert into orgs (name, kind, created_at) values ('A', 'team', now()), ('B', 'team', now());
+      insert into workspaces (org_id, name, created_at, archived_at) values
+        (1, 'Team', now(), null), (1, 'team', now(), null), (1, 'TEAM', now(), now()), (2, 'team', now(), null);`)
+    await migrate(db, migrationsFolder, silentLog)
+    expect((await db.many(workspaceNames)).map(row => row.name)).toEqual(['Team', 'team (2)', 'TEAM', 'team'])
   })
 })
