@@ -87,11 +87,11 @@ export interface TestReply {
 }
 
 const addPerson = statement<[email: string], { id: number }>(
-  'test.add_person',
+  'test.harness_add_person',
   `insert into users (email, name, created_at) values ($1::text, split_part($1::text, '@', 1), now()) returning id`,
 )
 const addMember = statement<[orgId: number, userId: number, role: string, capabilities: readonly string[]]>(
-  'test.add_member',
+  'test.harness_add_member',
   `insert into org_members (org_id, user_id, role, capabilities, created_at) values ($1::int, $2::int, $3::text, $4::text[], now())`,
 )
 
