@@ -69,6 +69,17 @@ describe('the OpenAI dialect', () => {
     })
   })
 
+  test('of two ceilings the lower one, which is charged, goes to the provider under both names', () => {
+    for (const [plain, newer] of [
+      [1, 100_000],
+      [100_000, 1],
+    ]) {
+      const body = JSON.stringify({ model: 'm', max_tokens: plain, max_completion_tokens: newer })
+      expect(jsonOf(request(body))).toEqual({ model: 'm', max_tokens: 1, max_completion_tokens: 1 })
+      expect(jsonOf(request(body, { quirks: ['max-completion-tokens'] }))).toEqual({ model: 'm', max_completion_tokens: 1 })
+    }
+  })
+
   test('renames the cap and turns system turns where the provider wants it', () => {
     expect(jsonOf(request('{"model":"m","max_tokens":5}', { quirks: ['max-completion-tokens'] }))).toEqual({ model: 'm', max_completion_tokens: 5 })
     const messages = '[{"role":"system","content":"s"},{"role":"user","content":"u"}]'

@@ -68,16 +68,26 @@ function editsOf({ body, operation, stream }: HubRequest, provider: Provider, up
   if (body['model'] !== upstreamModel) edits['model'] = upstreamModel
   if (operation === 'chat') {
     if (stream) editStreamOptions(body, provider, edits)
-    if (provider.quirks.includes('max-completion-tokens') && isGiven(body['max_tokens'])) {
-      edits['max_tokens'] = undefined
-      if (!isGiven(body['max_completion_tokens'])) edits['max_completion_tokens'] = body['max_tokens']
-    }
+    editCeilings(body, provider, edits)
     if (provider.quirks.includes('system-as-user') && Array.isArray(body['messages'])) {
       const messages: readonly unknown[] = body['messages']
       if (messages.some(isSystem)) edits['messages'] = messages.map(message => (isSystem(message) ? { ...message, role: 'user' } : message))
     }
   }
   return Object.keys(edits).length === 0 ? null : edits
+}
+
+/** The lower of two ceilings is what the call is held to and charged for, and providers differ in which of them they read: so both say it. */
+function editCeilings(body: HubRequest['body'], provider: Provider, edits: Record<string, unknown>): void {
+  const { max_tokens: plain, max_completion_tokens: newer } = body
+  if (isGiven(plain) && isGiven(newer) && plain !== newer) {
+    const lower = Math.min(Number(plain), Number(newer))
+    edits['max_tokens'] = lower
+    edits['max_completion_tokens'] = lower
+  }
+  if (!provider.quirks.includes('max-completion-tokens') || !isGiven(plain)) return
+  edits['max_tokens'] = undefined
+  if (!isGiven(newer)) edits['max_completion_tokens'] = plain
 }
 
 /** Usage is asked for on every stream, whatever the caller said, because the call is metered by it. Other stream options stay. */
