@@ -1,3 +1,4 @@
+import type { SigningKeys } from './agents/signing-keys.ts'
 import type { Finding } from './cli/doctor.ts'
 import type { Catalog } from './gateway/catalog/catalog.ts'
 import { checkInvariants } from './gateway/limits/invariants.ts'
@@ -15,6 +16,7 @@ interface DoctorDeps {
   readonly memory: Memory
   readonly controlLog: ControlLog
   readonly mail: Mail
+  readonly signingKeys: Pick<SigningKeys, 'isOpened'>
 }
 
 /** Looks at everything that can be wrong with a running gateway and says what it found. */
@@ -23,6 +25,7 @@ export async function diagnose(deps: DoctorDeps): Promise<Finding[]> {
     ...configuration(deps),
     ...signIn(deps),
     ...(await database(deps)),
+    await masterKey(deps),
     ...(await money(deps)),
     ...providers(deps),
     ...(await outbox(deps)),
@@ -86,6 +89,17 @@ async function database({ db, controlLog }: DoctorDeps): Promise<Finding[]> {
         },
     { what: 'control log', state: controlLog.lastSyncAgeMs() < 5000 ? 'ok' : 'wrong', detail: `last read ${Math.round(controlLog.lastSyncAgeMs())} ms ago` },
   ]
+}
+
+/** Agent tokens are signed with a sealed key, so another master key shows there first. */
+async function masterKey({ signingKeys }: DoctorDeps): Promise<Finding> {
+  if (await signingKeys.isOpened()) return { what: 'master key', state: 'ok', detail: 'opens what is sealed in the database' }
+  return {
+    what: 'master key',
+    state: 'wrong',
+    detail:
+      'does not open the signing key of agent tokens: it is another one than the database was sealed with. Put the old one back (MASTER_KEY, or master.key in DATA_DIR); until then no token can be minted, and saved keys and kept content do not open.',
+  }
 }
 
 async function money({ db }: DoctorDeps): Promise<Finding[]> {

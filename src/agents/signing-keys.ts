@@ -85,6 +85,19 @@ export class SigningKeys {
     return find()
   }
 
+  /** Whether the master key of this process opens the key that signs. True as well while there is none. */
+  async isOpened(): Promise<boolean> {
+    const { db, sealer } = this.#deps
+    const current = (await db.many(loadSigningKeys, 0)).find(row => row.state === 'current')
+    if (current === undefined) return true
+    try {
+      sealer.open(current.privateSealed, sealedFor(current.kid))
+      return true
+    } catch {
+      return false
+    }
+  }
+
   /** What /.well-known/jwks.json shows: the current key, the next one, and retired ones whose tokens may be alive. */
   async published(): Promise<readonly PublicJwk[]> {
     await this.#fresh(reloadEveryMs)

@@ -1,6 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { adminHandler } from '../../src/cli/admin-commands.ts'
+import { statement } from '../../src/platform/db.ts'
 import { startApp, type TestApp } from '../harness/app.ts'
+
+const sealWithAnotherKey = statement<[]>('test.seal_with_another_key', "update signing_keys set private_sealed = 'v1.00000000.AAAA'")
 
 describe("the operator's commands", () => {
   let app: TestApp
@@ -41,6 +44,15 @@ describe("the operator's commands", () => {
   test('doctor finds nothing wrong with a healthy gateway', async () => {
     const findings = (await run('doctor', {})) as { what: string; state: string }[]
     expect(findings.filter(finding => finding.state !== 'ok')).toEqual([])
-    expect(findings.map(finding => finding.what)).toEqual(expect.arrayContaining(['database', 'notifications', 'money', 'providers']))
+    expect(findings.map(finding => finding.what)).toEqual(expect.arrayContaining(['database', 'master key', 'notifications', 'money', 'providers']))
+  })
+
+  test('doctor tells a master key that does not open what is sealed', async () => {
+    await app.newAgent('sealed')
+    await app.db.exec(sealWithAnotherKey)
+    const findings = (await run('doctor', {})) as { what: string; state: string; detail: string }[]
+    expect(findings.filter(finding => finding.state !== 'ok')).toEqual([
+      { what: 'master key', state: 'wrong', detail: expect.stringContaining('Put the old one back') },
+    ])
   })
 })
