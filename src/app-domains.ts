@@ -14,6 +14,7 @@ import { createOrgs, type Orgs } from './gateway/orgs/orgs.ts'
 import { insertUsageEvents } from './gateway/usage/apply.ts'
 import { makePartitions, partitionsEveryMs } from './gateway/usage/partitions.ts'
 import type { UsageEvent } from './gateway/usage/record.ts'
+import { usageEventText } from './gateway/usage/record-text.ts'
 import { createMemory, type Memory, memorySweepMs } from './memory/memory.ts'
 import type { Clock } from './platform/clock.ts'
 import type { Config } from './platform/config.ts'
@@ -80,7 +81,7 @@ export async function createDomains(deps: AppDeps, baseUrl: () => string): Promi
   const hasBilling = config.RAZORPAY_KEY_ID !== null && config.RAZORPAY_KEY_SECRET !== null
   const trialLimits = hasBilling ? { rpmLimit: config.TRIAL_RPM, dailyLimit: config.TRIAL_DAILY } : null
   const keys = createKeys({ db, clock, ids, controlLog, cacheTtlMs, defaultRpm: config.DEFAULT_RPM, trialLimits })
-  const limits = await createLimits({ db, config, clock, ids, log, dataDir, controlLog, appliers: [insertUsageEvents] })
+  const limits = await createLimits({ db, config, clock, ids, log, dataDir, controlLog, appliers: [insertUsageEvents], eventText: usageEventText })
   const times = { tokenTtlSeconds: config.AGENT_TOKEN_TTL_S, staleMs: config.AGENT_STALE_MS, cacheTtlMs }
   const agents = createAgents({ db, clock, ids, log, controlLog, inflight, keys, sealer, baseUrl, ...times, ...agentBudgets(limits) })
   await controlLog.start()

@@ -7,7 +7,7 @@
 import { closeSync, fstatSync, ftruncateSync, mkdirSync, openSync, readdirSync, readFileSync, statSync, unlinkSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
 import type { ChargedEvent } from './admission.ts'
-import { decodeRecords, type JournalRecord, RecordBuffer } from './journal-records.ts'
+import { decodeRecords, type EventText, type JournalRecord, RecordBuffer } from './journal-records.ts'
 
 /** A new segment begins after so many bytes. */
 const segmentDefaultBytes = 16 * 1024 * 1024
@@ -79,12 +79,13 @@ export class Journal<E extends ChargedEvent> {
   readonly #folder: string
   readonly #processId: bigint
   readonly #segmentBytes: number
-  readonly #buffer = new RecordBuffer<E>()
+  readonly #buffer: RecordBuffer<E>
   #fd: number
   #start = 0
   #end = 0
 
-  constructor(folder: string, processId: bigint, segmentBytes = segmentDefaultBytes) {
+  constructor(folder: string, processId: bigint, eventText: EventText<E> | null = null, segmentBytes = segmentDefaultBytes) {
+    this.#buffer = new RecordBuffer(eventText)
     this.#folder = folder
     this.#processId = processId
     this.#segmentBytes = segmentBytes
@@ -104,7 +105,12 @@ export class Journal<E extends ChargedEvent> {
   /** Writes records with one system call and returns the offset behind each. They are in the page cache on return. Throws JournalWriteError: none of them is in the file then. */
   append(records: readonly JournalRecord<E>[]): number[] {
     this.#buffer.clear()
-    const sizes = records.map(record => this.#buffer.add(record))
+    const endOffsets: number[] = []
+    let end = this.#end
+    for (const record of records) {
+      end += this.#buffer.add(record)
+      endOffsets.push(end)
+    }
     const { bytes } = this.#buffer
     try {
       const written = writeSync(this.#fd, bytes, 0, bytes.length)
@@ -113,10 +119,8 @@ export class Journal<E extends ChargedEvent> {
       this.#cutTail()
       throw new JournalWriteError('the usage journal could not be written', { cause })
     }
-    return sizes.map(size => {
-      this.#end += size
-      return this.#end
-    })
+    this.#end = end
+    return endOffsets
   }
 
   rotate(): void {

@@ -19,6 +19,7 @@ import { Flusher } from './flusher.ts'
 import { returnIdle, sweepIdle, writeCounts } from './idle.ts'
 import { Janitor } from './janitor.ts'
 import { Journal, journalFolder } from './journal.ts'
+import type { EventText } from './journal-records.ts'
 import type { CallPermit, PermitTools } from './permit.ts'
 import { ProcessRegistry } from './processes.ts'
 import { deleteEndedCounters, returnSilentRunning } from './queries.ts'
@@ -54,6 +55,8 @@ export interface LimitsOptions<E extends ChargedEvent> {
   readonly dataDir: string
   /** The first inserts events and says which were new; the others get those. They run in the transaction of the flush. */
   readonly appliers: readonly ApplyEvents<E>[]
+  /** How events are written to the journal. Default: field by field. */
+  readonly eventText?: EventText<E>
   /** Started by the composition root. */
   readonly controlLog: ControlLog
   /** True: events with a cost debit the ledger. Default false. */
@@ -276,8 +279,12 @@ export class LimitsEngine<E extends ChargedEvent> implements Limits<E> {
         },
       },
       this.#registry.id,
-      new Journal<E>(this.#folder, this.#registry.id),
+      this.#newJournal(),
     )
+  }
+
+  #newJournal(): Journal<E> {
+    return new Journal<E>(this.#folder, this.#registry.id, this.#options.eventText ?? null)
   }
 
   #flushed(result: Extract<FlushResult, { kind: 'done' }>): void {
@@ -328,7 +335,7 @@ export class LimitsEngine<E extends ChargedEvent> implements Limits<E> {
     this.#counters.clear()
     this.#allowances.reset()
     this.#rebind()
-    const rest = this.#flusher.renew(this.#registry.id, new Journal<E>(this.#folder, this.#registry.id))
+    const rest = this.#flusher.renew(this.#registry.id, this.#newJournal())
     for (const record of rest) if (record.kind === 'settle') this.#flusher.append({ ...record, released: [] })
     for (const permit of this.#opened) permit.repeat()
   }
