@@ -4,6 +4,10 @@
  */
 
 const tokensPerMtok = 1_000_000n
+const mtok = Number(tokensPerMtok)
+const halfMtok = mtok / 2
+/** Sums of parts below zero and above never meet here: prices and units are not negative, so a safe sum has safe parts. */
+const exactMax = Number.MAX_SAFE_INTEGER - halfMtok
 
 /** ₹ (a number from JSON, at most 6 decimals count) to micro-rupees, rounded half away from zero. */
 export function uinrFromInr(inr: number): bigint {
@@ -24,6 +28,10 @@ export interface PricedUnits {
 
 /** Σ units × price, rounded half up once for the whole request. Units below zero count as none. */
 export function priceUnits(parts: readonly PricedUnits[]): bigint {
+  let exact = 0
+  for (const part of parts) exact += Math.max(0, Math.trunc(part.units)) * Number(part.uinrPerMtok)
+  // Bigints cost many times what numbers do and every call is priced several times; numbers are as exact while they are safe integers.
+  if (exact >= 0 && exact <= exactMax) return BigInt((exact + halfMtok - ((exact + halfMtok) % mtok)) / mtok)
   let sum = 0n
   for (const part of parts) sum += BigInt(Math.max(0, Math.trunc(part.units))) * part.uinrPerMtok
   return (sum + tokensPerMtok / 2n) / tokensPerMtok
