@@ -3,8 +3,8 @@ import type { CancelSignal } from './cancellation.ts'
 
 /** The body of an upstream reply: read it once, as chunks or whole, or destroy it. */
 export interface UpstreamBody extends AsyncIterable<Uint8Array> {
-  /** All of it as one buffer. Rejects with BodyTooLargeError above the limit. */
-  buffer(maxBytes: number): Promise<Buffer>
+  /** All of it as one buffer, at once when all of it is here. Throws BodyTooLargeError above the limit. */
+  buffer(maxBytes: number): Buffer | Promise<Buffer>
   /** Closes the connection; a pending read rejects. */
   destroy(): void
   /** From here on the request's signal closes nothing: a relay that must end at an event boundary closes by `destroy`. */
@@ -87,7 +87,17 @@ class Exchange implements Dispatcher.DispatchHandler, UpstreamBody {
     this.#done()
   }
 
-  async buffer(maxBytes: number): Promise<Buffer> {
+  buffer(maxBytes: number): Buffer | Promise<Buffer> {
+    // A short reply mostly comes in one piece together with its head.
+    const [only] = this.#chunks
+    if (this.#ended && !this.#failed && this.#chunks.length === 1 && Buffer.isBuffer(only) && only.byteLength <= maxBytes) {
+      this.#chunks = []
+      return only
+    }
+    return this.#collect(maxBytes)
+  }
+
+  async #collect(maxBytes: number): Promise<Buffer> {
     let bytes = 0
     const parts: Uint8Array[] = []
     for (;;) {

@@ -2,7 +2,7 @@ import type { CancelSignal } from '../../platform/cancellation.ts'
 import { fail, GatewayError } from '../../platform/errors.ts'
 import type { OutboundReply, UpstreamBody } from '../../platform/upstream-body.ts'
 import { stateKeyOf } from '../catalog/model.ts'
-import type { Dialect, Failure, StreamTap } from '../providers/dialect.ts'
+import type { Dialect, Failure, HubRequest, StreamTap, Target, UpstreamRequest } from '../providers/dialect.ts'
 import { publicMessage } from '../providers/public-message.ts'
 import type { Attempt, Plan } from '../routing/plan.ts'
 import type { InferenceDeps } from './deps.ts'
@@ -19,8 +19,15 @@ export type Answer =
   | { readonly kind: 'whole'; readonly attempt: Attempt; readonly dialect: Dialect; readonly bytes: Buffer; readonly value: Record<string, unknown> }
   /** The first chunk has arrived and is in the tap. */
   | StreamAnswer
-  /** The provider says that the request itself is at fault: goes to the caller as it is. */
-  | { readonly kind: 'client-error'; readonly attempt: Attempt; readonly status: number; readonly bytes: Buffer }
+  | ClientError
+
+/** The provider says that the request itself is at fault: goes to the caller as it is. */
+interface ClientError {
+  readonly kind: 'client-error'
+  readonly attempt: Attempt
+  readonly status: number
+  readonly bytes: Buffer
+}
 
 export interface StreamAnswer {
   readonly kind: 'stream'
@@ -55,7 +62,24 @@ export async function dial(plan: Plan, request: ParsedRequest, meter: Meter, sig
     recheck()
     signal.throwIfAborted()
     meter.dials()
-    const result = await tryOne(attempt, request, meter, signal, deps)
+    const dialect = deps.dialectOf(attempt.route.provider.dialect)
+    const startedMs = deps.clock.monotonicMs()
+    const outgoing = requestOf(dialect, request.hub, {
+      provider: attempt.route.provider,
+      upstreamModel: attempt.route.upstreamModel,
+      credential: attempt.credential,
+    })
+    let result: Answer | Failed
+    try {
+      const reply = await send(attempt, outgoing, signal, deps)
+      const read = answerOf(reply, attempt, dialect, request)
+      const found = read instanceof Promise ? await read : read
+      result = 'failure' in found || found.kind === 'client-error' ? found : begun(found, reply, deps.clock.monotonicMs() - startedMs, meter, deps)
+    } catch (error) {
+      // A call that was cut or abandoned is not the provider's failure.
+      if (signal.aborted) throw signal.reason
+      result = unreachable(attempt, error)
+    }
     if (!('failure' in result)) return result
     failures.push(result)
     note(result, deps)
@@ -63,37 +87,59 @@ export async function dial(plan: Plan, request: ParsedRequest, meter: Meter, sig
   throw allFailed(failures)
 }
 
-async function tryOne(attempt: Attempt, request: ParsedRequest, meter: Meter, signal: CancelSignal, deps: InferenceDeps): Promise<Answer | Failed> {
-  const { provider, upstreamModel } = attempt.route
-  const dialect = deps.dialectOf(provider.dialect)
-  const startedMs = deps.clock.monotonicMs()
-  try {
-    const upstream = dialect.request(request.hub, { provider, upstreamModel, credential: attempt.credential })
-    const reply = await (provider.userGiven === true ? deps.outbound.toUserUrl : deps.outbound.toProvider)({ ...upstream, signal })
-    if (reply.status < 200 || reply.status >= 300) return await refused(reply, attempt, dialect, request)
-    const answer = request.hub.stream
-      ? await firstOfStream(reply, attempt, dialect)
-      : whole(reply.status, await reply.body.buffer(replyMaxBytes), attempt, dialect)
-    if ('failure' in answer) return answer
-    meter.firstByte()
-    const firstByteMs = deps.clock.monotonicMs() - startedMs
-    const served = (): void => deps.observer.succeeded(stateKeyOf(attempt.route), firstByteMs, reply.headers)
-    // A stream has served when it has not broken off: one that always breaks behind its first chunk must open the circuit.
-    if (answer.kind === 'stream') return { ...answer, served }
-    served()
-    return answer
-  } catch (error) {
-    // A call that was cut or abandoned is not the provider's failure.
-    if (signal.aborted) throw signal.reason
-    return {
-      attempt,
-      failure: { kind: 'transient', status: null },
-      message: `${provider.id} could not be reached (${error instanceof GatewayError ? error.message : errorCode(error)})`,
-    }
+function send(
+  { route: { provider } }: Attempt,
+  { method, url, headers, body }: UpstreamRequest,
+  signal: CancelSignal,
+  { outbound }: InferenceDeps,
+): Promise<OutboundReply> {
+  const outgoing = { method, url, headers, body, signal }
+  return provider.userGiven === true ? outbound.toUserUrl(outgoing) : outbound.toProvider(outgoing)
+}
+
+type Begun = Extract<Answer, { kind: 'whole' }> | Omit<StreamAnswer, 'served'>
+
+/** What a reply comes to, at once when all of it is here. */
+function answerOf(
+  { status, headers, body }: OutboundReply,
+  attempt: Attempt,
+  dialect: Dialect,
+  request: ParsedRequest,
+): Begun | ClientError | Failed | Promise<Begun | ClientError | Failed> {
+  if (status < 200 || status >= 300) return refused({ status, headers, body }, attempt, dialect, request)
+  if (request.hub.stream) return firstOfStream({ status, headers, body }, attempt, dialect)
+  const bytes = body.buffer(replyMaxBytes)
+  return bytes instanceof Promise ? bytes.then(all => whole(status, all, attempt, dialect)) : whole(status, bytes, attempt, dialect)
+}
+
+/** The reply has begun: what it took goes into the meter and to routing. */
+function begun(answer: Begun, { headers }: OutboundReply, firstByteMs: number, meter: Meter, { observer }: InferenceDeps): Answer {
+  meter.firstByte()
+  const { route } = answer.attempt
+  // A stream has served when it has not broken off: one that always breaks behind its first chunk must open the circuit.
+  if (answer.kind === 'stream') return { ...answer, served: () => observer.succeeded(stateKeyOf(route), firstByteMs, headers) }
+  observer.succeeded(stateKeyOf(route), firstByteMs, headers)
+  return answer
+}
+
+function unreachable(attempt: Attempt, error: unknown): Failed {
+  return {
+    attempt,
+    failure: { kind: 'transient', status: null },
+    message: `${attempt.route.provider.id} could not be reached (${error instanceof GatewayError ? error.message : errorCode(error)})`,
   }
 }
 
-function whole(status: number, bytes: Buffer, attempt: Attempt, dialect: Dialect): Answer | Failed {
+/** A body that cannot be written is its sender's mistake and says nothing about the route. Throws `bad_request`. */
+function requestOf(dialect: Dialect, hub: HubRequest, target: Target): UpstreamRequest {
+  try {
+    return dialect.request(hub, target)
+  } catch (cause) {
+    throw cause instanceof RangeError ? fail('bad_request', { message: 'The body is nested too deeply.', cause }) : cause
+  }
+}
+
+function whole(status: number, bytes: Buffer, attempt: Attempt, dialect: Dialect): Extract<Answer, { kind: 'whole' }> | Failed {
   const value = parseReply(bytes)
   if (value === null)
     return {
@@ -132,7 +178,7 @@ async function firstOfStream(reply: OutboundReply, attempt: Attempt, dialect: Di
   return { kind: 'stream', attempt, first: first.value, rest, body: reply.body, tap }
 }
 
-async function refused(reply: OutboundReply, attempt: Attempt, dialect: Dialect, request: ParsedRequest): Promise<Answer | Failed> {
+async function refused(reply: OutboundReply, attempt: Attempt, dialect: Dialect, request: ParsedRequest): Promise<ClientError | Failed> {
   const bytes = await reply.body.buffer(errorBodyMaxBytes)
   const text = bytes.toString('utf8')
   const failure = dialect.failure(reply.status, reply.headers, text)

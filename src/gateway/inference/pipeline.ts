@@ -8,6 +8,7 @@ import { stateKeyOf } from '../catalog/model.ts'
 import type { Attempt, Plan } from '../routing/plan.ts'
 import type { Outcome } from '../usage/record.ts'
 import { withholdUsage } from '../wire/sse.ts'
+import type { TokenUsage } from '../wire/usage.ts'
 import { withinCallCaps } from './call-caps.ts'
 import type { ContentCall } from './content-capture.ts'
 import type { InferenceDeps, NamedAgent } from './deps.ts'
@@ -60,10 +61,15 @@ export async function serve(kind: Kind, bytes: Buffer, call: Call<Principal>, de
   const content = org.retentionDays === 0 ? null : contentOf(request, plan, principal, call, bytes.length)
   let isStream = false
   try {
-    const answer = await dialOrEnd(plan, request, meter, watch, deps)
+    const answer = await dialConfirmed(plan, request, meter, watch, deps).catch((error: unknown) => endUnanswered(error, meter, watch))
     switch (answer.kind) {
-      case 'whole':
-        return kept(await wholeReply(kind, request, plan, answer, meter), content, deps)
+      case 'whole': {
+        const reported = answer.dialect.usageOf(request.hub.operation, answer.value)
+        const usage = reported ?? estimateOf(kind, request, answer)
+        const settled = meter.settle(usage, reported === null, 'ok', 200)
+        if (settled !== undefined) await settled
+        return kept(wholeReply(kind, plan, answer, usage), content, deps)
+      }
       case 'stream':
         isStream = true
         return kept(streamReply(kind, request, plan, answer, meter, watch, deps), content, deps)
@@ -143,17 +149,17 @@ function agentOfLabel(named: NamedAgent | null, label: string, policies: readonl
   return { agentId: named.id, ancestorIds: named.ancestorIds, label: null, policies: named.policy === null ? policies : [...policies, named.policy] }
 }
 
-/** Dials; a call that ends here without an answer is settled as failed, or released when nothing was dialed. */
-async function dialOrEnd(plan: Plan, request: ParsedRequest, meter: Meter, watch: Watch, deps: InferenceDeps): Promise<Answer> {
-  try {
-    const confirmed = watch.confirm()
-    if (confirmed !== undefined) await confirmed
-    return await dial(plan, request, meter, watch.signal, watch.recheck, deps)
-  } catch (error) {
-    const { status, outcome } = endWithoutAnswer(error)
-    await (outcome === 'failed' ? meter.settleFailed(status, outcome) : meter.settleAbandoned(status, outcome))
-    throw watch.isNamed && error instanceof CallCutError && error.reason === 'agent_revoked' ? fail('agent_revoked_label') : error
-  }
+/** Dials when the named agent, if there is one, still stands. Always a promise: it never throws. */
+function dialConfirmed(plan: Plan, request: ParsedRequest, meter: Meter, watch: Watch, deps: InferenceDeps): Promise<Answer> {
+  const go = (): Promise<Answer> => dial(plan, request, meter, watch.signal, watch.recheck, deps)
+  return watch.isNamed ? Promise.resolve().then(watch.confirm).then(go) : go()
+}
+
+/** A call that ends here without an answer is settled as failed, or released when nothing was dialed. Always throws. */
+async function endUnanswered(error: unknown, meter: Meter, watch: Watch): Promise<never> {
+  const { status, outcome } = endWithoutAnswer(error)
+  await (outcome === 'failed' ? meter.settleFailed(status, outcome) : meter.settleAbandoned(status, outcome))
+  throw watch.isNamed && error instanceof CallCutError && error.reason === 'agent_revoked' ? fail('agent_revoked_label') : error
 }
 
 /** How a call without an answer goes into the books: what the caller saw, and whose doing it was. */
@@ -163,22 +169,22 @@ function endWithoutAnswer(error: unknown): { status: number; outcome: Outcome } 
   return { status: nobodyWaitsStatus, outcome: 'client_gone' }
 }
 
+type WholeAnswer = Extract<Answer, { kind: 'whole' }>
+
 function headersOf(plan: Plan, attempt: Attempt): Record<string, string> {
   return { ...plan.headers, 'x-br-provider': attempt.route.provider.id }
 }
 
-async function wholeReply(kind: Kind, request: ParsedRequest, plan: Plan, answer: Extract<Answer, { kind: 'whole' }>, meter: Meter): Promise<Reply> {
-  const reported = answer.dialect.usageOf(request.hub.operation, answer.value)
-  const usage = reported ?? {
-    promptTokens: request.promptTokens,
-    completionTokens: kind.hasOutput ? tokensOfChars(answer.bytes.length) : 0,
-    cachedTokens: 0,
-    reasoningTokens: 0,
-  }
-  const settled = meter.settle(usage, reported === null, 'ok', 200)
-  if (settled !== undefined) await settled
+/** What a reply that says nothing of its usage is taken for. */
+function estimateOf(kind: Kind, request: ParsedRequest, { bytes }: WholeAnswer): TokenUsage {
+  const completionTokens = kind.hasOutput ? tokensOfChars(bytes.length) : 0
+  return { promptTokens: request.promptTokens, completionTokens, cachedTokens: 0, reasoningTokens: 0 }
+}
+
+function wholeReply(kind: Kind, plan: Plan, answer: WholeAnswer, usage: TokenUsage): Reply {
   const completed = kind.complete(answer.value, usage)
-  const headers = { ...headersOf(plan, answer.attempt), 'content-type': 'application/json; charset=utf-8' }
+  const headers = headersOf(plan, answer.attempt)
+  headers['content-type'] = 'application/json; charset=utf-8'
   return reply.bytes(completed === null ? answer.bytes : Buffer.from(JSON.stringify(completed)), headers)
 }
 

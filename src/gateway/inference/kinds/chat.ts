@@ -52,18 +52,22 @@ function completeUsage(reply: Record<string, unknown>, usage: TokenUsage): Recor
 function nameReasoning(reply: Record<string, unknown>): Record<string, unknown> | null {
   const choices = reply['choices']
   if (!Array.isArray(choices)) return null
-  let changed = false
-  const renamed = choices.map((choice: unknown) => {
-    const message = isObject(choice) ? choice['message'] : undefined
-    if (!isObject(choice) || !isObject(message)) return choice
-    const { reasoning, reasoning_content: content, ...rest } = message
-    const wrongNull = 'reasoning_content' in message && typeof content !== 'string'
-    const otherName = typeof content !== 'string' && typeof reasoning === 'string'
-    if (!wrongNull && !otherName) return choice
-    changed = true
-    return { ...choice, message: typeof reasoning === 'string' ? { ...rest, reasoning_content: reasoning } : rest }
-  })
-  return changed ? { ...reply, choices: renamed } : null
+  return choices.some(isMisnamed) ? { ...reply, choices: choices.map((choice: unknown) => (isMisnamed(choice) ? renamed(choice) : choice)) } : null
+}
+
+interface WithMessage extends Record<string, unknown> {
+  readonly message: Record<string, unknown>
+}
+
+function isMisnamed(choice: unknown): choice is WithMessage {
+  const message = isObject(choice) ? choice['message'] : undefined
+  if (!isObject(message) || typeof message['reasoning_content'] === 'string') return false
+  return typeof message['reasoning'] === 'string' || 'reasoning_content' in message
+}
+
+function renamed(choice: WithMessage): WithMessage {
+  const { reasoning, reasoning_content: _none, ...rest } = choice.message
+  return { ...choice, message: typeof reasoning === 'string' ? { ...rest, reasoning_content: reasoning } : rest }
 }
 
 function isObject(value: unknown): value is Record<string, unknown> {

@@ -8,14 +8,30 @@ import { OpenAiStreamTap } from './openai-tap.ts'
 /** OpenAI chat completions and embeddings: the hub format itself, so nothing is translated and little is touched. */
 export const openAiDialect: Dialect = {
   request(request: HubRequest, target: Target): UpstreamRequest {
-    const path = request.operation === 'chat' ? '/chat/completions' : '/embeddings'
-    return { method: 'POST', url: target.provider.baseUrl + path, headers: headersOf(request, target), body: bodyOf(request, target) }
+    const { chat, embeddings } = urlsOf(target.provider)
+    return { method: 'POST', url: request.operation === 'chat' ? chat : embeddings, headers: headersOf(request, target), body: bodyOf(request, target) }
   },
   usageOf(_operation, reply): TokenUsage | null {
     return typeof reply === 'object' && reply !== null && 'usage' in reply ? usageFromOpenAi(reply.usage) : null
   },
   failure: classifyFailure,
   tap: (): StreamTap => new OpenAiStreamTap(),
+}
+
+interface Urls {
+  readonly chat: string
+  readonly embeddings: string
+}
+
+/** Made once a provider: the same text for every call is found quicker by those who look something up by it. */
+const urlsByProvider = new WeakMap<Provider, Urls>()
+
+function urlsOf(provider: Provider): Urls {
+  const known = urlsByProvider.get(provider)
+  if (known !== undefined) return known
+  const made = { chat: `${provider.baseUrl}/chat/completions`, embeddings: `${provider.baseUrl}/embeddings` }
+  urlsByProvider.set(provider, made)
+  return made
 }
 
 const userAgent = `brigade/${packageVersion()}`
@@ -52,7 +68,7 @@ function headersOf(request: HubRequest, { provider, credential }: Target): Recor
 function bodyOf(request: HubRequest, { provider, upstreamModel }: Target): Buffer | string {
   const { body, bytes } = request
   const edits = editsOf(request, provider, upstreamModel)
-  if (edits === null && bytes !== null && isPlain(bytes)) return bytes
+  if (edits === null && bytes !== null && isPlain(bytes, body)) return bytes
   if (edits === null) return JSON.stringify(body)
   const edited: Record<string, unknown> = { ...body }
   for (const [name, value] of Object.entries(edits)) {
@@ -103,20 +119,23 @@ function editStreamOptions(body: HubRequest['body'], provider: Provider, edits: 
   }
 }
 
-const meteredKeys = ['"model"', '"max_tokens"', '"max_completion_tokens"', '"stream"', '"stream_options"', '"n"'].map(key => Buffer.from(key))
+const meteredKeys = ['model', 'max_tokens', 'max_completion_tokens', 'stream', 'stream_options', 'n'].map(name => ({ name, quoted: Buffer.from(`"${name}"`) }))
 const asciiEscape = Buffer.from('\\u00')
 
 /**
  * False when a key that decides price or ceiling may stand twice in the bytes. We read the last of two equal keys; a provider that
  * reads the first would serve something else than what was priced, so such a body is written anew. Text that merely looks like it is
- * written anew as well, which costs a little time and nothing else.
+ * written anew as well, which costs a little time and nothing else. A key that is not in `body`, which was read from the bytes, stands
+ * in them not once.
  */
-function isPlain(bytes: Buffer): boolean {
+function isPlain(bytes: Buffer, body: HubRequest['body']): boolean {
   if (bytes.includes(asciiEscape)) return false
-  return meteredKeys.every(key => {
-    const first = bytes.indexOf(key)
-    return first === -1 || bytes.indexOf(key, first + key.length) === -1
-  })
+  for (const { name, quoted } of meteredKeys) {
+    if (!Object.hasOwn(body, name)) continue
+    const first = bytes.indexOf(quoted)
+    if (first !== -1 && bytes.indexOf(quoted, first + quoted.length) !== -1) return false
+  }
+  return true
 }
 
 function isGiven(value: unknown): boolean {
