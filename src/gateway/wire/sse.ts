@@ -1,4 +1,4 @@
-import { type LineSink, SseLineScanner } from './sse-lines.ts'
+import { type LineSink, lineMaxBytes, SseLineScanner } from './sse-lines.ts'
 
 /** The end mark of an OpenAI stream. */
 export const doneFrame = 'data: [DONE]\n\n'
@@ -22,9 +22,10 @@ export async function* withholdUsage(chunks: AsyncIterable<Uint8Array>): AsyncGe
   if (rest.length > 0 && !isUsageOnly(rest)) yield rest
 }
 
-/** Cuts a byte stream into whole events, blank line included, across any chunking. */
+/** Cuts a byte stream into whole events, blank line included, across any chunking. An event longer than any real one is passed on in parts, not kept. */
 class EventSplitter implements LineSink {
   #pending: Uint8Array[] = []
+  #pendingBytes = 0
   #ends: number[] = []
   readonly #lines = new SseLineScanner(this)
 
@@ -34,12 +35,12 @@ class EventSplitter implements LineSink {
     const events: Buffer[] = []
     let from = 0
     for (const end of this.#ends) {
-      this.#pending.push(chunk.subarray(from, end))
-      events.push(Buffer.concat(this.#pending))
-      this.#pending = []
+      this.#keep(chunk.subarray(from, end))
+      events.push(this.#take())
       from = end
     }
-    if (from < chunk.length) this.#pending.push(chunk.subarray(from))
+    if (from < chunk.length) this.#keep(chunk.subarray(from))
+    if (this.#pendingBytes > lineMaxBytes) events.push(this.#take())
     return events
   }
 
@@ -49,6 +50,18 @@ class EventSplitter implements LineSink {
 
   rest(): Buffer {
     return Buffer.concat(this.#pending)
+  }
+
+  #keep(part: Uint8Array): void {
+    this.#pending.push(part)
+    this.#pendingBytes += part.length
+  }
+
+  #take(): Buffer {
+    const bytes = Buffer.concat(this.#pending)
+    this.#pending = []
+    this.#pendingBytes = 0
+    return bytes
   }
 }
 
