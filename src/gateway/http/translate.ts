@@ -7,8 +7,12 @@ export function translate(thrown: unknown): unknown {
   if (thrown instanceof GatewayError) return thrown
   if (thrown instanceof DatabaseUnavailableError) return fail('database_unavailable', { cause: thrown, retryAfterSeconds: 2 })
   if (thrown instanceof CallCutError) return cutError(thrown)
+  if (isTooDeep(thrown)) return fail('bad_request', { message: 'The body is nested too deeply.', cause: thrown })
   return thrown
 }
+
+/** JSON is read to any depth, but written, measured and checked only as deep as the stack is. */
+const isTooDeep = (thrown: unknown): boolean => thrown instanceof RangeError && thrown.message === 'Maximum call stack size exceeded'
 
 /** What a call that the gateway itself ended answers, when nothing has been sent yet. */
 export function cutError(cut: CallCutError): GatewayError {

@@ -77,12 +77,21 @@ export class ContentCapture {
   }
 
   content(): Content {
-    const request = Buffer.isBuffer(this.#request) ? this.#request : Buffer.from(JSON.stringify(this.#request))
+    const request = Buffer.isBuffer(this.#request) ? this.#request : jsonOf(this.#request)
     return {
-      request: request.subarray(0, sideMaxBytes).toString('utf8'),
-      request_truncated: this.#requestTruncated || request.length > sideMaxBytes,
+      request: request === null ? '' : request.subarray(0, sideMaxBytes).toString('utf8'),
+      request_truncated: this.#requestTruncated || request === null || request.length > sideMaxBytes,
       reply: Buffer.concat(this.#chunks).toString('utf8'),
       reply_truncated: this.#replyTruncated,
     }
+  }
+}
+
+/** Null for what is nested too deeply to be written. */
+function jsonOf(body: HubRequest['body']): Buffer | null {
+  try {
+    return Buffer.from(JSON.stringify(body))
+  } catch {
+    return null
   }
 }
