@@ -11,6 +11,8 @@ import type { Meter } from './meter.ts'
 
 /** Largest whole reply that is taken from a provider. */
 const replyMaxBytes = 64 * 1024 * 1024
+/** The same of a server that somebody has registered: reading a reply takes the time of all callers. */
+const ownReplyMaxBytes = 8 * 1024 * 1024
 /** Largest error body that is read. */
 const errorBodyMaxBytes = 1024 * 1024
 
@@ -108,17 +110,19 @@ function answerOf(
 ): Begun | ClientError | Failed | Promise<Begun | ClientError | Failed> {
   if (status < 200 || status >= 300) return refused({ status, headers, body }, attempt, dialect, request)
   if (request.hub.stream) return firstOfStream({ status, headers, body }, attempt, dialect)
-  const bytes = body.buffer(replyMaxBytes)
+  const bytes = body.buffer(attempt.route.provider.userGiven === true ? ownReplyMaxBytes : replyMaxBytes)
   return bytes instanceof Promise ? bytes.then(all => whole(status, all, attempt, dialect)) : whole(status, bytes, attempt, dialect)
 }
 
 /** The reply has begun: what it took goes into the meter and to routing. */
 function begun(answer: Begun, { headers }: OutboundReply, firstByteMs: number, meter: Meter, { observer }: InferenceDeps): Answer {
   meter.firstByte()
-  const { route } = answer.attempt
+  const { route, byok } = answer.attempt
+  // What is left of a caller's own rate limit says nothing of the platform's.
+  const shared = byok ? {} : headers
   // A stream has served when it has not broken off: one that always breaks behind its first chunk must open the circuit.
-  if (answer.kind === 'stream') return { ...answer, served: () => observer.succeeded(stateKeyOf(route), firstByteMs, headers) }
-  observer.succeeded(stateKeyOf(route), firstByteMs, headers)
+  if (answer.kind === 'stream') return { ...answer, served: () => observer.succeeded(stateKeyOf(route), firstByteMs, shared) }
+  observer.succeeded(stateKeyOf(route), firstByteMs, shared)
   return answer
 }
 

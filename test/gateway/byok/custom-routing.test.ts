@@ -167,4 +167,11 @@ describe('calls on custom endpoints', () => {
     server.behave()
     expect(app.gateway.app.circuits.openRoutes()).not.toContain(`byoe#${await register('Shared')}`)
   })
+
+  test('a reply that is larger than any answer is not taken', async () => {
+    await register('Endless')
+    server.misbehave(() => ({ body: { id: 'x', object: 'chat.completion', created: 1, model: 'm', choices: [], padding: 'x'.repeat(9 * 1024 * 1024) } }))
+    const reply = await chat({ provider: 'byoe:endless' })
+    expect([reply.status, reply.json.error.code]).toEqual([502, 'all_routes_failed'])
+  })
 })

@@ -210,4 +210,13 @@ describe('what an organisation brings along', () => {
     expect(await app.dump()).not.toContain(secret)
     expect((await app.call('GET', '/v1/usage')).text).not.toContain(secret)
   })
+
+  test("what is left of a caller's own rate limit does not count as the platform's", async () => {
+    const left = () => app.gateway.app.health.measurements('alpha/alpha-only').headroom
+    app.alpha.script(() => ({ headers: { 'x-ratelimit-remaining-requests': '1', 'x-ratelimit-limit-requests': '100' } }))
+    expect(await served({ model: 'alpha-only', upstream_key: 'sk-somebody-0001' })).toEqual([200, 'alpha'])
+    expect(left()).toBeNull()
+    expect(await served({ model: 'alpha-only' })).toEqual([200, 'alpha'])
+    expect(left()).toBe(0.01)
+  })
 })
