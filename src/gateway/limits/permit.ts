@@ -71,16 +71,12 @@ export class CallPermit<E extends ChargedEvent> implements Permit<E> {
     return least
   }
 
-  async open(draft: E): Promise<void> {
+  open(draft: E): Promise<void> {
     if (this.#ended) throw new Error('the call has ended')
     this.#draft = draft
     this.#tools.opened.add(this)
-    try {
-      await this.#tools.flusher.appendSoon({ kind: 'open', event: draft, charge: this.#charge, counts: this.#counts() })
-    } catch (error) {
-      // Without its record the call must not be dialed.
-      throw error instanceof JournalWriteError ? fail('journal_full', { cause: error }) : error
-    }
+    // Without its record the call must not be dialed.
+    return this.#tools.flusher.appendSoon({ kind: 'open', event: draft, charge: this.#charge, counts: this.#counts() }).then(nothing, throwFull)
   }
 
   progress(draft: E): void {
@@ -115,7 +111,7 @@ export class CallPermit<E extends ChargedEvent> implements Permit<E> {
     return true
   }
 
-  async settle(event: E): Promise<void> {
+  settle(event: E): Promise<void> {
     this.#end()
     this.#absorb(event.valueUinr)
     const charged = { event, charge: this.#charge, counts: this.#counts() }
@@ -124,14 +120,11 @@ export class CallPermit<E extends ChargedEvent> implements Permit<E> {
     const written = this.#tools.flusher.appendSoon(record)
     this.#leave(parts)
     for (const counter of this.#counters) if (counter.metric === 'spend') counter.knownSpent += event.valueUinr
-    let offset: number
-    try {
-      offset = await written
-    } catch (error) {
+    const { flusher, waitsForCommit } = this.#tools
+    return written.then(waitsForCommit ? offset => flusher.whenFlushed(offset) : nothing, (error: unknown) => {
       if (!(error instanceof JournalWriteError)) throw error
-      return this.#tools.flusher.writeDirect(record)
-    }
-    if (this.#tools.waitsForCommit) await this.#tools.flusher.whenFlushed(offset)
+      return flusher.writeDirect(record)
+    })
   }
 
   release(): void {
@@ -269,6 +262,12 @@ export class CallPermit<E extends ChargedEvent> implements Permit<E> {
     this.#ended = true
     this.#tools.opened.delete(this)
   }
+}
+
+const nothing = (): void => {}
+
+function throwFull(error: unknown): never {
+  throw error instanceof JournalWriteError ? fail('journal_full', { cause: error }) : error
 }
 
 /** What a call takes out of a counter for good: money, a request of the day, and nothing of the calls at once. */
