@@ -7,6 +7,7 @@ import type { Ids } from '../../platform/ids.ts'
 import type { Role, SessionPrincipal } from '../../platform/principal.ts'
 import type { Mail } from '../mail/mail.ts'
 import {
+  countInvited,
   countPeople,
   decideInvitation,
   findActiveByEmail,
@@ -42,6 +43,8 @@ export interface InvitationsDeps {
 
 const listedMax = 1_000
 const hourMs = 3_600_000
+/** Most invitations that an organisation makes in a day. Ours: every one is a mail to somebody who has not asked for it. */
+const aDayMax = (membersMax: number): number => Math.max(100, 4 * membersMax)
 const roles = ['member', 'admin', 'owner'] as const satisfies readonly Role[]
 
 /** The role of that name. Throws `bad_role`. */
@@ -73,7 +76,7 @@ export class Invitations {
 
   /**
    * Invites an address; the mail goes out if this commits, at most one an hour to the same address from the same organisation.
-   * Throws `bad_email`, `bad_role`, `personal_org`, `already_member`, `already_invited`, `member_cap` and `forbidden`.
+   * Throws `bad_email`, `bad_role`, `personal_org`, `already_member`, `already_invited`, `member_cap`, `rate_limit_exceeded` and `forbidden`.
    */
   async invite(actor: SessionPrincipal, wish: { email: string; role: string }): Promise<Pending> {
     const { db, clock } = this.#deps
@@ -90,6 +93,7 @@ export class Invitations {
       if ((await tx.maybe(findActiveByEmail, orgId, email)) !== null) throw fail('already_member')
       if ((await tx.maybe(findPendingByEmail, orgId, email)) !== null) throw fail('already_invited')
       await this.#checkRoom(tx, orgId)
+      await this.#checkPace(tx, orgId)
       const made = await tx.one(insertInvitation, orgId, email, role, actor.userId, now)
       await this.#tell(tx, actor, made, name)
       return made
@@ -138,6 +142,15 @@ export class Invitations {
     await tx.one(lockOrg, invitation.orgId)
     if ((await tx.maybe(decideInvitation, invitation.orgId, id, status, now)) === null) throw noInvitation()
     return invitation
+  }
+
+  async #checkPace(tx: Tx, orgId: number): Promise<void> {
+    const { clock, membersMax } = this.#deps
+    if ((await tx.one(countInvited, orgId, new Date(clock.nowMs() - 24 * hourMs))).invited < aDayMax(membersMax)) return
+    throw fail('rate_limit_exceeded', {
+      message: 'This organisation has sent as many invitations as it may in a day. Try again tomorrow.',
+      retryAfterSeconds: hourMs / 1000,
+    })
   }
 
   /** Room for one more, counted under the lock. */

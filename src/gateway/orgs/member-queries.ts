@@ -129,6 +129,19 @@ export const decideInvitation = statement<[orgId: number, id: number, status: st
    where org_id = $1::int and id = $2::int and status = 'pending' returning id`,
 )
 
+/** However they were decided. */
+export const countInvited = statement<[orgId: number, since: Date], { invited: number }>(
+  'orgs.count_invited',
+  `select count(*)::int as invited from invitations where org_id = $1::int and created_at > $2::timestamptz`,
+)
+
+/** Those that a person has made and nobody has decided, of these roles. */
+export const withdrawMadeBy = statement<[orgId: number, invitedBy: number, roles: readonly string[], now: Date]>(
+  'orgs.withdraw_made_by',
+  `update invitations set status = 'withdrawn', decided_at = $4::timestamptz
+   where org_id = $1::int and invited_by = $2::int and status = 'pending' and role = any($3::text[])`,
+)
+
 const ownInvitation = `select i.id, i.email, i.role, i.created_at as "createdAt", i.org_id as "orgId", o.name as "orgName", o.kind as "orgKind",
      coalesce(b.name, b.email) as "invitedBy"
    from users u join invitations i on lower(i.email) = lower(u.email) and i.status = 'pending'

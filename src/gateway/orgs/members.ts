@@ -18,6 +18,7 @@ import {
   listMembersAfter,
   lockOrg,
   updateMember,
+  withdrawMadeBy,
 } from './member-queries.ts'
 
 export type ListedMember = ListedMemberRow
@@ -49,6 +50,9 @@ export async function endKeysOf(tx: Tx, ids: Ids, orgId: number, userId: number,
   return ended.map(({ id }): NewsItem => ({ kind: 'key_revoked', ref: String(id) }))
 }
 
+/** Roles that somebody of a role may not invite. */
+const beyondInviting: Readonly<Record<Role, readonly Role[]>> = { member: ['member', 'admin', 'owner'], admin: ['owner'], owner: [] }
+
 const noMember = () => fail('not_found', { message: 'There is no such member. GET /me/members lists them.' })
 
 /** Changes go one after the other by the lock on the organisation, so that it has an owner after each of them. */
@@ -66,22 +70,27 @@ export class Members {
     return { members, nextAfter: rows.length > page.limit ? (members.at(-1)?.userId ?? null) : null }
   }
 
-  /** Sets role and capabilities; they hold from the next call on. Only for owners. Throws `forbidden`, `not_found`, `last_owner`. */
+  /**
+   * Sets role and capabilities; they hold from the next call on. Open invitations that the person could not make any more are withdrawn.
+   * Only for owners. Throws `forbidden`, `not_found`, `last_owner`.
+   */
   change(actor: SessionPrincipal, userId: number, wish: MemberChange): Promise<ListedMember> {
     const { orgId } = actor
+    const now = new Date(this.#deps.clock.nowMs())
     return this.#deps.controlLog.change(async tx => {
       if ((await lockedOrg(tx, actor)).actorRole !== 'owner') throw fail('forbidden', { message: 'This needs the role owner.' })
       const before = await tx.maybe(findMembership, orgId, userId)
       if (before === null) throw noMember()
       if (before.role === 'owner' && wish.role !== undefined && wish.role !== 'owner') await keepAnOwner(tx, orgId)
       await tx.exec(updateMember, orgId, userId, wish.role ?? null, wish.capabilities ?? null)
+      if (wish.role !== undefined) await tx.exec(withdrawMadeBy, orgId, userId, beyondInviting[wish.role], now)
       return { value: await tx.one(findMember, orgId, userId), news: [memberChanged(orgId, userId)] }
     })
   }
 
   /**
    * Ends a membership: the person's own, or another's. Their keys end for good, running calls with them; their sessions here end; they
-   * are taken out of the workspaces. Members may only leave; admins do not remove owners. Throws `forbidden`, `not_found`, `last_owner`.
+   * are taken out of the workspaces; open invitations that they made are withdrawn, or one of them could bring them back. Members may only leave; admins do not remove owners. Throws `forbidden`, `not_found`, `last_owner`.
    */
   async remove(actor: SessionPrincipal, userId: number): Promise<void> {
     const { controlLog, clock, ids } = this.#deps
@@ -98,6 +107,7 @@ export class Members {
         await keepAnOwner(tx, orgId)
       }
       await tx.exec(leaveWorkspaces, orgId, userId)
+      await tx.exec(withdrawMadeBy, orgId, userId, beyondInviting.member, now)
       await tx.exec(endSessions, orgId, userId, now)
       const keys = await endKeysOf(tx, ids, orgId, userId, now)
       await tx.exec(endMembership, orgId, userId)

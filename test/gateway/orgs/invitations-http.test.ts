@@ -12,6 +12,11 @@ const addPerson = statement<[email: string], { id: number }>(
   'test.add_invited',
   `insert into users (email, name, created_at) values ($1::text, null, now()) returning id`,
 )
+const addWithdrawn = statement<[orgId: number, by: number, email: string, at: Date]>(
+  'test.add_withdrawn',
+  `insert into invitations (org_id, email, role, invited_by, created_at, status, decided_at)
+   values ($1::int, $3::text, 'member', $2::int, $4::timestamptz, 'withdrawn', $4::timestamptz)`,
+)
 const membersMax = 6
 
 describe('invitations over HTTP', () => {
@@ -140,5 +145,29 @@ describe('invitations over HTTP', () => {
     const both = await Promise.all([decide(person, third.id, 'accept'), decide(person, third.id, 'decline'), decide(person, third.id, 'accept')])
     expect(both.map(reply => reply.status).sort()).toEqual([200, 404, 404])
     for (const id of [999_999, 'abc', 0]) expect(codeOf(await decide(person, id, 'accept')), String(id)).toEqual([404, 'not_found'])
+  })
+
+  test('who loses a role or leaves takes along the open invitations that they could not make any more: none of them is a way back', async () => {
+    const { orgId, owner, admin } = await teams.team()
+    const pending = async () => (await teams.as(owner)('GET', '/me/members')).json.pending.map((each: { email: string }) => each.email).sort()
+    const second = await app.newMember('owner', { orgId })
+    const by = (cookie: string, email: string, role: string) => app.call('POST', '/me/members', { email, role }, { cookie })
+    for (const role of ['owner', 'member']) expect((await by(second.cookie, `by-second-${role}@people.test`, role)).status).toBe(201)
+    expect((await teams.as(owner)('PATCH', `/me/members/${second.userId}`, { role: 'admin' })).status).toBe(200)
+    expect(await pending()).toEqual(['by-second-member@people.test'])
+    expect((await teams.invite(admin, 'by-admin@people.test')).status).toBe(201)
+    expect((await teams.as(owner)('DELETE', `/me/members/${second.userId}`)).status).toBe(200)
+    expect(await pending()).toEqual(['by-admin@people.test'])
+    expect((await teams.as(owner)('PATCH', `/me/members/${admin.userId}`, { role: 'member' })).status).toBe(200)
+    expect(await pending()).toEqual([])
+  })
+
+  test('inviting and withdrawing over and over is no way to mail the whole world', async () => {
+    const { orgId, owner } = await teams.team()
+    for (let count = 0; count < 100; count++) await app.db.exec(addWithdrawn, orgId, owner.userId, `w${count}@people.test`, new Date(clock.nowMs()))
+    const refused = await teams.invite(owner, 'one-more@people.test')
+    expect([codeOf(refused), Number(refused.headers.get('retry-after')) > 0]).toEqual([[429, 'rate_limit_exceeded'], true])
+    clock.advance(24 * 3600_000)
+    expect((await teams.invite({ cookie: await app.signIn(owner.userId, orgId) }, 'one-more@people.test')).status).toBe(201)
   })
 })
