@@ -25,7 +25,13 @@ export async function openFoundation(config: Config, clock: Clock, log: Log): Pr
     config.DATABASE_URL === null
       ? await openEmbedded(join(dataDir, 'db'), { clock, log })
       : await openPostgres(config.DATABASE_URL, { poolMax: config.DB_POOL_MAX, clock, log })
-  await migrate(db, migrationsFolder, log)
+  try {
+    await migrate(db, migrationsFolder, log)
+  } catch (error) {
+    // An open database keeps the process alive, and a command would hang behind its last word.
+    await db.close()
+    throw error
+  }
   return { dataDir, masterKey, db }
 }
 
