@@ -43,7 +43,7 @@ export const settings = {
   SANDBOX: s('providers', 'bool', null, 'The simulated provider. Default: on when no other provider is configured.'),
   LOCAL_SERVERS: s('providers', 'bool', 'on', 'Look for an OpenAI-compatible server on its usual loopback ports at start.'),
   TRUSTED_PROXIES: s('security', 'list', '', 'Addresses or CIDR ranges of the proxies in front whose X-Forwarded-For is believed; empty: nobody.'),
-  ANON_RPM: s('security', 'int', '120', 'Requests a minute without a credential to /v1 and /mcp, per browser or address.', 1),
+  ANON_RPM: s('security', 'int', '120', 'Requests a minute without a credential to /v1 and /mcp, and sign-ins begun, per browser or address.', 1),
   CONSOLE_ORIGINS: s('security', 'list', '', 'Origins beside BASE_URL whose pages may send the session cookie with a write.'),
   SESSION_TTL_S: s('sign-in', 'int', '2592000', 'Life of a sign-in.', 1),
   SIGN_IN_LINK_TTL_S: s('sign-in', 'int', '900', 'Life of a one-time sign-in link.', 1),

@@ -1,11 +1,10 @@
 /** Who calls a row, and what becomes of a request whose caller is not known. */
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { At } from '../../platform/endpoint.ts'
 import { GatewayError } from '../../platform/errors.ts'
 import type { Principal } from '../../platform/principal.ts'
 import { type ActCall, isAct, recordForbidden } from './acts.ts'
 import { isOfStranger } from './anonymous.ts'
-import type { Binding, EdgeDeps } from './edge.ts'
+import { type Binding, countsStrangers, type EdgeDeps } from './edge.ts'
 
 /** A request on a row. */
 export interface RowRequest {
@@ -23,7 +22,7 @@ export function authenticate({ auth, at }: Binding, request: IncomingMessage, re
   const { headers, method = '' } = request
   switch (auth) {
     case 'public':
-      return isCounted(at) ? knownOrAnonymous(request, response, deps) : null
+      return countsStrangers(at) ? knownOrAnonymous(request, response, deps) : null
     case 'signature':
       return null
     case 'key':
@@ -34,9 +33,6 @@ export function authenticate({ auth, at }: Binding, request: IncomingMessage, re
       return headers.authorization === undefined ? deps.authenticateSession(method, headers) : deps.authenticate(headers)
   }
 }
-
-/** Discovery and the console outside /v1 do not count. */
-const isCounted = (at: At): boolean => at.includes(' /v1/')
 
 /** The caller of a public row: by a valid credential the one that it names, who is held to the rate of the key; everybody else is anonymous and counted. */
 async function knownOrAnonymous(request: IncomingMessage, response: ServerResponse, deps: EdgeDeps): Promise<Caller> {
@@ -58,7 +54,7 @@ async function knownOrAnonymous(request: IncomingMessage, response: ServerRespon
 export async function refusalOfUnknown(thrown: unknown, call: RowRequest, deps: EdgeDeps): Promise<unknown> {
   const { binding, request, response } = call
   if (binding.auth === 'public' || binding.auth === 'signature') return thrown
-  if (isCounted(binding.at) && isOfStranger(thrown)) {
+  if (countsStrangers(binding.at) && isOfStranger(thrown)) {
     try {
       deps.countAnonymous(request, response)
     } catch (tooMany) {

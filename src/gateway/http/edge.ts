@@ -41,3 +41,6 @@ export interface EdgeDeps {
   /** True while the process drains: new calls are turned away. */
   isDraining(): boolean
 }
+
+/** Whether calls without a credential count against their sender: those of the API, and those that begin a sign-in, because each of them is kept for a while. Discovery and pages do not. */
+export const countsStrangers = (at: At): boolean => at.includes(' /v1/') || at === 'GET /auth/{provider}'

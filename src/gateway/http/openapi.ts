@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import type { At, AuthKind, InputSpec } from '../../platform/endpoint.ts'
 import { type ErrorName, errorTable } from '../../platform/errors.ts'
-import type { Binding } from './edge.ts'
+import { type Binding, countsStrangers } from './edge.ts'
 
 /** Codes that any row of this credential kind and path can answer, beside the ones it names; `bad_request` also for a label that is none. */
 function commonErrors({ auth, at }: Binding, hasInput: boolean): ErrorName[] {
@@ -13,7 +13,7 @@ function commonErrors({ auth, at }: Binding, hasInput: boolean): ErrorName[] {
     names.push('no_session', 'invalid_api_key', 'rate_limit_exceeded', 'database_unavailable')
     if (!at.startsWith('GET ')) names.push('forbidden', 'foreign_origin')
   }
-  if (auth === 'public' && at.includes(' /v1/')) names.push('rate_limit_exceeded', 'database_unavailable')
+  if (auth === 'public' && countsStrangers(at)) names.push('rate_limit_exceeded', 'database_unavailable')
   if (hasInput) names.push('bad_request')
   return names
 }

@@ -15,7 +15,8 @@ export function jsonText(value: unknown): string {
  */
 export function writeReply(response: ServerResponse, value: unknown, status: number, requestId: string): void | Promise<void> {
   if (!(value instanceof Reply)) return writeJson(response, status, requestId, {}, value ?? null)
-  if (value.cookies.length > 0) response.setHeader('set-cookie', [...value.cookies])
+  // Behind the device cookie, which may have been set before.
+  for (const cookie of value.cookies) response.appendHeader('set-cookie', cookie)
   switch (value.body.kind) {
     case 'json':
       return writeJson(response, value.status, requestId, value.headers, value.body.value)

@@ -157,4 +157,10 @@ describe('requests without a valid credential', () => {
     expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(0)
     expect((await mcp(app.key)).status).toBe(200)
   })
+
+  test('sign-ins that are begun count, because each of them is kept for a while', async () => {
+    const begin = () => ask('198.51.100.77', {}, { path: '/auth/google' })
+    for (let count = 0; count < 120; count++) expect((await begin()).json.error.code).toBe('provider_not_configured')
+    expect([(await begin()).status, (await ask('198.51.100.77', {}, { path: '/auth' })).status]).toEqual([429, 200])
+  })
 })
