@@ -51,6 +51,8 @@ const types: pg.CustomTypesConfig = {
 /** Arrays as the text that PostgreSQL reads, other values as they are. The driver does the same with much more ado for each element, which a flush of thousands of usage rows feels. */
 function arrayText(value: SqlValue): unknown {
   if (!Array.isArray(value)) return value
+  if (value.length > 0 && value.every(isPlainText)) return `{"${value.join('","')}"}`
+  if (value.every(isPlainNumber)) return `{${value.join(',')}}`
   let text = ''
   for (const item of value as readonly unknown[]) {
     if (text !== '') text += ','
@@ -63,6 +65,9 @@ function arrayText(value: SqlValue): unknown {
 }
 
 const needsEscape = /["\\]/
+// Columns of a flush are nearly always one of these, and joining them makes no text for each element.
+const isPlainText = (item: unknown): boolean => typeof item === 'string' && !needsEscape.test(item)
+const isPlainNumber = (item: unknown): boolean => typeof item === 'number' || typeof item === 'bigint' || typeof item === 'boolean'
 
 /** The session over a connected client. */
 export function sessionOver(client: pg.ClientBase): Session {

@@ -50,21 +50,21 @@ export function firstHoldTokens(kind: Kind, request: ParsedRequest, model: Model
   return request.hub.stream ? Math.min(ceiling, firstStreamSliceTokens) : Math.min(ceiling, oneShotHoldMaxTokens)
 }
 
-/** The most that any attempt of the plan costs, when each is counted with the tokens that its own model may use. */
-function dearest(attempts: readonly Attempt[], promptTokens: number, completionTokensOf: (attempt: Attempt) => number): bigint {
-  let most = 0n
-  for (const attempt of attempts) {
-    const cost = priceTokens(attempt.route.price, { promptTokens, completionTokens: completionTokensOf(attempt), cachedTokens: 0, reasoningTokens: 0 })
-    if (cost > most) most = cost
-  }
-  return most
-}
+const costOf = ({ route }: Attempt, promptTokens: number, completionTokens: number): bigint =>
+  priceTokens(route.price, { promptTokens, completionTokens, cachedTokens: 0, reasoningTokens: 0 })
 
 /** The hold of a call, at the dearest route of its plan, and its worst case, which a strict budget holds instead. */
 export function holdOf(kind: Kind, request: ParsedRequest, plan: Plan): { needUinr: bigint; worstUinr: bigint } {
-  const worstTokens = (model: Model): number => (kind.hasOutput ? (request.maxTokens ?? model.maxOutputTokens ?? oneShotHoldMaxTokens) : 0)
-  return {
-    needUinr: dearest(plan.attempts, request.promptTokens, attempt => firstHoldTokens(kind, request, attempt.model)),
-    worstUinr: dearest(plan.attempts, request.promptTokens, attempt => worstTokens(attempt.model)),
+  let needUinr = 0n
+  let worstUinr = 0n
+  // Each attempt is counted with the tokens that its own model may use.
+  for (const attempt of plan.attempts) {
+    const needTokens = firstHoldTokens(kind, request, attempt.model)
+    const worstTokens = kind.hasOutput ? (request.maxTokens ?? attempt.model.maxOutputTokens ?? oneShotHoldMaxTokens) : 0
+    const need = costOf(attempt, request.promptTokens, needTokens)
+    const worst = worstTokens === needTokens ? need : costOf(attempt, request.promptTokens, worstTokens)
+    if (need > needUinr) needUinr = need
+    if (worst > worstUinr) worstUinr = worst
   }
+  return { needUinr, worstUinr }
 }

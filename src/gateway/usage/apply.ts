@@ -1,6 +1,6 @@
 /** Writes usage events, inside the transaction of the flush that moves the counters. */
 import type { Tx } from '../../platform/db.ts'
-import { istDay } from '../../platform/ist-time.ts'
+import { endOfIstDayMs, istDay } from '../../platform/ist-time.ts'
 import { insertEvents } from './queries.ts'
 import type { UsageEvent } from './record.ts'
 
@@ -15,9 +15,10 @@ const modelText = (id: string): string => id.slice(0, modelMaxChars).replaceAll(
 /** Inserts the events that are not there yet and returns the ids of those. Counters may move for these only. */
 export async function insertUsageEvents(tx: Tx, events: readonly UsageEvent[]): Promise<readonly string[]> {
   if (events.length === 0) return []
+  const dayOf = daysOf()
   const { count: inserted, ids } = await tx.one(
     insertEvents,
-    events.map(e => istDay(e.atMs)),
+    events.map(e => dayOf(e.atMs)),
     events.map(e => e.id),
     events.map(e => new Date(e.atMs)),
     events.map(e => e.requestId),
@@ -46,4 +47,19 @@ export async function insertUsageEvents(tx: Tx, events: readonly UsageEvent[]): 
     events.map(e => (e.firstByteMs === null ? null : Math.max(0, Math.round(e.firstByteMs)))),
   )
   return inserted === BigInt(events.length) ? events.map(e => e.id) : (ids ?? [])
+}
+
+/** The IST day of an instant, worked out anew only when it is another than that of the instant before. */
+function daysOf(): (ms: number) => string {
+  let day = ''
+  let fromMs = 0
+  let endMs = 0
+  return ms => {
+    if (ms >= endMs || ms < fromMs) {
+      day = istDay(ms)
+      endMs = endOfIstDayMs(ms)
+      fromMs = endMs - 24 * 3600_000
+    }
+    return day
+  }
 }
