@@ -6,6 +6,7 @@ import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { root } from '../scripts/paths.mjs'
+import { nodeFlags } from '../scripts/run.mjs'
 import { core, runToEnd, startServer } from './child.mjs'
 import { findPortkey } from './portkey.mjs'
 import { costUinrOfCall, operatorFile } from './workload.mjs'
@@ -56,7 +57,11 @@ async function startBrigade({ upstreamUrl, folder, name, databaseUrl }) {
     LOG_LEVEL: 'error',
     ...(databaseUrl === null ? {} : { DATABASE_URL: databaseUrl, MASTER_KEY: randomBytes(32).toString('base64') }),
   }
-  const { pid, match, stop } = await startServer(core.gateway, [join(root, 'dist', 'main.js')], { env, cwd: folder, ready: /listens on (http:\S+)/ })
+  const { pid, match, stop } = await startServer(core.gateway, [...nodeFlags, join(root, 'dist', 'main.js')], {
+    env,
+    cwd: folder,
+    ready: /listens on (http:\S+)/,
+  })
   const flags = {
     email: `bench-${randomBytes(6).toString('hex')}@example.test`,
     org: 'Bench',
