@@ -11,7 +11,7 @@ export interface ParsedChat {
   readonly answerMaxTokens: number | null
   /** The caller's own `stream_options.include_usage`; undefined = not said. */
   readonly includeUsage: boolean | undefined
-  /** ceil(UTF-8 bytes of message text and tool definitions / 3), plus a fixed number per image or audio part. */
+  /** ceil(UTF-8 bytes of message text, tool definitions, reply schema and parts of unknown types / 3), plus a fixed number per image or audio part. */
   readonly promptTokensEstimate: number
   readonly hasTools: boolean
   readonly hasImages: boolean
@@ -21,6 +21,8 @@ export interface ParsedChat {
 export const imageTokens = { low: 85, high: 1445 } as const
 /** Tokens that an audio or file part is taken for, whose length is not known here. */
 export const filePartTokens = 2000
+/** What providers put into the prompt beside the messages. */
+const promptFields = ['tools', 'functions', 'response_format'] as const
 /** Tokens around each message: role and separators. */
 const messageTokens = 4
 /** Most answers in one call; the usual bound of the field. */
@@ -42,7 +44,7 @@ export function parseChat(body: unknown): ParsedChat {
   const tools = body['tools']
   if (tools !== undefined && tools !== null && !Array.isArray(tools)) throw bad('"tools" must be an array.')
   const hasTools = Array.isArray(tools) && tools.length > 0
-  if (hasTools) size.bytes += Buffer.byteLength(JSON.stringify(tools))
+  for (const name of promptFields) size.bytes += bytesOf(body[name])
   const stream = flag(body['stream'], 'stream') ?? false
   const answers = positive(body['n'], 'n') ?? 1
   if (answers > answersMax) throw bad(`"n" must be at most ${answersMax}.`)
@@ -81,7 +83,7 @@ function readMessage(message: unknown, index: number, size: PromptSize): void {
   else if (!((content === null || content === undefined) && message['role'] === 'assistant' && isCall(message)))
     throw bad(`"messages[${index}].content" must be a string or an array of parts.`)
   const calls = message['tool_calls'] ?? message['function_call']
-  if (typeof calls === 'object' && calls !== null) size.bytes += Buffer.byteLength(JSON.stringify(calls))
+  size.bytes += bytesOf(calls)
   const reasoning = message['reasoning_content']
   if (typeof reasoning === 'string') size.bytes += Buffer.byteLength(reasoning)
 }
@@ -102,7 +104,22 @@ function readPart(part: unknown, at: string, size: PromptSize): void {
     size.tokens += isObject(image) && image['detail'] === 'low' ? imageTokens.low : imageTokens.high
   } else if (part['type'] === 'input_audio' || part['type'] === 'file') {
     size.tokens += filePartTokens
-  }
+  } else readUnknownPart(part, size)
+}
+
+/** Of a type that is not known here everything counts as text, but for what looks like media. */
+function readUnknownPart(part: Readonly<Record<string, unknown>>, size: PromptSize): void {
+  const text = JSON.stringify(part, (key, value: unknown) => {
+    if (typeof value !== 'string' || (key !== 'data' && !value.startsWith('data:'))) return value
+    size.tokens += filePartTokens
+    return ''
+  })
+  size.bytes += Buffer.byteLength(text)
+}
+
+/** Bytes of an object as JSON; 0 for what is none. */
+function bytesOf(value: unknown): number {
+  return typeof value === 'object' && value !== null ? Buffer.byteLength(JSON.stringify(value)) : 0
 }
 
 function includeUsageOf(options: unknown): boolean | undefined {

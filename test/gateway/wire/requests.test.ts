@@ -69,6 +69,20 @@ describe('a chat request', () => {
     })
     expect(chat({ tools: [{ type: 'function' }] }).hasTools).toBe(true)
   })
+
+  test('counts whatever a provider may read as prompt, under whichever name it comes', () => {
+    const long = 'x'.repeat(30_000)
+    const least = 10_000
+    for (const more of [
+      { functions: [{ name: 'f', description: long }] },
+      { response_format: { type: 'json_schema', json_schema: { schema: { description: long } } } },
+      { tools: [{ type: 'function', function: { name: 'f', description: long } }] },
+      { messages: [{ role: 'user', content: [{ type: 'input_text', input_text: long }] }] },
+    ])
+      expect(chat(more).promptTokensEstimate, JSON.stringify(more).slice(0, 40)).toBeGreaterThanOrEqual(least)
+    const video = { type: 'video_url', video_url: { url: `data:video/mp4;base64,${long}` } }
+    expect(chat({ messages: [{ role: 'user', content: [video] }] }).promptTokensEstimate).toBeLessThan(2100)
+  })
 })
 
 describe('an embeddings request', () => {
