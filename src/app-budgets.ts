@@ -2,7 +2,7 @@
 import type { AppParts } from './app-services.ts'
 import { namesOfActiveKeys } from './gateway/keys/active-names.ts'
 import { type BudgetTargets, OrgBudgets } from './gateway/limits/org-budgets.ts'
-import { namesOfActiveMembers, namesOfActiveWorkspaces } from './gateway/orgs/active-names.ts'
+import { namesOfActiveMembers, namesOfWorkspaces } from './gateway/orgs/active-names.ts'
 
 export function budgetServices(parts: AppParts) {
   const { db, limits } = parts
@@ -13,7 +13,7 @@ function targetsOf({ db, clock, orgs, agents }: AppParts): BudgetTargets {
   const names: BudgetTargets['names'] = (orgId, scope, ids) => {
     switch (scope) {
       case 'workspace':
-        return namesOfActiveWorkspaces(db, orgId, ids)
+        return namesOfWorkspaces(db, orgId, ids)
       case 'member':
         return namesOfActiveMembers(db, orgId, ids)
       case 'key':

@@ -1,8 +1,9 @@
 import { statement } from '../../platform/db.ts'
 
-export const activeWorkspaceNames = statement<[orgId: number, ids: readonly number[]], { id: number; name: string }>(
-  'orgs.active_workspace_names',
-  `select id, name from workspaces where org_id = $1::int and id = any($2::int[]) and archived_at is null`,
+/** Archived ones too: the keys that are bound to them go on within their budget. */
+export const workspaceNames = statement<[orgId: number, ids: readonly number[]], { id: number; name: string }>(
+  'orgs.workspace_names',
+  `select id, name from workspaces where org_id = $1::int and id = any($2::int[])`,
 )
 
 export const activeMemberNames = statement<[orgId: number, userIds: readonly number[]], { id: number; name: string }>(
