@@ -1,13 +1,9 @@
-import { availableParallelism } from 'node:os'
-import { setFlagsFromString } from 'node:v8'
 import { banner } from './cli/banner.ts'
 import { ConfigError, loadConfig } from './platform/config.ts'
 import { startGateway } from './serve.ts'
 
 /** The process entry: configuration, start, signals. */
 async function main(): Promise<void> {
-  // On one core the threads that V8 collects short-lived garbage with only take turns with the one that made it.
-  if (availableParallelism() === 1) setFlagsFromString('--no-parallel-scavenge')
   const gateway = await startGateway(loadConfig())
   process.stdout.write(banner(gateway))
   const stop = (): void => {
