@@ -6,6 +6,7 @@ import { AnonymousLimit } from './gateway/http/anonymous.ts'
 import { clientIpOf } from './gateway/http/client-ip.ts'
 import { DeviceCookies } from './gateway/http/device-cookie.ts'
 import type { EdgeDeps } from './gateway/http/edge.ts'
+import { PersonLimit } from './gateway/http/person-limit.ts'
 import { addressRangesOf } from './platform/address-ranges.ts'
 
 export function auditServices({ audit, jobs }: AppParts) {
@@ -15,10 +16,11 @@ export function auditServices({ audit, jobs }: AppParts) {
   return { audit }
 }
 
-/** Where a request comes from, and how often somebody without a credential may call. */
-export function strangers({ config, clock, ids, masterKey }: AppDeps, baseUrl: () => string): Pick<EdgeDeps, 'clientIp' | 'countAnonymous'> {
+/** Where a request comes from, and how often strangers and signed-in people may call. */
+export function strangers({ config, clock, ids, masterKey }: AppDeps, baseUrl: () => string): Pick<EdgeDeps, 'clientIp' | 'countAnonymous' | 'countPerson'> {
   const clientIp = clientIpOf(addressRangesOf(config.TRUSTED_PROXIES).ranges)
   const cookies = new DeviceCookies({ clock, ids, masterKey, baseUrl })
   const limit = new AnonymousLimit({ clock, perMinute: config.ANON_RPM, cookies, clientIp })
-  return { clientIp, countAnonymous: (request, response) => limit.count(request, response) }
+  const people = new PersonLimit(clock, config.CONSOLE_RPM)
+  return { clientIp, countAnonymous: (request, response) => limit.count(request, response), countPerson: userId => people.count(userId) }
 }

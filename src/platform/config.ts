@@ -44,6 +44,7 @@ export const settings = {
   LOCAL_SERVERS: s('providers', 'bool', 'on', 'Look for an OpenAI-compatible server on its usual loopback ports at start.'),
   TRUSTED_PROXIES: s('security', 'list', '', 'Addresses or CIDR ranges of the proxies in front whose X-Forwarded-For is believed; empty: nobody.'),
   ANON_RPM: s('security', 'int', '120', 'Requests a minute without a credential to /v1 and /mcp, and sign-ins begun, per browser or address.', 1),
+  CONSOLE_RPM: s('security', 'int', '600', 'Requests a minute of one signed-in person to the console, by each process.', 1),
   CONSOLE_ORIGINS: s('security', 'list', '', 'Origins beside BASE_URL whose pages may send the session cookie with a write.'),
   SESSION_TTL_S: s('sign-in', 'int', '2592000', 'Life of a sign-in.', 1),
   SIGN_IN_LINK_TTL_S: s('sign-in', 'int', '900', 'Life of a one-time sign-in link.', 1),

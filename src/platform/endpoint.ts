@@ -114,6 +114,8 @@ export interface EndpointRow<S = unknown, A extends AuthKind = AuthKind, I exten
   readonly errors: readonly ErrorName[]
   /** True for rows that may charge money: matched before express, limits and budgets apply. */
   readonly inference?: true
+  /** True: reading it does something (makes a key, begins a sign-in), so HEAD is not answered. */
+  readonly hasEffect?: true
   /** False: a write that is no act of management (data of users, dry runs). Every other row that changes something leaves a line in the audit trail. */
   readonly audit?: false
   /** Throws when the installation is not configured for this row. Asked behind the access rule and before the body is read. */

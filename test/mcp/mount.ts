@@ -81,6 +81,7 @@ export async function startMount(tools: readonly Tool[], options: { clock?: Cloc
     recheck: () => undefined,
     takeRate: () => undefined,
     countAnonymous: () => undefined,
+    countPerson: () => undefined,
     acts: { begin: () => Promise.resolve(1n), end: () => Promise.resolve(), record: () => Promise.resolve() },
     isDraining: () => draining,
     clientIp: () => '127.0.0.1',

@@ -11,7 +11,7 @@ import { startApp, type TestApp, type TestReply } from '../harness/app.ts'
 import { hostileText, hostileValue, inputFor } from './hostile-values.ts'
 
 const bindings = bindingsOf(endpointTable)
-const runsPerRow = 40
+const runsPerRow = 25
 const deepText = `${'['.repeat(50_000)}${']'.repeat(50_000)}`
 
 interface Request {
@@ -76,7 +76,7 @@ describe('odd input, row by row', () => {
   beforeAll(async () => {
     // No name that a URL of somebody else carries leads anywhere.
     app = await startApp({
-      env: { ANON_RPM: '1000000', MEMBERS_MAX: '1000000', TEAM_ORGS_MAX: '1000000' },
+      env: { ANON_RPM: '1000000', CONSOLE_RPM: '1000000', MEMBERS_MAX: '1000000', TEAM_ORGS_MAX: '1000000' },
       lookup: (host, _options, done) => done(Object.assign(new Error(`no ${host}`), { code: 'ENOTFOUND' }), '', 0),
     })
     const { userId } = await app.newMember('member')

@@ -42,6 +42,7 @@ export const signInEndpoints = {
   authStart: row({
     at: 'GET /auth/{provider}',
     auth: 'public',
+    hasEffect: true,
     access: {},
     tag,
     summary: 'Sends the browser to the identity provider.',
@@ -60,6 +61,7 @@ export const signInEndpoints = {
   authCallback: row({
     at: 'GET /auth/{provider}/callback',
     auth: 'public',
+    hasEffect: true,
     access: {},
     tag,
     summary: 'The browser comes back from the identity provider: sets br_session and goes on to return_to.',
@@ -122,6 +124,7 @@ export const signInEndpoints = {
   cliLogin: row({
     at: 'GET /cli/login',
     auth: 'public',
+    hasEffect: true,
     access: {},
     tag,
     summary: 'Hands a key of the signed-in person to the command line that waits on this computer.',

@@ -36,6 +36,8 @@ export interface EdgeDeps {
   takeRate(principal: BearerPrincipal): void | Promise<void>
   /** Counts a request to /v1 without a valid credential against its sender. Throws `rate_limit_exceeded`. */
   countAnonymous(request: IncomingMessage, response?: ServerResponse): void
+  /** Counts a call of a signed-in person. Throws `rate_limit_exceeded`. */
+  countPerson(userId: number): void
   /** The audit trail. */
   readonly acts: ActTrail
   /** True while the process drains: new calls are turned away. */

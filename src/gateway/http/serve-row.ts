@@ -40,7 +40,8 @@ export async function serveRow(
     if (principal !== null) {
       unregister = deps.inflight.register(ownersOf(principal), cancellation)
       deps.recheck(principal)
-      if (principal.kind !== 'session') {
+      if (principal.kind === 'session') deps.countPerson(principal.userId)
+      else {
         const rate = deps.takeRate(principal)
         if (rate !== undefined) await rate
       }

@@ -37,7 +37,7 @@ export function createEdge(bindings: readonly Binding[], deps: EdgeDeps, mcp: (r
     const byMethod = new Map(rows.map(row => [row.at.split(' ')[0] ?? '', row]))
     const allow = [...byMethod.keys()].join(', ')
     app.all(expressPath(path), (request: Request, response: Response) => {
-      const binding = byMethod.get(request.method) ?? (request.method === 'HEAD' ? byMethod.get('GET') : undefined)
+      const binding = byMethod.get(request.method) ?? (request.method === 'HEAD' ? forHead(byMethod.get('GET')) : undefined)
       if (!binding) return miss(request, response, deps, fail('method_not_allowed', { headers: { allow } }))
       void serveRow(binding, paramsOf(request), queryTextOf(request.url), request, response, deps)
     })
@@ -62,6 +62,8 @@ export function createEdge(bindings: readonly Binding[], deps: EdgeDeps, mcp: (r
   })
   return server
 }
+
+const forHead = (get: Binding | undefined): Binding | undefined => (get?.row.hasEffect ? undefined : get)
 
 const noParams: Readonly<Record<string, string>> = {}
 

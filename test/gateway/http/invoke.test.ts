@@ -45,6 +45,7 @@ describe('rows that an MCP tool calls', () => {
       recheck: () => undefined,
       takeRate: () => undefined,
       countAnonymous: () => undefined,
+      countPerson: () => undefined,
       acts: trail,
       isDraining: () => false,
     }
