@@ -1,5 +1,6 @@
 import type { Keys } from '../gateway/keys/keys.ts'
 import { capOfInr } from '../gateway/limits/budget-amount.ts'
+import { cleanName } from '../platform/clean-name.ts'
 import type { Clock } from '../platform/clock.ts'
 import type { Db, Tx } from '../platform/db.ts'
 import type { ControlLog, NewsItem } from '../platform/db-control-log.ts'
@@ -10,6 +11,7 @@ import type { Inflight } from '../platform/inflight.ts'
 import type { Log } from '../platform/log.ts'
 import { inrFromUinr } from '../platform/money.ts'
 import type { CallPolicy, Principal } from '../platform/principal.ts'
+import { rowId } from '../platform/row-id.ts'
 import type { Sealer } from '../platform/secrets.ts'
 import { type AgentWish, isAsWished, policiesOf, rulesView } from './agent-rules.ts'
 import { AgentTokens } from './agent-tokens.ts'
@@ -95,9 +97,6 @@ const agentsListedMax = 1_000
 const createAttemptsMax = 5
 /** Generations of children are at most 3, and each pass sees what was committed while the one before it waited. */
 const revokePassesMax = 8
-const int4Max = 2 ** 31 - 1
-// biome-ignore lint/suspicious/noControlCharactersInRegex: refusing control characters is the point.
-const nameShape = /^[^\u0000-\u001f\u007f-\u009f]{1,100}$/u
 
 /** Agent identities: made by name, listed with their budgets, revoked with all below them. Tokens, signing keys and the kill switch hang on it. */
 export class Agents {
@@ -141,8 +140,7 @@ export class Agents {
    * new identity. What the wish names is set on a reused agent too; the rest of it stays. Throws `bad_name`.
    */
   async createOrReuse(principal: Principal, wishedName: string, wish: AgentWish = {}): Promise<{ agent: AgentView; isNew: boolean }> {
-    const name = wishedName.trim()
-    if (!nameShape.test(name)) throw fail('bad_name')
+    const name = cleanName(wishedName)
     const { db, clock } = this.#deps
     const { orgId, userId } = principal
     const keyId = principal.kind === 'session' ? null : principal.keyId
@@ -253,7 +251,7 @@ export class Agents {
   async #loadLabel(key: string): Promise<LabelledAgent | null> {
     const cut = key.indexOf(':')
     const label = key.slice(cut + 1)
-    const found = await this.#deps.db.maybe(findByLabel, Number(key.slice(0, cut)), agentIdOf(label), label)
+    const found = await this.#deps.db.maybe(findByLabel, Number(key.slice(0, cut)), rowId(label), label)
     return found === null ? null : { ...found, policy: policiesOf(found.id, found)[0] ?? null }
   }
 
@@ -300,16 +298,9 @@ export function createAgents(deps: AgentsDeps): Agents {
   return new Agents(deps)
 }
 
-/** The agent id that a text is, or null when it can be none. */
-export function agentIdOf(text: string): number | null {
-  if (!/^[1-9]\d{0,9}$/.test(text)) return null
-  const id = Number(text)
-  return id <= int4Max ? id : null
-}
-
 /** Where a page begins: behind the agent of that status and id. */
 function cursorOf(text: string): { status: AgentStatus; id: number } {
-  const id = agentIdOf(text.slice(1))
+  const id = rowId(text.slice(1))
   if (id === null || !/^[ar]/.test(text)) throw fail('bad_request', { message: 'cursor must be the next_cursor of the page before.' })
   return { status: text.startsWith('a') ? 'active' : 'revoked', id }
 }

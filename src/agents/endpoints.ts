@@ -1,8 +1,9 @@
 import { z } from 'zod'
 import { endpointOf, reply } from '../platform/endpoint.ts'
 import { fail } from '../platform/errors.ts'
+import { int4Max, rowId } from '../platform/row-id.ts'
 import { wishOf } from './agent-rules.ts'
-import { type Agents, agentIdOf } from './agents.ts'
+import type { Agents } from './agents.ts'
 import { jwksMaxAgeSeconds } from './signing-keys.ts'
 
 const row = endpointOf<{ agents: Agents }>()
@@ -24,7 +25,6 @@ const agentView = z.object({
 /** Most models or providers that a rule may name, and the length of an id. */
 const idsMax = 100
 const idLengthMax = 200
-const int4Max = 2 ** 31 - 1
 const concurrencyMax = 100_000
 /** A cap of one call in rupees: between these, rupees and micro-rupees convert both ways without loss. */
 const costInrMin = 0.000001
@@ -65,7 +65,7 @@ const agentPath = z.object({ id: z.string().describe('Agent id.') })
 
 /** The id in the path; a text that can be no id is an agent that does not exist. */
 function idOf(path: { id: string }): number {
-  const id = agentIdOf(path.id)
+  const id = rowId(path.id)
   if (id === null) throw fail('not_found', { message: 'There is no such agent.' })
   return id
 }

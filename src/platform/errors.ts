@@ -110,6 +110,20 @@ export const errorTable = {
 
 export type ErrorName = keyof typeof errorTable
 
+/** What can be said of a call before anything is held or dialed: by the call itself and by its preview. */
+export const planningErrors: readonly ErrorName[] = [
+  'bad_request',
+  'bad_steps',
+  'model_not_found',
+  'model_not_allowed',
+  'model_gated',
+  'byok_required',
+  'no_route',
+  'no_route_virtual',
+  'no_route_residency',
+  'agent_revoked_label',
+]
+
 export interface FailOptions {
   /** Public text in place of the row's message. Never a secret, never what a user said. */
   readonly message?: string

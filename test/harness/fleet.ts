@@ -3,6 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { type AddressInfo, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { Sessions } from '../../src/gateway/access/sessions.ts'
 import { createKeys } from '../../src/gateway/keys/keys.ts'
 import { Budgets } from '../../src/gateway/limits/budgets.ts'
 import { CounterTable } from '../../src/gateway/limits/counter-state.ts'
@@ -60,6 +61,8 @@ export interface Fleet {
   readonly orgId: number
   /** A full key of the owner, without limits. */
   readonly key: string
+  /** The cookie of a signed-in person; default: the owner. */
+  signIn(userId?: number): Promise<string>
   /** Starts one more process; without a folder it gets one of its own. */
   start(env?: Readonly<Record<string, string>>, dataDir?: string): Promise<GatewayProcess>
   newFolder(): string
@@ -89,9 +92,10 @@ export async function startFleet(env: Readonly<Record<string, string>> = {}): Pr
   const { db, url } = database
   if (url === null) throw new Error('a fleet needs TEST_DATABASE=postgres')
   upstream.script(fleetAnswer)
+  const masterKey = randomBytes(32)
   const settings = {
     DATABASE_URL: url,
-    MASTER_KEY: randomBytes(32).toString('base64'),
+    MASTER_KEY: masterKey.toString('base64'),
     CONFIG_FILE: fixedCostConfig(upstream.url),
     BASE_URL: 'http://brigade.test',
     ...shortTimes,
@@ -103,6 +107,8 @@ export async function startFleet(env: Readonly<Record<string, string>> = {}): Pr
     ownerEmail: 'owner@fleet.test',
   })
   const keys = createKeys({ db, clock: systemClock, ids: systemIds, controlLog, cacheTtlMs: 1000, defaultRpm: 600 })
+  const times = { ttlSeconds: 3600, cacheTtlMs: 1000 }
+  const sessions = new Sessions({ db, clock: systemClock, ids: systemIds, controlLog, masterKey, ...times, baseUrl: () => settings.BASE_URL })
   const budgets = new Budgets({ db, ids: systemIds, controlLog, counters: new CounterTable(systemClock), nowMs: () => Date.now(), silentMs: 0 })
   const makeKey = (name: string, limits: { rpm?: number; daily?: number }) =>
     keys.create({ orgId, userId, workspaceId: null, name, scope: 'full', rpmLimit: limits.rpm ?? null, dailyLimit: limits.daily ?? null })
@@ -122,6 +128,7 @@ export async function startFleet(env: Readonly<Record<string, string>> = {}): Pr
     orgId,
     key,
     newFolder,
+    signIn: async (who = userId) => (await sessions.create(who, orgId)).cookie,
     async start(more = {}, dataDir = newFolder()) {
       const port = await freePort()
       // The public address is shared, as behind a balancer; each member is called at its own.

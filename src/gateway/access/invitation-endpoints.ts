@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { endpointOf } from '../../platform/endpoint.ts'
 import { fail } from '../../platform/errors.ts'
+import { rowId } from '../../platform/row-id.ts'
 import type { InvitationDesk } from './invitation-desk.ts'
 import { checkOwnPage, type OwnPages } from './own-pages.ts'
 import { forBrowser } from './pages.ts'
@@ -43,10 +44,10 @@ export const invitationEndpoints = {
         checkOwnPage(headers, ownPages)
         const form = new URLSearchParams(body.toString('utf8'))
         const decision = form.get('decision')
-        const id = form.get('id') ?? ''
-        if (!/^[1-9]\d{0,8}$/.test(id) || (decision !== 'accept' && decision !== 'decline'))
+        const id = rowId(form.get('id') ?? '')
+        if (id === null || (decision !== 'accept' && decision !== 'decline'))
           throw fail('bad_request', { message: 'The form needs the fields id and decision (accept or decline).' })
-        return invitationDesk.decide(headers.cookie, Number(id), decision === 'accept', call)
+        return invitationDesk.decide(headers.cookie, id, decision === 'accept', call)
       }),
   }),
 }

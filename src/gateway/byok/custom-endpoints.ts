@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { endpointOf } from '../../platform/endpoint.ts'
 import { fail } from '../../platform/errors.ts'
+import { rowId } from '../../platform/row-id.ts'
 import { customReference } from './custom-route.ts'
 import type { CustomServerRow } from './custom-server-queries.ts'
 import type { ServerWish } from './custom-server-rules.ts'
@@ -146,8 +147,9 @@ function wishOf(given: z.output<typeof body>): ServerWish {
 
 /** The id in the path; a text that can be no id is an endpoint that does not exist. */
 function idOf({ id }: { id: string }): number {
-  if (!/^[1-9]\d{0,8}$/.test(id)) throw fail('not_found', { message: 'There is no such custom endpoint.' })
-  return Number(id)
+  const known = rowId(id)
+  if (known === null) throw fail('not_found', { message: 'There is no such custom endpoint.' })
+  return known
 }
 
 function viewOf(server: CustomServerRow): z.output<typeof endpoint> {

@@ -1,3 +1,4 @@
+import { cleanName } from '../../platform/clean-name.ts'
 import { fail } from '../../platform/errors.ts'
 import type { UrlGuard } from '../../platform/url-guard.ts'
 
@@ -13,8 +14,6 @@ export interface ServerWish {
 }
 
 // biome-ignore lint/suspicious/noControlCharactersInRegex: refusing control characters is the point.
-const nameShape = /^[^\u0000-\u001f\u007f-\u009f]{1,100}$/u
-// biome-ignore lint/suspicious/noControlCharactersInRegex: refusing control characters is the point.
 const upstreamModelShape = /^[^\u0000-\u001f\u007f-\u009f]{1,256}$/u
 /** Goes into a header as it is. */
 const keyShape = /^[\x21-\x7e]{1,4096}$/
@@ -26,7 +25,7 @@ const slugMaxChars = 40
  * private and reserved addresses among it.
  */
 export function checkedWish(wish: ServerWish, guard: UrlGuard, gatewayUrl: string): ServerWish {
-  if (!nameShape.test(wish.name)) throw fail('bad_name')
+  cleanName(wish.name)
   if (!upstreamModelShape.test(wish.upstreamModel))
     throw fail('bad_request', { message: '"upstream_model" must be the id that the server itself knows: 1 to 256 characters.' })
   if (wish.key !== null && !keyShape.test(wish.key))

@@ -1,5 +1,5 @@
 import { endpointOf, type Reply } from '../../platform/endpoint.ts'
-import type { ErrorName } from '../../platform/errors.ts'
+import { type ErrorName, planningErrors } from '../../platform/errors.ts'
 import type { Inference } from './inference.ts'
 import { chatRequestSchema, chatResponseSchema, embeddingsRequestSchema, embeddingsResponseSchema } from './schemas.ts'
 
@@ -7,16 +7,7 @@ const row = endpointOf<{ inference: Inference }>()
 
 /** What every charging call can answer beside its own input errors. */
 const charging: readonly ErrorName[] = [
-  'bad_request',
-  'bad_steps',
-  'model_not_found',
-  'model_not_allowed',
-  'model_gated',
-  'byok_required',
-  'no_route',
-  'no_route_virtual',
-  'no_route_residency',
-  'agent_revoked_label',
+  ...planningErrors,
   'call_cap_exceeded',
   'daily_limit_reached',
   'concurrency_limit_reached',

@@ -4,6 +4,7 @@ import type { NewsItem } from '../../platform/db-control-log.ts'
 import { fail } from '../../platform/errors.ts'
 import { uinrFromInr } from '../../platform/money.ts'
 import type { KeyLimits, Role } from '../../platform/principal.ts'
+import { rowId } from '../../platform/row-id.ts'
 import { type Budgets, capChanged } from '../limits/budgets.ts'
 import { checkCeiling, defaultLimits, exceeds, type KeyTier } from './key-rules.ts'
 import { type KeyView, keyView } from './key-view.ts'
@@ -64,7 +65,7 @@ export class KeyConsole {
 
   /** A page of the keys that are not revoked, newest first, and the cursor of the next page. Throws `bad_request` for a cursor that is none. */
   async list(orgId: number, limit: number, cursor: string | null): Promise<{ keys: KeyView[]; next_cursor: string | null }> {
-    const belowId = cursor === null ? null : keyIdOf(cursor)
+    const belowId = cursor === null ? null : rowId(cursor)
     if (cursor !== null && belowId === null) throw fail('bad_request', { message: 'That cursor is not one of ours. Send next_cursor of the page before.' })
     const rows = await this.#deps.db.many(listKeys, orgId, belowId, limit + 1)
     const page = rows.slice(0, limit)
@@ -122,11 +123,6 @@ export class KeyConsole {
     const nowMs = clock.nowMs()
     return rows.map((row, i) => keyView(row, { budget: found[i], pendingUseMs: keys.use.pendingMs(row.id), nowMs, tiers: keys.tiers }))
   }
-}
-
-/** The id that a text means, or null. */
-export function keyIdOf(text: string): number | null {
-  return /^[1-9]\d{0,8}$/.test(text) ? Number(text) : null
 }
 
 function capOf(budgetInr: number | null): bigint | null {

@@ -3,7 +3,8 @@ import { endpointOf, reply } from '../../platform/endpoint.ts'
 import { fail } from '../../platform/errors.ts'
 import { uinrFromInr } from '../../platform/money.ts'
 import type { Principal } from '../../platform/principal.ts'
-import { type KeyActor, type KeyConsole, keyIdOf, keysPageMax } from './key-console.ts'
+import { rowId } from '../../platform/row-id.ts'
+import { type KeyActor, type KeyConsole, keysPageMax } from './key-console.ts'
 import { expiresDaysMax, limitMax, overlapDaysMax } from './key-rules.ts'
 import { keyStates } from './key-view.ts'
 
@@ -81,7 +82,7 @@ const noStore = { 'cache-control': 'no-store' }
 
 /** The id in the path; a text that can be no id is a key that does not exist. */
 function idOf(path: { id: string }): number {
-  const id = keyIdOf(path.id)
+  const id = rowId(path.id)
   if (id === null) throw fail('not_found', { message: 'There is no such key. GET /me/keys lists those of this organisation.' })
   return id
 }

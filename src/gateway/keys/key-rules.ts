@@ -16,15 +16,6 @@ export const expiresDaysMax = 365
 export const overlapDaysMax = 7
 /** Largest limit that a column of the database takes. */
 export const limitMax = 2 ** 31 - 1
-// biome-ignore lint/suspicious/noControlCharactersInRegex: refusing control characters is the point.
-const nameShape = /^[^\u0000-\u001f\u007f-\u009f]{1,100}$/u
-
-/** The name without spaces around it. Throws `bad_name`. */
-export function checkedName(name: string): string {
-  const trimmed = name.trim()
-  if (!nameShape.test(trimmed)) throw fail('bad_name', { message: 'A key name has 1 to 100 characters and no control characters.' })
-  return trimmed
-}
 
 /** Throws `bad_request` unless it is a whole number of days from 1 to 365. */
 export function checkExpiresDays(days: number): void {

@@ -1,4 +1,6 @@
 /** What is written when a key is made, changed or ended. Each function runs in the caller's transaction; news are the caller's. */
+
+import { cleanName } from '../../platform/clean-name.ts'
 import { isUniqueViolation, type Tx } from '../../platform/db.ts'
 import { fail } from '../../platform/errors.ts'
 import type { Ids } from '../../platform/ids.ts'
@@ -7,7 +9,7 @@ import type { KeyLimits, KeyScope } from '../../platform/principal.ts'
 import { hashKey } from '../../platform/secrets.ts'
 import { emit, eventId } from '../webhooks/events.ts'
 import { keyPrefix, newKey } from './key-format.ts'
-import { checkCeiling, checkExpiresDays, checkedName, checkLimits, defaultLimits, type KeyTier, type TierLimits, tierOfNewKey } from './key-rules.ts'
+import { checkCeiling, checkExpiresDays, checkLimits, defaultLimits, type KeyTier, type TierLimits, tierOfNewKey } from './key-rules.ts'
 import { type ChangeableKey, findWorkspace, highestNumber, insertKey, lockKey, lockOrg, retireExpiredName, revokeKey, updateKey } from './queries.ts'
 
 /** What a call of the key may be; null or left out = no rule. */
@@ -76,7 +78,7 @@ const noKey = (): Error => fail('not_found', { message: 'There is no such key. G
 
 /** Makes a key and puts `key.created` into the outbox. Throws `bad_name`, `bad_request`, `duplicate_key_name`, `not_found` for org or workspace, and what `allow` throws. */
 export async function makeKey(tx: Tx, wish: NewKey, allow: AllowLimits, { ids, nowMs, tiers }: WriteTools): Promise<CreatedKey> {
-  const givenName = wish.name === null ? null : checkedName(wish.name)
+  const givenName = wish.name === null ? null : cleanName(wish.name)
   if (wish.expiresDays !== undefined) checkExpiresDays(wish.expiresDays)
   const createdAt = new Date(nowMs)
   const org = await tx.maybe(lockOrg, wish.orgId)
@@ -130,7 +132,7 @@ export async function lockedKey(tx: Tx, orgId: number, keyId: number): Promise<C
 /** Changes what the changes name. Throws `not_found`, `bad_name`, `bad_request`, `duplicate_key_name`, `trial_ceiling`. */
 export async function changeKey(tx: Tx, orgId: number, keyId: number, changes: KeyChanges, { nowMs, tiers }: WriteTools): Promise<void> {
   const before = await lockedKey(tx, orgId, keyId)
-  const name = changes.name === undefined ? before.name : checkedName(changes.name)
+  const name = changes.name === undefined ? before.name : cleanName(changes.name)
   const limits = { rpmLimit: orElse(changes.rpmLimit, before.rpmLimit), dailyLimit: orElse(changes.dailyLimit, before.dailyLimit) }
   checkLimits(limits)
   // A key that stands above the ceiling already may be changed in other ways.

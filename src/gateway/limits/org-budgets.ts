@@ -1,6 +1,7 @@
 /** The budgets of one organisation as its admins set and read them. */
 import type { Db } from '../../platform/db.ts'
 import { fail } from '../../platform/errors.ts'
+import { rowId } from '../../platform/row-id.ts'
 import { capOfInr } from './budget-amount.ts'
 import type { BudgetStatus, Budgets } from './budgets.ts'
 import { isScope, type Scope } from './counter-state.ts'
@@ -44,8 +45,6 @@ interface Ref {
   readonly scope: Scope
   readonly scopeId: string
 }
-
-const int4Max = 2 ** 31 - 1
 
 /** Sets and lists budgets of every scope. */
 export class OrgBudgets {
@@ -118,12 +117,6 @@ export class OrgBudgets {
     const statuses = await this.#deps.budgets.list(orgId, found)
     return statuses.map((status, i) => ({ ...status, name: found[i]?.name ?? '' }))
   }
-}
-
-/** The id that a client sent, or null when no row can have it. */
-function rowId(given: string | number): number | null {
-  const id = typeof given === 'number' ? given : /^[1-9]\d{0,9}$/.test(given) ? Number(given) : 0
-  return Number.isInteger(id) && id >= 1 && id <= int4Max ? id : null
 }
 
 const textOf = (ref: Ref | undefined): string | null => (ref === undefined ? null : `${ref.scope}:${ref.scopeId}`)

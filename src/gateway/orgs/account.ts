@@ -1,7 +1,9 @@
+import { cleanName } from '../../platform/clean-name.ts'
 import type { Clock } from '../../platform/clock.ts'
 import type { Db } from '../../platform/db.ts'
 import { fail } from '../../platform/errors.ts'
 import type { AgentPrincipal, SessionPrincipal } from '../../platform/principal.ts'
+import { rowId } from '../../platform/row-id.ts'
 import {
   countTeamsMade,
   findOwnOrg,
@@ -16,7 +18,6 @@ import {
 } from './account-queries.ts'
 import { companyDomain } from './mail-domain.ts'
 import { countPeople } from './member-queries.ts'
-import { cleanName, rowId } from './names.ts'
 import type { Org, Orgs } from './orgs.ts'
 import { insertMember } from './queries.ts'
 

@@ -6,6 +6,7 @@ import { fail } from '../../platform/errors.ts'
 import type { Ids } from '../../platform/ids.ts'
 import type { Role, SessionPrincipal } from '../../platform/principal.ts'
 import type { Mail } from '../mail/mail.ts'
+import { cleanEmail } from './email-address.ts'
 import {
   countInvited,
   countPeople,
@@ -23,7 +24,6 @@ import {
   type PendingRow,
 } from './member-queries.ts'
 import { endKeysOf, lockedOrg, memberChanged } from './members.ts'
-import { cleanEmail } from './names.ts'
 
 export type Pending = PendingRow
 export type OwnInvitation = OwnInvitationRow

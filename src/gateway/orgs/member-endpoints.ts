@@ -1,9 +1,9 @@
 import { z } from 'zod'
 import { endpointOf } from '../../platform/endpoint.ts'
 import { fail } from '../../platform/errors.ts'
+import { rowId } from '../../platform/row-id.ts'
 import { type Invitations, type OwnInvitation, type Pending, roleOfName } from './invitations.ts'
 import type { ListedMember, Members } from './members.ts'
-import { rowId } from './names.ts'
 import { reader, signedIn } from './signed-in.ts'
 
 const row = endpointOf<{ members: Members; invitations: Invitations }>()

@@ -1,5 +1,5 @@
+import { cleanName } from '../../platform/clean-name.ts'
 import type { ControlLog, NewsItem } from '../../platform/db-control-log.ts'
-import { cleanName } from './names.ts'
 import { orgChanged } from './orgs.ts'
 import { renameOrg, setKeyInactivityDays, setRetentionDays } from './queries.ts'
 

@@ -1,11 +1,12 @@
+import { cleanName } from '../../platform/clean-name.ts'
 import type { Clock } from '../../platform/clock.ts'
 import type { Db } from '../../platform/db.ts'
 import type { ControlLog } from '../../platform/db-control-log.ts'
 import { fail } from '../../platform/errors.ts'
 import { ExpiringCache } from '../../platform/expiring-cache.ts'
 import type { Role } from '../../platform/principal.ts'
+import { cleanEmail } from './email-address.ts'
 import { companyDomain } from './mail-domain.ts'
-import { cleanEmail, cleanName } from './names.ts'
 import {
   anyOrg,
   findMemberRole,

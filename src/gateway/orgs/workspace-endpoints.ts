@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { endpointOf } from '../../platform/endpoint.ts'
 import { inrFromUinr } from '../../platform/money.ts'
-import { rowId } from './names.ts'
+import { rowId } from '../../platform/row-id.ts'
 import type { Workspace, Workspaces } from './workspaces.ts'
 
 const row = endpointOf<{ workspaces: Workspaces }>()

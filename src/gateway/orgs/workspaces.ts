@@ -1,4 +1,6 @@
 /** Workspaces: a name, a team and a monthly budget for the keys that are bound to them. */
+
+import { cleanName } from '../../platform/clean-name.ts'
 import type { Clock } from '../../platform/clock.ts'
 import { type Db, isUniqueViolation, type Tx } from '../../platform/db.ts'
 import type { ControlLog, NewsItem } from '../../platform/db-control-log.ts'
@@ -6,7 +8,6 @@ import { fail } from '../../platform/errors.ts'
 import { uinrFromInr } from '../../platform/money.ts'
 import { type Budgets, capChanged } from '../limits/budgets.ts'
 import { lockOrg } from './member-queries.ts'
-import { cleanName } from './names.ts'
 import {
   activeAmong,
   addWorkspaceMembers,

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { endpointOf } from '../../platform/endpoint.ts'
+import { planningErrors } from '../../platform/errors.ts'
 import type { Chains } from './chains.ts'
 import type { RoutePreview } from './preview.ts'
 
@@ -100,18 +101,7 @@ export const routingEndpoints = {
         .describe('In the order of their dials, then those that would not be dialed. provider is null for a chain step that no route stands for.'),
     }),
     audit: false,
-    errors: [
-      'bad_request',
-      'bad_steps',
-      'model_not_found',
-      'model_not_allowed',
-      'model_gated',
-      'byok_required',
-      'no_route',
-      'no_route_virtual',
-      'no_route_residency',
-      'agent_revoked_label',
-    ],
+    errors: planningErrors,
     handle: ({ routePreview }, { body }, call) => routePreview.preview(body, call.principal, call.agentLabel),
   }),
 }

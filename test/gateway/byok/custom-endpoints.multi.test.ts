@@ -1,11 +1,4 @@
-import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { Sessions } from '../../../src/gateway/access/sessions.ts'
-import { systemClock } from '../../../src/platform/clock.ts'
-import { statement } from '../../../src/platform/db.ts'
-import { ControlLog } from '../../../src/platform/db-control-log.ts'
-import { systemIds } from '../../../src/platform/ids.ts'
-import { silentLog } from '../../../src/platform/log.ts'
 import { onPostgres } from '../../harness/database.ts'
 import { call, type Fleet, startFleet } from '../../harness/fleet.ts'
 import type { GatewayProcess } from '../../harness/process.ts'
@@ -15,11 +8,6 @@ import { type OwnServer, startOwnServer } from './own-server.ts'
 /** Longest time from a change on one process to its effect on another. */
 const effectDeadlineMs = 3000
 
-const ownerOf = statement<[orgId: number], { userId: number }>(
-  'test.owner_with_servers',
-  `select user_id as "userId" from org_members where org_id = $1::int and role = 'owner'`,
-)
-
 describe.runIf(onPostgres)('custom endpoints over two processes', () => {
   let fleet: Fleet
   let server: OwnServer
@@ -27,16 +15,11 @@ describe.runIf(onPostgres)('custom endpoints over two processes', () => {
   let there: GatewayProcess
   let cookie: string
   beforeAll(async () => {
-    const masterKey = randomBytes(32)
     server = await startOwnServer()
     server.behave('key-of-our-server')
-    fleet = await startFleet({ MASTER_KEY: masterKey.toString('base64'), OUTBOUND_ALLOW: server.hostPort })
+    fleet = await startFleet({ OUTBOUND_ALLOW: server.hostPort })
     ;[here, there] = await Promise.all([fleet.start(), fleet.start()])
-    const { db, orgId } = fleet
-    const controlLog = new ControlLog({ db, clock: systemClock, log: silentLog, pollMs: 1000 })
-    const more = { ttlSeconds: 3600, cacheTtlMs: 1000, baseUrl: () => 'http://brigade.test' }
-    const sessions = new Sessions({ db, clock: systemClock, ids: systemIds, controlLog, masterKey, ...more })
-    cookie = (await sessions.create((await db.one(ownerOf, orgId)).userId, orgId)).cookie
+    cookie = await fleet.signIn()
   })
   afterAll(async () => {
     await fleet?.stop()

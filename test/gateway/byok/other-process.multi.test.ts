@@ -1,14 +1,8 @@
-import { randomBytes } from 'node:crypto'
 import { mkdtempSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { Sessions } from '../../../src/gateway/access/sessions.ts'
-import { systemClock } from '../../../src/platform/clock.ts'
 import { statement } from '../../../src/platform/db.ts'
-import { ControlLog } from '../../../src/platform/db-control-log.ts'
-import { systemIds } from '../../../src/platform/ids.ts'
-import { silentLog } from '../../../src/platform/log.ts'
 import { until } from '../../harness/app.ts'
 import { onPostgres } from '../../harness/database.ts'
 import { call, type Fleet, startFleet } from '../../harness/fleet.ts'
@@ -18,10 +12,6 @@ import { startUpstream, type UpstreamServer } from '../../harness/upstream-serve
 /** Longest time from a change on one process to its effect on another. */
 const effectDeadlineMs = 3000
 
-const ownerOf = statement<[orgId: number], { userId: number }>(
-  'test.owner_with_keys',
-  `select user_id as "userId" from org_members where org_id = $1::int and role = 'owner'`,
-)
 const contentIds = statement<[], { id: string }>('test.fleet_content_ids', `select request_id as id from content_log`)
 
 function configFile(url: string): string {
@@ -51,15 +41,10 @@ describe.runIf(onPostgres)('saved keys and kept content over two processes', () 
   let there: GatewayProcess
   let cookie: string
   beforeAll(async () => {
-    const masterKey = randomBytes(32)
     upstream = await startUpstream()
-    fleet = await startFleet({ MASTER_KEY: masterKey.toString('base64'), CONFIG_FILE: configFile(upstream.url) })
+    fleet = await startFleet({ CONFIG_FILE: configFile(upstream.url) })
     ;[here, there] = await Promise.all([fleet.start(), fleet.start()])
-    const { db, orgId } = fleet
-    const controlLog = new ControlLog({ db, clock: systemClock, log: silentLog, pollMs: 1000 })
-    const more = { ttlSeconds: 3600, cacheTtlMs: 1000, baseUrl: () => 'http://brigade.test' }
-    const sessions = new Sessions({ db, clock: systemClock, ids: systemIds, controlLog, masterKey, ...more })
-    cookie = (await sessions.create((await db.one(ownerOf, orgId)).userId, orgId)).cookie
+    cookie = await fleet.signIn()
   })
   beforeEach(() => upstream.reset())
   afterAll(async () => {

@@ -1,11 +1,4 @@
-import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { Sessions } from '../../../src/gateway/access/sessions.ts'
-import { systemClock } from '../../../src/platform/clock.ts'
-import { statement } from '../../../src/platform/db.ts'
-import { ControlLog } from '../../../src/platform/db-control-log.ts'
-import { systemIds } from '../../../src/platform/ids.ts'
-import { silentLog } from '../../../src/platform/log.ts'
 import { until } from '../../harness/app.ts'
 import { onPostgres } from '../../harness/database.ts'
 import { call, type Fleet, startFleet } from '../../harness/fleet.ts'
@@ -13,10 +6,6 @@ import type { GatewayProcess } from '../../harness/process.ts'
 
 /** What a change may take at most to hold everywhere. */
 const promisedMs = 60_000
-const ownerOf = statement<[orgId: number], { userId: number }>(
-  'test.owner_of',
-  `select user_id as "userId" from org_members where org_id = $1::int and role = 'owner'`,
-)
 /** Every news row is lost from here on. */
 const loseNews = `
   create function lose_news() returns trigger language plpgsql as 'begin return null; end';
@@ -28,22 +17,9 @@ describe.runIf(onPostgres)('keys over two processes', () => {
   let there: GatewayProcess
   let cookie: string
   beforeAll(async () => {
-    const masterKey = randomBytes(32)
-    fleet = await startFleet({ MASTER_KEY: masterKey.toString('base64'), CACHE_TTL_MS: '5000' })
+    fleet = await startFleet({ CACHE_TTL_MS: '5000' })
     ;[here, there] = await Promise.all([fleet.start(), fleet.start()])
-    const { db, orgId } = fleet
-    const controlLog = new ControlLog({ db, clock: systemClock, log: silentLog, pollMs: 1000 })
-    const sessions = new Sessions({
-      db,
-      clock: systemClock,
-      ids: systemIds,
-      controlLog,
-      masterKey,
-      ttlSeconds: 3600,
-      cacheTtlMs: 1000,
-      baseUrl: () => 'http://brigade.test',
-    })
-    cookie = (await sessions.create((await db.one(ownerOf, orgId)).userId, orgId)).cookie
+    cookie = await fleet.signIn()
   })
   afterAll(() => fleet?.stop())
 

@@ -1,14 +1,8 @@
-import { randomBytes } from 'node:crypto'
 import { mkdtempSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { Sessions } from '../../../src/gateway/access/sessions.ts'
-import { systemClock } from '../../../src/platform/clock.ts'
 import { statement } from '../../../src/platform/db.ts'
-import { ControlLog } from '../../../src/platform/db-control-log.ts'
-import { systemIds } from '../../../src/platform/ids.ts'
-import { silentLog } from '../../../src/platform/log.ts'
 import { until } from '../../harness/app.ts'
 import { onPostgres } from '../../harness/database.ts'
 import { type Fleet, fleetAnswer, startFleet } from '../../harness/fleet.ts'
@@ -46,17 +40,12 @@ describe.runIf(onPostgres)('membership and settings over two processes', () => {
   let upstream: UpstreamServer
   let here: GatewayProcess
   let there: GatewayProcess
-  let sessions: Sessions
   beforeAll(async () => {
-    const masterKey = randomBytes(32)
     upstream = await startUpstream()
     upstream.script(fleetAnswer)
-    fleet = await startFleet({ MASTER_KEY: masterKey.toString('base64'), CONFIG_FILE: gatedConfig(upstream.url), CONTROL_POLL_MS: '1000' })
+    fleet = await startFleet({ CONFIG_FILE: gatedConfig(upstream.url), CONTROL_POLL_MS: '1000' })
     here = await fleet.start()
     there = await fleet.start()
-    const controlLog = new ControlLog({ db: fleet.db, clock: systemClock, log: silentLog, pollMs: 1000 })
-    const more = { ttlSeconds: 3600, cacheTtlMs: 1000, baseUrl: () => 'http://brigade.test' }
-    sessions = new Sessions({ db: fleet.db, clock: systemClock, ids: systemIds, controlLog, masterKey, ...more })
   })
   afterAll(async () => {
     await fleet?.stop()
@@ -67,7 +56,7 @@ describe.runIf(onPostgres)('membership and settings over two processes', () => {
   async function newMember(role: string) {
     const email = `person-${++named}@fleet.test`
     const { userId } = await fleet.db.one(addPerson, fleet.orgId, email, role)
-    return { userId, cookie: (await sessions.create(userId, fleet.orgId)).cookie }
+    return { userId, cookie: await fleet.signIn(userId) }
   }
   const send = (process: GatewayProcess, credential: { cookie?: string; authorization?: string }, method: string, path: string, body?: object) =>
     fetch(process.baseUrl + path, { method, headers: { ...credential, 'content-type': 'application/json' }, ...(body ? { body: JSON.stringify(body) } : {}) })

@@ -1,14 +1,7 @@
-import { randomBytes } from 'node:crypto'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { Sessions } from '../../../src/gateway/access/sessions.ts'
-import { systemClock } from '../../../src/platform/clock.ts'
-import { statement } from '../../../src/platform/db.ts'
-import { ControlLog } from '../../../src/platform/db-control-log.ts'
-import { systemIds } from '../../../src/platform/ids.ts'
-import { silentLog } from '../../../src/platform/log.ts'
 import { onPostgres } from '../../harness/database.ts'
 import { call, type Fleet, startFleet } from '../../harness/fleet.ts'
 import type { GatewayProcess } from '../../harness/process.ts'
@@ -17,11 +10,6 @@ import { startUpstream, type UpstreamServer } from '../../harness/upstream-serve
 
 /** The promise; news make it a second at most. */
 const effectDeadlineMs = 60_000
-
-const ownerOf = statement<[orgId: number], { userId: number }>(
-  'test.owner_of',
-  `select user_id as "userId" from org_members where org_id = $1::int and role = 'owner'`,
-)
 
 describe.runIf(onPostgres)('saved chains over several processes', () => {
   let fleet: Fleet
@@ -32,20 +20,14 @@ describe.runIf(onPostgres)('saved chains over several processes', () => {
 
   beforeAll(async () => {
     upstream = await startUpstream()
-    const masterKey = randomBytes(32)
     const file = join(folder, 'brigade.config.json')
     const route = (provider: string) => ({ provider, input_inr_per_mtok: 0, output_inr_per_mtok: 100, source: 'test', as_of: '2026-01-01' })
     const server = (id: string) => ({ id, base_url: upstream.url, auth: 'none', residency: 'global' })
     const model = (id: string, provider: string) => ({ id, kind: 'chat', context_length: 1000, routes: [route(provider)] })
     writeFileSync(file, JSON.stringify({ providers: [server('first'), server('second')], models: [model('one', 'first'), model('two', 'second')] }))
-    fleet = await startFleet({ CONFIG_FILE: file, MASTER_KEY: masterKey.toString('base64') })
+    fleet = await startFleet({ CONFIG_FILE: file })
     members = await Promise.all([fleet.start(), fleet.start()])
-    const { db, orgId } = fleet
-    const controlLog = new ControlLog({ db, clock: systemClock, log: silentLog, pollMs: 1000 })
-    const times = { ttlSeconds: 3600, cacheTtlMs: 1000 }
-    const sessions = new Sessions({ db, clock: systemClock, ids: systemIds, controlLog, masterKey, ...times, baseUrl: () => 'http://brigade.test' })
-    const { userId } = await db.one(ownerOf, orgId)
-    cookie = (await sessions.create(userId, orgId)).cookie
+    cookie = await fleet.signIn()
   })
   afterAll(async () => {
     await fleet?.stop()
