@@ -506,6 +506,10 @@ create table usage_events (
   cost_uinr bigint not null,
   latency_ms integer not null,
   first_byte_ms integer,
+  cache_write_tokens bigint not null default 0,
+  images integer not null default 0,
+  audio_seconds integer not null default 0,
+  characters bigint not null default 0,
   constraint usage_events_cost_uinr_check CHECK ((cost_uinr >= 0)),
   constraint usage_events_value_uinr_check CHECK ((value_uinr >= 0)),
   constraint usage_events_pkey PRIMARY KEY (day, id)
@@ -541,6 +545,10 @@ create table usage_events_default (
   cost_uinr bigint not null,
   latency_ms integer not null,
   first_byte_ms integer,
+  cache_write_tokens bigint not null default 0,
+  images integer not null default 0,
+  audio_seconds integer not null default 0,
+  characters bigint not null default 0,
   constraint usage_events_cost_uinr_check CHECK ((cost_uinr >= 0)),
   constraint usage_events_value_uinr_check CHECK ((value_uinr >= 0)),
   constraint usage_events_default_pkey PRIMARY KEY (day, id)

@@ -172,6 +172,7 @@ function edgeDeps(deps: AppDeps, { inflight, agents, authenticator, sessions, li
       if (principal.kind !== 'session') agents.tokens.recheck(principal)
     },
     bodyLimitBytes: config.BODY_LIMIT_BYTES,
+    formLimits: { fileBytes: config.FORM_FILE_LIMIT_BYTES, totalBytes: config.FORM_LIMIT_BYTES },
     inferenceBodyLimitBytes: config.INFERENCE_BODY_LIMIT_BYTES,
     authenticate: headers => authenticator.authenticate(headers),
     authenticateSession: (method, headers) =>

@@ -169,7 +169,7 @@ function withPartial(error: GatewayError, answer: ChatAnswer): GatewayError {
 
 /** The answer so far. Its usage is the estimate that the gateway meters when the provider has not said. */
 function deadlineResult(answer: ChatAnswer, body: Buffer, args: ChatArgs, context: ToolContext): ToolResult {
-  const promptTokens = chatKind.parse(body).promptTokens
+  const promptTokens = chatKind.parse({ bytes: body, headers: {}, query: '' }).promptTokens
   const completionTokens = tokensOfChars(answer.text.length + answer.reasoning.length)
   answer.usage ??= { prompt_tokens: promptTokens, completion_tokens: completionTokens, total_tokens: promptTokens + completionTokens, estimated: true }
   return toResult(answer, args, context, 'deadline')

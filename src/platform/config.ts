@@ -77,6 +77,8 @@ export const settings = {
   STREAM_IDLE_TIMEOUT_MS: s('routing', 'int', '120000', 'Silence inside a provider stream.', 1),
   BODY_LIMIT_BYTES: s('server', 'int', String(1024 * 1024), 'JSON body of a management call.', 1),
   INFERENCE_BODY_LIMIT_BYTES: s('server', 'int', String(32 * 1024 * 1024), 'JSON body of an inference call.', 1),
+  FORM_FILE_LIMIT_BYTES: s('server', 'int', String(25 * 1024 * 1024), 'One file of a multipart form (images to edit, audio).', 1),
+  FORM_LIMIT_BYTES: s('server', 'int', String(64 * 1024 * 1024), 'A whole multipart form.', 1),
   AGENT_TOKEN_TTL_S: s('agents', 'int', '900', 'Life of an agent token.', 1),
   AGENT_STALE_MS: s('agents', 'int', '30000', 'Without a control-log sync for so long, agent tokens get 503 and their streams are cut.', 1),
   CONTROL_POLL_MS: s('agents', 'int', '1000', 'Poll of the control log behind LISTEN.', 10),

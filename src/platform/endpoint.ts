@@ -72,8 +72,21 @@ export const reply = {
 type Shape = z.ZodType
 type Parsed<T> = T extends z.ZodType ? z.output<T> : undefined
 
-/** How the body is read. 'json': parsed and validated · 'raw': bytes as they came; a schema says that they are a form, for the docs only · 'inference': bytes, with a schema for the docs only. */
-export type BodyKind = 'json' | 'raw' | 'inference'
+/** A multipart form: fields and files in the order in which they came. */
+export interface Form {
+  readonly fields: readonly { readonly name: string; readonly value: string }[]
+  readonly files: readonly FormFile[]
+}
+
+export interface FormFile {
+  readonly field: string
+  readonly filename: string
+  readonly contentType: string
+  readonly bytes: Buffer
+}
+
+/** How the body is read. 'json': parsed and validated · 'raw': bytes as they came; a schema says that they are a form, for the docs only · 'inference': bytes, with a schema for the docs only · 'multipart': a Form, with a schema for the docs only. */
+export type BodyKind = 'json' | 'raw' | 'inference' | 'multipart'
 
 export interface InputSpec {
   readonly path?: Shape
@@ -90,8 +103,8 @@ export interface Input<I extends InputSpec> {
   readonly path: Parsed<I['path']>
   readonly query: Parsed<I['query']>
   readonly headers: Parsed<I['headers']>
-  /** For bodyKind 'raw' and 'inference' the bytes. */
-  readonly body: I['bodyKind'] extends 'raw' | 'inference' ? Buffer : Parsed<I['body']>
+  /** For bodyKind 'raw' and 'inference' the bytes, for 'multipart' the form. */
+  readonly body: I['bodyKind'] extends 'raw' | 'inference' ? Buffer : I['bodyKind'] extends 'multipart' ? Form : Parsed<I['body']>
 }
 
 /** The principal that a row of this auth kind hands to its handler. */

@@ -76,6 +76,7 @@ export async function startMount(tools: readonly Tool[], options: { clock?: Cloc
     baseUrl: () => baseUrl,
     bodyLimitBytes: 1 << 20,
     inferenceBodyLimitBytes: 1 << 20,
+    formLimits: { fileBytes: 1e6, totalBytes: 1e6 },
     authenticate,
     authenticateSession: () => Promise.reject(fail('no_session')),
     recheck: () => undefined,

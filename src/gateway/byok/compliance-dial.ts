@@ -1,6 +1,7 @@
 import { Cancellation, type CancelSignal } from '../../platform/cancellation.ts'
 import { fail, GatewayError } from '../../platform/errors.ts'
 import { BodyTooLargeError, type OutboundReply } from '../../platform/upstream-body.ts'
+import { unknownTraits } from '../providers/dialect.ts'
 import { dialectOf } from '../providers/dialects.ts'
 import { publicMessage } from '../providers/public-message.ts'
 import type { Candidate, ComplianceDeps } from './compliance.ts'
@@ -59,8 +60,8 @@ export class ComplianceDial {
     const { provider, upstreamModel } = this.#candidate
     const stream = body['stream'] === true
     const request = dialectOf(provider.dialect).request(
-      { operation: 'chat', body, bytes: null, stream },
-      { provider, upstreamModel, credential: provider.platformKey },
+      { operation: 'chat', body, bytes: null, stream, dropped: [] },
+      { provider, upstreamModel, credential: provider.platformKey, forwarded: null, traits: unknownTraits },
     )
     const startedMs = this.#deps.clock.monotonicMs()
     const elapsedMs = (): number => Math.round(this.#deps.clock.monotonicMs() - startedMs)

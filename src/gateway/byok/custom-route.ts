@@ -7,6 +7,8 @@ const price: RoutePrice = {
   inputUinrPerMtok: 0n,
   outputUinrPerMtok: 0n,
   cachedInputUinrPerMtok: 0n,
+  cacheWriteUinrPerMtok: 0n,
+  uinrPerImage: 0n,
   source: "the organisation's own server",
   asOf: '',
 }
@@ -20,6 +22,7 @@ export function routeOfCustom({ modelId, provider, upstreamModel, stateKey }: Cu
     modelId,
     provider,
     upstreamModel,
+    dialect: provider.dialect,
     residency: provider.residency,
     price,
     byokOnly: false,

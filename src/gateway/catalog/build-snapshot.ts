@@ -59,6 +59,10 @@ export function toModel(entry: ModelEntry, providers: ReadonlyMap<string, Provid
     openness: entry.openness ?? null,
     inrPerImage: entry.inr_per_image ?? null,
     dimensions: entry.dimensions ?? null,
+    efforts: entry.efforts ?? [],
+    alwaysThinks: entry.thinking === 'always',
+    imageMaxEdge: entry.image_max_edge ?? null,
+    edits: entry.edits ?? false,
     gated: entry.gated ?? false,
     routes,
   }
@@ -80,8 +84,9 @@ function toRoute(model: ModelEntry, entry: RouteEntry, provider: Provider, sourc
     modelId: model.id,
     provider,
     upstreamModel: entry.upstream_model ?? model.id,
+    dialect: entry.dialect ?? provider.dialect,
     residency: entry.residency ?? provider.residency,
-    price: toPrice(entry, sources),
+    price: toPrice(model, entry, sources),
     byokOnly: entry.byok_only ?? false,
     contextLength: entry.context_length ?? model.context_length ?? null,
     rank: entry.rank ?? null,
@@ -89,7 +94,7 @@ function toRoute(model: ModelEntry, entry: RouteEntry, provider: Provider, sourc
 }
 
 /** Prices of audio are kept per million units as well: seconds for transcription, characters for speech. */
-function toPrice(entry: RouteEntry, sources: PriceSources): RoutePrice {
+function toPrice(model: ModelEntry, entry: RouteEntry, sources: PriceSources): RoutePrice {
   const source = entry.source === undefined ? undefined : sources[entry.source]
   const perSecond = entry.inr_per_minute === undefined ? undefined : (uinrFromInr(entry.inr_per_minute) * 1_000_000n) / 60n
   const perMillion = entry.input_inr_per_mtok ?? entry.inr_per_million_characters ?? 0
@@ -97,6 +102,8 @@ function toPrice(entry: RouteEntry, sources: PriceSources): RoutePrice {
     inputUinrPerMtok: perSecond ?? uinrFromInr(perMillion),
     outputUinrPerMtok: uinrFromInr(entry.output_inr_per_mtok ?? 0),
     cachedInputUinrPerMtok: entry.cached_input_inr_per_mtok === undefined ? null : uinrFromInr(entry.cached_input_inr_per_mtok),
+    cacheWriteUinrPerMtok: entry.cache_write_inr_per_mtok === undefined ? null : uinrFromInr(entry.cache_write_inr_per_mtok),
+    uinrPerImage: model.kind === 'image' ? uinrFromInr(entry.inr_per_image ?? model.inr_per_image ?? 0) : 0n,
     source: source?.text ?? entry.source ?? 'operator file',
     asOf: entry.as_of ?? source?.as_of ?? '',
   }

@@ -64,6 +64,9 @@ export const routeEntry = z.strictObject({
   input_inr_per_mtok: inr.optional().describe('₹ per million input tokens.'),
   output_inr_per_mtok: inr.optional().describe('₹ per million output tokens.'),
   cached_input_inr_per_mtok: inr.optional().describe('₹ per million cached input tokens. Default: as input.'),
+  cache_write_inr_per_mtok: inr.optional().describe('₹ per million input tokens that are written to the cache. Default: as input.'),
+  dialect: z.enum(['openai', 'openai-responses', 'anthropic', 'gemini']).optional().describe("Wire format of this route. Default: the provider's."),
+  inr_per_image: inr.optional().describe("Images: ₹ per generated image on this route. Default: the model's."),
   inr_per_minute: inr.optional().describe('Transcription: ₹ per minute of audio, counted by the second.'),
   inr_per_million_characters: inr.optional().describe('Speech: ₹ per million input characters.'),
   residency: residency.optional().describe("Default: the provider's."),
@@ -88,6 +91,12 @@ export const modelEntry = z.strictObject({
   reasoning: z.boolean().optional().describe('Part of the completion is hidden reasoning. Default: false.'),
   openness: z.enum(['open', 'permissive', 'closed']).optional(),
   inr_per_image: inr.optional().describe('Images: ₹ per generated image.'),
+  efforts: words
+    .optional()
+    .describe('Values of reasoning_effort that the model takes, from the least to the most. Default: not known, so values go on as they are.'),
+  thinking: z.enum(['optional', 'always']).optional().describe('always: the model cannot answer without reasoning. Default: optional.'),
+  image_max_edge: z.int().min(1).max(16_384).optional().describe('Vision: longest edge of an input image that the model makes use of, in pixels.'),
+  edits: z.boolean().optional().describe('Images: takes images to edit. Default: false.'),
   dimensions: z.int().min(1).max(100_000).optional().describe('Embeddings: length of a vector.'),
   gated: z.boolean().optional().describe('Needs a data-retention window of the organisation. Default: false.'),
   routes: z.array(routeEntry).min(1).max(50).optional().describe("Replaces the catalog's routes of this model. Required for a new model."),

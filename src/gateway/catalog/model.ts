@@ -1,13 +1,18 @@
-import type { Provider, Residency } from '../providers/provider.ts'
+import type { ModelTraits } from '../providers/dialect.ts'
+import type { DialectId, Provider, Residency } from '../providers/provider.ts'
 
 export type ModelKind = 'chat' | 'embedding' | 'image' | 'transcription' | 'speech' | 'virtual'
 
-/** Prices of a route in micro-rupees per million units; ₹1/Mtok = 1,000,000n. Images: per image; audio: per second or per million characters. */
+/** Prices of a route in micro-rupees per million units; ₹1/Mtok = 1,000,000n. Audio: `input…` per million seconds or characters. */
 export interface RoutePrice {
   readonly inputUinrPerMtok: bigint
   readonly outputUinrPerMtok: bigint
   /** Cached prompt tokens; null = as input. */
   readonly cachedInputUinrPerMtok: bigint | null
+  /** Prompt tokens that the provider writes to its cache; null = as input. */
+  readonly cacheWriteUinrPerMtok: bigint | null
+  /** One generated image; 0n for models of other kinds. */
+  readonly uinrPerImage: bigint
   /** Where the price stands and since when, for people: never shown as a quote. */
   readonly source: string
   readonly asOf: string
@@ -19,6 +24,8 @@ export interface Route {
   readonly provider: Provider
   /** The id that the provider knows. */
   readonly upstreamModel: string
+  /** Wire format of this route: the provider's, unless the row says otherwise. */
+  readonly dialect: DialectId
   readonly residency: Residency
   readonly price: RoutePrice
   /** Never served on the platform's key. */
@@ -36,22 +43,22 @@ export const routeId = (route: Route): RouteId => `${route.provider.id}/${route.
 /** Under which a route's circuit, averages and maintenance are kept. Never shown to callers. */
 export const stateKeyOf = (route: Route): RouteId => route.stateKey ?? routeId(route)
 
-export interface Model {
+export interface Model extends ModelTraits {
   readonly id: string
   readonly kind: ModelKind
   readonly ownedBy: string
   readonly languages: readonly string[]
   readonly contextLength: number | null
-  readonly maxOutputTokens: number | null
   readonly tools: boolean
   /** text, image, audio, embedding, reasoning … */
   readonly modalities: readonly string[]
-  readonly supportedParameters: readonly string[]
-  /** True: part of the completion is hidden reasoning. */
-  readonly reasoning: boolean
   readonly openness: 'open' | 'permissive' | 'closed' | null
   readonly inrPerImage: number | null
   readonly dimensions: number | null
+  /** Longest edge of an input image that the model makes use of, in pixels; null = not known, so images go on as they are. */
+  readonly imageMaxEdge: number | null
+  /** True: an image model that edits given images. */
+  readonly edits: boolean
   readonly gated: boolean
   readonly routes: readonly Route[]
 }

@@ -72,6 +72,10 @@ function toModel(entry: Preset, routes: readonly Route[], ownedBy: string): Mode
     openness: null,
     inrPerImage: null,
     dimensions: null,
+    efforts: [],
+    alwaysThinks: false,
+    imageMaxEdge: null,
+    edits: false,
     gated: false,
     routes,
   }

@@ -6,6 +6,7 @@ import type { Inflight } from '../../platform/inflight.ts'
 import type { Log } from '../../platform/log.ts'
 import type { AccessRule, BearerPrincipal, Principal } from '../../platform/principal.ts'
 import type { ActTrail } from './acts.ts'
+import type { FormLimits } from './multipart.ts'
 
 /** One address of a row: the row itself, or its twin with a credential and rule of its own. */
 export interface Binding {
@@ -25,6 +26,7 @@ export interface EdgeDeps {
   readonly baseUrl: () => string
   readonly bodyLimitBytes: number
   readonly inferenceBodyLimitBytes: number
+  readonly formLimits: FormLimits
   /** Key or agent token of the request. Throws 401; a failure of ours is never a 401. */
   authenticate(headers: IncomingHttpHeaders): BearerPrincipal | Promise<BearerPrincipal>
   /** Who may call a session row: the signed-in user, or an agent that reads. Throws `no_session`, `forbidden`, `foreign_origin`. */

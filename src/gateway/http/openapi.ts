@@ -69,7 +69,7 @@ function responses(binding: Binding): Json {
 /** What the body is: JSON, the form of one of our own pages (raw, with a schema), or any text. */
 function requestBody({ body, bodyKind }: InputSpec): Json | undefined {
   if (body !== undefined) {
-    const media = bodyKind === 'raw' ? 'application/x-www-form-urlencoded' : 'application/json'
+    const media = bodyKind === 'raw' ? 'application/x-www-form-urlencoded' : bodyKind === 'multipart' ? 'multipart/form-data' : 'application/json'
     return { required: true, content: { [media]: { schema: schemaOf(body, 'input') } } }
   }
   return bodyKind === 'raw' ? { required: true, content: { 'text/plain': { schema: { type: 'string' } } } } : undefined

@@ -7,6 +7,7 @@ import { isAct, performAct, recordForbidden } from './acts.ts'
 import { agentIdHeader, agentLabelOf } from './call-context.ts'
 import { actOf, authenticate, ownersOf, refusalOfUnknown } from './caller.ts'
 import type { Binding, EdgeDeps } from './edge.ts'
+import { readForm } from './multipart.ts'
 import { writeError, writeReply } from './reply-writer.ts'
 import { ClientGoneError, parseJsonBody, readBody } from './request-body.ts'
 import { translate } from './translate.ts'
@@ -93,6 +94,7 @@ function readInput(
     request.resume()
     return parse(undefined)
   }
+  if (spec.bodyKind === 'multipart') return readForm(request, deps.formLimits).then(parse)
   const isBytes = spec.bodyKind === 'raw' || spec.bodyKind === 'inference'
   const limitBytes = spec.bodyLimitBytes ?? (spec.bodyKind === 'inference' ? deps.inferenceBodyLimitBytes : deps.bodyLimitBytes)
   if (spec.bodyKind !== 'raw') checkJsonType(request.headers['content-type'])

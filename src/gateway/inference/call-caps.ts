@@ -7,7 +7,8 @@ import { inrFromUinr } from '../../platform/money.ts'
 import type { CallPolicy } from '../../platform/principal.ts'
 import type { Plan } from '../routing/plan.ts'
 import { holdOf, outputTokensFor } from './estimate.ts'
-import type { Kind, ParsedRequest } from './kinds/kind.ts'
+import type { Kind } from './kinds/kind.ts'
+import type { ParsedRequest } from './kinds/request.ts'
 
 /**
  * The request as the caps allow it. A request that says how much it wants is taken as it is or refused; one that does not gets the
@@ -35,7 +36,7 @@ function tokensLeft(request: ParsedRequest, plan: Plan, policies: readonly CallP
     if (maxCostUinr !== null) least = Math.min(least, tokensFor(maxCostUinr, request, plan))
   }
   if (least === Number.MAX_SAFE_INTEGER) return null
-  for (const { model } of plan.attempts) if (model.maxOutputTokens !== null) least = Math.min(least, model.maxOutputTokens * answersOf(request))
+  for (const { model } of plan.attempts) if (model.maxOutputTokens !== null) least = Math.min(least, model.maxOutputTokens * request.answers)
   return least
 }
 
@@ -46,21 +47,11 @@ function tokensFor(amountUinr: bigint, request: ParsedRequest, plan: Plan): numb
 
 /** With a ceiling of its own; one token for each answer at least, which the check behind it then refuses when even that is too much. */
 function withMaxTokens(request: ParsedRequest, tokens: number | null): ParsedRequest {
-  if (tokens === null) return request
-  const answers = answersOf(request)
-  const answerTokens = Math.max(1, Math.floor(tokens / answers))
-  const body = { ...request.hub.body, max_tokens: answerTokens }
-  return { ...request, maxTokens: answerTokens * answers, hub: { ...request.hub, body, bytes: null } }
-}
-
-/** `n` of a chat request, which its parser has checked. */
-function answersOf({ hub }: ParsedRequest): number {
-  const { n } = hub.body
-  return typeof n === 'number' ? n : 1
+  return tokens === null ? request : request.withMaxTokens(Math.max(1, Math.floor(tokens / request.answers)))
 }
 
 function tooLong({ owner }: CallPolicy, cap: number, request: ParsedRequest): GatewayError {
-  const answers = answersOf(request)
+  const answers = request.answers
   const send = answers <= cap ? `max_tokens of at most ${Math.floor(cap / answers)}` : `n of at most ${cap}`
   const each = answers > 1 ? ` for ${answers} answers` : ''
   return fail('call_cap_exceeded', {
@@ -70,7 +61,7 @@ function tooLong({ owner }: CallPolicy, cap: number, request: ParsedRequest): Ga
 }
 
 function tooDear({ owner }: CallPolicy, cap: bigint, kind: Kind, request: ParsedRequest, plan: Plan): GatewayError {
-  const fits = kind.hasOutput ? Math.floor(tokensFor(cap, request, plan) / answersOf(request)) : 0
+  const fits = kind.hasOutput ? Math.floor(tokensFor(cap, request, plan) / request.answers) : 0
   const send = fits >= 1 ? `Send max_tokens of at most ${fits}, a shorter prompt, or a cheaper model.` : 'Send less input, or choose a cheaper model.'
   return fail('call_cap_exceeded', {
     message: `One call of this ${owner} may cost at most ₹${inrFromUinr(cap)} (max_cost_inr_per_call); this one could cost ₹${inrFromUinr(holdOf(kind, request, plan).worstUinr)} on its dearest route. ${send} Nothing was dialed.`,

@@ -1,4 +1,4 @@
-import type { HubRequest } from '../providers/dialect.ts'
+import type { NativeRequest } from '../providers/dialect.ts'
 
 /** A call whose organisation keeps content. */
 export interface ContentCall {
@@ -8,7 +8,7 @@ export interface ContentCall {
   /** The model that the call was planned on. */
   readonly model: string
   /** Without router fields, so without a key that came with the request. */
-  readonly hub: HubRequest
+  readonly native: NativeRequest
   /** Length of the body as it came. */
   readonly requestBytes: number
 }
@@ -30,7 +30,7 @@ export class ContentCapture {
   readonly call: Pick<ContentCall, 'orgId' | 'requestId' | 'keyId' | 'model'>
   readonly atMs: number
   /** The body as it came, or as it is without router fields; written as JSON when the log has time. */
-  readonly #request: Buffer | HubRequest['body']
+  readonly #request: Buffer | NativeRequest['body']
   readonly #requestBytes: number
   readonly #requestTruncated: boolean
   readonly #chunks: Uint8Array[] = []
@@ -38,12 +38,12 @@ export class ContentCapture {
   #replyTruncated = false
   #discarded = false
 
-  constructor({ orgId, requestId, keyId, model, hub, requestBytes }: ContentCall, atMs: number) {
+  constructor({ orgId, requestId, keyId, model, native, requestBytes }: ContentCall, atMs: number) {
     this.call = { orgId, requestId, keyId, model }
     this.atMs = atMs
-    this.#requestTruncated = hub.bytes !== null && hub.bytes.length > sideMaxBytes
+    this.#requestTruncated = native.bytes !== null && native.bytes.length > sideMaxBytes
     // A copy of the part that is kept lets go of a large body.
-    this.#request = hub.bytes === null ? hub.body : this.#requestTruncated ? Buffer.from(hub.bytes.subarray(0, sideMaxBytes)) : hub.bytes
+    this.#request = native.bytes === null ? native.body : this.#requestTruncated ? Buffer.from(native.bytes.subarray(0, sideMaxBytes)) : native.bytes
     this.#requestBytes = this.#requestTruncated ? sideMaxBytes : requestBytes
   }
 
@@ -88,7 +88,7 @@ export class ContentCapture {
 }
 
 /** Null for what is nested too deeply to be written. */
-function jsonOf(body: HubRequest['body']): Buffer | null {
+function jsonOf(body: NativeRequest['body']): Buffer | null {
   try {
     return Buffer.from(JSON.stringify(body))
   } catch {

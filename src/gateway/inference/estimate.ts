@@ -1,8 +1,9 @@
 import { priceUnits } from '../../platform/money.ts'
 import type { Model, RoutePrice } from '../catalog/model.ts'
 import type { Attempt, Plan } from '../routing/plan.ts'
-import type { TokenUsage } from '../wire/usage.ts'
-import type { Kind, ParsedRequest } from './kinds/kind.ts'
+import { plainUsage, type TokenUsage } from '../wire/usage.ts'
+import type { Kind } from './kinds/kind.ts'
+import type { ParsedRequest } from './kinds/request.ts'
 
 /** Output tokens that a stream holds money for at first; extended while it runs. */
 export const firstStreamSliceTokens = 256
@@ -23,17 +24,25 @@ export function tokensOfChars(chars: number): number {
 /** What tokens cost on a route: micro-rupees, rounded half up once. Cached prompt tokens are part of the prompt and never counted twice. */
 export function priceTokens(price: RoutePrice, tokens: TokenUsage): bigint {
   const cached = price.cachedInputUinrPerMtok === null ? 0 : Math.min(tokens.cachedTokens, tokens.promptTokens)
-  return priceUnits([
-    { units: tokens.promptTokens - cached, uinrPerMtok: price.inputUinrPerMtok },
+  const cacheWrite = price.cacheWriteUinrPerMtok === null ? 0 : Math.min(tokens.cacheWriteTokens, tokens.promptTokens - cached)
+  const parts = [
+    { units: tokens.promptTokens - cached - cacheWrite, uinrPerMtok: price.inputUinrPerMtok },
     { units: cached, uinrPerMtok: price.cachedInputUinrPerMtok ?? 0n },
     { units: tokens.completionTokens, uinrPerMtok: price.outputUinrPerMtok },
-  ])
+  ]
+  if (cacheWrite > 0) parts.push({ units: cacheWrite, uinrPerMtok: price.cacheWriteUinrPerMtok ?? 0n })
+  const { media } = tokens
+  if (media !== undefined) {
+    parts.push({ units: media.images, uinrPerMtok: price.uinrPerImage * 1_000_000n })
+    parts.push({ units: media.audioSeconds + media.characters, uinrPerMtok: price.inputUinrPerMtok })
+  }
+  return priceUnits(parts)
 }
 
 /** Tokens of output that an amount pays for behind a prompt, rounded down. */
 export function outputTokensFor(amountUinr: bigint, price: RoutePrice, promptTokens: number): number {
   if (price.outputUinrPerMtok === 0n) return Number.MAX_SAFE_INTEGER
-  const left = amountUinr - priceTokens(price, { promptTokens, completionTokens: 0, cachedTokens: 0, reasoningTokens: 0 })
+  const left = amountUinr - priceTokens(price, plainUsage(promptTokens, 0))
   return left <= 0n ? 0 : Number((left * 1_000_000n) / price.outputUinrPerMtok)
 }
 
@@ -47,11 +56,13 @@ export function firstHoldTokens(kind: Kind, request: ParsedRequest, model: Model
   if (!kind.hasOutput) return 0
   const ceiling = request.maxTokens ?? model.maxOutputTokens ?? oneShotHoldMaxTokens
   if (model.reasoning) return Math.min(ceiling, reasoningHoldTokens)
-  return request.hub.stream ? Math.min(ceiling, firstStreamSliceTokens) : Math.min(ceiling, oneShotHoldMaxTokens)
+  return request.stream ? Math.min(ceiling, firstStreamSliceTokens) : Math.min(ceiling, oneShotHoldMaxTokens)
 }
 
-const costOf = ({ route }: Attempt, promptTokens: number, completionTokens: number): bigint =>
-  priceTokens(route.price, { promptTokens, completionTokens, cachedTokens: 0, reasoningTokens: 0 })
+const costOf = ({ route }: Attempt, { promptTokens, media }: ParsedRequest, completionTokens: number): bigint => {
+  const tokens = plainUsage(promptTokens, completionTokens)
+  return priceTokens(route.price, media === undefined ? tokens : { ...tokens, media })
+}
 
 /** The hold of a call, at the dearest route of its plan, and its worst case, which a strict budget holds instead. */
 export function holdOf(kind: Kind, request: ParsedRequest, plan: Plan): { needUinr: bigint; worstUinr: bigint } {
@@ -61,8 +72,8 @@ export function holdOf(kind: Kind, request: ParsedRequest, plan: Plan): { needUi
   for (const attempt of plan.attempts) {
     const needTokens = firstHoldTokens(kind, request, attempt.model)
     const worstTokens = kind.hasOutput ? (request.maxTokens ?? attempt.model.maxOutputTokens ?? oneShotHoldMaxTokens) : 0
-    const need = costOf(attempt, request.promptTokens, needTokens)
-    const worst = worstTokens === needTokens ? need : costOf(attempt, request.promptTokens, worstTokens)
+    const need = costOf(attempt, request, needTokens)
+    const worst = worstTokens === needTokens ? need : costOf(attempt, request, worstTokens)
     if (need > needUinr) needUinr = need
     if (worst > worstUinr) worstUinr = worst
   }

@@ -1,12 +1,15 @@
 import type { Clock } from '../../platform/clock.ts'
+import { inrFromUinr } from '../../platform/money.ts'
 import type { BearerPrincipal, CallPolicy } from '../../platform/principal.ts'
 import type { Permit } from '../limits/admission.ts'
 import type { Scope } from '../limits/counter-state.ts'
 import type { Attempt } from '../routing/plan.ts'
 import type { Outcome, UsageEvent } from '../usage/record.ts'
-import type { TokenUsage } from '../wire/usage.ts'
+import type { Bill } from '../wire/client-format.ts'
+import { noUsage, type TokenUsage } from '../wire/usage.ts'
 import { cappedAt, outputTokensFor, priceTokens } from './estimate.ts'
-import type { Kind, ParsedRequest } from './kinds/kind.ts'
+import type { Kind } from './kinds/kind.ts'
+import type { ParsedRequest } from './kinds/request.ts'
 
 /** The agent that a call is charged to: the token's own, or the one that x-br-agent-id names. */
 export interface ChargedAgent {
@@ -26,8 +29,6 @@ export interface MeterInput {
   readonly requestId: string
   readonly startedAtMs: number
 }
-
-const noTokens: TokenUsage = { promptTokens: 0, completionTokens: 0, cachedTokens: 0, reasoningTokens: 0 }
 
 /** Keeps the account of one call: what it holds, what it would cost if it ended now, and ends it exactly once. */
 export class Meter {
@@ -62,7 +63,7 @@ export class Meter {
   /** Before a dial: when it resolves, a death of this process leaves a trace of the call. */
   opens(attempt: Attempt): Promise<void> {
     this.#attempt = attempt
-    return this.#permit.open(this.#event(noTokens, true, 'interrupted', 200))
+    return this.#permit.open(this.#event(noUsage, true, 'interrupted', 200))
   }
 
   /** From here on the call has happened, whatever becomes of it. */
@@ -97,6 +98,14 @@ export class Meter {
     return this.#permit.refusedScope
   }
 
+  /** What the caller is told that the call costs with this usage, on the route that serves it. */
+  readonly billOf = (tokens: TokenUsage): Bill => {
+    const attempt = this.#attempt
+    const valueUinr = attempt === null ? 0n : priceTokens(attempt.route.price, cappedAt(tokens, this.#input.request.maxTokens))
+    const value = inrFromUinr(valueUinr)
+    return { cost_inr: attempt?.byok === true ? 0 : value, value_inr: value, provider: attempt?.route.provider.id ?? '' }
+  }
+
   /** Ends the call with what it used. Returns the charged value once the record is in the journal. */
   settle(tokens: TokenUsage, estimated: boolean, outcome: Outcome, status: number): void | Promise<void> {
     if (this.#ended) return
@@ -107,7 +116,7 @@ export class Meter {
   /** Ends a call that cost nothing: dialed and failed. It stays in the usage rows with zero tokens. */
   settleFailed(status: number, outcome: Outcome = 'failed'): void | Promise<void> {
     if (!this.#dialed) return this.release()
-    return this.settle(noTokens, false, outcome, status)
+    return this.settle(noUsage, false, outcome, status)
   }
 
   /**
@@ -116,7 +125,7 @@ export class Meter {
    */
   settleAbandoned(status: number, outcome: Outcome): void | Promise<void> {
     if (!this.#dialed) return this.release()
-    return this.settle({ ...noTokens, promptTokens: this.#input.request.promptTokens }, true, outcome, status)
+    return this.settle({ ...noUsage, promptTokens: this.#input.request.promptTokens }, true, outcome, status)
   }
 
   /** Ends a call that never dialed. */
@@ -144,14 +153,18 @@ export class Meter {
       model: attempt?.route.modelId ?? request.modelId,
       provider: attempt?.route.provider.id ?? '',
       residency: attempt?.route.residency ?? 'unknown',
-      streamed: request.hub.stream,
+      streamed: request.stream,
       byok: attempt?.byok ?? false,
       status,
       outcome,
       promptTokens: tokens.promptTokens,
       completionTokens: tokens.completionTokens,
       cachedTokens: tokens.cachedTokens,
+      cacheWriteTokens: tokens.cacheWriteTokens,
       reasoningTokens: tokens.reasoningTokens,
+      images: tokens.media?.images ?? 0,
+      audioSeconds: tokens.media?.audioSeconds ?? 0,
+      characters: tokens.media?.characters ?? 0,
       estimated,
       valueUinr,
       costUinr: attempt?.byok ? 0n : valueUinr,

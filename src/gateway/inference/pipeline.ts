@@ -5,17 +5,19 @@ import { fail, GatewayError } from '../../platform/errors.ts'
 import { CallCutError } from '../../platform/inflight.ts'
 import type { BearerPrincipal, CallPolicy, Principal } from '../../platform/principal.ts'
 import { stateKeyOf } from '../catalog/model.ts'
-import type { Attempt, Plan } from '../routing/plan.ts'
+import type { Plan } from '../routing/plan.ts'
 import type { Outcome } from '../usage/record.ts'
 import { withholdUsage } from '../wire/sse.ts'
-import type { TokenUsage } from '../wire/usage.ts'
+import type { StreamAnswer, WholeAnswer } from './answer.ts'
 import { withinCallCaps } from './call-caps.ts'
 import type { ContentCall } from './content-capture.ts'
 import type { InferenceDeps, NamedAgent } from './deps.ts'
 import { type Answer, dial } from './dial.ts'
-import { firstHoldTokens, holdOf, tokensOfChars } from './estimate.ts'
-import type { Kind, ParsedRequest } from './kinds/kind.ts'
+import { firstHoldTokens, holdOf } from './estimate.ts'
+import type { Kind } from './kinds/kind.ts'
+import type { CallInput, ParsedRequest } from './kinds/request.ts'
 import { type ChargedAgent, Meter } from './meter.ts'
+import { clientErrorReply } from './refusals.ts'
 import { relayStream } from './relay.ts'
 import { StreamCover } from './stream-cover.ts'
 
@@ -26,10 +28,10 @@ const nobodyWaitsStatus = 499
  * Serves one inference call. The steps in order; each returns its value or throws a GatewayError. Before `dial` nothing has left the
  * process, after it nothing can be taken back: `settle` (in the meter) runs exactly once either way.
  */
-export async function serve(kind: Kind, bytes: Buffer, call: Call<Principal>, deps: InferenceDeps): Promise<Reply> {
+export async function serve(kind: Kind, input: CallInput, call: Call<Principal>, deps: InferenceDeps): Promise<Reply> {
   const principal = bearer(call.principal)
   const startedAtMs = deps.clock.monotonicMs()
-  const parsed = kind.parse(bytes)
+  const parsed = kind.parse(input)
   // Nothing here takes a promise while what it needs is cached.
   const charged = chargedAgent(principal, call.agentLabel, deps)
   const agent = charged instanceof Promise ? await charged : charged
@@ -43,6 +45,8 @@ export async function serve(kind: Kind, bytes: Buffer, call: Call<Principal>, de
     policies: agent.policies,
     promptTokens: parsed.promptTokens,
     needs: parsed.needs,
+    forwards: parsed.forwarded !== null,
+    promptText: () => parsed.promptText(),
   })
   const request = agent.policies.length === 0 ? parsed : withinCallCaps(kind, parsed, plan, agent.policies)
   const hold = holdOf(kind, request, plan)
@@ -58,17 +62,16 @@ export async function serve(kind: Kind, bytes: Buffer, call: Call<Principal>, de
   const permit = admitted instanceof Promise ? await admitted : admitted
   const meter = new Meter(permit, { kind, request, principal, agent, requestId: call.requestId, startedAtMs }, deps.clock)
   const watch = watchAgent(principal, agent, call, deps)
-  const content = org.retentionDays === 0 ? null : contentOf(request, plan, principal, call, bytes.length)
+  const content = org.retentionDays === 0 ? null : contentOf(request, plan, principal, call, input.bytes.length)
   let isStream = false
   try {
-    const answer = await dialConfirmed(plan, request, meter, watch, deps).catch((error: unknown) => endUnanswered(error, meter, watch))
+    const answer = await dialConfirmed(kind, plan, request, meter, watch, deps).catch((error: unknown) => endUnanswered(error, meter, watch))
     switch (answer.kind) {
       case 'whole': {
-        const reported = answer.dialect.usageOf(request.hub.operation, answer.value)
-        const usage = reported ?? estimateOf(kind, request, answer)
-        const settled = meter.settle(usage, reported === null, 'ok', 200)
+        const usage = answer.usage ?? answer.estimate()
+        const settled = meter.settle(usage, answer.usage === null, 'ok', 200)
         if (settled !== undefined) await settled
-        return kept(wholeReply(kind, plan, answer, usage), content, deps)
+        return kept(reply.bytes(answer.body(usage, meter.billOf), headersOf(plan, answer)), content, deps)
       }
       case 'stream':
         isStream = true
@@ -89,7 +92,7 @@ export async function serve(kind: Kind, bytes: Buffer, call: Call<Principal>, de
 
 /** What of the call is kept for organisations with a retention window. */
 function contentOf(request: ParsedRequest, plan: Plan, { orgId, keyId }: BearerPrincipal, { requestId }: Call, requestBytes: number): ContentCall {
-  return { orgId, requestId, keyId, model: plan.model.id, hub: request.hub, requestBytes }
+  return { orgId, requestId, keyId, model: plan.model.id, native: request.native, requestBytes }
 }
 
 const kept = (made: Reply, content: ContentCall | null, deps: InferenceDeps): Reply => (content === null ? made : deps.contentLog.keep(content, made))
@@ -150,8 +153,8 @@ function agentOfLabel(named: NamedAgent | null, label: string, policies: readonl
 }
 
 /** Dials when the named agent, if there is one, still stands. Always a promise: it never throws. */
-function dialConfirmed(plan: Plan, request: ParsedRequest, meter: Meter, watch: Watch, deps: InferenceDeps): Promise<Answer> {
-  const go = (): Promise<Answer> => dial(plan, request, meter, watch.signal, watch.recheck, deps)
+function dialConfirmed(kind: Kind, plan: Plan, request: ParsedRequest, meter: Meter, watch: Watch, deps: InferenceDeps): Promise<Answer> {
+  const go = (): Promise<Answer> => dial(kind, plan, request, meter, watch.signal, watch.recheck, deps)
   return watch.isNamed ? Promise.resolve().then(watch.confirm).then(go) : go()
 }
 
@@ -169,23 +172,8 @@ function endWithoutAnswer(error: unknown): { status: number; outcome: Outcome } 
   return { status: nobodyWaitsStatus, outcome: 'client_gone' }
 }
 
-type WholeAnswer = Extract<Answer, { kind: 'whole' }>
-
-function headersOf(plan: Plan, attempt: Attempt): Record<string, string> {
-  return { ...plan.headers, 'x-br-provider': attempt.route.provider.id }
-}
-
-/** What a reply that says nothing of its usage is taken for. */
-function estimateOf(kind: Kind, request: ParsedRequest, { bytes }: WholeAnswer): TokenUsage {
-  const completionTokens = kind.hasOutput ? tokensOfChars(bytes.length) : 0
-  return { promptTokens: request.promptTokens, completionTokens, cachedTokens: 0, reasoningTokens: 0 }
-}
-
-function wholeReply(kind: Kind, plan: Plan, answer: WholeAnswer, usage: TokenUsage): Reply {
-  const completed = kind.complete(answer.value, usage)
-  const headers = headersOf(plan, answer.attempt)
-  headers['content-type'] = 'application/json; charset=utf-8'
-  return reply.bytes(completed === null ? answer.bytes : Buffer.from(JSON.stringify(completed)), headers)
+function headersOf(plan: Plan, answer: WholeAnswer | StreamAnswer): Record<string, string> {
+  return { ...plan.headers, ...answer.headers, 'x-br-provider': answer.attempt.route.provider.id }
 }
 
 function streamReply(
@@ -207,36 +195,11 @@ function streamReply(
       if (broke) deps.observer.failed(stateKeyOf(answer.attempt.route))
       else answer.served()
     },
-    promptTokens: request.promptTokens,
   })
   return reply.stream(request.withholdUsage ? withholdUsage(chunks) : chunks, {
-    ...headersOf(plan, answer.attempt),
+    ...headersOf(plan, answer),
     'content-type': 'text/event-stream; charset=utf-8',
     'cache-control': 'no-cache',
     'x-accel-buffering': 'no',
   })
-}
-
-/** The provider's 4xx as it is; only a null `code` or `type` is filled, and a body that is no JSON is wrapped. */
-function clientErrorReply(answer: Extract<Answer, { kind: 'client-error' }>): Reply {
-  const provider = answer.attempt.route.provider.id
-  const headers = { 'x-br-provider': provider, 'content-type': 'application/json; charset=utf-8' }
-  const text = answer.bytes.toString('utf8')
-  let value: unknown
-  try {
-    value = JSON.parse(text)
-  } catch {
-    value = { error: { message: text.trim() === '' ? `${provider} refused the request.` : text.slice(0, 2000) } }
-  }
-  const body =
-    typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Record<string, unknown>) : { error: { message: text.slice(0, 2000) } }
-  const given = body['error']
-  const error: Record<string, unknown> =
-    typeof given === 'object' && given !== null
-      ? { ...given }
-      : { message: typeof given === 'string' ? given : String(body['message'] ?? `${provider} refused the request.`) }
-  error['message'] = typeof error['message'] === 'string' ? error['message'] : `${provider} refused the request.`
-  error['type'] = typeof error['type'] === 'string' ? error['type'] : 'invalid_request_error'
-  error['code'] = typeof error['code'] === 'string' ? error['code'] : 'upstream_client_error'
-  return reply.json({ ...body, error }, answer.status, headers)
 }

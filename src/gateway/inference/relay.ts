@@ -1,12 +1,11 @@
 import type { CancelSignal } from '../../platform/cancellation.ts'
 import type { Clock } from '../../platform/clock.ts'
 import { CallCutError } from '../../platform/inflight.ts'
-import type { TokenUsage } from '../wire/usage.ts'
-import type { StreamAnswer } from './dial.ts'
+import type { StreamAnswer } from './answer.ts'
 import { tokensOfChars } from './estimate.ts'
 import type { Meter } from './meter.ts'
 import type { StreamCover } from './stream-cover.ts'
-import { chatEndFrames, endOfCut, type StreamEnd } from './stream-end.ts'
+import { endOfCut, faultOf, type StreamEnd } from './stream-end.ts'
 
 /** How long the event under way may take to finish when the gateway ends a stream. */
 const finishEventMs = 200
@@ -16,7 +15,6 @@ export interface RelayDeps {
   readonly meter: Meter
   readonly cover: StreamCover
   readonly signal: CancelSignal
-  readonly promptTokens: number
   /** The stream is over, one way or the other; `broke`: the provider broke it off after the first byte. */
   onEnd(broke: boolean): void
 }
@@ -27,34 +25,34 @@ interface Relay extends RelayDeps {
 }
 
 /**
- * Relays a stream byte for byte. The tap reads usage and end as the bytes go by; nothing is re-encoded and no timer stands between.
- * The call is settled exactly once: before its last byte goes out, when it is cut, when the provider breaks off, or when the client
- * goes away (`return()` of this generator). After the first byte there is no failover: a stream that breaks ends with an error frame.
+ * Relays a stream: what its passage makes of each chunk goes to the client, no timer stands between. The call is settled exactly
+ * once: before its last byte goes out, when it is cut, when the provider breaks off, or when the client goes away (`return()` of this
+ * generator). After the first byte there is no failover: a stream that breaks ends with an error frame.
  */
 export async function* relayStream(answer: StreamAnswer, given: RelayDeps): AsyncGenerator<Uint8Array, void, undefined> {
-  const { tap, rest, body } = answer
+  const { passage, rest, body } = answer
   const deps: Relay = { ...given, broke: false }
   const { meter, signal } = deps
   const cutter = new Cutter(answer, deps)
   try {
-    let chunk: Uint8Array | undefined = answer.first
-    while (chunk !== undefined) {
-      if (tap.finished || tap.failed) {
-        deps.broke = tap.failed
-        await settle(answer, deps, tap.finished && !tap.failed ? 'ok' : 'upstream_broke')
-        yield chunk
-        if (!tap.finished) yield Buffer.from(`${endOfEvent(answer)}data: [DONE]\n\n`)
+    let chunk = answer.first
+    for (;;) {
+      if (passage.finished || passage.failed) {
+        deps.broke = passage.failed
+        await settle(answer, deps, passage.failed ? 'upstream_broke' : 'ok')
+        if (chunk !== null) yield chunk
+        const { bytes } = passage.end()
+        if (bytes !== null) yield bytes
         return
       }
-      const tokens = tokensOfChars(tap.outputChars)
-      const covered = deps.cover.afterChunk(tokens)
-      meter.progress(soFar(answer, deps))
-      yield chunk
+      const covered = deps.cover.afterChunk(tokensOfChars(passage.outputChars))
+      meter.progress(passage.usage())
+      if (chunk !== null) yield chunk
       if (covered !== true && (covered === false || !(await covered))) cutter.end(deps.cover.refusal)
-      if (cutter.wanted !== null && (tap.atBoundary || cutter.expired)) break
+      if (cutter.wanted !== null && (passage.atBoundary || cutter.expired)) break
       const next: IteratorResult<Uint8Array> = await rest.next()
-      chunk = next.done ? undefined : next.value
-      if (chunk !== undefined) tap.push(chunk)
+      if (next.done) break
+      chunk = passage.push(next.value)
     }
     yield* lastFrames(answer, deps, cutter.wanted)
   } catch (error) {
@@ -77,39 +75,28 @@ export async function* relayStream(answer: StreamAnswer, given: RelayDeps): Asyn
 
 /** The end of a stream that had none of its own: an end that we put, or an upstream that closed without its end mark. */
 async function* lastFrames(answer: StreamAnswer, deps: Relay, wanted: StreamEnd | null): AsyncGenerator<Uint8Array, void, undefined> {
-  const { body, tap } = answer
+  const { body, passage } = answer
   body.destroy()
-  const ending = endOfEvent(answer)
-  // The end of the bytes ends the last event, which may be the end mark itself.
-  if (wanted === null) tap.push(Buffer.from('\n\n'))
-  const end = wanted ?? endWithoutMark(answer, deps)
-  if (end === null) {
-    await settle(answer, deps, 'ok')
-    yield Buffer.from(`${ending}${tap.finished ? '' : 'data: [DONE]\n\n'}`)
+  if (wanted === null) {
+    const { bytes, complete } = passage.end()
+    if (complete) {
+      await settle(answer, deps, 'ok')
+      if (bytes !== null) yield bytes
+      return
+    }
+    // A body that ends without its end mark and without the final usage was cut short, however cleanly the connection closed.
+    deps.broke = true
+    await settle(answer, deps, 'upstream_broke')
+    if (bytes !== null) yield bytes
+    if (!passage.failed) yield passage.fail(faultOf({ name: 'upstream_stream_error', message: 'The provider ended the stream without its end mark.' }))
     return
   }
-  await settle(answer, deps, end.name === 'upstream_stream_error' ? 'upstream_broke' : 'cut')
-  yield chatEndFrames(end, soFar(answer, deps), ending !== '')
+  await settle(answer, deps, wanted.name === 'upstream_stream_error' ? 'upstream_broke' : 'cut')
+  yield passage.fail(faultOf(wanted))
 }
 
-/** A body that ends without its end mark and without the final usage was cut short, however cleanly the connection closed. */
-function endWithoutMark({ tap }: StreamAnswer, deps: Relay): StreamEnd | null {
-  if (tap.finished || tap.usage !== null) return null
-  deps.broke = true
-  return { name: 'upstream_stream_error', message: 'The provider ended the stream without its end mark.' }
-}
-
-/** What ends an event that is still open, so that ours begins on a line of its own. */
-function endOfEvent({ tap }: StreamAnswer): string {
-  return tap.atBoundary ? '' : '\n\n'
-}
-
-function soFar({ tap }: StreamAnswer, deps: RelayDeps): TokenUsage {
-  return tap.usage ?? { promptTokens: deps.promptTokens, completionTokens: tokensOfChars(tap.outputChars), cachedTokens: 0, reasoningTokens: 0 }
-}
-
-function settle(answer: StreamAnswer, deps: RelayDeps, outcome: 'ok' | 'upstream_broke' | 'cut' | 'client_gone'): void | Promise<void> {
-  return deps.meter.settle(soFar(answer, deps), answer.tap.usage === null, outcome, 200)
+function settle({ passage }: StreamAnswer, deps: RelayDeps, outcome: 'ok' | 'upstream_broke' | 'cut' | 'client_gone'): void | Promise<void> {
+  return deps.meter.settle(passage.usage(), !passage.reported, outcome, 200)
 }
 
 /** Ends a stream from outside the read loop: at once when the bytes stand at an event boundary, else when the event is done. */
@@ -131,7 +118,7 @@ class Cutter {
   end(end: StreamEnd): void {
     if (this.wanted !== null) return
     this.wanted = end
-    if (this.#answer.tap.atBoundary) this.#answer.body.destroy()
+    if (this.#answer.passage.atBoundary) this.#answer.body.destroy()
     this.#stopTimer = this.#deps.clock.after(finishEventMs, () => {
       this.expired = true
       this.#answer.body.destroy()

@@ -1,5 +1,5 @@
 import type { Clock } from '../../platform/clock.ts'
-import type { TokenUsage } from '../wire/usage.ts'
+import { plainUsage } from '../wire/usage.ts'
 import { firstStreamSliceTokens, streamSliceMaxTokens } from './estimate.ts'
 import type { Meter } from './meter.ts'
 import type { StreamEnd } from './stream-end.ts'
@@ -49,7 +49,7 @@ export class StreamCover {
     const sliceTokens = Math.min(this.#sliceTokens * 2, streamSliceMaxTokens)
     const wanted = Math.max(this.#coveredTokens, outputTokens) + sliceTokens
     const target = this.#maxTokens === null ? wanted : Math.min(wanted, this.#maxTokens)
-    const tokens: TokenUsage = { promptTokens: this.#promptTokens, completionTokens: target, cachedTokens: 0, reasoningTokens: 0 }
+    const tokens = plainUsage(this.#promptTokens, target)
     const take = (granted: boolean): void => {
       if (granted) {
         this.#coveredTokens = target

@@ -1,7 +1,6 @@
 import { type ErrorName, errorTable } from '../../platform/errors.ts'
 import type { CallCutError } from '../../platform/inflight.ts'
-import { dataFrame, doneFrame } from '../wire/sse.ts'
-import type { TokenUsage } from '../wire/usage.ts'
+import type { StreamFault } from '../wire/chat-stream.ts'
 
 /** Why the gateway ends a stream before the provider does. */
 export type StreamEnd = { readonly name: ErrorName; readonly message?: string }
@@ -23,16 +22,11 @@ export function endOfCut(cut: CallCutError): StreamEnd {
 }
 
 /**
- * The last frames of a chat stream that did not end well: an error object with the usage so far, then the end mark. No finish_reason
- * goes before it, which clients would read as success. Budget ends are `billing_error` here: inside a stream some clients retry
- * `rate_limit_error` at once.
+ * The end as it stands in a stream. Budget ends are `billing_error` there: inside a stream some clients retry `rate_limit_error` at
+ * once.
  */
-export function chatEndFrames(end: StreamEnd, usage: TokenUsage, terminate: boolean): Buffer {
+export function faultOf(end: StreamEnd): StreamFault {
   const entry = errorTable[end.name]
   const type = end.name === 'agent_revoked' ? 'authentication_error' : entry.status === 429 ? 'billing_error' : entry.type
-  const frame = {
-    error: { message: end.message ?? entry.message, type, code: entry.code, param: null },
-    usage: { prompt_tokens: usage.promptTokens, completion_tokens: usage.completionTokens, total_tokens: usage.promptTokens + usage.completionTokens },
-  }
-  return Buffer.from(`${terminate ? '\n\n' : ''}${dataFrame(frame)}${doneFrame}`)
+  return { message: end.message ?? entry.message, type, code: entry.code }
 }

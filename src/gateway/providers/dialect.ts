@@ -1,16 +1,41 @@
 import type { Secret } from '../../platform/secret.ts'
+import type { ChatStreamDecoder } from '../wire/chat-stream.ts'
+import type { WireFormat } from '../wire/client-format.ts'
 import type { TokenUsage } from '../wire/usage.ts'
 import type { Provider } from './provider.ts'
+
+/** What a dialect must know of the model that it writes a request for. */
+export interface ModelTraits {
+  readonly maxOutputTokens: number | null
+  readonly supportedParameters: readonly string[]
+  /** True: part of the completion is reasoning. */
+  readonly reasoning: boolean
+  /** Values of `reasoning_effort` that the model takes, from the least to the most; empty = not known. */
+  readonly efforts: readonly string[]
+  /** True: it cannot answer without reasoning. */
+  readonly alwaysThinks: boolean
+}
+
+/** What is taken for true of a model that nobody has described. */
+export const unknownTraits: ModelTraits = { maxOutputTokens: null, supportedParameters: [], reasoning: false, efforts: [], alwaysThinks: false }
+
+/** A credential that the caller forwards for this one call. It goes to the provider that it is for and nowhere else. */
+export interface Forwarded {
+  readonly authorization: Secret | null
+  readonly xApiKey: Secret | null
+}
 
 /** Whom one attempt dials. */
 export interface Target {
   readonly provider: Provider
   readonly upstreamModel: string
-  /** null for providers with auth 'none'. */
+  /** null for providers with auth 'none', and where `forwarded` is sent. */
   readonly credential: Secret | null
+  readonly forwarded: Forwarded | null
+  readonly traits: ModelTraits
 }
 
-/** The hub format: an OpenAI chat or embeddings request with the router-only fields taken out. Unknown fields stay. */
+/** A request in the hub format: OpenAI chat or embeddings with the router-only fields taken out. Unknown fields stay. */
 export interface HubRequest {
   readonly operation: 'chat' | 'embeddings'
   /** The parsed body without router fields. Never mutated. */
@@ -18,6 +43,22 @@ export interface HubRequest {
   /** The bytes as the client sent them, when no router field had to be taken out: they go on as they are where nothing else must change. */
   readonly bytes: Buffer | null
   readonly stream: boolean
+  /** Fields of the client's own format that the hub format cannot carry. */
+  readonly dropped: readonly string[]
+}
+
+/** A request in the client's own format, for a provider that speaks it too. */
+export interface NativeRequest {
+  readonly format: WireFormat
+  /** The parsed body without router fields. Never mutated. */
+  readonly body: Readonly<Record<string, unknown>>
+  /** The bytes as they came, when no router field had to be taken out. */
+  readonly bytes: Buffer | null
+  readonly stream: boolean
+  /** Headers of the format that go on with it (versions, betas). Lower-case names. */
+  readonly headers: Readonly<Record<string, string>>
+  /** Query text without the `?`. */
+  readonly query: string
 }
 
 export interface UpstreamRequest {
@@ -25,6 +66,8 @@ export interface UpstreamRequest {
   readonly url: string
   readonly headers: Readonly<Record<string, string>>
   readonly body: Buffer | string
+  /** Fields of the hub request that this dialect cannot carry; they are named to the caller. */
+  readonly dropped: readonly string[]
 }
 
 /** Why an upstream reply is not a success. */
@@ -52,15 +95,24 @@ export interface StreamTap {
   readonly failed: boolean
   /** The bytes pushed so far end exactly at an event boundary. */
   readonly atBoundary: boolean
+  /** Events that have gone by; 0 for formats that do not number theirs. */
+  readonly events: number
 }
 
 /** One upstream wire format. Pure: no clock, no network. */
 export interface Dialect {
-  /** The HTTP request for the target: model id and credential set, usage asked for on streams where the provider can. */
+  /** The HTTP request for the target: model id and credential set, usage asked for on streams where the provider can. Throws `bad_request` for what cannot be said at all. */
   request(request: HubRequest, target: Target): UpstreamRequest
+  /** The same for a request in this dialect's own client format, with as few changes as can be; null: no client speaks it. The hub format itself goes through `request`. */
+  readonly relay: ((request: NativeRequest, target: Target) => UpstreamRequest) | null
+  /** A whole JSON reply in the hub format; the very same object when it is in it. */
+  reply(operation: HubRequest['operation'], reply: Readonly<Record<string, unknown>>): Record<string, unknown>
   /** Usage of a whole JSON reply, or null when the provider sent none. */
   usageOf(operation: HubRequest['operation'], reply: unknown): TokenUsage | null
   /** Classifies a non-2xx reply. */
   failure(status: number, headers: Readonly<Record<string, string | string[] | undefined>>, bodyText: string): Failure
+  /** Reads a stream into the hub format. */
+  decoder(): ChatStreamDecoder
+  /** Reads along with a stream that is relayed byte for byte. */
   tap(): StreamTap
 }

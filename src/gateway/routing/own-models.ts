@@ -34,6 +34,7 @@ export function ownModel(modelId: string, { org, fields, kind }: Pick<ResolveReq
     modelId,
     provider,
     upstreamModel,
+    dialect: twin?.route.dialect ?? provider.dialect,
     residency: twin?.route.residency ?? provider.residency,
     price: twin?.route.price ?? unknownPrice,
     byokOnly: true,
@@ -58,6 +59,8 @@ const unknownPrice: RoutePrice = {
   inputUinrPerMtok: 0n,
   outputUinrPerMtok: 0n,
   cachedInputUinrPerMtok: null,
+  cacheWriteUinrPerMtok: null,
+  uinrPerImage: 0n,
   source: 'not known: the provider bills the organisation',
   asOf: '',
 }
@@ -75,6 +78,10 @@ const unknownModel = (kind: ResolveRequest['kind']): Omit<Model, 'id' | 'ownedBy
   openness: null,
   inrPerImage: null,
   dimensions: null,
+  efforts: [],
+  alwaysThinks: false,
+  imageMaxEdge: null,
+  edits: false,
   gated: false,
 })
 

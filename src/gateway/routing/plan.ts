@@ -12,6 +12,17 @@ export interface Attempt {
   readonly credential: Secret | null
   /** The caller's own provider key: usage value is metered, nothing is debited. */
   readonly byok: boolean
+  /** True: the credential that the caller forwards is sent, and none of ours or of the organisation. */
+  readonly forwarded?: true
+}
+
+/** What a call asks for. */
+export type ServedKind = 'chat' | 'embedding' | 'image' | 'transcription' | 'speech'
+
+/** What a model must be able to do to be picked for a request. */
+export interface Needs {
+  readonly tools: boolean
+  readonly vision: boolean
 }
 
 /** Where a call may go, in order; finite and without duplicates. Nothing has been dialed yet. */
@@ -25,7 +36,7 @@ export interface Plan {
 
 export interface ResolveRequest {
   readonly modelId: string
-  readonly kind: 'chat' | 'embedding'
+  readonly kind: ServedKind
   readonly fields: RouterFields
   /** Saved keys, own servers, chains and retention of the caller's organisation. */
   readonly org: OrgRouting
@@ -34,5 +45,11 @@ export interface ResolveRequest {
   /** Rough prompt size, for context windows. */
   readonly promptTokens: number
   /** What the request carries, for presets that choose a model; left out = plain text. */
-  readonly needs?: { readonly tools: boolean; readonly vision: boolean }
+  readonly needs?: Needs
+  /** What the user wrote last, for the choice of a model by what is asked; left out = nothing. */
+  promptText?(): string
+  /** True: a credential for native routes comes with the request. */
+  readonly forwards?: boolean
+  /** Throws when a model that is known cannot do what the request wants. Asked before residency and credentials. */
+  accepts?(model: Model): void
 }

@@ -9,7 +9,8 @@ const modelMaxChars = 300
 const countMax = BigInt(Number.MAX_SAFE_INTEGER)
 
 /** What a column takes of a figure or name. One record that the database refused would keep every later one out of it. */
-const count = (n: number): bigint => (n >= Number.MAX_SAFE_INTEGER ? countMax : BigInt(Math.max(0, Math.trunc(n))))
+const count = (n: number | undefined): bigint => (n === undefined ? 0n : n >= Number.MAX_SAFE_INTEGER ? countMax : BigInt(Math.max(0, Math.trunc(n))))
+const intOf = (n: number | undefined): number => Math.min(2_147_483_647, Number(count(n)))
 const modelText = (id: string): string => id.slice(0, modelMaxChars).replaceAll('\u0000', '')
 
 /** Inserts the events that are not there yet and returns the ids of those. Counters may move for these only. */
@@ -45,6 +46,11 @@ export async function insertUsageEvents(tx: Tx, events: readonly UsageEvent[]): 
     events.map(e => e.costUinr),
     events.map(e => Math.max(0, Math.round(e.latencyMs))),
     events.map(e => (e.firstByteMs === null ? null : Math.max(0, Math.round(e.firstByteMs)))),
+    // Records of a journal that an earlier version wrote do not have these.
+    events.map(e => count(e.cacheWriteTokens)),
+    events.map(e => intOf(e.images)),
+    events.map(e => intOf(e.audioSeconds)),
+    events.map(e => count(e.characters)),
   )
   return inserted === BigInt(events.length) ? events.map(e => e.id) : (ids ?? [])
 }

@@ -41,8 +41,16 @@ export interface UsageEvent {
   readonly completionTokens: number
   /** Part of promptTokens that the provider read from its cache. */
   readonly cachedTokens: number
+  /** Part of promptTokens that the provider wrote to its cache. */
+  readonly cacheWriteTokens: number
   /** Part of completionTokens that was hidden reasoning. */
   readonly reasoningTokens: number
+  /** Images that were delivered. */
+  readonly images: number
+  /** Seconds of audio that were heard. */
+  readonly audioSeconds: number
+  /** Characters that were spoken. */
+  readonly characters: number
   /** True when the provider sent no usage and tokens were estimated here. */
   readonly estimated: boolean
   readonly valueUinr: bigint

@@ -9,6 +9,8 @@ export interface ParsedChat {
   readonly maxTokens: number | null
   /** The cap of one answer as the caller gave it: `max_tokens`, `max_completion_tokens`, or the lower of both. */
   readonly answerMaxTokens: number | null
+  /** `n`: how many answers are asked for. */
+  readonly answers: number
   /** The caller's own `stream_options.include_usage`; undefined = not said. */
   readonly includeUsage: boolean | undefined
   /** ceil(UTF-8 bytes of message text, tool definitions, reply schema and parts of unknown types / 3), plus a fixed number per image or audio part. */
@@ -54,6 +56,7 @@ export function parseChat(body: unknown): ParsedChat {
     stream,
     maxTokens: answerMaxTokens === null ? null : Math.min(answerMaxTokens * answers, callTokensMax),
     answerMaxTokens,
+    answers,
     includeUsage: includeUsageOf(body['stream_options']),
     promptTokensEstimate: estimateTokens(size.bytes) + size.tokens,
     hasTools,
@@ -66,6 +69,17 @@ export function modelOf(body: Readonly<Record<string, unknown>>): string {
   const model = body['model']
   if (typeof model !== 'string' || model === '') throw bad('"model" must be a non-empty string.')
   return model
+}
+
+/** The text of the last user turn; '' when it has none. */
+export function promptTextOf(body: Readonly<Record<string, unknown>>): string {
+  const messages = body['messages']
+  if (!Array.isArray(messages)) return ''
+  const last: unknown = messages.findLast((message: unknown) => isObject(message) && message['role'] === 'user')
+  const content = isObject(last) ? last['content'] : undefined
+  if (typeof content === 'string') return content
+  if (!Array.isArray(content)) return ''
+  return content.flatMap((part: unknown) => (isObject(part) && typeof part['text'] === 'string' ? [part['text']] : [])).join('\n')
 }
 
 interface PromptSize {

@@ -11,6 +11,10 @@ export const brHeader = {
   imageOptimized: 'x-br-image-optimized',
   reasoningCapAdvisory: 'x-br-reasoning-cap-advisory',
   sangam: 'x-br-sangam',
+  droppedParams: 'x-br-dropped-params',
+  estimate: 'x-br-estimate',
+  costInr: 'x-br-cost-inr',
+  latencyMs: 'x-br-latency-ms',
 } as const
 
 /** Longest header value that is sent. */

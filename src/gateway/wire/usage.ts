@@ -1,9 +1,33 @@
-/** Tokens of one call, in the one shape that metering knows. */
+/** What one call used, in the one shape that metering knows. */
 export interface TokenUsage {
+  /** The whole prompt; cached tokens, read and written, are part of it. */
   readonly promptTokens: number
   readonly completionTokens: number
+  /** Part of the prompt that the provider read from its cache. */
   readonly cachedTokens: number
+  /** Part of the prompt that the provider wrote to its cache. */
+  readonly cacheWriteTokens: number
+  /** Part of the completion that was reasoning. */
   readonly reasoningTokens: number
+  /** Units of calls that are not text. */
+  readonly media?: MediaUsage
+}
+
+/** Units of images and audio. */
+export interface MediaUsage {
+  /** Images that were delivered. */
+  readonly images: number
+  /** Seconds of audio that were heard, each begun one counted. */
+  readonly audioSeconds: number
+  /** Characters of text that were spoken. */
+  readonly characters: number
+}
+
+export const noUsage: TokenUsage = Object.freeze({ promptTokens: 0, completionTokens: 0, cachedTokens: 0, cacheWriteTokens: 0, reasoningTokens: 0 })
+
+/** Usage of prompt and completion with nothing cached. */
+export function plainUsage(promptTokens: number, completionTokens: number): TokenUsage {
+  return { promptTokens, completionTokens, cachedTokens: 0, cacheWriteTokens: 0, reasoningTokens: 0 }
 }
 
 /** UTF-8 bytes that one token is taken for. Low on purpose: an estimate rather holds too much money than too little. */
@@ -24,22 +48,37 @@ export function estimateTokens(chars: number): number {
  */
 export function usageFromOpenAi(usage: unknown): TokenUsage | null {
   if (!isObject(usage)) return null
-  const promptTokens = count(usage['prompt_tokens'])
-  const completionTokens = usage['completion_tokens'] === undefined || usage['completion_tokens'] === null ? 0 : count(usage['completion_tokens'])
+  const promptTokens = tokenCount(usage['prompt_tokens'])
+  const completionTokens = usage['completion_tokens'] === undefined || usage['completion_tokens'] === null ? 0 : tokenCount(usage['completion_tokens'])
   if (promptTokens === null || completionTokens === null) return null
+  const cachedTokens = Math.min(promptTokens, detail(usage['prompt_tokens_details'], 'cached_tokens'))
   return {
     promptTokens,
     completionTokens,
-    cachedTokens: Math.min(promptTokens, detail(usage['prompt_tokens_details'], 'cached_tokens')),
+    cachedTokens,
+    cacheWriteTokens: Math.min(promptTokens - cachedTokens, detail(usage['prompt_tokens_details'], 'cache_write_tokens')),
     reasoningTokens: Math.min(completionTokens, detail(usage['completion_tokens_details'], 'reasoning_tokens')),
   }
 }
 
-function detail(details: unknown, name: string): number {
-  return isObject(details) ? (count(details[name]) ?? 0) : 0
+/** The `usage` block of an OpenAI-shaped chat reply that says this. */
+export function usageToOpenAi(usage: TokenUsage): Record<string, unknown> {
+  const { promptTokens, completionTokens, cachedTokens, cacheWriteTokens, reasoningTokens } = usage
+  return {
+    prompt_tokens: promptTokens,
+    completion_tokens: completionTokens,
+    total_tokens: promptTokens + completionTokens,
+    prompt_tokens_details: { cached_tokens: cachedTokens, ...(cacheWriteTokens === 0 ? {} : { cache_write_tokens: cacheWriteTokens }) },
+    completion_tokens_details: { reasoning_tokens: reasoningTokens },
+  }
 }
 
-function count(value: unknown): number | null {
+function detail(details: unknown, name: string): number {
+  return isObject(details) ? (tokenCount(details[name]) ?? 0) : 0
+}
+
+/** A believable number of tokens, rounded up; null for anything else. */
+export function tokenCount(value: unknown): number | null {
   return typeof value === 'number' && value >= 0 && value <= tokensMax ? Math.ceil(value) : null
 }
 

@@ -39,6 +39,7 @@ describe('rows that an MCP tool calls', () => {
       baseUrl: () => 'http://gateway.test',
       bodyLimitBytes: 1024,
       inferenceBodyLimitBytes: 1024,
+      formLimits: { fileBytes: 1e6, totalBytes: 1e6 },
       authenticate: () => fullKey,
       authenticateSession: () => Promise.reject(fail('no_session')),
       clientIp: () => '127.0.0.1',

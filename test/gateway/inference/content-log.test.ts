@@ -48,7 +48,7 @@ describe('the content log', () => {
       requestId: `request-${number++}`,
       keyId: 1,
       model: 'm',
-      hub: { operation: 'chat', body: {}, bytes, stream: false },
+      native: { format: 'openai', body: {}, bytes, stream: false, headers: {}, query: '' },
       requestBytes: bytes.length,
     }
   }

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import type { HubRequest } from '../../../src/gateway/providers/dialect.ts'
+import { type HubRequest, unknownTraits } from '../../../src/gateway/providers/dialect.ts'
 import { dialectOf, hasDialect } from '../../../src/gateway/providers/dialects.ts'
 import { classifyFailure } from '../../../src/gateway/providers/failure.ts'
 import type { Provider, Quirk } from '../../../src/gateway/providers/provider.ts'
@@ -27,8 +27,14 @@ function request(
   const bytes = Buffer.from(text)
   const body = JSON.parse(text) as Record<string, unknown>
   return dialect.request(
-    { operation: more.operation ?? 'chat', body, bytes: more.rewritten ? null : bytes, stream: body['stream'] === true },
-    { provider: provider({ quirks: more.quirks ?? [], auth: more.auth ?? 'bearer' }), upstreamModel: more.model ?? 'm', credential: new Secret('sk-1') },
+    { operation: more.operation ?? 'chat', body, bytes: more.rewritten ? null : bytes, stream: body['stream'] === true, dropped: [] },
+    {
+      provider: provider({ quirks: more.quirks ?? [], auth: more.auth ?? 'bearer' }),
+      upstreamModel: more.model ?? 'm',
+      credential: new Secret('sk-1'),
+      forwarded: null,
+      traits: unknownTraits,
+    },
   )
 }
 const jsonOf = (upstream: ReturnType<typeof request>): unknown => JSON.parse(String(upstream.body))

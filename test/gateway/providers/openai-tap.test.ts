@@ -44,7 +44,7 @@ describe('the tap of an OpenAI stream', () => {
       done,
     )
     expect(state(tap)).toEqual({
-      usage: { promptTokens: 9, completionTokens: 4, cachedTokens: 2, reasoningTokens: 1 },
+      usage: { promptTokens: 9, completionTokens: 4, cachedTokens: 2, cacheWriteTokens: 0, reasoningTokens: 1 },
       outputChars: 'नमस्ते'.length + ' 😀"\\'.length,
       finished: true,
       failed: false,

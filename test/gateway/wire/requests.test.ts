@@ -14,6 +14,7 @@ describe('a chat request', () => {
       stream: false,
       maxTokens: null,
       answerMaxTokens: null,
+      answers: 1,
       includeUsage: undefined,
       promptTokensEstimate: 2 + 4,
       hasTools: false,
@@ -104,7 +105,7 @@ describe('a usage block', () => {
         prompt_tokens_details: { cached_tokens: 99 },
         completion_tokens_details: { reasoning_tokens: 3 },
       }),
-    ).toEqual({ promptTokens: 10, completionTokens: 4, cachedTokens: 10, reasoningTokens: 3 })
+    ).toEqual({ promptTokens: 10, completionTokens: 4, cachedTokens: 10, cacheWriteTokens: 0, reasoningTokens: 3 })
     expect(usageFromOpenAi({ prompt_tokens: 10 })).toMatchObject({ completionTokens: 0 })
   })
   test.each([[null], [[]], [{}], [{ prompt_tokens: -1 }], [{ prompt_tokens: '3' }], [{ prompt_tokens: 3, completion_tokens: Number.NaN }]])(

@@ -1,8 +1,12 @@
-import { parseChat } from '../../wire/chat.ts'
-import { parseRouterFields } from '../../wire/router-fields.ts'
+import type { HubRequest } from '../../providers/dialect.ts'
+import { type ParsedChat, parseChat, promptTextOf } from '../../wire/chat.ts'
+import { chatFormat } from '../../wire/chat-format.ts'
+import { parseRouterFields, type RouterFields } from '../../wire/router-fields.ts'
 import type { TokenUsage } from '../../wire/usage.ts'
-import type { Kind, ParsedRequest } from './kind.ts'
+import { performChat } from '../perform-chat.ts'
+import type { Kind } from './kind.ts'
 import { parseObject } from './parse-object.ts'
+import type { ParsedRequest } from './request.ts'
 
 /** OpenAI chat completions, which is also the hub format. */
 export const chatKind: Kind = {
@@ -10,19 +14,13 @@ export const chatKind: Kind = {
   modelKind: 'chat',
   hasOutput: true,
 
-  parse(bytes): ParsedRequest {
+  format: chatFormat,
+  perform: performChat,
+
+  parse({ bytes }): ParsedRequest {
     const body = parseObject(bytes)
     const { fields, stripped, touched } = parseRouterFields(body)
-    const chat = parseChat(stripped)
-    return {
-      modelId: chat.model,
-      fields,
-      hub: { operation: 'chat', body: stripped, bytes: touched ? null : bytes, stream: chat.stream },
-      maxTokens: chat.maxTokens,
-      promptTokens: chat.promptTokensEstimate,
-      needs: { tools: chat.hasTools, vision: chat.hasImages },
-      withholdUsage: chat.stream && chat.includeUsage === false,
-    }
+    return new ChatRequest(parseChat(stripped), fields, stripped, touched ? null : bytes)
   },
 
   complete(reply, usage) {
@@ -30,6 +28,52 @@ export const chatKind: Kind = {
     const withReasoning = nameReasoning(withUsage ?? reply)
     return withReasoning ?? withUsage
   },
+}
+
+const none: readonly string[] = Object.freeze([])
+const noHeaders: Readonly<Record<string, string>> = Object.freeze({})
+
+/** A chat request: its own format is the hub format. */
+class ChatRequest implements ParsedRequest {
+  readonly operation = 'chat'
+  readonly forwarded = null
+  readonly modelId: string
+  readonly fields: RouterFields
+  readonly stream: boolean
+  readonly maxTokens: number | null
+  readonly answers: number
+  readonly promptTokens: number
+  readonly needs: ParsedRequest['needs']
+  readonly withholdUsage: boolean
+  readonly hub: HubRequest
+  readonly #chat: ParsedChat
+
+  constructor(chat: ParsedChat, fields: RouterFields, body: Readonly<Record<string, unknown>>, bytes: Buffer | null) {
+    this.#chat = chat
+    this.modelId = chat.model
+    this.fields = fields
+    this.stream = chat.stream
+    this.maxTokens = chat.maxTokens
+    this.answers = chat.answers
+    this.promptTokens = chat.promptTokensEstimate
+    this.needs = { tools: chat.hasTools, vision: chat.hasImages }
+    this.withholdUsage = chat.stream && chat.includeUsage === false
+    this.hub = { operation: 'chat', body, bytes, stream: chat.stream, dropped: none }
+  }
+
+  get native(): ParsedRequest['native'] {
+    const { body, bytes, stream } = this.hub
+    return { format: 'openai', body, bytes, stream, headers: noHeaders, query: '' }
+  }
+
+  promptText(): string {
+    return promptTextOf(this.hub.body)
+  }
+
+  withMaxTokens(answerMaxTokens: number): ParsedRequest {
+    const chat = { ...this.#chat, maxTokens: answerMaxTokens * this.answers, answerMaxTokens }
+    return new ChatRequest(chat, this.fields, { ...this.hub.body, max_tokens: answerMaxTokens }, null)
+  }
 }
 
 /** Fills `usage` and its total where the provider left them out, so that every caller can add up. */

@@ -1,26 +1,40 @@
+import { chatFormat } from '../../wire/chat-format.ts'
 import { parseEmbeddings } from '../../wire/embeddings.ts'
 import { parseRouterFields } from '../../wire/router-fields.ts'
-import type { Kind, ParsedRequest } from './kind.ts'
+import { performChat } from '../perform-chat.ts'
+import type { Kind } from './kind.ts'
 import { parseObject } from './parse-object.ts'
+import type { ParsedRequest } from './request.ts'
 
 /** OpenAI embeddings: input tokens only, never a stream. */
 export const embeddingsKind: Kind = {
   usageKind: 'embeddings',
   modelKind: 'embedding',
   hasOutput: false,
+  format: chatFormat,
+  perform: performChat,
 
-  parse(bytes): ParsedRequest {
+  parse({ bytes }): ParsedRequest {
     const { fields, stripped, touched } = parseRouterFields(parseObject(bytes))
-    const request = parseEmbeddings(stripped)
-    return {
-      modelId: request.model,
+    const { model, promptTokensEstimate } = parseEmbeddings(stripped)
+    const sent = { body: stripped, bytes: touched ? null : bytes, stream: false }
+    const request: ParsedRequest = {
+      operation: 'embeddings',
+      modelId: model,
       fields,
-      hub: { operation: 'embeddings', body: stripped, bytes: touched ? null : bytes, stream: false },
+      stream: false,
       maxTokens: 0,
-      promptTokens: request.promptTokensEstimate,
+      answers: 1,
+      promptTokens: promptTokensEstimate,
       needs: { tools: false, vision: false },
       withholdUsage: false,
+      native: { format: 'openai', headers: {}, query: '', ...sent },
+      hub: { operation: 'embeddings', dropped: [], ...sent },
+      forwarded: null,
+      promptText: () => '',
+      withMaxTokens: () => request,
     }
+    return request
   },
 
   complete(reply, usage) {

@@ -1,32 +1,38 @@
-import type { HubRequest } from '../../providers/dialect.ts'
+import type { CancelSignal } from '../../../platform/cancellation.ts'
+import type { Attempt, ServedKind } from '../../routing/plan.ts'
 import type { UsageKind } from '../../usage/record.ts'
-import type { RouterFields } from '../../wire/router-fields.ts'
+import type { ClientFormat } from '../../wire/client-format.ts'
 import type { TokenUsage } from '../../wire/usage.ts'
+import type { Performed } from '../answer.ts'
+import type { InferenceDeps } from '../deps.ts'
+import type { BillOf } from '../passage.ts'
+import type { CallInput, ParsedRequest } from './request.ts'
 
-/** An inference request as the pipeline works on it, whatever API it came by. */
-export interface ParsedRequest {
-  readonly modelId: string
-  readonly fields: RouterFields
-  readonly hub: HubRequest
-  /** The caller's ceiling on output tokens, reasoning included; null = none. */
-  readonly maxTokens: number | null
-  /** Estimate, for holds and context windows. */
-  readonly promptTokens: number
-  /** What a preset's pick must be able to do. */
-  readonly needs: { readonly tools: boolean; readonly vision: boolean }
-  /** The caller said include_usage: false: the usage chunk is metered and kept back. */
-  readonly withholdUsage: boolean
+/** What a performer is given beside the attempt. */
+export interface PerformContext {
+  readonly kind: Kind
+  readonly request: ParsedRequest
+  readonly signal: CancelSignal
+  readonly deps: InferenceDeps
+  /** What the call would be charged on this attempt. */
+  readonly bill: BillOf
 }
 
-/** The client side of one inference API. Pure. */
+/** Makes one attempt: dials, reads as far as it must to know whether it serves. What it throws counts as unreachable. */
+export type Performer = (attempt: Attempt, context: PerformContext) => Promise<Performed>
+
+/** The client side of one inference API. Pure but for `perform`. */
 export interface Kind {
   readonly usageKind: UsageKind
   /** What a model must be to serve it. */
-  readonly modelKind: 'chat' | 'embedding'
+  readonly modelKind: ServedKind
   /** True when replies have output tokens to hold money for. */
   readonly hasOutput: boolean
+  readonly format: ClientFormat
   /** Checks and splits the body. Throws `bad_request` or `bad_steps`. */
-  parse(bytes: Buffer): ParsedRequest
-  /** Completes a whole reply where the provider left something out; null = pass the bytes as they came. */
+  parse(input: CallInput): ParsedRequest
+  /** Makes one attempt. */
+  readonly perform: Performer
+  /** Completes a whole reply that is relayed in this format where the provider left something out; null = pass the bytes as they came. */
   complete(reply: Record<string, unknown>, usage: TokenUsage): Record<string, unknown> | null
 }

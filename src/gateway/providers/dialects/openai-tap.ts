@@ -12,6 +12,7 @@ export class OpenAiStreamTap implements StreamTap, LineSink {
   outputChars = 0
   finished = false
   failed = false
+  readonly events = 0
   readonly #lines = new SseLineScanner(this)
   readonly #facts: ChunkFacts = { outputChars: 0, hasUsage: false, hasError: false }
   #doneSeen = false

@@ -1,22 +1,35 @@
 import { readFileSync } from 'node:fs'
+import type { ChatStreamDecoder } from '../../wire/chat-stream.ts'
 import { type TokenUsage, usageFromOpenAi } from '../../wire/usage.ts'
 import type { Dialect, HubRequest, StreamTap, Target, UpstreamRequest } from '../dialect.ts'
 import { classifyFailure } from '../failure.ts'
 import type { Provider } from '../provider.ts'
+import { OpenAiStreamDecoder } from './openai-decoder.ts'
 import { OpenAiStreamTap } from './openai-tap.ts'
 
 /** OpenAI chat completions and embeddings: the hub format itself, so nothing is translated and little is touched. */
 export const openAiDialect: Dialect = {
   request(request: HubRequest, target: Target): UpstreamRequest {
     const { chat, embeddings } = urlsOf(target.provider)
-    return { method: 'POST', url: request.operation === 'chat' ? chat : embeddings, headers: headersOf(request, target), body: bodyOf(request, target) }
+    return {
+      method: 'POST',
+      url: request.operation === 'chat' ? chat : embeddings,
+      headers: headersOf(request, target),
+      body: bodyOf(request, target),
+      dropped: none,
+    }
   },
+  relay: null,
+  reply: (_operation, reply): Record<string, unknown> => reply,
   usageOf(_operation, reply): TokenUsage | null {
     return typeof reply === 'object' && reply !== null && 'usage' in reply ? usageFromOpenAi(reply.usage) : null
   },
   failure: classifyFailure,
+  decoder: (): ChatStreamDecoder => new OpenAiStreamDecoder(),
   tap: (): StreamTap => new OpenAiStreamTap(),
 }
+
+const none: readonly string[] = Object.freeze([])
 
 interface Urls {
   readonly chat: string

@@ -1,0 +1,52 @@
+/** What one attempt comes to. */
+import type { UpstreamBody } from '../../platform/upstream-body.ts'
+import type { Failure } from '../providers/dialect.ts'
+import type { Attempt } from '../routing/plan.ts'
+import type { TokenUsage } from '../wire/usage.ts'
+import type { BillOf, StreamPassage } from './passage.ts'
+
+/** A reply that is all here. */
+export interface WholeAnswer {
+  readonly kind: 'whole'
+  readonly attempt: Attempt
+  /** x-br-* headers of this attempt, and the content-type where it is not JSON. */
+  readonly headers: Readonly<Record<string, string>>
+  /** What the provider reported; null: nothing worth metering, so `estimate` counts. */
+  readonly usage: TokenUsage | null
+  estimate(): TokenUsage
+  /** The body for the client. */
+  body(usage: TokenUsage, bill: BillOf): Uint8Array
+}
+
+/** A stream whose first chunk is here. */
+export interface StreamAnswer {
+  readonly kind: 'stream'
+  readonly attempt: Attempt
+  readonly headers: Readonly<Record<string, string>>
+  /** What the first chunk has become for the client. */
+  readonly first: Uint8Array | null
+  readonly rest: AsyncIterator<Uint8Array>
+  readonly body: UpstreamBody
+  readonly passage: StreamPassage
+}
+
+/** The provider says that the request itself is at fault: goes to the caller as it is. */
+export interface ClientError {
+  readonly kind: 'client-error'
+  readonly attempt: Attempt
+  readonly status: number
+  readonly bytes: Buffer
+}
+
+/** The attempt failed; another one may do. */
+export interface Failed {
+  readonly kind: 'failed'
+  readonly attempt: Attempt
+  readonly failure: Failure
+  /** What the provider said, for the caller; credentials taken out. */
+  readonly message: string
+}
+
+/** `headers` of the reply itself, for routing's averages. */
+export type Performed = { readonly answer: WholeAnswer | StreamAnswer; readonly replyHeaders: ReplyHeaders } | ClientError | Failed
+export type ReplyHeaders = Readonly<Record<string, string | string[] | undefined>>

@@ -1,0 +1,193 @@
+/** What stands between the bytes of a provider's stream and the bytes of the client's. */
+import type { StreamTap } from '../providers/dialect.ts'
+import type { ChatStreamDecoder, ChatStreamEvent, StreamFault } from '../wire/chat-stream.ts'
+import type { Bill, ClientFormat, ReplyContext, StreamWriter } from '../wire/client-format.ts'
+import { doneFrame } from '../wire/sse.ts'
+import { estimateTokens, type TokenUsage, usageFromOpenAi } from '../wire/usage.ts'
+
+/** What a call is charged with some usage. */
+export type BillOf = (usage: TokenUsage) => Bill
+
+/** One stream on its way. `push` says what goes to the client; the properties say how far the stream has come. */
+export interface StreamPassage {
+  /** The bytes for the client, or null when this chunk says nothing to it yet. */
+  push(chunk: Uint8Array): Uint8Array | null
+  /** The bytes have ended: what was still open, and whether the stream ended as it should. */
+  end(): { readonly bytes: Uint8Array | null; readonly complete: boolean }
+  /** The end of a stream that broke or was cut, with what ends an event that is still open. */
+  fail(fault: StreamFault): Uint8Array
+  /** As reported, or estimated from what went by. */
+  usage(): TokenUsage
+  readonly reported: boolean
+  readonly outputChars: number
+  readonly finished: boolean
+  readonly failed: boolean
+  /** The bytes given out so far end between two events. */
+  readonly atBoundary: boolean
+  /** What may be sent now to keep a silent client waiting; null inside an event. */
+  keepAlive(): Uint8Array | null
+}
+
+/** Relays a stream byte for byte to a client that speaks the provider's format. */
+export class RelayPassage implements StreamPassage {
+  readonly #tap: StreamTap
+  readonly #format: ClientFormat
+  readonly #context: ReplyContext
+
+  constructor(tap: StreamTap, format: ClientFormat, context: ReplyContext) {
+    this.#tap = tap
+    this.#format = format
+    this.#context = context
+  }
+
+  get reported(): boolean {
+    return this.#tap.usage !== null
+  }
+  get outputChars(): number {
+    return this.#tap.outputChars
+  }
+  get finished(): boolean {
+    return this.#tap.finished
+  }
+  get failed(): boolean {
+    return this.#tap.failed
+  }
+  get atBoundary(): boolean {
+    return this.#tap.atBoundary
+  }
+
+  push(chunk: Uint8Array): Uint8Array | null {
+    this.#tap.push(chunk)
+    return chunk
+  }
+
+  end(): { bytes: Uint8Array | null; complete: boolean } {
+    if (this.#tap.finished) return { bytes: null, complete: true }
+    const ending = this.#tap.atBoundary ? '' : '\n\n'
+    // The end of the bytes ends the last event, which may be the end mark itself.
+    this.#tap.push(Buffer.from('\n\n'))
+    const isChat = this.#format.id === 'openai'
+    const complete = this.#tap.finished || (isChat && this.#tap.usage !== null && !this.#tap.failed)
+    const mark = isChat && !this.#tap.finished && (complete || this.#tap.failed) ? doneFrame : ''
+    return { bytes: ending + mark === '' ? null : Buffer.from(ending + mark), complete }
+  }
+
+  fail(fault: StreamFault): Uint8Array {
+    const ending = this.#tap.atBoundary ? '' : '\n\n'
+    return Buffer.from(ending + this.#format.relayedEnd(fault, this.usage(), this.#context, this.#tap.events))
+  }
+
+  usage(): TokenUsage {
+    return this.#tap.usage ?? estimated(this.#context.promptTokens, this.#tap.outputChars)
+  }
+
+  keepAlive(): Uint8Array | null {
+    return this.atBoundary && !this.finished ? Buffer.from(this.#format.keepAlive) : null
+  }
+}
+
+/** Reads one format and writes another. Whole events go out, so it always stands at a boundary. */
+export class TranslatedPassage implements StreamPassage {
+  readonly #decoder: ChatStreamDecoder
+  readonly #writer: StreamWriter
+  readonly #promptTokens: number
+  #usage: TokenUsage | null = null
+  #hasFinishReason = false
+  outputChars = 0
+  finished = false
+  failed = false
+  readonly atBoundary = true
+
+  constructor(decoder: ChatStreamDecoder, writer: StreamWriter, promptTokens: number) {
+    this.#decoder = decoder
+    this.#writer = writer
+    this.#promptTokens = promptTokens
+  }
+
+  get reported(): boolean {
+    return this.#usage !== null
+  }
+
+  push(chunk: Uint8Array): Uint8Array | null {
+    return this.#write(this.#decoder.push(chunk))
+  }
+
+  /** A stream that has said why it finished is complete, end mark or not; every other one was cut short. */
+  end(): { bytes: Uint8Array | null; complete: boolean } {
+    const bytes = this.#write(this.#decoder.end())
+    if (this.finished || this.failed || !this.#hasFinishReason) return { bytes, complete: this.finished }
+    this.finished = true
+    const last = Buffer.from(this.#writer.finish(this.usage()))
+    return { bytes: bytes === null ? last : Buffer.concat([bytes, last]), complete: true }
+  }
+
+  fail(fault: StreamFault): Uint8Array {
+    return Buffer.from(this.#writer.fail(fault, this.usage()))
+  }
+
+  usage(): TokenUsage {
+    return this.#usage ?? estimated(this.#promptTokens, this.outputChars)
+  }
+
+  keepAlive(): Uint8Array | null {
+    return this.finished || this.failed ? null : Buffer.from(this.#writer.keepAlive)
+  }
+
+  #write(events: readonly ChatStreamEvent[]): Uint8Array | null {
+    let text = ''
+    for (const event of events) {
+      if (this.finished || this.failed) break
+      text += this.#writeEvent(event)
+    }
+    return text === '' ? null : Buffer.from(text)
+  }
+
+  #writeEvent(event: ChatStreamEvent): string {
+    switch (event.kind) {
+      case 'chunk':
+        this.#usage = usageFromOpenAi(event.chunk.usage) ?? this.#usage
+        this.#measure(event.chunk.choices)
+        return this.#writer.chunk(event.chunk)
+      case 'alive':
+        return this.#writer.keepAlive
+      case 'error':
+        this.failed = true
+        return this.#writer.fail(event.fault, this.usage())
+      case 'done':
+        this.finished = true
+        return this.#writer.finish(this.usage())
+    }
+  }
+
+  #measure(choices: unknown): void {
+    if (!Array.isArray(choices)) return
+    for (const choice of choices) {
+      if (!isObject(choice)) continue
+      if (typeof choice['finish_reason'] === 'string') this.#hasFinishReason = true
+      const { delta } = choice
+      if (!isObject(delta)) continue
+      for (const name of outputNames) {
+        const said = delta[name]
+        if (typeof said === 'string') this.outputChars += said.length
+      }
+      const calls = delta['tool_calls']
+      if (Array.isArray(calls)) for (const call of calls) this.outputChars += argumentsOf(call)
+    }
+  }
+}
+
+const outputNames = ['content', 'reasoning_content', 'reasoning', 'refusal'] as const
+
+function argumentsOf(call: unknown): number {
+  const made = isObject(call) ? call['function'] : undefined
+  const text = isObject(made) ? made['arguments'] : undefined
+  return typeof text === 'string' ? text.length : 0
+}
+
+function estimated(promptTokens: number, outputChars: number): TokenUsage {
+  return { promptTokens, completionTokens: estimateTokens(outputChars), cachedTokens: 0, cacheWriteTokens: 0, reasoningTokens: 0 }
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}

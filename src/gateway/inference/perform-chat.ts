@@ -1,0 +1,155 @@
+/** Attempts of chat-like kinds and embeddings: one request in the provider's dialect, one reply or stream back. */
+import { fail } from '../../platform/errors.ts'
+import type { OutboundReply } from '../../platform/upstream-body.ts'
+import type { Dialect, Target, UpstreamRequest } from '../providers/dialect.ts'
+import type { Attempt } from '../routing/plan.ts'
+import type { ReplyContext } from '../wire/client-format.ts'
+import { brHeader, headerValue } from '../wire/response-headers.ts'
+import { plainUsage } from '../wire/usage.ts'
+import type { Failed, Performed, WholeAnswer } from './answer.ts'
+import { tokensOfChars } from './estimate.ts'
+import type { PerformContext, Performer } from './kinds/kind.ts'
+import { RelayPassage, type StreamPassage, TranslatedPassage } from './passage.ts'
+import { type Prepared, prepare } from './prepare.ts'
+import { readRefusal } from './refusals.ts'
+import { send } from './send.ts'
+
+/** Largest whole reply that is taken from a provider. */
+const replyMaxBytes = 64 * 1024 * 1024
+/** The same of a server that somebody has registered: reading a reply takes the time of all callers. */
+const ownReplyMaxBytes = 8 * 1024 * 1024
+
+/** How the reply of an attempt goes to the client. */
+interface Way {
+  readonly attempt: Attempt
+  readonly dialect: Dialect
+  /** The client speaks the provider's format: bytes go through as they are. */
+  readonly isRelay: boolean
+  readonly headers: Readonly<Record<string, string>>
+  readonly context: PerformContext
+}
+
+/** Makes one attempt of a chat, messages, responses or embeddings call. */
+export const performChat: Performer = (attempt, context) => {
+  const { request } = context
+  const dialect = context.deps.dialectOf(attempt.route.dialect)
+  const isRelay = request.native.format === attempt.route.dialect
+  if (isRelay && dialect.relay !== null) {
+    const outgoing = written(() => dialect.relay?.(request.native, targetOf(attempt, request.forwarded)))
+    if (outgoing !== undefined) return exchange(outgoing, { attempt, dialect, isRelay, headers: noHeaders, context })
+  }
+  const prepared = prepare(request, attempt)
+  const go = ({ hub, headers }: Prepared): Promise<Performed> => {
+    const outgoing = written(() => dialect.request(hub, targetOf(attempt, request.forwarded)))
+    return exchange(outgoing, { attempt, dialect, isRelay, headers: withDropped(headers, hub.dropped, outgoing.dropped), context })
+  }
+  return prepared instanceof Promise ? prepared.then(go) : go(prepared)
+}
+
+const noHeaders: Readonly<Record<string, string>> = Object.freeze({})
+
+function targetOf({ route, model, credential, forwarded: forwards }: Attempt, forwarded: PerformContext['request']['forwarded']): Target {
+  return { provider: route.provider, upstreamModel: route.upstreamModel, credential, forwarded: forwards === true ? forwarded : null, traits: model }
+}
+
+/** A body that cannot be written is its sender's mistake and says nothing about the route. Throws `bad_request`. */
+function written<T>(write: () => T): T {
+  try {
+    return write()
+  } catch (cause) {
+    throw cause instanceof RangeError ? fail('bad_request', { message: 'The body is nested too deeply.', cause }) : cause
+  }
+}
+
+/** Names what could not be carried, once each. */
+function withDropped(headers: Readonly<Record<string, string>>, byClient: readonly string[], byDialect: readonly string[]): Readonly<Record<string, string>> {
+  if (byClient.length === 0 && byDialect.length === 0) return headers
+  return { ...headers, [brHeader.droppedParams]: headerValue([...new Set([...byClient, ...byDialect])].join(',')) }
+}
+
+async function exchange(outgoing: UpstreamRequest, way: Way): Promise<Performed> {
+  const { attempt, dialect, context } = way
+  const reply = await send(attempt, outgoing, context.signal, context.deps)
+  if (reply.status < 200 || reply.status >= 300) return readRefusal(reply, attempt, dialect, context.request)
+  if (context.request.stream) return firstOfStream(reply, way)
+  const read = reply.body.buffer(attempt.route.provider.userGiven === true ? ownReplyMaxBytes : replyMaxBytes)
+  const bytes = read instanceof Promise ? await read : read
+  const found = whole(bytes, reply.status, way)
+  return 'failure' in found ? found : { answer: found, replyHeaders: reply.headers }
+}
+
+const jsonType = { 'content-type': 'application/json; charset=utf-8' }
+
+function whole(bytes: Buffer, status: number, way: Way): WholeAnswer | Failed {
+  const { attempt, dialect, isRelay, headers, context } = way
+  const { request, kind } = context
+  const value = parseReply(bytes)
+  if (value === null) return failed(attempt, status, `${attempt.route.provider.id} answered ${status} with a body that is no JSON object`)
+  const { operation } = request
+  const estimate = () => plainUsage(request.promptTokens, kind.hasOutput ? tokensOfChars(bytes.length) : 0)
+  return {
+    kind: 'whole',
+    attempt,
+    headers: { ...headers, ...jsonType },
+    usage: dialect.usageOf(operation, value),
+    estimate,
+    body(usage, bill) {
+      if (isRelay) return completed(kind.complete(value, usage), bytes)
+      return completed(kind.format.whole(dialect.reply(operation, value), usage, replyContext(way, bill)), bytes)
+    },
+  }
+}
+
+const completed = (value: Record<string, unknown> | null, bytes: Buffer): Buffer => (value === null ? bytes : Buffer.from(JSON.stringify(value)))
+
+function parseReply(bytes: Buffer): Record<string, unknown> | null {
+  try {
+    const value: unknown = JSON.parse(bytes.toString('utf8'))
+    return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Record<string, unknown>) : null
+  } catch {
+    return null
+  }
+}
+
+/** A stream counts as begun when its first chunk is here and is no error: until then another route can still take over. */
+async function firstOfStream(reply: OutboundReply, way: Way): Promise<Performed> {
+  const { attempt } = way
+  const { id } = attempt.route.provider
+  const type = String(reply.headers['content-type'] ?? '')
+  if (!type.startsWith('text/event-stream')) {
+    reply.body.destroy()
+    return failed(attempt, reply.status, `${id} answered a stream request with ${type || 'no content-type'}`)
+  }
+  const rest = reply.body[Symbol.asyncIterator]()
+  const read = await rest.next()
+  const passage = passageOf(way)
+  const first = read.done ? null : passage.push(read.value)
+  if (read.done || passage.failed) {
+    reply.body.destroy()
+    return failed(attempt, reply.status, `${id} ended the stream before the first chunk`)
+  }
+  return { answer: { kind: 'stream', attempt, headers: way.headers, first, rest, body: reply.body, passage }, replyHeaders: reply.headers }
+}
+
+function passageOf(way: Way): StreamPassage {
+  const { dialect, isRelay, context } = way
+  const { kind } = context
+  const { promptTokens } = context.request
+  const replying = replyContext(way, context.bill)
+  if (isRelay) return new RelayPassage(dialect.tap(), kind.format, replying)
+  return new TranslatedPassage(dialect.decoder(), kind.format.writer(replying), promptTokens)
+}
+
+function replyContext({ attempt, context }: Way, bill: PerformContext['bill']): ReplyContext {
+  const { request, deps } = context
+  return {
+    model: attempt.route.modelId,
+    request: request.native.body,
+    promptTokens: request.promptTokens,
+    nowSeconds: Math.floor(deps.clock.nowMs() / 1000),
+    newId: prefix => `${prefix}${deps.ids.uuidv7(deps.clock.nowMs()).replaceAll('-', '')}`,
+    bill,
+  }
+}
+
+const failed = (attempt: Attempt, status: number, message: string): Failed => ({ kind: 'failed', attempt, failure: { kind: 'transient', status }, message })

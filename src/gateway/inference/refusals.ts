@@ -1,0 +1,56 @@
+/** Replies of providers that are no success. */
+import { type Reply, reply } from '../../platform/endpoint.ts'
+import type { OutboundReply } from '../../platform/upstream-body.ts'
+import type { Dialect } from '../providers/dialect.ts'
+import { publicMessage } from '../providers/public-message.ts'
+import type { Attempt } from '../routing/plan.ts'
+import type { ClientError, Failed } from './answer.ts'
+import type { ParsedRequest } from './kinds/request.ts'
+
+/** Largest error body that is read. */
+const errorBodyMaxBytes = 1024 * 1024
+
+/** Reads a refusal: the client's own fault goes to it as it is, everything else may be tried elsewhere. */
+export async function readRefusal(
+  upstream: OutboundReply,
+  attempt: Attempt,
+  dialect: Pick<Dialect, 'failure'>,
+  request: ParsedRequest,
+): Promise<ClientError | Failed> {
+  const bytes = await upstream.body.buffer(errorBodyMaxBytes)
+  const text = bytes.toString('utf8')
+  const failure = dialect.failure(upstream.status, upstream.headers, text)
+  if (failure.kind === 'client') return { kind: 'client-error', attempt, status: upstream.status, bytes: withoutCredential(bytes, text, attempt) }
+  const message = `${attempt.route.provider.id} answered ${upstream.status}: ${publicMessage(text, attempt.credential, request.native.body)}`
+  return { kind: 'failed', attempt, failure, message }
+}
+
+/** A provider's refusal goes to the caller as it is, but for the key that it may quote: it can be one that the caller must not see. */
+function withoutCredential(bytes: Buffer, text: string, { credential }: Attempt): Buffer {
+  const secret = credential?.reveal()
+  return secret !== undefined && secret !== '' && text.includes(secret) ? Buffer.from(text.replaceAll(secret, '[secret]')) : bytes
+}
+
+/** The provider's 4xx as it is; only a null `code` or `type` is filled, and a body that is no JSON is wrapped. */
+export function clientErrorReply(answer: ClientError): Reply {
+  const provider = answer.attempt.route.provider.id
+  const headers = { 'x-br-provider': provider, 'content-type': 'application/json; charset=utf-8' }
+  const text = answer.bytes.toString('utf8')
+  let value: unknown
+  try {
+    value = JSON.parse(text)
+  } catch {
+    value = { error: { message: text.trim() === '' ? `${provider} refused the request.` : text.slice(0, 2000) } }
+  }
+  const body =
+    typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Record<string, unknown>) : { error: { message: text.slice(0, 2000) } }
+  const given = body['error']
+  const error: Record<string, unknown> =
+    typeof given === 'object' && given !== null
+      ? { ...given }
+      : { message: typeof given === 'string' ? given : String(body['message'] ?? `${provider} refused the request.`) }
+  error['message'] = typeof error['message'] === 'string' ? error['message'] : `${provider} refused the request.`
+  error['type'] = typeof error['type'] === 'string' ? error['type'] : 'invalid_request_error'
+  error['code'] = typeof error['code'] === 'string' ? error['code'] : 'upstream_client_error'
+  return reply.json({ ...body, error }, answer.status, headers)
+}

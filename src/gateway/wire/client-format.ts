@@ -1,0 +1,53 @@
+/** How the clients of one API read replies that were made in the hub format. */
+import type { ChatChunk, StreamFault } from './chat-stream.ts'
+import type { TokenUsage } from './usage.ts'
+
+/** The API formats that clients speak. A route whose dialect has the same name is relayed, not translated. */
+export type WireFormat = 'openai' | 'anthropic' | 'openai-responses'
+
+/** What a finished call comes to, for the caller. Amounts in ₹. */
+export interface Bill {
+  readonly cost_inr: number
+  readonly value_inr: number
+  readonly provider: string
+}
+
+/** What a writer knows of its call beside the reply. Ids and times come from here: writers are pure. */
+export interface ReplyContext {
+  /** The model that runs. */
+  readonly model: string
+  /** The body that the client sent, in its own format, without router fields. */
+  readonly request: Readonly<Record<string, unknown>>
+  /** Estimate of the prompt, for formats that state it before the provider does. */
+  readonly promptTokens: number
+  readonly nowSeconds: number
+  /** A new id with that prefix: `newId('msg_')`. */
+  newId(prefix: string): string
+  /** What the call would be charged with this usage. */
+  bill(usage: TokenUsage): Bill
+}
+
+/** Writes one stream in a client's format. One per stream; every method returns the text to send, '' for nothing. */
+export interface StreamWriter {
+  chunk(chunk: ChatChunk): string
+  /** The good end, with the final usage. */
+  finish(usage: TokenUsage): string
+  /** The end of a stream that broke or was cut: exactly one terminal event, and nothing behind it. */
+  fail(fault: StreamFault, usage: TokenUsage): string
+  /** What keeps a silent stream alive. */
+  readonly keepAlive: string
+}
+
+/** One client format. Pure. */
+export interface ClientFormat {
+  readonly id: WireFormat
+  /** A whole hub reply in this format. */
+  whole(reply: Readonly<Record<string, unknown>>, usage: TokenUsage, context: ReplyContext): Record<string, unknown>
+  writer(context: ReplyContext): StreamWriter
+  /**
+   * The end of a stream that was relayed in this very format and broke or was cut: the frames that a client takes for a failure.
+   * `events` is how many events have gone out, for formats that number them.
+   */
+  relayedEnd(fault: StreamFault, usage: TokenUsage, context: ReplyContext, events: number): string
+  readonly keepAlive: string
+}
