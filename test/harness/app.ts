@@ -12,6 +12,7 @@ import { makeLog } from '../../src/platform/log.ts'
 import { uinrFromInr } from '../../src/platform/money.ts'
 import { type RunningGateway, startGateway } from '../../src/serve.ts'
 import { testDatabase } from './database.ts'
+import { type DialectUpstreams, dialectModels, dialectProviders, startDialectUpstreams } from './dialect-upstreams.ts'
 import { dumpTables } from './dump.ts'
 import { checkAgainstRow } from './row-contract.ts'
 import { startUpstream, type UpstreamServer } from './upstream-server.ts'
@@ -22,6 +23,8 @@ export interface TestOptions {
   readonly clock?: Clock
   /** Resolves the hosts of user-given URLs. */
   readonly lookup?: LookupFunction
+  /** Adds the providers and models of dialect-upstreams.ts, one of every dialect that the build speaks, and starts their servers (`app.others`). */
+  readonly dialects?: boolean
   /** Replaces or adds to the models and providers below. */
   readonly operatorFile?: (urls: { alpha: string; beta: string; indus: string }) => object
 }
@@ -34,6 +37,8 @@ export interface TestApp {
   readonly alpha: UpstreamServer
   readonly beta: UpstreamServer
   readonly indus: UpstreamServer
+  /** Servers of the other dialects; only with `dialects: true`, which says so by throwing. */
+  readonly others: DialectUpstreams
   readonly orgId: number
   readonly userId: number
   /** A full key of the org's owner, without limits. */
@@ -138,9 +143,21 @@ export async function startApp(options: TestOptions = {}): Promise<TestApp> {
   const dataDir = mkdtempSync(join(tmpdir(), 'brigade-test-'))
   const urls = { alpha: alpha.url, beta: beta.url, indus: indus.url }
   const configFile = join(dataDir, 'brigade.config.json')
-  writeFileSync(configFile, JSON.stringify((options.operatorFile ?? defaultOperatorFile)(urls)))
+  const others = options.dialects ? await startDialectUpstreams() : null
+  const file = (options.operatorFile ?? defaultOperatorFile)(urls) as { providers?: object[]; models?: object[] }
+  const withOthers =
+    others === null
+      ? file
+      : {
+          ...file,
+          providers: [...(file.providers ?? []), ...dialectProviders(others, urls.alpha)],
+          models: [...(file.models ?? []), ...dialectModels()],
+        }
+  writeFileSync(configFile, JSON.stringify(withOthers))
   const logLines: string[] = []
-  const keys = Object.fromEntries(['ALPHA', 'BETA', 'INDUS', 'MURKY', 'MUTE'].map(name => [`${name}_API_KEY`, `${name.toLowerCase()}-platform-secret`]))
+  const keys = Object.fromEntries(
+    ['ALPHA', 'BETA', 'INDUS', 'MURKY', 'MUTE', 'NEWER', 'CLAUDE', 'GEM', 'RESP'].map(name => [`${name}_API_KEY`, `${name.toLowerCase()}-platform-secret`]),
+  )
   const config = loadConfig({
     PORT: '0',
     DATA_DIR: dataDir,
@@ -173,6 +190,10 @@ export async function startApp(options: TestOptions = {}): Promise<TestApp> {
     alpha,
     beta,
     indus,
+    get others() {
+      if (others === null) throw new Error('startApp({ dialects: true }) starts the upstreams of the other dialects')
+      return others
+    },
     ...home,
     logLines,
     dataDir,
@@ -229,7 +250,7 @@ export async function startApp(options: TestOptions = {}): Promise<TestApp> {
       await app.limits.flushNow()
       const violations = await checkInvariants(database.db)
       await gateway.stop()
-      await Promise.all([alpha.close(), beta.close(), indus.close(), database.dispose()])
+      await Promise.all([alpha.close(), beta.close(), indus.close(), others?.close(), database.dispose()])
       rmSync(dataDir, { recursive: true, force: true })
       if (violations.length > 0) throw new Error(`money invariants broken:\n${violations.join('\n')}`)
     },

@@ -2,6 +2,9 @@ import { once } from 'node:events'
 import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
+import { defaultUsage, formatOf, wantsStream } from './upstream-formats.ts'
+
+export { defaultUsage }
 
 /** A request as the provider received it. */
 export interface RecordedRequest {
@@ -40,14 +43,16 @@ export interface UpstreamScript {
   /** Sends an error frame behind so many content chunks and ends. */
   readonly errorFrameAfterChunks?: number
   readonly chunkIntervalMs?: number
-  /** null: none is reported. */
+  /** The usage block, in the words of the format that was asked in; null: none is reported. */
   readonly usage?: Readonly<Record<string, unknown>> | null
   /** Content of the answer, one chunk each. */
   readonly chunks?: readonly string[]
-  /** Raw bytes of the whole event stream instead of what would be written. */
+  /** Raw bytes of the whole event stream instead of what would be written, whatever was asked for. */
   readonly rawStream?: readonly (string | Uint8Array)[]
   /** Waits for `release()` behind `rawStream`. */
   readonly holdAfterRaw?: boolean
+  /** Breaks the connection behind `rawStream`. */
+  readonly breakAfterRaw?: boolean
 }
 
 export interface UpstreamServer {
@@ -67,12 +72,13 @@ export interface UpstreamServer {
   close(): Promise<void>
 }
 
-/** What the default answer reports. */
-export const defaultUsage = { prompt_tokens: 12, completion_tokens: 5, total_tokens: 17 }
 /** What the default answer says, one chunk each. */
 export const defaultChunks = ['Hello', ' from', ' the', ' test', ' upstream']
 
-/** A real HTTP server that plays an OpenAI-compatible provider, with failures on request. */
+/**
+ * A real HTTP server that plays a provider, with failures on request. It answers in the format of the path that is asked: OpenAI chat
+ * and embeddings, Anthropic messages (and count_tokens), Gemini, OpenAI responses.
+ */
 export async function startUpstream(): Promise<UpstreamServer> {
   const state = new State()
   const server = createServer((request, response) => {
@@ -167,8 +173,10 @@ async function play(state: State, request: IncomingMessage, response: ServerResp
   if (recorded.path === '/v1/models')
     return answer(response, 200, { object: 'list', data: [{ id: 'test-model', object: 'model', created: 0, owned_by: 'test' }] })
   if (recorded.path === '/v1/embeddings') return answer(response, 200, embeddings(recorded, script), script.headers)
-  if (recorded.json?.['stream'] === true) return await stream(state, recorded, response, script)
-  answer(response, 200, completion(recorded, script), script.headers)
+  if (recorded.path.endsWith('/count_tokens')) return answer(response, 200, { input_tokens: 12 }, script.headers)
+  if (script.rawStream !== undefined || wantsStream(recorded)) return await stream(state, recorded, response, script)
+  const usage = script.usage === undefined ? defaultUsage : script.usage
+  answer(response, 200, formatOf(recorded.path).whole(recorded, (script.chunks ?? defaultChunks).join(''), usage), script.headers)
 }
 
 async function record(request: IncomingMessage, response: ServerResponse): Promise<RecordedRequest> {
@@ -213,18 +221,6 @@ function usageOf(script: UpstreamScript, standard: Record<string, unknown>): Rec
   return script.usage === null ? {} : { usage: script.usage ?? standard }
 }
 
-function completion(request: RecordedRequest, script: UpstreamScript): unknown {
-  const message = { role: 'assistant', content: (script.chunks ?? defaultChunks).join('') }
-  return {
-    id: 'chatcmpl-test',
-    object: 'chat.completion',
-    created: 1,
-    model: request.json?.['model'],
-    choices: [{ index: 0, message, finish_reason: 'stop' }],
-    ...usageOf(script, defaultUsage),
-  }
-}
-
 function embeddings(request: RecordedRequest, script: UpstreamScript): unknown {
   const input = request.json?.['input']
   const texts: readonly unknown[] = Array.isArray(input) ? input : [input]
@@ -239,24 +235,20 @@ async function stream(state: State, request: RecordedRequest, response: ServerRe
   if (script.rawStream !== undefined) {
     for (const part of script.rawStream) await write(part)
     if (script.holdAfterRaw) await state.gate.wait()
-    return void response.end()
+    return void (script.breakAfterRaw ? response.destroy() : response.end())
   }
-  const head = { id: 'chatcmpl-test', object: 'chat.completion.chunk', created: 1, model: request.json?.['model'] }
-  const chunk = (delta: unknown, finish: string | null): string =>
-    `data: ${JSON.stringify({ ...head, choices: [{ index: 0, delta, finish_reason: finish }] })}\n\n`
+  const format = formatOf(request.path)
+  const opening = format.start(request)
+  if (opening !== '') await write(opening)
   let sent = 0
   for (const content of [...(script.chunks ?? defaultChunks), null]) {
     if (sent === script.holdAfterChunks) await state.gate.wait()
     if (sent === script.breakAfterChunks) return void response.destroy()
-    if (sent === script.errorFrameAfterChunks) return void response.end('data: {"error":{"message":"scripted failure","type":"server_error","code":null}}\n\n')
+    if (sent === script.errorFrameAfterChunks) return void response.end(format.errorFrame)
     if (content === null) break
     if (script.chunkIntervalMs !== undefined) await pause(script.chunkIntervalMs)
-    await write(chunk(sent === 0 ? { role: 'assistant', content } : { content }, null))
+    await write(format.content(request, content, sent))
     sent++
   }
-  await write(chunk({}, 'stop'))
-  const options = request.json?.['stream_options'] as { include_usage?: boolean } | undefined
-  if (options?.include_usage === true && script.usage !== null)
-    await write(`data: ${JSON.stringify({ ...head, choices: [], usage: script.usage ?? defaultUsage })}\n\n`)
-  response.end('data: [DONE]\n\n')
+  response.end(format.end(request, script.usage === undefined ? defaultUsage : script.usage))
 }

@@ -1,0 +1,89 @@
+import { hasDialect } from '../../src/gateway/providers/dialects.ts'
+import type { DialectId } from '../../src/gateway/providers/provider.ts'
+import { startUpstream, type UpstreamServer } from './upstream-server.ts'
+
+/** One scripted server a dialect. Each answers in the format of its dialect by itself; scripts may say otherwise. */
+export interface DialectUpstreams {
+  /** Anthropic messages. */
+  readonly claude: UpstreamServer
+  /** Gemini generateContent. */
+  readonly gem: UpstreamServer
+  /** OpenAI responses. */
+  readonly resp: UpstreamServer
+  close(): Promise<void>
+}
+
+/** Which model is served by which dialect. `claude-test` needs the caller's own key; the others run on the platform's. */
+export const modelOfDialect = {
+  openai: 'openai-model',
+  anthropic: 'anthropic-model',
+  gemini: 'gemini-model',
+  'openai-responses': 'responses-model',
+} as const satisfies Record<DialectId, string>
+
+export async function startDialectUpstreams(): Promise<DialectUpstreams> {
+  const [claude, gem, resp] = await Promise.all([startUpstream(), startUpstream(), startUpstream()])
+  return {
+    claude,
+    gem,
+    resp,
+    async close() {
+      await Promise.all([claude.close(), gem.close(), resp.close()])
+    },
+  }
+}
+
+/** Rows of the operator's file; dialects that the build does not speak are left out. `newer` is an OpenAI provider that knows `max_completion_tokens` alone. */
+export function dialectProviders(others: DialectUpstreams, alphaUrl: string): object[] {
+  const provider = (id: string, dialect: DialectId, base_url: string, auth: string, more: object = {}) => ({
+    id,
+    dialect,
+    base_url,
+    auth,
+    residency: 'global',
+    ...more,
+  })
+  return [
+    provider('newer', 'openai', alphaUrl, 'bearer', { quirks: ['max-completion-tokens'] }),
+    provider('claude', 'anthropic', others.claude.url, 'x-api-key'),
+    provider('gem', 'gemini', others.gem.url, 'x-api-key'),
+    provider('resp', 'openai-responses', others.resp.url, 'bearer'),
+  ].filter(({ dialect }) => hasDialect(dialect))
+}
+
+/** All of them take tools and images and think; ₹10 in, ₹40 out, ₹1 cached, ₹12 written to the cache, per million tokens. */
+export function dialectModels(): object[] {
+  const model = (id: string, dialect: DialectId, provider: string, upstream_model: string, more: object = {}) => ({
+    dialect,
+    row: {
+      id,
+      kind: 'chat',
+      context_length: 200_000,
+      max_output_tokens: 8192,
+      tools: true,
+      reasoning: true,
+      modalities: ['text', 'image'],
+      routes: [
+        {
+          provider,
+          upstream_model,
+          input_inr_per_mtok: 10,
+          output_inr_per_mtok: 40,
+          cached_input_inr_per_mtok: 1,
+          cache_write_inr_per_mtok: 12,
+          source: 'test',
+          as_of: '2026-01-01',
+          ...more,
+        },
+      ],
+    },
+  })
+  return [
+    model('openai-model', 'openai', 'alpha', 'openai-upstream'),
+    model('openai-newer-model', 'openai', 'newer', 'openai-newer-upstream'),
+    model('claude-test', 'anthropic', 'claude', 'claude-test', { byok_only: true }),
+    model('anthropic-model', 'anthropic', 'claude', 'anthropic-upstream'),
+    model('gemini-model', 'gemini', 'gem', 'gemini-upstream'),
+    model('responses-model', 'openai-responses', 'resp', 'responses-upstream'),
+  ].flatMap(({ dialect, row }) => (hasDialect(dialect) ? [row] : []))
+}
