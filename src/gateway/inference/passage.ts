@@ -78,7 +78,11 @@ export class RelayPassage implements StreamPassage {
   }
 
   usage(): TokenUsage {
-    return this.#tap.usage ?? estimated(this.#context.promptTokens, this.#tap.outputChars)
+    const { usage, partial, outputChars } = this.#tap
+    if (usage !== null) return usage
+    const counted = estimated(this.#context.promptTokens, outputChars)
+    if (partial === undefined || partial === null) return counted
+    return { ...partial, completionTokens: Math.max(partial.completionTokens, counted.completionTokens) }
   }
 
   keepAlive(): Uint8Array | null {

@@ -87,6 +87,8 @@ export interface StreamTap {
   push(chunk: Uint8Array): void
   /** Usage as the provider reported it, when it has. */
   readonly usage: TokenUsage | null
+  /** What it has reported of the prompt before that, where the format tells it at the beginning. */
+  readonly partial?: TokenUsage | null
   /** Characters of content, reasoning and tool arguments seen so far, for estimates while streaming. */
   readonly outputChars: number
   /** The stream's own end mark ([DONE] or message_stop) has gone by. */

@@ -1,9 +1,9 @@
-import { readFileSync } from 'node:fs'
 import type { ChatStreamDecoder } from '../../wire/chat-stream.ts'
 import { type TokenUsage, usageFromOpenAi } from '../../wire/usage.ts'
 import type { Dialect, HubRequest, StreamTap, Target, UpstreamRequest } from '../dialect.ts'
 import { classifyFailure } from '../failure.ts'
 import type { Provider } from '../provider.ts'
+import { userAgent } from '../user-agent.ts'
 import { OpenAiStreamDecoder } from './openai-decoder.ts'
 import { OpenAiStreamTap } from './openai-tap.ts'
 
@@ -45,13 +45,6 @@ function urlsOf(provider: Provider): Urls {
   const made = { chat: `${provider.baseUrl}/chat/completions`, embeddings: `${provider.baseUrl}/embeddings` }
   urlsByProvider.set(provider, made)
   return made
-}
-
-const userAgent = `brigade/${packageVersion()}`
-
-function packageVersion(): string {
-  const value: unknown = JSON.parse(readFileSync(new URL('../../../../package.json', import.meta.url), 'utf8'))
-  return typeof value === 'object' && value !== null && 'version' in value ? String(value.version) : '0'
 }
 
 /** Ours alone: nothing of the caller's headers goes to a provider. Identity encoding, so that bytes can be relayed and read at once. */

@@ -1,0 +1,117 @@
+/** The members of a JSON object as bytes: so that one of them can be changed and all others stay exactly as they were written. */
+
+/** One member of the outermost object. Offsets into the bytes that were read. */
+export interface JsonMember {
+  readonly name: string
+  /** From the first quote of the name … */
+  readonly start: number
+  readonly valueStart: number
+  /** … to behind the value. */
+  readonly end: number
+}
+
+const quote = 34
+const backslash = 92
+const comma = 44
+const colon = 58
+
+/** The members in their order, equal names included. The bytes must be a JSON object that has been parsed before; anything else gives nonsense. */
+export function topLevelMembers(bytes: Buffer): readonly JsonMember[] {
+  const members: JsonMember[] = []
+  let at = bytes.indexOf(123) + 1
+  for (;;) {
+    at = bytes.indexOf(quote, at)
+    if (at === -1) return members
+    const start = at
+    const nameEnd = stringEnd(bytes, start)
+    const valueStart = skipWhite(bytes, bytes.indexOf(colon, nameEnd) + 1)
+    const end = valueEnd(bytes, valueStart)
+    members.push({ name: String(JSON.parse(bytes.toString('utf8', start, nameEnd))), start, valueStart, end })
+    at = skipWhite(bytes, end)
+    if (bytes[at] !== comma) return members
+    at++
+  }
+}
+
+/**
+ * The object with the values of some members changed (JSON text) or the members left out (undefined); new names are added at the end.
+ * Of equal names the last one stays, which is the one that parsers take. Without anything to change the very same bytes.
+ */
+export function editMembers(bytes: Buffer, edits: ReadonlyMap<string, string | undefined>): Buffer {
+  const members = topLevelMembers(bytes)
+  const last = new Map(members.map(member => [member.name, member]))
+  const added = [...edits].filter(([name, text]) => text !== undefined && !last.has(name))
+  const isSame = added.length === 0 && last.size === members.length && ![...edits.keys()].some(name => last.has(name))
+  if (isSame) return bytes
+  const kept = members.filter(member => last.get(member.name) === member && !(edits.has(member.name) && edits.get(member.name) === undefined))
+  const parts: (Buffer | string)[] = []
+  for (const { name, start, valueStart, end } of kept) {
+    const text = edits.get(name)
+    parts.push(parts.length === 0 ? '{' : ',', bytes.subarray(start, text === undefined ? end : valueStart), text ?? '')
+  }
+  for (const [name, text] of added) parts.push(parts.length === 0 ? '{' : ',', JSON.stringify(name), ':', text ?? '')
+  return Buffer.concat([...(parts.length === 0 ? ['{'] : parts), '}'].map(part => (typeof part === 'string' ? Buffer.from(part) : part)))
+}
+
+const asciiEscape = Buffer.from('\\u00')
+const quotedNames = new Map<string, Buffer>()
+
+/** Whether a member of one of these names may stand twice in the bytes. Quick, and rather true than false: text that looks like a name counts. */
+export function mayRepeat(bytes: Buffer, names: readonly string[]): boolean {
+  if (bytes.includes(asciiEscape)) return true
+  return names.some(name => {
+    const quoted = quotedNames.get(name) ?? Buffer.from(`"${name}"`)
+    quotedNames.set(name, quoted)
+    const first = bytes.indexOf(quoted)
+    return first !== -1 && bytes.indexOf(quoted, first + quoted.length) !== -1
+  })
+}
+
+/** Offset behind the closing quote of the string that begins at `start`. */
+function stringEnd(bytes: Buffer, start: number): number {
+  let at = start
+  for (;;) {
+    at = bytes.indexOf(quote, at + 1)
+    if (at === -1) return bytes.length
+    let slashes = 0
+    while (bytes[at - 1 - slashes] === backslash) slashes++
+    if (slashes % 2 === 0) return at + 1
+  }
+}
+
+/** Offset behind the value that begins at `start`. */
+function valueEnd(bytes: Buffer, start: number): number {
+  let depth = 0
+  let at = start
+  while (at < bytes.length) {
+    const byte = bytes[at]
+    if (byte === quote) {
+      at = stringEnd(bytes, at)
+      if (depth === 0) return at
+      continue
+    }
+    if (byte === 123 || byte === 91) depth++
+    else if (byte === 125 || byte === 93) {
+      if (depth === 0) return trimmedEnd(bytes, at)
+      depth--
+      if (depth === 0) return at + 1
+    } else if (byte === comma && depth === 0) return trimmedEnd(bytes, at)
+    at++
+  }
+  return at
+}
+
+/** A number or word ends before the white space that follows it. */
+function trimmedEnd(bytes: Buffer, end: number): number {
+  let at = end
+  while (isWhite(bytes[at - 1])) at--
+  return at
+}
+
+function skipWhite(bytes: Buffer, from: number): number {
+  let at = from
+  while (isWhite(bytes[at])) at++
+  return at
+}
+
+const isWhite = (byte: number | undefined): boolean => byte === 32 || byte === 10 || byte === 13 || byte === 9

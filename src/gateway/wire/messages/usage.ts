@@ -1,0 +1,43 @@
+import { noUsage, type TokenUsage, tokenCount } from '../usage.ts'
+
+/**
+ * The `usage` block of the messages format. Its `input_tokens` are what was neither read from nor written to a cache; our prompt is all
+ * three together. Null when there is no believable number in it.
+ */
+export function usageFromMessages(usage: unknown): TokenUsage | null {
+  return mergeMessagesUsage(null, usage)
+}
+
+/** The same over the several blocks of one stream: a later block overrides the numbers that it names, and leaves the others as they were. */
+export function mergeMessagesUsage(before: TokenUsage | null, usage: unknown): TokenUsage | null {
+  if (!isObject(usage)) return before
+  const input = tokenCount(usage['input_tokens'])
+  const output = tokenCount(usage['output_tokens'])
+  if (input === null && output === null) return before
+  const known = before ?? noUsage
+  const cachedTokens = tokenCount(usage['cache_read_input_tokens']) ?? known.cachedTokens
+  const cacheWriteTokens = tokenCount(usage['cache_creation_input_tokens']) ?? known.cacheWriteTokens
+  const freshTokens = input ?? known.promptTokens - known.cachedTokens - known.cacheWriteTokens
+  return {
+    ...known,
+    promptTokens: freshTokens + cachedTokens + cacheWriteTokens,
+    completionTokens: output ?? known.completionTokens,
+    cachedTokens,
+    cacheWriteTokens,
+  }
+}
+
+/** The `usage` block that says this. */
+export function usageToMessages(usage: TokenUsage): Record<string, number> {
+  const { promptTokens, completionTokens, cachedTokens, cacheWriteTokens } = usage
+  return {
+    input_tokens: Math.max(0, promptTokens - cachedTokens - cacheWriteTokens),
+    cache_creation_input_tokens: cacheWriteTokens,
+    cache_read_input_tokens: cachedTokens,
+    output_tokens: completionTokens,
+  }
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
