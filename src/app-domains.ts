@@ -6,6 +6,7 @@ import { Authenticator } from './gateway/access/authenticate.ts'
 import { Sessions } from './gateway/access/sessions.ts'
 import { AuditTrail } from './gateway/audit/audit.ts'
 import { ContentLog, contentExpiryMs } from './gateway/inference/content-log.ts'
+import { endOnceKeys, endOnceKeysOf, Idempotency, onceSweepMs } from './gateway/inference/once.ts'
 import { createKeys, type Keys } from './gateway/keys/keys.ts'
 import { createLimits, type LimitsEngine } from './gateway/limits/limits.ts'
 import type { Mail } from './gateway/mail/mail.ts'
@@ -55,6 +56,7 @@ export interface Domains {
   readonly sealer: Sealer
   readonly jobs: Jobs
   readonly contentLog: ContentLog
+  readonly idempotency: Idempotency
   /** To be called when no call runs any more: flushes, gives leases back, stops timers. */
   stop(): Promise<void>
 }
@@ -81,7 +83,19 @@ export async function createDomains(deps: AppDeps, baseUrl: () => string): Promi
   const hasBilling = config.RAZORPAY_KEY_ID !== null && config.RAZORPAY_KEY_SECRET !== null
   const trialLimits = hasBilling ? { rpmLimit: config.TRIAL_RPM, dailyLimit: config.TRIAL_DAILY } : null
   const keys = createKeys({ db, clock, ids, controlLog, cacheTtlMs, defaultRpm: config.DEFAULT_RPM, trialLimits })
-  const limits = await createLimits({ db, config, clock, ids, log, dataDir, controlLog, appliers: [insertUsageEvents], eventText: usageEventText })
+  const limits = await createLimits({
+    db,
+    config,
+    clock,
+    ids,
+    log,
+    dataDir,
+    controlLog,
+    appliers: [insertUsageEvents, endOnceKeys],
+    endOf: endOnceKeysOf,
+    eventText: usageEventText,
+  })
+  const idempotency = new Idempotency({ db, clock, ids, masterKey: deps.masterKey, processId: () => limits.processId })
   const times = { tokenTtlSeconds: config.AGENT_TOKEN_TTL_S, staleMs: config.AGENT_STALE_MS, cacheTtlMs }
   const agents = createAgents({ db, clock, ids, log, controlLog, inflight, keys, sealer, baseUrl, ...times, ...agentBudgets(limits) })
   await controlLog.start()
@@ -96,6 +110,7 @@ export async function createDomains(deps: AppDeps, baseUrl: () => string): Promi
     await memory.sweep(clock.nowMs())
   })
   jobs.every('content.expire', contentExpiryMs, signal => contentLog.expire(signal))
+  jobs.every('once.sweep', onceSweepMs, () => idempotency.sweep())
   jobs.every('mail.sweep', mailSweepMs, async () => {
     await mailSender.sweep()
   })
@@ -117,6 +132,7 @@ export async function createDomains(deps: AppDeps, baseUrl: () => string): Promi
     sealer,
     jobs,
     contentLog,
+    idempotency,
     async stop() {
       stopWatch()
       await jobs.stop()

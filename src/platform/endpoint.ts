@@ -20,6 +20,10 @@ export interface Call<P extends Principal | null = Principal | null> {
   readonly requestId: string
   /** The checked `x-br-agent-id` header, or null. From an agent token the token's agent wins; callers use `agentOf`. */
   readonly agentLabel: string | null
+  /** The checked `Idempotency-Key` of a charging call. */
+  readonly idempotencyKey?: string
+  /** Path of the endpoint that was called, for what must differ by it. */
+  readonly path?: string
   /** Aborts when the client goes away, when the caller is revoked and when the process must stop. */
   readonly signal: CancelSignal
   /** Public base URL of this gateway, without a trailing slash. */

@@ -1,5 +1,18 @@
 import { fail } from '../../platform/errors.ts'
 
+/** The request header by which a charging call is made once. */
+export const idempotencyHeader = 'idempotency-key'
+
+const idempotencyKeyShape = /^[\x21-\x7e]{1,255}$/
+
+/** The checked key, or undefined when the header is absent or empty. Throws `bad_request`. */
+export function idempotencyKeyOf(header: string | string[] | undefined): string | undefined {
+  const text = Array.isArray(header) ? header.join(',') : header
+  if (text === undefined || text === '') return undefined
+  if (!idempotencyKeyShape.test(text)) throw fail('bad_request', { message: 'Idempotency-Key must be 1 to 255 printable ASCII characters without spaces.' })
+  return text
+}
+
 /** The request header that names an agent. */
 export const agentIdHeader = 'x-br-agent-id'
 

@@ -4,7 +4,7 @@ import type { AnyRow, Call } from '../../platform/endpoint.ts'
 import { fail } from '../../platform/errors.ts'
 import { mayCall, type Principal } from '../../platform/principal.ts'
 import { isAct, performAct, recordForbidden } from './acts.ts'
-import { agentIdHeader, agentLabelOf } from './call-context.ts'
+import { agentIdHeader, agentLabelOf, idempotencyHeader, idempotencyKeyOf } from './call-context.ts'
 import { actOf, authenticate, ownersOf, refusalOfUnknown } from './caller.ts'
 import type { Binding, EdgeDeps } from './edge.ts'
 import { readForm } from './multipart.ts'
@@ -53,6 +53,7 @@ export async function serveRow(
       }
     }
     binding.row.requires?.(deps.services)
+    const idempotencyKey = binding.row.inference === true ? idempotencyKeyOf(request.headers[idempotencyHeader]) : undefined
     const call: Call = {
       principal,
       requestId,
@@ -60,6 +61,7 @@ export async function serveRow(
       signal: cancellation,
       baseUrl: deps.baseUrl(),
       clientIp: () => deps.clientIp(request),
+      ...(idempotencyKey === undefined ? {} : { idempotencyKey, path: binding.at }),
     }
     const read = readInput(binding.row, params, query, request, deps)
     const input = read instanceof Promise ? await read : read

@@ -8,6 +8,9 @@ const row = endpointOf<{ inference: Inference }>()
 /** What every charging call can answer beside its own input errors. */
 const charging: readonly ErrorName[] = [
   ...planningErrors,
+  'idempotency_mismatch',
+  'idempotency_replayed',
+  'idempotency_in_progress',
   'call_cap_exceeded',
   'daily_limit_reached',
   'concurrency_limit_reached',

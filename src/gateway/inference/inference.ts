@@ -3,24 +3,33 @@ import type { Principal } from '../../platform/principal.ts'
 import type { InferenceDeps } from './deps.ts'
 import { chatKind } from './kinds/chat.ts'
 import { embeddingsKind } from './kinds/embeddings.ts'
+import type { Kind } from './kinds/kind.ts'
 import type { CallInput } from './kinds/request.ts'
+import type { Idempotency } from './once.ts'
 import { serve } from './pipeline.ts'
 
 const noHeaders: CallInput['headers'] = Object.freeze({})
 const bodyOnly = (bytes: Buffer): CallInput => ({ bytes, headers: noHeaders, query: '' })
 
-/** The inference endpoints as a service: each is the one pipeline with its kind. */
+/** The inference endpoints as a service: each is the one pipeline with its kind, made once by idempotency key. */
 export class Inference {
   readonly #deps: InferenceDeps
-  constructor(deps: InferenceDeps) {
+  readonly #idempotency: Idempotency
+
+  constructor(deps: InferenceDeps, idempotency: Idempotency) {
     this.#deps = deps
+    this.#idempotency = idempotency
   }
 
   chat(bytes: Buffer, call: Call<Principal>): Promise<Reply> {
-    return serve(chatKind, bodyOnly(bytes), call, this.#deps)
+    return this.#serve(chatKind, bodyOnly(bytes), call)
   }
 
   embeddings(bytes: Buffer, call: Call<Principal>): Promise<Reply> {
-    return serve(embeddingsKind, bodyOnly(bytes), call, this.#deps)
+    return this.#serve(embeddingsKind, bodyOnly(bytes), call)
+  }
+
+  #serve(kind: Kind, input: CallInput, call: Call<Principal>): Promise<Reply> {
+    return this.#idempotency.once(call, [input.bytes], once => serve(kind, input, call, this.#deps, once))
   }
 }

@@ -28,7 +28,12 @@ export interface MeterInput {
   readonly agent: ChargedAgent
   readonly requestId: string
   readonly startedAtMs: number
+  /** The call holds an idempotency key. */
+  readonly idempotent: boolean
 }
+
+const idempotent = { idempotent: true } as const
+const none = {}
 
 /** Keeps the account of one call: what it holds, what it would cost if it ended now, and ends it exactly once. */
 export class Meter {
@@ -170,6 +175,7 @@ export class Meter {
       costUinr: attempt?.byok ? 0n : valueUinr,
       latencyMs: Math.round(this.#clock.monotonicMs() - startedAtMs),
       firstByteMs: this.#firstByteMs === null ? null : Math.round(this.#firstByteMs),
+      ...(this.#input.idempotent ? idempotent : none),
     }
   }
 }

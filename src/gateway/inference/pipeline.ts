@@ -17,6 +17,7 @@ import { firstHoldTokens, holdOf } from './estimate.ts'
 import type { Kind } from './kinds/kind.ts'
 import type { CallInput, ParsedRequest } from './kinds/request.ts'
 import { type ChargedAgent, Meter } from './meter.ts'
+import type { Once } from './once.ts'
 import { clientErrorReply } from './refusals.ts'
 import { relayStream } from './relay.ts'
 import { StreamCover } from './stream-cover.ts'
@@ -28,7 +29,7 @@ const nobodyWaitsStatus = 499
  * Serves one inference call. The steps in order; each returns its value or throws a GatewayError. Before `dial` nothing has left the
  * process, after it nothing can be taken back: `settle` (in the meter) runs exactly once either way.
  */
-export async function serve(kind: Kind, input: CallInput, call: Call<Principal>, deps: InferenceDeps): Promise<Reply> {
+export async function serve(kind: Kind, input: CallInput, call: Call<Principal>, deps: InferenceDeps, once: Once | null = null): Promise<Reply> {
   const principal = bearer(call.principal)
   const startedAtMs = deps.clock.monotonicMs()
   const parsed = kind.parse(input)
@@ -52,7 +53,7 @@ export async function serve(kind: Kind, input: CallInput, call: Call<Principal>,
   const hold = holdOf(kind, request, plan)
   const admitted = deps.limits.admit({
     principal,
-    eventId: deps.ids.uuidv7(deps.clock.nowMs()),
+    eventId: once?.eventId ?? deps.ids.uuidv7(deps.clock.nowMs()),
     agentId: agent.agentId,
     agentAncestorIds: agent.ancestorIds,
     policies: agent.policies,
@@ -60,7 +61,7 @@ export async function serve(kind: Kind, input: CallInput, call: Call<Principal>,
     worstUinr: hold.worstUinr,
   })
   const permit = admitted instanceof Promise ? await admitted : admitted
-  const meter = new Meter(permit, { kind, request, principal, agent, requestId: call.requestId, startedAtMs }, deps.clock)
+  const meter = new Meter(permit, { kind, request, principal, agent, requestId: call.requestId, startedAtMs, idempotent: once !== null }, deps.clock)
   const watch = watchAgent(principal, agent, call, deps)
   const content = org.retentionDays === 0 ? null : contentOf(request, plan, principal, call, input.bytes.length)
   let isStream = false
@@ -86,6 +87,7 @@ export async function serve(kind: Kind, input: CallInput, call: Call<Principal>,
     if (content !== null && meter.dialed) deps.contentLog.keepFailure(content, error)
     throw error
   } finally {
+    if (once !== null) once.dialed = meter.dialed
     if (!isStream) watch.end()
   }
 }

@@ -3,6 +3,7 @@
  * that was running, and only then gives the leases back.
  */
 import type { Clock } from '../../platform/clock.ts'
+import type { Tx } from '../../platform/db.ts'
 import type { Log } from '../../platform/log.ts'
 import type { ChargedEvent } from './admission.ts'
 import { applyBatch, batchOf, type FlushTools, flushBatch } from './flush-batch.ts'
@@ -23,6 +24,8 @@ export interface JanitorOptions<E extends ChargedEvent> {
   /** A process of another boot must not have beaten for so long before it is taken for dead. */
   readonly silentMs: number
   readonly ownId: () => bigint
+  /** Ends what the dead process had begun elsewhere; runs in the transaction that closes it, behind the events of its calls. */
+  readonly endOf?: (tx: Tx, processId: bigint) => Promise<void>
 }
 
 interface RunningCall<E> {
@@ -126,6 +129,7 @@ export class Janitor<E extends ChargedEvent> {
       const row = await tx.maybe(lockProcessForAdoption, id)
       if (row === null || row.state !== 'lost' || Number(row.flushTo) !== endOffset) return false
       await applyBatch(tools, tx, { processId: id, states: ['lost'], from: endOffset, to: endOffset }, { charged, released: new Map(), counts: new Map() })
+      await this.#options.endOf?.(tx, id)
       await tx.many(lockLeasedCounters, id)
       await tx.exec(returnAllLeases, id)
       await tx.exec(setProcessState, id, ['lost'], 'closed')

@@ -1,7 +1,7 @@
 /** Puts the parts of limits together: the one object that the pipeline, the edges and the operator's tools use. */
 import { type Clock, systemClock } from '../../platform/clock.ts'
 import type { Config } from '../../platform/config.ts'
-import { DatabaseUnavailableError, type Db } from '../../platform/db.ts'
+import { DatabaseUnavailableError, type Db, type Tx } from '../../platform/db.ts'
 import { type ControlLog, newsChannel } from '../../platform/db-control-log.ts'
 import type { Ids } from '../../platform/ids.ts'
 import type { Log } from '../../platform/log.ts'
@@ -55,6 +55,8 @@ export interface LimitsOptions<E extends ChargedEvent> {
   readonly dataDir: string
   /** The first inserts events and says which were new; the others get those. They run in the transaction of the flush. */
   readonly appliers: readonly ApplyEvents<E>[]
+  /** Ends what a dead process had begun elsewhere, in the transaction that closes it. */
+  readonly endOf?: (tx: Tx, processId: bigint) => Promise<void>
   /** How events are written to the journal. Default: field by field. */
   readonly eventText?: EventText<E>
   /** Started by the composition root. */
@@ -156,7 +158,16 @@ export class LimitsEngine<E extends ChargedEvent> implements Limits<E> {
       getInTouch: () => this.#getInTouch(),
     })
     this.budgets = new Budgets({ db, ids, controlLog: options.controlLog, counters: this.#counters, nowMs, silentMs })
-    this.janitor = new Janitor<E>({ tools, clock, log, folder, keepMs: config.JOURNAL_KEEP_MS, silentMs, ownId: () => registry.id })
+    this.janitor = new Janitor<E>({
+      tools,
+      clock,
+      log,
+      folder,
+      keepMs: config.JOURNAL_KEEP_MS,
+      silentMs,
+      ownId: () => registry.id,
+      ...(options.endOf ? { endOf: options.endOf } : {}),
+    })
   }
 
   takeRate(principal: BearerPrincipal): void | Promise<void> {

@@ -18,7 +18,7 @@ export const usageEventText = {
 }
 
 function textOf(event: UsageEvent): string {
-  return `{"id":"${event.id}","atMs":${number(event.atMs)},"requestId":${JSON.stringify(event.requestId)},${factsText(event)},"status":${number(event.status)},"outcome":"${event.outcome}","promptTokens":${number(event.promptTokens)},"completionTokens":${number(event.completionTokens)},"cachedTokens":${number(event.cachedTokens)},"cacheWriteTokens":${number(event.cacheWriteTokens)},"reasoningTokens":${number(event.reasoningTokens)},"images":${number(event.images)},"audioSeconds":${number(event.audioSeconds)},"characters":${number(event.characters)},"estimated":${event.estimated},"valueUinr":"${event.valueUinr}","costUinr":"${event.costUinr}","latencyMs":${number(event.latencyMs)},"firstByteMs":${number(event.firstByteMs)}}`
+  return `{"id":"${event.id}","atMs":${number(event.atMs)},"requestId":${JSON.stringify(event.requestId)},${factsText(event)},"status":${number(event.status)},"outcome":"${event.outcome}","promptTokens":${number(event.promptTokens)},"completionTokens":${number(event.completionTokens)},"cachedTokens":${number(event.cachedTokens)},"cacheWriteTokens":${number(event.cacheWriteTokens)},"reasoningTokens":${number(event.reasoningTokens)},"images":${number(event.images)},"audioSeconds":${number(event.audioSeconds)},"characters":${number(event.characters)},"estimated":${event.estimated},"valueUinr":"${event.valueUinr}","costUinr":"${event.costUinr}","latencyMs":${number(event.latencyMs)},"firstByteMs":${number(event.firstByteMs)}${event.idempotent === true ? ',"idempotent":true' : ''}}`
 }
 
 /** A number as JSON has it. */

@@ -57,4 +57,6 @@ export interface UsageEvent {
   readonly costUinr: bigint
   readonly latencyMs: number
   readonly firstByteMs: number | null
+  /** The call holds an idempotency key, which this event ends. */
+  readonly idempotent?: true
 }
