@@ -48,6 +48,7 @@ export async function serve(kind: Kind, input: CallInput, call: Call<Principal>,
     needs: parsed.needs,
     forwards: parsed.forwarded !== null,
     promptText: () => parsed.promptText(),
+    accepts: model => parsed.accepts?.(model),
   })
   const request = agent.policies.length === 0 ? parsed : withinCallCaps(kind, parsed, plan, agent.policies)
   const hold = holdOf(kind, request, plan)

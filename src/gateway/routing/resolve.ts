@@ -8,7 +8,7 @@ import { pick } from './pick-candidates.ts'
 import type { Attempt, Plan, ResolveRequest } from './plan.ts'
 import type { Preference } from './rank.ts'
 import type { RoutingWorld } from './routing-world.ts'
-import { chainCandidates, checkPin, namedModel, ownCandidates, type Steps } from './steps.ts'
+import { chainCandidates, checkPin, isMedia, namedModel, ownCandidates, type Steps } from './steps.ts'
 
 /**
  * Where a call may go, in order. A pinned provider wins over `fallbacks`, which win over the chain that the organisation has saved for
@@ -21,6 +21,8 @@ export function resolve(request: ResolveRequest, world: RoutingWorld): Plan {
   const allowance = allowanceOf(request.policies)
   const chain = fields.provider === null ? fields.fallbacks : null
   const entry = presetOf(modelId)
+  // What makes images and audio is always named: a virtual id is as unknown there as any other word.
+  if (entry && isMedia(kind)) throw fail('model_not_found_media', { message: 'Virtual ids choose chat models. GET /v1/models lists the models of this kind.' })
   if (entry) {
     if (kind !== 'chat' || chain === null) return resolveVirtual(entry, request, world, allowance)
     return planOf(chainCandidates(chain, request, world), request, world, noHeaders)

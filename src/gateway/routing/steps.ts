@@ -1,5 +1,5 @@
 /** The first half of resolving: which routes a request names, before residency, exclusions and credentials. */
-import { fail, type GatewayError } from '../../platform/errors.ts'
+import { fail, GatewayError } from '../../platform/errors.ts'
 import { type Allowance, allowanceOf } from '../catalog/allowance.ts'
 import type { Model } from '../catalog/model.ts'
 import { presetOf } from '../catalog/virtual-models.ts'
@@ -7,19 +7,23 @@ import type { ChainStep } from '../wire/router-fields.ts'
 import { type Candidate, candidatesOf } from './candidates.ts'
 import { customCandidate, isCustomReference, ownModel, splitOwnId } from './own-models.ts'
 import { pick } from './pick-candidates.ts'
-import type { ResolveRequest } from './plan.ts'
+import type { ResolveRequest, ServedKind } from './plan.ts'
 import type { RoutingWorld } from './routing-world.ts'
 
 /** Lines of candidates; a line is dialed to its end before the next one begins. */
 export type Steps = readonly (readonly Candidate[])[]
 
-/** The model that a request names. Throws `model_not_found`, `model_not_allowed`, `no_route` for one of another kind, `model_gated`. */
+/**
+ * The model that a request names. Throws `model_not_found` (`model_not_found_media` for images and audio), `model_not_allowed`, what the
+ * request says of a model that cannot do what it wants, `no_route` for one of another kind, `model_gated`.
+ */
 export function namedModel(request: ResolveRequest, world: RoutingWorld, allowance: Allowance | null): Model {
   const { modelId, kind, org } = request
   const model = world.catalog.models.get(modelId) ?? ownModel(modelId, request, world.catalog)
   if (!model) throw unknownModel(request, world)
   if (allowance !== null && !allowance.model(model.id)) throw fail('model_not_allowed', { message: `This credential may not use the model "${model.id}".` })
   checkPin(request, allowance)
+  request.accepts?.(model)
   if (model.kind !== kind) throw fail('no_route', { message: `"${model.id}" is no ${kind} model. Nothing was dialed.` })
   if (model.gated && org.retentionDays === 0) throw fail('model_gated')
   return model
@@ -32,13 +36,19 @@ export function checkPin({ fields }: ResolveRequest, allowance: Allowance | null
 }
 
 /** `provider/model` is the shape of models on a caller's own key: without that key there is no route, with it the id is unknown. */
-function unknownModel({ modelId, org }: ResolveRequest, { catalog }: RoutingWorld): GatewayError {
+function unknownModel({ modelId, kind, org }: ResolveRequest, { catalog }: RoutingWorld): GatewayError {
   const parts = splitOwnId(modelId, catalog)
-  if (parts === null) return fail('model_not_found')
+  if (parts === null) return fail(notFound(kind))
   const { provider } = parts
-  if (org.savedKeys.has(provider.id)) return fail('model_not_found', { message: `Your saved ${provider.name} key does not list this model.` })
+  if (org.savedKeys.has(provider.id)) return fail(notFound(kind), { message: `Your saved ${provider.name} key does not list this model.` })
   return fail('no_route', { message: `This id runs on your own ${provider.name} key, and none is saved. Nothing was dialed.` })
 }
+
+/** Endpoints for images and audio answer an unknown model with 400, all others with 404. */
+export const notFound = (kind: ServedKind): 'model_not_found' | 'model_not_found_media' => (isMedia(kind) ? 'model_not_found_media' : 'model_not_found')
+
+/** Kinds that no virtual id serves. */
+export const isMedia = (kind: ServedKind): boolean => kind !== 'chat' && kind !== 'embedding'
 
 /** The routes of a model, or the pinned one. A server of the organisation serves when it is named, by a pin or a chain, and never by itself. */
 export function ownCandidates(model: Model, { fields, org }: ResolveRequest, allowance: Allowance | null): readonly Candidate[] {
@@ -83,9 +93,21 @@ function stepCandidates(step: ChainStep, request: ResolveRequest, world: Routing
   const entry = presetOf(step.model)
   if (entry) return kind === 'chat' ? (pick(entry, { ...request, fields: { ...request.fields, provider: step.provider } }, world)?.candidates ?? []) : []
   const model = world.catalog.models.get(step.model) ?? ownModel(step.model, request, world.catalog)
-  if (model?.kind !== kind || (model.gated && org.retentionDays === 0)) return []
+  if (model?.kind !== kind || (model.gated && org.retentionDays === 0) || !isAccepted(model, request)) return []
   if (allowance !== null && !allowance.model(model.id)) return []
   if (step.provider !== null) return onProvider(model, step.provider, org)
   const candidates = candidatesOf(model)
   return allowance === null ? candidates : candidates.filter(({ route }) => allowance.provider(route.provider.id))
+}
+
+/** A step whose model cannot do what the request wants is skipped like one that cannot be resolved. */
+function isAccepted(model: Model, { accepts }: ResolveRequest): boolean {
+  if (accepts === undefined) return true
+  try {
+    accepts(model)
+    return true
+  } catch (error) {
+    if (error instanceof GatewayError) return false
+    throw error
+  }
 }

@@ -1,3 +1,4 @@
+import type { Model } from '../../catalog/model.ts'
 import type { Forwarded, HubRequest, NativeRequest } from '../../providers/dialect.ts'
 import type { Needs } from '../../routing/plan.ts'
 import type { RouterFields } from '../../wire/router-fields.ts'
@@ -33,6 +34,8 @@ export interface ParsedRequest {
   readonly hub: HubRequest
   /** A provider credential that came with the request, for the provider that it is for. */
   readonly forwarded: Forwarded | null
+  /** Throws when a model that is known cannot do what the request wants; left out: every model of the kind may be asked. */
+  accepts?(model: Model): void
   /** What the user wrote last, for the choice of a model by what is asked. */
   promptText(): string
   /** The same request with a ceiling for each answer. */
