@@ -1,0 +1,178 @@
+import { createHash } from 'node:crypto'
+import fc from 'fast-check'
+import OpenAI from 'openai'
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { startApp, type TestApp, until } from '../../harness/app.ts'
+import { movableClock } from '../../harness/clock.ts'
+
+const dayMs = 24 * 3600_000
+const hello = [{ role: 'user', content: 'The parcel is under the third stair' }]
+
+describe('Idempotency-Key', () => {
+  let app: TestApp
+  const clock = movableClock()
+  let number = 0
+  let key = ''
+  beforeAll(async () => {
+    app = await startApp({ clock, env: { CIRCUIT_FAILURES: '1000' } })
+  })
+  afterAll(() => app.stop())
+  beforeEach(() => {
+    for (const upstream of [app.alpha, app.beta, app.indus]) upstream.reset()
+    key = `order-${number++}`
+  })
+
+  const chat = (body: object = {}, { as = key, token }: { as?: string; token?: string } = {}) =>
+    app.call(
+      'POST',
+      '/v1/chat/completions',
+      { model: 'alpha-only', messages: hello, ...body },
+      { headers: { 'idempotency-key': as }, ...(token ? { token } : {}) },
+    )
+  const requests = async (): Promise<number> => (await app.call('GET', '/v1/usage')).json.totals.requests
+  const flushed = () => app.gateway.app.limits.flushNow()
+
+  test('IDEM-01 a finished call is made once: the replay is 409 idempotency_replayed with its usage, no retry, nothing dialed, nothing charged', async () => {
+    const before = await requests()
+    const first = await chat()
+    expect(first.status).toBe(200)
+    const replay = await chat()
+    expect([replay.status, replay.json.error.code, replay.headers.get('x-should-retry')]).toEqual([409, 'idempotency_replayed', 'false'])
+    expect(replay.json.usage).toMatchObject({
+      prompt_tokens: first.json.usage.prompt_tokens,
+      completion_tokens: first.json.usage.completion_tokens,
+      provider: 'alpha',
+      model: 'alpha-only',
+      outcome: 'ok',
+      request_id: first.headers.get('x-request-id'),
+    })
+    expect(replay.json.usage.value_inr).toBeGreaterThan(0)
+    expect(app.alpha.requests).toHaveLength(1)
+    expect(await requests()).toBe(before + 1)
+  })
+
+  test('IDEM-01 a streamed call is charged once too, and another body or endpoint under the key is 422 idempotency_mismatch', async () => {
+    expect((await chat({ stream: true })).text).toContain('[DONE]')
+    expect((await chat({ stream: true })).json.error.code).toBe('idempotency_replayed')
+    for (const reply of [
+      await chat({ stream: true, temperature: 0 }),
+      await app.call('POST', '/v1/embeddings', { model: 'alpha-only', messages: hello, stream: true }, { headers: { 'idempotency-key': key } }),
+    ])
+      expect([reply.status, reply.json.error.code, reply.headers.get('x-should-retry')]).toEqual([422, 'idempotency_mismatch', 'false'])
+    expect(app.alpha.requests).toHaveLength(1)
+  })
+
+  test('IDEM-01 a second call waits for the first, and is told to come back when that takes long', async () => {
+    app.alpha.hold()
+    const first = chat()
+    await app.alpha.arrived(1)
+    const second = chat()
+    let over = false
+    void second.then(() => {
+      over = true
+    })
+    // The clock of the gateway stands still: it waits until time has passed.
+    await until(async () => {
+      clock.advance(1000)
+      return over
+    })
+    const waited = await second
+    expect([waited.status, waited.json.error.code, waited.headers.get('x-should-retry')]).toEqual([409, 'idempotency_in_progress', 'true'])
+    const third = chat()
+    app.alpha.release()
+    expect((await first).status).toBe(200)
+    await flushed()
+    await until(async () => {
+      clock.advance(60)
+      return (await Promise.race([third, Promise.resolve(null)])) !== null
+    })
+    expect((await third).json.error.code).toBe('idempotency_replayed')
+    expect(app.alpha.requests).toHaveLength(1)
+  })
+
+  test('IDEM-01 what cost nothing lets go of the key: a body at fault, a refusal of ours, of the provider, and all routes failed', async () => {
+    expect((await chat({ messages: [] })).status).toBe(400)
+    expect((await chat({ model: 'no-such-model' })).status).toBe(404)
+    app.alpha.script([{ status: 400 }, { status: 500 }])
+    expect((await chat()).status).toBe(400)
+    await flushed()
+    expect((await chat()).status).toBe(502)
+    await flushed()
+    expect((await chat()).status).toBe(200)
+    expect(app.alpha.requests).toHaveLength(3)
+    expect((await chat()).json.error.code).toBe('idempotency_replayed')
+  })
+
+  test('IDEM-01 a key lives for 24 hours, and belongs to who sent it: another key or agent may use the same words', async () => {
+    expect((await chat()).status).toBe(200)
+    const other = await app.newKey()
+    expect((await chat({}, { token: other.key })).status).toBe(200)
+    const agent = await app.newAgent(`courier ${number}`)
+    expect((await chat({}, { token: agent.token })).status).toBe(200)
+    expect((await chat({}, { token: agent.token })).json.error.code).toBe('idempotency_replayed')
+    await flushed()
+    clock.advance(dayMs - 1000)
+    expect((await chat()).json.error.code).toBe('idempotency_replayed')
+    clock.advance(2000)
+    expect((await chat({ temperature: 1 })).status).toBe(200)
+  })
+
+  test('IDEM-01 nothing of the body is stored: not its text, not a plain hash of it', async () => {
+    await chat({ stream: true })
+    await flushed()
+    const dump = await app.dump()
+    const body = JSON.stringify({ model: 'alpha-only', messages: hello, stream: true })
+    for (const digest of ['sha256', 'sha1', 'md5', 'sha512'])
+      for (const form of ['hex', 'base64'] as const) expect(dump.includes(createHash(digest).update(body).digest(form))).toBe(false)
+    expect(dump).not.toContain('third stair')
+    expect(dump).not.toContain(key)
+  })
+
+  test('a key that is no key is refused, and on other endpoints the header means nothing', async () => {
+    for (const as of ['two words', 'x'.repeat(256), 'caf\u00e9']) expect((await chat({}, { as })).json.error?.code, as).toBe('bad_request')
+    for (let again = 0; again < 2; again++)
+      expect((await app.call('GET', '/v1/me/budgets', undefined, { headers: { 'idempotency-key': key } })).status).toBe(200)
+    expect(app.alpha.requests).toHaveLength(0)
+  })
+
+  test('the OpenAI SDK is told at once and does not repeat the call', async () => {
+    const client = new OpenAI({ apiKey: app.key, baseURL: `${app.baseUrl}/v1`, maxRetries: 3 })
+    const create = () =>
+      client.chat.completions.create({ model: 'alpha-only', messages: [{ role: 'user', content: 'Once' }] }, { headers: { 'idempotency-key': key } })
+    expect((await create()).choices).toHaveLength(1)
+    await flushed()
+    await expect(create()).rejects.toMatchObject({ status: 409, code: 'idempotency_replayed' })
+    expect(app.alpha.requests).toHaveLength(1)
+  })
+
+  test('however many calls come at once under one key, one is made', async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(fc.constantFrom('ok', 'fail', 'client'), { minLength: 1, maxLength: 4 }),
+        fc.integer({ min: 2, max: 8 }),
+        async (ends, calls) => {
+          app.alpha.reset()
+          const as = `many-${number++}`
+          app.alpha.script(ends.map(end => (end === 'ok' ? {} : { status: end === 'fail' ? 500 : 400 })))
+          let done = false
+          const all = Promise.all(Array.from({ length: calls }, () => chat({}, { as }))).finally(() => {
+            done = true
+          })
+          await until(async () => {
+            clock.advance(60)
+            await flushed()
+            return done
+          })
+          const statuses = (await all).map(reply => reply.status)
+          expect(statuses.filter(status => status === 200).length).toBeLessThanOrEqual(1)
+          // Every failure lets go of the key, so whatever is dialed ends with the first success.
+          const dialed = app.alpha.requests.length
+          expect(statuses.filter(status => [200, 502, 400].includes(status))).toHaveLength(dialed)
+          const firstOk = ends.indexOf('ok')
+          expect(dialed).toBeLessThanOrEqual(Math.max(1, firstOk === -1 ? ends.length + 1 : firstOk + 1))
+        },
+      ),
+      { numRuns: Number(process.env['PROPERTY_RUNS'] ?? 15) },
+    )
+  })
+})
