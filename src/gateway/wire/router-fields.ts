@@ -19,6 +19,10 @@ export interface RouterFields {
   readonly upstreamKey: string | null
   /** Steps of a per-request chain, or null. */
   readonly fallbacks: readonly ChainStep[] | null
+  /** Whether large inline images are made smaller; null = not said. */
+  readonly imageOptimize: 'auto' | 'off' | null
+  /** Longest edge in whole pixels that the caller wants at most; null = what the model takes. */
+  readonly imageMaxEdge: number | null
 }
 
 /** One step of a chain: a model, and the provider when only one may serve it. */
@@ -69,6 +73,8 @@ const defaults: RouterFields = Object.freeze({
   exclude: Object.freeze([]),
   upstreamKey: null,
   fallbacks: null,
+  imageOptimize: null,
+  imageMaxEdge: null,
 })
 
 /**
@@ -79,7 +85,6 @@ export function parseRouterFields(body: Record<string, unknown>): ParsedRouterFi
   const best = body['model'] === 'best'
   if (!routerOnlyNames.some(name => Object.hasOwn(body, name))) return { fields: best ? { ...defaults, best } : defaults, stripped: body, touched: false }
 
-  checkImageFields(body)
   const fields: RouterFields = {
     optimize: choice(body, 'optimize', optimizeModes) ?? 'price',
     weights: weightsOf(body['optimize_weights']),
@@ -89,6 +94,8 @@ export function parseRouterFields(body: Record<string, unknown>): ParsedRouterFi
     exclude: excludeOf(body['exclude']),
     upstreamKey: upstreamKeyOf(body['upstream_key']),
     fallbacks: body['fallbacks'] === null || body['fallbacks'] === undefined ? null : parseChainSteps(body['fallbacks'], 'fallbacks'),
+    imageOptimize: choice(body, 'image_optimize', ['auto', 'off']),
+    imageMaxEdge: imageMaxEdgeOf(body['image_max_edge']),
   }
   // A spread keeps own keys such as "__proto__" what they are; assigning them one by one would not.
   const stripped = { ...body }
@@ -165,11 +172,11 @@ function upstreamKeyOf(value: unknown): string | null {
   return value
 }
 
-function checkImageFields(body: Record<string, unknown>): void {
-  choice(body, 'image_optimize', ['auto', 'off'])
-  const edge = body['image_max_edge']
-  if (edge !== undefined && edge !== null && !(typeof edge === 'number' && Number.isFinite(edge) && edge >= 1))
+function imageMaxEdgeOf(edge: unknown): number | null {
+  if (edge === undefined || edge === null) return null
+  if (typeof edge !== 'number' || !Number.isFinite(edge) || edge < 1)
     throw fail('bad_request', { message: '"image_max_edge" must be a number of pixels, at least 1.' })
+  return Math.floor(edge)
 }
 
 function isObject(value: unknown): value is Record<string, unknown> {

@@ -122,6 +122,8 @@ export const noFields: RouterFields = {
   exclude: [],
   upstreamKey: null,
   fallbacks: null,
+  imageOptimize: null,
+  imageMaxEdge: null,
 }
 
 /** An organisation that brings nothing along but what is given. */

@@ -19,6 +19,8 @@ describe('router fields', () => {
       exclude: [],
       upstreamKey: null,
       fallbacks: null,
+      imageOptimize: null,
+      imageMaxEdge: null,
     })
   })
 
@@ -53,6 +55,8 @@ describe('router fields', () => {
         { model: 'x', provider: null },
         { model: 'y', provider: 'p' },
       ],
+      imageOptimize: 'off',
+      imageMaxEdge: 512,
     })
   })
 

@@ -1,3 +1,4 @@
+import type { Form } from '../../../platform/endpoint.ts'
 import type { Model } from '../../catalog/model.ts'
 import type { Forwarded, HubRequest, NativeRequest } from '../../providers/dialect.ts'
 import type { Needs } from '../../routing/plan.ts'
@@ -10,6 +11,8 @@ export interface CallInput {
   readonly headers: Readonly<Record<string, string | undefined>>
   /** Query text without the `?`. */
   readonly query: string
+  /** The form, for APIs that take one: `bytes` is then empty. */
+  readonly form?: Form
 }
 
 /** An inference request as the pipeline works on it, whatever API it came by. */

@@ -1,0 +1,13 @@
+import type { Secret } from '../../platform/secret.ts'
+import type { Provider } from './provider.ts'
+import { userAgent } from './user-agent.ts'
+
+/**
+ * Headers of a call to a provider beside its content-type: ours alone, nothing of the caller's goes there. Identity encoding, so that
+ * bytes can be relayed as they come.
+ */
+export function callHeaders({ auth }: Provider, credential: Secret | null): Record<string, string> {
+  const headers: Record<string, string> = { 'accept-encoding': 'identity', 'user-agent': userAgent }
+  if (credential === null || auth === 'none') return headers
+  return auth === 'bearer' ? { ...headers, authorization: `Bearer ${credential.reveal()}` } : { ...headers, [auth]: credential.reveal() }
+}

@@ -1,0 +1,62 @@
+/** Router fields of requests that come as a form: the same fields, as text. */
+import { fail } from '../../platform/errors.ts'
+import { parseRouterFields, type RouterFields, routerOnlyNames } from './router-fields.ts'
+
+/** A text field of a form. */
+export interface FormField {
+  readonly name: string
+  readonly value: string
+}
+
+export interface ParsedFormFields {
+  readonly fields: RouterFields
+  /** The other fields in their order: what the provider gets. */
+  readonly others: readonly FormField[]
+}
+
+const lists = ['exclude', 'fallbacks'] as const
+const numbers = ['image_max_edge'] as const
+
+/**
+ * Reads and takes out the router fields of a form. `exclude` and `fallbacks` are given as a JSON array, or once for each item, with or
+ * without `[]` behind the name; `optimize_weights` is a JSON object. An empty value counts as absent. Throws what `parseRouterFields`
+ * throws, and `bad_request` for a field that is given twice.
+ */
+export function parseFormFields(fields: readonly FormField[]): ParsedFormFields {
+  const given: Record<string, unknown> = {}
+  const others: FormField[] = []
+  for (const field of fields) {
+    const name = routerOnlyNames.find(known => known === field.name || `${known}[]` === field.name)
+    if (name === undefined) others.push(field)
+    else if (field.value !== '') give(given, name, field.value)
+  }
+  const model = others.find(({ name }) => name === 'model')?.value
+  return { fields: parseRouterFields(model === undefined ? given : { ...given, model }).fields, others }
+}
+
+function give(given: Record<string, unknown>, name: (typeof routerOnlyNames)[number], value: string): void {
+  if (lists.some(list => list === name)) {
+    const before = given[name]
+    const items = value.startsWith('[') ? json(name, value) : [name === 'fallbacks' && value.startsWith('{') ? json(name, value) : value]
+    given[name] = Array.isArray(before) && Array.isArray(items) ? [...before, ...items] : items
+    return
+  }
+  if (Object.hasOwn(given, name)) throw fail('bad_request', { message: `"${name}" is given twice.` })
+  if (name === 'optimize_weights') given[name] = json(name, value)
+  else given[name] = numbers.some(number => number === name) ? Number(value) : value
+}
+
+function json(name: string, value: string): unknown {
+  try {
+    return JSON.parse(value)
+  } catch (cause) {
+    throw fail('bad_request', { message: `"${name}" is not valid JSON.`, cause })
+  }
+}
+
+/** The one value of a field, or null where it is absent or empty. Throws `bad_request` when it is given twice. */
+export function oneField(fields: readonly FormField[], name: string): string | null {
+  const found = fields.filter(field => field.name === name)
+  if (found.length > 1) throw fail('bad_request', { message: `"${name}" is given twice.` })
+  return found[0]?.value || null
+}
