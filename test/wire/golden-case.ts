@@ -1,0 +1,95 @@
+/** The cases of test/wire/<format>/<case>/ and how they are read. */
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { z } from 'zod'
+
+const folder = import.meta.dirname
+const formats = ['chat', 'messages', 'responses'] as const
+
+const upstreamReply = z
+  .strictObject({
+    dialect: z.enum(['openai', 'anthropic', 'gemini', 'openai-responses']),
+    /** Which OpenAI server; default alpha. */
+    server: z.enum(['alpha', 'beta', 'indus']).optional(),
+    status: z.int().optional(),
+    headers: z.record(z.string(), z.string()).optional(),
+    /** JSON, or a string that is sent as it is. */
+    body: z.unknown().optional(),
+    /** A file beside case.json with the bytes of the stream. */
+    stream: z.string().optional(),
+    /** The connection breaks behind the stream. */
+    breaks: z.literal(true).optional(),
+  })
+  .refine(({ body, stream }) => (body === undefined) !== (stream === undefined), 'an upstream has a body or a stream')
+
+const goldenCase = z.strictObject({
+  cases: z.array(z.int().min(1).max(89)),
+  title: z.string().min(1),
+  client: z
+    .strictObject({
+      path: z.string().startsWith('/v1/'),
+      headers: z.record(z.string(), z.string()).optional(),
+      /** JSON, or a string that is sent as it is. */
+      body: z.unknown(),
+    })
+    .optional(),
+  /** One reply, or one for each attempt in order. Left out: nothing may be dialed. */
+  upstream: z.union([upstreamReply, z.array(upstreamReply)]).optional(),
+  /** Instead of an exchange: the test that shows what a single exchange cannot (time, broken sockets, several calls). */
+  shown_by: z.string().optional(),
+})
+
+export type UpstreamReply = z.output<typeof upstreamReply>
+
+/** One case of the folder. */
+export interface GoldenCase {
+  /** `messages/31-finish-reasons`. */
+  readonly name: string
+  readonly folder: string
+  readonly cases: readonly number[]
+  readonly title: string
+  readonly client: { readonly path: string; readonly headers: Readonly<Record<string, string>>; readonly body: string } | null
+  readonly upstreams: readonly UpstreamReply[]
+  readonly shownBy: string | null
+  /** Everything that the case itself says: an id that stands in it is no id of ours. */
+  readonly ownText: string
+}
+
+/** Every case, by format and name. Throws, naming the file, for one that is not as README.md says. */
+export function goldenCases(): readonly GoldenCase[] {
+  return formats.flatMap(format => {
+    if (!existsSync(join(folder, format))) return []
+    const names = readdirSync(join(folder, format), { withFileTypes: true }).filter(entry => entry.isDirectory())
+    return names.map(entry => readCase(`${format}/${entry.name}`)).sort((a, b) => (a.cases[0] ?? 0) - (b.cases[0] ?? 0) || a.name.localeCompare(b.name))
+  })
+}
+
+function readCase(name: string): GoldenCase {
+  const at = join(folder, name)
+  const text = readFileSync(join(at, 'case.json'), 'utf8')
+  const parsed = goldenCase.safeParse(JSON.parse(text))
+  if (!parsed.success) throw new Error(`test/wire/${name}/case.json: ${z.prettifyError(parsed.error)}`)
+  const { cases, title, client, upstream = [], shown_by: shownBy = null } = parsed.data
+  if ((client === undefined) === (shownBy === null)) throw new Error(`test/wire/${name}/case.json needs either client or shown_by`)
+  const upstreams = Array.isArray(upstream) ? upstream : [upstream]
+  const streams = upstreams.map(({ stream }) => (stream === undefined ? '' : readFileSync(join(at, stream), 'utf8')))
+  return {
+    name,
+    folder: at,
+    cases,
+    title,
+    client:
+      client === undefined
+        ? null
+        : { path: client.path, headers: client.headers ?? {}, body: typeof client.body === 'string' ? client.body : JSON.stringify(client.body) },
+    upstreams,
+    shownBy,
+    ownText: [text, ...streams].join('\n'),
+  }
+}
+
+/** The bytes of a reply's stream, cut as asked. */
+export function streamOf(golden: GoldenCase, stream: string, cut: 'whole' | 'bytes'): readonly Uint8Array[] {
+  const bytes = readFileSync(join(golden.folder, stream))
+  return cut === 'whole' ? [bytes] : Array.from(bytes, byte => Uint8Array.of(byte))
+}
