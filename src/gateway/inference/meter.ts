@@ -130,7 +130,8 @@ export class Meter {
    */
   settleAbandoned(status: number, outcome: Outcome): void | Promise<void> {
     if (!this.#dialed) return this.release()
-    return this.settle({ ...noUsage, promptTokens: this.#input.request.promptTokens }, true, outcome, status)
+    const { promptTokens, media } = this.#input.request
+    return this.settle({ ...noUsage, promptTokens, ...(media === undefined ? {} : { media }) }, true, outcome, status)
   }
 
   /** Ends a call that never dialed. */
