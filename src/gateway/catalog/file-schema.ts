@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { imageStyleIds } from '../providers/images/style-ids.ts'
 
 /**
  * The shapes of catalog/*.json and of the operator's file. Both use the same entries: everything but the id may be left out, the
@@ -32,7 +33,7 @@ export const providerEntry = z.strictObject({
     .nullable()
     .optional()
     .describe('Up to and including the version segment. <PROVIDER>_BASE_URL in the environment wins; null asks for that variable.'),
-  auth: z.enum(['bearer', 'x-api-key', 'api-key', 'none']).optional().describe('How the key is sent. Default: bearer.'),
+  auth: z.enum(['bearer', 'x-api-key', 'api-key', 'x-key', 'none']).optional().describe('How the key is sent. Default: bearer.'),
   key_optional: z.boolean().optional().describe('True: without a key the provider is dialed without one.'),
   residency: residency.optional().describe('Where data is kept and processed. Default: unknown, which never counts as India.'),
   byok: z.boolean().optional().describe('Callers may bring their own key. Default: true.'),
@@ -46,6 +47,7 @@ export const providerEntry = z.strictObject({
   key_check_path: relativePath
     .optional()
     .describe('A GET, relative to base_url, that only a valid key may make. For providers whose list of models needs no key.'),
+  image_style: z.enum(imageStyleIds).optional().describe('How its images are asked for. Default: openai.'),
   quirks: z
     .array(z.enum(['no-stream-usage', 'system-as-user', 'max-completion-tokens']))
     .optional()
@@ -66,6 +68,7 @@ export const routeEntry = z.strictObject({
   cached_input_inr_per_mtok: inr.optional().describe('₹ per million cached input tokens. Default: as input.'),
   cache_write_inr_per_mtok: inr.optional().describe('₹ per million input tokens that are written to the cache. Default: as input.'),
   dialect: z.enum(['openai', 'openai-responses', 'anthropic', 'gemini']).optional().describe("Wire format of this route. Default: the provider's."),
+  image_style: z.enum(imageStyleIds).optional().describe("Images: how this route is asked for them. Default: the provider's."),
   inr_per_image: inr.optional().describe("Images: ₹ per generated image on this route. Default: the model's."),
   inr_per_minute: inr.optional().describe('Transcription: ₹ per minute of audio, counted by the second.'),
   inr_per_million_characters: inr.optional().describe('Speech: ₹ per million input characters.'),

@@ -1,4 +1,5 @@
 import type { ModelTraits } from '../providers/dialect.ts'
+import type { ImageStyleId } from '../providers/images/style-ids.ts'
 import type { DialectId, Provider, Residency } from '../providers/provider.ts'
 
 export type ModelKind = 'chat' | 'embedding' | 'image' | 'transcription' | 'speech' | 'virtual'
@@ -26,6 +27,8 @@ export interface Route {
   readonly upstreamModel: string
   /** Wire format of this route: the provider's, unless the row says otherwise. */
   readonly dialect: DialectId
+  /** How images are asked for on this route; left out: as the provider says. */
+  readonly imageStyle?: ImageStyleId
   readonly residency: Residency
   readonly price: RoutePrice
   /** Never served on the platform's key. */

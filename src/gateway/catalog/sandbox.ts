@@ -46,7 +46,7 @@ const sandboxModels: readonly ModelEntry[] = [
     dimensions: 1024,
     routes: [{ provider: sandboxId, input_inr_per_mtok: 1, ...price }],
   },
-  { ...common, id: 'sandbox-image', kind: 'image', inr_per_image: 2, routes: [{ provider: sandboxId, ...price }] },
+  { ...common, id: 'sandbox-image', kind: 'image', edits: true, inr_per_image: 2, routes: [{ provider: sandboxId, ...price }] },
   { ...common, id: 'sandbox-audio', kind: 'transcription', modalities: ['audio'], routes: [{ provider: sandboxId, inr_per_minute: 1, ...price }] },
 ]
 

@@ -1,4 +1,5 @@
 import type { Secret } from '../../platform/secret.ts'
+import type { ImageStyleId } from './images/style-ids.ts'
 
 /** Where a provider keeps and processes data. Only a proven 'india' counts under india_only. */
 export type Residency = 'india' | 'global' | 'unknown'
@@ -14,13 +15,15 @@ export interface Provider {
   /** Without a trailing slash, up to and including the version segment: `https://api.example.com/v1`. */
   readonly baseUrl: string
   /** How the credential is sent. 'none': a local server without keys. */
-  readonly auth: 'bearer' | 'x-api-key' | 'api-key' | 'none'
+  readonly auth: 'bearer' | 'x-api-key' | 'api-key' | 'x-key' | 'none'
   readonly residency: Residency
   /** Callers may bring their own key. */
   readonly byok: boolean
   /** Shape of this provider's keys, as a regular expression source; null = any non-empty string. */
   readonly keyShape: string | null
   readonly quirks: readonly Quirk[]
+  /** How its images are asked for; left out: as OpenAI's. */
+  readonly imageStyle?: ImageStyleId
   /** Where its list of models is, relative to `baseUrl`. Default: `models`; null: it has none. */
   readonly modelsPath?: string | null
   /** A GET, relative to `baseUrl`, that only a valid key may make: for providers whose list needs no key. */

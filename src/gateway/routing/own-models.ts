@@ -35,6 +35,7 @@ export function ownModel(modelId: string, { org, fields, kind }: Pick<ResolveReq
     provider,
     upstreamModel,
     dialect: twin?.route.dialect ?? provider.dialect,
+    ...(twin?.route.imageStyle === undefined ? {} : { imageStyle: twin.route.imageStyle }),
     residency: twin?.route.residency ?? provider.residency,
     price: twin?.route.price ?? unknownPrice,
     byokOnly: true,

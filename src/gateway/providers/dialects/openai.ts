@@ -1,11 +1,10 @@
 import type { ChatStreamDecoder } from '../../wire/chat-stream.ts'
 import { type TokenUsage, usageFromOpenAi } from '../../wire/usage.ts'
-import type { Dialect, HubRequest, StreamTap, Target, UpstreamRequest } from '../dialect.ts'
+import type { Dialect, HubRequest, Target, UpstreamRequest } from '../dialect.ts'
 import { classifyFailure } from '../failure.ts'
 import type { Provider } from '../provider.ts'
 import { userAgent } from '../user-agent.ts'
 import { OpenAiStreamDecoder } from './openai-decoder.ts'
-import { OpenAiStreamTap } from './openai-tap.ts'
 
 /** OpenAI chat completions and embeddings: the hub format itself, so nothing is translated and little is touched. */
 export const openAiDialect: Dialect = {
@@ -26,7 +25,7 @@ export const openAiDialect: Dialect = {
   },
   failure: classifyFailure,
   decoder: (): ChatStreamDecoder => new OpenAiStreamDecoder(),
-  tap: (): StreamTap => new OpenAiStreamTap(),
+  tap: null,
 }
 
 const none: readonly string[] = Object.freeze([])
@@ -62,6 +61,7 @@ function headersOf(request: HubRequest, { provider, credential }: Target): Recor
       break
     case 'x-api-key':
     case 'api-key':
+    case 'x-key':
       headers[provider.auth] = credential.reveal()
       break
     case 'none':

@@ -1,0 +1,62 @@
+import type { Target } from '../dialect.ts'
+import { headersFor, jsonRequest, lostOf, refuseEdits, splitOthers } from './request-parts.ts'
+import { steppedSize } from './sizes.ts'
+import { asObject, type ImageStyle, type Job, madeOf, objectOf, refused, textOr, unusable } from './style.ts'
+
+const taken = ['seed', 'prompt_upsampling', 'safety_tolerance', 'output_format', 'image_prompt']
+
+/** Black Forest Labs: a job, and an address to ask for it. Results are addresses that live ten minutes. There is no call to end a job. */
+export const blackForestLabs: ImageStyle = {
+  imagesPerRequest: () => 1,
+
+  request(wish, target) {
+    refuseEdits(wish, target)
+    const { size, isExact } = steppedSize(wish.size, { step: 32, min: 256, max: 1440 })
+    const { kept, left } = splitOthers(wish, taken)
+    const url = `${target.provider.baseUrl}/${encodeURIComponent(target.upstreamModel)}`
+    const dropped = [...lostOf(wish, { size: isExact, format: wish.format === 'url' }), ...left]
+    return jsonRequest(url, headersFor(target), { ...kept, prompt: wish.prompt, ...size }, dropped)
+  },
+
+  reply(reply, target) {
+    const body = objectOf(reply)
+    const id = body?.['id']
+    if (typeof id !== 'string' || id === '') return unusable('it answered without a job')
+    const given = body?.['polling_url']
+    const url = given === undefined || given === null ? `${target.provider.baseUrl}/get_result?id=${encodeURIComponent(id)}` : ownUrl(given, target)
+    return url === null ? unusable('it gave an address of its job that is not its own') : { kind: 'job', job: jobAt(url, target) }
+  },
+
+  poll(reply) {
+    const body = objectOf(reply)
+    switch (body?.['status']) {
+      case 'Pending':
+        return { kind: 'pending' }
+      case 'Ready': {
+        const sample = asObject(body['result'])?.['sample']
+        return madeOf(typeof sample === 'string' && sample !== '' ? [{ url: sample }] : [])
+      }
+      case 'Request Moderated':
+      case 'Content Moderated':
+        return refused(`it did not make the image (${textOr(body['status'], '')})`)
+      default:
+        return unusable(`its job ended as "${textOr(body?.['status'], 'nothing')}"`)
+    }
+  },
+}
+
+const jobAt = (url: string, target: Target): Job => ({ url, headers: headersFor(target), cancelUrl: null })
+
+/**
+ * The key goes with the question, so it is asked nowhere but at the provider: at its own origin, or over https at another host of the
+ * domain, because the global address hands jobs to regional ones.
+ */
+function ownUrl(given: unknown, { provider }: Target): string | null {
+  if (typeof given !== 'string' || !URL.canParse(given)) return null
+  const url = new URL(given)
+  const base = new URL(provider.baseUrl)
+  if (url.username !== '' || url.password !== '') return null
+  if (url.origin === base.origin) return url.href
+  const isRegional = url.protocol === 'https:' && url.port === '' && base.hostname.endsWith('.bfl.ai') && url.hostname.endsWith('.bfl.ai')
+  return isRegional ? url.href : null
+}

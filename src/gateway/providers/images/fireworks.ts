@@ -1,0 +1,54 @@
+import type { Target } from '../dialect.ts'
+import { headersFor, jsonRequest, lostOf, refuseEdits, splitOthers } from './request-parts.ts'
+import { nearestShape, steppedSize } from './sizes.ts'
+import { bareBase64, type ImageReply, type ImageStyle, madeOf, objectOf, refused, texts, unusable } from './style.ts'
+
+const shapes = ['1:1', '21:9', '16:9', '3:2', '5:4', '4:5', '2:3', '9:16', '9:21', '4:3', '3:4']
+/** A model id is a path of its own: `accounts/fireworks/models/…`. */
+const pathOf = ({ upstreamModel }: Target): string => upstreamModel.split('/').map(encodeURIComponent).join('/')
+
+/** The FLUX workflows of Fireworks: the shape instead of the size, base64 in a list. */
+export const fireworksWorkflow: ImageStyle = {
+  imagesPerRequest: () => 1,
+
+  request(wish, target) {
+    refuseEdits(wish, target)
+    const { shape, isExact } = nearestShape(wish.size, shapes)
+    const { kept, left } = splitOthers(wish, ['guidance_scale', 'num_inference_steps', 'seed'])
+    const url = `${target.provider.baseUrl}/workflows/${pathOf(target)}/text_to_image`
+    const isThatSize = isExact && wish.size?.width === 1024 && wish.size.height === 1024
+    const dropped = [...lostOf(wish, { size: isThatSize, format: wish.format === 'b64_json' }), ...left]
+    return jsonRequest(url, headersFor(target), { ...kept, prompt: wish.prompt, aspect_ratio: shape }, dropped)
+  },
+
+  reply(reply) {
+    const body = objectOf(reply)
+    if (body === null) return unusable('it answered with a body that is no JSON object')
+    if (body['finishReason'] === 'CONTENT_FILTERED') return refused('it filtered the content')
+    const { base64 } = body
+    return madeOf(texts(typeof base64 === 'string' ? [base64] : base64).map(text => ({ b64_json: bareBase64(text) })))
+  },
+}
+
+/** The diffusion models of Fireworks: the size in pixels, the picture itself as the body. */
+export const fireworksDiffusion: ImageStyle = {
+  imagesPerRequest: () => 1,
+
+  request(wish, target) {
+    refuseEdits(wish, target)
+    const { size, isExact } = steppedSize(wish.size, { step: 8, min: 256, max: 2048 })
+    const { kept, left } = splitOthers(wish, ['cfg_scale', 'negative_prompt', 'sampler', 'steps', 'seed', 'safety_check'])
+    const dropped = [...lostOf(wish, { size: isExact, format: wish.format === 'b64_json' }), ...left]
+    const url = `${target.provider.baseUrl}/image_generation/${pathOf(target)}`
+    return jsonRequest(url, headersFor(target, 'image/png'), { ...kept, prompt: wish.prompt, ...size, samples: 1 }, dropped)
+  },
+
+  reply(reply) {
+    if (reply.headers['finish-reason'] === 'CONTENT_FILTERED') return refused('it filtered the content')
+    return isPicture(reply) ? madeOf([{ b64_json: reply.bytes.toString('base64') }]) : unusable('it answered with a body that is no image')
+  },
+}
+
+function isPicture({ headers, bytes }: ImageReply): boolean {
+  return bytes.length > 0 && String(headers['content-type'] ?? '').startsWith('image/')
+}

@@ -1,0 +1,59 @@
+import type { Failure } from '../dialect.ts'
+import { headersFor, jsonRequest, lostOf, refuseEdits, splitOthers } from './request-parts.ts'
+import { nearestShape, steppedSize } from './sizes.ts'
+import { asObject, bareBase64, failedWith, type ImageStyle, madeOf, objectOf, refused, textOr, texts, unusable } from './style.ts'
+
+const shapes = ['1:1', '16:9', '4:3', '3:2', '2:3', '3:4', '9:16', '21:9']
+
+/** MiniMax: its own path and words, failures inside a 200. */
+export const minimaxImages: ImageStyle = {
+  imagesPerRequest: () => 9,
+
+  request(wish, target) {
+    refuseEdits(wish, target)
+    const { size, isExact } = steppedSize(wish.size, { step: 8, min: 512, max: 2048 })
+    const { kept, left } = splitOthers(wish, ['seed', 'prompt_optimizer', 'aigc_watermark', 'style', 'subject_reference'])
+    const body = {
+      ...kept,
+      model: target.upstreamModel,
+      prompt: wish.prompt,
+      n: wish.n,
+      response_format: wish.format === 'url' ? 'url' : 'base64',
+      // A size that it does not draw in pixels is given by its shape.
+      ...(isExact ? size : { aspect_ratio: nearestShape(wish.size, shapes).shape }),
+    }
+    return jsonRequest(`${target.provider.baseUrl}/image_generation`, headersFor(target), body, [...lostOf(wish, { size: isExact, format: true }), ...left])
+  },
+
+  reply(reply) {
+    const body = objectOf(reply)
+    if (body === null) return unusable('it answered with a body that is no JSON object')
+    const { status_code: code, status_msg: message } = asObject(body['base_resp']) ?? {}
+    if (typeof code === 'number' && code !== 0) return failureOf(code, textOr(message, 'no reason given'))
+    const data = asObject(body['data'])
+    const urls = texts(data?.['image_urls']).map(url => ({ url }))
+    return madeOf(urls.length > 0 ? urls : texts(data?.['image_base64']).map(text => ({ b64_json: bareBase64(text) })))
+  },
+}
+
+/** Codes inside a 200: 1026 and 1027 are its content rules, 2013 a parameter that it does not take. */
+function failureOf(code: number, message: string) {
+  const said = `${message} (${code})`
+  if (code === 1026 || code === 1027 || code === 2013) return refused(said)
+  return failedWith(failureKind(code), said)
+}
+
+function failureKind(code: number): Failure {
+  switch (code) {
+    case 1002:
+    case 1039:
+      return { kind: 'rate-limited', status: 429, retryAfterSeconds: null }
+    case 1004:
+    case 2049:
+      return { kind: 'credential', status: 401 }
+    case 1008:
+      return { kind: 'billing', status: 402 }
+    default:
+      return { kind: 'transient', status: null }
+  }
+}

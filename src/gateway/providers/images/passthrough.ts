@@ -1,0 +1,96 @@
+import { fail } from '../../../platform/errors.ts'
+import type { ImageFormat, ImageWish } from '../../wire/images.ts'
+import type { Target, UpstreamRequest } from '../dialect.ts'
+import { type FilePart, fieldText, formRequest, headersFor, jsonRequest, lostOf } from './request-parts.ts'
+import { asObject, type ImageReply, type ImageStyle, type MadeImage, noImage, objectOf, refused, unusable } from './style.ts'
+
+/** In what a provider with the images API of OpenAI differs from it. */
+interface Deviation {
+  /** Most pictures of one request. Default: as many as are asked for. */
+  readonly imagesPerRequest?: number
+  /** Default: `size` as it is. */
+  readonly size?: 'width-height' | 'none'
+  /** Its words for the two formats; null: it has no such field and always gives the one named in `only`. */
+  readonly formats?: Readonly<Record<ImageFormat, string>> | null
+  readonly only?: ImageFormat
+  readonly quality?: false
+  /** Its name for `user`; null: it has none. */
+  readonly user?: string | null
+  /** Fields of its own that must not go through: they would make more pictures than were asked and paid for. */
+  readonly withheld?: readonly string[]
+  /** Takes pictures to edit, as multipart. */
+  readonly edits?: true
+}
+
+/** OpenAI's images API, and those that are like it: fields that we do not know go through as they came. */
+export function passthrough(deviation: Deviation = {}): ImageStyle {
+  const { imagesPerRequest = Number.MAX_SAFE_INTEGER, formats = { url: 'url', b64_json: 'b64_json' } } = deviation
+  return {
+    imagesPerRequest: () => imagesPerRequest,
+    request: (wish, target, boundary) => (wish.edit === null ? generation(wish, target, deviation, formats) : edit(wish, target, deviation, boundary)),
+    reply: replyOf,
+  }
+}
+
+function generation(wish: ImageWish, target: Target, deviation: Deviation, formats: Deviation['formats']): UpstreamRequest {
+  const { size, user = 'user', withheld = [] } = deviation
+  const body: Record<string, unknown> = { ...wish.others, model: target.upstreamModel, prompt: wish.prompt }
+  for (const name of withheld) delete body[name]
+  if (deviation.imagesPerRequest !== 1) body['n'] = wish.n
+  if (wish.size !== null && size === undefined) body['size'] = `${wish.size.width}x${wish.size.height}`
+  if (wish.size !== null && size === 'width-height') Object.assign(body, wish.size)
+  if (formats) body['response_format'] = formats[wish.format]
+  if (wish.quality !== null && deviation.quality !== false) body['quality'] = wish.quality
+  if (wish.user !== null && user !== null) body[user] = wish.user
+  return jsonRequest(`${target.provider.baseUrl}/images/generations`, headersFor(target), body, lost(wish, deviation, formats))
+}
+
+function lost(wish: ImageWish, { quality, user, size, only, withheld = [] }: Deviation, formats: Deviation['formats']): string[] {
+  const kept = { quality: quality !== false, user: user !== null, size: size !== 'none', format: formats !== null || wish.format === only }
+  return [...lostOf(wish, kept), ...withheld.filter(name => Object.hasOwn(wish.others, name))]
+}
+
+/** The pictures with their own bytes, one as `image`, several as `image[]` in their order. */
+function edit(wish: ImageWish, target: Target, deviation: Deviation, boundary: string): UpstreamRequest {
+  if (deviation.edits !== true || wish.edit === null)
+    throw fail('unsupported_operation', { message: `Images are not edited at ${target.provider.id} from here.` })
+  const { images, mask } = wish.edit
+  const fields: [string, string][] = [
+    ['model', target.upstreamModel],
+    ['prompt', wish.prompt],
+    ['n', String(wish.n)],
+  ]
+  if (wish.size !== null) fields.push(['size', `${wish.size.width}x${wish.size.height}`])
+  if (deviation.formats !== null) fields.push(['response_format', wish.format])
+  if (wish.quality !== null) fields.push(['quality', wish.quality])
+  if (wish.user !== null) fields.push(['user', wish.user])
+  for (const [name, value] of Object.entries(wish.others)) fields.push([name, fieldText(value)])
+  const name = images.length === 1 ? 'image' : 'image[]'
+  const files: FilePart[] = images.map(image => ({ ...image, field: name }))
+  if (mask !== null) files.push({ ...mask, field: 'mask' })
+  return formRequest(`${target.provider.baseUrl}/images/edits`, headersFor(target), { fields, files }, boundary, lost(wish, deviation, deviation.formats))
+}
+
+function replyOf(reply: ImageReply) {
+  const whole = objectOf(reply)
+  if (whole === null) return unusable('it answered with a body that is no JSON object')
+  const { data } = whole
+  if (!Array.isArray(data)) return unusable(noImage)
+  const items = data.map(asObject)
+  const images = items.flatMap(item => (item === null ? [] : (imageOf(item) ?? [])))
+  if (images.length > 0) {
+    const isSame = images.length === data.length && images.every((image, index) => image === data[index])
+    return { kind: 'images', images, whole: isSame ? whole : { ...whole, data: images } } as const
+  }
+  if (items.some(item => item?.['finish_reason'] === 'content_filtered')) return refused('it filtered the content')
+  return unusable(noImage)
+}
+
+/** Some put the base64 text into `image`. */
+function imageOf(item: Readonly<Record<string, unknown>>): MadeImage | null {
+  if (filled(item['url']) || filled(item['b64_json'])) return item as MadeImage
+  const { image, ...others } = item
+  return filled(image) ? { ...others, b64_json: image } : null
+}
+
+const filled = (value: unknown): value is string => typeof value === 'string' && value !== ''

@@ -1,0 +1,36 @@
+import { fieldText, formRequest, headersFor, lostOf, refuseEdits, splitOthers } from './request-parts.ts'
+import { nearestShape } from './sizes.ts'
+import { bareBase64, type ImageStyle, madeOf, objectOf, refused, unusable } from './style.ts'
+
+const shapes = ['1:1', '16:9', '21:9', '2:3', '3:2', '4:5', '5:4', '9:16', '9:21']
+
+/** Stability's v2beta: a form in, one picture as base64 out, the shape instead of the size. */
+export const stabilityImages: ImageStyle = {
+  imagesPerRequest: () => 1,
+
+  request(wish, target, boundary) {
+    refuseEdits(wish, target)
+    const { provider, upstreamModel } = target
+    const { shape, isExact } = nearestShape(wish.size, shapes)
+    const { kept, left } = splitOthers(wish, ['negative_prompt', 'seed', 'style_preset', 'output_format', 'cfg_scale'])
+    const service = upstreamModel.startsWith('sd3') ? 'sd3' : upstreamModel.replace(/^stable-image-/, '')
+    const fields: (readonly [string, string])[] = [
+      ['prompt', wish.prompt],
+      ['aspect_ratio', shape],
+      ...(service === 'sd3' ? [['model', upstreamModel] as const, ['mode', 'text-to-image'] as const] : []),
+      ...(kept['output_format'] === undefined ? [['output_format', 'png'] as const] : []),
+      ...Object.entries(kept).map(([name, value]) => [name, fieldText(value)] as const),
+    ]
+    const isThatSize = isExact && wish.size?.width === 1024 && wish.size.height === 1024
+    const dropped = [...lostOf(wish, { size: isThatSize, format: wish.format === 'b64_json' }), ...left]
+    return formRequest(`${provider.baseUrl}/stable-image/generate/${encodeURIComponent(service)}`, headersFor(target), { fields, files: [] }, boundary, dropped)
+  },
+
+  reply(reply) {
+    const body = objectOf(reply)
+    if (body === null) return unusable('it answered with a body that is no JSON object')
+    if (body['finish_reason'] === 'CONTENT_FILTERED') return refused('it filtered the content')
+    const { image } = body
+    return madeOf(typeof image === 'string' && image !== '' ? [{ b64_json: bareBase64(image) }] : [])
+  },
+}

@@ -1,0 +1,19 @@
+/** Names of the styles, as catalog rows state them. */
+export const imageStyleIds = [
+  'openai',
+  'openai-gpt-image',
+  'openai-dall-e',
+  'together',
+  'xai',
+  'zhipu',
+  'bytedance',
+  'stepfun',
+  'gemini',
+  'stability',
+  'fireworks',
+  'fireworks-diffusion',
+  'minimax',
+  'black-forest-labs',
+  'alibaba',
+] as const
+export type ImageStyleId = (typeof imageStyleIds)[number]

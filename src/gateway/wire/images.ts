@@ -1,0 +1,110 @@
+import { fail } from '../../platform/errors.ts'
+
+export type ImageFormat = 'url' | 'b64_json'
+
+export interface ImageSize {
+  readonly width: number
+  readonly height: number
+}
+
+/** A picture that came with the request. Its type is what its bytes say. */
+export interface ImageFile {
+  readonly filename: string
+  readonly contentType: 'image/png' | 'image/jpeg' | 'image/webp'
+  readonly bytes: Buffer
+}
+
+/** What is asked of an image model, in the words of the OpenAI images API. */
+export interface ImageWish {
+  readonly prompt: string
+  /** 1 to 4. */
+  readonly n: number
+  /** null: the provider decides. */
+  readonly size: ImageSize | null
+  readonly format: ImageFormat
+  readonly quality: string | null
+  readonly user: string | null
+  /** Fields that only some providers know, as they came. */
+  readonly others: Readonly<Record<string, unknown>>
+  /** Which of size and response_format the caller wrote: what cannot be kept of these is named. */
+  readonly asked: { readonly size: boolean; readonly format: boolean }
+  /** null: a picture from the prompt alone. */
+  readonly edit: { readonly images: readonly ImageFile[]; readonly mask: ImageFile | null } | null
+}
+
+/** Most images of one call; a larger n is taken for this. */
+export const imagesMax = 4
+const defaultSize: ImageSize = { width: 1024, height: 1024 }
+const idMaxChars = 256
+const quotedMaxChars = 512
+const known: readonly string[] = ['model', 'prompt', 'n', 'size', 'response_format', 'quality', 'user', 'stream', 'partial_images']
+
+export interface ParsedImages {
+  /** null: none was named. */
+  readonly model: string | null
+  readonly wish: ImageWish
+}
+
+/**
+ * Checks an images request without router fields. null counts as absent; `n` above 4 is 4. Throws `bad_request` that names the field
+ * and never repeats a given value.
+ */
+export function parseImages(body: Readonly<Record<string, unknown>>, edit: ImageWish['edit'] = null): ParsedImages {
+  const { prompt } = body
+  if (typeof prompt !== 'string' || prompt.trim() === '') throw bad('"prompt" must be a non-empty string.')
+  if (body['stream'] !== undefined && body['stream'] !== null && body['stream'] !== false)
+    throw bad('Images are not streamed here: leave "stream" out and wait for the whole reply.')
+  const size = sizeOf(body['size'])
+  const format = formatOf(body['response_format'])
+  return {
+    model: textOf(body, 'model', idMaxChars),
+    wish: {
+      prompt,
+      n: countOf(body['n']),
+      // An edited picture has the size of the given one unless somebody says otherwise.
+      size: size ?? (edit === null ? defaultSize : null),
+      format: format ?? 'url',
+      quality: textOf(body, 'quality', quotedMaxChars),
+      user: textOf(body, 'user', quotedMaxChars),
+      others: Object.fromEntries(Object.entries(body).filter(([name, value]) => !known.includes(name) && value !== null)),
+      asked: { size: size !== null, format: format !== null },
+      edit,
+    },
+  }
+}
+
+function countOf(n: unknown): number {
+  if (n === undefined || n === null) return 1
+  if (typeof n !== 'number' || !Number.isInteger(n) || n < 1) throw bad('"n" must be a whole number of at least 1.')
+  return Math.min(n, imagesMax)
+}
+
+function sizeOf(size: unknown): ImageSize | null {
+  if (size === undefined || size === null) return null
+  const found = typeof size === 'string' ? /^([1-9]\d{0,4})x([1-9]\d{0,4})$/.exec(size) : null
+  if (found === null) throw bad('"size" must be WIDTHxHEIGHT in pixels, such as "1024x1024".')
+  return { width: Number(found[1]), height: Number(found[2]) }
+}
+
+function formatOf(format: unknown): ImageFormat | null {
+  if (format === undefined || format === null) return null
+  if (format !== 'url' && format !== 'b64_json') throw bad('"response_format" must be "url" or "b64_json".')
+  return format
+}
+
+function textOf(body: Readonly<Record<string, unknown>>, name: string, maxChars: number): string | null {
+  const value = body[name]
+  if (value === undefined || value === null) return null
+  if (typeof value !== 'string' || value === '' || value.length > maxChars) throw bad(`"${name}" must be a non-empty string of at most ${maxChars} characters.`)
+  return value
+}
+
+/** The type that the first bytes of a picture give it, or null when it is none of the three that are taken. */
+export function imageTypeOf(bytes: Uint8Array): ImageFile['contentType'] | null {
+  const head = Buffer.from(bytes.subarray(0, 12)).toString('latin1')
+  if (head.startsWith('\x89PNG\r\n\x1a\n')) return 'image/png'
+  if (head.startsWith('\xff\xd8\xff')) return 'image/jpeg'
+  return head.startsWith('RIFF') && head.slice(8, 12) === 'WEBP' ? 'image/webp' : null
+}
+
+const bad = (message: string) => fail('bad_request', { message })
