@@ -1,0 +1,70 @@
+/** Tools of the messages format as the hub format has them. */
+import { fail } from '../../../platform/errors.ts'
+import { isObject } from './json-object.ts'
+import type { ToolNames } from './tool-names.ts'
+
+type Fields = Readonly<Record<string, unknown>>
+
+/** What of a tool goes into the hub format. `type` is "custom" or left out. */
+const carriedNames: readonly string[] = ['type', 'name', 'description', 'input_schema', 'strict', 'cache_control']
+
+/**
+ * The tools of the request. Names of what cannot be carried go to `drop`. Throws `bad_request`: for a tool without name or schema, and for
+ * one that the provider of the format runs itself, which nobody else can.
+ */
+export function hubTools(tools: unknown, names: ToolNames, drop: (name: string) => void): readonly Record<string, unknown>[] {
+  if (tools === undefined || tools === null) return []
+  if (!Array.isArray(tools)) throw fail('bad_request', { message: '"tools" must be an array.' })
+  return tools.map((tool: unknown, index) => hubTool(tool, `tools[${index}]`, names, drop))
+}
+
+function hubTool(tool: unknown, at: string, names: ToolNames, drop: (name: string) => void): Record<string, unknown> {
+  if (!isObject(tool)) throw fail('bad_request', { message: `"${at}" must be an object.` })
+  const { type, name, description, input_schema: parameters, strict, cache_control: cacheControl } = tool
+  if (type !== undefined && type !== null && type !== 'custom') {
+    const shown = typeof type === 'string' ? `"${type.slice(0, 64)}"` : 'of that type'
+    throw fail('bad_request', {
+      message: `"${at}" is the server tool ${shown}, which only its own provider runs. Ask a claude-* model with your own credential, or leave the tool out.`,
+    })
+  }
+  if (typeof name !== 'string' || name === '') throw fail('bad_request', { message: `"${at}.name" must be a non-empty string.` })
+  if (!isObject(parameters)) throw fail('bad_request', { message: `"${at}.input_schema" must be a JSON schema object.` })
+  for (const key of Object.keys(tool)) if (!carriedNames.includes(key)) drop(`tools.${key}`)
+  return {
+    type: 'function',
+    function: {
+      name: names.toUpstream(name),
+      ...(typeof description === 'string' ? { description } : {}),
+      parameters,
+      ...(typeof strict === 'boolean' ? { strict } : {}),
+    },
+    ...(isObject(cacheControl) ? { cache_control: cacheControl } : {}),
+  }
+}
+
+/** `tool_choice` with what it says of parallel calls. Without tools there is nothing to choose from. Throws `bad_request`. */
+export function hubToolChoice({ tool_choice: choice }: Fields, hasTools: boolean, names: ToolNames, drop: (name: string) => void): Record<string, unknown> {
+  if (choice === undefined || choice === null) return {}
+  if (!isObject(choice)) throw fail('bad_request', { message: '"tool_choice" must be an object with a "type".' })
+  const chosen = chosenOf(choice, names)
+  if (!hasTools) {
+    if (chosen !== 'auto' && chosen !== 'none') drop('tool_choice')
+    return {}
+  }
+  return { tool_choice: chosen, ...(choice['disable_parallel_tool_use'] === true ? { parallel_tool_calls: false } : {}) }
+}
+
+function chosenOf(choice: Fields, names: ToolNames): unknown {
+  switch (choice['type']) {
+    case 'auto':
+    case 'none':
+      return choice['type']
+    case 'any':
+      return 'required'
+    case 'tool':
+      if (typeof choice['name'] === 'string') return { type: 'function', function: { name: names.toUpstream(choice['name']) } }
+      throw fail('bad_request', { message: '"tool_choice.name" must name a tool.' })
+    default:
+      throw fail('bad_request', { message: '"tool_choice.type" must be "auto", "any", "tool" or "none".' })
+  }
+}

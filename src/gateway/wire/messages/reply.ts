@@ -1,0 +1,90 @@
+import type { ReplyContext } from '../client-format.ts'
+import type { TokenUsage } from '../usage.ts'
+import { isObject } from './json-object.ts'
+import { firstChoice, stopOf, stopSequenceOf } from './stop-reason.ts'
+import { type ToolNames, toolNamesOf } from './tool-names.ts'
+import { usageToMessages } from './usage.ts'
+
+type Fields = Readonly<Record<string, unknown>>
+type Block = Record<string, unknown>
+
+/** What stands in place of output that the messages format has no block for. */
+export const mediaNote = '[The model answered with an image or sound, which this format cannot carry.]'
+
+/** A whole hub reply as a message. Thinking comes first, as clients of the format expect it; of several answers the first one is taken. */
+export function messageOf(reply: Fields, usage: TokenUsage, context: ReplyContext): Record<string, unknown> {
+  const choice = firstChoice(reply['choices']) ?? {}
+  const message = isObject(choice['message']) ? choice['message'] : {}
+  const text = textBlocks(message['content'])
+  const refusal = typeof message['refusal'] === 'string' && message['refusal'] !== '' ? [{ type: 'text', text: message['refusal'] }] : []
+  const calls = callBlocks(message, toolNamesOf(context.request), context)
+  return {
+    id: context.newId('msg_'),
+    type: 'message',
+    role: 'assistant',
+    model: context.model,
+    content: [...thinkingBlocks(message), ...text, ...mediaBlocks(message), ...refusal, ...calls],
+    ...stopOf({
+      finishReason: choice['finish_reason'],
+      stopSequence: stopSequenceOf(choice, context.request),
+      hasToolUse: calls.length > 0,
+      hasRefusal: refusal.length > 0,
+    }),
+    usage: usageToMessages(usage),
+  }
+}
+
+/** Whole blocks with their signatures where the upstream has them, else one block of what was thought, unsigned. */
+function thinkingBlocks(message: Fields): readonly Block[] {
+  const { thinking_blocks: blocks, reasoning_content: reasoning } = message
+  if (Array.isArray(blocks) && blocks.length > 0) return blocks.flatMap((block: unknown): readonly Block[] => asList(thinkingBlock(block)))
+  return typeof reasoning === 'string' && reasoning !== '' ? [{ type: 'thinking', thinking: reasoning, signature: '' }] : []
+}
+
+/** One block as the format writes it; null for what is none. */
+export function thinkingBlock(block: unknown): Block | null {
+  if (!isObject(block)) return null
+  const { type, thinking, signature, data } = block
+  if (type === 'redacted_thinking') return { type, data: typeof data === 'string' ? data : '' }
+  if (type !== 'thinking') return null
+  return { type, thinking: typeof thinking === 'string' ? thinking : '', signature: typeof signature === 'string' ? signature : '' }
+}
+
+function textBlocks(content: unknown): readonly Block[] {
+  if (typeof content === 'string') return content === '' ? [] : [{ type: 'text', text: content }]
+  if (!Array.isArray(content)) return []
+  return content.flatMap((part: unknown): readonly Block[] => {
+    if (!isObject(part)) return []
+    if (typeof part['text'] === 'string') return part['text'] === '' ? [] : [{ type: 'text', text: part['text'] }]
+    return [{ type: 'text', text: mediaNote }]
+  })
+}
+
+/** Images and sound stand beside the content. */
+function mediaBlocks({ images, audio }: Fields): readonly Block[] {
+  return (Array.isArray(images) && images.length > 0) || isObject(audio) ? [{ type: 'text', text: mediaNote }] : []
+}
+
+function callBlocks(message: Fields, names: ToolNames, context: ReplyContext): readonly Block[] {
+  const { tool_calls: calls, function_call: older } = message
+  const made: readonly unknown[] = Array.isArray(calls) && calls.length > 0 ? calls : isObject(older) ? [{ function: older }] : []
+  return made.flatMap(call => {
+    const called = isObject(call) ? call['function'] : undefined
+    if (!isObject(call) || !isObject(called) || typeof called['name'] !== 'string') return []
+    const id = typeof call['id'] === 'string' && call['id'] !== '' ? call['id'] : context.newId('toolu_')
+    return [{ type: 'tool_use', id, name: names.toClient(called['name']), input: inputOf(called['arguments']) }]
+  })
+}
+
+/** Arguments as an object. What was cut off in the middle cannot be read and becomes an empty one: the stop reason says that it was cut. */
+function inputOf(args: unknown): Record<string, unknown> {
+  if (isObject(args)) return args
+  try {
+    const value: unknown = typeof args === 'string' ? JSON.parse(args) : {}
+    return isObject(value) ? value : {}
+  } catch {
+    return {}
+  }
+}
+
+const asList = (block: Block | null): readonly Block[] => (block === null ? [] : [block])

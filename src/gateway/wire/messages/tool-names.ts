@@ -1,0 +1,58 @@
+import { hash } from 'node:crypto'
+import { isObject } from './json-object.ts'
+
+/** Names of tools as an upstream takes them, and back. */
+export interface ToolNames {
+  toUpstream(name: string): string
+  toClient(name: string): string
+}
+
+/** What every provider takes as the name of a function. */
+const takenName = /^[a-zA-Z_][a-zA-Z0-9_-]{0,63}$/
+/** What stays of a name that has to be changed; the rest of the 64 characters tells it from others. */
+const keptChars = 54
+
+/**
+ * The names of one request. A name that some provider would refuse (over 64 characters, other characters, a digit in front) gets another
+ * one, which depends on nothing but the names in the request: so it is the same in every turn, and the reply finds the way back.
+ */
+export function toolNamesOf(body: Readonly<Record<string, unknown>>): ToolNames {
+  const given = namesIn(body)
+  const odd = [...given].filter(name => !takenName.test(name))
+  if (odd.length === 0) return asTheyAre
+  const upstream = new Map<string, string>()
+  const client = new Map<string, string>()
+  for (const name of odd) {
+    const changed = changedName(name, candidate => !given.has(candidate) && !client.has(candidate))
+    upstream.set(name, changed)
+    client.set(changed, name)
+  }
+  return { toUpstream: name => upstream.get(name) ?? name, toClient: name => client.get(name) ?? name }
+}
+
+const asTheyAre: ToolNames = { toUpstream: name => name, toClient: name => name }
+
+function changedName(name: string, isFree: (candidate: string) => boolean): string {
+  const start = name
+    .replace(/[^a-zA-Z0-9_-]/g, '_')
+    .replace(/^(?=[^a-zA-Z_])/, '_')
+    .slice(0, keptChars)
+  for (let salt = 0; ; salt++) {
+    const candidate = `${start}_${hash('sha256', `${salt}${name}`, 'hex').slice(0, 8)}`
+    if (isFree(candidate)) return candidate
+  }
+}
+
+/** Every name of a tool in the request: defined, chosen, or used in an earlier turn. */
+function namesIn({ tools, messages }: Readonly<Record<string, unknown>>): ReadonlySet<string> {
+  const names = new Set<string>()
+  const add = (holder: unknown): void => {
+    if (isObject(holder) && typeof holder['name'] === 'string') names.add(holder['name'])
+  }
+  if (Array.isArray(tools)) tools.forEach(add)
+  for (const message of Array.isArray(messages) ? messages : []) {
+    const content: unknown = isObject(message) ? message['content'] : undefined
+    if (Array.isArray(content)) for (const block of content) if (isObject(block) && block['type'] === 'tool_use') add(block)
+  }
+  return names
+}
