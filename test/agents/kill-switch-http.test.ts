@@ -128,7 +128,7 @@ describe('what ends a running call', () => {
       { rawStream: [whole, 'data: {"id":"c","object":"chat.completion.chunk","choices":[{"index":0,"delta":{"content":"never fin'], holdAfterRaw: true },
     ])
     const stream = await openStream(token)
-    await stream.chunks(2)
+    await stream.chunks(1)
     await revoke(id)
     const frames = framesOf(await stream.rest())
     expect(frames.at(-1)).toBe('[DONE]')

@@ -80,6 +80,16 @@ export class Meter {
     this.#firstByteMs ??= this.#clock.monotonicMs() - this.#input.startedAtMs
   }
 
+  /** How long it took until the reply began; null before. */
+  get firstByteMs(): number | null {
+    return this.#firstByteMs
+  }
+
+  /** How long the call has been under way. */
+  get latencyMs(): number {
+    return this.#clock.monotonicMs() - this.#input.startedAtMs
+  }
+
   /** Writes down at most once a second how far a stream has come. */
   progress(tokens: TokenUsage): void {
     const nowMs = this.#clock.monotonicMs()

@@ -2,7 +2,6 @@
 import type { StreamTap } from '../providers/dialect.ts'
 import type { ChatStreamDecoder, ChatStreamEvent, StreamFault } from '../wire/chat-stream.ts'
 import type { Bill, ClientFormat, ReplyContext, StreamWriter } from '../wire/client-format.ts'
-import { doneFrame } from '../wire/sse.ts'
 import { estimateTokens, type TokenUsage, usageFromOpenAi } from '../wire/usage.ts'
 
 /** What a call is charged with some usage. */
@@ -28,7 +27,7 @@ export interface StreamPassage {
   keepAlive(): Uint8Array | null
 }
 
-/** Relays a stream byte for byte to a client that speaks the provider's format. */
+/** Relays a stream byte for byte to a client that speaks the provider's format. Chat streams have a passage of their own. */
 export class RelayPassage implements StreamPassage {
   readonly #tap: StreamTap
   readonly #format: ClientFormat
@@ -66,10 +65,7 @@ export class RelayPassage implements StreamPassage {
     const ending = this.#tap.atBoundary ? '' : '\n\n'
     // The end of the bytes ends the last event, which may be the end mark itself.
     this.#tap.push(Buffer.from('\n\n'))
-    const isChat = this.#format.id === 'openai'
-    const complete = this.#tap.finished || (isChat && this.#tap.usage !== null && !this.#tap.failed)
-    const mark = isChat && !this.#tap.finished && (complete || this.#tap.failed) ? doneFrame : ''
-    return { bytes: ending + mark === '' ? null : Buffer.from(ending + mark), complete }
+    return { bytes: ending === '' ? null : Buffer.from(ending), complete: this.#tap.finished }
   }
 
   fail(fault: StreamFault): Uint8Array {
@@ -188,7 +184,8 @@ function argumentsOf(call: unknown): number {
   return typeof text === 'string' ? text.length : 0
 }
 
-function estimated(promptTokens: number, outputChars: number): TokenUsage {
+/** What is counted where the provider told nothing. */
+export function estimated(promptTokens: number, outputChars: number): TokenUsage {
   return { promptTokens, completionTokens: estimateTokens(outputChars), cachedTokens: 0, cacheWriteTokens: 0, reasoningTokens: 0 }
 }
 

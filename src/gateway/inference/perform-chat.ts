@@ -2,11 +2,15 @@
 import { fail } from '../../platform/errors.ts'
 import type { OutboundReply } from '../../platform/upstream-body.ts'
 import type { Dialect, Target, UpstreamRequest } from '../providers/dialect.ts'
+import { publicMessage } from '../providers/public-message.ts'
 import type { Attempt } from '../routing/plan.ts'
+import { withholdsUsage } from '../wire/chat-format.ts'
 import type { ReplyContext } from '../wire/client-format.ts'
+import { echoOf, withModel } from '../wire/model-echo.ts'
 import { brHeader, headerValue } from '../wire/response-headers.ts'
 import { plainUsage } from '../wire/usage.ts'
 import type { Failed, Performed, WholeAnswer } from './answer.ts'
+import { ChatRelayPassage } from './chat-relay-passage.ts'
 import { tokensOfChars } from './estimate.ts'
 import type { PerformContext, Performer } from './kinds/kind.ts'
 import { RelayPassage, type StreamPassage, TranslatedPassage } from './passage.ts'
@@ -85,6 +89,11 @@ function whole(bytes: Buffer, status: number, way: Way): WholeAnswer | Failed {
   const { request, kind } = context
   const value = parseReply(bytes)
   if (value === null) return failed(attempt, status, `${attempt.route.provider.id} answered ${status} with a body that is no JSON object`)
+  const told = errorOfReply(value)
+  if (told !== null) {
+    const text = publicMessage(JSON.stringify({ error: told }), attempt.credential, request.native.body)
+    return failed(attempt, status, `${attempt.route.provider.id} answered ${status} with an error: ${text}`)
+  }
   const { operation } = request
   const estimate = () => plainUsage(request.promptTokens, kind.hasOutput ? tokensOfChars(bytes.length) : 0)
   return {
@@ -94,13 +103,39 @@ function whole(bytes: Buffer, status: number, way: Way): WholeAnswer | Failed {
     usage: dialect.usageOf(operation, value),
     estimate,
     body(usage, bill) {
-      if (isRelay) return completed(kind.complete(value, usage), bytes)
+      if (isRelay) return named(completed(kind.complete(value, usage), bytes), way)
       return completed(kind.format.whole(dialect.reply(operation, value), usage, replyContext(way, bill)), bytes)
     },
   }
 }
 
+/** In the hub format only: replies of the other formats are relayed byte for byte. */
+function named(bytes: Buffer, way: Way): Buffer {
+  const echo = way.context.kind.format.id === 'openai' ? echoFor(way) : null
+  return echo === null ? bytes : withModel(bytes, echo)
+}
+
+/** What the reply calls the model: its id in the catalog, where the provider has another name for it. */
+function echoFor({ attempt: { route } }: Way): Buffer | null {
+  if (route.upstreamModel === route.modelId) return null
+  const known = echoes.get(route)
+  if (known !== undefined) return known
+  const made = echoOf(route.modelId)
+  echoes.set(route, made)
+  return made
+}
+
+const echoes = new WeakMap<Way['attempt']['route'], Buffer>()
+
 const completed = (value: Record<string, unknown> | null, bytes: Buffer): Buffer => (value === null ? bytes : Buffer.from(JSON.stringify(value)))
+
+const answerNames = ['choices', 'content', 'output', 'candidates', 'data'] as const
+
+/** The error that some providers put into a reply of status 200; null in one that answers something. */
+function errorOfReply(reply: Record<string, unknown>): unknown {
+  const { error } = reply
+  return error === undefined || error === null || answerNames.some(name => Array.isArray(reply[name])) ? null : error
+}
 
 function parseReply(bytes: Buffer): Record<string, unknown> | null {
   try {
@@ -121,9 +156,14 @@ async function firstOfStream(reply: OutboundReply, way: Way): Promise<Performed>
     return failed(attempt, reply.status, `${id} answered a stream request with ${type || 'no content-type'}`)
   }
   const rest = reply.body[Symbol.asyncIterator]()
-  const read = await rest.next()
   const passage = passageOf(way)
-  const first = read.done ? null : passage.push(read.value)
+  let read = await rest.next()
+  let first = read.done ? null : passage.push(read.value)
+  // Half a line says nothing yet: it may be the provider's error.
+  while (first === null && !read.done && !passage.failed && !passage.finished) {
+    read = await rest.next()
+    first = read.done ? null : passage.push(read.value)
+  }
   if (read.done || passage.failed) {
     reply.body.destroy()
     return failed(attempt, reply.status, `${id} ended the stream before the first chunk`)
@@ -136,7 +176,8 @@ function passageOf(way: Way): StreamPassage {
   const { kind } = context
   const { promptTokens } = context.request
   const replying = replyContext(way, context.bill)
-  if (isRelay) return new RelayPassage(dialect.tap(), kind.format, replying)
+  if (isRelay && kind.format.id !== 'openai') return new RelayPassage(dialect.tap(), kind.format, replying)
+  if (isRelay) return new ChatRelayPassage(kind.format, replying, { withholdsUsage: withholdsUsage(context.request.native.body), echo: echoFor(way) })
   return new TranslatedPassage(dialect.decoder(), kind.format.writer(replying), promptTokens)
 }
 

@@ -7,8 +7,8 @@ import type { BearerPrincipal, CallPolicy, Principal } from '../../platform/prin
 import { stateKeyOf } from '../catalog/model.ts'
 import type { Plan } from '../routing/plan.ts'
 import type { Outcome } from '../usage/record.ts'
-import { withholdUsage } from '../wire/sse.ts'
-import type { StreamAnswer, WholeAnswer } from './answer.ts'
+import { brHeader } from '../wire/response-headers.ts'
+import type { BytesAnswer, StreamAnswer, WholeAnswer } from './answer.ts'
 import { withinCallCaps } from './call-caps.ts'
 import type { ContentCall } from './content-capture.ts'
 import type { InferenceDeps, NamedAgent } from './deps.ts'
@@ -20,6 +20,7 @@ import { type ChargedAgent, Meter } from './meter.ts'
 import type { Once } from './once.ts'
 import { clientErrorReply } from './refusals.ts'
 import { relayStream } from './relay.ts'
+import { relayBytes } from './relay-bytes.ts'
 import { StreamCover } from './stream-cover.ts'
 
 /** In the books of a call whose client went away before an answer; nobody sees it. */
@@ -73,11 +74,17 @@ export async function serve(kind: Kind, input: CallInput, call: Call<Principal>,
         const usage = answer.usage ?? answer.estimate()
         const settled = meter.settle(usage, answer.usage === null, 'ok', 200)
         if (settled !== undefined) await settled
-        return kept(reply.bytes(answer.body(usage, meter.billOf), headersOf(plan, answer)), content, deps)
+        const headers = headersOf(plan, answer, meter.latencyMs)
+        headers[brHeader.costInr] = String(meter.billOf(usage).cost_inr)
+        return kept(reply.bytes(answer.body(usage, meter.billOf), headers), content, deps)
       }
       case 'stream':
         isStream = true
         return kept(streamReply(kind, request, plan, answer, meter, watch, deps), content, deps)
+      case 'bytes':
+        isStream = true
+        if (content !== null) deps.contentLog.keep(content, reply.text(`[${answer.headers['content-type']}]`, 'text/plain'))
+        return bytesReply(plan, answer, meter, watch, deps)
       case 'client-error':
         await meter.settleFailed(answer.status)
         return kept(clientErrorReply(answer), content, deps)
@@ -175,8 +182,13 @@ function endWithoutAnswer(error: unknown): { status: number; outcome: Outcome } 
   return { status: nobodyWaitsStatus, outcome: 'client_gone' }
 }
 
-function headersOf(plan: Plan, answer: WholeAnswer | StreamAnswer): Record<string, string> {
-  return { ...plan.headers, ...answer.headers, 'x-br-provider': answer.attempt.route.provider.id }
+function headersOf(plan: Plan, answer: WholeAnswer | StreamAnswer | BytesAnswer, latencyMs: number): Record<string, string> {
+  return {
+    ...plan.headers,
+    ...answer.headers,
+    [brHeader.provider]: answer.attempt.route.provider.id,
+    [brHeader.latencyMs]: String(Math.round(latencyMs)),
+  }
 }
 
 function streamReply(
@@ -199,10 +211,25 @@ function streamReply(
       else answer.served()
     },
   })
-  return reply.stream(request.withholdUsage ? withholdUsage(chunks) : chunks, {
-    ...headersOf(plan, answer),
+  return reply.stream(chunks, {
+    ...headersOf(plan, answer, meter.firstByteMs ?? 0),
     'content-type': 'text/event-stream; charset=utf-8',
     'cache-control': 'no-cache',
     'x-accel-buffering': 'no',
   })
+}
+
+function bytesReply(plan: Plan, answer: Extract<Answer, { kind: 'bytes' }>, meter: Meter, watch: Watch, deps: InferenceDeps): Reply {
+  const chunks = relayBytes(answer, {
+    meter,
+    signal: watch.signal,
+    onEnd(broke) {
+      watch.end()
+      if (broke) deps.observer.failed(stateKeyOf(answer.attempt.route))
+      else answer.served()
+    },
+  })
+  // Known before the first byte where it does not depend on what comes.
+  const cost = answer.reading.exact ? { [brHeader.costInr]: String(meter.billOf(answer.reading.usage()).cost_inr) } : {}
+  return reply.stream(chunks, { ...headersOf(plan, answer, meter.firstByteMs ?? 0), ...cost, 'cache-control': 'no-cache', 'x-accel-buffering': 'no' })
 }

@@ -5,7 +5,12 @@ export interface LineSink {
    * end in the chunk that was pushed.
    */
   line(bytes: Uint8Array, start: number, end: number, nextInChunk: number): void
+  /** Bytes of a line that is too long to be put together, as they come, for those who pass all bytes on; its `line` is then `overlongLine`. */
+  overlong?(part: Uint8Array): void
 }
+
+/** What stands for a line that was too long: a comment, which says nothing. */
+export const overlongLine: Uint8Array = Buffer.from(':')
 
 /** Longest line that is put together over several chunks; of a longer one only the length is known. */
 export const lineMaxBytes = 8 * 1024 * 1024
@@ -32,6 +37,11 @@ export class SseLineScanner {
     return !this.#eventOpen && this.#partBytes === 0
   }
 
+  /** True when a line has begun and not ended. */
+  get isInLine(): boolean {
+    return this.#partBytes > 0
+  }
+
   push(chunk: Uint8Array): void {
     let from = 0
     for (;;) {
@@ -52,7 +62,7 @@ export class SseLineScanner {
 
   #emitJoined(chunk: Uint8Array, from: number, at: number): void {
     this.#keep(chunk.subarray(from, at))
-    const line = this.#partBytes <= lineMaxBytes ? Buffer.concat(this.#parts) : Buffer.from(':')
+    const line = this.#partBytes <= lineMaxBytes ? Buffer.concat(this.#parts) : overlongLine
     this.#parts = []
     this.#partBytes = 0
     this.#emit(line, 0, line.length, at + 1)
@@ -60,7 +70,10 @@ export class SseLineScanner {
 
   #keep(part: Uint8Array): void {
     this.#partBytes += part.length
-    if (this.#partBytes <= lineMaxBytes) this.#parts.push(part)
-    else this.#parts = []
+    this.#parts.push(part)
+    if (this.#partBytes <= lineMaxBytes) return
+    const parts = this.#parts
+    this.#parts = []
+    for (const each of parts) this.#sink.overlong?.(each)
   }
 }

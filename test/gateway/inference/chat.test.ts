@@ -173,11 +173,42 @@ describe('POST /v1/chat/completions', () => {
     expect((sentBodies(app.alpha)[0]?.['messages'] as { content: unknown }[] | undefined)?.[0]?.content).toEqual(content)
   })
 
-  test('CHAT-27 the reply names the model that ran when another route took over', async () => {
+  test('CHAT-27 the reply names the model that ran by its id in the catalog, also when another route took over, and nothing else of it changes', async () => {
+    const text =
+      '{ "id":"x","choices":[{"index":0,"message":{"role":"assistant","content":"\\"model\\":\\"beta-upstream\\""},"finish_reason":"stop"}], "model" : "beta-upstream" ,"object":"chat.completion","usage":{"prompt_tokens":1,"completion_tokens":1.0,"total_tokens":2}}\n'
     app.alpha.script([{ status: 500 }])
+    app.beta.script([{ body: text, headers: { 'content-type': 'application/json' } }])
     const reply = await chat({})
     expect(reply.headers.get('x-br-provider')).toBe('beta')
-    expect(reply.json.model).toBe('beta-upstream')
+    expect(reply.text).toBe(text.replace('"model" : "beta-upstream"', '"model" : "test-model"'))
+    app.alpha.script([{ status: 500 }])
+    const streamed = await chat({ stream: true })
+    const models = streamed.text.split('\n\n').flatMap(event => (event.startsWith('data: {') ? [JSON.parse(event.slice(6)).model] : []))
+    expect([streamed.headers.get('x-br-provider'), new Set(models)]).toEqual(['beta', new Set(['test-model'])])
+    app.alpha.script([
+      {
+        body: {
+          id: 'x',
+          object: 'chat.completion',
+          choices: [],
+          model: 'same-id-2026-01-01',
+          usage: { prompt_tokens: 1, completion_tokens: 1, total_tokens: 2 },
+        },
+      },
+    ])
+    expect((await chat({ model: 'same-id' })).json.model).toBe('same-id-2026-01-01')
+  })
+
+  test('a reply of status 200 that is an error and no answer is a failure of the route, and the next one serves', async () => {
+    const secret = 'alpha-platform-secret'
+    app.alpha.script([{ body: { error: { message: `no capacity for ${secret}`, code: 529 } } }, { body: { error: { message: 'no capacity' } } }])
+    expect((await chat({})).headers.get('x-br-provider')).toBe('beta')
+    const pinned = await chat({ provider: 'alpha' })
+    expect([pinned.status, pinned.json.error.code]).toEqual([502, 'all_routes_failed'])
+    expect(pinned.json.error.message).toContain('no capacity')
+    expect(pinned.text).not.toContain(secret)
+    app.alpha.script([{ body: { id: 'x', object: 'chat.completion', error: null, choices: [], model: 'm' } }])
+    expect((await chat({})).headers.get('x-br-provider')).toBe('alpha')
   })
 
   test('CHAT-28 a model of another kind is 400 no_route', async () => {

@@ -141,7 +141,9 @@ describe('streamed chat completions', () => {
     for (const end of ['data: [DONE]', 'data: [DONE]\n']) {
       app.alpha.script([{ rawStream: [chunk, end] }])
       const reply = await stream()
-      expect(events(reply.text), JSON.stringify(end)).toEqual([chunk.slice(6, -2), '[DONE]'])
+      const [said, usage, ...rest] = events(reply.text)
+      expect([said, rest], JSON.stringify(end)).toEqual([chunk.slice(6, -2), ['[DONE]']])
+      expect(JSON.parse(usage ?? '')).toMatchObject({ id: 'c', choices: [], usage: { completion_tokens: 1, estimated: true } })
       expect(reply.text.endsWith('\n\n')).toBe(true)
     }
   })

@@ -1,7 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { OpenAiStreamTap } from '../../../src/gateway/providers/dialects/openai-tap.ts'
-import { withholdUsage } from '../../../src/gateway/wire/sse.ts'
 
 const frame = (value: unknown, end = '\n\n'): string => `data: ${JSON.stringify(value)}${end}`
 const delta = (fields: Record<string, unknown>, more: Record<string, unknown> = {}): unknown => ({
@@ -136,29 +135,3 @@ function outputOf(value: unknown): number {
   const fields = (value as { choices: { delta?: { content?: string; tool_calls?: { function: { arguments: string } }[] } }[] }).choices[0]?.delta
   return (fields?.content ?? fields?.tool_calls?.[0]?.function.arguments ?? '').length
 }
-
-describe('withholding the usage chunk', () => {
-  async function filtered(chunks: readonly Buffer[]): Promise<string> {
-    async function* source(): AsyncGenerator<Uint8Array> {
-      yield* chunks
-    }
-    const parts: Uint8Array[] = []
-    for await (const part of withholdUsage(source())) parts.push(part)
-    return Buffer.concat(parts).toString('utf8')
-  }
-
-  test('drops exactly the usage-only event under any chunking', async () => {
-    const before = frame(delta({ content: 'é "usage":{}' }, { usage: null })) + frame({ choices: [{ delta: {}, finish_reason: 'stop' }], usage })
-    const bytes = Buffer.from(before + frame({ choices: [], usage }) + done)
-    await fc.assert(
-      fc.asyncProperty(fc.array(fc.nat(2000), { maxLength: 20 }), async places => {
-        expect(await filtered(cut(bytes, places))).toBe(before + done)
-      }),
-    )
-  })
-
-  test('lets an error frame with usage and an unfinished rest pass', async () => {
-    const text = `${frame({ error: { message: 'x' }, usage })}data: rest`
-    expect(await filtered([Buffer.from(text)])).toBe(text)
-  })
-})

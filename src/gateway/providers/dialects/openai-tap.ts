@@ -3,6 +3,17 @@ import { type TokenUsage, usageFromOpenAi } from '../../wire/usage.ts'
 import type { StreamTap } from '../dialect.ts'
 import { type ChunkFacts, scanChunkJson } from './openai-chunk-scan.ts'
 
+/** What a line of a chat stream is. */
+export type ChatLine =
+  /** The end of an event. */
+  | 'blank'
+  /** A comment or a field that carries nothing. */
+  | 'other'
+  | 'chunk'
+  /** A chunk with a believable usage block. */
+  | 'usage'
+  | 'done'
+
 /**
  * Reads an OpenAI chat stream while its bytes go by. Only a chunk that carries a usage block is parsed; of the others a scan over the
  * bytes counts the output. Any chunking of the same bytes gives the same result.
@@ -12,6 +23,8 @@ export class OpenAiStreamTap implements StreamTap, LineSink {
   outputChars = 0
   finished = false
   failed = false
+  /** The chunk that carried the last usage. */
+  usageChunk: Readonly<Record<string, unknown>> | null = null
   readonly events = 0
   readonly #lines = new SseLineScanner(this)
   readonly #facts: ChunkFacts = { outputChars: 0, hasUsage: false, hasError: false }
@@ -25,25 +38,36 @@ export class OpenAiStreamTap implements StreamTap, LineSink {
     this.#lines.push(chunk)
   }
 
-  line(bytes: Uint8Array, start: number, end: number): void {
+  /** One line, for those who cut the stream into lines themselves: says what it is. */
+  line(bytes: Uint8Array, start: number, end: number): ChatLine {
     if (start === end) {
       if (this.#doneSeen) this.finished = true
-      return
+      return 'blank'
     }
-    if (isAt(bytes, start, end, dataName)) this.#data(bytes, skipSpaces(bytes, start + dataName.length, end), end)
-    else if (isAt(bytes, start, end, eventName) && isWord(bytes, skipSpaces(bytes, start + eventName.length, end), end, errorWord)) this.failed = true
+    if (isAt(bytes, start, end, dataName)) return this.#data(bytes, skipSpaces(bytes, start + dataName.length, end), end)
+    if (isAt(bytes, start, end, eventName) && isWord(bytes, skipSpaces(bytes, start + eventName.length, end), end, errorWord)) this.failed = true
+    return 'other'
   }
 
-  #data(bytes: Uint8Array, start: number, end: number): void {
+  #data(bytes: Uint8Array, start: number, end: number): ChatLine {
     if (isWord(bytes, start, end, doneWord)) {
       this.#doneSeen = true
-      return
+      return 'done'
     }
     const facts = this.#facts
     scanChunkJson(bytes, start, end, facts)
     this.outputChars += facts.outputChars
     if (facts.hasError) this.failed = true
-    if (facts.hasUsage) this.usage = usageOfChunk(bytes, start, end) ?? this.usage
+    return facts.hasUsage && this.#readUsage(bytes, start, end) ? 'usage' : 'chunk'
+  }
+
+  #readUsage(bytes: Uint8Array, start: number, end: number): boolean {
+    const chunk = chunkOf(bytes, start, end)
+    const usage = chunk === null ? null : usageOfChunk(chunk)
+    if (usage === null) return false
+    this.usage = usage
+    this.usageChunk = chunk
+    return true
   }
 }
 
@@ -69,21 +93,24 @@ function skipSpaces(bytes: Uint8Array, from: number, end: number): number {
   return at
 }
 
-/** Usage stands at the top; some providers put it under `x_groq` or in the first choice instead. The last one seen counts. */
-function usageOfChunk(bytes: Uint8Array, start: number, end: number): TokenUsage | null {
+function chunkOf(bytes: Uint8Array, start: number, end: number): Record<string, unknown> | null {
   try {
     const chunk: unknown = JSON.parse(Buffer.from(bytes.buffer, bytes.byteOffset + start, end - start).toString('utf8'))
-    if (!isObject(chunk)) return null
-    const choices = chunk['choices']
-    const places: readonly unknown[] = [chunk, chunk['x_groq'], Array.isArray(choices) ? choices[0] : undefined]
-    for (const place of places) {
-      const usage = isObject(place) ? usageFromOpenAi(place['usage']) : null
-      if (usage !== null) return usage
-    }
-    return null
+    return isObject(chunk) ? chunk : null
   } catch {
     return null
   }
+}
+
+/** Usage stands at the top; some providers put it under `x_groq` or in the first choice instead. The last one seen counts. */
+function usageOfChunk(chunk: Readonly<Record<string, unknown>>): TokenUsage | null {
+  const choices = chunk['choices']
+  const places: readonly unknown[] = [chunk, chunk['x_groq'], Array.isArray(choices) ? choices[0] : undefined]
+  for (const place of places) {
+    const usage = isObject(place) ? usageFromOpenAi(place['usage']) : null
+    if (usage !== null) return usage
+  }
+  return null
 }
 
 function isObject(value: unknown): value is Record<string, unknown> {

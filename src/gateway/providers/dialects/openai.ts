@@ -1,10 +1,11 @@
 import type { ChatStreamDecoder } from '../../wire/chat-stream.ts'
 import { type TokenUsage, usageFromOpenAi } from '../../wire/usage.ts'
-import type { Dialect, HubRequest, Target, UpstreamRequest } from '../dialect.ts'
+import type { Dialect, HubRequest, StreamTap, Target, UpstreamRequest } from '../dialect.ts'
 import { classifyFailure } from '../failure.ts'
 import type { Provider } from '../provider.ts'
 import { userAgent } from '../user-agent.ts'
 import { OpenAiStreamDecoder } from './openai-decoder.ts'
+import { OpenAiStreamTap } from './openai-tap.ts'
 
 /** OpenAI chat completions and embeddings: the hub format itself, so nothing is translated and little is touched. */
 export const openAiDialect: Dialect = {
@@ -25,7 +26,7 @@ export const openAiDialect: Dialect = {
   },
   failure: classifyFailure,
   decoder: (): ChatStreamDecoder => new OpenAiStreamDecoder(),
-  tap: null,
+  tap: (): StreamTap => new OpenAiStreamTap(),
 }
 
 const none: readonly string[] = Object.freeze([])

@@ -1,0 +1,61 @@
+/** Names the model of a reply by another id, by changing the bytes of that one value. */
+
+const quote = 34
+const backslash = 92
+const colon = 58
+const name = Buffer.from('model')
+
+/** The JSON text of an id, for `echoAt`. */
+export const echoOf = (modelId: string): Buffer => Buffer.from(JSON.stringify(modelId))
+
+/** The whole reply with that text as the value of its `model`; the very same bytes when it names none. */
+export function withModel(bytes: Buffer, echo: Buffer): Buffer {
+  const found = modelAt(bytes, 0, bytes.length)
+  return found === null ? bytes : Buffer.concat([bytes.subarray(0, found.from), echo, bytes.subarray(found.to)])
+}
+
+/** Where the string value of the outermost `model` stands in the JSON in `bytes[start, end)`, quotes included; null when there is none. It never throws. */
+export function modelAt(bytes: Uint8Array, start: number, end: number): { readonly from: number; readonly to: number } | null {
+  let depth = 0
+  let at = start
+  while (at < end) {
+    const byte = bytes[at]
+    if (byte === 123 || byte === 91) depth++
+    else if (byte === 125 || byte === 93) depth--
+    if (byte !== quote) {
+      at++
+      continue
+    }
+    const close = stringEnd(bytes, at + 1, end)
+    const behind = skipWhite(bytes, close + 1, end)
+    if (depth === 1 && bytes[behind] === colon && isName(bytes, at + 1, close)) {
+      const from = skipWhite(bytes, behind + 1, end)
+      return bytes[from] === quote && from < end ? { from, to: Math.min(end, stringEnd(bytes, from + 1, end) + 1) } : null
+    }
+    at = close + 1
+  }
+  return null
+}
+
+function isName(bytes: Uint8Array, from: number, to: number): boolean {
+  if (to - from !== name.length) return false
+  for (let index = 0; index < name.length; index++) if (bytes[from + index] !== name[index]) return false
+  return true
+}
+
+/** Offset of the closing quote, or `end`. */
+function stringEnd(bytes: Uint8Array, from: number, end: number): number {
+  let at = from
+  while (at < end) {
+    const byte = bytes[at]
+    if (byte === quote) return at
+    at += byte === backslash ? 2 : 1
+  }
+  return end
+}
+
+function skipWhite(bytes: Uint8Array, from: number, end: number): number {
+  let at = from
+  while (at < end && (bytes[at] === 32 || bytes[at] === 10 || bytes[at] === 13 || bytes[at] === 9)) at++
+  return at
+}
