@@ -42,6 +42,7 @@ import { UsageReports } from './gateway/usage/reports.ts'
 import { mcpTools } from './mcp/tools.ts'
 import { createMcp, type Mcp } from './mcp/transport.ts'
 import type { Memory } from './memory/memory.ts'
+import { AudioLengths } from './platform/audio-length.ts'
 import type { Inflight } from './platform/inflight.ts'
 import type { Jobs } from './platform/jobs.ts'
 import { version } from './version.ts'
@@ -147,6 +148,7 @@ function rowServices(parts: AppParts, bindings: readonly Binding[]): RowServices
         limits,
         contentLog,
         dialectOf,
+        audioLengths: new AudioLengths(clock),
         recheck: principal => agents.tokens.recheck(principal),
         resolve: request => resolve(request, { catalog: catalog.snapshot, circuits, health, clock }),
         observer: dialObserver(circuits, health),

@@ -1,5 +1,5 @@
 /**
- * Once per test run: makes the worker of the embedded database runnable and migrates one database, which every `testDatabase()` then
+ * Once per test run: makes the worker threads runnable and migrates one database, which every `testDatabase()` then
  * copies. Embedded by default; with TEST_DATABASE=postgres a template database on the server of TEST_POSTGRES_URL.
  */
 import { execFileSync } from 'node:child_process'
@@ -28,7 +28,7 @@ declare module 'vitest' {
 const root = fileURLToPath(new URL('../../', import.meta.url))
 
 export async function setup(project: TestProject): Promise<() => Promise<void>> {
-  buildWorker()
+  buildWorkers()
   const folder = mkdtempSync(join(tmpdir(), 'brigade-test-'))
   const dump = join(folder, 'migrated.tar')
   const embedded = await openEmbedded('memory', { clock: systemClock, log: silentLog })
@@ -61,11 +61,13 @@ async function makeTemplate(server: string): Promise<string> {
   return template
 }
 
-/** Tests run the source, but a worker thread cannot: its one file is compiled when the build is missing or older. */
-function buildWorker(): void {
-  const source = join(root, 'src/platform/db-embedded-worker.ts')
-  const built = join(root, 'dist/platform/db-embedded-worker.js')
-  if (existsSync(built) && statSync(built).mtimeMs >= statSync(source).mtimeMs) return
+/** Tests run the source, but worker threads cannot: their files are compiled when the build is missing or older. */
+function buildWorkers(): void {
+  const sources = ['db-embedded-worker', 'audio-length-worker'].filter(name => {
+    const built = join(root, `dist/platform/${name}.js`)
+    return !existsSync(built) || statSync(built).mtimeMs < statSync(join(root, `src/platform/${name}.ts`)).mtimeMs
+  })
+  if (sources.length === 0) return
   const flags = [
     '--ignoreConfig',
     '--module',
@@ -80,5 +82,6 @@ function buildWorker(): void {
     '--outDir',
     join(root, 'dist/platform'),
   ]
-  execFileSync(process.execPath, [join(root, 'node_modules/typescript/bin/tsc'), ...flags, source], { cwd: root, stdio: 'inherit' })
+  const files = sources.map(name => join(root, `src/platform/${name}.ts`))
+  execFileSync(process.execPath, [join(root, 'node_modules/typescript/bin/tsc'), ...flags, ...files], { cwd: root, stdio: 'inherit' })
 }

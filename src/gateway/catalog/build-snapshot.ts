@@ -65,6 +65,7 @@ export function toModel(entry: ModelEntry, providers: ReadonlyMap<string, Provid
     imageMaxEdge: entry.image_max_edge ?? null,
     edits: entry.edits ?? false,
     gated: entry.gated ?? false,
+    ...(entry.default_voice === undefined ? {} : { defaultVoice: entry.default_voice }),
     routes,
   }
 }

@@ -101,6 +101,7 @@ export const modelEntry = z.strictObject({
   image_max_edge: z.int().min(1).max(16_384).optional().describe('Vision: longest edge of an input image that the model makes use of, in pixels.'),
   edits: z.boolean().optional().describe('Images: takes images to edit. Default: false.'),
   dimensions: z.int().min(1).max(100_000).optional().describe('Embeddings: length of a vector.'),
+  default_voice: z.string().min(1).max(128).optional().describe("Speech: the voice of calls that name none. Default: the provider's own."),
   gated: z.boolean().optional().describe('Needs a data-retention window of the organisation. Default: false.'),
   routes: z.array(routeEntry).min(1).max(50).optional().describe("Replaces the catalog's routes of this model. Required for a new model."),
 })

@@ -63,6 +63,8 @@ export interface Model extends ModelTraits {
   /** True: an image model that edits given images. */
   readonly edits: boolean
   readonly gated: boolean
+  /** Speech: the voice of calls that name none; left out: the provider's own default. */
+  readonly defaultVoice?: string
   readonly routes: readonly Route[]
 }
 

@@ -10,6 +10,7 @@ import { auditEndpoints } from '../audit/audit-endpoints.ts'
 import { customEndpoints } from '../byok/custom-endpoints.ts'
 import { providerKeyEndpoints } from '../byok/provider-key-endpoints.ts'
 import { catalogEndpoints } from '../catalog/endpoints.ts'
+import { audioEndpoints } from '../inference/audio-endpoints.ts'
 import { inferenceEndpoints } from '../inference/endpoints.ts'
 import { keyEndpoints } from '../keys/key-endpoints.ts'
 import { limitsEndpoints } from '../limits/endpoints.ts'
@@ -24,6 +25,7 @@ import type { Binding } from './edge.ts'
 
 export const endpointTable = {
   ...inferenceEndpoints,
+  ...audioEndpoints,
   ...catalogEndpoints,
   ...accessEndpoints,
   ...signInEndpoints,

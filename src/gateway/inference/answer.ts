@@ -2,6 +2,7 @@
 import type { UpstreamBody } from '../../platform/upstream-body.ts'
 import type { Failure } from '../providers/dialect.ts'
 import type { Attempt } from '../routing/plan.ts'
+import type { StreamFault } from '../wire/chat-stream.ts'
 import type { TokenUsage } from '../wire/usage.ts'
 import type { BillOf, StreamPassage } from './passage.ts'
 
@@ -30,6 +31,31 @@ export interface StreamAnswer {
   readonly passage: StreamPassage
 }
 
+/** A reply that is passed on byte for byte as it comes: spoken audio, a transcript on its way. */
+export interface BytesAnswer {
+  readonly kind: 'bytes'
+  readonly attempt: Attempt
+  /** x-br-* headers and the content-type. */
+  readonly headers: Readonly<Record<string, string>>
+  readonly first: Uint8Array
+  readonly rest: AsyncIterator<Uint8Array>
+  readonly body: UpstreamBody
+  readonly reading: BytesReading
+}
+
+/** Reads along with bytes that are passed on. */
+export interface BytesReading {
+  push(chunk: Uint8Array): void
+  /** As reported, or as held for. */
+  usage(): TokenUsage
+  /** False: the usage is an estimate. */
+  readonly exact: boolean
+  /** The bytes so far are all that was to come. */
+  readonly complete: boolean
+  /** What says in these bytes that they broke off; null: nothing can, so the connection is broken off too. */
+  fail(fault: StreamFault): Uint8Array | null
+}
+
 /** The provider says that the request itself is at fault: goes to the caller as it is. */
 export interface ClientError {
   readonly kind: 'client-error'
@@ -48,5 +74,5 @@ export interface Failed {
 }
 
 /** `headers` of the reply itself, for routing's averages. */
-export type Performed = { readonly answer: WholeAnswer | StreamAnswer; readonly replyHeaders: ReplyHeaders } | ClientError | Failed
+export type Performed = { readonly answer: WholeAnswer | StreamAnswer | BytesAnswer; readonly replyHeaders: ReplyHeaders } | ClientError | Failed
 export type ReplyHeaders = Readonly<Record<string, string | string[] | undefined>>

@@ -2,14 +2,14 @@ import type { CancelSignal } from '../../platform/cancellation.ts'
 import { fail, GatewayError } from '../../platform/errors.ts'
 import { stateKeyOf } from '../catalog/model.ts'
 import type { Attempt, Plan } from '../routing/plan.ts'
-import type { ClientError, Failed, Performed, ReplyHeaders, StreamAnswer, WholeAnswer } from './answer.ts'
+import type { BytesAnswer, ClientError, Failed, Performed, ReplyHeaders, StreamAnswer, WholeAnswer } from './answer.ts'
 import type { InferenceDeps } from './deps.ts'
 import type { Kind } from './kinds/kind.ts'
 import type { ParsedRequest } from './kinds/request.ts'
 import type { Meter } from './meter.ts'
 
 /** What a dial came to. `served` tells routing that the route has served; called at the end of a stream that the provider did not break off. */
-export type Answer = WholeAnswer | (StreamAnswer & { readonly served: () => void }) | ClientError
+export type Answer = WholeAnswer | ((StreamAnswer | BytesAnswer) & { readonly served: () => void }) | ClientError
 
 /**
  * Dials the plan's attempts in order until one answers. A client error stops it; everything else goes on to the next attempt. Nothing
@@ -54,13 +54,19 @@ export async function dial(
 }
 
 /** The reply has begun: what it took goes into the meter and to routing. */
-function begun(answer: WholeAnswer | StreamAnswer, headers: ReplyHeaders, firstByteMs: number, meter: Meter, { observer }: InferenceDeps): Answer {
+function begun(
+  answer: WholeAnswer | StreamAnswer | BytesAnswer,
+  headers: ReplyHeaders,
+  firstByteMs: number,
+  meter: Meter,
+  { observer }: InferenceDeps,
+): Answer {
   meter.firstByte()
   const { route, byok } = answer.attempt
   // What is left of a caller's own rate limit says nothing of the platform's.
   const shared = byok ? {} : headers
   // A stream has served when it has not broken off: one that always breaks behind its first chunk must open the circuit.
-  if (answer.kind === 'stream') return { ...answer, served: () => observer.succeeded(stateKeyOf(route), firstByteMs, shared) }
+  if (answer.kind !== 'whole') return { ...answer, served: () => observer.succeeded(stateKeyOf(route), firstByteMs, shared) }
   observer.succeeded(stateKeyOf(route), firstByteMs, shared)
   return answer
 }

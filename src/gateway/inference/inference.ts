@@ -1,6 +1,8 @@
-import type { Call, Reply } from '../../platform/endpoint.ts'
+import type { Call, Form, Reply } from '../../platform/endpoint.ts'
 import type { Principal } from '../../platform/principal.ts'
 import type { InferenceDeps } from './deps.ts'
+import { speechKind, transcriptionKind } from './kinds/audio.ts'
+import { formParts, parseTranscription, TranscriptionRequest } from './kinds/audio-requests.ts'
 import { chatKind } from './kinds/chat.ts'
 import { embeddingsKind } from './kinds/embeddings.ts'
 import type { Kind } from './kinds/kind.ts'
@@ -9,6 +11,7 @@ import type { Idempotency } from './once.ts'
 import { serve } from './pipeline.ts'
 
 const noHeaders: CallInput['headers'] = Object.freeze({})
+const noBytes = Buffer.alloc(0)
 const bodyOnly = (bytes: Buffer): CallInput => ({ bytes, headers: noHeaders, query: '' })
 
 /** The inference endpoints as a service: each is the one pipeline with its kind, made once by idempotency key. */
@@ -29,7 +32,18 @@ export class Inference {
     return this.#serve(embeddingsKind, bodyOnly(bytes), call)
   }
 
-  #serve(kind: Kind, input: CallInput, call: Call<Principal>): Promise<Reply> {
-    return this.#idempotency.once(call, [input.bytes], once => serve(kind, input, call, this.#deps, once))
+  /** The recording is measured before anything is held: what it costs depends on its length. */
+  async transcribe(form: Form, call: Call<Principal>): Promise<Reply> {
+    const parsed = parseTranscription(form)
+    const { seconds } = await this.#deps.audioLengths.measure(parsed.call.file)
+    return this.#serve(transcriptionKind(new TranscriptionRequest(parsed, seconds)), { ...bodyOnly(noBytes), form }, call, formParts(form))
+  }
+
+  speak(bytes: Buffer, call: Call<Principal>): Promise<Reply> {
+    return this.#serve(speechKind, bodyOnly(bytes), call)
+  }
+
+  #serve(kind: Kind, input: CallInput, call: Call<Principal>, body: readonly (Buffer | string)[] = [input.bytes]): Promise<Reply> {
+    return this.#idempotency.once(call, body, once => serve(kind, input, call, this.#deps, once))
   }
 }

@@ -3,7 +3,7 @@ import { z } from 'zod'
 
 const step = z.union([z.string(), z.object({ model: z.string(), provider: z.string().optional() })])
 
-const routerFields = {
+export const routerFields = {
   optimize: z.enum(['price', 'latency', 'uptime', 'throughput', 'quality', 'auto']).optional().describe('Which eligible route goes first. Default: price.'),
   optimize_weights: z
     .object({ price: z.number().optional(), latency: z.number().optional(), uptime: z.number().optional(), throughput: z.number().optional() })
@@ -14,6 +14,23 @@ const routerFields = {
   exclude: z.array(z.string()).optional().describe('Providers, or provider/model, that must not be dialed.'),
   upstream_key: z.string().optional().describe('Your own provider key for this call. Never stored.'),
   fallbacks: z.array(step).min(1).max(10).optional().describe('Steps that replace the default routing of this call.'),
+}
+
+/** For requests that may carry images. */
+const imageFields = {
+  image_optimize: z.enum(['auto', 'off']).optional().describe('auto (default): inline images larger than the model makes use of are made smaller.'),
+  image_max_edge: z.number().min(1).optional().describe('Longest edge of an inline image in pixels, where less than the model takes will do.'),
+}
+
+/** The same in forms: everything is text. */
+export const formRouterFields = {
+  optimize: routerFields.optimize,
+  optimize_weights: z.string().optional().describe('A JSON object.'),
+  provider: routerFields.provider,
+  data_policy: routerFields.data_policy,
+  exclude: z.string().optional().describe('A JSON array, or the field once for each item.'),
+  upstream_key: routerFields.upstream_key,
+  fallbacks: z.string().optional().describe('A JSON array, or the field once for each step.'),
 }
 
 const usage = z.object({ prompt_tokens: z.int(), completion_tokens: z.int(), total_tokens: z.int() })
@@ -28,6 +45,7 @@ export const chatRequestSchema = z.looseObject({
   tools: z.array(z.looseObject({ type: z.string() })).optional(),
   reasoning_effort: z.string().optional(),
   ...routerFields,
+  ...imageFields,
 })
 
 export const chatResponseSchema = z.looseObject({

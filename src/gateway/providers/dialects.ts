@@ -16,3 +16,8 @@ export function dialectOf(id: DialectId): Dialect {
   if (dialect === undefined) throw new Error(`this build does not speak the dialect ${id}`)
   return dialect
 }
+
+/** Whether providers of that dialect have calls of this kind. Embeddings and audio are asked for in OpenAI's formats alone; images have adapters of their own. */
+export function speaksKind(id: DialectId, kind: 'chat' | 'embedding' | 'image' | 'transcription' | 'speech'): boolean {
+  return kind === 'chat' || kind === 'image' || id === 'openai'
+}

@@ -7,6 +7,9 @@ export type DialectId = 'openai' | 'openai-responses' | 'anthropic' | 'gemini'
 /** Small deviations from a dialect that a row may state. A vendor that needs a third one gets a dialect. */
 export type Quirk = 'no-stream-usage' | 'system-as-user' | 'max-completion-tokens'
 
+/** How a provider is asked for audio. */
+export type AudioStyleId = 'openai'
+
 /** One upstream provider: a row of catalog/providers.json or of the operator's file, with what the environment adds. */
 export interface Provider {
   readonly id: string
@@ -28,6 +31,8 @@ export interface Provider {
   readonly modelsPath?: string | null
   /** A GET, relative to `baseUrl`, that only a valid key may make: for providers whose list needs no key. */
   readonly keyCheckPath?: string
+  /** Default: openai. */
+  readonly audioStyle?: AudioStyleId
   /** The platform's own key from the environment; null = none. */
   readonly platformKey: Secret | null
   /** True when the platform can dial it without the caller's key: a key is set, or auth is 'none'. */

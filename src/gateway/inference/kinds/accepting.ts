@@ -1,0 +1,13 @@
+import { fail } from '../../../platform/errors.ts'
+import type { Model } from '../../catalog/model.ts'
+import { speaksKind } from '../../providers/dialects.ts'
+import type { ServedKind } from '../../routing/plan.ts'
+
+/** Refuses a model of this kind whose routes all speak a wire format that has no such call. Throws `no_route`. */
+export function accepting(kind: ServedKind): (model: Model) => void {
+  return model => {
+    if (model.kind !== kind || model.routes.some(({ dialect }) => speaksKind(dialect, kind))) return
+    const [route] = model.routes
+    throw fail('no_route', { message: `${route?.provider.name ?? 'This provider'} has no ${kind} API that this gateway speaks. Nothing was dialed.` })
+  }
+}
