@@ -1,0 +1,89 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { classify, longContextTokens } from '../../../src/gateway/routing/classify.ts'
+import { romanisedLanguage, scriptLanguage } from '../../../src/gateway/routing/languages.ts'
+import { corpus } from './classifier-corpus.ts'
+
+/** What share of each part of the corpus must be named as a person names it. */
+const floor = 0.9
+
+describe('the classifier', () => {
+  test.each(Object.entries(corpus))('names %s as people do, at least nine times of ten', (capability, prompts) => {
+    const wrong = prompts.flatMap(prompt => {
+      const { capability: said, cue } = classify(prompt, 50)
+      return said === capability ? [] : [`${said} (${cue}): ${prompt}`]
+    })
+    expect(1 - wrong.length / prompts.length, wrong.join('\n')).toBeGreaterThanOrEqual(floor)
+  })
+
+  test('takes English for no language of India, whatever the prompt', () => {
+    const english = [...corpus.code, ...corpus.math, ...corpus.reasoning, ...corpus.general].filter(
+      prompt => !prompt.includes('karo') && !prompt.includes('kare'),
+    )
+    expect(english.filter(prompt => romanisedLanguage(prompt.toLowerCase()) !== null)).toEqual([])
+    expect(romanisedLanguage('the main hall of the pan menu is near the anna mall, and naan is on the table')).toBeNull()
+  })
+
+  test.each([
+    ['hi', 'नमस्ते दुनिया', 'mujhe yeh samjhao please'],
+    ['bn', 'আমি ভালো আছি', 'ami tomar jonno korbo'],
+    ['ta', 'எப்படி இருக்கீங்க', 'enakku konjam help pannunga'],
+    ['te', 'మీరు ఎలా ఉన్నారు', 'meeru ekkada unnaru cheppandi'],
+    ['kn', 'ಹೇಗಿದ್ದೀರಾ', 'nanage swalpa sahaya beku, hegiddira'],
+    ['ml', 'സുഖമാണോ', 'enikku ningal parayu venam'],
+    ['gu', 'તમે કેમ છો', 'kem chho, tamne shu joiye'],
+    ['pa', 'ਤੁਸੀਂ ਕਿਵੇਂ ਹੋ', 'tusi kiven ho, mainu dasso'],
+    ['or', 'ଆପଣ କେମିତି ଅଛନ୍ତି', 'tume kemiti achha, kouthi'],
+    ['ur', 'آپ کیسے ہیں', null],
+    ['other', '今日は良い天気', null],
+  ])('knows %s by its script and in Latin letters', (language, script, latin) => {
+    expect(scriptLanguage(script)).toBe(language)
+    if (latin !== null) expect(romanisedLanguage(latin)).toBe(language)
+    expect(classify(script, 10)).toMatchObject({ capability: 'multilingual', language })
+  })
+
+  test('a single sign, an emoji or a Greek letter is no language', () => {
+    for (const text of ['What is the value of α?', 'Great 👍🎉', 'The sign क is a letter of which alphabet? Tell me more of its history.', 'naïve café'])
+      expect(scriptLanguage(text)).toBeNull()
+  })
+
+  test('long-context goes before code, code before math, math before a language, a language before reasoning', () => {
+    const all = 'नमस्ते दुनिया ```js\nlet x = 1\n``` solve the equation x^2 - 1 = 0 step by step'
+    expect(classify(all, longContextTokens).capability).toBe('long-context')
+    expect(classify(all, longContextTokens - 1).capability).toBe('code')
+    expect(classify('नमस्ते दुनिया solve the equation x^2 - 1 = 0 step by step', 10).capability).toBe('math')
+    expect(classify('नमस्ते दुनिया, think step by step', 10).capability).toBe('multilingual')
+    expect(classify('Think step by step about it', 10).capability).toBe('reasoning')
+  })
+
+  test('asks for more of a model the more a prompt wants', () => {
+    expect(classify('Hello', 10).complexity).toBe(1)
+    expect(classify('Solve x^2 = 4', 10).complexity).toBe(2)
+    expect(classify('Prove rigorously, step by step, that the algorithm is correct; write production-grade TypeScript code', 10).complexity).toBe(3)
+    expect(classify('', 0)).toEqual({ capability: 'general', complexity: 1, cue: 'no_cue', language: null })
+  })
+
+  test('gives any text one of six capabilities, and the same one again', () => {
+    const capabilities = ['code', 'math', 'multilingual', 'long-context', 'reasoning', 'general']
+    fc.assert(
+      fc.property(fc.oneof(fc.string({ unit: 'binary' }), fc.string({ unit: 'grapheme' })), fc.nat(100_000), (text, tokens) => {
+        const first = classify(text, tokens)
+        expect(capabilities).toContain(first.capability)
+        expect(first.cue).toMatch(/^[a-z_]+$/)
+        expect(classify(text, tokens)).toEqual(first)
+      }),
+    )
+  })
+
+  test('reads the beginning and the end of a huge prompt only, so that none takes long', () => {
+    expect(classify(`${'word '.repeat(1_000_000)} and now fix app.ts:\n\`\`\`ts`, 10).capability).toBe('code')
+    for (const seed of ['1 ', 'first then ', 'compare ', 'a{', '-a', 'how many 1 ', 'SELECT ', 'function ', 'why did ', ' ', '$'])
+      expect(timeOf(() => classify(seed.repeat(2_000_000), 10))).toBeLessThan(500)
+  })
+})
+
+function timeOf(work: () => void): number {
+  const startedMs = performance.now()
+  work()
+  return performance.now() - startedMs
+}
