@@ -1,9 +1,10 @@
 import type { Dialect } from './dialect.ts'
+import { anthropicDialect } from './dialects/anthropic.ts'
 import { openAiDialect } from './dialects/openai.ts'
 import type { DialectId } from './provider.ts'
 
 /** Dialects by id. A row of the catalog may only name one that is here; `dialectOf` says so at start. */
-const dialects: Readonly<Partial<Record<DialectId, Dialect>>> = { openai: openAiDialect }
+const dialects: Readonly<Partial<Record<DialectId, Dialect>>> = { openai: openAiDialect, anthropic: anthropicDialect }
 
 /** True when this build speaks the dialect. */
 export function hasDialect(id: DialectId): boolean {

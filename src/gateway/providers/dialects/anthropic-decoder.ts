@@ -1,0 +1,150 @@
+import type { ChatStreamDecoder, ChatStreamEvent } from '../../wire/chat-stream.ts'
+import { mergeMessagesUsage } from '../../wire/messages/usage.ts'
+import { type SseEvent, SseEventReader } from '../../wire/sse-events.ts'
+import { type TokenUsage, usageToOpenAi } from '../../wire/usage.ts'
+import { replyToolName } from './anthropic-format.ts'
+import { annotationOf, finishOf, refusalOf, signedThinking } from './anthropic-reply.ts'
+import { isObject, type JsonObject, parsedObject, textOf } from './json-values.ts'
+
+/** A block that is being sent. */
+interface OpenBlock {
+  readonly kind: 'thinking' | 'call' | 'reply' | 'other'
+  thinking: string
+  signature: string
+  /** Place among the calls. */
+  readonly callIndex: number
+  /** Arguments that came with the opening, sent when no delta brings any. */
+  readonly input: unknown
+  hasArguments: boolean
+}
+
+/**
+ * Reads a stream of the messages format into hub chunks. Thinking goes out as it comes, and once more whole and signed when its block
+ * ends. The chunk at the beginning carries what is known of the prompt's usage, the last one the final usage.
+ */
+export class AnthropicStreamDecoder implements ChatStreamDecoder {
+  readonly #events = new SseEventReader()
+  readonly #open = new Map<unknown, OpenBlock>()
+  #usage: TokenUsage | null = null
+  #calls = 0
+
+  push(bytes: Uint8Array): readonly ChatStreamEvent[] {
+    return this.#events.push(bytes).flatMap(event => this.#read(event))
+  }
+
+  end(): readonly ChatStreamEvent[] {
+    return this.#events.end().flatMap(event => this.#read(event))
+  }
+
+  #read(event: SseEvent): readonly ChatStreamEvent[] {
+    if (event.kind === 'comment') return [{ kind: 'alive' }]
+    const data = parsedObject(event.data)
+    if (data === null) return []
+    switch (data['type'] ?? event.name) {
+      case 'message_start':
+        return this.#start(data['message'])
+      case 'content_block_start':
+        return isObject(data['content_block']) ? this.#openBlock(data['index'], data['content_block']) : []
+      case 'content_block_delta':
+        return isObject(data['delta']) ? this.#delta(this.#open.get(data['index']), data['delta']) : []
+      case 'content_block_stop':
+        return this.#closeBlock(data['index'])
+      case 'message_delta':
+        return this.#finish(data)
+      case 'message_stop':
+        return [...this.#usageChunk(), { kind: 'done' }]
+      case 'ping':
+        return [{ kind: 'alive' }]
+      case 'error':
+        return [{ kind: 'error', fault: faultOf(data['error']) }]
+      default:
+        return []
+    }
+  }
+
+  #start(message: unknown): readonly ChatStreamEvent[] {
+    this.#usage = isObject(message) ? mergeMessagesUsage(this.#usage, message['usage']) : this.#usage
+    const usage = this.#usage === null ? {} : { usage: usageToOpenAi(this.#usage) }
+    return [{ kind: 'chunk', chunk: { choices: [{ index: 0, delta: { role: 'assistant', content: '' }, finish_reason: null }], ...usage } }]
+  }
+
+  #openBlock(index: unknown, block: JsonObject): readonly ChatStreamEvent[] {
+    const kind = kindOf(block)
+    const callIndex = kind === 'call' ? this.#calls++ : -1
+    const { thinking, signature, input } = block
+    this.#open.set(index, { kind, thinking: textOf(thinking), signature: textOf(signature), callIndex, input, hasArguments: false })
+    if (kind === 'call') {
+      const call = { index: callIndex, id: block['id'], type: 'function', function: { name: block['name'], arguments: '' } }
+      return [delta({ tool_calls: [call] })]
+    }
+    if (block['type'] === 'redacted_thinking') return [delta({ thinking_blocks: signedThinking(block) })]
+    if (block['type'] === 'text' && textOf(block['text']) !== '') return [delta({ content: block['text'] })]
+    return textOf(thinking) === '' ? [] : [delta({ reasoning_content: thinking })]
+  }
+
+  #delta(block: OpenBlock | undefined, said: JsonObject): readonly ChatStreamEvent[] {
+    switch (said['type']) {
+      case 'text_delta':
+        return textOf(said['text']) === '' ? [] : [delta({ content: said['text'] })]
+      case 'thinking_delta':
+        if (block !== undefined) block.thinking += textOf(said['thinking'])
+        return textOf(said['thinking']) === '' ? [] : [delta({ reasoning_content: said['thinking'] })]
+      case 'signature_delta':
+        if (block !== undefined) block.signature += textOf(said['signature'])
+        return []
+      case 'input_json_delta':
+        return block === undefined ? [] : argumentsDelta(block, textOf(said['partial_json']))
+      case 'citations_delta': {
+        const annotations = isObject(said['citation']) ? annotationOf(said['citation']) : []
+        return annotations.length === 0 ? [] : [delta({ annotations })]
+      }
+      default:
+        return []
+    }
+  }
+
+  #closeBlock(index: unknown): readonly ChatStreamEvent[] {
+    const block = this.#open.get(index)
+    this.#open.delete(index)
+    if (block === undefined) return []
+    if (block.kind === 'thinking') {
+      const signed = signedThinking({ type: 'thinking', thinking: block.thinking, signature: block.signature })
+      return signed.length === 0 ? [] : [delta({ thinking_blocks: signed })]
+    }
+    return block.hasArguments ? [] : argumentsDelta(block, JSON.stringify(isObject(block.input) ? block.input : {}))
+  }
+
+  #finish(event: JsonObject): readonly ChatStreamEvent[] {
+    this.#usage = mergeMessagesUsage(this.#usage, event['usage'])
+    const stop = isObject(event['delta']) ? event['delta'] : {}
+    if (typeof stop['stop_reason'] !== 'string') return []
+    const refusal = stop['stop_reason'] === 'refusal' ? { refusal: refusalOf(stop['stop_details']) } : {}
+    return [{ kind: 'chunk', chunk: { choices: [{ index: 0, delta: refusal, ...finishOf(stop, this.#calls > 0) }] } }]
+  }
+
+  #usageChunk(): readonly ChatStreamEvent[] {
+    return this.#usage === null ? [] : [{ kind: 'chunk', chunk: { choices: [], usage: usageToOpenAi(this.#usage) } }]
+  }
+}
+
+function kindOf(block: JsonObject): OpenBlock['kind'] {
+  if (block['type'] === 'thinking') return 'thinking'
+  if (block['type'] !== 'tool_use') return 'other'
+  return block['name'] === replyToolName ? 'reply' : 'call'
+}
+
+/** Arguments of a call, or of the tool that stands for the reply: then they are its text. */
+function argumentsDelta(block: OpenBlock, text: string): readonly ChatStreamEvent[] {
+  if (text === '' || block.kind === 'other' || block.kind === 'thinking') return []
+  block.hasArguments = true
+  return [block.kind === 'reply' ? delta({ content: text }) : delta({ tool_calls: [{ index: block.callIndex, function: { arguments: text } }] })]
+}
+
+function delta(said: Record<string, unknown>): ChatStreamEvent {
+  return { kind: 'chunk', chunk: { choices: [{ index: 0, delta: said, finish_reason: null }] } }
+}
+
+function faultOf(error: unknown): { message: string; type: string | null; code: string | null } {
+  const text = (name: string): string | null => (isObject(error) && typeof error[name] === 'string' ? error[name] : null)
+  return { message: text('message') ?? 'The provider broke off the stream.', type: text('type'), code: null }
+}

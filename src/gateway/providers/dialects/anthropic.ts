@@ -1,0 +1,53 @@
+import { fail } from '../../../platform/errors.ts'
+import type { ChatStreamDecoder } from '../../wire/chat-stream.ts'
+import { usageFromMessages } from '../../wire/messages/usage.ts'
+import type { TokenUsage } from '../../wire/usage.ts'
+import type { Dialect, Failure, HubRequest, StreamTap, Target, UpstreamRequest } from '../dialect.ts'
+import { classifyFailure } from '../failure.ts'
+import { AnthropicStreamDecoder } from './anthropic-decoder.ts'
+import { AnthropicStreamTap, anthropicHeaders, anthropicRelay } from './anthropic-relay.ts'
+import { completionOf } from './anthropic-reply.ts'
+import { messagesBody } from './anthropic-request.ts'
+import { isObject, parsedObject, textOf } from './json-values.ts'
+
+/** Anthropic messages: translated for clients of other formats, relayed to its own. It has no embeddings. */
+export const anthropicDialect: Dialect = {
+  request(request: HubRequest, target: Target): UpstreamRequest {
+    if (request.operation !== 'chat') throw fail('unsupported_operation', { message: 'This provider has no embeddings.' })
+    const { body, dropped } = messagesBody(request, target)
+    return {
+      method: 'POST',
+      url: `${target.provider.baseUrl}/messages`,
+      headers: anthropicHeaders(target, request.stream),
+      body: JSON.stringify(body),
+      dropped,
+    }
+  },
+  relay: anthropicRelay,
+  reply: (_operation, reply): Record<string, unknown> => completionOf(reply),
+  usageOf(_operation, reply): TokenUsage | null {
+    return isObject(reply) ? usageFromMessages(reply['usage']) : null
+  },
+  failure: failureOf,
+  decoder: (): ChatStreamDecoder => new AnthropicStreamDecoder(),
+  tap: (): StreamTap => new AnthropicStreamTap(),
+}
+
+/** Error types of the format that say more than the status beside which they stand. */
+function failureOf(status: number, headers: Parameters<Dialect['failure']>[1], bodyText: string): Failure {
+  const error = parsedObject(bodyText)?.['error']
+  const said = isObject(error) ? error : {}
+  switch (said['type']) {
+    case 'overloaded_error':
+    case 'timeout_error':
+      return { kind: 'transient', status }
+    case 'billing_error':
+      return { kind: 'billing', status }
+    case 'authentication_error':
+      return { kind: 'credential', status }
+    default:
+      // An account without money is told so beside the status of a bad request.
+      if (status === 400 && /credit balance is too low/i.test(textOf(said['message']))) return { kind: 'billing', status }
+      return classifyFailure(status, headers, bodyText)
+  }
+}

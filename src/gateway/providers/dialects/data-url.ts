@@ -1,0 +1,20 @@
+/** A `data:` URL in base64, taken apart. */
+export interface DataUrl {
+  readonly mediaType: string
+  /** Base64 without white space. */
+  readonly base64: string
+}
+
+/** Longest head of a data URL, up to the comma, that is looked at. */
+const headMaxChars = 256
+
+/** The parts of a base64 data URL, or null for anything else. Parameters beside `base64` are passed over. */
+export function dataUrlOf(url: string): DataUrl | null {
+  if (!/^data:/i.test(url)) return null
+  const comma = url.slice(0, headMaxChars).indexOf(',')
+  if (comma === -1) return null
+  const [mediaType = '', ...parameters] = url.slice('data:'.length, comma).split(';')
+  if (!parameters.some(parameter => parameter.trim().toLowerCase() === 'base64')) return null
+  const base64 = url.slice(comma + 1).replace(/\s+/g, '')
+  return base64 === '' ? null : { mediaType: mediaType.trim().toLowerCase(), base64 }
+}

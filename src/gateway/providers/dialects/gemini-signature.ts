@@ -1,0 +1,35 @@
+/**
+ * Gemini signs its thoughts and calls, and wants the signatures back in the next turn. The hub format has two places that clients give
+ * back as they got them: the signature of a thinking block, and the id of a call. Both say whose signature they hold, because every
+ * provider refuses one that it has not made.
+ */
+
+const blockMark = 'gemini:'
+const idMark = '--sig--'
+
+/** A signature of Gemini's as the `signature` of a thinking block. */
+export function blockSignature(thoughtSignature: string): string {
+  return blockMark + thoughtSignature
+}
+
+/** Gemini's own signature out of a thinking block, or null when another provider made it. */
+export function thoughtSignatureOf(signature: unknown): string | null {
+  return typeof signature === 'string' && signature.startsWith(blockMark) ? signature.slice(blockMark.length) : null
+}
+
+/** True for a signature that Gemini made and nobody else takes. */
+export function foreignSignature(signature: string): boolean {
+  return signature.startsWith(blockMark)
+}
+
+/** The id of a call that carries its signature: letters, digits, _ and - alone, which every API takes. */
+export function signedCallId(id: string, thoughtSignature: string): string {
+  return `${id}${idMark}${Buffer.from(thoughtSignature, 'utf8').toString('base64url')}`
+}
+
+/** An id of a call taken apart. */
+export function readCallId(id: string): { readonly id: string; readonly thoughtSignature: string | null } {
+  const at = id.indexOf(idMark)
+  if (at === -1) return { id, thoughtSignature: null }
+  return { id: id.slice(0, at), thoughtSignature: Buffer.from(id.slice(at + idMark.length), 'base64url').toString('utf8') }
+}

@@ -1,0 +1,36 @@
+import { isObject } from './json-values.ts'
+
+/** What of JSON Schema a provider takes. */
+export interface SchemaSubset {
+  /** Keywords that go on; all others are taken out and named. */
+  readonly keywords: ReadonlySet<string>
+  /** Set `additionalProperties: false` where an object does not say it. */
+  readonly closesObjects: boolean
+}
+
+/** Deepest schema that is looked through; what lies deeper goes on as it is. */
+const depthMax = 64
+
+/** The schema with what the provider refuses taken out; each keyword that was is added to `dropped` under `at`. */
+export function withinSubset(schema: unknown, subset: SchemaSubset, at: string, dropped: Set<string>, depth = 0): unknown {
+  if (!isObject(schema) || depth > depthMax) return schema
+  const kept: Record<string, unknown> = {}
+  for (const [keyword, value] of Object.entries(schema)) {
+    if (!subset.keywords.has(keyword)) dropped.add(`${at}.${keyword}`)
+    else kept[keyword] = subschemas(keyword, value, child => withinSubset(child, subset, at, dropped, depth + 1))
+  }
+  if (subset.closesObjects && isObject(kept['properties']) && kept['additionalProperties'] !== false) kept['additionalProperties'] = false
+  return kept
+}
+
+/** Keywords whose value maps names to schemas. */
+const byName = new Set(['properties', '$defs', 'definitions', 'patternProperties'])
+/** Keywords whose value is a list of schemas. */
+const listed = new Set(['anyOf', 'oneOf', 'allOf', 'prefixItems'])
+
+function subschemas(keyword: string, value: unknown, clean: (schema: unknown) => unknown): unknown {
+  if (byName.has(keyword) && isObject(value)) return Object.fromEntries(Object.entries(value).map(([name, schema]) => [name, clean(schema)]))
+  if (listed.has(keyword) && Array.isArray(value)) return value.map(clean)
+  if (keyword === 'items' || keyword === 'additionalProperties') return Array.isArray(value) ? value.map(clean) : clean(value)
+  return value
+}

@@ -1,0 +1,46 @@
+/** Reading of values that came from outside, for the dialects. */
+
+export type JsonObject = Readonly<Record<string, unknown>>
+
+/** True for a JSON object; arrays and null are none. */
+export function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+/** True for what the caller has left out: null counts as absent. */
+export function isAbsent(value: unknown): value is null | undefined {
+  return value === undefined || value === null
+}
+
+/** The objects of a list; everything else in it, and what is no list, is passed over. */
+export function objectsOf(value: unknown): Record<string, unknown>[] {
+  return Array.isArray(value) ? value.filter(isObject) : []
+}
+
+/** The text when it is a string, else ''. */
+export function textOf(value: unknown): string {
+  return typeof value === 'string' ? value : ''
+}
+
+/** The object that a text of JSON holds, or null. */
+export function parsedObject(text: string): Record<string, unknown> | null {
+  try {
+    const value: unknown = JSON.parse(text)
+    return isObject(value) ? value : null
+  } catch {
+    return null
+  }
+}
+
+/** Arguments of a function call as an object: '' is none, and what is no object is kept under a name so that nothing is lost. */
+export function argumentsObject(value: unknown): Record<string, unknown> {
+  if (isObject(value)) return value
+  const text = textOf(value).trim()
+  if (text === '') return {}
+  try {
+    const parsed: unknown = JSON.parse(text)
+    return isObject(parsed) ? parsed : { value: parsed }
+  } catch {
+    return { text }
+  }
+}

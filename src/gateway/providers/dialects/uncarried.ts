@@ -1,0 +1,24 @@
+import { isAbsent, isObject, type JsonObject } from './json-values.ts'
+
+/** Values that say what is true anyway: nobody misses them. */
+const neutral: Readonly<Record<string, readonly unknown[]>> = {
+  n: [1],
+  frequency_penalty: [0],
+  presence_penalty: [0],
+  repetition_penalty: [1],
+  logprobs: [false],
+  top_logprobs: [0],
+  store: [false],
+  service_tier: ['auto'],
+}
+
+/** Names every field of the body that is not carried, but for those whose value asks for nothing. */
+export function nameUncarried(body: JsonObject, carried: ReadonlySet<string>, dropped: Set<string>): void {
+  for (const [name, value] of Object.entries(body)) if (!carried.has(name) && !asksForNothing(name, value)) dropped.add(name)
+}
+
+function asksForNothing(name: string, value: unknown): boolean {
+  if (isAbsent(value) || (neutral[name]?.includes(value) ?? false)) return true
+  if (Array.isArray(value)) return value.length === 0 || (name === 'modalities' && value.length === 1 && value[0] === 'text')
+  return isObject(value) && Object.keys(value).length === 0
+}
