@@ -1,7 +1,7 @@
 import type { ChatChunk, StreamFault } from './chat-stream.ts'
 import type { ClientFormat, ReplyContext, StreamWriter } from './client-format.ts'
 import { dataFrame, doneFrame } from './sse.ts'
-import { type TokenUsage, usageToOpenAi } from './usage.ts'
+import { type TokenUsage, usageFromOpenAi, usageToOpenAi } from './usage.ts'
 
 /** A comment that clients pass over. */
 const keepAlive = ': keep-alive\n\n'
@@ -9,7 +9,14 @@ const keepAlive = ': keep-alive\n\n'
 /** OpenAI chat completions: the hub format itself. */
 export const chatFormat: ClientFormat = {
   id: 'openai',
-  whole: (reply, _usage, { model }) => ({ ...reply, model }),
+  whole: (reply, usage, { model, nowSeconds, newId }) => ({
+    id: newId('chatcmpl-'),
+    object: 'chat.completion',
+    created: nowSeconds,
+    ...reply,
+    model,
+    usage: usageFromOpenAi(reply['usage']) === null ? usageToOpenAi(usage) : reply['usage'],
+  }),
   writer: context => new ChatWriter(context),
   relayedEnd: (fault, usage, context) => chatEndFrames(fault, usage, context),
   keepAlive,
