@@ -9,6 +9,7 @@ import { createCustomServers } from './app-custom-servers.ts'
 import { discoveryOf } from './app-discovery.ts'
 import { diagnose } from './app-doctor.ts'
 import { type AppDeps, createDomains, type Domains } from './app-domains.ts'
+import { imageSettings } from './app-images.ts'
 import { keyServices } from './app-keys.ts'
 import { orgServices } from './app-orgs.ts'
 import { profileServices } from './app-profile.ts'
@@ -152,6 +153,7 @@ function rowServices(parts: AppParts, bindings: readonly Binding[]): RowServices
         recheck: principal => agents.tokens.recheck(principal),
         resolve: request => resolve(request, { catalog: catalog.snapshot, circuits, health, clock }),
         observer: dialObserver(circuits, health),
+        images: imageSettings(config),
         agentByLabel: (orgId, label) => agents.byLabel(orgId, label),
         orgRouting: orgId => routing.orgRoutings.get(orgId),
       },

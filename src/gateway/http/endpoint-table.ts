@@ -12,6 +12,7 @@ import { providerKeyEndpoints } from '../byok/provider-key-endpoints.ts'
 import { catalogEndpoints } from '../catalog/endpoints.ts'
 import { audioEndpoints } from '../inference/audio-endpoints.ts'
 import { inferenceEndpoints } from '../inference/endpoints.ts'
+import { imageEndpoints } from '../inference/image-endpoints.ts'
 import { keyEndpoints } from '../keys/key-endpoints.ts'
 import { limitsEndpoints } from '../limits/endpoints.ts'
 import { memberEndpoints } from '../orgs/member-endpoints.ts'
@@ -25,6 +26,7 @@ import type { Binding } from './edge.ts'
 
 export const endpointTable = {
   ...inferenceEndpoints,
+  ...imageEndpoints,
   ...audioEndpoints,
   ...catalogEndpoints,
   ...accessEndpoints,

@@ -1,3 +1,4 @@
+import type { AudioLengths } from '../../platform/audio-length.ts'
 import type { Clock } from '../../platform/clock.ts'
 import type { Ids } from '../../platform/ids.ts'
 import type { Inflight } from '../../platform/inflight.ts'
@@ -31,6 +32,19 @@ export interface RouteObserver {
   rateLimited(id: RouteId): void
 }
 
+/** What image calls go by. */
+export interface ImageSettings {
+  /** Prefix of the panel's id. */
+  readonly serviceId: string
+  /** Pause between two looks at a job. */
+  readonly pollMs: number
+  /** When an attempt is given up. */
+  readonly deadlineMs: number
+  /** The chat model that judges the pictures of the panel. */
+  readonly judgeModel: string
+  readonly judgeTimeoutMs: number
+}
+
 /** What the pipeline works with; app.ts gives it. */
 export interface InferenceDeps {
   readonly clock: Clock
@@ -46,7 +60,10 @@ export interface InferenceDeps {
   /** Asked only for organisations that have a retention window. */
   readonly contentLog: Pick<ContentLog, 'keep' | 'keepFailure'>
   dialectOf(id: DialectId): Dialect
+  /** How long recordings last. */
+  readonly audioLengths: Pick<AudioLengths, 'measure'>
   readonly observer: RouteObserver
+  readonly images: ImageSettings
   /** The agent of the org with that id or exact name, or null. Synchronous when cached. */
   agentByLabel(orgId: number, label: string): NamedAgent | null | Promise<NamedAgent | null>
   /** Throws when the caller was revoked meanwhile: asked again just before each dial. */

@@ -1,13 +1,17 @@
 import type { Call, Form, Reply } from '../../platform/endpoint.ts'
 import type { Principal } from '../../platform/principal.ts'
 import type { InferenceDeps } from './deps.ts'
+import { servePanel } from './image-panel.ts'
 import { speechKind, transcriptionKind } from './kinds/audio.ts'
 import { formParts, parseTranscription, TranscriptionRequest } from './kinds/audio-requests.ts'
 import { chatKind } from './kinds/chat.ts'
 import { embeddingsKind } from './kinds/embeddings.ts'
+import { imagesKind } from './kinds/images.ts'
+import { imageEditRequest, imagesRequest } from './kinds/images-request.ts'
 import type { Kind } from './kinds/kind.ts'
 import type { CallInput } from './kinds/request.ts'
 import type { Idempotency } from './once.ts'
+import { panelIdOf } from './panel-id.ts'
 import { serve } from './pipeline.ts'
 
 const noHeaders: CallInput['headers'] = Object.freeze({})
@@ -37,6 +41,24 @@ export class Inference {
     const parsed = parseTranscription(form)
     const { seconds } = await this.#deps.audioLengths.measure(parsed.call.file)
     return this.#serve(transcriptionKind(new TranscriptionRequest(parsed, seconds)), { ...bodyOnly(noBytes), form }, call, formParts(form))
+  }
+
+  async images(bytes: Buffer, call: Call<Principal>): Promise<Reply> {
+    const { serviceId } = this.#deps.images
+    const request = imagesRequest(bytes, serviceId)
+    if (panelIdOf(request.modelId, serviceId) === null) return this.#serve(imagesKind(request), bodyOnly(bytes), call)
+    const served = await this.#idempotency.onceInParts(
+      call,
+      [bytes],
+      () => servePanel(request, call, this.#deps),
+      ({ bills }) => ({ model: request.modelId, cost_inr: bills.costInr, value_inr: bills.valueInr, outcome: 'ok' }),
+    )
+    return served.reply
+  }
+
+  async editImages(form: Form, call: Call<Principal>): Promise<Reply> {
+    const request = imageEditRequest(form, this.#deps.images.serviceId)
+    return this.#serve(imagesKind(request), { ...bodyOnly(noBytes), form }, call, formParts(form))
   }
 
   speak(bytes: Buffer, call: Call<Principal>): Promise<Reply> {

@@ -1,7 +1,8 @@
 import { fail } from '../../../platform/errors.ts'
 import type { ImageFormat, ImageWish } from '../../wire/images.ts'
+import type { FormPart } from '../../wire/multipart-body.ts'
 import type { Target, UpstreamRequest } from '../dialect.ts'
-import { type FilePart, fieldText, formRequest, headersFor, jsonRequest, lostOf } from './request-parts.ts'
+import { fieldText, formRequest, headersFor, jsonRequest, lostOf } from './request-parts.ts'
 import { asObject, type ImageReply, type ImageStyle, type MadeImage, noImage, objectOf, refused, unusable } from './style.ts'
 
 /** In what a provider with the images API of OpenAI differs from it. */
@@ -55,20 +56,18 @@ function edit(wish: ImageWish, target: Target, deviation: Deviation, boundary: s
   if (deviation.edits !== true || wish.edit === null)
     throw fail('unsupported_operation', { message: `Images are not edited at ${target.provider.id} from here.` })
   const { images, mask } = wish.edit
-  const fields: [string, string][] = [
-    ['model', target.upstreamModel],
-    ['prompt', wish.prompt],
-    ['n', String(wish.n)],
-  ]
-  if (wish.size !== null) fields.push(['size', `${wish.size.width}x${wish.size.height}`])
-  if (deviation.formats !== null) fields.push(['response_format', wish.format])
-  if (wish.quality !== null) fields.push(['quality', wish.quality])
-  if (wish.user !== null) fields.push(['user', wish.user])
-  for (const [name, value] of Object.entries(wish.others)) fields.push([name, fieldText(value)])
+  const fields: Record<string, unknown> = { ...wish.others, model: target.upstreamModel, prompt: wish.prompt, n: wish.n }
+  if (wish.size !== null) fields['size'] = `${wish.size.width}x${wish.size.height}`
+  if (deviation.formats !== null) fields['response_format'] = wish.format
+  if (wish.quality !== null) fields['quality'] = wish.quality
+  if (wish.user !== null) fields['user'] = wish.user
   const name = images.length === 1 ? 'image' : 'image[]'
-  const files: FilePart[] = images.map(image => ({ ...image, field: name }))
-  if (mask !== null) files.push({ ...mask, field: 'mask' })
-  return formRequest(`${target.provider.baseUrl}/images/edits`, headersFor(target), { fields, files }, boundary, lost(wish, deviation, deviation.formats))
+  const parts: FormPart[] = [
+    ...Object.entries(fields).map(([name, value]) => ({ name, value: fieldText(value) })),
+    ...images.map(image => ({ ...image, name })),
+    ...(mask === null ? [] : [{ ...mask, name: 'mask' }]),
+  ]
+  return formRequest(`${target.provider.baseUrl}/images/edits`, headersFor(target), parts, boundary, lost(wish, deviation, deviation.formats))
 }
 
 function replyOf(reply: ImageReply) {

@@ -1,18 +1,12 @@
 import { fail } from '../../../platform/errors.ts'
-import type { Secret } from '../../../platform/secret.ts'
-import type { ImageFile, ImageWish } from '../../wire/images.ts'
+import type { ImageWish } from '../../wire/images.ts'
+import { type FormPart, multipartBody } from '../../wire/multipart-body.ts'
+import { callHeaders } from '../call-headers.ts'
 import type { Target, UpstreamRequest } from '../dialect.ts'
-import type { Provider } from '../provider.ts'
-import { userAgent } from '../user-agent.ts'
 
 /** Headers of a call to a provider: ours alone, the credential as the provider takes it. */
 export function headersFor({ provider, credential }: Pick<Target, 'provider' | 'credential'>, accept = 'application/json'): Record<string, string> {
-  return { accept, 'accept-encoding': 'identity', 'user-agent': userAgent, ...credentialHeader(provider, credential) }
-}
-
-function credentialHeader({ auth }: Provider, credential: Secret | null): Record<string, string> {
-  if (credential === null || auth === 'none') return {}
-  return auth === 'bearer' ? { authorization: `Bearer ${credential.reveal()}` } : { [auth]: credential.reveal() }
+  return { accept, ...callHeaders(provider, credential) }
 }
 
 /** A JSON request. `undefined` fields are left out. */
@@ -20,33 +14,17 @@ export function jsonRequest(url: string, headers: Record<string, string>, body: 
   return { method: 'POST', url, headers: { ...headers, 'content-type': 'application/json' }, body: JSON.stringify(body), dropped }
 }
 
-export interface FilePart extends Pick<ImageFile, 'filename' | 'contentType' | 'bytes'> {
-  readonly field: string
-}
-
 /** A multipart request; files keep their bytes. */
 export function formRequest(
   url: string,
   headers: Record<string, string>,
-  { fields, files }: { readonly fields: readonly (readonly [string, string])[]; readonly files: readonly FilePart[] },
+  parts: readonly FormPart[],
   boundary: string,
   dropped: readonly string[],
 ): UpstreamRequest {
-  const parts: Buffer[] = []
-  for (const [name, value] of fields)
-    parts.push(Buffer.from(`--${boundary}\r\ncontent-disposition: form-data; name="${quoted(name)}"\r\n\r\n`), Buffer.from(value), newLine)
-  for (const { field, filename, contentType, bytes } of files) {
-    const head = `--${boundary}\r\ncontent-disposition: form-data; name="${quoted(field)}"; filename="${quoted(filename)}"\r\ncontent-type: ${contentType}\r\n\r\n`
-    parts.push(Buffer.from(head), bytes, newLine)
-  }
-  parts.push(Buffer.from(`--${boundary}--\r\n`))
-  return { method: 'POST', url, headers: { ...headers, 'content-type': `multipart/form-data; boundary=${boundary}` }, body: Buffer.concat(parts), dropped }
+  const { contentType, body } = multipartBody(parts, boundary)
+  return { method: 'POST', url, headers: { ...headers, 'content-type': contentType }, body, dropped }
 }
-
-const newLine = Buffer.from('\r\n')
-
-/** As browsers write names into a form. */
-const quoted = (name: string): string => name.replace(/["\r\n]/g, found => (found === '"' ? '%22' : found === '\r' ? '%0D' : '%0A'))
 
 /** Text of a field of a form. */
 export const fieldText = (value: unknown): string => (typeof value === 'string' ? value : JSON.stringify(value))

@@ -17,8 +17,8 @@ export function nearestShape(wanted: ImageSize | null, shapes: readonly string[]
 
 /** The nearest size whose edges are multiples of `step` from `min` to `max`, and whether it is the wanted one. */
 export function steppedSize(wanted: ImageSize | null, { step, min, max }: { readonly step: number; readonly min: number; readonly max: number }) {
-  const fit = (edge: number): number => Math.min(max, Math.max(min, Math.round(edge / step) * step))
+  const fitted = (edge: number): number => Math.min(max, Math.max(min, Math.round(edge / step) * step))
   const { width, height } = wanted ?? { width: 1024, height: 1024 }
-  const size: ImageSize = { width: fit(width), height: fit(height) }
+  const size: ImageSize = { width: fitted(width), height: fitted(height) }
   return { size, isExact: size.width === width && size.height === height }
 }

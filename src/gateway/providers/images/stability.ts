@@ -14,16 +14,13 @@ export const stabilityImages: ImageStyle = {
     const { shape, isExact } = nearestShape(wish.size, shapes)
     const { kept, left } = splitOthers(wish, ['negative_prompt', 'seed', 'style_preset', 'output_format', 'cfg_scale'])
     const service = upstreamModel.startsWith('sd3') ? 'sd3' : upstreamModel.replace(/^stable-image-/, '')
-    const fields: (readonly [string, string])[] = [
-      ['prompt', wish.prompt],
-      ['aspect_ratio', shape],
-      ...(service === 'sd3' ? [['model', upstreamModel] as const, ['mode', 'text-to-image'] as const] : []),
-      ...(kept['output_format'] === undefined ? [['output_format', 'png'] as const] : []),
-      ...Object.entries(kept).map(([name, value]) => [name, fieldText(value)] as const),
-    ]
+    const { output_format = 'png', ...others } = kept
+    const fields: Record<string, unknown> = { prompt: wish.prompt, aspect_ratio: shape, output_format, ...others }
+    if (service === 'sd3') Object.assign(fields, { model: upstreamModel, mode: 'text-to-image' })
+    const parts = Object.entries(fields).map(([name, value]) => ({ name, value: fieldText(value) }))
     const isThatSize = isExact && wish.size?.width === 1024 && wish.size.height === 1024
     const dropped = [...lostOf(wish, { size: isThatSize, format: wish.format === 'b64_json' }), ...left]
-    return formRequest(`${provider.baseUrl}/stable-image/generate/${encodeURIComponent(service)}`, headersFor(target), { fields, files: [] }, boundary, dropped)
+    return formRequest(`${provider.baseUrl}/stable-image/generate/${encodeURIComponent(service)}`, headersFor(target), parts, boundary, dropped)
   },
 
   reply(reply) {

@@ -1,0 +1,171 @@
+/** The image panel: several models draw side by side, a vision model picks one picture. Each part is a call of its own in the books. */
+import type { Call, Reply } from '../../platform/endpoint.ts'
+import { reply } from '../../platform/endpoint.ts'
+import { fail, GatewayError } from '../../platform/errors.ts'
+import { inrFromUinr } from '../../platform/money.ts'
+import type { CallPolicy, Principal } from '../../platform/principal.ts'
+import { panelMembers } from '../catalog/image-panel.ts'
+import type { MadeImage } from '../providers/images/style.ts'
+import type { Plan } from '../routing/plan.ts'
+import { brHeader } from '../wire/response-headers.ts'
+import { noUsage } from '../wire/usage.ts'
+import { Bills } from './billed.ts'
+import type { ContentCall } from './content-capture.ts'
+import type { InferenceDeps } from './deps.ts'
+import { priceTokens } from './estimate.ts'
+import { imagesKind } from './kinds/images.ts'
+import type { ImagesRequest } from './kinds/images-request.ts'
+import { endsAll, judge, type Verdict } from './panel-judge.ts'
+import { bearer, chargedAgent, serve } from './pipeline.ts'
+
+/** What a member of the panel came to. */
+interface Member {
+  readonly model: string
+  readonly provider: string | null
+  readonly image: MadeImage | null
+  /** The reply's own time, of those that drew. */
+  readonly created: number | null
+  readonly error: unknown
+}
+
+type Drawn = Member & { readonly image: MadeImage; readonly index: number }
+
+/** What a panel call was charged in all. */
+export interface PanelReply {
+  readonly reply: Reply
+  readonly bills: Bills
+}
+
+/**
+ * Serves a call of the panel: everything that speaks against it is said before a dial, then the members draw at once, then one picture is
+ * picked. Whatever goes wrong with the judging, a picture that was drawn is given. Throws what routing throws, `bad_request`,
+ * `call_cap_exceeded`, the refusal that all members met, or `all_routes_failed`.
+ */
+export async function servePanel(request: ImagesRequest, call: Call<Principal>, given: InferenceDeps): Promise<PanelReply> {
+  const startedAtMs = given.clock.monotonicMs()
+  const content = await checkPanel(request, call, given)
+  const deps = withinPanel(request.modelId, given)
+  const bills = new Bills()
+  try {
+    const members = await Promise.all(panelMembers.map(model => drawWith(model, request, call, bills, deps)))
+    call.signal.throwIfAborted()
+    const revoked = members.find(({ error }) => endsAll(error))
+    if (revoked !== undefined) throw revoked.error
+    const drawn = members.flatMap((member, index): Drawn[] => (member.image === null ? [] : [{ ...member, image: member.image, index }]))
+    const [first] = drawn
+    if (first === undefined) throw noneDrawn(members)
+    const verdict =
+      drawn.length === 1
+        ? onlyOne
+        : await judge(
+            request.wish.prompt,
+            drawn.map(({ image }) => image),
+            request.fields,
+            call,
+            bills,
+            deps,
+          )
+    const chosen = (verdict.kind === 'picked' ? drawn[verdict.index] : first) ?? first
+    const made = replyOf(members, chosen, verdict, bills, given.clock.monotonicMs() - startedAtMs)
+    return { reply: content === null ? made : given.contentLog.keep(content, made), bills }
+  } catch (error) {
+    if (content !== null) given.contentLog.keepFailure(content, error)
+    throw error
+  }
+}
+
+const onlyOne: Verdict = { kind: 'none', why: 'only one image was made', model: null }
+
+/** Asks routing for the panel itself: lookup, rules of the credential, residency, exclude, credentials. The content call when the organisation keeps content. */
+async function checkPanel(request: ImagesRequest, call: Call<Principal>, deps: InferenceDeps): Promise<ContentCall | null> {
+  const { fields, modelId, native } = request
+  if (fields.fallbacks !== null) throw fail('bad_request', { message: '"fallbacks" is not for the image panel, which has its own models.' })
+  const principal = bearer(call.principal)
+  const { policies } = await chargedAgent(principal, call.agentLabel, deps)
+  const org = await deps.orgRouting(principal.orgId)
+  // A chain that is saved for the panel would draw one picture with its steps: the panel draws with its members.
+  const plan = deps.resolve({ modelId, kind: 'image', fields, org: { ...org, chains: new Map() }, policies, promptTokens: 0 })
+  checkCaps(plan, policies)
+  if (org.retentionDays === 0) return null
+  return { orgId: principal.orgId, requestId: call.requestId, keyId: principal.keyId, model: modelId, native, requestBytes: 0 }
+}
+
+/** The cap of one call holds for all members together. Throws `call_cap_exceeded`. */
+function checkCaps(plan: Plan, policies: readonly CallPolicy[]): void {
+  const one = { ...noUsage, media: { images: 1, audioSeconds: 0, characters: 0 } }
+  const dearest = new Map<string, bigint>()
+  for (const { route } of plan.attempts) {
+    const uinr = priceTokens(route.price, one)
+    if (uinr > (dearest.get(route.modelId) ?? 0n)) dearest.set(route.modelId, uinr)
+  }
+  const worstUinr = [...dearest.values()].reduce((sum, uinr) => sum + uinr, 0n)
+  for (const { owner, maxCostUinr } of policies) {
+    if (maxCostUinr === null || worstUinr <= maxCostUinr) continue
+    throw fail('call_cap_exceeded', {
+      message: `One call of this ${owner} may cost at most ₹${inrFromUinr(maxCostUinr)} (max_cost_inr_per_call); the images of the panel could cost ₹${inrFromUinr(worstUinr)}. Ask one model instead. Nothing was dialed.`,
+      extra: { scope: owner, max_cost_inr_per_call: inrFromUinr(maxCostUinr) },
+    })
+  }
+}
+
+/**
+ * What the parts of a panel call work with: the content log gets the outer call alone, and rules that allow the panel allow what it is
+ * made of. Providers stay as ruled.
+ */
+function withinPanel(panelId: string, deps: InferenceDeps): InferenceDeps {
+  const widened = (policy: CallPolicy): CallPolicy => (policy.allowedModels?.includes(panelId) ? { ...policy, allowedModels: null } : policy)
+  return {
+    ...deps,
+    contentLog: { keep: (_call, made) => made, keepFailure: () => {} },
+    resolve: request => deps.resolve({ ...request, policies: request.policies.map(widened) }),
+  }
+}
+
+/** One picture of one member. A failure is part of the answer. */
+async function drawWith(model: string, request: ImagesRequest, call: Call<Principal>, bills: Bills, deps: InferenceDeps): Promise<Member> {
+  const own = request.forMember(model)
+  try {
+    const { status, headers, body } = await serve(bills.of(imagesKind(own)), { bytes: Buffer.alloc(0), headers: {}, query: '' }, call, deps)
+    const provider = headers[brHeader.provider] ?? null
+    if (status !== 200 || body.kind !== 'bytes') return { model, provider, image: null, created: null, error: null }
+    const { created, data } = JSON.parse(Buffer.from(body.bytes).toString('utf8')) as { created: number; data: readonly MadeImage[] }
+    return { model, provider, image: data[0] ?? null, created, error: null }
+  } catch (error) {
+    const provider = error instanceof GatewayError ? (error.options.headers?.[brHeader.provider] ?? null) : null
+    return { model, provider, image: null, created: null, error }
+  }
+}
+
+/** When every member met the same wall before a provider was asked (budget, limit, revoked), that is the answer; else that all routes failed. */
+function noneDrawn(members: readonly Member[]): GatewayError {
+  const errors = members.map(({ error }) => error)
+  const walls = errors.filter((error): error is GatewayError => error instanceof GatewayError && !routeErrors.includes(error.errorName))
+  const others = errors.filter(error => !(error instanceof GatewayError && (walls.includes(error) || unreachable.includes(error.errorName))))
+  const [wall] = walls
+  if (wall !== undefined && others.length === 0) return wall
+  const said = members.map(
+    ({ model, error }) => `${model}: ${error instanceof GatewayError ? error.code : error === null ? 'refused by its provider' : 'failed'}`,
+  )
+  return fail('all_routes_failed', { message: `No model of the panel made an image (${said.join('; ')}).` })
+}
+
+const unreachable: readonly string[] = ['no_route', 'no_route_residency', 'model_not_allowed', 'byok_required']
+const routeErrors: readonly string[] = [...unreachable, 'all_routes_failed', 'provider_unavailable_billing', 'internal_error']
+
+function replyOf(members: readonly Member[], chosen: Drawn, verdict: Verdict, bills: Bills, latencyMs: number): Reply {
+  const sangam = {
+    kind: 'image',
+    panel: members.map(({ model, provider, image }) => ({ model, provider, ok: image !== null })),
+    chosen: { model: chosen.model, provider: chosen.provider, index: chosen.index },
+    judge_model: verdict.model,
+    judged: verdict.kind === 'picked',
+    reason: verdict.kind === 'picked' ? 'picked by the judge' : verdict.why,
+  }
+  const headers = {
+    ...(chosen.provider === null ? {} : { [brHeader.provider]: chosen.provider }),
+    [brHeader.sangam]: JSON.stringify(sangam).replace(/[^\x20-\x7e]/g, '?'),
+    [brHeader.costInr]: String(bills.costInr),
+    [brHeader.latencyMs]: String(Math.round(latencyMs)),
+  }
+  return reply.json({ created: chosen.created, data: [chosen.image], br_sangam: sangam }, 200, headers)
+}

@@ -1,0 +1,83 @@
+/** Attempts of image calls: one request to the provider, or several side by side where it draws one picture at a time. */
+import { abortSignalOf } from '../../platform/cancellation.ts'
+import type { Target } from '../providers/dialect.ts'
+import type { MadeImage } from '../providers/images/style.ts'
+import { imageStyleOf } from '../providers/images/styles.ts'
+import type { Attempt } from '../routing/plan.ts'
+import { brHeader, headerValue } from '../wire/response-headers.ts'
+import { noUsage } from '../wire/usage.ts'
+import type { ClientError, Failed, Performed, WholeAnswer } from './answer.ts'
+import { type Drawn, draw } from './image-job.ts'
+import { ImagesRequest } from './kinds/images-request.ts'
+import type { Performer } from './kinds/kind.ts'
+
+/** The provider took too long. */
+class DeadlineError extends Error {
+  override readonly name = 'DeadlineError'
+}
+
+/** Makes one attempt. All of it ends at the deadline, whatever the provider does. */
+export const performImages: Performer = async (attempt, context) => {
+  const { request, deps } = context
+  if (!(request instanceof ImagesRequest)) throw new Error('images are drawn for image requests only')
+  const style = imageStyleOf(attempt.route.imageStyle ?? attempt.route.provider.imageStyle ?? 'openai')
+  const target = targetOf(attempt)
+  const deadline = new AbortController()
+  const stop = deps.clock.after(deps.images.deadlineMs, () => deadline.abort(new DeadlineError()))
+  const signal = AbortSignal.any([abortSignalOf(context.signal), deadline.signal])
+  try {
+    const { wish } = request
+    const wishes = split(wish.n, style.imagesPerRequest(target)).map(n => ({ ...wish, n }))
+    const ends = await Promise.allSettled(wishes.map(one => draw(one, { attempt, style, target, request, signal, deps })))
+    context.signal.throwIfAborted()
+    return together(ends, attempt, request, Math.floor(deps.clock.nowMs() / 1000), deps.images.deadlineMs)
+  } finally {
+    stop()
+  }
+}
+
+function targetOf({ route, model, credential }: Attempt): Target {
+  return { provider: route.provider, upstreamModel: route.upstreamModel, credential, forwarded: null, traits: model }
+}
+
+/** So many pictures in requests of at most so many. */
+function split(count: number, most: number): number[] {
+  return Array.from({ length: Math.ceil(count / most) }, (_, index) => Math.min(most, count - index * most))
+}
+
+/** Pictures that were drawn count, also when others failed; without any, the provider's word on the request comes before a failure. */
+function together(ends: readonly PromiseSettledResult<Drawn>[], attempt: Attempt, request: ImagesRequest, nowSeconds: number, deadlineMs: number): Performed {
+  const drawn = ends.flatMap(end => (end.status === 'fulfilled' ? [end.value] : []))
+  const good = drawn.filter(one => one.kind === 'images')
+  const [first] = good
+  if (first !== undefined) return { answer: answerOf(good, attempt, request, nowSeconds), replyHeaders: first.replyHeaders }
+  const refusal = drawn.find((one): one is ClientError => one.kind === 'client-error') ?? drawn.find((one): one is Failed => one.kind === 'failed')
+  if (refusal !== undefined) return refusal
+  const [end] = ends
+  const error: unknown = end?.status === 'rejected' ? end.reason : new Error('nothing was asked for')
+  if (!(error instanceof DeadlineError)) throw error
+  const message = `${attempt.route.provider.id} did not finish the image within ${deadlineMs / 1000} s`
+  return { kind: 'failed', attempt, failure: { kind: 'transient', status: null }, message }
+}
+
+type Good = Extract<Drawn, { kind: 'images' }>
+
+function answerOf(good: readonly Good[], attempt: Attempt, request: ImagesRequest, nowSeconds: number): WholeAnswer {
+  // Never more than was asked and held for.
+  const data: readonly MadeImage[] = good.flatMap(one => one.made.images).slice(0, request.wish.n)
+  const whole = good.length === 1 ? (good[0]?.made.whole ?? null) : null
+  const created = Number.isInteger(whole?.['created']) ? whole?.['created'] : nowSeconds
+  const dropped = [...new Set(good.flatMap(one => one.dropped))]
+  const usage = { ...noUsage, media: { images: data.length, audioSeconds: 0, characters: 0 } }
+  return {
+    kind: 'whole',
+    attempt,
+    headers: {
+      'content-type': 'application/json; charset=utf-8',
+      ...(dropped.length === 0 ? {} : { [brHeader.droppedParams]: headerValue(dropped.join(',')) }),
+    },
+    usage,
+    estimate: () => usage,
+    body: () => Buffer.from(JSON.stringify({ ...whole, created, data })),
+  }
+}
