@@ -1,0 +1,70 @@
+/** Reads upstream bytes and writes client text as the gateway does, without its sockets, money and time. */
+import { TranslatedPassage } from '../../src/gateway/inference/passage.ts'
+import { dialectOf } from '../../src/gateway/providers/dialects.ts'
+import type { DialectId } from '../../src/gateway/providers/provider.ts'
+import { chatFormat } from '../../src/gateway/wire/chat-format.ts'
+import type { ClientFormat, ReplyContext, WireFormat } from '../../src/gateway/wire/client-format.ts'
+import { messagesFormat } from '../../src/gateway/wire/messages/format.ts'
+import { plainUsage } from '../../src/gateway/wire/usage.ts'
+import { readChatReply, readChatStream } from './readers/chat.ts'
+import type { Heard } from './readers/heard.ts'
+import { readMessage, readMessagesStream } from './readers/messages.ts'
+import { readResponse, readResponsesStream } from './readers/responses.ts'
+
+/** A client of one format: what writes for it, and how it reads. */
+export interface Client {
+  readonly format: ClientFormat
+  stream(text: string): Heard
+  whole(reply: Readonly<Record<string, unknown>>): Heard
+}
+
+export const clients: Readonly<Partial<Record<WireFormat, Client>>> = {
+  openai: { format: chatFormat, stream: readChatStream, whole: readChatReply },
+  anthropic: { format: messagesFormat, stream: readMessagesStream, whole: readMessage },
+}
+void readResponse
+void readResponsesStream
+
+/** A prompt of so many tokens is what the gateway estimates. */
+export const promptEstimate = 21
+
+/** A context that gives the same ids every time. */
+export function contextOf(): ReplyContext {
+  let count = 0
+  return {
+    model: 'the-model',
+    request: { model: 'the-model', messages: [], input: [], tools: [], max_tokens: 100 },
+    promptTokens: promptEstimate,
+    nowSeconds: 1_700_000_000,
+    newId: prefix => `${prefix}made${++count}`,
+    bill: () => ({ cost_inr: 0, value_inr: 0, provider: 'test' }),
+  }
+}
+
+/** The client's text of an upstream stream that comes in these chunks and then ends. */
+export function translateStream(dialect: DialectId, format: ClientFormat, chunks: Iterable<Uint8Array>): string {
+  const context = contextOf()
+  const passage = new TranslatedPassage(dialectOf(dialect).decoder(), format.writer(context), context.promptTokens)
+  const said: Uint8Array[] = []
+  const add = (bytes: Uint8Array | null): void => void (bytes === null || said.push(bytes))
+  for (const chunk of chunks) {
+    add(passage.push(chunk))
+    if (passage.finished || passage.failed) return Buffer.concat(said).toString('utf8')
+  }
+  const { bytes, complete } = passage.end()
+  add(bytes)
+  if (!complete && !passage.failed) add(passage.fail({ message: 'The provider broke off.', type: 'api_error', code: 'upstream_stream_error' }))
+  return Buffer.concat(said).toString('utf8')
+}
+
+/** The client's whole reply. Usage that the provider did not report is estimated, as the gateway does it. */
+export function translateReply(dialect: DialectId, format: ClientFormat, reply: Readonly<Record<string, unknown>>): Record<string, unknown> {
+  const { reply: toHub, usageOf } = dialectOf(dialect)
+  const usage = usageOf('chat', reply) ?? plainUsage(promptEstimate, 1)
+  return JSON.parse(JSON.stringify(format.whole(toHub('chat', reply), usage, contextOf()))) as Record<string, unknown>
+}
+
+/** The bytes in two parts, cut at that place. */
+export const cutAt = (bytes: Buffer, place: number): readonly Uint8Array[] => [bytes.subarray(0, place), bytes.subarray(place)]
+/** The bytes one by one. */
+export const oneByOne = (bytes: Buffer): readonly Uint8Array[] => Array.from(bytes, (_, index) => bytes.subarray(index, index + 1))
