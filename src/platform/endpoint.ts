@@ -56,8 +56,11 @@ export type ReplyBody =
   | { readonly kind: 'json'; readonly value: unknown }
   /** Bytes as they are; the content-type stands in the headers. */
   | { readonly kind: 'bytes'; readonly bytes: Uint8Array }
-  /** A stream of bytes, written with backpressure; iteration stops (`return()`) when the client is gone. `json` is the value for callers without a socket (MCP). */
-  | { readonly kind: 'stream'; readonly chunks: AsyncIterable<Uint8Array> }
+  /**
+   * A stream of bytes, written with backpressure; iteration stops (`return()`) when the client is gone. `keepAlive` is asked when
+   * nothing has been sent for long: what may go out now to keep the client waiting, or null.
+   */
+  | { readonly kind: 'stream'; readonly chunks: AsyncIterable<Uint8Array>; readonly keepAlive?: () => Uint8Array | null }
   | { readonly kind: 'empty' }
 
 /** Makers of replies. */
@@ -67,6 +70,9 @@ export const reply = {
     new Reply(status, { ...headers, 'content-type': contentType }, { kind: 'bytes', bytes: Buffer.from(text) }),
   bytes: (bytes: Uint8Array, headers: Headers, status = 200): Reply => new Reply(status, headers, { kind: 'bytes', bytes }),
   stream: (chunks: AsyncIterable<Uint8Array>, headers: Headers, status = 200): Reply => new Reply(status, headers, { kind: 'stream', chunks }),
+  /** A stream that can say something when it has nothing to say. */
+  livingStream: (chunks: AsyncIterable<Uint8Array>, keepAlive: () => Uint8Array | null, headers: Headers): Reply =>
+    new Reply(200, headers, { kind: 'stream', chunks, keepAlive }),
   redirect: (location: string, headers: Headers = {}): Reply => new Reply(302, { ...headers, location }, { kind: 'empty' }),
   empty: (status: number, headers: Headers = {}): Reply => new Reply(status, headers, { kind: 'empty' }),
   /** The same reply with cookies. */
@@ -129,6 +135,8 @@ export interface EndpointRow<S = unknown, A extends AuthKind = AuthKind, I exten
   /** Status of a plain value; default 200. */
   readonly status?: number
   readonly errors: readonly ErrorName[]
+  /** Whose clients call the row, where that is not everybody: 'anthropic' = the key may also stand in x-br-api-key or x-api-key, and errors have that format's shape. */
+  readonly clients?: 'anthropic'
   /** True for rows that may charge money: matched before express, limits and budgets apply. */
   readonly inference?: true
   /** True: reading it does something (makes a key, begins a sign-in), so HEAD is not answered. */

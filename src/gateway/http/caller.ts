@@ -2,6 +2,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { GatewayError } from '../../platform/errors.ts'
 import type { Principal } from '../../platform/principal.ts'
+import { gatewayCredential } from '../wire/messages/credentials.ts'
 import { type ActCall, isAct, recordForbidden } from './acts.ts'
 import { isOfStranger } from './anonymous.ts'
 import { type Binding, countsStrangers, type EdgeDeps } from './edge.ts'
@@ -18,7 +19,7 @@ export interface RowRequest {
 type Caller = Principal | null
 
 /** Who calls. Null on public rows, for callers without a valid credential, and on signed ones. Throws 401, 403, 503. */
-export function authenticate({ auth, at }: Binding, request: IncomingMessage, response: ServerResponse, deps: EdgeDeps): Caller | Promise<Caller> {
+export function authenticate({ auth, at, row }: Binding, request: IncomingMessage, response: ServerResponse, deps: EdgeDeps): Caller | Promise<Caller> {
   const { headers, method = '' } = request
   switch (auth) {
     case 'public':
@@ -26,7 +27,7 @@ export function authenticate({ auth, at }: Binding, request: IncomingMessage, re
     case 'signature':
       return null
     case 'key':
-      return deps.authenticate(headers)
+      return deps.authenticate(row.clients === 'anthropic' ? gatewayCredential(headers) : headers)
     case 'session':
       return deps.authenticateSession(method, headers)
     case 'key-or-session':

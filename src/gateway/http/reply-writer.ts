@@ -1,6 +1,7 @@
 import type { ServerResponse } from 'node:http'
-import { Reply } from '../../platform/endpoint.ts'
+import { type AnyRow, Reply } from '../../platform/endpoint.ts'
 import { type GatewayError, toGatewayError } from '../../platform/errors.ts'
+import { messagesErrorBody } from '../wire/messages/error-body.ts'
 
 const jsonType = 'application/json; charset=utf-8'
 
@@ -87,13 +88,14 @@ async function writeStream(response: ServerResponse, chunks: AsyncIterable<Uint8
 }
 
 /** Writes the error envelope, beside the headers that were set before. After the headers are out nothing can be said any more and the connection is closed. */
-export function writeError(response: ServerResponse, thrown: unknown): GatewayError {
+export function writeError(response: ServerResponse, thrown: unknown, row: Pick<AnyRow, 'clients'> = {}): GatewayError {
   const error = toGatewayError(thrown)
   if (response.headersSent) {
     response.destroy()
     return error
   }
-  const text = jsonText(error.toBody())
+  const body = error.toBody()
+  const text = jsonText(row.clients === 'anthropic' ? messagesErrorBody(body, error.status) : body)
   response.writeHead(error.status, { 'content-type': jsonType, ...error.toHeaders(), 'content-length': String(Buffer.byteLength(text)) })
   response.end(text)
   return error

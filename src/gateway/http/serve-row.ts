@@ -139,7 +139,7 @@ function report(
     return
   }
   if (!response.headersSent) response.setHeader('x-request-id', requestId)
-  const error = writeError(response, translate(thrown))
+  const error = writeError(response, translate(thrown), binding.row)
   if (!request.complete) request.resume()
   if (error.status < 500) return
   const fields = {

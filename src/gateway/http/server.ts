@@ -1,5 +1,6 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import express, { type Request, type Response } from 'express'
+import type { AnyRow } from '../../platform/endpoint.ts'
 import { fail } from '../../platform/errors.ts'
 import type { Binding, EdgeDeps } from './edge.ts'
 import { HotRoutes } from './hot-routes.ts'
@@ -38,7 +39,7 @@ export function createEdge(bindings: readonly Binding[], deps: EdgeDeps, mcp: (r
     const allow = [...byMethod.keys()].join(', ')
     app.all(expressPath(path), (request: Request, response: Response) => {
       const binding = byMethod.get(request.method) ?? (request.method === 'HEAD' ? forHead(byMethod.get('GET')) : undefined)
-      if (!binding) return miss(request, response, deps, fail('method_not_allowed', { headers: { allow } }))
+      if (!binding) return miss(request, response, deps, fail('method_not_allowed', { headers: { allow } }), rows[0]?.row)
       void serveRow(binding, paramsOf(request), queryTextOf(request.url), request, response, deps)
     })
   }
@@ -78,8 +79,8 @@ function queryTextOf(url: string): string {
   return mark < 0 ? '' : url.slice(mark + 1)
 }
 
-function miss(request: IncomingMessage, response: ServerResponse, deps: EdgeDeps, error: Error): void {
+function miss(request: IncomingMessage, response: ServerResponse, deps: EdgeDeps, error: Error, row?: AnyRow): void {
   request.resume()
   response.setHeader('x-request-id', deps.ids.requestId())
-  writeError(response, error)
+  writeError(response, error, row)
 }

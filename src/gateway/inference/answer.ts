@@ -62,6 +62,8 @@ export interface ClientError {
   readonly attempt: Attempt
   readonly status: number
   readonly bytes: Buffer
+  /** Headers of a refusal that goes byte for byte to a caller who speaks the provider's format; left out: it gets the caller's shape. */
+  readonly relayed?: Readonly<Record<string, string>>
 }
 
 /** The attempt failed; another one may do. */
@@ -71,6 +73,8 @@ export interface Failed {
   readonly failure: Failure
   /** What the provider said, for the caller; credentials taken out. */
   readonly message: string
+  /** The refusal as a caller on a credential of its own gets it when no other route serves. */
+  readonly relayed?: ClientError
 }
 
 /** `headers` of the reply itself, for routing's averages. */

@@ -28,6 +28,7 @@ export async function dial(
   const failures: Failed[] = []
   const bill = meter.billOf
   for (const attempt of plan.attempts) {
+    if (attempt.afterRateLimit && failures.at(-1)?.failure.status !== 429) continue
     recheck()
     signal.throwIfAborted()
     await meter.opens(attempt)
@@ -50,6 +51,8 @@ export async function dial(
     failures.push(result)
     note(result, deps)
   }
+  const relayed = failures.findLast(failed => failed.relayed !== undefined)?.relayed
+  if (relayed !== undefined) return relayed
   throw allFailed(failures)
 }
 
@@ -92,7 +95,7 @@ function note({ attempt, failure }: Failed, deps: InferenceDeps): void {
   if (attempt.byok && (failure.kind === 'credential' || failure.kind === 'billing' || (failure.kind === 'rate-limited' && !attempt.route.provider.userGiven)))
     return
   if (failure.kind === 'rate-limited') deps.observer.rateLimited(id)
-  else if (failure.kind !== 'billing') deps.observer.failed(id)
+  else if (failure.kind !== 'billing' && failure.kind !== 'client') deps.observer.failed(id)
 }
 
 function allFailed(failures: readonly Failed[]): GatewayError {

@@ -48,10 +48,13 @@ export async function serve(kind: Kind, input: CallInput, call: Call<Principal>,
     promptTokens: parsed.promptTokens,
     needs: parsed.needs,
     forwards: parsed.forwarded !== null,
+    overflows: parsed.overflows === true,
     promptText: () => parsed.promptText(),
     accepts: model => parsed.accepts?.(model),
   })
   const request = agent.policies.length === 0 ? parsed : withinCallCaps(kind, parsed, plan, agent.policies)
+  const [first] = plan.attempts
+  if (first !== undefined) request.checkFor?.(first)
   const hold = holdOf(kind, request, plan)
   const admitted = deps.limits.admit({
     principal,
@@ -87,7 +90,7 @@ export async function serve(kind: Kind, input: CallInput, call: Call<Principal>,
         return bytesReply(plan, answer, meter, watch, deps)
       case 'client-error':
         await meter.settleFailed(answer.status)
-        return kept(clientErrorReply(answer), content, deps)
+        return kept(clientErrorReply(answer, kind.format), content, deps)
       default:
         return assertNever(answer)
     }
@@ -140,13 +143,14 @@ function refuseRevoked(named: { readonly status: string } | null): void {
   if (named?.status === 'revoked') throw fail('agent_revoked_label')
 }
 
-function bearer(principal: Principal): BearerPrincipal {
+/** A caller with a key or an agent token. Throws `invalid_api_key`. */
+export function bearer(principal: Principal): BearerPrincipal {
   if (principal.kind === 'session') throw fail('invalid_api_key')
   return principal
 }
 
 /** From an agent token the token wins; a plain key's header is a label, and one that names a registered agent charges that agent. */
-function chargedAgent(principal: BearerPrincipal, label: string | null, deps: InferenceDeps): ChargedAgent | Promise<ChargedAgent> {
+export function chargedAgent(principal: BearerPrincipal, label: string | null, deps: InferenceDeps): ChargedAgent | Promise<ChargedAgent> {
   const { policies } = principal
   if (principal.kind === 'agent') return { agentId: principal.agentId, ancestorIds: principal.ancestorIds, label: null, policies }
   if (label === null) return policies.length === 0 ? nobody : { ...nobody, policies }
@@ -200,7 +204,7 @@ function streamReply(
   watch: Watch,
   deps: InferenceDeps,
 ): Reply {
-  const chunks = relayStream(answer, {
+  const { chunks, keepAlive } = relayStream(answer, {
     clock: deps.clock,
     meter,
     cover: new StreamCover(meter, deps.clock, request.promptTokens, firstHoldTokens(kind, request, answer.attempt.model), request.maxTokens),
@@ -211,7 +215,7 @@ function streamReply(
       else answer.served()
     },
   })
-  return reply.stream(chunks, {
+  return reply.livingStream(chunks, keepAlive, {
     ...headersOf(plan, answer, meter.firstByteMs ?? 0),
     'content-type': 'text/event-stream; charset=utf-8',
     'cache-control': 'no-cache',

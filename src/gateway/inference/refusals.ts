@@ -4,6 +4,7 @@ import type { OutboundReply } from '../../platform/upstream-body.ts'
 import type { Dialect } from '../providers/dialect.ts'
 import { publicMessage } from '../providers/public-message.ts'
 import type { Attempt } from '../routing/plan.ts'
+import type { ClientFormat } from '../wire/client-format.ts'
 import type { ClientError, Failed } from './answer.ts'
 import type { ParsedRequest } from './kinds/request.ts'
 
@@ -20,9 +21,25 @@ export async function readRefusal(
   const bytes = await upstream.body.buffer(errorBodyMaxBytes)
   const text = bytes.toString('utf8')
   const failure = dialect.failure(upstream.status, upstream.headers, text)
-  if (failure.kind === 'client') return { kind: 'client-error', attempt, status: upstream.status, bytes: withoutCredential(bytes, text, attempt) }
+  const answer: ClientError = { kind: 'client-error', attempt, status: upstream.status, bytes: withoutCredential(bytes, text, attempt) }
+  const relayed = isRelayed(attempt, request) ? { ...answer, relayed: relayedHeaders(upstream.headers) } : null
+  if (failure.kind === 'client') return relayed ?? answer
   const message = `${attempt.route.provider.id} answered ${upstream.status}: ${publicMessage(text, attempt.credential, request.native.body)}`
-  return { kind: 'failed', attempt, failure, message }
+  return relayed === null ? { kind: 'failed', attempt, failure, message } : { kind: 'failed', attempt, failure, message, relayed }
+}
+
+/** Who calls a provider in its own format and on a credential of its own gets its refusals as they are. */
+const isRelayed = ({ route, byok }: Attempt, { native }: ParsedRequest): boolean => byok && native.format !== 'openai' && route.dialect === native.format
+
+const relayedNames = /^(?:anthropic-|retry-after|x-should-retry$|request-id$)/
+
+/** What of a native reply's headers goes on to a caller on a credential of its own: its limits there, and how the provider names the call. */
+export function relayedHeaders(headers: OutboundReply['headers']): Record<string, string> {
+  const kept: Record<string, string> = {}
+  for (const [name, value] of Object.entries(headers)) if (typeof value === 'string' && relayedNames.test(name)) kept[name] = value
+  const type = headers['content-type']
+  if (typeof type === 'string') kept['content-type'] = type
+  return kept
 }
 
 /** A provider's refusal goes to the caller as it is, but for the key that it may quote: it can be one that the caller must not see. */
@@ -31,9 +48,10 @@ function withoutCredential(bytes: Buffer, text: string, { credential }: Attempt)
   return secret !== undefined && secret !== '' && text.includes(secret) ? Buffer.from(text.replaceAll(secret, '[secret]')) : bytes
 }
 
-/** The provider's 4xx as it is; only a null `code` or `type` is filled, and a body that is no JSON is wrapped. */
-export function clientErrorReply(answer: ClientError): Reply {
+/** The provider's 4xx as it is; only a null `code` or `type` is filled, and a body that is no JSON is wrapped. Clients of other formats get it in theirs. */
+export function clientErrorReply(answer: ClientError, format: ClientFormat): Reply {
   const provider = answer.attempt.route.provider.id
+  if (answer.relayed !== undefined) return reply.bytes(answer.bytes, { ...answer.relayed, 'x-br-provider': provider }, answer.status)
   const headers = { 'x-br-provider': provider, 'content-type': 'application/json; charset=utf-8' }
   const text = answer.bytes.toString('utf8')
   let value: unknown
@@ -52,5 +70,6 @@ export function clientErrorReply(answer: ClientError): Reply {
   error['message'] = typeof error['message'] === 'string' ? error['message'] : `${provider} refused the request.`
   error['type'] = typeof error['type'] === 'string' ? error['type'] : 'invalid_request_error'
   error['code'] = typeof error['code'] === 'string' ? error['code'] : 'upstream_client_error'
-  return reply.json({ ...body, error }, answer.status, headers)
+  const shown = { ...body, error }
+  return reply.json(format.errorBody?.(shown, answer.status) ?? shown, answer.status, headers)
 }

@@ -14,6 +14,8 @@ export interface Attempt {
   readonly byok: boolean
   /** True: the credential that the caller forwards is sent, and none of ours or of the organisation. */
   readonly forwarded?: true
+  /** True: made only when the attempt before it was refused with 429. */
+  readonly afterRateLimit?: true
 }
 
 /** What a call asks for. */
@@ -50,6 +52,8 @@ export interface ResolveRequest {
   promptText?(): string
   /** True: a credential for native routes comes with the request. */
   readonly forwards?: boolean
+  /** True: behind that credential the saved key is tried, when the credential has run into its rate limit. */
+  readonly overflows?: boolean
   /** Throws when a model that is known cannot do what the request wants. Asked before residency and credentials. */
   accepts?(model: Model): void
 }

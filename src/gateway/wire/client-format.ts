@@ -50,4 +50,6 @@ export interface ClientFormat {
    */
   relayedEnd(fault: StreamFault, usage: TokenUsage, context: ReplyContext, events: number): string
   readonly keepAlive: string
+  /** An error of the shape `{error: {message, type, code}}` in this format; left out: it is the format. */
+  errorBody?(body: Readonly<Record<string, unknown>>, status: number): Record<string, unknown>
 }

@@ -1,7 +1,7 @@
 import type { Form } from '../../../platform/endpoint.ts'
 import type { Model } from '../../catalog/model.ts'
 import type { Forwarded, HubRequest, NativeRequest } from '../../providers/dialect.ts'
-import type { Needs } from '../../routing/plan.ts'
+import type { Attempt, Needs } from '../../routing/plan.ts'
 import type { RouterFields } from '../../wire/router-fields.ts'
 import type { TokenUsage } from '../../wire/usage.ts'
 
@@ -37,6 +37,10 @@ export interface ParsedRequest {
   readonly hub: HubRequest
   /** A provider credential that came with the request, for the provider that it is for. */
   readonly forwarded: Forwarded | null
+  /** True: behind a forwarded credential that has run into its rate limit the saved key is tried. Left out: it is not. */
+  readonly overflows?: boolean
+  /** Throws `bad_request` when the request cannot be said to the route that goes first. Asked before anything is held; left out: it always can. */
+  checkFor?(first: Attempt): void
   /** Throws when a model that is known cannot do what the request wants; left out: every model of the kind may be asked. */
   accepts?(model: Model): void
   /** What the user wrote last, for the choice of a model by what is asked. */

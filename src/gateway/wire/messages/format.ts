@@ -1,4 +1,5 @@
 import type { ClientFormat } from '../client-format.ts'
+import { messagesErrorBody } from './error-body.ts'
 import { errorFrame, pingFrame } from './frames.ts'
 import { messageOf } from './reply.ts'
 import { MessagesWriter } from './writer.ts'
@@ -10,4 +11,5 @@ export const messagesFormat: ClientFormat = {
   writer: context => new MessagesWriter(context),
   relayedEnd: fault => errorFrame(fault),
   keepAlive: pingFrame,
+  errorBody: messagesErrorBody,
 }

@@ -1,0 +1,116 @@
+import { fail } from '../../../platform/errors.ts'
+import { Secret } from '../../../platform/secret.ts'
+import type { Forwarded, HubRequest, NativeRequest } from '../../providers/dialect.ts'
+import type { Attempt } from '../../routing/plan.ts'
+import { editMembers } from '../../wire/json-members.ts'
+import { providerCredential } from '../../wire/messages/credentials.ts'
+import { lastUserText, type MessagesFacts, messagesFacts } from '../../wire/messages/facts.ts'
+import { messagesFormat } from '../../wire/messages/format.ts'
+import { messagesToHub } from '../../wire/messages/to-hub.ts'
+import { parseRouterFields, type RouterFields, routerOnlyNames } from '../../wire/router-fields.ts'
+import { performMessages } from '../perform-messages.ts'
+import type { Kind } from './kind.ts'
+import { parseObject } from './parse-object.ts'
+import type { CallInput, ParsedRequest } from './request.ts'
+
+/** Anthropic messages: relayed where the route speaks them, translated everywhere else. */
+export const messagesKind: Kind = {
+  usageKind: 'messages',
+  modelKind: 'chat',
+  hasOutput: true,
+  format: messagesFormat,
+  perform: performMessages,
+  parse: parseMessages,
+  complete: () => null,
+}
+
+/** Headers of the format that go on with a request that is relayed. */
+const relayedHeaders = ['anthropic-version', 'anthropic-beta'] as const
+
+/** Parses a body of the format, with the headers that the row lets through. Throws `bad_request` and `bad_steps`. */
+export function parseMessages({ bytes, headers, query }: CallInput): ParsedRequest {
+  const { fields, stripped, touched } = parseRouterFields(parseObject(bytes))
+  const credential = providerCredential(headers)
+  const secretOf = (text: string | null): Secret | null => (text === null ? null : new Secret(text))
+  return new MessagesRequest(messagesFacts(stripped), fields, {
+    native: {
+      format: 'anthropic',
+      body: stripped,
+      bytes: touched ? editMembers(bytes, withoutRouterFields) : bytes,
+      stream: stripped['stream'] === true,
+      headers: Object.fromEntries(relayedHeaders.flatMap(name => (headers[name] === undefined ? [] : [[name, headers[name]]]))),
+      query,
+    },
+    forwarded: credential === null ? null : { authorization: secretOf(credential.authorization), xApiKey: secretOf(credential.xApiKey) },
+    overflows: overflowOf(headers['x-br-overflow']),
+  })
+}
+
+const withoutRouterFields: ReadonlyMap<string, undefined> = new Map(routerOnlyNames.map(name => [name, undefined]))
+
+/** `byok`: behind a forwarded credential that has run into its rate limit comes the saved key. */
+function overflowOf(header: string | undefined): boolean {
+  const text = header?.trim() ?? ''
+  if (text !== '' && text !== 'byok') throw fail('bad_request', { message: 'x-br-overflow must be "byok" or left out.' })
+  return text === 'byok'
+}
+
+interface Sent {
+  readonly native: NativeRequest
+  readonly forwarded: Forwarded | null
+  readonly overflows: boolean
+}
+
+/** A messages request. It is translated when a route first asks for it: a relay never does. */
+class MessagesRequest implements ParsedRequest {
+  readonly operation = 'chat'
+  readonly answers = 1
+  readonly withholdUsage = false
+  readonly modelId: string
+  readonly fields: RouterFields
+  readonly stream: boolean
+  readonly maxTokens: number | null
+  readonly promptTokens: number
+  readonly needs: ParsedRequest['needs']
+  readonly native: NativeRequest
+  readonly forwarded: Forwarded | null
+  readonly overflows: boolean
+  readonly #facts: MessagesFacts
+  #hub: HubRequest | null = null
+
+  constructor(facts: MessagesFacts, fields: RouterFields, { native, forwarded, overflows }: Sent) {
+    this.#facts = facts
+    this.modelId = facts.model
+    this.fields = fields
+    this.stream = facts.stream
+    this.maxTokens = facts.maxTokens
+    this.promptTokens = facts.promptTokens
+    this.needs = { tools: facts.hasTools, vision: facts.hasImages }
+    this.native = native
+    this.forwarded = forwarded
+    this.overflows = overflows
+  }
+
+  get hub(): HubRequest {
+    this.#hub ??= { operation: 'chat', ...messagesToHub(this.native.body), bytes: null, stream: this.stream }
+    return this.#hub
+  }
+
+  checkFor({ route }: Attempt): void {
+    if (route.dialect !== this.native.format) void this.hub
+  }
+
+  promptText(): string {
+    return lastUserText(this.native.body)
+  }
+
+  withMaxTokens(answerMaxTokens: number): ParsedRequest {
+    const { body, bytes } = this.native
+    const native: NativeRequest = {
+      ...this.native,
+      body: { ...body, max_tokens: answerMaxTokens },
+      bytes: bytes === null ? null : editMembers(bytes, new Map([['max_tokens', String(answerMaxTokens)]])),
+    }
+    return new MessagesRequest({ ...this.#facts, maxTokens: answerMaxTokens }, this.fields, { native, forwarded: this.forwarded, overflows: this.overflows })
+  }
+}
