@@ -25,17 +25,26 @@ export class Exchange {
     response.once('close', () => closed.abort(new Error('the client is gone')))
   }
 
-  /** The body as a JSON object, or null when it is none. */
-  async body(): Promise<Record<string, unknown> | null> {
+  get contentType(): string {
+    return this.#request.headers['content-type'] ?? ''
+  }
+
+  /** The body as it came; empty when it is too large. */
+  async raw(): Promise<Buffer> {
     const parts: Buffer[] = []
     let bytes = 0
     for await (const part of this.#request as AsyncIterable<Buffer>) {
       bytes += part.length
-      if (bytes > bodyMaxBytes) return null
+      if (bytes > bodyMaxBytes) return Buffer.alloc(0)
       parts.push(part)
     }
+    return Buffer.concat(parts)
+  }
+
+  /** The body as a JSON object, or null when it is none. */
+  async body(): Promise<Record<string, unknown> | null> {
     try {
-      return objectOrNull(JSON.parse(Buffer.concat(parts).toString('utf8')))
+      return objectOrNull(JSON.parse((await this.raw()).toString('utf8')))
     } catch {
       return null
     }
@@ -46,6 +55,16 @@ export class Exchange {
     this.#response.writeHead(status, { 'content-type': 'application/json', 'content-length': Buffer.byteLength(text), ...headers }).end(text)
   }
 
+  text(text: string, contentType: string): void {
+    this.#response.writeHead(200, { 'content-type': contentType, 'content-length': Buffer.byteLength(text) }).end(text)
+  }
+
+  /** Begins a reply of bytes that come bit by bit. */
+  beginBytes(contentType: string): void {
+    this.#response.writeHead(200, { 'content-type': contentType })
+    this.#response.flushHeaders()
+  }
+
   /** Begins an event stream. */
   beginStream(): void {
     this.#response.writeHead(200, { 'content-type': 'text/event-stream; charset=utf-8', 'cache-control': 'no-cache' })
@@ -53,7 +72,7 @@ export class Exchange {
   }
 
   /** Writes to the stream and waits while the client does not read. Rejects when the client is gone. */
-  async write(text: string): Promise<void> {
+  async write(text: string | Uint8Array): Promise<void> {
     this.gone.throwIfAborted()
     if (!this.#response.write(text)) await once(this.#response, 'drain', { signal: this.gone })
   }

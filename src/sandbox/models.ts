@@ -2,8 +2,8 @@ import type { Exchange } from './exchange.ts'
 
 /** Models that talk. */
 export const chatModels = ['sandbox-chat', 'sandbox-reasoning', 'sandbox-vision'] as const
-/** Every id that the sandbox knows. Images and audio are known by name only: their endpoints answer 404. */
-export const modelIds = [...chatModels, 'sandbox-embed', 'sandbox-image', 'sandbox-audio'] as const
+/** Every id that the sandbox knows. */
+export const modelIds = [...chatModels, 'sandbox-embed', 'sandbox-image', 'sandbox-audio', 'sandbox-speech'] as const
 
 /** An error body as OpenAI shapes it. */
 export function openAiError(message: string, type: string, code: string | null, param: string | null = null): unknown {

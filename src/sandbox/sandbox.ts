@@ -6,6 +6,7 @@ import type { Ids } from '../platform/ids.ts'
 import { anthropicMessages } from './anthropic-messages.ts'
 import { Exchange } from './exchange.ts'
 import { listModels, openAiError } from './models.ts'
+import { openAiSpeech, openAiTranscription } from './openai-audio.ts'
 import { openAiChat } from './openai-chat.ts'
 import { openAiEmbeddings } from './openai-embeddings.ts'
 
@@ -22,6 +23,8 @@ type Serve = (exchange: Exchange) => void | Promise<void>
 const routes: Readonly<Record<string, Serve>> = {
   'POST /v1/chat/completions': openAiChat,
   'POST /v1/embeddings': openAiEmbeddings,
+  'POST /v1/audio/speech': openAiSpeech,
+  'POST /v1/audio/transcriptions': openAiTranscription,
   'POST /v1/messages': anthropicMessages,
   'GET /v1/models': listModels,
 }

@@ -118,6 +118,7 @@ describe('the sandbox with the OpenAI SDK', () => {
       'sandbox-embed',
       'sandbox-image',
       'sandbox-audio',
+      'sandbox-speech',
     ])
   })
 })

@@ -48,6 +48,7 @@ const sandboxModels: readonly ModelEntry[] = [
   },
   { ...common, id: 'sandbox-image', kind: 'image', edits: true, inr_per_image: 2, routes: [{ provider: sandboxId, ...price }] },
   { ...common, id: 'sandbox-audio', kind: 'transcription', modalities: ['audio'], routes: [{ provider: sandboxId, inr_per_minute: 1, ...price }] },
+  { ...common, id: 'sandbox-speech', kind: 'speech', modalities: ['audio'], routes: [{ provider: sandboxId, inr_per_million_characters: 50, ...price }] },
 ]
 
 /**

@@ -1,0 +1,56 @@
+/** Samples a second of everything that the sandbox says: one channel, 16 bits, little-endian. */
+const pcmRate = 24_000
+/** How long one character sounds. */
+const charMs = 60
+const loudness = 6000
+
+/** A tone for each character, as high as the character says; white space is silence. The same text gives the same bytes. */
+export function spokenSamples(text: string, speed: number): Buffer {
+  const samples = Math.round((pcmRate * charMs) / 1000 / speed)
+  const tones = new Map<number, Buffer>()
+  const silence = Buffer.alloc(samples * 2)
+  return Buffer.concat(
+    Array.from(text, char => {
+      if (/\s/.test(char)) return silence
+      const hertz = 200 + ((char.codePointAt(0) ?? 0) % 80) * 10
+      const tone = tones.get(hertz) ?? toneOf(hertz, samples)
+      tones.set(hertz, tone)
+      return tone
+    }),
+  )
+}
+
+/** Faded in and out, so that it does not click. */
+function toneOf(hertz: number, samples: number): Buffer {
+  const tone = Buffer.alloc(samples * 2)
+  for (let at = 0; at < samples; at++) {
+    const fade = Math.min(1, Math.min(at, samples - at) / 100)
+    tone.writeInt16LE(Math.round(loudness * fade * Math.sin((2 * Math.PI * hertz * at) / pcmRate)), at * 2)
+  }
+  return tone
+}
+
+/** The 44 bytes in front of so many bytes of samples. */
+export function wavHeader(sampleBytes: number): Buffer {
+  const head = Buffer.alloc(44)
+  head.write('RIFF', 0, 'latin1')
+  head.writeUInt32LE(36 + sampleBytes, 4)
+  head.write('WAVEfmt ', 8, 'latin1')
+  head.writeUInt32LE(16, 16)
+  head.writeUInt16LE(1, 20)
+  head.writeUInt16LE(1, 22)
+  head.writeUInt32LE(pcmRate, 24)
+  head.writeUInt32LE(pcmRate * 2, 28)
+  head.writeUInt16LE(2, 32)
+  head.writeUInt16LE(16, 34)
+  head.write('data', 36, 'latin1')
+  head.writeUInt32LE(sampleBytes, 40)
+  return head
+}
+
+/** How long a WAV file lasts by its bytes and the rate in its header; null for anything else. */
+export function wavSeconds(bytes: Buffer): number | null {
+  if (bytes.length < 44 || bytes.toString('latin1', 0, 4) !== 'RIFF' || bytes.toString('latin1', 8, 16) !== 'WAVEfmt ') return null
+  const bytesPerSecond = bytes.readUInt32LE(28)
+  return bytesPerSecond === 0 ? null : (bytes.length - 44) / bytesPerSecond
+}
