@@ -28,7 +28,7 @@ export async function dial(
   const failures: Failed[] = []
   const bill = meter.billOf
   for (const attempt of plan.attempts) {
-    if (attempt.afterRateLimit && failures.at(-1)?.failure.status !== 429) continue
+    if (attempt.afterRateLimit && !failures.some(({ attempt: { forwarded }, failure }) => forwarded && failure.status === 429)) continue
     recheck()
     signal.throwIfAborted()
     await meter.opens(attempt)

@@ -31,21 +31,35 @@ export const isExcluded = ({ route }: Candidate, fields: RouterFields): boolean 
 /** What decides whose credential may serve a candidate. */
 export interface Credentials {
   readonly savedKeys: OrgRouting['savedKeys']
+  /** A credential for native routes comes with the call. */
+  readonly forwards: boolean
+  /** Behind it the saved key may be tried. */
+  readonly overflows: boolean
   /** Whether the platform's route is withheld for the time being. */
   inMaintenance(stateKey: RouteId): boolean
 }
 
+/** A credential of the caller goes to the native provider of models that nobody else's key serves, and nowhere else. */
+const takesForwarded = ({ byokOnly, dialect, provider }: Route): boolean =>
+  byokOnly && dialect === 'anthropic' && provider.dialect === 'anthropic' && provider.byok && !provider.userGiven
+
 /**
  * Adds the attempts that may be made on a candidate. The platform's key serves where it may; the organisation's saved one where the
- * platform's may not, or ahead of it when the organisation wants that. A server of the organisation is dialed with the key that it has.
+ * platform's may not, or ahead of it when the organisation wants that. A credential that comes with the call goes before a saved key. A
+ * server of the organisation is dialed with the key that it has.
  */
-export function addAttempts({ model, route }: Candidate, { savedKeys, inMaintenance }: Credentials, attempts: Attempt[]): void {
+export function addAttempts({ model, route }: Candidate, { savedKeys, forwards, overflows, inMaintenance }: Credentials, attempts: Attempt[]): void {
   const { provider } = route
   if (provider.userGiven) {
     attempts.push({ model, route, credential: provider.platformKey, byok: true })
     return
   }
   const saved = provider.byok && savedKeys.size > 0 ? savedKeys.get(provider.id) : undefined
+  if (forwards && takesForwarded(route)) {
+    attempts.push({ model, route, credential: null, byok: true, forwarded: true })
+    if (saved !== undefined && overflows) attempts.push({ model, route, credential: saved.key, byok: true, afterRateLimit: true })
+    return
+  }
   const isPlatforms = provider.configured && !route.byokOnly && !inMaintenance(stateKeyOf(route))
   if (saved !== undefined && (saved.alwaysUse || !isPlatforms)) attempts.push({ model, route, credential: saved.key, byok: true })
   if (isPlatforms) attempts.push({ model, route, credential: provider.platformKey, byok: false })

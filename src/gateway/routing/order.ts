@@ -14,7 +14,12 @@ export function reachable(candidates: readonly Candidate[], request: ResolveRequ
     const named = provider !== null || (candidates[0]?.model.id === request.modelId && !catalog.models.has(request.modelId))
     return withRequestKey(candidates, new Secret(upstreamKey), named, keyShapes(catalog))
   }
-  const credentials: Credentials = { savedKeys: request.org.savedKeys, inMaintenance: id => world.health.inMaintenance(id) }
+  const credentials: Credentials = {
+    savedKeys: request.org.savedKeys,
+    forwards: request.forwards === true,
+    overflows: request.overflows === true,
+    inMaintenance: id => world.health.inMaintenance(id),
+  }
   const attempts: Attempt[] = []
   for (const candidate of candidates) addAttempts(candidate, credentials, attempts)
   return attempts
@@ -24,18 +29,19 @@ const keyShapes = (catalog: CatalogSnapshot): ReadonlyMap<string, string> =>
   new Map([...catalog.providers.values()].flatMap(({ id, keyShape }) => (keyShape === null ? [] : [[id, keyShape] as const])))
 
 /**
- * Saved keys that are always to be used come first, then the platform's routes, then those on a saved key; within each the wish of
- * the caller decides, open circuits last.
+ * A forwarded credential comes first, then saved keys that are always to be used, then the platform's routes, then those on a saved key;
+ * within each the wish of the caller decides, open circuits last.
  */
 export function inOrder(attempts: readonly Attempt[], request: ResolveRequest, preference: Preference, world: RoutingWorld): readonly Attempt[] {
   if (attempts.length < 2) return attempts
   if (!attempts.some(attempt => attempt.byok)) return ranked(attempts, preference, world)
   const { org, fields } = request
-  const group = ({ byok, route }: Attempt): number => {
-    if (!byok) return 1
-    return fields.upstreamKey === null && org.savedKeys.get(route.provider.id)?.alwaysUse ? 0 : 2
+  const group = ({ byok, route, forwarded }: Attempt): number => {
+    if (forwarded) return 0
+    if (!byok) return 2
+    return fields.upstreamKey === null && org.savedKeys.get(route.provider.id)?.alwaysUse ? 1 : 3
   }
-  return [0, 1, 2].flatMap(wanted =>
+  return [0, 1, 2, 3].flatMap(wanted =>
     ranked(
       attempts.filter(attempt => group(attempt) === wanted),
       preference,
@@ -50,12 +56,14 @@ function ranked(attempts: readonly Attempt[], preference: Preference, world: Rou
   return rank([...byRoute.keys()], route => factsOf(route, world), preference).flatMap(route => byRoute.get(route) ?? [])
 }
 
-/** Each route once with each kind of credential, at its first place. */
+/** Each route once with each kind of credential, at its first place. A forwarded credential goes to one company only. */
 export function unique(attempts: readonly Attempt[]): readonly Attempt[] {
   if (attempts.length < 2) return attempts
   const seen = new Set<string>()
-  return attempts.filter(({ route, byok }) => {
-    const key = `${byok ? 'own' : 'platform'} ${routeId(route)}`
+  const forwardedTo = attempts.find(attempt => attempt.forwarded)?.route.provider.id
+  return attempts.filter(({ route, byok, forwarded }) => {
+    if (forwarded && route.provider.id !== forwardedTo) return false
+    const key = `${forwarded ? 'forwarded' : byok ? 'own' : 'platform'} ${routeId(route)}`
     return !seen.has(key) && seen.add(key)
   })
 }

@@ -22,11 +22,12 @@ export function splitOwnId(modelId: string, catalog: CatalogSnapshot): { readonl
 
 /**
  * The model behind `provider/model-id`, with its one route on the caller's own key: one that the provider listed for the saved key, or
- * any when a key comes with the request. Null when it is neither.
+ * any when a key comes with the request. Also a `claude-*` id that the catalog does not list yet, on the provider of those that it lists:
+ * whether there is a credential for it is asked later. Null when it is none of these.
  */
 export function ownModel(modelId: string, { org, fields, kind }: Pick<ResolveRequest, 'org' | 'fields' | 'kind'>, catalog: CatalogSnapshot): Model | null {
   const parts = splitOwnId(modelId, catalog)
-  if (parts === null) return null
+  if (parts === null) return kind === 'chat' ? unlistedClaude(modelId, catalog) : null
   const { provider, upstreamModel } = parts
   if (fields.upstreamKey === null && !org.savedKeys.get(provider.id)?.models.includes(upstreamModel)) return null
   const twin = twinOf(provider.id, upstreamModel, catalog)
@@ -45,6 +46,40 @@ export function ownModel(modelId: string, { org, fields, kind }: Pick<ResolveReq
     stateKey: twin ? routeId(twin.route) : `${provider.id}/*`,
   }
   return { ...(twin?.model ?? unknownModel(kind)), id: modelId, ownedBy: provider.id, routes: [route] }
+}
+
+/** Ids of the models that run on callers' own credentials alone, in the provider's own format. */
+const claudeId = /^claude-[\x21-\x7e]{1,120}$/
+
+function unlistedClaude(modelId: string, catalog: CatalogSnapshot): Model | null {
+  if (!claudeId.test(modelId)) return null
+  const provider = claudeProvider(catalog)
+  if (provider === null) return null
+  const route: Route = {
+    modelId,
+    provider,
+    upstreamModel: modelId,
+    dialect: 'anthropic',
+    residency: provider.residency,
+    price: unknownPrice,
+    byokOnly: true,
+    contextLength: null,
+    rank: null,
+    stateKey: `${provider.id}/*`,
+  }
+  return { ...unknownModel('chat'), modalities: ['text', 'image'], id: modelId, ownedBy: provider.id, routes: [route] }
+}
+
+const claudeProviders = new WeakMap<CatalogSnapshot, { readonly provider: Provider | null }>()
+
+/** The native provider of the catalog's own `claude-*` models. */
+function claudeProvider(catalog: CatalogSnapshot): Provider | null {
+  const known = claudeProviders.get(catalog)
+  if (known !== undefined) return known.provider
+  const routes = [...catalog.models.values()].filter(({ id }) => claudeId.test(id)).flatMap(({ routes }) => routes)
+  const provider = routes.find(({ byokOnly, dialect, provider: { byok } }) => byokOnly && dialect === 'anthropic' && byok)?.provider ?? null
+  claudeProviders.set(catalog, { provider })
+  return provider
 }
 
 /** The organisation's own server of that reference as a candidate for a model; null when it has none or it serves another model. */
