@@ -5,6 +5,7 @@ import type { DialectId } from '../../src/gateway/providers/provider.ts'
 import { chatFormat } from '../../src/gateway/wire/chat-format.ts'
 import type { ClientFormat, ReplyContext, WireFormat } from '../../src/gateway/wire/client-format.ts'
 import { messagesFormat } from '../../src/gateway/wire/messages/format.ts'
+import { responsesFormat } from '../../src/gateway/wire/responses/format.ts'
 import { plainUsage } from '../../src/gateway/wire/usage.ts'
 import { readChatReply, readChatStream } from './readers/chat.ts'
 import type { Heard } from './readers/heard.ts'
@@ -21,9 +22,8 @@ export interface Client {
 export const clients: Readonly<Partial<Record<WireFormat, Client>>> = {
   openai: { format: chatFormat, stream: readChatStream, whole: readChatReply },
   anthropic: { format: messagesFormat, stream: readMessagesStream, whole: readMessage },
+  'openai-responses': { format: responsesFormat, stream: readResponsesStream, whole: readResponse },
 }
-void readResponse
-void readResponsesStream
 
 /** A prompt of so many tokens is what the gateway estimates. */
 export const promptEstimate = 21

@@ -105,7 +105,7 @@ export class TranslatedPassage implements StreamPassage {
   }
 
   get reported(): boolean {
-    return this.#usage !== null
+    return this.#usage !== null && this.#hasFinishReason
   }
 
   push(chunk: Uint8Array): Uint8Array | null {
@@ -125,8 +125,11 @@ export class TranslatedPassage implements StreamPassage {
     return Buffer.from(this.#writer.fail(fault, this.usage()))
   }
 
+  /** What a provider tells before it has finished is true of the prompt; of the output more may have gone by since. */
   usage(): TokenUsage {
-    return this.#usage ?? estimated(this.#promptTokens, this.outputChars)
+    const counted = estimated(this.#promptTokens, this.outputChars)
+    if (this.#usage === null || this.#hasFinishReason) return this.#usage ?? counted
+    return { ...this.#usage, completionTokens: Math.max(this.#usage.completionTokens, counted.completionTokens) }
   }
 
   keepAlive(): Uint8Array | null {

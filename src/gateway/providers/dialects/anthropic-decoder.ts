@@ -20,7 +20,7 @@ interface OpenBlock {
 
 /**
  * Reads a stream of the messages format into hub chunks. Thinking goes out as it comes, and once more whole and signed when its block
- * ends. The chunk at the beginning carries what is known of the prompt's usage, the last one the final usage.
+ * ends. The chunk at the beginning carries what is known of the prompt's usage, those from the finish reason on the final usage.
  */
 export class AnthropicStreamDecoder implements ChatStreamDecoder {
   readonly #events = new SseEventReader()
@@ -119,7 +119,8 @@ export class AnthropicStreamDecoder implements ChatStreamDecoder {
     const stop = isObject(event['delta']) ? event['delta'] : {}
     if (typeof stop['stop_reason'] !== 'string') return []
     const refusal = stop['stop_reason'] === 'refusal' ? { refusal: refusalOf(stop['stop_details']) } : {}
-    return [{ kind: 'chunk', chunk: { choices: [{ index: 0, delta: refusal, ...finishOf(stop, this.#calls > 0) }] } }]
+    const usage = this.#usage === null ? {} : { usage: usageToOpenAi(this.#usage) }
+    return [{ kind: 'chunk', chunk: { choices: [{ index: 0, delta: refusal, ...finishOf(stop, this.#calls > 0) }], ...usage } }]
   }
 
   #usageChunk(): readonly ChatStreamEvent[] {
