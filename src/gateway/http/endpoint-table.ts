@@ -13,6 +13,7 @@ import { catalogEndpoints } from '../catalog/endpoints.ts'
 import { audioEndpoints } from '../inference/audio-endpoints.ts'
 import { inferenceEndpoints } from '../inference/endpoints.ts'
 import { imageEndpoints } from '../inference/image-endpoints.ts'
+import { messagesEndpoints } from '../inference/messages-endpoints.ts'
 import { keyEndpoints } from '../keys/key-endpoints.ts'
 import { limitsEndpoints } from '../limits/endpoints.ts'
 import { memberEndpoints } from '../orgs/member-endpoints.ts'
@@ -26,6 +27,7 @@ import type { Binding } from './edge.ts'
 
 export const endpointTable = {
   ...inferenceEndpoints,
+  ...messagesEndpoints,
   ...imageEndpoints,
   ...audioEndpoints,
   ...catalogEndpoints,

@@ -1,5 +1,6 @@
 import type { Call, Form, Reply } from '../../platform/endpoint.ts'
 import type { Principal } from '../../platform/principal.ts'
+import { countTokens } from './count-tokens.ts'
 import type { InferenceDeps } from './deps.ts'
 import { servePanel } from './image-panel.ts'
 import { speechKind, transcriptionKind } from './kinds/audio.ts'
@@ -9,6 +10,7 @@ import { embeddingsKind } from './kinds/embeddings.ts'
 import { imagesKind } from './kinds/images.ts'
 import { imageEditRequest, imagesRequest } from './kinds/images-request.ts'
 import type { Kind } from './kinds/kind.ts'
+import { messagesKind } from './kinds/messages.ts'
 import type { CallInput } from './kinds/request.ts'
 import type { Idempotency } from './once.ts'
 import { panelIdOf } from './panel-id.ts'
@@ -30,6 +32,15 @@ export class Inference {
 
   chat(bytes: Buffer, call: Call<Principal>): Promise<Reply> {
     return this.#serve(chatKind, bodyOnly(bytes), call)
+  }
+
+  messages(input: CallInput, call: Call<Principal>): Promise<Reply> {
+    return this.#serve(messagesKind, input, call)
+  }
+
+  /** Not charged, and so not made once by idempotency key either. */
+  countTokens(input: CallInput, call: Call<Principal>): Promise<Reply> {
+    return countTokens(input, call, this.#deps)
   }
 
   embeddings(bytes: Buffer, call: Call<Principal>): Promise<Reply> {
