@@ -25,6 +25,11 @@ export class Exchange {
     response.once('close', () => closed.abort(new Error('the client is gone')))
   }
 
+  /** Name and port under which the client found the sandbox. */
+  get host(): string {
+    return this.#request.headers.host ?? 'localhost'
+  }
+
   get contentType(): string {
     return this.#request.headers['content-type'] ?? ''
   }
@@ -57,6 +62,10 @@ export class Exchange {
 
   text(text: string, contentType: string): void {
     this.#response.writeHead(200, { 'content-type': contentType, 'content-length': Buffer.byteLength(text) }).end(text)
+  }
+
+  bytes(bytes: Uint8Array, contentType: string): void {
+    this.#response.writeHead(200, { 'content-type': contentType, 'content-length': bytes.length }).end(bytes)
   }
 
   /** Begins a reply of bytes that come bit by bit. */

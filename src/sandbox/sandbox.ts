@@ -9,6 +9,7 @@ import { listModels, openAiError } from './models.ts'
 import { openAiSpeech, openAiTranscription } from './openai-audio.ts'
 import { openAiChat } from './openai-chat.ts'
 import { openAiEmbeddings } from './openai-embeddings.ts'
+import { openAiImageEdits, openAiImages, picture, pictureFolder } from './openai-images.ts'
 
 export interface SandboxOptions {
   readonly clock: Clock
@@ -25,6 +26,8 @@ const routes: Readonly<Record<string, Serve>> = {
   'POST /v1/embeddings': openAiEmbeddings,
   'POST /v1/audio/speech': openAiSpeech,
   'POST /v1/audio/transcriptions': openAiTranscription,
+  'POST /v1/images/generations': openAiImages,
+  'POST /v1/images/edits': openAiImageEdits,
   'POST /v1/messages': anthropicMessages,
   'GET /v1/models': listModels,
 }
@@ -35,9 +38,10 @@ const routes: Readonly<Record<string, Serve>> = {
  */
 export async function startSandbox({ clock, ids, host, port = 0 }: SandboxOptions): Promise<{ url: string; close(): Promise<void> }> {
   const server = createServer((request, response) => {
-    const path = (request.url ?? '').split('?', 1)[0]
+    const path = (request.url ?? '').split('?', 1)[0] ?? ''
     const exchange = new Exchange(request, response, clock, ids)
-    const serve = routes[`${request.method} ${path}`] ?? unknownPath
+    const isPicture = request.method === 'GET' && path.startsWith(pictureFolder)
+    const serve = isPicture ? () => picture(exchange, path) : (routes[`${request.method} ${path}`] ?? unknownPath)
     // What goes wrong behind the client's going away is of no use to anyone; all else ends as a broken connection.
     Promise.resolve(serve(exchange)).catch(() => response.destroy())
   })
