@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { imageStyleIds } from '../providers/images/style-ids.ts'
+import { rankingsOverride } from './rankings.ts'
 
 /**
  * The shapes of catalog/*.json and of the operator's file. Both use the same entries: everything but the id may be left out, the
@@ -120,6 +121,7 @@ export const operatorFile = z.strictObject({
   $schema: z.string().optional(),
   providers: z.array(providerEntry).max(500).optional().describe('Providers to add, or to change by id.'),
   models: z.array(modelEntry).max(5000).optional().describe('Models to add, or to change by id.'),
+  rankings: rankingsOverride.optional().describe('Orders of models that presets and quality-prediction routing walk; a list replaces ours whole.'),
 })
 
 export type ProviderEntry = z.output<typeof providerEntry>

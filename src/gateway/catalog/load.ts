@@ -10,6 +10,7 @@ import { type ModelEntry, modelsFile, type OperatorFile, operatorFile, type Prov
 import { panelModel } from './image-panel.ts'
 import { localServerIds } from './local-servers.ts'
 import type { CatalogSnapshot, Model } from './model.ts'
+import { type RankingsFile, rankingsFile, toRankings } from './rankings.ts'
 import { sandboxId } from './sandbox.ts'
 import { virtualModels } from './virtual-models.ts'
 
@@ -54,20 +55,22 @@ export function loadCatalog(sources: CatalogSources): CatalogSnapshot {
   const panel = panelModel(models, config.SERVICE_ID)
   if (panel) models.set(panel.id, panel)
   for (const model of virtualModels(models.values(), config.SERVICE_ID)) models.set(model.id, model)
-  return { providers, models }
+  return { providers, models, rankings: toRankings(data.rankings, operator.file.rankings) }
 }
 
 interface Data {
   readonly providers: readonly ProviderEntry[]
   readonly models: readonly ModelEntry[]
   readonly sources: PriceSources
+  readonly rankings: RankingsFile
 }
 
 function readData(): Data {
   const providers = readFile(fileURLToPath(new URL('providers.json', dataFolder)), providersFile)
   const models = readFile(fileURLToPath(new URL('models.json', dataFolder)), modelsFile)
   const images = readFile(fileURLToPath(new URL('images.json', dataFolder)), modelsFile)
-  return { providers: providers.providers, models: [...models.models, ...images.models], sources: { ...models.sources, ...images.sources } }
+  const rankings = readFile(fileURLToPath(new URL('rankings.json', dataFolder)), rankingsFile)
+  return { providers: providers.providers, models: [...models.models, ...images.models], sources: { ...models.sources, ...images.sources }, rankings }
 }
 
 interface Operator {

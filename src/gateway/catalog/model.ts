@@ -1,6 +1,7 @@
 import type { ModelTraits } from '../providers/dialect.ts'
 import type { ImageStyleId } from '../providers/images/style-ids.ts'
 import type { DialectId, Provider, Residency } from '../providers/provider.ts'
+import type { Rankings } from './rankings.ts'
 
 export type ModelKind = 'chat' | 'embedding' | 'image' | 'transcription' | 'speech' | 'virtual'
 
@@ -72,4 +73,5 @@ export interface Model extends ModelTraits {
 export interface CatalogSnapshot {
   readonly providers: ReadonlyMap<string, Provider>
   readonly models: ReadonlyMap<string, Model>
+  readonly rankings: Rankings
 }

@@ -1,9 +1,7 @@
 /** What a prompt asks for, by its looks: a heuristic, not a model. Pure, and bounded work however long the prompt is. */
+import type { Capability } from '../catalog/rankings.ts'
 import { codePatterns, codeWords, hardWords, mathPatterns, mathWords, reasoningPatterns, reasoningWords } from './cues.ts'
 import { type Language, romanisedLanguage, scriptLanguage } from './languages.ts'
-
-/** What a model has to be good at. */
-export type Capability = 'code' | 'math' | 'multilingual' | 'long-context' | 'reasoning' | 'general'
 
 /** How much of a model the prompt needs: 1 any, 2 a good one, 3 one of the best. */
 export type Complexity = 1 | 2 | 3

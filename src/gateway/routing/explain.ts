@@ -4,11 +4,13 @@ import { routeOfCustom } from '../byok/custom-route.ts'
 import { allowanceOf } from '../catalog/allowance.ts'
 import { type Model, routeId, stateKeyOf } from '../catalog/model.ts'
 import { type Preset, presetOf } from '../catalog/virtual-models.ts'
+import { brHeader } from '../wire/response-headers.ts'
 import type { ChainStep } from '../wire/router-fields.ts'
 import { type Candidate, candidatesOf, isExcluded, meetsResidency } from './candidates.ts'
+import { chooserOf } from './choice.ts'
 import { reachable } from './order.ts'
 import { isCustomReference, ownModel } from './own-models.ts'
-import { canServe } from './pick-model.ts'
+import { canServe, corruptsToolCalls } from './pick-model.ts'
 import type { Attempt, Plan, ResolveRequest } from './plan.ts'
 import { factsOf, type RoutingWorld } from './routing-world.ts'
 
@@ -24,6 +26,8 @@ export interface Explained {
 /** Which rule chose the first route: a word for programs. */
 export function reasonOf(plan: Plan, { fields, org, modelId }: ResolveRequest): string {
   const [first] = plan.attempts
+  const { [brHeader.autoReason]: preset, [brHeader.routeReason]: best } = plan.headers
+  if (preset !== undefined || best !== undefined) return preset ?? best ?? ''
   if (fields.provider !== null) return 'pinned_provider'
   if (fields.fallbacks !== null) return 'request_fallbacks'
   if (presetOf(modelId) === undefined && org.chains.has(modelId)) return 'saved_chain'
@@ -38,7 +42,7 @@ export function explain(plan: Plan, request: ResolveRequest, world: RoutingWorld
   const chosen = new Map<string, Attempt[]>()
   for (const attempt of plan.attempts) chosen.set(routeId(attempt.route), [...(chosen.get(routeId(attempt.route)) ?? []), attempt])
   const dialed = [...chosen.values()].map((attempts, index) => eligible(attempts, index, world))
-  const { candidates, unresolved } = considered(request, world)
+  const { candidates, unresolved } = considered(plan, request, world)
   const rest = new Map(candidates.filter(({ route }) => !chosen.has(routeId(route))).map(candidate => [routeId(candidate.route), candidate]))
   const others = [...rest.values()].map(candidate => ({
     model: candidate.model.id,
@@ -66,9 +70,9 @@ interface Considered {
   readonly unresolved: readonly Explained[]
 }
 
-function considered(request: ResolveRequest, world: RoutingWorld): Considered {
+function considered(plan: Plan, request: ResolveRequest, world: RoutingWorld): Considered {
   const { fields, modelId, org } = request
-  const entry = presetOf(modelId)
+  const entry = chooserOf(plan, request)
   const chain = fields.provider !== null ? undefined : (fields.fallbacks ?? (entry ? undefined : org.chains.get(modelId)))
   if (chain !== undefined) return consideredInChain(chain, request, world)
   if (entry) return { candidates: pairsOf(entry, world), unresolved: [] }
@@ -100,9 +104,9 @@ const customOf = (model: Model, { org }: ResolveRequest): readonly Candidate[] =
 /** The first thing that speaks against a route that is not in the plan, in the order in which resolving asks. */
 function whyNot(candidate: Candidate, plan: Plan, request: ResolveRequest, world: RoutingWorld): string {
   const { model, route } = candidate
-  const { fields, org, modelId } = request
+  const { fields, org } = request
   const allowance = allowanceOf(request.policies)
-  const entry = presetOf(modelId)
+  const entry = chooserOf(plan, request)
   const isPickable = entry !== undefined && (allowance?.pick(entry.id, model.id) ?? true)
   if (allowance !== null && !((isPickable || allowance.model(model.id)) && allowance.provider(route.provider.id))) return 'this credential may not use it'
   if (model.gated && org.retentionDays === 0) return 'the model needs a data-retention window, which is off'
@@ -113,6 +117,8 @@ function whyNot(candidate: Candidate, plan: Plan, request: ResolveRequest, world
   if (isExcluded(candidate, fields)) return 'excluded by the request'
   if (reachable([candidate], request, world).length === 0) return withoutCredential(candidate, request, world)
   if (fields.upstreamKey !== null) return 'upstream_key goes to one provider only, and this is another'
+  if (entry?.preset === 'agent' && corruptsToolCalls(candidate, factsOf(route, world), world.catalog.rankings))
+    return 'known to break the arguments of tool calls'
   if (entry && !canServe(candidate, request, entry)) return 'the model does not take what the request carries'
   return `another model was picked: "${plan.model.id}"`
 }

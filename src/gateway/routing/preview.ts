@@ -1,6 +1,6 @@
 import type { CallPolicy, Principal } from '../../platform/principal.ts'
 import { presetOf } from '../catalog/virtual-models.ts'
-import { parseChat } from '../wire/chat.ts'
+import { parseChat, promptTextOf } from '../wire/chat.ts'
 import { parseEmbeddings } from '../wire/embeddings.ts'
 import { brHeader } from '../wire/response-headers.ts'
 import { parseRouterFields } from '../wire/router-fields.ts'
@@ -17,6 +17,8 @@ export interface PreviewView {
   readonly provider: string
   /** The preset that chose the model. */
   readonly preset?: string
+  /** What the prompt asks for, where that chose the model. */
+  readonly capability?: string
   readonly reason: string
   readonly candidates: readonly Explained[]
 }
@@ -44,11 +46,13 @@ export class RoutePreview {
     const [first] = plan.attempts
     if (!first) throw new Error('a plan has attempts')
     const preset = plan.headers[brHeader.autoPreset]
+    const capability = plan.headers[brHeader.routeCapability]
     return {
       model: first.model.id,
       provider: first.route.provider.id,
       ...(preset === undefined ? {} : { preset }),
-      reason: plan.headers[brHeader.autoReason] ?? reasonOf(plan, request),
+      ...(capability === undefined ? {} : { capability }),
+      reason: reasonOf(plan, request),
       candidates: explain(plan, request, world),
     }
   }
@@ -73,5 +77,12 @@ function parse(body: Record<string, unknown>, { catalog }: RoutingWorld): Omit<R
     return { modelId: model, kind: 'embedding', fields, promptTokens: promptTokensEstimate }
   }
   const chat = parseChat(given ? stripped : { ...stripped, messages: [{ role: 'user', content: '' }] })
-  return { modelId: chat.model, kind: 'chat', fields, promptTokens: chat.promptTokensEstimate, needs: { tools: chat.hasTools, vision: chat.hasImages } }
+  return {
+    modelId: chat.model,
+    kind: 'chat',
+    fields,
+    promptTokens: chat.promptTokensEstimate,
+    needs: { tools: chat.hasTools, vision: chat.hasImages },
+    promptText: () => promptTextOf(stripped),
+  }
 }

@@ -8,8 +8,11 @@ export interface RouteFacts extends Measurements {
   readonly open: boolean
 }
 
+/** `window`: the largest context window first. Presets ask for it; callers cannot. */
+export type RankMode = OptimizeMode | 'window'
+
 export interface Preference {
-  readonly optimize: OptimizeMode
+  readonly optimize: RankMode
   /** Wins over `optimize`; null = none given. */
   readonly weights: RouterFields['weights']
   /** This time unmeasured routes go before measured ones, so that they get measured. */
@@ -68,6 +71,8 @@ function scorer(all: readonly Known[], { optimize, weights, probe }: Preference)
     }
     case 'quality':
       return entry => [entry.route.rank ?? Number.POSITIVE_INFINITY, latency(entry)]
+    case 'window':
+      return entry => [-(entry.route.contextLength ?? 0), entry.priceUinr]
     case 'auto': {
       const slow = scaled(all, entry => entry.facts.latencyMs)
       const dear = scaled(all, entry => entry.priceUinr)

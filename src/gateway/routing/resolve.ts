@@ -1,12 +1,12 @@
 import { fail, type GatewayError } from '../../platform/errors.ts'
 import { type Allowance, allowanceOf } from '../catalog/allowance.ts'
 import { type Preset, presetOf } from '../catalog/virtual-models.ts'
-import { brHeader, headerValue } from '../wire/response-headers.ts'
 import { type Candidate, isExcluded, meetsResidency } from './candidates.ts'
+import { failOpenHeaders, presetFor, presetHeaders } from './choice.ts'
 import { inOrder, reachable, unique } from './order.ts'
-import { pick } from './pick-candidates.ts'
+import { type Picked, pick, pickRanked } from './pick-candidates.ts'
 import type { Attempt, Plan, ResolveRequest } from './plan.ts'
-import type { Preference } from './rank.ts'
+import type { Preference, RankMode } from './rank.ts'
 import type { RoutingWorld } from './routing-world.ts'
 import { chainCandidates, checkPin, isMedia, namedModel, ownCandidates, type Steps } from './steps.ts'
 
@@ -17,29 +17,49 @@ import { chainCandidates, checkPin, isMedia, namedModel, ownCandidates, type Ste
  * pin, residency, exclude, credentials.
  */
 export function resolve(request: ResolveRequest, world: RoutingWorld): Plan {
-  const { fields, kind, modelId, org } = request
+  const { fields, kind, org } = request
   const allowance = allowanceOf(request.policies)
   const chain = fields.provider === null ? fields.fallbacks : null
-  const entry = presetOf(modelId)
+  const entry = presetFor(request)
   // What makes images and audio is always named: a virtual id is as unknown there as any other word.
   if (entry && isMedia(kind)) throw fail('model_not_found_media', { message: 'Virtual ids choose chat models. GET /v1/models lists the models of this kind.' })
   if (entry) {
     if (kind !== 'chat' || chain === null) return resolveVirtual(entry, request, world, allowance)
-    return planOf(chainCandidates(chain, request, world), request, world, noHeaders)
+    return planOf(chainCandidates(chain, request, world), request, world)
   }
   const model = namedModel(request, world, allowance)
+  const best = fields.best && kind === 'chat' && chain === null
+  const predicted = best ? pickRanked(request, world) : null
+  if (predicted !== null) return planOfPick(predicted, { optimize: fields.optimize }, request, world, presetHeaders(bestPreset(), predicted, request))
   const steps = chain ?? (fields.provider === null ? org.chains.get(model.id) : undefined)
-  return planOf(steps === undefined ? [ownCandidates(model, request, allowance)] : chainCandidates(steps, request, world), request, world, noHeaders)
+  const plan = planOf(steps === undefined ? [ownCandidates(model, request, allowance)] : chainCandidates(steps, request, world), request, world)
+  return best ? { ...plan, headers: failOpenHeaders(request, plan) } : plan
 }
 
 const noHeaders: Plan['headers'] = Object.freeze({})
+
+function bestPreset(): Preset {
+  const entry = presetOf('best')
+  if (!entry) throw new Error('auto:best is a preset')
+  return entry
+}
 
 function resolveVirtual(entry: Preset, request: ResolveRequest, world: RoutingWorld, allowance: Allowance | null): Plan {
   checkPin(request, allowance)
   const picked = request.kind === 'chat' ? pick(entry, request, world) : null
   if (!picked) throw nothingPicked(entry, request, world, allowance)
-  const headers = { [brHeader.autoPreset]: entry.preset, [brHeader.autoModel]: headerValue(picked.modelId), [brHeader.autoReason]: picked.reason }
-  return planOf([picked.candidates], request, world, headers)
+  return planOfPick(picked, { optimize: modeOf(entry, request) }, request, world, presetHeaders(entry, picked, request))
+}
+
+/** Presets that are about the route order the routes of their model themselves, unless the caller has a wish of its own. */
+function modeOf(entry: Preset, { fields }: ResolveRequest): RankMode {
+  if (fields.optimize !== 'price') return fields.optimize
+  return entry.preset === 'fastest' ? 'latency' : entry.preset === 'long-context' ? 'window' : 'price'
+}
+
+/** Only routes that were admitted are dialed, on failover too. */
+function planOfPick(picked: Picked, { optimize }: Pick<Preference, 'optimize'>, request: ResolveRequest, world: RoutingWorld, headers: Plan['headers']): Plan {
+  return planOf([picked.candidates], request, world, headers, { optimize, weights: request.fields.weights, probe: picked.probe })
 }
 
 /** It is the credential's rules when without them something could be picked. */
@@ -48,19 +68,24 @@ function nothingPicked(entry: Preset, request: ResolveRequest, world: RoutingWor
   return fail('model_not_allowed', { message: `This credential may use no model that "${entry.id}" could pick now.` })
 }
 
-function planOf(steps: Steps, request: ResolveRequest, world: RoutingWorld, headers: Plan['headers']): Plan {
-  const attempts = attemptsOf(steps, request, world)
+function planOf(steps: Steps, request: ResolveRequest, world: RoutingWorld, headers: Plan['headers'] = noHeaders, preference?: Preference): Plan {
+  const attempts = attemptsOf(steps, request, world, preference ?? wishOf(request, world))
   const [first] = attempts
   if (!first) throw fail('no_route')
   return { model: first.model, attempts, headers }
 }
 
-function attemptsOf(steps: Steps, request: ResolveRequest, world: RoutingWorld): readonly Attempt[] {
+const wishOf = ({ fields: { optimize, weights } }: ResolveRequest, { health }: RoutingWorld): Preference => ({
+  optimize,
+  weights,
+  probe: weights === null && optimize === 'latency' && health.probeIsDue(),
+})
+
+function attemptsOf(steps: Steps, request: ResolveRequest, world: RoutingWorld, preference: Preference): readonly Attempt[] {
   const { fields } = request
   const allowed = within(steps, request)
   const ready = allowed.map(step => reachable(step, request, world))
   if (ready.every(step => step.length === 0)) throw withoutCredential(allowed.flat())
-  const preference: Preference = { optimize: fields.optimize, weights: fields.weights, probe: fields.optimize === 'latency' && world.health.probeIsDue() }
   const ordered = unique(ready.flatMap(step => inOrder(step, request, preference, world)))
   if (fields.upstreamKey === null) return ordered
   // A caller's key goes to one company only.

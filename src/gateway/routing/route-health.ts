@@ -11,6 +11,10 @@ const staleMs = 15 * 60 * 1000
 const routesMax = 20_000
 /** Headroom is of the provider's current window, which is a minute nearly everywhere. */
 const headroomFreshMs = 60 * 1000
+/** Replies with tool calls that must have been seen before their outcome counts, its weight, and how long it counts. Ours. */
+const toolCallsMin = 5
+const toolCallWeight = 0.05
+const toolCallsStaleMs = 60 * 60 * 1000
 /** Every so many rankings an unmeasured route goes first, or it would never be measured. Ours. */
 const probeEvery = 20
 
@@ -28,6 +32,8 @@ export interface Measurements {
   readonly failureRate: number | null
   /** Share of the provider's rate limit that is left, 0 to 1. */
   readonly headroom: number | null
+  /** Share of tool calls whose arguments were no JSON, 0 to 1; null = too few seen lately. */
+  readonly brokenToolCalls: number | null
 }
 
 interface Entry {
@@ -38,12 +44,21 @@ interface Entry {
   headroomAtMs: number
 }
 
+interface ToolCalls {
+  readonly seen: number
+  readonly brokenShare: number
+  readonly atMs: number
+}
+
+const nothingMeasured: Measurements = { latencyMs: null, failureRate: null, headroom: null, brokenToolCalls: null }
+
 type ReplyHeaders = Readonly<Record<string, string | string[] | undefined>>
 
 /** Moving averages by route, fed by every dial of this process, and the routes that are withheld for maintenance. */
 export class RouteHealth {
   readonly #clock: Clock
   readonly #entries = new LRUCache<RouteId, Entry>({ max: routesMax })
+  readonly #toolCalls = new LRUCache<RouteId, ToolCalls>({ max: routesMax })
   readonly #withheldUntilMs = new Map<RouteId, number>()
   #rankings = 0
 
@@ -76,8 +91,30 @@ export class RouteHealth {
   measurements(routeId: RouteId): Measurements {
     const nowMs = this.#clock.nowMs()
     const entry = this.#fresh(routeId, nowMs)
-    if (!entry) return { latencyMs: null, failureRate: null, headroom: null }
-    return { latencyMs: entry.latencyMs, failureRate: entry.failureRate, headroom: nowMs - entry.headroomAtMs < headroomFreshMs ? entry.headroom : null }
+    if (!entry) return nothingMeasured
+    return {
+      latencyMs: entry.latencyMs,
+      failureRate: entry.failureRate,
+      headroom: nowMs - entry.headroomAtMs < headroomFreshMs ? entry.headroom : null,
+      brokenToolCalls: this.#brokenToolCalls(routeId, nowMs),
+    }
+  }
+
+  /** A reply called tools; `sound` when the arguments of all of them are JSON. */
+  recordToolCalls(routeId: RouteId, sound: boolean): void {
+    const nowMs = this.#clock.nowMs()
+    const known = this.#toolCalls.get(routeId)
+    const before = known !== undefined && nowMs - known.atMs <= toolCallsStaleMs ? known : null
+    const sample = sound ? 0 : 1
+    const seen = (before?.seen ?? 0) + 1
+    // The plain mean at first, so that one broken call among the first is no verdict, then a moving average.
+    const brokenShare = before === null ? sample : blend(before.brokenShare, sample, Math.max(1 / seen, toolCallWeight))
+    this.#toolCalls.set(routeId, { seen, brokenShare, atMs: nowMs })
+  }
+
+  #brokenToolCalls(routeId: RouteId, nowMs: number): number | null {
+    const known = this.#toolCalls.get(routeId)
+    return known === undefined || known.seen < toolCallsMin || nowMs - known.atMs > toolCallsStaleMs ? null : known.brokenShare
   }
 
   /** Counts a ranking by measured values; true when this one should try an unmeasured route first. */
@@ -116,6 +153,8 @@ const limitHeaders = [
   ['x-ratelimit-remaining-tokens', 'x-ratelimit-limit-tokens'],
   ['anthropic-ratelimit-requests-remaining', 'anthropic-ratelimit-requests-limit'],
   ['anthropic-ratelimit-tokens-remaining', 'anthropic-ratelimit-tokens-limit'],
+  ['anthropic-ratelimit-input-tokens-remaining', 'anthropic-ratelimit-input-tokens-limit'],
+  ['anthropic-ratelimit-output-tokens-remaining', 'anthropic-ratelimit-output-tokens-limit'],
   ['x-ratelimit-remaining', 'x-ratelimit-limit'],
 ] as const
 

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { Catalog, type RouteState } from '../../../src/gateway/catalog/catalog.ts'
 import { loadCatalog } from '../../../src/gateway/catalog/load.ts'
+import { noRankings } from '../../../src/gateway/catalog/rankings.ts'
 import { loadConfig } from '../../../src/platform/config.ts'
 
 const up: RouteState = { available: true, maintenance: false }
@@ -88,6 +89,6 @@ test('providers say whether they are configured, where they are, and on whose ke
 
 test('a reload replaces what is served', () => {
   const catalog = catalogOf()
-  catalog.replace({ providers: new Map(), models: new Map() })
+  catalog.replace({ providers: new Map(), models: new Map(), rankings: noRankings })
   expect(catalog.publicModels()).toEqual([])
 })

@@ -5,6 +5,7 @@ import { describe, expect, test } from 'vitest'
 import { toModel } from '../../../src/gateway/catalog/build-snapshot.ts'
 import { modelsFile, operatorFileJsonSchema, providersFile } from '../../../src/gateway/catalog/file-schema.ts'
 import { loadCatalog, missingPrice } from '../../../src/gateway/catalog/load.ts'
+import { routeId } from '../../../src/gateway/catalog/model.ts'
 import { sandboxIsWanted, sandboxProvider } from '../../../src/gateway/catalog/sandbox.ts'
 import { loadConfig } from '../../../src/platform/config.ts'
 
@@ -90,6 +91,29 @@ describe('the data files', () => {
         .map(entry => entry.id)
         .sort(),
     ).toEqual(['krutrim', 'sarvam', 'vllm'])
+  })
+})
+
+describe('the rankings', () => {
+  const { rankings, models } = load({})
+  const named = [...Object.values(rankings.capabilities).flat(), ...rankings.toolCalls, ...rankings.tiers.keys()]
+
+  test('name chat models of the catalog, each once a list', () => {
+    expect(named.filter(id => models.get(id)?.kind !== 'chat')).toEqual([])
+    for (const list of [...Object.values(rankings.capabilities), rankings.toolCalls]) expect(new Set(list).size).toBe(list.length)
+    for (const id of rankings.corruptsToolCalls) expect([...models.values()].some(model => model.routes.some(route => routeId(route) === id))).toBe(true)
+  })
+
+  test('are right about what models can do', () => {
+    for (const id of rankings.toolCalls) expect(models.get(id)?.tools, id).toBe(true)
+    for (const id of rankings.capabilities['long-context']) expect(models.get(id)?.contextLength, id).toBeGreaterThanOrEqual(100_000)
+  })
+
+  test("are the operator's where the file gives a list", () => {
+    const { rankings: own } = load({ rankings: { capabilities: { code: ['krutrim-2'] }, tiers: { best: ['krutrim-2'] } } })
+    expect(own.capabilities.code).toEqual(['krutrim-2'])
+    expect(own.capabilities.math).toEqual(rankings.capabilities.math)
+    expect([own.tiers.get('krutrim-2'), own.tiers.get('gpt-4o')]).toEqual([3, 2])
   })
 })
 

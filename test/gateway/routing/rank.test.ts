@@ -5,7 +5,7 @@ import { type Preference, priceOf, type RouteFacts, rank } from '../../../src/ga
 import { optimizeModes } from '../../../src/gateway/wire/router-fields.ts'
 import { model, provider } from './world.ts'
 
-const unknown: RouteFacts = { open: false, latencyMs: null, failureRate: null, headroom: null }
+const unknown: RouteFacts = { open: false, latencyMs: null, failureRate: null, headroom: null, brokenToolCalls: null }
 
 interface Sketch extends Partial<RouteFacts> {
   readonly inr?: number
@@ -23,8 +23,8 @@ function order(sketches: Readonly<Record<string, Sketch>>, over: Partial<Prefere
     })),
   )
   const factsOf = (route: Route): RouteFacts => {
-    const { open, latencyMs, failureRate, headroom } = { ...unknown, ...sketches[route.provider.id] }
-    return { open, latencyMs, failureRate, headroom }
+    const { open, latencyMs, failureRate, headroom, brokenToolCalls } = { ...unknown, ...sketches[route.provider.id] }
+    return { open, latencyMs, failureRate, headroom, brokenToolCalls }
   }
   return rank(entry.routes, factsOf, { optimize: 'price', weights: null, probe: false, ...over }).map(route => route.provider.id)
 }
@@ -97,11 +97,12 @@ describe('for any routes, facts and preference', () => {
       latencyMs: fc.option(fc.integer({ min: 0, max: 60_000 })),
       failureRate: fc.option(share),
       headroom: fc.option(share),
+      brokenToolCalls: fc.option(share),
     }),
   })
   const weight = fc.oneof(fc.constant(0), fc.double({ min: 0, max: 1e300, noNaN: true }))
   const preference = fc.record({
-    optimize: fc.constantFrom(...optimizeModes),
+    optimize: fc.constantFrom(...optimizeModes, 'window' as const),
     weights: fc.option(fc.record({ price: weight, latency: weight, uptime: weight, throughput: weight })),
     probe: fc.boolean(),
   })
@@ -147,6 +148,29 @@ describe('for any routes, facts and preference', () => {
           const prices = after.filter(route => openOf(route) === open).map(priceOf)
           expect(prices).toEqual([...prices].sort((a, b) => a - b))
         }
+      }),
+    )
+  })
+
+  test('an axis whose weight is zero has no say: whatever stands on it, the order is the same', () => {
+    const axes = ['price', 'latency', 'uptime', 'throughput'] as const
+    fc.assert(
+      fc.property(fc.array(fc.tuple(sketch, sketch), { maxLength: 8 }), preference, fc.constantFrom(...axes), (pairs, wish, dropped) => {
+        const weights = { price: 1, latency: 1, uptime: 1, throughput: 1, ...wish.weights, [dropped]: 0 }
+        fc.pre(axes.some(axis => weights[axis] > 0))
+        const other = pairs.map(([one, two]) => ({
+          inr: dropped === 'price' ? two.inr : one.inr,
+          byRank: two.byRank,
+          facts: {
+            ...one.facts,
+            brokenToolCalls: two.facts.brokenToolCalls,
+            latencyMs: (dropped === 'latency' ? two : one).facts.latencyMs,
+            failureRate: (dropped === 'uptime' ? two : one).facts.failureRate,
+            headroom: (dropped === 'throughput' ? two : one).facts.headroom,
+          },
+        }))
+        const names = (sketches: Parameters<typeof ranked>[0]) => ranked(sketches, { ...wish, weights }).after.map(route => route.provider.id)
+        expect(names(other)).toEqual(names(pairs.map(([one]) => one)))
       }),
     )
   })

@@ -303,7 +303,12 @@ describe('a preset', () => {
       'x-br-auto-preset': 'balanced',
       'x-br-auto-model': 'cheap',
       'x-br-auto-reason': 'cheapest_capable',
+      'x-br-route': 'best',
+      'x-br-route-capability': 'general',
+      'x-br-route-model': 'cheap',
+      'x-br-route-reason': 'cheapest_capable; no_cue',
     })
+    expect(Object.keys(resolve(asking('auto:balanced'), worldOf(pool)).headers)).toEqual(['x-br-auto-preset', 'x-br-auto-model', 'x-br-auto-reason'])
   })
 
   test('dials the routes of the picked model as the request wishes', () => {
@@ -348,7 +353,8 @@ describe('a preset', () => {
     expect(fails('auto', { provider: 'two' })).toBe('404 no_route_virtual')
     expect(fails('auto', {}, { promptTokens: 5000 })).toBe('404 no_route_virtual')
     expect(fails('auto', {}, { kind: 'embedding' })).toBe('404 no_route_virtual')
-    expect(fails('best')).toBe('404 no_route_virtual')
+    expect(fails('best', { indiaOnly: true })).toBe('404 no_route_virtual')
+    expect(fails('auto:best', {}, { promptTokens: 5000 })).toBe('404 no_route_virtual')
   })
 
   test("reaches what only the organisation's own key reaches, for that organisation", () => {

@@ -4,7 +4,7 @@ import { dialObserver } from '../../../src/gateway/routing/observe.ts'
 import { headroomOf, RouteHealth } from '../../../src/gateway/routing/route-health.ts'
 import { steppedClock } from './world.ts'
 
-const nothing = { latencyMs: null, failureRate: null, headroom: null }
+const nothing = { latencyMs: null, failureRate: null, headroom: null, brokenToolCalls: null }
 
 describe('route health', () => {
   test('knows nothing of a route at first, then its first sample, then a moving average', () => {
@@ -20,7 +20,7 @@ describe('route health', () => {
     const health = new RouteHealth(steppedClock())
     health.record({ routeId: 'a/m', latencyMs: 100, ok: true })
     health.record({ routeId: 'a/m', latencyMs: 9999, ok: false })
-    expect(health.measurements('a/m')).toEqual({ latencyMs: 100, failureRate: 0.1, headroom: null })
+    expect(health.measurements('a/m')).toEqual({ latencyMs: 100, failureRate: 0.1, headroom: null, brokenToolCalls: null })
   })
 
   test('forgets averages without a sample for a quarter of an hour', () => {
@@ -48,6 +48,30 @@ describe('route health', () => {
     expect(headroomOf({ 'anthropic-ratelimit-requests-remaining': '500', 'anthropic-ratelimit-requests-limit': '100' })).toBe(1)
     expect(headroomOf({ 'x-ratelimit-remaining-requests': 'soon', 'x-ratelimit-limit-requests': '0' })).toBeNull()
     expect(headroomOf({})).toBeNull()
+  })
+
+  test('reads the input and output windows of the messages API too', () => {
+    expect(
+      headroomOf({
+        'anthropic-ratelimit-input-tokens-remaining': '80',
+        'anthropic-ratelimit-input-tokens-limit': '100',
+        'anthropic-ratelimit-output-tokens-remaining': '20',
+        'anthropic-ratelimit-output-tokens-limit': '100',
+      }),
+    ).toBe(0.2)
+  })
+
+  test('broken tool calls count from the fifth reply on, for an hour', () => {
+    const clock = steppedClock()
+    const health = new RouteHealth(clock)
+    health.record({ routeId: 'a/m', latencyMs: 100, ok: true })
+    for (const sound of [false, true, true, true]) health.recordToolCalls('a/m', sound)
+    expect(health.measurements('a/m').brokenToolCalls).toBeNull()
+    health.recordToolCalls('a/m', true)
+    expect(health.measurements('a/m').brokenToolCalls).toBeCloseTo(0.2)
+    clock.step(60 * 60 * 1000 + 1)
+    health.record({ routeId: 'a/m', latencyMs: 100, ok: true })
+    expect(health.measurements('a/m').brokenToolCalls).toBeNull()
   })
 
   test('headroom counts for a minute', () => {

@@ -1,4 +1,5 @@
 import type { CatalogSnapshot, Model, Route } from '../../../src/gateway/catalog/model.ts'
+import { noRankings, type Rankings } from '../../../src/gateway/catalog/rankings.ts'
 import type { Provider } from '../../../src/gateway/providers/provider.ts'
 import { Circuits } from '../../../src/gateway/routing/circuit.ts'
 import type { OrgRouting } from '../../../src/gateway/routing/org-routing.ts'
@@ -95,9 +96,13 @@ export function model(id: string, sketches: readonly RouteSketch[], over: Partia
   }
 }
 
-export function catalog(models: readonly Model[], others: readonly Provider[] = []): CatalogSnapshot {
+export function catalog(models: readonly Model[], others: readonly Provider[] = [], rankings: Partial<Rankings> = {}): CatalogSnapshot {
   const providers = [...models.flatMap(entry => entry.routes.map(route => route.provider)), ...others]
-  return { models: new Map(models.map(entry => [entry.id, entry])), providers: new Map(providers.map(entry => [entry.id, entry])) }
+  return {
+    models: new Map(models.map(entry => [entry.id, entry])),
+    providers: new Map(providers.map(entry => [entry.id, entry])),
+    rankings: { ...noRankings, ...rankings },
+  }
 }
 
 /** A world whose circuits and averages can be fed. */
