@@ -139,7 +139,7 @@ class Probe {
     if (dialect === 'anthropic') headers['anthropic-version'] = '2023-06-01'
     if (key === null) return headers
     if (dialect === 'gemini') headers['x-goog-api-key'] = key.reveal()
-    else if (auth === 'x-api-key' || auth === 'api-key' || auth === 'x-key') headers[auth] = key.reveal()
+    else if (auth !== 'bearer' && auth !== 'none') headers[auth] = key.reveal()
     else headers['authorization'] = `Bearer ${key.reveal()}`
     return headers
   }

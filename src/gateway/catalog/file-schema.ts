@@ -34,7 +34,7 @@ export const providerEntry = z.strictObject({
     .nullable()
     .optional()
     .describe('Up to and including the version segment. <PROVIDER>_BASE_URL in the environment wins; null asks for that variable.'),
-  auth: z.enum(['bearer', 'x-api-key', 'api-key', 'x-key', 'none']).optional().describe('How the key is sent. Default: bearer.'),
+  auth: z.enum(['bearer', 'x-api-key', 'api-key', 'x-key', 'x-goog-api-key', 'none']).optional().describe('How the key is sent. Default: bearer.'),
   key_optional: z.boolean().optional().describe('True: without a key the provider is dialed without one.'),
   residency: residency.optional().describe('Where data is kept and processed. Default: unknown, which never counts as India.'),
   byok: z.boolean().optional().describe('Callers may bring their own key. Default: true.'),

@@ -1,10 +1,17 @@
 import type { Dialect } from './dialect.ts'
 import { anthropicDialect } from './dialects/anthropic.ts'
+import { geminiDialect } from './dialects/gemini.ts'
 import { openAiDialect } from './dialects/openai.ts'
+import { openAiResponsesDialect } from './dialects/openai-responses.ts'
 import type { DialectId } from './provider.ts'
 
 /** Dialects by id. A row of the catalog may only name one that is here; `dialectOf` says so at start. */
-const dialects: Readonly<Partial<Record<DialectId, Dialect>>> = { openai: openAiDialect, anthropic: anthropicDialect }
+const dialects: Readonly<Partial<Record<DialectId, Dialect>>> = {
+  openai: openAiDialect,
+  'openai-responses': openAiResponsesDialect,
+  anthropic: anthropicDialect,
+  gemini: geminiDialect,
+}
 
 /** True when this build speaks the dialect. */
 export function hasDialect(id: DialectId): boolean {

@@ -18,7 +18,7 @@ export interface Provider {
   /** Without a trailing slash, up to and including the version segment: `https://api.example.com/v1`. */
   readonly baseUrl: string
   /** How the credential is sent. 'none': a local server without keys. */
-  readonly auth: 'bearer' | 'x-api-key' | 'api-key' | 'x-key' | 'none'
+  readonly auth: 'bearer' | 'x-api-key' | 'api-key' | 'x-key' | 'x-goog-api-key' | 'none'
   readonly residency: Residency
   /** Callers may bring their own key. */
   readonly byok: boolean

@@ -14,7 +14,7 @@ export const openAiDialect: Dialect = {
     return {
       method: 'POST',
       url: request.operation === 'chat' ? chat : embeddings,
-      headers: headersOf(request, target),
+      headers: openAiHeaders(request, target),
       body: bodyOf(request, target),
       dropped: none,
     }
@@ -48,7 +48,7 @@ function urlsOf(provider: Provider): Urls {
 }
 
 /** Ours alone: nothing of the caller's headers goes to a provider. Identity encoding, so that bytes can be relayed and read at once. */
-function headersOf(request: HubRequest, { provider, credential }: Target): Record<string, string> {
+export function openAiHeaders(request: Pick<HubRequest, 'stream'>, { provider, credential }: Target): Record<string, string> {
   const headers: Record<string, string> = {
     'content-type': 'application/json',
     accept: request.stream ? 'text/event-stream' : 'application/json',
@@ -63,6 +63,7 @@ function headersOf(request: HubRequest, { provider, credential }: Target): Recor
     case 'x-api-key':
     case 'api-key':
     case 'x-key':
+    case 'x-goog-api-key':
       headers[provider.auth] = credential.reveal()
       break
     case 'none':

@@ -1,0 +1,138 @@
+/** Messages of the hub format as `contents` and `systemInstruction` of Gemini. */
+import { fail } from '../../../platform/errors.ts'
+import { type Part, partsOf } from './gemini-parts.ts'
+import { readCallId, thoughtSignatureOf } from './gemini-signature.ts'
+import { argumentsObject, type JsonObject, objectsOf, parsedObject, textOf } from './json-values.ts'
+
+export interface Content {
+  readonly role: 'user' | 'model'
+  readonly parts: Part[]
+}
+
+export interface Contents {
+  readonly system: string | null
+  readonly contents: readonly Content[]
+}
+
+/** What Gemini takes instead of a signature on a call that another model made. Source: its page on thought signatures. */
+const unsigned = 'skip_thought_signature_validator'
+
+/**
+ * The conversation in contents of alternating roles. Signatures stand where Gemini gave them: on the call whose id holds one, and on the
+ * last text of a turn. `needsSignatures`: calls of other models are marked as such. Throws `bad_request` for a result that answers no call.
+ */
+export function contentsOf(messages: unknown, needsSignatures: boolean, dropped: Set<string>): Contents {
+  const writer = new ContentWriter(needsSignatures, dropped)
+  objectsOf(messages).forEach((message, index) => {
+    writer.add(message, `messages[${index}]`)
+  })
+  return writer.end()
+}
+
+class ContentWriter {
+  readonly #needsSignatures: boolean
+  readonly #dropped: Set<string>
+  readonly #system: string[] = []
+  readonly #contents: Content[] = []
+  /** Names of called functions by the ids that the client knows, and the turn of the call. */
+  readonly #calls = new Map<string, { readonly name: string; readonly turn: Content }>()
+
+  constructor(needsSignatures: boolean, dropped: Set<string>) {
+    this.#needsSignatures = needsSignatures
+    this.#dropped = dropped
+  }
+
+  add(message: JsonObject, at: string): void {
+    switch (message['role']) {
+      case 'system':
+      case 'developer':
+        this.#addSystem(partsOf(message['content'], at, this.#dropped))
+        return
+      case 'assistant':
+        this.#addModel(message, at)
+        return
+      case 'tool':
+        this.#addResult(message, at)
+        return
+      default:
+        this.#push('user', partsOf(message['content'], at, this.#dropped))
+    }
+  }
+
+  #addSystem(parts: readonly Part[]): void {
+    for (const part of parts) {
+      if (typeof part['text'] === 'string') this.#system.push(part['text'])
+      else this.#dropped.add('messages.content.image_url')
+    }
+  }
+
+  #push(role: Content['role'], parts: readonly Part[]): void {
+    if (parts.length === 0) return
+    const last = this.#contents.at(-1)
+    if (last?.role === role) last.parts.push(...parts)
+    else this.#contents.push({ role, parts: [...parts] })
+  }
+
+  #addModel(message: JsonObject, at: string): void {
+    const refusal = typeof message['refusal'] === 'string' ? partsOf(message['refusal'], at, this.#dropped) : []
+    const said = signed([...partsOf(message['content'], at, this.#dropped), ...refusal], message['thinking_blocks'])
+    const given = objectsOf(message['tool_calls'])
+    const calls = given.map(callPart)
+    const [first] = calls
+    if (this.#needsSignatures && first !== undefined) first['thoughtSignature'] ??= unsigned
+    this.#push('model', [...said, ...calls])
+    const turn = this.#contents.at(-1)
+    if (turn !== undefined) for (const call of given) this.#calls.set(textOf(call['id']), { name: nameOf(call), turn })
+  }
+
+  #addResult(message: JsonObject, at: string): void {
+    const id = textOf(message['tool_call_id'])
+    const call = this.#calls.get(id)
+    if (call === undefined)
+      throw fail('bad_request', { message: `"${at}.tool_call_id" names no call of an assistant message before it. Send the message with "tool_calls" too.` })
+    const parts = partsOf(message['content'], at, this.#dropped)
+    const text = parts.map(part => textOf(part['text'])).join('\n')
+    const response = parsedObject(text) ?? { result: text }
+    this.#place(call.turn, [{ functionResponse: { id: readCallId(id).id, name: call.name, response } }, ...parts.filter(part => part['text'] === undefined)])
+  }
+
+  /** In the turn behind the calls, behind the results that it has. */
+  #place(calls: Content, parts: readonly Part[]): void {
+    const at = this.#contents.indexOf(calls) + 1
+    const next = this.#contents[at]
+    if (next === undefined || next.role !== 'user') {
+      this.#contents.splice(at, 0, { role: 'user', parts: [...parts] })
+      return
+    }
+    const results = next.parts.findLastIndex(part => part['functionResponse'] !== undefined)
+    next.parts.splice(results + 1, 0, ...parts)
+  }
+
+  end(): Contents {
+    const contents = this.#contents
+    // Something must be asked: what was said as system alone is the prompt then.
+    if (contents.length === 0) return { system: null, contents: [{ role: 'user', parts: [{ text: this.#system.join('\n\n') || 'Continue.' }] }] }
+    if (contents[0]?.role === 'model') contents.unshift({ role: 'user', parts: [{ text: 'Continue.' }] })
+    return { system: this.#system.length === 0 ? null : this.#system.join('\n\n'), contents }
+  }
+}
+
+const nameOf = (call: JsonObject): string => textOf(objectsOf([call['function']])[0]?.['name'])
+
+function callPart(call: JsonObject): Part {
+  const { id, thoughtSignature } = readCallId(textOf(call['id']))
+  const args = argumentsObject(objectsOf([call['function']])[0]?.['arguments'])
+  return { functionCall: { id, name: nameOf(call), args }, ...(thoughtSignature === null ? {} : { thoughtSignature }) }
+}
+
+/** The signature of the turn's thinking on its last text; on an empty one where there is none. Thinking itself is not given back. */
+function signed(parts: Part[], blocks: unknown): Part[] {
+  const signature = objectsOf(blocks)
+    .map(block => thoughtSignatureOf(block['signature']))
+    .findLast(found => found !== null)
+  if (signature === undefined) return parts
+  const last = parts.findLast(part => typeof part['text'] === 'string')
+  if (last === undefined) return [...parts, { text: '', thoughtSignature: signature }]
+  last['thoughtSignature'] = signature
+  return parts
+}

@@ -1,0 +1,102 @@
+import { type SchemaSubset, withinSubset } from './json-schema-subset.ts'
+import { isObject } from './json-values.ts'
+
+/** Keywords that Gemini takes in a schema of a function or a reply. Source: the Schema type of its reference. */
+const subset: SchemaSubset = {
+  keywords: new Set(
+    [
+      ['type', 'format', 'title', 'description', 'nullable', 'enum', 'items', 'properties', 'required', 'anyOf', 'propertyOrdering', 'default'],
+      ['minimum', 'maximum', 'minItems', 'maxItems', 'minProperties', 'maxProperties', 'minLength', 'maxLength', 'pattern', 'example'],
+    ].flat(),
+  ),
+  closesObjects: false,
+}
+
+/** Keywords that say nothing about a value. */
+const annotations: readonly string[] = ['$schema', '$id', '$comment', 'examples', 'deprecated', 'readOnly', 'writeOnly', 'strict', 'additionalProperties']
+
+/** How often a reference is followed before what lies behind it is taken as any value. */
+const referenceDepthMax = 8
+/** Deepest schema that is rewritten. */
+const depthMax = 64
+
+/**
+ * The schema in the words that Gemini takes: references followed, `const` as an `enum` of one, `oneOf` as `anyOf`, a list of types as
+ * `nullable` or `anyOf`. Keywords that would narrow a value and are refused are added to `dropped` under `at`.
+ */
+export function geminiSchema(schema: unknown, at: string, dropped: Set<string>): unknown {
+  return withinSubset(new Rewriter(schema, at, dropped).rewrite(schema), subset, at, dropped)
+}
+
+class Rewriter {
+  readonly #definitions: Readonly<Record<string, unknown>>
+  readonly #at: string
+  readonly #dropped: Set<string>
+
+  constructor(root: unknown, at: string, dropped: Set<string>) {
+    this.#definitions = isObject(root) ? { ...objectOf(root['definitions']), ...objectOf(root['$defs']) } : {}
+    this.#at = at
+    this.#dropped = dropped
+  }
+
+  rewrite(schema: unknown, depth = 0, followed = 0): unknown {
+    if (!isObject(schema)) return schema === true ? {} : schema
+    if (depth > depthMax) return {}
+    const reference = schema['$ref']
+    if (typeof reference === 'string') return this.#behind(reference, schema, depth, followed)
+    const within = (child: unknown): unknown => this.rewrite(child, depth + 1, followed)
+    const { const: only, oneOf, type, $defs: _defs, definitions: _definitions, ...rest } = schema
+    const made: Record<string, unknown> = { ...typesOf(type), ...rest }
+    for (const name of annotations) delete made[name]
+    if (only !== undefined) made['enum'] = [only]
+    if (Array.isArray(made['enum'])) stringEnum(made, made['enum'])
+    if (Array.isArray(oneOf)) made['anyOf'] ??= oneOf
+    if (Array.isArray(made['anyOf'])) made['anyOf'] = made['anyOf'].map(within)
+    if (isObject(made['properties'])) made['properties'] = Object.fromEntries(Object.entries(made['properties']).map(([name, child]) => [name, within(child)]))
+    if (made['items'] !== undefined) made['items'] = within(made['items'])
+    this.#dropFormat(made)
+    return made
+  }
+
+  #behind(reference: string, schema: Record<string, unknown>, depth: number, followed: number): unknown {
+    const target = this.#definitions[reference.replace(/^#\/(\$defs|definitions)\//, '')]
+    if (target === undefined || followed >= referenceDepthMax) {
+      this.#dropped.add(`${this.#at}.$ref`)
+      return {}
+    }
+    const { $ref: _followed, ...beside } = schema
+    return this.rewrite({ ...objectOf(target), ...beside }, depth + 1, followed + 1)
+  }
+
+  /** Of the formats of strings it knows two. */
+  #dropFormat(made: Record<string, unknown>): void {
+    const { type, format } = made
+    if (type !== 'string' || format === undefined || format === 'date-time' || format === 'enum') return
+    delete made['format']
+    this.#dropped.add(`${this.#at}.format`)
+  }
+}
+
+const objectOf = (value: unknown): Record<string, unknown> => (isObject(value) ? value : {})
+
+function typesOf(type: unknown): Record<string, unknown> {
+  if (!Array.isArray(type)) return type === undefined ? {} : { type }
+  const named = type.filter(name => name !== 'null')
+  const nullable = named.length < type.length ? { nullable: true } : {}
+  return named.length === 1 ? { type: named[0], ...nullable } : { anyOf: named.map(name => ({ type: name })), ...nullable }
+}
+
+/** Its enums are strings: null among them is `nullable`, and other values go without the list. */
+function stringEnum(made: Record<string, unknown>, values: readonly unknown[]): void {
+  const texts = values.filter(value => value !== null)
+  if (texts.length < values.length) made['nullable'] = true
+  if (texts.every(value => typeof value === 'string')) {
+    made['enum'] = texts
+    made['type'] ??= 'string'
+    return
+  }
+  delete made['enum']
+  made['description'] = [made['description'], `One of: ${texts.map(value => JSON.stringify(value)).join(', ')}.`]
+    .filter(text => typeof text === 'string')
+    .join(' ')
+}
