@@ -24,9 +24,11 @@ import type { SignInLink } from './gateway/access/sign-in-links.ts'
 import { Whoami } from './gateway/access/whoami.ts'
 import type { AuditTrail } from './gateway/audit/audit.ts'
 import type { Catalog } from './gateway/catalog/catalog.ts'
+import { Cors } from './gateway/http/cors.ts'
 import type { Binding, EdgeDeps } from './gateway/http/edge.ts'
 import { bindingsOf, endpointTable, type RowServices } from './gateway/http/endpoint-table.ts'
 import { makeInvoke } from './gateway/http/invoke.ts'
+import { OpenStreams } from './gateway/http/open-streams.ts'
 import { createEdge } from './gateway/http/server.ts'
 import type { ContentLog } from './gateway/inference/content-log.ts'
 import { Inference } from './gateway/inference/inference.ts'
@@ -167,7 +169,7 @@ function rowServices(parts: AppParts, bindings: readonly Binding[]): RowServices
 }
 
 function edgeDeps(deps: AppDeps, { inflight, agents, authenticator, sessions, limits, audit }: Domains, services: RowServices, state: RunState): EdgeDeps {
-  const { ids, log, config } = deps
+  const { ids, log, config, clock } = deps
   return {
     ...strangers(deps, () => state.baseUrl),
     services,
@@ -185,6 +187,8 @@ function edgeDeps(deps: AppDeps, { inflight, agents, authenticator, sessions, li
     authenticateSession: (method, headers) =>
       sessionCaller(method, headers, { sessions, authenticator, baseUrl: () => state.baseUrl, origins: config.CONSOLE_ORIGINS }),
     acts: audit,
+    streams: new OpenStreams(clock, config.KEEP_ALIVE_MS),
+    cors: new Cors(config.CORS_ORIGINS, config.CONSOLE_ORIGINS),
     takeRate: principal => limits.takeRate(principal),
     isDraining: () => state.isDraining,
   }

@@ -45,7 +45,8 @@ export const settings = {
   TRUSTED_PROXIES: s('security', 'list', '', 'Addresses or CIDR ranges of the proxies in front whose X-Forwarded-For is believed; empty: nobody.'),
   ANON_RPM: s('security', 'int', '120', 'Requests a minute without a credential to /v1 and /mcp, and sign-ins begun, per browser or address.', 1),
   CONSOLE_RPM: s('security', 'int', '600', 'Requests a minute of one signed-in person to the console, by each process.', 1),
-  CONSOLE_ORIGINS: s('security', 'list', '', 'Origins beside BASE_URL whose pages may send the session cookie with a write.'),
+  CONSOLE_ORIGINS: s('security', 'list', '', 'Origins beside BASE_URL whose pages may call /me and /auth with the session cookie.'),
+  CORS_ORIGINS: s('security', 'list', '', 'Origins whose pages may call /v1 from a browser, with a key in a header and never with cookies; * for all. Empty: none.'),
   SESSION_TTL_S: s('sign-in', 'int', '2592000', 'Life of a sign-in.', 1),
   SIGN_IN_LINK_TTL_S: s('sign-in', 'int', '900', 'Life of a one-time sign-in link.', 1),
   GOOGLE_CLIENT_ID: s('sign-in', 'string', null, 'Sign-in with Google: client id. Absent: not offered.'),
@@ -79,6 +80,7 @@ export const settings = {
   IMAGE_DEADLINE_MS: s('routing', 'int', '120000', 'When an attempt to draw images is given up.', 1),
   PANEL_JUDGE: s('routing', 'string', 'auto:vision', 'Chat model that picks the best image of the panel: a catalog id or a preset.'),
   PANEL_JUDGE_TIMEOUT_MS: s('routing', 'int', '20000', 'How long the judge of the image panel may take.', 1),
+  KEEP_ALIVE_MS: s('server', 'int', '15000', 'Silence of a stream after which the client is sent a comment that keeps it waiting.', 10),
   BODY_LIMIT_BYTES: s('server', 'int', String(1024 * 1024), 'JSON body of a management call.', 1),
   INFERENCE_BODY_LIMIT_BYTES: s('server', 'int', String(32 * 1024 * 1024), 'JSON body of an inference call.', 1),
   FORM_FILE_LIMIT_BYTES: s('server', 'int', String(25 * 1024 * 1024), 'One file of a multipart form (images to edit, audio).', 1),
@@ -175,6 +177,7 @@ export function loadConfig(env: Readonly<Record<string, string | undefined>> = p
   if (notAllowed !== undefined) throw new ConfigError(`OUTBOUND_ALLOW must list host:port pairs such as models.internal:8000, not "${notAllowed}".`)
   const { wrong } = addressRangesOf(values['TRUSTED_PROXIES'] as readonly string[])
   if (wrong !== null) throw new ConfigError(`TRUSTED_PROXIES must list IP addresses or CIDR ranges such as 10.0.0.0/8, not "${wrong}".`)
+  for (const name of ['CORS_ORIGINS', 'CONSOLE_ORIGINS'] as const) checkOrigins(name, values[name] as readonly string[])
   if (values['SETTLE'] !== 'journal' && values['SETTLE'] !== 'postgres') throw new ConfigError('SETTLE must be journal or postgres.')
   return {
     ...(values as unknown as Config),
@@ -186,6 +189,16 @@ export function loadConfig(env: Readonly<Record<string, string | undefined>> = p
       if (baseUrl !== undefined && baseUrl !== '' && !URL.canParse(baseUrl)) throw new ConfigError(`${prefix}_BASE_URL must be a URL.`)
       return { apiKey: key ? new Secret(key) : null, baseUrl: baseUrl ? baseUrl.replace(/\/+$/, '') : null }
     },
+  }
+}
+
+/** Browsers name a page's origin without a path, and it is compared letter by letter. */
+function checkOrigins(name: string, origins: readonly string[]): void {
+  for (const origin of origins) {
+    if (origin === '*' && name === 'CORS_ORIGINS') continue
+    const proper = URL.canParse(origin) ? new URL(origin).origin : 'null'
+    if (proper === 'null') throw new ConfigError(`${name} must list origins such as https://app.example.com, not "${origin}".`)
+    if (proper !== origin) throw new ConfigError(`${name} must list origins as browsers send them: ${proper}, not "${origin}".`)
   }
 }
 

@@ -1,8 +1,10 @@
 /** A real HTTP server with only /mcp on it, for tests of the transport. The rows behind its tools are small ones of the test. */
 import { createServer, type IncomingHttpHeaders, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { Cors } from '../../src/gateway/http/cors.ts'
 import type { EdgeDeps } from '../../src/gateway/http/edge.ts'
 import { makeInvoke } from '../../src/gateway/http/invoke.ts'
+import { OpenStreams } from '../../src/gateway/http/open-streams.ts'
 import type { Tool } from '../../src/mcp/tool.ts'
 import { createMcp } from '../../src/mcp/transport.ts'
 import { type Clock, systemClock } from '../../src/platform/clock.ts'
@@ -84,6 +86,8 @@ export async function startMount(tools: readonly Tool[], options: { clock?: Cloc
     countAnonymous: () => undefined,
     countPerson: () => undefined,
     acts: { begin: () => Promise.resolve(1n), end: () => Promise.resolve(), record: () => Promise.resolve() },
+    streams: new OpenStreams(systemClock, 1000),
+    cors: new Cors([], []),
     isDraining: () => draining,
     clientIp: () => '127.0.0.1',
   }

@@ -6,7 +6,9 @@ import type { Inflight } from '../../platform/inflight.ts'
 import type { Log } from '../../platform/log.ts'
 import type { AccessRule, BearerPrincipal, Principal } from '../../platform/principal.ts'
 import type { ActTrail } from './acts.ts'
+import type { Cors } from './cors.ts'
 import type { FormLimits } from './multipart.ts'
+import type { OpenStreams } from './open-streams.ts'
 
 /** One address of a row: the row itself, or its twin with a credential and rule of its own. */
 export interface Binding {
@@ -42,6 +44,10 @@ export interface EdgeDeps {
   countPerson(userId: number): void
   /** The audit trail. */
   readonly acts: ActTrail
+  /** Streams that are being sent, kept alive while they are silent. */
+  readonly streams: OpenStreams
+  /** Answers browsers about pages of other origins. */
+  readonly cors: Cors
   /** True while the process drains: new calls are turned away. */
   isDraining(): boolean
 }

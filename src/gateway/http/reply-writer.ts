@@ -1,7 +1,8 @@
 import type { ServerResponse } from 'node:http'
-import { type AnyRow, Reply } from '../../platform/endpoint.ts'
+import { type AnyRow, Reply, type ReplyBody } from '../../platform/endpoint.ts'
 import { type GatewayError, toGatewayError } from '../../platform/errors.ts'
 import { messagesErrorBody } from '../wire/messages/error-body.ts'
+import type { OpenStreams } from './open-streams.ts'
 
 const jsonType = 'application/json; charset=utf-8'
 
@@ -14,7 +15,7 @@ export function jsonText(value: unknown): string {
  * Writes what a handler returned: a Reply as it says, any other value as JSON with the row's status, with `x-request-id` on top.
  * Resolves when the last byte is handed over.
  */
-export function writeReply(response: ServerResponse, value: unknown, status: number, requestId: string): void | Promise<void> {
+export function writeReply(response: ServerResponse, value: unknown, status: number, requestId: string, streams: OpenStreams): void | Promise<void> {
   if (!(value instanceof Reply)) return writeJson(response, status, requestId, {}, value ?? null)
   // Behind the device cookie, which may have been set before.
   for (const cookie of value.cookies) response.appendHeader('set-cookie', cookie)
@@ -32,7 +33,7 @@ export function writeReply(response: ServerResponse, value: unknown, status: num
     case 'stream':
       writeHead(response, value.status, requestId, value.headers, null)
       response.flushHeaders()
-      return writeStream(response, value.body.chunks)
+      return writeStream(response, value.body, streams)
   }
 }
 
@@ -50,8 +51,10 @@ function writeJson(response: ServerResponse, status: number, requestId: string, 
   response.end(text)
 }
 
+type StreamBody = Extract<ReplyBody, { kind: 'stream' }>
+
 /** Chunks with backpressure. When the client goes away the iterator's `return()` runs, which is where a call is settled. */
-async function writeStream(response: ServerResponse, chunks: AsyncIterable<Uint8Array>): Promise<void> {
+async function writeStream(response: ServerResponse, { chunks, keepAlive }: StreamBody, streams: OpenStreams): Promise<void> {
   const iterator = chunks[Symbol.asyncIterator]()
   let gone = response.destroyed
   let wake = (): void => {}
@@ -63,11 +66,13 @@ async function writeStream(response: ServerResponse, chunks: AsyncIterable<Uint8
   const onDrain = (): void => wake()
   response.once('close', onClose)
   response.on('drain', onDrain)
+  const stream = keepAlive === undefined ? null : streams.open(response, keepAlive)
   try {
     for (;;) {
       const next = await iterator.next()
       if (next.done) break
       if (gone) break
+      if (stream !== null) stream.silentTicks = 0
       if (!response.write(next.value) && !gone) {
         await new Promise<void>(resolve => {
           wake = resolve
@@ -80,6 +85,7 @@ async function writeStream(response: ServerResponse, chunks: AsyncIterable<Uint8
     response.destroy()
     throw error
   } finally {
+    if (stream !== null) streams.close(stream)
     response.off('close', onClose)
     response.off('drain', onDrain)
     await iterator.return?.()

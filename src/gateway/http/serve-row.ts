@@ -70,7 +70,7 @@ export async function serveRow(
         ? performAct(actOf({ binding, params, requestId, request, response }, principal, deps), deps, () => binding.row.handle(deps.services, input, call))
         : binding.row.handle(deps.services, input, call)
     const value = result instanceof Promise ? await result : result
-    const written = writeReply(response, value, binding.row.status ?? 200, requestId)
+    const written = writeReply(response, value, binding.row.status ?? 200, requestId, deps.streams)
     if (written !== undefined) await written
   } catch (thrown) {
     const refusal = principal === null ? await refusalOfUnknown(thrown, { binding, params, requestId, request, response }, deps) : thrown

@@ -51,6 +51,7 @@ export function createEdge(bindings: readonly Binding[], deps: EdgeDeps, mcp: (r
     miss(request, response, deps, fail('bad_request', { message: 'The path is not well formed.' })),
   )
   const server = createServer({ noDelay: true, keepAliveTimeout: 65_000 }, (request, response) => {
+    if (request.headers.origin !== undefined && deps.cors.answers(request, response)) return
     const found = hot.match(request.method ?? '', request.url ?? '')
     if (found) void serveRow(found.binding, noParams, found.query, request, response, deps)
     else app(request, response)

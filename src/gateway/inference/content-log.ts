@@ -62,7 +62,7 @@ export class ContentLog {
     const { body } = made
     if (body.kind === 'stream') {
       const chunks = this.#tap(call, body.chunks)
-      return new Reply(made.status, made.headers, { kind: 'stream', chunks }, made.cookies)
+      return new Reply(made.status, made.headers, { ...body, chunks }, made.cookies)
     }
     this.#note(call, bytesOf(body))
     return made

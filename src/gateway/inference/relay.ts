@@ -22,6 +22,21 @@ export interface RelayDeps {
 /** What one relay remembers beside what it was given. */
 interface Relay extends RelayDeps {
   broke: boolean
+  /** All that was given out has been sent, and the provider's next bytes are awaited. */
+  isWaiting: boolean
+}
+
+/** A stream on its way to the client. */
+export interface RelayedStream {
+  readonly chunks: AsyncGenerator<Uint8Array, void, undefined>
+  /** What may be sent now to keep a silent client waiting; null while something else is on its way or an event is open. */
+  keepAlive(): Uint8Array | null
+}
+
+/** Relays a stream; nothing of it happens before the first chunk is asked for. */
+export function relayStream(answer: StreamAnswer, given: RelayDeps): RelayedStream {
+  const deps: Relay = { ...given, broke: false, isWaiting: false }
+  return { chunks: relay(answer, deps), keepAlive: () => (deps.isWaiting ? answer.passage.keepAlive() : null) }
 }
 
 /**
@@ -29,9 +44,8 @@ interface Relay extends RelayDeps {
  * once: before its last byte goes out, when it is cut, when the provider breaks off, or when the client goes away (`return()` of this
  * generator). After the first byte there is no failover: a stream that breaks ends with an error frame.
  */
-export async function* relayStream(answer: StreamAnswer, given: RelayDeps): AsyncGenerator<Uint8Array, void, undefined> {
+async function* relay(answer: StreamAnswer, deps: Relay): AsyncGenerator<Uint8Array, void, undefined> {
   const { passage, rest, body } = answer
-  const deps: Relay = { ...given, broke: false }
   const { meter, signal } = deps
   const cutter = new Cutter(answer, deps)
   try {
@@ -50,12 +64,15 @@ export async function* relayStream(answer: StreamAnswer, given: RelayDeps): Asyn
       if (chunk !== null) yield chunk
       if (covered !== true && (covered === false || !(await covered))) cutter.end(deps.cover.refusal)
       if (cutter.wanted !== null && (passage.atBoundary || cutter.expired)) break
+      deps.isWaiting = true
       const next: IteratorResult<Uint8Array> = await rest.next()
+      deps.isWaiting = false
       if (next.done) break
       chunk = passage.push(next.value)
     }
     yield* lastFrames(answer, deps, cutter.wanted)
   } catch (error) {
+    deps.isWaiting = false
     // Not the provider: the end could not be written down, and a reply that is not accounted for has no end mark.
     if (meter.ended && !cutter.expired) throw error
     if (signal.aborted && !(signal.reason instanceof CallCutError)) return

@@ -1,9 +1,12 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { AuditTrail } from '../../../src/gateway/audit/audit.ts'
+import { Cors } from '../../../src/gateway/http/cors.ts'
 import type { EdgeDeps } from '../../../src/gateway/http/edge.ts'
 import { bindingsOf } from '../../../src/gateway/http/endpoint-table.ts'
 import { type Invoke, makeInvoke } from '../../../src/gateway/http/invoke.ts'
+import { OpenStreams } from '../../../src/gateway/http/open-streams.ts'
+import { systemClock } from '../../../src/platform/clock.ts'
 import { type AnyRow, endpointOf } from '../../../src/platform/endpoint.ts'
 import { fail } from '../../../src/platform/errors.ts'
 import { systemIds } from '../../../src/platform/ids.ts'
@@ -48,6 +51,8 @@ describe('rows that an MCP tool calls', () => {
       countAnonymous: () => undefined,
       countPerson: () => undefined,
       acts: trail,
+      streams: new OpenStreams(systemClock, 1000),
+      cors: new Cors([], []),
       isDraining: () => false,
     }
     invoke = makeInvoke(edge, bindingsOf(table))
