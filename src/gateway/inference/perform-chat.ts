@@ -15,6 +15,7 @@ import { tokensOfChars } from './estimate.ts'
 import type { PerformContext, Performer } from './kinds/kind.ts'
 import { RelayPassage, type StreamPassage, TranslatedPassage } from './passage.ts'
 import { type Prepared, prepare } from './prepare.ts'
+import { capAdvisory } from './reasoning.ts'
 import { readRefusal } from './refusals.ts'
 import { send } from './send.ts'
 
@@ -40,7 +41,8 @@ export const performChat: Performer = (attempt, context) => {
   const isRelay = request.native.format === attempt.route.dialect
   if (isRelay && dialect.relay !== null) {
     const outgoing = written(() => dialect.relay?.(request.native, targetOf(attempt, request.forwarded)))
-    if (outgoing !== undefined) return exchange(outgoing, { attempt, dialect, isRelay, headers: noHeaders, context })
+    if (outgoing !== undefined)
+      return exchange(outgoing, { attempt, dialect, isRelay, headers: withDropped(capAdvisory(request, attempt.model), noNames, outgoing.dropped), context })
   }
   const prepared = prepare(request, attempt)
   const go = ({ hub, headers }: Prepared): Promise<Performed> => {
@@ -50,7 +52,7 @@ export const performChat: Performer = (attempt, context) => {
   return prepared instanceof Promise ? prepared.then(go) : go(prepared)
 }
 
-const noHeaders: Readonly<Record<string, string>> = Object.freeze({})
+const noNames: readonly string[] = Object.freeze([])
 
 function targetOf({ route, model, credential, forwarded: forwards }: Attempt, forwarded: PerformContext['request']['forwarded']): Target {
   return { provider: route.provider, upstreamModel: route.upstreamModel, credential, forwarded: forwards === true ? forwarded : null, traits: model }
@@ -134,7 +136,9 @@ const answerNames = ['choices', 'content', 'output', 'candidates', 'data'] as co
 /** The error that some providers put into a reply of status 200; null in one that answers something. */
 function errorOfReply(reply: Record<string, unknown>): unknown {
   const { error } = reply
-  return error === undefined || error === null || answerNames.some(name => Array.isArray(reply[name])) ? null : error
+  if (error === undefined || error === null) return null
+  // A response of that status has said nothing, though it has its list of items.
+  return reply['status'] !== 'failed' && answerNames.some(name => Array.isArray(reply[name])) ? null : error
 }
 
 function parseReply(bytes: Buffer): Record<string, unknown> | null {

@@ -2,6 +2,7 @@
 import type { HubRequest } from '../providers/dialect.ts'
 import type { Attempt } from '../routing/plan.ts'
 import type { ParsedRequest } from './kinds/request.ts'
+import { capAdvisory, withKnownEffort } from './reasoning.ts'
 
 export interface Prepared {
   readonly hub: HubRequest
@@ -9,9 +10,7 @@ export interface Prepared {
   readonly headers: Readonly<Record<string, string>>
 }
 
-const noHeaders: Readonly<Record<string, string>> = Object.freeze({})
-
-/** The hub request for an attempt. A promise only when something has to be worked on. */
-export function prepare(request: ParsedRequest, _attempt: Attempt): Prepared | Promise<Prepared> {
-  return { hub: request.hub, headers: noHeaders }
+/** The hub request for an attempt. A promise only when something has to be worked on. Throws `bad_request`. */
+export function prepare(request: ParsedRequest, attempt: Attempt): Prepared | Promise<Prepared> {
+  return { hub: withKnownEffort(request.hub, attempt), headers: capAdvisory(request, attempt.model) }
 }

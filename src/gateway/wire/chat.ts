@@ -1,4 +1,5 @@
 import { fail } from '../../platform/errors.ts'
+import { checkEffort } from './reasoning-effort.ts'
 import { estimateTokens } from './usage.ts'
 
 /** What the pipeline needs to know of a chat request. */
@@ -47,6 +48,7 @@ export function parseChat(body: unknown): ParsedChat {
   if (tools !== undefined && tools !== null && !Array.isArray(tools)) throw bad('"tools" must be an array.')
   const hasTools = Array.isArray(tools) && tools.length > 0
   for (const name of promptFields) size.bytes += bytesOf(body[name])
+  checkEffort(body['reasoning_effort'])
   const stream = flag(body['stream'], 'stream') ?? false
   const answers = positive(body['n'], 'n') ?? 1
   if (answers > answersMax) throw bad(`"n" must be at most ${answersMax}.`)

@@ -13,7 +13,7 @@ import { isObject, parsedObject, textOf } from './json-values.ts'
 /** Anthropic messages: translated for clients of other formats, relayed to its own. It has no embeddings. */
 export const anthropicDialect: Dialect = {
   request(request: HubRequest, target: Target): UpstreamRequest {
-    if (request.operation !== 'chat') throw fail('unsupported_operation', { message: 'This provider has no embeddings.' })
+    if (request.operation !== 'chat') throw fail('bad_request', { message: 'The provider of this model has no embeddings. Use a model of kind embedding.' })
     const { body, dropped } = messagesBody(request, target)
     return {
       method: 'POST',

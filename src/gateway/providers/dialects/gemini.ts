@@ -14,7 +14,8 @@ import { OpenAiStreamTap } from './openai-tap.ts'
 /** Gemini's generateContent. No client speaks it, so nothing is relayed. Embeddings are not served in this dialect. */
 export const geminiDialect: Dialect = {
   request(request: HubRequest, target: Target): UpstreamRequest {
-    if (request.operation !== 'chat') throw fail('unsupported_operation', { message: 'This provider serves no embeddings here.' })
+    if (request.operation !== 'chat')
+      throw fail('bad_request', { message: 'The provider of this model serves no embeddings here. Use another model of kind embedding.' })
     const { body, dropped } = geminiBody(request, target)
     return { method: 'POST', url: urlOf(target, request.stream), headers: headersOf(target, request.stream), body: JSON.stringify(body), dropped }
   },
