@@ -14,6 +14,7 @@ import { audioEndpoints } from '../inference/audio-endpoints.ts'
 import { inferenceEndpoints } from '../inference/endpoints.ts'
 import { imageEndpoints } from '../inference/image-endpoints.ts'
 import { messagesEndpoints } from '../inference/messages-endpoints.ts'
+import { responsesEndpoints } from '../inference/responses-endpoints.ts'
 import { keyEndpoints } from '../keys/key-endpoints.ts'
 import { limitsEndpoints } from '../limits/endpoints.ts'
 import { memberEndpoints } from '../orgs/member-endpoints.ts'
@@ -27,6 +28,7 @@ import type { Binding } from './edge.ts'
 
 export const endpointTable = {
   ...inferenceEndpoints,
+  ...responsesEndpoints,
   ...messagesEndpoints,
   ...imageEndpoints,
   ...audioEndpoints,

@@ -12,6 +12,7 @@ import { imageEditRequest, imagesRequest } from './kinds/images-request.ts'
 import type { Kind } from './kinds/kind.ts'
 import { messagesKind } from './kinds/messages.ts'
 import type { CallInput } from './kinds/request.ts'
+import { responsesKind } from './kinds/responses.ts'
 import type { Idempotency } from './once.ts'
 import { panelIdOf } from './panel-id.ts'
 import { serve } from './pipeline.ts'
@@ -41,6 +42,10 @@ export class Inference {
   /** Not charged, and so not made once by idempotency key either. */
   countTokens(input: CallInput, call: Call<Principal>): Promise<Reply> {
     return countTokens(input, call, this.#deps)
+  }
+
+  responses(bytes: Buffer, call: Call<Principal>): Promise<Reply> {
+    return this.#serve(responsesKind, bodyOnly(bytes), call)
   }
 
   embeddings(bytes: Buffer, call: Call<Principal>): Promise<Reply> {

@@ -1,0 +1,87 @@
+import type { HubRequest, NativeRequest } from '../../providers/dialect.ts'
+import type { Attempt } from '../../routing/plan.ts'
+import { editMembers } from '../../wire/json-members.ts'
+import { responsesFormat } from '../../wire/responses/format.ts'
+import { type ParsedResponses, parseResponses, promptTextOfInput } from '../../wire/responses/request.ts'
+import { responseUsage } from '../../wire/responses/response-object.ts'
+import { responsesToChat } from '../../wire/responses/to-chat.ts'
+import { parseRouterFields, type RouterFields, routerOnlyNames } from '../../wire/router-fields.ts'
+import { performMessages } from '../perform-messages.ts'
+import type { Kind } from './kind.ts'
+import { parseObject } from './parse-object.ts'
+import type { ParsedRequest } from './request.ts'
+
+/** OpenAI Responses: relayed where the route speaks them, translated everywhere else. */
+export const responsesKind: Kind = {
+  usageKind: 'responses',
+  modelKind: 'chat',
+  hasOutput: true,
+  format: responsesFormat,
+  perform: performMessages,
+
+  parse({ bytes }): ParsedRequest {
+    const { fields, stripped, touched } = parseRouterFields(parseObject(bytes))
+    const sent = touched ? editMembers(bytes, withoutRouterFields) : bytes
+    return new ResponsesRequest(parseResponses(stripped), fields, nativeOf(stripped, sent))
+  },
+
+  /** Every caller can add up, whatever the provider reports. */
+  complete(reply, usage) {
+    const given = reply['usage']
+    return typeof given === 'object' && given !== null ? null : { ...reply, usage: responseUsage(usage) }
+  },
+}
+
+const withoutRouterFields: ReadonlyMap<string, undefined> = new Map(routerOnlyNames.map(name => [name, undefined]))
+
+function nativeOf(body: NativeRequest['body'], bytes: Buffer | null): NativeRequest {
+  return { format: 'openai-responses', body, bytes, stream: body['stream'] === true, headers: {}, query: '' }
+}
+
+/** A Responses request. It is translated when a route first asks for it: a relay never does. */
+class ResponsesRequest implements ParsedRequest {
+  readonly operation = 'chat'
+  readonly answers = 1
+  readonly withholdUsage = false
+  readonly forwarded = null
+  readonly modelId: string
+  readonly fields: RouterFields
+  readonly stream: boolean
+  readonly maxTokens: number | null
+  readonly promptTokens: number
+  readonly needs: ParsedRequest['needs']
+  readonly native: NativeRequest
+  readonly #parsed: ParsedResponses
+  #hub: HubRequest | null = null
+
+  constructor(parsed: ParsedResponses, fields: RouterFields, native: NativeRequest) {
+    this.#parsed = parsed
+    this.modelId = parsed.model
+    this.fields = fields
+    this.stream = parsed.stream
+    this.maxTokens = parsed.maxTokens
+    this.promptTokens = parsed.promptTokensEstimate
+    this.needs = { tools: parsed.hasTools, vision: parsed.hasImages }
+    this.native = native
+  }
+
+  get hub(): HubRequest {
+    this.#hub ??= { operation: 'chat', ...responsesToChat(this.native.body), bytes: null, stream: this.stream }
+    return this.#hub
+  }
+
+  checkFor({ route }: Attempt): void {
+    if (route.dialect !== this.native.format) void this.hub
+  }
+
+  promptText(): string {
+    return promptTextOfInput(this.native.body)
+  }
+
+  withMaxTokens(answerMaxTokens: number): ParsedRequest {
+    const { body, bytes } = this.native
+    const capped = bytes === null ? null : editMembers(bytes, new Map([['max_output_tokens', String(answerMaxTokens)]]))
+    const native = nativeOf({ ...body, max_output_tokens: answerMaxTokens }, capped)
+    return new ResponsesRequest({ ...this.#parsed, maxTokens: answerMaxTokens }, this.fields, native)
+  }
+}

@@ -1,0 +1,34 @@
+import { fail } from '../../../platform/errors.ts'
+import type { ChatStreamDecoder } from '../../wire/chat-stream.ts'
+import type { TokenUsage } from '../../wire/usage.ts'
+import type { Dialect, HubRequest, StreamTap, Target, UpstreamRequest } from '../dialect.ts'
+import { classifyFailure } from '../failure.ts'
+import { isObject } from './json-values.ts'
+import { openAiHeaders } from './openai.ts'
+import { ResponsesStreamDecoder } from './responses-decoder.ts'
+import { ResponsesStreamTap, responsesRelay } from './responses-relay.ts'
+import { completionOfResponse, usageOfResponse } from './responses-reply.ts'
+import { responsesBody } from './responses-request.ts'
+
+/** OpenAI Responses: translated for clients of other formats, relayed to its own. It has no embeddings. */
+export const openAiResponsesDialect: Dialect = {
+  request(request: HubRequest, target: Target): UpstreamRequest {
+    if (request.operation !== 'chat') throw fail('unsupported_operation', { message: 'Embeddings are not asked for in the Responses API.' })
+    const { body, dropped } = responsesBody(request, target)
+    return {
+      method: 'POST',
+      url: `${target.provider.baseUrl}/responses`,
+      headers: openAiHeaders(request, target),
+      body: JSON.stringify(body),
+      dropped,
+    }
+  },
+  relay: responsesRelay,
+  reply: (_operation, reply): Record<string, unknown> => completionOfResponse(reply),
+  usageOf(_operation, reply): TokenUsage | null {
+    return isObject(reply) ? usageOfResponse(reply['usage']) : null
+  },
+  failure: classifyFailure,
+  decoder: (): ChatStreamDecoder => new ResponsesStreamDecoder(),
+  tap: (): StreamTap => new ResponsesStreamTap(),
+}

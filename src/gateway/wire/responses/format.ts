@@ -1,0 +1,29 @@
+import type { ClientFormat } from '../client-format.ts'
+import { EventFrames } from './event-frames.ts'
+import { isObject, objectsOf } from './json.ts'
+import { itemsOf, wantsSummary } from './output.ts'
+import { endOf, responseError, responseObject } from './response-object.ts'
+import { ToolNames } from './tool-names.ts'
+import { keepAlive, ResponsesWriter } from './writer.ts'
+
+/** OpenAI Responses. A budget or a revoke ends its streams with `response.failed` and a code that clients do not try again on. */
+export const responsesFormat: ClientFormat = {
+  id: 'openai-responses',
+
+  whole(reply, usage, context) {
+    const choice = objectsOf(reply['choices'])[0] ?? {}
+    const end = endOf(choice['finish_reason'])
+    const maker = { names: ToolNames.of(context.request), asSummary: wantsSummary(context.request), newId: (prefix: string) => context.newId(prefix) }
+    const items = isObject(choice['message']) ? itemsOf(choice['message'], end.status === 'completed' ? 'completed' : 'incomplete', maker) : []
+    return responseObject(context.newId('resp_'), context, end, items, usage)
+  },
+
+  writer: context => new ResponsesWriter(context),
+
+  relayedEnd(fault, usage, context, events) {
+    const failed = { status: 'failed', error: responseError(fault) } as const
+    return new EventFrames(events).frame('response.failed', { response: responseObject(context.newId('resp_'), context, failed, [], usage) })
+  },
+
+  keepAlive,
+}

@@ -1,0 +1,191 @@
+import { fail } from '../../../platform/errors.ts'
+import { isObject, type Json, objectsOf, textOf } from './json.ts'
+import { hubContent, type ToolOutput, toolOutput } from './parts.ts'
+import { thinkingOf } from './reasoning.ts'
+import { identityOfCall, type ToolNames } from './tool-names.ts'
+
+/** The conversation of a Responses request as hub messages. */
+export interface Conversation {
+  readonly messages: readonly Json[]
+  /** What of it could not be carried. */
+  readonly dropped: ReadonlySet<string>
+}
+
+/** The assistant's turn under way: its items come one by one and are one message in the hub format. */
+interface Turn {
+  content: Json[]
+  calls: { readonly id: string; readonly call: Json; readonly at: string }[]
+  thinking: string[]
+  blocks: Json[]
+}
+
+/**
+ * Reads `input` (text or items) into messages. Neighbouring items of the assistant become one message; the outputs of its calls follow
+ * at once, wherever they stood, because chat formats want them there. Throws `bad_request` and `unsupported_operation`, with the place.
+ */
+export function readInput(input: unknown, instructions: string | null, names: ToolNames): Conversation {
+  const reader = new InputReader(names)
+  if (instructions !== null && instructions !== '') reader.instruct(instructions)
+  if (typeof input === 'string') reader.message({ role: 'user', content: input }, 'input')
+  else if (Array.isArray(input)) reader.items(input)
+  return reader.end()
+}
+
+class InputReader {
+  readonly #names: ToolNames
+  readonly #messages: Json[] = []
+  readonly #dropped = new Set<string>()
+  readonly #outputs = new Map<string, ToolOutput>()
+  #turn: Turn | null = null
+
+  constructor(names: ToolNames) {
+    this.#names = names
+  }
+
+  /** The instructions are the first system message. */
+  instruct(text: string): void {
+    this.#system(text)
+  }
+
+  items(items: readonly unknown[]): void {
+    const called = new Set(objectsOf(items).flatMap(item => (isCall(item['type']) ? (textOf(item['call_id']) ?? []) : [])))
+    items.forEach((item, index) => {
+      if (isObject(item) && isOutput(item['type'])) this.#output(item, `input[${index}]`, called)
+    })
+    items.forEach((item, index) => {
+      this.#item(item, `input[${index}]`)
+    })
+  }
+
+  end(): Conversation {
+    this.#closeTurn()
+    return { messages: this.#messages, dropped: this.#dropped }
+  }
+
+  #item(item: unknown, at: string): void {
+    if (!isObject(item)) throw fail('bad_request', { message: `"${at}" must be an object.` })
+    const type = item['type'] ?? 'message'
+    if (isOutput(type)) return
+    if (isCall(type)) {
+      this.#call(item, at)
+      return
+    }
+    switch (type) {
+      case 'message':
+        this.message(item, at)
+        return
+      case 'reasoning':
+        this.#reasoning(item)
+        return
+      case 'item_reference':
+        throw fail('unsupported_operation', { message: `"${at}" refers to a stored item, and nothing is stored here. Send the item itself.` })
+      default:
+        throw fail('unsupported_operation', {
+          message: `"${at}" is of type ${JSON.stringify(type)}, which is not offered here. Messages, reasoning, and calls of function, custom and tool_search tools with their outputs are.`,
+        })
+    }
+  }
+
+  message(item: Json, at: string): void {
+    const role = textOf(item['role'])
+    const content = hubContent(item['content'], `${at}.content`)
+    switch (role) {
+      case 'assistant':
+        this.#startTurn().content.push(...(typeof content === 'string' ? (content === '' ? [] : [{ type: 'text', text: content }]) : content))
+        return
+      case 'system':
+      case 'developer':
+        this.#closeTurn()
+        this.#system(content)
+        return
+      case 'user':
+        this.#closeTurn()
+        this.#messages.push({ role, content })
+        return
+      default:
+        throw fail('bad_request', { message: `"${at}.role" must be user, assistant, system or developer.` })
+    }
+  }
+
+  /** Developer messages are system messages, which every server knows; those at the beginning are one, because some servers take only one. */
+  #system(content: string | readonly Json[]): void {
+    const last = this.#messages.at(-1)
+    const text = typeof content === 'string' ? content : content.flatMap(part => textOf(part['text']) ?? []).join('\n\n')
+    const before = last?.['role'] === 'system' ? textOf(last['content']) : null
+    if (before !== null) this.#messages[this.#messages.length - 1] = { role: 'system', content: `${before}\n\n${text}` }
+    else this.#messages.push({ role: 'system', content: text })
+  }
+
+  #reasoning(item: Json): void {
+    const turn = this.#startTurn()
+    const { text, blocks, isForeign } = thinkingOf(item)
+    if (text !== '') turn.thinking.push(text)
+    turn.blocks.push(...blocks)
+    if (isForeign) this.#dropped.add('input.reasoning.encrypted_content')
+  }
+
+  #call(item: Json, at: string): void {
+    const id = textOf(item['call_id'])
+    if (id === null || id === '') throw fail('bad_request', { message: `"${at}.call_id" must be a non-empty string.` })
+    const identity = identityOfCall(item)
+    if (identity.name === '') throw fail('bad_request', { message: `"${at}.name" must be a non-empty string.` })
+    const call = { id, type: 'function', function: { name: this.#names.hubName(identity), arguments: argumentsOf(item) } }
+    this.#startTurn().calls.push({ id, call, at })
+  }
+
+  #output(item: Json, at: string, called: ReadonlySet<string>): void {
+    const id = textOf(item['call_id'])
+    if (id === null || !called.has(id)) throw fail('bad_request', { message: `"${at}" is the output of a call (call_id) that is not in the input.` })
+    const isSearch = item['type'] === 'tool_search_output'
+    this.#outputs.set(id, isSearch ? { text: JSON.stringify({ tools: item['tools'] ?? [] }), shown: [] } : toolOutput(item['output'], `${at}.output`))
+  }
+
+  #startTurn(): Turn {
+    this.#turn ??= { content: [], calls: [], thinking: [], blocks: [] }
+    return this.#turn
+  }
+
+  #closeTurn(): void {
+    const turn = this.#turn
+    this.#turn = null
+    if (turn === null || (turn.content.length === 0 && turn.calls.length === 0)) return
+    this.#messages.push(assistantMessage(turn))
+    const shown: Json[] = []
+    for (const { id, at } of turn.calls) {
+      const output = this.#outputs.get(id)
+      if (output === undefined) throw fail('bad_request', { message: `"${at}" is a call without its output in the input.` })
+      this.#messages.push({ role: 'tool', tool_call_id: id, content: output.text })
+      shown.push(...output.shown)
+    }
+    if (shown.length > 0) this.#messages.push({ role: 'user', content: shown })
+  }
+}
+
+function assistantMessage({ content, calls, thinking, blocks }: Turn): Json {
+  const texts = content.filter(part => part['type'] === 'text').map(part => String(part['text']))
+  const refusal = content.flatMap(part => textOf(part['refusal']) ?? []).join('')
+  return {
+    role: 'assistant',
+    content: texts.length > 0 ? texts.join('') : refusal === '' ? null : '',
+    ...(refusal === '' ? {} : { refusal }),
+    ...(thinking.length === 0 ? {} : { reasoning_content: thinking.join('\n\n') }),
+    ...(blocks.length === 0 ? {} : { thinking_blocks: blocks }),
+    ...(calls.length === 0 ? {} : { tool_calls: calls.map(({ call }) => call) }),
+  }
+}
+
+/** Arguments as text; freeform input becomes the one argument of its function. */
+function argumentsOf(item: Json): string {
+  if (item['type'] === 'custom_tool_call') return JSON.stringify({ input: textOf(item['input']) ?? '' })
+  const given = item['arguments']
+  if (typeof given === 'string') return given === '' ? '{}' : given
+  return isObject(given) ? JSON.stringify(given) : '{}'
+}
+
+function isCall(type: unknown): boolean {
+  return type === 'function_call' || type === 'custom_tool_call' || type === 'tool_search_call'
+}
+
+function isOutput(type: unknown): boolean {
+  return type === 'function_call_output' || type === 'custom_tool_call_output' || type === 'tool_search_output'
+}

@@ -1,0 +1,111 @@
+import { fail } from '../../../platform/errors.ts'
+import { isObject, type Json, objectsOf, textOf } from './json.ts'
+import { type CallableTool, callableTools, identityOfChoice, type ToolNames, toolSearchName } from './tool-names.ts'
+
+/** Tools of the Responses API in the hub format: what is called by the client becomes a function, what a provider would run is refused. */
+
+/** An offer that nobody depends on: Codex sends it unasked, with live access switched off. It is left out, and named to the caller. */
+export function isIdleWebSearch(tool: unknown): boolean {
+  return isObject(tool) && tool['type'] === 'web_search' && tool['external_web_access'] === false
+}
+
+/** The name under which tools are told that are left out. */
+export const idleWebSearchName = 'tools.web_search'
+
+/**
+ * Refuses tools that are run by a provider: nothing here runs them, and what a provider charges for them is in no price of ours.
+ * Throws `bad_request` and, by name, `unsupported_operation`.
+ */
+export function checkTools(tools: unknown, at: string): void {
+  if (tools === undefined || tools === null) return
+  if (!Array.isArray(tools)) throw fail('bad_request', { message: `"${at}" must be an array.` })
+  for (let index = 0; index < tools.length; index++) checkTool(tools[index], `${at}[${index}]`)
+}
+
+function checkTool(tool: unknown, at: string): void {
+  if (!isObject(tool) || typeof tool['type'] !== 'string') throw fail('bad_request', { message: `"${at}" must be an object with a "type".` })
+  const { type } = tool
+  if (isIdleWebSearch(tool)) return
+  if (type === 'tool_search' && tool['execution'] === 'client') return
+  if (type !== 'function' && type !== 'custom' && type !== 'namespace') throw unsupportedTool(type, at)
+  if (typeof tool['name'] !== 'string' || tool['name'] === '') throw fail('bad_request', { message: `"${at}.name" must be a non-empty string.` })
+  if (type === 'namespace') checkTools(tool['tools'], `${at}.tools`)
+}
+
+function unsupportedTool(type: string, at: string): Error {
+  const advice = type.startsWith('web_search') ? ' In Codex, set web_search = "disabled".' : ''
+  return fail('unsupported_operation', {
+    message: `Tools of type "${type}" ("${at}") are run by a provider and are not offered here. Offer tools of type function, custom or namespace, which the client runs.${advice}`,
+  })
+}
+
+/** The hub's `tools` for everything that may be called, in order. */
+export function hubTools(tools: readonly Json[], names: ToolNames): readonly Json[] {
+  return tools.flatMap(tool => {
+    const about = tool['type'] === 'namespace' ? textOf(tool['description']) : null
+    return callableTools(tool).map(each => hubTool(each, names, about))
+  })
+}
+
+function hubTool({ identity, declared }: CallableTool, names: ToolNames, aboutNamespace: string | null): Json {
+  const name = names.hubName(identity)
+  const own = textOf(declared['description'])
+  const description = [own, aboutNamespace === null || aboutNamespace === '' ? null : `(${aboutNamespace})`].filter(text => text !== null).join(' ')
+  const about = description === '' ? {} : { description }
+  if (identity.kind === 'custom')
+    return { type: 'function', function: { name, description: freeformText(description, declared['format']), parameters: freeform } }
+  const parameters = isObject(declared['parameters']) ? { parameters: declared['parameters'] } : {}
+  const strict = declared['strict'] === true ? { strict: true } : {}
+  const cached = isObject(declared['cache_control']) ? { cache_control: declared['cache_control'] } : {}
+  return { type: 'function', function: { name, ...about, ...parameters, ...strict }, ...cached }
+}
+
+/** A freeform tool takes text; as a function it takes that text as its one argument. */
+const freeform: Json = {
+  type: 'object',
+  properties: { input: { type: 'string', description: 'The whole input of the tool, as it is.' } },
+  required: ['input'],
+  additionalProperties: false,
+}
+
+function freeformText(description: string, format: unknown): string {
+  const grammar = isObject(format) && format['type'] === 'grammar' ? textOf(format['definition']) : null
+  if (grammar === null) return description
+  const syntax = isObject(format) ? textOf(format['syntax']) : null
+  return `${description}\n\nThe input must follow this ${syntax ?? 'formal'} grammar:\n${grammar}`.trim()
+}
+
+/** The text of a freeform call, of the arguments that the model wrote. Arguments that are cut off or no JSON stay as they are. */
+export function freeformInput(argumentsText: string): string {
+  try {
+    const value: unknown = JSON.parse(argumentsText)
+    if (isObject(value) && typeof value['input'] === 'string') return value['input']
+  } catch {
+    // Cut off or written freely: then the text itself is the best reading.
+  }
+  return argumentsText
+}
+
+/** The hub's tool_choice, and the tools that it leaves; undefined: the default. Throws `unsupported_operation` for what a provider would run. */
+export function hubToolChoice(choice: unknown, tools: readonly Json[], names: ToolNames): { readonly choice: unknown; readonly tools: readonly Json[] } {
+  if (choice === undefined || choice === null || choice === 'auto') return { choice: undefined, tools }
+  if (choice === 'none' || choice === 'required') return { choice, tools }
+  const named = identityOfChoice(choice)
+  if (named !== null) return { choice: { type: 'function', function: { name: names.hubName(named) } }, tools }
+  if (isObject(choice) && choice['type'] === 'allowed_tools') return allowedTools(choice, tools, names)
+  if (isObject(choice) && choice['type'] === toolSearchName) return { choice: { type: 'function', function: { name: toolSearchName } }, tools }
+  const type = isObject(choice) ? textOf(choice['type']) : null
+  if (type === null) throw fail('bad_request', { message: '"tool_choice" must be "auto", "none", "required" or an object with a "type".' })
+  throw fail('unsupported_operation', { message: `A tool_choice of type "${type}" is not offered here: tools of providers are not run.` })
+}
+
+function allowedTools(choice: Json, tools: readonly Json[], names: ToolNames): { readonly choice: unknown; readonly tools: readonly Json[] } {
+  const allowed = new Set(
+    objectsOf(choice['tools']).flatMap(entry => {
+      const named = identityOfChoice(entry)
+      return named === null ? [] : [names.hubName(named)]
+    }),
+  )
+  const left = tools.filter(tool => isObject(tool['function']) && allowed.has(String(tool['function']['name'])))
+  return { choice: choice['mode'] === 'required' ? 'required' : undefined, tools: left }
+}
