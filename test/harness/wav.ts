@@ -1,0 +1,20 @@
+/** A WAV file of that length: one channel, 8 kHz, 16 bits, a tone. */
+export function wavOf(seconds: number): Buffer {
+  const rate = 8000
+  const samples = Math.round(rate * seconds)
+  const file = Buffer.alloc(44 + samples * 2)
+  file.write('RIFF', 0, 'latin1')
+  file.writeUInt32LE(36 + samples * 2, 4)
+  file.write('WAVEfmt ', 8, 'latin1')
+  file.writeUInt32LE(16, 16)
+  file.writeUInt16LE(1, 20)
+  file.writeUInt16LE(1, 22)
+  file.writeUInt32LE(rate, 24)
+  file.writeUInt32LE(rate * 2, 28)
+  file.writeUInt16LE(2, 32)
+  file.writeUInt16LE(16, 34)
+  file.write('data', 36, 'latin1')
+  file.writeUInt32LE(samples * 2, 40)
+  for (let at = 0; at < samples; at++) file.writeInt16LE(Math.round(8000 * Math.sin(at / 5)), 44 + at * 2)
+  return file
+}
