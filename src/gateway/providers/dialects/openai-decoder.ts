@@ -1,34 +1,115 @@
-import type { ChatStreamDecoder, ChatStreamEvent } from '../../wire/chat-stream.ts'
+import type { ChatChunk, ChatStreamDecoder, ChatStreamEvent } from '../../wire/chat-stream.ts'
 import { type SseEvent, SseEventReader } from '../../wire/sse-events.ts'
+import { ToolCalls } from './openai-tool-calls.ts'
 
-/** Reads an OpenAI chat stream into hub events. */
+type Fields = Readonly<Record<string, unknown>>
+
+/**
+ * Reads the chat stream of an OpenAI-compatible server into hub events, and puts right what such servers do differently: thinking in
+ * `reasoning` or in typed parts, tool calls without or with equal indexes, ids and names in pieces or repeated, arguments as objects, the
+ * finish reason twice, a whole `message` in place of a delta, answers beside the first.
+ */
 export class OpenAiStreamDecoder implements ChatStreamDecoder {
   readonly #events = new SseEventReader()
+  readonly #calls = new ToolCalls()
+  #hasFinished = false
+  #hasSaid = false
 
   push(bytes: Uint8Array): readonly ChatStreamEvent[] {
-    return this.#events.push(bytes).flatMap(eventOf)
+    return this.#events.push(bytes).flatMap(event => this.#read(event))
   }
 
   end(): readonly ChatStreamEvent[] {
-    return this.#events.end().flatMap(eventOf)
+    return [...this.#events.end().flatMap(event => this.#read(event)), ...this.#waiting({})]
+  }
+
+  #read(event: SseEvent): readonly ChatStreamEvent[] {
+    if (event.kind === 'comment') return [{ kind: 'alive' }]
+    if (event.data.trim() === '[DONE]') return [...this.#waiting({}), { kind: 'done' }]
+    const value = parsed(event.data)
+    if (value === null) return []
+    const { error } = value
+    if (error !== undefined && error !== null) return [faultOf(error)]
+    if (event.name === 'error') return [faultOf(value)]
+    return this.#chunk(value)
+  }
+
+  #chunk(chunk: ChatChunk): readonly ChatStreamEvent[] {
+    const { choices } = chunk
+    const choice: unknown = Array.isArray(choices) ? choices.find(each => isObject(each) && (each['index'] === 0 || each['index'] === undefined)) : undefined
+    if (!isObject(choice)) return [{ kind: 'chunk', chunk: { ...chunk, choices: [] } }]
+    const given = isObject(choice['delta']) ? choice['delta'] : this.#wholeMessage(choice['message'])
+    const { delta, calls } = this.#delta(given)
+    const finish = typeof choice['finish_reason'] === 'string' && !this.#hasFinished ? choice['finish_reason'] : null
+    const isMore = Object.keys(delta).some(name => name !== 'role')
+    const before = isMore || finish !== null ? this.#waiting(chunk) : []
+    if (finish !== null) this.#hasFinished = true
+    const deltaWithCalls = calls.length === 0 ? delta : { ...delta, tool_calls: calls }
+    const { message: _whole, ...rest } = choice
+    return [...before, { kind: 'chunk', chunk: { ...chunk, choices: [{ ...rest, index: 0, delta: deltaWithCalls, finish_reason: finish }] } }]
+  }
+
+  /** Only where nothing has been said before: some servers repeat everything at the end. */
+  #wholeMessage(message: unknown): Fields {
+    return isObject(message) && !this.#hasSaid ? message : {}
+  }
+
+  #delta(given: Fields): { delta: Record<string, unknown>; calls: readonly Fields[] } {
+    const { tool_calls: toolCalls, function_call: older, reasoning, reasoning_content: thinking, content, ...others } = given
+    const made: readonly unknown[] = Array.isArray(toolCalls) ? toolCalls : isObject(older) ? [{ index: 0, function: older }] : []
+    const parts = Array.isArray(content) ? partsOf(content) : null
+    const thought = [thinking, reasoning, parts?.thinking].find(text => typeof text === 'string' && text !== '')
+    const said = parts === null ? content : parts.text
+    const delta = Object.fromEntries(
+      Object.entries({ ...others, content: said, reasoning_content: thought }).filter(([, value]) => value !== undefined && value !== null && value !== ''),
+    )
+    if (Object.keys(delta).some(name => name !== 'role') || made.length > 0) this.#hasSaid = true
+    return { delta, calls: this.#calls.read(made) }
+  }
+
+  /** The first delta of a call that was held back, in a chunk of its own. */
+  #waiting({ id, created, model }: Fields): readonly ChatStreamEvent[] {
+    const calls = this.#calls.flush()
+    if (calls.length === 0) return []
+    const head = {
+      ...(id === undefined ? {} : { id }),
+      object: 'chat.completion.chunk',
+      ...(created === undefined ? {} : { created }),
+      ...(model === undefined ? {} : { model }),
+    }
+    return [{ kind: 'chunk', chunk: { ...head, choices: [{ index: 0, delta: { tool_calls: calls }, finish_reason: null }] } }]
   }
 }
 
-function eventOf(event: SseEvent): readonly ChatStreamEvent[] {
-  if (event.kind === 'comment') return [{ kind: 'alive' }]
-  if (event.data.trim() === '[DONE]') return [{ kind: 'done' }]
-  let value: unknown
-  try {
-    value = JSON.parse(event.data)
-  } catch {
-    return []
+/** Content in typed parts: what is thought and what is said. */
+function partsOf(parts: readonly unknown[]): { text: string; thinking: string } {
+  let text = ''
+  let thinking = ''
+  for (const part of parts) {
+    if (!isObject(part)) continue
+    if (typeof part['text'] === 'string') text += part['text']
+    else if (typeof part['thinking'] === 'string') thinking += part['thinking']
+    else if (Array.isArray(part['thinking'])) thinking += partsOf(part['thinking']).text
   }
-  if (!isObject(value)) return []
-  const { error } = value
-  if (error === undefined || error === null) return [{ kind: 'chunk', chunk: value }]
-  const text = (name: string): string | null => (isObject(error) && typeof error[name] === 'string' ? error[name] : null)
-  const message = text('message') ?? (typeof error === 'string' ? error : 'The provider broke off the stream.')
-  return [{ kind: 'error', fault: { message, type: text('type'), code: text('code') } }]
+  return { text, thinking }
+}
+
+function faultOf(error: unknown): ChatStreamEvent {
+  const field = (name: string): string | null => {
+    const value = isObject(error) ? error[name] : undefined
+    return typeof value === 'string' ? value : typeof value === 'number' ? String(value) : null
+  }
+  const message = field('message') ?? (typeof error === 'string' ? error : 'The provider broke off the stream.')
+  return { kind: 'error', fault: { message, type: field('type'), code: field('code') } }
+}
+
+function parsed(data: string): Record<string, unknown> | null {
+  try {
+    const value: unknown = JSON.parse(data)
+    return isObject(value) ? value : null
+  } catch {
+    return null
+  }
 }
 
 function isObject(value: unknown): value is Record<string, unknown> {
