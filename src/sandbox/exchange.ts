@@ -118,7 +118,7 @@ export function contentOf(content: unknown): { text: string; images: number } {
   for (const item of content) {
     const part = objectOrNull(item)
     if (typeof part?.['text'] === 'string') texts.push(part['text'])
-    if (part?.['type'] === 'image_url' || part?.['type'] === 'image') images++
+    if (part?.['type'] === 'image_url' || part?.['type'] === 'image' || part?.['type'] === 'input_image') images++
   }
   return { text: texts.join(' '), images }
 }

@@ -10,6 +10,7 @@ import { openAiSpeech, openAiTranscription } from './openai-audio.ts'
 import { openAiChat } from './openai-chat.ts'
 import { openAiEmbeddings } from './openai-embeddings.ts'
 import { openAiImageEdits, openAiImages, picture, pictureFolder } from './openai-images.ts'
+import { openAiResponses } from './openai-responses.ts'
 
 export interface SandboxOptions {
   readonly clock: Clock
@@ -28,6 +29,7 @@ const routes: Readonly<Record<string, Serve>> = {
   'POST /v1/audio/transcriptions': openAiTranscription,
   'POST /v1/images/generations': openAiImages,
   'POST /v1/images/edits': openAiImageEdits,
+  'POST /v1/responses': openAiResponses,
   'POST /v1/messages': anthropicMessages,
   'GET /v1/models': listModels,
 }
