@@ -34,6 +34,7 @@ export interface ModelView {
   readonly tools: boolean
   readonly modalities: readonly string[]
   readonly supported_parameters: readonly string[]
+  readonly reasoning_efforts?: readonly string[]
   readonly routes: readonly RouteView[]
   readonly openness?: string
   readonly inrPerImage?: number
@@ -118,6 +119,7 @@ export class Catalog {
       tools: model.tools,
       modalities: model.modalities,
       supported_parameters: model.supportedParameters,
+      ...(model.efforts.length === 0 ? {} : { reasoning_efforts: model.efforts }),
       ...(model.openness === null ? {} : { openness: model.openness }),
       ...(model.inrPerImage === null ? {} : { inrPerImage: model.inrPerImage }),
       ...(model.dimensions === null ? {} : { dimensions: model.dimensions }),
@@ -150,10 +152,15 @@ function pricing(model: Model): Record<string, number> {
   const [first, ...rest] = model.routes
   const cheapest = rest.reduce((best, route) => (best && sum(best) <= sum(route) ? best : route), first)
   if (!cheapest) return { inputINRPerMtok: 0, outputINRPerMtok: 0 }
-  const { inputUinrPerMtok, outputUinrPerMtok } = cheapest.price
+  const { inputUinrPerMtok, outputUinrPerMtok, cachedInputUinrPerMtok, cacheWriteUinrPerMtok } = cheapest.price
   if (model.kind === 'transcription') return { inputINRPerMtok: 0, outputINRPerMtok: 0, inrPerMinute: Math.round(inrFromUinr(inputUinrPerMtok) * 60) / 1e6 }
   if (model.kind === 'speech') return { inputINRPerMtok: 0, outputINRPerMtok: 0, inrPerMillionCharacters: inrFromUinr(inputUinrPerMtok) }
-  return { inputINRPerMtok: inrFromUinr(inputUinrPerMtok), outputINRPerMtok: inrFromUinr(outputUinrPerMtok) }
+  return {
+    inputINRPerMtok: inrFromUinr(inputUinrPerMtok),
+    outputINRPerMtok: inrFromUinr(outputUinrPerMtok),
+    ...(cachedInputUinrPerMtok === null ? {} : { cachedInputINRPerMtok: inrFromUinr(cachedInputUinrPerMtok) }),
+    ...(cacheWriteUinrPerMtok === null ? {} : { cacheWriteINRPerMtok: inrFromUinr(cacheWriteUinrPerMtok) }),
+  }
 }
 
 const sum = (route: Route): bigint => route.price.inputUinrPerMtok + route.price.outputUinrPerMtok

@@ -24,7 +24,14 @@ const modelView = z.object({
   owned_by: z.string(),
   kind: z.enum(['chat', 'embedding', 'image', 'transcription', 'speech', 'virtual']),
   pricing: z
-    .object({ inputINRPerMtok: z.number(), outputINRPerMtok: z.number(), inrPerMinute: z.number().optional(), inrPerMillionCharacters: z.number().optional() })
+    .object({
+      inputINRPerMtok: z.number(),
+      outputINRPerMtok: z.number(),
+      cachedInputINRPerMtok: z.number().optional().describe('Input that the provider reads from its cache. Absent: as input.'),
+      cacheWriteINRPerMtok: z.number().optional().describe('Input that the provider writes to its cache. Absent: as input.'),
+      inrPerMinute: z.number().optional(),
+      inrPerMillionCharacters: z.number().optional(),
+    })
     .describe('₹ per million tokens on the cheapest route; audio has its own unit.'),
   residency: z.enum(['india', 'global']).describe('india: at least one route is India-resident.'),
   languages: z.array(z.string()),
@@ -33,6 +40,10 @@ const modelView = z.object({
   tools: z.boolean(),
   modalities: z.array(z.string()),
   supported_parameters: z.array(z.string()),
+  reasoning_efforts: z
+    .array(z.string())
+    .optional()
+    .describe('Values of reasoning_effort that the model takes, from the least to the most; others go to the nearest.'),
   openness: z.enum(['open', 'permissive', 'closed']).optional(),
   inrPerImage: z.number().optional(),
   dimensions: z.int().optional(),

@@ -12,6 +12,8 @@ const totals = {
   cost_inr: z.number(),
   value_inr: z.number(),
   cost_uinr: z.int(),
+  cached_tokens: z.int().describe('Part of the prompt tokens that providers read from their caches.'),
+  cache_write_tokens: z.int().describe('Part of the prompt tokens that providers wrote to their caches.'),
 }
 
 export const usageEndpoints = {

@@ -55,10 +55,14 @@ export interface TotalsRow {
   readonly completionTokens: bigint
   readonly valueUinr: bigint
   readonly costUinr: bigint
+  /** Parts of the prompt. */
+  readonly cachedTokens: bigint
+  readonly cacheWriteTokens: bigint
 }
 
 const sums = `count(*) as "requests", sum(prompt_tokens)::bigint as "promptTokens", sum(completion_tokens)::bigint as "completionTokens",
-     sum(value_uinr)::bigint as "valueUinr", sum(cost_uinr)::bigint as "costUinr"`
+     sum(value_uinr)::bigint as "valueUinr", sum(cost_uinr)::bigint as "costUinr",
+     sum(cached_tokens)::bigint as "cachedTokens", sum(cache_write_tokens)::bigint as "cacheWriteTokens"`
 
 export const sumByModel = statement<[orgId: number, from: string, to: string], TotalsRow & { model: string }>(
   'usage.sum_by_model',

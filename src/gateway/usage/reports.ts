@@ -16,6 +16,9 @@ export interface Totals {
   cost_inr: number
   value_inr: number
   cost_uinr: number
+  /** Parts of `prompt_tokens`. */
+  cached_tokens: number
+  cache_write_tokens: number
 }
 
 export interface UsageReport {
@@ -84,10 +87,13 @@ export class UsageReports {
   async csv(orgId: number, span: DaySpan): Promise<string> {
     await this.#options.flushNow()
     const rows = await this.#options.db.many(sumByDay, orgId, span.from, span.to)
-    const head = csvLine(['day', 'model', 'provider', 'requests', 'prompt_tokens', 'completion_tokens', 'total_tokens', 'cost_inr', 'value_inr', 'cost_uinr'])
-    return head + rows.map(row => csvLine([row.day, row.model, row.provider, ...Object.values(totalsOf(row))])).join('')
+    return csvHead + rows.map(row => csvLine([row.day, row.model, row.provider, ...Object.values(totalsOf(row))])).join('')
   }
 }
+
+const tokenColumns = ['prompt_tokens', 'completion_tokens', 'total_tokens']
+/** Columns that came later stand at the end, so that whoever reads by place goes on reading right. */
+const csvHead = csvLine(['day', 'model', 'provider', 'requests', ...tokenColumns, 'cost_inr', 'value_inr', 'cost_uinr', 'cached_tokens', 'cache_write_tokens'])
 
 function totalsOf(row: TotalsRow): Totals {
   return {
@@ -98,17 +104,20 @@ function totalsOf(row: TotalsRow): Totals {
     cost_inr: inrFromUinr(row.costUinr),
     value_inr: inrFromUinr(row.valueUinr),
     cost_uinr: Number(row.costUinr),
+    cached_tokens: Number(row.cachedTokens),
+    cache_write_tokens: Number(row.cacheWriteTokens),
   }
 }
 
 function sumOf(rows: readonly TotalsRow[]): TotalsRow {
-  let [requests, promptTokens, completionTokens, valueUinr, costUinr] = [0n, 0n, 0n, 0n, 0n]
-  for (const row of rows) {
-    requests += row.requests
-    promptTokens += row.promptTokens
-    completionTokens += row.completionTokens
-    valueUinr += row.valueUinr
-    costUinr += row.costUinr
+  const sum = (name: keyof TotalsRow): bigint => rows.reduce((total, row) => total + row[name], 0n)
+  return {
+    requests: sum('requests'),
+    promptTokens: sum('promptTokens'),
+    completionTokens: sum('completionTokens'),
+    valueUinr: sum('valueUinr'),
+    costUinr: sum('costUinr'),
+    cachedTokens: sum('cachedTokens'),
+    cacheWriteTokens: sum('cacheWriteTokens'),
   }
-  return { requests, promptTokens, completionTokens, valueUinr, costUinr }
 }

@@ -37,7 +37,17 @@ it('sums up by model and agent; days are those of IST, both ends included', asyn
   await put(Date.parse('2026-11-20T18:29:59Z'), { model: 'b', agentLabel: 'ci', valueUinr: 250_000n, costUinr: 250_000n })
   await put(Date.parse('2026-11-20T18:30:00Z'), { valueUinr: 1n, costUinr: 1n })
   const report = await reports.report(1, reports.span('2026-11-20', '2026-11-20'))
-  expect(report.totals).toEqual({ requests: 2, prompt_tokens: 6, completion_tokens: 8, total_tokens: 14, cost_inr: 0.25, value_inr: 1.75, cost_uinr: 250_000 })
+  expect(report.totals).toEqual({
+    requests: 2,
+    prompt_tokens: 6,
+    completion_tokens: 8,
+    total_tokens: 14,
+    cost_inr: 0.25,
+    value_inr: 1.75,
+    cost_uinr: 250_000,
+    cached_tokens: 0,
+    cache_write_tokens: 0,
+  })
   expect(report.by_model.map(({ model, value_inr, cost_inr }) => ({ model, value_inr, cost_inr }))).toEqual([
     { model: 'a', value_inr: 1.5, cost_inr: 0 },
     { model: 'b', value_inr: 0.25, cost_inr: 0.25 },
