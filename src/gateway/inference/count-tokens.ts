@@ -5,6 +5,7 @@ import type { BearerPrincipal, Principal } from '../../platform/principal.ts'
 import { anthropicCountRelay } from '../providers/dialects/anthropic-relay.ts'
 import type { Attempt, Plan } from '../routing/plan.ts'
 import { brHeader } from '../wire/response-headers.ts'
+import { decodedReply } from './decoded-reply.ts'
 import type { InferenceDeps } from './deps.ts'
 import { parseMessages } from './kinds/messages.ts'
 import type { CallInput, ParsedRequest } from './kinds/request.ts'
@@ -73,7 +74,7 @@ async function ask(request: ParsedRequest, attempt: Attempt, call: Call<Principa
   }
   const headers = { [brHeader.provider]: route.provider.id }
   try {
-    const answer = await send(attempt, anthropicCountRelay({ ...request.native, stream: false }, target), call.signal, deps)
+    const answer = decodedReply(await send(attempt, anthropicCountRelay({ ...request.native, stream: false }, target), call.signal, deps))
     const bytes = await answer.body.buffer(replyMaxBytes)
     return reply.bytes(bytes, { 'content-type': 'application/json; charset=utf-8', ...relayedHeaders(answer.headers), ...headers }, answer.status)
   } catch (error) {

@@ -1,6 +1,7 @@
 /** Attempts of chat-like kinds and embeddings: one request in the provider's dialect, one reply or stream back. */
 import { fail } from '../../platform/errors.ts'
 import type { OutboundReply } from '../../platform/upstream-body.ts'
+import { stateKeyOf } from '../catalog/model.ts'
 import type { Dialect, Target, UpstreamRequest } from '../providers/dialect.ts'
 import { publicMessage } from '../providers/public-message.ts'
 import type { Attempt } from '../routing/plan.ts'
@@ -8,16 +9,18 @@ import { withholdsUsage } from '../wire/chat-format.ts'
 import type { ReplyContext } from '../wire/client-format.ts'
 import { echoOf, withModel } from '../wire/model-echo.ts'
 import { brHeader, headerValue } from '../wire/response-headers.ts'
-import { plainUsage } from '../wire/usage.ts'
+import { plainUsage, usageFromOpenAi, usageToOpenAi } from '../wire/usage.ts'
 import type { Failed, Performed, WholeAnswer } from './answer.ts'
 import { ChatRelayPassage } from './chat-relay-passage.ts'
+import { decodedReply } from './decoded-reply.ts'
 import { tokensOfChars } from './estimate.ts'
 import type { PerformContext, Performer } from './kinds/kind.ts'
 import { RelayPassage, type StreamPassage, TranslatedPassage } from './passage.ts'
-import { type Prepared, prepare } from './prepare.ts'
-import { capAdvisory } from './reasoning.ts'
-import { readRefusal } from './refusals.ts'
+import { type Prepared, type PreparedNative, prepare, prepareNative } from './prepare.ts'
+import { isRelayed, readRefusal, relayedHeaders } from './refusals.ts'
+import { eventsOfReply, ReadyEvents, replyOfEvents } from './reply-shapes.ts'
 import { send } from './send.ts'
+import { toolCallsAreSound } from './tool-calls.ts'
 
 /** Largest whole reply that is taken from a provider. */
 const replyMaxBytes = 64 * 1024 * 1024
@@ -39,12 +42,17 @@ export const performChat: Performer = (attempt, context) => {
   const { request } = context
   const dialect = context.deps.dialectOf(attempt.route.dialect)
   const isRelay = request.native.format === attempt.route.dialect
-  if (isRelay && dialect.relay !== null) {
-    const outgoing = written(() => dialect.relay?.(request.native, targetOf(attempt, request.forwarded)))
-    if (outgoing !== undefined)
-      return exchange(outgoing, { attempt, dialect, isRelay, headers: withDropped(capAdvisory(request, attempt.model), noNames, outgoing.dropped), context })
+  const tools = { imageScaler: context.deps.imageScaler, signal: context.signal }
+  const { relay } = dialect
+  if (isRelay && relay !== null) {
+    const prepared = prepareNative(request, attempt, tools)
+    const goOn = ({ native, headers }: PreparedNative): Promise<Performed> => {
+      const outgoing = written(() => relay(native, targetOf(attempt, request.forwarded)))
+      return exchange(outgoing, { attempt, dialect, isRelay, headers: withDropped(headers, noNames, outgoing.dropped), context })
+    }
+    return prepared instanceof Promise ? prepared.then(goOn) : goOn(prepared)
   }
-  const prepared = prepare(request, attempt)
+  const prepared = prepare(request, attempt, tools)
   const go = ({ hub, headers }: Prepared): Promise<Performed> => {
     const outgoing = written(() => dialect.request(hub, targetOf(attempt, request.forwarded)))
     return exchange(outgoing, { attempt, dialect, isRelay, headers: withDropped(headers, hub.dropped, outgoing.dropped), context })
@@ -75,13 +83,24 @@ function withDropped(headers: Readonly<Record<string, string>>, byClient: readon
 
 async function exchange(outgoing: UpstreamRequest, way: Way): Promise<Performed> {
   const { attempt, dialect, context } = way
-  const reply = await send(attempt, outgoing, context.signal, context.deps)
+  const reply = decodedReply(await send(attempt, outgoing, context.signal, context.deps))
   if (reply.status < 200 || reply.status >= 300) return readRefusal(reply, attempt, dialect, context.request)
-  if (context.request.stream) return firstOfStream(reply, way)
-  const read = reply.body.buffer(attempt.route.provider.userGiven === true ? ownReplyMaxBytes : replyMaxBytes)
+  const onward = isRelayed(attempt, context.request) ? { ...way, headers: { ...relayedHeaders(reply.headers), ...way.headers } } : way
+  if (context.request.stream) return isOfType(reply, 'text/event-stream') ? firstOfStream(reply, onward) : wholeAsStream(reply, onward)
+  const read = bytesOf(reply, attempt)
   const bytes = read instanceof Promise ? await read : read
-  const found = whole(bytes, reply.status, way)
+  const found =
+    context.request.operation === 'chat' && isOfType(reply, 'text/event-stream')
+      ? streamAsWhole(bytes, reply.status, onward)
+      : whole(bytes, reply.status, onward)
   return 'failure' in found ? found : { answer: found, replyHeaders: reply.headers }
+}
+
+const isOfType = ({ headers }: OutboundReply, type: string): boolean => String(headers['content-type'] ?? '').startsWith(type)
+
+/** All of a reply; at once when it is here. */
+function bytesOf({ body }: OutboundReply, { route }: Attempt): Buffer | Promise<Buffer> {
+  return body.buffer(route.provider.userGiven === true ? ownReplyMaxBytes : replyMaxBytes)
 }
 
 const jsonType = { 'content-type': 'application/json; charset=utf-8' }
@@ -91,12 +110,10 @@ function whole(bytes: Buffer, status: number, way: Way): WholeAnswer | Failed {
   const { request, kind } = context
   const value = parseReply(bytes)
   if (value === null) return failed(attempt, status, `${attempt.route.provider.id} answered ${status} with a body that is no JSON object`)
-  const told = errorOfReply(value)
-  if (told !== null) {
-    const text = publicMessage(JSON.stringify({ error: told }), attempt.credential, request.native.body)
-    return failed(attempt, status, `${attempt.route.provider.id} answered ${status} with an error: ${text}`)
-  }
+  const refused = refusalIn(value, status, way)
+  if (refused !== null) return refused
   const { operation } = request
+  if (request.needs.tools) noteToolCalls(value, way)
   const estimate = () => plainUsage(request.promptTokens, kind.hasOutput ? tokensOfChars(bytes.length) : 0)
   return {
     kind: 'whole',
@@ -109,6 +126,60 @@ function whole(bytes: Buffer, status: number, way: Way): WholeAnswer | Failed {
       return completed(kind.format.whole(dialect.reply(operation, value), usage, replyContext(way, bill)), bytes)
     },
   }
+}
+
+/** What a reply of status 200 comes to that is an error. */
+function refusalIn(value: Record<string, unknown>, status: number, { attempt, context }: Way): Failed | null {
+  const told = errorOfReply(value)
+  if (told === null) return null
+  const text = publicMessage(JSON.stringify({ error: told }), attempt.credential, context.request.native.body)
+  return failed(attempt, status, `${attempt.route.provider.id} answered ${status} with an error: ${text}`)
+}
+
+/** A stream that was not asked for, all of it here, as the reply that was. */
+function streamAsWhole(bytes: Buffer, status: number, way: Way): WholeAnswer | Failed {
+  const { attempt, dialect, headers, context } = way
+  const decoder = dialect.decoder()
+  const reply = replyOfEvents([...decoder.push(bytes), ...decoder.end()])
+  if (reply === null) return failed(attempt, status, `${attempt.route.provider.id} answered with a stream that does not reach its end`)
+  return {
+    kind: 'whole',
+    attempt,
+    headers: { ...headers, ...jsonType },
+    usage: usageFromOpenAi(reply['usage']),
+    estimate: () => plainUsage(context.request.promptTokens, tokensOfChars(bytes.length)),
+    body: (usage, bill) => Buffer.from(JSON.stringify(context.kind.format.whole({ ...reply, usage: usageToOpenAi(usage) }, usage, replyContext(way, bill)))),
+  }
+}
+
+/** A whole reply where a stream was asked for, as the stream. */
+async function wholeAsStream(reply: OutboundReply, way: Way): Promise<Performed> {
+  const { attempt, dialect, context } = way
+  const { id } = attempt.route.provider
+  if (!isOfType(reply, 'application/json')) {
+    reply.body.destroy()
+    return failed(attempt, reply.status, `${id} answered a stream request with ${String(reply.headers['content-type'] ?? 'no content-type')}`)
+  }
+  const value = parseReply(await bytesOf(reply, attempt))
+  if (value === null) return failed(attempt, reply.status, `${id} answered ${reply.status} with a body that is no JSON object`)
+  const refused = refusalIn(value, reply.status, way)
+  if (refused !== null) return refused
+  const passage = new TranslatedPassage(
+    new ReadyEvents(eventsOfReply(dialect.reply('chat', value))),
+    context.kind.format.writer(replyContext(way, context.bill)),
+    context.request.promptTokens,
+  )
+  const first = passage.push(noBytes)
+  const rest = reply.body[Symbol.asyncIterator]()
+  return { answer: { kind: 'stream', attempt, headers: way.headers, first, rest, body: reply.body, passage }, replyHeaders: reply.headers }
+}
+
+const noBytes = Buffer.alloc(0)
+
+/** What the reply's tool calls are like tells routing whom to trust with tools. */
+function noteToolCalls(reply: Record<string, unknown>, { attempt: { route }, context: { deps } }: Way): void {
+  const sound = route.dialect === 'openai' ? toolCallsAreSound(reply) : null
+  if (sound !== null) deps.observer.calledTools(stateKeyOf(route), sound)
 }
 
 /** In the hub format only: replies of the other formats are relayed byte for byte. */
@@ -154,11 +225,6 @@ function parseReply(bytes: Buffer): Record<string, unknown> | null {
 async function firstOfStream(reply: OutboundReply, way: Way): Promise<Performed> {
   const { attempt } = way
   const { id } = attempt.route.provider
-  const type = String(reply.headers['content-type'] ?? '')
-  if (!type.startsWith('text/event-stream')) {
-    reply.body.destroy()
-    return failed(attempt, reply.status, `${id} answered a stream request with ${type || 'no content-type'}`)
-  }
   const rest = reply.body[Symbol.asyncIterator]()
   const passage = passageOf(way)
   let read = await rest.next()

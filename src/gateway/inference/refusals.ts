@@ -29,7 +29,7 @@ export async function readRefusal(
 }
 
 /** Who calls a provider in its own format and on a credential of its own gets its refusals as they are. */
-const isRelayed = ({ route, byok }: Attempt, { native }: ParsedRequest): boolean => byok && native.format !== 'openai' && route.dialect === native.format
+export const isRelayed = ({ route, byok }: Attempt, { native }: ParsedRequest): boolean => byok && native.format !== 'openai' && route.dialect === native.format
 
 const relayedNames = /^(?:anthropic-|retry-after|x-should-retry$|request-id$)/
 

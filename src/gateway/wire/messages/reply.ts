@@ -34,11 +34,13 @@ export function messageOf(reply: Fields, usage: TokenUsage, context: ReplyContex
   }
 }
 
-/** Whole blocks with their signatures where the upstream has them, else one block of what was thought, unsigned. */
+/** Whole blocks with their signatures where the upstream has them; what was thought outside of them comes before, unsigned. */
 function thinkingBlocks(message: Fields): readonly Block[] {
-  const { thinking_blocks: blocks, reasoning_content: reasoning } = message
-  if (Array.isArray(blocks) && blocks.length > 0) return blocks.flatMap((block: unknown): readonly Block[] => asList(thinkingBlock(block)))
-  return typeof reasoning === 'string' && reasoning !== '' ? [{ type: 'thinking', thinking: reasoning, signature: '' }] : []
+  const { thinking_blocks: given, reasoning_content: reasoning } = message
+  const blocks = (Array.isArray(given) ? given : []).flatMap((block: unknown): readonly Block[] => asList(thinkingBlock(block)))
+  let rest = typeof reasoning === 'string' ? reasoning : ''
+  for (const { thinking } of blocks) if (typeof thinking === 'string' && thinking !== '') rest = rest.replace(thinking, () => '')
+  return rest.trim() === '' && blocks.length > 0 ? blocks : [...(rest === '' ? [] : [{ type: 'thinking', thinking: rest, signature: '' }]), ...blocks]
 }
 
 /** One block as the format writes it; null for what is none. */
