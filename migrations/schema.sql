@@ -441,6 +441,17 @@ create table provider_keys (
   constraint provider_keys_pkey PRIMARY KEY (org_id, provider_id)
 );
 
+create table route_maintenance (
+  route text not null,
+  set_by text not null,
+  reason text not null,
+  strikes integer not null,
+  since timestamp with time zone not null,
+  until timestamp with time zone not null,
+  constraint route_maintenance_set_by_check CHECK ((set_by = ANY (ARRAY['operator'::text, 'gateway'::text]))),
+  constraint route_maintenance_pkey PRIMARY KEY (route)
+);
+
 create table schema_migrations (
   name text not null,
   checksum text not null,

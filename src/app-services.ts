@@ -2,11 +2,13 @@
 import type { AppDeps, Domains } from './app-domains.ts'
 import type { Catalog } from './gateway/catalog/catalog.ts'
 import type { Circuits } from './gateway/routing/circuit.ts'
+import type { DialObserver } from './gateway/routing/observe.ts'
 import type { RouteHealth } from './gateway/routing/route-health.ts'
 
 export interface AppParts extends AppDeps, Omit<Domains, 'stop'> {
   readonly catalog: Catalog
   readonly circuits: Circuits
   readonly health: RouteHealth
+  readonly routeObserver: DialObserver
   readonly baseUrl: () => string
 }

@@ -14,6 +14,7 @@ import { keyServices } from './app-keys.ts'
 import { orgServices } from './app-orgs.ts'
 import { profileServices } from './app-profile.ts'
 import { createProviderKeys } from './app-provider-keys.ts'
+import { createRouteState } from './app-route-state.ts'
 import { routingServices } from './app-routing.ts'
 import type { AppParts } from './app-services.ts'
 import type { Finding } from './cli/doctor.ts'
@@ -36,16 +37,17 @@ import type { Keys } from './gateway/keys/keys.ts'
 import type { LimitsEngine } from './gateway/limits/limits.ts'
 import type { Orgs } from './gateway/orgs/orgs.ts'
 import { dialectOf } from './gateway/providers/dialects.ts'
-import { Circuits } from './gateway/routing/circuit.ts'
-import { dialObserver } from './gateway/routing/observe.ts'
+import type { Circuits } from './gateway/routing/circuit.ts'
+import type { Maintenance } from './gateway/routing/maintenance.ts'
 import { resolve } from './gateway/routing/resolve.ts'
-import { RouteHealth } from './gateway/routing/route-health.ts'
+import type { RouteHealth } from './gateway/routing/route-health.ts'
 import type { UsageEvent } from './gateway/usage/record.ts'
 import { UsageReports } from './gateway/usage/reports.ts'
 import { mcpTools } from './mcp/tools.ts'
 import { createMcp, type Mcp } from './mcp/transport.ts'
 import type { Memory } from './memory/memory.ts'
 import { AudioLengths } from './platform/audio-length.ts'
+import { ImageScaler } from './platform/image-scaler.ts'
 import type { Inflight } from './platform/inflight.ts'
 import type { Jobs } from './platform/jobs.ts'
 import { version } from './version.ts'
@@ -63,6 +65,7 @@ export interface App {
   readonly inflight: Inflight
   readonly circuits: Circuits
   readonly health: RouteHealth
+  readonly maintenance: Maintenance
   /** The sweeps of this process. */
   readonly jobs: Jobs
   readonly contentLog: ContentLog
@@ -87,15 +90,16 @@ interface RunState {
 }
 
 export async function createApp(deps: AppDeps): Promise<App> {
-  const { config, clock, db } = deps
+  const { config, db } = deps
   const state: RunState = { baseUrl: config.BASE_URL ?? '', isDraining: false }
   const domains = await createDomains(deps, () => state.baseUrl)
-  const health = new RouteHealth(clock)
-  const circuits = new Circuits({ clock, rule: { failuresToOpen: config.CIRCUIT_FAILURES, openMs: config.CIRCUIT_OPEN_MS } })
+  const routes = createRouteState(deps, domains, () => catalog.snapshot)
+  const { circuits, health } = routes
   const healthOf = (id: string) => ({ available: circuits.available(id), maintenance: health.inMaintenance(id) })
   const { catalog, stopSandbox } = await startCatalog({ ...deps, outbound: domains.outbound, healthOf })
+  await routes.start()
   const bindings = bindingsOf(endpointTable)
-  const services = rowServices({ ...deps, ...domains, catalog, circuits, health, baseUrl: () => state.baseUrl }, bindings)
+  const services = rowServices({ ...deps, ...domains, catalog, circuits, health, routeObserver: routes.observer, baseUrl: () => state.baseUrl }, bindings)
   const edge = edgeDeps(deps, domains, services, state)
   const mcp = mcpOf(deps, domains, edge, bindings)
   const server = createEdge(bindings, edge, (request, response) => void mcp.handle(request, response))
@@ -104,6 +108,7 @@ export async function createApp(deps: AppDeps): Promise<App> {
     server,
     circuits,
     health,
+    maintenance: routes.maintenance,
     baseUrl: () => state.baseUrl,
     setBaseUrl(url) {
       state.baseUrl = url
@@ -116,6 +121,7 @@ export async function createApp(deps: AppDeps): Promise<App> {
     async stop() {
       state.isDraining = true
       await drain(deps, domains.inflight, server, mcp)
+      routes.stop()
       await stopSandbox()
       await domains.stop()
       await db.close()
@@ -152,9 +158,10 @@ function rowServices(parts: AppParts, bindings: readonly Binding[]): RowServices
         contentLog,
         dialectOf,
         audioLengths: new AudioLengths(clock),
+        imageScaler: new ImageScaler(),
         recheck: principal => agents.tokens.recheck(principal),
         resolve: request => resolve(request, { catalog: catalog.snapshot, circuits, health, clock }),
-        observer: dialObserver(circuits, health),
+        observer: parts.routeObserver,
         images: imageSettings(config),
         agentByLabel: (orgId, label) => agents.byLabel(orgId, label),
         orgRouting: orgId => routing.orgRoutings.get(orgId),

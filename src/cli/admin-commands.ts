@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import type { App } from '../app.ts'
+import type { Withheld } from '../gateway/routing/maintenance.ts'
 import { uinrFromInr } from '../platform/money.ts'
 import type { AdminCommand, AdminHandler } from './admin-socket.ts'
 import { asOperator } from './operator-act.ts'
@@ -41,6 +42,8 @@ const contentArgs = z.object({ org: z.int().positive(), request: z.string().min(
 
 const auditArgs = z.object({ org: z.int().positive().optional(), before: z.int().positive().optional(), limit: z.int().positive().max(1000).optional() })
 
+const maintenanceArgs = z.object({ route: z.string().min(3).max(320).optional(), for: z.string().max(20).optional(), clear: z.boolean().optional() })
+
 /** The operator's commands, run inside the process that owns the database. */
 export function adminHandler(app: App): AdminHandler {
   return async (command: AdminCommand) => {
@@ -59,6 +62,8 @@ export function adminHandler(app: App): AdminHandler {
         return readContent(app, argsOf(contentArgs, command))
       case 'audit':
         return listAudit(app, argsOf(auditArgs, command))
+      case 'maintenance':
+        return maintenance(app, argsOf(maintenanceArgs, command))
       case 'doctor':
         return app.doctor()
       default:
@@ -148,6 +153,36 @@ async function readContent(app: App, { org, request }: z.output<typeof contentAr
     )
   const { requestId, at, keyId, ...rest } = found
   return { request_id: requestId, at: at.toISOString(), key_id: keyId, ...rest }
+}
+
+/** Withholds a route of the platform, serves it again, or lists what is withheld. */
+async function maintenance(app: App, { route, for: span, clear }: z.output<typeof maintenanceArgs>): Promise<object> {
+  if (route === undefined) return { withheld: (await app.maintenance.list()).map(withheldView) }
+  if ((span === undefined) === (clear !== true)) throw new Error('say either --for <time>, for example --for 10m, or --clear')
+  const act = { act: clear === true ? 'clearMaintenance' : 'setMaintenance', orgId: null, target: route }
+  if (span === undefined) {
+    await asOperator(app.audit, act, () => app.maintenance.clear(route))
+    return { route, maintenance: false }
+  }
+  return withheldView(await asOperator(app.audit, act, () => app.maintenance.withhold(route, spanMs(span), 'set by the operator')))
+}
+
+const withheldView = ({ route, setBy, reason, since, until }: Withheld): object => ({
+  route,
+  maintenance: true,
+  set_by: setBy,
+  reason,
+  since: since.toISOString(),
+  until: until.toISOString(),
+})
+
+const unitMs = { s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const
+
+/** Milliseconds of `90s`, `10m`, `2h`, `1d`. */
+function spanMs(text: string): number {
+  const [, count, unit] = /^(\d{1,6})([smhd])$/.exec(text.trim()) ?? []
+  if (count === undefined || unit === undefined) throw new Error(`for: "${text}" is no time; write 90s, 10m, 2h or 1d`)
+  return Number(count) * unitMs[unit as keyof typeof unitMs]
 }
 
 function limitsOf(args: { rpm?: number | null | undefined; daily?: number | null | undefined }): { rpmLimit?: number | null; dailyLimit?: number | null } {

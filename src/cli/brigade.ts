@@ -146,6 +146,22 @@ admin
   .option('--strict', 'hold the worst case of every call')
   .option('--json', 'print JSON')
   .action(async ({ json, ...args }: { json?: boolean }) => print(await runAdmin({ name: 'budget', args }), json === true))
+admin
+  .command('maintenance')
+  .description(
+    "withhold a route of the platform for a while, or serve it again; callers' own keys are served all the same; without a route: list what is withheld",
+  )
+  .argument('[provider/model]', 'the route')
+  .option('--for <time>', 'how long: 90s, 10m, 2h, 1d')
+  .option('--clear', 'serve it again')
+  .option('--json', 'print JSON')
+  .action(async (route: string | undefined, { json, ...args }: { json?: boolean; for?: string; clear?: boolean }) => {
+    const made = await runAdmin({ name: 'maintenance', args: { ...args, ...(route === undefined ? {} : { route }) } })
+    const { withheld } = made as { withheld?: readonly object[] }
+    if (withheld === undefined || json === true) return print(made, json === true)
+    if (withheld.length === 0) process.stdout.write('nothing is withheld\n')
+    for (const entry of withheld) print(entry, false)
+  })
 
 admin
   .command('audit')

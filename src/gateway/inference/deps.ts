@@ -1,6 +1,7 @@
 import type { AudioLengths } from '../../platform/audio-length.ts'
 import type { Clock } from '../../platform/clock.ts'
 import type { Ids } from '../../platform/ids.ts'
+import type { ImageScaler } from '../../platform/image-scaler.ts'
 import type { Inflight } from '../../platform/inflight.ts'
 import type { Log } from '../../platform/log.ts'
 import type { Outbound } from '../../platform/outbound.ts'
@@ -30,6 +31,14 @@ export interface RouteObserver {
   failed(id: RouteId): void
   /** 429: counts only when repeated. */
   rateLimited(id: RouteId): void
+  /** A dial is about to begin. False: another call probes the route right now, so dial something else first. */
+  begins(id: RouteId): boolean
+  /** The dial ended without a word on the route. */
+  undecided(id: RouteId): void
+  /** The platform's own key was refused, or refused on billing grounds. */
+  refused(id: RouteId): void
+  /** A reply called tools; sound: the arguments of all of them are JSON. */
+  calledTools(id: RouteId, sound: boolean): void
 }
 
 /** What image calls go by. */
@@ -60,6 +69,8 @@ export interface InferenceDeps {
   /** Asked only for organisations that have a retention window. */
   readonly contentLog: Pick<ContentLog, 'keep' | 'keepFailure'>
   dialectOf(id: DialectId): Dialect
+  /** Makes large inline images smaller. */
+  readonly imageScaler: Pick<ImageScaler, 'shrink'>
   /** How long recordings last. */
   readonly audioLengths: Pick<AudioLengths, 'measure'>
   readonly observer: RouteObserver

@@ -27,8 +27,18 @@ export async function dial(
 ): Promise<Answer> {
   const failures: Failed[] = []
   const bill = meter.billOf
-  for (const attempt of plan.attempts) {
+  const { attempts } = plan
+  // A route that another call probes right now, because its circuit is half-open, waits until the others have failed.
+  let waiting: Attempt[] | null = null
+  for (let index = 0; index < attempts.length + (waiting?.length ?? 0); index++) {
+    const attempt = attempts[index] ?? waiting?.[index - attempts.length]
+    if (attempt === undefined) break
     if (attempt.afterRateLimit && !failures.some(({ attempt: { forwarded }, failure }) => forwarded && failure.status === 429)) continue
+    if (!deps.observer.begins(stateKeyOf(attempt.route)) && index < attempts.length) {
+      waiting ??= []
+      waiting.push(attempt)
+      continue
+    }
     recheck()
     signal.throwIfAborted()
     await meter.opens(attempt)
@@ -41,13 +51,13 @@ export async function dial(
     try {
       result = await kind.perform(attempt, { kind, request, signal, deps, bill })
     } catch (error) {
-      // A call that was cut or abandoned is not the provider's failure, and neither is a body that cannot be written.
-      if (signal.aborted) throw signal.reason
-      if (error instanceof GatewayError && error.status < 500) throw error
-      result = unreachable(attempt, error)
+      result = failureOf(error, attempt, signal, deps)
     }
     if ('answer' in result) return begun(result.answer, result.replyHeaders, deps.clock.monotonicMs() - startedMs, meter, deps)
-    if (result.kind === 'client-error') return result
+    if (result.kind === 'client-error') {
+      deps.observer.undecided(stateKeyOf(attempt.route))
+      return result
+    }
     failures.push(result)
     note(result, deps)
   }
@@ -74,6 +84,14 @@ function begun(
   return answer
 }
 
+/** Throws what is not the provider's failure: a call that was cut or abandoned, a body that cannot be written. */
+function failureOf(error: unknown, attempt: Attempt, signal: CancelSignal, { observer }: InferenceDeps): Failed {
+  const isOurs = error instanceof GatewayError && error.status < 500
+  if (!signal.aborted && !isOurs) return unreachable(attempt, error)
+  observer.undecided(stateKeyOf(attempt.route))
+  throw signal.aborted ? signal.reason : error
+}
+
 function unreachable(attempt: Attempt, error: unknown): Failed {
   return {
     kind: 'failed',
@@ -85,6 +103,7 @@ function unreachable(attempt: Attempt, error: unknown): Failed {
 
 function note({ attempt, failure }: Failed, deps: InferenceDeps): void {
   const id = stateKeyOf(attempt.route)
+  if (!attempt.byok && (failure.kind === 'credential' || failure.kind === 'billing')) deps.observer.refused(id)
   deps.log.warn('route failed', {
     provider: attempt.route.provider.id,
     model: attempt.route.modelId,
@@ -93,9 +112,10 @@ function note({ attempt, failure }: Failed, deps: InferenceDeps): void {
   })
   // A caller's own credential that is refused or used up says nothing about the route, which others share.
   if (attempt.byok && (failure.kind === 'credential' || failure.kind === 'billing' || (failure.kind === 'rate-limited' && !attempt.route.provider.userGiven)))
-    return
-  if (failure.kind === 'rate-limited') deps.observer.rateLimited(id)
-  else if (failure.kind !== 'billing' && failure.kind !== 'client') deps.observer.failed(id)
+    deps.observer.undecided(id)
+  else if (failure.kind === 'rate-limited') deps.observer.rateLimited(id)
+  else if (failure.kind === 'billing' || failure.kind === 'client') deps.observer.undecided(id)
+  else deps.observer.failed(id)
 }
 
 function allFailed(failures: readonly Failed[]): GatewayError {

@@ -42,17 +42,16 @@ export const performChat: Performer = (attempt, context) => {
   const { request } = context
   const dialect = context.deps.dialectOf(attempt.route.dialect)
   const isRelay = request.native.format === attempt.route.dialect
-  const tools = { imageScaler: context.deps.imageScaler, signal: context.signal }
   const { relay } = dialect
   if (isRelay && relay !== null) {
-    const prepared = prepareNative(request, attempt, tools)
+    const prepared = prepareNative(request, attempt, context)
     const goOn = ({ native, headers }: PreparedNative): Promise<Performed> => {
       const outgoing = written(() => relay(native, targetOf(attempt, request.forwarded)))
       return exchange(outgoing, { attempt, dialect, isRelay, headers: withDropped(headers, noNames, outgoing.dropped), context })
     }
     return prepared instanceof Promise ? prepared.then(goOn) : goOn(prepared)
   }
-  const prepared = prepare(request, attempt, tools)
+  const prepared = prepare(request, attempt, context)
   const go = ({ hub, headers }: Prepared): Promise<Performed> => {
     const outgoing = written(() => dialect.request(hub, targetOf(attempt, request.forwarded)))
     return exchange(outgoing, { attempt, dialect, isRelay, headers: withDropped(headers, hub.dropped, outgoing.dropped), context })

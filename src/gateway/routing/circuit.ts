@@ -37,21 +37,26 @@ export const afterSuccess = (): CircuitState => closedCircuit
 /** Open, as opposed to closed or half-open. */
 export const isCircuitOpen = (state: CircuitState, nowMs: number): boolean => state.openUntilMs !== null && nowMs < state.openUntilMs
 
+/** `reopened`: a failed probe has opened it again. */
+export type CircuitChange = 'opened' | 'reopened' | 'closed'
+
 export interface CircuitsOptions {
   readonly clock: Clock
   readonly rule: CircuitRule
-  /** Called when a circuit goes from closed to open; not when a failed probe opens it again. */
-  readonly onOpen?: (routeId: RouteId) => void
+  /** Called when a dial of this process has opened or closed a circuit, never for what another process told. */
+  readonly onChange?: (routeId: RouteId, change: CircuitChange) => void
 }
 
 /**
- * The circuits of every route of this process. Who reports decides what counts: client errors and calls that the client abandoned are
- * reported as nothing at all.
+ * The circuits of every route as this process knows them: from its own dials and from what other processes tell. Who reports decides what
+ * counts: client errors and calls that the client abandoned are reported as nothing at all.
  */
 export class Circuits {
   readonly #options: CircuitsOptions
   /** Only routes with failures are kept. Organisations' own servers come and go, so the catalog alone does not bound them. */
   readonly #states = new LRUCache<RouteId, CircuitState>({ max: routesMax })
+  /** Until when the probe of a half-open circuit may take; until then it is open for all others. */
+  readonly #probes = new Map<RouteId, number>()
   readonly #limitedOnce = new LRUCache<RouteId, true>({ max: routesMax })
 
   constructor(options: CircuitsOptions) {
@@ -59,37 +64,96 @@ export class Circuits {
   }
 
   success(routeId: RouteId): void {
-    this.#states.delete(routeId)
     this.#limitedOnce.delete(routeId)
+    const before = this.#states.get(routeId)
+    if (before === undefined) return
+    this.#close(routeId)
+    if (before.openUntilMs !== null) this.#options.onChange?.(routeId, 'closed')
   }
 
   failure(routeId: RouteId): void {
-    const { clock, rule, onOpen } = this.#options
+    const { clock, rule, onChange } = this.#options
     const before = this.#stateOf(routeId)
     const after = afterFailure(before, clock.nowMs(), rule)
     this.#states.set(routeId, after)
-    if (before.openUntilMs === null && after.openUntilMs !== null) onOpen?.(routeId)
+    if (after.openUntilMs === before.openUntilMs) return
+    this.#probes.delete(routeId)
+    onChange?.(routeId, before.openUntilMs === null ? 'opened' : 'reopened')
+  }
+
+  /**
+   * A dial is about to begin. Of a half-open circuit the first one is the probe, and false tells every other that a probe is under way:
+   * dial something else first. A probe that reports nothing loses its right after the open time.
+   */
+  begins(routeId: RouteId): boolean {
+    const openUntilMs = this.#states.get(routeId)?.openUntilMs ?? null
+    if (openUntilMs === null) return true
+    const nowMs = this.#options.clock.nowMs()
+    if (nowMs < openUntilMs) return true
+    if (this.#isProbed(routeId, nowMs)) return false
+    this.#probes.set(routeId, nowMs + this.#options.rule.openMs)
+    return true
+  }
+
+  /** The dial said nothing of the route: if it was the probe, the next one is. */
+  undecided(routeId: RouteId): void {
+    if (this.#probes.size > 0) this.#probes.delete(routeId)
+  }
+
+  /** Another process has opened the circuit, for so long from now. */
+  openedElsewhere(routeId: RouteId, remainingMs: number): void {
+    const { clock, rule } = this.#options
+    const openUntilMs = clock.nowMs() + Math.min(remainingMs, rule.openMs)
+    const { failures, openUntilMs: known } = this.#stateOf(routeId)
+    if (known !== null && known >= openUntilMs) return
+    this.#states.set(routeId, { failures: Math.max(failures, rule.failuresToOpen), openUntilMs })
+    this.#probes.delete(routeId)
+  }
+
+  /** Another process has seen the route serve. */
+  closedElsewhere(routeId: RouteId): void {
+    this.#close(routeId)
+  }
+
+  /** How long it stays open from now on; 0 when it is not. */
+  remainingMs(routeId: RouteId): number {
+    return Math.max(0, (this.#stateOf(routeId).openUntilMs ?? 0) - this.#options.clock.nowMs())
   }
 
   /** A provider's 429: a single one is load, not sickness; from the second in a row on it is a failure. */
   rateLimited(routeId: RouteId): void {
     if (this.#limitedOnce.has(routeId)) this.failure(routeId)
-    else this.#limitedOnce.set(routeId, true)
+    else {
+      this.#limitedOnce.set(routeId, true)
+      this.undecided(routeId)
+    }
   }
 
+  /** Whether a call should go elsewhere first: open, or half-open with its one probe under way. */
   isOpen(routeId: RouteId, nowMs: number): boolean {
-    return isCircuitOpen(this.#stateOf(routeId), nowMs)
+    const state = this.#states.get(routeId)
+    return state !== undefined && state.openUntilMs !== null && (nowMs < state.openUntilMs || this.#isProbed(routeId, nowMs))
   }
 
   /** The public flag: true while closed and again once the open time has passed. */
   available(routeId: RouteId): boolean {
-    return !this.isOpen(routeId, this.#options.clock.nowMs())
+    return !isCircuitOpen(this.#stateOf(routeId), this.#options.clock.nowMs())
   }
 
   /** Routes whose circuit is open now. */
   openRoutes(): readonly RouteId[] {
     const nowMs = this.#options.clock.nowMs()
     return [...this.#states].filter(([, state]) => isCircuitOpen(state, nowMs)).map(([id]) => id)
+  }
+
+  #close(routeId: RouteId): void {
+    this.#states.delete(routeId)
+    this.#probes.delete(routeId)
+  }
+
+  #isProbed(routeId: RouteId, nowMs: number): boolean {
+    const untilMs = this.#probes.get(routeId)
+    return untilMs !== undefined && nowMs < untilMs
   }
 
   #stateOf(routeId: RouteId): CircuitState {

@@ -128,6 +128,11 @@ export class RouteHealth {
     this.#withheldUntilMs.set(routeId, untilMs)
   }
 
+  /** Serves the platform's route again. */
+  release(routeId: RouteId): void {
+    this.#withheldUntilMs.delete(routeId)
+  }
+
   inMaintenance(routeId: RouteId): boolean {
     const untilMs = this.#withheldUntilMs.get(routeId)
     if (untilMs === undefined) return false

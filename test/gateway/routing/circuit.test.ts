@@ -8,7 +8,13 @@ const rule = { failuresToOpen: 5, openMs: 30_000 }
 function circuits() {
   const clock = steppedClock()
   const opened: string[] = []
-  return { clock, opened, circuits: new Circuits({ clock, rule, onOpen: id => opened.push(id) }) }
+  const changes: string[] = []
+  return {
+    clock,
+    opened,
+    circuits: new Circuits({ clock, rule, onChange: (id, change) => (change === 'opened' ? opened.push(id) : changes.push(`${change} ${id}`)) }),
+    changes,
+  }
 }
 
 describe('a circuit', () => {

@@ -89,7 +89,7 @@ test('what a dial came to reaches circuits and averages alike', () => {
   const clock = steppedClock()
   const circuits = new Circuits({ clock, rule: { failuresToOpen: 2, openMs: 1000 } })
   const health = new RouteHealth(clock)
-  const observer = dialObserver(circuits, health)
+  const observer = dialObserver(circuits, health, { served: () => {}, refused: () => {} })
   observer.failed('a/m')
   observer.failed('a/m')
   expect([circuits.available('a/m'), health.measurements('a/m').failureRate]).toEqual([false, 1])
