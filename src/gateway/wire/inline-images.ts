@@ -1,0 +1,121 @@
+/** Pictures that stand in a request itself, as base64, wherever the three client formats have them. Those inside tool results are not among them. */
+import type { WireFormat } from './client-format.ts'
+
+/** A picture in a request. */
+export interface InlineImage {
+  /** `image/png` */
+  readonly mediaType: string
+  readonly base64: string
+}
+
+/** Says what a picture becomes; the very same object: nothing. */
+export type ImageChange = (image: InlineImage) => InlineImage
+
+type Json = Readonly<Record<string, unknown>>
+
+/**
+ * The body with its pictures as `change` says; the very same object when none has changed. What is changed is copied, the given body stays
+ * as it is. Bodies that are not as their format says are passed over, not refused.
+ */
+export function changeImages(format: WireFormat, body: Json, change: ImageChange): Json {
+  switch (format) {
+    case 'openai':
+      return changeMember(body, 'messages', message => (isToolMessage(message) ? message : changeMember(message, 'content', part => chatPart(part, change))))
+    case 'anthropic':
+      return changeMember(body, 'messages', message => changeMember(message, 'content', block => messagesBlock(block, change)))
+    case 'openai-responses':
+      return changeMember(body, 'input', item => (isMessageItem(item) ? changeMember(item, 'content', part => responsesPart(part, change)) : item))
+  }
+}
+
+/** Base64 texts of the pictures inside tool results: a format that is translated may put them elsewhere, and they stay untouched there too. */
+export function toolResultImages(format: WireFormat, body: Json): ReadonlySet<string> {
+  const found = new Set<string>()
+  const items = body[format === 'openai-responses' ? 'input' : 'messages']
+  for (const item of listOf(items)) {
+    if (!isObject(item)) continue
+    if (format === 'openai' && isToolMessage(item)) collect(item['content'], found)
+    if (format === 'openai-responses' && !isMessageItem(item)) collect(item['output'], found)
+    if (format === 'anthropic')
+      for (const block of listOf(item['content'])) if (isObject(block) && block['type'] === 'tool_result') collect(block['content'], found)
+  }
+  return found
+}
+
+function collect(content: unknown, found: Set<string>): void {
+  const keep: ImageChange = image => {
+    found.add(image.base64)
+    return image
+  }
+  for (const part of isObject(content) ? [content] : listOf(content)) {
+    if (!isObject(part)) continue
+    chatPart(part, keep)
+    messagesBlock(part, keep)
+    responsesPart(part, keep)
+    if (part['type'] === 'computer_screenshot') dataUrl(part['image_url'], keep)
+  }
+}
+
+const isToolMessage = ({ role }: Json): boolean => role === 'tool' || role === 'function'
+/** Calls of tools and their outputs have a type of their own; a message may leave its out. */
+const isMessageItem = ({ type, role }: Json): boolean => type === 'message' || (type === undefined && typeof role === 'string')
+
+/** `{type: 'image_url', image_url: {url}}`, or the URL as it is. */
+function chatPart(part: Json, change: ImageChange): Json {
+  if (part['type'] !== 'image_url') return part
+  const image = part['image_url']
+  const url = isObject(image) ? image['url'] : image
+  const changed = dataUrl(url, change)
+  if (changed === url) return part
+  return { ...part, image_url: isObject(image) ? { ...image, url: changed } : changed }
+}
+
+/** `{type: 'image', source: {type: 'base64', media_type, data}}` */
+function messagesBlock(block: Json, change: ImageChange): Json {
+  const source = block['source']
+  if (block['type'] !== 'image' || !isObject(source) || source['type'] !== 'base64') return block
+  const { media_type: mediaType, data: base64 } = source
+  if (typeof mediaType !== 'string' || typeof base64 !== 'string') return block
+  const given = { mediaType, base64 }
+  const changed = change(given)
+  return changed === given ? block : { ...block, source: { ...source, media_type: changed.mediaType, data: changed.base64 } }
+}
+
+/** `{type: 'input_image', image_url}` */
+function responsesPart(part: Json, change: ImageChange): Json {
+  if (part['type'] !== 'input_image') return part
+  const changed = dataUrl(part['image_url'], change)
+  return changed === part['image_url'] ? part : { ...part, image_url: changed }
+}
+
+const dataUrlHead = /^data:(image\/[a-z0-9.+-]+)(?:;[a-z0-9=._-]+)*;base64,/i
+
+/** The URL with its picture changed; anything but an inline picture as it is. */
+function dataUrl(url: unknown, change: ImageChange): unknown {
+  if (typeof url !== 'string' || !url.startsWith('data:')) return url
+  const head = dataUrlHead.exec(url.slice(0, 200))
+  if (head?.[1] === undefined) return url
+  const given = { mediaType: head[1], base64: url.slice(head[0].length) }
+  const changed = change(given)
+  return changed === given ? url : `data:${changed.mediaType};base64,${changed.base64}`
+}
+
+/** The object with every object of a list in it changed; the very same one when nothing is. */
+function changeMember(object: Json, name: string, change: (item: Json) => Json): Json {
+  const list = object[name]
+  if (!Array.isArray(list)) return object
+  let isChanged = false
+  const items = list.map((item: unknown) => {
+    if (!isObject(item)) return item
+    const changed = change(item)
+    if (changed !== item) isChanged = true
+    return changed
+  })
+  return isChanged ? { ...object, [name]: items } : object
+}
+
+const listOf = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : [])
+
+function isObject(value: unknown): value is Json {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
