@@ -50,7 +50,7 @@ export const providerEntry = z.strictObject({
     .describe('A GET, relative to base_url, that only a valid key may make. For providers whose list of models needs no key.'),
   image_style: z.enum(imageStyleIds).optional().describe('How its images are asked for. Default: openai.'),
   quirks: z
-    .array(z.enum(['no-stream-usage', 'system-as-user', 'max-completion-tokens']))
+    .array(z.enum(['no-stream-usage', 'system-as-user', 'max-completion-tokens', 'cache-control', 'echo-reasoning']))
     .optional()
     .describe('Small deviations from the dialect.'),
   api_key_env: z

@@ -45,6 +45,8 @@ export interface HubRequest {
   readonly stream: boolean
   /** Fields of the client's own format that the hub format cannot carry. */
   readonly dropped: readonly string[]
+  /** True: made from another format, so it may hold what only the hub format knows. */
+  readonly translated?: true
 }
 
 /** A request in the client's own format, for a provider that speaks it too. */

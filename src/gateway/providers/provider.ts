@@ -4,8 +4,8 @@ import type { ImageStyleId } from './images/style-ids.ts'
 /** Where a provider keeps and processes data. Only a proven 'india' counts under india_only. */
 export type Residency = 'india' | 'global' | 'unknown'
 export type DialectId = 'openai' | 'openai-responses' | 'anthropic' | 'gemini'
-/** Small deviations from a dialect that a row may state. A vendor that needs a third one gets a dialect. */
-export type Quirk = 'no-stream-usage' | 'system-as-user' | 'max-completion-tokens'
+/** Small deviations from a dialect that a row may state; `cache-control`: takes marks for its cache, `echo-reasoning`: wants thoughts of earlier turns back. A vendor that needs a third one gets a dialect. */
+export type Quirk = 'no-stream-usage' | 'system-as-user' | 'max-completion-tokens' | 'cache-control' | 'echo-reasoning'
 
 /** How a provider is asked for audio. */
 export type AudioStyleId = 'openai'

@@ -92,7 +92,7 @@ class MessagesRequest implements ParsedRequest {
   }
 
   get hub(): HubRequest {
-    this.#hub ??= { operation: 'chat', ...messagesToHub(this.native.body), bytes: null, stream: this.stream }
+    this.#hub ??= { operation: 'chat', ...messagesToHub(this.native.body), bytes: null, stream: this.stream, translated: true }
     return this.#hub
   }
 

@@ -66,7 +66,7 @@ class ResponsesRequest implements ParsedRequest {
   }
 
   get hub(): HubRequest {
-    this.#hub ??= { operation: 'chat', ...responsesToChat(this.native.body), bytes: null, stream: this.stream }
+    this.#hub ??= { operation: 'chat', ...responsesToChat(this.native.body), bytes: null, stream: this.stream, translated: true }
     return this.#hub
   }
 

@@ -5,18 +5,20 @@ import { classifyFailure } from '../failure.ts'
 import type { Provider } from '../provider.ts'
 import { userAgent } from '../user-agent.ts'
 import { OpenAiStreamDecoder } from './openai-decoder.ts'
+import { plainRequest } from './openai-plain.ts'
 import { OpenAiStreamTap } from './openai-tap.ts'
 
 /** OpenAI chat completions and embeddings: the hub format itself, so nothing is translated and little is touched. */
 export const openAiDialect: Dialect = {
   request(request: HubRequest, target: Target): UpstreamRequest {
     const { chat, embeddings } = urlsOf(target.provider)
+    const plain = request.translated ? plainRequest(request, target) : null
     return {
       method: 'POST',
       url: request.operation === 'chat' ? chat : embeddings,
       headers: openAiHeaders(request, target),
-      body: bodyOf(request, target),
-      dropped: none,
+      body: bodyOf(plain === null ? request : { ...request, body: plain.body }, target),
+      dropped: plain === null ? none : plain.dropped,
     }
   },
   relay: null,
