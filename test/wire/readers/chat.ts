@@ -77,6 +77,7 @@ export function readChatStream(stream: string): Heard {
 
 function hearDelta(hearing: Hearing, delta: Record<string, unknown>): void {
   hearing.text += textOf(delta['content'] ?? '', 'content')
+  hearing.refusal += textOf(delta['refusal'] ?? '', 'refusal')
   hearing.reasoning += textOf(delta['reasoning_content'] ?? '', 'reasoning_content')
   hearThoughts(hearing, delta['thinking_blocks'])
   for (const call of listOf(delta['tool_calls'] ?? [], 'tool_calls')) {
@@ -107,6 +108,7 @@ export function readChatReply(reply: Readonly<Record<string, unknown>>): Heard {
   const [choice = {}] = choices
   const message = objectOf(choice['message'], 'message')
   must(choice['index'] === 0 && message['role'] === 'assistant' && 'content' in message, 'a message', choice)
+  hearing.refusal = textOf(message['refusal'] ?? '', 'refusal')
   hearing.text = textOf(message['content'] ?? '', 'content')
   must(message['reasoning_content'] === undefined || message['reasoning_content'] !== null, 'reasoning_content is absent, not null', message)
   hearing.reasoning = textOf(message['reasoning_content'] ?? '', 'reasoning_content')

@@ -4,6 +4,8 @@ import type { TurnUsage } from '../turns/turn.ts'
 export interface Heard {
   readonly text: string
   readonly reasoning: string
+  /** Said in place of an answer, where the format tells it from one. */
+  readonly refusal: string
   readonly signatures: readonly string[]
   readonly redacted: readonly string[]
   readonly calls: readonly HeardCall[]
@@ -23,6 +25,7 @@ export interface HeardCall {
 export interface Hearing {
   text: string
   reasoning: string
+  refusal: string
   signatures: string[]
   redacted: string[]
   calls: { id: string; name: string; arguments: string }[]
@@ -31,7 +34,17 @@ export interface Hearing {
   usage: TurnUsage | null
 }
 
-export const nothingHeard = (): Hearing => ({ text: '', reasoning: '', signatures: [], redacted: [], calls: [], finish: null, fault: null, usage: null })
+export const nothingHeard = (): Hearing => ({
+  text: '',
+  reasoning: '',
+  refusal: '',
+  signatures: [],
+  redacted: [],
+  calls: [],
+  finish: null,
+  fault: null,
+  usage: null,
+})
 
 /** Fails the reading: what came breaks the format. */
 export function must(isSo: boolean, what: string, shown?: unknown): asserts isSo {

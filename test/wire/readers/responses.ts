@@ -38,7 +38,7 @@ function hearItem(hearing: Hearing, item: Event): void {
     case 'message':
       must(item['role'] === 'assistant', 'role', item)
       for (const part of listOf(item['content'], 'content')) {
-        if (part['type'] === 'refusal') hearing.text += textOf(part['refusal'], 'refusal')
+        if (part['type'] === 'refusal') hearing.refusal += textOf(part['refusal'], 'refusal')
         else {
           must(part['type'] === 'output_text' && Array.isArray(part['annotations']), 'a part of output', part)
           hearing.text += textOf(part['text'], 'text')
@@ -120,7 +120,10 @@ function hearEvent(items: OpenItem[], done: Event[], name: string, event: Event)
     must(item['id'] === open.item['id'] && item['type'] === open.item['type'], 'the item that was opened', item)
     const hearing = nothingHeard()
     hearItem(hearing, item)
-    must(hearing.text + hearing.reasoning + (hearing.calls[0]?.arguments ?? '') === open.said, 'what was streamed is what is done', [open.said, item])
+    must(hearing.text + hearing.refusal + hearing.reasoning + (hearing.calls[0]?.arguments ?? '') === open.said, 'what was streamed is what is done', [
+      open.said,
+      item,
+    ])
     open.isDone = true
     done[index] = item
     return

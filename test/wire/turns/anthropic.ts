@@ -17,7 +17,6 @@ const named = (event: string, data: object): Frame => ({ event, data: { type: ev
 export const anthropicUpstream: Upstream<Style> = {
   carries: {
     signatures: true,
-    reasoning: true,
     callIds: true,
     usage: usage => ({ ...usage, reasoning: 0 }),
     arguments: argumentsOf,

@@ -16,7 +16,6 @@ const head = { modelVersion: 'upstream-model', responseId: 'gemini-up' }
 export const geminiUpstream: Upstream<Style> = {
   carries: {
     signatures: false,
-    reasoning: true,
     callIds: false,
     usage: usage => ({ ...usage, cacheWrite: 0 }),
     arguments: call => JSON.stringify(inputOf(call)),

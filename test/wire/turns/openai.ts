@@ -23,7 +23,6 @@ const chunk = (delta: object, finish: string | null = null, more: object = {}): 
 export const openAiUpstream: Upstream<Style> = {
   carries: {
     signatures: false,
-    reasoning: true,
     callIds: true,
     usage: usage => usage,
     arguments: argumentsOf,

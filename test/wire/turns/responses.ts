@@ -13,7 +13,6 @@ interface Style {
 export const responsesUpstream: Upstream<Style> = {
   carries: {
     signatures: false,
-    reasoning: true,
     callIds: true,
     usage: usage => ({ ...usage, cacheWrite: 0 }),
     arguments: argumentsOf,

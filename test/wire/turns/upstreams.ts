@@ -10,7 +10,6 @@ import type { Frame, ToolCall, Turn, TurnUsage } from './turn.ts'
 export interface Carries {
   /** Signatures and redacted thinking. */
   readonly signatures: boolean
-  readonly reasoning: boolean
   /** Ids of tool calls. */
   readonly callIds: boolean
   usage(usage: TurnUsage): TurnUsage

@@ -166,7 +166,8 @@ export class BlockWriter {
     if (block['type'] === 'redacted_thinking') return this.#flushCalls() + this.#begin(block, { kind: 'thinking', said: '' }) + this.#end()
     const whole = String(block['thinking'])
     const said = this.#open?.kind === 'thinking' ? this.#open.said : null
-    const isSaid = said !== null && (whole.startsWith(said) || whole === '')
+    // What was thought without a signature may stand before it in the open block.
+    const isSaid = said !== null && (whole.startsWith(said) || said.endsWith(whole))
     const before = isSaid ? '' : this.#flushCalls() + this.#begin(unsigned, { kind: 'thinking', said: '' })
     const rest = isSaid ? whole.slice(said.length) : whole
     const thinking = rest === '' ? '' : this.#delta({ type: 'thinking_delta', thinking: rest })

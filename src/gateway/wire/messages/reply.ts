@@ -34,14 +34,25 @@ export function messageOf(reply: Fields, usage: TokenUsage, context: ReplyContex
   }
 }
 
-/** Whole blocks with their signatures where the upstream has them; what was thought outside of them comes before, unsigned. */
-function thinkingBlocks(message: Fields): readonly Block[] {
-  const { thinking_blocks: given, reasoning_content: reasoning } = message
-  const blocks = (Array.isArray(given) ? given : []).flatMap((block: unknown): readonly Block[] => asList(thinkingBlock(block)))
-  let rest = typeof reasoning === 'string' ? reasoning : ''
-  for (const { thinking } of blocks) if (typeof thinking === 'string' && thinking !== '') rest = rest.replace(thinking, () => '')
-  return rest.trim() === '' && blocks.length > 0 ? blocks : [...(rest === '' ? [] : [{ type: 'thinking', thinking: rest, signature: '' }]), ...blocks]
+/** Whole blocks with their signatures where the upstream has them; what was thought outside of them stands around them, unsigned. */
+function thinkingBlocks({ thinking_blocks: given, reasoning_content: named, reasoning }: Fields): readonly Block[] {
+  const signed = Array.isArray(given) ? given.flatMap((block: unknown): readonly Block[] => asList(thinkingBlock(block))) : []
+  let rest = [named, reasoning].find(text => typeof text === 'string') ?? ''
+  const blocks: Block[] = []
+  for (const block of signed) {
+    const thinking = typeof block['thinking'] === 'string' ? block['thinking'] : ''
+    const at = thinking === '' ? -1 : rest.indexOf(thinking)
+    if (at !== -1) {
+      blocks.push(...unsigned(rest.slice(0, at)))
+      rest = rest.slice(at + thinking.length)
+    }
+    blocks.push(block)
+  }
+  return [...blocks, ...unsigned(rest)]
 }
+
+/** Blank lines between thoughts are no thought. */
+const unsigned = (thinking: string): readonly Block[] => (thinking.trim() === '' ? [] : [{ type: 'thinking', thinking, signature: '' }])
 
 /** One block as the format writes it; null for what is none. */
 export function thinkingBlock(block: unknown): Block | null {
