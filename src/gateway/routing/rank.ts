@@ -21,6 +21,8 @@ export interface Preference {
 
 /** A failure rate above which a route counts as unreliable in `auto`. Ours: 5 % and 20 % make three classes. */
 const reliabilityClasses = [0.05, 0.2]
+/** In a blend, latencies that differ by less than this are nearly the same. Ours. */
+const latencySlackMs = 50
 /** Blended value of an axis that has not been measured: the middle. */
 const unmeasured = 0.5
 
@@ -66,7 +68,7 @@ function scorer(all: readonly Known[], { optimize, weights, probe }: Preference)
     case 'uptime':
       return entry => [entry.facts.failureRate ?? 0, latency(entry)]
     case 'throughput': {
-      const slow = scaled(all, entry => entry.facts.latencyMs)
+      const slow = scaled(all, entry => entry.facts.latencyMs, latencySlackMs)
       return entry => [slow(entry) + 1 - (entry.facts.headroom ?? unmeasured)]
     }
     case 'quality':
@@ -74,7 +76,7 @@ function scorer(all: readonly Known[], { optimize, weights, probe }: Preference)
     case 'window':
       return entry => [-(entry.route.contextLength ?? 0), entry.priceUinr]
     case 'auto': {
-      const slow = scaled(all, entry => entry.facts.latencyMs)
+      const slow = scaled(all, entry => entry.facts.latencyMs, latencySlackMs)
       const dear = scaled(all, entry => entry.priceUinr)
       return entry => [reliabilityClass(entry.facts.failureRate ?? 0), slow(entry) + dear(entry)]
     }
@@ -88,7 +90,7 @@ const reliabilityClass = (failureRate: number): number => reliabilityClasses.fil
 function blended(all: readonly Known[], weights: NonNullable<RouterFields['weights']>): (entry: Known) => Score {
   const axes: readonly (readonly [number, (entry: Known) => number])[] = [
     [weights.price, scaled(all, entry => entry.priceUinr)],
-    [weights.latency, scaled(all, entry => entry.facts.latencyMs)],
+    [weights.latency, scaled(all, entry => entry.facts.latencyMs, latencySlackMs)],
     [weights.uptime, entry => entry.facts.failureRate ?? 0],
     [weights.throughput, entry => 1 - (entry.facts.headroom ?? unmeasured)],
   ]
@@ -99,14 +101,15 @@ function blended(all: readonly Known[], weights: NonNullable<RouterFields['weigh
   return entry => [counted.reduce((sum, [weight, value]) => sum + (weight / largest) * value(entry), 0)]
 }
 
-/** The value on a scale from 0 (the least of all) to 1 (the most of all); 0 when all are equal, the middle when unmeasured. */
-function scaled(all: readonly Known[], measure: (entry: Known) => number | null): (entry: Known) => number {
-  const values = all.map(measure).filter(value => value !== null)
-  const least = Math.min(...values)
-  const span = Math.max(...values) - least
+/**
+ * The value as a share of the largest, so that a small difference stays small; 0 when all are nothing, the middle when unmeasured. `slack`
+ * is added to each: differences well below it hardly count.
+ */
+function scaled(all: readonly Known[], measure: (entry: Known) => number | null, slack = 0): (entry: Known) => number {
+  const most = Math.max(0, ...all.map(measure).filter(value => value !== null)) + slack
   return entry => {
     const value = measure(entry)
     if (value === null) return unmeasured
-    return span > 0 ? (value - least) / span : 0
+    return most > 0 ? (value + slack) / most : 0
   }
 }
