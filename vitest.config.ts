@@ -4,6 +4,8 @@ import type { ViteUserConfig } from 'vitest/config'
 export default {
   test: {
     include: ['test/**/*.test.ts'],
+    // The programs that they run are installed by scripts/test-clients.mjs alone.
+    exclude: process.env['CLIENTS'] === 'on' ? [] : ['test/clients/**'],
     globalSetup: ['test/harness/global-setup.ts'],
     pool: 'forks',
     maxWorkers: 2,

@@ -1,6 +1,6 @@
 /** The Responses API as its own clients speak it: what goes on nearly as it came, and what is learned from a stream on its way back. */
 import { editMembers, mayRepeat } from '../../wire/json-members.ts'
-import { idleWebSearchName, isIdleWebSearch } from '../../wire/responses/tools.ts'
+import { isWebSearch, webSearchName } from '../../wire/responses/tools.ts'
 import { type LineSink, SseLineScanner } from '../../wire/sse-lines.ts'
 import type { TokenUsage } from '../../wire/usage.ts'
 import type { NativeRequest, StreamTap, Target, UpstreamRequest } from '../dialect.ts'
@@ -32,10 +32,10 @@ function editsOf(body: JsonObject, upstreamModel: string): { readonly edits: Edi
   const { reasoning, tools } = body
   if (isObject(reasoning) && effortOf(reasoning['effort']) !== reasoning['effort'])
     edits.set('reasoning', { ...reasoning, effort: effortOf(reasoning['effort']) })
-  if (Array.isArray(tools) && tools.some(isIdleWebSearch)) {
-    const left = tools.filter(tool => !isIdleWebSearch(tool))
+  if (Array.isArray(tools) && tools.some(isWebSearch)) {
+    const left = tools.filter(tool => !isWebSearch(tool))
     edits.set('tools', left.length === 0 ? undefined : left)
-    dropped.push(idleWebSearchName)
+    dropped.push(webSearchName)
   }
   return { edits, dropped }
 }

@@ -2,7 +2,7 @@ import { fail } from '../../../platform/errors.ts'
 import { filePartTokens, imageTokens, modelOf } from '../chat.ts'
 import { estimateTokens } from '../usage.ts'
 import { isGiven, isObject, type Json, objectsOf, textOf } from './json.ts'
-import { checkTools } from './tools.ts'
+import { checkToolChoice, checkTools } from './tools.ts'
 
 /** What the pipeline needs to know of a Responses request. */
 export interface ParsedResponses {
@@ -39,6 +39,7 @@ export function parseResponses(body: Json): ParsedResponses {
   if (isGiven(stream) && typeof stream !== 'boolean') throw fail('bad_request', { message: '"stream" must be true or false.' })
   if (Array.isArray(input)) checkItems(input)
   checkTools(tools, 'tools')
+  checkToolChoice(body['tool_choice'])
   const size = sizeOf(body)
   return {
     model,

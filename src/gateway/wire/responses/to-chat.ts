@@ -2,7 +2,7 @@ import { fail } from '../../../platform/errors.ts'
 import { readInput } from './input-items.ts'
 import { isGiven, isObject, type Json, objectsOf, textOf } from './json.ts'
 import { ToolNames } from './tool-names.ts'
-import { hubToolChoice, hubTools, idleWebSearchName, isIdleWebSearch } from './tools.ts'
+import { hubToolChoice, hubTools, isWebSearch, webSearchName } from './tools.ts'
 
 /** A Responses request as a hub request. */
 export interface HubChat {
@@ -75,7 +75,7 @@ function isRule(name: string, value: unknown): boolean {
 
 function addTools(request: Json, names: ToolNames, body: Record<string, unknown>, lost: Set<string>): void {
   const given = objectsOf(request['tools'])
-  if (given.some(isIdleWebSearch)) lost.add(idleWebSearchName)
+  if (given.some(isWebSearch)) lost.add(webSearchName)
   const loaded = objectsOf(request['input']).flatMap(item => (item['type'] === 'tool_search_output' ? objectsOf(item['tools']) : []))
   const offered = withoutTwins(hubTools([...given, ...loaded], names))
   const { choice, tools } = hubToolChoice(request['tool_choice'], offered, names)

@@ -4,13 +4,16 @@ import { type CallableTool, callableTools, identityOfChoice, type ToolNames, too
 
 /** Tools of the Responses API in the hub format: what is called by the client becomes a function, what a provider would run is refused. */
 
-/** An offer that nobody depends on: Codex sends it unasked, with live access switched off. It is left out, and named to the caller. */
-export function isIdleWebSearch(tool: unknown): boolean {
-  return isObject(tool) && tool['type'] === 'web_search' && tool['external_web_access'] === false
+/**
+ * A web search that the provider would run. Codex offers it unasked beside its own tools; there it is left out, and named to the caller.
+ * Where it is all that is offered, or demanded, the request is refused.
+ */
+export function isWebSearch(tool: unknown): boolean {
+  return isObject(tool) && tool['type'] === 'web_search'
 }
 
 /** The name under which tools are told that are left out. */
-export const idleWebSearchName = 'tools.web_search'
+export const webSearchName = 'tools.web_search'
 
 /**
  * Refuses tools that are run by a provider: nothing here runs them, and what a provider charges for them is in no price of ours.
@@ -19,13 +22,13 @@ export const idleWebSearchName = 'tools.web_search'
 export function checkTools(tools: unknown, at: string): void {
   if (tools === undefined || tools === null) return
   if (!Array.isArray(tools)) throw fail('bad_request', { message: `"${at}" must be an array.` })
-  for (let index = 0; index < tools.length; index++) checkTool(tools[index], `${at}[${index}]`)
+  const isBesideOthers = objectsOf(tools).some(tool => callableTools(tool).length > 0)
+  for (let index = 0; index < tools.length; index++) if (!(isBesideOthers && isWebSearch(tools[index]))) checkTool(tools[index], `${at}[${index}]`)
 }
 
 function checkTool(tool: unknown, at: string): void {
   if (!isObject(tool) || typeof tool['type'] !== 'string') throw fail('bad_request', { message: `"${at}" must be an object with a "type".` })
   const { type } = tool
-  if (isIdleWebSearch(tool)) return
   if (type === 'tool_search' && tool['execution'] === 'client') return
   if (type !== 'function' && type !== 'custom' && type !== 'namespace') throw unsupportedTool(type, at)
   if (typeof tool['name'] !== 'string' || tool['name'] === '') throw fail('bad_request', { message: `"${at}.name" must be a non-empty string.` })
@@ -33,9 +36,8 @@ function checkTool(tool: unknown, at: string): void {
 }
 
 function unsupportedTool(type: string, at: string): Error {
-  const advice = type.startsWith('web_search') ? ' In Codex, set web_search = "disabled".' : ''
   return fail('unsupported_operation', {
-    message: `Tools of type "${type}" ("${at}") are run by a provider and are not offered here. Offer tools of type function, custom or namespace, which the client runs.${advice}`,
+    message: `Tools of type "${type}" ("${at}") are run by a provider and are not offered here. Offer tools of type function, custom or namespace, which the client runs.`,
   })
 }
 
@@ -86,7 +88,7 @@ export function freeformInput(argumentsText: string): string {
   return argumentsText
 }
 
-/** The hub's tool_choice, and the tools that it leaves; undefined: the default. Throws `unsupported_operation` for what a provider would run. */
+/** The hub's tool_choice, and the tools that it leaves; undefined: the default. */
 export function hubToolChoice(choice: unknown, tools: readonly Json[], names: ToolNames): { readonly choice: unknown; readonly tools: readonly Json[] } {
   if (choice === undefined || choice === null || choice === 'auto') return { choice: undefined, tools }
   if (choice === 'none' || choice === 'required') return { choice, tools }
@@ -94,9 +96,18 @@ export function hubToolChoice(choice: unknown, tools: readonly Json[], names: To
   if (named !== null) return { choice: { type: 'function', function: { name: names.hubName(named) } }, tools }
   if (isObject(choice) && choice['type'] === 'allowed_tools') return allowedTools(choice, tools, names)
   if (isObject(choice) && choice['type'] === toolSearchName) return { choice: { type: 'function', function: { name: toolSearchName } }, tools }
+  return { choice: undefined, tools }
+}
+
+const choiceTypes: readonly unknown[] = ['function', 'custom', 'allowed_tools', toolSearchName]
+
+/** Refuses a `tool_choice` that demands what is not offered here. Throws `bad_request` and `unsupported_operation`. */
+export function checkToolChoice(choice: unknown): void {
+  if (choice === undefined || choice === null || choice === 'auto' || choice === 'none' || choice === 'required') return
   const type = isObject(choice) ? textOf(choice['type']) : null
   if (type === null) throw fail('bad_request', { message: '"tool_choice" must be "auto", "none", "required" or an object with a "type".' })
-  throw fail('unsupported_operation', { message: `A tool_choice of type "${type}" is not offered here: tools of providers are not run.` })
+  if (!choiceTypes.includes(type))
+    throw fail('unsupported_operation', { message: `A tool_choice of type "${type}" is not offered here: tools of providers are not run.` })
 }
 
 function allowedTools(choice: Json, tools: readonly Json[], names: ToolNames): { readonly choice: unknown; readonly tools: readonly Json[] } {
