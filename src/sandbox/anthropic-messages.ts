@@ -1,4 +1,5 @@
 import { type Answer, answerTo, type Conversation } from './answer.ts'
+import { messagesFault, sandboxSignature } from './anthropic-checks.ts'
 import { contentOf, type Exchange, objectOrNull } from './exchange.ts'
 import { chatModels } from './models.ts'
 
@@ -12,7 +13,9 @@ export async function anthropicMessages(exchange: Exchange): Promise<void> {
   if (body === null || talk === null)
     return exchange.json(400, nativeError('invalid_request_error', 'Send "model", "max_tokens" and a non-empty "messages" array.'))
   if (!chatModels.some(id => id === talk.model)) return exchange.json(404, nativeError('not_found_error', `model: ${talk.model}`))
-  const answer = answerTo(talk)
+  const fault = messagesFault(body)
+  if (fault !== null) return exchange.json(400, nativeError('invalid_request_error', fault))
+  const answer = spokenAs(answerTo(talk), body)
   switch (answer.kind) {
     case 'fail':
       return exchange.json(
@@ -28,6 +31,11 @@ export async function anthropicMessages(exchange: Exchange): Promise<void> {
     case 'call':
       return body['stream'] === true ? await stream(exchange, talk.model, answer) : await whole(exchange, talk.model, answer)
   }
+}
+
+/** Thinking that was turned off is not done. */
+function spokenAs(answer: Answer, body: Record<string, unknown>): Answer {
+  return answer.kind === 'text' && objectOrNull(body['thinking'])?.['type'] === 'disabled' ? { ...answer, reasoning: [] } : answer
 }
 
 function nativeError(type: string, message: string): unknown {
@@ -74,8 +82,8 @@ function blocksOf(exchange: Exchange, answer: Spoken): Block[] {
   return [
     {
       start: { type: 'thinking', thinking: '', signature: '' },
-      deltas: answer.reasoning.map(piece => ({ type: 'thinking_delta', thinking: piece })),
-      whole: { type: 'thinking', thinking, signature: 'sandbox' },
+      deltas: [...answer.reasoning.map(piece => ({ type: 'thinking_delta', thinking: piece })), { type: 'signature_delta', signature: sandboxSignature }],
+      whole: { type: 'thinking', thinking, signature: sandboxSignature },
     },
     text,
   ]

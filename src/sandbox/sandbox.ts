@@ -5,6 +5,7 @@ import type { Clock } from '../platform/clock.ts'
 import type { Ids } from '../platform/ids.ts'
 import { anthropicMessages } from './anthropic-messages.ts'
 import { Exchange } from './exchange.ts'
+import { geminiGenerate, geminiPath } from './gemini-generate.ts'
 import { listModels, openAiError } from './models.ts'
 import { openAiSpeech, openAiTranscription } from './openai-audio.ts'
 import { openAiChat } from './openai-chat.ts'
@@ -35,7 +36,7 @@ const routes: Readonly<Record<string, Serve>> = {
 }
 
 /**
- * The simulated provider: a real HTTP server that speaks the OpenAI and Anthropic wire formats, answers deterministically and says
+ * The simulated provider: a real HTTP server that speaks the wire formats of OpenAI, Anthropic and Gemini, answers deterministically and says
  * that it is simulated. It takes any credential or none and keeps nothing. `url` ends in /v1. `close` also ends running answers.
  */
 export async function startSandbox({ clock, ids, host, port = 0 }: SandboxOptions): Promise<{ url: string; close(): Promise<void> }> {
@@ -43,7 +44,9 @@ export async function startSandbox({ clock, ids, host, port = 0 }: SandboxOption
     const path = (request.url ?? '').split('?', 1)[0] ?? ''
     const exchange = new Exchange(request, response, clock, ids)
     const isPicture = request.method === 'GET' && path.startsWith(pictureFolder)
-    const serve = isPicture ? () => picture(exchange, path) : (routes[`${request.method} ${path}`] ?? unknownPath)
+    const isGemini = request.method === 'POST' && geminiPath.test(path)
+    const byPath = isPicture ? () => picture(exchange, path) : isGemini ? () => geminiGenerate(exchange, path) : undefined
+    const serve = byPath ?? routes[`${request.method} ${path}`] ?? unknownPath
     // What goes wrong behind the client's going away is of no use to anyone; all else ends as a broken connection.
     Promise.resolve(serve(exchange)).catch(() => response.destroy())
   })
