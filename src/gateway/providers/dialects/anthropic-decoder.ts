@@ -52,7 +52,7 @@ export class AnthropicStreamDecoder implements ChatStreamDecoder {
       case 'message_delta':
         return this.#finish(data)
       case 'message_stop':
-        return [...this.#usageChunk(), { kind: 'done' }]
+        return [{ kind: 'done' }]
       case 'ping':
         return [{ kind: 'alive' }]
       case 'error':
@@ -64,8 +64,8 @@ export class AnthropicStreamDecoder implements ChatStreamDecoder {
 
   #start(message: unknown): readonly ChatStreamEvent[] {
     this.#usage = isObject(message) ? mergeMessagesUsage(this.#usage, message['usage']) : this.#usage
-    const usage = this.#usage === null ? {} : { usage: usageToOpenAi(this.#usage) }
-    return [{ kind: 'chunk', chunk: { choices: [{ index: 0, delta: { role: 'assistant', content: '' }, finish_reason: null }], ...usage } }]
+    const opening = { index: 0, delta: { role: 'assistant', content: '' }, finish_reason: null }
+    return [{ kind: 'chunk', chunk: { choices: [opening], ...this.#usageField() } }]
   }
 
   #openBlock(index: unknown, block: JsonObject): readonly ChatStreamEvent[] {
@@ -117,14 +117,13 @@ export class AnthropicStreamDecoder implements ChatStreamDecoder {
   #finish(event: JsonObject): readonly ChatStreamEvent[] {
     this.#usage = mergeMessagesUsage(this.#usage, event['usage'])
     const stop = isObject(event['delta']) ? event['delta'] : {}
-    if (typeof stop['stop_reason'] !== 'string') return []
+    if (typeof stop['stop_reason'] !== 'string') return this.#usage === null ? [] : [{ kind: 'chunk', chunk: { choices: [], ...this.#usageField() } }]
     const refusal = stop['stop_reason'] === 'refusal' ? { refusal: refusalOf(stop['stop_details']) } : {}
-    const usage = this.#usage === null ? {} : { usage: usageToOpenAi(this.#usage) }
-    return [{ kind: 'chunk', chunk: { choices: [{ index: 0, delta: refusal, ...finishOf(stop, this.#calls > 0) }], ...usage } }]
+    return [{ kind: 'chunk', chunk: { choices: [{ index: 0, delta: refusal, ...finishOf(stop, this.#calls > 0) }], ...this.#usageField() } }]
   }
 
-  #usageChunk(): readonly ChatStreamEvent[] {
-    return this.#usage === null ? [] : [{ kind: 'chunk', chunk: { choices: [], usage: usageToOpenAi(this.#usage) } }]
+  #usageField(): { usage?: Record<string, unknown> } {
+    return this.#usage === null ? {} : { usage: usageToOpenAi(this.#usage) }
   }
 }
 

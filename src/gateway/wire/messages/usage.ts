@@ -24,7 +24,12 @@ export function mergeMessagesUsage(before: TokenUsage | null, usage: unknown): T
     completionTokens: output ?? known.completionTokens,
     cachedTokens,
     cacheWriteTokens,
+    reasoningTokens: Math.min(output ?? known.completionTokens, thinkingTokens(usage['output_tokens_details']) ?? known.reasoningTokens),
   }
+}
+
+function thinkingTokens(details: unknown): number | null {
+  return isObject(details) ? tokenCount(details['thinking_tokens']) : null
 }
 
 /** The `usage` block that says this. */
