@@ -41,9 +41,9 @@ export interface PanelReply {
  * picked. Whatever goes wrong with the judging, a picture that was drawn is given. Throws what routing throws, `bad_request`,
  * `call_cap_exceeded`, the refusal that all members met, or `all_routes_failed`.
  */
-export async function servePanel(request: ImagesRequest, call: Call<Principal>, given: InferenceDeps): Promise<PanelReply> {
+export async function servePanel(asked: ImagesRequest, call: Call<Principal>, given: InferenceDeps): Promise<PanelReply> {
   const startedAtMs = given.clock.monotonicMs()
-  const content = await checkPanel(request, call, given)
+  const { request, content } = await checkPanel(asked, call, given)
   const deps = withinPanel(request.modelId, given)
   const bills = new Bills()
   try {
@@ -76,8 +76,14 @@ export async function servePanel(request: ImagesRequest, call: Call<Principal>, 
 
 const onlyOne: Verdict = { kind: 'none', why: 'only one image was made', model: null }
 
-/** Asks routing for the panel itself: lookup, rules of the credential, residency, exclude, credentials. The content call when the organisation keeps content. */
-async function checkPanel(request: ImagesRequest, call: Call<Principal>, deps: InferenceDeps): Promise<ContentCall | null> {
+/** What speaks for the panel: what its members are asked with, and the content call when the organisation keeps content. */
+interface Checked {
+  readonly request: ImagesRequest
+  readonly content: ContentCall | null
+}
+
+/** Asks routing for the panel itself: lookup, rules of the credential, residency, exclude, credentials. */
+async function checkPanel(request: ImagesRequest, call: Call<Principal>, deps: InferenceDeps): Promise<Checked> {
   const { fields, modelId, native } = request
   if (fields.fallbacks !== null) throw fail('bad_request', { message: '"fallbacks" is not for the image panel, which has its own models.' })
   const principal = bearer(call.principal)
@@ -86,8 +92,13 @@ async function checkPanel(request: ImagesRequest, call: Call<Principal>, deps: I
   // A chain that is saved for the panel would draw one picture with its steps: the panel draws with its members.
   const plan = deps.resolve({ modelId, kind: 'image', fields, org: { ...org, chains: new Map() }, policies, promptTokens: 0 })
   checkCaps(plan, policies)
-  if (org.retentionDays === 0) return null
-  return { orgId: principal.orgId, requestId: call.requestId, keyId: principal.keyId, model: modelId, native, requestBytes: 0 }
+  const content = { orgId: principal.orgId, requestId: call.requestId, keyId: principal.keyId, model: modelId, native, requestBytes: 0 }
+  return { request: keyToOne(request, plan), content: org.retentionDays === 0 ? null : content }
+}
+
+/** A key that came with the request goes to one company, whichever member asks. */
+function keyToOne(request: ImagesRequest, { attempts: [first] }: Plan): ImagesRequest {
+  return request.fields.upstreamKey === null || first === undefined ? request : request.pinnedTo(first.route.provider.id)
 }
 
 /** The cap of one call holds for all members together. Throws `call_cap_exceeded`. */

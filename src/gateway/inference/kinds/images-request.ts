@@ -30,6 +30,11 @@ export class ImagesRequest extends MediaRequest {
       throw fail('unsupported_operation', { message: `"${model.id}" does not edit images. gpt-image-1 and gpt-image-1-mini do.` })
   }
 
+  /** The same at one provider only. */
+  pinnedTo(providerId: string): ImagesRequest {
+    return new ImagesRequest(this.modelId, { ...this.fields, provider: providerId }, this.native.body, this.wish)
+  }
+
   /** The same of one member of the panel: one picture. */
   forMember(modelId: string): ImagesRequest {
     return new ImagesRequest(modelId, this.fields, this.native.body, { ...this.wish, n: 1 })

@@ -52,7 +52,7 @@ describe('image edits over HTTP', () => {
     if (!found) throw new Error('no form arrived')
     return found
   }
-  const bytesOf = async (value: FormDataEntryValue | null) => (value instanceof Blob ? Buffer.from(await value.arrayBuffer()) : null)
+  const bytesOf = async (value: ReturnType<FormData['get']>) => (value instanceof Blob ? Buffer.from(await value.arrayBuffer()) : null)
 
   test('IMG-20 what is no multipart form is 415', async () => {
     for (const type of ['application/json', 'text/plain', 'application/x-www-form-urlencoded', 'image/png'])

@@ -165,7 +165,7 @@ interface World {
 type Player = (seen: Seen, world: World) => Answer
 
 const notFound: Answer = { status: 404, body: { error: { message: 'no such path', type: 'invalid_request_error', code: null } } }
-const bad = (message: string): Answer => ({ status: 400, body: { error: { message, type: 'invalid_request_error', code: 'invalid_parameter' } } })
+const bad = (message: string) => ({ status: 400, body: { error: { message, type: 'invalid_request_error', code: 'invalid_parameter' } } })
 
 /** A field that the documentation does not name. */
 const strange = (body: object, known: readonly string[]): string | undefined => Object.keys(body).find(name => !known.includes(name))
@@ -174,13 +174,13 @@ const images = (n: number, one: (index: number) => object): object[] => Array.fr
 const urlOf = (provider: string, index = 0): string => `https://images.example/${provider}/${index}.png?sig=a%2Bb&exp=1`
 
 /** POST /images/generations with the fields that this provider names. */
-function imagesApi(provider: string, known: readonly string[], reply: (json: Record<string, unknown>) => object | Answer): Player {
+function imagesApi(provider: string, known: readonly string[], reply: (json: Record<string, unknown>) => Record<string, unknown>): Player {
   return seen => {
     if (seen.method !== 'POST' || seen.path !== '/images/generations') return notFound
     const unknown = strange(seen.json, known)
     if (unknown !== undefined) return bad(`${provider} does not know ${unknown}`)
     const made = reply(seen.json)
-    return 'status' in made || 'body' in made ? (made as Answer) : { body: made }
+    return 'status' in made && 'body' in made ? { status: Number(made['status']), body: made['body'] } : { body: made }
   }
 }
 
