@@ -5,6 +5,7 @@ import type { ProviderKeys } from './gateway/byok/provider-keys.ts'
 import { orgChanged } from './gateway/orgs/orgs.ts'
 import { Chains } from './gateway/routing/chains.ts'
 import { OrgRoutings } from './gateway/routing/org-routing.ts'
+import { discoveredModels } from './gateway/routing/own-models.ts'
 import { RoutePreview } from './gateway/routing/preview.ts'
 import { fail } from './platform/errors.ts'
 import type { CallPolicy, Principal } from './platform/principal.ts'
@@ -33,7 +34,15 @@ export function routingServices(parts: AppParts, providerKeys: ProviderKeys, cus
     orgRouting: orgId => orgRoutings.get(orgId),
     policiesOf: (caller, agentLabel) => policiesOf(caller, agentLabel, parts),
   })
-  return { chains, orgRoutings, routePreview }
+  // The public catalog answers without the database; what it cannot add then comes back with it.
+  const ownModels = {
+    of: async (caller: Principal | null) => {
+      if (caller === null) return []
+      const org = await Promise.resolve(orgRoutings.get(caller.orgId)).catch(() => null)
+      return org === null ? [] : discoveredModels(org, catalog.snapshot)
+    },
+  }
+  return { chains, orgRoutings, routePreview, ownModels }
 }
 
 /** As in a real call: of an agent token its own; a key's call in the name of an agent is bound by both; a signed-in person has none. */

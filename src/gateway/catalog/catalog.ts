@@ -1,6 +1,6 @@
 import { inrFromUinr } from '../../platform/money.ts'
 import { type Allowance, allowedPart, allowedProviders } from './allowance.ts'
-import { type CatalogSnapshot, type Model, type Route, type RouteId, routeId } from './model.ts'
+import { type CatalogSnapshot, type Model, type Route, type RouteId, stateKeyOf } from './model.ts'
 
 /** Live state of a route, as routing knows it. The two flags are independent of each other and of `byok_only`. */
 export interface RouteState {
@@ -68,17 +68,17 @@ export class Catalog {
     this.#snapshot = snapshot
   }
 
-  /** Every listed model that has all of these modalities; with an allowance what it leaves of them. */
-  publicModels(modalities: readonly string[] = [], allowance: Allowance | null = null): readonly ModelView[] {
-    return [...this.#snapshot.models.values()].flatMap(model => {
+  /** Every listed model that has all of these modalities, and those of `own` behind them; with an allowance what it leaves of them. */
+  publicModels(modalities: readonly string[] = [], allowance: Allowance | null = null, own: readonly Model[] = []): readonly ModelView[] {
+    return [...this.#snapshot.models.values(), ...own].flatMap(model => {
       const listed = modalities.every(modality => model.modalities.includes(modality)) ? this.#allowed(model, allowance) : null
       return listed ? [this.#view(listed)] : []
     })
   }
 
   /** One model, or null when the id is unknown or not allowed. */
-  publicModel(id: string, allowance: Allowance | null = null): ModelView | null {
-    const model = this.#snapshot.models.get(id)
+  publicModel(id: string, allowance: Allowance | null = null, own: readonly Model[] = []): ModelView | null {
+    const model = this.#snapshot.models.get(id) ?? own.find(entry => entry.id === id)
     const listed = model ? this.#allowed(model, allowance) : null
     return listed ? this.#view(listed) : null
   }
@@ -135,7 +135,7 @@ export class Catalog {
       residency: shown(route.residency),
       inputINRPerMtok: tokens ? inrFromUinr(route.price.inputUinrPerMtok) : 0,
       outputINRPerMtok: tokens ? inrFromUinr(route.price.outputUinrPerMtok) : 0,
-      ...this.#healthOf(routeId(route)),
+      ...this.#healthOf(stateKeyOf(route)),
       byok_only: route.byokOnly,
       context_length: route.contextLength,
     }

@@ -1,10 +1,17 @@
 import { z } from 'zod'
 import { endpointOf } from '../../platform/endpoint.ts'
 import { fail } from '../../platform/errors.ts'
+import type { Principal } from '../../platform/principal.ts'
 import { allowanceOfCaller } from './allowance.ts'
 import type { Catalog } from './catalog.ts'
+import type { Model } from './model.ts'
 
-const row = endpointOf<{ catalog: Catalog }>()
+/** The models that only the caller's organisation has: what its saved keys were found to reach. */
+export interface OwnModels {
+  of(caller: Principal | null): readonly Model[] | Promise<readonly Model[]>
+}
+
+const row = endpointOf<{ catalog: Catalog; ownModels: OwnModels }>()
 
 const routeView = z.object({
   provider: z.string(),
@@ -64,13 +71,16 @@ const listModels = row({
   auth: 'public',
   access: {},
   tag: 'catalog',
-  summary: 'Models with prices, residency, capabilities and routes. With a credential: those that it may use.',
+  summary: 'Models with prices, residency, capabilities and routes. With a credential: those that it may use, and those on own keys as provider/model-id.',
   input: {
     query: z.object({ modality: z.string().max(256).optional().describe('Comma list; a model must have all of them. Example: text,reasoning.') }),
   },
   output: z.object({ object: z.literal('list'), data: z.array(modelView) }),
   errors: [],
-  handle: ({ catalog }, { query }, call) => ({ object: 'list', data: catalog.publicModels(words(query.modality), allowanceOfCaller(call.principal)) }),
+  async handle({ catalog, ownModels }, { query }, call) {
+    const own = await ownModels.of(call.principal)
+    return { object: 'list', data: catalog.publicModels(words(query.modality), allowanceOfCaller(call.principal), own) }
+  },
 })
 
 const getModel = row({
@@ -82,8 +92,9 @@ const getModel = row({
   input: { path: z.object({ id: z.string().max(256) }) },
   output: modelView,
   errors: ['model_not_found'],
-  handle({ catalog }, { path }, call) {
-    const model = catalog.publicModel(path.id, allowanceOfCaller(call.principal))
+  async handle({ catalog, ownModels }, { path }, call) {
+    const allowance = allowanceOfCaller(call.principal)
+    const model = catalog.publicModel(path.id, allowance) ?? catalog.publicModel(path.id, allowance, await ownModels.of(call.principal))
     if (!model) throw fail('model_not_found')
     return model
   },

@@ -20,12 +20,14 @@ export function splitOwnId(modelId: string, catalog: CatalogSnapshot): { readonl
   return provider?.byok && upstreamModelShape.test(upstreamModel) ? { provider, upstreamModel } : null
 }
 
+type OwnRequest = Pick<ResolveRequest, 'org' | 'kind'> & { readonly fields: Pick<ResolveRequest['fields'], 'upstreamKey'> }
+
 /**
  * The model behind `provider/model-id`, with its one route on the caller's own key: one that the provider listed for the saved key, or
  * any when a key comes with the request. Also a `claude-*` id that the catalog does not list yet, on the provider of those that it lists:
  * whether there is a credential for it is asked later. Null when it is none of these.
  */
-export function ownModel(modelId: string, { org, fields, kind }: Pick<ResolveRequest, 'org' | 'fields' | 'kind'>, catalog: CatalogSnapshot): Model | null {
+export function ownModel(modelId: string, { org, fields, kind }: OwnRequest, catalog: CatalogSnapshot): Model | null {
   const parts = splitOwnId(modelId, catalog)
   if (parts === null) return kind === 'chat' ? unlistedClaude(modelId, catalog) : null
   const { provider, upstreamModel } = parts
@@ -80,6 +82,13 @@ function claudeProvider(catalog: CatalogSnapshot): Provider | null {
   const provider = routes.find(({ byokOnly, dialect, provider: { byok } }) => byokOnly && dialect === 'anthropic' && byok)?.provider ?? null
   claudeProviders.set(catalog, { provider })
   return provider
+}
+
+/** Every model that the organisation's saved keys were found to reach, as `provider/model-id`. */
+export function discoveredModels(org: OrgRouting, catalog: CatalogSnapshot): readonly Model[] {
+  const asking = { org, fields: { upstreamKey: null }, kind: 'chat' } as const
+  const ids = [...org.savedKeys].flatMap(([providerId, { models }]) => models.map(model => `${providerId}/${model}`))
+  return ids.flatMap(id => (catalog.models.has(id) ? [] : (ownModel(id, asking, catalog) ?? [])))
 }
 
 /** The organisation's own server of that reference as a candidate for a model; null when it has none or it serves another model. */

@@ -93,7 +93,7 @@ describe('what an organisation brings along', () => {
     expect(keysOf('alpha')).toEqual(['Bearer alpha-platform-secret', `Bearer ${savedKey}`])
   })
 
-  test('ROUTE-57 ROUTE-58 a route in maintenance is skipped, is 400 no_route when it was the last, and is served on a saved key', async () => {
+  test('a route in maintenance is skipped, is 400 no_route when it was the last, and is served on a saved key', async () => {
     const { health } = app.gateway.app
     const now = Date.now()
     for (const id of ['alpha/test-model', 'alpha/alpha-only']) health.withhold(id, now + minuteMs)

@@ -1,0 +1,97 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { onPostgres } from '../../harness/database.ts'
+import { call, type Fleet, startFleet } from '../../harness/fleet.ts'
+import type { GatewayProcess } from '../../harness/process.ts'
+import { until } from '../../harness/until.ts'
+import { startUpstream, type UpstreamServer } from '../../harness/upstream-server.ts'
+
+const openMs = 4_000
+
+describe.runIf(onPostgres)('circuits and maintenance over several processes', () => {
+  let fleet: Fleet
+  let sick: UpstreamServer
+  let well: UpstreamServer
+  let members: readonly GatewayProcess[]
+  const folder = mkdtempSync(join(tmpdir(), 'brigade-routes-'))
+
+  beforeAll(async () => {
+    ;[sick, well] = await Promise.all([startUpstream(), startUpstream()])
+    const file = join(folder, 'brigade.config.json')
+    const route = (provider: string, inr: number) => ({ provider, input_inr_per_mtok: inr, output_inr_per_mtok: inr, source: 'test', as_of: '2026-01-01' })
+    const server = (id: string, url: string) => ({ id, base_url: url, auth: 'none', residency: 'global' })
+    writeFileSync(
+      file,
+      JSON.stringify({
+        providers: [server('sick', sick.url), server('well', well.url)],
+        models: [{ id: 'm', kind: 'chat', context_length: 1000, routes: [route('sick', 1), route('well', 2)] }],
+      }),
+    )
+    fleet = await startFleet({ CONFIG_FILE: file, CIRCUIT_FAILURES: '3', CIRCUIT_OPEN_MS: String(openMs) })
+    members = await Promise.all([fleet.start(), fleet.start()])
+  })
+  afterAll(async () => {
+    await fleet?.stop()
+    await Promise.all([sick?.close(), well?.close()])
+    rmSync(folder, { recursive: true, force: true })
+  })
+
+  const ask = async (member: GatewayProcess) =>
+    (await call(member, fleet.key, 'POST', '/v1/chat/completions', { model: 'm', max_tokens: 5, messages: [{ role: 'user', content: 'Hello' }] })).headers.get(
+      'x-br-provider',
+    )
+  const flag = async (member: GatewayProcess, name: 'available' | 'maintenance') =>
+    (await call(member, fleet.key, 'GET', '/v1/models/m')).json.routes.find((route: { provider: string }) => route.provider === 'sick')[name]
+
+  test('LIFE-02 a circuit that opens at one process is open at the other, which then spends no call on finding out; a probe that serves closes it at both', async () => {
+    const [here, there] = members as [GatewayProcess, GatewayProcess]
+    expect(await ask(there)).toBe('sick')
+    sick.script(() => ({ status: 500 }))
+    for (let count = 0; count < 3; count++) expect(await ask(here)).toBe('well')
+    await until(async () => (await flag(there, 'available')) === false, 'the other process knows of the open circuit', 3_000)
+    const before = sick.requests.length
+    expect(await ask(there)).toBe('well')
+    expect(sick.requests).toHaveLength(before)
+    await until(async () => (await flag(there, 'available')) === true, 'the circuit is half-open', openMs + 3_000)
+    // A probe that fails opens it at both again.
+    expect(await ask(there)).toBe('well')
+    expect(sick.requests).toHaveLength(before + 1)
+    await until(async () => (await flag(here, 'available')) === false, 'the first process knows that the probe failed', 3_000)
+    sick.reset()
+    await until(async () => (await flag(here, 'available')) === true, 'the circuit is half-open again', openMs + 3_000)
+    expect(await ask(here)).toBe('sick')
+    await until(async () => (await ask(there)) === 'sick', 'the other process dials it first again', 3_000)
+  })
+
+  test('of many calls that find a half-open circuit one probes it, and the others are served elsewhere', async () => {
+    const [here] = members as [GatewayProcess]
+    sick.script(() => ({ status: 500 }))
+    for (let count = 0; count < 3; count++) await ask(here)
+    await until(async () => (await flag(here, 'available')) === true, 'the circuit is half-open', openMs + 3_000)
+    sick.reset()
+    sick.hold()
+    const probes = sick.requests.length
+    const calls = Array.from({ length: 10 }, () => ask(here))
+    await until(() => well.requests.length >= 9, 'the others are served', 3_000)
+    expect(sick.requests.length - probes).toBe(1)
+    sick.release()
+    expect((await Promise.all(calls)).filter(provider => provider === 'sick')).toHaveLength(1)
+    expect(await ask(here)).toBe('sick')
+  })
+
+  test('what a process withholds is withheld at the other, and at one that starts later', async () => {
+    const [here, there] = members as [GatewayProcess, GatewayProcess]
+    // As the sweep of another process would: the row and its news.
+    sick.script(() => ({ status: 402, body: { error: { message: 'pay first' } } }))
+    for (let count = 0; count < 4; count++) expect(await ask(here)).toBe('well')
+    sick.reset()
+    await until(async () => (await flag(here, 'maintenance')) === true, 'the gateway withholds the route', 15_000)
+    await until(async () => (await flag(there, 'maintenance')) === true, 'the other process knows', 3_000)
+    const late = await fleet.start()
+    expect(await flag(late, 'maintenance')).toBe(true)
+    for (const member of [here, there, late]) expect(await ask(member)).toBe('well')
+    expect(sick.requests).toEqual([])
+  })
+})
