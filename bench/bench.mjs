@@ -31,7 +31,7 @@ function readOptions() {
       seconds: { type: 'string' },
       only: { type: 'string' },
       scenarios: { type: 'string' },
-      'slow-streams': { type: 'string', default: '500' },
+      'slow-streams': { type: 'string', default: '2000' },
       news: { type: 'boolean', default: false },
       postgres: { type: 'boolean', default: false },
       'install-portkey': { type: 'boolean', default: false },
@@ -51,6 +51,7 @@ function readOptions() {
     warmupCalls: quick ? 500 : 3000,
     warmupMaxMs: quick ? 1000 : 6000,
     slowIntervalMs: quick ? 100 : 250,
+    slowRounds: quick ? 1 : 2,
     slowStreams: number('slow-streams', values['slow-streams'], 0),
     only: values.only?.split(',') ?? null,
     scenarios: values.scenarios?.split(',') ?? null,
@@ -127,8 +128,8 @@ async function warmUp(gateways, upstream, scenarios, { warmupCalls, warmupMaxMs 
 async function runRounds(gateways, upstream, scenarios, options) {
   for (let round = 1; round <= options.rounds; round++) {
     for (const scenario of scenarios) {
-      // The slow streams take as long whatever the gateway does; in a quick run one look is enough.
-      if (scenario.once && options.quick && round > 1) continue
+      // The slow streams take as long whatever the gateway does: a look or two is enough.
+      if (scenario.once && round > options.slowRounds) continue
       for (const gateway of gateways) {
         const result = await measure(gateway, upstream, scenario, options)
         gateway.results[scenario.name] ??= []

@@ -8,7 +8,10 @@ import { percentilesOf } from './statistics.mjs'
 
 const job = JSON.parse(process.argv[2])
 const pool = new Pool(job.url, { connections: job.connections, pipelining: 1, bodyTimeout: 60_000, headersTimeout: 60_000 })
-const request = { path: '/v1/chat/completions', method: 'POST', headers: { ...job.headers, 'content-type': 'application/json' }, body: job.body }
+const request = { path: job.path ?? '/v1/chat/completions', method: 'POST', headers: { ...job.headers, 'content-type': 'application/json' }, body: job.body }
+
+/** How a stream that came to its end ends: in the chat format, and in the messages format. */
+const endMarks = ['data: [DONE]', 'event: message_stop']
 
 const cpuAtStart = process.cpuUsage()
 const startMs = performance.now()
@@ -64,7 +67,7 @@ class Call {
   onResponseEnd() {
     const nowMs = performance.now()
     if (this.#lastMs !== 0) open -= 1
-    const isWhole = job.isStream ? this.#chunks >= job.chunksMin && this.#tail.includes('data: [DONE]') : this.#bytes >= job.bytesMin
+    const isWhole = job.isStream ? this.#chunks >= job.chunksMin && endMarks.some(mark => this.#tail.includes(mark)) : this.#bytes >= job.bytesMin
     if (this.#status !== 200 || !isWhole) return this.#fail(`status ${this.#status}, ${this.#bytes} bytes, ${this.#chunks} chunks`)
     answered += 1
     if (nowMs >= fromMs && nowMs < untilMs) latenciesMs.push(nowMs - this.#startMs)

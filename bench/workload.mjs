@@ -32,11 +32,17 @@ export const chunksOfStream = 100
 export function scenariosOf({ slowStreams }) {
   const chat = bodyOf({ model: 'bench' })
   const stream = bodyOf({ model: 'bench', stream: true })
+  const [system, ...turns] = messages
+  const asMessages = fields => JSON.stringify({ model: 'bench', max_tokens: 300, system: system.content, messages: turns, ...fields })
+  // The provider speaks chat only, so Brigade translates both ways; a passthrough passes the reply on as it is.
+  const toMessages = { connections: 50, path: '/v1/messages' }
   return [
     { name: 'chat-1', title: 'chat, 1 connection', connections: 1, body: chat },
     { name: 'chat-50', title: 'chat, 50 connections', connections: 50, body: chat },
     { name: 'stream-1', title: 'streams, 1 connection', connections: 1, body: stream, isStream: true },
     { name: 'stream-50', title: 'streams, 50 connections', connections: 50, body: stream, isStream: true },
+    { name: 'messages-50', title: 'messages, translated, 50 connections', ...toMessages, body: asMessages({}) },
+    { name: 'messages-stream-50', title: 'messages streams, translated, 50 connections', ...toMessages, body: asMessages({ stream: true }), isStream: true },
     ...(slowStreams === 0
       ? []
       : [

@@ -47,14 +47,14 @@ export const performChat: Performer = (attempt, context) => {
     const prepared = prepareNative(request, attempt, context)
     const goOn = ({ native, headers }: PreparedNative): Promise<Performed> => {
       const outgoing = written(() => relay(native, targetOf(attempt, request.forwarded)))
-      return exchange(outgoing, { attempt, dialect, isRelay, headers: withDropped(headers, noNames, outgoing.dropped), context })
+      return exchange(outgoing, { attempt, dialect, isRelay, headers: withDropped(headers, noNames, outgoing.dropped, context), context })
     }
     return prepared instanceof Promise ? prepared.then(goOn) : goOn(prepared)
   }
   const prepared = prepare(request, attempt, context)
   const go = ({ hub, headers }: Prepared): Promise<Performed> => {
     const outgoing = written(() => dialect.request(hub, targetOf(attempt, request.forwarded)))
-    return exchange(outgoing, { attempt, dialect, isRelay, headers: withDropped(headers, hub.dropped, outgoing.dropped), context })
+    return exchange(outgoing, { attempt, dialect, isRelay, headers: withDropped(headers, hub.dropped, outgoing.dropped, context), context })
   }
   return prepared instanceof Promise ? prepared.then(go) : go(prepared)
 }
@@ -74,10 +74,16 @@ function written<T>(write: () => T): T {
   }
 }
 
-/** Names what could not be carried, once each. */
-function withDropped(headers: Readonly<Record<string, string>>, byClient: readonly string[], byDialect: readonly string[]): Readonly<Record<string, string>> {
+/** Names what could not be carried, once each, as the client calls it. */
+function withDropped(
+  headers: Readonly<Record<string, string>>,
+  byClient: readonly string[],
+  byDialect: readonly string[],
+  { kind, request }: PerformContext,
+): Readonly<Record<string, string>> {
   if (byClient.length === 0 && byDialect.length === 0) return headers
-  return { ...headers, [brHeader.droppedParams]: headerValue([...new Set([...byClient, ...byDialect])].join(',')) }
+  const names = byDialect.map(name => kind.format.nameOf?.(name, request.native.body) ?? name)
+  return { ...headers, [brHeader.droppedParams]: headerValue([...new Set([...byClient, ...names])].join(',')) }
 }
 
 async function exchange(outgoing: UpstreamRequest, way: Way): Promise<Performed> {

@@ -50,6 +50,8 @@ export interface ClientFormat {
    */
   relayedEnd(fault: StreamFault, usage: TokenUsage, context: ReplyContext, events: number): string
   readonly keepAlive: string
+  /** What the format calls a hub field that a provider has no place for, where it calls it something else; left out: it is the hub format. */
+  nameOf?(hubField: string, request: Readonly<Record<string, unknown>>): string
   /** An error of the shape `{error: {message, type, code}}` in this format; left out: it is the format. */
   errorBody?(body: Readonly<Record<string, unknown>>, status: number): Record<string, unknown>
 }

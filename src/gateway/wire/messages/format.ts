@@ -12,4 +12,14 @@ export const messagesFormat: ClientFormat = {
   relayedEnd: fault => errorFrame(fault),
   keepAlive: pingFrame,
   errorBody: messagesErrorBody,
+  nameOf: name => ownNames.get(name) ?? name,
 }
+
+/** What the hub format calls otherwise. */
+const ownNames: ReadonlyMap<string, string> = new Map([
+  ['user', 'metadata.user_id'],
+  ['stop', 'stop_sequences'],
+  ['reasoning_effort', 'thinking'],
+  ['response_format', 'output_config.format'],
+  ['parallel_tool_calls', 'tool_choice.disable_parallel_tool_use'],
+])

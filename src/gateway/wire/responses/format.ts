@@ -26,4 +26,17 @@ export const responsesFormat: ClientFormat = {
   },
 
   keepAlive,
+
+  nameOf(name, request) {
+    if (name === 'user' && (request['user'] === undefined || request['user'] === null)) return 'safety_identifier'
+    return ownNames.get(name) ?? name
+  },
 }
+
+/** What the hub format calls otherwise. */
+const ownNames: ReadonlyMap<string, string> = new Map([
+  ['reasoning_effort', 'reasoning.effort'],
+  ['response_format', 'text.format'],
+  ['verbosity', 'text.verbosity'],
+  ['max_tokens', 'max_output_tokens'],
+])
