@@ -87,9 +87,9 @@ test('Codex calls a tool of an MCP server by its namespace', async () => {
 url = "${app.baseUrl}/mcp"
 bearer_token_env_var = "BRIGADE_KEY"
 `
-  const { code, stdout, stderr } = await codex('sandbox-chat', 'call mcp__gw__account_whoami {}', app.key, server)
+  const { code, stdout, stderr } = await codex('sandbox-chat', 'call mcp__gw__whoami {}', app.key, server)
   expect({ code, stderr: code === 0 ? '' : stderr }).toMatchObject({ code: 0 })
-  expect(stderr + stdout).toContain('account_whoami')
+  expect(stderr + stdout).toContain('whoami')
   expect(stdout).toContain('the tool answered with')
 })
 
