@@ -163,7 +163,8 @@ describe('every inference endpoint', () => {
   })
 
   test('ERR-13 evidence stands beside the error and never in its place', async () => {
-    const { key, keyId } = await app.newKey({ budgetInr: 0 })
+    const { key, keyId } = await app.newKey({ budgetInr: 0.000001 })
+    await post('/v1/chat/completions', { model: 'test-model', messages: hello }, { token: key })
     const broke = await post('/v1/chat/completions', { model: 'test-model', messages: hello }, { token: key })
     const headers = { 'idempotency-key': `edges-${keyId}` }
     await post('/v1/chat/completions', { model: 'test-model', messages: hello }, { headers })
