@@ -4,6 +4,7 @@ import { z } from 'zod'
 import type { Clock } from '../../platform/clock.ts'
 import { type Config, ConfigError, settings } from '../../platform/config.ts'
 import { istDay } from '../../platform/ist-time.ts'
+import { speaksKind } from '../providers/dialects.ts'
 import type { Provider } from '../providers/provider.ts'
 import { type CatalogPart, type PriceSources, toModel, toProvider } from './build-snapshot.ts'
 import { type ModelEntry, modelsFile, type OperatorFile, operatorFile, type ProviderEntry, providersFile } from './file-schema.ts'
@@ -143,6 +144,9 @@ function checkOperatorFile(operator: Operator, providers: readonly ProviderEntry
       if (!known.has(route.provider)) throw wrong(`${place}.provider`, `"${route.provider}" is no provider; expected one of ${[...known.keys()].join(', ')}`)
       if (seen.has(route.provider)) throw wrong(`${place}.provider`, `"${route.provider}" already has a route of this model`)
       seen.add(route.provider)
+      const dialect = route.dialect ?? known.get(route.provider)?.dialect ?? 'openai'
+      if (!speaksKind(dialect, model.kind ?? 'chat'))
+        throw wrong(`${place}.provider`, `"${route.provider}" speaks ${dialect}, which has no ${model.kind} API here`)
       const missing = missingPrice(model, route)
       if (missing) throw wrong(`${place}.${missing}`, 'expected a price in ₹ (0 is a price)')
     }

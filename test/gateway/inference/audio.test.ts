@@ -38,6 +38,8 @@ interface Sent {
   readonly type: string
 }
 
+const codeOf = async (reply: Response): Promise<string> => ((await reply.json()) as { error: { code: string } }).error.code
+
 /** The form as the provider got it, by a parser that is not ours. */
 async function formOf(upstream: UpstreamServer, at = 0): Promise<Sent> {
   const request = upstream.requests[at]
@@ -270,7 +272,7 @@ describe('audio', () => {
   test('a refusal of the provider comes back as it is', async () => {
     app.alpha.script([{ status: 400, body: { error: { message: 'voice nope does not exist', type: 'invalid_request_error', code: 'bad_voice' } } }])
     const reply = await speak({ voice: 'nope' })
-    expect([reply.status, (await reply.json()).error.code]).toEqual([400, 'bad_voice'])
+    expect([reply.status, await codeOf(reply)]).toEqual([400, 'bad_voice'])
     expect(app.beta.requests).toHaveLength(0)
   })
 
@@ -340,14 +342,14 @@ describe('audio', () => {
 
   test('AUD-04 an unknown model is 400 model_not_found on both, a model of another kind 400 no_route', async () => {
     const speech = await speak({ model: 'nothing' })
-    expect([speech.status, (await speech.json()).error.code]).toEqual([400, 'model_not_found'])
+    expect([speech.status, await codeOf(speech)]).toEqual([400, 'model_not_found'])
     const form = await postForm([
       ['file', clip()],
       ['model', 'nothing'],
     ])
     expect([form.status, form.json.error.code]).toEqual([400, 'model_not_found'])
     const wrong = await speak({ model: 'test-listen' })
-    expect([wrong.status, (await wrong.json()).error.code]).toEqual([400, 'no_route'])
+    expect([wrong.status, await codeOf(wrong)]).toEqual([400, 'no_route'])
     expect(
       (
         await postForm([
@@ -422,10 +424,10 @@ describe('audio', () => {
     app.alpha.script(() => sound([piece(1)]))
     expect((await speak({}, { token: rated })).status).toBe(200)
     const limited = await speak({}, { token: rated })
-    expect([limited.status, (await limited.json()).error.code]).toEqual([429, 'rate_limit_exceeded'])
+    expect([limited.status, await codeOf(limited)]).toEqual([429, 'rate_limit_exceeded'])
     const { key: daily } = await app.newKey({ daily: 1 })
     expect((await speak({}, { token: daily })).status).toBe(200)
-    expect((await (await speak({}, { token: daily })).json()).error.code).toBe('daily_limit_reached')
+    expect(await codeOf(await speak({}, { token: daily }))).toBe('daily_limit_reached')
     app.alpha.reset()
     // ₹0.05 is 5 seconds, or 1,000 characters: the call that spends it is the last.
     listen({ text: 'hello', usage: { type: 'duration', seconds: 5 } })
@@ -451,13 +453,13 @@ describe('audio', () => {
     )
     expect([refused.status, refused.json.error.code, refused.json.spent_inr]).toEqual([429, 'budget_exceeded', 0.05])
     const silent = await speak({}, { token: poor })
-    expect([silent.status, (await silent.json()).error.code]).toEqual([429, 'budget_exceeded'])
+    expect([silent.status, await codeOf(silent)]).toEqual([429, 'budget_exceeded'])
     expect(app.alpha.requests).toHaveLength(0)
     const agent = await app.newAgent('listener')
     await app.setBudget('agent', agent.id, 0.00025)
     app.alpha.script([sound([piece(1)])])
     await (await speak({}, { token: agent.token })).arrayBuffer()
-    expect((await (await speak({}, { token: agent.token })).json()).error.code).toBe('agent_budget_exceeded')
+    expect(await codeOf(await speak({}, { token: agent.token }))).toBe('agent_budget_exceeded')
     expect(
       (
         await postForm(
@@ -483,7 +485,7 @@ describe('audio', () => {
         )
       ).json.error.code,
     ).toBe('call_cap_exceeded')
-    expect((await (await speak({ input: 'x'.repeat(601) }, { token: capped })).json()).error.code).toBe('call_cap_exceeded')
+    expect(await codeOf(await speak({ input: 'x'.repeat(601) }, { token: capped }))).toBe('call_cap_exceeded')
     expect(app.alpha.requests).toHaveLength(1)
   })
 
@@ -498,7 +500,7 @@ describe('audio', () => {
     expect([india.status, india.headers.get('x-br-provider')]).toEqual([200, 'indus'])
     expect((await formOf(app.indus)).fields).toEqual([['model', 'indus-listen']])
     const none = await speak({ data_policy: 'india_only' })
-    expect([none.status, (await none.json()).error.code]).toEqual([422, 'no_route'])
+    expect([none.status, await codeOf(none)]).toEqual([422, 'no_route'])
     app.beta.script([{ body: transcript }, { body: transcript }])
     for (const exclude of [
       [['exclude', '["alpha"]']],

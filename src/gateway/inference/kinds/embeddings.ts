@@ -2,9 +2,12 @@ import { chatFormat } from '../../wire/chat-format.ts'
 import { parseEmbeddings } from '../../wire/embeddings.ts'
 import { parseRouterFields } from '../../wire/router-fields.ts'
 import { performChat } from '../perform-chat.ts'
+import { accepting } from './accepting.ts'
 import type { Kind } from './kind.ts'
 import { parseObject } from './parse-object.ts'
 import type { ParsedRequest } from './request.ts'
+
+const accepts = accepting('embedding')
 
 /** OpenAI embeddings: input tokens only, never a stream. */
 export const embeddingsKind: Kind = {
@@ -31,6 +34,7 @@ export const embeddingsKind: Kind = {
       native: { format: 'openai', headers: {}, query: '', ...sent },
       hub: { operation: 'embeddings', dropped: [], ...sent },
       forwarded: null,
+      accepts,
       promptText: () => '',
       withMaxTokens: () => request,
     }

@@ -1,0 +1,101 @@
+import OpenAI from 'openai'
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { loadCatalog } from '../../../src/gateway/catalog/load.ts'
+import { startApp, type TestApp } from '../../harness/app.ts'
+import { usageRows } from '../../harness/usage-rows.ts'
+
+describe('embeddings by the real SDK', () => {
+  let app: TestApp
+  let client: OpenAI
+  beforeAll(async () => {
+    app = await startApp({ dialects: true, env: { SANDBOX: 'on', VLLM_BASE_URL: 'http://127.0.0.1:9/v1', CIRCUIT_FAILURES: '1000' } })
+    client = new OpenAI({ apiKey: app.key, baseURL: `${app.baseUrl}/v1`, maxRetries: 0 })
+  })
+  afterAll(() => app.stop())
+  beforeEach(() => {
+    for (const upstream of [app.alpha, app.beta, app.indus]) upstream.reset()
+  })
+
+  test('EMB-01 EMB-10 the SDK asks for base64 by itself: it is forwarded, comes back as it is, and the vectors are those that floats give', async () => {
+    const vector = Float32Array.from({ length: 1024 }, (_, at) => at / 1024)
+    app.alpha.script([
+      {
+        body: {
+          object: 'list',
+          model: 'alpha-upstream',
+          data: [{ object: 'embedding', index: 0, embedding: Buffer.from(vector.buffer).toString('base64') }],
+          usage: { prompt_tokens: 4, total_tokens: 4 },
+        },
+      },
+    ])
+    const reply = await client.embeddings.create({ model: 'test-embed', input: ['नमस्ते'], dimensions: 1024 })
+    expect(app.alpha.requests[0]?.json).toEqual({ model: 'alpha-upstream', input: ['नमस्ते'], dimensions: 1024, encoding_format: 'base64' })
+    expect(reply.data[0]?.embedding).toEqual([...vector])
+    expect(reply.usage).toEqual({ prompt_tokens: 4, total_tokens: 4 })
+    // ₹4 a million tokens.
+    expect((await usageRows(app))[0]).toMatchObject({ kind: 'embeddings', promptTokens: 4n, completionTokens: 0n, costUinr: 16n, estimated: false })
+  })
+
+  test('EMB-06 EMB-07 fields of the gateway ride along in the SDK and stay here; under india_only the Indian route serves', async () => {
+    await client.embeddings.create({
+      model: 'test-embed',
+      input: 'one',
+      ...{ data_policy: 'india_only', exclude: ['alpha'], optimize: 'latency', image_optimize: 'off' },
+    })
+    expect(Object.keys(app.indus.requests[0]?.json ?? {}).sort()).toEqual(['encoding_format', 'input', 'model'])
+  })
+
+  test('a fresh machine embeds: as floats and as base64 the same vectors', async () => {
+    const bare = await client.embeddings.create({ model: 'sandbox-embed', input: ['red apple', 'green apple'] })
+    const floats = await client.embeddings.create({ model: 'sandbox-embed', input: ['red apple', 'green apple'], encoding_format: 'float' })
+    expect(bare.data.map(({ embedding }) => embedding.length)).toEqual([1024, 1024])
+    expect(bare.data[1]?.embedding[5]).toBeCloseTo(floats.data[1]?.embedding[5] ?? 9, 6)
+  })
+
+  test('a provider whose wire format has no embeddings is refused before anything is dialed, and is skipped in a chain', async () => {
+    for (const model of ['claude/embed-1', 'gem/embed-1', 'resp/embed-1']) {
+      const reply = await app.call('POST', '/v1/embeddings', { model, input: 'one', upstream_key: 'sk-mine' })
+      expect([reply.status, reply.json.error.code], model).toEqual([400, 'no_route'])
+      expect(reply.json.error.message).toMatch(/has no embedding API/)
+    }
+    for (const model of ['openai-model', 'anthropic-model', 'gemini-model', 'responses-model']) {
+      const reply = await app.call('POST', '/v1/embeddings', { model, input: 'one' })
+      expect([reply.status, reply.json.error.code], model).toEqual([400, 'no_route'])
+    }
+    for (const path of ['/v1/audio/speech', '/v1/embeddings']) {
+      const reply = await app.call('POST', path, { model: 'claude/some-model', input: 'one', upstream_key: 'sk-mine' })
+      expect([reply.status, reply.json.error.code], path).toEqual([400, 'no_route'])
+    }
+    const chained = await app.call('POST', '/v1/embeddings', {
+      model: 'test-embed',
+      input: 'one',
+      upstream_key: 'sk-mine',
+      fallbacks: [{ model: 'claude/embed-1' }, { model: 'test-embed', provider: 'alpha' }],
+    })
+    expect([chained.status, chained.headers.get('x-br-provider')]).toEqual([200, 'alpha'])
+    for (const upstream of [app.others?.claude, app.others?.gem, app.others?.resp]) expect(upstream?.requests).toHaveLength(0)
+  })
+})
+
+test('the operator cannot name a route for embeddings or audio that speaks another format', async () => {
+  const { mkdtempSync, rmSync, writeFileSync } = await import('node:fs')
+  const { tmpdir } = await import('node:os')
+  const { join } = await import('node:path')
+  const { loadConfig } = await import('../../../src/platform/config.ts')
+  const folder = mkdtempSync(join(tmpdir(), 'brigade-embed-'))
+  const file = join(folder, 'brigade.config.json')
+  const load = (kind: string, more: object) => {
+    writeFileSync(
+      file,
+      JSON.stringify({
+        providers: [{ id: 'gem', dialect: 'gemini', base_url: 'http://127.0.0.1:9/v1' }],
+        models: [{ id: 'odd', kind, routes: [{ provider: 'gem', ...more }] }],
+      }),
+    )
+    return () => loadCatalog({ config: loadConfig({ CONFIG_FILE: file, DATA_DIR: folder }), operatorFile: file })
+  }
+  expect(load('embedding', { input_inr_per_mtok: 1 })).toThrow(/gem.*gemini/)
+  expect(load('speech', { inr_per_million_characters: 1 })).toThrow(/gemini/)
+  expect(load('chat', { input_inr_per_mtok: 1, output_inr_per_mtok: 1 })).not.toThrow()
+  rmSync(folder, { recursive: true })
+})
