@@ -27,7 +27,7 @@ const withOwn = (headers: Record<string, string> = {}) => ({
 async function withSavedKey<T>(key: string, run: () => Promise<T>): Promise<T> {
   const refused = { status: 401, body: { type: 'error', error: { type: 'authentication_error', message: 'invalid x-api-key' } } }
   claude.script(({ headers, path }) =>
-    headers['x-api-key'] === key ? (path.endsWith('/models') ? { body: { data: [{ id: 'claude-test', type: 'model' }] } } : {}) : refused,
+    headers['x-api-key'] === key ? (path.includes('/models') ? { body: { data: [{ id: 'claude-test', type: 'model' }] } } : {}) : refused,
   )
   expect(await app.call('PUT', '/me/byok/claude', { key }, { cookie: owner })).toMatchObject({ status: 200 })
   claude.reset()
