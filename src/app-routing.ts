@@ -2,6 +2,7 @@
 import type { AppParts } from './app-services.ts'
 import type { CustomServers } from './gateway/byok/custom-servers.ts'
 import type { ProviderKeys } from './gateway/byok/provider-keys.ts'
+import { previewRequestOf } from './gateway/inference/preview-request.ts'
 import { orgChanged } from './gateway/orgs/orgs.ts'
 import { Chains } from './gateway/routing/chains.ts'
 import { OrgRoutings } from './gateway/routing/org-routing.ts'
@@ -30,6 +31,7 @@ export function routingServices(parts: AppParts, providerKeys: ProviderKeys, cus
     chains: orgId => chains.ofOrg(orgId),
   })
   const routePreview = new RoutePreview({
+    requestOf: body => previewRequestOf(body, catalog.snapshot, config.SERVICE_ID),
     world: () => ({ catalog: catalog.snapshot, circuits, health, clock }),
     orgRouting: orgId => orgRoutings.get(orgId),
     policiesOf: (caller, agentLabel) => policiesOf(caller, agentLabel, parts),

@@ -1,12 +1,8 @@
 import type { CallPolicy, Principal } from '../../platform/principal.ts'
-import { presetOf } from '../catalog/virtual-models.ts'
-import { parseChat, promptTextOf } from '../wire/chat.ts'
-import { parseEmbeddings } from '../wire/embeddings.ts'
 import { brHeader } from '../wire/response-headers.ts'
-import { parseRouterFields } from '../wire/router-fields.ts'
 import { type Explained, explain, reasonOf } from './explain.ts'
 import type { OrgRouting } from './org-routing.ts'
-import type { ResolveRequest } from './plan.ts'
+import type { Attempt, ResolveRequest } from './plan.ts'
 import { resolve } from './resolve.ts'
 import type { RoutingWorld } from './routing-world.ts'
 
@@ -24,6 +20,8 @@ export interface PreviewView {
 }
 
 export interface RoutePreviewDeps {
+  /** What the call of such a body asks of routing, and its own look at the first attempt. Throws what the call throws. */
+  requestOf(body: Record<string, unknown>): { readonly request: Omit<ResolveRequest, 'org' | 'policies'>; checkFor(first: Attempt): void }
   world(): RoutingWorld
   orgRouting(orgId: number): OrgRouting | Promise<OrgRouting>
   /** What binds a call of this caller in the name of that agent. Throws `agent_revoked_label`. */
@@ -41,10 +39,12 @@ export class RoutePreview {
   async preview(body: Record<string, unknown>, caller: Principal, agentLabel: string | null): Promise<PreviewView> {
     const world = withoutProbes(this.#deps.world())
     const [org, policies] = await Promise.all([this.#deps.orgRouting(caller.orgId), this.#deps.policiesOf(caller, agentLabel)])
-    const request = { ...parse(body, world), org, policies }
+    const read = this.#deps.requestOf(body)
+    const request = { ...read.request, org, policies }
     const plan = resolve(request, world)
     const [first] = plan.attempts
     if (!first) throw new Error('a plan has attempts')
+    read.checkFor(first)
     const preset = plan.headers[brHeader.autoPreset]
     const capability = plan.headers[brHeader.routeCapability]
     return {
@@ -64,25 +64,5 @@ function withoutProbes(world: RoutingWorld): RoutingWorld {
   return {
     ...world,
     health: { measurements: key => health.measurements(key), inMaintenance: key => health.inMaintenance(key), probeIsDue: () => false },
-  }
-}
-
-/** A body without messages and without input is one of the kind that its model is of, with an empty prompt. */
-function parse(body: Record<string, unknown>, { catalog }: RoutingWorld): Omit<ResolveRequest, 'org' | 'policies'> {
-  const { fields, stripped } = parseRouterFields(body)
-  const given = stripped['messages'] !== undefined
-  const named = catalog.models.get(String(stripped['model']))
-  if (!given && (stripped['input'] !== undefined || (named?.kind === 'embedding' && presetOf(named.id) === undefined))) {
-    const { model, promptTokensEstimate } = parseEmbeddings(stripped['input'] === undefined ? { ...stripped, input: '' } : stripped)
-    return { modelId: model, kind: 'embedding', fields, promptTokens: promptTokensEstimate }
-  }
-  const chat = parseChat(given ? stripped : { ...stripped, messages: [{ role: 'user', content: '' }] })
-  return {
-    modelId: chat.model,
-    kind: 'chat',
-    fields,
-    promptTokens: chat.promptTokensEstimate,
-    needs: { tools: chat.hasTools, vision: chat.hasImages },
-    promptText: () => promptTextOf(stripped),
   }
 }

@@ -84,10 +84,14 @@ export const routingEndpoints = {
     auth: 'key-or-session',
     access: {},
     tag,
-    summary: 'Where a chat call with this body would go, and why. Nothing is dialed, held or counted; budgets and balances are not asked.',
+    summary:
+      'Where a call with this body would go, and why: chat, messages, responses, embeddings, images, edits, audio, told apart by what the body holds. Nothing is dialed, held or counted; budgets and balances are not asked.',
     input: {
       body: z.looseObject({
-        model: z.string().describe('A catalog id, an auto:* preset or provider/model-id. Router fields, messages and tools count when they are sent.'),
+        model: z
+          .string()
+          .optional()
+          .describe('A catalog id, an auto:* preset or provider/model-id. Router fields, messages and tools count when they are sent.'),
       }),
     },
     output: z.object({
@@ -101,7 +105,7 @@ export const routingEndpoints = {
         .describe('In the order of their dials, then those that would not be dialed. provider is null for a chain step that no route stands for.'),
     }),
     audit: false,
-    errors: planningErrors,
+    errors: [...planningErrors, 'model_not_found_media', 'unsupported_operation'],
     handle: ({ routePreview }, { body }, call) => routePreview.preview(body, call.principal, call.agentLabel),
   }),
 }
