@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { imageStyleIds } from '../providers/images/style-ids.ts'
+import { imageStyleIds } from '../providers/image-style-ids.ts'
 import { rankingsOverride } from './rankings.ts'
 
 /**

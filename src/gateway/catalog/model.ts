@@ -1,5 +1,5 @@
 import type { ModelTraits } from '../providers/dialect.ts'
-import type { ImageStyleId } from '../providers/images/style-ids.ts'
+import type { ImageStyleId } from '../providers/image-style-ids.ts'
 import type { DialectId, Provider, Residency } from '../providers/provider.ts'
 import type { Rankings } from './rankings.ts'
 

@@ -2,7 +2,7 @@
 import type { OutboundReply } from '../../platform/upstream-body.ts'
 import type { Failure, Target } from '../providers/dialect.ts'
 import { classifyFailure } from '../providers/failure.ts'
-import type { ImageOutcome, ImageReply, ImageStyle, Job } from '../providers/images/style.ts'
+import type { ImageOutcome, ImageReply, ImageStyle, Job } from '../providers/image-style.ts'
 import { publicMessage } from '../providers/public-message.ts'
 import type { Attempt } from '../routing/plan.ts'
 import type { ImageWish } from '../wire/images.ts'

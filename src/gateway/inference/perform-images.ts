@@ -1,8 +1,8 @@
 /** Attempts of image calls: one request to the provider, or several side by side where it draws one picture at a time. */
 import { abortSignalOf } from '../../platform/cancellation.ts'
 import type { Target } from '../providers/dialect.ts'
-import type { MadeImage } from '../providers/images/style.ts'
-import { imageStyleOf } from '../providers/images/styles.ts'
+import type { MadeImage } from '../providers/image-style.ts'
+import { imageStyleOf } from '../providers/image-styles.ts'
 import type { Attempt } from '../routing/plan.ts'
 import { brHeader, headerValue } from '../wire/response-headers.ts'
 import { noUsage } from '../wire/usage.ts'

@@ -1,5 +1,5 @@
 import type { Secret } from '../../platform/secret.ts'
-import type { ImageStyleId } from './images/style-ids.ts'
+import type { ImageStyleId } from './image-style-ids.ts'
 
 /** Where a provider keeps and processes data. Only a proven 'india' counts under india_only. */
 export type Residency = 'india' | 'global' | 'unknown'

@@ -1,7 +1,7 @@
 import type { Target } from '../dialect.ts'
+import { asObject, failedWith, type ImageStyle, madeOf, objectOf, refused, textOr, unusable } from '../image-style.ts'
 import { headersFor, jsonRequest, lostOf, refuseEdits, splitOthers } from './request-parts.ts'
 import { nearestShape, steppedSize } from './sizes.ts'
-import { asObject, failedWith, type ImageStyle, madeOf, objectOf, refused, textOr, unusable } from './style.ts'
 
 /** The only sizes of the Qwen image models, which make one picture a task. */
 const qwenSizes = ['1664*928', '1472*1104', '1328*1328', '1104*1472', '928*1664']

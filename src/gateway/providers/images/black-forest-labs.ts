@@ -1,7 +1,7 @@
 import type { Target } from '../dialect.ts'
+import { asObject, type ImageStyle, type Job, madeOf, objectOf, refused, textOr, unusable } from '../image-style.ts'
 import { headersFor, jsonRequest, lostOf, refuseEdits, splitOthers } from './request-parts.ts'
 import { steppedSize } from './sizes.ts'
-import { asObject, type ImageStyle, type Job, madeOf, objectOf, refused, textOr, unusable } from './style.ts'
 
 const taken = ['seed', 'prompt_upsampling', 'safety_tolerance', 'output_format', 'image_prompt']
 

@@ -1,7 +1,7 @@
 import type { Target } from '../dialect.ts'
+import { bareBase64, type ImageReply, type ImageStyle, madeOf, objectOf, refused, texts, unusable } from '../image-style.ts'
 import { headersFor, jsonRequest, lostOf, refuseEdits, splitOthers } from './request-parts.ts'
 import { nearestShape, steppedSize } from './sizes.ts'
-import { bareBase64, type ImageReply, type ImageStyle, madeOf, objectOf, refused, texts, unusable } from './style.ts'
 
 const shapes = ['1:1', '21:9', '16:9', '3:2', '5:4', '4:5', '2:3', '9:16', '9:21', '4:3', '3:4']
 /** A model id is a path of its own: `accounts/fireworks/models/…`. */

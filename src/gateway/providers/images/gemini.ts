@@ -1,6 +1,6 @@
+import { asObject, type ImageStyle, type MadeImage, madeOf, objectOf, refused, textOr, unusable } from '../image-style.ts'
 import { headersFor, jsonRequest, lostOf, refuseEdits, splitOthers } from './request-parts.ts'
 import { nearestShape } from './sizes.ts'
-import { asObject, type ImageStyle, type MadeImage, madeOf, objectOf, refused, textOr, unusable } from './style.ts'
 
 const shapes = ['1:1', '3:2', '2:3', '3:4', '4:3', '4:5', '5:4', '9:16', '16:9', '21:9']
 const blockedReasons: readonly unknown[] = ['SAFETY', 'IMAGE_SAFETY', 'PROHIBITED_CONTENT', 'IMAGE_PROHIBITED_CONTENT', 'BLOCKLIST', 'RECITATION', 'SPII']

@@ -1,7 +1,7 @@
 import type { Failure } from '../dialect.ts'
+import { asObject, bareBase64, failedWith, type ImageStyle, madeOf, objectOf, refused, textOr, texts, unusable } from '../image-style.ts'
 import { headersFor, jsonRequest, lostOf, refuseEdits, splitOthers } from './request-parts.ts'
 import { nearestShape, steppedSize } from './sizes.ts'
-import { asObject, bareBase64, failedWith, type ImageStyle, madeOf, objectOf, refused, textOr, texts, unusable } from './style.ts'
 
 const shapes = ['1:1', '16:9', '4:3', '3:2', '2:3', '3:4', '9:16', '21:9']
 

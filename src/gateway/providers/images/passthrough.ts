@@ -2,8 +2,8 @@ import { fail } from '../../../platform/errors.ts'
 import type { ImageFormat, ImageWish } from '../../wire/images.ts'
 import type { FormPart } from '../../wire/multipart-body.ts'
 import type { Target, UpstreamRequest } from '../dialect.ts'
+import { asObject, type ImageReply, type ImageStyle, type MadeImage, noImage, objectOf, refused, unusable } from '../image-style.ts'
 import { fieldText, formRequest, headersFor, jsonRequest, lostOf } from './request-parts.ts'
-import { asObject, type ImageReply, type ImageStyle, type MadeImage, noImage, objectOf, refused, unusable } from './style.ts'
 
 /** In what a provider with the images API of OpenAI differs from it. */
 interface Deviation {

@@ -1,6 +1,6 @@
+import { bareBase64, type ImageStyle, madeOf, objectOf, refused, unusable } from '../image-style.ts'
 import { fieldText, formRequest, headersFor, lostOf, refuseEdits, splitOthers } from './request-parts.ts'
 import { nearestShape } from './sizes.ts'
-import { bareBase64, type ImageStyle, madeOf, objectOf, refused, unusable } from './style.ts'
 
 const shapes = ['1:1', '16:9', '21:9', '2:3', '3:2', '4:5', '5:4', '9:16', '9:21']
 

@@ -1,12 +1,12 @@
-import { alibabaTasks } from './alibaba.ts'
-import { blackForestLabs } from './black-forest-labs.ts'
-import { fireworksDiffusion, fireworksWorkflow } from './fireworks.ts'
-import { geminiImages } from './gemini.ts'
-import { minimaxImages } from './minimax.ts'
-import { passthrough } from './passthrough.ts'
-import { stabilityImages } from './stability.ts'
-import type { ImageStyle } from './style.ts'
-import type { ImageStyleId } from './style-ids.ts'
+import type { ImageStyle } from './image-style.ts'
+import type { ImageStyleId } from './image-style-ids.ts'
+import { alibabaTasks } from './images/alibaba.ts'
+import { blackForestLabs } from './images/black-forest-labs.ts'
+import { fireworksDiffusion, fireworksWorkflow } from './images/fireworks.ts'
+import { geminiImages } from './images/gemini.ts'
+import { minimaxImages } from './images/minimax.ts'
+import { passthrough } from './images/passthrough.ts'
+import { stabilityImages } from './images/stability.ts'
 
 const styles: Readonly<Record<ImageStyleId, ImageStyle>> = {
   openai: passthrough({ edits: true }),

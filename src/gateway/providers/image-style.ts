@@ -1,6 +1,6 @@
 /** How providers of images are spoken to: one style a way of asking and answering. Pure: no clock, no network. */
-import type { ImageWish } from '../../wire/images.ts'
-import type { Failure, Target, UpstreamRequest } from '../dialect.ts'
+import type { ImageWish } from '../wire/images.ts'
+import type { Failure, Target, UpstreamRequest } from './dialect.ts'
 
 /** One picture of a reply: `url` or `b64_json` is there, other fields (revised_prompt, seed) are the provider's. */
 export type MadeImage = Readonly<Record<string, unknown>> & ({ readonly url: string } | { readonly b64_json: string })
