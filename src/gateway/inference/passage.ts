@@ -92,6 +92,7 @@ export class TranslatedPassage implements StreamPassage {
   readonly #writer: StreamWriter
   readonly #promptTokens: number
   #usage: TokenUsage | null = null
+  #hasBegun = false
   #hasFinishReason = false
   outputChars = 0
   finished = false
@@ -148,11 +149,13 @@ export class TranslatedPassage implements StreamPassage {
   #writeEvent(event: ChatStreamEvent): string {
     switch (event.kind) {
       case 'chunk':
+        this.#hasBegun = true
         this.#usage = usageFromOpenAi(event.chunk.usage) ?? this.#usage
         this.#measure(event.chunk.choices)
         return this.#writer.chunk(event.chunk)
       case 'alive':
-        return this.#writer.keepAlive
+        // Before the first chunk nothing goes out, so that another route can still take over.
+        return this.#hasBegun ? this.#writer.keepAlive : ''
       case 'error':
         this.failed = true
         return this.#writer.fail(event.fault, this.usage())

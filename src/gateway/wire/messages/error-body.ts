@@ -23,9 +23,10 @@ export function messagesErrorBody(body: Readonly<Record<string, unknown>>, statu
   const type =
     status === 413 ? 'request_too_large' : (knownType(error['type']) ?? typeByStatus[status] ?? (status >= 500 ? 'api_error' : 'invalid_request_error'))
   const { code } = error
+  const { type: _same, ...evidence } = body
   return {
-    ...body,
     type: 'error',
+    ...evidence,
     error: { ...error, type, message: text ?? 'The request was refused.', code: typeof code === 'string' && code !== '' ? code : 'upstream_client_error' },
   }
 }

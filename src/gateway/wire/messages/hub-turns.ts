@@ -58,6 +58,8 @@ function turnsOf(messages: unknown): readonly Turn[] {
       typeof content === 'string'
         ? [{ block: { type: 'text', text: content }, at: `${at}.content` }]
         : content.map((block: unknown, part) => ({ block, at: `${at}.content[${part}]` }))
+    // An assistant that said nothing does not stand between its neighbours.
+    if (role === 'assistant' && blocks.every(({ block }) => isObject(block) && block['type'] === 'text' && block['text'] === '')) continue
     const last = turns.at(-1)
     if (last?.role === role) last.blocks.push(...blocks)
     else turns.push({ role, index, blocks: [...blocks] })

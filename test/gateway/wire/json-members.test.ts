@@ -1,0 +1,36 @@
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { editMembers, mayRepeat, topLevelMembers } from '../../../src/gateway/wire/json-members.ts'
+
+const edit = (text: string, edits: Record<string, string | undefined>): string => editMembers(Buffer.from(text), new Map(Object.entries(edits))).toString()
+
+test('members are changed, left out and added, and every other byte stays', () => {
+  expect(edit('{ "a" : 1.0 , "b":{"a":[1,"}"]},"c":"x\\"}" }', { b: undefined })).toBe('{"a" : 1.0,"c":"x\\"}"}')
+  expect(edit('{"a":1e1,"b":2}', { a: '"x"', z: '3' })).toBe('{"a":"x","b":2,"z":3}')
+  expect(edit('{"a":1}', { a: undefined })).toBe('{}')
+  expect(edit('{}', { a: '1' })).toBe('{"a":1}')
+})
+
+test('of equal names the last one stays, escaped or not', () => {
+  expect(edit('{"model":"dear","\\u006dodel":"cheap"}', {})).toBe('{"\\u006dodel":"cheap"}')
+  expect(mayRepeat(Buffer.from('{"\\u006dodel":1}'), ['model'])).toBe(true)
+  expect(mayRepeat(Buffer.from('{"model":1,"models":2}'), ['model'])).toBe(false)
+})
+
+test('any object keeps its members under any edit of others', () => {
+  fc.assert(
+    fc.property(fc.dictionary(fc.string(), fc.jsonValue()), fc.constantFrom(undefined, 2), (value, space) => {
+      const text = JSON.stringify(value, null, space)
+      const parsed: Record<string, unknown> = JSON.parse(text)
+      const bytes = Buffer.from(text)
+      expect(topLevelMembers(bytes).map(({ name, valueStart, end }) => [name, JSON.parse(bytes.toString('utf8', valueStart, end))])).toEqual(
+        Object.entries(parsed),
+      )
+      expect(editMembers(bytes, new Map([['\u{1f511} none of them', undefined]]))).toBe(bytes)
+      const [first] = Object.keys(parsed)
+      if (first === undefined) return
+      const { [first]: _gone, ...rest } = parsed
+      expect(JSON.parse(editMembers(bytes, new Map([[first, undefined]])).toString())).toEqual(rest)
+    }),
+  )
+})
