@@ -16,6 +16,8 @@ export interface CircuitRule {
   readonly openMs: number
 }
 
+/** How old news of another process may be. */
+const newsDelayMs = 2_000
 /** Most routes whose failures are remembered. */
 const routesMax = 20_000
 
@@ -110,8 +112,11 @@ export class Circuits {
     this.#probes.delete(routeId)
   }
 
-  /** Another process has seen the route serve. */
+  /** Another process has seen the route serve: before this one opened the circuit, if that was only just now, as news take a moment. */
   closedElsewhere(routeId: RouteId): void {
+    const { openMs } = this.#options.rule
+    const openedAgoMs = openMs - this.remainingMs(routeId)
+    if (openedAgoMs < Math.min(newsDelayMs, openMs / 2)) return
     this.#close(routeId)
   }
 

@@ -102,6 +102,10 @@ describe('a circuit', () => {
     expect(at.circuits.available('a/m')).toBe(true)
     at.circuits.openedElsewhere('a/m', 999_999_999)
     expect(at.circuits.remainingMs('a/m')).toBe(30_000)
+    // What was seen before it opened is older than the opening.
+    at.circuits.closedElsewhere('a/m')
+    expect(at.circuits.available('a/m')).toBe(false)
+    at.clock.step(2_000)
     at.circuits.closedElsewhere('a/m')
     expect(at.circuits.available('a/m')).toBe(true)
     expect([at.opened, at.changes]).toEqual([[], []])
