@@ -88,8 +88,12 @@ function readCase(name: string): GoldenCase {
   }
 }
 
-/** The bytes of a reply's stream, cut as asked. */
-export function streamOf(golden: GoldenCase, stream: string, cut: 'whole' | 'bytes'): readonly Uint8Array[] {
+/** The bytes of a reply's stream, event by event or byte by byte. */
+export function streamOf(golden: GoldenCase, stream: string, cut: 'events' | 'bytes'): readonly Uint8Array[] {
   const bytes = readFileSync(join(golden.folder, stream))
-  return cut === 'whole' ? [bytes] : Array.from(bytes, byte => Uint8Array.of(byte))
+  if (cut === 'bytes') return Array.from(bytes, byte => Uint8Array.of(byte))
+  return bytes
+    .toString('latin1')
+    .split(/(?<=\n\n|\r\n\r\n|\r\r)/)
+    .map(event => Buffer.from(event, 'latin1'))
 }
