@@ -49,6 +49,8 @@ export interface UpstreamScript {
   readonly chunks?: readonly string[]
   /** Raw bytes of the whole event stream instead of what would be written, whatever was asked for. */
   readonly rawStream?: readonly (string | Uint8Array)[]
+  /** Waits for `release()` behind so many parts of `rawStream`. */
+  readonly holdAfterRawParts?: number
   /** Waits for `release()` behind `rawStream`. */
   readonly holdAfterRaw?: boolean
   /** Breaks the connection behind `rawStream`. */
@@ -233,7 +235,10 @@ async function stream(state: State, request: RecordedRequest, response: ServerRe
     new Promise((resolve, reject) => response.write(text, error => (error ? reject(error) : resolve())))
   response.writeHead(200, { 'content-type': 'text/event-stream', ...script.headers })
   if (script.rawStream !== undefined) {
-    for (const part of script.rawStream) await write(part)
+    for (const [index, part] of script.rawStream.entries()) {
+      if (index === script.holdAfterRawParts) await state.gate.wait()
+      await write(part)
+    }
     if (script.holdAfterRaw) await state.gate.wait()
     return void (script.breakAfterRaw ? response.destroy() : response.end())
   }

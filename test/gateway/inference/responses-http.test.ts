@@ -4,7 +4,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { statement } from '../../../src/platform/db.ts'
 import { startApp, type TestApp } from '../../harness/app.ts'
-import type { UpstreamScript } from '../../harness/upstream-server.ts'
+import type { UpstreamScript, UpstreamServer } from '../../harness/upstream-server.ts'
 
 const eventsOf = statement<[orgId: number], { kind: string; streamed: boolean; prompt_tokens: bigint; completion_tokens: bigint; value_uinr: bigint }>(
   'test.responses_events',
@@ -296,6 +296,70 @@ describe('POST /v1/responses', () => {
     })
     expect(events.at(-1).response.usage.total_tokens).toBeGreaterThan(0)
     expect(events.filter(event => event.type.startsWith('response.completed'))).toEqual([])
+  })
+})
+
+describe('a provider that fails behind its first words', () => {
+  const usage = {
+    input_tokens: 20,
+    input_tokens_details: { cached_tokens: 0 },
+    output_tokens: 8,
+    output_tokens_details: { reasoning_tokens: 0 },
+    total_tokens: 28,
+  }
+  const event = (number: number, type: string, more: object): string =>
+    `event: ${type}\ndata: ${JSON.stringify({ type, sequence_number: number, ...more })}\n\n`
+  const half =
+    event(0, 'response.created', { response: { id: 'resp_up', status: 'in_progress' } }) +
+    event(1, 'response.output_text.delta', { output_index: 0, delta: 'Half' })
+  const failed = event(2, 'response.failed', {
+    response: { id: 'resp_up', status: 'failed', usage, error: { code: 'server_error', message: 'The model broke.' } },
+  })
+
+  /** The text of a stream whose second part comes when the first one is here. */
+  async function inTwo(server: UpstreamServer, parts: readonly string[], path: string, body: object): Promise<string> {
+    server.script({ rawStream: parts, holdAfterRawParts: 1 })
+    const headers = { authorization: `Bearer ${app.key}`, 'content-type': 'application/json' }
+    const response = await fetch(app.baseUrl + path, { method: 'POST', headers, body: JSON.stringify({ ...body, stream: true }) })
+    server.release()
+    return await response.text()
+  }
+  const charged = async () => {
+    await app.gateway.app.limits.flushNow()
+    return (await app.db.many(eventsOf, app.orgId))[0]
+  }
+
+  test('case 88: response.failed goes through as it is to a client of the API, and what it used is counted', async () => {
+    const text = await inTwo(app.others.resp, [half, failed], '/v1/responses', { model: 'responses-model', input: 'go' })
+    expect(text).toBe(half + failed)
+    expect(await charged()).toMatchObject({ prompt_tokens: 20n, completion_tokens: 8n })
+  })
+
+  test('case 88: response.failed is an error for a chat client, and what it used is counted', async () => {
+    const text = await inTwo(app.others.resp, [half, failed], '/v1/chat/completions', { model: 'responses-model', messages: [{ role: 'user', content: 'go' }] })
+    const frames = text.split('\n\n').flatMap(frame => (frame.startsWith('data: {') ? [JSON.parse(frame.slice(6))] : []))
+    expect(frames.at(-1)).toMatchObject({
+      error: { message: 'The model broke.', code: 'server_error' },
+      usage: { prompt_tokens: 20, completion_tokens: 8, total_tokens: 28 },
+    })
+    expect(text.endsWith('data: [DONE]\n\n')).toBe(true)
+    expect(await charged()).toMatchObject({ prompt_tokens: 20n, completion_tokens: 8n })
+  })
+
+  test('case 64: an error inside of a stream fails the response', async () => {
+    const words = 'data: {"choices":[{"index":0,"delta":{"role":"assistant","content":"Half"},"finish_reason":null}]}\n\n'
+    const error = 'data: {"error":{"message":"Overloaded","type":"overloaded_error","code":"overloaded"}}\n\n'
+    const text = await inTwo(app.alpha, [words, error], '/v1/responses', { model: 'openai-model', input: 'go' })
+    const events = text
+      .split('\n\n')
+      .flatMap(block => /^data: (.*)$/m.exec(block)?.[1] ?? [])
+      .map(line => JSON.parse(line))
+    expect(events.map(each => each.sequence_number)).toEqual(events.map((_, index) => index))
+    expect(events.at(-1)).toMatchObject({
+      type: 'response.failed',
+      response: { error: { code: 'server_error', message: 'overloaded: Overloaded', type: 'overloaded_error' } },
+    })
+    expect(text).not.toContain('response.completed')
   })
 })
 

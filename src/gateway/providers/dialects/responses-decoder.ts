@@ -39,7 +39,6 @@ export class ResponsesStreamDecoder implements ChatStreamDecoder {
     switch (type) {
       case 'response.created':
         return this.#start(data['response'])
-      case 'response.in_progress':
       case 'response.queued':
       case 'keepalive':
         return [{ kind: 'alive' }]
