@@ -7,15 +7,12 @@ import { performChat } from './perform-chat.ts'
  * cannot be, that route has failed and not the call.
  */
 export const performMessages: Performer = (attempt, context) => {
-  const { request } = context
-  if (attempt.route.dialect !== request.native.format) {
-    try {
-      void request.hub
-    } catch (error) {
-      if (!(error instanceof GatewayError)) throw error
-      const message = `${attempt.route.provider.id} was not called: ${error.message}`
-      return Promise.resolve({ kind: 'failed', attempt, failure: { kind: 'client', status: error.status }, message })
-    }
+  try {
+    context.request.checkFor?.(attempt)
+  } catch (error) {
+    if (!(error instanceof GatewayError)) throw error
+    const message = `${attempt.route.provider.id} was not called: ${error.message}`
+    return Promise.resolve({ kind: 'failed', attempt, failure: { kind: 'client', status: error.status }, message })
   }
   return performChat(attempt, context)
 }

@@ -263,6 +263,16 @@ test('case 26 a forwarded credential never reaches a provider of other models', 
   expect(await app.dump()).not.toContain('sk-ant')
 })
 
+test('tools that the provider runs and charges for go through on the own credential, and not on a key of the platform', async () => {
+  const tools = [{ type: 'web_search_20250305', name: 'web_search' }]
+  expect((await app.call('POST', '/v1/messages', { ...body, tools }, withOwn())).status).toBe(200)
+  claude.reset()
+  const refused = await app.call('POST', '/v1/messages', { ...body, model: 'anthropic-model', tools })
+  expect([refused.status, refused.json.error.message]).toEqual([400, expect.stringContaining('web_search_20250305')])
+  expect(claude.requests).toHaveLength(0)
+  expect((await app.call('POST', '/v1/messages', { ...body, model: 'anthropic-model', tools: [{ type: 'bash_20250124', name: 'bash' }] })).status).toBe(200)
+})
+
 test('case 29 MSG-20 every error of these rows reads as an error of the format and as our envelope', async () => {
   const limited = await app.newKey({ rpm: 1 })
   const errors = [

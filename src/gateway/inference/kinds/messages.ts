@@ -6,6 +6,7 @@ import { editMembers } from '../../wire/json-members.ts'
 import { providerCredential } from '../../wire/messages/credentials.ts'
 import { lastUserText, type MessagesFacts, messagesFacts } from '../../wire/messages/facts.ts'
 import { messagesFormat } from '../../wire/messages/format.ts'
+import { refuseProviderRun } from '../../wire/messages/hub-tools.ts'
 import { messagesToHub } from '../../wire/messages/to-hub.ts'
 import { parseRouterFields, type RouterFields, routerOnlyNames } from '../../wire/router-fields.ts'
 import { performMessages } from '../perform-messages.ts'
@@ -96,8 +97,9 @@ class MessagesRequest implements ParsedRequest {
     return this.#hub
   }
 
-  checkFor({ route }: Attempt): void {
+  checkFor({ route, byok }: Attempt): void {
     if (route.dialect !== this.native.format) void this.hub
+    else if (!byok) refuseProviderRun(this.native.body)
   }
 
   promptText(): string {

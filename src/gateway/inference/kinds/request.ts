@@ -39,8 +39,8 @@ export interface ParsedRequest {
   readonly forwarded: Forwarded | null
   /** True: behind a forwarded credential that has run into its rate limit the saved key is tried. Left out: it is not. */
   readonly overflows?: boolean
-  /** Throws `bad_request` when the request cannot be said to the route that goes first. Asked before anything is held; left out: it always can. */
-  checkFor?(first: Attempt): void
+  /** Throws `bad_request` when the request cannot be said to the route of an attempt. Asked of the first before anything is held; left out: it always can. */
+  checkFor?(attempt: Attempt): void
   /** Throws when a model that is known cannot do what the request wants; left out: every model of the kind may be asked. */
   accepts?(model: Model): void
   /** What the user wrote last, for the choice of a model by what is asked. */

@@ -18,6 +18,25 @@ export function hubTools(tools: unknown, names: ToolNames, drop: (name: string) 
   return tools.map((tool: unknown, index) => hubTool(tool, `tools[${index}]`, names, drop))
 }
 
+/** Tools of the format's own types that the client runs itself: they cost nothing beside their tokens. */
+const clientRun = /^(?:custom$|bash_|text_editor_|computer_|memory_)/
+
+/**
+ * Throws `bad_request` for tools and servers that the provider itself would run and charge for beside the tokens: on a key that is not the
+ * caller's own nobody could say what the call costs.
+ */
+export function refuseProviderRun({ tools, mcp_servers: servers }: Fields): void {
+  const hasServers = Array.isArray(servers) && servers.length > 0
+  const found: unknown = Array.isArray(tools)
+    ? tools.find((tool: unknown) => isObject(tool) && typeof tool['type'] === 'string' && !clientRun.test(tool['type']))
+    : undefined
+  if (found === undefined && !hasServers) return
+  const name = isObject(found) ? `The server tool "${String(found['type']).slice(0, 64)}"` : '"mcp_servers"'
+  throw fail('bad_request', {
+    message: `${name} would be charged beside the tokens, so it runs on your own provider credential only. Forward or save one, or leave it out.`,
+  })
+}
+
 function hubTool(tool: unknown, at: string, names: ToolNames, drop: (name: string) => void): Record<string, unknown> {
   if (!isObject(tool)) throw fail('bad_request', { message: `"${at}" must be an object.` })
   const { type, name, description, input_schema: parameters, strict, cache_control: cacheControl } = tool
