@@ -48,7 +48,7 @@ export interface UpstreamScript {
   /** Content of the answer, one chunk each. */
   readonly chunks?: readonly string[]
   /** Raw bytes of the whole event stream instead of what would be written, whatever was asked for. */
-  readonly rawStream?: readonly (string | Uint8Array)[]
+  readonly rawStream?: Iterable<string | Uint8Array>
   /** Waits for `release()` behind so many parts of `rawStream`. */
   readonly holdAfterRawParts?: number
   /** Waits for `release()` behind `rawStream`. */
@@ -235,8 +235,9 @@ async function stream(state: State, request: RecordedRequest, response: ServerRe
     new Promise((resolve, reject) => response.write(text, error => (error ? reject(error) : resolve())))
   response.writeHead(200, { 'content-type': 'text/event-stream', ...script.headers })
   if (script.rawStream !== undefined) {
-    for (const [index, part] of script.rawStream.entries()) {
-      if (index === script.holdAfterRawParts) await state.gate.wait()
+    let written = 0
+    for (const part of script.rawStream) {
+      if (written++ === script.holdAfterRawParts) await state.gate.wait()
       await write(part)
     }
     if (script.holdAfterRaw) await state.gate.wait()

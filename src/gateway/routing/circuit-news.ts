@@ -13,7 +13,7 @@ const retryMs = 2_000
 export interface CircuitNewsDeps {
   readonly clock: Clock
   readonly log: Log
-  readonly controlLog: ControlLog
+  readonly controlLog: Pick<ControlLog, 'on' | 'change'>
   /** Tells this process's own news from those of others. */
   readonly processName: string
 }

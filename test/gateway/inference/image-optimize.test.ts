@@ -1,12 +1,11 @@
-import { createHash } from 'node:crypto'
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { crc32, deflateSync } from 'node:zlib'
 import OpenAI from 'openai'
 import sharp from 'sharp'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { defaultOperatorFile, startApp, type TestApp } from '../../harness/app.ts'
-import type { RecordedRequest, UpstreamServer } from '../../harness/upstream-server.ts'
+import { bomb, digest, partOf, picture, sentPictures, sizeOf, urlOf } from '../../harness/pictures.ts'
+import type { UpstreamServer } from '../../harness/upstream-server.ts'
 
 const price = { input_inr_per_mtok: 10, output_inr_per_mtok: 40, source: 'test', as_of: '2026-01-01' }
 const vision = (id: string, providers: readonly string[], more: object = {}) => ({
@@ -19,61 +18,6 @@ const vision = (id: string, providers: readonly string[], more: object = {}) => 
   routes: providers.map(provider => ({ provider, upstream_model: `${provider}-vision`, ...price })),
   ...more,
 })
-
-/** A picture in which every pixel says where it is, so that turning and squeezing show. */
-async function picture(width: number, height: number, format: 'jpeg' | 'png' | 'webp' | 'gif' = 'png', orientation?: number, blue = 0): Promise<Buffer> {
-  const pixels = Buffer.alloc(width * height * 3)
-  for (let y = 0; y < height; y++)
-    for (let x = 0; x < width; x++) {
-      const at = (y * width + x) * 3
-      pixels[at] = Math.floor((255 * x) / width)
-      pixels[at + 1] = Math.floor((255 * y) / height)
-      pixels[at + 2] = blue
-    }
-  const image = sharp(pixels, { raw: { width, height, channels: 3 } })
-  return (orientation === undefined ? image : image.withMetadata({ orientation })).toFormat(format).toBuffer()
-}
-
-/** A PNG of that size whose bytes are next to none: one bit a pixel, all of them black. */
-function bomb(width: number, height: number): Buffer {
-  const chunk = (type: string, data: Buffer): Buffer => {
-    const body = Buffer.concat([Buffer.from(type, 'latin1'), data])
-    const framed = Buffer.alloc(body.length + 8)
-    framed.writeUInt32BE(data.length, 0)
-    body.copy(framed, 4)
-    framed.writeUInt32BE(crc32(body), body.length + 4)
-    return framed
-  }
-  const head = Buffer.alloc(13)
-  head.writeUInt32BE(width, 0)
-  head.writeUInt32BE(height, 4)
-  head[8] = 1
-  const rows = deflateSync(Buffer.alloc(height * (1 + Math.ceil(width / 8))), { level: 9 })
-  return Buffer.concat([Buffer.from('\x89PNG\r\n\x1a\n', 'latin1'), chunk('IHDR', head), chunk('IDAT', rows), chunk('IEND', Buffer.alloc(0))])
-}
-
-const urlOf = (bytes: Buffer, type = 'image/png'): string => `data:${type};base64,${bytes.toString('base64')}`
-const partOf = (url: string) => ({ type: 'image_url', image_url: { url, detail: 'high' } })
-const digest = (bytes: Buffer): string => createHash('sha256').update(bytes).digest('hex')
-
-/** Every inline picture that a provider was sent, in order, wherever its format has them. */
-function sentPictures(request: RecordedRequest | undefined): Buffer[] {
-  const found: Buffer[] = []
-  const walk = (value: unknown): void => {
-    if (typeof value === 'string' && value.startsWith('data:image/')) found.push(Buffer.from(value.slice(value.indexOf(',') + 1), 'base64'))
-    else if (typeof value === 'object' && value !== null) {
-      if ('type' in value && value.type === 'base64' && 'data' in value) found.push(Buffer.from(String(value.data), 'base64'))
-      else Object.values(value).forEach(walk)
-    }
-  }
-  walk(request?.json)
-  return found
-}
-
-const sizeOf = async (bytes: Buffer | undefined): Promise<readonly number[]> => {
-  const { width, height } = await sharp(bytes).metadata()
-  return [width, height]
-}
 
 describe('image_optimize', () => {
   let app: TestApp

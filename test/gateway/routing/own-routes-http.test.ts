@@ -57,7 +57,7 @@ describe('what an organisation brings along', () => {
     await saveKey('beta', false, ['deep/er-model:7b', 'beta-upstream'])
     const before = await totals()
     const reply = await chat({ model: 'beta/deep/er-model:7b' })
-    expect([reply.status, reply.json.model, reply.headers.get('x-br-provider')]).toEqual([200, 'deep/er-model:7b', 'beta'])
+    expect([reply.status, reply.json.model, reply.headers.get('x-br-provider')]).toEqual([200, 'beta/deep/er-model:7b', 'beta'])
     expect(keysOf('beta')).toEqual([`Bearer ${savedKey}`])
     expect(app.beta.requests[0]?.json?.['model']).toBe('deep/er-model:7b')
     const between = await totals()

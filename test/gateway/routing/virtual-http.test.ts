@@ -27,7 +27,7 @@ function file(urls: { alpha: string; beta: string; indus: string }): object {
       model('thinker', [route('beta', 40)], { reasoning: true }),
       model('seer', [route('alpha', 50)], { modalities: ['text', 'image'] }),
       model('wide', [route('beta', 60, { context_length: 900_000 }), route('alpha', 55, { context_length: 200_000 })], { context_length: 900_000 }),
-      model('bharat', [route('indus', 70)], { languages: ['hi', 'en'], context_length: 20_000 }),
+      model('ganga', [route('indus', 70)], { languages: ['hi', 'en'], context_length: 20_000 }),
       model('own', [route('beta', 0, { byok_only: true })]),
       {
         id: 'vectors',
@@ -41,7 +41,7 @@ function file(urls: { alpha: string; beta: string; indus: string }): object {
       capabilities: {
         code: ['own', 'coder', 'plain'],
         math: ['thinker'],
-        multilingual: ['bharat'],
+        multilingual: ['ganga'],
         'long-context': ['wide'],
         reasoning: ['thinker', 'plain'],
         general: ['plain', 'cheap'],
@@ -90,7 +90,7 @@ describe('virtual models over HTTP', () => {
       expect(await chosen(id, 'Prove rigorously, step by step, that the algorithm is optimal, with production-grade TypeScript code'), id).toBe(
         'thinker at beta',
       )
-      expect(await chosen(id, 'मुझे दिल्ली के बारे में बताओ'), id).toBe('bharat at indus')
+      expect(await chosen(id, 'मुझे दिल्ली के बारे में बताओ'), id).toBe('ganga at indus')
     }
   })
 
@@ -105,7 +105,7 @@ describe('virtual models over HTTP', () => {
       ['auto:best', {}],
       ['auto', { route: 'best' }],
       ['plain', { route: 'best' }],
-      ['bharat', { route: 'best' }],
+      ['ganga', { route: 'best' }],
     ] as const)
       expect(await chosen(model, fence, more), model).toBe('coder at beta')
   })
@@ -140,13 +140,13 @@ describe('virtual models over HTTP', () => {
     // About 17,000 tokens: within 20,000, but not with a quarter to spare.
     const long = 'word '.repeat(10_300)
     const others = ['beta', 'alpha']
-    expect(await chosen('auto:cheapest', long, { exclude: others })).toBe('bharat at indus')
+    expect(await chosen('auto:cheapest', long, { exclude: others })).toBe('ganga at indus')
     expect(await chosen('auto:long-context', long, { exclude: others })).toBe('404 no_route')
   })
 
   test('VIRT-11 VIRT-15 auto:sovereign takes Indian routes only; a preset that residency or exclude leave nothing of is 404', async () => {
-    expect(await chosen('auto:sovereign')).toBe('bharat at indus')
-    expect(await chosen('auto:cheapest', 'Hello', { data_policy: 'india_only' })).toBe('bharat at indus')
+    expect(await chosen('auto:sovereign')).toBe('ganga at indus')
+    expect(await chosen('auto:cheapest', 'Hello', { data_policy: 'india_only' })).toBe('ganga at indus')
     expect([app.alpha.requests.length, app.beta.requests.length]).toEqual([0, 0])
     for (const [model, more] of [
       ['auto:sovereign', { exclude: ['indus'] }],
@@ -158,7 +158,7 @@ describe('virtual models over HTTP', () => {
 
   test('VIRT-12 VIRT-13 a preset that cannot be satisfied is 404 no_route and nothing else is tried; an unknown one is 404 model_not_found', async () => {
     expect(await chosen('auto:reasoning', picture)).toBe('404 no_route')
-    expect(await chosen('auto:code', 'Hello', { provider: 'indus', exclude: ['indus/bharat'] })).toBe('404 no_route')
+    expect(await chosen('auto:code', 'Hello', { provider: 'indus', exclude: ['indus/ganga'] })).toBe('404 no_route')
     expect(await chosen('auto:xyz')).toBe('404 model_not_found')
     expect(dials()).toBe(0)
   })
@@ -177,16 +177,16 @@ describe('virtual models over HTTP', () => {
     }
     expect(await chosen('best', fence, { exclude: ['beta/own'] }, other.key)).toBe('coder at beta')
     expect(await chosen('best', fence, { exclude: ['beta'] })).toBe('plain at alpha')
-    expect(await chosen('best', 'Tell me about Goa', { data_policy: 'india_only' })).toBe('bharat at indus')
+    expect(await chosen('best', 'Tell me about Goa', { data_policy: 'india_only' })).toBe('ganga at indus')
   })
 
   test('VIRT-17 VIRT-18 VIRT-19 ROUTE-15 the capability is read in the prompt, and the first reachable model of its ranking is picked', async () => {
     const cases: readonly (readonly [prompt: string, capability: string, model: string])[] = [
       [fence, 'code', 'coder'],
       ['What is the integral of sin(x) dx?', 'math', 'thinker'],
-      ['नमस्ते, आप कैसे हैं?', 'multilingual', 'bharat'],
-      ['வணக்கம், எப்படி இருக்கீங்க?', 'multilingual', 'bharat'],
-      ['mujhe yeh batao ki kya karna chahiye', 'multilingual', 'bharat'],
+      ['नमस्ते, आप कैसे हैं?', 'multilingual', 'ganga'],
+      ['வணக்கம், எப்படி இருக்கீங்க?', 'multilingual', 'ganga'],
+      ['mujhe yeh batao ki kya karna chahiye', 'multilingual', 'ganga'],
       ['What are the pros and cons of remote work?', 'reasoning', 'thinker'],
       ['word '.repeat(20_000), 'long-context', 'wide'],
       ['Tell me a joke', 'general', 'plain'],
@@ -283,6 +283,10 @@ describe('virtual models over HTTP', () => {
       messages: say([{ type: 'image', source: { type: 'base64', media_type: 'image/png', data: 'iVBORw0KGgo=' } }]),
     }
     expect((await app.call('POST', '/v1/messages', seeing)).headers.get('x-br-auto-model')).toBe('seer')
+    const response = await app.call('POST', '/v1/responses', { model: 'auto:code', input: 'Hello' })
+    expect([response.status, response.headers.get('x-br-auto-model')]).toEqual([200, 'coder'])
+    const read = await app.call('POST', '/v1/responses', { model: 'best', input: say([{ type: 'input_text', text: 'What is the integral of sin(x) dx?' }]) })
+    expect([read.headers.get('x-br-route-capability'), read.headers.get('x-br-route-model')]).toEqual(['math', 'thinker'])
   })
 
   test('ROUTE-36 exclude holds for every preset, for best and for the steps of a chain, on failover too', async () => {
@@ -299,12 +303,12 @@ describe('virtual models over HTTP', () => {
   test('VIRT-14 a preset whose every candidate has an open circuit is dialed all the same', async () => {
     app.indus.script(() => ({ status: 500 }))
     for (let count = 0; count < 3; count++) expect((await ask('auto:sovereign')).status).toBe(502)
-    const models = (await app.call('GET', '/v1/models/bharat')).json
+    const models = (await app.call('GET', '/v1/models/ganga')).json
     expect(models.routes[0].available).toBe(false)
     const before = app.indus.requests.length
     expect((await ask('auto:sovereign')).status).toBe(502)
     app.indus.reset()
-    expect(await chosen('auto:sovereign')).toBe('bharat at indus')
+    expect(await chosen('auto:sovereign')).toBe('ganga at indus')
     expect(before).toBe(3)
   })
 

@@ -33,7 +33,7 @@ export const keys = {
   minimax: 'mm-test-key',
   stepfun: 'step-test-key',
   // A provider in India that speaks the images API of OpenAI; the operator's file adds it.
-  bharat: 'bharat-test-key',
+  ganga: 'ganga-test-key',
 } as const
 export type ProviderName = keyof typeof keys
 
@@ -68,7 +68,7 @@ const paths: Record<ProviderName, string> = {
   'black-forest-labs': '/black-forest-labs/v1',
   minimax: '/minimax/v1',
   stepfun: '/stepfun/v1',
-  bharat: '/bharat/v1',
+  ganga: '/ganga/v1',
 }
 
 /** A real HTTP server that plays every provider of images as its documentation has it: wrong keys and unknown fields are refused. */
@@ -247,10 +247,10 @@ const players: Record<ProviderName, Player> = {
     created: 1_700_000_005,
     data: [{ seed: 7, finish_reason: 'success', ...(json['response_format'] === 'b64_json' ? { image: base64 } : { url: urlOf('stepfun') }) }],
   })),
-  bharat: imagesApi('bharat', ['model', 'prompt', 'n', 'size', 'response_format', 'quality', 'user'], json => ({
+  ganga: imagesApi('ganga', ['model', 'prompt', 'n', 'size', 'response_format', 'quality', 'user'], json => ({
     created: 1_700_000_006,
     data: images(count(json['n']), index =>
-      json['response_format'] === 'b64_json' ? { b64_json: base64 } : { url: urlOf(`bharat/${String(json['model'])}`, index) },
+      json['response_format'] === 'b64_json' ? { b64_json: base64 } : { url: urlOf(`ganga/${String(json['model'])}`, index) },
     ),
   })),
   google(seen) {

@@ -13,10 +13,10 @@ describe('images over HTTP', () => {
   beforeAll(async () => {
     providers = await startImageProviders()
     app = await startApp({
-      env: { ...providers.env, TEST_BHARAT_KEY: keys.bharat, IMAGE_POLL_MS: '5', IMAGE_DEADLINE_MS: '2000', CIRCUIT_FAILURES: '1000' },
+      env: { ...providers.env, TEST_GANGA_KEY: keys.ganga, IMAGE_POLL_MS: '5', IMAGE_DEADLINE_MS: '2000', CIRCUIT_FAILURES: '1000' },
       operatorFile: () => ({
-        providers: [{ id: 'bharat', base_url: `${providers.origin}/bharat/v1`, residency: 'india', api_key_env: 'TEST_BHARAT_KEY' }],
-        models: [{ id: 'platform-image', kind: 'image', inr_per_image: 3, edits: true, routes: [{ provider: 'bharat' }] }],
+        providers: [{ id: 'ganga', base_url: `${providers.origin}/ganga/v1`, residency: 'india', api_key_env: 'TEST_GANGA_KEY' }],
+        models: [{ id: 'platform-image', kind: 'image', inr_per_image: 3, edits: true, routes: [{ provider: 'ganga' }] }],
       }),
     })
     owner = await app.signIn()

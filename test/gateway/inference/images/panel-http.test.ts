@@ -14,7 +14,7 @@ const judgeUinr = 320
 describe('the image panel over HTTP', () => {
   let app: TestApp
   let providers: ImageProviders
-  /** together draws all three, bharat in India two of them; `eye` sees, and where it is wanted `eye-india`. */
+  /** together draws all three, ganga in India two of them; `eye` sees, and where it is wanted `eye-india`. */
   const start = (withIndianEye: boolean): Promise<TestApp> =>
     startApp({
       env: { ...providers.env, PANEL_JUDGE_TIMEOUT_MS: '300', CIRCUIT_FAILURES: '1000' },
@@ -26,11 +26,11 @@ describe('the image panel over HTTP', () => {
           id,
           routes: [
             { provider: 'together', upstream_model, byok_only: true, rank: 1 },
-            { provider: 'bharat', byok_only: true },
+            { provider: 'ganga', byok_only: true },
           ],
         })
         return {
-          providers: [...file.providers, { id: 'bharat', base_url: `${providers.origin}/bharat/v1`, residency: 'india' }],
+          providers: [...file.providers, { id: 'ganga', base_url: `${providers.origin}/ganga/v1`, residency: 'india' }],
           models: [
             ...file.models,
             eye('eye', 'alpha'),
@@ -196,21 +196,21 @@ describe('the image panel over HTTP', () => {
       for (const body of [{ data_policy: 'india_only' }, { model: 'image-sangam:india' }, { model: 'brigade/image-sangam:residency:india' }]) {
         providers.reset()
         indian.indus.script({ chunks: ['{"best": 2}'] })
-        const { status, json } = await indian.call('POST', path, { model: 'image-sangam', prompt, upstream_key: keys.bharat, ...body })
+        const { status, json } = await indian.call('POST', path, { model: 'image-sangam', prompt, upstream_key: keys.ganga, ...body })
         expect(status).toBe(200)
         expect(json.br_sangam).toEqual({
           kind: 'image',
           panel: [
-            { model: 'flux-1-schnell', provider: 'bharat', ok: true },
-            { model: 'flux-1-dev', provider: 'bharat', ok: true },
+            { model: 'flux-1-schnell', provider: 'ganga', ok: true },
+            { model: 'flux-1-dev', provider: 'ganga', ok: true },
             { model: 'sdxl', provider: null, ok: false },
           ],
-          chosen: { model: 'flux-1-dev', provider: 'bharat', index: 1 },
+          chosen: { model: 'flux-1-dev', provider: 'ganga', index: 1 },
           judge_model: 'eye-india',
           judged: true,
           reason: 'picked by the judge',
         })
-        expect(providers.seen.map(({ provider }) => provider)).toEqual(['bharat', 'bharat'])
+        expect(providers.seen.map(({ provider }) => provider)).toEqual(['ganga', 'ganga'])
       }
       expect(indian.indus.requests).toHaveLength(3)
       expect([...indian.alpha.requests, ...indian.beta.requests]).toEqual([])
@@ -227,7 +227,7 @@ describe('the image panel over HTTP', () => {
   })
 
   test('PANEL-09 without an Indian model that sees, judging fails open', async () => {
-    const { status, json } = await ask({ data_policy: 'india_only', upstream_key: keys.bharat })
+    const { status, json } = await ask({ data_policy: 'india_only', upstream_key: keys.ganga })
     expect(status).toBe(200)
     expect(json.br_sangam).toMatchObject({
       judged: false,
@@ -256,15 +256,15 @@ describe('the image panel over HTTP', () => {
 
   test('PANEL-11 a member without a credential is not ok, and the others go on', async () => {
     const cookie = await app.signIn()
-    expect((await app.call('PUT', '/me/byok/bharat', { key: keys.bharat }, { cookie })).status).toBe(200)
+    expect((await app.call('PUT', '/me/byok/ganga', { key: keys.ganga }, { cookie })).status).toBe(200)
     const { status, json } = await ask({ upstream_key: undefined })
     expect(status).toBe(200)
     expect(json.br_sangam.panel).toEqual([
-      { model: 'flux-1-schnell', provider: 'bharat', ok: true },
-      { model: 'flux-1-dev', provider: 'bharat', ok: true },
+      { model: 'flux-1-schnell', provider: 'ganga', ok: true },
+      { model: 'flux-1-dev', provider: 'ganga', ok: true },
       { model: 'sdxl', provider: null, ok: false },
     ])
-    await app.call('DELETE', '/me/byok/bharat', undefined, { cookie })
+    await app.call('DELETE', '/me/byok/ganga', undefined, { cookie })
     expect(codeOf(await ask({ upstream_key: undefined }))).toEqual([400, 'no_route'])
   })
 

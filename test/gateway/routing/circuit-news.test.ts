@@ -1,0 +1,72 @@
+import { afterAll, describe, expect, test } from 'vitest'
+import { Circuits } from '../../../src/gateway/routing/circuit.ts'
+import { CircuitNews } from '../../../src/gateway/routing/circuit-news.ts'
+import { systemClock } from '../../../src/platform/clock.ts'
+import { DatabaseUnavailableError } from '../../../src/platform/db.ts'
+import { ControlLog } from '../../../src/platform/db-control-log.ts'
+import { silentLog } from '../../../src/platform/log.ts'
+import { movableClock } from '../../harness/clock.ts'
+import { testDatabase } from '../../harness/database.ts'
+import { until } from '../../harness/until.ts'
+
+const database = await testDatabase()
+afterAll(() => database.dispose())
+
+/** Two processes as far as circuits are concerned: one log between them, whose writes fail while `isAway`. */
+function pair() {
+  const clock = movableClock()
+  const controlLog = new ControlLog({ db: database.db, clock: systemClock, log: silentLog, pollMs: 60_000 })
+  const link = { isAway: false, writes: 0 }
+  const log: Pick<ControlLog, 'on' | 'change'> = {
+    on: fn => controlLog.on(fn),
+    change(fn) {
+      link.writes++
+      return link.isAway ? Promise.reject(new DatabaseUnavailableError('away')) : controlLog.change(fn)
+    },
+  }
+  const member = (processName: string) => {
+    const circuits: Circuits = new Circuits({ clock, rule: { failuresToOpen: 2, openMs: 30_000 }, onChange: (id, change) => news.tell(id, change) })
+    const news = new CircuitNews(circuits, { clock: systemClock, log: silentLog, controlLog: log, processName })
+    return { circuits, news }
+  }
+  return { clock, link, here: member('here'), there: member('there') }
+}
+
+const fail = (circuits: Circuits, id: string) => {
+  for (let count = 0; count < 2; count++) circuits.failure(id)
+}
+
+describe('news of circuits', () => {
+  test('go to other processes, once for each change and never for a dial that changes nothing', async () => {
+    const { clock, link, here, there } = pair()
+    for (let count = 0; count < 20; count++) here.circuits.success('a/m')
+    fail(here.circuits, 'a/m')
+    for (let count = 0; count < 20; count++) here.circuits.failure('a/m')
+    await until(() => !there.circuits.available('a/m'), 'the opening is told')
+    expect(link.writes).toBe(1)
+    clock.advance(30_000)
+    here.circuits.success('a/m')
+    expect(here.circuits.available('a/m')).toBe(true)
+    await until(() => link.writes === 2, 'the closing is told')
+    // Known there as closed: one failure does not open it again.
+    await until(() => {
+      there.circuits.closedElsewhere('b/m')
+      return there.circuits.remainingMs('a/m') === 0
+    }, 'the other process has heard')
+  })
+
+  test('wait while the database is away; circuits work on, and what stands then is told once', async () => {
+    const { link, here, there } = pair()
+    link.isAway = true
+    fail(here.circuits, 'a/m')
+    fail(here.circuits, 'b/m')
+    here.circuits.success('b/m')
+    expect([here.circuits.available('a/m'), here.circuits.available('b/m')]).toEqual([false, true])
+    await until(() => link.writes >= 1, 'the first try')
+    link.isAway = false
+    await until(() => !there.circuits.available('a/m'), 'it is told after all', 8_000)
+    expect(there.circuits.available('b/m')).toBe(true)
+    expect(link.writes).toBeLessThanOrEqual(3)
+    for (const { news } of [here, there]) news.stop()
+  })
+})
