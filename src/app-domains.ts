@@ -10,7 +10,7 @@ import { endOnceKeys, endOnceKeysOf, Idempotency, onceSweepMs } from './gateway/
 import { createKeys, type Keys } from './gateway/keys/keys.ts'
 import { createLimits, type LimitsEngine } from './gateway/limits/limits.ts'
 import type { Mail } from './gateway/mail/mail.ts'
-import { mailSweepMs } from './gateway/mail/mail-sender.ts'
+import { type MailSender, mailSweepMs } from './gateway/mail/mail-sender.ts'
 import { createOrgs, type Orgs } from './gateway/orgs/orgs.ts'
 import { insertUsageEvents } from './gateway/usage/apply.ts'
 import { makePartitions, partitionsEveryMs } from './gateway/usage/partitions.ts'
@@ -67,13 +67,7 @@ export async function createDomains(deps: AppDeps, baseUrl: () => string): Promi
   const { mail, mailSender } = createMail(deps)
   const sealer = makeSealer(deps.masterKey)
   const inflight = new Inflight()
-  const outbound = createOutbound({
-    connectTimeoutMs: config.CONNECT_TIMEOUT_MS,
-    firstByteTimeoutMs: config.FIRST_BYTE_TIMEOUT_MS,
-    streamIdleTimeoutMs: config.STREAM_IDLE_TIMEOUT_MS,
-    allow: config.OUTBOUND_ALLOW,
-    ...(deps.lookup ? { lookup: deps.lookup } : {}),
-  })
+  const outbound = outboundOf(deps)
   const controlLog = new ControlLog({ db, clock, log, pollMs: config.CONTROL_POLL_MS })
   const cacheTtlMs = config.CACHE_TTL_MS
   const contentLog = new ContentLog({ db, clock, log, sealer, controlLog })
@@ -104,16 +98,7 @@ export async function createDomains(deps: AppDeps, baseUrl: () => string): Promi
   await makePartitions(db, clock.nowMs(), log)
   const agentByLabel: Agents['byLabel'] = (orgId, label) => agents.byLabel(orgId, label)
   const memory = createMemory({ db, config, clock, ids, log, sealer, guard: outbound.guard, kind: db.kind, dataDir, agentByLabel })
-  const jobs = new Jobs({ db, clock, ids, log })
-  jobs.every('usage.partitions', partitionsEveryMs, () => makePartitions(db, clock.nowMs(), log))
-  jobs.every('memory.sweep', memorySweepMs, async () => {
-    await memory.sweep(clock.nowMs())
-  })
-  jobs.every('content.expire', contentExpiryMs, signal => contentLog.expire(signal))
-  jobs.every('once.sweep', onceSweepMs, () => idempotency.sweep())
-  jobs.every('mail.sweep', mailSweepMs, async () => {
-    await mailSender.sweep()
-  })
+  const jobs = regularJobs(deps, memory, contentLog, idempotency, mailSender)
   const stopMail = mailSender.start()
   const stopWatch = cutWhenOffline(deps, limits, inflight)
   return {
@@ -146,6 +131,31 @@ export async function createDomains(deps: AppDeps, baseUrl: () => string): Promi
       await outbound.close()
     },
   }
+}
+
+function outboundOf({ config, lookup }: AppDeps): Outbound {
+  return createOutbound({
+    connectTimeoutMs: config.CONNECT_TIMEOUT_MS,
+    firstByteTimeoutMs: config.FIRST_BYTE_TIMEOUT_MS,
+    streamIdleTimeoutMs: config.STREAM_IDLE_TIMEOUT_MS,
+    allow: config.OUTBOUND_ALLOW,
+    ...(lookup ? { lookup } : {}),
+  })
+}
+
+/** What is done again and again, by one process at a time. */
+function regularJobs({ db, clock, ids, log }: AppDeps, memory: Memory, contentLog: ContentLog, idempotency: Idempotency, mailSender: MailSender): Jobs {
+  const jobs = new Jobs({ db, clock, ids, log })
+  jobs.every('usage.partitions', partitionsEveryMs, () => makePartitions(db, clock.nowMs(), log))
+  jobs.every('memory.sweep', memorySweepMs, async () => {
+    await memory.sweep(clock.nowMs())
+  })
+  jobs.every('content.expire', contentExpiryMs, signal => contentLog.expire(signal))
+  jobs.every('once.sweep', onceSweepMs, () => idempotency.sweep())
+  jobs.every('mail.sweep', mailSweepMs, async () => {
+    await mailSender.sweep()
+  })
+  return jobs
 }
 
 /** A clock that was just put forward looks like an outage until the next beat, so an outage must be seen in several looks. */

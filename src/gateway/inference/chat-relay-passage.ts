@@ -1,5 +1,5 @@
-import { OpenAiStreamTap } from '../providers/dialects/openai-tap.ts'
 import type { StreamFault } from '../wire/chat-stream.ts'
+import { ChatStreamTap } from '../wire/chat-tap.ts'
 import type { ClientFormat, ReplyContext } from '../wire/client-format.ts'
 import { modelAt } from '../wire/model-echo.ts'
 import { dataFrame, doneFrame } from '../wire/sse.ts'
@@ -35,7 +35,7 @@ const headMaxBytes = 4096
  * chunk with our estimate where the provider sends none.
  */
 export class ChatRelayPassage implements StreamPassage, LineSink {
-  readonly #tap = new OpenAiStreamTap()
+  readonly #tap = new ChatStreamTap()
   readonly #lines = new SseLineScanner(this)
   readonly #format: ClientFormat
   readonly #context: ReplyContext

@@ -2,7 +2,8 @@
 import { type Call, type Reply, reply } from '../../platform/endpoint.ts'
 import { fail, GatewayError } from '../../platform/errors.ts'
 import type { BearerPrincipal, Principal } from '../../platform/principal.ts'
-import { anthropicCountRelay } from '../providers/dialects/anthropic-relay.ts'
+import type { Dialect } from '../providers/dialect.ts'
+import { dialectOf } from '../providers/dialects.ts'
 import type { Attempt, Plan } from '../routing/plan.ts'
 import { brHeader } from '../wire/response-headers.ts'
 import { decodedReply } from './decoded-reply.ts'
@@ -26,14 +27,16 @@ export async function countTokens(input: CallInput, call: Call<Principal>, deps:
   const principal = bearer(call.principal)
   const request = parseMessages(input)
   const plan = await planOf(request, principal, deps)
-  const attempts = plan?.attempts.filter(({ route }) => route.dialect === 'anthropic') ?? []
+  const attempts = plan?.attempts.filter(({ route }) => route.dialect === request.native.format) ?? []
   const [first] = attempts
+  const count = first && dialectOf(first.route.dialect).count
   // Only what the call itself would be served by: a later route that speaks the format is another model's, or another provider's.
-  if (first === undefined || first !== plan?.attempts[0]) return reply.json({ input_tokens: request.promptTokens }, 200, { [brHeader.estimate]: 'true' })
+  if (first === undefined || count === undefined || first !== plan?.attempts[0])
+    return reply.json({ input_tokens: request.promptTokens }, 200, { [brHeader.estimate]: 'true' })
   deps.recheck(principal)
   const overflow = attempts.find(({ afterRateLimit, route }) => afterRateLimit && route.provider.id === first.route.provider.id)
-  const answer = await ask(request, first, call, deps)
-  return answer.status === 429 && overflow !== undefined ? ask(request, overflow, call, deps) : answer
+  const answer = await ask(request, first, count, call, deps)
+  return answer.status === 429 && overflow !== undefined ? ask(request, overflow, count, call, deps) : answer
 }
 
 function bearer(principal: Principal): BearerPrincipal {
@@ -63,7 +66,7 @@ async function planOf(request: ParsedRequest, principal: BearerPrincipal, deps: 
   }
 }
 
-async function ask(request: ParsedRequest, attempt: Attempt, call: Call<Principal>, deps: InferenceDeps): Promise<Reply> {
+async function ask(request: ParsedRequest, attempt: Attempt, count: NonNullable<Dialect['count']>, call: Call<Principal>, deps: InferenceDeps): Promise<Reply> {
   const { route, model, credential } = attempt
   const target = {
     provider: route.provider,
@@ -74,7 +77,7 @@ async function ask(request: ParsedRequest, attempt: Attempt, call: Call<Principa
   }
   const headers = { [brHeader.provider]: route.provider.id }
   try {
-    const answer = decodedReply(await send(attempt, anthropicCountRelay({ ...request.native, stream: false }, target), call.signal, deps))
+    const answer = decodedReply(await send(attempt, count({ ...request.native, stream: false }, target), call.signal, deps))
     const bytes = await answer.body.buffer(replyMaxBytes)
     return reply.bytes(bytes, { 'content-type': 'application/json; charset=utf-8', ...relayedHeaders(answer.headers), ...headers }, answer.status)
   } catch (error) {

@@ -109,6 +109,8 @@ export interface Dialect {
   request(request: HubRequest, target: Target): UpstreamRequest
   /** The same for a request in this dialect's own client format, with as few changes as can be; null: no client speaks it. The hub format itself goes through `request`. */
   readonly relay: ((request: NativeRequest, target: Target) => UpstreamRequest) | null
+  /** Asks how many tokens a request in this dialect's own client format has; left out: the format has no such call. */
+  readonly count?: (request: NativeRequest, target: Target) => UpstreamRequest
   /** A whole JSON reply in the hub format; the very same object when it is in it. */
   reply(operation: HubRequest['operation'], reply: Readonly<Record<string, unknown>>): Record<string, unknown>
   /** Usage of a whole JSON reply, or null when the provider sent none. */

@@ -2,6 +2,7 @@ import { fail } from '../../platform/errors.ts'
 
 /** Levels of `reasoning_effort` that any model knows, from none to the most. */
 export const effortLevels = ['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max'] as const
+const ordered: readonly unknown[] = effortLevels
 
 /** Checks `reasoning_effort` of a request; absent and null are fine. Throws `bad_request` that lists the levels. */
 export function checkEffort(effort: unknown): void {
@@ -27,5 +28,5 @@ export function nearestEffort(effort: string, known: readonly string[]): string 
 }
 
 function placeOf(level: unknown): number {
-  return effortLevels.findIndex(known => known === level)
+  return ordered.indexOf(level)
 }

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { type HubRequest, unknownTraits } from '../../../src/gateway/providers/dialect.ts'
-import { dialectOf, hasDialect } from '../../../src/gateway/providers/dialects.ts'
+import { dialectOf } from '../../../src/gateway/providers/dialects.ts'
 import { classifyFailure } from '../../../src/gateway/providers/failure.ts'
 import type { Provider, Quirk } from '../../../src/gateway/providers/provider.ts'
 import { Secret } from '../../../src/platform/secret.ts'
@@ -110,11 +110,6 @@ describe('the OpenAI dialect', () => {
     expect(request('{"model":"m"}', { auth: 'api-key' }).headers).toMatchObject({ 'api-key': 'sk-1' })
     expect(request('{"model":"m"}', { auth: 'none' }).headers).not.toHaveProperty('authorization')
     expect(request('{"model":"m","input":"x"}', { operation: 'embeddings' }).url).toBe('http://127.0.0.1:1/v1/embeddings')
-  })
-
-  test('is the only dialect of this build', () => {
-    expect([hasDialect('openai'), hasDialect('gemini')]).toEqual([true, false])
-    expect(() => dialectOf('gemini')).toThrow(/gemini/)
   })
 })
 

@@ -5,7 +5,7 @@ import type { TokenUsage } from '../../wire/usage.ts'
 import type { Dialect, Failure, HubRequest, StreamTap, Target, UpstreamRequest } from '../dialect.ts'
 import { classifyFailure } from '../failure.ts'
 import { AnthropicStreamDecoder } from './anthropic-decoder.ts'
-import { AnthropicStreamTap, anthropicHeaders, anthropicRelay } from './anthropic-relay.ts'
+import { AnthropicStreamTap, anthropicCountRelay, anthropicHeaders, anthropicRelay } from './anthropic-relay.ts'
 import { completionOf } from './anthropic-reply.ts'
 import { messagesBody } from './anthropic-request.ts'
 import { isObject, parsedObject, textOf } from './json-values.ts'
@@ -24,6 +24,7 @@ export const anthropicDialect: Dialect = {
     }
   },
   relay: anthropicRelay,
+  count: anthropicCountRelay,
   reply: (_operation, reply): Record<string, unknown> => completionOf(reply),
   usageOf(_operation, reply): TokenUsage | null {
     return isObject(reply) ? usageFromMessages(reply['usage']) : null

@@ -1,5 +1,6 @@
 import { fail } from '../../../platform/errors.ts'
 import type { ChatStreamDecoder } from '../../wire/chat-stream.ts'
+import { ChatStreamTap } from '../../wire/chat-tap.ts'
 import { type TokenUsage, usageToOpenAi } from '../../wire/usage.ts'
 import { callHeaders } from '../call-headers.ts'
 import type { Dialect, Failure, HubRequest, StreamTap, Target, UpstreamRequest } from '../dialect.ts'
@@ -9,7 +10,6 @@ import { GeminiStreamDecoder } from './gemini-decoder.ts'
 import { blockedPromptText, blockedText, finishReason, geminiUsage, PartReader } from './gemini-reply.ts'
 import { geminiBody } from './gemini-request.ts'
 import { isObject, type JsonObject, objectsOf, textOf } from './json-values.ts'
-import { OpenAiStreamTap } from './openai-tap.ts'
 
 /** Gemini's generateContent. No client speaks it, so nothing is relayed. Embeddings are not served in this dialect. */
 export const geminiDialect: Dialect = {
@@ -27,7 +27,7 @@ export const geminiDialect: Dialect = {
   failure: failureOf,
   decoder: (): ChatStreamDecoder => new GeminiStreamDecoder(),
   // Streams of this format are always translated; nothing of them is read by a tap.
-  tap: (): StreamTap => new OpenAiStreamTap(),
+  tap: (): StreamTap => new ChatStreamTap(),
 }
 
 /** The API itself lies above the layer in which it speaks OpenAI's format: a provider row may give the address of either. */

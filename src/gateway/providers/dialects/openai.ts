@@ -1,4 +1,5 @@
 import type { ChatStreamDecoder } from '../../wire/chat-stream.ts'
+import { ChatStreamTap } from '../../wire/chat-tap.ts'
 import { type TokenUsage, usageFromOpenAi } from '../../wire/usage.ts'
 import type { Dialect, HubRequest, StreamTap, Target, UpstreamRequest } from '../dialect.ts'
 import { classifyFailure } from '../failure.ts'
@@ -6,7 +7,6 @@ import type { Provider } from '../provider.ts'
 import { userAgent } from '../user-agent.ts'
 import { OpenAiStreamDecoder } from './openai-decoder.ts'
 import { plainRequest } from './openai-plain.ts'
-import { OpenAiStreamTap } from './openai-tap.ts'
 
 /** OpenAI chat completions and embeddings: the hub format itself, so nothing is translated and little is touched. */
 export const openAiDialect: Dialect = {
@@ -28,7 +28,7 @@ export const openAiDialect: Dialect = {
   },
   failure: classifyFailure,
   decoder: (): ChatStreamDecoder => new OpenAiStreamDecoder(),
-  tap: (): StreamTap => new OpenAiStreamTap(),
+  tap: (): StreamTap => new ChatStreamTap(),
 }
 
 const none: readonly string[] = Object.freeze([])

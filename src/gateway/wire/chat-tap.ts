@@ -1,7 +1,6 @@
-import { type LineSink, SseLineScanner } from '../../wire/sse-lines.ts'
-import { type TokenUsage, usageFromOpenAi } from '../../wire/usage.ts'
-import type { StreamTap } from '../dialect.ts'
-import { type ChunkFacts, scanChunkJson } from './openai-chunk-scan.ts'
+import { type ChunkFacts, scanChunkJson } from './chat-chunk-scan.ts'
+import { type LineSink, SseLineScanner } from './sse-lines.ts'
+import { type TokenUsage, usageFromOpenAi } from './usage.ts'
 
 /** What a line of a chat stream is. */
 export type ChatLine =
@@ -18,7 +17,7 @@ export type ChatLine =
  * Reads an OpenAI chat stream while its bytes go by. Only a chunk that carries a usage block is parsed; of the others a scan over the
  * bytes counts the output. Any chunking of the same bytes gives the same result.
  */
-export class OpenAiStreamTap implements StreamTap, LineSink {
+export class ChatStreamTap implements LineSink {
   usage: TokenUsage | null = null
   outputChars = 0
   finished = false

@@ -46,29 +46,29 @@ export function scanChunkJson(bytes: Uint8Array, start: number, end: number, fac
       continue
     }
     const value = skipWhite(bytes, behind + 1, end)
-    at = readMember(bytes, { keyStart: at + 1, keyEnd, value, end, depth }, facts)
+    at = readMember(bytes, at + 1, keyEnd, value, end, depth, facts)
   }
 }
 
-interface Member {
-  readonly keyStart: number
-  readonly keyEnd: number
-  readonly value: number
-  readonly end: number
-  readonly depth: number
-}
-
 /** Looks at one key and its value; returns where the walk goes on. */
-function readMember(bytes: Uint8Array, { keyStart, keyEnd, value, end, depth }: Member, facts: ChunkFacts): number {
+function readMember(bytes: Uint8Array, keyStart: number, keyEnd: number, value: number, end: number, depth: number, facts: ChunkFacts): number {
   if (bytes[value] === quote && value < end) {
     const valueEnd = stringEnd(bytes, value + 1, end)
-    if (outputKeys.some(key => isKey(bytes, keyStart, keyEnd, key))) facts.outputChars += charsOf(bytes, value + 1, valueEnd)
+    if (isOutputKey(bytes, keyStart, keyEnd)) facts.outputChars += charsOf(bytes, value + 1, valueEnd)
     else if (depth === 1 && isKey(bytes, keyStart, keyEnd, errorKey)) facts.hasError = true
     return valueEnd + 1
   }
   if (bytes[value] === openBrace && isKey(bytes, keyStart, keyEnd, usageKey)) facts.hasUsage = true
   if (depth === 1 && isKey(bytes, keyStart, keyEnd, errorKey) && !isKey(bytes, value, Math.min(end, value + nullWord.length), nullWord)) facts.hasError = true
   return value
+}
+
+/** Few keys have the length of one of these, so most are told apart by that alone. */
+function isOutputKey(bytes: Uint8Array, start: number, end: number): boolean {
+  const length = end - start
+  if (length !== 7 && length !== 9 && length !== 17) return false
+  for (const key of outputKeys) if (key.length === length && isKey(bytes, start, end, key)) return true
+  return false
 }
 
 function isKey(bytes: Uint8Array, start: number, end: number, key: Uint8Array): boolean {

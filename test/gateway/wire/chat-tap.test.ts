@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { OpenAiStreamTap } from '../../../src/gateway/providers/dialects/openai-tap.ts'
+import { ChatStreamTap } from '../../../src/gateway/wire/chat-tap.ts'
 
 const frame = (value: unknown, end = '\n\n'): string => `data: ${JSON.stringify(value)}${end}`
 const delta = (fields: Record<string, unknown>, more: Record<string, unknown> = {}): unknown => ({
@@ -17,13 +17,13 @@ const usage = {
 }
 const done = 'data: [DONE]\n\n'
 
-function fed(...chunks: (string | Uint8Array)[]): OpenAiStreamTap {
-  const tap = new OpenAiStreamTap()
+function fed(...chunks: (string | Uint8Array)[]): ChatStreamTap {
+  const tap = new ChatStreamTap()
   for (const chunk of chunks) tap.push(typeof chunk === 'string' ? Buffer.from(chunk) : chunk)
   return tap
 }
 
-function state(tap: OpenAiStreamTap): unknown {
+function state(tap: ChatStreamTap): unknown {
   return { usage: tap.usage, outputChars: tap.outputChars, finished: tap.finished, failed: tap.failed, atBoundary: tap.atBoundary }
 }
 
