@@ -172,7 +172,7 @@ async function play(state: State, request: IncomingMessage, response: ServerResp
   if (script.closeMidHeaders) return void request.socket.write('HTTP/1.1 200 OK\r\ncontent-ty', () => request.socket.destroy())
   if (script.status !== undefined || script.body !== undefined)
     return answer(response, script.status ?? 200, script.body ?? { error: { message: 'scripted failure', type: 'server_error', code: null } }, script.headers)
-  if (recorded.path === '/v1/models')
+  if (recorded.path.split('?')[0] === '/v1/models')
     return answer(response, 200, { object: 'list', data: [{ id: 'test-model', object: 'model', created: 0, owned_by: 'test' }] })
   if (recorded.path === '/v1/embeddings') return answer(response, 200, embeddings(recorded, script), script.headers)
   if (recorded.path.endsWith('/count_tokens')) return answer(response, 200, { input_tokens: 12 }, script.headers)

@@ -56,7 +56,7 @@ it('sums up by model and agent; days are those of IST, both ends included', asyn
     { id: 9, name: 'reader', label: null },
     { id: null, name: null, label: 'ci' },
   ])
-  expect(await reports.csv(1, report)).toContain('2026-11-20,a,p,1,3,4,7,0,1.5,0\r\n')
+  expect(await reports.csv(1, report)).toContain('2026-11-20,a,p,1,3,4,7,0,1.5,0,0,0\r\n')
   expect((await reports.report(2, report)).totals.requests).toBe(0)
 })
 
