@@ -7,10 +7,12 @@ import { publicMessage } from '../providers/public-message.ts'
 import type { Attempt } from '../routing/plan.ts'
 import type { ImageWish } from '../wire/images.ts'
 import type { ClientError, Failed, ReplyHeaders } from './answer.ts'
+import { decodedReply } from './decoded-reply.ts'
 import type { InferenceDeps } from './deps.ts'
 import type { ImagesRequest } from './kinds/images-request.ts'
 import { readRefusal } from './refusals.ts'
 import { send } from './send.ts'
+import { written } from './written.ts'
 
 /** Largest reply that is taken: four large pictures as base64. */
 const replyMaxBytes = 64 * 1024 * 1024
@@ -42,8 +44,8 @@ export type Drawn =
 /** Asks for the wished pictures. Rejects with the signal's reason, or with what the connection says. */
 export async function draw(wish: ImageWish, context: ImageJobContext): Promise<Drawn> {
   const { attempt, style, target, request, signal, deps } = context
-  const outgoing = style.request(wish, target, deps.ids.secret('brigade-', 24))
-  const reply = await send(attempt, outgoing, signal, deps)
+  const outgoing = written(() => style.request(wish, target, deps.ids.secret('brigade-', 24)))
+  const reply = decodedReply(await send(attempt, outgoing, signal, deps))
   if (!isSuccess(reply)) return readRefusal(reply, attempt, { failure: classifyFailure }, request)
   const first = style.reply(await read(reply, attempt), target)
   const outcome = first.kind === 'job' ? await finish(first.job, context) : first
@@ -73,7 +75,7 @@ async function finish(job: Job, context: ImageJobContext): Promise<ImageOutcome>
 }
 
 async function look(job: Job, { attempt, style, signal, deps }: ImageJobContext): Promise<ImageOutcome> {
-  const reply = await send(attempt, { method: 'GET', url: job.url, headers: job.headers }, signal, deps)
+  const reply = decodedReply(await send(attempt, { method: 'GET', url: job.url, headers: job.headers }, signal, deps))
   if (isSuccess(reply)) return style.poll?.(await read(reply, attempt)) ?? { kind: 'failed', failure: noEnd, message: 'it began a job, which nobody expected' }
   reply.body.destroy()
   // A look that fails for a moment is no end of the job; the deadline is.

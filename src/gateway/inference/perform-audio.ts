@@ -9,10 +9,12 @@ import { brHeader, headerValue } from '../wire/response-headers.ts'
 import { noUsage, type TokenUsage } from '../wire/usage.ts'
 import type { BytesReading, Failed, Performed, WholeAnswer } from './answer.ts'
 import { SpeechReading, secondsOf, TranscriptReading } from './audio-reading.ts'
+import { decodedReply } from './decoded-reply.ts'
 import { SpeechRequest, TranscriptionRequest } from './kinds/audio-requests.ts'
 import type { Performer } from './kinds/kind.ts'
 import { readRefusal } from './refusals.ts'
 import { send } from './send.ts'
+import { written } from './written.ts'
 
 /** Largest transcript, and largest reply with audio inside JSON. */
 const transcriptMaxBytes = 16 * 1024 * 1024
@@ -28,8 +30,8 @@ export const performTranscription: Performer = async (attempt, context) => {
   if (!(request instanceof TranscriptionRequest)) throw new TypeError('not a transcription')
   const style = audioStyleOf(attempt.route.provider)
   const boundary = `brigade-${deps.ids.uuidv7(deps.clock.nowMs())}`
-  const outgoing = style.transcription(request.call, targetOf(attempt), boundary)
-  const reply = await send(attempt, outgoing, context.signal, deps)
+  const outgoing = written(() => style.transcription(request.call, targetOf(attempt), boundary))
+  const reply = decodedReply(await send(attempt, outgoing, context.signal, deps))
   if (!isSuccess(reply)) return readRefusal(reply, attempt, { failure: classifyFailure }, request)
   const type = typeOf(reply)
   const headers = droppedHeaders(outgoing)
@@ -48,6 +50,9 @@ export const performTranscription: Performer = async (attempt, context) => {
 
 const isJson = ({ responseFormat }: TranscriptionCall): boolean => responseFormat.endsWith('json')
 
+/** Types of pages and programs: a browser must never be given one under the address of the gateway. */
+const activeType = /html|xml|svg|script/i
+
 /** A transcript as text or subtitles, with the type that the provider gives it. */
 function textAnswer(
   bytes: Buffer,
@@ -57,7 +62,7 @@ function textAnswer(
   headers: Readonly<Record<string, string>>,
   request: TranscriptionRequest,
 ): Performed {
-  if (type.startsWith('text/html')) return failed(attempt, reply.status, 'answered with a page instead of a transcript')
+  if (activeType.test(type)) return failed(attempt, reply.status, 'answered with a page instead of a transcript')
   return whole(attempt, { ...headers, 'content-type': type === '' ? 'text/plain; charset=utf-8' : type }, bytes, null, withMedia(request.media), reply)
 }
 
@@ -67,8 +72,8 @@ export const performSpeech: Performer = async (attempt, context) => {
   if (!(request instanceof SpeechRequest)) throw new TypeError('not a text to speak')
   const style = audioStyleOf(attempt.route.provider)
   const call = withVoice(request.call, attempt)
-  const outgoing = style.speech(call, targetOf(attempt))
-  const reply = await send(attempt, outgoing, context.signal, deps)
+  const outgoing = written(() => style.speech(call, targetOf(attempt)))
+  const reply = decodedReply(await send(attempt, outgoing, context.signal, deps))
   if (!isSuccess(reply)) return readRefusal(reply, attempt, { failure: classifyFailure }, request)
   const headers = droppedHeaders(outgoing)
   const usage = withMedia(request.media)
