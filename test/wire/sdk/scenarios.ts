@@ -58,7 +58,7 @@ function written(dialect: DialectId, said: Turn): { frames: Parameters<typeof by
       return { frames: anthropicUpstream.stream(said, style).frames, whole: anthropicUpstream.whole(said, style) }
     }
     case 'gemini': {
-      const style = { callIds: false, usageEachChunk: true, finishBesideLast: true }
+      const style = { callIds: false, usageEachChunk: true, finishBesideLast: true, signs: 'text' } as const
       return { frames: geminiUpstream.stream(said, style).frames, whole: geminiUpstream.whole(said, style) }
     }
     case 'openai-responses': {

@@ -8,6 +8,8 @@ interface Style {
   readonly usageEachChunk: boolean
   /** The finish reason stands beside the last part instead of in a chunk of its own. */
   readonly finishBesideLast: boolean
+  /** Where the thoughts are signed: on calls alone, on the text behind them, or on an empty text at the end. */
+  readonly signs: 'calls' | 'text' | 'end'
 }
 
 const head = { modelVersion: 'upstream-model', responseId: 'gemini-up' }
@@ -21,14 +23,19 @@ export const geminiUpstream: Upstream<Style> = {
     arguments: call => JSON.stringify(inputOf(call)),
     hasEndMark: false,
   },
-  styles: fc.record({ callIds: fc.boolean(), usageEachChunk: fc.boolean(), finishBesideLast: fc.boolean() }),
+  styles: fc.record({
+    callIds: fc.boolean(),
+    usageEachChunk: fc.boolean(),
+    finishBesideLast: fc.boolean(),
+    signs: fc.constantFrom('calls' as const, 'text' as const, 'end' as const),
+  }),
 
   stream(turn, style) {
     const usage = turn.usage === null ? {} : { usageMetadata: usageOf(turn) }
     const chunk = (parts: readonly object[], finish: object, isLast: boolean): Frame => ({
       data: { candidates: [{ content: { role: 'model', parts }, ...finish, index: 0 }], ...(isLast || style.usageEachChunk ? usage : {}), ...head },
     })
-    const groups = turn.said.flatMap(said => streamParts(said, style))
+    const groups = [...turn.said.flatMap(said => streamParts(said, style)), ...(style.signs === 'end' ? [[{ text: '', ...signed }]] : [])]
     if (turn.ending === 'error')
       return {
         frames: [
@@ -44,7 +51,7 @@ export const geminiUpstream: Upstream<Style> = {
   },
 
   whole(turn, style) {
-    const parts = turn.said.flatMap(said => partsOf(said, style))
+    const parts = [...turn.said.flatMap(said => partsOf(said, style)), ...(style.signs === 'end' ? [{ text: '', ...signed }] : [])]
     return {
       candidates: [{ content: { role: 'model', parts }, finishReason: finishOf(turn), index: 0 }],
       ...(turn.usage === null ? {} : { usageMetadata: usageOf(turn) }),
@@ -70,13 +77,14 @@ function usageOf({ usage }: Turn): object | null {
   }
 }
 
+const signed = { thoughtSignature: 'c2lnbmF0dXJl' }
 const inputOf = (call: ToolCall): unknown => JSON.parse(argumentsOf(call) === '' ? '{}' : argumentsOf(call))
 
 function callPart(call: ToolCall, style: Style, isFirst: boolean): object {
   const args = inputOf(call)
   return {
     functionCall: { name: call.name, args, ...(style.callIds ? { id: call.id } : {}) },
-    ...(isFirst ? { thoughtSignature: 'c2lnbmF0dXJl' } : {}),
+    ...(isFirst ? signed : {}),
   }
 }
 
@@ -84,7 +92,7 @@ function callPart(call: ToolCall, style: Style, isFirst: boolean): object {
 function streamParts(said: Said, style: Style): readonly (readonly object[])[] {
   switch (said.kind) {
     case 'text':
-      return said.parts.map(text => [{ text }])
+      return said.parts.map((text, index) => [{ text, ...(style.signs === 'text' && index === said.parts.length - 1 ? signed : {}) }])
     case 'reasoning':
       return said.parts.map(text => [{ text, thought: true }])
     case 'redacted':
@@ -99,7 +107,7 @@ function streamParts(said: Said, style: Style): readonly (readonly object[])[] {
 function partsOf(said: Said, style: Style): readonly object[] {
   switch (said.kind) {
     case 'text':
-      return [{ text: said.parts.join('') }]
+      return [{ text: said.parts.join(''), ...(style.signs === 'text' ? signed : {}) }]
     case 'reasoning':
       return [{ text: said.parts.join(''), thought: true }]
     case 'redacted':

@@ -17,7 +17,7 @@ interface Call {
   state: 'waiting' | 'open' | 'closed'
 }
 
-type Open = { readonly kind: 'text' | 'thinking'; said: string } | { readonly kind: 'call'; readonly call: Call }
+type Open = { readonly kind: 'text' | 'thinking' } | { readonly kind: 'call'; readonly call: Call }
 
 /**
  * Writes content blocks one after the other: each is closed before the next one opens. Tool calls that an upstream sends interleaved wait
@@ -31,11 +31,17 @@ export class BlockWriter {
   #later: (() => string)[] = []
   #open: Open | null = null
   #index = -1
+  /** What has been thought since the last signature. */
+  #unsigned = ''
   #names: ToolNames | null = null
   #hasNoted = false
 
   constructor(context: ReplyContext) {
     this.#context = context
+  }
+
+  get isInText(): boolean {
+    return this.#open?.kind === 'text'
   }
 
   text(text: string): string {
@@ -154,23 +160,23 @@ export class BlockWriter {
 
   #say(kind: 'text' | 'thinking', said: string): string {
     const delta = { type: `${kind}_delta`, [kind]: said }
-    if (this.#open?.kind === kind) {
-      this.#open.said += kind === 'thinking' ? said : ''
-      return this.#delta(delta)
-    }
+    if (kind === 'thinking') this.#unsigned += said
+    if (this.#open?.kind === kind) return this.#delta(delta)
     const block = kind === 'text' ? { type: 'text', text: '' } : unsigned
-    return this.#flushCalls() + this.#begin(block, { kind, said }) + this.#delta(delta)
+    return this.#flushCalls() + this.#begin(block, { kind }) + this.#delta(delta)
   }
 
+  /** Text that has gone out is not said again: a signature that comes late, behind text, stands in a block of its own without words. */
   #sayBlock(block: Fields): string {
-    if (block['type'] === 'redacted_thinking') return this.#flushCalls() + this.#begin(block, { kind: 'thinking', said: '' }) + this.#end()
+    if (block['type'] === 'redacted_thinking') return this.#flushCalls() + this.#begin(block, { kind: 'thinking' }) + this.#end()
     const whole = String(block['thinking'])
-    const said = this.#open?.kind === 'thinking' ? this.#open.said : null
-    // What was thought without a signature may stand before it in the open block.
-    const isSaid = said !== null && (whole.startsWith(said) || said.endsWith(whole))
-    const before = isSaid ? '' : this.#flushCalls() + this.#begin(unsigned, { kind: 'thinking', said: '' })
+    const said = this.#unsigned
+    // What was thought without a signature may stand before it.
+    const isSaid = said.endsWith(whole) || (said !== '' && whole.startsWith(said))
+    const before = isSaid && this.#open?.kind === 'thinking' ? '' : this.#flushCalls() + this.#begin(unsigned, { kind: 'thinking' })
     const rest = isSaid ? whole.slice(said.length) : whole
     const thinking = rest === '' ? '' : this.#delta({ type: 'thinking_delta', thinking: rest })
+    this.#unsigned = ''
     return before + thinking + this.#delta({ type: 'signature_delta', signature: block['signature'] }) + this.#end()
   }
 

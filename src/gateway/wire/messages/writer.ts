@@ -75,8 +75,12 @@ export class MessagesWriter implements StreamWriter {
     const { reasoning_content: reasoning, thinking_blocks: thoughts, content, refusal, tool_calls: calls, images, audio } = delta
     let text = ''
     if (typeof reasoning === 'string' && reasoning !== '') text += this.#blocks.thinking(reasoning)
+    const said = typeof content === 'string' ? content : ''
+    // A signature that comes with a later part of a text stands behind it, and does not cut it in two.
+    const isLate = said !== '' && this.#blocks.isInText
+    if (isLate) text += this.#blocks.text(said)
     if (Array.isArray(thoughts)) for (const block of thoughts) text += this.#blocks.thinkingBlock(block)
-    if (typeof content === 'string' && content !== '') text += this.#blocks.text(content)
+    if (said !== '' && !isLate) text += this.#blocks.text(said)
     if ((Array.isArray(images) && images.length > 0) || isObject(audio)) text += this.#blocks.note(mediaNote)
     if (typeof refusal === 'string' && refusal !== '') {
       this.#hasRefusal = true

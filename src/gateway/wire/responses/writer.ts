@@ -6,7 +6,7 @@ import { EventFrames } from './event-frames.ts'
 import { isObject, type Json, objectsOf, textOf } from './json.ts'
 import { OpenCall, OpenMessage, OpenReasoning } from './open-items.ts'
 import { type ItemMaker, type ItemStatus, saidBy, wantsSummary } from './output.ts'
-import { isBlock } from './reasoning.ts'
+import { isBlock, textOfBlocks } from './reasoning.ts'
 import { endOf, type ResponseEnd, responseError, responseObject } from './response-object.ts'
 import { ToolNames } from './tool-names.ts'
 
@@ -30,6 +30,8 @@ export class ResponsesWriter implements StreamWriter {
   #items = 0
   #isStarted = false
   #finishReason: unknown = null
+  /** What has been thought since the last signature. */
+  #unsigned = ''
 
   constructor(context: ReplyContext) {
     this.#context = context
@@ -73,15 +75,31 @@ export class ResponsesWriter implements StreamWriter {
   #delta(delta: Json): string {
     let text = ''
     const thought = textOf(delta['reasoning_content']) ?? textOf(delta['reasoning']) ?? ''
-    if (thought !== '') text += this.#inReasoning(open => open.say(thought))
+    if (thought !== '') text += this.#think(thought)
     const blocks = objectsOf(delta['thinking_blocks']).filter(isBlock)
-    if (blocks.length > 0) text += this.#inReasoning(open => open.keep(blocks))
     const said = saidBy(delta['content'])
-    if (said !== '') text += this.#inMessage(open => open.say('text', said))
+    // A signature that comes with a later part of a text stands behind it, and does not cut it in two.
+    const isLate = said !== '' && this.#open?.kind === 'message'
+    if (isLate) text += this.#inMessage(open => open.say('text', said))
+    if (blocks.length > 0) text += this.#keep(blocks)
+    if (said !== '' && !isLate) text += this.#inMessage(open => open.say('text', said))
     const refusal = textOf(delta['refusal']) ?? ''
     if (refusal !== '') text += this.#inMessage(open => open.say('refusal', refusal))
     if (Array.isArray(delta['tool_calls'])) for (const call of delta['tool_calls']) text += this.#call(call)
     return text
+  }
+
+  #think(thought: string): string {
+    this.#unsigned += thought
+    return this.#inReasoning(open => open.say(thought))
+  }
+
+  /** Whole blocks: their text has mostly gone by as deltas, maybe in an item that is closed already, and is then not said again. */
+  #keep(blocks: readonly Json[]): string {
+    const isSaid = this.#open?.kind !== 'reasoning' && this.#unsigned !== '' && this.#unsigned.endsWith(textOfBlocks(blocks))
+    this.#unsigned = ''
+    const kept = isSaid ? blocks.map(block => (block['type'] === 'thinking' ? { ...block, thinking: '' } : block)) : blocks
+    return this.#inReasoning(open => open.keep(kept))
   }
 
   #inReasoning(write: (open: OpenReasoning) => string): string {
