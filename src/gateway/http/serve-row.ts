@@ -115,13 +115,14 @@ function checkJsonType(contentType: string | undefined): void {
   throw fail('unsupported_media_type', { message: `This endpoint takes application/json, not ${contentType.split(';')[0] ?? ''}.` })
 }
 
+/** A name that every object has, such as `constructor`, is a name like any other. */
 function queryOf(query: string): Record<string, string | string[]> {
-  const values: Record<string, string | string[]> = {}
+  const values = new Map<string, string | string[]>()
   for (const [name, value] of new URLSearchParams(query)) {
-    const before = values[name]
-    values[name] = before === undefined ? value : Array.isArray(before) ? [...before, value] : [before, value]
+    const before = values.get(name)
+    values.set(name, before === undefined ? value : Array.isArray(before) ? [...before, value] : [before, value])
   }
-  return values
+  return Object.fromEntries(values)
 }
 
 /** Says it to the client, and to the log when it is our fault. */

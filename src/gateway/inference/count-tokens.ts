@@ -1,16 +1,19 @@
 /** How many tokens a messages request would have: asked of the provider where it speaks the format, reckoned here everywhere else. */
 import { type Call, type Reply, reply } from '../../platform/endpoint.ts'
 import { fail, GatewayError } from '../../platform/errors.ts'
-import type { BearerPrincipal, Principal } from '../../platform/principal.ts'
+import type { CallPolicy, Principal } from '../../platform/principal.ts'
 import type { Dialect } from '../providers/dialect.ts'
 import { dialectOf } from '../providers/dialects.ts'
 import type { Attempt, Plan } from '../routing/plan.ts'
+import { messagesFormat } from '../wire/messages/format.ts'
 import { brHeader } from '../wire/response-headers.ts'
+import type { ClientError, Failed } from './answer.ts'
 import { decodedReply } from './decoded-reply.ts'
 import type { InferenceDeps } from './deps.ts'
 import { parseMessages } from './kinds/messages.ts'
 import type { CallInput, ParsedRequest } from './kinds/request.ts'
-import { relayedHeaders } from './refusals.ts'
+import { bearer, chargedAgent } from './pipeline.ts'
+import { clientErrorReply, readRefusal, relayedHeaders } from './refusals.ts'
 import { send } from './send.ts'
 
 /** Largest reply that is read. */
@@ -20,40 +23,39 @@ const replyMaxBytes = 1024 * 1024
 const refusals: ReadonlySet<string> = new Set(['model_not_found', 'model_not_allowed', 'byok_required'])
 
 /**
- * Counts. Nothing is held and nothing is charged. A reply of the provider goes back as it is, an error too; a count of ours says so in
- * `x-br-estimate`. Throws `bad_request`, `model_not_found`, `model_not_allowed`, `byok_required`, `all_routes_failed`.
+ * Counts. Nothing is held and nothing is charged. On a credential of the caller's own the provider's reply goes back as it is, an error too.
+ * On the platform's, only its count and what it says of the request itself: how the platform's account is doing is nobody's business, and
+ * then the count is ours. A count of ours says so in `x-br-estimate`. Throws `bad_request`, `model_not_found`, `model_not_allowed`,
+ * `byok_required`, `agent_revoked_label`, `all_routes_failed`.
  */
 export async function countTokens(input: CallInput, call: Call<Principal>, deps: InferenceDeps): Promise<Reply> {
   const principal = bearer(call.principal)
   const request = parseMessages(input)
-  const plan = await planOf(request, principal, deps)
+  const { policies } = await chargedAgent(principal, call.agentLabel, deps)
+  const plan = await planOf(request, principal.orgId, policies, deps)
   const attempts = plan?.attempts.filter(({ route }) => route.dialect === request.native.format) ?? []
   const [first] = attempts
   const count = first && dialectOf(first.route.dialect).count
   // Only what the call itself would be served by: a later route that speaks the format is another model's, or another provider's.
-  if (first === undefined || count === undefined || first !== plan?.attempts[0])
-    return reply.json({ input_tokens: request.promptTokens }, 200, { [brHeader.estimate]: 'true' })
+  if (first === undefined || count === undefined || first !== plan?.attempts[0]) return estimateOf(request)
   deps.recheck(principal)
   const overflow = attempts.find(({ afterRateLimit, route }) => afterRateLimit && route.provider.id === first.route.provider.id)
   const answer = await ask(request, first, count, call, deps)
   return answer.status === 429 && overflow !== undefined ? ask(request, overflow, count, call, deps) : answer
 }
 
-function bearer(principal: Principal): BearerPrincipal {
-  if (principal.kind === 'session') throw fail('invalid_api_key')
-  return principal
-}
+const estimateOf = ({ promptTokens }: ParsedRequest): Reply => reply.json({ input_tokens: promptTokens }, 200, { [brHeader.estimate]: 'true' })
 
 /** Where the call would go; null where it could not be made now, which is no reason not to count. */
-async function planOf(request: ParsedRequest, principal: BearerPrincipal, deps: InferenceDeps): Promise<Plan | null> {
-  const org = await deps.orgRouting(principal.orgId)
+async function planOf(request: ParsedRequest, orgId: number, policies: readonly CallPolicy[], deps: InferenceDeps): Promise<Plan | null> {
+  const org = await deps.orgRouting(orgId)
   try {
     return deps.resolve({
       modelId: request.modelId,
       kind: 'chat',
       fields: request.fields,
       org,
-      policies: principal.policies,
+      policies,
       promptTokens: request.promptTokens,
       needs: request.needs,
       forwards: request.forwarded !== null,
@@ -78,10 +80,30 @@ async function ask(request: ParsedRequest, attempt: Attempt, count: NonNullable<
   const headers = { [brHeader.provider]: route.provider.id }
   try {
     const answer = decodedReply(await send(attempt, count({ ...request.native, stream: false }, target), call.signal, deps))
+    if (answer.status < 200 || answer.status >= 300) return refusedCount(await readRefusal(answer, attempt, dialectOf(route.dialect), request), request)
     const bytes = await answer.body.buffer(replyMaxBytes)
-    return reply.bytes(bytes, { 'content-type': 'application/json; charset=utf-8', ...relayedHeaders(answer.headers), ...headers }, answer.status)
+    if (attempt.byok) return reply.bytes(bytes, { 'content-type': 'application/json; charset=utf-8', ...relayedHeaders(answer.headers), ...headers })
+    const tokens = countIn(bytes)
+    return tokens === null ? estimateOf(request) : reply.json({ input_tokens: tokens }, 200, headers)
   } catch (error) {
     if (call.signal.aborted) throw call.signal.reason
+    if (!attempt.byok) return estimateOf(request)
     throw fail('all_routes_failed', { message: `${route.provider.id} could not be reached to count the tokens.`, cause: error, headers })
+  }
+}
+
+/** The refusal for the caller whom it is meant for; a failure of ours is none of its business. */
+function refusedCount(refusal: ClientError | Failed, request: ParsedRequest): Reply {
+  const told = refusal.kind === 'client-error' ? refusal : refusal.relayed
+  return told === undefined ? estimateOf(request) : clientErrorReply(told, messagesFormat)
+}
+
+function countIn(bytes: Buffer): number | null {
+  try {
+    const value: unknown = JSON.parse(bytes.toString('utf8'))
+    const tokens = typeof value === 'object' && value !== null && 'input_tokens' in value ? value.input_tokens : null
+    return typeof tokens === 'number' && Number.isSafeInteger(tokens) && tokens >= 0 ? tokens : null
+  } catch {
+    return null
   }
 }

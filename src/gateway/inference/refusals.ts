@@ -18,11 +18,13 @@ export async function readRefusal(
   dialect: Pick<Dialect, 'failure'>,
   request: ParsedRequest,
 ): Promise<ClientError | Failed> {
-  const bytes = await upstream.body.buffer(errorBodyMaxBytes)
+  const given = await upstream.body.buffer(errorBodyMaxBytes)
+  const bytes = withoutCredentials(given, attempt, request)
   const text = bytes.toString('utf8')
   const failure = dialect.failure(upstream.status, upstream.headers, text)
-  const answer: ClientError = { kind: 'client-error', attempt, status: upstream.status, bytes: withoutCredential(bytes, text, attempt) }
-  const relayed = isRelayed(attempt, request) ? { ...answer, relayed: relayedHeaders(upstream.headers) } : null
+  const answer: ClientError = { kind: 'client-error', attempt, status: upstream.status, bytes }
+  // A redirect is no answer to anybody: it would lead the caller, with its credential, to where the provider says.
+  const relayed = upstream.status >= 400 && isRelayed(attempt, request) ? { ...answer, relayed: relayedHeaders(upstream.headers) } : null
   if (failure.kind === 'client') return relayed ?? answer
   const message = `${attempt.route.provider.id} answered ${upstream.status}: ${publicMessage(text, attempt.credential, request.native.body)}`
   return relayed === null ? { kind: 'failed', attempt, failure, message } : { kind: 'failed', attempt, failure, message, relayed }
@@ -42,10 +44,20 @@ export function relayedHeaders(headers: OutboundReply['headers']): Record<string
   return kept
 }
 
-/** A provider's refusal goes to the caller as it is, but for the key that it may quote: it can be one that the caller must not see. */
-function withoutCredential(bytes: Buffer, text: string, { credential }: Attempt): Buffer {
-  const secret = credential?.reveal()
-  return secret !== undefined && secret !== '' && text.includes(secret) ? Buffer.from(text.replaceAll(secret, '[secret]')) : bytes
+/** Shortest credential that is looked for in a text: of fewer characters it is nobody's secret, and taking it out would spoil the text. */
+const secretMinChars = 6
+
+/**
+ * A provider's refusal goes to the caller as it is, but for the credential that it may quote: one that the caller must not see, or one of
+ * its own that must not be kept with what is kept of the call.
+ */
+function withoutCredentials(bytes: Buffer, { credential, forwarded }: Attempt, request: ParsedRequest): Buffer {
+  const sent = forwarded === true ? [request.forwarded?.authorization, request.forwarded?.xApiKey] : [credential]
+  const text = bytes.toString('utf8')
+  const quoted = sent
+    .flatMap(secret => secret?.reveal().split(/\s+/) ?? [])
+    .filter(word => word.length >= secretMinChars && !/^(?:bearer|basic)$/i.test(word) && text.includes(word))
+  return quoted.length === 0 ? bytes : Buffer.from(quoted.reduce((left, word) => left.replaceAll(word, '[secret]'), text))
 }
 
 /** The provider's 4xx as it is; only a null `code` or `type` is filled, and a body that is no JSON is wrapped. Clients of other formats get it in theirs. */

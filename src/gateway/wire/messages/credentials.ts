@@ -25,8 +25,8 @@ export function providerCredential(headers: Headers): { readonly authorization: 
   const authorization = textOf(headers['authorization'])
   const xApiKey = textOf(headers['x-api-key'])
   const forwarded = {
-    authorization: authorization === null || isGatewayShaped(bearerOf(authorization) ?? authorization) ? null : authorization,
-    xApiKey: xApiKey === null || isGatewayShaped(xApiKey) ? null : xApiKey,
+    authorization: authorization === null || holdsGatewayCredential(authorization) ? null : authorization,
+    xApiKey: xApiKey === null || holdsGatewayCredential(xApiKey) ? null : xApiKey,
   }
   return forwarded.authorization === null && forwarded.xApiKey === null ? null : forwarded
 }
@@ -39,6 +39,16 @@ function textOf(value: string | string[] | undefined): string | null {
 const bearerOf = (header: string | null): string | null => /^bearer\s+(\S+)$/i.exec(header ?? '')?.[1] ?? null
 
 const isGatewayShaped = (token: string): boolean => token.startsWith(keyStart) || isAgentToken(token)
+
+/** A key of ours wherever it stands between characters that no credential has inside. */
+const keyInside = new RegExp(`(?:^|[^A-Za-z0-9_-])${keyStart}`, 'i')
+
+/** True for a header with a credential of the gateway anywhere in it: behind another scheme, in quotes, in a list, written twice, or as the base64 of Basic. */
+function holdsGatewayCredential(header: string): boolean {
+  const basic = /^basic\s+(\S+)$/i.exec(header)?.[1]
+  const text = basic === undefined ? header : `${header} ${Buffer.from(basic, 'base64').toString('latin1')}`
+  return keyInside.test(text) || text.split(/[\s,;"'=:]+/).some(isAgentToken)
+}
 
 /** Agent tokens are JWTs of the type `at+jwt`. Other JWTs are somebody else's. */
 function isAgentToken(token: string): boolean {
