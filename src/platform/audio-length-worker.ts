@@ -4,6 +4,7 @@
  */
 import { parentPort } from 'node:worker_threads'
 import { parseBuffer } from 'music-metadata'
+import { webmSeconds } from './webm-length.ts'
 
 export interface LengthQuestion {
   readonly id: number
@@ -18,14 +19,25 @@ export interface LengthAnswer {
   readonly seconds: number | null
 }
 
-parentPort?.on('message', ({ id, bytes, mimeType, filename }: LengthQuestion) => {
-  const info = { size: bytes.byteLength, ...(mimeType === '' ? {} : { mimeType }), ...(filename === '' ? {} : { path: filename }) }
-  parseBuffer(bytes, info, { duration: true, skipCovers: true, skipPostHeaders: true }).then(
-    ({ format }) => {
-      const seconds = format.duration
-      const answer: LengthAnswer = { id, seconds: seconds !== undefined && Number.isFinite(seconds) && seconds > 0 ? seconds : null }
-      parentPort?.postMessage(answer)
-    },
+parentPort?.on('message', ({ id, ...recording }: LengthQuestion) => {
+  secondsOf(recording).then(
+    seconds => parentPort?.postMessage({ id, seconds } satisfies LengthAnswer),
     () => parentPort?.postMessage({ id, seconds: null } satisfies LengthAnswer),
   )
 })
+
+/** A recording is what its bytes say; what its sender calls it is asked only when they say nothing. */
+async function secondsOf({ bytes, mimeType, filename }: Omit<LengthQuestion, 'id'>): Promise<number | null> {
+  const called = { ...(mimeType === '' ? {} : { mimeType }), ...(filename === '' ? {} : { path: filename }) }
+  return (await headerSeconds(bytes, {})) ?? webmSeconds(bytes) ?? (await headerSeconds(bytes, called))
+}
+
+async function headerSeconds(bytes: Uint8Array, called: { readonly mimeType?: string; readonly path?: string }): Promise<number | null> {
+  try {
+    const { format } = await parseBuffer(bytes, { size: bytes.byteLength, ...called }, { duration: true, skipCovers: true, skipPostHeaders: true })
+    const seconds = format.duration
+    return seconds !== undefined && Number.isFinite(seconds) && seconds > 0 ? seconds : null
+  } catch {
+    return null
+  }
+}

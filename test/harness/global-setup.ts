@@ -63,7 +63,7 @@ async function makeTemplate(server: string): Promise<string> {
 
 /** Tests run the source, but worker threads cannot: their files are compiled when the build is missing or older. */
 function buildWorkers(): void {
-  const sources = ['db-embedded-worker', 'audio-length-worker'].filter(name => {
+  const sources = ['db-embedded-worker', 'webm-length', 'audio-length-worker'].filter(name => {
     const built = join(root, `dist/platform/${name}.js`)
     return !existsSync(built) || statSync(built).mtimeMs < statSync(join(root, `src/platform/${name}.ts`)).mtimeMs
   })
@@ -77,6 +77,7 @@ function buildWorkers(): void {
     '--types',
     'node',
     '--skipLibCheck',
+    '--rewriteRelativeImportExtensions',
     '--rootDir',
     join(root, 'src/platform'),
     '--outDir',

@@ -1,0 +1,83 @@
+import { describe, expect, test } from 'vitest'
+import { AudioLengths, assumedBytesPerSecond } from '../../src/platform/audio-length.ts'
+import { systemClock } from '../../src/platform/clock.ts'
+import { flacOf, m4aOf, mp3Of, oggOpusOf, webmOf } from '../harness/recordings.ts'
+import { wavOf } from '../harness/wav.ts'
+
+const formats = [
+  ['mp3', mp3Of, 'audio/mpeg'],
+  ['flac', flacOf, 'audio/flac'],
+  ['ogg', oggOpusOf, 'audio/ogg'],
+  ['m4a', m4aOf, 'audio/mp4'],
+  ['webm', webmOf, 'audio/webm'],
+  ['webm as a browser records it', (seconds: number) => webmOf(seconds, true), 'audio/webm;codecs=opus'],
+  ['wav', wavOf, 'audio/wav'],
+] as const
+
+describe('how long recordings last', () => {
+  const lengths = new AudioLengths(systemClock)
+  const measure = (bytes: Buffer, contentType = '', filename = '') => lengths.measure({ bytes, contentType, filename })
+
+  test.each(formats)('%s: read to the second, each begun one counted, whatever the sender calls it', async (name, made, type) => {
+    for (const [seconds, counted] of [
+      [0.3, 1],
+      [7.3, 8],
+      [61, 61],
+      [125.5, 126],
+    ] as const) {
+      const bytes = made(seconds)
+      for (const [contentType, filename] of [
+        [type, `talk.${name.slice(0, 4)}`],
+        ['', ''],
+        ['audio/wav', 'talk.wav'],
+        ['audio/mpeg', 'talk.mp3'],
+        ['application/octet-stream', 'blob'],
+      ] as const)
+        expect(await measure(bytes, contentType, filename), `${seconds} s as ${contentType}`).toEqual({ seconds: counted, isRead: true })
+    }
+  })
+
+  test.each(formats)('%s that is cut anywhere, or has bytes changed, gives some length, and the thread lives on', async (_name, made) => {
+    const whole = made(20)
+    for (const part of [1, 5, 13, 40, 100, 300, whole.length - 7]) {
+      const { seconds } = await measure(whole.subarray(0, part))
+      expect(seconds).toBeGreaterThanOrEqual(1)
+      expect(seconds).toBeLessThanOrEqual(86_400)
+    }
+    for (let at = 4; at < Math.min(300, whole.length - 5); at += 23) {
+      const changed = Buffer.from(whole)
+      changed.fill(0xff, at, at + 5)
+      expect((await measure(changed)).seconds).toBeLessThanOrEqual(86_400)
+    }
+    expect(await measure(wavOf(2.5))).toEqual({ seconds: 3, isRead: true })
+  })
+
+  test('a header that claims less than bare sound of that size could last is not believed', async () => {
+    const file = Buffer.concat([flacOf(0.01), Buffer.alloc(10 * 768_000)])
+    expect((await measure(file)).seconds).toBe(11)
+  })
+
+  test('what nothing can be read from is taken by its size', async () => {
+    expect(await measure(Buffer.alloc(10 * assumedBytesPerSecond + 1))).toEqual({ seconds: 11, isRead: false })
+    expect(await measure(Buffer.from('x'))).toEqual({ seconds: 1, isRead: false })
+  })
+})
+
+test('what takes too long, and what waits behind it, is taken by its size; more than sixteen do not wait; the next is read again', async () => {
+  const due = new Set<() => void>()
+  const lengths = new AudioLengths({
+    after(_ms, fn) {
+      due.add(fn)
+      return () => void due.delete(fn)
+    },
+  })
+  const file = { bytes: wavOf(3), contentType: '', filename: '' }
+  const bySize = { seconds: Math.ceil(file.bytes.length / assumedBytesPerSecond), isRead: false }
+  const waiting = Array.from({ length: 16 }, () => lengths.measure(file))
+  expect(await lengths.measure(file)).toEqual(bySize)
+  expect(due.size).toBe(16)
+  for (const fire of [...due]) fire()
+  expect(await Promise.all(waiting)).toEqual(waiting.map(() => bySize))
+  expect(await lengths.measure(file)).toEqual({ seconds: 3, isRead: true })
+  expect(due.size).toBe(0)
+})
