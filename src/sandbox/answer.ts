@@ -49,8 +49,8 @@ export function pieces(text: string): string[] {
 }
 
 /**
- * Decides the answer from the last user message alone: `call <tool> <json>`, `fail <status>`, `fail stream`, `hang`, `slow <n>` and
- * `long <n>` are commands; anything else is answered with a sentence that says that it is simulated.
+ * Decides the answer from the last text of the last user message alone: `call <tool> <json>`, `fail <status>`, `fail stream`, `hang`, `slow <n>` and
+ * `long <n>` are commands; who is shown images and asked which one is best names one as JSON; anything else is answered with a sentence that says that it is simulated.
  */
 export function answerTo(talk: Conversation): Answer {
   const promptTokens = pieces(talk.allText).length + talk.messages * messageTokens + talk.images * imageTokens
@@ -71,7 +71,14 @@ export function answerTo(talk: Conversation): Answer {
   if (slow !== undefined) return text(counted(Math.min(Number(slow), slowMax)), { pauseMs: slowPauseMs })
   const long = /^long\s+(\d{1,9})$/.exec(prompt)?.[1]
   if (long !== undefined) return text(counted(Math.min(Number(long), longMax)))
+  const shown = /\bWhich of the (\d{1,3}) images is best\?$/.exec(prompt)?.[1]
+  if (shown !== undefined && talk.images > 0) return text([`{"best": ${bestOf(Number(shown), prompt)}}`])
   return text(pieces(sentence(talk)))
+}
+
+/** A judge of images that always judges the same of the same request. */
+function bestOf(count: number, prompt: string): number {
+  return 1 + (Number.parseInt(digest(prompt), 16) % Math.max(1, count))
 }
 
 function sentence(talk: Conversation): string {

@@ -10,7 +10,8 @@ export interface TokenVerifier {
   principalOf(token: string): AgentPrincipal | Promise<AgentPrincipal>
 }
 
-const challenge = { 'www-authenticate': 'Bearer realm="brigade", error="invalid_token"' }
+/** What a 401 of a bearer credential says to HTTP clients. */
+export const challenge = { 'www-authenticate': 'Bearer realm="brigade", error="invalid_token"' }
 
 /** The token of `Authorization: Bearer …` (scheme in any case, extra spaces allowed), or null. */
 export function bearerToken(headers: IncomingHttpHeaders): string | null {

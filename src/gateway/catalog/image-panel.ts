@@ -3,8 +3,14 @@ import type { Model } from './model.ts'
 /** The image models that a panel call runs side by side. */
 export const panelMembers = ['flux-1-schnell', 'flux-1-dev', 'sdxl'] as const
 
-/** Catalog entry of the image panel `<service>/image-sangam`: the routes of its members, priced as their sum. null while a member is missing. */
-export function panelModel(models: ReadonlyMap<string, Model>, serviceId: string): Model | null {
+/** How many pictures a panel call compares. */
+export const panelSize = panelMembers.length
+
+/**
+ * Catalog entry of the image panel `<service>/image-sangam`: the routes of its members, priced as their sum. null while a member is missing.
+ * The routes of `standIn` come behind them; they are used by callers who can reach no other (see `isSandbox`).
+ */
+export function panelModel(models: ReadonlyMap<string, Model>, serviceId: string, standIn?: Model): Model | null {
   const members = panelMembers.flatMap(id => models.get(id) ?? [])
   const [first] = members
   if (!first || members.length < panelMembers.length) return null
@@ -13,6 +19,6 @@ export function panelModel(models: ReadonlyMap<string, Model>, serviceId: string
     id: `${serviceId}/image-sangam`,
     ownedBy: serviceId,
     inrPerImage: members.reduce((sum, member) => sum + (member.inrPerImage ?? 0), 0),
-    routes: members.flatMap(member => member.routes),
+    routes: [...members, ...(standIn === undefined ? [] : [standIn])].flatMap(member => member.routes),
   }
 }

@@ -12,7 +12,7 @@ import { panelModel } from './image-panel.ts'
 import { localServerIds } from './local-servers.ts'
 import type { CatalogSnapshot, Model } from './model.ts'
 import { type RankingsFile, rankingsFile, toRankings } from './rankings.ts'
-import { sandboxId } from './sandbox.ts'
+import { onlySandbox, sandboxId, sandboxImageId } from './sandbox.ts'
 import { virtualModels } from './virtual-models.ts'
 
 /** The data folder lies two levels above src/gateway and dist/gateway alike. */
@@ -53,7 +53,7 @@ export function loadCatalog(sources: CatalogSources): CatalogSnapshot {
     const model = models.has(entry.id) ? null : toModel(entry, providers, data.sources)
     if (model) models.set(model.id, model)
   }
-  const panel = panelModel(models, config.SERVICE_ID)
+  const panel = panelModel(models, config.SERVICE_ID, onlySandbox(providers) ? models.get(sandboxImageId) : undefined)
   if (panel) models.set(panel.id, panel)
   for (const model of virtualModels(models.values(), config.SERVICE_ID)) models.set(model.id, model)
   return { providers, models, rankings: toRankings(data.rankings, operator.file.rankings) }

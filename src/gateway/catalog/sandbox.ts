@@ -8,7 +8,10 @@ import type { CatalogSnapshot } from './model.ts'
 /** Id of the simulated provider. */
 export const sandboxId = 'sandbox'
 
-/** True for the simulated provider, which presets only use when nothing else is configured. */
+/** Its model that draws. */
+export const sandboxImageId = 'sandbox-image'
+
+/** True for the simulated provider, which presets and the image panel only use when the caller can reach nothing else. */
 export const isSandbox = (provider: Provider): boolean => provider.id === sandboxId
 
 const price = { source: 'made up for the sandbox' }
@@ -46,7 +49,7 @@ const sandboxModels: readonly ModelEntry[] = [
     dimensions: 1024,
     routes: [{ provider: sandboxId, input_inr_per_mtok: 1, ...price }],
   },
-  { ...common, id: 'sandbox-image', kind: 'image', edits: true, inr_per_image: 2, routes: [{ provider: sandboxId, ...price }] },
+  { ...common, id: sandboxImageId, kind: 'image', edits: true, inr_per_image: 2, routes: [{ provider: sandboxId, ...price }] },
   { ...common, id: 'sandbox-audio', kind: 'transcription', modalities: ['audio'], routes: [{ provider: sandboxId, inr_per_minute: 1, ...price }] },
   { ...common, id: 'sandbox-speech', kind: 'speech', modalities: ['audio'], routes: [{ provider: sandboxId, inr_per_million_characters: 50, ...price }] },
 ]
@@ -74,5 +77,10 @@ export function sandboxProvider(url: string): CatalogPart {
 
 /** SANDBOX, and when it says nothing: on while no other provider is configured. */
 export function sandboxIsWanted(config: Config, catalog: CatalogSnapshot): boolean {
-  return config.SANDBOX ?? ![...catalog.providers.values()].some(provider => provider.configured && !isSandbox(provider))
+  return config.SANDBOX ?? onlySandbox(catalog.providers)
+}
+
+/** True while no other provider than the sandbox is configured. */
+export function onlySandbox(providers: CatalogSnapshot['providers']): boolean {
+  return ![...providers.values()].some(provider => provider.configured && !isSandbox(provider))
 }

@@ -1,8 +1,9 @@
 /** Who calls a row, and what becomes of a request whose caller is not known. */
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { GatewayError } from '../../platform/errors.ts'
+import { fail, GatewayError } from '../../platform/errors.ts'
 import type { Principal } from '../../platform/principal.ts'
-import { gatewayCredential } from '../wire/messages/credentials.ts'
+import { challenge } from '../access/authenticate.ts'
+import { gatewayCredential, providerCredential } from '../wire/messages/credentials.ts'
 import { type ActCall, isAct, recordForbidden } from './acts.ts'
 import { isOfStranger } from './anonymous.ts'
 import { type Binding, countsStrangers, type EdgeDeps } from './edge.ts'
@@ -27,13 +28,24 @@ export function authenticate({ auth, at, row }: Binding, request: IncomingMessag
     case 'signature':
       return null
     case 'key':
-      return deps.authenticate(row.clients === 'anthropic' ? gatewayCredential(headers) : headers)
+      return deps.authenticate(row.clients === 'anthropic' ? ofMessagesCall(headers) : headers)
     case 'session':
       return deps.authenticateSession(method, headers)
     case 'key-or-session':
       return headers.authorization === undefined ? deps.authenticateSession(method, headers) : deps.authenticate(headers)
   }
 }
+
+/** The gateway key among the credentials of a messages call. Throws `invalid_api_key` when there is one for a provider alone. */
+function ofMessagesCall(headers: IncomingMessage['headers']): { authorization?: string } {
+  const found = gatewayCredential(headers)
+  if (found.authorization === undefined && providerCredential(headers) !== null)
+    throw fail('invalid_api_key', { message: providerKeyAlone, headers: challenge })
+  return found
+}
+
+const providerKeyAlone =
+  'A credential came that is none of this gateway. Send the gateway key in "x-br-api-key" beside it (Claude Code: ANTHROPIC_CUSTOM_HEADERS="x-br-api-key: br-…"), or in its place.'
 
 /** The caller of a public row: by a valid credential the one that it names, who is held to the rate of the key; everybody else is anonymous and counted. */
 async function knownOrAnonymous(request: IncomingMessage, response: ServerResponse, deps: EdgeDeps): Promise<Caller> {

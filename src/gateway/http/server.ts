@@ -4,6 +4,7 @@ import type { AnyRow } from '../../platform/endpoint.ts'
 import { fail } from '../../platform/errors.ts'
 import type { Binding, EdgeDeps } from './edge.ts'
 import { HotRoutes } from './hot-routes.ts'
+import { pathHint } from './path-hint.ts'
 import { writeError } from './reply-writer.ts'
 import { serveRow } from './serve-row.ts'
 
@@ -34,18 +35,17 @@ export function createEdge(bindings: readonly Binding[], deps: EdgeDeps, mcp: (r
     const path = binding.at.split(' ')[1] ?? ''
     paths.set(path, [...(paths.get(path) ?? []), binding])
   }
+  const known = new Set([...paths.keys(), '/mcp'])
   for (const [path, rows] of [...paths].sort(([a], [b]) => specificity(a).localeCompare(specificity(b)))) {
     const byMethod = new Map(rows.map(row => [row.at.split(' ')[0] ?? '', row]))
     const allow = [...byMethod.keys()].join(', ')
     app.all(expressPath(path), (request: Request, response: Response) => {
       const binding = byMethod.get(request.method) ?? (request.method === 'HEAD' ? forHead(byMethod.get('GET')) : undefined)
-      if (!binding) return miss(request, response, deps, fail('method_not_allowed', { headers: { allow } }), rows[0]?.row)
+      if (!binding) return miss(request, response, deps, wrongMethod(allow), rows[0]?.row)
       void serveRow(binding, paramsOf(request), queryTextOf(request.url), request, response, deps)
     })
   }
-  app.use((request: Request, response: Response) =>
-    miss(request, response, deps, fail('not_found', { message: 'There is no such path. GET /llms.txt and /openapi.json list what there is.' })),
-  )
+  app.use((request: Request, response: Response) => miss(request, response, deps, fail('not_found', { message: pathHint(request.path, known) })))
   // express answers a path that does not decode with HTML of its own; ours is the envelope.
   app.use((_error: unknown, request: Request, response: Response, _next: unknown) =>
     miss(request, response, deps, fail('bad_request', { message: 'The path is not well formed.' })),
@@ -64,6 +64,8 @@ export function createEdge(bindings: readonly Binding[], deps: EdgeDeps, mcp: (r
   })
   return server
 }
+
+const wrongMethod = (allow: string): Error => fail('method_not_allowed', { message: `This path takes ${allow} only.`, headers: { allow } })
 
 const forHead = (get: Binding | undefined): Binding | undefined => (get?.row.hasEffect ? undefined : get)
 

@@ -4,7 +4,8 @@ import { reply } from '../../platform/endpoint.ts'
 import { fail, GatewayError } from '../../platform/errors.ts'
 import { inrFromUinr } from '../../platform/money.ts'
 import type { CallPolicy, Principal } from '../../platform/principal.ts'
-import { panelMembers } from '../catalog/image-panel.ts'
+import { panelMembers, panelSize } from '../catalog/image-panel.ts'
+import { isSandbox } from '../catalog/sandbox.ts'
 import type { MadeImage } from '../providers/image-style.ts'
 import type { Plan } from '../routing/plan.ts'
 import { brHeader } from '../wire/response-headers.ts'
@@ -43,11 +44,11 @@ export interface PanelReply {
  */
 export async function servePanel(asked: ImagesRequest, call: Call<Principal>, given: InferenceDeps): Promise<PanelReply> {
   const startedAtMs = given.clock.monotonicMs()
-  const { request, content } = await checkPanel(asked, call, given)
+  const { request, drawing, content } = await checkPanel(asked, call, given)
   const deps = withinPanel(request.modelId, given)
   const bills = new Bills()
   try {
-    const members = await Promise.all(panelMembers.map(model => drawWith(model, request, call, bills, deps)))
+    const members = await Promise.all(drawing.map(model => drawWith(model, request, call, bills, deps)))
     call.signal.throwIfAborted()
     const revoked = members.find(({ error }) => endsAll(error))
     if (revoked !== undefined) throw revoked.error
@@ -79,6 +80,8 @@ const onlyOne: Verdict = { kind: 'none', why: 'only one image was made', model: 
 /** What speaks for the panel: what its members are asked with, and the content call when the organisation keeps content. */
 interface Checked {
   readonly request: ImagesRequest
+  /** The model of each picture. */
+  readonly drawing: readonly string[]
   readonly content: ContentCall | null
 }
 
@@ -91,9 +94,15 @@ async function checkPanel(request: ImagesRequest, call: Call<Principal>, deps: I
   const org = await deps.orgRouting(principal.orgId)
   // A chain that is saved for the panel would draw one picture with its steps: the panel draws with its members.
   const plan = deps.resolve({ modelId, kind: 'image', fields, org: { ...org, chains: new Map() }, policies, promptTokens: 0 })
-  checkCaps(plan, policies)
+  const drawing = drawingOf(plan)
+  checkCaps(plan, drawing, policies)
   const content = { orgId: principal.orgId, requestId: call.requestId, keyId: principal.keyId, model: modelId, native, requestBytes: 0 }
-  return { request: keyToOne(request, plan), content: org.retentionDays === 0 ? null : content }
+  return { request: keyToOne(request, plan), drawing, content: org.retentionDays === 0 ? null : content }
+}
+
+/** The members; where a caller can reach nothing but the sandbox, its model as often. */
+function drawingOf({ attempts: [first] }: Plan): readonly string[] {
+  return first !== undefined && isSandbox(first.route.provider) ? Array.from({ length: panelSize }, () => first.route.modelId) : panelMembers
 }
 
 /** A key that came with the request goes to one company, whichever member asks. */
@@ -101,15 +110,15 @@ function keyToOne(request: ImagesRequest, { attempts: [first] }: Plan): ImagesRe
   return request.fields.upstreamKey === null || first === undefined ? request : request.pinnedTo(first.route.provider.id)
 }
 
-/** The cap of one call holds for all members together. Throws `call_cap_exceeded`. */
-function checkCaps(plan: Plan, policies: readonly CallPolicy[]): void {
+/** The cap of one call holds for all pictures together. Throws `call_cap_exceeded`. */
+function checkCaps(plan: Plan, drawing: readonly string[], policies: readonly CallPolicy[]): void {
   const one = { ...noUsage, media: { images: 1, audioSeconds: 0, characters: 0 } }
   const dearest = new Map<string, bigint>()
   for (const { route } of plan.attempts) {
     const uinr = priceTokens(route.price, one)
     if (uinr > (dearest.get(route.modelId) ?? 0n)) dearest.set(route.modelId, uinr)
   }
-  const worstUinr = [...dearest.values()].reduce((sum, uinr) => sum + uinr, 0n)
+  const worstUinr = drawing.reduce((sum, model) => sum + (dearest.get(model) ?? 0n), 0n)
   for (const { owner, maxCostUinr } of policies) {
     if (maxCostUinr === null || worstUinr <= maxCostUinr) continue
     throw fail('call_cap_exceeded', {

@@ -3,6 +3,7 @@
 import { routeOfCustom } from '../byok/custom-route.ts'
 import { allowanceOf } from '../catalog/allowance.ts'
 import { type Model, routeId, stateKeyOf } from '../catalog/model.ts'
+import { isSandbox } from '../catalog/sandbox.ts'
 import { type Preset, presetOf } from '../catalog/virtual-models.ts'
 import { brHeader } from '../wire/response-headers.ts'
 import type { ChainStep } from '../wire/router-fields.ts'
@@ -116,6 +117,7 @@ function whyNot(candidate: Candidate, plan: Plan, request: ResolveRequest, world
   if (!meetsResidency(candidate, fields)) return 'not proven to be in India'
   if (isExcluded(candidate, fields)) return 'excluded by the request'
   if (reachable([candidate], request, world).length === 0) return withoutCredential(candidate, request, world)
+  if (request.kind === 'image' && isSandbox(route.provider)) return 'simulated pictures are for callers who can reach no other provider'
   if (fields.upstreamKey !== null) return 'upstream_key goes to one provider only, and this is another'
   if (entry?.preset === 'agent' && corruptsToolCalls(candidate, factsOf(route, world), world.catalog.rankings))
     return 'known to break the arguments of tool calls'

@@ -1,7 +1,8 @@
 import { fail, type GatewayError } from '../../platform/errors.ts'
 import { type Allowance, allowanceOf } from '../catalog/allowance.ts'
+import { isSandbox } from '../catalog/sandbox.ts'
 import { type Preset, presetOf } from '../catalog/virtual-models.ts'
-import { type Candidate, isExcluded, meetsResidency } from './candidates.ts'
+import { isExcluded, meetsResidency } from './candidates.ts'
 import { failOpenHeaders, presetFor, presetHeaders } from './choice.ts'
 import { inOrder, reachable, unique } from './order.ts'
 import { type Picked, pick, pickRanked } from './pick-candidates.ts'
@@ -9,6 +10,7 @@ import type { Attempt, Plan, ResolveRequest } from './plan.ts'
 import type { Preference, RankMode } from './rank.ts'
 import type { RoutingWorld } from './routing-world.ts'
 import { chainCandidates, checkPin, isMedia, namedModel, ownCandidates, type Steps } from './steps.ts'
+import { withoutCredential } from './without-credential.ts'
 
 /**
  * Where a call may go, in order. A pinned provider wins over `fallbacks`, which win over the chain that the organisation has saved for
@@ -84,12 +86,19 @@ const wishOf = ({ fields: { optimize, weights } }: ResolveRequest, { health }: R
 function attemptsOf(steps: Steps, request: ResolveRequest, world: RoutingWorld, preference: Preference): readonly Attempt[] {
   const { fields } = request
   const allowed = within(steps, request)
-  const ready = allowed.map(step => reachable(step, request, world))
-  if (ready.every(step => step.length === 0)) throw withoutCredential(allowed.flat())
+  const reached = allowed.map(step => reachable(step, request, world))
+  const ready = request.kind === 'image' ? reached.map(beforeSandbox) : reached
+  if (ready.every(step => step.length === 0)) throw withoutCredential(allowed.flat(), request, world)
   const ordered = unique(ready.flatMap(step => inOrder(step, request, preference, world)))
   if (fields.upstreamKey === null) return ordered
   // A caller's key goes to one company only.
   return ordered.filter(attempt => attempt.route.provider.id === ordered[0]?.route.provider.id)
+}
+
+/** Whoever can have a picture drawn does not get a simulated one because a provider failed. */
+function beforeSandbox(step: readonly Attempt[]): readonly Attempt[] {
+  const real = step.filter(({ route }) => !isSandbox(route.provider))
+  return real.length > 0 ? real : step
 }
 
 /** The steps without what the hard constraints forbid. Throws `no_route_residency` when they leave nothing. */
@@ -100,11 +109,4 @@ function within(steps: Steps, { fields }: ResolveRequest): Steps {
   const left = resident.map(step => step.filter(candidate => !isExcluded(candidate, fields)))
   if (left.every(step => step.length === 0)) throw fail('no_route_residency', { message: '"exclude" leaves no route. Nothing was dialed.' })
   return left
-}
-
-function withoutCredential(left: readonly Candidate[]): GatewayError {
-  // Such models are also reached in the provider's own wire format, with a credential that the caller forwards.
-  if (left.some(({ route }) => route.byokOnly && route.provider.dialect === 'anthropic')) return fail('byok_required')
-  const ids = [...new Set(left.map(({ route }) => route.provider.id))].join(', ')
-  return fail('no_route', { message: `No route can be used: ${ids} is not configured here, withheld, or needs your own key. Nothing was dialed.` })
 }

@@ -24,10 +24,21 @@ export function namedModel(request: ResolveRequest, world: RoutingWorld, allowan
   if (allowance !== null && !allowance.model(model.id)) throw fail('model_not_allowed', { message: `This credential may not use the model "${model.id}".` })
   checkPin(request, allowance)
   request.accepts?.(model)
-  if (model.kind !== kind) throw fail('no_route', { message: `"${model.id}" is no ${kind} model. Nothing was dialed.` })
+  if (model.kind !== kind) throw fail('no_route', { message: `"${model.id}" is no ${kind} model. ${whereToSend(model.kind)} Nothing was dialed.` })
   if (model.gated && org.retentionDays === 0) throw fail('model_gated')
   return model
 }
+
+const endpoints: Readonly<Record<ServedKind, string>> = {
+  chat: '/v1/chat/completions, /v1/messages and /v1/responses',
+  embedding: '/v1/embeddings',
+  image: '/v1/images/generations',
+  transcription: '/v1/audio/transcriptions',
+  speech: '/v1/audio/speech',
+}
+
+/** Where a model of that kind is called, for messages. */
+const whereToSend = (kind: Model['kind']): string => (kind === 'virtual' ? 'Virtual ids choose chat models.' : `${kind} models answer at ${endpoints[kind]}.`)
 
 /** Throws `model_not_allowed` when the request pins a provider that its credential may not use. */
 export function checkPin({ fields }: ResolveRequest, allowance: Allowance | null): void {

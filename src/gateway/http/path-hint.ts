@@ -1,0 +1,42 @@
+/** What to say to a request for a path that is not there: the paths that clients ask for by mistake are few. */
+
+const general = 'There is no such path. Models are below /v1, tools at /mcp; GET /llms.txt and /openapi.json list what there is.'
+
+/** Ends of paths that providers have and we do not, with what to do instead. */
+const elsewhere: readonly (readonly [RegExp, string])[] = [
+  [/\/chat\/completions\/[^/]+$/, 'Answers are not stored here, so there is none to fetch.'],
+  [/\/(completions|complete|chat)$/, 'Send messages to POST /v1/chat/completions; a text alone is {"role":"user","content":"…"}.'],
+  [/\/responses\/input_tokens$/, 'POST /v1/messages/count_tokens counts the tokens of a prompt.'],
+  [/\/responses\/.+$/, 'Responses are not stored here: send what came before as "input" to POST /v1/responses.'],
+  [/\/messages\/batches(\/|$)/, 'There are no batches: send each one to POST /v1/messages.'],
+  [/\/audio\/translations$/, 'Send the recording to POST /v1/audio/transcriptions and have the text translated by POST /v1/chat/completions.'],
+  [/\/images\/variations$/, 'POST /v1/images/edits makes pictures from a picture.'],
+  [
+    /:(streamGenerateContent|generateContent|embedContent|countTokens)$/,
+    "Google's own API is not served: models of Google answer at POST /v1/chat/completions.",
+  ],
+]
+
+const baseUrls = ' The base URL of OpenAI clients ends in /v1, that of Anthropic clients does not.'
+/** Longer ends are no end of any path of ours. */
+const segmentsMax = 6
+const ofInference = (path: string): boolean => path.startsWith('/v1/') && !path.startsWith('/v1/me')
+
+/**
+ * The message of a 404. `paths` are those of the table. When what was asked ends like one of them, the base URL of the client is wrong, and
+ * the message says what to send; nothing of the request is repeated in it.
+ */
+export function pathHint(asked: string, paths: ReadonlySet<string>): string {
+  if (asked.startsWith('/.well-known/')) return general
+  const segments = asked
+    .split('/')
+    .filter(segment => segment !== '')
+    .slice(-segmentsMax)
+  for (let from = 0; from < segments.length; from++) {
+    const end = segments.slice(from).join('/')
+    const found = [`/${end}`, `/v1/${end}`].find(path => paths.has(path))
+    if (found !== undefined) return `There is no such path. Did you mean ${found}?${ofInference(found) ? baseUrls : ''}`
+  }
+  const other = elsewhere.find(([pattern]) => pattern.test(`/${segments.join('/')}`))
+  return other === undefined ? general : `There is no such path. ${other[1]}`
+}
