@@ -2,7 +2,7 @@
 import type { HubRequest, Target } from '../dialect.ts'
 import { generationConfigOf, thinksByLevel } from './gemini-config.ts'
 import { contentsOf } from './gemini-contents.ts'
-import { geminiSchema } from './gemini-schema.ts'
+import { geminiSchema, type ReferenceRoom, referenceRoom } from './gemini-schema.ts'
 import { isAbsent, isObject, type JsonObject, objectsOf, textOf } from './json-values.ts'
 import { nameUncarried } from './uncarried.ts'
 
@@ -39,8 +39,9 @@ export function geminiBody({ body }: HubRequest, { upstreamModel, traits }: Targ
 function toolsOf(given: unknown, dropped: Set<string>): Record<string, unknown>[] {
   const own: Record<string, unknown>[] = []
   const functionDeclarations: Record<string, unknown>[] = []
+  const room = referenceRoom()
   for (const tool of objectsOf(given)) {
-    if (tool['type'] === 'function') functionDeclarations.push(declarationOf(tool['function'], dropped))
+    if (tool['type'] === 'function') functionDeclarations.push(declarationOf(tool['function'], dropped, room))
     else if (tool['type'] === undefined) own.push(tool)
     else dropped.add(`tools.${textOf(tool['type'])}`)
   }
@@ -48,14 +49,14 @@ function toolsOf(given: unknown, dropped: Set<string>): Record<string, unknown>[
 }
 
 /** A function without parameters says nothing of them: an object without properties is refused. */
-function declarationOf(given: unknown, dropped: Set<string>): Record<string, unknown> {
+function declarationOf(given: unknown, dropped: Set<string>, room: ReferenceRoom): Record<string, unknown> {
   const { name, description, parameters } = isObject(given) ? given : ({} as JsonObject)
   const hasParameters = isObject(parameters) && !(isObject(parameters['properties']) && Object.keys(parameters['properties']).length === 0)
   const isNone = hasParameters && parameters['type'] === 'object' && parameters['properties'] === undefined && parameters['$ref'] === undefined
   return {
     name,
     ...(typeof description === 'string' && description !== '' ? { description } : {}),
-    ...(hasParameters && !isNone ? { parameters: geminiSchema(parameters, 'tools.parameters', dropped) } : {}),
+    ...(hasParameters && !isNone ? { parameters: geminiSchema(parameters, 'tools.parameters', dropped, room) } : {}),
   }
 }
 

@@ -21,27 +21,41 @@ const referenceDepthMax = 8
 const depthMax = 64
 
 /**
+ * How much may be written in place of references. A definition that refers to itself several times grows by that many times with each
+ * step: a few lines would take all memory and all time there is.
+ */
+export interface ReferenceRoom {
+  schemas: number
+}
+
+/** Room for the references of one request. What lies behind further ones is taken as any value. */
+export const referenceRoom = (): ReferenceRoom => ({ schemas: 10_000 })
+
+/**
  * The schema in the words that Gemini takes: references followed, `const` as an `enum` of one, `oneOf` as `anyOf`, a list of types as
  * `nullable` or `anyOf`. Keywords that would narrow a value and are refused are added to `dropped` under `at`.
  */
-export function geminiSchema(schema: unknown, at: string, dropped: Set<string>): unknown {
-  return withinSubset(new Rewriter(schema, at, dropped).rewrite(schema), subset, at, dropped)
+export function geminiSchema(schema: unknown, at: string, dropped: Set<string>, room: ReferenceRoom = referenceRoom()): unknown {
+  return withinSubset(new Rewriter(schema, at, dropped, room).rewrite(schema), subset, at, dropped)
 }
 
 class Rewriter {
   readonly #definitions: Readonly<Record<string, unknown>>
   readonly #at: string
   readonly #dropped: Set<string>
+  readonly #room: ReferenceRoom
 
-  constructor(root: unknown, at: string, dropped: Set<string>) {
+  constructor(root: unknown, at: string, dropped: Set<string>, room: ReferenceRoom) {
     this.#definitions = isObject(root) ? { ...objectOf(root['definitions']), ...objectOf(root['$defs']) } : {}
     this.#at = at
     this.#dropped = dropped
+    this.#room = room
   }
 
   rewrite(schema: unknown, depth = 0, followed = 0): unknown {
     if (!isObject(schema)) return schema === true ? {} : schema
     if (depth > depthMax) return {}
+    if (followed > 0 && this.#room.schemas-- <= 0) return this.#anything()
     const reference = schema['$ref']
     if (typeof reference === 'string') return this.#behind(reference, schema, depth, followed)
     const within = (child: unknown): unknown => this.rewrite(child, depth + 1, followed)
@@ -60,12 +74,15 @@ class Rewriter {
 
   #behind(reference: string, schema: Record<string, unknown>, depth: number, followed: number): unknown {
     const target = this.#definitions[reference.replace(/^#\/(\$defs|definitions)\//, '')]
-    if (target === undefined || followed >= referenceDepthMax) {
-      this.#dropped.add(`${this.#at}.$ref`)
-      return {}
-    }
+    if (target === undefined || followed >= referenceDepthMax) return this.#anything()
     const { $ref: _followed, ...beside } = schema
     return this.rewrite({ ...objectOf(target), ...beside }, depth + 1, followed + 1)
+  }
+
+  /** In place of what lies behind a reference that is not followed. */
+  #anything(): unknown {
+    this.#dropped.add(`${this.#at}.$ref`)
+    return {}
   }
 
   /** Of the formats of strings it knows two. */
