@@ -25,12 +25,13 @@ export function createRouteState(deps: AppDeps, { controlLog, jobs }: Domains, c
     clock,
     rule: { failuresToOpen: config.CIRCUIT_FAILURES, openMs: config.CIRCUIT_OPEN_MS },
     onChange(routeId, change) {
-      if (change !== 'closed') healing.opened(routeId)
+      if (change !== 'closed') opened(routeId)
       news?.tell(routeId, change)
     },
   })
   // One process has the embedded database, so nobody else is there to be told.
-  const news = db.kind === 'embedded' ? null : new CircuitNews(circuits, { clock, log, controlLog, processName: ids.requestId() })
+  const opened = (routeId: string): void => healing.opened(routeId)
+  const news = db.kind === 'embedded' ? null : new CircuitNews(circuits, { clock, log, controlLog, processName: ids.requestId(), opened })
   const maintenance = new Maintenance({ db, clock, log, controlLog, health, catalog })
   const healing = new RouteHealing({ clock, circuits, health, maintenance, catalog })
   return {

@@ -16,6 +16,8 @@ export interface CircuitNewsDeps {
   readonly controlLog: Pick<ControlLog, 'on' | 'change'>
   /** Tells this process's own news from those of others. */
   readonly processName: string
+  /** Called when another process tells of an opening that was not known here. */
+  opened?(routeId: RouteId): void
 }
 
 /**
@@ -88,7 +90,13 @@ export class CircuitNews {
     const space = ref.indexOf(' ')
     if (ref.slice(0, space) === this.#deps.processName) return
     const routeId = ref.slice(space + 1)
-    if (kind === closedKind) this.#circuits.closedElsewhere(routeId)
-    else this.#circuits.openedElsewhere(routeId, epoch ?? 0)
+    if (kind === closedKind) {
+      this.#circuits.closedElsewhere(routeId)
+      return
+    }
+    // Two processes that find out at the same time tell of one opening.
+    const isNew = this.#circuits.available(routeId)
+    this.#circuits.openedElsewhere(routeId, epoch ?? 0)
+    if (isNew) this.#deps.opened?.(routeId)
   }
 }

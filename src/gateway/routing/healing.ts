@@ -1,7 +1,7 @@
 /** Finds routes of the platform that fail again and again, and has them withheld for a while. It sends nothing to anybody. */
 import { LRUCache } from 'lru-cache'
 import type { Clock } from '../../platform/clock.ts'
-import { type CatalogSnapshot, type Model, type Route, type RouteId, routeId } from '../catalog/model.ts'
+import { type CatalogSnapshot, type Route, type RouteId, routeId } from '../catalog/model.ts'
 import type { Circuits } from './circuit.ts'
 import type { Maintenance } from './maintenance.ts'
 import type { RouteHealth } from './route-health.ts'
@@ -26,7 +26,7 @@ export interface HealingDeps {
   readonly clock: Clock
   readonly circuits: Pick<Circuits, 'available'>
   readonly health: Pick<RouteHealth, 'inMaintenance'>
-  readonly maintenance: Pick<Maintenance, 'withholdFailing' | 'sweep'>
+  readonly maintenance: Pick<Maintenance, 'withholdFailing' | 'tidy'>
   catalog(): CatalogSnapshot
 }
 
@@ -60,16 +60,18 @@ export class RouteHealing {
     if (signs !== undefined && signs.refusals > 0) this.#signs.set(route, { ...signs, refusals: 0 })
   }
 
-  /** Withholds what has shown signs enough, unless it is the last route of its model that the platform can serve: a failure says more than no route. */
+  /** Withholds what has shown signs enough, unless it is the last route of its model that the platform can serve, at all or in India: a failure says more than no route. */
   async run(): Promise<void> {
     const { maintenance } = this.#deps
     for (const route of [...this.#signs.keys()]) {
       const reason = this.#judge(route)
-      if (reason === null || !this.#hasOthers(route)) continue
+      const others = reason === null ? [] : this.#othersThatServe(route)
+      if (reason === null || others.length === 0) continue
+      await maintenance.withholdFailing(route, reason, others)
+      // Only now: what could not be written is written at the next look.
       this.#signs.delete(route)
-      await maintenance.withholdFailing(route, reason)
     }
-    await maintenance.sweep()
+    await maintenance.tidy()
   }
 
   #judge(route: RouteId): string | null {
@@ -80,18 +82,17 @@ export class RouteHealing {
     return null
   }
 
-  /** Whether the platform would still serve the model without it. A route that is not of the catalog is not the platform's to withhold. */
-  #hasOthers(id: RouteId): boolean {
-    const model = [...this.#deps.catalog().models.values()].find(entry => entry.kind !== 'virtual' && entry.routes.some(route => routeId(route) === id))
-    return model !== undefined && this.#isServed(model.routes.find(route => routeId(route) === id)) && this.#othersServe(model, id)
-  }
-
-  #othersServe(model: Model, id: RouteId): boolean {
-    const { circuits, health } = this.#deps
-    return model.routes.some(route => {
-      const other = routeId(route)
-      return other !== id && this.#isServed(route) && circuits.available(other) && !health.inMaintenance(other)
-    })
+  /**
+   * The routes of its model that the platform would serve in its place; for a route in India those in India, as callers who may go nowhere
+   * else would be left without any. None for a route that is not of the catalog: it is not the platform's to withhold.
+   */
+  #othersThatServe(id: RouteId): readonly RouteId[] {
+    const { catalog, circuits, health } = this.#deps
+    const model = [...catalog().models.values()].find(entry => entry.kind !== 'virtual' && entry.routes.some(route => routeId(route) === id))
+    const sick = model?.routes.find(route => routeId(route) === id)
+    if (model === undefined || !this.#isServed(sick)) return []
+    const others = model.routes.filter(route => this.#isServed(route) && (sick?.residency !== 'india' || route.residency === 'india')).map(routeId)
+    return others.filter(other => other !== id && circuits.available(other) && !health.inMaintenance(other))
   }
 
   #isServed(route: Route | undefined): boolean {

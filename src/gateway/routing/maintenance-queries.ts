@@ -18,7 +18,13 @@ export const listMaintenance = statement<[after: Date], MaintenanceRow>(
 
 export const findMaintenance = statement<[route: string], MaintenanceRow>(
   'routing.find_maintenance',
-  `select ${columns} from route_maintenance where route = $1::text for update`,
+  `select ${columns} from route_maintenance where route = $1::text`,
+)
+
+/** Until the end of the transaction nobody else decides what is withheld. */
+export const lockMaintenance = statement<[], { done: string }>(
+  'routing.lock_maintenance',
+  `select pg_advisory_xact_lock(hashtext('brigade.route_maintenance'))::text as "done"`,
 )
 
 export const saveMaintenance = statement<[route: string, setBy: string, reason: string, strikes: number, since: Date, until: Date]>(

@@ -1,11 +1,19 @@
 /** Routes of the platform that are withheld: by an operator, or by the gateway when it sees that they fail. */
 import type { Clock } from '../../platform/clock.ts'
-import type { Db } from '../../platform/db.ts'
-import type { ControlLog } from '../../platform/db-control-log.ts'
+import type { Db, Tx } from '../../platform/db.ts'
+import type { ControlLog, NewsItem } from '../../platform/db-control-log.ts'
 import { fail } from '../../platform/errors.ts'
 import type { Log } from '../../platform/log.ts'
 import { type CatalogSnapshot, type RouteId, routeId } from '../catalog/model.ts'
-import { deleteMaintenance, deleteOldMaintenance, findMaintenance, listMaintenance, type MaintenanceRow, saveMaintenance } from './maintenance-queries.ts'
+import {
+  deleteMaintenance,
+  deleteOldMaintenance,
+  findMaintenance,
+  listMaintenance,
+  lockMaintenance,
+  type MaintenanceRow,
+  saveMaintenance,
+} from './maintenance-queries.ts'
 import type { RouteHealth } from './route-health.ts'
 
 /** Kind of the news that it changed; the ref is the route. */
@@ -27,6 +35,8 @@ export interface MaintenanceDeps {
   catalog(): CatalogSnapshot
 }
 
+type Saved = Pick<MaintenanceRow, 'route' | 'setBy' | 'reason' | 'strikes'>
+
 /** A route that is withheld now. */
 export interface Withheld {
   readonly route: RouteId
@@ -39,8 +49,10 @@ export interface Withheld {
 /** What is withheld is known to every process within a second and outlives restarts; it ends by itself. A caller's own key is always served. */
 export class Maintenance {
   readonly #deps: MaintenanceDeps
-  /** What this process has told its health of, so that what was lifted elsewhere is lifted here. */
-  #known = new Set<RouteId>()
+  /** What this process has told its health of, with the end that its row says: what was lifted elsewhere is lifted here. */
+  #known = new Map<RouteId, number>()
+  /** Counts reads, so that one that was overtaken is not believed. */
+  #reads = 0
 
   constructor(deps: MaintenanceDeps) {
     this.#deps = deps
@@ -67,18 +79,35 @@ export class Maintenance {
     if (this.#providerOf(route) === null)
       throw fail('not_found', { message: `There is no route "${route}". A route is provider/model; GET /v1/models lists them.` })
     if (!(forMs >= 1000 && forMs <= operatorMaxMs)) throw fail('bad_request', { message: 'A route is withheld for 1 second to 30 days.' })
-    return this.#save({ route, setBy: 'operator', reason, strikes: 0 }, forMs)
+    const done = await this.#deps.controlLog.change(async tx => {
+      await tx.one(lockMaintenance)
+      return this.#save(tx, { route, setBy: 'operator', reason, strikes: 0 }, forMs)
+    })
+    await this.#load()
+    return done
   }
 
-  /** The gateway's own judgement: for longer each time in a row, and never over a word of the operator. Null when that stands. */
-  async withholdFailing(route: RouteId, reason: string): Promise<Withheld | null> {
-    const { db, clock } = this.#deps
-    const before = await db.maybe(findMaintenance, route)
-    const nowMs = clock.nowMs()
-    if (before !== null && before.until.getTime() > nowMs) return null
-    const follows = before !== null && before.setBy === 'gateway' && nowMs - before.until.getTime() < memoryMs
-    const strikes = follows ? before.strikes + 1 : 0
-    return this.#save({ route, setBy: 'gateway', reason, strikes }, Math.min(longestMs, firstMs * 2 ** strikes))
+  /**
+   * The gateway's own judgement: for longer each time in a row, never over a word of the operator, and never when all of `others` are
+   * withheld too, whichever process did it. Null when it is not done.
+   */
+  async withholdFailing(route: RouteId, reason: string, others: readonly RouteId[]): Promise<Withheld | null> {
+    const { controlLog, clock, log } = this.#deps
+    const done = await controlLog.change<Withheld | null>(async tx => {
+      await tx.one(lockMaintenance)
+      const nowMs = clock.nowMs()
+      const withheld = new Set((await tx.many(listMaintenance, new Date(nowMs))).map(row => row.route))
+      if (withheld.has(route) || others.every(other => withheld.has(other))) return { value: null, news: [] }
+      const before = await tx.maybe(findMaintenance, route)
+      const follows = before !== null && before.setBy === 'gateway' && nowMs - before.until.getTime() < memoryMs
+      const strikes = follows ? before.strikes + 1 : 0
+      return this.#save(tx, { route, setBy: 'gateway', reason, strikes }, Math.min(longestMs, firstMs * 2 ** strikes))
+    })
+    if (done === null) return null
+    const [provider = ''] = route.split('/', 1)
+    log.warn('route withheld', { provider, model: route.slice(provider.length + 1), code: done.setBy })
+    await this.#load()
+    return done
   }
 
   /** Serves a route again at once. Throws `not_found` when it is not withheld. */
@@ -92,32 +121,32 @@ export class Maintenance {
     if (until === null || until.getTime() <= clock.nowMs()) throw fail('not_found', { message: `The route "${route}" is not withheld.` })
   }
 
-  /** Forgets what ended long ago. */
-  async sweep(): Promise<void> {
+  /** Forgets what ended long ago, and reads what stands: news may have come while the database was away. */
+  async tidy(): Promise<void> {
     await this.#deps.db.exec(deleteOldMaintenance, new Date(this.#deps.clock.nowMs() - memoryMs))
+    await this.#load()
   }
 
-  async #save({ route, setBy, reason, strikes }: Pick<MaintenanceRow, 'route' | 'setBy' | 'reason' | 'strikes'>, forMs: number): Promise<Withheld> {
-    const { controlLog, clock, health, log } = this.#deps
-    const nowMs = clock.nowMs()
-    const [since, until] = [new Date(nowMs), new Date(nowMs + forMs)]
-    await controlLog.change(async tx => {
-      await tx.exec(saveMaintenance, route, setBy, reason, strikes, since, until)
-      return { value: undefined, news: [{ kind: changedKind, ref: route }] }
-    })
-    this.#known.add(route)
-    health.withhold(route, until.getTime())
-    const [provider] = route.split('/', 1)
-    log.warn('route withheld', { provider: provider ?? '', model: route.slice((provider ?? '').length + 1), code: setBy })
-    return { route, setBy, reason, since, until }
+  async #save(tx: Tx, { route, setBy, reason, strikes }: Saved, forMs: number): Promise<{ value: Withheld; news: readonly NewsItem[] }> {
+    const nowMs = this.#deps.clock.nowMs()
+    const value = { route, setBy, reason, since: new Date(nowMs), until: new Date(nowMs + forMs) }
+    await tx.exec(saveMaintenance, route, setBy, reason, strikes, value.since, value.until)
+    return { value, news: [{ kind: changedKind, ref: route }] }
   }
 
   async #load(): Promise<void> {
-    const { health } = this.#deps
+    const { health, clock } = this.#deps
+    this.#reads++
+    const read = this.#reads
     const rows = await this.list()
-    const withheld = new Set(rows.map(({ route }) => route))
-    for (const route of this.#known) if (!withheld.has(route)) health.release(route)
-    for (const { route, until } of rows) health.withhold(route, until.getTime())
+    if (read !== this.#reads) return
+    const withheld = new Map(rows.map(({ route, until }) => [route, until.getTime()]))
+    for (const route of this.#known.keys()) if (!withheld.has(route)) health.release(route)
+    for (const { route, since, until } of rows) {
+      if (this.#known.get(route) === until.getTime()) continue
+      // By the clock of a process that is slow it would last longer than was meant.
+      health.withhold(route, Math.min(until.getTime(), clock.nowMs() + until.getTime() - since.getTime()))
+    }
     this.#known = withheld
   }
 

@@ -38,6 +38,7 @@ export function dialObserver(circuits: Circuits, health: RouteHealth, healing: P
     rateLimited(routeId) {
       circuits.rateLimited(routeId)
       health.record({ routeId, latencyMs: 0, ok: false })
+      health.noteLimited(routeId)
     },
   }
 }

@@ -88,10 +88,18 @@ export class RouteHealth {
     entry.headroomAtMs = this.#clock.nowMs()
   }
 
+  /** The provider refused a call as one too many: nothing is left of its rate limit, whatever an earlier reply said. */
+  noteLimited(routeId: RouteId): void {
+    const entry = this.#entries.get(routeId)
+    if (!entry) return
+    entry.headroom = 0
+    entry.headroomAtMs = this.#clock.nowMs()
+  }
+
   measurements(routeId: RouteId): Measurements {
     const nowMs = this.#clock.nowMs()
     const entry = this.#fresh(routeId, nowMs)
-    if (!entry) return nothingMeasured
+    if (!entry) return this.#toolCalls.has(routeId) ? { ...nothingMeasured, brokenToolCalls: this.#brokenToolCalls(routeId, nowMs) } : nothingMeasured
     return {
       latencyMs: entry.latencyMs,
       failureRate: entry.failureRate,

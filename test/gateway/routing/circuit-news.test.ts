@@ -26,8 +26,9 @@ function pair() {
   }
   const member = (processName: string) => {
     const circuits: Circuits = new Circuits({ clock, rule: { failuresToOpen: 2, openMs: 30_000 }, onChange: (id, change) => news.tell(id, change) })
-    const news = new CircuitNews(circuits, { clock: systemClock, log: silentLog, controlLog: log, processName })
-    return { circuits, news }
+    const heard: string[] = []
+    const news = new CircuitNews(circuits, { clock: systemClock, log: silentLog, controlLog: log, processName, opened: id => heard.push(id) })
+    return { circuits, news, heard }
   }
   return { clock, link, here: member('here'), there: member('there') }
 }
@@ -53,6 +54,22 @@ describe('news of circuits', () => {
       there.circuits.closedElsewhere('b/m')
       return there.circuits.remainingMs('a/m') === 0
     }, 'the other process has heard')
+  })
+
+  test('an opening that another process tells of is told on once, and not when it is known already', async () => {
+    const { clock, here, there } = pair()
+    fail(here.circuits, 'a/m')
+    await until(() => there.heard.length === 1, 'the opening is heard')
+    fail(here.circuits, 'b/m')
+    fail(there.circuits, 'b/m')
+    // Told in turn, so what is told behind it says that it has arrived.
+    fail(here.circuits, 'c/m')
+    fail(there.circuits, 'd/m')
+    await until(() => here.heard.includes('d/m') && there.heard.includes('c/m'), 'both have heard everything')
+    clock.advance(30_000)
+    here.circuits.failure('a/m')
+    await until(() => there.heard.length >= 3, 'the failed probe is heard')
+    expect([here.heard, there.heard]).toEqual([['d/m'], ['a/m', 'c/m', 'a/m']])
   })
 
   test('wait while the database is away; circuits work on, and what stands then is told once', async () => {

@@ -116,4 +116,14 @@ describe('maintenance', () => {
     await heal()
     expect(await admin({})).toMatchObject({ withheld: [{ route: 'alpha/test-model', set_by: 'operator' }] })
   })
+
+  test('the last route in India is not withheld either, or callers with india_only would have none', async () => {
+    const refuse = () => ({ status: 402, body: { error: { message: 'pay' } } })
+    app.indus.script(refuse)
+    for (let count = 0; count < 4; count++) expect((await ask({ data_policy: 'india_only' })).json.error.code).toBe('provider_unavailable_billing')
+    await heal()
+    expect((await flags('indus')).maintenance).toBe(false)
+    app.indus.reset()
+    expect((await ask({ data_policy: 'india_only' })).headers.get('x-br-provider')).toBe('indus')
+  })
 })

@@ -31,6 +31,32 @@ describe('route health', () => {
     expect(health.measurements('a/m')).toEqual(nothing)
   })
 
+  test('remembers broken tool calls when the averages have run out: a route that is avoided for them has no other samples', () => {
+    const clock = steppedClock()
+    const health = new RouteHealth(clock)
+    health.record({ routeId: 'a/m', latencyMs: 100, ok: true })
+    for (let count = 0; count < 5; count++) health.recordToolCalls('a/m', false)
+    clock.step(16 * 60 * 1000)
+    expect(health.measurements('a/m')).toEqual({ ...nothing, brokenToolCalls: 1 })
+    clock.step(45 * 60 * 1000)
+    expect(health.measurements('a/m')).toEqual(nothing)
+  })
+
+  test('takes a 429 for an empty rate limit, whatever an earlier reply said', () => {
+    const health = new RouteHealth(steppedClock())
+    const observer = dialObserver(new Circuits({ clock: steppedClock(), rule: { failuresToOpen: 5, openMs: 30_000 } }), health, {
+      refused: () => {},
+      served: () => {},
+    })
+    const headers = { 'x-ratelimit-remaining-requests': '90', 'x-ratelimit-limit-requests': '100' }
+    observer.succeeded('a/m', 50, headers)
+    expect(health.measurements('a/m').headroom).toBe(0.9)
+    observer.rateLimited('a/m')
+    expect(health.measurements('a/m').headroom).toBe(0)
+    observer.succeeded('a/m', 50, headers)
+    expect(health.measurements('a/m').headroom).toBe(0.9)
+  })
+
   test('asks for a probe once in twenty rankings', () => {
     const health = new RouteHealth(steppedClock())
     expect(Array.from({ length: 60 }, () => health.probeIsDue()).filter(Boolean)).toHaveLength(3)

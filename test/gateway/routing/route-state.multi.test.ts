@@ -26,7 +26,8 @@ describe.runIf(onPostgres)('circuits and maintenance over several processes', ()
       file,
       JSON.stringify({
         providers: [server('sick', sick.url), server('well', well.url)],
-        models: [{ id: 'm', kind: 'chat', context_length: 1000, routes: [route('sick', 1), route('well', 2)] }],
+        // One a test: what a route went through in one is held against it in the next.
+        models: ['m', 'n', 'o'].map(id => ({ id, kind: 'chat', context_length: 1000, routes: [route('sick', 1), route('well', 2)] })),
       }),
     )
     fleet = await startFleet({ CONFIG_FILE: file, CIRCUIT_FAILURES: '3', CIRCUIT_OPEN_MS: String(openMs) })
@@ -38,12 +39,12 @@ describe.runIf(onPostgres)('circuits and maintenance over several processes', ()
     rmSync(folder, { recursive: true, force: true })
   })
 
-  const ask = async (member: GatewayProcess) =>
-    (await call(member, fleet.key, 'POST', '/v1/chat/completions', { model: 'm', max_tokens: 5, messages: [{ role: 'user', content: 'Hello' }] })).headers.get(
-      'x-br-provider',
-    )
-  const flag = async (member: GatewayProcess, name: 'available' | 'maintenance') =>
-    (await call(member, fleet.key, 'GET', '/v1/models/m')).json.routes.find((route: { provider: string }) => route.provider === 'sick')[name]
+  const ask = async (member: GatewayProcess, model = 'm') => {
+    const body = { model, max_tokens: 5, messages: [{ role: 'user', content: 'Hello' }] }
+    return (await call(member, fleet.key, 'POST', '/v1/chat/completions', body)).headers.get('x-br-provider')
+  }
+  const flag = async (member: GatewayProcess, name: 'available' | 'maintenance', model = 'm') =>
+    (await call(member, fleet.key, 'GET', `/v1/models/${model}`)).json.routes.find((route: { provider: string }) => route.provider === 'sick')[name]
 
   test('LIFE-02 a circuit that opens at one process is open at the other, which then spends no call on finding out; a probe that serves closes it at both', async () => {
     const [here, there] = members as [GatewayProcess, GatewayProcess]
@@ -68,29 +69,29 @@ describe.runIf(onPostgres)('circuits and maintenance over several processes', ()
   test('of many calls that find a half-open circuit one probes it, and the others are served elsewhere', async () => {
     const [here] = members as [GatewayProcess]
     sick.script(() => ({ status: 500 }))
-    for (let count = 0; count < 3; count++) await ask(here)
-    await until(async () => (await flag(here, 'available')) === true, 'the circuit is half-open', openMs + 3_000)
+    for (let count = 0; count < 3; count++) await ask(here, 'n')
+    await until(async () => (await flag(here, 'available', 'n')) === true, 'the circuit is half-open', openMs + 3_000)
     sick.reset()
     sick.hold()
     const probes = sick.requests.length
     const others = well.requests.length
-    const calls = Array.from({ length: 10 }, () => ask(here))
+    const calls = Array.from({ length: 10 }, () => ask(here, 'n'))
     await until(() => well.requests.length - others === 9, 'the others are served', 3_000).finally(() => sick.release())
     expect((await Promise.all(calls)).filter(provider => provider === 'sick')).toHaveLength(1)
     expect(sick.requests.length - probes).toBe(1)
-    expect(await ask(here)).toBe('sick')
+    expect(await ask(here, 'n')).toBe('sick')
   })
 
   test('what a process withholds is withheld at the other, and at one that starts later', async () => {
     const [here, there] = members as [GatewayProcess, GatewayProcess]
     sick.script(() => ({ status: 402, body: { error: { message: 'pay first' } } }))
-    for (let count = 0; count < 4; count++) expect(await ask(here)).toBe('well')
+    for (let count = 0; count < 4; count++) expect(await ask(here, 'o')).toBe('well')
     sick.reset()
-    await until(async () => (await flag(here, 'maintenance')) === true, 'the gateway withholds the route', 15_000)
-    await until(async () => (await flag(there, 'maintenance')) === true, 'the other process knows', 3_000)
+    await until(async () => (await flag(here, 'maintenance', 'o')) === true, 'the gateway withholds the route', 15_000)
+    await until(async () => (await flag(there, 'maintenance', 'o')) === true, 'the other process knows', 3_000)
     const late = await fleet.start()
-    expect(await flag(late, 'maintenance')).toBe(true)
-    for (const member of [here, there, late]) expect(await ask(member)).toBe('well')
+    expect(await flag(late, 'maintenance', 'o')).toBe(true)
+    for (const member of [here, there, late]) expect(await ask(member, 'o')).toBe('well')
     expect(sick.requests).toEqual([])
   }, 60_000)
 })

@@ -1,0 +1,102 @@
+import { afterAll, beforeEach, describe, expect, test } from 'vitest'
+import { Maintenance } from '../../../src/gateway/routing/maintenance.ts'
+import { RouteHealth } from '../../../src/gateway/routing/route-health.ts'
+import { systemClock } from '../../../src/platform/clock.ts'
+import { statement } from '../../../src/platform/db.ts'
+import { ControlLog } from '../../../src/platform/db-control-log.ts'
+import { silentLog } from '../../../src/platform/log.ts'
+import { movableClock } from '../../harness/clock.ts'
+import { testDatabase } from '../../harness/database.ts'
+import { catalog, model, provider } from './world.ts'
+
+const { db, dispose } = await testDatabase()
+afterAll(dispose)
+const deleteAll = statement<[]>('test.delete_maintenance', 'delete from route_maintenance')
+const addRow = statement<[route: string, since: Date, until: Date]>(
+  'test.add_maintenance',
+  `insert into route_maintenance (route, set_by, reason, strikes, since, until) values ($1::text, 'gateway', 'test', 0, $2::timestamptz, $3::timestamptz)`,
+)
+
+const minuteMs = 60_000
+
+describe('what several processes withhold', () => {
+  const snapshot = catalog([model('m', [{ of: provider('one') }, { of: provider('two') }])])
+  beforeEach(() => db.exec(deleteAll))
+
+  /** A process as far as maintenance goes: a clock and a log of its own, one database with the others. */
+  function member() {
+    const clock = movableClock()
+    const health = new RouteHealth(clock)
+    const controlLog = new ControlLog({ db, clock: systemClock, log: silentLog, pollMs: 60_000 })
+    return { clock, health, maintenance: new Maintenance({ db, clock, log: silentLog, controlLog, health, catalog: () => snapshot }) }
+  }
+
+  test('two processes that judge at the same moment leave the model a route', async () => {
+    for (let round = 0; round < 5; round++) {
+      await db.exec(deleteAll)
+      const [here, there] = [member(), member()]
+      const done = await Promise.all([
+        here.maintenance.withholdFailing('one/m', 'sick', ['two/m']),
+        there.maintenance.withholdFailing('two/m', 'sick', ['one/m']),
+      ])
+      expect(done.filter(made => made !== null)).toHaveLength(1)
+      expect(await here.maintenance.list()).toHaveLength(1)
+    }
+  })
+
+  test('a word of the operator that comes at the same moment stands', async () => {
+    for (let round = 0; round < 5; round++) {
+      await db.exec(deleteAll)
+      const [here, there] = [member(), member()]
+      await Promise.all([
+        here.maintenance.withhold('one/m', 60 * minuteMs, 'set by the operator'),
+        there.maintenance.withholdFailing('one/m', 'sick', ['two/m']),
+      ])
+      expect(await here.maintenance.list()).toMatchObject([{ route: 'one/m', setBy: 'operator' }])
+    }
+  })
+
+  test('by a clock that is slow a route is not withheld for longer than was meant, however often the row is read', async () => {
+    const [here, slow] = [member(), member()]
+    slow.clock.advance(-60 * minuteMs)
+    await here.maintenance.withholdFailing('one/m', 'sick', ['two/m'])
+    await slow.maintenance.start()
+    expect(slow.health.inMaintenance('one/m')).toBe(true)
+    slow.clock.advance(minuteMs)
+    await slow.maintenance.tidy()
+    expect(slow.health.inMaintenance('one/m')).toBe(true)
+    slow.clock.advance(minuteMs + 1000)
+    await slow.maintenance.tidy()
+    expect(slow.health.inMaintenance('one/m')).toBe(false)
+  })
+
+  test('news that were missed are made up for: what is withheld or lifted elsewhere is known after the next tidying', async () => {
+    const [here, there] = [member(), member()]
+    await there.maintenance.start()
+    await here.maintenance.withhold('one/m', 60 * minuteMs, 'set by the operator')
+    expect(there.health.inMaintenance('one/m')).toBe(false)
+    await there.maintenance.tidy()
+    expect(there.health.inMaintenance('one/m')).toBe(true)
+    await here.maintenance.clear('one/m')
+    await there.maintenance.tidy()
+    expect(there.health.inMaintenance('one/m')).toBe(false)
+  })
+
+  test('rows that have ended, or that name a route that is no more, are no trouble; those that ended long ago go away', async () => {
+    const { clock, health, maintenance } = member()
+    const at = (minutes: number): Date => new Date(clock.nowMs() + minutes * minuteMs)
+    await db.exec(addRow, 'one/m', at(-10), at(-1))
+    await db.exec(addRow, 'two/m', at(-300), at(-200))
+    await db.exec(addRow, 'gone/model', at(-1), at(5))
+    await maintenance.start()
+    expect([health.inMaintenance('one/m'), health.inMaintenance('two/m')]).toEqual([false, false])
+    expect((await maintenance.list()).map(({ route }) => route)).toEqual(['gone/model'])
+    await maintenance.clear('gone/model')
+    await maintenance.tidy()
+    // The one that ended a minute ago still says that the next one follows it: for twice as long.
+    const made = await maintenance.withholdFailing('one/m', 'sick', ['two/m'])
+    expect(made && made.until.getTime() - made.since.getTime()).toBe(4 * minuteMs)
+    const anew = await maintenance.withholdFailing('two/m', 'sick', ['three/m'])
+    expect(anew && anew.until.getTime() - anew.since.getTime()).toBe(2 * minuteMs)
+  })
+})
