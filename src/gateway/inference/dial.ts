@@ -1,5 +1,6 @@
 import type { CancelSignal } from '../../platform/cancellation.ts'
 import { fail, GatewayError } from '../../platform/errors.ts'
+import { BodyTooLargeError } from '../../platform/upstream-body.ts'
 import { stateKeyOf } from '../catalog/model.ts'
 import type { Attempt, Plan } from '../routing/plan.ts'
 import type { BytesAnswer, ClientError, Failed, Performed, ReplyHeaders, StreamAnswer, WholeAnswer } from './answer.ts'
@@ -93,12 +94,11 @@ function failureOf(error: unknown, attempt: Attempt, signal: CancelSignal, { obs
 }
 
 function unreachable(attempt: Attempt, error: unknown): Failed {
-  return {
-    kind: 'failed',
-    attempt,
-    failure: { kind: 'transient', status: null },
-    message: `${attempt.route.provider.id} could not be reached (${error instanceof GatewayError ? error.message : errorCode(error)})`,
-  }
+  const what =
+    error instanceof BodyTooLargeError
+      ? `answered with more than this gateway takes (${error.message})`
+      : `could not be reached (${error instanceof GatewayError ? error.message : errorCode(error)})`
+  return { kind: 'failed', attempt, failure: { kind: 'transient', status: null }, message: `${attempt.route.provider.id} ${what}` }
 }
 
 function note({ attempt, failure }: Failed, deps: InferenceDeps): void {

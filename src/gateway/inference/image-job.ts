@@ -1,5 +1,6 @@
 /** One request to a provider of images: asked, read, and where it is a job looked after until it ends. */
-import type { OutboundReply } from '../../platform/upstream-body.ts'
+import { GatewayError } from '../../platform/errors.ts'
+import { BodyTooLargeError, type OutboundReply } from '../../platform/upstream-body.ts'
 import type { Failure, Target } from '../providers/dialect.ts'
 import { classifyFailure } from '../providers/failure.ts'
 import type { ImageOutcome, ImageReply, ImageStyle, Job } from '../providers/image-style.ts'
@@ -11,12 +12,12 @@ import { decodedReply } from './decoded-reply.ts'
 import type { InferenceDeps } from './deps.ts'
 import type { ImagesRequest } from './kinds/images-request.ts'
 import { readRefusal } from './refusals.ts'
+import type { ReplyRoom } from './reply-room.ts'
 import { send } from './send.ts'
 import { written } from './written.ts'
 
-/** Largest reply that is taken: four large pictures as base64. */
-const replyMaxBytes = 64 * 1024 * 1024
-const ownReplyMaxBytes = 32 * 1024 * 1024
+/** Looks in a row whose connection may break. */
+const brokenLooksMax = 5
 /** How long the end of a job may take to be said. */
 const cancelTimeoutMs = 5000
 
@@ -27,6 +28,8 @@ export interface ImageJobContext {
   readonly request: ImagesRequest
   /** Ends with the call, and at the deadline. */
   readonly signal: AbortSignal
+  /** What the replies of all requests of the attempt may hold. */
+  readonly room: ReplyRoom
   readonly deps: InferenceDeps
 }
 
@@ -43,11 +46,13 @@ export type Drawn =
 
 /** Asks for the wished pictures. Rejects with the signal's reason, or with what the connection says. */
 export async function draw(wish: ImageWish, context: ImageJobContext): Promise<Drawn> {
-  const { attempt, style, target, request, signal, deps } = context
+  const { attempt, style, target, request, signal, room, deps } = context
   const outgoing = written(() => style.request(wish, target, deps.ids.secret('brigade-', 24)))
   const reply = decodedReply(await send(attempt, outgoing, signal, deps))
   if (!isSuccess(reply)) return readRefusal(reply, attempt, { failure: classifyFailure }, request)
-  const first = style.reply(await read(reply, attempt), target)
+  const given = await read(reply, room)
+  const first = style.reply(given, target)
+  if (first.kind === 'job') room.giveBack(given.bytes.length)
   const outcome = first.kind === 'job' ? await finish(first.job, context) : first
   if (outcome.kind === 'images') return { kind: 'images', made: outcome, dropped: outgoing.dropped, replyHeaders: reply.headers }
   return outcome.kind === 'failed' ? failedOf(outcome.failure, outcome.message, context) : failedOf(noEnd, 'it began a job inside a job', context)
@@ -56,27 +61,39 @@ export async function draw(wish: ImageWish, context: ImageJobContext): Promise<D
 const noEnd: Failure = { kind: 'transient', status: null }
 const isSuccess = ({ status }: OutboundReply): boolean => status >= 200 && status < 300
 
-async function read(reply: OutboundReply, attempt: Attempt): Promise<ImageReply> {
-  return { headers: reply.headers, bytes: await reply.body.buffer(attempt.route.provider.userGiven === true ? ownReplyMaxBytes : replyMaxBytes) }
+async function read(reply: OutboundReply, room: ReplyRoom): Promise<ImageReply> {
+  return { headers: reply.headers, bytes: await room.read(reply.body) }
 }
 
-/** Looks after a job until it ends. When the call ends first, the provider is told where it can be told. */
+/** Looks after a job until it ends. When it is given up before, the provider is told where it can be told. */
 async function finish(job: Job, context: ImageJobContext): Promise<ImageOutcome> {
+  let broken = 0
   try {
     for (;;) {
       await context.deps.clock.sleep(context.deps.images.pollMs, context.signal)
-      const outcome = await look(job, context)
-      if (outcome.kind !== 'pending') return outcome
+      try {
+        const outcome = await look(job, context)
+        if (outcome.kind !== 'pending') return outcome
+        broken = 0
+      } catch (error) {
+        // A connection that breaks is no end of the job; one that always does will not bring it.
+        if (context.signal.aborted || error instanceof GatewayError || error instanceof BodyTooLargeError || ++broken > brokenLooksMax) throw error
+      }
     }
   } catch (error) {
-    if (job.cancelUrl !== null && context.signal.aborted) cancel(job.cancelUrl, job, context)
+    if (job.cancelUrl !== null) cancel(job.cancelUrl, job, context)
     throw error
   }
 }
 
-async function look(job: Job, { attempt, style, signal, deps }: ImageJobContext): Promise<ImageOutcome> {
+async function look(job: Job, { attempt, style, signal, room, deps }: ImageJobContext): Promise<ImageOutcome> {
   const reply = decodedReply(await send(attempt, { method: 'GET', url: job.url, headers: job.headers }, signal, deps))
-  if (isSuccess(reply)) return style.poll?.(await read(reply, attempt)) ?? { kind: 'failed', failure: noEnd, message: 'it began a job, which nobody expected' }
+  if (isSuccess(reply)) {
+    const given = await read(reply, room)
+    const outcome = style.poll?.(given) ?? { kind: 'failed', failure: noEnd, message: 'it began a job, which nobody expected' }
+    if (outcome.kind === 'pending') room.giveBack(given.bytes.length)
+    return outcome
+  }
   reply.body.destroy()
   // A look that fails for a moment is no end of the job; the deadline is.
   if (reply.status === 429 || reply.status >= 500) return { kind: 'pending' }

@@ -24,6 +24,8 @@ interface Member {
   readonly model: string
   readonly provider: string | null
   readonly image: MadeImage | null
+  /** What its provider could not be told, as its reply names it. */
+  readonly dropped: string | null
   /** The reply's own time, of those that drew. */
   readonly created: number | null
   readonly error: unknown
@@ -147,14 +149,16 @@ async function drawWith(model: string, request: ImagesRequest, call: Call<Princi
   try {
     const { status, headers, body } = await serve(bills.of(imagesKind(own)), { bytes: Buffer.alloc(0), headers: {}, query: '' }, call, deps)
     const provider = headers[brHeader.provider] ?? null
-    if (status !== 200 || body.kind !== 'bytes') return { model, provider, image: null, created: null, error: null }
+    if (status !== 200 || body.kind !== 'bytes') return { ...notDrawn(model, provider), error: null }
     const { created, data } = JSON.parse(Buffer.from(body.bytes).toString('utf8')) as { created: number; data: readonly MadeImage[] }
-    return { model, provider, image: data[0] ?? null, created, error: null }
+    return { model, provider, image: data[0] ?? null, dropped: headers[brHeader.droppedParams] ?? null, created, error: null }
   } catch (error) {
     const provider = error instanceof GatewayError ? (error.options.headers?.[brHeader.provider] ?? null) : null
-    return { model, provider, image: null, created: null, error }
+    return { ...notDrawn(model, provider), error }
   }
 }
+
+const notDrawn = (model: string, provider: string | null) => ({ model, provider, image: null, dropped: null, created: null })
 
 /** When every member met the same wall before a provider was asked (budget, limit, revoked), that is the answer; else that all routes failed. */
 function noneDrawn(members: readonly Member[]): GatewayError {
@@ -183,6 +187,7 @@ function replyOf(members: readonly Member[], chosen: Drawn, verdict: Verdict, bi
   }
   const headers = {
     ...(chosen.provider === null ? {} : { [brHeader.provider]: chosen.provider }),
+    ...(chosen.dropped === null ? {} : { [brHeader.droppedParams]: chosen.dropped }),
     [brHeader.sangam]: JSON.stringify(sangam).replace(/[^\x20-\x7e]/g, '?'),
     [brHeader.costInr]: String(bills.costInr),
     [brHeader.latencyMs]: String(Math.round(latencyMs)),

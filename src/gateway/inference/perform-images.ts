@@ -10,6 +10,12 @@ import type { ClientError, Failed, Performed, WholeAnswer } from './answer.ts'
 import { type Drawn, draw } from './image-job.ts'
 import { ImagesRequest } from './kinds/images-request.ts'
 import type { Performer } from './kinds/kind.ts'
+import { ReplyRoom } from './reply-room.ts'
+
+/** What the replies of one attempt may hold together: four large pictures as base64. */
+const repliesMaxBytes = 64 * 1024 * 1024
+/** The same of a server that somebody has registered. */
+const ownRepliesMaxBytes = 32 * 1024 * 1024
 
 /** The provider took too long. */
 class DeadlineError extends Error {
@@ -28,7 +34,8 @@ export const performImages: Performer = async (attempt, context) => {
   try {
     const { wish } = request
     const wishes = split(wish.n, style.imagesPerRequest(target)).map(n => ({ ...wish, n }))
-    const ends = await Promise.allSettled(wishes.map(one => draw(one, { attempt, style, target, request, signal, deps })))
+    const room = new ReplyRoom(attempt.route.provider.userGiven === true ? ownRepliesMaxBytes : repliesMaxBytes)
+    const ends = await Promise.allSettled(wishes.map(one => draw(one, { attempt, style, target, request, signal, room, deps })))
     context.signal.throwIfAborted()
     return together(ends, attempt, request, Math.floor(deps.clock.nowMs() / 1000), deps.images.deadlineMs)
   } finally {

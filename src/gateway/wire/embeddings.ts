@@ -29,8 +29,12 @@ export function parseEmbeddings(body: unknown): ParsedEmbeddings {
   let bytes = 0
   for (let index = 0; index < input.length; index++) {
     const text: unknown = input[index]
-    if (typeof text !== 'string') throw fail('bad_request', { message: `"input[${index}]" must be a string.` })
+    if (typeof text !== 'string') throw fail('bad_request', { message: `"input[${index}]" must be a string.${isTokens(text) ? tokensHint : ''}` })
     bytes += Buffer.byteLength(text)
   }
   return { model, inputs: input.length, promptTokensEstimate: estimateTokens(bytes) }
 }
+
+/** Some clients cut texts into the tokens of one maker's models, which mean something else to every other model. */
+const isTokens = (item: unknown): boolean => typeof item === 'number' || Array.isArray(item)
+const tokensHint = ' Token numbers are not taken here, because each model counts its own: send the text itself.'

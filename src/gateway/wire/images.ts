@@ -26,8 +26,8 @@ export interface ImageWish {
   readonly user: string | null
   /** Fields that only some providers know, as they came. */
   readonly others: Readonly<Record<string, unknown>>
-  /** Which of size and response_format the caller wrote: what cannot be kept of these is named. */
-  readonly asked: { readonly size: boolean; readonly format: boolean }
+  /** Which of these the caller wrote: what cannot be kept of them is named. Partial images come with streams alone, so they never can. */
+  readonly asked: { readonly size: boolean; readonly format: boolean; readonly partialImages: boolean }
   /** null: a picture from the prompt alone. */
   readonly edit: { readonly images: readonly ImageFile[]; readonly mask: ImageFile | null } | null
 }
@@ -67,7 +67,7 @@ export function parseImages(body: Readonly<Record<string, unknown>>, edit: Image
       quality: textOf(body, 'quality', quotedMaxChars),
       user: textOf(body, 'user', quotedMaxChars),
       others: Object.fromEntries(Object.entries(body).filter(([name, value]) => !known.includes(name) && value !== null)),
-      asked: { size: size !== null, format: format !== null },
+      asked: { size: size !== null, format: format !== null, partialImages: (body['partial_images'] ?? 0) !== 0 },
       edit,
     },
   }
@@ -82,7 +82,7 @@ function countOf(n: unknown): number {
 function sizeOf(size: unknown): ImageSize | null {
   if (size === undefined || size === null) return null
   const found = typeof size === 'string' ? /^([1-9]\d{0,4})x([1-9]\d{0,4})$/.exec(size) : null
-  if (found === null) throw bad('"size" must be WIDTHxHEIGHT in pixels, such as "1024x1024".')
+  if (found === null) throw bad('"size" must be WIDTHxHEIGHT in pixels, such as "1024x1024"; leave it out for the default.')
   return { width: Number(found[1]), height: Number(found[2]) }
 }
 

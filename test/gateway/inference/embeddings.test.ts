@@ -45,6 +45,19 @@ describe('embeddings by the real SDK', () => {
     expect(Object.keys(app.indus.requests[0]?.json ?? {}).sort()).toEqual(['encoding_format', 'input', 'model'])
   })
 
+  test('token numbers, which some clients send instead of texts, are refused with what to do', async () => {
+    for (const input of [
+      [1, 2, 3],
+      [[1, 2], [3]],
+    ])
+      await expect(client.embeddings.create({ model: 'test-embed', input: input as number[] })).rejects.toMatchObject({
+        status: 400,
+        code: 'bad_request',
+        message: expect.stringContaining('send the text itself'),
+      })
+    expect(app.alpha.requests).toHaveLength(0)
+  })
+
   test('a fresh machine embeds: as floats and as base64 the same vectors', async () => {
     const bare = await client.embeddings.create({ model: 'sandbox-embed', input: ['red apple', 'green apple'] })
     const floats = await client.embeddings.create({ model: 'sandbox-embed', input: ['red apple', 'green apple'], encoding_format: 'float' })

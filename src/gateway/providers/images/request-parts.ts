@@ -38,7 +38,7 @@ export function splitOthers({ others }: ImageWish, taken: readonly string[]): { 
   }
 }
 
-/** Names of what the caller asked for among quality, user, size and response_format, and does not get. */
+/** Names of what the caller asked for among quality, user, size, response_format and partial_images, and does not get. */
 export function lostOf(
   wish: ImageWish,
   kept: { readonly quality?: boolean; readonly user?: boolean; readonly size: boolean; readonly format: boolean },
@@ -48,6 +48,7 @@ export function lostOf(
     ...(wish.user !== null && kept.user !== true ? ['user'] : []),
     ...(wish.asked.size && !kept.size ? ['size'] : []),
     ...(wish.asked.format && !kept.format ? ['response_format'] : []),
+    ...(wish.asked.partialImages ? ['partial_images'] : []),
   ]
 }
 

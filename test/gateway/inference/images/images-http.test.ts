@@ -251,7 +251,10 @@ describe('images over HTTP', () => {
     const reply = await make({ stream: true })
     expect(codeOf(reply)).toEqual([400, 'bad_request'])
     expect(reply.json.error.message).toContain('stream')
-    expect((await make({ stream: false })).status).toBe(200)
+    expect((await make({ stream: false, partial_images: 0 })).headers.get('x-br-dropped-params')).toBeNull()
+    const partial = await make({ partial_images: 3 })
+    expect([partial.status, partial.headers.get('x-br-dropped-params')]).toEqual([200, 'partial_images'])
+    for (const { json } of providers.seen) expect(json).not.toHaveProperty('partial_images')
   })
 
   test('router fields are obeyed and never forwarded; another route takes over from one that fails', async () => {

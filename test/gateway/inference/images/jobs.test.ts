@@ -99,6 +99,24 @@ describe('image jobs', () => {
     }
   })
 
+  test('a connection that breaks while a job is looked at is no end of it; six times in a row is, and the job is cancelled', async () => {
+    let breaks = 5
+    providers.pendingLooks = 8
+    providers.answer(({ method }) => {
+      if (method === 'GET' && breaks-- > 0) throw new Error('the provider hangs up')
+      return undefined
+    })
+    expect((await make(alibaba)).status).toBe(200)
+    expect(cancels()).toEqual([])
+    const begun = providers.seen.length
+    breaks = Number.POSITIVE_INFINITY
+    const reply = await make({ ...alibaba, seed: 2 })
+    expect([reply.status, reply.json.error.code]).toEqual([502, 'all_routes_failed'])
+    expect(reply.json.error.message).toContain('could not be reached')
+    await until(() => cancels().length === 1)
+    expect(providers.seen.slice(begun).filter(({ method }) => method === 'GET')).toHaveLength(6)
+  })
+
   test('a call that is done leaves no timer behind', async () => {
     providers.pendingLooks = 1
     expect((await make(bfl)).status).toBe(200)

@@ -164,7 +164,7 @@ describe('the image panel over HTTP', () => {
     await first('the judge failed', 'auto:vision')
     app.alpha.script({ hang: true })
     await first('the judge did not answer in time', 'auto:vision')
-    app.alpha.script({ body: { id: 'x', choices: [] } })
+    app.alpha.script({ body: { id: 'x', choices: [{ index: 0, message: { role: 'assistant', content: null }, finish_reason: 'stop' }] } })
     await first('the answer of the judge could not be used', 'eye')
     verdict('```json\n{"best": 2}\n```')
     expect((await ask()).json.br_sangam.judged).toBe(true)
@@ -279,6 +279,14 @@ describe('the image panel over HTTP', () => {
     const { json } = await ask({ n: 4 })
     expect(json.data).toHaveLength(1)
     expect(providers.seen.map(({ json }) => json['n'])).toEqual([1, 1, 1])
+  })
+
+  test('what the provider of the chosen picture could not be told is named', async () => {
+    verdict('{"best": 1}')
+    const reply = await ask({ quality: 'high', user: 'u-1', seed: 7, partial_images: 2 })
+    expect([reply.status, reply.headers.get('x-br-dropped-params')]).toEqual([200, 'quality,user,partial_images'])
+    expect(providers.seen.map(({ json }) => json['seed'])).toEqual([7, 7, 7])
+    expect((await ask()).headers.get('x-br-dropped-params')).toBeNull()
   })
 
   test('PANEL-15 the panel goes by the id of the service and by its bare name, and no other', async () => {
