@@ -115,7 +115,7 @@ export class ChatRelayPassage implements StreamPassage, LineSink {
   }
 
   line(bytes: Uint8Array, start: number, end: number, nextInChunk: number): void {
-    const kind = this.#tap.line(bytes, start, end)
+    const kind = this.#tap.line(bytes, start, end, nextInChunk)
     this.#to = nextInChunk
     if (this.#isDropping) {
       this.#skip(bytes, start)

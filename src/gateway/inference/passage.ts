@@ -27,11 +27,23 @@ export interface StreamPassage {
   keepAlive(): Uint8Array | null
 }
 
-/** Relays a stream byte for byte to a client that speaks the provider's format. Chat streams have a passage of their own. */
+/** Of an event that is longer than this the beginning goes out before its end is here. */
+const heldEventMaxBytes = 8 * 1024 * 1024
+
+/**
+ * Relays a stream byte for byte to a client that speaks the provider's format, whole events only: of a stream that breaks or is cut
+ * nobody gets half a one. Chat streams have a passage of their own.
+ */
 export class RelayPassage implements StreamPassage {
   readonly #tap: StreamTap
   readonly #format: ClientFormat
   readonly #context: ReplyContext
+  /** The event that is under way. */
+  #held: Uint8Array[] = []
+  #heldBytes = 0
+  /** The bytes given out end inside an event that was too long to be held. */
+  #isOpen = false
+  #hasEnded = false
 
   constructor(tap: StreamTap, format: ClientFormat, context: ReplyContext) {
     this.#tap = tap
@@ -48,28 +60,48 @@ export class RelayPassage implements StreamPassage {
   get finished(): boolean {
     return this.#tap.finished
   }
+  /** Behind the whole event that says so. */
   get failed(): boolean {
-    return this.#tap.failed
+    return this.#tap.failed && (this.#heldBytes === 0 || this.#hasEnded)
   }
   get atBoundary(): boolean {
-    return this.#tap.atBoundary
+    return !this.#isOpen
   }
 
   push(chunk: Uint8Array): Uint8Array | null {
     this.#tap.push(chunk)
-    return chunk
+    const { wholeBytes } = this.#tap
+    if (wholeBytes === chunk.length && this.#heldBytes === 0) {
+      this.#isOpen = false
+      return chunk
+    }
+    const whole = wholeBytes === 0 ? null : this.#taken(chunk.subarray(0, wholeBytes))
+    if (whole !== null) this.#isOpen = false
+    const rest = chunk.subarray(wholeBytes)
+    if (!this.#isOpen && this.#heldBytes + rest.length <= heldEventMaxBytes) {
+      this.#hold(rest)
+      return whole
+    }
+    this.#isOpen = true
+    const open = this.#taken(rest)
+    return whole === null ? open : Buffer.concat([whole, open])
   }
 
   end(): { bytes: Uint8Array | null; complete: boolean } {
-    if (this.#tap.finished) return { bytes: null, complete: true }
-    const ending = this.#tap.atBoundary ? '' : '\n\n'
-    // The end of the bytes ends the last event, which may be the end mark itself.
-    this.#tap.push(Buffer.from('\n\n'))
-    return { bytes: ending === '' ? null : Buffer.from(ending), complete: this.#tap.finished }
+    if (this.#tap.finished || this.#hasEnded) return { bytes: null, complete: this.#tap.finished }
+    this.#hasEnded = true
+    // The end of the bytes ends the last event, which may be the end mark itself, or the provider's error.
+    this.#tap.push(eventEnd)
+    const isEnd = this.#tap.finished || this.#tap.failed
+    const bytes = isEnd && this.#heldBytes > 0 ? this.#taken(eventEnd) : this.#isOpen ? eventEnd : null
+    this.#isOpen = false
+    return { bytes, complete: this.#tap.finished }
   }
 
   fail(fault: StreamFault): Uint8Array {
-    const ending = this.#tap.atBoundary ? '' : '\n\n'
+    // Its own error is here but for its end.
+    if (this.#tap.failed && this.#heldBytes > 0) return this.#taken(eventEnd)
+    const ending = this.#isOpen ? '\n\n' : ''
     return Buffer.from(ending + this.#format.relayedEnd(fault, this.usage(), this.#context, this.#tap.events))
   }
 
@@ -84,7 +116,24 @@ export class RelayPassage implements StreamPassage {
   keepAlive(): Uint8Array | null {
     return this.atBoundary && !this.finished ? Buffer.from(this.#format.keepAlive) : null
   }
+
+  #hold(part: Uint8Array): void {
+    if (part.length === 0) return
+    this.#held.push(part)
+    this.#heldBytes += part.length
+  }
+
+  /** What was held, and this behind it. */
+  #taken(last: Uint8Array): Uint8Array {
+    const parts = this.#held
+    if (parts.length === 0) return last
+    this.#held = []
+    this.#heldBytes = 0
+    return Buffer.concat([...parts, last])
+  }
 }
+
+const eventEnd = Buffer.from('\n\n')
 
 /** Reads one format and writes another. Whole events go out, so it always stands at a boundary. */
 export class TranslatedPassage implements StreamPassage {

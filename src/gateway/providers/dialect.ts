@@ -99,6 +99,8 @@ export interface StreamTap {
   readonly failed: boolean
   /** The bytes pushed so far end exactly at an event boundary. */
   readonly atBoundary: boolean
+  /** Where in the chunk that was pushed last the last whole event ends; 0 = none ends in it. */
+  readonly wholeBytes: number
   /** Events that have gone by; 0 for formats that do not number theirs. */
   readonly events: number
 }

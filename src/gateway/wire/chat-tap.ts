@@ -25,6 +25,7 @@ export class ChatStreamTap implements LineSink {
   /** The chunk that carried the last usage. */
   usageChunk: Readonly<Record<string, unknown>> | null = null
   readonly events = 0
+  wholeBytes = 0
   readonly #lines = new SseLineScanner(this)
   readonly #facts: ChunkFacts = { outputChars: 0, hasUsage: false, hasError: false }
   #doneSeen = false
@@ -34,12 +35,14 @@ export class ChatStreamTap implements LineSink {
   }
 
   push(chunk: Uint8Array): void {
+    this.wholeBytes = 0
     this.#lines.push(chunk)
   }
 
   /** One line, for those who cut the stream into lines themselves: says what it is. */
-  line(bytes: Uint8Array, start: number, end: number): ChatLine {
+  line(bytes: Uint8Array, start: number, end: number, nextInChunk: number): ChatLine {
     if (start === end) {
+      this.wholeBytes = nextInChunk
       if (this.#doneSeen) this.finished = true
       return 'blank'
     }

@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import { argumentsOf, callsOf, type Frame, type Said, type ToolCall, type Turn, type TurnUsage } from './turn.ts'
+import { argumentsOf, callsOf, type Frame, inputOf, parses, type Said, type ToolCall, type Turn, type TurnUsage } from './turn.ts'
 import type { Upstream } from './upstreams.ts'
 
 interface Style {
@@ -70,8 +70,6 @@ function blocksOf(said: Said): readonly Block[] {
   return said.kind === 'tools' ? said.calls.map(call => ({ kind: 'tool', call })) : [said]
 }
 
-const inputOf = (call: ToolCall): unknown => JSON.parse(argumentsOf(call) === '' ? '{}' : argumentsOf(call))
-
 function wholeBlock(block: Block): object {
   switch (block.kind) {
     case 'text':
@@ -105,7 +103,8 @@ function streamBlock(block: Block, index: number, style: Style): readonly Frame[
       return [start({ type: 'redacted_thinking', data: block.data }), stop]
     case 'tool': {
       const { id, name, parts } = block.call
-      if (style.inputInStart) return [start({ type: 'tool_use', id, name, input: inputOf(block.call) }), stop]
+      if (style.inputInStart && (argumentsOf(block.call) === '' || parses(argumentsOf(block.call))))
+        return [start({ type: 'tool_use', id, name, input: inputOf(block.call) }), stop]
       return [start({ type: 'tool_use', id, name, input: {} }), ...parts.map(partial_json => delta({ type: 'input_json_delta', partial_json })), stop]
     }
   }

@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import { argumentsOf, type Frame, type Said, type ToolCall, type Turn } from './turn.ts'
+import { type Frame, inputOf, type Said, type ToolCall, type Turn } from './turn.ts'
 import type { Upstream } from './upstreams.ts'
 
 interface Style {
@@ -78,7 +78,6 @@ function usageOf({ usage }: Turn): object | null {
 }
 
 const signed = { thoughtSignature: 'c2lnbmF0dXJl' }
-const inputOf = (call: ToolCall): unknown => JSON.parse(argumentsOf(call) === '' ? '{}' : argumentsOf(call))
 
 function callPart(call: ToolCall, style: Style, isFirst: boolean): object {
   const args = inputOf(call)

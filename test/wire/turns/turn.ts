@@ -4,7 +4,7 @@ import fc from 'fast-check'
 export interface ToolCall {
   readonly id: string
   readonly name: string
-  /** The arguments as JSON text, cut as it is streamed. Joined it is '' for a call without any. */
+  /** The arguments as JSON text, cut as it is streamed. Joined it is '' for a call without any, and half an object for one that was cut off. */
   readonly parts: readonly string[]
 }
 
@@ -42,6 +42,19 @@ export interface Turn {
 }
 
 export const argumentsOf = (call: ToolCall): string => call.parts.join('')
+/** The arguments as an object; an empty one for a call without any and for one that was cut off. */
+export function inputOf(call: ToolCall): unknown {
+  const text = argumentsOf(call)
+  return parses(text) ? JSON.parse(text) : {}
+}
+export function parses(text: string): boolean {
+  try {
+    JSON.parse(text)
+    return true
+  } catch {
+    return false
+  }
+}
 export const textOf = (turn: Turn): string => turn.said.flatMap(said => (said.kind === 'text' ? said.parts : [])).join('')
 export const reasoningOf = (turn: Turn): string => turn.said.flatMap(said => (said.kind === 'reasoning' ? said.parts : [])).join('')
 export const callsOf = (turn: Turn): readonly ToolCall[] => turn.said.flatMap(said => (said.kind === 'tools' ? said.calls : []))
@@ -118,8 +131,19 @@ export function turns(saidMax: number): fc.Arbitrary<Turn> {
       finish: fc.oneof({ weight: 4, arbitrary: fc.constant('stop' as const) }, fc.constantFrom('length' as const, 'content_filter' as const)),
       usage: fc.option(usage, { freq: 4 }),
       ending,
+      cut: fc.nat({ max: 20 }),
     })
-    .map(turn => ({ ...turn, said: turn.said.map((one, place) => withIds(one, place)) }))
+    .map(({ cut, ...turn }) => ({ ...turn, said: (turn.finish === 'length' ? cutOff(turn.said, cut) : turn.said).map((one, place) => withIds(one, place)) }))
+}
+
+/** The ceiling was met in the middle of the last call. */
+function cutOff(said: readonly Said[], place: number): readonly Said[] {
+  const last = said.at(-1)
+  const call = last?.kind === 'tools' ? last.calls.at(-1) : undefined
+  if (last?.kind !== 'tools' || call === undefined || argumentsOf(call) === '') return said
+  const text = argumentsOf(call)
+  const parts = [text.slice(0, 1), text.slice(1, Math.max(1, Math.min(place, text.length - 1)))]
+  return [...said.slice(0, -1), { ...last, calls: [...last.calls.slice(0, -1), { ...call, parts }] }]
 }
 
 function withIds(one: Said, place: number): Said {

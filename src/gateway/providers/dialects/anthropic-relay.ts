@@ -79,6 +79,7 @@ export class AnthropicStreamTap implements StreamTap, LineSink {
   finished = false
   failed = false
   events = 0
+  wholeBytes = 0
   readonly #lines = new SseLineScanner(this)
   #stopSeen = false
   #eventHasData = false
@@ -88,11 +89,13 @@ export class AnthropicStreamTap implements StreamTap, LineSink {
   }
 
   push(chunk: Uint8Array): void {
+    this.wholeBytes = 0
     this.#lines.push(chunk)
   }
 
-  line(bytes: Uint8Array, start: number, end: number): void {
+  line(bytes: Uint8Array, start: number, end: number, nextInChunk: number): void {
     if (start === end) {
+      this.wholeBytes = nextInChunk
       if (this.#eventHasData) this.events++
       this.#eventHasData = false
       if (this.#stopSeen) this.finished = true

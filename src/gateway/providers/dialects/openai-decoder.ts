@@ -55,13 +55,14 @@ export class OpenAiStreamDecoder implements ChatStreamDecoder {
   }
 
   #delta(given: Fields): { delta: Record<string, unknown>; calls: readonly Fields[] } {
-    const { tool_calls: toolCalls, function_call: older, reasoning, reasoning_content: thinking, content, ...others } = given
+    const { tool_calls: toolCalls, function_call: older, reasoning, reasoning_content: thinking, thinking_blocks: blocks, content, ...others } = given
     const made: readonly unknown[] = Array.isArray(toolCalls) ? toolCalls : isObject(older) ? [{ index: 0, function: older }] : []
     const parts = Array.isArray(content) ? partsOf(content) : null
-    const thought = [thinking, reasoning, parts?.thinking].find(text => typeof text === 'string' && text !== '')
+    const signed = Array.isArray(blocks) ? blocks.filter(isSigned) : []
+    const thought = [thinking, reasoning, parts?.thinking, unsignedText(blocks)].find(text => typeof text === 'string' && text !== '')
     const said = parts === null ? content : parts.text
     const delta = Object.fromEntries(
-      Object.entries({ ...others, content: said, reasoning_content: thought }).filter(([, value]) => value !== undefined && value !== null && value !== ''),
+      Object.entries({ ...others, content: said, reasoning_content: thought, thinking_blocks: signed.length === 0 ? null : signed }).filter(([, value]) => value !== undefined && value !== null && value !== ''),
     )
     if (Object.keys(delta).some(name => name !== 'role') || made.length > 0) this.#hasSaid = true
     return { delta, calls: this.#calls.read(made) }
@@ -92,6 +93,17 @@ function partsOf(parts: readonly unknown[]): { text: string; thinking: string } 
     else if (Array.isArray(part['thinking'])) thinking += partsOf(part['thinking']).text
   }
   return { text, thinking }
+}
+
+/** A block that can be given back. Gateways of other makers also send what is thought piece by piece as blocks without a signature. */
+function isSigned(block: unknown): boolean {
+  if (!isObject(block)) return false
+  return block['type'] === 'redacted_thinking' || (typeof block['signature'] === 'string' && block['signature'] !== '')
+}
+
+function unsignedText(blocks: unknown): string {
+  if (!Array.isArray(blocks)) return ''
+  return blocks.map(block => (isObject(block) && !isSigned(block) && typeof block['thinking'] === 'string' ? block['thinking'] : '')).join('')
 }
 
 function faultOf(error: unknown): ChatStreamEvent {

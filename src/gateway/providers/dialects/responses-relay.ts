@@ -56,6 +56,7 @@ export class ResponsesStreamTap implements StreamTap, LineSink {
   finished = false
   failed = false
   events = 0
+  wholeBytes = 0
   readonly #lines = new SseLineScanner(this)
   #name: string | null = null
   #eventHasData = false
@@ -66,11 +67,13 @@ export class ResponsesStreamTap implements StreamTap, LineSink {
   }
 
   push(chunk: Uint8Array): void {
+    this.wholeBytes = 0
     this.#lines.push(chunk)
   }
 
-  line(bytes: Uint8Array, start: number, end: number): void {
+  line(bytes: Uint8Array, start: number, end: number, nextInChunk: number): void {
     if (start === end) {
+      this.wholeBytes = nextInChunk
       if (this.#eventHasData) this.events++
       this.#eventHasData = false
       this.#name = null
