@@ -17,7 +17,7 @@ A first organisation was made, owned by ${firstRun.email}. These secrets are sho
   agent token  ${firstRun.agentToken}
                (agent ${firstRun.agentId}, for 15 minutes; a new one: POST /v1/me/agents/${firstRun.agentId}/token)
 
-Paste one of these:
+Any OpenAI client; GET /v1/models lists the models:
 
   curl ${baseUrl}/v1/chat/completions -H "Authorization: Bearer ${firstRun.key}" -H "content-type: application/json" -d '{"model":"${model}","messages":[{"role":"user","content":"Hello"}]}'
 
@@ -26,9 +26,15 @@ Paste one of these:
   const reply = await client.chat.completions.create({ model: '${model}', messages: [{ role: 'user', content: 'Hello' }] })
   console.log(reply.choices[0].message.content)
 
+Claude Code, its own model calls (docs/messages.md), and the tools of this gateway:
+
+  ANTHROPIC_BASE_URL=${baseUrl} ANTHROPIC_AUTH_TOKEN=${firstRun.key} ANTHROPIC_MODEL=${model} ANTHROPIC_DEFAULT_HAIKU_MODEL=${model} claude
   claude mcp add --transport http brigade ${baseUrl}/mcp --header "Authorization: Bearer ${firstRun.key}"
 
+Codex, the same (docs/responses.md):
+
   export BRIGADE_KEY=${firstRun.key}
+  codex -c model=${model} -c model_provider=brigade -c 'model_providers.brigade={name="Brigade",base_url="${baseUrl}/v1",env_key="BRIGADE_KEY",wire_api="responses"}'
   codex mcp add brigade --url ${baseUrl}/mcp --bearer-token-env-var BRIGADE_KEY
 
 Sign in as the owner, for members, keys and what they may do: npx brigade admin sign-in --email ${firstRun.email}

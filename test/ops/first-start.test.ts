@@ -96,6 +96,22 @@ describe('the first start', () => {
     expect([codexUrl, printed(/export BRIGADE_KEY=(\S+)/)]).toEqual([url, key()])
   })
 
+  test('the printed lines for the model calls of Claude Code and Codex name addresses, a key and a model that answer', async () => {
+    const [, base = '', token = '', model = '', small = ''] =
+      /ANTHROPIC_BASE_URL=(\S+) ANTHROPIC_AUTH_TOKEN=(\S+) ANTHROPIC_MODEL=(\S+) ANTHROPIC_DEFAULT_HAIKU_MODEL=(\S+) claude/.exec(firstOutput) ?? []
+    for (const asked of [model, small]) {
+      const reply = await call({ baseUrl: base }, token, 'POST', '/v1/messages', {
+        model: asked,
+        max_tokens: 50,
+        messages: [{ role: 'user', content: 'Hello' }],
+      })
+      expect([reply.status, reply.json.type]).toEqual([200, 'message'])
+    }
+    const [, codexModel, codexBase] = /codex -c model=(\S+) .*base_url="(\S+?)\/v1"/.exec(firstOutput) ?? []
+    const response = await call({ baseUrl: codexBase ?? '' }, key(), 'POST', '/v1/responses', { model: codexModel, input: 'Hello' })
+    expect([response.status, response.json.status]).toEqual([200, 'completed'])
+  })
+
   test('the simulated provider is on while no other is configured', async () => {
     const models = await call(gateway, key(), 'GET', '/v1/models')
     expect((models.json.data as { id: string }[]).some(model => model.id === 'sandbox-chat')).toBe(true)
@@ -122,7 +138,7 @@ describe('the first start', () => {
     expect(gateway.output()).not.toMatch(/API key|agent token|eyJ/)
     for (const credential of [key(), String(made['key'])]) expect((await call(gateway, credential, 'GET', '/v1/me/whoami')).status).toBe(200)
     const usage = await call(gateway, key(), 'GET', '/v1/usage')
-    expect(usage.json.totals.requests).toBe(3)
+    expect(usage.json.totals.requests).toBe(6)
   })
 })
 

@@ -138,6 +138,12 @@ describe('a machine where nothing is set', () => {
     expect(message).toContain(there)
   })
 
+  test('a base URL that has /v1 once too often is told apart from the others', async () => {
+    expect((await said('/v1/v1/messages', {}))[2]).toBe(
+      'There is no such path. Did you mean /v1/messages? The base URL of OpenAI clients ends in /v1; Claude Code and the SDK of Anthropic add it themselves.',
+    )
+  })
+
   test('a very long path is answered like any other', async () => {
     expect(await said(`/${'v1/'.repeat(3000)}x`, {})).toEqual([404, 'not_found', expect.stringContaining('/llms.txt')])
   })

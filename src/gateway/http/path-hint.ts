@@ -17,10 +17,10 @@ const elsewhere: readonly (readonly [RegExp, string])[] = [
   ],
 ]
 
-const baseUrls = ' The base URL of OpenAI clients ends in /v1, that of Anthropic clients does not.'
+const baseUrls = ' The base URL of OpenAI clients ends in /v1; Claude Code and the SDK of Anthropic add it themselves.'
 /** Longer ends are no end of any path of ours. */
 const segmentsMax = 6
-const ofInference = (path: string): boolean => path.startsWith('/v1/') && !path.startsWith('/v1/me')
+const ofInference = (path: string): boolean => path.startsWith('/v1/') && !path.startsWith('/v1/me/')
 
 /**
  * The message of a 404. `paths` are those of the table. When what was asked ends like one of them, the base URL of the client is wrong, and
