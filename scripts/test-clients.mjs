@@ -1,42 +1,63 @@
 /**
  * `npm run test:clients [-- vitest arguments]`: the coding agents that people run, as they are, against a gateway on this machine.
  * They are large (some 400 MB each), so they are no dependencies: they are installed here when they are first asked for, each in a
- * folder of its own under node_modules/.cache, and found by the tests through the environment.
+ * folder of its own under node_modules/.cache, and found by the tests through the environment. A program that is there already is
+ * taken when its variable (CODEX_PROGRAM=/path/to/codex) says where.
  */
 import { spawnSync } from 'node:child_process'
-import { existsSync, mkdirSync } from 'node:fs'
+import { existsSync, mkdirSync, renameSync, rmSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
 import { ensureInstalled } from './ensure.mjs'
 import { root, runNode } from './paths.mjs'
 
 const clients = [
+  { setting: 'CLAUDE_PROGRAM', name: '@anthropic-ai/claude-code', version: '2.1.330', program: 'claude' },
   { setting: 'CODEX_PROGRAM', name: '@openai/codex', version: '0.169.0', program: 'codex' },
   { setting: 'OPENCODE_PROGRAM', name: 'opencode-ai', version: '1.18.33', program: 'opencode' },
 ]
 
-/** The installed program, or null when it cannot be installed here. */
+const cache = join(root, 'node_modules', '.cache', 'test-clients')
+const programIn = (folder, program) => join(folder, 'node_modules', '.bin', program)
+
+/** True when the program starts and says its version: what was installed halfway does not. */
+function starts(path, home) {
+  const { status } = spawnSync(path, ['--version'], { stdio: 'ignore', timeout: 60_000, env: { PATH: process.env.PATH, HOME: home } })
+  return status === 0
+}
+
+/** The installed program, or null when it cannot be installed here. A folder has its name only when its program has started once. */
 function installed({ name, version, program }) {
-  const folder = join(root, 'node_modules', '.cache', 'test-clients', `${program}-${version}`)
-  const path = join(folder, 'node_modules', '.bin', program)
-  if (existsSync(path)) return path
-  mkdirSync(folder, { recursive: true })
+  const folder = join(cache, `${program}-${version}`)
+  if (existsSync(programIn(folder, program))) return programIn(folder, program)
+  const started = join(cache, `.${program}-${version}-${process.pid}`)
+  mkdirSync(started, { recursive: true })
   console.error(`Installing ${name} ${version} ...`)
-  const args = ['install', '--prefix', folder, '--no-save', '--no-audit', '--no-fund', '--loglevel=error', `${name}@${version}`]
-  const { status } = spawnSync('npm', args, { stdio: 'inherit', shell: process.platform === 'win32' })
-  return status === 0 && existsSync(path) ? path : null
+  const args = ['install', '--prefix', started, '--no-save', '--no-audit', '--no-fund', '--loglevel=error', `${name}@${version}`]
+  const { status } = spawnSync('npm', args, { stdio: 'inherit', shell: process.platform === 'win32', timeout: 300_000 })
+  const isWhole = status === 0 && existsSync(programIn(started, program)) && starts(programIn(started, program), started)
+  if (isWhole) {
+    rmSync(folder, { recursive: true, force: true })
+    renameSync(started, folder)
+    return programIn(folder, program)
+  }
+  rmSync(started, { recursive: true, force: true })
+  return null
 }
 
 ensureInstalled()
 const env = { ...process.env, CLIENTS: 'on', TEST_DATABASE: process.env.TEST_DATABASE ?? 'embedded' }
 const missing = []
 for (const client of clients) {
-  const path = installed(client)
-  if (path === null) missing.push(client.name)
+  const path = process.env[client.setting] ?? installed(client)
+  if (path === null) missing.push(client)
   else env[client.setting] = path
 }
 if (missing.length > 0) {
-  console.error(`Could not be installed: ${missing.join(', ')}. Their tests cannot run.`)
+  const names = missing.map(({ name, version }) => `${name}@${version}`).join(', ')
+  const settings = missing.map(({ setting }) => setting).join(', ')
+  console.error(`Could not be installed: ${names}. No test was run.`)
+  console.error(`They come from the npm registry and are kept then: this needs the network once. Or say where they are: ${settings}.`)
   process.exitCode = 1
 } else {
   const vitest = join(dirname(createRequire(import.meta.url).resolve('vitest/package.json')), 'vitest.mjs')

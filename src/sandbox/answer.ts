@@ -4,6 +4,8 @@ import { createHash } from 'node:crypto'
 export interface Conversation {
   readonly model: string
   readonly lastUserText: string
+  /** The last piece of text in it, which may be a command: programs put notes of theirs in front of what was typed. */
+  readonly command: string
   /** Text of all messages together. */
   readonly allText: string
   readonly messages: number
@@ -59,7 +61,7 @@ export function answerTo(talk: Conversation): Answer {
   if (talk.toolResult !== null)
     return text(pieces(`Simulated reply: the tool answered with ${pieces(talk.toolResult).length} words (digest ${digest(talk.toolResult)}).`))
 
-  const prompt = talk.lastUserText.trim()
+  const prompt = talk.command.trim()
   const call = /^call\s+(\S+)\s*([\s\S]*)$/.exec(prompt)
   const tool = call?.[1]
   if (tool !== undefined && talk.tools.includes(tool)) return { kind: 'call', tool, pieces: slices(toolArguments(call?.[2] ?? '')), promptTokens }

@@ -52,9 +52,11 @@ function conversationOf(body: Record<string, unknown>): Conversation | null {
   }))
   const lastContent = turns.at(-1)?.content
   const result = Array.isArray(lastContent) ? lastContent.map(objectOrNull).find(part => part?.['type'] === 'tool_result') : undefined
+  const asked = turns.findLast(turn => turn.role === 'user')
   return {
     model,
-    lastUserText: turns.findLast(turn => turn.role === 'user')?.text ?? '',
+    lastUserText: asked?.text ?? '',
+    command: asked?.lastText ?? '',
     allText: [contentOf(body['system']).text, ...turns.map(turn => turn.text)].join(' '),
     messages: turns.length,
     images: turns.reduce((sum, turn) => sum + turn.images, 0),

@@ -110,9 +110,9 @@ export function objectOrNull(value: unknown): Record<string, unknown> | null {
 }
 
 /** The text of a message's content: a string, or the text parts of an array joined by spaces; and how many images it has. */
-export function contentOf(content: unknown): { text: string; images: number } {
-  if (typeof content === 'string') return { text: content, images: 0 }
-  if (!Array.isArray(content)) return { text: '', images: 0 }
+export function contentOf(content: unknown): { text: string; lastText: string; images: number } {
+  if (typeof content === 'string') return { text: content, lastText: content, images: 0 }
+  if (!Array.isArray(content)) return { text: '', lastText: '', images: 0 }
   const texts: string[] = []
   let images = 0
   for (const item of content) {
@@ -120,5 +120,5 @@ export function contentOf(content: unknown): { text: string; images: number } {
     if (typeof part?.['text'] === 'string') texts.push(part['text'])
     if (part?.['type'] === 'image_url' || part?.['type'] === 'image' || part?.['type'] === 'input_image') images++
   }
-  return { text: texts.join(' '), images }
+  return { text: texts.join(' '), lastText: texts.at(-1) ?? '', images }
 }

@@ -45,6 +45,7 @@ function conversationOf(model: string, body: Record<string, unknown>): Conversat
   const contents = objectsOf(body['contents'])
   if (contents.length === 0) return null
   const turns = contents.map(({ role, parts }) => ({ role, parts: objectsOf(parts), text: textIn(objectsOf(parts)) }))
+  const asked = turns.findLast(turn => turn.role !== 'model')
   const result = turns
     .at(-1)
     ?.parts.map(part => objectOrNull(part['functionResponse']))
@@ -53,7 +54,8 @@ function conversationOf(model: string, body: Record<string, unknown>): Conversat
   const cap = objectOrNull(body['generationConfig'])?.['maxOutputTokens']
   return {
     model,
-    lastUserText: turns.findLast(turn => turn.role !== 'model')?.text ?? '',
+    lastUserText: asked?.text ?? '',
+    command: (asked?.parts ?? []).map(part => part['text']).findLast(text => typeof text === 'string') ?? '',
     allText: [textIn(objectsOf(objectOrNull(body['systemInstruction'])?.['parts'])), ...turns.map(turn => turn.text)].join(' '),
     messages: turns.length,
     images: turns.flatMap(turn => turn.parts).filter(part => part['inlineData'] !== undefined || part['fileData'] !== undefined).length,

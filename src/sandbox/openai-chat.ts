@@ -33,9 +33,11 @@ function conversationOf(body: Record<string, unknown>): Conversation | null {
   const turns = messages.map(message => ({ role: objectOrNull(message)?.['role'], ...contentOf(objectOrNull(message)?.['content']) }))
   const last = turns.at(-1)
   const cap = body['max_completion_tokens'] ?? body['max_tokens']
+  const asked = turns.findLast(turn => turn.role === 'user')
   return {
     model,
-    lastUserText: turns.findLast(turn => turn.role === 'user')?.text ?? '',
+    lastUserText: asked?.text ?? '',
+    command: asked?.lastText ?? '',
     allText: turns.map(turn => turn.text).join(' '),
     messages: turns.length,
     images: turns.reduce((sum, turn) => sum + turn.images, 0),

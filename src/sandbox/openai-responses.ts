@@ -36,9 +36,11 @@ function conversationOf(body: Record<string, unknown>): Conversation | null {
   const turns = items.map(item => ({ item, ...contentOf(item['content'] ?? item['output']) }))
   const last = turns.at(-1)
   const isResult = String(last?.item['type']).endsWith('_output')
+  const asked = turns.findLast(turn => turn.item['role'] === 'user')
   return {
     model,
-    lastUserText: turns.findLast(turn => turn.item['role'] === 'user')?.text ?? '',
+    lastUserText: asked?.text ?? '',
+    command: asked?.lastText ?? '',
     allText: [typeof instructions === 'string' ? instructions : '', ...turns.map(turn => turn.text)].join(' '),
     messages: turns.length,
     images: turns.reduce((sum, turn) => sum + turn.images, 0),

@@ -1,5 +1,6 @@
 import { spawn } from 'node:child_process'
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
+import { createServer, request } from 'node:http'
 import { homedir } from 'node:os'
 import { join } from 'node:path'
 
@@ -39,8 +40,32 @@ export function run(program: string, args: readonly string[], options: { cwd: st
 }
 
 /** The program that scripts/test-clients.mjs has installed. */
-export function programOf(setting: 'CODEX_PROGRAM' | 'OPENCODE_PROGRAM'): string {
+export function programOf(setting: 'CLAUDE_PROGRAM' | 'CODEX_PROGRAM' | 'OPENCODE_PROGRAM'): string {
   const path = process.env[setting]
   if (path === undefined) throw new Error(`${setting} is not set: run these tests with npm run test:clients`)
   return path
+}
+
+/** A server between a program and the gateway at `baseUrl`, which writes down every call with its status. */
+export async function listenBetween(baseUrl: string): Promise<{ readonly url: string; readonly calls: readonly string[]; close(): Promise<void> }> {
+  const calls: string[] = []
+  const server = createServer((incoming, reply) => {
+    const { method, url, headers } = incoming
+    const onward = request(new URL(url ?? '/', baseUrl), { method, headers }, answer => {
+      calls.push(`${method} ${url} ${answer.statusCode}`)
+      reply.writeHead(answer.statusCode ?? 502, answer.headers)
+      answer.pipe(reply)
+    })
+    onward.once('error', () => reply.destroy())
+    incoming.pipe(onward)
+  })
+  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
+  const address = server.address()
+  if (address === null || typeof address === 'string') throw new Error('no port')
+  const close = (): Promise<void> =>
+    new Promise(resolve => {
+      server.close(() => resolve())
+      server.closeAllConnections()
+    })
+  return { url: `http://127.0.0.1:${address.port}`, calls, close }
 }

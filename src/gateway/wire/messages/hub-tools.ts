@@ -6,7 +6,7 @@ import type { ToolNames } from './tool-names.ts'
 type Fields = Readonly<Record<string, unknown>>
 
 /** What of a tool goes into the hub format. `type` is "custom" or left out. */
-const carriedNames: readonly string[] = ['type', 'name', 'description', 'input_schema', 'strict', 'cache_control']
+const carriedNames: readonly string[] = ['type', 'name', 'description', 'input_schema', 'strict', 'cache_control', 'defer_loading']
 
 /**
  * The tools of the request. Names of what cannot be carried go to `drop`. Throws `bad_request`: for a tool without name or schema, and for

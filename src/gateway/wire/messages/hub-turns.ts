@@ -1,5 +1,6 @@
 /** The conversation of a messages request as messages of the hub format. */
 import { fail, type GatewayError } from '../../../platform/errors.ts'
+import { withoutReferences } from './deferred-tools.ts'
 import { contentParts, type Part, partsOf } from './hub-parts.ts'
 import { isObject } from './json-object.ts'
 import type { ToolNames } from './tool-names.ts'
@@ -78,15 +79,15 @@ function joined(parts: readonly Part[]): string | readonly Part[] {
 }
 
 /** Results come first, as the hub format wants them right behind their calls; images of results cannot stand in them and follow with the rest. */
-function userMessages({ blocks, index }: Turn, { drop }: HubContext): readonly HubMessage[] {
+function userMessages({ blocks, index }: Turn, context: HubContext): readonly HubMessage[] {
   const results: HubMessage[] = []
   const parts: Part[] = []
   for (const { block, at } of blocks) {
     if (!isObject(block) || block['type'] !== 'tool_result') {
-      parts.push(...partsOf(block, at, drop))
+      parts.push(...partsOf(block, at, context.drop))
       continue
     }
-    const { message, media } = resultOf(block, at, drop)
+    const { message, media } = resultOf(block, at, context)
     results.push(message)
     parts.push(...media)
   }
@@ -97,9 +98,9 @@ function userMessages({ blocks, index }: Turn, { drop }: HubContext): readonly H
   return [...results, { role: 'user', content }]
 }
 
-function resultOf(block: Readonly<Record<string, unknown>>, at: string, drop: (name: string) => void): { message: HubMessage; media: readonly Part[] } {
+function resultOf(block: Readonly<Record<string, unknown>>, at: string, { names, drop }: HubContext): { message: HubMessage; media: readonly Part[] } {
   const id = String(block['tool_use_id'])
-  const parts = contentParts(block['content'], `${at}.content`, drop)
+  const parts = contentParts(withoutReferences(block['content'], names), `${at}.content`, drop)
   const isText = (part: Part): boolean => part['type'] === 'text'
   const text = parts
     .filter(isText)

@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto'
 import { fail } from '../../../platform/errors.ts'
+import { shownTools } from './deferred-tools.ts'
 import { hubToolChoice, hubTools } from './hub-tools.ts'
 import { hubMessages } from './hub-turns.ts'
 import { isObject } from './json-object.ts'
@@ -48,7 +49,7 @@ export function messagesToHub(request: Fields): TranslatedMessages {
   const drop = (name: string): void => void dropped.add(name)
   const names = toolNamesOf(request)
   checkOwnServices(request)
-  const tools = hubTools(request['tools'], names, drop)
+  const tools = hubTools(shownTools(request), names, drop)
   const messages = hubMessages(request, { names, drop })
   for (const [name, value] of Object.entries(request)) if (!readNames.has(name) && value !== null && !isEmptyList(value)) drop(name)
   if (request['service_tier'] === 'standard_only') drop('service_tier')
