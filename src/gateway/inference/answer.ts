@@ -4,7 +4,7 @@ import type { Failure } from '../providers/dialect.ts'
 import type { Attempt } from '../routing/plan.ts'
 import type { StreamFault } from '../wire/chat-stream.ts'
 import type { TokenUsage } from '../wire/usage.ts'
-import type { BillOf, StreamPassage } from './passage.ts'
+import type { StreamPassage } from './passage.ts'
 
 /** A reply that is all here. */
 export interface WholeAnswer {
@@ -12,11 +12,11 @@ export interface WholeAnswer {
   readonly attempt: Attempt
   /** x-br-* headers of this attempt, and the content-type where it is not JSON. */
   readonly headers: Readonly<Record<string, string>>
-  /** What the provider reported; null: nothing worth metering, so `estimate` counts. */
-  readonly usage: TokenUsage | null
-  estimate(): TokenUsage
-  /** The body for the client. */
-  body(usage: TokenUsage, bill: BillOf): Uint8Array
+  readonly usage: TokenUsage
+  /** True: the provider reported nothing worth metering, so `usage` was counted here. */
+  readonly estimated: boolean
+  /** The body for the client. Made before the call is charged: what cannot be written for it is no answer. */
+  readonly body: Uint8Array
 }
 
 /** A stream whose first chunk is here. */

@@ -1,6 +1,5 @@
 import { inrFromUinr, uinrFromInr } from '../../platform/money.ts'
 import type { Bill } from '../wire/client-format.ts'
-import type { WholeAnswer } from './answer.ts'
 import type { Kind } from './kinds/kind.ts'
 
 /** Adds up what several calls of one request are charged. Exact: in micro-rupees. */
@@ -16,20 +15,14 @@ export class Bills {
     return inrFromUinr(this.#valueUinr)
   }
 
-  /** The same kind; whole replies are added here when they have been settled, which is when their body is asked for. */
+  /** The same kind; whole replies are added here as they come, which is when they are charged. */
   of(kind: Kind): Kind {
-    const noted = (answer: WholeAnswer): WholeAnswer => ({
-      ...answer,
-      body: (usage, billOf) => {
-        this.#add(billOf(usage))
-        return answer.body(usage, billOf)
-      },
-    })
     return {
       ...kind,
-      async perform(attempt, context) {
+      perform: async (attempt, context) => {
         const performed = await kind.perform(attempt, context)
-        return 'answer' in performed && performed.answer.kind === 'whole' ? { ...performed, answer: noted(performed.answer) } : performed
+        if ('answer' in performed && performed.answer.kind === 'whole') this.#add(context.bill(performed.answer.usage))
+        return performed
       },
     }
   }

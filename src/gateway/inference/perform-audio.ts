@@ -139,10 +139,10 @@ function whole(
   headers: WholeAnswer['headers'],
   bytes: Buffer,
   usage: TokenUsage | null,
-  estimated: TokenUsage,
+  held: TokenUsage,
   { headers: replyHeaders }: OutboundReply,
 ): Performed {
-  return { answer: { kind: 'whole', attempt, headers, usage, estimate: () => estimated, body: () => bytes }, replyHeaders }
+  return { answer: { kind: 'whole', attempt, headers, usage: usage ?? held, estimated: usage === null, body: bytes }, replyHeaders }
 }
 
 function objectOf(bytes: Buffer): Record<string, unknown> | null {

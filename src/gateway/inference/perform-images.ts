@@ -84,7 +84,7 @@ function answerOf(good: readonly Good[], attempt: Attempt, request: ImagesReques
       ...(dropped.length === 0 ? {} : { [brHeader.droppedParams]: headerValue(dropped.join(',')) }),
     },
     usage,
-    estimate: () => usage,
-    body: () => Buffer.from(JSON.stringify({ ...whole, created, data })),
+    estimated: false,
+    body: Buffer.from(JSON.stringify({ ...whole, created, data })),
   }
 }

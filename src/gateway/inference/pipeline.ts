@@ -74,12 +74,12 @@ export async function serve(kind: Kind, input: CallInput, call: Call<Principal>,
     const answer = await dialConfirmed(kind, plan, request, meter, watch, deps).catch((error: unknown) => endUnanswered(error, meter, watch))
     switch (answer.kind) {
       case 'whole': {
-        const usage = answer.usage ?? answer.estimate()
-        const settled = meter.settle(usage, answer.usage === null, 'ok', 200)
+        const { usage, estimated, body } = answer
+        const settled = meter.settle(usage, estimated, 'ok', 200)
         if (settled !== undefined) await settled
         const headers = headersOf(plan, answer, meter.latencyMs)
         headers[brHeader.costInr] = String(meter.billOf(usage).cost_inr)
-        return kept(reply.bytes(answer.body(usage, meter.billOf), headers), content, deps)
+        return kept(reply.bytes(body, headers), content, deps)
       }
       case 'stream':
         isStream = true

@@ -58,6 +58,30 @@ export function replyOfEvents(events: readonly ChatStreamEvent[]): Record<string
   return isComplete || reply.finishReason !== null ? reply.whole() : null
 }
 
+/** Characters that the answers of a whole reply say: of text, thinking, refusals and arguments of calls. The same count as of a stream of it. */
+export function saidChars(reply: Fields): number {
+  let chars = 0
+  for (const choice of Array.isArray(reply['choices']) ? reply['choices'] : []) if (isObject(choice)) chars += charsOf(choice['message'])
+  return chars
+}
+
+function charsOf(message: unknown): number {
+  if (!isObject(message)) return 0
+  const { content, reasoning_content: thinking, reasoning, refusal, tool_calls: calls } = message
+  let chars = textsOf(content) + (textsOf(thinking) || textsOf(reasoning)) + textsOf(refusal)
+  for (const call of Array.isArray(calls) ? calls : []) {
+    const made = isObject(call) ? (call['function'] ?? call['custom']) : null
+    if (isObject(made)) chars += textsOf(made['arguments'] ?? made['input'])
+  }
+  return chars
+}
+
+/** Content may come as parts. */
+function textsOf(value: unknown): number {
+  if (typeof value === 'string') return value.length
+  return Array.isArray(value) ? value.reduce((chars: number, part: unknown) => chars + (isObject(part) ? textsOf(part['text']) : 0), 0) : 0
+}
+
 const textNames = ['content', 'reasoning_content', 'refusal'] as const
 
 class Collected {

@@ -115,6 +115,8 @@ export interface Dialect {
   readonly count?: (request: NativeRequest, target: Target) => UpstreamRequest
   /** A whole JSON reply in the hub format; the very same object when it is in it. */
   reply(operation: HubRequest['operation'], reply: Readonly<Record<string, unknown>>): Record<string, unknown>
+  /** False: a whole JSON reply has no answer in it, whatever its status says. */
+  answers(operation: HubRequest['operation'], reply: Readonly<Record<string, unknown>>): boolean
   /** Usage of a whole JSON reply, or null when the provider sent none. */
   usageOf(operation: HubRequest['operation'], reply: unknown): TokenUsage | null
   /** Classifies a non-2xx reply. */

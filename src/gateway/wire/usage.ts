@@ -42,14 +42,14 @@ export function estimateTokens(chars: number): number {
 }
 
 /**
- * The `usage` block of an OpenAI-shaped chat or embeddings reply, or null when there is none worth metering. A missing
- * `completion_tokens` counts 0 (embeddings); cached tokens are part of the prompt and reasoning tokens part of the completion, so
- * neither can be more than its whole. Figures that are no numbers from 0 to a thousand million make the block worthless.
+ * The `usage` block of an OpenAI-shaped chat reply, or null when there is none worth metering. Cached tokens are part of the prompt and
+ * reasoning tokens part of the completion, so neither can be more than its whole. Figures that are no numbers from 0 to a thousand
+ * million, and missing ones, make the block worthless.
  */
 export function usageFromOpenAi(usage: unknown): TokenUsage | null {
   if (!isObject(usage)) return null
   const promptTokens = tokenCount(usage['prompt_tokens'])
-  const completionTokens = usage['completion_tokens'] === undefined || usage['completion_tokens'] === null ? 0 : tokenCount(usage['completion_tokens'])
+  const completionTokens = tokenCount(usage['completion_tokens'])
   if (promptTokens === null || completionTokens === null) return null
   const cachedTokens = Math.min(promptTokens, detail(usage['prompt_tokens_details'], 'cached_tokens'))
   return {
@@ -59,6 +59,11 @@ export function usageFromOpenAi(usage: unknown): TokenUsage | null {
     cacheWriteTokens: Math.min(promptTokens - cachedTokens, detail(usage['prompt_tokens_details'], 'cache_write_tokens')),
     reasoningTokens: Math.min(completionTokens, detail(usage['completion_tokens_details'], 'reasoning_tokens')),
   }
+}
+
+/** The same of an embeddings reply, which completes nothing. */
+export function usageOfEmbeddings(usage: unknown): TokenUsage | null {
+  return isObject(usage) ? usageFromOpenAi({ ...usage, completion_tokens: usage['completion_tokens'] ?? 0 }) : null
 }
 
 /** The `usage` block of an OpenAI-shaped chat reply that says this. */

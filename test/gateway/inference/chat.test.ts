@@ -190,7 +190,7 @@ describe('POST /v1/chat/completions', () => {
         body: {
           id: 'x',
           object: 'chat.completion',
-          choices: [],
+          choices: [{ index: 0, message: { role: 'assistant', content: 'hi' }, finish_reason: 'stop' }],
           model: 'same-id-2026-01-01',
           usage: { prompt_tokens: 1, completion_tokens: 1, total_tokens: 2 },
         },
@@ -207,7 +207,17 @@ describe('POST /v1/chat/completions', () => {
     expect([pinned.status, pinned.json.error.code]).toEqual([502, 'all_routes_failed'])
     expect(pinned.json.error.message).toContain('no capacity')
     expect(pinned.text).not.toContain(secret)
-    app.alpha.script([{ body: { id: 'x', object: 'chat.completion', error: null, choices: [], model: 'm' } }])
+    app.alpha.script([
+      {
+        body: {
+          id: 'x',
+          object: 'chat.completion',
+          error: null,
+          choices: [{ index: 0, message: { role: 'assistant', content: 'hi' }, finish_reason: 'stop' }],
+          model: 'm',
+        },
+      },
+    ])
     expect((await chat({})).headers.get('x-br-provider')).toBe('alpha')
   })
 

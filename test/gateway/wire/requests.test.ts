@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { imageTokens, parseChat } from '../../../src/gateway/wire/chat.ts'
 import { parseEmbeddings } from '../../../src/gateway/wire/embeddings.ts'
 import { headerValue } from '../../../src/gateway/wire/response-headers.ts'
-import { usageFromOpenAi } from '../../../src/gateway/wire/usage.ts'
+import { usageFromOpenAi, usageOfEmbeddings } from '../../../src/gateway/wire/usage.ts'
 
 const user = { role: 'user', content: 'hello' }
 const chat = (more: Record<string, unknown> = {}): ReturnType<typeof parseChat> => parseChat({ model: 'm', messages: [user], ...more })
@@ -106,14 +106,19 @@ describe('a usage block', () => {
         completion_tokens_details: { reasoning_tokens: 3 },
       }),
     ).toEqual({ promptTokens: 10, completionTokens: 4, cachedTokens: 10, cacheWriteTokens: 0, reasoningTokens: 3 })
-    expect(usageFromOpenAi({ prompt_tokens: 10 })).toMatchObject({ completionTokens: 0 })
+    expect(usageOfEmbeddings({ prompt_tokens: 10 })).toMatchObject({ promptTokens: 10, completionTokens: 0 })
   })
-  test.each([[null], [[]], [{}], [{ prompt_tokens: -1 }], [{ prompt_tokens: '3' }], [{ prompt_tokens: 3, completion_tokens: Number.NaN }]])(
-    '%j is worth nothing',
-    usage => {
-      expect(usageFromOpenAi(usage)).toBeNull()
-    },
-  )
+  test.each([
+    [null],
+    [[]],
+    [{}],
+    [{ prompt_tokens: -1 }],
+    [{ prompt_tokens: '3' }],
+    [{ prompt_tokens: 3 }],
+    [{ prompt_tokens: 3, completion_tokens: Number.NaN }],
+  ])('%j is worth nothing', usage => {
+    expect(usageFromOpenAi(usage)).toBeNull()
+  })
 })
 
 test('a header value is printable ASCII on one line, of bounded length', () => {

@@ -1,6 +1,6 @@
 /** The messages format as its own clients speak it: what goes on nearly as it came, and what is learned from a stream on its way back. */
 import { editMembers, mayRepeat } from '../../wire/json-members.ts'
-import { mergeMessagesUsage } from '../../wire/messages/usage.ts'
+import { mergeMessagesUsage, tellsOutput } from '../../wire/messages/usage.ts'
 import { type LineSink, SseLineScanner } from '../../wire/sse-lines.ts'
 import type { TokenUsage } from '../../wire/usage.ts'
 import type { NativeRequest, StreamTap, Target, UpstreamRequest } from '../dialect.ts'
@@ -118,7 +118,7 @@ export class AnthropicStreamTap implements StreamTap, LineSink {
         return
       case 'message_delta': {
         const usage = mergeMessagesUsage(this.usage ?? this.partial, event['usage'])
-        if (isObject(event['usage']) && typeof event['usage']['output_tokens'] === 'number') this.usage = usage
+        if (tellsOutput(event['usage'])) this.usage = usage
         return
       }
       case 'message_stop':

@@ -4,6 +4,7 @@ import { usageFromMessages } from '../../wire/messages/usage.ts'
 import type { TokenUsage } from '../../wire/usage.ts'
 import type { Dialect, Failure, HubRequest, StreamTap, Target, UpstreamRequest } from '../dialect.ts'
 import { classifyFailure } from '../failure.ts'
+import { answersInMessages } from './answers.ts'
 import { AnthropicStreamDecoder } from './anthropic-decoder.ts'
 import { AnthropicStreamTap, anthropicCountRelay, anthropicHeaders, anthropicRelay } from './anthropic-relay.ts'
 import { completionOf } from './anthropic-reply.ts'
@@ -26,6 +27,7 @@ export const anthropicDialect: Dialect = {
   relay: anthropicRelay,
   count: anthropicCountRelay,
   reply: (_operation, reply): Record<string, unknown> => completionOf(reply),
+  answers: answersInMessages,
   usageOf(_operation, reply): TokenUsage | null {
     return isObject(reply) ? usageFromMessages(reply['usage']) : null
   },

@@ -4,18 +4,21 @@ import { type TokenUsage, tokenCount } from '../../wire/usage.ts'
 import { blockSignature, signedCallId } from './gemini-signature.ts'
 import { isObject, type JsonObject, objectsOf, textOf } from './json-values.ts'
 
-/** `usageMetadata`: thoughts count as completion, what the provider's own tools read as prompt. Null when there is no believable number in it. */
+/** `usageMetadata`: thoughts count as completion, what the provider's own tools read as prompt. Null when a count in it cannot be believed. */
 export function geminiUsage(metadata: unknown): TokenUsage | null {
   if (!isObject(metadata)) return null
+  // A count of nothing is left out.
+  const count = (name: string): number | null => tokenCount(metadata[name] ?? 0)
   const prompt = tokenCount(metadata['promptTokenCount'])
-  if (prompt === null) return null
-  const count = (name: string): number => tokenCount(metadata[name]) ?? 0
-  const promptTokens = prompt + count('toolUsePromptTokenCount')
+  const toolPrompt = count('toolUsePromptTokenCount')
+  const said = count('candidatesTokenCount')
   const reasoningTokens = count('thoughtsTokenCount')
+  if (prompt === null || toolPrompt === null || said === null || reasoningTokens === null) return null
+  const promptTokens = prompt + toolPrompt
   return {
     promptTokens,
-    completionTokens: count('candidatesTokenCount') + reasoningTokens,
-    cachedTokens: Math.min(promptTokens, count('cachedContentTokenCount')),
+    completionTokens: said + reasoningTokens,
+    cachedTokens: Math.min(promptTokens, count('cachedContentTokenCount') ?? 0),
     cacheWriteTokens: 0,
     reasoningTokens,
   }

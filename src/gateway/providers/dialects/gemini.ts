@@ -6,6 +6,7 @@ import { callHeaders } from '../call-headers.ts'
 import type { Dialect, Failure, HubRequest, StreamTap, Target, UpstreamRequest } from '../dialect.ts'
 import { classifyFailure } from '../failure.ts'
 import type { Provider } from '../provider.ts'
+import { answersInGemini } from './answers.ts'
 import { GeminiStreamDecoder } from './gemini-decoder.ts'
 import { blockedPromptText, blockedText, finishReason, geminiUsage, PartReader } from './gemini-reply.ts'
 import { geminiBody } from './gemini-request.ts'
@@ -21,6 +22,7 @@ export const geminiDialect: Dialect = {
   },
   relay: null,
   reply: (_operation, reply): Record<string, unknown> => completionOf(reply),
+  answers: answersInGemini,
   usageOf(_operation, reply): TokenUsage | null {
     return isObject(reply) ? geminiUsage(reply['usageMetadata']) : null
   },

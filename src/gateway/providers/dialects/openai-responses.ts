@@ -3,6 +3,7 @@ import type { ChatStreamDecoder } from '../../wire/chat-stream.ts'
 import type { TokenUsage } from '../../wire/usage.ts'
 import type { Dialect, HubRequest, StreamTap, Target, UpstreamRequest } from '../dialect.ts'
 import { classifyFailure } from '../failure.ts'
+import { answersInResponses } from './answers.ts'
 import { isObject } from './json-values.ts'
 import { openAiHeaders } from './openai.ts'
 import { ResponsesStreamDecoder } from './responses-decoder.ts'
@@ -25,6 +26,7 @@ export const openAiResponsesDialect: Dialect = {
   },
   relay: responsesRelay,
   reply: (_operation, reply): Record<string, unknown> => completionOfResponse(reply),
+  answers: answersInResponses,
   usageOf(_operation, reply): TokenUsage | null {
     return isObject(reply) ? usageOfResponse(reply['usage']) : null
   },

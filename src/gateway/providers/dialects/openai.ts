@@ -1,10 +1,11 @@
 import type { ChatStreamDecoder } from '../../wire/chat-stream.ts'
 import { ChatStreamTap } from '../../wire/chat-tap.ts'
-import { type TokenUsage, usageFromOpenAi } from '../../wire/usage.ts'
+import { type TokenUsage, usageFromOpenAi, usageOfEmbeddings } from '../../wire/usage.ts'
 import type { Dialect, HubRequest, StreamTap, Target, UpstreamRequest } from '../dialect.ts'
 import { classifyFailure } from '../failure.ts'
 import type { Provider } from '../provider.ts'
 import { userAgent } from '../user-agent.ts'
+import { answersInChat } from './answers.ts'
 import { OpenAiStreamDecoder } from './openai-decoder.ts'
 import { plainRequest } from './openai-plain.ts'
 
@@ -23,8 +24,10 @@ export const openAiDialect: Dialect = {
   },
   relay: null,
   reply: (_operation, reply): Record<string, unknown> => reply,
-  usageOf(_operation, reply): TokenUsage | null {
-    return typeof reply === 'object' && reply !== null && 'usage' in reply ? usageFromOpenAi(reply.usage) : null
+  answers: answersInChat,
+  usageOf(operation, reply): TokenUsage | null {
+    const usage = typeof reply === 'object' && reply !== null && 'usage' in reply ? reply.usage : null
+    return operation === 'embeddings' ? usageOfEmbeddings(usage) : usageFromOpenAi(usage)
   },
   failure: classifyFailure,
   decoder: (): ChatStreamDecoder => new OpenAiStreamDecoder(),

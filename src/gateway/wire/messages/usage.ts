@@ -2,18 +2,26 @@ import { noUsage, type TokenUsage, tokenCount } from '../usage.ts'
 
 /**
  * The `usage` block of the messages format. Its `input_tokens` are what was neither read from nor written to a cache; our prompt is all
- * three together. Null when there is no believable number in it.
+ * three together. Null when one of the two counts is missing, or is none that can be believed.
  */
 export function usageFromMessages(usage: unknown): TokenUsage | null {
-  return mergeMessagesUsage(null, usage)
+  return tellsOutput(usage) ? mergeMessagesUsage(null, usage) : null
 }
 
-/** The same over the several blocks of one stream: a later block overrides the numbers that it names, and leaves the others as they were. */
+/** True for a block with a believable count of output tokens. */
+export function tellsOutput(usage: unknown): boolean {
+  return isObject(usage) && tokenCount(usage['output_tokens']) !== null
+}
+
+/**
+ * The same over the several blocks of one stream: a later block overrides the numbers that it names, and leaves the others as they were.
+ * Null as long as none has told of the prompt.
+ */
 export function mergeMessagesUsage(before: TokenUsage | null, usage: unknown): TokenUsage | null {
   if (!isObject(usage)) return before
   const input = tokenCount(usage['input_tokens'])
   const output = tokenCount(usage['output_tokens'])
-  if (input === null && output === null) return before
+  if (input === null && (output === null || before === null)) return before
   const known = before ?? noUsage
   const cachedTokens = tokenCount(usage['cache_read_input_tokens']) ?? known.cachedTokens
   const cacheWriteTokens = tokenCount(usage['cache_creation_input_tokens']) ?? known.cacheWriteTokens
