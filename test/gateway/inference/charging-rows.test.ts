@@ -1,0 +1,201 @@
+/** What a credential may and may not do holds on every endpoint that charges, and on the count of tokens beside them: one table, every rule. */
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { bindingsOf, endpointTable } from '../../../src/gateway/http/endpoint-table.ts'
+import { defaultOperatorFile, startApp, type TestApp } from '../../harness/app.ts'
+import { picture as pictureOf } from '../../harness/pictures.ts'
+import { checkAgainstRow } from '../../harness/row-contract.ts'
+import { wavOf } from '../../harness/wav.ts'
+
+interface Answer {
+  readonly status: number
+  readonly code: string | null
+  readonly headers: Headers
+}
+
+/** One row: a model with routes at alpha, beta and indus (India), one with alpha alone, and the body of a call. */
+interface Charging {
+  readonly at: string
+  readonly model: string
+  readonly alphaOnly: string
+  /** Fields of a JSON body, or of a form where there is a file. */
+  readonly body: Readonly<Record<string, unknown>>
+  readonly file?: { readonly field: string; readonly bytes: () => Promise<Buffer> | Buffer }
+  /** What the providers answer. */
+  readonly reply?: unknown
+  readonly replyType?: string
+}
+
+const messages = [{ role: 'user', content: 'hello' }]
+const picture = { data: [{ url: 'https://pictures.example/1.png' }] }
+const sound = { file: { field: 'file', bytes: () => wavOf(1) }, reply: { text: 'hello', usage: { type: 'duration', seconds: 1 } } }
+const rows: readonly Charging[] = [
+  { at: '/v1/chat/completions', model: 'test-model', alphaOnly: 'alpha-only', body: { messages, max_tokens: 100 } },
+  { at: '/v1/messages', model: 'test-model', alphaOnly: 'alpha-only', body: { messages, max_tokens: 100 } },
+  { at: '/v1/responses', model: 'test-model', alphaOnly: 'alpha-only', body: { input: 'hello', max_output_tokens: 100 } },
+  { at: '/v1/embeddings', model: 'row-embed', alphaOnly: 'row-embed-alpha', body: { input: 'hello' } },
+  { at: '/v1/images/generations', model: 'row-draw', alphaOnly: 'row-draw-alpha', body: { prompt: 'hello' }, reply: picture },
+  {
+    at: '/v1/images/edits',
+    model: 'row-draw',
+    alphaOnly: 'row-draw-alpha',
+    body: { prompt: 'hello' },
+    reply: picture,
+    file: { field: 'image', bytes: () => pictureOf(8, 8) },
+  },
+  { at: '/v1/audio/speech', model: 'row-speak', alphaOnly: 'row-speak-alpha', body: { input: 'hello' }, reply: 'sound', replyType: 'audio/mpeg' },
+  { at: '/v1/audio/transcriptions', model: 'row-hear', alphaOnly: 'row-hear-alpha', body: {}, ...sound },
+]
+
+const price = { source: 'test', as_of: '2026-01-01' }
+const models = () =>
+  [
+    ['row-embed', { kind: 'embedding', context_length: 8192, dimensions: 4 }, { input_inr_per_mtok: 10, output_inr_per_mtok: 0, ...price }],
+    ['row-draw', { kind: 'image', inr_per_image: 3, edits: true }, {}],
+    ['row-speak', { kind: 'speech', default_voice: 'v' }, { inr_per_million_characters: 50, ...price }],
+    ['row-hear', { kind: 'transcription' }, { inr_per_minute: 0.6, ...price }],
+  ].flatMap(([id, model, route]) => [
+    { id, ...(model as object), routes: ['alpha', 'beta', 'indus'].map(provider => ({ provider, upstream_model: `${provider}-up`, ...(route as object) })) },
+    { id: `${id}-alpha`, ...(model as object), routes: [{ provider: 'alpha', upstream_model: 'alpha-up', ...(route as object) }] },
+  ])
+
+describe('every endpoint that charges', () => {
+  let app: TestApp
+  let cookie: string
+  const page = 'https://page.example.test'
+  beforeAll(async () => {
+    app = await startApp({
+      env: { CIRCUIT_FAILURES: '1000', CORS_ORIGINS: page, ANON_RPM: '100000' },
+      operatorFile(urls) {
+        const file = defaultOperatorFile(urls)
+        return { ...file, models: [...file.models, ...models()] }
+      },
+    })
+    cookie = await app.signIn()
+  })
+  afterAll(() => app.stop())
+  beforeEach(() => {
+    for (const upstream of [app.alpha, app.beta, app.indus]) upstream.reset()
+  })
+
+  const dialed = () => [app.alpha, app.beta, app.indus].map(({ requests }) => requests.length)
+  const keyWith = async (rules: object) => {
+    const made = await app.call('POST', '/me/keys', { name: `key ${Math.random()}`, ...rules }, { cookie })
+    expect(made.status, made.text).toBe(201)
+    return made.json as { id: number; key: string }
+  }
+
+  async function call(row: Charging, more: object = {}, token: string | null = app.key, headers: Record<string, string> = {}): Promise<Answer> {
+    for (const upstream of [app.alpha, app.beta, app.indus])
+      if (row.reply !== undefined) upstream.script(() => ({ body: row.reply, ...(row.replyType ? { headers: { 'content-type': row.replyType } } : {}) }))
+    const body = { model: row.model, ...row.body, ...more }
+    const sent = { ...(token === null ? {} : { authorization: `Bearer ${token}` }), ...headers }
+    let init: RequestInit
+    if (row.file === undefined) init = { headers: { ...sent, 'content-type': 'application/json' }, body: JSON.stringify(body) }
+    else {
+      const form = new FormData()
+      for (const [name, value] of Object.entries(body)) form.append(name, typeof value === 'string' ? value : JSON.stringify(value))
+      form.append(row.file.field, new Blob([new Uint8Array(await row.file.bytes())]), 'a.bin')
+      init = { headers: sent, body: form }
+    }
+    const reply = await fetch(app.baseUrl + row.at, { method: 'POST', ...init })
+    const text = await reply.text()
+    const json = reply.headers.get('content-type')?.includes('json') ? JSON.parse(text) : null
+    checkAgainstRow('POST', row.at, reply.status, json)
+    return { status: reply.status, code: json?.error?.code ?? null, headers: reply.headers }
+  }
+  const said = ({ status, code }: Answer) => `${status} ${code}`
+
+  test('stands in this table', () => {
+    const charging = bindingsOf(endpointTable).filter(({ row }) => row.inference === true)
+    expect(charging.map(({ at }) => at.split(' ')[1]).sort()).toEqual(rows.map(({ at }) => at).sort())
+  })
+
+  for (const row of rows)
+    describe(row.at, () => {
+      const refused = async (expected: string, answer: Promise<Answer>) => {
+        expect(said(await answer)).toBe(expected)
+        expect(dialed()).toEqual([0, 0, 0])
+      }
+
+      test('answers its owner, an inference key and an agent, at the cheapest provider', async () => {
+        const inference = await app.newKey({ scope: 'inference' })
+        const agent = await app.newAgent(`agent of ${row.at.replaceAll('/', ' ')}`)
+        for (const token of [app.key, inference.key, agent.token]) {
+          const answer = await call(row, {}, token)
+          expect(said(answer)).toBe('200 null')
+          expect(answer.headers.get('x-br-provider')).toBe('alpha')
+        }
+      })
+
+      test('answers nobody else, and no page with a cookie', async () => {
+        const gone = await keyWith({})
+        await app.call('DELETE', `/me/keys/${gone.id}`, undefined, { cookie })
+        for (const token of [null, 'br-wrong', gone.key, '']) await refused('401 invalid_api_key', call(row, {}, token))
+        await refused('401 invalid_api_key', call(row, {}, null, { cookie }))
+      })
+
+      test('holds to the models and providers of a key, on failover too, whoever is pinned or listed', async () => {
+        const other = await keyWith({ allowed_models: ['global-only'] })
+        await refused('403 model_not_allowed', call(row, {}, other.key))
+        await refused('403 model_not_allowed', call(row, { fallbacks: [row.alphaOnly] }, other.key))
+        const beta = await keyWith({ allowed_providers: ['beta'] })
+        await refused('403 model_not_allowed', call(row, { provider: 'alpha' }, beta.key))
+        await refused('403 model_not_allowed', call(row, { model: row.alphaOnly }, beta.key))
+        expect((await call(row, {}, beta.key)).headers.get('x-br-provider')).toBe('beta')
+        app.beta.script([{ status: 500, body: {} }])
+        expect(said(await call(row, {}, beta.key))).toBe('502 all_routes_failed')
+        expect(dialed().filter((_count, index) => index !== 1)).toEqual([0, 0])
+      })
+
+      test('holds to the rules of an agent, also one that is only named, and hears its end', async () => {
+        const name = `ruled of ${row.at.replaceAll('/', ' ')}`
+        const agent = await app.newAgent(name)
+        expect((await app.call('PATCH', `/v1/me/agents/${agent.id}`, { allowed_providers: ['indus'] })).status).toBe(200)
+        for (const answer of [await call(row, {}, agent.token), await call(row, {}, app.key, { 'x-br-agent-id': name })])
+          expect(answer.headers.get('x-br-provider')).toBe('indus')
+        await app.call('POST', `/v1/me/agents/${agent.id}/revoke`, {})
+        for (const upstream of [app.alpha, app.beta, app.indus]) upstream.reset()
+        await refused('401 invalid_api_key', call(row, {}, agent.token))
+        await refused('403 agent_revoked', call(row, {}, app.key, { 'x-br-agent-id': name }))
+      })
+
+      test('keeps india_only inside India, on failover too', async () => {
+        expect((await call(row, { data_policy: 'india_only' })).headers.get('x-br-provider')).toBe('indus')
+        app.indus.script([{ status: 500, body: {} }])
+        expect(said(await call(row, { data_policy: 'india_only' }))).toBe('502 all_routes_failed')
+        for (const upstream of [app.alpha, app.beta, app.indus]) upstream.reset()
+        await refused('422 no_route', call(row, { model: row.alphaOnly, data_policy: 'india_only' }))
+        await refused('422 no_route', call(row, { model: row.alphaOnly, exclude: ['alpha'] }))
+        await refused('400 bad_request', call(row, { data_policy: 'anywhere' }))
+      })
+
+      test('stops at the rate, the daily limit, the budget and the cap of a call', async () => {
+        // A budget that is not spent yet lets one call through, whatever it costs.
+        const keys = [await keyWith({ rpm_limit: 1 }), await keyWith({ daily_limit: 1 }), await app.newKey({ budgetInr: 0.000001 })]
+        for (const { key } of keys) {
+          expect(said(await call(row, {}, key))).toBe('200 null')
+          for (const upstream of [app.alpha, app.beta, app.indus]) upstream.reset()
+          expect([(await call(row, {}, key)).status, dialed()]).toEqual([429, [0, 0, 0]])
+        }
+        const capped = await keyWith({ max_cost_inr_per_call: 0.000001 })
+        await refused('403 call_cap_exceeded', call(row, {}, capped.key))
+      })
+
+      test('knows nothing of what another organisation has', async () => {
+        const other = await app.otherOrg(`Other ${row.at.replaceAll('/', ' ')}`)
+        const mine = await app.newAgent(`mine ${row.at.replaceAll('/', ' ')}`)
+        await app.call('POST', `/v1/me/agents/${mine.id}/revoke`, {})
+        // An id that is an agent of ours is only a label for them.
+        expect(said(await call(row, {}, other.key, { 'x-br-agent-id': String(mine.id) }))).toBe('200 null')
+        for (const upstream of [app.alpha, app.beta, app.indus]) upstream.reset()
+        await refused('400 no_route', call(row, { provider: 'byoe:theirs' }, other.key))
+      })
+
+      test('answers pages of listed origins alone, also with an error', async () => {
+        const origin = (answer: Answer) => answer.headers.get('access-control-allow-origin')
+        expect(origin(await call(row, {}, app.key, { origin: page }))).toBe(page)
+        expect(origin(await call(row, {}, null, { origin: page }))).toBe(page)
+        expect(origin(await call(row, {}, app.key, { origin: 'https://evil.example' }))).toBeNull()
+      })
+    })
+})
