@@ -73,7 +73,10 @@ describe('a machine where nothing is set', () => {
   test('speech is made, and what was made is taken down', async () => {
     const speech = await send('/v1/audio/speech', { model: 'sandbox-speech', input: 'Hello' })
     expect([speech.status, speech.headers.get('content-type')]).toEqual([200, 'audio/wav'])
-    const taken = await ask('/v1/audio/transcriptions', form({ model: 'sandbox-audio', file: new File([await speech.arrayBuffer()], 'hello.wav') }))
+    const taken = await ask(
+      '/v1/audio/transcriptions',
+      form({ model: 'sandbox-audio', file: new File([new Uint8Array(await speech.arrayBuffer())], 'hello.wav') }),
+    )
     expect([taken.status, taken.json.text]).toEqual([200, expect.stringContaining('simulated')])
   })
 

@@ -7,16 +7,21 @@ export function llmsTextOf(bindings: readonly Binding[], baseUrl: string): strin
   const sections = [...byTag].map(([tag, rows]) => `## ${tag}\n\n${rows.map(({ at, row }) => `- \`${at}\`: ${row.summary}`).join('\n')}`)
   return `# Brigade
 
-> A model gateway for agents: OpenAI-compatible chat and embeddings over many providers, agent identities with short-lived tokens, monthly budgets in rupees, shared memory, and the same over MCP.
+> A model gateway for agents: many providers behind the formats of OpenAI (chat completions, responses, embeddings, images, audio) and Anthropic (messages), agent identities with short-lived tokens, monthly budgets in rupees, shared memory, and the same over MCP.
 
-- Base URL for OpenAI SDKs: ${baseUrl}/v1
+- Base URL for OpenAI SDKs: ${baseUrl}/v1; for the SDK of Anthropic and Claude Code: ${baseUrl} (they add /v1/messages)
+- Models: ids of ${baseUrl}/v1/models, or auto, auto:cheapest, auto:fastest, auto:best, auto:code, auto:reasoning, auto:vision and the like. While no provider is configured: sandbox-chat, sandbox-reasoning, sandbox-vision, sandbox-embed, sandbox-image, sandbox-audio, sandbox-speech
+- Images to edit and recordings are sent as multipart/form-data; everything else is JSON
 - Credential: \`Authorization: Bearer <API key br-… or agent token>\`
 - Paths below /me take the cookie br_session of a signed-in person (${baseUrl}/auth); an agent token may read them, an API key may not
 - MCP (streamable HTTP, same bearer): ${baseUrl}/mcp
 - Schema: ${baseUrl}/openapi.json
 - Errors are \`{"error":{"message","type","code"}}\`; branch on \`code\`. Do not retry budget_exceeded, agent_budget_exceeded or daily_limit_reached at once.
-- Connect Claude Code: \`claude mcp add --transport http brigade ${baseUrl}/mcp --header "Authorization: Bearer $BRIGADE_KEY"\`
-- Connect Codex: \`codex mcp add brigade --url ${baseUrl}/mcp --bearer-token-env-var BRIGADE_KEY\`
+- Replies name the provider (x-br-provider), the cost (x-br-cost-inr) and what could not be carried (x-br-dropped-params). Idempotency-Key makes a retry safe.
+- Connect Claude Code (models): \`ANTHROPIC_BASE_URL=${baseUrl} ANTHROPIC_AUTH_TOKEN=$BRIGADE_KEY ANTHROPIC_MODEL=auto ANTHROPIC_DEFAULT_HAIKU_MODEL=auto:cheapest claude\`
+- Connect Claude Code (tools): \`claude mcp add --transport http brigade ${baseUrl}/mcp --header "Authorization: Bearer $BRIGADE_KEY"\`
+- Connect Codex (models): a provider with base_url ${baseUrl}/v1, env_key BRIGADE_KEY, wire_api responses
+- Connect Codex (tools): \`codex mcp add brigade --url ${baseUrl}/mcp --bearer-token-env-var BRIGADE_KEY\`
 
 ${sections.join('\n\n')}
 `

@@ -39,8 +39,8 @@ function openApiPath(at: At): string {
   return (at.split(' ')[1] ?? '').replace(/\{(\w+)\+\}/g, '{$1}')
 }
 
-/** Headers that browsers and HTTP clients send by themselves: no parameters of an operation. */
-const transportHeaders = ['accept', 'cookie', 'host', 'origin', 'sec-fetch-site']
+/** Headers that browsers and HTTP clients send by themselves, and the one of the security schemes: no parameters of an operation. */
+const transportHeaders = ['accept', 'authorization', 'cookie', 'host', 'origin', 'sec-fetch-site']
 
 function parameters(schema: z.ZodType | undefined, where: 'path' | 'query' | 'header'): Json[] {
   if (!schema) return []
@@ -54,7 +54,8 @@ function parameters(schema: z.ZodType | undefined, where: 'path' | 'query' | 'he
 
 function responses(binding: Binding): Json {
   const { row } = binding
-  const content = 'media' in row.output ? { [row.output.media]: {} } : { 'application/json': { schema: schemaOf(row.output, 'output') } }
+  const whole = 'media' in row.output ? { [row.output.media]: {} } : { 'application/json': { schema: schemaOf(row.output, 'output') } }
+  const content = canStream(row.input) ? { ...whole, 'text/event-stream': { schema: { type: 'string', description: 'Server-sent events.' } } } : whole
   const byStatus = new Map<number, string[]>()
   for (const name of errorsOf(binding)) {
     const { status, code } = errorTable[name]
@@ -66,11 +67,20 @@ function responses(binding: Binding): Json {
   return result
 }
 
+const streaming = ['stream', 'stream_format']
+
+/** Whether a field of the body asks for events. */
+function canStream({ body }: InputSpec): boolean {
+  return body instanceof z.ZodObject && streaming.some(name => name in body.shape)
+}
+
 /** What the body is: JSON, the form of one of our own pages (raw, with a schema), or any text. */
 function requestBody({ body, bodyKind }: InputSpec): Json | undefined {
   if (body !== undefined) {
     const media = bodyKind === 'raw' ? 'application/x-www-form-urlencoded' : bodyKind === 'multipart' ? 'multipart/form-data' : 'application/json'
-    return { required: true, content: { [media]: { schema: schemaOf(body, 'input') } } }
+    const { examples, ...schema } = schemaOf(body, 'input')
+    const [example] = Array.isArray(examples) ? examples : []
+    return { required: true, content: { [media]: { schema, ...(example === undefined ? {} : { example }) } } }
   }
   return bodyKind === 'raw' ? { required: true, content: { 'text/plain': { schema: { type: 'string' } } } } : undefined
 }
@@ -80,7 +90,7 @@ function operation(binding: Binding): Json {
   const spec = row.input
   const body = requestBody(spec)
   const security: Record<AuthKind, Json[]> = {
-    key: [{ bearer: [] }],
+    key: row.clients === 'anthropic' ? [{ bearer: [] }, { messagesKey: [] }, { anthropicKey: [] }] : [{ bearer: [] }],
     // An agent token may read what a plain member sees.
     session: binding.at.startsWith('GET ') ? [{ session: [] }, { bearer: [] }] : [{ session: [] }],
     'key-or-session': [{ bearer: [] }, { session: [] }],
@@ -111,13 +121,16 @@ export function openApiOf(bindings: readonly Binding[], baseUrl: string, version
     info: {
       title: 'Brigade',
       version,
-      description: 'A model gateway for people who run agents: OpenAI-compatible inference, agent identities, budgets, shared memory, MCP.',
+      description:
+        'A model gateway for people who run agents: models in the formats of OpenAI (chat, responses, embeddings, images, audio) and Anthropic (messages), agent identities, budgets, shared memory, MCP. The examples work without a provider key.',
     },
     servers: [{ url: baseUrl }],
     paths,
     components: {
       securitySchemes: {
         bearer: { type: 'http', scheme: 'bearer', description: 'API key (br-…) or agent token' },
+        messagesKey: { type: 'apiKey', in: 'header', name: 'x-br-api-key', description: 'API key or agent token, beside a credential for the provider' },
+        anthropicKey: { type: 'apiKey', in: 'header', name: 'x-api-key', description: 'API key, as clients of Anthropic send it' },
         session: {
           type: 'apiKey',
           in: 'cookie',

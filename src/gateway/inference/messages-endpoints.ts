@@ -4,19 +4,17 @@ import { planningErrors } from '../../platform/errors.ts'
 import { charging } from './charging-errors.ts'
 import type { Inference } from './inference.ts'
 import type { CallInput } from './kinds/request.ts'
-import { routerFields } from './schemas.ts'
+import { imageFields, routerFields } from './schemas.ts'
 
 const row = endpointOf<{ inference: Inference }>()
 
 const block = z.looseObject({ type: z.string() })
 const content = z.union([z.string(), z.array(block)])
 
-const requestSchema = z.looseObject({
+const asked = {
   model: z.string().describe('claude-* runs on your own credential; every other catalog id or auto:* preset is translated.'),
   messages: z.array(z.looseObject({ role: z.string(), content })).min(1),
   system: content.optional(),
-  max_tokens: z.int().positive().optional().describe('Required, as the format says.'),
-  stream: z.boolean().optional(),
   tools: z
     .array(z.looseObject({ name: z.string() }))
     .optional()
@@ -24,7 +22,20 @@ const requestSchema = z.looseObject({
   tool_choice: block.optional(),
   thinking: block.optional(),
   ...routerFields,
-})
+  ...imageFields,
+}
+
+const hello = { model: 'sandbox-chat', messages: [{ role: 'user', content: 'Hello' }] }
+
+const requestSchema = z
+  .looseObject({
+    ...asked,
+    max_tokens: z.int().positive().describe('Ceiling of thinking and answer together; never charged past it.'),
+    stream: z.boolean().optional(),
+  })
+  .meta({ examples: [{ ...hello, max_tokens: 200 }] })
+
+const countSchema = z.looseObject(asked).meta({ examples: [hello] })
 
 const responseSchema = z.looseObject({
   id: z.string(),
@@ -85,7 +96,7 @@ export const messagesEndpoints = {
     access: {},
     tag: 'inference',
     summary: "Tokens of a messages request: the provider's count for claude-*, an estimate for every other model. Not charged.",
-    input: { headers, query, body: requestSchema, bodyKind: 'inference' },
+    input: { headers, query, body: countSchema, bodyKind: 'inference' },
     output: z.looseObject({ input_tokens: z.int() }),
     errors: [...planningErrors, 'all_routes_failed', 'database_unavailable'],
     clients: 'anthropic',

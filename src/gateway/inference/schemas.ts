@@ -17,7 +17,7 @@ export const routerFields = {
 }
 
 /** For requests that may carry images. */
-const imageFields = {
+export const imageFields = {
   image_optimize: z.enum(['auto', 'off']).optional().describe('auto (default): inline images larger than the model makes use of are made smaller.'),
   image_max_edge: z.number().min(1).optional().describe('Longest edge of an inline image in pixels, where less than the model takes will do.'),
 }
@@ -35,18 +35,27 @@ export const formRouterFields = {
 
 const usage = z.object({ prompt_tokens: z.int(), completion_tokens: z.int(), total_tokens: z.int() })
 
-export const chatRequestSchema = z.looseObject({
-  model: z.string().describe('A catalog id or an auto:* preset.'),
-  messages: z
-    .array(z.looseObject({ role: z.string(), content: z.union([z.string(), z.array(z.looseObject({ type: z.string() })), z.null()]).optional() }))
-    .min(1),
-  max_tokens: z.int().positive().optional().describe('Ceiling of reasoning and answer together; never charged past it.'),
-  stream: z.boolean().optional(),
-  tools: z.array(z.looseObject({ type: z.string() })).optional(),
-  reasoning_effort: z.string().optional(),
-  ...routerFields,
-  ...imageFields,
-})
+const fileKeywords = { format: 'binary', contentMediaType: 'application/octet-stream' }
+
+/** A file of a form, as OpenAPI wants it said. */
+export const formFile = (description: string): z.ZodString => z.string().meta({ description, ...fileKeywords })
+
+const messages = [{ role: 'user', content: 'Hello' }]
+
+export const chatRequestSchema = z
+  .looseObject({
+    model: z.string().describe('A catalog id or an auto:* preset.'),
+    messages: z
+      .array(z.looseObject({ role: z.string(), content: z.union([z.string(), z.array(z.looseObject({ type: z.string() })), z.null()]).optional() }))
+      .min(1),
+    max_tokens: z.int().positive().optional().describe('Ceiling of reasoning and answer together; never charged past it.'),
+    stream: z.boolean().optional(),
+    tools: z.array(z.looseObject({ type: z.string() })).optional(),
+    reasoning_effort: z.string().optional(),
+    ...routerFields,
+    ...imageFields,
+  })
+  .meta({ examples: [{ model: 'sandbox-chat', messages }] })
 
 export const chatResponseSchema = z.looseObject({
   id: z.string(),
@@ -62,7 +71,13 @@ export const chatResponseSchema = z.looseObject({
   usage,
 })
 
-export const embeddingsRequestSchema = z.looseObject({ model: z.string(), input: z.union([z.string(), z.array(z.string()).min(1)]), ...routerFields })
+export const embeddingsRequestSchema = z
+  .looseObject({
+    model: z.string(),
+    input: z.union([z.string(), z.array(z.string()).min(1).max(2048)]).describe('Text, or up to 2048 texts.'),
+    ...routerFields,
+  })
+  .meta({ examples: [{ model: 'sandbox-embed', input: 'Hello' }] })
 
 export const embeddingsResponseSchema = z.looseObject({
   object: z.literal('list'),
