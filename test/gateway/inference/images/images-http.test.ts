@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { panelMembers } from '../../../../src/gateway/catalog/image-panel.ts'
 import { startApp, type TestApp, type TestReply } from '../../../harness/app.ts'
+import { usageRows } from '../../../harness/usage-rows.ts'
 import { base64, type ImageProviders, keys, startImageProviders } from './image-providers.ts'
 
 const image = '/v1/images/generations'
@@ -163,8 +164,7 @@ describe('images over HTTP', () => {
     expect(me.verified).toBe(true)
     // sdxl is ₹0.30 an image.
     expect(await spentBy(() => make({ n: 3, upstream_key: undefined }))).toEqual({ requests: 1, cost: 0, value: 900_000 })
-    const dumped = await app.dump()
-    expect(dumped).toContain('sdxl')
+    expect((await usageRows(app))[0]).toMatchObject({ model: 'sdxl', kind: 'image', images: 3, byok: true, costUinr: 0n, valueUinr: 900_000n })
     await app.call('DELETE', '/me/byok/together', undefined, { cookie: owner })
   })
 

@@ -1,0 +1,106 @@
+/** The panel on the platform's own credential: each picture and the judging are held, counted and limited as calls of their own. */
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { defaultOperatorFile, startApp, type TestApp } from '../../../harness/app.ts'
+import { type ImageProviders, keys, startImageProviders } from './image-providers.ts'
+
+const members = ['flux-1-schnell', 'flux-1-dev', 'sdxl']
+
+describe('limits of the image panel', () => {
+  let app: TestApp
+  let providers: ImageProviders
+  beforeAll(async () => {
+    providers = await startImageProviders()
+    app = await startApp({
+      env: { ...providers.env, TEST_GANGA_KEY: keys.ganga, CIRCUIT_FAILURES: '1000' },
+      operatorFile: urls => {
+        const file = defaultOperatorFile(urls)
+        const route = { provider: 'alpha', input_inr_per_mtok: 10, output_inr_per_mtok: 40, source: 'test', as_of: '2026-01-01' }
+        return {
+          providers: [...file.providers, { id: 'ganga', base_url: `${providers.origin}/ganga/v1`, residency: 'india', api_key_env: 'TEST_GANGA_KEY' }],
+          models: [
+            ...file.models,
+            { id: 'eye', kind: 'chat', context_length: 100_000, modalities: ['text', 'image'], routes: [route] },
+            ...members.map(id => ({ id, inr_per_image: 3, routes: [{ provider: 'ganga' }] })),
+          ],
+        }
+      },
+    })
+  })
+  afterAll(async () => {
+    await app.stop()
+    await providers.close()
+  })
+  beforeEach(() => {
+    providers.reset()
+    app.alpha.reset()
+    app.alpha.script(() => ({ chunks: ['{"best": 2}'] }))
+  })
+  const ask = (token: string, headers: Record<string, string> = {}) =>
+    app.call('POST', '/v1/images/generations', { model: 'image-sangam', prompt: 'a boat' }, { token, headers })
+  const drew = (json: { br_sangam: { panel: { ok: boolean }[] } }) => json.br_sangam.panel.filter(({ ok }) => ok).length
+
+  test('a budget that does not reach for all draws what it reaches for, and never spends more', async () => {
+    // ₹3 a picture, ₹0.00032 the judge, who is held for with more.
+    for (const [budgetUinr, pictures, isJudged, cost] of [
+      [4_000_000n, 1, false, '3'],
+      [7_000_000n, 2, true, '6.00032'],
+      [9_000_100n, 3, false, '9'],
+      [10_000_000n, 3, true, '9.00032'],
+    ] as const) {
+      const { key, keyId } = await app.newKey()
+      await app.gateway.app.limits.budgets.set(app.orgId, 'key', String(keyId), budgetUinr, { strict: true })
+      const reply = await ask(key)
+      expect([reply.status, drew(reply.json), reply.json.br_sangam.judged, reply.headers.get('x-br-cost-inr')], String(budgetUinr)).toEqual([
+        200,
+        pictures,
+        isJudged,
+        cost,
+      ])
+      await app.gateway.app.limits.flushNow()
+      const spent = await ask(key)
+      expect([spent.status, spent.json.error.code, spent.json.spent_inr]).toEqual([429, 'budget_exceeded', Number(cost)])
+    }
+    const { key, keyId } = await app.newKey()
+    await app.gateway.app.limits.budgets.set(app.orgId, 'key', String(keyId), 2_000_000n, { strict: true })
+    providers.reset()
+    expect((await ask(key)).json.error.code).toBe('budget_exceeded')
+    expect(providers.seen).toEqual([])
+  })
+
+  test('a day with one call left gets one picture and no judge; the minute counts the request once', async () => {
+    const { key: daily } = await app.newKey({ daily: 1 })
+    const reply = await ask(daily)
+    expect([reply.status, drew(reply.json), reply.json.br_sangam.reason]).toEqual([200, 1, 'only one image was made'])
+    expect(app.alpha.requests).toEqual([])
+    const { key: rated } = await app.newKey({ rpm: 1 })
+    expect(drew((await ask(rated)).json)).toBe(3)
+    expect((await ask(rated)).json.error.code).toBe('rate_limit_exceeded')
+  })
+
+  test('a key that may run one call at a time never has two members drawing', async () => {
+    const { key, keyId } = await app.newKey()
+    expect((await app.call('PATCH', `/me/keys/${keyId}`, { max_concurrency: 1 }, { cookie: await app.signIn() })).status).toBe(200)
+    let drawing = 0
+    let most = 0
+    providers.answer(async () => {
+      most = Math.max(most, ++drawing)
+      for (let turn = 0; turn < 50; turn++) await new Promise(setImmediate)
+      drawing--
+      return undefined
+    })
+    const reply = await ask(key)
+    expect([reply.status, drew(reply.json) >= 1, most]).toEqual([200, true, 1])
+  })
+
+  test('with an idempotency key it is made once, also when it is sent twice at once; one that made nothing may be sent again', async () => {
+    const twice = await Promise.all([ask(app.key, { 'idempotency-key': 'boat-1' }), ask(app.key, { 'idempotency-key': 'boat-1' })])
+    expect(twice.map(({ status }) => status).sort()).toEqual([200, 409])
+    const replayed = twice.find(({ status }) => status === 409)
+    expect([replayed?.json.error.code, replayed?.json.usage.cost_inr]).toEqual(['idempotency_replayed', 9.00032])
+    expect(providers.seen).toHaveLength(3)
+    providers.answer(() => ({ status: 500, body: {} }))
+    expect((await ask(app.key, { 'idempotency-key': 'boat-2' })).status).toBe(502)
+    providers.answer(null)
+    expect((await ask(app.key, { 'idempotency-key': 'boat-2' })).status).toBe(200)
+  })
+})
