@@ -47,24 +47,31 @@ export function readForm(request: IncomingMessage, limits: FormLimits): Promise<
       bytes += more
       if (bytes > limits.totalBytes) give(tooLarge(request, limits.totalBytes))
     }
-    parser.on('field', (name, value, { valueTruncated }) => {
-      if (valueTruncated) give(fail('payload_too_large', { message: `A text field is larger than ${fieldMaxBytes} bytes.` }))
-      count(value.length)
+    parser.on('field', (name: string | undefined, value: string | undefined, { valueTruncated }) => {
+      if (valueTruncated) return give(fail('payload_too_large', { message: `A text field is larger than ${fieldMaxBytes} bytes.` }))
+      // The parser knows few charsets, and gives nothing for the others. A name is missing where only the form `name*=` is written.
+      if (name === undefined) return give(nameless())
+      if (value === undefined) return give(fail('bad_request', { message: 'A text field is written in a charset that is not known here; send UTF-8.' }))
+      count(Buffer.byteLength(value))
       fields.push({ name, value })
     })
-    parser.on('file', (field, stream, { filename, mimeType }) => {
+    parser.on('file', (field: string | undefined, stream, { filename, mimeType }) => {
+      if (field === undefined) {
+        stream.resume()
+        return give(nameless())
+      }
       const chunks: Buffer[] = []
       stream.on('data', (chunk: Buffer) => {
         chunks.push(chunk)
         count(chunk.length)
       })
       stream.on('limit', () => give(tooLarge(request, limits.fileBytes)))
-      stream.on('error', error => give(error))
+      stream.on('error', cause => give(malformed(cause)))
       stream.on('close', () => files.push({ field, filename: filename ?? '', contentType: mimeType, bytes: Buffer.concat(chunks) }))
     })
     for (const limit of ['partsLimit', 'filesLimit', 'fieldsLimit'] as const)
       parser.on(limit, () => give(fail('bad_request', { message: `A form may have at most ${partsMax} parts of a sort.` })))
-    parser.on('error', cause => give(cause instanceof GatewayError ? cause : fail('bad_request', { message: 'The multipart form is not well formed.', cause })))
+    parser.on('error', cause => give(cause instanceof GatewayError ? cause : malformed(cause)))
     parser.on('close', () => resolve({ fields, files }))
     request.on('close', () => {
       if (!request.complete) reject(new ClientGoneError())
@@ -72,6 +79,9 @@ export function readForm(request: IncomingMessage, limits: FormLimits): Promise<
     request.pipe(parser)
   })
 }
+
+const malformed = (cause: unknown): Error => fail('bad_request', { message: 'The multipart form is not well formed.', cause })
+const nameless = (): Error => fail('bad_request', { message: 'A part of the form has no name.' })
 
 function tooLarge(request: IncomingMessage, limitBytes: number): Error {
   request.resume()
