@@ -1,10 +1,12 @@
 /** Reads upstream bytes and writes client text as the gateway does, without its sockets, money and time. */
-import { TranslatedPassage } from '../../src/gateway/inference/passage.ts'
+import { ChatRelayPassage } from '../../src/gateway/inference/chat-relay-passage.ts'
+import { RelayPassage, type StreamPassage, TranslatedPassage } from '../../src/gateway/inference/passage.ts'
 import { dialectOf } from '../../src/gateway/providers/dialects.ts'
 import type { DialectId } from '../../src/gateway/providers/provider.ts'
 import { chatFormat } from '../../src/gateway/wire/chat-format.ts'
 import type { ClientFormat, ReplyContext, WireFormat } from '../../src/gateway/wire/client-format.ts'
 import { messagesFormat } from '../../src/gateway/wire/messages/format.ts'
+import { echoOf } from '../../src/gateway/wire/model-echo.ts'
 import { responsesFormat } from '../../src/gateway/wire/responses/format.ts'
 import { plainUsage } from '../../src/gateway/wire/usage.ts'
 import { readChatReply, readChatStream } from './readers/chat.ts'
@@ -41,15 +43,29 @@ export function contextOf(): ReplyContext {
   }
 }
 
+/** What stands between a provider of that dialect and a client of that format. */
+export function passageOf(dialect: DialectId, format: ClientFormat): StreamPassage {
+  const context = contextOf()
+  if (dialect !== format.id) return new TranslatedPassage(dialectOf(dialect).decoder(), format.writer(context), context.promptTokens)
+  if (dialect === 'openai') return new ChatRelayPassage(format, context, { withholdsUsage: false, echo: echoOf(context.model) })
+  return new RelayPassage(dialectOf(dialect).tap(), format, context)
+}
+
 /** The client's text of an upstream stream that comes in these chunks and then ends. */
 export function translateStream(dialect: DialectId, format: ClientFormat, chunks: Iterable<Uint8Array>): string {
-  const context = contextOf()
-  const passage = new TranslatedPassage(dialectOf(dialect).decoder(), format.writer(context), context.promptTokens)
+  return run(passageOf(dialect, format), chunks)
+}
+
+/** All that such a passage gives out, with the frames for a stream that breaks. */
+export function run(passage: StreamPassage, chunks: Iterable<Uint8Array>): string {
   const said: Uint8Array[] = []
-  const add = (bytes: Uint8Array | null): void => void (bytes === null || said.push(bytes))
+  // What is lent may change behind the call.
+  const add = (bytes: Uint8Array | null): void => void (bytes === null || said.push(Buffer.from(bytes)))
   for (const chunk of chunks) {
     add(passage.push(chunk))
-    if (passage.finished || passage.failed) return Buffer.concat(said).toString('utf8')
+    if (!passage.finished && !passage.failed) continue
+    add(passage.end().bytes)
+    return Buffer.concat(said).toString('utf8')
   }
   const { bytes, complete } = passage.end()
   add(bytes)

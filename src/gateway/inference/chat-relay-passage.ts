@@ -122,6 +122,11 @@ export class ChatRelayPassage implements StreamPassage, LineSink {
       this.#isDropping = kind !== 'blank'
       return
     }
+    // The beginning of a field, of which the end is missing.
+    if (kind === 'other' && this.#isEnding) {
+      this.#skip(bytes, start)
+      return
+    }
     if (kind === 'blank' || kind === 'other') {
       if (this.#held === null) this.#pass(bytes, kind === 'other')
       else this.#hold(this.#held, bytes, start, kind === 'blank')
@@ -147,6 +152,8 @@ export class ChatRelayPassage implements StreamPassage, LineSink {
     const chunk = hasUsage ? this.#tap.usageChunk : null
     const isLastUsage = chunk !== null && isLast(chunk)
     const isCut = this.#isEnding && !isJson(textOf(bytes, start, end))
+    // Nobody is told half an error, so the stream needs ours.
+    if (isCut) this.#tap.failed = false
     if (isCut || (isLastUsage && this.#options.withholdsUsage && isUsageOnly(chunk))) this.#drop(bytes, start)
     else if (isLastUsage && !this.#options.withholdsUsage) this.#holdUsage(bytes, start, end, chunk)
     else {

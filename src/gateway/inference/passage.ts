@@ -44,6 +44,8 @@ export class RelayPassage implements StreamPassage {
   /** The bytes given out end inside an event that was too long to be held. */
   #isOpen = false
   #hasEnded = false
+  /** How many events have gone out, where the last one that has come is kept back. */
+  #eventsOut: number | null = null
 
   constructor(tap: StreamTap, format: ClientFormat, context: ReplyContext) {
     this.#tap = tap
@@ -90,10 +92,12 @@ export class RelayPassage implements StreamPassage {
   end(): { bytes: Uint8Array | null; complete: boolean } {
     if (this.#tap.finished || this.#hasEnded) return { bytes: null, complete: this.#tap.finished }
     this.#hasEnded = true
+    const { events } = this.#tap
     // The end of the bytes ends the last event, which may be the end mark itself, or the provider's error.
     this.#tap.push(eventEnd)
     const isEnd = this.#tap.finished || this.#tap.failed
     const bytes = isEnd && this.#heldBytes > 0 ? this.#taken(eventEnd) : this.#isOpen ? eventEnd : null
+    if (bytes === null) this.#eventsOut = events
     this.#isOpen = false
     return { bytes, complete: this.#tap.finished }
   }
@@ -102,7 +106,7 @@ export class RelayPassage implements StreamPassage {
     // Its own error is here but for its end.
     if (this.#tap.failed && this.#heldBytes > 0) return this.#taken(eventEnd)
     const ending = this.#isOpen ? '\n\n' : ''
-    return Buffer.from(ending + this.#format.relayedEnd(fault, this.usage(), this.#context, this.#tap.events))
+    return Buffer.from(ending + this.#format.relayedEnd(fault, this.usage(), this.#context, this.#eventsOut ?? this.#tap.events))
   }
 
   usage(): TokenUsage {

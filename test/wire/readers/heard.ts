@@ -54,14 +54,18 @@ export function must(isSo: boolean, what: string, shown?: unknown): asserts isSo
 /** A name and data of every event; comments are passed over. Throws for anything that a simple reader of lines could misread. */
 export function eventsOf(text: string): readonly { readonly name: string | null; readonly data: string }[] {
   must(text === '' || text.endsWith('\n\n'), 'the stream ends behind a whole event', text.slice(-40))
-  return text.split('\n\n').flatMap(block => {
-    if (block === '' || block.startsWith(':')) return []
-    const lines = block.split('\n')
-    const name = lines[0]?.startsWith('event: ') ? lines[0].slice('event: '.length) : null
-    const rest = name === null ? lines : lines.slice(1)
-    must(rest.length === 1 && rest[0]?.startsWith('data: ') === true, 'an event has one data line', block)
-    return [{ name, data: rest[0].slice('data: '.length) }]
-  })
+  // Blank lines more than one end no event more.
+  return text
+    .replace(/^\n+/, '')
+    .split(/\n\n+/)
+    .flatMap(block => {
+      if (block === '' || block.startsWith(':')) return []
+      const lines = block.split('\n')
+      const name = lines[0]?.startsWith('event: ') ? lines[0].slice('event: '.length) : null
+      const rest = name === null ? lines : lines.slice(1)
+      must(rest.length === 1 && rest[0]?.startsWith('data: ') === true, 'an event has one data line', block)
+      return [{ name, data: rest[0].slice('data: '.length) }]
+    })
 }
 
 export function objectOf(value: unknown, what: string): Record<string, unknown> {

@@ -62,7 +62,9 @@ export class OpenAiStreamDecoder implements ChatStreamDecoder {
     const thought = [thinking, reasoning, parts?.thinking, unsignedText(blocks)].find(text => typeof text === 'string' && text !== '')
     const said = parts === null ? content : parts.text
     const delta = Object.fromEntries(
-      Object.entries({ ...others, content: said, reasoning_content: thought, thinking_blocks: signed.length === 0 ? null : signed }).filter(([, value]) => value !== undefined && value !== null && value !== ''),
+      Object.entries({ ...others, content: said, reasoning_content: thought, thinking_blocks: signed.length === 0 ? null : signed }).filter(
+        ([, value]) => value !== undefined && value !== null && value !== '',
+      ),
     )
     if (Object.keys(delta).some(name => name !== 'role') || made.length > 0) this.#hasSaid = true
     return { delta, calls: this.#calls.read(made) }

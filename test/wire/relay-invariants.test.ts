@@ -1,0 +1,130 @@
+/**
+ * The invariants of `invariants.test.ts` where client and provider speak the same format and bytes are relayed; and of all pairs: a stream
+ * that breaks at any byte, or is cut at any byte, reads as the format is documented and has one end.
+ */
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import type { WireFormat } from '../../src/gateway/wire/client-format.ts'
+import { type Client, clients, cutAt, oneByOne, passageOf, run, translateStream } from './play.ts'
+import { anthropicUpstream } from './turns/anthropic.ts'
+import { openAiUpstream } from './turns/openai.ts'
+import { responsesUpstream } from './turns/responses.ts'
+import { argumentsOf, bytesOf, callsOf, type Frame, type Framing, plainFraming, reasoningOf, type Turn, textOf, turns } from './turns/turn.ts'
+import { turnsOf } from './turns/upstreams.ts'
+
+const numRuns = Number(process.env['PROPERTY_RUNS'] ?? 300)
+const formats = Object.entries(clients) as [WireFormat, Client][]
+
+/** A provider that writes as its own documentation says: what is relayed of it is read by the strict readers. */
+function written(format: WireFormat, turn: Turn): readonly Frame[] {
+  switch (format) {
+    case 'openai': {
+      const style = { tools: 'plain', reasoningKey: 'reasoning_content', usageAt: 'own-chunk', roleChunk: true } as const
+      return openAiUpstream.stream(turn, { ...style, nullFields: false, plainFinish: false, finishTwice: false }).frames
+    }
+    case 'anthropic':
+      return anthropicUpstream.stream(turn, { pings: true, mergesUsage: true, lateUsage: false, inputInStart: false }).frames
+    case 'openai-responses':
+      return responsesUpstream.stream(turn, { reasoning: 'text', withDone: true }).frames
+  }
+}
+
+/** Turns that the format can say: usage is always reported, no text block is empty, an item is said once. */
+const told = (saidMax: number): fc.Arbitrary<Turn> =>
+  turns(saidMax).map(turn => ({
+    ...turn,
+    usage: turn.usage ?? { prompt: 10, completion: 5, cached: 2, cacheWrite: 0, reasoning: 1 },
+    said: turn.said.filter(said => said.kind !== 'text' || said.parts.join('') !== ''),
+  }))
+const relayFramings: fc.Arbitrary<Framing> = fc
+  .record({
+    lineEnd: fc.constantFrom('\n' as const, '\r\n' as const),
+    space: fc.boolean(),
+    ascii: fc.boolean(),
+    idAndRetry: fc.boolean(),
+    comments: fc.array(fc.nat({ max: 12 }), { maxLength: 2 }),
+  })
+  .map(framing => ({ ...plainFraming, ...framing }))
+
+/** Where the provider's error is here but for the blank line behind it, the gateway writes that one, in its own way. */
+const eventsIn = (text: string): string => text.replaceAll('\r\n', '\n').replaceAll(/\n\n+/g, '\n\n')
+
+for (const [name, client] of formats) {
+  describe(`${name}, relayed`, () => {
+    test('every turn is heard as it was said', () => {
+      fc.assert(
+        fc.property(told(5), turn => {
+          const heard = client.stream(translateStream(name, client.format, [bytesOf(written(name, { ...turn, ending: 'good' }), plainFraming)]))
+          expect([heard.fault, heard.text, heard.reasoning]).toEqual([null, textOf(turn), reasoningOf(turn)])
+          expect(heard.calls.map(call => [call.id, call.name, call.arguments])).toEqual(callsOf(turn).map(call => [call.id, call.name, argumentsOf(call)]))
+          expect([heard.usage?.prompt, heard.usage?.completion]).toEqual([turn.usage?.prompt, turn.usage?.completion])
+        }),
+        { numRuns },
+      )
+    })
+
+    test('any split of the bytes gives the same events, the same usage and the same end', () => {
+      fc.assert(
+        fc.property(turnsOf(name, turns(3)).turns, relayFramings, fc.array(fc.nat(5000), { maxLength: 6 }), ({ played }, framing, places) => {
+          const bytes = bytesOf(played.frames, framing)
+          const outcome = (chunks: readonly Uint8Array[]): unknown => {
+            const passage = passageOf(name, client.format)
+            return [eventsIn(run(passage, chunks)), passage.usage(), passage.reported, passage.finished, passage.failed]
+          }
+          const whole = outcome([bytes])
+          const offsets = [...new Set([0, ...places.map(place => place % bytes.length), bytes.length])].sort((a, b) => a - b)
+          expect(outcome(offsets.slice(1).map((to, index) => bytes.subarray(offsets[index], to)))).toEqual(whole)
+          expect(outcome(oneByOne(bytes))).toEqual(whole)
+        }),
+        { numRuns },
+      )
+    })
+
+    test('and so does a split at every place', () => {
+      fc.assert(
+        fc.property(turnsOf(name, turns(2)).turns, relayFramings, ({ played }, framing) => {
+          const bytes = bytesOf(played.frames, framing)
+          const whole = eventsIn(translateStream(name, client.format, [bytes]))
+          for (let place = 1; place < bytes.length; place++) {
+            const made = eventsIn(translateStream(name, client.format, cutAt(bytes, place)))
+            if (made !== whole) expect(made, `cut at ${place}`).toBe(whole)
+          }
+        }),
+        { numRuns: Math.ceil(numRuns / 30) },
+      )
+    })
+  })
+
+  for (const dialect of ['openai', 'anthropic', 'gemini', 'openai-responses'] as const) {
+    const cuttable = dialect === name ? told(2).map(turn => written(dialect, turn)) : turnsOf(dialect, told(2)).turns.map(({ played }) => played.frames)
+    const prefixes = (check: (bytes: Buffer, place: number) => void): void =>
+      fc.assert(
+        fc.property(cuttable, frames => {
+          const bytes = bytesOf(frames, plainFraming)
+          for (let place = 1; place <= bytes.length; place++) check(bytes, place)
+        }),
+        { numRuns: Math.ceil(numRuns / 60) },
+      )
+
+    test(`${dialect} upstream, ${name} client: a stream that breaks at any byte reads well and has one end`, () => {
+      prefixes((bytes, place) => {
+        const text = translateStream(dialect, client.format, [bytes.subarray(0, place)])
+        const { finish, fault } = client.stream(text)
+        expect(fault === null ? finish : fault.message).not.toBeNull()
+      })
+    })
+
+    test(`${dialect} upstream, ${name} client: a stream that the gateway ends at any byte reads well and says why`, () => {
+      prefixes((bytes, place) => {
+        const passage = passageOf(dialect, client.format)
+        const before = passage.push(bytes.subarray(0, place))
+        // All is said behind the usage of a chat stream.
+        if (passage.finished || passage.failed || (name === 'openai' && passage.reported)) return
+        const end = passage.fail({ message: 'The budget is spent.', type: 'billing_error', code: 'budget_exceeded' })
+        const { fault } = client.stream(Buffer.concat([...(before === null ? [] : [before]), end]).toString('utf8'))
+        // The provider's own error may be here already but for the line that ends it.
+        expect(String(fault?.message)).toMatch(/The budget is spent|overloaded|server had an error/i)
+      })
+    })
+  }
+}
