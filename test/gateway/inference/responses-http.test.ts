@@ -222,7 +222,7 @@ describe('POST /v1/responses', () => {
   test('a provider that speaks the API gets the bytes of the client where nothing has to change, and no router field', async () => {
     const text = `{ "input" : "Hello",\n "store":false, "model": "responses-upstream" ,"metadata":{"a":"b"}}`
     await app.call('POST', '/v1/responses', text.replace('responses-upstream', 'responses-model'))
-    expect(app.others.resp.requests.at(-1)?.raw.toString()).toBe('{"input" : "Hello","store":false,"model": "responses-upstream","metadata":{"a":"b"}}')
+    expect(app.others.resp.requests.at(-1)?.raw.toString()).toBe('{"input" : "Hello",\n "store":false,"model": "responses-upstream","metadata":{"a":"b"}}')
     await ask({ model: 'responses-model', provider: 'resp', exclude: ['alpha'], reasoning: { effort: 'minimal' }, store: false })
     expect(sentToResp()).toEqual({ model: 'responses-upstream', input: 'Hello', reasoning: { effort: 'low' }, store: false })
   })

@@ -1,5 +1,6 @@
 /** The Responses API as its own clients speak it: what goes on nearly as it came, and what is learned from a stream on its way back. */
 import { editMembers, mayRepeat } from '../../wire/json-members.ts'
+import { foreignThinkingName, isPackedHere } from '../../wire/responses/reasoning.ts'
 import { isWebSearch, webSearchName } from '../../wire/responses/tools.ts'
 import { type LineSink, SseLineScanner } from '../../wire/sse-lines.ts'
 import type { TokenUsage } from '../../wire/usage.ts'
@@ -18,8 +19,8 @@ export function responsesRelay(request: NativeRequest, target: Target): Upstream
   return { method: 'POST', url: `${target.provider.baseUrl}/responses`, headers: openAiHeaders(request, target), body: bodyOf(request, edits), dropped }
 }
 
-/** What decides over price, ceiling and storage. Of two equal names we read the last one, and a provider may read the first. */
-const meteredNames = ['model', 'max_output_tokens', 'stream', 'store', 'tools', 'service_tier'] as const
+/** What decides over price, hold, ceiling and storage. Of two equal names we read the last one, and a provider may read the first. */
+const meteredNames = ['model', 'max_output_tokens', 'stream', 'store', 'input', 'instructions', 'tools', 'background', 'service_tier'] as const
 
 type Edits = ReadonlyMap<string, unknown>
 
@@ -29,7 +30,14 @@ function editsOf(body: JsonObject, upstreamModel: string): { readonly edits: Edi
   if (body['model'] !== upstreamModel) edits.set('model', upstreamModel)
   if (body['store'] !== false) edits.set('store', false)
   if (body['store'] === true) dropped.push('store')
-  const { reasoning, tools } = body
+  const { input, reasoning, tools } = body
+  if (Array.isArray(input) && input.some(isPackedHere)) {
+    edits.set(
+      'input',
+      input.filter(item => !isPackedHere(item)),
+    )
+    dropped.push(foreignThinkingName)
+  }
   if (isObject(reasoning) && effortOf(reasoning['effort']) !== reasoning['effort'])
     edits.set('reasoning', { ...reasoning, effort: effortOf(reasoning['effort']) })
   if (Array.isArray(tools) && tools.some(isWebSearch)) {

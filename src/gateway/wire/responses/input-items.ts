@@ -1,7 +1,7 @@
 import { fail } from '../../../platform/errors.ts'
 import { isObject, type Json, objectsOf, textOf } from './json.ts'
 import { hubContent, type ToolOutput, toolOutput } from './parts.ts'
-import { thinkingOf } from './reasoning.ts'
+import { foreignThinkingName, thinkingOf } from './reasoning.ts'
 import { identityOfCall, type ToolNames } from './tool-names.ts'
 
 /** The conversation of a Responses request as hub messages. */
@@ -13,6 +13,8 @@ export interface Conversation {
 
 /** The assistant's turn under way: its items come one by one and are one message in the hub format. */
 interface Turn {
+  /** The output of one of its calls has come: what the assistant says now is its next turn. */
+  isAnswered: boolean
   content: Json[]
   calls: { readonly id: string; readonly call: Json; readonly at: string }[]
   thinking: string[]
@@ -20,8 +22,8 @@ interface Turn {
 }
 
 /**
- * Reads `input` (text or items) into messages. Neighbouring items of the assistant become one message; the outputs of its calls follow
- * at once, wherever they stood, because chat formats want them there. Throws `bad_request` and `unsupported_operation`, with the place.
+ * Reads `input` (text or items) into messages. Neighbouring items of the assistant become one message, up to the first output of its
+ * calls: behind that begins its next step. The outputs follow their calls at once, wherever they stood, because chat formats want them there. Throws `bad_request` and `unsupported_operation`, with the place.
  */
 export function readInput(input: unknown, instructions: string | null, names: ToolNames): Conversation {
   const reader = new InputReader(names)
@@ -65,7 +67,10 @@ class InputReader {
   #item(item: unknown, at: string): void {
     if (!isObject(item)) throw fail('bad_request', { message: `"${at}" must be an object.` })
     const type = item['type'] ?? 'message'
-    if (isOutput(type)) return
+    if (isOutput(type)) {
+      if (this.#turn?.calls.some(({ id }) => id === item['call_id']) === true) this.#turn.isAnswered = true
+      return
+    }
     if (isCall(type)) {
       this.#call(item, at)
       return
@@ -121,7 +126,7 @@ class InputReader {
     const { text, blocks, isForeign } = thinkingOf(item)
     if (text !== '') turn.thinking.push(text)
     turn.blocks.push(...blocks)
-    if (isForeign) this.#dropped.add('input.reasoning.encrypted_content')
+    if (isForeign) this.#dropped.add(foreignThinkingName)
   }
 
   #call(item: Json, at: string): void {
@@ -141,7 +146,8 @@ class InputReader {
   }
 
   #startTurn(): Turn {
-    this.#turn ??= { content: [], calls: [], thinking: [], blocks: [] }
+    if (this.#turn?.isAnswered === true) this.#closeTurn()
+    this.#turn ??= { isAnswered: false, content: [], calls: [], thinking: [], blocks: [] }
     return this.#turn
   }
 

@@ -1,7 +1,7 @@
 import { fail } from '../../../platform/errors.ts'
 import { isObject, type Json, textOf } from './json.ts'
 
-/** Content of messages and tool outputs of the Responses API as content of hub messages. Throws `bad_request` that names the place, and `unsupported_operation` for files that would have to be stored here. */
+/** Content of messages and tool outputs of the Responses API as content of hub messages. Throws `bad_request` that names the place, and `unsupported_operation` for parts that are not known. */
 export function hubContent(content: unknown, at: string): string | readonly Json[] {
   if (typeof content === 'string') return content
   if (!Array.isArray(content)) throw fail('bad_request', { message: `"${at}" must be a string or an array of parts.` })
@@ -40,7 +40,7 @@ function hubPart(part: unknown, at: string): Json {
 
 function imagePart(part: Json, at: string): Json {
   const { image_url: url, detail } = part
-  if (typeof url !== 'string' || url === '') throw stored(part, at, 'image_url')
+  if (typeof url !== 'string' || url === '') throw missing(at, 'image_url')
   return { type: 'image_url', image_url: { url, ...(typeof detail === 'string' && detail !== 'auto' ? { detail } : {}) } }
 }
 
@@ -49,12 +49,10 @@ function filePart(part: Json, at: string): Json {
   const named = typeof filename === 'string' ? { filename } : {}
   if (typeof data === 'string' && data !== '') return { type: 'file', file: { ...named, file_data: data } }
   if (typeof url === 'string' && url !== '') return { type: 'file', file: { ...named, file_url: url } }
-  throw stored(part, at, 'file_data')
+  throw missing(at, 'file_data')
 }
 
-function stored(part: Json, at: string, wanted: string): Error {
-  if (typeof part['file_id'] === 'string')
-    return fail('unsupported_operation', { message: `"${at}.file_id": no files are stored here. Send the content itself in "${wanted}".` })
+function missing(at: string, wanted: string): Error {
   return fail('bad_request', { message: `"${at}.${wanted}" must be a non-empty string.` })
 }
 

@@ -7,6 +7,9 @@ import { isObject, type Json, objectsOf, parsedObject, textOf } from './json.ts'
  */
 const mark = 'br1.'
 
+/** The name under which thinking is told that its provider alone can read. */
+export const foreignThinkingName = 'input.reasoning.encrypted_content'
+
 /** What of a turn's thinking goes back to the model. */
 export interface Thinking {
   readonly text: string
@@ -27,6 +30,11 @@ export function thinkingOf(item: Json): Thinking & { readonly isForeign: boolean
   if (kept === null) return { text: readable, blocks: [], isForeign: packed !== null && packed !== '' }
   const blocks = objectsOf(kept['blocks']).filter(isBlock)
   return { text: textOf(kept['text']) ?? textOfBlocks(blocks), blocks, isForeign: false }
+}
+
+/** True for a reasoning item whose thinking is packed by this gateway: a provider of the API has not sealed it and would refuse it. */
+export function isPackedHere(item: unknown): boolean {
+  return isObject(item) && item['type'] === 'reasoning' && textOf(item['encrypted_content'])?.startsWith(mark) === true
 }
 
 /** The readable text of thinking blocks. */

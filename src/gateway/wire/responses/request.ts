@@ -57,8 +57,22 @@ function checkItems(items: readonly unknown[]): void {
     if (!isObject(item)) throw fail('bad_request', { message: `"input[${index}]" must be an object.` })
     if (item['type'] === 'item_reference')
       throw fail('unsupported_operation', { message: `"input[${index}]" refers to a stored item, and nothing is stored here. Send the item itself.` })
+    checkFiles(item['content'], `input[${index}].content`)
+    checkFiles(item['output'], `input[${index}].output`)
     if (item['type'] === 'tool_search_output') checkTools(item['tools'], `input[${index}].tools`)
   })
+}
+
+/** A file by its id would be one of whoever owns the key of the provider. */
+function checkFiles(content: unknown, at: string): void {
+  if (isObject(content)) checkFile(content, at)
+  else if (Array.isArray(content)) content.forEach((part, index) => checkFile(part, `${at}[${index}]`))
+}
+
+function checkFile(part: unknown, at: string): void {
+  if (!isObject(part) || !isGiven(part['file_id'])) return
+  const instead = part['type'] === 'input_file' ? '"file_data" or "file_url"' : '"image_url"'
+  throw fail('unsupported_operation', { message: `"${at}.file_id": no files are stored here. Send the content itself in ${instead}.` })
 }
 
 interface PromptSize {

@@ -37,7 +37,7 @@ function checkTool(tool: unknown, at: string): void {
 
 function unsupportedTool(type: string, at: string): Error {
   return fail('unsupported_operation', {
-    message: `Tools of type "${type}" ("${at}") are run by a provider and are not offered here. Offer tools of type function, custom or namespace, which the client runs.`,
+    message: `Tools of type "${type}" ("${at}") are not offered here. Offer tools of type function, custom or namespace, or tool_search with "execution": "client", which the client runs.`,
   })
 }
 
