@@ -1,4 +1,5 @@
 import type { SigningKeys } from './agents/signing-keys.ts'
+import { checkProviders } from './app-doctor-providers.ts'
 import type { Finding } from './cli/doctor.ts'
 import type { Catalog } from './gateway/catalog/catalog.ts'
 import { checkInvariants } from './gateway/limits/invariants.ts'
@@ -27,7 +28,7 @@ export async function diagnose(deps: DoctorDeps): Promise<Finding[]> {
     ...(await database(deps)),
     await masterKey(deps),
     ...(await money(deps)),
-    ...providers(deps),
+    ...checkProviders(deps.catalog.snapshot, deps.config),
     ...(await outbox(deps)),
     ...(await stores(deps)),
   ]
@@ -106,13 +107,6 @@ async function money({ db }: DoctorDeps): Promise<Finding[]> {
   const violations = await checkInvariants(db)
   if (violations.length === 0) return [{ what: 'money', state: 'ok', detail: 'leases, spend and ledger add up' }]
   return violations.map(detail => ({ what: 'money', state: 'wrong' as const, detail }))
-}
-
-function providers({ catalog }: DoctorDeps): Finding[] {
-  const configured = catalog.publicProviders().filter(provider => provider.configured)
-  if (configured.length === 0)
-    return [{ what: 'providers', state: 'warning', detail: 'none is configured: set <PROVIDER>_API_KEY, or SANDBOX=on to try things out' }]
-  return [{ what: 'providers', state: 'ok', detail: configured.map(provider => provider.id).join(', ') }]
 }
 
 /** Mail that waits while nobody sends it, and mail that was given up. */

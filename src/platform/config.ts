@@ -40,7 +40,7 @@ export const settings = {
   FOLDER_STORE: s('data', 'bool', null, 'Allow {"store":"folder"} as memory store. Default: on with the embedded database, off otherwise.'),
   SETTLE: s('data', 'string', 'journal', 'journal: a reply ends when its usage is in the local journal. postgres: when it is committed.'),
   CONFIG_FILE: s('providers', 'string', 'brigade.config.json', 'Operator file that adds or overrides providers, models and prices.'),
-  SANDBOX: s('providers', 'bool', null, 'The simulated provider. Default: on when no other provider is configured.'),
+  SANDBOX: s('providers', 'bool', null, 'The simulated provider. Default: on while no provider key that is set serves a model.'),
   LOCAL_SERVERS: s('providers', 'bool', 'on', 'Look for an OpenAI-compatible server on its usual loopback ports at start.'),
   TRUSTED_PROXIES: s('security', 'list', '', 'Addresses or CIDR ranges of the proxies in front whose X-Forwarded-For is believed; empty: nobody.'),
   ANON_RPM: s('security', 'int', '120', 'Requests a minute without a credential to /v1 and /mcp, and sign-ins begun, per browser or address.', 1),

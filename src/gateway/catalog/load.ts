@@ -53,7 +53,7 @@ export function loadCatalog(sources: CatalogSources): CatalogSnapshot {
     const model = models.has(entry.id) ? null : toModel(entry, providers, data.sources)
     if (model) models.set(model.id, model)
   }
-  const panel = panelModel(models, config.SERVICE_ID, onlySandbox(providers) ? models.get(sandboxImageId) : undefined)
+  const panel = panelModel(models, config.SERVICE_ID, onlySandbox(models) ? models.get(sandboxImageId) : undefined)
   if (panel) models.set(panel.id, panel)
   for (const model of virtualModels(models.values(), config.SERVICE_ID)) models.set(model.id, model)
   return { providers, models, rankings: toRankings(data.rankings, operator.file.rankings) }

@@ -75,12 +75,12 @@ export function sandboxProvider(url: string): CatalogPart {
   return { provider, models: sandboxModels }
 }
 
-/** SANDBOX, and when it says nothing: on while no other provider is configured. */
+/** SANDBOX, and when it says nothing: on while the platform can serve nothing else. */
 export function sandboxIsWanted(config: Config, catalog: CatalogSnapshot): boolean {
-  return config.SANDBOX ?? onlySandbox(catalog.providers)
+  return config.SANDBOX ?? onlySandbox(catalog.models)
 }
 
-/** True while no other provider than the sandbox is configured. */
-export function onlySandbox(providers: CatalogSnapshot['providers']): boolean {
-  return ![...providers.values()].some(provider => provider.configured && !isSandbox(provider))
+/** True while no model is served on the platform's keys, except by the sandbox. A key for models that run on callers' own keys serves nobody. */
+export function onlySandbox(models: CatalogSnapshot['models']): boolean {
+  return ![...models.values()].some(({ routes }) => routes.some(({ provider, byokOnly }) => provider.configured && !byokOnly && !isSandbox(provider)))
 }

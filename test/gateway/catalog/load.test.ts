@@ -228,6 +228,8 @@ describe('the sandbox', () => {
     expect(wanted({ OPENAI_API_KEY: 'k' })).toBe(false)
     expect(wanted({ OPENAI_API_KEY: 'k', SANDBOX: 'on' })).toBe(true)
     expect(wanted({ SANDBOX: 'off' })).toBe(false)
+    // Every claude model runs on its caller's credential: that key alone serves nobody.
+    expect(wanted({ ANTHROPIC_API_KEY: 'k' })).toBe(true)
   })
 
   test('is reached by its origin as well as by its base URL', () => {

@@ -1,0 +1,52 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, describe, expect, test } from 'vitest'
+import { checkProviders } from '../src/app-doctor-providers.ts'
+import { loadCatalog } from '../src/gateway/catalog/load.ts'
+import { loadConfig } from '../src/platform/config.ts'
+
+describe('what the doctor says of providers', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'brigade-doctor-'))
+  afterAll(() => rmSync(folder, { recursive: true, force: true }))
+
+  const warnings = (env: Record<string, string>, file: object = {}): string[] => {
+    const operatorFile = join(folder, 'brigade.config.json')
+    writeFileSync(operatorFile, JSON.stringify(file))
+    const config = loadConfig(env)
+    return checkProviders(loadCatalog({ config, operatorFile }), config)
+      .filter(({ state }) => state !== 'ok')
+      .map(({ what, detail }) => `${what}: ${detail}`)
+  }
+  const route = { provider: 'yamuna', input_inr_per_mtok: 1, output_inr_per_mtok: 1 }
+  const models = [{ id: 'own-chat', routes: [route] }]
+  const yamuna = { id: 'yamuna', base_url: 'https://yamuna.example/v1', dialect: 'anthropic' }
+
+  test('a gateway that serves on its own key has nothing to be said', () => {
+    expect(warnings({ GROQ_API_KEY: 'gsk_abc' })).toEqual([])
+    expect(warnings({ YAMUNA_API_KEY: 'k' }, { providers: [yamuna], models })).toEqual([])
+  })
+
+  test('nothing at all is configured', () => {
+    expect(warnings({})).toEqual([expect.stringContaining('none is configured')])
+  })
+
+  test.each([
+    ['a key without an address', { VLLM_API_KEY: 'k', GROQ_API_KEY: 'gsk_a' }, {}, /^provider vllm: .*set VLLM_BASE_URL/],
+    ['an address without a key', { CEREBRAS_BASE_URL: 'https://models.example/v1', GROQ_API_KEY: 'gsk_a' }, {}, /^provider cerebras: .*set CEREBRAS_API_KEY/],
+    ['a route of the operator file without a key', { GROQ_API_KEY: 'gsk_a' }, { providers: [yamuna], models }, /^provider yamuna: .*set YAMUNA_API_KEY/],
+    ["a key in another provider's place", { GROQ_API_KEY: 'sk-proj-abc' }, {}, /^provider groq: has a key that does not look like one of Groq: check it$/],
+    ['a key that serves nobody', { ANTHROPIC_API_KEY: 'sk-ant-abc', GROQ_API_KEY: 'gsk_a' }, {}, /^provider anthropic: .*PUT \/me\/byok\/anthropic/],
+    ['a judge that is not there', { PANEL_JUDGE: 'nobody', GROQ_API_KEY: 'gsk_a' }, {}, /^PANEL_JUDGE: "nobody" is no model/],
+    [
+      'a judge that does not see',
+      { PANEL_JUDGE: 'own-chat', GROQ_API_KEY: 'gsk_a', YAMUNA_API_KEY: 'k' },
+      { providers: [yamuna], models },
+      /^PANEL_JUDGE: .*sees/,
+    ],
+  ])('%s is told, once, without the key', (_, env, file, expected) => {
+    const found = warnings(env, file)
+    expect(found).toEqual([expect.stringMatching(expected)])
+    for (const value of Object.values(env)) if (/^(gsk_|sk-)/.test(value)) expect(found.join()).not.toContain(value)
+  })
+})
