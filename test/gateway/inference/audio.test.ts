@@ -154,6 +154,21 @@ describe('audio', () => {
     expect(Number(reply.headers.get('x-br-cost-inr'))).toBe(0.00045)
   })
 
+  test('speech in events is passed on as it comes and charged by the character; one that breaks off says so in an event', async () => {
+    const headers = { 'content-type': 'text/event-stream' }
+    const delta = `data: ${JSON.stringify({ type: 'speech.audio.delta', audio: 'AAAA' })}\n\n`
+    const done = `data: ${JSON.stringify({ type: 'speech.audio.done', usage: { input_tokens: 1, output_tokens: 2, total_tokens: 3 } })}\n\n`
+    app.alpha.script([{ headers, rawStream: [delta, done] }])
+    const reply = await client.audio.speech.create({ model: 'test-speak', voice: 'hf_beta', input: 'Hello', stream_format: 'sse' })
+    expect([reply.headers.get('content-type'), await reply.text()]).toEqual(['text/event-stream', delta + done])
+    expect((await usageRows(app))[0]).toMatchObject({ kind: 'speech', outcome: 'ok', characters: 5n, costUinr: 5n * perCharacterUinr, estimated: false })
+    app.alpha.script([{ headers, rawStream: [delta], breakAfterRaw: true }])
+    const broken = await speak({ stream_format: 'sse' })
+    const events = (await broken.text()).trim().split('\n\n')
+    expect(JSON.parse(events.at(-1)?.replace(/^\s*data: /, '') ?? '')).toMatchObject({ type: 'error', error: { code: 'upstream_stream_error' } })
+    expect((await usageRows(app))[0]).toMatchObject({ outcome: 'upstream_broke', characters: 5n })
+  })
+
   test('the first bytes are with the client while the provider still speaks, and a voice that is left out is the default of the model', async () => {
     app.alpha.script([sound([piece(7)], { holdAfterRaw: true })])
     const reply = await speak({ voice: undefined, provider: 'alpha' })
