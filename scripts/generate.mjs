@@ -22,11 +22,29 @@ function grouped(settings) {
   return [...groups]
 }
 
+const catalog = name => JSON.parse(readFileSync(join(root, 'catalog', name), 'utf8'))
+
+/** The variables of the providers that serve models of the catalog on the gateway's own key. */
+function providerVariables() {
+  const served = new Set(catalog('models.json').models.flatMap(({ routes }) => routes.flatMap(route => (route.byok_only ? [] : [route.provider]))))
+  return catalog('providers.json').providers.flatMap(({ id, base_url }) => {
+    const prefix = id.toUpperCase().replace(/[^A-Z0-9]/g, '_')
+    if (!served.has(id)) return []
+    return base_url ? [`#${prefix}_API_KEY=`] : [`#${prefix}_BASE_URL=`, `#${prefix}_API_KEY=`]
+  })
+}
+
 function envExample(settings) {
+  const providers = [
+    '# --- keys of providers ---',
+    '# One is enough; none, and the sandbox answers. Every provider of GET /v1/providers takes <PROVIDER>_API_KEY, and <PROVIDER>_BASE_URL for another address.',
+    '# Models of Anthropic run on the credentials of their callers: docs/messages.md.',
+    ...providerVariables(),
+  ].join('\n')
   const parts = grouped(settings).map(([group, rows]) =>
     [`# --- ${group} ---`, ...rows.flatMap(row => [`# ${row.doc}`, `#${row.name}=${row.default ?? ''}`])].join('\n'),
   )
-  return `# ${made}\n# Every setting is optional. Copy the lines you need to .env and take the # away.\n\n${parts.join('\n\n')}\n`
+  return `# ${made}\n# Every setting is optional. Copy the lines you need to .env and take the # away.\n\n${providers}\n\n${parts.join('\n\n')}\n`
 }
 
 function configDoc(settings) {
