@@ -249,6 +249,14 @@ describe('image_optimize', () => {
     expect(direct !== undefined && second?.equals(direct)).toBe(true)
   })
 
+  test('of more than a hundred pictures the first hundred are looked at', async () => {
+    const many = await Promise.all(Array.from({ length: 102 }, (_, index) => picture(310, 2, 'png', undefined, index)))
+    const reply = await ask(many.map(bytes => urlOf(bytes)))
+    expect([reply.status, reply.headers.get(imageHeader)]).toEqual([200, '100'])
+    const sent = sentPictures(app.alpha.requests[0])
+    expect(sent.map((bytes, index) => many[index]?.equals(bytes))).toEqual(many.map((_, index) => index >= 100))
+  })
+
   test('a picture that is stored turned arrives upright', async () => {
     // Orientation 6: to be turned by a quarter to the right, so 400 wide and 600 high.
     const turned = await picture(600, 400, 'jpeg', 6)

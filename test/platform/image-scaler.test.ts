@@ -1,0 +1,61 @@
+import sharp from 'sharp'
+import { describe, expect, test } from 'vitest'
+import { ImageScaler } from '../../src/platform/image-scaler.ts'
+import { picture, sizeOf } from '../harness/pictures.ts'
+
+const { signal } = new AbortController()
+const mebibyte = 1024 * 1024
+
+describe('what is made smaller, and what is left alone', () => {
+  const scaler = new ImageScaler()
+
+  test('the metadata of a picture is gone with its size: where it was taken, who took it, its thumbnail', async () => {
+    const noted = await sharp(await picture(600, 400, 'jpeg'))
+      .withExif({ IFD0: { Copyright: 'Asha of 12 Lake Road', ImageDescription: 'at home' } })
+      .withXmp('<x:xmpmeta xmlns:x="adobe:ns:meta/"><secret/></x:xmpmeta>')
+      .jpeg()
+      .toBuffer()
+    expect(noted.toString('latin1')).toContain('Lake Road')
+    const made = await scaler.shrink(noted, 300, signal)
+    expect(await sizeOf(made?.bytes)).toEqual([300, 200])
+    const { exif, xmp, iptc } = await sharp(made?.bytes).metadata()
+    expect([exif, xmp, iptc]).toEqual([undefined, undefined, undefined])
+    expect(made?.bytes.toString('latin1')).not.toMatch(/Lake Road|secret/)
+  })
+
+  test('colours that are not red, green and blue, and what can be seen through, stay what they look like', async () => {
+    const ink = await sharp(await picture(600, 400, 'jpeg'))
+      .toColourspace('cmyk')
+      .jpeg()
+      .toBuffer()
+    expect((await sharp(ink).metadata()).space).toBe('cmyk')
+    expect((await sharp((await scaler.shrink(ink, 300, signal))?.bytes).metadata()).space).toBe('srgb')
+    const clear = await sharp({ create: { width: 600, height: 10, channels: 4, background: { r: 1, g: 2, b: 3, alpha: 0 } } })
+      .png()
+      .toBuffer()
+    expect((await sharp((await scaler.shrink(clear, 300, signal))?.bytes).stats()).isOpaque).toBe(false)
+  })
+
+  test('a picture of one pixel in one direction keeps one', async () => {
+    const line = await picture(900, 1)
+    expect(await sizeOf((await scaler.shrink(line, 100, signal))?.bytes)).toEqual([100, 1])
+  })
+
+  test('files over 24 MiB, more than 64 million pixels, and calls that have ended are left alone', async () => {
+    const small = await picture(600, 400)
+    expect(await scaler.shrink(Buffer.concat([small, Buffer.alloc(24 * mebibyte - small.length)]), 300, signal)).not.toBeNull()
+    expect(await scaler.shrink(Buffer.concat([small, Buffer.alloc(24 * mebibyte + 1 - small.length)]), 300, signal)).toBeNull()
+    const wide = await sharp({ create: { width: 16_384, height: 4097, channels: 3, background: 'red' } })
+      .jpeg()
+      .toBuffer()
+    expect(await scaler.shrink(wide, 300, signal)).toBeNull()
+    expect(await scaler.shrink(small, 300, AbortSignal.abort())).toBeNull()
+  })
+
+  test('two are worked on and sixty-four wait; those beyond are left alone at once, and later ones are taken again', async () => {
+    const bytes = await picture(400, 300)
+    const all = await Promise.all(Array.from({ length: 70 }, () => scaler.shrink(bytes, 100, signal)))
+    expect(all.map(made => made !== null)).toEqual([...Array(66).fill(true), ...Array(4).fill(false)])
+    expect(await scaler.shrink(bytes, 100, signal)).not.toBeNull()
+  })
+})
