@@ -1,9 +1,8 @@
 /** One long run through everything that takes a secret or a prompt, then a look at every byte that stayed behind. */
-import { readdirSync, readFileSync } from 'node:fs'
-import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { statement } from '../../src/platform/db.ts'
 import { defaultOperatorFile, startApp, type TestApp, until } from '../harness/app.ts'
+import { foundIn, keptBytes } from '../harness/kept-bytes.ts'
 import { startUpstream, type UpstreamServer } from '../harness/upstream-server.ts'
 
 let app: TestApp
@@ -31,25 +30,6 @@ afterAll(async () => {
 })
 
 const countContent = statement<[], { rows: number }>('test.count_content', `select count(*)::int as "rows" from content_log`)
-
-/** The forms in which a value could lie in a file or a column. */
-function formsOf(secret: string): string[] {
-  const bytes = Buffer.from(secret)
-  // Inside a longer base64 text the value starts at one of three offsets; the whole groups in the middle look the same.
-  const shifted = [0, 1, 2].map(pad =>
-    Buffer.concat([Buffer.alloc(pad, 0x20), bytes])
-      .toString('base64')
-      .slice(pad === 0 ? 0 : 4, -4),
-  )
-  return [secret, bytes.toString('hex'), bytes.toString('base64'), bytes.toString('base64url'), ...shifted].filter(form => form.length > 11)
-}
-
-function files(folder: string): string[] {
-  return readdirSync(folder, { withFileTypes: true }).flatMap(entry => {
-    const path = join(folder, entry.name)
-    return entry.isDirectory() ? files(path) : entry.isFile() ? [path] : []
-  })
-}
 
 test('AUTH-19 a full run leaves no API key, provider key, cookie, token or prompt in clear: not in the database, the journal or the log', async () => {
   const secrets = new Map<string, string>([['owner key', app.key]])
@@ -108,18 +88,8 @@ test('AUTH-19 a full run leaves no API key, provider key, cookie, token or promp
   await app.call('POST', '/me/members', { email: 'new@people.test', role: 'member' }, { cookie })
 
   await until(async () => (await app.db.one(countContent)).rows >= 2)
-  await app.gateway.app.limits.flushNow()
-  const kept = new Map<string, string>([
-    ['database', await app.dump()],
-    ['log', app.logLines.join('\n')],
-    ...files(app.dataDir)
-      .filter(file => !file.endsWith('brigade.config.json'))
-      .map(file => [file.slice(app.dataDir.length), readFileSync(file, 'latin1')] as const),
-  ])
-  const found: string[] = []
-  for (const [place, text] of kept)
-    for (const [name, secret] of secrets) for (const form of formsOf(secret)) if (text.includes(form)) found.push(`${name} in ${place}: ${form}`)
-  expect(found).toEqual([])
+  const kept = await keptBytes(app)
+  expect(foundIn(kept, secrets)).toEqual([])
   // The look itself works: what is kept on purpose is found.
   expect(kept.get('database')).toContain('made here')
   expect([...kept.keys()].some(place => place.includes('journal'))).toBe(true)
