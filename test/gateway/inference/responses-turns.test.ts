@@ -34,7 +34,17 @@ const hubCall = (id: string) => ({ id, type: 'function', function: { name: 'look
 describe('the turns of an agent', () => {
   test('calls that were made after each other stay so, and the beginning of the conversation does not change as it grows', async () => {
     const first = [{ role: 'user', content: 'go' }, said('I look.'), call('c1'), output('c1')]
-    const later = [...first, said('And again.'), call('c2'), call('c3'), output('c3'), output('c2'), said('Done.'), { role: 'user', content: 'thanks' }]
+    const later = [
+      ...first,
+      said('And'),
+      said('again.'),
+      call('c2'),
+      call('c3'),
+      output('c3'),
+      output('c2'),
+      said('Done.'),
+      { role: 'user', content: 'thanks' },
+    ]
     await ask({ tools, input: first })
     const before = app.alpha.requests.at(-1)?.json?.['messages'] as object[]
     await ask({ tools, input: later })
@@ -43,7 +53,7 @@ describe('the turns of an agent', () => {
       { role: 'user', content: 'go' },
       { role: 'assistant', content: 'I look.', tool_calls: [hubCall('c1')] },
       { role: 'tool', tool_call_id: 'c1', content: 'seen c1' },
-      { role: 'assistant', content: 'And again.', tool_calls: [hubCall('c2'), hubCall('c3')] },
+      { role: 'assistant', content: 'And\n\nagain.', tool_calls: [hubCall('c2'), hubCall('c3')] },
       { role: 'tool', tool_call_id: 'c2', content: 'seen c2' },
       { role: 'tool', tool_call_id: 'c3', content: 'seen c3' },
       { role: 'assistant', content: 'Done.' },

@@ -15,7 +15,9 @@ export interface Conversation {
 interface Turn {
   /** The output of one of its calls has come: what the assistant says now is its next turn. */
   isAnswered: boolean
-  content: Json[]
+  /** What each of its messages says. */
+  texts: string[]
+  refusals: string[]
   calls: { readonly id: string; readonly call: Json; readonly at: string }[]
   thinking: string[]
   blocks: Json[]
@@ -96,7 +98,7 @@ class InputReader {
     const content = hubContent(item['content'], `${at}.content`)
     switch (role) {
       case 'assistant':
-        this.#startTurn().content.push(...(typeof content === 'string' ? (content === '' ? [] : [{ type: 'text', text: content }]) : content))
+        this.#say(content)
         return
       case 'system':
       case 'developer':
@@ -110,6 +112,15 @@ class InputReader {
       default:
         throw fail('bad_request', { message: `"${at}.role" must be user, assistant, system or developer.` })
     }
+  }
+
+  #say(content: string | readonly Json[]): void {
+    const { texts, refusals } = this.#startTurn()
+    const parts = typeof content === 'string' ? [{ text: content }] : content
+    const text = parts.flatMap(part => textOf(part['text']) ?? []).join('')
+    const refusal = parts.flatMap(part => textOf(part['refusal']) ?? []).join('')
+    if (text !== '') texts.push(text)
+    if (refusal !== '') refusals.push(refusal)
   }
 
   /** Developer messages are system messages, which every server knows; those at the beginning are one, because some servers take only one. */
@@ -147,14 +158,14 @@ class InputReader {
 
   #startTurn(): Turn {
     if (this.#turn?.isAnswered === true) this.#closeTurn()
-    this.#turn ??= { isAnswered: false, content: [], calls: [], thinking: [], blocks: [] }
+    this.#turn ??= { isAnswered: false, texts: [], refusals: [], calls: [], thinking: [], blocks: [] }
     return this.#turn
   }
 
   #closeTurn(): void {
     const turn = this.#turn
     this.#turn = null
-    if (turn === null || (turn.content.length === 0 && turn.calls.length === 0)) return
+    if (turn === null || turn.texts.length + turn.refusals.length + turn.calls.length === 0) return
     this.#messages.push(assistantMessage(turn))
     const shown: Json[] = []
     for (const { id, at } of turn.calls) {
@@ -167,12 +178,11 @@ class InputReader {
   }
 }
 
-function assistantMessage({ content, calls, thinking, blocks }: Turn): Json {
-  const texts = content.filter(part => part['type'] === 'text').map(part => String(part['text']))
-  const refusal = content.flatMap(part => textOf(part['refusal']) ?? []).join('')
+function assistantMessage({ texts, refusals, calls, thinking, blocks }: Turn): Json {
+  const refusal = refusals.join('\n\n')
   return {
     role: 'assistant',
-    content: texts.length > 0 ? texts.join('') : refusal === '' ? null : '',
+    content: texts.length > 0 ? texts.join('\n\n') : refusal === '' ? null : '',
     ...(refusal === '' ? {} : { refusal }),
     ...(thinking.length === 0 ? {} : { reasoning_content: thinking.join('\n\n') }),
     ...(blocks.length === 0 ? {} : { thinking_blocks: blocks }),
