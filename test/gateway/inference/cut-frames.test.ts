@@ -1,75 +1,7 @@
-import { createAnthropic } from '@ai-sdk/anthropic'
-import { createOpenAI } from '@ai-sdk/openai'
-import { createOpenAICompatible } from '@ai-sdk/openai-compatible'
-import Anthropic from '@anthropic-ai/sdk'
-import { ChatOpenAI } from '@langchain/openai'
-import { type LanguageModel, streamText } from 'ai'
-import OpenAI from 'openai'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { startApp, type TestApp, until } from '../../harness/app.ts'
 import type { UpstreamServer } from '../../harness/upstream-server.ts'
-
-/** One streamed call of a real client library: says each text as it comes, and throws or returns what it shows its user as an error. */
-type Client = (baseUrl: string, key: string, model: string, onText: (text: string) => void) => Promise<unknown>
-
-const prompt = 'Tell me a long story.'
-const ceiling = 100_000
-
-async function vercel(model: LanguageModel, onText: (text: string) => void): Promise<unknown> {
-  let shown: unknown = null
-  const result = streamText({ model, prompt, maxOutputTokens: ceiling, onError: () => undefined })
-  for await (const part of result.fullStream) {
-    if (part.type === 'text-delta') onText(part.text)
-    if (part.type === 'error') shown = part.error
-  }
-  return shown
-}
-
-const chatClients: Readonly<Record<string, Client>> = {
-  async openai(baseUrl, apiKey, model, onText) {
-    const client = new OpenAI({ baseURL: `${baseUrl}/v1`, apiKey })
-    const stream = await client.chat.completions.create({ model, messages: [{ role: 'user', content: prompt }], max_tokens: ceiling, stream: true })
-    for await (const chunk of stream) onText(chunk.choices[0]?.delta.content ?? '')
-    return null
-  },
-  async langchain(baseUrl, apiKey, model, onText) {
-    const client = new ChatOpenAI({ model, apiKey, maxTokens: ceiling, configuration: { baseURL: `${baseUrl}/v1` } })
-    for await (const chunk of await client.stream(prompt)) onText(typeof chunk.content === 'string' ? chunk.content : '')
-    return null
-  },
-  'ai with openai chat': (baseUrl, apiKey, model, onText) => vercel(createOpenAI({ baseURL: `${baseUrl}/v1`, apiKey }).chat(model), onText),
-  'ai with openai-compatible': (baseUrl, apiKey, model, onText) =>
-    vercel(createOpenAICompatible({ name: 'gateway', baseURL: `${baseUrl}/v1`, apiKey })(model), onText),
-}
-const messagesClients: Readonly<Record<string, Client>> = {
-  async anthropic(baseURL, apiKey, model, onText) {
-    const stream = new Anthropic({ baseURL, apiKey }).messages.stream({ model, max_tokens: ceiling, messages: [{ role: 'user', content: prompt }] })
-    stream.on('text', onText)
-    await stream.finalMessage()
-    return null
-  },
-  'ai with anthropic': (baseUrl, apiKey, model, onText) => vercel(createAnthropic({ baseURL: `${baseUrl}/v1`, apiKey })(model), onText),
-}
-const responsesClients: Readonly<Record<string, Client>> = {
-  async openai(baseUrl, apiKey, model, onText) {
-    const client = new OpenAI({ baseURL: `${baseUrl}/v1`, apiKey })
-    let shown: unknown = null
-    for await (const event of await client.responses.create({ model, input: prompt, max_output_tokens: ceiling, stream: true })) {
-      if (event.type === 'response.output_text.delta') onText(event.delta)
-      if (event.type === 'response.failed') shown = event.response.error
-      if (event.type === 'response.completed') return null
-    }
-    return shown
-  },
-  'ai with openai responses': (baseUrl, apiKey, model, onText) => vercel(createOpenAI({ baseURL: `${baseUrl}/v1`, apiKey }).responses(model), onText),
-}
-
-/** The clients of an API, with a model that is relayed to them and one that is translated. */
-const apis = [
-  { api: 'chat', clients: chatClients, relayed: 'alpha-only', translated: 'anthropic-model' },
-  { api: 'messages', clients: messagesClients, relayed: 'anthropic-model', translated: 'alpha-only' },
-  { api: 'responses', clients: responsesClients, relayed: 'responses-model', translated: 'alpha-only' },
-] as const
+import { streamApis } from './stream-clients.ts'
 
 describe('a stream that is cut, as real clients see it', () => {
   let app: TestApp
@@ -119,7 +51,7 @@ describe('a stream that is cut, as real clients see it', () => {
     return { requests: Number(requests), costUinr: Number(cost_uinr) }
   }
 
-  for (const { api, clients, ...models } of apis) {
+  for (const { api, clients, ...models } of streamApis) {
     for (const [why, make] of Object.entries(cuts)) {
       test(`${api}: ${why} is shown, nothing is tried again, and nothing is charged behind the end`, async () => {
         for (const [name, client] of Object.entries(clients)) {
@@ -154,6 +86,126 @@ describe('a stream that is cut, as real clients see it', () => {
       })
     }
   }
+})
+
+describe('a stream that is cut, as it is written', () => {
+  const calls = [
+    { api: 'chat', path: '/v1/chat/completions', body: { messages: [{ role: 'user', content: 'Hi' }] }, relayed: 'alpha-only', translated: 'anthropic-model' },
+    {
+      api: 'messages',
+      path: '/v1/messages',
+      body: { max_tokens: 500, messages: [{ role: 'user', content: 'Hi' }] },
+      relayed: 'anthropic-model',
+      translated: 'alpha-only',
+    },
+    { api: 'responses', path: '/v1/responses', body: { input: 'Hi' }, relayed: 'responses-model', translated: 'alpha-only' },
+  ] as const
+
+  interface Frame {
+    readonly type: string
+    readonly sequence_number: number
+    readonly error: unknown
+    readonly usage: Readonly<Record<string, number>>
+    readonly response: { readonly error: unknown; readonly status: string; readonly usage: { readonly input_tokens: number } }
+  }
+
+  /** What the last events say. */
+  function lastOf(api: (typeof calls)[number]['api'], text: string): { readonly error: unknown; readonly more: unknown } {
+    const events = text.split('\n\n').filter(block => block.includes('data:'))
+    const datas = events.map(block => block.slice(block.indexOf('data: ') + 6))
+    const json = (data: string | undefined): Frame => JSON.parse(data ?? 'null') as Frame
+    switch (api) {
+      case 'chat': {
+        expect(datas.at(-1)).toBe('[DONE]')
+        const { error, usage } = json(datas.at(-2))
+        expect(text).not.toContain('"finish_reason":"')
+        return { error, more: Object.keys(usage) }
+      }
+      case 'messages': {
+        expect(events.at(-1)).toMatch(/^event: error\n/)
+        expect(text).not.toContain('message_stop')
+        return { error: json(datas.at(-1)).error, more: json(datas.at(-1)).type }
+      }
+      case 'responses': {
+        expect(events.at(-1)).toMatch(/^event: response.failed\n/)
+        const numbers = datas.map(data => json(data).sequence_number)
+        expect(numbers).toEqual(numbers.map((_, index) => index))
+        const { error, status, usage } = json(datas.at(-1)).response
+        return { error, more: [status, usage.input_tokens > 0] }
+      }
+    }
+  }
+
+  test('each format has its own frame, which says why and that nothing is gained by another try', { timeout: 60_000 }, async () => {
+    const app = await startApp({ dialects: true, env: { DRAIN_MS: '0' } })
+    const servers = [app.alpha, app.others.claude, app.others.resp]
+    const owner = await app.signIn()
+    const play = (script: Parameters<UpstreamServer['script']>[0]): void => {
+      for (const server of servers) {
+        server.reset()
+        server.script(script)
+      }
+    }
+    const open = async (path: string, body: object, key: string): Promise<{ text(): string; done: Promise<string> }> => {
+      const response = await fetch(app.baseUrl + path, {
+        method: 'POST',
+        headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+        body: JSON.stringify({ ...body, stream: true }),
+      })
+      let text = ''
+      const done = (async () => {
+        for await (const part of response.body as unknown as AsyncIterable<Uint8Array>) text += Buffer.from(part).toString()
+        return text
+      })()
+      await until(() => text.includes('from') || text.includes('word'))
+      return { text: () => text, done }
+    }
+    for (const { api, path, body, ...models } of calls) {
+      for (const [way, model] of Object.entries(models)) {
+        const { id, token } = await app.newAgent(`frames ${api} ${way}`)
+        play(() => ({ holdAfterChunks: 3 }))
+        const asAgent = await open(path, { ...body, model }, token)
+        await app.call('POST', `/v1/me/agents/${id}/revoke`, {})
+        const revoked = lastOf(api, await asAgent.done)
+        const { key, keyId } = await app.newKey()
+        const asKey = await open(path, { ...body, model }, key)
+        await app.call('DELETE', `/me/keys/${keyId}`, undefined, { cookie: owner })
+        const unkeyed = lastOf(api, await asKey.done)
+        play({ chunks: Array.from({ length: 400 }, () => 'word '.repeat(20)) })
+        const poor = { ...body, model, [api === 'responses' ? 'max_output_tokens' : 'max_tokens']: 100_000 }
+        const spent = lastOf(api, await (await open(path, poor, (await app.newKey({ budgetInr: 0.03 })).key)).done)
+        if (api === 'chat') {
+          expect(revoked, way).toMatchObject({ error: { type: 'authentication_error', code: 'agent_revoked', param: null } })
+          expect(unkeyed, way).toMatchObject({ error: { type: 'authentication_error', code: 'invalid_api_key' } })
+          expect(spent, way).toMatchObject({ error: { type: 'billing_error', code: 'budget_exceeded' } })
+          expect(revoked.more).toEqual(['prompt_tokens', 'completion_tokens', 'total_tokens'])
+        } else if (api === 'messages') {
+          expect(revoked, way).toMatchObject({ error: { type: 'authentication_error', code: 'agent_revoked' }, more: 'error' })
+          expect(unkeyed, way).toMatchObject({ error: { type: 'authentication_error', code: 'invalid_api_key' } })
+          expect(spent, way).toMatchObject({ error: { type: 'billing_error', code: 'budget_exceeded' } })
+        } else {
+          expect(revoked, way).toMatchObject({ error: { code: 'invalid_prompt', message: expect.stringMatching(/^agent_revoked: /) }, more: ['failed', true] })
+          expect(unkeyed, way).toMatchObject({ error: { code: 'invalid_prompt', message: expect.stringMatching(/^invalid_api_key: /) } })
+          expect(spent, way).toMatchObject({ error: { code: 'insufficient_quota', message: expect.stringMatching(/^budget_exceeded: /) } })
+        }
+      }
+    }
+    play(() => ({ holdAfterChunks: 3 }))
+    const atTheEnd = await Promise.all(
+      calls.flatMap(({ api, path, body, relayed, translated }) =>
+        [relayed, translated].map(async model => ({ api, done: (await open(path, { ...body, model }, app.key)).done })),
+      ),
+    )
+    await app.stop()
+    for (const { api, done } of atTheEnd) {
+      const { error } = lastOf(api, await done)
+      expect(error, api).toMatchObject(
+        api === 'responses'
+          ? { code: 'server_error', message: expect.stringMatching(/^database_unavailable: .*shutting down/) }
+          : { type: 'api_error', message: expect.stringContaining('shutting down') },
+      )
+    }
+  })
 })
 
 /** All that an error says, in whatever fields its library keeps it. */
