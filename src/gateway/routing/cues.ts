@@ -19,7 +19,11 @@ export const codePatterns: readonly Pattern[] = [
     /\b(?:def|fn|func) \w{1,60} ?\(|\bfunction\b ?\w{0,60} ?\(|\b(?:const|let|var) \w{1,60} ?=|\bpublic (?:static|class|void)\b|#include ?<|^\s{0,20}import \w[\w.]{0,60}(?: as \w{1,40})?$|\bimport .{1,80} from ['"]|\bclass \w{1,60}\s?[{(:]/m,
   ],
   ['sql', 3, /\bSELECT\b.{1,200}\bFROM\b|\bINSERT INTO\b|\bCREATE TABLE\b|\bALTER TABLE\b/s],
-  ['syntax', 2, /=>|\);\s*$|\{\s*\n|&&|\|\||!==|===|<\/?(?:div|span|script|html|body|table)\b|\w\[\d\]|\w\.\w{1,40}\(\)|std::|::\w{1,40}\(/m],
+  [
+    'syntax',
+    2,
+    /\b(?:for|if|while|switch) ?\([^)\n]{1,120}\) ?\{|\bawait \w{1,60}[.(]|=>|\);\s*$|\{\s*\n|&&|\|\||!==|===|<\/?(?:div|span|script|html|body|table)\b|\w\[\d\]|\w\.\w{1,40}\(\)|std::|::\w{1,40}\(/m,
+  ],
   [
     'file_name',
     2,
@@ -28,8 +32,15 @@ export const codePatterns: readonly Pattern[] = [
   [
     'command',
     2,
-    /\b(?:npm|pip3?|yarn|pnpm|cargo|kubectl|docker|git|apt-get|brew) (?:i|install|run|build|get|commit|push|pull|rebase|merge|clone|apply|compose|add|checkout|test)\b|\bsudo \w/,
+    /\bgit (?:reset|stash|diff|log|status|branch|cherry-pick|fetch|init|revert|bisect|blame|tag|switch|restore|remote)\b|\b(?:npm|pip3?|yarn|pnpm|cargo|kubectl|docker|git|apt-get|brew) (?:i|install|run|build|get|commit|push|pull|rebase|merge|clone|apply|compose|add|checkout|test)\b|\bsudo \w/,
   ],
+  ['identifier', 2, /\buse[A-Z]\w{2,40}\b|\b[a-z]{1,30}_[a-z_]{1,60}\(/],
+  [
+    'framework',
+    2,
+    /\b(?:React|Angular|Svelte|Flutter|Laravel|Express|Rails|Spring Boot) (?:component|hooks?|app|state|widget|router|service|controller|module|project)\b|\bin (?:React|Flutter|Angular|Laravel|Svelte)\b/,
+  ],
+  ['camel_case', 1, /\b[A-Z][a-z]{1,30}[A-Z][a-z]\w{0,30}\b/],
   [
     'code_task',
     2,
@@ -44,7 +55,7 @@ export const codeWords: ReadonlyMap<string, number> = new Map([
   ),
   ...worded(
     1,
-    'python java rust swift ruby scala haskell bash git react angular svelte spring rails docker linux api apis endpoint function functions script scripts variable variables array arrays loop loops string strings integer boolean pointer compile compiler compiled debug debugging debugger bug bugs code coding program programming programmer exception exceptions runtime syntax library framework frontend backend database query queries thread threads mutex deadlock deploy commit repository repo merge branch algorithm parse parser class classes method methods interface async await callback promise module package dependency cli terminal server cache unit-test tests test',
+    'python java rust swift flutter one-liner ruby scala haskell bash git react angular svelte spring rails docker linux api apis endpoint function functions script scripts variable variables array arrays loop loops string strings integer boolean pointer compile compiler compiled debug debugging debugger bug bugs code coding program programming programmer exception exceptions runtime syntax library framework frontend backend database query queries thread threads mutex deadlock deploy commit repository repo merge branch algorithm parse parser class classes method methods interface async await callback promise module package dependency cli terminal server cache unit-test tests test',
   ),
 ])
 
@@ -57,12 +68,22 @@ export const mathPatterns: readonly Pattern[] = [
     3,
     /\b\d{0,6}[xyzn]\s?(?:\^\s?\d|²|³|\*\*\s?\d)|\b\d{1,6}[xyz]\s?[+\-=]\s?\d|\b[xyz]\s?[+\-*/]\s?[xyz\d]{1,6}\s?=|\b(?:sin|cos|tan|log|ln)\s?\(?[xyzθ\d]|\bf\(x\)|\bdy\/dx\b|\bd\/dx\b/,
   ],
-  ['arithmetic', 2, /\d\s?[*×÷^]\s?\d|\d\s[+\-/]\s\d|\d\s?%\s?of\s?\d|\d!\s|\bmod \d/],
+  ['arithmetic', 2, /\d\s?[*×÷^]\s?\d|\d\s[+/]\s\d|\d\s-\s\d(?!\d*\s?(?:am|pm)\b)|\d\s?%\s?of\s?\d|\d!\s|\bmod \d/],
   // The look ahead for two numbers is anchored: searched for from everywhere it would take the square of the length.
   [
     'word_problem',
     2,
     /^(?=[^\d]*\d[\d.,]*[^\d]+\d)[\s\S]*\b(?:how (?:many|far|fast|old|long will|long does|much does)|find (?:the|its|their|his|her)|what (?:is|was|will be) (?:the|his|her|its|their) (?:total|average|speed|area|volume|probability|sum|profit|distance|perimeter|ratio|price|age|cost))\b/i,
+  ],
+  [
+    'chance',
+    2,
+    /\b(?:coins?|dice|die|cards?|balls?|marbles?)\b[^.?!]{0,80}\b(?:probability|odds|chances?)\b|\bprobability\b[^.?!]{0,80}\b(?:coins?|dice|die|cards?|balls?|marbles?)\b/i,
+  ],
+  [
+    'conversion',
+    2,
+    /\bconvert\b[^.?!\n]{0,30}\d[^.?!\n]{0,30}\b(?:fraction|decimal|percent|percentage|binary|hexadecimal|radians|degrees)\b|\bconvert\b \d+\.\d+ .{0,20}\bfraction\b/i,
   ],
   [
     'math_task',
@@ -78,7 +99,7 @@ export const mathWords: ReadonlyMap<string, number> = new Map([
   ),
   ...worded(
     1,
-    'matrix matrices vector probability prime primes triangle circle radius perimeter geometry variance deviation median mean sum product fraction fractions decimal ratio percent percentage proof prove solve integer integers divisible divisor square root exponent inequality angle degrees coordinates graph slope tangent convergence converge series sequence infinite',
+    'matrix matrices polygon diagonals diagonal hexagon pentagon parallelogram vector probability prime primes triangle circle radius perimeter geometry variance deviation median mean sum product fraction fractions decimal ratio percent percentage proof prove solve integer integers divisible divisor square root exponent inequality angle degrees coordinates graph slope tangent convergence converge series sequence infinite',
   ),
 ])
 
@@ -107,7 +128,7 @@ export const reasoningPatterns: readonly Pattern[] = [
   [
     'plan',
     2,
-    /\b(?:plan|design|devise|develop|draft|create|come up with|propose)\b.{0,60}\b(?:strategy|roadmap|architecture|experiment|framework|plan|policy|curriculum|migration)\b|\bfirst\b.{1,200}\bthen\b.{1,200}\b(?:finally|last)\b/s,
+    /\b(?:plan|design|devise|develop|draft|create|come up with|propose)\b.{0,60}\b(?:strategy|roadmap|architecture|experiment|framework|plan|policy|curriculum|migration)\b|\bfirst\b.{1,120}\bthen\b.{1,120}\b(?:finally|last)\b/s,
   ],
   [
     'critique',

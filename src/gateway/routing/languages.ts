@@ -52,7 +52,34 @@ export function scriptLanguage(text: string): Language | null {
   // Two ideographs can be a whole word.
   const least = (counts.get('other') ?? 0) === foreign ? 2 : lettersMin
   if (foreign < least || foreign / (foreign + latin) < shareMin) return null
-  return [...counts].reduce((most, entry) => (entry[1] > most[1] ? entry : most))[0]
+  const most = [...counts].reduce((before, entry) => (entry[1] > before[1] ? entry : before))[0]
+  if (most === 'ur') return urduLetters.test(text) ? 'ur' : 'other'
+  return most === 'hi' && isMarathi(text) ? 'mr' : most
+}
+
+/** Letters of Urdu that Arabic and Persian do not have. */
+const urduLetters = /[\u0679\u0688\u0691\u06ba\u06be\u06c1\u06d2]/
+
+/** Words and endings of everyday Marathi that Hindi does not have, and the other way round: both are written in Devanagari. */
+const marathiWords = new Set(
+  'आहे आहेत आहेस आहात आहोत मला तुला त्याला तिला तुम्ही आम्ही आपण आणि माझा माझी माझे माझ्या तुझा तुझी तुमचा तुमची कसा कशी कसे काय नाही नाहीत नको मध्ये पाहिजे सांगा लिहा करा द्या कोणता कोणती कोणत्या कोणते कुठे केव्हा साठी शकता शकतो शकते होता होती झाला झाली झाले आहेत ते हे या एका'.split(
+    ' ',
+  ),
+)
+const hindiWords = new Set(
+  'है हैं हो हूँ हूं में और का की के को से ने नहीं क्या मुझे मेरा मेरी मेरे आप आपका आपकी तुम तुम्हें हम हमें था थी थे लिए कैसे कैसा कैसी बताओ बताइए बताएं लिखो लिखें कहाँ कहां कब कौन यह वह ये वे भी पर तो कर करें करो दो'.split(
+    ' ',
+  ),
+)
+const marathiEnding = /(?:साठी|च्या|ांना|ळा|ळी|ळे|ायचे|ायचा|ायची|हून)$/
+
+function isMarathi(text: string): boolean {
+  let score = 0
+  for (const word of (text.match(/[\u0900-\u0963\u0970-\u097f]+/g) ?? []).slice(0, wordsMax)) {
+    if (marathiWords.has(word) || marathiEnding.test(word)) score++
+    else if (hindiWords.has(word)) score--
+  }
+  return score > 0
 }
 
 /**
@@ -62,7 +89,7 @@ export function scriptLanguage(text: string): Language | null {
 const romanised: readonly (readonly [Language, string])[] = [
   [
     'hi',
-    'hai hain kya kyu kyun kyon kaise kaisa kaisi nahi nahin mujhe mujhko tumhe tumhara tumhari mera meri mere aap aapka aapki aapko hamara humara hamein humko unka uska uski iska iski karo karna karne karke karta karti karte kiya kiye batao bataiye bata dijiye kijiye chahiye chahta chahti raha rahi rahe lekin kyunki agar magar phir abhi kabhi kuch sab bahut bohot bohat accha acha achha theek thik bhai yaar matlab samjhao samajh samjha likho likhna likh wala wali wale kahan kahaan kaun kaunsa kitna kitne kitni kab jab tak liye saath gaya gayi hoga hogi honge tha thi hua hui aaj kal zaroor zindagi paisa paise ghar dost pyaar dil naam kaam shukriya dhanyavaad namaste haal sakta sakte sakti mein mai hoon hun dena lena jaldi pehle baad taki isliye waise bhi',
+    'hai hain kya kyu kyun kyon kaise kaisa kaisi nahi nahin mujhe mujhko tumhe tumhara tumhari mera meri mere aap aapka aapki aapko hamara humara hamein humko unka uska uski iska iski karo karna karne karke karta karti karte kiya kiye batao bataiye bata dijiye kijiye chahiye chahta chahti raha rahi rahe lekin kyunki agar magar phir abhi kabhi kuch sab bahut bohot bohat accha acha achha theek thik bhai yaar matlab samjhao samajh samjha likho likhna likh wala wali wale kahan kahaan kaun kaunsa kitna kitne kitni kab jab tak liye saath gaya gayi hoga hogi honge tha thi hua hui aaj kal zaroor zindagi paisa paise ghar dost pyaar dil naam kaam shukriya dhanyavaad namaste haal sakta sakte sakti mein mai hoon hun dena lena jaldi pehle baad taki isliye waise bhi ka ke ki ko se ye yeh woh toh kare karen karein kam kahani sunao sunaao',
   ],
   [
     'ta',
@@ -74,11 +101,11 @@ const romanised: readonly (readonly [Language, string])[] = [
   ],
   [
     'kn',
-    'hege hegide hegiddira hegiddeera nanu naanu neevu nimma nimage nanna nanage nange beku beda illa yaake yake yaava yelli elli yaavaga maadi maadu madi madbeku gottilla gottu hogi helu heli tumba swalpa chennagide dhanyavada namaskara ivattu nale enu yenu ide idu adu bagge kannada barute bartini',
+    'hege hegide hegiddira hegiddeera nanu naanu neevu nimma nimage nanna nanage nange beku beda illa yaake yake yaava yelli elli yaavaga maadi maadu madi madbeku gottilla gottu hogi helu heli tumba swalpa chennagide dhanyavada namaskara ivattu nale olle oota sigutte sigutta nalli alli illi hesaru ooru duddu madli hogbeku barthini gothu enu yenu ide idu adu bagge kannada barute bartini',
   ],
   [
     'ml',
-    'enthanu enthaanu entha enthu enikku enik ningal njan njaan ente ninte evide eppol engane enganeyanu undo undu venam veno sukhamano sukham cheyyan cheyyam cheyyuka parayu parayamo alle aanu aano illa ariyam ariyilla nannayi nandi namaskaram malayalam malayalathil ippol innu nale kurachu valare ezhuthu',
+    'enthanu enthaanu entha enthu enikku enik ningal njan njaan ente ninte evide eppol engane enganeyanu undo undu venam veno sukhamano sukham cheyyan cheyyam cheyyuka parayu parayamo alle aanu aano illa ariyam ariyilla nannayi nandi namaskaram malayalam malayalathil ippol innu nale mazha undakumo undakum ennu joli ethra eppozha kazhicho poyi vannu kurachu valare ezhuthu',
   ],
   [
     'bn',
@@ -90,11 +117,11 @@ const romanised: readonly (readonly [Language, string])[] = [
   ],
   [
     'gu',
-    'kem chho chhe chhu che mane tamne tame tamaru shu kevi kevu rite joiye maru mari nathi kyare kya kyan karvu karo gujarati gujaratima saru majama aabhar pan ane hu badha ketla kone hato hati',
+    'kem chho chhe chhu che mane tamne tame tamaru shu kevi kevu rite joiye maru mari nathi kyare kya kyan karvu karo gujarati gujaratima saru majama aabhar pan ane hu badha ketla kone hato hati varta kaho',
   ],
   [
     'pa',
-    'kiven kiwe kidda tusi tuhada tuhadi tuhanu mainu menu sanu kithe kithon kado hun sadda sada changa dasso dass karna karda kardi hega punjabi punjabi vich nahi haal oye veere paaji chahida hunda hundi assi eh kinna kinne',
+    'kiven kiwe kidda tusi tuhada tuhadi tuhanu mainu menu sanu kithe kithon kado hun sadda sada changa dasso dass karna karda kardi hega punjabi punjabi vich nahi haal oye veere paaji chahida hunda hundi assi eh kinna kinne changi jihi sunao',
   ],
   [
     'or',
@@ -110,7 +137,7 @@ const byWord: ReadonlyMap<string, readonly Language[]> = (() => {
 
 /** Words of the lists that English or common names have too: they count beside others and are none of the two that are needed. */
 const shared: ReadonlySet<string> = new Set(
-  'anna ide idu adu kana hun che pan mane menu mora mote hu eh sada chan mari maru saru ki nei nai keno ache anga inga enga seri kay kem kone hati tha thi dil sab jab tak tame mai mere nale heli undo repu ela bata entha naan veno dass bolo chala randi kab kon ani moro ente enna malayalam telugu kannada gujarati punjabi marathi odia bangla namaste namaskaram namaskara'.split(
+  'ka ke ko se ye kam alli illi anna ide idu adu kana hun che pan mane menu mora mote hu eh sada chan mari maru saru ki nei nai keno ache anga inga enga seri kay kem kone hati tha thi dil sab jab tak tame mai mere nale heli undo repu ela bata entha naan veno dass bolo chala randi kab kon ani moro ente enna malayalam telugu kannada gujarati punjabi marathi odia bangla namaste namaskaram namaskara'.split(
     ' ',
   ),
 )
