@@ -20,7 +20,7 @@ export async function openAiSpeech(exchange: Exchange): Promise<void> {
   const body = await exchange.body()
   if (!isSpeech(body)) return refuse(exchange, 'Send "model" and "input": a text that is not empty.', 'input')
   if (refuseModel(exchange, body.model, ['sandbox-speech'])) return
-  if (body.input.length > inputMaxChars) return refuse(exchange, `"input" may have ${inputMaxChars} characters at most.`, 'input')
+  if (Array.from(body.input).length > inputMaxChars) return refuse(exchange, `"input" may have ${inputMaxChars} characters at most.`, 'input')
   const format = body['response_format'] ?? 'wav'
   if (format !== 'wav' && format !== 'pcm')
     return refuse(

@@ -291,6 +291,8 @@ describe('audio of the sandbox', () => {
     expect(heard.text).toMatch(/simulated.*said\.wav lasts 0\.72 seconds/)
     expect((await usageRows(app))[0]).toMatchObject({ audioSeconds: 1, estimated: false, provider: 'sandbox' })
     await expect(client.audio.speech.create({ model: 'sandbox-speech', input: 'x', voice: 'alloy', response_format: 'mp3' })).rejects.toThrow(/wav/)
+    const longest = await client.audio.speech.create({ model: 'sandbox-speech', input: '👋'.repeat(4096), voice: 'alloy', response_format: 'pcm' })
+    expect(Number(longest.headers.get('x-br-cost-inr'))).toBeCloseTo(4096 * 50e-6)
     const subtitles = await client.audio.transcriptions.create({ model: 'sandbox-audio', file: await toFile(wav, 'said.wav'), response_format: 'vtt' })
     expect(subtitles).toContain('WEBVTT')
     const verbose = await client.audio.transcriptions.create({ model: 'sandbox-audio', file: await toFile(wav, 'said.wav'), response_format: 'verbose_json' })
