@@ -3,7 +3,7 @@ import type { Performer } from './kinds/kind.ts'
 import { performChat } from './perform-chat.ts'
 
 /**
- * Makes one attempt of a messages call. Whether the first route can be said the request at all was asked before; where only a later one
+ * Makes one attempt of a chat, messages or responses call. Whether the first route can be said the request at all was asked before; where only a later one
  * cannot be, that route has failed and not the call.
  */
 export const performMessages: Performer = (attempt, context) => {

@@ -96,7 +96,7 @@ function readMessage(message: unknown, index: number, size: PromptSize): void {
   const content = message['content']
   if (typeof content === 'string') size.bytes += Buffer.byteLength(content)
   else if (Array.isArray(content)) for (let part = 0; part < content.length; part++) readPart(content[part], `messages[${index}].content[${part}]`, size)
-  else if (!((content === null || content === undefined) && message['role'] === 'assistant' && isCall(message)))
+  else if (!((content === null || content === undefined) && mayHaveNone(message)))
     throw bad(`"messages[${index}].content" must be a string or an array of parts.`)
   const calls = message['tool_calls'] ?? message['function_call']
   size.bytes += bytesOf(calls)
@@ -104,10 +104,13 @@ function readMessage(message: unknown, index: number, size: PromptSize): void {
   if (typeof reasoning === 'string') size.bytes += Buffer.byteLength(reasoning)
 }
 
-/** An assistant turn that called something needs no text. */
-function isCall(message: Readonly<Record<string, unknown>>): boolean {
-  const calls = message['tool_calls']
-  return (Array.isArray(calls) && calls.length > 0) || isObject(message['function_call'])
+/** An assistant turn that called something, refused, spoke or only thought needs no text, and a function may return nothing. */
+function mayHaveNone(message: Readonly<Record<string, unknown>>): boolean {
+  const { role, tool_calls: calls, refusal, reasoning_content: thought } = message
+  if (role === 'function') return true
+  if (role !== 'assistant') return false
+  const isSaid = (text: unknown): boolean => typeof text === 'string' && text !== ''
+  return (Array.isArray(calls) && calls.length > 0) || isObject(message['function_call']) || isSaid(refusal) || isSaid(thought) || isObject(message['audio'])
 }
 
 function readPart(part: unknown, at: string, size: PromptSize): void {

@@ -1,9 +1,11 @@
 import type { HubRequest } from '../../providers/dialect.ts'
+import type { Attempt } from '../../routing/plan.ts'
 import { type ParsedChat, parseChat, promptTextOf } from '../../wire/chat.ts'
 import { chatFormat } from '../../wire/chat-format.ts'
+import { refuseChargedTools } from '../../wire/chat-tools.ts'
 import { parseRouterFields, type RouterFields } from '../../wire/router-fields.ts'
 import type { TokenUsage } from '../../wire/usage.ts'
-import { performChat } from '../perform-chat.ts'
+import { performMessages } from '../perform-messages.ts'
 import type { Kind } from './kind.ts'
 import { parseObject } from './parse-object.ts'
 import type { ParsedRequest } from './request.ts'
@@ -15,7 +17,7 @@ export const chatKind: Kind = {
   hasOutput: true,
 
   format: chatFormat,
-  perform: performChat,
+  perform: performMessages,
 
   parse({ bytes }): ParsedRequest {
     const body = parseObject(bytes)
@@ -64,6 +66,10 @@ class ChatRequest implements ParsedRequest {
   get native(): ParsedRequest['native'] {
     const { body, bytes, stream } = this.hub
     return { format: 'openai', body, bytes, stream, headers: noHeaders, query: '' }
+  }
+
+  checkFor({ route, byok }: Attempt): void {
+    if (this.needs.tools && !byok && route.dialect !== 'openai') refuseChargedTools(this.hub.body['tools'])
   }
 
   promptText(): string {

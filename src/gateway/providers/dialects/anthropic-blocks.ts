@@ -1,6 +1,7 @@
 /** Parts of hub messages as content blocks of the messages format. */
 import { fail } from '../../../platform/errors.ts'
 import { dataUrlOf } from './data-url.ts'
+import { noteDetail } from './hub-messages.ts'
 import { isObject, type JsonObject, objectsOf, textOf } from './json-values.ts'
 
 export type Block = Record<string, unknown>
@@ -17,9 +18,10 @@ export function blocksOf(content: unknown, at: string, dropped: Set<string>): Bl
 function blockOf(part: JsonObject, at: string, dropped: Set<string>): Block[] {
   switch (part['type']) {
     case 'image_url':
+      noteDetail(part['image_url'], dropped)
       return [withCacheControl(imageBlock(part, at), part)]
     case 'file':
-      return fileBlock(part, at, dropped).map(block => withCacheControl(block, part))
+      return [withCacheControl(fileBlock(part, at), part)]
     case 'refusal':
       return textBlock(part['refusal'], part)
     case 'input_audio':
@@ -51,15 +53,19 @@ function imageBlock(part: JsonObject, at: string): Block {
   throw fail('bad_request', { message: `"${at}.image_url.url" must be an http or https URL, or a data URL in base64.` })
 }
 
-function fileBlock(part: JsonObject, at: string, dropped: Set<string>): Block[] {
+function fileBlock(part: JsonObject, at: string): Block {
   const file = isObject(part['file']) ? part['file'] : part
   const title = typeof file['filename'] === 'string' ? { title: file['filename'] } : {}
   const url = fileUrlOf(file['file_url'] ?? part['file_url'])
-  if (url !== null) return [{ type: 'document', source: { type: 'url', url }, ...title }]
-  if (typeof file['file_data'] === 'string') return [{ type: 'document', source: documentSource(file['file_data'], at), ...title }]
-  if (typeof file['file_id'] !== 'string') throw fail('bad_request', { message: `"${at}.file" needs "file_data" with a data URL, or "file_url".` })
-  dropped.add('file_id')
-  return []
+  if (url !== null) return { type: 'document', source: { type: 'url', url }, ...title }
+  if (typeof file['file_data'] === 'string') return { type: 'document', source: documentSource(file['file_data'], at), ...title }
+  throw noFile(file, at)
+}
+
+/** A file that is none, or one that only the provider has that it was stored with. */
+export function noFile(file: JsonObject, at: string): Error {
+  const why = typeof file['file_id'] === 'string' ? `"${at}.file.file_id" names a stored file, which this provider does not have.` : `"${at}.file" has no file.`
+  return fail('bad_request', { message: `${why} Send "file_data" with a data URL, or "file_url".` })
 }
 
 function fileUrlOf(value: unknown): string | null {

@@ -50,9 +50,25 @@ export function replyFormOf(body: JsonObject, { abilities, hasTools, thinks }: F
   }
   const { schema, description } = described
   if (abilities.outputFormat)
-    return { kind: 'native', format: { type: 'json_schema', schema: withinSubset(schema, subset, 'response_format.json_schema.schema', dropped) } }
+    return {
+      kind: 'native',
+      format: { type: 'json_schema', schema: withinSubset(describedSchema(described), subset, 'response_format.json_schema.schema', dropped) },
+    }
   if (mayForce && isObject(schema) && schema['type'] === 'object') return { kind: 'tool', tool: replyTool(schema, description) }
-  return { kind: 'told', sentence: schemaSentence + JSON.stringify(schema) }
+  return { kind: 'told', sentence: schemaSentence + JSON.stringify(describedSchema(described)) }
+}
+
+/** The form of the reply in words, for a model that cannot be held to it otherwise; null: it is free. */
+export function toldForm(wanted: unknown): string | null {
+  if (!isObject(wanted)) return null
+  if (wanted['type'] === 'json_object') return objectSentence
+  const described = isObject(wanted['json_schema']) ? wanted['json_schema'] : {}
+  return wanted['type'] === 'json_schema' && isObject(described['schema']) ? schemaSentence + JSON.stringify(describedSchema(described)) : null
+}
+
+/** The schema of a wanted reply, with what is said of it where the schema says nothing itself. */
+export function describedSchema({ schema, description }: JsonObject): unknown {
+  return isObject(schema) && typeof description === 'string' && schema['description'] === undefined ? { ...schema, description } : schema
 }
 
 function replyTool(schema: unknown, description: unknown): Record<string, unknown> {

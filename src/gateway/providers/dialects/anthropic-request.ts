@@ -6,7 +6,7 @@ import { toolsOf } from './anthropic-tools.ts'
 import { type Turns, turnsOf } from './anthropic-turns.ts'
 import { abilitiesOf, type ClaudeAbilities } from './claude-version.ts'
 import { isAbsent, isObject, type JsonObject } from './json-values.ts'
-import { nameUncarried } from './uncarried.ts'
+import { nameStreamOptions, nameUncarried } from './uncarried.ts'
 
 /** Ceiling where neither the caller nor the catalog names one: the format cannot do without. */
 const maxTokensDefault = 4096
@@ -15,7 +15,7 @@ const maxTokensDefault = 4096
 const carried: ReadonlySet<string> = new Set(
   [
     ['model', 'messages', 'max_tokens', 'max_completion_tokens', 'stream', 'stream_options', 'temperature', 'top_p', 'top_k', 'stop', 'tools', 'tool_choice'],
-    ['parallel_tool_calls', 'response_format', 'reasoning_effort', 'thinking', 'user', 'service_tier', 'cache_control'],
+    ['parallel_tool_calls', 'response_format', 'reasoning_effort', 'thinking', 'user', 'safety_identifier', 'service_tier', 'cache_control'],
   ].flat(),
 )
 
@@ -23,6 +23,7 @@ const carried: ReadonlySet<string> = new Set(
 export function messagesBody({ body, stream }: HubRequest, { upstreamModel, traits }: Target): { body: Record<string, unknown>; dropped: readonly string[] } {
   const dropped = new Set<string>()
   nameUncarried(body, carried, dropped)
+  nameStreamOptions(body, dropped)
   const abilities = abilitiesOf(upstreamModel, traits)
   const maxTokens = lowerOf(body['max_tokens'], body['max_completion_tokens']) ?? traits.maxOutputTokens ?? maxTokensDefault
   const turns = turnsOf(body['messages'], dropped)
@@ -93,12 +94,14 @@ function stopField(stop: unknown, dropped: Set<string>): Record<string, unknown>
 }
 
 /** Who asks, and how urgent it is. */
-function callerFields({ user, service_tier: tier }: JsonObject, dropped: Set<string>): Record<string, unknown> {
+function callerFields({ user, safety_identifier: newer, service_tier: tier }: JsonObject, dropped: Set<string>): Record<string, unknown> {
   const named = { auto: 'auto', standard_only: 'standard_only', default: 'standard_only' }
   const known = typeof tier === 'string' && Object.hasOwn(named, tier) ? named[tier as keyof typeof named] : undefined
   if (known === undefined && !isAbsent(tier)) dropped.add('service_tier')
+  const [asks, other] = [user, newer].filter(id => typeof id === 'string' && id !== '')
+  if (other !== undefined && other !== asks) dropped.add('safety_identifier')
   return {
-    ...(typeof user === 'string' && user !== '' ? { metadata: { user_id: user } } : {}),
+    ...(typeof asks === 'string' ? { metadata: { user_id: asks } } : {}),
     ...(known === undefined ? {} : { service_tier: known }),
   }
 }

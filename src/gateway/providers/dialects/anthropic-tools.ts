@@ -21,8 +21,14 @@ export function toolsOf(body: JsonObject, calledNames: readonly string[], droppe
     const choice = choiceOf(body, dropped)
     return { tools, choice, forces: choice?.['type'] === 'any' || choice?.['type'] === 'tool' }
   }
+  if (demandsCall(body['tool_choice'])) dropped.add('tool_choice')
   if (calledNames.length === 0) return { tools, choice: undefined, forces: false }
   return { tools: calledNames.map(name => ({ name, input_schema: { type: 'object' } })), choice: { type: 'none' }, forces: false }
+}
+
+/** Whether a choice wants a call, which nothing can follow where no tool is offered. */
+export function demandsCall(choice: unknown): boolean {
+  return !isAbsent(choice) && choice !== 'auto' && choice !== 'none'
 }
 
 function toolOf(tool: JsonObject, dropped: Set<string>): Record<string, unknown>[] {

@@ -2,7 +2,8 @@
 import { fail } from '../../../platform/errors.ts'
 import { type Block, blocksOf, withCacheControl } from './anthropic-blocks.ts'
 import { foreignSignature, readCallId } from './gemini-signature.ts'
-import { argumentsObject, type JsonObject, objectsOf, textOf } from './json-values.ts'
+import { calledOf, messagesOf, missingResultText, noteThoughts } from './hub-messages.ts'
+import { type JsonObject, objectsOf, textOf } from './json-values.ts'
 
 export interface Turn {
   readonly role: 'user' | 'assistant'
@@ -29,7 +30,7 @@ const opening: Block = { type: 'text', text: 'Continue.' }
  */
 export function turnsOf(messages: unknown, dropped: Set<string>): Turns {
   const writer = new TurnWriter(dropped)
-  objectsOf(messages).forEach((message, index) => {
+  messagesOf(messages, dropped, { takesMarks: true }).forEach((message, index) => {
     writer.add(message, `messages[${index}]`)
   })
   return writer.end()
@@ -91,7 +92,9 @@ class TurnWriter {
   #addAssistant(message: JsonObject, at: string): void {
     const calls = objectsOf(message['tool_calls']).map(call => ({ given: textOf(call['id']), block: this.#callBlock(call) }))
     const refusal = typeof message['refusal'] === 'string' ? blocksOf(message['refusal'], at, this.#dropped) : []
-    const said = [...thinkingBlocks(message['thinking_blocks']), ...blocksOf(message['content'], at, this.#dropped), ...refusal]
+    const thoughts = thinkingBlocks(message['thinking_blocks'])
+    noteThoughts(message, thoughts.length, this.#dropped)
+    const said = [...thoughts, ...blocksOf(message['content'], at, this.#dropped), ...refusal]
     this.#push('assistant', [...said, ...calls.map(({ block }) => block)])
     const turn = this.#turns.at(-1)
     if (turn === undefined) return
@@ -103,7 +106,7 @@ class TurnWriter {
   }
 
   #callBlock(call: JsonObject): Block {
-    const { name, input } = callOf(call)
+    const { name, input } = calledOf(call)
     this.#names.add(name)
     return withCacheControl({ type: 'tool_use', id: this.#uniqueId(textOf(call['id'])), name, input }, call)
   }
@@ -150,17 +153,14 @@ class TurnWriter {
   }
 }
 
-function callOf(call: JsonObject): { name: string; input: Record<string, unknown> } {
-  const [made = {}] = objectsOf([call['function']])
-  return { name: textOf(made['name']), input: argumentsObject(made['arguments']) }
-}
+const missingResult = (id: string): Block => ({ type: 'tool_result', tool_use_id: id, is_error: true, content: missingResultText })
 
-const missingResult = (id: string): Block => ({ type: 'tool_result', tool_use_id: id, is_error: true, content: 'There is no result of this call.' })
-
-/** Thinking goes back as it came. What another provider has signed would be refused, so it stays behind. */
+/** Thinking goes back as it came. What nobody or another provider has signed would be refused, so it stays behind. */
 function thinkingBlocks(blocks: unknown): Block[] {
   return objectsOf(blocks).filter(({ type, signature, data }) =>
-    type === 'redacted_thinking' ? typeof data === 'string' : type === 'thinking' && typeof signature === 'string' && !foreignSignature(signature),
+    type === 'redacted_thinking'
+      ? typeof data === 'string'
+      : type === 'thinking' && typeof signature === 'string' && signature !== '' && !foreignSignature(signature),
   )
 }
 

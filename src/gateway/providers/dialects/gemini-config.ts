@@ -1,5 +1,6 @@
 /** Settings of a hub request as Gemini's `generationConfig`. */
 import type { ModelTraits } from '../dialect.ts'
+import { describedSchema } from './anthropic-format.ts'
 import { geminiSchema } from './gemini-schema.ts'
 import { isAbsent, isObject, type JsonObject } from './json-values.ts'
 import { thinkingTokens } from './thinking-budget.ts'
@@ -58,7 +59,7 @@ function formatOf(wanted: unknown, dropped: Set<string>): Record<string, unknown
     return {}
   }
   const at = 'response_format.json_schema.schema'
-  return { responseMimeType: 'application/json', responseSchema: geminiSchema(described['schema'], at, dropped) }
+  return { responseMimeType: 'application/json', responseSchema: geminiSchema(describedSchema(described), at, dropped) }
 }
 
 /** Thoughts are asked for along with thinking, or the caller would pay for what it cannot read. */

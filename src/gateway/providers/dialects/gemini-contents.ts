@@ -2,7 +2,8 @@
 import { fail } from '../../../platform/errors.ts'
 import { type Part, partsOf } from './gemini-parts.ts'
 import { readCallId, thoughtSignatureOf } from './gemini-signature.ts'
-import { argumentsObject, type JsonObject, objectsOf, parsedObject, textOf } from './json-values.ts'
+import { calledOf, messagesOf, missingResultText, noteThoughts } from './hub-messages.ts'
+import { type JsonObject, objectsOf, parsedObject, textOf } from './json-values.ts'
 
 export interface Content {
   readonly role: 'user' | 'model'
@@ -23,10 +24,16 @@ const unsigned = 'skip_thought_signature_validator'
  */
 export function contentsOf(messages: unknown, needsSignatures: boolean, dropped: Set<string>): Contents {
   const writer = new ContentWriter(needsSignatures, dropped)
-  objectsOf(messages).forEach((message, index) => {
+  messagesOf(messages, dropped, { takesMarks: false }).forEach((message, index) => {
     writer.add(message, `messages[${index}]`)
   })
   return writer.end()
+}
+
+interface MadeCall {
+  readonly id: string
+  readonly name: string
+  readonly turn: Content
 }
 
 class ContentWriter {
@@ -35,7 +42,9 @@ class ContentWriter {
   readonly #system: string[] = []
   readonly #contents: Content[] = []
   /** Names of called functions by the ids that the client knows, and the turn of the call. */
-  readonly #calls = new Map<string, { readonly name: string; readonly turn: Content }>()
+  readonly #calls = new Map<string, MadeCall>()
+  readonly #made: MadeCall[] = []
+  readonly #answered = new Set<MadeCall>()
 
   constructor(needsSignatures: boolean, dropped: Set<string>) {
     this.#needsSignatures = needsSignatures
@@ -75,6 +84,8 @@ class ContentWriter {
 
   #addModel(message: JsonObject, at: string): void {
     const refusal = typeof message['refusal'] === 'string' ? partsOf(message['refusal'], at, this.#dropped) : []
+    const ownBlocks = objectsOf(message['thinking_blocks']).filter(block => thoughtSignatureOf(block['signature']) !== null).length
+    noteThoughts(message, ownBlocks, this.#dropped)
     const said = signed([...partsOf(message['content'], at, this.#dropped), ...refusal], message['thinking_blocks'])
     const given = objectsOf(message['tool_calls'])
     const calls = given.map(callPart)
@@ -82,7 +93,12 @@ class ContentWriter {
     if (this.#needsSignatures && first !== undefined) first['thoughtSignature'] ??= unsigned
     this.#push('model', [...said, ...calls])
     const turn = this.#contents.at(-1)
-    if (turn !== undefined) for (const call of given) this.#calls.set(textOf(call['id']), { name: nameOf(call), turn })
+    if (turn === undefined) return
+    for (const call of given) {
+      const made = { id: textOf(call['id']), name: calledOf(call).name, turn }
+      this.#made.push(made)
+      this.#calls.set(made.id, made)
+    }
   }
 
   #addResult(message: JsonObject, at: string): void {
@@ -90,6 +106,7 @@ class ContentWriter {
     const call = this.#calls.get(id)
     if (call === undefined)
       throw fail('bad_request', { message: `"${at}.tool_call_id" names no call of an assistant message before it. Send the message with "tool_calls" too.` })
+    this.#answered.add(call)
     const parts = partsOf(message['content'], at, this.#dropped)
     const text = parts.map(part => textOf(part['text'])).join('\n')
     const response = parsedObject(text) ?? { result: text }
@@ -110,6 +127,10 @@ class ContentWriter {
 
   end(): Contents {
     const contents = this.#contents
+    // As many results as calls are wanted.
+    for (const call of this.#made)
+      if (!this.#answered.has(call))
+        this.#place(call.turn, [{ functionResponse: { id: readCallId(call.id).id, name: call.name, response: { error: missingResultText } } }])
     // Something must be asked: what was said as system alone is the prompt then.
     if (contents.length === 0) return { system: null, contents: [{ role: 'user', parts: [{ text: this.#system.join('\n\n') || 'Continue.' }] }] }
     if (contents[0]?.role === 'model') contents.unshift({ role: 'user', parts: [{ text: 'Continue.' }] })
@@ -117,12 +138,10 @@ class ContentWriter {
   }
 }
 
-const nameOf = (call: JsonObject): string => textOf(objectsOf([call['function']])[0]?.['name'])
-
 function callPart(call: JsonObject): Part {
   const { id, thoughtSignature } = readCallId(textOf(call['id']))
-  const args = argumentsObject(objectsOf([call['function']])[0]?.['arguments'])
-  return { functionCall: { id, name: nameOf(call), args }, ...(thoughtSignature === null ? {} : { thoughtSignature }) }
+  const { name, input } = calledOf(call)
+  return { functionCall: { id, name, args: input }, ...(thoughtSignature === null ? {} : { thoughtSignature }) }
 }
 
 /** The signature of the turn's thinking on its last text; on an empty one where there is none. Thinking itself is not given back. */

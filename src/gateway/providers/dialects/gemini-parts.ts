@@ -1,6 +1,8 @@
 /** Parts of hub messages as parts of Gemini contents. */
 import { fail } from '../../../platform/errors.ts'
+import { noFile } from './anthropic-blocks.ts'
 import { dataUrlOf } from './data-url.ts'
+import { noteDetail } from './hub-messages.ts'
 import { isObject, type JsonObject, objectsOf, textOf } from './json-values.ts'
 
 export type Part = Record<string, unknown>
@@ -15,12 +17,13 @@ function partOf(part: JsonObject, at: string, dropped: Set<string>): Part[] {
   switch (part['type']) {
     case 'image_url': {
       const given = part['image_url']
+      noteDetail(given, dropped)
       return [mediaPart(isObject(given) ? given['url'] : given, `${at}.image_url.url`)]
     }
     case 'input_audio':
       return [audioPart(part['input_audio'], at)]
     case 'file':
-      return filePart(part, at, dropped)
+      return [filePart(part, at)]
     case 'refusal':
       return textOf(part['refusal']) === '' ? [] : [{ text: part['refusal'] }]
     default:
@@ -65,16 +68,14 @@ function audioPart(given: unknown, at: string): Part {
   return { inlineData: { mimeType: `audio/${textOf(audio['format']) || 'wav'}`, data: audio['data'] } }
 }
 
-function filePart(part: JsonObject, at: string, dropped: Set<string>): Part[] {
+function filePart(part: JsonObject, at: string): Part {
   const file = isObject(part['file']) ? part['file'] : part
   const given = file['file_url'] ?? part['file_url']
   const url = isObject(given) ? given['url'] : given
-  if (typeof url === 'string') return [mediaPart(url, `${at}.file.file_url`)]
+  if (typeof url === 'string') return mediaPart(url, `${at}.file.file_url`)
   if (typeof file['file_data'] === 'string') {
     if (dataUrlOf(file['file_data']) === null) throw fail('bad_request', { message: `"${at}.file.file_data" must be a data URL in base64.` })
-    return [mediaPart(file['file_data'], `${at}.file.file_data`)]
+    return mediaPart(file['file_data'], `${at}.file.file_data`)
   }
-  if (typeof file['file_id'] !== 'string') throw fail('bad_request', { message: `"${at}.file" needs "file_data" with a data URL, or "file_url".` })
-  dropped.add('file_id')
-  return []
+  throw noFile(file, at)
 }

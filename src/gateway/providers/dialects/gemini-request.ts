@@ -1,10 +1,12 @@
 /** A chat request of the hub format as a body of Gemini's generateContent. */
 import type { HubRequest, Target } from '../dialect.ts'
+import { toldForm } from './anthropic-format.ts'
+import { demandsCall } from './anthropic-tools.ts'
 import { generationConfigOf, thinksByLevel } from './gemini-config.ts'
 import { contentsOf } from './gemini-contents.ts'
 import { geminiSchema, type ReferenceRoom, referenceRoom } from './gemini-schema.ts'
 import { isAbsent, isObject, type JsonObject, objectsOf, textOf } from './json-values.ts'
-import { nameUncarried } from './uncarried.ts'
+import { nameStreamOptions, nameUncarried } from './uncarried.ts'
 
 /** Fields that are carried, or that this side has no use for. */
 const carried: ReadonlySet<string> = new Set(
@@ -21,9 +23,15 @@ export function geminiBody({ body }: HubRequest, { upstreamModel, traits }: Targ
   // Parallel calls are this API's own way; saying so is nothing that gets lost.
   if (tools.length === 0 || body['parallel_tool_calls'] === true) nameUncarried({ ...body, parallel_tool_calls: null }, carried, dropped)
   else nameUncarried(body, carried, dropped)
-  const { system, contents } = contentsOf(body['messages'], thinksByLevel(upstreamModel), dropped)
+  nameStreamOptions(body, dropped)
+  const isNewer = thinksByLevel(upstreamModel)
+  const { system: said, contents } = contentsOf(body['messages'], isNewer, dropped)
+  if (tools.length === 0 && demandsCall(body['tool_choice'])) dropped.add('tool_choice')
   const toolConfig = tools.length === 0 ? null : toolConfigOf(body['tool_choice'], dropped)
-  const generationConfig = generationConfigOf(body, upstreamModel, traits, dropped)
+  // Beside tools the older generations refuse a form for the reply.
+  const told = tools.length === 0 || isNewer ? null : toldForm(body['response_format'])
+  const system = told === null ? said : [said, told].filter(text => text !== null).join('\n\n')
+  const generationConfig = generationConfigOf(told === null ? body : { ...body, response_format: null }, upstreamModel, traits, dropped)
   const written = {
     contents,
     ...(system === null ? {} : { systemInstruction: { parts: [{ text: system }] } }),
@@ -41,6 +49,7 @@ function toolsOf(given: unknown, dropped: Set<string>): Record<string, unknown>[
   const functionDeclarations: Record<string, unknown>[] = []
   const room = referenceRoom()
   for (const tool of objectsOf(given)) {
+    if (isObject(tool['cache_control'])) dropped.add('cache_control')
     if (tool['type'] === 'function') functionDeclarations.push(declarationOf(tool['function'], dropped, room))
     else if (tool['type'] === undefined) own.push(tool)
     else dropped.add(`tools.${textOf(tool['type'])}`)
@@ -50,7 +59,8 @@ function toolsOf(given: unknown, dropped: Set<string>): Record<string, unknown>[
 
 /** A function without parameters says nothing of them: an object without properties is refused. */
 function declarationOf(given: unknown, dropped: Set<string>, room: ReferenceRoom): Record<string, unknown> {
-  const { name, description, parameters } = isObject(given) ? given : ({} as JsonObject)
+  const { name, description, parameters, strict } = isObject(given) ? given : ({} as JsonObject)
+  if (strict === true) dropped.add('tools.strict')
   const hasParameters = isObject(parameters) && !(isObject(parameters['properties']) && Object.keys(parameters['properties']).length === 0)
   const isNone = hasParameters && parameters['type'] === 'object' && parameters['properties'] === undefined && parameters['$ref'] === undefined
   return {

@@ -27,6 +27,11 @@ export function signedCallId(id: string, thoughtSignature: string): string {
   return `${id}${idMark}${Buffer.from(thoughtSignature, 'utf8').toString('base64url')}`
 }
 
+/** True for an id that carries a signature. */
+export function isSignedId(id: unknown): id is string {
+  return typeof id === 'string' && id.includes(idMark)
+}
+
 /** An id of a call taken apart. */
 export function readCallId(id: string): { readonly id: string; readonly thoughtSignature: string | null } {
   const at = id.indexOf(idMark)

@@ -1,6 +1,7 @@
 /** A translated request as OpenAI-compatible servers take it: without what only the hub format knows. */
 import { fail } from '../../../platform/errors.ts'
 import type { HubRequest, Target } from '../dialect.ts'
+import { noteThoughts } from './hub-messages.ts'
 
 type Fields = Readonly<Record<string, unknown>>
 
@@ -25,7 +26,7 @@ export function plainRequest(
   }
   const plain: Record<string, unknown> = { ...rest }
   if (Array.isArray(messages))
-    plain['messages'] = messages.map((message: unknown) => (isObject(message) ? plainMessage(message, unmarked, keepsThoughts) : message))
+    plain['messages'] = messages.map((message: unknown) => (isObject(message) ? plainMessage(message, { unmarked, keepsThoughts, dropped }) : message))
   if (Array.isArray(tools)) plain['tools'] = tools.map((tool: unknown) => (isObject(tool) ? unmarked(tool) : tool))
   const known = traits.supportedParameters
   if (topK !== undefined) {
@@ -39,13 +40,22 @@ export function plainRequest(
   return { body: plain, dropped: [...dropped] }
 }
 
-function plainMessage(message: Fields, unmarked: (holder: Fields) => Record<string, unknown>, keepsThoughts: boolean): Record<string, unknown> {
-  const { thinking_blocks: _blocks, reasoning_content: thought, ...others } = unmarked(message)
+interface Plainly {
+  unmarked(holder: Fields): Record<string, unknown>
+  readonly keepsThoughts: boolean
+  readonly dropped: Set<string>
+}
+
+function plainMessage(message: Fields, { unmarked, keepsThoughts, dropped }: Plainly): Record<string, unknown> {
+  const { thinking_blocks: _blocks, reasoning_content: thought, tool_calls: calls, ...others } = unmarked(message)
+  const givesThought = keepsThoughts && typeof thought === 'string' && others['role'] === 'assistant'
+  if (!givesThought) noteThoughts(message, 0, dropped)
   const content = Array.isArray(others['content']) ? plainContent(others['content'], others['role'], unmarked) : others['content']
   return {
     ...others,
     ...('content' in others ? { content } : {}),
-    ...(keepsThoughts && typeof thought === 'string' && others['role'] === 'assistant' ? { reasoning_content: thought } : {}),
+    ...(givesThought ? { reasoning_content: thought } : {}),
+    ...(Array.isArray(calls) ? { tool_calls: calls.map((call: unknown) => (isObject(call) ? unmarked(call) : call)) } : {}),
   }
 }
 

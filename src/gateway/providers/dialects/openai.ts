@@ -8,6 +8,7 @@ import { userAgent } from '../user-agent.ts'
 import { answersInChat } from './answers.ts'
 import { OpenAiStreamDecoder } from './openai-decoder.ts'
 import { plainRequest } from './openai-plain.ts'
+import { withoutSignedIds } from './signed-ids.ts'
 
 /** OpenAI chat completions and embeddings: the hub format itself, so nothing is translated and little is touched. */
 export const openAiDialect: Dialect = {
@@ -98,8 +99,10 @@ function editsOf({ body, operation, stream }: HubRequest, provider: Provider, up
   if (operation === 'chat') {
     if (stream) editStreamOptions(body, provider, edits)
     editCeilings(body, provider, edits)
+    const unsigned = withoutSignedIds(body['messages'])
+    if (unsigned !== null) edits['messages'] = unsigned
     if (provider.quirks.includes('system-as-user') && Array.isArray(body['messages'])) {
-      const messages: readonly unknown[] = body['messages']
+      const messages: readonly unknown[] = unsigned ?? body['messages']
       if (messages.some(isSystem)) edits['messages'] = messages.map(message => (isSystem(message) ? { ...message, role: 'user' } : message))
     }
   }

@@ -1,22 +1,58 @@
+import { fail } from '../../../platform/errors.ts'
+import { readCallId } from './gemini-signature.ts'
+import { messagesOf, missingResultText } from './hub-messages.ts'
 import { isObject, type JsonObject, objectsOf, textOf } from './json-values.ts'
 import { itemOfBlock } from './responses-reasoning.ts'
 
-/** Hub messages as input items of the Responses API. What could not be carried is added to `dropped`. */
+/**
+ * Hub messages as input items of the Responses API, a call without a result answered with an error. What could not be carried is added to
+ * `dropped`. Throws `bad_request` for a result that answers no call.
+ */
 export function inputItems(messages: unknown, dropped: Set<string>): readonly JsonObject[] {
-  return objectsOf(messages).flatMap(message => {
+  const called = new Map<unknown, string>()
+  const answered = new Set<unknown>()
+  const items = messagesOf(messages, dropped, { takesMarks: false, partFields: ['prompt_cache_breakpoint'] }).flatMap((message, index) => {
     switch (message['role']) {
       case 'assistant':
+        for (const call of objectsOf(message['tool_calls'])) called.set(call['id'], outputType(call))
         return assistantItems(message, dropped)
-      case 'tool':
-        return [toolOutput(message, dropped)]
-      case 'function':
-        dropped.add('messages.function')
-        return []
+      case 'tool': {
+        const type = called.get(message['tool_call_id'])
+        if (type === undefined)
+          throw fail('bad_request', {
+            message: `"messages[${index}].tool_call_id" names no call of an assistant message before it. Send the message with "tool_calls" too.`,
+          })
+        answered.add(plainId(message['tool_call_id']))
+        return [{ type, call_id: plainId(message['tool_call_id']), output: contentParts(message['content'], dropped) }]
+      }
       default:
         return [{ role: message['role'], content: contentParts(message['content'], dropped) }]
     }
   })
+  return withOutputs(items, answered)
 }
+
+/** Behind each run of calls an output for those that nothing answers. */
+function withOutputs(items: readonly JsonObject[], answered: ReadonlySet<unknown>): readonly JsonObject[] {
+  return items.flatMap((item, index) => {
+    const next = items[index + 1]
+    if (!isCall(item) || (next !== undefined && isCall(next))) return [item]
+    const first = items.findLastIndex((each, at) => at < index && !isCall(each)) + 1
+    const owed = items.slice(first, index + 1).filter(call => !answered.has(call['call_id']))
+    return [item, ...owed.map(missingOutput)]
+  })
+}
+
+const outputType = ({ custom }: JsonObject): string => (isObject(custom) ? 'custom_tool_call_output' : 'function_call_output')
+
+const isCall = ({ type }: JsonObject): boolean => type === 'function_call' || type === 'custom_tool_call'
+
+function missingOutput({ type, call_id: id }: JsonObject): JsonObject {
+  return { type: `${textOf(type)}_output`, call_id: id, output: missingResultText }
+}
+
+/** Without what another provider has signed it with: ids may not be long. */
+const plainId = (id: unknown): unknown => (typeof id === 'string' ? readCallId(id).id : id)
 
 function assistantItems(message: JsonObject, dropped: Set<string>): readonly JsonObject[] {
   const items: JsonObject[] = []
@@ -37,15 +73,10 @@ function assistantItems(message: JsonObject, dropped: Set<string>): readonly Jso
 
 function callItem(call: JsonObject): JsonObject {
   const custom = call['custom']
-  if (isObject(custom)) return { type: 'custom_tool_call', call_id: call['id'], name: custom['name'], input: textOf(custom['input']) }
+  if (isObject(custom)) return { type: 'custom_tool_call', call_id: plainId(call['id']), name: custom['name'], input: textOf(custom['input']) }
   const made = isObject(call['function']) ? call['function'] : {}
   const text = isObject(made['arguments']) ? JSON.stringify(made['arguments']) : textOf(made['arguments'])
-  return { type: 'function_call', call_id: call['id'], name: made['name'], arguments: text.trim() === '' ? '{}' : text }
-}
-
-function toolOutput(message: JsonObject, dropped: Set<string>): JsonObject {
-  const parts = contentParts(message['content'], dropped)
-  return { type: 'function_call_output', call_id: message['tool_call_id'], output: parts }
+  return { type: 'function_call', call_id: plainId(call['id']), name: made['name'], arguments: text.trim() === '' ? '{}' : text }
 }
 
 function textOfContent(content: unknown): string {
@@ -61,7 +92,13 @@ function contentParts(content: unknown, dropped: Set<string>): string | readonly
 }
 
 function inputPart(part: JsonObject, dropped: Set<string>): readonly JsonObject[] {
-  if (isObject(part['cache_control'])) dropped.add('cache_control')
+  const [made] = uncachedPart(part, dropped)
+  if (made === undefined) return []
+  const { prompt_cache_breakpoint: breakpoint } = part
+  return [isObject(breakpoint) ? { ...made, prompt_cache_breakpoint: breakpoint } : made]
+}
+
+function uncachedPart(part: JsonObject, dropped: Set<string>): readonly JsonObject[] {
   switch (part['type']) {
     case 'text':
       return [{ type: 'input_text', text: textOf(part['text']) }]

@@ -1,10 +1,22 @@
 import type { HubRequest, Target } from '../dialect.ts'
+import { demandsCall } from './anthropic-tools.ts'
 import { isAbsent, isObject, type JsonObject, objectsOf, textOf } from './json-values.ts'
 import { inputItems } from './responses-input.ts'
-import { nameUncarried } from './uncarried.ts'
+import { asksForNothing, nameUncarried } from './uncarried.ts'
 
 /** Fields that have the same name and meaning in both formats. */
-const same = ['temperature', 'top_p', 'user', 'metadata', 'service_tier', 'prompt_cache_key', 'prompt_cache_retention', 'safety_identifier'] as const
+const same = [
+  'temperature',
+  'top_p',
+  'user',
+  'metadata',
+  'service_tier',
+  'prompt_cache_key',
+  'prompt_cache_options',
+  'prompt_cache_retention',
+  'safety_identifier',
+  'moderation',
+] as const
 /** Fields that are carried under another name or in another shape. */
 const carriedOtherwise = [
   'model',
@@ -29,6 +41,7 @@ export function responsesBody(request: HubRequest, { upstreamModel, traits }: Ta
   const body: Record<string, unknown> = { model: upstreamModel, input: inputItems(given['messages'], dropped), store: false }
   for (const name of same) if (!isAbsent(given[name])) body[name] = given[name]
   if (stream) body['stream'] = true
+  if (stream) addStreamOptions(given['stream_options'], body, dropped)
   // What a thinking model has thought comes back sealed and goes along with the next turn.
   if (traits.reasoning) body['include'] = ['reasoning.encrypted_content']
   addTools(given, body, dropped)
@@ -39,6 +52,14 @@ export function responsesBody(request: HubRequest, { upstreamModel, traits }: Ta
   if (ceilings.length > 0) body['max_output_tokens'] = Math.min(...ceilings)
   nameUncarried(given, carried, dropped)
   return { body, dropped: [...dropped] }
+}
+
+/** Usage is told at the end of every stream anyway. */
+function addStreamOptions(options: unknown, body: Record<string, unknown>, dropped: Set<string>): void {
+  if (!isObject(options)) return
+  const { include_usage: _told, include_obfuscation: obfuscation, ...others } = options
+  if (!isAbsent(obfuscation)) body['stream_options'] = { include_obfuscation: obfuscation }
+  for (const [name, value] of Object.entries(others)) if (!asksForNothing(name, value)) dropped.add(`stream_options.${name}`)
 }
 
 /** This API knows no `minimal`. */
@@ -58,7 +79,10 @@ function textOptions({ response_format: format, verbosity }: JsonObject): JsonOb
 
 function addTools(given: JsonObject, body: Record<string, unknown>, dropped: Set<string>): void {
   const tools = objectsOf(given['tools']).flatMap(tool => responsesTool(tool, dropped))
-  if (tools.length === 0) return
+  if (tools.length === 0) {
+    if (demandsCall(given['tool_choice'])) dropped.add('tool_choice')
+    return
+  }
   body['tools'] = tools
   const choice = given['tool_choice']
   if (typeof choice === 'string') body['tool_choice'] = choice
@@ -86,8 +110,9 @@ function responsesTool(tool: JsonObject, dropped: Set<string>): readonly JsonObj
 }
 
 function responsesChoice(choice: JsonObject): JsonObject {
-  const { function: made, custom } = choice
+  const { function: made, custom, allowed_tools: allowed } = choice
   if (isObject(made)) return { type: 'function', name: made['name'] }
   if (isObject(custom)) return { type: 'custom', name: custom['name'] }
+  if (isObject(allowed)) return { type: 'allowed_tools', mode: allowed['mode'], tools: objectsOf(allowed['tools']).map(responsesChoice) }
   return choice
 }

@@ -17,7 +17,15 @@ export function nameUncarried(body: JsonObject, carried: ReadonlySet<string>, dr
   for (const [name, value] of Object.entries(body)) if (!carried.has(name) && !asksForNothing(name, value)) dropped.add(name)
 }
 
-function asksForNothing(name: string, value: unknown): boolean {
+/** Names the options of a stream that are not carried: usage is told at the end of every stream anyway. */
+export function nameStreamOptions({ stream_options: options }: JsonObject, dropped: Set<string>): void {
+  if (!isObject(options)) return
+  for (const [name, value] of Object.entries(options))
+    if (name !== 'include_usage' && !isAbsent(value) && value !== false) dropped.add(`stream_options.${name}`)
+}
+
+/** True for a value whose loss nobody would notice. */
+export function asksForNothing(name: string, value: unknown): boolean {
   if (isAbsent(value) || (neutral[name]?.includes(value) ?? false)) return true
   if (Array.isArray(value)) return value.length === 0 || (name === 'modalities' && value.length === 1 && value[0] === 'text')
   return isObject(value) && Object.keys(value).length === 0

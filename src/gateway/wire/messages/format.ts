@@ -21,5 +21,7 @@ const ownNames: ReadonlyMap<string, string> = new Map([
   ['stop', 'stop_sequences'],
   ['reasoning_effort', 'thinking'],
   ['response_format', 'output_config.format'],
+  ['messages.reasoning_content', 'messages.thinking'],
+  ['messages.thinking_blocks', 'messages.thinking'],
   ['parallel_tool_calls', 'tool_choice.disable_parallel_tool_use'],
 ])

@@ -1,5 +1,6 @@
 /** Content blocks of a user as parts of the hub format. */
 import { fail, type GatewayError } from '../../../platform/errors.ts'
+import { noteBlockFields } from './block-fields.ts'
 import { isObject } from './json-object.ts'
 
 type Fields = Readonly<Record<string, unknown>>
@@ -12,6 +13,7 @@ export type Part = Record<string, unknown>
 export function partsOf(block: unknown, at: string, drop: (name: string) => void): readonly Part[] {
   if (!isObject(block)) throw bad(`"${at}" must be an object with a "type".`)
   const parts = uncached(block, at, drop)
+  noteBlockFields(block, drop)
   const cache = block['cache_control']
   const last = parts.at(-1)
   return isObject(cache) && last !== undefined ? [...parts.slice(0, -1), { ...last, cache_control: cache }] : parts
@@ -28,6 +30,7 @@ function uncached(block: Fields, at: string, drop: (name: string) => void): read
     case 'document':
       return documentParts(block, at, drop)
     case 'search_result':
+      noteCitations(block['citations'], drop)
       return [{ type: 'text', text: searchText(block) }]
     default:
       throw bad(`"${at}.type" ${quoted(block['type'])} is not known here, or belongs to another role.`)
@@ -48,7 +51,7 @@ function urlOf(source: unknown, at: string): string {
 
 function documentParts(block: Fields, at: string, drop: (name: string) => void): readonly Part[] {
   const { source, title, context, citations } = block
-  if (isObject(citations) && citations['enabled'] === true) drop('citations')
+  noteCitations(citations, drop)
   const head = [title, context].filter(text => typeof text === 'string' && text !== '').join('\n')
   const lead: readonly Part[] = head === '' ? [] : [{ type: 'text', text: head }]
   if (isObject(source) && source['type'] === 'text' && typeof source['data'] === 'string')
@@ -66,6 +69,10 @@ export function contentParts(content: unknown, at: string, drop: (name: string) 
   if (typeof content === 'string') return content === '' ? [] : [{ type: 'text', text: content }]
   if (!Array.isArray(content)) throw bad(`"${at}" must be a string or an array of blocks.`)
   return content.flatMap((block: unknown, index) => partsOf(block, `${at}[${index}]`, drop))
+}
+
+function noteCitations(citations: unknown, drop: (name: string) => void): void {
+  if (isObject(citations) && citations['enabled'] === true) drop('citations')
 }
 
 function searchText({ title, source, content }: Fields): string {

@@ -21,6 +21,11 @@ export function hubTools(tools: unknown, names: ToolNames, drop: (name: string) 
 /** Tools of the format's own types that the client runs itself: they cost nothing beside their tokens. */
 const clientRun = /^(?:custom$|bash_|text_editor_|computer_|memory_)/
 
+/** Whether a tool of that type of the format is run by the client. */
+export function isClientRun(type: string): boolean {
+  return clientRun.test(type)
+}
+
 /**
  * Throws `bad_request` for tools and servers that the provider itself would run and charge for beside the tokens: on a key that is not the
  * caller's own nobody could say what the call costs.
@@ -48,7 +53,7 @@ function hubTool(tool: unknown, at: string, names: ToolNames, drop: (name: strin
   }
   if (typeof name !== 'string' || name === '') throw fail('bad_request', { message: `"${at}.name" must be a non-empty string.` })
   if (!isObject(parameters)) throw fail('bad_request', { message: `"${at}.input_schema" must be a JSON schema object.` })
-  for (const key of Object.keys(tool)) if (!carriedNames.includes(key)) drop(`tools.${key}`)
+  for (const [key, value] of Object.entries(tool)) if (!carriedNames.includes(key) && value !== null && value !== false) drop(`tools.${key}`)
   return {
     type: 'function',
     function: {

@@ -1,5 +1,6 @@
 /** The conversation of a messages request as messages of the hub format. */
 import { fail, type GatewayError } from '../../../platform/errors.ts'
+import { noteBlockFields, noteMessageFields } from './block-fields.ts'
 import { withoutReferences } from './deferred-tools.ts'
 import { contentParts, type Part, partsOf } from './hub-parts.ts'
 import { isObject } from './json-object.ts'
@@ -25,7 +26,7 @@ interface Turn {
 /** The system prompt and all turns, in their order. Throws `bad_request` that names the place. */
 export function hubMessages(body: Readonly<Record<string, unknown>>, context: HubContext): readonly HubMessage[] {
   const system = systemMessage(contentParts(body['system'], 'system', context.drop))
-  const turns = turnsOf(body['messages'])
+  const turns = turnsOf(body['messages'], context)
   const messages: HubMessage[] = system === null ? [] : [system]
   let open: readonly string[] = []
   for (const turn of turns) {
@@ -35,7 +36,7 @@ export function hubMessages(body: Readonly<Record<string, unknown>>, context: Hu
       const said = systemMessage(turn.blocks.flatMap(({ block, at }) => partsOf(block, at, context.drop)))
       if (said !== null) messages.push(said)
     } else if (turn.role === 'user') {
-      messages.push(...userMessages(turn, context))
+      addUser(messages, userMessages(turn, context))
       open = []
     } else {
       messages.push(...assistantMessages(turn, context))
@@ -47,11 +48,12 @@ export function hubMessages(body: Readonly<Record<string, unknown>>, context: Hu
   return messages
 }
 
-function turnsOf(messages: unknown): readonly Turn[] {
+function turnsOf(messages: unknown, { drop }: HubContext): readonly Turn[] {
   const turns: Turn[] = []
   for (const [index, message] of (Array.isArray(messages) ? messages : []).entries()) {
     const at = `messages[${index}]`
     if (!isObject(message)) throw bad(`"${at}" must be an object.`)
+    noteMessageFields(message, drop)
     const { role, content } = message
     if (role !== 'user' && role !== 'assistant' && role !== 'system') throw bad(`"${at}.role" must be "user" or "assistant".`)
     if (typeof content !== 'string' && !Array.isArray(content)) throw bad(`"${at}.content" must be a string or an array of blocks.`)
@@ -78,6 +80,16 @@ function joined(parts: readonly Part[]): string | readonly Part[] {
   return isPlain ? parts.map(part => part['text']).join('\n\n') : parts
 }
 
+/** What the user says goes on in the message before where nothing stands between: an assistant's turn that says nothing is left out. */
+function addUser(messages: HubMessage[], said: readonly HubMessage[]): void {
+  const last = messages.at(-1)
+  const [first, ...others] = said
+  if (last?.['role'] !== 'user' || first?.['role'] !== 'user') messages.push(...said)
+  else messages.splice(-1, 1, { role: 'user', content: [...partsIn(last['content']), ...partsIn(first['content'])] }, ...others)
+}
+
+const partsIn = (content: unknown): readonly unknown[] => (Array.isArray(content) ? content : [{ type: 'text', text: content }])
+
 /** Results come first, as the hub format wants them right behind their calls; images of results cannot stand in them and follow with the rest. */
 function userMessages({ blocks, index }: Turn, context: HubContext): readonly HubMessage[] {
   const results: HubMessage[] = []
@@ -87,6 +99,7 @@ function userMessages({ blocks, index }: Turn, context: HubContext): readonly Hu
       parts.push(...partsOf(block, at, context.drop))
       continue
     }
+    noteBlockFields(block, context.drop)
     const { message, media } = resultOf(block, at, context)
     results.push(message)
     parts.push(...media)
@@ -140,16 +153,19 @@ const isToolUse = (block: unknown): block is ToolUse =>
 
 /** A turn that says nothing is left out. */
 function assistantMessages({ blocks }: Turn, context: HubContext): readonly HubMessage[] {
-  const texts: string[] = []
+  const texts: Part[] = []
   const calls: Record<string, unknown>[] = []
   const thoughts: Record<string, unknown>[] = []
   for (const { block, at } of blocks) readAssistantBlock(block, at, { texts, calls, thoughts }, context)
-  if (texts.length === 0 && calls.length === 0) return []
+  if (texts.length === 0 && calls.length === 0) {
+    if (thoughts.length > 0) context.drop('messages.thinking')
+    return []
+  }
   const reasoning = thoughts.flatMap(({ thinking }) => (typeof thinking === 'string' && thinking !== '' ? [thinking] : [])).join('\n\n')
   return [
     {
       role: 'assistant',
-      content: texts.length === 0 ? null : texts.join('\n\n'),
+      content: texts.length === 0 ? null : joined(texts),
       ...(reasoning === '' ? {} : { reasoning_content: reasoning }),
       ...(thoughts.length === 0 ? {} : { thinking_blocks: thoughts }),
       ...(calls.length === 0 ? {} : { tool_calls: calls }),
@@ -158,7 +174,7 @@ function assistantMessages({ blocks }: Turn, context: HubContext): readonly HubM
 }
 
 interface Said {
-  readonly texts: string[]
+  readonly texts: Part[]
   readonly calls: Record<string, unknown>[]
   readonly thoughts: Record<string, unknown>[]
 }
@@ -168,8 +184,7 @@ function readAssistantBlock(block: unknown, at: string, { texts, calls, thoughts
   if (!isObject(block) || typeof type !== 'string') throw bad(`"${at}" must be an object with a "type".`)
   switch (type) {
     case 'text':
-      if (typeof block['text'] !== 'string') throw bad(`"${at}.text" must be a string.`)
-      if (block['text'] !== '') texts.push(block['text'])
+      texts.push(...partsOf(block, at, drop))
       return
     case 'thinking':
       thoughts.push({ type, thinking: block['thinking'] ?? '', signature: block['signature'] ?? '' })
@@ -179,12 +194,18 @@ function readAssistantBlock(block: unknown, at: string, { texts, calls, thoughts
       return
     case 'tool_use':
       if (!isToolUse(block)) throw bad(`"${at}" must have an "id" and a "name".`)
-      calls.push({ id: block.id, type: 'function', function: { name: names.toUpstream(block.name), arguments: JSON.stringify(block['input'] ?? {}) } })
+      noteBlockFields(block, drop)
+      calls.push(callOf(block, names))
       return
     default:
       // What tools of another provider did in an earlier turn: nobody else can go on from it.
       drop(`messages.${type}`)
   }
+}
+
+function callOf(block: ToolUse, names: ToolNames): Record<string, unknown> {
+  const call = { id: block.id, type: 'function', function: { name: names.toUpstream(block.name), arguments: JSON.stringify(block['input'] ?? {}) } }
+  return isObject(block['cache_control']) ? { ...call, cache_control: block['cache_control'] } : call
 }
 
 function bad(message: string): GatewayError {

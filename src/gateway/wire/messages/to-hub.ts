@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto'
 import { fail } from '../../../platform/errors.ts'
+import { checkFields } from './checks.ts'
 import { shownTools } from './deferred-tools.ts'
 import { hubToolChoice, hubTools } from './hub-tools.ts'
 import { hubMessages } from './hub-turns.ts'
@@ -37,7 +38,6 @@ const readNames: ReadonlySet<string> = new Set([
   'thinking',
   'output_config',
   'output_format',
-  'service_tier',
 ])
 
 /**
@@ -49,10 +49,10 @@ export function messagesToHub(request: Fields): TranslatedMessages {
   const drop = (name: string): void => void dropped.add(name)
   const names = toolNamesOf(request)
   checkOwnServices(request)
+  checkFields(request)
   const tools = hubTools(shownTools(request), names, drop)
   const messages = hubMessages(request, { names, drop })
-  for (const [name, value] of Object.entries(request)) if (!readNames.has(name) && value !== null && !isEmptyList(value)) drop(name)
-  if (request['service_tier'] === 'standard_only') drop('service_tier')
+  for (const [name, value] of Object.entries(request)) if (!readNames.has(name) && !asksForNothing(name, value)) drop(name)
   const body: Record<string, unknown> = {
     model: request['model'],
     messages,
@@ -62,13 +62,18 @@ export function messagesToHub(request: Fields): TranslatedMessages {
     ...hubToolChoice(request, tools.length > 0, names, drop),
     ...sampling(request, drop),
     ...userOf(request['metadata'], drop),
-    ...thinkingOf(request),
-    ...formatOf(request),
+    ...thinkingOf(request, drop),
+    ...formatOf(request, drop),
   }
   return { body, dropped: [...dropped] }
 }
 
-const isEmptyList = (value: unknown): boolean => Array.isArray(value) && value.length === 0
+/** What is so anyway. */
+const defaults: Readonly<Record<string, unknown>> = { service_tier: 'auto', speed: 'standard' }
+
+function asksForNothing(name: string, value: unknown): boolean {
+  return value === undefined || value === null || (Array.isArray(value) && value.length === 0) || defaults[name] === value
+}
 
 /** Services that only the format's own provider has. */
 function checkOwnServices({ mcp_servers: servers }: Fields): void {
@@ -85,8 +90,9 @@ function ceilingOf({ max_tokens: maxTokens }: Fields): number {
 }
 
 function sampling({ stop_sequences: stops, temperature, top_p: topP, top_k: topK }: Fields, drop: (name: string) => void): Record<string, unknown> {
-  const stop = Array.isArray(stops) ? stops.filter(text => typeof text === 'string' && text !== '') : []
-  if (stop.length > stopsMax) drop('stop_sequences')
+  const given: readonly unknown[] = Array.isArray(stops) ? stops : []
+  const stop = given.filter(text => text !== '')
+  if (stop.length > stopsMax || stop.length < given.length) drop('stop_sequences')
   return {
     ...(stop.length === 0 ? {} : { stop: stop.slice(0, stopsMax) }),
     ...(typeof temperature === 'number' ? { temperature } : {}),
@@ -99,7 +105,7 @@ function sampling({ stop_sequences: stops, temperature, top_p: topP, top_k: topK
 function userOf(metadata: unknown, drop: (name: string) => void): Record<string, unknown> {
   if (!isObject(metadata)) return {}
   const { user_id: id, ...others } = metadata
-  for (const name of Object.keys(others)) drop(`metadata.${name}`)
+  for (const [name, value] of Object.entries(others)) if (value !== undefined && value !== null) drop(`metadata.${name}`)
   if (typeof id !== 'string' || id === '') return {}
   return { user: id.length <= userMaxChars ? id : hash('sha256', id, 'hex') }
 }
@@ -111,10 +117,12 @@ const effortByBudget = [
   { fromTokens: 0, effort: 'low' },
 ] as const
 
-/** A stated effort says more than a budget; `adaptive` without one leaves it to the model. */
-function thinkingOf({ thinking, output_config: config }: Fields): Record<string, unknown> {
+/** A stated effort says more than a budget; `adaptive` without one leaves it to the model. Whether thoughts are shown is not asked of other providers. */
+function thinkingOf({ thinking, output_config: config }: Fields, drop: (name: string) => void): Record<string, unknown> {
   const stated = isObject(config) ? config['effort'] : undefined
   const kind = isObject(thinking) ? thinking['type'] : undefined
+  if (isObject(thinking) && thinking['display'] !== undefined && thinking['display'] !== null) drop('thinking.display')
+  if (kind === 'between_tools') drop('thinking')
   if (kind === 'disabled') return { reasoning_effort: 'none' }
   if (typeof stated === 'string') return { reasoning_effort: stated }
   if (kind !== 'enabled' || !isObject(thinking)) return {}
@@ -123,7 +131,9 @@ function thinkingOf({ thinking, output_config: config }: Fields): Record<string,
 }
 
 /** JSON output: `output_config.format`, and `output_format` as it was called before. */
-function formatOf({ output_config: config, output_format: older }: Fields): Record<string, unknown> {
+function formatOf({ output_config: config, output_format: older }: Fields, drop: (name: string) => void): Record<string, unknown> {
+  for (const [name, value] of Object.entries(isObject(config) ? config : {}))
+    if (name !== 'effort' && name !== 'format' && value !== undefined && value !== null) drop(`output_config.${name}`)
   const format = (isObject(config) ? config['format'] : undefined) ?? older
   if (!isObject(format) || format['type'] !== 'json_schema' || !isObject(format['schema'])) return {}
   return { response_format: { type: 'json_schema', json_schema: { name: 'reply', schema: format['schema'], strict: true } } }

@@ -39,4 +39,7 @@ const ownNames: ReadonlyMap<string, string> = new Map([
   ['response_format', 'text.format'],
   ['verbosity', 'text.verbosity'],
   ['max_tokens', 'max_output_tokens'],
+  ['messages.content.image_url.detail', 'input.content.detail'],
+  ['messages.reasoning_content', 'input.reasoning'],
+  ['messages.thinking_blocks', 'input.reasoning'],
 ])

@@ -1,5 +1,6 @@
 import { fail } from '../../../platform/errors.ts'
 import { readInput } from './input-items.ts'
+import { noteItemFields } from './item-fields.ts'
 import { isGiven, isObject, type Json, objectsOf, textOf } from './json.ts'
 import { ToolNames } from './tool-names.ts'
 import { hubToolChoice, hubTools, isWebSearch, webSearchName } from './tools.ts'
@@ -47,6 +48,9 @@ export function responsesToChat(request: Json): HubChat {
   for (const name of same) if (isGiven(request[name])) body[name] = request[name]
   body['messages'] = messages
   const lost = new Set(dropped)
+  noteItemFields(request, lost)
+  const { stream_options: options } = request
+  if (isObject(options) && options['include_obfuscation'] === true) lost.add('stream_options.include_obfuscation')
   addTools(request, names, body, lost)
   addReasoning(request['reasoning'], body, lost)
   addText(request['text'], body, lost)
@@ -68,6 +72,8 @@ function isRule(name: string, value: unknown): boolean {
       return Array.isArray(value) && value.every(entry => entry === 'reasoning.encrypted_content')
     case 'top_logprobs':
       return value === 0
+    case 'background':
+      return value === false
     default:
       return false
   }

@@ -1,0 +1,93 @@
+/** Messages of the hub format as the dialects that are not OpenAI chat read them. */
+import { fail } from '../../../platform/errors.ts'
+import { argumentsObject, isObject, type JsonObject, objectsOf, textOf } from './json-values.ts'
+import { asksForNothing } from './uncarried.ts'
+
+export interface ReadOptions {
+  /** The dialect has a place for marks of the prompt cache. */
+  readonly takesMarks: boolean
+  /** Fields of content parts that it takes beside those that every dialect takes. */
+  readonly partFields?: readonly string[]
+}
+
+/** Fields of messages that are read, or that say nothing: a tool's name stands beside its result in some clients. */
+const fieldsByRole: Readonly<Record<string, readonly string[]>> = {
+  assistant: ['tool_calls', 'function_call', 'refusal', 'reasoning_content', 'thinking_blocks'],
+  tool: ['tool_call_id', 'name'],
+  function: ['name'],
+}
+
+const partFieldsByType: Readonly<Record<string, readonly string[]>> = {
+  text: ['text'],
+  refusal: ['refusal'],
+  image_url: ['image_url'],
+  input_audio: ['input_audio'],
+  file: ['file', 'file_url'],
+}
+
+/**
+ * The messages, with calls in the older way of `function_call` as calls of tools. Every field that no dialect has a place for is added to
+ * `dropped`. Throws `bad_request` for the result of a function that nobody has called.
+ */
+export function messagesOf(messages: unknown, dropped: Set<string>, options: ReadOptions): readonly JsonObject[] {
+  const calls = new Map<string, string>()
+  return objectsOf(messages).map((message, index) => {
+    noteFields(message, dropped, options)
+    return withoutOlderCalls(message, index, calls)
+  })
+}
+
+function noteFields(message: JsonObject, dropped: Set<string>, { takesMarks, partFields = [] }: ReadOptions): void {
+  const note = (holder: JsonObject, known: readonly string[], at: string): void => {
+    for (const [name, value] of Object.entries(holder)) {
+      if (known.includes(name) || asksForNothing(name, value)) continue
+      if (name !== 'cache_control') dropped.add(`${at}.${name}`)
+      else if (!takesMarks) dropped.add(name)
+    }
+  }
+  note(message, ['role', 'content', ...(fieldsByRole[textOf(message['role'])] ?? [])], 'messages')
+  for (const part of objectsOf(message['content'])) {
+    const known = partFieldsByType[textOf(part['type'])]
+    if (known !== undefined) note(part, ['type', ...known, ...partFields], 'messages.content')
+  }
+  for (const call of objectsOf(message['tool_calls'])) if (isObject(call['cache_control']) && !takesMarks) dropped.add('cache_control')
+}
+
+/** The older way has no ids: a result is that of the last call of its name. */
+function withoutOlderCalls(message: JsonObject, index: number, calls: Map<string, string>): JsonObject {
+  const { function_call: older, ...others } = message
+  if (message['role'] === 'assistant' && isObject(older) && objectsOf(message['tool_calls']).length === 0) {
+    const name = textOf(older['name'])
+    const id = `call_${index}_${name}`
+    calls.set(name, id)
+    return { ...others, tool_calls: [{ id, type: 'function', function: older }] }
+  }
+  if (message['role'] !== 'function') return message
+  const name = textOf(message['name'])
+  const id = calls.get(name)
+  calls.delete(name)
+  if (id === undefined) throw fail('bad_request', { message: `"messages[${index}].name" names no "function_call" of an assistant message before it.` })
+  return { role: 'tool', tool_call_id: id, content: message['content'] ?? '' }
+}
+
+/** What a call calls, and with what: the text of a freeform tool is its one argument. */
+export function calledOf(call: JsonObject): { readonly name: string; readonly input: Record<string, unknown> } {
+  const { function: made, custom } = call
+  if (isObject(custom)) return { name: textOf(custom['name']), input: { input: textOf(custom['input']) } }
+  return isObject(made) ? { name: textOf(made['name']), input: argumentsObject(made['arguments']) } : { name: '', input: {} }
+}
+
+/** Adds what says that thoughts of an earlier turn stay behind: all blocks but the `carried` ones, or thinking without blocks. */
+export function noteThoughts({ thinking_blocks: blocks, reasoning_content: thought }: JsonObject, carried: number, dropped: Set<string>): void {
+  const given = objectsOf(blocks).length
+  if (given > carried) dropped.add('messages.thinking_blocks')
+  else if (given === 0 && textOf(thought) !== '') dropped.add('messages.reasoning_content')
+}
+
+/** Adds the detail of an image to what stays behind; `auto` asks for nothing. */
+export function noteDetail(image: unknown, dropped: Set<string>): void {
+  if (isObject(image) && typeof image['detail'] === 'string' && image['detail'] !== 'auto') dropped.add('messages.content.image_url.detail')
+}
+
+/** What stands in place of the result of a call that was never answered. */
+export const missingResultText = 'There is no result of this call.'

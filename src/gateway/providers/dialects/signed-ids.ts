@@ -1,0 +1,32 @@
+/** Ids of calls that carry a signature of Gemini's, for servers that take no long ids. */
+import { isSignedId, readCallId } from './gemini-signature.ts'
+
+type Fields = Readonly<Record<string, unknown>>
+
+/** The messages without the signatures in the ids of their calls and results; null: there are none. */
+export function withoutSignedIds(messages: unknown): readonly unknown[] | null {
+  if (!Array.isArray(messages) || !messages.some(isSigned)) return null
+  return messages.map((message: unknown) => (isSigned(message) ? plain(message) : message))
+}
+
+function isSigned(message: unknown): message is Fields {
+  if (!isObject(message)) return false
+  if (isSignedId(message['tool_call_id'])) return true
+  const calls = message['tool_calls']
+  return Array.isArray(calls) && calls.some((call: unknown) => isObject(call) && isSignedId(call['id']))
+}
+
+function plain(message: Fields): Fields {
+  const { tool_calls: calls, tool_call_id: id } = message
+  return {
+    ...message,
+    ...(Array.isArray(calls)
+      ? { tool_calls: calls.map((call: unknown) => (isObject(call) && isSignedId(call['id']) ? { ...call, id: readCallId(call['id']).id } : call)) }
+      : {}),
+    ...(isSignedId(id) ? { tool_call_id: readCallId(id).id } : {}),
+  }
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
