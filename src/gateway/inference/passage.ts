@@ -71,6 +71,12 @@ export class RelayPassage implements StreamPassage {
   }
 
   push(chunk: Uint8Array): Uint8Array | null {
+    const wasFinished = this.#tap.finished
+    const passed = this.#passed(chunk)
+    return wasFinished ? passed : this.#billed(passed)
+  }
+
+  #passed(chunk: Uint8Array): Uint8Array | null {
     this.#tap.push(chunk)
     const { wholeBytes } = this.#tap
     if (wholeBytes === chunk.length && this.#heldBytes === 0) {
@@ -99,7 +105,7 @@ export class RelayPassage implements StreamPassage {
     const bytes = isEnd && this.#heldBytes > 0 ? this.#taken(eventEnd) : this.#isOpen ? eventEnd : null
     if (bytes === null) this.#eventsOut = events
     this.#isOpen = false
-    return { bytes, complete: this.#tap.finished }
+    return { bytes: this.#billed(bytes), complete: this.#tap.finished }
   }
 
   fail(fault: StreamFault): Uint8Array {
@@ -119,6 +125,12 @@ export class RelayPassage implements StreamPassage {
 
   keepAlive(): Uint8Array | null {
     return this.atBoundary && !this.finished ? Buffer.from(this.#format.keepAlive) : null
+  }
+
+  /** Of an event that was too long to be held its beginning is gone already: then the bill stands in the records alone. */
+  #billed(last: Uint8Array | null): Uint8Array | null {
+    if (last === null || !this.#tap.finished || this.#tap.failed) return last
+    return this.#format.withBill?.(last, this.usage(), this.#context) ?? last
   }
 
   #hold(part: Uint8Array): void {

@@ -49,6 +49,8 @@ export interface ClientFormat {
    * `events` is how many events have gone out, for formats that number them.
    */
   relayedEnd(fault: StreamFault, usage: TokenUsage, context: ReplyContext, events: number): string
+  /** The last events of a relayed stream that ended as it should, with its bill; left out: the format has no place for one in a relay. */
+  withBill?(events: Uint8Array, usage: TokenUsage, context: ReplyContext): Uint8Array
   readonly keepAlive: string
   /** What the format calls a hub field that a provider has no place for, where it calls it something else; left out: it is the hub format. */
   nameOf?(hubField: string, request: Readonly<Record<string, unknown>>): string

@@ -134,6 +134,41 @@ describe('a conversation that moves between providers', () => {
   })
 })
 
+describe('the bill of a relayed stream', () => {
+  const event = (number: number, type: string, more: object): string =>
+    `event: ${type}\ndata: ${JSON.stringify({ type, sequence_number: number, ...more })}\n\n`
+  const usage = {
+    input_tokens: 20,
+    input_tokens_details: { cached_tokens: 0 },
+    output_tokens: 8,
+    output_tokens_details: { reasoning_tokens: 0 },
+    total_tokens: 28,
+  }
+  const start =
+    event(0, 'response.created', { response: { id: 'resp_up', status: 'in_progress' } }) +
+    event(1, 'response.output_text.delta', { output_index: 0, delta: 'data: {"type":"response.completed","response":{}}\ndata: é' })
+  const bill = { cost_inr: 0.00052, value_inr: 0.00052, provider: 'resp' }
+  const streamOf = async (text: string, cut: number): Promise<string> => {
+    const bytes = Buffer.from(text)
+    const rawStream = cut === 0 ? [bytes] : Array.from({ length: Math.ceil(bytes.length / cut) }, (_, index) => bytes.subarray(index * cut, (index + 1) * cut))
+    app.others.resp.script({ rawStream })
+    return (await ask({ model: 'responses-model', stream: true })).text
+  }
+
+  test.each(['completed', 'incomplete'])('stands in response.%s beside the usage, and nothing else is changed, wherever the bytes are cut', async status => {
+    const response = { id: 'resp_up', status, output: [], usage }
+    const last = (more: object): string => event(2, `response.${status}`, { response: { ...response, ...more } })
+    for (const cut of [0, 7]) {
+      expect(await streamOf(start + last({}), cut)).toBe(start + last({ x_br: bill }))
+      expect(await streamOf(start + last({}).trimEnd(), cut)).toBe(start + last({ x_br: bill }))
+    }
+    const told = await streamOf(start + last({ usage: null }), 0)
+    const end = JSON.parse(told.slice(told.lastIndexOf('data: ') + 'data: '.length))
+    expect(end.response.usage.total_tokens).toBeGreaterThan(0)
+    expect(end.response.x_br.cost_inr).toBeCloseTo((end.response.usage.input_tokens * 10 + end.response.usage.output_tokens * 40) / 1e6, 6)
+  })
+})
+
 describe('what would have to be stored', () => {
   test.each(['openai-model', 'responses-model'])('files and items by their id are refused for %s, before anything is dialed', async model => {
     for (const content of [[{ type: 'input_file', file_id: 'file-1' }], [{ type: 'input_image', file_id: 'file-1' }]]) {

@@ -2,6 +2,7 @@ import type { ClientFormat } from '../client-format.ts'
 import { EventFrames } from './event-frames.ts'
 import { isObject, objectsOf } from './json.ts'
 import { itemsOf, wantsSummary } from './output.ts'
+import { withBill } from './relayed-bill.ts'
 import { endOf, responseError, responseObject } from './response-object.ts'
 import { ToolNames } from './tool-names.ts'
 import { keepAlive, ResponsesWriter } from './writer.ts'
@@ -24,6 +25,8 @@ export const responsesFormat: ClientFormat = {
     const failed = { status: 'failed', error: responseError(fault) } as const
     return new EventFrames(events).frame('response.failed', { response: responseObject(context.newId('resp_'), context, failed, [], usage) })
   },
+
+  withBill: (events, usage, context) => withBill(events, usage, context.bill(usage)),
 
   keepAlive,
 
