@@ -98,7 +98,14 @@ async function checkPanel(request: ImagesRequest, call: Call<Principal>, deps: I
   const plan = deps.resolve({ modelId, kind: 'image', fields, org: { ...org, chains: new Map() }, policies, promptTokens: 0 })
   const drawing = drawingOf(plan)
   checkCaps(plan, drawing, policies)
-  const content = { orgId: principal.orgId, requestId: call.requestId, keyId: principal.keyId, model: modelId, native, requestBytes: 0 }
+  const content = {
+    orgId: principal.orgId,
+    requestId: call.requestId,
+    keyId: principal.keyId,
+    model: modelId,
+    native,
+    requestBytes: request.wish.prompt.length,
+  }
   return { request: keyToOne(request, plan), drawing, content: org.retentionDays === 0 ? null : content }
 }
 

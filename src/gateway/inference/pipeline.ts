@@ -68,7 +68,7 @@ export async function serve(kind: Kind, input: CallInput, call: Call<Principal>,
   const permit = admitted instanceof Promise ? await admitted : admitted
   const meter = new Meter(permit, { kind, request, principal, agent, requestId: call.requestId, startedAtMs, idempotent: once !== null }, deps.clock)
   const watch = watchAgent(principal, agent, call, deps)
-  const content = org.retentionDays === 0 ? null : contentOf(request, plan, principal, call, input.bytes.length)
+  const content = org.retentionDays === 0 ? null : contentOf(request, plan, principal, call, sentBytes(input))
   let isStream = false
   try {
     const answer = await dialConfirmed(kind, plan, request, meter, watch, deps).catch((error: unknown) => endUnanswered(error, meter, watch))
@@ -102,6 +102,9 @@ export async function serve(kind: Kind, input: CallInput, call: Call<Principal>,
     if (!isStream) watch.end()
   }
 }
+
+/** About what of a call is kept: of a form its texts, without the files. */
+const sentBytes = ({ bytes, form }: CallInput): number => (form === undefined ? bytes.length : form.fields.reduce((sum, { value }) => sum + value.length, 0))
 
 /** What of the call is kept for organisations with a retention window. */
 function contentOf(request: ParsedRequest, plan: Plan, { orgId, keyId }: BearerPrincipal, { requestId }: Call, requestBytes: number): ContentCall {
