@@ -13,31 +13,46 @@ export interface LengthQuestion {
   readonly filename: string
 }
 
+export interface ReadLength {
+  readonly seconds: number
+  /** Sound alone, in a form that has few bytes a second. */
+  readonly isCompact: boolean
+}
+
 export interface LengthAnswer {
   readonly id: number
   /** Null: it could not be read. */
-  readonly seconds: number | null
+  readonly length: ReadLength | null
 }
 
+/** Codecs that give up what nobody hears. */
+const compactCodecs = /layer 3|aac|opus|vorbis/i
+
 parentPort?.on('message', ({ id, ...recording }: LengthQuestion) => {
-  secondsOf(recording).then(
-    seconds => parentPort?.postMessage({ id, seconds } satisfies LengthAnswer),
-    () => parentPort?.postMessage({ id, seconds: null } satisfies LengthAnswer),
+  lengthOf(recording).then(
+    length => parentPort?.postMessage({ id, length } satisfies LengthAnswer),
+    () => parentPort?.postMessage({ id, length: null } satisfies LengthAnswer),
   )
 })
 
 /** A recording is what its bytes say; what its sender calls it is asked only when they say nothing. */
-async function secondsOf({ bytes, mimeType, filename }: Omit<LengthQuestion, 'id'>): Promise<number | null> {
+async function lengthOf({ bytes, mimeType, filename }: Omit<LengthQuestion, 'id'>): Promise<ReadLength | null> {
   const called = { ...(mimeType === '' ? {} : { mimeType }), ...(filename === '' ? {} : { path: filename }) }
-  return (await headerSeconds(bytes, {})) ?? webmSeconds(bytes) ?? (await headerSeconds(bytes, called))
+  return (await lengthInHeaders(bytes, {})) ?? lengthOfBlocks(bytes) ?? (await lengthInHeaders(bytes, called))
 }
 
-async function headerSeconds(bytes: Uint8Array, called: { readonly mimeType?: string; readonly path?: string }): Promise<number | null> {
+async function lengthInHeaders(bytes: Uint8Array, called: { readonly mimeType?: string; readonly path?: string }): Promise<ReadLength | null> {
   try {
     const { format } = await parseBuffer(bytes, { size: bytes.byteLength, ...called }, { duration: true, skipCovers: true, skipPostHeaders: true })
     const seconds = format.duration
-    return seconds !== undefined && Number.isFinite(seconds) && seconds > 0 ? seconds : null
+    if (seconds === undefined || !Number.isFinite(seconds) || seconds <= 0) return null
+    return { seconds, isCompact: format.hasVideo !== true && compactCodecs.test(format.codec ?? '') }
   } catch {
     return null
   }
+}
+
+function lengthOfBlocks(bytes: Uint8Array): ReadLength | null {
+  const seconds = webmSeconds(bytes)
+  return seconds === null ? null : { seconds, isCompact: false }
 }

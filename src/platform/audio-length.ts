@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { Worker } from 'node:worker_threads'
-import type { LengthAnswer, LengthQuestion } from './audio-length-worker.ts'
+import type { LengthAnswer, LengthQuestion, ReadLength } from './audio-length-worker.ts'
 import type { Clock } from './clock.ts'
 
 /** How long one recording may take to measure, waiting for those before it included. */
@@ -14,6 +14,8 @@ const threadMaxMb = 64
 const secondsMax = 86_400
 /** Sound that is not compressed at all has at most so many bytes a second (96 kHz, stereo, 32 bits): a header that says less is not believed. */
 const bytesPerSecondMax = 768_000
+/** The same for MP3, AAC, Opus and Vorbis: 512 kbit/s. */
+const compactBytesPerSecondMax = 64_000
 /** Bytes a second that a recording is taken for whose length cannot be read: speech at 32 kbit/s. */
 export const assumedBytesPerSecond = 4000
 
@@ -27,6 +29,12 @@ export interface MeasuredLength {
 /** How long a recording is taken to last by its size alone. */
 export function lengthBySize(bytes: number): MeasuredLength {
   return { seconds: Math.min(secondsMax, Math.max(1, Math.ceil(bytes / assumedBytesPerSecond))), isRead: false }
+}
+
+/** What a header says, when a recording of that size can last so short; a day at most. */
+function believed({ seconds, isCompact }: ReadLength, size: number): number {
+  const least = size / (isCompact ? compactBytesPerSecondMax : bytesPerSecondMax)
+  return Math.max(1, Math.ceil(Math.max(Math.min(seconds, secondsMax), least)))
 }
 
 interface Waiting {
@@ -85,14 +93,13 @@ export class AudioLengths {
     worker.postMessage(first.question)
   }
 
-  #settle(id: number, seconds: number | null): void {
+  #settle(id: number, length: ReadLength | null): void {
     const waiting = this.#waiting.get(id)
     if (waiting !== undefined) {
       this.#waiting.delete(id)
       waiting.stopTimer()
       const { size } = waiting
-      const believed = seconds === null ? null : Math.max(1, Math.ceil(Math.max(Math.min(seconds, secondsMax), size / bytesPerSecondMax)))
-      waiting.answer(believed === null ? lengthBySize(size) : { seconds: believed, isRead: true })
+      waiting.answer(length === null ? lengthBySize(size) : { seconds: believed(length, size), isRead: true })
     }
     if (this.#running === id) this.#running = null
     this.#next()
@@ -104,7 +111,7 @@ export class AudioLengths {
     if (file === null) return null
     const worker = new Worker(file, { stdout: false, stderr: false, resourceLimits: { maxOldGenerationSizeMb: threadMaxMb } })
     worker.unref()
-    worker.on('message', ({ id, seconds }: LengthAnswer) => this.#settle(id, seconds))
+    worker.on('message', ({ id, length }: LengthAnswer) => this.#settle(id, length))
     // What ends the thread ends the measuring that it was at; the next one gets a new thread.
     const lost = (): void => {
       if (this.#worker !== worker) return

@@ -14,6 +14,14 @@ const formats = [
   ['wav', wavOf, 'audio/wav'],
 ] as const
 
+/** More sound than the head of the file speaks of. */
+function m4aData(count: number): Buffer {
+  const data = Buffer.alloc(count + 8)
+  data.writeUInt32BE(data.length)
+  data.write('mdat', 4, 'latin1')
+  return data
+}
+
 describe('how long recordings last', () => {
   const lengths = new AudioLengths(systemClock)
   const measure = (bytes: Buffer, contentType = '', filename = '') => lengths.measure({ bytes, contentType, filename })
@@ -55,6 +63,8 @@ describe('how long recordings last', () => {
   test('a header that claims less than bare sound of that size could last is not believed', async () => {
     const file = Buffer.concat([flacOf(0.01), Buffer.alloc(10 * 768_000)])
     expect((await measure(file)).seconds).toBe(11)
+    // Forms that have few bytes a second are held to theirs.
+    expect((await measure(Buffer.concat([m4aOf(2), m4aData(20 * 64_000)]))).seconds).toBe(21)
   })
 
   test('what nothing can be read from is taken by its size', async () => {
