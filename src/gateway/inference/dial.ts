@@ -60,6 +60,7 @@ export async function dial(
       return result
     }
     failures.push(result)
+    meter.routeFailed()
     note(result, deps)
   }
   const relayed = failures.findLast(failed => failed.relayed !== undefined)?.relayed

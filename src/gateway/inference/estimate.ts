@@ -39,10 +39,17 @@ export function priceTokens(price: RoutePrice, tokens: TokenUsage): bigint {
   return priceUnits(parts)
 }
 
+/** What is held for a prompt and an output of which nobody knows yet how the provider's cache comes in: the prompt at its dearest. */
+export function priceHeld(price: RoutePrice, tokens: TokenUsage): bigint {
+  const { inputUinrPerMtok: input, cacheWriteUinrPerMtok: write, cachedInputUinrPerMtok: read } = price
+  if (write !== null && write > input && write >= (read ?? 0n)) return priceTokens(price, { ...tokens, cacheWriteTokens: tokens.promptTokens })
+  return read !== null && read > input ? priceTokens(price, { ...tokens, cachedTokens: tokens.promptTokens }) : priceTokens(price, tokens)
+}
+
 /** Tokens of output that an amount pays for behind a prompt, rounded down. */
 export function outputTokensFor(amountUinr: bigint, price: RoutePrice, promptTokens: number): number {
   if (price.outputUinrPerMtok === 0n) return Number.MAX_SAFE_INTEGER
-  const left = amountUinr - priceTokens(price, plainUsage(promptTokens, 0))
+  const left = amountUinr - priceHeld(price, plainUsage(promptTokens, 0))
   return left <= 0n ? 0 : Number((left * 1_000_000n) / price.outputUinrPerMtok)
 }
 
@@ -51,17 +58,26 @@ export function cappedAt(tokens: TokenUsage, maxTokens: number | null): TokenUsa
   return maxTokens === null || tokens.completionTokens <= maxTokens ? tokens : { ...tokens, completionTokens: maxTokens }
 }
 
-/** Output tokens held for before the dial. */
-export function firstHoldTokens(kind: Kind, request: ParsedRequest, model: Model): number {
+/** Most output tokens that the call can come to: what it says itself, else what its model can write, for each of its answers. */
+function outputCeiling({ maxTokens, answers }: Pick<ParsedRequest, 'maxTokens' | 'answers'>, model: Pick<Model, 'maxOutputTokens'>): number {
+  return maxTokens ?? (model.maxOutputTokens ?? oneShotHoldMaxTokens) * answers
+}
+
+/** Output tokens held for before the dial. Of several answers each may be as long as a single one. */
+export function firstHoldTokens(
+  kind: Pick<Kind, 'hasOutput'>,
+  request: Pick<ParsedRequest, 'maxTokens' | 'answers' | 'stream'>,
+  model: Pick<Model, 'maxOutputTokens' | 'reasoning'>,
+): number {
   if (!kind.hasOutput) return 0
-  const ceiling = request.maxTokens ?? model.maxOutputTokens ?? oneShotHoldMaxTokens
-  if (model.reasoning) return Math.min(ceiling, reasoningHoldTokens)
-  return request.stream ? Math.min(ceiling, firstStreamSliceTokens) : Math.min(ceiling, oneShotHoldMaxTokens)
+  const ceiling = outputCeiling(request, model)
+  if (model.reasoning) return Math.min(ceiling, reasoningHoldTokens * request.answers)
+  return Math.min(ceiling, request.stream ? firstStreamSliceTokens : oneShotHoldMaxTokens * request.answers)
 }
 
 const costOf = ({ route }: Attempt, { promptTokens, media }: ParsedRequest, completionTokens: number): bigint => {
   const tokens = plainUsage(promptTokens, completionTokens)
-  return priceTokens(route.price, media === undefined ? tokens : { ...tokens, media })
+  return priceHeld(route.price, media === undefined ? tokens : { ...tokens, media })
 }
 
 /** The hold of a call, at the dearest route of its plan, and its worst case, which a strict budget holds instead. */
@@ -71,7 +87,7 @@ export function holdOf(kind: Kind, request: ParsedRequest, plan: Plan): { needUi
   // Each attempt is counted with the tokens that its own model may use.
   for (const attempt of plan.attempts) {
     const needTokens = firstHoldTokens(kind, request, attempt.model)
-    const worstTokens = kind.hasOutput ? (request.maxTokens ?? attempt.model.maxOutputTokens ?? oneShotHoldMaxTokens) : 0
+    const worstTokens = kind.hasOutput ? outputCeiling(request, attempt.model) : 0
     const need = costOf(attempt, request, needTokens)
     const worst = worstTokens === needTokens ? need : costOf(attempt, request, worstTokens)
     if (need > needUinr) needUinr = need

@@ -7,7 +7,7 @@ import type { Attempt } from '../routing/plan.ts'
 import type { Outcome, UsageEvent } from '../usage/record.ts'
 import type { Bill } from '../wire/client-format.ts'
 import { noUsage, type TokenUsage } from '../wire/usage.ts'
-import { cappedAt, outputTokensFor, priceTokens } from './estimate.ts'
+import { cappedAt, outputTokensFor, priceHeld, priceTokens } from './estimate.ts'
 import type { Kind } from './kinds/kind.ts'
 import type { ParsedRequest } from './kinds/request.ts'
 
@@ -42,6 +42,7 @@ export class Meter {
   readonly #clock: Clock
   #attempt: Attempt | null = null
   #dialed = false
+  #isWorking = false
   #firstByteMs: number | null = null
   #lastProgressMs = 0
   #ended = false
@@ -74,6 +75,12 @@ export class Meter {
   /** From here on the call has happened, whatever becomes of it. */
   dials(): void {
     this.#dialed = true
+    this.#isWorking = true
+  }
+
+  /** The provider that was called has failed: nobody works on the call until the next dial. */
+  routeFailed(): void {
+    this.#isWorking = false
   }
 
   firstByte(): void {
@@ -100,7 +107,7 @@ export class Meter {
 
   /** Makes the hold cover these tokens on the route that is being served. */
   cover(tokens: TokenUsage): boolean | Promise<boolean> {
-    return this.#attempt === null || this.#permit.cover(priceTokens(this.#attempt.route.price, tokens))
+    return this.#attempt === null || this.#permit.cover(priceHeld(this.#attempt.route.price, tokens))
   }
 
   /** Tokens of output that the hold covers behind so many of prompt. After a refused `cover` that is what was left. */
@@ -139,7 +146,7 @@ export class Meter {
    * counted: otherwise whoever hangs up in time would use models for nothing, around every budget.
    */
   settleAbandoned(status: number, outcome: Outcome): void | Promise<void> {
-    if (!this.#dialed) return this.release()
+    if (!this.#isWorking) return this.settleFailed(status, outcome)
     const { promptTokens, media } = this.#input.request
     return this.settle({ ...noUsage, promptTokens, ...(media === undefined ? {} : { media }) }, true, outcome, status)
   }

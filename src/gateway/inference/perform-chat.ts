@@ -30,9 +30,9 @@ export const performChat: Performer = (attempt, context) => {
   const { relay } = dialect
   if (isRelay && relay !== null) {
     const prepared = prepareNative(request, attempt, context)
-    const goOn = ({ native, headers }: PreparedNative): Promise<Performed> => {
+    const goOn = ({ native, headers, dropped }: PreparedNative): Promise<Performed> => {
       const outgoing = written(() => relay(native, targetOf(attempt, request.forwarded)))
-      return exchange(outgoing, { attempt, dialect, isRelay, headers: withDropped(headers, noNames, outgoing.dropped, context), context })
+      return exchange(outgoing, { attempt, dialect, isRelay, headers: withDropped(headers, dropped, outgoing.dropped, context), context })
     }
     return prepared instanceof Promise ? prepared.then(goOn) : goOn(prepared)
   }
@@ -43,8 +43,6 @@ export const performChat: Performer = (attempt, context) => {
   }
   return prepared instanceof Promise ? prepared.then(go) : go(prepared)
 }
-
-const noNames: readonly string[] = Object.freeze([])
 
 function targetOf({ route, model, credential, forwarded: forwards }: Attempt, forwarded: PerformContext['request']['forwarded']): Target {
   return { provider: route.provider, upstreamModel: route.upstreamModel, credential, forwarded: forwards === true ? forwarded : null, traits: model }

@@ -4,6 +4,7 @@ import type { Attempt } from '../routing/plan.ts'
 import type { ParsedRequest } from './kinds/request.ts'
 import { capAdvisory, withKnownEffort } from './reasoning.ts'
 import { imageEdgeOf, type ShrinkTools, shrinkImages } from './shrink-images.ts'
+import { withoutNativeSurcharges, withoutSurcharges } from './surcharges.ts'
 
 export interface Prepared {
   readonly hub: HubRequest
@@ -13,7 +14,7 @@ export interface Prepared {
 
 /** The hub request for an attempt. A promise only when something has to be worked on. Throws `bad_request`. */
 export function prepare(request: ParsedRequest, attempt: Attempt, tools: ShrinkTools): Prepared | Promise<Prepared> {
-  const prepared = { hub: withKnownEffort(request.hub, attempt), headers: capAdvisory(request, attempt.model) }
+  const prepared = { hub: withoutSurcharges(withKnownEffort(request.hub, attempt), attempt), headers: capAdvisory(request, attempt.model) }
   const edge = imageEdgeOf(request, attempt.model)
   return edge === null ? prepared : withSmallImages(prepared, request, edge, tools)
 }
@@ -26,17 +27,19 @@ async function withSmallImages({ hub, headers }: Prepared, request: ParsedReques
 export interface PreparedNative {
   readonly native: NativeRequest
   readonly headers: Readonly<Record<string, string>>
+  /** What of it does not go on. */
+  readonly dropped: readonly string[]
 }
 
 /** The same for a provider that speaks the client's own format. The messages format goes on byte for byte unless the caller asks for small images. */
 export function prepareNative(request: ParsedRequest, attempt: Attempt, tools: ShrinkTools): PreparedNative | Promise<PreparedNative> {
-  const { native } = request
-  const headers = capAdvisory(request, attempt.model)
-  const edge = imageEdgeOf(request, attempt.model, native.format === 'anthropic')
-  return edge === null ? { native, headers } : withSmallNativeImages({ native, headers }, request, edge, tools)
+  const prepared = { ...withoutNativeSurcharges(request.native, attempt), headers: capAdvisory(request, attempt.model) }
+  const edge = imageEdgeOf(request, attempt.model, prepared.native.format === 'anthropic')
+  return edge === null ? prepared : withSmallNativeImages(prepared, request, edge, tools)
 }
 
-async function withSmallNativeImages({ native, headers }: PreparedNative, request: ParsedRequest, edge: number, tools: ShrinkTools): Promise<PreparedNative> {
+async function withSmallNativeImages(prepared: PreparedNative, request: ParsedRequest, edge: number, tools: ShrinkTools): Promise<PreparedNative> {
+  const { native, headers } = prepared
   const shrunk = await shrinkImages(native.format, native.body, edge, request, tools)
-  return shrunk === null ? { native, headers } : { native: { ...native, body: shrunk.body, bytes: null }, headers: { ...headers, ...shrunk.headers } }
+  return shrunk === null ? prepared : { ...prepared, native: { ...native, body: shrunk.body, bytes: null }, headers: { ...headers, ...shrunk.headers } }
 }

@@ -10,6 +10,7 @@ import { refuseProviderRun } from '../../wire/messages/hub-tools.ts'
 import { messagesToHub } from '../../wire/messages/to-hub.ts'
 import { parseRouterFields, type RouterFields, routerOnlyNames } from '../../wire/router-fields.ts'
 import { performMessages } from '../perform-messages.ts'
+import { refuseDearerMessages } from '../surcharges.ts'
 import type { Kind } from './kind.ts'
 import { parseObject } from './parse-object.ts'
 import type { CallInput, ParsedRequest } from './request.ts'
@@ -99,7 +100,10 @@ class MessagesRequest implements ParsedRequest {
 
   checkFor({ route, byok }: Attempt): void {
     if (route.dialect !== this.native.format) void this.hub
-    else if (!byok) refuseProviderRun(this.native.body)
+    else if (!byok) {
+      refuseProviderRun(this.native.body)
+      refuseDearerMessages(this.native.body)
+    }
   }
 
   promptText(): string {

@@ -56,8 +56,8 @@ export function anthropicHeaders({ provider, credential, forwarded }: Target, st
   return headers
 }
 
-/** What decides over price and ceiling. Of two equal names we read the last one, and a provider may read the first. */
-const meteredNames = ['model', 'max_tokens', 'stream'] as const
+/** What decides over price, hold and ceiling. Of two equal names we read the last one, and a provider may read the first. */
+const meteredNames = ['model', 'max_tokens', 'stream', 'messages', 'system', 'tools', 'mcp_servers', 'speed', 'inference_geo', 'service_tier'] as const
 
 function bodyOf({ body, bytes }: NativeRequest, { upstreamModel }: Target): Buffer | string {
   const isNamedAsIs = body['model'] === upstreamModel

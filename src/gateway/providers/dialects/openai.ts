@@ -135,7 +135,9 @@ function editStreamOptions(body: HubRequest['body'], provider: Provider, edits: 
   }
 }
 
-const meteredKeys = ['model', 'max_tokens', 'max_completion_tokens', 'stream', 'stream_options', 'n'].map(name => ({ name, quoted: Buffer.from(`"${name}"`) }))
+const meteredKeys = ['model', 'max_tokens', 'max_completion_tokens', 'stream', 'stream_options', 'n', 'messages', 'input', 'tools', 'service_tier'].map(
+  name => ({ name, quoted: Buffer.from(`"${name}"`) }),
+)
 const asciiEscape = Buffer.from('\\u00')
 
 /**

@@ -1,0 +1,215 @@
+/** The arithmetic of holds and charges, for any price and any usage; and a meter that ends its call once, whatever happens. */
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import type { Model, RoutePrice } from '../../../src/gateway/catalog/model.ts'
+import { cappedAt, firstHoldTokens, holdOf, outputTokensFor, priceHeld, priceTokens } from '../../../src/gateway/inference/estimate.ts'
+import { chatKind } from '../../../src/gateway/inference/kinds/chat.ts'
+import { Meter, type MeterInput } from '../../../src/gateway/inference/meter.ts'
+import type { Permit } from '../../../src/gateway/limits/admission.ts'
+import type { Attempt } from '../../../src/gateway/routing/plan.ts'
+import type { UsageEvent } from '../../../src/gateway/usage/record.ts'
+import { noUsage, plainUsage, type TokenUsage } from '../../../src/gateway/wire/usage.ts'
+import { systemClock } from '../../../src/platform/clock.ts'
+
+const uinr = fc.bigInt({ min: 0n, max: 20_000_000_000n })
+const prices: fc.Arbitrary<RoutePrice> = fc.record({
+  inputUinrPerMtok: uinr,
+  outputUinrPerMtok: uinr,
+  cachedInputUinrPerMtok: fc.option(uinr),
+  cacheWriteUinrPerMtok: fc.option(uinr),
+  uinrPerImage: fc.bigInt({ min: 0n, max: 50_000_000n }),
+  source: fc.constant('test'),
+  asOf: fc.constant('2026-01-01'),
+})
+const count = fc.oneof(fc.nat(50), fc.nat(200_000), fc.nat(1_000_000_000))
+/** Parts of the prompt that do not overlap, as every usage reader makes them. */
+const usages: fc.Arbitrary<TokenUsage> = fc
+  .record({
+    fresh: count,
+    cachedTokens: count,
+    cacheWriteTokens: count,
+    completionTokens: count,
+    images: fc.nat(4),
+    audioSeconds: fc.nat(90_000),
+    characters: fc.nat(4096),
+  })
+  .map(({ fresh, images, audioSeconds, characters, ...tokens }) => ({
+    ...tokens,
+    promptTokens: fresh + tokens.cachedTokens + tokens.cacheWriteTokens,
+    reasoningTokens: 0,
+    media: { images, audioSeconds, characters },
+  }))
+
+/** Rounded half up, in whole numbers only. */
+const rounded = (exact: bigint): bigint => (exact + 500_000n) / 1_000_000n
+
+describe('what a call costs', () => {
+  test('every token has one price, and the sum is rounded once', () => {
+    fc.assert(
+      fc.property(prices, usages, (price, usage) => {
+        const { promptTokens, cachedTokens, cacheWriteTokens, completionTokens, media } = usage
+        const input = price.inputUinrPerMtok
+        const exact =
+          BigInt(promptTokens - cachedTokens - cacheWriteTokens) * input +
+          BigInt(cachedTokens) * (price.cachedInputUinrPerMtok ?? input) +
+          BigInt(cacheWriteTokens) * (price.cacheWriteUinrPerMtok ?? input) +
+          BigInt(completionTokens) * price.outputUinrPerMtok +
+          BigInt(media?.images ?? 0) * price.uinrPerImage * 1_000_000n +
+          BigInt((media?.audioSeconds ?? 0) + (media?.characters ?? 0)) * input
+        expect(priceTokens(price, usage)).toBe(rounded(exact))
+      }),
+    )
+  })
+
+  test('cached tokens are never counted twice, even where a usage says more of them than the prompt has', () => {
+    fc.assert(
+      fc.property(prices, count, count, count, (price, promptTokens, cachedTokens, cacheWriteTokens) => {
+        const cost = priceTokens(price, { ...plainUsage(promptTokens, 0), cachedTokens, cacheWriteTokens })
+        const all = [price.inputUinrPerMtok, price.cachedInputUinrPerMtok, price.cacheWriteUinrPerMtok].flatMap(each => (each === null ? [] : [each]))
+        const dearest = all.reduce((most, each) => (each > most ? each : most))
+        const cheapest = all.reduce((least, each) => (each < least ? each : least))
+        expect(cost <= rounded(BigInt(promptTokens) * dearest)).toBe(true)
+        expect(cost >= rounded(BigInt(promptTokens) * cheapest)).toBe(true)
+      }),
+    )
+  })
+
+  test('what is held covers any share of the prompt that comes from a cache or goes into one', () => {
+    fc.assert(
+      fc.property(prices, usages, (price, usage) => {
+        expect(
+          priceHeld(price, {
+            ...plainUsage(usage.promptTokens, usage.completionTokens),
+            media: usage.media ?? { images: 0, audioSeconds: 0, characters: 0 },
+          }) >= priceTokens(price, usage),
+        ).toBe(true)
+      }),
+    )
+  })
+
+  test('tokens that an amount pays for are paid by it, and one more is not', () => {
+    fc.assert(
+      fc.property(prices, fc.bigInt({ min: 0n, max: 10_000_000_000n }), fc.nat(200_000), (price, amount, promptTokens) => {
+        fc.pre(price.outputUinrPerMtok > 0n)
+        const tokens = outputTokensFor(amount, price, promptTokens)
+        fc.pre(tokens < Number.MAX_SAFE_INTEGER / 2)
+        if (tokens > 0) expect(priceHeld(price, plainUsage(promptTokens, tokens)) <= amount).toBe(true)
+        expect(priceHeld(price, plainUsage(promptTokens, tokens + 2 + Math.ceil(1e6 / Number(price.outputUinrPerMtok)))) > amount || amount === 0n).toBe(true)
+      }),
+    )
+  })
+
+  test('a hold is never above the worst case, the worst case covers every answer, and a charge stops at the ceiling', () => {
+    const request = fc.record({
+      maxTokens: fc.option(fc.integer({ min: 1, max: 1_000_000 })),
+      answers: fc.integer({ min: 1, max: 128 }),
+      stream: fc.boolean(),
+      promptTokens: fc.nat(200_000),
+    })
+    const models = fc.record({ maxOutputTokens: fc.option(fc.integer({ min: 1, max: 200_000 })), reasoning: fc.boolean() })
+    fc.assert(
+      fc.property(prices, request, models, count, (price, asked, model, completionTokens) => {
+        const plan = { model, attempts: [attemptOf(price, model)], headers: {} } as unknown as Parameters<typeof holdOf>[2]
+        const parsed = asked as unknown as Parameters<typeof holdOf>[1]
+        const { needUinr, worstUinr } = holdOf(chatKind, parsed, plan)
+        expect(needUinr <= worstUinr).toBe(true)
+        expect(firstHoldTokens(chatKind, asked, model)).toBeGreaterThan(0)
+        const most = asked.maxTokens ?? (model.maxOutputTokens === null ? null : model.maxOutputTokens * asked.answers)
+        if (most === null) return
+        const used = cappedAt(plainUsage(asked.promptTokens, Math.min(completionTokens, most)), asked.maxTokens)
+        expect(priceTokens(price, used) <= worstUinr).toBe(true)
+        expect(cappedAt(plainUsage(0, completionTokens), asked.maxTokens).completionTokens).toBeLessThanOrEqual(asked.maxTokens ?? completionTokens)
+      }),
+    )
+  })
+})
+
+const attemptOf = (price: RoutePrice, model: object, byok = false): Attempt =>
+  ({ route: { price, modelId: 'm', provider: { id: 'p' }, residency: 'global' }, model: model as Model, credential: null, byok }) as unknown as Attempt
+
+/** Remembers how a call ended, and breaks the test when it ends twice. */
+class Ledger implements Permit<UsageEvent> {
+  readonly eventId = 'e'
+  readonly heldUinr = 0n
+  readonly refusedScope = null
+  readonly agentRemainingUinr = null
+  readonly admittedAtMs = 0
+  readonly ends: (UsageEvent | 'released')[] = []
+  open = () => Promise.resolve()
+  cover = () => true
+  progress() {
+    expect(this.ends).toEqual([])
+  }
+  settle(event: UsageEvent) {
+    this.ends.push(event)
+    expect(this.ends).toHaveLength(1)
+    return Promise.resolve()
+  }
+  release() {
+    this.ends.push('released')
+    expect(this.ends).toHaveLength(1)
+  }
+}
+
+describe('the meter of a call', () => {
+  const steps = fc.array(fc.constantFrom('opens', 'dials', 'fails', 'first-byte', 'settle', 'failed', 'abandoned', 'release'), { maxLength: 12 })
+  test('ends it once: released when nobody was called, free when nobody works on it, else charged for what was used', () => {
+    fc.assert(
+      fc.property(prices, steps, usages, fc.boolean(), fc.option(fc.integer({ min: 1, max: 100_000 })), (price, order, usage, byok, maxTokens) => {
+        const ledger = new Ledger()
+        const request = { promptTokens: 1000, maxTokens, modelId: 'm', stream: false, media: { images: 2, audioSeconds: 0, characters: 0 } }
+        const input = {
+          kind: chatKind,
+          request,
+          principal: { orgId: 1, userId: 1, keyId: 1, workspaceId: null },
+          agent: { agentId: null, label: null },
+          startedAtMs: 0,
+        }
+        const meter = new Meter(ledger, input as unknown as MeterInput, systemClock)
+        let isOpen = false
+        let isDialed = false
+        let works = false
+        let expected: bigint | 'released' | null = null
+        for (const step of order) {
+          const ends = (charge: bigint | 'released'): void => {
+            expected ??= charge
+          }
+          if (step === 'opens' && !meter.ended) void meter.opens(attemptOf(price, {}, byok))
+          if (step === 'opens' && !meter.ended) isOpen = true
+          if (step === 'dials' && isOpen && !meter.ended) {
+            meter.dials()
+            isDialed = true
+            works = true
+          }
+          if (step === 'fails' && works) {
+            meter.routeFailed()
+            works = false
+          }
+          if (step === 'first-byte') meter.firstByte()
+          if (step === 'settle' && isDialed) {
+            ends(priceTokens(price, cappedAt(usage, maxTokens)))
+            void meter.settle(usage, false, 'ok', 200)
+          }
+          if (step === 'failed') {
+            ends(isDialed ? 0n : 'released')
+            void meter.settleFailed(502)
+          }
+          if (step === 'abandoned') {
+            const worked = priceTokens(price, { ...noUsage, promptTokens: 1000, media: request.media })
+            ends(isDialed ? (works ? worked : 0n) : 'released')
+            void meter.settleAbandoned(499, 'client_gone')
+          }
+          if (step === 'release' && !isDialed) {
+            ends('released')
+            meter.release()
+          }
+        }
+        const [end] = ledger.ends
+        expect(ledger.ends.length).toBe(expected === null ? 0 : 1)
+        if (end === undefined || end === 'released') expect(end ?? null).toBe(expected)
+        else expect([end.valueUinr, end.costUinr]).toEqual([expected, byok ? 0n : expected])
+      }),
+      { numRuns: 500 },
+    )
+  })
+})
