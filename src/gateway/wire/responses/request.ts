@@ -40,6 +40,7 @@ export function parseResponses(body: Json): ParsedResponses {
   if (Array.isArray(input)) checkItems(input)
   checkTools(tools, 'tools')
   checkToolChoice(body['tool_choice'])
+  checkRepeated(body)
   const size = sizeOf(body)
   return {
     model,
@@ -49,6 +50,25 @@ export function parseResponses(body: Json): ParsedResponses {
     hasTools: Array.isArray(tools) && tools.length > 0,
     hasImages: size.hasImages,
   }
+}
+
+/** Fields that the reply repeats, beside those that are weighed. */
+const repeated = [
+  'metadata',
+  'reasoning',
+  'tool_choice',
+  'text',
+  'truncation',
+  'user',
+  'prompt_cache_key',
+  'parallel_tool_calls',
+  'temperature',
+  'top_p',
+] as const
+
+/** What cannot be written is said before anybody is dialed and paid, not when the reply is made. Throws the RangeError of a body that is nested too deeply. */
+function checkRepeated(body: Json): void {
+  for (const name of repeated) if (typeof body[name] === 'object') JSON.stringify(body[name])
 }
 
 /** What no route can serve is refused whatever provider is dialed: references to what would have to be stored. */
@@ -66,7 +86,7 @@ function checkItems(items: readonly unknown[]): void {
 /** A file by its id would be one of whoever owns the key of the provider. */
 function checkFiles(content: unknown, at: string): void {
   if (isObject(content)) checkFile(content, at)
-  else if (Array.isArray(content)) content.forEach((part, index) => checkFile(part, `${at}[${index}]`))
+  else if (Array.isArray(content)) for (const [index, part] of content.entries()) checkFile(part, `${at}[${index}]`)
 }
 
 function checkFile(part: unknown, at: string): void {

@@ -1,0 +1,107 @@
+/** What neither a caller nor a provider may do to a gateway that others use too: end it, fill its memory, hold its thread, close a route to them. */
+import { gzipSync } from 'node:zlib'
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { eventMaxChars, SseEventReader } from '../../../src/gateway/wire/sse-events.ts'
+import { defaultOperatorFile, startApp, type TestApp } from '../../harness/app.ts'
+
+const price = { source: 'test', as_of: '2026-01-01' }
+const deep = `${'['.repeat(50_000)}${']'.repeat(50_000)}`
+
+describe('hostile callers and providers', () => {
+  let app: TestApp
+  beforeAll(async () => {
+    app = await startApp({
+      dialects: true,
+      env: { CIRCUIT_FAILURES: '2' },
+      operatorFile(urls) {
+        const file = defaultOperatorFile(urls)
+        const media = [
+          { id: 'hear', kind: 'transcription', routes: [{ provider: 'alpha', upstream_model: 'hear-up', inr_per_minute: 0.6, ...price }] },
+          {
+            id: 'say',
+            kind: 'speech',
+            default_voice: 'v',
+            routes: [{ provider: 'alpha', upstream_model: 'say-up', inr_per_million_characters: 50, ...price }],
+          },
+          { id: 'draw', kind: 'image', inr_per_image: 3, edits: true, routes: [{ provider: 'alpha', upstream_model: 'draw-up' }] },
+        ]
+        return { ...file, models: [...file.models, ...media] }
+      },
+    })
+  })
+  afterAll(() => app.stop())
+  beforeEach(() => {
+    for (const upstream of [app.alpha, app.beta, app.indus, app.others.gem, app.others.claude]) upstream.reset()
+  })
+  const send = (path: string, body: string | object) => app.call('POST', path, body, { headers: { 'content-type': 'application/json' } })
+  const transcribe = async (fields: Record<string, string> = {}) => {
+    const form = new FormData()
+    for (const [name, value] of Object.entries({ model: 'hear', ...fields })) form.append(name, value)
+    form.append('file', new Blob(['RIFFabcd']), 'a.wav')
+    const reply = await fetch(`${app.baseUrl}/v1/audio/transcriptions`, { method: 'POST', headers: { authorization: `Bearer ${app.key}` }, body: form })
+    return { status: reply.status, type: reply.headers.get('content-type'), text: await reply.text() }
+  }
+
+  test('a body that is nested too deeply is 400 on every endpoint and opens no circuit', async () => {
+    const bodies: [string, string][] = [
+      ['/v1/messages', `{"model":"test-model","max_tokens":5,"messages":[{"role":"user","content":"x"}],"tools":[{"name":"x","input_schema":{"a":${deep}}}]}`],
+      ['/v1/messages/count_tokens', `{"model":"test-model","messages":[{"role":"user","content":"x"}],"tools":[{"name":"x","input_schema":{"a":${deep}}}]}`],
+      ['/v1/responses', `{"model":"test-model","input":"x","metadata":${deep}}`],
+      ['/v1/responses', `{"model":"test-model","input":[{"role":"user","content":${deep}}]}`],
+      ['/v1/embeddings', `{"model":"test-embed","input":"x","a":${deep}}`],
+      ['/v1/images/generations', `{"model":"draw","prompt":"x","a":${deep}}`],
+      ['/v1/audio/speech', `{"model":"say","input":"x","voice":"v","a":${deep}}`],
+    ]
+    for (const [path, body] of bodies)
+      for (let times = 0; times < 3; times++) {
+        const reply = await send(path, body)
+        expect([path, reply.status, reply.json.error.code]).toEqual([path, 400, 'bad_request'])
+      }
+    expect(app.gateway.app.circuits.openRoutes()).toEqual([])
+    expect(app.alpha.requests.map(({ path, raw }) => [path, raw.toString().slice(0, 300)])).toEqual([])
+  })
+
+  test('a schema that refers to itself many times costs no more than its text', async () => {
+    const properties = Object.fromEntries(Array.from({ length: 20 }, (_, index) => [`p${index}`, { $ref: '#/$defs/a' }]))
+    const schema = { type: 'object', properties, $defs: { a: { type: 'object', properties } } }
+    const tools = Array.from({ length: 3 }, (_, index) => ({ name: `t${index}`, input_schema: schema }))
+    const reply = await send('/v1/messages', { model: 'gemini-model', max_tokens: 5, messages: [{ role: 'user', content: 'x' }], tools })
+    expect([reply.status, reply.headers.get('x-br-dropped-params')]).toEqual([200, expect.stringContaining('$ref')])
+    expect(app.others.gem.requests[0]?.raw.length).toBeLessThan(2_000_000)
+  })
+
+  test('a compressed reply of images and audio is read, and bounded by what it holds', async () => {
+    const gzip = { 'content-encoding': 'gzip' }
+    const small = (value: object) => [new Uint8Array(gzipSync(JSON.stringify(value)))]
+    const large = [new Uint8Array(gzipSync(Buffer.alloc(80 * 1024 * 1024, 0x20)))]
+    const json = { ...gzip, 'content-type': 'application/json' }
+    app.alpha.script([{ headers: json, rawStream: small({ data: [{ url: 'https://pictures.example/1.png' }] }) }])
+    expect((await send('/v1/images/generations', { model: 'draw', prompt: 'x' })).json.data[0].url).toBe('https://pictures.example/1.png')
+    app.alpha.script([{ headers: json, rawStream: small({ text: 'heard' }) }])
+    expect(JSON.parse((await transcribe()).text).text).toBe('heard')
+    app.alpha.script([{ headers: { ...gzip, 'content-type': 'audio/mpeg' }, rawStream: [new Uint8Array(gzipSync('sound'))] }])
+    expect((await send('/v1/audio/speech', { model: 'say', input: 'x' })).text).toBe('sound')
+    app.alpha.script([{ headers: json, rawStream: large }])
+    expect((await send('/v1/images/generations', { model: 'draw', prompt: 'x' })).status).toBe(502)
+    app.alpha.script([{ headers: json, rawStream: large }])
+    expect((await transcribe()).status).toBe(502)
+  })
+
+  test('a page or a program is no transcript, however its type is written; subtitles keep theirs', async () => {
+    for (const type of ['Text/HTML', 'application/xhtml+xml', 'image/svg+xml', 'text/javascript; charset=utf-8', 'text/xml']) {
+      app.alpha.script([{ headers: { 'content-type': type }, body: '<script>x</script>' }])
+      const { status, text } = await transcribe({ response_format: 'text' })
+      expect([type, status, text.includes('<script>')]).toEqual([type, 502, false])
+      app.gateway.app.circuits.openRoutes()
+    }
+  })
+
+  test('an event without an end is an error behind its bound, whatever is sent behind it', () => {
+    const reader = new SseEventReader()
+    const chunk = Buffer.alloc(4 * 1024 * 1024, 0x61)
+    const found = [...reader.push(Buffer.from('data: '))]
+    for (let sent = 0; sent < eventMaxChars + 2 * chunk.length; sent += chunk.length) found.push(...reader.push(chunk))
+    found.push(...reader.push(Buffer.from('\n\ndata: more\n\n')), ...reader.end())
+    expect(found).toEqual([{ kind: 'event', name: 'error', data: expect.stringContaining('too long') }])
+  })
+})
