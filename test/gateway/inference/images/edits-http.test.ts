@@ -239,6 +239,10 @@ describe('image edits over HTTP', () => {
     expect(codeOf(await edit([['stream', 'true']]))).toEqual([400, 'bad_request'])
     expect(providers.seen).toEqual([])
     expect((await edit([['n', '9']])).json.data).toHaveLength(4)
+    const pictures = (count: number) => Array.from({ length: count }, () => ['image[]', file(pixel)] as const)
+    expect(codeOf(await edit(pictures(17), ['image']))).toEqual([400, 'bad_request'])
+    expect((await edit(pictures(16), ['image'])).status).toBe(200)
+    expect(sent().getAll('image[]')).toHaveLength(16)
   })
 
   test('bytes that look like the end of a part do not end it', async () => {
