@@ -118,13 +118,50 @@ describe('calls on custom endpoints', () => {
     expect(server.requests.length).toBe(0)
   })
 
-  test('residency is what the organisation states: only india passes data_policy', async () => {
-    await register('Abroad')
-    await register('At home', { residency: 'india' })
-    const abroad = await chat({ provider: 'byoe:abroad', data_policy: 'india_only' })
-    expect([abroad.status, abroad.json.error.code]).toEqual([422, 'no_route'])
-    expect(server.requests.length).toBe(0)
-    expect((await chat({ provider: 'byoe:at-home', data_policy: 'india_only' })).headers.get('x-br-provider')).toBe('byoe:at-home')
+  test('ROUTE-54 an endpoint is global unless the organisation declares it to be in India: not proven it never counts, by no way to it', async () => {
+    for (const residency of ['unknown', 'IN', '', null]) {
+      const refused = await app.call(
+        'POST',
+        '/me/endpoints',
+        { name: 'Odd', model: 'test-model', base_url: server.url, upstream_model: 'm', residency },
+        { cookie: owner },
+      )
+      expect([refused.status, refused.json.error.code], String(residency)).toEqual([400, 'bad_request'])
+    }
+    await register('Silent')
+    await register('Abroad', { residency: 'global' })
+    await register('At home', { residency: 'india', base_url: second.url })
+    const indiaOnly = { data_policy: 'india_only' }
+    for (const provider of ['byoe:silent', 'byoe:abroad'])
+      for (const stream of [false, true]) {
+        const refused = await chat({ provider, stream, ...indiaOnly })
+        expect([refused.status, refused.json.error.code], provider).toEqual([422, 'no_route'])
+      }
+    expect((await app.call('POST', '/me/route/preview', { model: 'test-model', provider: 'byoe:silent', ...indiaOnly })).status).toBe(422)
+    // As the steps of a chain, sent along or saved, they are passed over, also when every route in India fails.
+    const steps = ['byoe:silent', 'byoe:abroad', 'byoe:at-home', 'indus'].map(provider => ({ model: 'test-model', provider }))
+    expect((await chat({ fallbacks: steps, ...indiaOnly })).headers.get('x-br-provider')).toBe('byoe:at-home')
+    expect((await app.call('PUT', '/me/routing/test-model', { steps }, { cookie: owner })).status).toBe(200)
+    second.misbehave(() => ({ status: 500 }))
+    expect((await chat(indiaOnly)).headers.get('x-br-provider')).toBe('indus')
+    app.indus.script({ status: 500 })
+    expect((await chat(indiaOnly)).json.error.code).toBe('all_routes_failed')
+    expect((await app.call('DELETE', '/me/routing/test-model', undefined, { cookie: owner })).status).toBe(200)
+    expect([server.requests.length, app.alpha.requests.length, app.beta.requests.length]).toEqual([0, 0, 0])
+    // What the organisation declares stands in its books as such; the public residency of a model is the platform's alone.
+    second.behave()
+    for (const [provider, residency] of [
+      ['byoe:at-home', 'india'],
+      ['byoe:silent', 'global'],
+    ] as const) {
+      await app.call('DELETE', '/me/routing/test-model', undefined, { cookie: owner })
+      expect((await chat({ provider })).status, provider).toBe(200)
+      await app.gateway.app.limits.flushNow()
+      expect((await app.db.one(lastEvent, app.orgId)).residency).toBe(residency)
+    }
+    await register('Global model', { model: 'alpha-only', residency: 'india', base_url: second.url })
+    expect((await app.call('GET', '/v1/models/alpha-only')).json.residency).toBe('global')
+    expect((await chat({ model: 'alpha-only', ...indiaOnly })).status).toBe(422)
   })
 
   test('a removed endpoint takes no call any more, at once; a new one of its name does', async () => {

@@ -7,6 +7,8 @@ describe('routing over HTTP', () => {
   let app: TestApp
   beforeAll(async () => {
     app = await startApp({ env: { CIRCUIT_FAILURES: '3', CIRCUIT_OPEN_MS: '700' } })
+    // Circuits open again and again here: the healing would withhold the routes.
+    await app.gateway.app.jobs.stop()
   })
   afterAll(() => app.stop())
   const all = () => [app.alpha, app.beta, app.indus]
@@ -40,6 +42,14 @@ describe('routing over HTTP', () => {
     app.beta.script([{ status: 500 }])
     app.indus.script([{ status: 500 }])
     expect(await served({})).toBe('alpha')
+    // In every mode, whatever speaks for it otherwise.
+    app.alpha.script([{ status: 500 }, { status: 500 }, { status: 500 }])
+    for (let i = 0; i < 3; i++) await chat({ provider: 'alpha' })
+    const wishes = [...['price', 'latency', 'uptime', 'throughput', 'quality', 'auto'].map(optimize => ({ optimize })), { optimize_weights: { price: 1 } }]
+    for (const wish of wishes) {
+      const { candidates } = (await app.call('POST', '/me/route/preview', { model: 'test-model', messages: hello, ...wish })).json
+      expect(candidates.map((candidate: { provider: string }) => candidate.provider).at(-1), JSON.stringify(wish)).toBe('alpha')
+    }
   })
 
   test('ROUTE-09 ROUTE-18 ROUTE-28 ROUTE-34 an unknown value of a router field is 400 bad_request and never ignored', async () => {
@@ -54,9 +64,15 @@ describe('routing over HTTP', () => {
       expect(await served({ optimize_weights: { price: weight } }), String(weight)).toBe('alpha')
       expect(await served({ optimize_weights: { price: 1, latency: weight, taste: 3 } }), String(weight)).toBe('alpha')
     }
-    const endless = JSON.stringify({ model: 'test-model', messages: hello, optimize_weights: { price: 0 } }).replace('"price":0', '"price":-1e999')
-    const reply = await app.call('POST', '/v1/chat/completions', endless, { headers: { 'content-type': 'application/json' } })
-    expect([reply.status, reply.headers.get('x-br-provider')]).toEqual([200, 'alpha'])
+    // Each provider has answered, so that by latency, uptime or headroom alone another one may win.
+    for (const weights of ['{"price":-1e999}', '{"price":1,"latency":1e999}', '{"price":1,"throughput":1e999,"uptime":-1e999}']) {
+      const endless = JSON.stringify({ model: 'test-model', messages: hello, optimize_weights: 0 }).replace(
+        '"optimize_weights":0',
+        `"optimize_weights":${weights}`,
+      )
+      const reply = await app.call('POST', '/v1/chat/completions', endless, { headers: { 'content-type': 'application/json' } })
+      expect([reply.status, reply.headers.get('x-br-provider')], weights).toEqual([200, 'alpha'])
+    }
   })
 
   test('ROUTE-19 ROUTE-20 a pinned provider is the only one dialed, and when it fails the answer is 502', async () => {
@@ -138,9 +154,15 @@ describe('routing over HTTP', () => {
     expect((await chat()).json.error.message).toContain('plain words')
   })
 
-  test('ROUTE-45 a refused platform key is failed over', async () => {
-    app.alpha.script([{ status: 401, body: { error: { message: 'invalid key' } } }])
+  test('ROUTE-45 a refused platform key is failed over, and counts as a failure of the route', async () => {
+    for (const status of [401, 403, 401]) {
+      app.alpha.script([{ status, body: { error: { message: 'invalid key' } } }])
+      expect(await served({})).toBe('beta')
+    }
+    expect(await closed()).toBe(false)
+    expect(app.alpha.requests).toHaveLength(3)
     expect(await served({})).toBe('beta')
+    expect(app.alpha.requests).toHaveLength(3)
   })
 
   test('ROUTE-46 HDR-09 a refusal on billing grounds is failed over first; when nothing else is left it is 503 without retry-after', async () => {
@@ -153,7 +175,7 @@ describe('routing over HTTP', () => {
     expect(reply.headers.get('retry-after')).toBeNull()
   })
 
-  test("ROUTE-47 a provider's 429 is failed over; from the only route it is 502 with its retry-after, and one alone opens no circuit", async () => {
+  test("ROUTE-47 a provider's 429 is failed over; from the only route it is 502 with its retry-after, and one alone opens no circuit, but repeated ones do", async () => {
     const limited = { status: 429, headers: { 'retry-after': '17' }, body: { error: { message: 'slow down' } } }
     app.alpha.script([limited])
     expect(await served({})).toBe('beta')
@@ -161,7 +183,19 @@ describe('routing over HTTP', () => {
     app.alpha.script([limited])
     const reply = await chat({ model: 'alpha-only' })
     expect([reply.status, reply.json.error.code, reply.headers.get('retry-after')]).toEqual([502, 'all_routes_failed', '17'])
+    // Of a limit of three failures: one 429 between successes is never one of them, however often.
+    for (let i = 0; i < 4; i++) {
+      app.alpha.script([limited, {}])
+      await chat({ provider: 'alpha' })
+      await chat({ provider: 'alpha' })
+    }
     expect(await closed()).toBe(true)
+    app.alpha.script([limited, limited, limited, limited])
+    for (let i = 0; i < 4; i++) {
+      expect(await closed()).toBe(true)
+      await chat({ provider: 'alpha' })
+    }
+    expect(await closed()).toBe(false)
   })
 
   test('ROUTE-48 HDR-04 when all routes fail the message carries the last error without secrets, and x-br-provider the last dialed', async () => {
@@ -266,6 +300,12 @@ describe('POST /v1/embeddings', () => {
     expect(reply.headers.get('x-br-provider')).toBe('indus')
     const sent = JSON.parse(app.indus.requests[0]?.raw.toString() ?? '{}')
     expect(Object.keys(sent).sort()).toEqual(['dimensions', 'input', 'model'])
+    const others = { optimize_weights: { latency: 1 }, route: 'best', exclude: ['beta'], fallbacks: ['test-embed'], image_optimize: 'off', image_max_edge: 100 }
+    expect((await embed({ ...others, provider: 'indus', upstream_key: 'sk-of-the-caller' })).status).toBe(200)
+    const [, second] = app.indus.requests
+    expect(Object.keys(second?.json ?? {}).sort()).toEqual(['input', 'model'])
+    expect(second?.headers.authorization).toBe('Bearer sk-of-the-caller')
+    expect((await embed({ data_policy: 'elsewhere' })).status).toBe(400)
   })
 
   test('EMB-08 only input tokens are metered', async () => {

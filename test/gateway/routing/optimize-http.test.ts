@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { type Clock, systemClock } from '../../../src/platform/clock.ts'
 import { startApp, type TestApp } from '../../harness/app.ts'
 import type { UpstreamServer } from '../../harness/upstream-server.ts'
 
@@ -16,18 +17,22 @@ function file(urls: { alpha: string; beta: string; indus: string }): object {
     ...more,
   })
   const routes = [route('alpha', 50), route('beta', 100, { rank: 2 }), route('indus', 150, { rank: 1 })]
+  const halfRanked = [route('alpha', 1), route('beta', 2), route('indus', 3, { rank: 5 })]
   const model = (id: string, of: readonly object[]) => ({ id, kind: 'chat', context_length: 8000, tools: true, routes: of })
   return {
     providers: [provider('alpha', urls.alpha, 'global'), provider('beta', urls.beta, 'global'), provider('indus', urls.indus, 'india')],
-    models: [model('m', routes), model('only-alpha', [route('alpha', 1)]), model('only-beta', [route('beta', 2)])],
+    models: [model('m', routes), model('only-alpha', [route('alpha', 1)]), model('only-beta', [route('beta', 2)]), model('half-ranked', halfRanked)],
   }
 }
 
 describe('optimize over HTTP', () => {
   let app: TestApp
+  // How long anything takes is what the test says, however busy the machine is.
+  let elapsedMs = 0
+  const clock: Clock = { ...systemClock, monotonicMs: () => elapsedMs }
   // Averages are of the process, so every test has one of its own.
   beforeEach(async () => {
-    app = await startApp({ operatorFile: file, env: { CIRCUIT_FAILURES: '100' } })
+    app = await startApp({ operatorFile: file, clock, env: { CIRCUIT_FAILURES: '100' } })
   })
   afterEach(() => app.stop())
 
@@ -36,11 +41,12 @@ describe('optimize over HTTP', () => {
   const first = async (more: object) => (await app.call('POST', '/me/route/preview', { model: 'm', messages: hello, ...more })).json.provider
   /** A call that a provider answers after so long. */
   async function slowly(upstream: UpstreamServer, provider: string, ms: number, model = 'm') {
-    upstream.hold()
-    const call = ask({ provider }, model)
-    await upstream.arrived(upstream.requests.length + 1)
-    setTimeout(() => upstream.release(), ms)
-    expect((await call).status).toBe(200)
+    upstream.script(() => {
+      elapsedMs += ms
+      return {}
+    })
+    expect((await ask({ provider }, model)).status).toBe(200)
+    upstream.reset()
   }
 
   test('ROUTE-03 latency dials the route with the lowest moving average first, unmeasured ones behind it, and tries those now and then', async () => {
@@ -79,9 +85,20 @@ describe('optimize over HTTP', () => {
     app.beta.script(left(1))
     await ask({ provider: 'beta' })
     expect(await served({ optimize: 'throughput' })).toBe('indus')
+    // A provider that refuses a call as one too many has no room left, whatever it said before.
+    app.beta.script([left(90), { status: 429 }])
+    for (let count = 0; count < 2; count++) await ask({ provider: 'beta' })
+    app.indus.script(left(30))
+    await ask({ provider: 'indus' })
+    expect(await served({ optimize: 'throughput' })).toBe('indus')
   })
 
-  test('ROUTE-06 quality follows the curated rank; an unranked route stands behind', async () => {
+  test('ROUTE-06 quality follows the curated rank; unranked routes stand behind by latency', async () => {
+    await slowly(app.alpha, 'alpha', 100, 'half-ranked')
+    await slowly(app.beta, 'beta', 10, 'half-ranked')
+    await slowly(app.indus, 'indus', 150, 'half-ranked')
+    const half = (await app.call('POST', '/me/route/preview', { model: 'half-ranked', messages: hello, optimize: 'quality' })).json.candidates
+    expect(half.map((candidate: { provider: string }) => candidate.provider)).toEqual(['indus', 'beta', 'alpha'])
     const { candidates } = (await app.call('POST', '/me/route/preview', { model: 'm', messages: hello, optimize: 'quality' })).json
     expect(candidates.map((candidate: { provider: string }) => candidate.provider)).toEqual(['indus', 'beta', 'alpha'])
     expect(await served({ optimize: 'quality' })).toBe('indus')
