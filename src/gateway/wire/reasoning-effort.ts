@@ -4,11 +4,11 @@ import { fail } from '../../platform/errors.ts'
 export const effortLevels = ['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max'] as const
 const ordered: readonly unknown[] = effortLevels
 
-/** Checks `reasoning_effort` of a request; absent and null are fine. Throws `bad_request` that lists the levels. */
-export function checkEffort(effort: unknown): void {
+/** Checks the effort of a request, which calls it `name`; absent and null are fine. Throws `bad_request` that lists the levels. */
+export function checkEffort(effort: unknown, name = 'reasoning_effort'): void {
   if (effort === undefined || effort === null || placeOf(effort) !== -1) return
   throw fail('bad_request', {
-    message: `"reasoning_effort" must be one of ${effortLevels.join(', ')}. A model that knows fewer levels gets the nearest that it knows.`,
+    message: `"${name}" must be one of ${effortLevels.join(', ')}. A model that knows fewer levels gets the nearest that it knows.`,
   })
 }
 

@@ -239,6 +239,7 @@ describe('POST /v1/responses', () => {
     [{ background: true }, 'unsupported_operation', '"background"'],
     [{ conversation: 'c' }, 'unsupported_operation', '"conversation"'],
     [{ tools: 7 }, 'bad_request', '"tools"'],
+    [{ reasoning: { effort: 'galactic' } }, 'bad_request', '"reasoning.effort"'],
     [{ max_output_tokens: 0 }, 'bad_request', '"max_output_tokens"'],
     [{ text: { format: { type: 'grammar' } } }, 'unsupported_operation', 'text.format'],
   ])('%j is refused with %s and names the place, and nothing is dialed or charged', async (body, code, place) => {

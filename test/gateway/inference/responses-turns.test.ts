@@ -62,6 +62,16 @@ describe('the turns of an agent', () => {
     expect(messages.slice(0, before.length)).toEqual(before)
   })
 
+  test('steps whose calls have the same ids keep their own outputs; a step without one is refused', async () => {
+    const seen = (text: string) => ({ type: 'function_call_output', call_id: 'call_0', output: text })
+    const input = [{ role: 'user', content: 'go' }, call('call_0'), seen('first'), call('call_0'), seen('second')]
+    await ask({ tools, input })
+    const messages = app.alpha.requests.at(-1)?.json?.['messages'] as { role: string; content: string }[]
+    expect(messages.filter(({ role }) => role === 'tool').map(({ content }) => content)).toEqual(['first', 'second'])
+    const refused = await ask({ tools, input: [...input, call('call_0')] })
+    expect([refused.status, refused.json.error.message]).toEqual([400, expect.stringContaining('input[5]')])
+  })
+
   test('every step of a thinking model keeps its own signed thinking', async () => {
     const thinking = (step: number) => ({ type: 'thinking', thinking: `Step ${step}.`, signature: `sig-${step}` })
     const step = (number: number) => ({

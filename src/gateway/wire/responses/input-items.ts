@@ -1,6 +1,7 @@
 import { fail } from '../../../platform/errors.ts'
+import { CallOutputs, isCall, isOutput } from './call-outputs.ts'
 import { isObject, type Json, objectsOf, textOf } from './json.ts'
-import { hubContent, type ToolOutput, toolOutput } from './parts.ts'
+import { hubContent } from './parts.ts'
 import { foreignThinkingName, thinkingOf } from './reasoning.ts'
 import { identityOfCall, type ToolNames } from './tool-names.ts'
 
@@ -39,7 +40,7 @@ class InputReader {
   readonly #names: ToolNames
   readonly #messages: Json[] = []
   readonly #dropped = new Set<string>()
-  readonly #outputs = new Map<string, ToolOutput>()
+  #outputs = new CallOutputs([])
   #turn: Turn | null = null
 
   constructor(names: ToolNames) {
@@ -52,9 +53,9 @@ class InputReader {
   }
 
   items(items: readonly unknown[]): void {
-    const called = new Set(objectsOf(items).flatMap(item => (isCall(item['type']) ? (textOf(item['call_id']) ?? []) : [])))
+    this.#outputs = new CallOutputs(objectsOf(items))
     items.forEach((item, index) => {
-      if (isObject(item) && isOutput(item['type'])) this.#output(item, `input[${index}]`, called)
+      if (isObject(item) && isOutput(item['type'])) this.#outputs.add(item, `input[${index}]`)
     })
     items.forEach((item, index) => {
       this.#item(item, `input[${index}]`)
@@ -149,13 +150,6 @@ class InputReader {
     this.#startTurn().calls.push({ id, call, at })
   }
 
-  #output(item: Json, at: string, called: ReadonlySet<string>): void {
-    const id = textOf(item['call_id'])
-    if (id === null || !called.has(id)) throw fail('bad_request', { message: `"${at}" is the output of a call (call_id) that is not in the input.` })
-    const isSearch = item['type'] === 'tool_search_output'
-    this.#outputs.set(id, isSearch ? { text: JSON.stringify({ tools: item['tools'] ?? [] }), shown: [] } : toolOutput(item['output'], `${at}.output`))
-  }
-
   #startTurn(): Turn {
     if (this.#turn?.isAnswered === true) this.#closeTurn()
     this.#turn ??= { isAnswered: false, texts: [], refusals: [], calls: [], thinking: [], blocks: [] }
@@ -169,8 +163,7 @@ class InputReader {
     this.#messages.push(assistantMessage(turn))
     const shown: Json[] = []
     for (const { id, at } of turn.calls) {
-      const output = this.#outputs.get(id)
-      if (output === undefined) throw fail('bad_request', { message: `"${at}" is a call without its output in the input.` })
+      const output = this.#outputs.take(id, at)
       this.#messages.push({ role: 'tool', tool_call_id: id, content: output.text })
       shown.push(...output.shown)
     }
@@ -196,12 +189,4 @@ function argumentsOf(item: Json): string {
   const given = item['arguments']
   if (typeof given === 'string') return given === '' ? '{}' : given
   return isObject(given) ? JSON.stringify(given) : '{}'
-}
-
-function isCall(type: unknown): boolean {
-  return type === 'function_call' || type === 'custom_tool_call' || type === 'tool_search_call'
-}
-
-function isOutput(type: unknown): boolean {
-  return type === 'function_call_output' || type === 'custom_tool_call_output' || type === 'tool_search_output'
 }

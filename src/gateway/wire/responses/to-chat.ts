@@ -1,4 +1,5 @@
 import { fail } from '../../../platform/errors.ts'
+import { checkEffort } from '../reasoning-effort.ts'
 import { readInput } from './input-items.ts'
 import { noteItemFields } from './item-fields.ts'
 import { isGiven, isObject, type Json, objectsOf, textOf } from './json.ts'
@@ -108,6 +109,7 @@ function withoutTwins(tools: readonly Json[]): readonly Json[] {
 function addReasoning(reasoning: unknown, body: Record<string, unknown>, lost: Set<string>): void {
   if (!isGiven(reasoning)) return
   if (!isObject(reasoning)) throw fail('bad_request', { message: '"reasoning" must be an object.' })
+  checkEffort(reasoning['effort'], 'reasoning.effort')
   if (isGiven(reasoning['effort'])) body['reasoning_effort'] = reasoning['effort']
   for (const name of Object.keys(reasoning))
     if (isGiven(reasoning[name]) && !['effort', 'summary', 'generate_summary'].includes(name)) lost.add(`reasoning.${name}`)
