@@ -37,6 +37,12 @@ for (const golden of all) {
   })
 }
 
+test('docs/translation.md tells of every case', () => {
+  const rows = readFileSync('docs/translation.md', 'utf8').matchAll(/^\| ([\d, ]+) \|/gm)
+  const told = [...rows].flatMap(([, numbers = '']) => numbers.split(',').map(Number)).sort((a, b) => a - b)
+  expect(told).toEqual(Array.from({ length: caseCount }, (_, index) => index + 1))
+})
+
 test('every one of the 89 cases has a golden', () => {
   const shown = new Set(all.flatMap(({ cases }) => cases))
   const missing = Array.from({ length: caseCount }, (_, index) => index + 1).filter(number => !shown.has(number))

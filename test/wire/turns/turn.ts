@@ -80,8 +80,10 @@ const json = fc.dictionary(
   fc.oneof(words(6), fc.integer(), fc.boolean(), fc.constant(null), fc.array(fc.nat(), { maxLength: 3 }), fc.constant({}), fc.constant({ a: [{}] })),
   { maxKeys: 3, noNullPrototype: true },
 )
-const callArguments = inPieces(
-  fc.oneof({ weight: 5, arbitrary: json.map(value => JSON.stringify(value)) }, { weight: 1, arbitrary: fc.constantFrom('', '{}') }),
+const callArguments = fc.oneof(
+  { weight: 5, arbitrary: inPieces(json.map(value => JSON.stringify(value))) },
+  // Pieces that look like nothing are something inside of a string.
+  { weight: 1, arbitrary: fc.constantFrom([''], ['{}'], ['{', '}'], ['{"a":"x', ' ', '{}', 'y"', '}']) },
 )
 const call = fc.record({ id: fc.constant(''), name: fc.stringMatching(/^[a-zA-Z][a-zA-Z0-9_-]{0,11}$/), parts: callArguments })
 
