@@ -30,7 +30,8 @@ function slipOf(provider: Provider, routes: readonly Route[], config: Config): s
   if (!configured && own.some(({ price, byokOnly }) => price.source === 'operator file' && !byokOnly))
     return `serves models of the operator's file and has no key, so callers need keys of their own: set ${prefix}_API_KEY, or "auth": "none" in the file`
   if (platformKey === null) return null
-  if (keyShape !== null && config.providerEnv(id).baseUrl === null && !new RegExp(keyShape).test(platformKey.reveal())) return `has a key that does not look like one of ${provider.name}: check it`
+  if (keyShape !== null && config.providerEnv(id).baseUrl === null && !new RegExp(keyShape).test(platformKey.reveal()))
+    return `has a key that does not look like one of ${provider.name}: check it`
   if (own.every(({ byokOnly }) => byokOnly))
     return `has a key that serves nobody: its models run on keys of the callers only. Save it for an organisation (PUT /me/byok/${id})`
   return null

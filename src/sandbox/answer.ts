@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { simulatedJson } from './simulated-json.ts'
 
 /** A conversation as the simulation sees it, whatever wire format it came in. */
 export interface Conversation {
@@ -14,6 +15,8 @@ export interface Conversation {
   readonly tools: readonly string[]
   /** The last message is the result of a tool, and this is its text. */
   readonly toolResult: string | null
+  /** The JSON schema of the wanted answer, empty for any object; left out: text. */
+  readonly schema?: unknown
   /** Cap on completion tokens, reasoning included. */
   readonly maxTokens: number | null
 }
@@ -75,7 +78,7 @@ export function answerTo(talk: Conversation): Answer {
   if (long !== undefined) return text(counted(Math.min(Number(long), longMax)))
   const shown = /\bWhich of the (\d{1,3}) images is best\?$/.exec(prompt)?.[1]
   if (shown !== undefined && talk.images > 0) return text([`{"best": ${bestOf(Number(shown), prompt)}}`])
-  return text(pieces(sentence(talk)))
+  return text(pieces(talk.schema === undefined ? sentence(talk) : JSON.stringify(simulatedJson(talk.schema, sentence(talk)))))
 }
 
 /** A judge of images that always judges the same of the same request. */

@@ -44,7 +44,13 @@ function conversationOf(body: Record<string, unknown>): Conversation | null {
     tools: (Array.isArray(tools) ? tools : []).map(tool => objectOrNull(objectOrNull(tool)?.['function'])?.['name']).filter(name => typeof name === 'string'),
     toolResult: last?.role === 'tool' ? last.text : null,
     maxTokens: typeof cap === 'number' ? cap : null,
+    ...schemaOf(objectOrNull(body['response_format'])),
   }
+}
+
+function schemaOf(format: Record<string, unknown> | null): { schema?: unknown } {
+  if (format?.['type'] === 'json_object') return { schema: {} }
+  return format?.['type'] === 'json_schema' ? { schema: objectOrNull(format['json_schema'])?.['schema'] ?? {} } : {}
 }
 
 function fail(exchange: Exchange, status: number): void {

@@ -62,6 +62,20 @@ describe('a machine where nothing is set', () => {
     expect(await reply.text()).toMatch(/\[DONE\]|message_stop|response\.completed/)
   })
 
+  test('an answer in a wanted format is JSON of that schema, in every format of clients', async () => {
+    const schema = { type: 'object', properties: { city: { type: 'string' }, people: { type: 'integer' } }, required: ['city', 'people'] }
+    const format = { name: 'answer', schema }
+    const wanted = { city: expect.any(String), people: expect.any(Number) }
+    const chat = await ask('/v1/chat/completions', { model: 'sandbox-chat', messages, response_format: { type: 'json_schema', json_schema: format } })
+    expect(JSON.parse(chat.json.choices[0].message.content)).toEqual(wanted)
+    const response = await ask('/v1/responses', { model: 'sandbox-chat', input: 'Hello', text: { format: { type: 'json_schema', ...format } } })
+    expect(JSON.parse(response.json.output[0].content[0].text)).toEqual(wanted)
+    const message = await ask('/v1/messages', { model: 'sandbox-chat', max_tokens: 500, messages, output_config: { format: { type: 'json_schema', schema } } })
+    expect(JSON.parse(message.json.content[0].text)).toEqual(wanted)
+    const any = await ask('/v1/chat/completions', { model: 'sandbox-chat', messages, response_format: { type: 'json_object' } })
+    expect(JSON.parse(any.json.choices[0].message.content)).toEqual({ simulated: expect.any(String) })
+  })
+
   test('a picture is drawn, its address answers, and it can be edited', async () => {
     const drawn = await ask('/v1/images/generations', { model: 'sandbox-image', prompt: 'an otter' })
     const picture = await (await fetch(drawn.json.data[0].url)).blob()
