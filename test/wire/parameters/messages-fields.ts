@@ -137,6 +137,13 @@ export const otherMessagesFields = {
     { tools: [{ ...look, strict: false, input_examples: [{ at: 'Pune' }], eager_input_streaming: true, allowed_callers: ['direct'] }] },
     carried('look', 'tools.input_examples', 'tools.eager_input_streaming', 'tools.allowed_callers'),
   ),
-  'a strict tool': row({ tools: [{ ...look, strict: true }] }, carried('"strict":true'), carried('"look"', 'tools.strict'), carried('"strict":true')),
+  'a strict tool': row(
+    { tools: [{ name: 'look', input_schema: reply, strict: true }] },
+    carried('"strict":true'),
+    carried('"look"', 'tools.strict'),
+    carried('"strict":true'),
+  ),
+  'a strict tool with a property that may be left out': all({ tools: [{ ...look, strict: true }] }, carried('"look"', 'tools.strict')),
+  'a deferred tool that was not asked for': all({ tools: [look, { ...look, name: 'far', defer_loading: true }] }, carried('"look"')),
   'a cached tool': all({ tools: [{ ...look, cache_control: { type: 'ephemeral' } }] }, carried('look', 'cache_control')),
 } as const satisfies Record<string, Row<Target>>

@@ -2,6 +2,7 @@ import type { HubRequest } from '../../providers/dialect.ts'
 import type { Attempt } from '../../routing/plan.ts'
 import { type ParsedChat, parseChat, promptTextOf } from '../../wire/chat.ts'
 import { chatFormat } from '../../wire/chat-format.ts'
+import { nameReasoning } from '../../wire/chat-reply.ts'
 import { refuseChargedTools } from '../../wire/chat-tools.ts'
 import { parseRouterFields, type RouterFields } from '../../wire/router-fields.ts'
 import type { TokenUsage } from '../../wire/usage.ts'
@@ -96,30 +97,4 @@ function completeUsage(reply: Record<string, unknown>, usage: TokenUsage): Recor
       total_tokens: usage.promptTokens + usage.completionTokens,
     },
   }
-}
-
-/** Thinking stands in `reasoning_content`, whatever the provider calls it; without thinking the key is absent, not null. */
-function nameReasoning(reply: Record<string, unknown>): Record<string, unknown> | null {
-  const choices = reply['choices']
-  if (!Array.isArray(choices)) return null
-  return choices.some(isMisnamed) ? { ...reply, choices: choices.map((choice: unknown) => (isMisnamed(choice) ? renamed(choice) : choice)) } : null
-}
-
-interface WithMessage extends Record<string, unknown> {
-  readonly message: Record<string, unknown>
-}
-
-function isMisnamed(choice: unknown): choice is WithMessage {
-  const message = isObject(choice) ? choice['message'] : undefined
-  if (!isObject(message) || typeof message['reasoning_content'] === 'string') return false
-  return typeof message['reasoning'] === 'string' || 'reasoning_content' in message
-}
-
-function renamed(choice: WithMessage): WithMessage {
-  const { reasoning, reasoning_content: _none, ...rest } = choice.message
-  return { ...choice, message: typeof reasoning === 'string' ? { ...rest, reasoning_content: reasoning } : rest }
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

@@ -9,7 +9,7 @@ import { AnthropicStreamDecoder } from './anthropic-decoder.ts'
 import { AnthropicStreamTap, anthropicCountRelay, anthropicHeaders, anthropicRelay } from './anthropic-relay.ts'
 import { completionOf } from './anthropic-reply.ts'
 import { messagesBody } from './anthropic-request.ts'
-import { isObject, parsedObject, textOf } from './json-values.ts'
+import { isObject, parsedObject, textOf, wellFormedJson } from './json-values.ts'
 
 /** Anthropic messages: translated for clients of other formats, relayed to its own. It has no embeddings. */
 export const anthropicDialect: Dialect = {
@@ -20,7 +20,7 @@ export const anthropicDialect: Dialect = {
       method: 'POST',
       url: `${target.provider.baseUrl}/messages`,
       headers: anthropicHeaders(target, request.stream),
-      body: JSON.stringify(body),
+      body: wellFormedJson(body),
       dropped,
     }
   },

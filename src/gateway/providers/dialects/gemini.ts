@@ -10,7 +10,7 @@ import { answersInGemini } from './answers.ts'
 import { GeminiStreamDecoder } from './gemini-decoder.ts'
 import { blockedPromptText, blockedText, finishReason, geminiUsage, PartReader } from './gemini-reply.ts'
 import { geminiBody } from './gemini-request.ts'
-import { isObject, type JsonObject, objectsOf, textOf } from './json-values.ts'
+import { isObject, type JsonObject, objectsOf, textOf, wellFormedJson } from './json-values.ts'
 
 /** Gemini's generateContent. No client speaks it, so nothing is relayed. Embeddings are not served in this dialect. */
 export const geminiDialect: Dialect = {
@@ -18,7 +18,7 @@ export const geminiDialect: Dialect = {
     if (request.operation !== 'chat')
       throw fail('bad_request', { message: 'The provider of this model serves no embeddings here. Use another model of kind embedding.' })
     const { body, dropped } = geminiBody(request, target)
-    return { method: 'POST', url: urlOf(target, request.stream), headers: headersOf(target, request.stream), body: JSON.stringify(body), dropped }
+    return { method: 'POST', url: urlOf(target, request.stream), headers: headersOf(target, request.stream), body: wellFormedJson(body), dropped }
   },
   relay: null,
   reply: (_operation, reply): Record<string, unknown> => completionOf(reply),

@@ -4,7 +4,7 @@ import type { TokenUsage } from '../../wire/usage.ts'
 import type { Dialect, HubRequest, StreamTap, Target, UpstreamRequest } from '../dialect.ts'
 import { classifyFailure } from '../failure.ts'
 import { answersInResponses } from './answers.ts'
-import { isObject } from './json-values.ts'
+import { isObject, wellFormedJson } from './json-values.ts'
 import { openAiHeaders } from './openai.ts'
 import { ResponsesStreamDecoder } from './responses-decoder.ts'
 import { ResponsesStreamTap, responsesRelay } from './responses-relay.ts'
@@ -20,7 +20,7 @@ export const openAiResponsesDialect: Dialect = {
       method: 'POST',
       url: `${target.provider.baseUrl}/responses`,
       headers: openAiHeaders(request, target),
-      body: JSON.stringify(body),
+      body: wellFormedJson(body),
       dropped,
     }
   },

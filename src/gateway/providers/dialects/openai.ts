@@ -1,3 +1,4 @@
+import { nameReasoning } from '../../wire/chat-reply.ts'
 import type { ChatStreamDecoder } from '../../wire/chat-stream.ts'
 import { ChatStreamTap } from '../../wire/chat-tap.ts'
 import { type TokenUsage, usageFromOpenAi, usageOfEmbeddings } from '../../wire/usage.ts'
@@ -6,6 +7,7 @@ import { classifyFailure } from '../failure.ts'
 import type { Provider } from '../provider.ts'
 import { userAgent } from '../user-agent.ts'
 import { answersInChat } from './answers.ts'
+import { withoutHalves } from './json-values.ts'
 import { OpenAiStreamDecoder } from './openai-decoder.ts'
 import { plainRequest } from './openai-plain.ts'
 import { withoutSignedIds } from './signed-ids.ts'
@@ -15,16 +17,17 @@ export const openAiDialect: Dialect = {
   request(request: HubRequest, target: Target): UpstreamRequest {
     const { chat, embeddings } = urlsOf(target.provider)
     const plain = request.translated ? plainRequest(request, target) : null
+    const body = bodyOf(plain === null ? request : { ...request, body: plain.body }, target)
     return {
       method: 'POST',
       url: request.operation === 'chat' ? chat : embeddings,
       headers: openAiHeaders(request, target),
-      body: bodyOf(plain === null ? request : { ...request, body: plain.body }, target),
+      body: plain !== null && typeof body === 'string' ? withoutHalves(body) : body,
       dropped: plain === null ? none : plain.dropped,
     }
   },
   relay: null,
-  reply: (_operation, reply): Record<string, unknown> => reply,
+  reply: (_operation, reply): Record<string, unknown> => nameReasoning(reply) ?? reply,
   answers: answersInChat,
   usageOf(operation, reply): TokenUsage | null {
     const usage = typeof reply === 'object' && reply !== null && 'usage' in reply ? reply.usage : null

@@ -1,6 +1,7 @@
 /** Tools of the messages format as the hub format has them. */
 import { fail } from '../../../platform/errors.ts'
 import { isObject } from './json-object.ts'
+import { takesStrict } from './strict-schema.ts'
 import type { ToolNames } from './tool-names.ts'
 
 type Fields = Readonly<Record<string, unknown>>
@@ -54,13 +55,15 @@ function hubTool(tool: unknown, at: string, names: ToolNames, drop: (name: strin
   if (typeof name !== 'string' || name === '') throw fail('bad_request', { message: `"${at}.name" must be a non-empty string.` })
   if (!isObject(parameters)) throw fail('bad_request', { message: `"${at}.input_schema" must be a JSON schema object.` })
   for (const [key, value] of Object.entries(tool)) if (!carriedNames.includes(key) && value !== null && value !== false) drop(`tools.${key}`)
+  const isStrict = strict === true && takesStrict(parameters)
+  if (strict === true && !isStrict) drop('tools.strict')
   return {
     type: 'function',
     function: {
       name: names.toUpstream(name),
       ...(typeof description === 'string' ? { description } : {}),
       parameters,
-      ...(typeof strict === 'boolean' ? { strict } : {}),
+      ...(typeof strict === 'boolean' && isStrict === strict ? { strict } : {}),
     },
     ...(isObject(cacheControl) ? { cache_control: cacheControl } : {}),
   }

@@ -5,6 +5,7 @@ import { shownTools } from './deferred-tools.ts'
 import { hubToolChoice, hubTools } from './hub-tools.ts'
 import { hubMessages } from './hub-turns.ts'
 import { isObject } from './json-object.ts'
+import { takesStrict } from './strict-schema.ts'
 import { toolNamesOf } from './tool-names.ts'
 
 type Fields = Readonly<Record<string, unknown>>
@@ -136,5 +137,10 @@ function formatOf({ output_config: config, output_format: older }: Fields, drop:
     if (name !== 'effort' && name !== 'format' && value !== undefined && value !== null) drop(`output_config.${name}`)
   const format = (isObject(config) ? config['format'] : undefined) ?? older
   if (!isObject(format) || format['type'] !== 'json_schema' || !isObject(format['schema'])) return {}
-  return { response_format: { type: 'json_schema', json_schema: { name: 'reply', schema: format['schema'], strict: true } } }
+  return {
+    response_format: {
+      type: 'json_schema',
+      json_schema: { name: 'reply', schema: format['schema'], ...(takesStrict(format['schema']) ? { strict: true } : {}) },
+    },
+  }
 }
