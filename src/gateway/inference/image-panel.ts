@@ -10,7 +10,7 @@ import type { MadeImage } from '../providers/image-style.ts'
 import type { Plan } from '../routing/plan.ts'
 import { brHeader } from '../wire/response-headers.ts'
 import { noUsage } from '../wire/usage.ts'
-import { Bills } from './billed.ts'
+import type { Bills } from './billed.ts'
 import type { ContentCall } from './content-capture.ts'
 import type { InferenceDeps } from './deps.ts'
 import { priceTokens } from './estimate.ts'
@@ -33,22 +33,15 @@ interface Member {
 
 type Drawn = Member & { readonly image: MadeImage; readonly index: number }
 
-/** What a panel call was charged in all. */
-export interface PanelReply {
-  readonly reply: Reply
-  readonly bills: Bills
-}
-
 /**
  * Serves a call of the panel: everything that speaks against it is said before a dial, then the members draw at once, then one picture is
  * picked. Whatever goes wrong with the judging, a picture that was drawn is given. Throws what routing throws, `bad_request`,
- * `call_cap_exceeded`, the refusal that all members met, or `all_routes_failed`.
+ * `call_cap_exceeded`, the refusal that all members met, or `all_routes_failed`. What it is charged in all is added to `bills`.
  */
-export async function servePanel(asked: ImagesRequest, call: Call<Principal>, given: InferenceDeps): Promise<PanelReply> {
+export async function servePanel(asked: ImagesRequest, call: Call<Principal>, given: InferenceDeps, bills: Bills): Promise<Reply> {
   const startedAtMs = given.clock.monotonicMs()
   const { request, drawing, content } = await checkPanel(asked, call, given)
   const deps = withinPanel(request.modelId, given)
-  const bills = new Bills()
   try {
     const members = await Promise.all(drawing.map(model => drawWith(model, request, call, bills, deps)))
     call.signal.throwIfAborted()
@@ -70,7 +63,7 @@ export async function servePanel(asked: ImagesRequest, call: Call<Principal>, gi
           )
     const chosen = (verdict.kind === 'picked' ? drawn[verdict.index] : first) ?? first
     const made = replyOf(members, chosen, verdict, bills, given.clock.monotonicMs() - startedAtMs)
-    return { reply: content === null ? made : given.contentLog.keep(content, made), bills }
+    return content === null ? made : given.contentLog.keep(content, made)
   } catch (error) {
     if (content !== null) given.contentLog.keepFailure(content, error)
     throw error

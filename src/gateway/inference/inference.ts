@@ -1,5 +1,6 @@
 import type { Call, Form, Reply } from '../../platform/endpoint.ts'
 import type { Principal } from '../../platform/principal.ts'
+import { Bills } from './billed.ts'
 import { countTokens } from './count-tokens.ts'
 import type { InferenceDeps } from './deps.ts'
 import { servePanel } from './image-panel.ts'
@@ -63,13 +64,11 @@ export class Inference {
     const { serviceId } = this.#deps.images
     const request = imagesRequest(bytes, serviceId)
     if (panelIdOf(request.modelId, serviceId) === null) return this.#serve(imagesKind(request), bodyOnly(bytes), call)
-    const served = await this.#idempotency.onceInParts(
-      call,
-      [bytes],
-      () => servePanel(request, call, this.#deps),
-      ({ bills }) => ({ model: request.modelId, cost_inr: bills.costInr, value_inr: bills.valueInr, outcome: 'ok' }),
-    )
-    return served.reply
+    const bills = new Bills()
+    return this.#idempotency.onceInParts(call, [bytes], () => servePanel(request, call, this.#deps, bills), {
+      isCharged: () => bills.isCharged,
+      usage: outcome => ({ model: request.modelId, cost_inr: bills.costInr, value_inr: bills.valueInr, outcome }),
+    })
   }
 
   async editImages(form: Form, call: Call<Principal>): Promise<Reply> {

@@ -32,6 +32,11 @@ export interface MeterInput {
   readonly idempotent: boolean
 }
 
+/** What a call is taken to have used that ends while a provider works on it, before its answer: the prompt has been read, the units are being made. */
+export function abandonedUsage({ promptTokens, media }: Pick<ParsedRequest, 'promptTokens' | 'media'>): TokenUsage {
+  return { ...noUsage, promptTokens, ...(media === undefined ? {} : { media }) }
+}
+
 const idempotent = { idempotent: true } as const
 const none = {}
 
@@ -147,8 +152,7 @@ export class Meter {
    */
   settleAbandoned(status: number, outcome: Outcome): void | Promise<void> {
     if (!this.#isWorking) return this.settleFailed(status, outcome)
-    const { promptTokens, media } = this.#input.request
-    return this.settle({ ...noUsage, promptTokens, ...(media === undefined ? {} : { media }) }, true, outcome, status)
+    return this.settle(abandonedUsage(this.#input.request), true, outcome, status)
   }
 
   /** Ends a call that never dialed. */

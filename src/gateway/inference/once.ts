@@ -42,6 +42,12 @@ interface OnceUsage {
   readonly outcome: string
 }
 
+/** What a call of several parts was charged, at its end. */
+export interface PartsAccount {
+  isCharged(): boolean
+  usage(outcome: string): object
+}
+
 export interface IdempotencyDeps {
   readonly db: Db
   readonly clock: Clock
@@ -76,19 +82,24 @@ export class Idempotency {
     return call.idempotencyKey === undefined ? serve(null) : this.#keyed(call.idempotencyKey, call, body, serve)
   }
 
-  /** The same for a call that is charged in several events: `usageOf` sums them up once it has been served. */
-  async onceInParts<T>(call: Call<Principal>, body: readonly (Buffer | string)[], serve: () => Promise<T>, usageOf: (served: T) => object): Promise<T> {
+  /** The same for a call that is charged in several events: `account` sums them up. One that ends without an answer but was charged is not made again. */
+  async onceInParts<T>(call: Call<Principal>, body: readonly (Buffer | string)[], serve: () => Promise<T>, account: PartsAccount): Promise<T> {
     if (call.idempotencyKey === undefined) return serve()
     const ref = this.#refOf(call.idempotencyKey, call, body)
     const reservedAt = await this.#reserve(ref, null, call)
+    // What is charged has its answer, whether the key can be ended now or not: one that cannot stays taken until it runs out.
+    const finish = (outcome: string): Promise<unknown> =>
+      this.#deps.db
+        .exec(finishKey, ref.orgId, ref.principal, ref.keyHash, reservedAt, JSON.stringify({ request_id: call.requestId, ...account.usage(outcome) }))
+        .catch(() => undefined)
     let served: T
     try {
       served = await serve()
     } catch (error) {
-      await this.#release(ref, reservedAt)
+      await (account.isCharged() ? finish(call.signal.aborted ? 'client_gone' : 'failed') : this.#release(ref, reservedAt))
       throw error
     }
-    await this.#deps.db.exec(finishKey, ref.orgId, ref.principal, ref.keyHash, reservedAt, JSON.stringify({ request_id: call.requestId, ...usageOf(served) }))
+    await finish('ok')
     return served
   }
 
