@@ -135,11 +135,28 @@ describe('the relay of a chat stream', () => {
     expect(frames.endsWith('data: [DONE]\n\n')).toBe(true)
   })
 
+  test('an error of the provider that breaks off in the middle is not told, and the stream counts as broken', () => {
+    const begun = streamOf([said('Hi')])
+    for (const half of ['data: {"error":{"message":"overloa', 'data: {"error":{"message":"overloaded"}', 'dat']) {
+      const { text, passage, complete } = relayed([Buffer.from(begun + half)])
+      expect([text.trimEnd(), passage.failed, complete], half).toEqual([begun.trimEnd(), false, false])
+    }
+  })
+
   test('usage that was held is not lost when the stream is cut behind it', () => {
     const passage = passageOf()
     const before = passage.push(Buffer.from(streamOf([said('a'), finished({ usage })])))
     expect(Buffer.from(before ?? []).toString()).toBe(streamOf([said('a')]))
     expect(Buffer.from(passage.fail({ message: 'm', type: null, code: null })).toString()).toContain(streamOf([finished({ usage })]))
+  })
+
+  test('running figures of a stream that is cut are not the last word: what went by since counts too', () => {
+    const running = { ...said('Hello'), usage: { prompt_tokens: 9, completion_tokens: 1, total_tokens: 10 } }
+    const passage = passageOf()
+    passage.push(Buffer.from(streamOf([running, said('x'.repeat(300))])))
+    expect([passage.reported, passage.usage().promptTokens, passage.usage().completionTokens]).toEqual([false, 9, 102])
+    passage.push(Buffer.from(streamOf([finished({ usage: { prompt_tokens: 9, completion_tokens: 70, total_tokens: 79 } })])))
+    expect([passage.reported, passage.usage().completionTokens]).toEqual([true, 70])
   })
 
   test('a line that is longer than any real one is passed on in parts, and not kept', () => {
