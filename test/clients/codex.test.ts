@@ -42,7 +42,7 @@ afterEach(() => {
   for (const server of [app.alpha, app.others.resp]) server.reset()
 })
 
-async function codex(model: string, prompt: string, token = app.key, more = ''): Promise<Ran> {
+async function codex(model: string, prompt: string, token = app.key, more = '', command: readonly string[] = ['exec']): Promise<Ran> {
   const folder = join(home.path, '.codex')
   mkdirSync(folder, { recursive: true })
   writeFileSync(
@@ -57,7 +57,7 @@ env_key = "BRIGADE_KEY"
 wire_api = "responses"
 ${more}`,
   )
-  const args = ['exec', '--skip-git-repo-check', '--sandbox', 'danger-full-access', prompt]
+  const args = [...command, '--skip-git-repo-check', '-c', 'sandbox_mode=danger-full-access', prompt]
   return await run(programOf('CODEX_PROGRAM'), args, { cwd: home.work, env: { HOME: home.path, CODEX_HOME: folder, BRIGADE_KEY: token } })
 }
 
@@ -79,6 +79,15 @@ test.each([
     { kind: 'responses', outcome: 'ok' },
     { kind: 'responses', outcome: 'ok' },
   ])
+})
+
+test('Codex goes on in the same thread, with the thinking of the turn before', async () => {
+  const before = (await charged()).length
+  await codex('sandbox-reasoning', 'call exec_command {"cmd":"echo made-by-$((2000+26))"}')
+  const next = await codex('sandbox-reasoning', 'call exec_command {"cmd":"echo again-$((2000+27))"}', app.key, '', ['exec', 'resume', '--last'])
+  expect({ code: next.code, stderr: next.code === 0 ? '' : next.stderr }).toEqual({ code: 0, stderr: '' })
+  expect(next.stderr).toContain('again-2027')
+  expect((await charged()).slice(before).map(({ outcome }) => outcome)).toEqual(['ok', 'ok', 'ok', 'ok'])
 })
 
 test('Codex calls a tool of an MCP server by its namespace', async () => {

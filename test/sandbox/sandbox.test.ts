@@ -72,6 +72,11 @@ describe('the sandbox with the OpenAI SDK', () => {
     expect(after.choices[0]?.message.content).toContain('3 words')
   })
 
+  test('takes its command from the last text of the message: programs put notes in front of what was typed', async () => {
+    const content = ['a note of the program', 'fail 418'].map(text => ({ type: 'text' as const, text }))
+    await expect(client.chat.completions.create({ model: 'sandbox-chat', messages: [{ role: 'user', content }] })).rejects.toMatchObject({ status: 418 })
+  })
+
   test('does not call a tool that was not offered', async () => {
     expect((await ask('call weather {}')).choices[0]?.finish_reason).toBe('stop')
   })
