@@ -59,8 +59,10 @@ export class ChatRelayPassage implements StreamPassage, LineSink {
     this.#options = options
   }
 
+  /** Some providers tell running figures: those of a stream that has not come to its end are not the last. */
   get reported(): boolean {
-    return this.#tap.usage !== null
+    const { usageChunk, finished } = this.#tap
+    return usageChunk !== null && (finished || isLast(usageChunk))
   }
   get outputChars(): number {
     return this.#tap.outputChars
@@ -107,7 +109,9 @@ export class ChatRelayPassage implements StreamPassage, LineSink {
   }
 
   usage(): TokenUsage {
-    return this.#tap.usage ?? estimated(this.#context.promptTokens, this.#tap.outputChars)
+    const told = this.#tap.usage
+    const counted = estimated(this.#context.promptTokens, this.#tap.outputChars)
+    return told === null || this.reported ? (told ?? counted) : { ...told, completionTokens: Math.max(told.completionTokens, counted.completionTokens) }
   }
 
   keepAlive(): Uint8Array | null {
