@@ -30,7 +30,7 @@ export function namedModel(request: ResolveRequest, world: RoutingWorld, allowan
 }
 
 const endpoints: Readonly<Record<ServedKind, string>> = {
-  chat: '/v1/chat/completions, /v1/messages and /v1/responses',
+  chat: '/v1/chat/completions, /v1/messages or /v1/responses',
   embedding: '/v1/embeddings',
   image: '/v1/images/generations',
   transcription: '/v1/audio/transcriptions',
@@ -38,7 +38,7 @@ const endpoints: Readonly<Record<ServedKind, string>> = {
 }
 
 /** Where a model of that kind is called, for messages. */
-const whereToSend = (kind: Model['kind']): string => (kind === 'virtual' ? 'Virtual ids choose chat models.' : `${kind} models answer at ${endpoints[kind]}.`)
+const whereToSend = (kind: Model['kind']): string => (kind === 'virtual' ? 'Virtual ids choose chat models.' : `Call it at ${endpoints[kind]}.`)
 
 /** Throws `model_not_allowed` when the request pins a provider that its credential may not use. */
 export function checkPin({ fields }: ResolveRequest, allowance: Allowance | null): void {
