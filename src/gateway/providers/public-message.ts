@@ -18,7 +18,7 @@ export function publicMessage(text: string, credential: Secret | null, body: Rea
   if (credential !== null) message = message.replaceAll(credential.reveal(), '[secret]')
   message = message.replace(/\b(?:sk|br|gsk|xai|key|pk|rk)-[A-Za-z0-9_*.-]{6,}/g, '[secret]').replace(/[^\x20-\x7e\u00a0-\uffff]+/g, ' ')
   const content = contentOf(body)
-  message = content === null || content.length > comparedContentMaxChars ? '[…]' : withoutQuotes(message, content)
+  message = content === null ? '[…]' : withoutQuotes(message, content)
   // Half a character at the cut, or from the provider, is nothing that JSON of the database takes.
   return (message.length > messageMaxChars ? `${message.slice(0, messageMaxChars)}…` : message).toWellFormed()
 }
@@ -41,10 +41,11 @@ function sentenceOf(text: string): string {
 /** Every field of any API in which the user may have written something. */
 const contentNames = ['messages', 'input', 'prompt', 'system', 'instructions', 'tools', 'text', 'response_format', 'metadata', 'user'] as const
 
-/** Every text that the user may have written; null for what is nested too deeply to be looked through. */
+/** Every text that the user may have written; null for what is too long, or nested too deeply, to be looked through. */
 function contentOf(body: Readonly<Record<string, unknown>>): string | null {
   try {
-    return JSON.stringify(contentNames.map(name => body[name])).toLowerCase()
+    const content = JSON.stringify(contentNames.map(name => body[name]))
+    return content.length > comparedContentMaxChars ? null : content.toLowerCase()
   } catch {
     return null
   }
