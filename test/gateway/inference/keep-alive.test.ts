@@ -28,7 +28,7 @@ describe('streams that say nothing for long', () => {
   }
   const count = (text: string, part: string): number => text.split(part).length - 1
 
-  test('LONG-01 a silent stream is sent comments in its client’s dialect, one a period, and one that flows is sent none', async () => {
+  test('LONG-01 case 72 a silent stream is sent comments in its client’s dialect, one a period, and one that flows is sent none', async () => {
     for (const [path, body, comment] of [
       ['/v1/chat/completions', { model: 'test-model', messages: hello }, ': keep-alive\n\n'],
       ['/v1/messages', { model: 'test-model', messages: hello, max_tokens: 50 }, 'event: ping\ndata: {"type":"ping"}\n\n'],

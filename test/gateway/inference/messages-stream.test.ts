@@ -63,6 +63,33 @@ test('case 70 the first event is out before the second is there', async () => {
   expect(namesIn(text).at(-1)).toBe('message_stop')
 })
 
+test('case 70 a client that does not read holds the provider back: nothing is piled up here', async () => {
+  const parts = 400
+  const text = 'x'.repeat(64 * 1024)
+  let given = 0
+  const long = {
+    *[Symbol.iterator]() {
+      for (; given < parts; given++) yield `data: ${JSON.stringify({ choices: [{ index: 0, delta: { content: text }, finish_reason: null }] })}\n\n`
+      yield 'data: {"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}\n\ndata: [DONE]\n\n'
+    },
+  }
+  app.alpha.script({ rawStream: long })
+  const reader = (await open()).body?.getReader()
+  let got = Buffer.from((await reader?.read())?.value ?? []).toString()
+  let last = -1
+  await until(async () => {
+    const isStill = given === last
+    last = given
+    await new Promise(resolve => setTimeout(resolve, 300))
+    return isStill
+  })
+  // 25 MB want to come; what came is what the sockets between take.
+  expect(given).toBeLessThan(parts / 2)
+  for (let part = await reader?.read(); part?.done === false; part = await reader?.read()) got += Buffer.from(part.value).toString()
+  expect(got.split(text).length - 1).toBe(parts)
+  expect(namesIn(got).at(-1)).toBe('message_stop')
+})
+
 test('case 71 a client that goes away ends the upstream call and is charged for what came', async () => {
   const controller = new AbortController()
   app.alpha.script({ holdAfterChunks: 3 })
