@@ -17,6 +17,9 @@ const clients = [
   { setting: 'OPENCODE_PROGRAM', name: 'opencode-ai', version: '1.18.33', program: 'opencode' },
 ]
 
+/** A program that starts for the first time on a busy machine takes half a minute. */
+const testTimeoutMs = 120_000
+
 const cache = join(root, 'node_modules', '.cache', 'test-clients')
 const programIn = (folder, program) => join(folder, 'node_modules', '.bin', program)
 
@@ -61,5 +64,5 @@ if (missing.length > 0) {
   process.exitCode = 1
 } else {
   const vitest = join(dirname(createRequire(import.meta.url).resolve('vitest/package.json')), 'vitest.mjs')
-  process.exitCode = await runNode([vitest, 'run', 'test/clients', ...process.argv.slice(2)], { env })
+  process.exitCode = await runNode([vitest, 'run', 'test/clients', `--test-timeout=${testTimeoutMs}`, ...process.argv.slice(2)], { env })
 }
