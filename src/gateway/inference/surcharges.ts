@@ -6,6 +6,7 @@ import { fail } from '../../platform/errors.ts'
 import type { HubRequest, NativeRequest } from '../providers/dialect.ts'
 import type { Attempt } from '../routing/plan.ts'
 import { editMembers } from '../wire/json-members.ts'
+import { isClientRun } from '../wire/messages/hub-tools.ts'
 
 type Fields = Readonly<Record<string, unknown>>
 
@@ -60,7 +61,7 @@ function refuseProviderTools({ tools }: Fields): void {
   if (!Array.isArray(tools)) return
   for (const tool of tools) {
     const type: unknown = typeof tool === 'object' && tool !== null && 'type' in tool ? tool.type : undefined
-    if (clientRun.includes(type)) continue
+    if (clientRun.includes(type) || (typeof type === 'string' && isClientRun(type))) continue
     const shown = typeof type === 'string' ? `"${type.slice(0, 64)}"` : 'of that type'
     throw fail('bad_request', {
       message: `The tool ${shown} would be run by the provider and charged beside the tokens, so it is for your own provider key only. Send or save one, or offer tools of type function.`,

@@ -1,8 +1,8 @@
 import { fail } from '../../platform/errors.ts'
 import { isClientRun } from './messages/hub-tools.ts'
 
-/** Tools of Gemini's own that cost nothing beside the tokens. */
-const freeOfGemini: ReadonlySet<string> = new Set(['functionDeclarations', 'codeExecution', 'urlContext'])
+/** Names of tools of Gemini's own that search, which costs beside the tokens. */
+const searches = /search|maps|retrieval/i
 
 /**
  * Throws `bad_request` for tools of a provider's own in a chat request that the provider would run and charge for beside the tokens: on a
@@ -21,6 +21,6 @@ export function refuseChargedTools(tools: unknown): void {
 function chargedName(tool: unknown): string | null {
   if (typeof tool !== 'object' || tool === null || Array.isArray(tool)) return null
   const { type } = tool as { readonly type?: unknown }
-  if (type === undefined) return Object.keys(tool).find(name => !freeOfGemini.has(name)) ?? null
+  if (type === undefined) return Object.keys(tool).find(name => searches.test(name)) ?? null
   return typeof type !== 'string' || type === 'function' || isClientRun(type) ? null : type
 }
