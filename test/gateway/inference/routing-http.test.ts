@@ -64,6 +64,10 @@ describe('routing over HTTP', () => {
       expect(await served({ optimize_weights: { price: weight } }), String(weight)).toBe('alpha')
       expect(await served({ optimize_weights: { price: 1, latency: weight, taste: 3 } }), String(weight)).toBe('alpha')
     }
+    // The cheaper route stands second in the catalog, where it would stay if the weight counted.
+    const second = JSON.stringify({ model: 'global-only', messages: hello, optimize_weights: 0 }).replace('weights":0', 'weights":{"price":1,"latency":1e999}')
+    const cheaper = await app.call('POST', '/v1/chat/completions', second, { headers: { 'content-type': 'application/json' } })
+    expect([cheaper.status, cheaper.headers.get('x-br-provider')]).toEqual([200, 'murky'])
     // Each provider has answered, so that by latency, uptime or headroom alone another one may win.
     for (const weights of ['{"price":-1e999}', '{"price":1,"latency":1e999}', '{"price":1,"throughput":1e999,"uptime":-1e999}']) {
       const endless = JSON.stringify({ model: 'test-model', messages: hello, optimize_weights: 0 }).replace(
