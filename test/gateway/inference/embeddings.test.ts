@@ -1,14 +1,27 @@
 import OpenAI from 'openai'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { loadCatalog } from '../../../src/gateway/catalog/load.ts'
-import { startApp, type TestApp } from '../../harness/app.ts'
+import { defaultOperatorFile, startApp, type TestApp } from '../../harness/app.ts'
 import { usageRows } from '../../harness/usage-rows.ts'
+
+const sameName = {
+  id: 'same-name',
+  kind: 'embedding',
+  routes: [{ provider: 'alpha', upstream_model: 'same-name', input_inr_per_mtok: 4, output_inr_per_mtok: 0, source: 'test', as_of: '2026-01-01' }],
+}
 
 describe('embeddings by the real SDK', () => {
   let app: TestApp
   let client: OpenAI
   beforeAll(async () => {
-    app = await startApp({ dialects: true, env: { SANDBOX: 'on', VLLM_BASE_URL: 'http://127.0.0.1:9/v1', CIRCUIT_FAILURES: '1000' } })
+    app = await startApp({
+      dialects: true,
+      env: { SANDBOX: 'on', VLLM_BASE_URL: 'http://127.0.0.1:9/v1', CIRCUIT_FAILURES: '1000' },
+      operatorFile(urls) {
+        const file = defaultOperatorFile(urls)
+        return { ...file, models: [...file.models, sameName] }
+      },
+    })
     client = new OpenAI({ apiKey: app.key, baseURL: `${app.baseUrl}/v1`, maxRetries: 0 })
   })
   afterAll(() => app.stop())
@@ -43,6 +56,22 @@ describe('embeddings by the real SDK', () => {
       ...{ data_policy: 'india_only', exclude: ['alpha'], optimize: 'latency', image_optimize: 'off' },
     })
     expect(Object.keys(app.indus.requests[0]?.json ?? {}).sort()).toEqual(['encoding_format', 'input', 'model'])
+  })
+
+  test('EMB-06 where the provider calls the model the same, a request without such fields goes on byte for byte, and one with them without them', async () => {
+    const send = async (text: string): Promise<string | undefined> => {
+      const reply = await fetch(`${app.baseUrl}/v1/embeddings`, {
+        method: 'POST',
+        headers: { authorization: `Bearer ${app.key}`, 'content-type': 'application/json' },
+        body: text,
+      })
+      expect([reply.status, reply.headers.get('x-br-provider')]).toEqual([200, 'alpha'])
+      return app.alpha.requests.at(-1)?.raw.toString()
+    }
+    const plain = '{ "model": "same-name",  "input": ["नमस्ते"] }'
+    expect(await send(plain)).toBe(plain)
+    const sent = await send('{ "model": "same-name", "provider": "alpha", "optimize": "price", "input": ["a"], "exclude": ["beta"], "data_policy": null }')
+    expect(JSON.parse(sent ?? '')).toEqual({ model: 'same-name', input: ['a'] })
   })
 
   test('token numbers, which some clients send instead of texts, are refused with what to do', async () => {
