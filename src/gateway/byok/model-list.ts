@@ -1,4 +1,5 @@
 /** One page of a provider's list of models. */
+import { isObject } from '../../platform/json.ts'
 export interface ModelPage {
   readonly models: readonly string[]
   /** What asks for the page behind this one; null = there is none. */
@@ -40,8 +41,4 @@ function parse(text: string): unknown {
   } catch {
     return null
   }
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

@@ -1,4 +1,5 @@
 import type { Config } from '../../platform/config.ts'
+import { isObject } from '../../platform/json.ts'
 import type { Provider } from '../providers/provider.ts'
 import type { CatalogPart } from './build-snapshot.ts'
 import type { ModelEntry } from './file-schema.ts'
@@ -102,5 +103,3 @@ function toEntry(id: string, item: Record<string, unknown>, providerId: string):
     routes: [{ provider: providerId, input_inr_per_mtok: 0, output_inr_per_mtok: 0, source: 'runs on this machine' }],
   }
 }
-
-const isObject = (value: unknown): value is Record<string, unknown> => typeof value === 'object' && value !== null && !Array.isArray(value)

@@ -1,4 +1,5 @@
 /** What is learned from audio and transcripts while they are passed on. */
+import { isObject, parsedObject } from '../../platform/json.ts'
 import type { StreamFault } from '../wire/chat-stream.ts'
 import { dataFrame } from '../wire/sse.ts'
 import { SseEventReader } from '../wire/sse-events.ts'
@@ -82,22 +83,9 @@ export class TranscriptReading implements BytesReading {
     }
     // Only the end says how long it was; the texts before it are many.
     if (!data.includes('"usage"') && !data.includes('.done"') && !data.includes('"finish_reason"')) return
-    const event = parsed(data)
+    const event = parsedObject(data)
     if (event === null) return
     this.#seconds = secondsOf(event) ?? this.#seconds
     if (event['type'] === 'transcript.text.done' || this.#seconds !== null) this.complete = true
   }
-}
-
-function parsed(data: string): Record<string, unknown> | null {
-  try {
-    const value: unknown = JSON.parse(data)
-    return isObject(value) ? value : null
-  } catch {
-    return null
-  }
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

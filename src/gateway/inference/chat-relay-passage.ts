@@ -1,3 +1,4 @@
+import { isObject } from '../../platform/json.ts'
 import type { StreamFault } from '../wire/chat-stream.ts'
 import { ChatStreamTap } from '../wire/chat-tap.ts'
 import type { ClientFormat, ReplyContext } from '../wire/client-format.ts'
@@ -304,8 +305,4 @@ function parsed(text: string): Record<string, unknown> {
   } catch {
     return {}
   }
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

@@ -1,4 +1,5 @@
 /** What stands between the bytes of a provider's stream and the bytes of the client's. */
+import { isObject } from '../../platform/json.ts'
 import type { StreamTap } from '../providers/dialect.ts'
 import type { ChatStreamDecoder, ChatStreamEvent, StreamFault } from '../wire/chat-stream.ts'
 import type { Bill, ClientFormat, ReplyContext, StreamWriter } from '../wire/client-format.ts'
@@ -258,8 +259,4 @@ function argumentsOf(call: unknown): number {
 /** What is counted where the provider told nothing. */
 export function estimated(promptTokens: number, outputChars: number): TokenUsage {
   return { promptTokens, completionTokens: estimateTokens(outputChars), cachedTokens: 0, cacheWriteTokens: 0, reasoningTokens: 0 }
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

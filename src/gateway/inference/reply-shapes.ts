@@ -1,4 +1,5 @@
 /** Replies that come in the other shape than was asked for: a whole one as a stream, and a stream as a whole one. Both in the hub format. */
+import { isObject } from '../../platform/json.ts'
 import type { ChatStreamDecoder, ChatStreamEvent } from '../wire/chat-stream.ts'
 
 type Fields = Readonly<Record<string, unknown>>
@@ -128,8 +129,4 @@ class Collected {
     const choice = { index: 0, message, finish_reason: this.finishReason ?? 'stop', ...this.#stop }
     return { ...this.#head, object: 'chat.completion', choices: [choice], ...(this.#usage === undefined ? {} : { usage: this.#usage }) }
   }
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

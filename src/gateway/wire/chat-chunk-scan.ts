@@ -1,3 +1,5 @@
+import { isWordAt, skipWhite, stringEnd } from './json-bytes.ts'
+
 /** What a scan over one stream chunk found; filled anew by each scan, so that the hot path makes no garbage. */
 export interface ChunkFacts {
   /** UTF-16 characters of content, reasoning, refusal and tool arguments. */
@@ -55,11 +57,12 @@ function readMember(bytes: Uint8Array, keyStart: number, keyEnd: number, value: 
   if (bytes[value] === quote && value < end) {
     const valueEnd = stringEnd(bytes, value + 1, end)
     if (isOutputKey(bytes, keyStart, keyEnd)) facts.outputChars += charsOf(bytes, value + 1, valueEnd)
-    else if (depth === 1 && isKey(bytes, keyStart, keyEnd, errorKey)) facts.hasError = true
+    else if (depth === 1 && isWordAt(bytes, keyStart, keyEnd, errorKey)) facts.hasError = true
     return valueEnd + 1
   }
-  if (bytes[value] === openBrace && isKey(bytes, keyStart, keyEnd, usageKey)) facts.hasUsage = true
-  if (depth === 1 && isKey(bytes, keyStart, keyEnd, errorKey) && !isKey(bytes, value, Math.min(end, value + nullWord.length), nullWord)) facts.hasError = true
+  if (bytes[value] === openBrace && isWordAt(bytes, keyStart, keyEnd, usageKey)) facts.hasUsage = true
+  if (depth === 1 && isWordAt(bytes, keyStart, keyEnd, errorKey) && !isWordAt(bytes, value, Math.min(end, value + nullWord.length), nullWord))
+    facts.hasError = true
   return value
 }
 
@@ -67,31 +70,8 @@ function readMember(bytes: Uint8Array, keyStart: number, keyEnd: number, value: 
 function isOutputKey(bytes: Uint8Array, start: number, end: number): boolean {
   const length = end - start
   if (length !== 7 && length !== 9 && length !== 17) return false
-  for (const key of outputKeys) if (key.length === length && isKey(bytes, start, end, key)) return true
+  for (const key of outputKeys) if (key.length === length && isWordAt(bytes, start, end, key)) return true
   return false
-}
-
-function isKey(bytes: Uint8Array, start: number, end: number, key: Uint8Array): boolean {
-  if (end - start !== key.length) return false
-  for (let index = 0; index < key.length; index++) if (bytes[start + index] !== key[index]) return false
-  return true
-}
-
-/** Offset of the closing quote, or `end`. */
-function stringEnd(bytes: Uint8Array, from: number, end: number): number {
-  let at = from
-  while (at < end) {
-    const byte = bytes[at]
-    if (byte === quote) return at
-    at += byte === backslash ? 2 : 1
-  }
-  return end
-}
-
-function skipWhite(bytes: Uint8Array, from: number, end: number): number {
-  let at = from
-  while (at < end && (bytes[at] === 32 || bytes[at] === 9)) at++
-  return at
 }
 
 /** Length of a JSON string as JavaScript counts it: continuation bytes count nothing, four-byte characters two, an escape one. */

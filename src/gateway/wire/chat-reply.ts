@@ -1,4 +1,5 @@
 /** Whole chat replies as OpenAI writes them, where a server writes them otherwise. */
+import { isObject } from '../../platform/json.ts'
 
 /** A reply whose thinking stands in `reasoning_content` and whose content is text; null: nothing has to be changed. Without thinking the key is absent, not null. */
 export function nameReasoning(reply: Readonly<Record<string, unknown>>): Record<string, unknown> | null {
@@ -42,8 +43,4 @@ function thinkingIn(part: unknown): string {
   if (!isThinking(part) || !isObject(part)) return ''
   const { thinking } = part
   return Array.isArray(thinking) ? thinking.map(textIn).join('') : typeof thinking === 'string' ? thinking : ''
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

@@ -1,3 +1,4 @@
+import { isObject } from '../../platform/json.ts'
 import { type ChunkFacts, scanChunkJson } from './chat-chunk-scan.ts'
 import { type LineSink, SseLineScanner } from './sse-lines.ts'
 import { type TokenUsage, usageFromOpenAi } from './usage.ts'
@@ -113,8 +114,4 @@ function usageOfChunk(chunk: Readonly<Record<string, unknown>>): TokenUsage | nu
     if (usage !== null) return usage
   }
   return null
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

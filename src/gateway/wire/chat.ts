@@ -1,4 +1,5 @@
 import { fail } from '../../platform/errors.ts'
+import { isObject } from '../../platform/json.ts'
 import { checkEffort } from './reasoning-effort.ts'
 import { estimateTokens } from './usage.ts'
 
@@ -165,8 +166,4 @@ function lower(a: number | null, b: number | null): number | null {
 
 function bad(message: string): Error {
   return fail('bad_request', { message })
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

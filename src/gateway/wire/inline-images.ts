@@ -1,4 +1,5 @@
 /** Pictures that stand in a request itself, as base64, wherever the three client formats have them. Those inside tool results are not among them. */
+import { isObject } from '../../platform/json.ts'
 import type { WireFormat } from './client-format.ts'
 
 /** A picture in a request. */
@@ -115,7 +116,3 @@ function changeMember(object: Json, name: string, change: (item: Json) => Json):
 }
 
 const listOf = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : [])
-
-function isObject(value: unknown): value is Json {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
-}

@@ -1,7 +1,7 @@
 /** Names the model of a reply by another id, by changing the bytes of that one value. */
+import { isWordAt, skipWhite, stringEnd } from './json-bytes.ts'
 
 const quote = 34
-const backslash = 92
 const colon = 58
 const name = Buffer.from('model')
 
@@ -28,34 +28,11 @@ export function modelAt(bytes: Uint8Array, start: number, end: number): { readon
     }
     const close = stringEnd(bytes, at + 1, end)
     const behind = skipWhite(bytes, close + 1, end)
-    if (depth === 1 && bytes[behind] === colon && isName(bytes, at + 1, close)) {
+    if (depth === 1 && bytes[behind] === colon && isWordAt(bytes, at + 1, close, name)) {
       const from = skipWhite(bytes, behind + 1, end)
       return bytes[from] === quote && from < end ? { from, to: Math.min(end, stringEnd(bytes, from + 1, end) + 1) } : null
     }
     at = close + 1
   }
   return null
-}
-
-function isName(bytes: Uint8Array, from: number, to: number): boolean {
-  if (to - from !== name.length) return false
-  for (let index = 0; index < name.length; index++) if (bytes[from + index] !== name[index]) return false
-  return true
-}
-
-/** Offset of the closing quote, or `end`. */
-function stringEnd(bytes: Uint8Array, from: number, end: number): number {
-  let at = from
-  while (at < end) {
-    const byte = bytes[at]
-    if (byte === quote) return at
-    at += byte === backslash ? 2 : 1
-  }
-  return end
-}
-
-function skipWhite(bytes: Uint8Array, from: number, end: number): number {
-  let at = from
-  while (at < end && (bytes[at] === 32 || bytes[at] === 10 || bytes[at] === 13 || bytes[at] === 9)) at++
-  return at
 }

@@ -2,7 +2,9 @@
  * The gateway's own request fields: read here, taken out, never forwarded. `parseRouterFields` returns them checked; an unknown
  * value of a hard constraint is an error, never ignored.
  */
+
 import { fail } from '../../platform/errors.ts'
+import { isObject } from '../../platform/json.ts'
 
 export type OptimizeMode = 'price' | 'latency' | 'uptime' | 'throughput' | 'quality' | 'auto'
 
@@ -177,8 +179,4 @@ function imageMaxEdgeOf(edge: unknown): number | null {
   if (typeof edge !== 'number' || !Number.isFinite(edge) || edge < 1)
     throw fail('bad_request', { message: '"image_max_edge" must be a number of pixels, at least 1.' })
   return Math.floor(edge)
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

@@ -1,4 +1,5 @@
 /** What one call used, in the one shape that metering knows. */
+import { isObject } from '../../platform/json.ts'
 export interface TokenUsage {
   /** The whole prompt; cached tokens, read and written, are part of it. */
   readonly promptTokens: number
@@ -85,8 +86,4 @@ function detail(details: unknown, name: string): number {
 /** A believable number of tokens, rounded up; null for anything else. */
 export function tokenCount(value: unknown): number | null {
   return typeof value === 'number' && value >= 0 && value <= tokensMax ? Math.ceil(value) : null
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

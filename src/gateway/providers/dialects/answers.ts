@@ -1,6 +1,7 @@
 /** Whether a whole reply of status 200 answers anything, in each format. One that does not is a failed route: nobody pays for nothing. */
+
+import { isObject, type JsonObject, objectsOf } from '../../../platform/json.ts'
 import type { HubRequest } from '../dialect.ts'
-import { isObject, type JsonObject, objectsOf } from './json-values.ts'
 
 type Operation = HubRequest['operation']
 

@@ -1,8 +1,9 @@
 /** Parts of hub messages as content blocks of the messages format. */
 import { fail } from '../../../platform/errors.ts'
+import { isObject, type JsonObject, objectsOf } from '../../../platform/json.ts'
 import { dataUrlOf } from './data-url.ts'
 import { noteDetail } from './hub-messages.ts'
-import { isObject, type JsonObject, objectsOf, textOf } from './json-values.ts'
+import { textOf } from './json-values.ts'
 
 export type Block = Record<string, unknown>
 

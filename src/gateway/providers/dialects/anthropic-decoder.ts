@@ -1,10 +1,12 @@
-import type { ChatStreamDecoder, ChatStreamEvent } from '../../wire/chat-stream.ts'
+import { isObject, type JsonObject, parsedObject } from '../../../platform/json.ts'
+import type { ChatStreamEvent } from '../../wire/chat-stream.ts'
 import { mergeMessagesUsage } from '../../wire/messages/usage.ts'
-import { type SseEvent, SseEventReader } from '../../wire/sse-events.ts'
+import type { SseEvent } from '../../wire/sse-events.ts'
 import { type TokenUsage, usageToOpenAi } from '../../wire/usage.ts'
 import { replyToolName } from './anthropic-format.ts'
 import { annotationOf, finishOf, refusalOf, signedThinking } from './anthropic-reply.ts'
-import { isObject, type JsonObject, parsedObject, textOf } from './json-values.ts'
+import { EventDecoder } from './event-decoder.ts'
+import { textOf } from './json-values.ts'
 
 /** A block that is being sent. */
 interface OpenBlock {
@@ -22,21 +24,12 @@ interface OpenBlock {
  * Reads a stream of the messages format into hub chunks. Thinking goes out as it comes, and once more whole and signed when its block
  * ends. The chunk at the beginning carries what is known of the prompt's usage, those from the finish reason on the final usage.
  */
-export class AnthropicStreamDecoder implements ChatStreamDecoder {
-  readonly #events = new SseEventReader()
+export class AnthropicStreamDecoder extends EventDecoder {
   readonly #open = new Map<unknown, OpenBlock>()
   #usage: TokenUsage | null = null
   #calls = 0
 
-  push(bytes: Uint8Array): readonly ChatStreamEvent[] {
-    return this.#events.push(bytes).flatMap(event => this.#read(event))
-  }
-
-  end(): readonly ChatStreamEvent[] {
-    return this.#events.end().flatMap(event => this.#read(event))
-  }
-
-  #read(event: SseEvent): readonly ChatStreamEvent[] {
+  protected read(event: SseEvent): readonly ChatStreamEvent[] {
     if (event.kind === 'comment') return [{ kind: 'alive' }]
     const data = parsedObject(event.data)
     if (data === null) return []

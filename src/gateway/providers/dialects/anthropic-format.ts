@@ -1,7 +1,8 @@
 /** `response_format` of the hub format, for providers that speak the messages format. */
+
+import { isObject, type JsonObject } from '../../../platform/json.ts'
 import type { ClaudeAbilities } from './claude-version.ts'
 import { type SchemaSubset, withinSubset } from './json-schema-subset.ts'
-import { isObject, type JsonObject } from './json-values.ts'
 
 /** The tool that stands for a reply in JSON. A call of it is turned back into the text of the reply. */
 export const replyToolName = 'br_json_reply'

@@ -1,10 +1,11 @@
 /** The messages format as its own clients speak it: what goes on nearly as it came, and what is learned from a stream on its way back. */
+import { isObject } from '../../../platform/json.ts'
 import { editMembers, mayRepeat } from '../../wire/json-members.ts'
 import { mergeMessagesUsage, tellsOutput } from '../../wire/messages/usage.ts'
-import { type LineSink, SseLineScanner } from '../../wire/sse-lines.ts'
 import type { TokenUsage } from '../../wire/usage.ts'
-import type { NativeRequest, StreamTap, Target, UpstreamRequest } from '../dialect.ts'
+import type { NativeRequest, Target, UpstreamRequest } from '../dialect.ts'
 import { userAgent } from '../user-agent.ts'
+import { EventTap } from './event-tap.ts'
 
 /** Sent where the caller names no version. */
 export const anthropicVersion = '2023-06-01'
@@ -72,38 +73,13 @@ const noEdits: ReadonlyMap<string, string> = new Map()
  * Reads a stream of the messages format while its bytes go by. Any chunking of the same bytes gives the same result. `usage` stands when
  * the provider has told the final one; what it says of the prompt at the beginning is `partial`.
  */
-export class AnthropicStreamTap implements StreamTap, LineSink {
-  usage: TokenUsage | null = null
+export class AnthropicStreamTap extends EventTap {
   partial: TokenUsage | null = null
-  outputChars = 0
-  finished = false
-  failed = false
-  events = 0
-  wholeBytes = 0
-  readonly #lines = new SseLineScanner(this)
-  #stopSeen = false
-  #eventHasData = false
 
-  get atBoundary(): boolean {
-    return this.#lines.atBoundary
-  }
-
-  push(chunk: Uint8Array): void {
-    this.wholeBytes = 0
-    this.#lines.push(chunk)
-  }
-
-  line(bytes: Uint8Array, start: number, end: number, nextInChunk: number): void {
-    if (start === end) {
-      this.wholeBytes = nextInChunk
-      if (this.#eventHasData) this.events++
-      this.#eventHasData = false
-      if (this.#stopSeen) this.finished = true
-      return
-    }
-    if (!isData(bytes, start, end)) return
-    this.#eventHasData = true
+  protected field(bytes: Uint8Array, start: number, end: number): boolean {
+    if (!isData(bytes, start, end)) return false
     this.#data(parsed(Buffer.from(bytes.buffer, bytes.byteOffset + start + dataName.length, end - start - dataName.length)))
+    return true
   }
 
   #data(event: Record<string, unknown> | null): void {
@@ -122,7 +98,7 @@ export class AnthropicStreamTap implements StreamTap, LineSink {
         return
       }
       case 'message_stop':
-        this.#stopSeen = true
+        this.isLast = true
         return
       case 'error':
         this.failed = true
@@ -159,8 +135,4 @@ function parsed(json: Buffer): Record<string, unknown> | null {
   } catch {
     return null
   }
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

@@ -1,8 +1,10 @@
 /** A whole reply of the messages format in the hub format. */
+
+import { isObject, type JsonObject, objectsOf } from '../../../platform/json.ts'
 import { usageFromMessages } from '../../wire/messages/usage.ts'
 import { usageToOpenAi } from '../../wire/usage.ts'
 import { replyToolName } from './anthropic-format.ts'
-import { isObject, type JsonObject, objectsOf, textOf } from './json-values.ts'
+import { textOf } from './json-values.ts'
 
 /** Said where a provider refuses without words. */
 const refusalText = 'The model refused to answer.'

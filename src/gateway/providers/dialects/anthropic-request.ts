@@ -1,11 +1,13 @@
 /** A chat request of the hub format as a body of the messages format. */
+
+import { isObject, type JsonObject } from '../../../platform/json.ts'
 import type { HubRequest, Target } from '../dialect.ts'
 import { type ReplyForm, replyFormOf } from './anthropic-format.ts'
 import { thinkingOf } from './anthropic-thinking.ts'
 import { toolsOf } from './anthropic-tools.ts'
 import { type Turns, turnsOf } from './anthropic-turns.ts'
 import { abilitiesOf, type ClaudeAbilities } from './claude-version.ts'
-import { isAbsent, isObject, type JsonObject } from './json-values.ts'
+import { isAbsent } from './json-values.ts'
 import { nameStreamOptions, nameUncarried } from './uncarried.ts'
 
 /** Ceiling where neither the caller nor the catalog names one: the format cannot do without. */

@@ -1,7 +1,8 @@
 /** How much a request of the messages format thinks, and what it may not say then. */
+
+import { isObject, type JsonObject } from '../../../platform/json.ts'
 import type { ModelTraits } from '../dialect.ts'
 import type { ClaudeAbilities } from './claude-version.ts'
-import { isObject, type JsonObject } from './json-values.ts'
 import { thinkingTokens } from './thinking-budget.ts'
 
 /** Least budget that the format takes. Source: its reference, `thinking.budget_tokens`. */

@@ -1,6 +1,8 @@
 /** Functions of the hub format as tools of the messages format. */
+
+import { isObject, type JsonObject, objectsOf } from '../../../platform/json.ts'
 import { withCacheControl } from './anthropic-blocks.ts'
-import { isAbsent, isObject, type JsonObject, objectsOf, textOf } from './json-values.ts'
+import { isAbsent, textOf } from './json-values.ts'
 
 export interface Tools {
   /** Empty = none. */

@@ -1,9 +1,10 @@
 /** Messages of the hub format as `system` and `messages` of the messages format. */
 import { fail } from '../../../platform/errors.ts'
+import { type JsonObject, objectsOf } from '../../../platform/json.ts'
 import { type Block, blocksOf, withCacheControl } from './anthropic-blocks.ts'
 import { foreignSignature, readCallId } from './gemini-signature.ts'
 import { calledOf, messagesOf, missingResultText, noteThoughts } from './hub-messages.ts'
-import { type JsonObject, objectsOf, textOf } from './json-values.ts'
+import { textOf } from './json-values.ts'
 
 export interface Turn {
   readonly role: 'user' | 'assistant'

@@ -1,4 +1,5 @@
 import { fail } from '../../../platform/errors.ts'
+import { isObject, parsedObject } from '../../../platform/json.ts'
 import type { ChatStreamDecoder } from '../../wire/chat-stream.ts'
 import { usageFromMessages } from '../../wire/messages/usage.ts'
 import type { TokenUsage } from '../../wire/usage.ts'
@@ -9,7 +10,7 @@ import { AnthropicStreamDecoder } from './anthropic-decoder.ts'
 import { AnthropicStreamTap, anthropicCountRelay, anthropicHeaders, anthropicRelay } from './anthropic-relay.ts'
 import { completionOf } from './anthropic-reply.ts'
 import { messagesBody } from './anthropic-request.ts'
-import { isObject, parsedObject, textOf, wellFormedJson } from './json-values.ts'
+import { textOf, wellFormedJson } from './json-values.ts'
 
 /** Anthropic messages: translated for clients of other formats, relayed to its own. It has no embeddings. */
 export const anthropicDialect: Dialect = {

@@ -1,8 +1,10 @@
 /** Settings of a hub request as Gemini's `generationConfig`. */
+
+import { isObject, type JsonObject } from '../../../platform/json.ts'
 import type { ModelTraits } from '../dialect.ts'
 import { describedSchema } from './anthropic-format.ts'
 import { geminiSchema } from './gemini-schema.ts'
-import { isAbsent, isObject, type JsonObject } from './json-values.ts'
+import { isAbsent } from './json-values.ts'
 import { thinkingTokens } from './thinking-budget.ts'
 
 /** Most stop strings that Gemini takes. */

@@ -1,9 +1,10 @@
 /** Messages of the hub format as `contents` and `systemInstruction` of Gemini. */
 import { fail } from '../../../platform/errors.ts'
+import { type JsonObject, objectsOf, parsedObject } from '../../../platform/json.ts'
 import { type Part, partsOf } from './gemini-parts.ts'
 import { readCallId, thoughtSignatureOf } from './gemini-signature.ts'
 import { calledOf, messagesOf, missingResultText, noteThoughts } from './hub-messages.ts'
-import { type JsonObject, objectsOf, parsedObject, textOf } from './json-values.ts'
+import { textOf } from './json-values.ts'
 
 export interface Content {
   readonly role: 'user' | 'model'

@@ -1,8 +1,10 @@
-import type { ChatStreamDecoder, ChatStreamEvent, StreamFault } from '../../wire/chat-stream.ts'
-import { type SseEvent, SseEventReader } from '../../wire/sse-events.ts'
+import { isObject, type JsonObject, objectsOf } from '../../../platform/json.ts'
+import type { ChatStreamEvent, StreamFault } from '../../wire/chat-stream.ts'
+import type { SseEvent } from '../../wire/sse-events.ts'
 import { usageToOpenAi } from '../../wire/usage.ts'
+import { EventDecoder } from './event-decoder.ts'
 import { blockedPromptText, blockedText, finishReason, geminiUsage, PartReader } from './gemini-reply.ts'
-import { isObject, type JsonObject, objectsOf, textOf } from './json-values.ts'
+import { textOf } from './json-values.ts'
 
 /** What is known of one candidate. */
 interface Candidate {
@@ -15,19 +17,10 @@ interface Candidate {
  * Reads a stream of Gemini into hub chunks. The format has no end mark: a candidate that says why it finished is complete. Calls come
  * whole. Usage stands in every chunk that told one; the last one counts.
  */
-export class GeminiStreamDecoder implements ChatStreamDecoder {
-  readonly #events = new SseEventReader()
+export class GeminiStreamDecoder extends EventDecoder {
   readonly #candidates = new Map<number, Candidate>()
 
-  push(bytes: Uint8Array): readonly ChatStreamEvent[] {
-    return this.#events.push(bytes).flatMap(event => this.#read(event))
-  }
-
-  end(): readonly ChatStreamEvent[] {
-    return this.#events.end().flatMap(event => this.#read(event))
-  }
-
-  #read(event: SseEvent): readonly ChatStreamEvent[] {
+  protected read(event: SseEvent): readonly ChatStreamEvent[] {
     if (event.kind === 'comment') return [{ kind: 'alive' }]
     const data = firstObject(event.data)
     if (data === null) return []

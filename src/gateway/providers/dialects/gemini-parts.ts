@@ -1,9 +1,10 @@
 /** Parts of hub messages as parts of Gemini contents. */
 import { fail } from '../../../platform/errors.ts'
+import { isObject, type JsonObject, objectsOf } from '../../../platform/json.ts'
 import { noFile } from './anthropic-blocks.ts'
 import { dataUrlOf } from './data-url.ts'
 import { noteDetail } from './hub-messages.ts'
-import { isObject, type JsonObject, objectsOf, textOf } from './json-values.ts'
+import { textOf } from './json-values.ts'
 
 export type Part = Record<string, unknown>
 

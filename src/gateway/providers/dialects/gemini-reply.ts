@@ -1,8 +1,9 @@
 /** Replies of Gemini in the hub format: what whole replies and streams have in common. */
 import { createHash } from 'node:crypto'
+import { isObject, type JsonObject, objectsOf } from '../../../platform/json.ts'
 import { type TokenUsage, tokenCount } from '../../wire/usage.ts'
 import { blockSignature, signedCallId } from './gemini-signature.ts'
-import { isObject, type JsonObject, objectsOf, textOf } from './json-values.ts'
+import { textOf } from './json-values.ts'
 
 /** `usageMetadata`: thoughts count as completion, what the provider's own tools read as prompt. Null when a count in it cannot be believed. */
 export function geminiUsage(metadata: unknown): TokenUsage | null {

@@ -1,11 +1,13 @@
 /** A chat request of the hub format as a body of Gemini's generateContent. */
+
+import { isObject, type JsonObject, objectsOf } from '../../../platform/json.ts'
 import type { HubRequest, Target } from '../dialect.ts'
 import { toldForm } from './anthropic-format.ts'
 import { demandsCall } from './anthropic-tools.ts'
 import { generationConfigOf, thinksByLevel } from './gemini-config.ts'
 import { contentsOf } from './gemini-contents.ts'
 import { geminiSchema, type ReferenceRoom, referenceRoom } from './gemini-schema.ts'
-import { isAbsent, isObject, type JsonObject, objectsOf, textOf } from './json-values.ts'
+import { isAbsent, textOf } from './json-values.ts'
 import { nameStreamOptions, nameUncarried } from './uncarried.ts'
 
 /** Fields that are carried, or that this side has no use for. */

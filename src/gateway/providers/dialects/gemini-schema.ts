@@ -1,5 +1,5 @@
+import { isObject } from '../../../platform/json.ts'
 import { type SchemaSubset, withinSubset } from './json-schema-subset.ts'
-import { isObject } from './json-values.ts'
 
 /** Keywords that Gemini takes in a schema of a function or a reply. Source: the Schema type of its reference. */
 const subset: SchemaSubset = {

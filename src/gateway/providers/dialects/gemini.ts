@@ -1,4 +1,5 @@
 import { fail } from '../../../platform/errors.ts'
+import { isObject, type JsonObject, objectsOf } from '../../../platform/json.ts'
 import type { ChatStreamDecoder } from '../../wire/chat-stream.ts'
 import { ChatStreamTap } from '../../wire/chat-tap.ts'
 import { type TokenUsage, usageToOpenAi } from '../../wire/usage.ts'
@@ -10,7 +11,7 @@ import { answersInGemini } from './answers.ts'
 import { GeminiStreamDecoder } from './gemini-decoder.ts'
 import { blockedPromptText, blockedText, finishReason, geminiUsage, PartReader } from './gemini-reply.ts'
 import { geminiBody } from './gemini-request.ts'
-import { isObject, type JsonObject, objectsOf, textOf, wellFormedJson } from './json-values.ts'
+import { textOf, wellFormedJson } from './json-values.ts'
 
 /** Gemini's generateContent. No client speaks it, so nothing is relayed. Embeddings are not served in this dialect. */
 export const geminiDialect: Dialect = {

@@ -1,6 +1,7 @@
 /** Messages of the hub format as the dialects that are not OpenAI chat read them. */
 import { fail } from '../../../platform/errors.ts'
-import { argumentsObject, isObject, type JsonObject, objectsOf, textOf } from './json-values.ts'
+import { isObject, type JsonObject, objectsOf } from '../../../platform/json.ts'
+import { argumentsObject, textOf } from './json-values.ts'
 import { asksForNothing } from './uncarried.ts'
 
 export interface ReadOptions {

@@ -1,4 +1,4 @@
-import { isObject } from './json-values.ts'
+import { isObject } from '../../../platform/json.ts'
 
 /** What of JSON Schema a provider takes. */
 export interface SchemaSubset {

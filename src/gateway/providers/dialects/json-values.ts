@@ -1,35 +1,14 @@
 /** Reading of values that came from outside, for the dialects. */
-
-export type JsonObject = Readonly<Record<string, unknown>>
-
-/** True for a JSON object; arrays and null are none. */
-export function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
-}
+import { isObject } from '../../../platform/json.ts'
 
 /** True for what the caller has left out: null counts as absent. */
 export function isAbsent(value: unknown): value is null | undefined {
   return value === undefined || value === null
 }
 
-/** The objects of a list; everything else in it, and what is no list, is passed over. */
-export function objectsOf(value: unknown): Record<string, unknown>[] {
-  return Array.isArray(value) ? value.filter(isObject) : []
-}
-
 /** The text when it is a string, else ''. */
 export function textOf(value: unknown): string {
   return typeof value === 'string' ? value : ''
-}
-
-/** The object that a text of JSON holds, or null. */
-export function parsedObject(text: string): Record<string, unknown> | null {
-  try {
-    const value: unknown = JSON.parse(text)
-    return isObject(value) ? value : null
-  } catch {
-    return null
-  }
 }
 
 /** The value as JSON that every parser takes. */

@@ -1,5 +1,7 @@
-import type { ChatChunk, ChatStreamDecoder, ChatStreamEvent } from '../../wire/chat-stream.ts'
-import { type SseEvent, SseEventReader } from '../../wire/sse-events.ts'
+import { isObject, parsedObject } from '../../../platform/json.ts'
+import type { ChatChunk, ChatStreamEvent } from '../../wire/chat-stream.ts'
+import type { SseEvent } from '../../wire/sse-events.ts'
+import { EventDecoder } from './event-decoder.ts'
 import { ToolCalls } from './openai-tool-calls.ts'
 
 type Fields = Readonly<Record<string, unknown>>
@@ -9,24 +11,19 @@ type Fields = Readonly<Record<string, unknown>>
  * `reasoning` or in typed parts, tool calls without or with equal indexes, ids and names in pieces or repeated, arguments as objects, the
  * finish reason twice, a whole `message` in place of a delta, answers beside the first.
  */
-export class OpenAiStreamDecoder implements ChatStreamDecoder {
-  readonly #events = new SseEventReader()
+export class OpenAiStreamDecoder extends EventDecoder {
   readonly #calls = new ToolCalls()
   #hasFinished = false
   #hasSaid = false
 
-  push(bytes: Uint8Array): readonly ChatStreamEvent[] {
-    return this.#events.push(bytes).flatMap(event => this.#read(event))
+  override end(): readonly ChatStreamEvent[] {
+    return [...super.end(), ...this.#waiting({})]
   }
 
-  end(): readonly ChatStreamEvent[] {
-    return [...this.#events.end().flatMap(event => this.#read(event)), ...this.#waiting({})]
-  }
-
-  #read(event: SseEvent): readonly ChatStreamEvent[] {
+  protected read(event: SseEvent): readonly ChatStreamEvent[] {
     if (event.kind === 'comment') return [{ kind: 'alive' }]
     if (event.data.trim() === '[DONE]') return [...this.#waiting({}), { kind: 'done' }]
-    const value = parsed(event.data)
+    const value = parsedObject(event.data)
     if (value === null) return []
     const { error } = value
     if (error !== undefined && error !== null) return [faultOf(error)]
@@ -115,17 +112,4 @@ function faultOf(error: unknown): ChatStreamEvent {
   }
   const message = field('message') ?? (typeof error === 'string' ? error : 'The provider broke off the stream.')
   return { kind: 'error', fault: { message, type: field('type'), code: field('code') } }
-}
-
-function parsed(data: string): Record<string, unknown> | null {
-  try {
-    const value: unknown = JSON.parse(data)
-    return isObject(value) ? value : null
-  } catch {
-    return null
-  }
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

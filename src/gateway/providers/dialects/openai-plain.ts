@@ -1,5 +1,7 @@
 /** A translated request as OpenAI-compatible servers take it: without what only the hub format knows. */
+
 import { fail } from '../../../platform/errors.ts'
+import { isObject } from '../../../platform/json.ts'
 import type { HubRequest, Target } from '../dialect.ts'
 import { noteThoughts } from './hub-messages.ts'
 
@@ -73,8 +75,4 @@ function plainContent(parts: readonly unknown[], role: unknown, unmarked: (holde
 function checkFile(part: unknown): void {
   if (!isObject(part) || part['type'] !== 'file' || !isObject(part['file']) || part['file']['file_url'] === undefined) return
   throw fail('bad_request', { message: 'This model takes a document as bytes (base64) only, not by its URL.' })
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

@@ -1,4 +1,5 @@
 /** Tool calls of a chat stream put in order: what servers leave out, repeat or split becomes what OpenAI writes. */
+import { isObject, isWholeJson } from '../../../platform/json.ts'
 
 type Fields = Readonly<Record<string, unknown>>
 
@@ -67,7 +68,7 @@ export class ToolCalls {
   #grow(call: Call, args: string): readonly Fields[] {
     // Some servers begin with an empty object that stands for nothing yet, and some repeat the whole arguments at the end.
     if (!call.isOut && call.args === '{}' && args.trim() !== '') call.args = ''
-    else if (args !== '' && call.args !== '' && args === call.args && isWhole(args)) return []
+    else if (args !== '' && call.args !== '' && args === call.args && isWholeJson(args)) return []
     call.args += args
     if (call.isOut) return args === '' ? [] : [{ index: call.place, function: { arguments: args } }]
     return call.args === '' || call.args === '{}' ? [] : [this.#start(call)]
@@ -89,8 +90,8 @@ interface Said {
 /** Whether a delta begins another call although its index, or the lack of one, says that it goes on. */
 function isOther(call: Call, { index, id, name }: Said): boolean {
   if (name === '') return false
-  if (id !== '' && call.id !== '' && id !== call.id) return call.args === '' || isWhole(call.args) || name !== call.name
-  return index === null && id === '' && isWhole(call.args)
+  if (id !== '' && call.id !== '' && id !== call.id) return call.args === '' || isWholeJson(call.args) || name !== call.name
+  return index === null && id === '' && isWholeJson(call.args)
 }
 
 /** A name may come in pieces, or whole with every delta. */
@@ -105,18 +106,3 @@ function argumentsOf(args: unknown): string {
 }
 
 const textOf = (value: unknown): string => (typeof value === 'string' ? value : '')
-
-/** Whether the text is a whole JSON object. */
-function isWhole(args: string): boolean {
-  if (!args.trimEnd().endsWith('}')) return false
-  try {
-    JSON.parse(args)
-    return true
-  } catch {
-    return false
-  }
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
-}

@@ -1,3 +1,4 @@
+import { isObject } from '../../../platform/json.ts'
 import { nameReasoning } from '../../wire/chat-reply.ts'
 import type { ChatStreamDecoder } from '../../wire/chat-stream.ts'
 import { ChatStreamTap } from '../../wire/chat-tap.ts'
@@ -165,8 +166,4 @@ function isGiven(value: unknown): boolean {
 
 function isSystem(message: unknown): message is Record<string, unknown> {
   return isObject(message) && (message['role'] === 'system' || message['role'] === 'developer')
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

@@ -1,7 +1,9 @@
-import type { ChatStreamDecoder, ChatStreamEvent, StreamFault } from '../../wire/chat-stream.ts'
-import { type SseEvent, SseEventReader } from '../../wire/sse-events.ts'
+import { isObject, type JsonObject, objectsOf, parsedObject } from '../../../platform/json.ts'
+import type { ChatStreamEvent, StreamFault } from '../../wire/chat-stream.ts'
+import type { SseEvent } from '../../wire/sse-events.ts'
 import { usageToOpenAi } from '../../wire/usage.ts'
-import { isObject, type JsonObject, objectsOf, parsedObject, textOf } from './json-values.ts'
+import { EventDecoder } from './event-decoder.ts'
+import { textOf } from './json-values.ts'
 import { blockOfItem, readableText } from './responses-reasoning.ts'
 import { chatCall, finishOf, isCall, usageOfResponse } from './responses-reply.ts'
 
@@ -13,8 +15,7 @@ interface OpenCall {
 }
 
 /** Reads a stream of the Responses API into hub chunks. */
-export class ResponsesStreamDecoder implements ChatStreamDecoder {
-  readonly #events = new SseEventReader()
+export class ResponsesStreamDecoder extends EventDecoder {
   readonly #calls = new Map<unknown, OpenCall>()
   #head: JsonObject = { id: 'chatcmpl-response', object: 'chat.completion.chunk', created: 0, model: '' }
   #callCount = 0
@@ -23,15 +24,7 @@ export class ResponsesStreamDecoder implements ChatStreamDecoder {
   readonly #heard = new Set<unknown>()
   #lastThought: unknown = null
 
-  push(bytes: Uint8Array): readonly ChatStreamEvent[] {
-    return this.#events.push(bytes).flatMap(event => this.#read(event))
-  }
-
-  end(): readonly ChatStreamEvent[] {
-    return this.#events.end().flatMap(event => this.#read(event))
-  }
-
-  #read(event: SseEvent): readonly ChatStreamEvent[] {
+  protected read(event: SseEvent): readonly ChatStreamEvent[] {
     if (event.kind === 'comment') return [{ kind: 'alive' }]
     const data = parsedObject(event.data)
     if (data === null) return []

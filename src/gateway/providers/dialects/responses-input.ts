@@ -1,7 +1,8 @@
 import { fail } from '../../../platform/errors.ts'
+import { isObject, type JsonObject, objectsOf } from '../../../platform/json.ts'
 import { readCallId } from './gemini-signature.ts'
 import { messagesOf, missingResultText } from './hub-messages.ts'
-import { isObject, type JsonObject, objectsOf, textOf } from './json-values.ts'
+import { textOf } from './json-values.ts'
 import { itemOfBlock } from './responses-reasoning.ts'
 
 /**

@@ -1,4 +1,5 @@
-import { type JsonObject, objectsOf, parsedObject, textOf } from './json-values.ts'
+import { type JsonObject, objectsOf, parsedObject } from '../../../platform/json.ts'
+import { textOf } from './json-values.ts'
 
 /**
  * Reasoning items of the Responses API as thinking blocks of the hub format and back. The item as the provider wrote it is packed into

@@ -1,11 +1,12 @@
 /** The Responses API as its own clients speak it: what goes on nearly as it came, and what is learned from a stream on its way back. */
+
+import { isObject, type JsonObject, parsedObject } from '../../../platform/json.ts'
 import { editMembers, mayRepeat } from '../../wire/json-members.ts'
 import { foreignThinkingName, isPackedHere } from '../../wire/responses/reasoning.ts'
 import { isWebSearch, webSearchName } from '../../wire/responses/tools.ts'
-import { type LineSink, SseLineScanner } from '../../wire/sse-lines.ts'
-import type { TokenUsage } from '../../wire/usage.ts'
-import type { NativeRequest, StreamTap, Target, UpstreamRequest } from '../dialect.ts'
-import { isObject, type JsonObject, parsedObject, textOf } from './json-values.ts'
+import type { NativeRequest, Target, UpstreamRequest } from '../dialect.ts'
+import { EventTap } from './event-tap.ts'
+import { textOf } from './json-values.ts'
 import { openAiHeaders } from './openai.ts'
 import { usageOfResponse } from './responses-reply.ts'
 import { effortOf } from './responses-request.ts'
@@ -58,42 +59,19 @@ function bodyOf({ body, bytes }: NativeRequest, edits: Edits): Buffer | string {
 const readEvents = /^response\.(?:[\w.]+\.delta|completed|incomplete|failed)$|^error$/
 
 /** Reads a stream of the Responses API while its bytes go by, and counts its events. Any chunking of the same bytes gives the same result. */
-export class ResponsesStreamTap implements StreamTap, LineSink {
-  usage: TokenUsage | null = null
-  outputChars = 0
-  finished = false
-  failed = false
-  events = 0
-  wholeBytes = 0
-  readonly #lines = new SseLineScanner(this)
+export class ResponsesStreamTap extends EventTap {
   #name: string | null = null
-  #eventHasData = false
-  #endSeen = false
 
-  get atBoundary(): boolean {
-    return this.#lines.atBoundary
-  }
-
-  push(chunk: Uint8Array): void {
-    this.wholeBytes = 0
-    this.#lines.push(chunk)
-  }
-
-  line(bytes: Uint8Array, start: number, end: number, nextInChunk: number): void {
-    if (start === end) {
-      this.wholeBytes = nextInChunk
-      if (this.#eventHasData) this.events++
-      this.#eventHasData = false
-      this.#name = null
-      if (this.#endSeen) this.finished = true
-      return
-    }
+  protected field(bytes: Uint8Array, start: number, end: number): boolean {
     const text = Buffer.from(bytes.buffer, bytes.byteOffset + start, end - start)
     if (text.indexOf('event:') === 0) this.#name = text.toString('utf8', 'event:'.length).trim()
-    else if (text.indexOf('data:') === 0) {
-      this.#eventHasData = true
-      if (this.#name === null || readEvents.test(this.#name)) this.#event(parsedObject(text.toString('utf8', 'data:'.length)))
-    }
+    if (text.indexOf('data:') !== 0) return false
+    if (this.#name === null || readEvents.test(this.#name)) this.#event(parsedObject(text.toString('utf8', 'data:'.length)))
+    return true
+  }
+
+  protected override eventEnds(): void {
+    this.#name = null
   }
 
   #event(event: JsonObject | null): void {
@@ -121,7 +99,7 @@ export class ResponsesStreamTap implements StreamTap, LineSink {
   }
 
   #end(response: unknown): void {
-    this.#endSeen = true
+    this.isLast = true
     if (isObject(response)) this.usage = usageOfResponse(response['usage']) ?? this.usage
   }
 }

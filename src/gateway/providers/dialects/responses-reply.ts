@@ -1,5 +1,6 @@
+import { isObject, type JsonObject, objectsOf } from '../../../platform/json.ts'
 import { type TokenUsage, tokenCount, usageToOpenAi } from '../../wire/usage.ts'
-import { isObject, type JsonObject, objectsOf, textOf } from './json-values.ts'
+import { textOf } from './json-values.ts'
 import { blockOfItem, readableText } from './responses-reasoning.ts'
 
 /** The `usage` block of a response, or null when there is none worth metering. Cached tokens are part of the input. */

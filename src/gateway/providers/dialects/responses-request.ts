@@ -1,6 +1,7 @@
+import { isObject, type JsonObject, objectsOf } from '../../../platform/json.ts'
 import type { HubRequest, Target } from '../dialect.ts'
 import { demandsCall } from './anthropic-tools.ts'
-import { isAbsent, isObject, type JsonObject, objectsOf, textOf } from './json-values.ts'
+import { isAbsent, textOf } from './json-values.ts'
 import { inputItems } from './responses-input.ts'
 import { asksForNothing, nameUncarried } from './uncarried.ts'
 

@@ -1,4 +1,5 @@
 /** Ids of calls that carry a signature of Gemini's, for servers that take no long ids. */
+import { isObject } from '../../../platform/json.ts'
 import { isSignedId, readCallId } from './gemini-signature.ts'
 
 type Fields = Readonly<Record<string, unknown>>
@@ -25,8 +26,4 @@ function plain(message: Fields): Fields {
       : {}),
     ...(isSignedId(id) ? { tool_call_id: readCallId(id).id } : {}),
   }
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

@@ -1,4 +1,5 @@
-import { isAbsent, isObject, type JsonObject } from './json-values.ts'
+import { isObject, type JsonObject } from '../../../platform/json.ts'
+import { isAbsent } from './json-values.ts'
 
 /** Values that say what is true anyway: nobody misses them. */
 const neutral: Readonly<Record<string, readonly unknown[]>> = {

@@ -1,6 +1,6 @@
+import { isObject, isWholeJson } from '../../../platform/json.ts'
 import type { ReplyContext } from '../client-format.ts'
 import { messagesFrame } from './frames.ts'
-import { isObject } from './json-object.ts'
 import { thinkingBlock } from './reply.ts'
 import { type ToolNames, toolNamesOf } from './tool-names.ts'
 
@@ -95,7 +95,7 @@ export class BlockWriter {
   }
 
   #isAnyIncomplete(): boolean {
-    for (const { state, args } of this.#calls.values()) if (state !== 'closed' && !isComplete(args)) return true
+    for (const { state, args } of this.#calls.values()) if (state !== 'closed' && !isWholeJson(args)) return true
     return false
   }
 
@@ -124,7 +124,7 @@ export class BlockWriter {
     const open = this.#open
     if (open?.kind === 'call') {
       let text = open.call === call ? this.#argsOf(call) : ''
-      if (!this.#isAnyWaiting() || !isComplete(open.call.args)) return text
+      if (!this.#isAnyWaiting() || !isWholeJson(open.call.args)) return text
       text += this.#end()
       return text + this.#openNext()
     }
@@ -137,7 +137,7 @@ export class BlockWriter {
     for (const call of this.#calls.values()) {
       if (call.state !== 'waiting') continue
       text += this.#openCall(call)
-      if (!isComplete(call.args) || !this.#isAnyWaiting()) break
+      if (!isWholeJson(call.args) || !this.#isAnyWaiting()) break
     }
     return text
   }
@@ -201,14 +201,3 @@ export class BlockWriter {
 }
 
 const unsigned: Fields = Object.freeze({ type: 'thinking', thinking: '', signature: '' })
-
-/** Whether arguments are a whole JSON value, so that nothing can follow. */
-function isComplete(args: string): boolean {
-  if (!args.trimEnd().endsWith('}')) return false
-  try {
-    JSON.parse(args)
-    return true
-  } catch {
-    return false
-  }
-}

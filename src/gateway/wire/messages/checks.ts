@@ -1,6 +1,6 @@
 /** Fields of a messages request whose value is none that the format knows. */
 import { fail, type GatewayError } from '../../../platform/errors.ts'
-import { isObject } from './json-object.ts'
+import { isObject } from '../../../platform/json.ts'
 
 type Fields = Readonly<Record<string, unknown>>
 

@@ -1,5 +1,5 @@
 /** Tools that are declared and not yet shown to the model: a search of the client finds them, and its result refers to them. */
-import { isObject } from './json-object.ts'
+import { isObject } from '../../../platform/json.ts'
 import type { ToolNames } from './tool-names.ts'
 
 type Fields = Readonly<Record<string, unknown>>

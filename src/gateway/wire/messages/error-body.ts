@@ -1,4 +1,4 @@
-import { isObject } from './json-object.ts'
+import { isObject } from '../../../platform/json.ts'
 
 /** Words of the messages format for a status, where nobody gives a better one. */
 const typeByStatus: Readonly<Record<number, string>> = {

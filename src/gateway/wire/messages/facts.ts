@@ -1,7 +1,7 @@
 import { fail } from '../../../platform/errors.ts'
+import { isObject } from '../../../platform/json.ts'
 import { filePartTokens, imageTokens, modelOf } from '../chat.ts'
 import { estimateTokens } from '../usage.ts'
-import { isObject } from './json-object.ts'
 
 /** What the pipeline needs to know of a messages request, whoever serves it. */
 export interface MessagesFacts {

@@ -1,7 +1,7 @@
 /** Content blocks of a user as parts of the hub format. */
 import { fail, type GatewayError } from '../../../platform/errors.ts'
+import { isObject } from '../../../platform/json.ts'
 import { noteBlockFields } from './block-fields.ts'
-import { isObject } from './json-object.ts'
 
 type Fields = Readonly<Record<string, unknown>>
 export type Part = Record<string, unknown>

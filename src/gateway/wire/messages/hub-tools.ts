@@ -1,6 +1,6 @@
 /** Tools of the messages format as the hub format has them. */
 import { fail } from '../../../platform/errors.ts'
-import { isObject } from './json-object.ts'
+import { isObject } from '../../../platform/json.ts'
 import { takesStrict } from './strict-schema.ts'
 import type { ToolNames } from './tool-names.ts'
 

@@ -1,9 +1,9 @@
 /** The conversation of a messages request as messages of the hub format. */
 import { fail, type GatewayError } from '../../../platform/errors.ts'
+import { isObject } from '../../../platform/json.ts'
 import { noteBlockFields, noteMessageFields } from './block-fields.ts'
 import { withoutReferences } from './deferred-tools.ts'
 import { contentParts, type Part, partsOf } from './hub-parts.ts'
-import { isObject } from './json-object.ts'
 import type { ToolNames } from './tool-names.ts'
 
 export type HubMessage = Record<string, unknown>

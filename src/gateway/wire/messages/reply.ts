@@ -1,6 +1,6 @@
+import { isObject } from '../../../platform/json.ts'
 import type { ReplyContext } from '../client-format.ts'
 import type { TokenUsage } from '../usage.ts'
-import { isObject } from './json-object.ts'
 import { firstChoice, stopOf, stopSequenceOf } from './stop-reason.ts'
 import { type ToolNames, toolNamesOf } from './tool-names.ts'
 import { usageToMessages } from './usage.ts'

@@ -1,4 +1,4 @@
-import { isObject } from './json-object.ts'
+import { isObject } from '../../../platform/json.ts'
 
 /** Why an answer ended, in the words of the messages format. */
 export interface Stop {

@@ -1,4 +1,4 @@
-import { isObject } from './json-object.ts'
+import { isObject } from '../../../platform/json.ts'
 
 /** Keywords that strict schemas may not use. */
 const refused: readonly string[] = ['allOf', 'oneOf', 'not', 'if', 'then', 'else', 'dependentRequired', 'dependentSchemas', 'patternProperties']

@@ -1,10 +1,10 @@
 import { hash } from 'node:crypto'
 import { fail } from '../../../platform/errors.ts'
+import { isObject } from '../../../platform/json.ts'
 import { checkFields } from './checks.ts'
 import { shownTools } from './deferred-tools.ts'
 import { hubToolChoice, hubTools } from './hub-tools.ts'
 import { hubMessages } from './hub-turns.ts'
-import { isObject } from './json-object.ts'
 import { takesStrict } from './strict-schema.ts'
 import { toolNamesOf } from './tool-names.ts'
 

@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto'
-import { isObject } from './json-object.ts'
+import { isObject } from '../../../platform/json.ts'
 
 /** Names of tools as an upstream takes them, and back. */
 export interface ToolNames {

@@ -1,3 +1,4 @@
+import { isObject } from '../../../platform/json.ts'
 import { noUsage, type TokenUsage, tokenCount } from '../usage.ts'
 
 /**
@@ -49,8 +50,4 @@ export function usageToMessages(usage: TokenUsage): Record<string, number> {
     cache_read_input_tokens: cachedTokens,
     output_tokens: completionTokens,
   }
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

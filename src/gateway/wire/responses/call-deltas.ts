@@ -1,4 +1,5 @@
-import { isObject, textOf } from './json.ts'
+import { isObject } from '../../../platform/json.ts'
+import { textOf } from './json.ts'
 
 /** What one delta adds to a call. */
 export interface CallPiece {

@@ -1,5 +1,6 @@
 import { fail } from '../../../platform/errors.ts'
-import { type Json, textOf } from './json.ts'
+import type { JsonObject } from '../../../platform/json.ts'
+import { textOf } from './json.ts'
 import { type ToolOutput, toolOutput } from './parts.ts'
 
 /** True for an item with which the assistant calls a tool of the client. */
@@ -17,12 +18,12 @@ export class CallOutputs {
   readonly #outputs = new Map<string, ToolOutput[]>()
   readonly #callsLeft = new Map<string, number>()
 
-  constructor(items: readonly Json[]) {
+  constructor(items: readonly JsonObject[]) {
     for (const { type, call_id: id } of items) if (isCall(type) && typeof id === 'string') this.#callsLeft.set(id, (this.#callsLeft.get(id) ?? 0) + 1)
   }
 
   /** Throws `bad_request` that names the place, for the output of a call that is not there. */
-  add(item: Json, at: string): void {
+  add(item: JsonObject, at: string): void {
     const id = textOf(item['call_id'])
     if (id === null || !this.#callsLeft.has(id)) throw fail('bad_request', { message: `"${at}" is the output of a call (call_id) that is not in the input.` })
     const isSearch = item['type'] === 'tool_search_output'

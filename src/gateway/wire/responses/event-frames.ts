@@ -1,4 +1,4 @@
-import type { Json } from './json.ts'
+import type { JsonObject } from '../../../platform/json.ts'
 
 /** Numbers and writes the events of one stream: each has its name twice and the next number. */
 export class EventFrames {
@@ -8,7 +8,7 @@ export class EventFrames {
     this.#next = first
   }
 
-  frame(type: string, fields: Json): string {
+  frame(type: string, fields: JsonObject): string {
     return `event: ${type}\ndata: ${JSON.stringify({ type, sequence_number: this.#next++, ...fields })}\n\n`
   }
 }

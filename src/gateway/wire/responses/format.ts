@@ -1,6 +1,6 @@
+import { isObject, objectsOf } from '../../../platform/json.ts'
 import type { ClientFormat } from '../client-format.ts'
 import { EventFrames } from './event-frames.ts'
-import { isObject, objectsOf } from './json.ts'
 import { itemsOf, wantsSummary } from './output.ts'
 import { withBill } from './relayed-bill.ts'
 import { endOf, responseError, responseObject } from './response-object.ts'

@@ -1,13 +1,14 @@
 import { fail } from '../../../platform/errors.ts'
+import { isObject, type JsonObject, objectsOf } from '../../../platform/json.ts'
 import { CallOutputs, isCall, isOutput } from './call-outputs.ts'
-import { isObject, type Json, objectsOf, textOf } from './json.ts'
+import { textOf } from './json.ts'
 import { hubContent } from './parts.ts'
 import { foreignThinkingName, thinkingOf } from './reasoning.ts'
 import { identityOfCall, type ToolNames } from './tool-names.ts'
 
 /** The conversation of a Responses request as hub messages. */
 export interface Conversation {
-  readonly messages: readonly Json[]
+  readonly messages: readonly JsonObject[]
   /** What of it could not be carried. */
   readonly dropped: ReadonlySet<string>
 }
@@ -19,9 +20,9 @@ interface Turn {
   /** What each of its messages says. */
   texts: string[]
   refusals: string[]
-  calls: { readonly id: string; readonly call: Json; readonly at: string }[]
+  calls: { readonly id: string; readonly call: JsonObject; readonly at: string }[]
   thinking: string[]
-  blocks: Json[]
+  blocks: JsonObject[]
 }
 
 /**
@@ -38,7 +39,7 @@ export function readInput(input: unknown, instructions: string | null, names: To
 
 class InputReader {
   readonly #names: ToolNames
-  readonly #messages: Json[] = []
+  readonly #messages: JsonObject[] = []
   readonly #dropped = new Set<string>()
   #outputs = new CallOutputs([])
   #turn: Turn | null = null
@@ -94,7 +95,7 @@ class InputReader {
     }
   }
 
-  message(item: Json, at: string): void {
+  message(item: JsonObject, at: string): void {
     const role = textOf(item['role'])
     const content = hubContent(item['content'], `${at}.content`)
     switch (role) {
@@ -115,7 +116,7 @@ class InputReader {
     }
   }
 
-  #say(content: string | readonly Json[]): void {
+  #say(content: string | readonly JsonObject[]): void {
     const { texts, refusals } = this.#startTurn()
     const parts = typeof content === 'string' ? [{ text: content }] : content
     const text = parts.flatMap(part => textOf(part['text']) ?? []).join('')
@@ -125,7 +126,7 @@ class InputReader {
   }
 
   /** Developer messages are system messages, which every server knows; those at the beginning are one, because some servers take only one. */
-  #system(content: string | readonly Json[]): void {
+  #system(content: string | readonly JsonObject[]): void {
     const last = this.#messages.at(-1)
     const text = typeof content === 'string' ? content : content.flatMap(part => textOf(part['text']) ?? []).join('\n\n')
     const before = last?.['role'] === 'system' ? textOf(last['content']) : null
@@ -133,7 +134,7 @@ class InputReader {
     else this.#messages.push({ role: 'system', content: text })
   }
 
-  #reasoning(item: Json): void {
+  #reasoning(item: JsonObject): void {
     const turn = this.#startTurn()
     const { text, blocks, isForeign } = thinkingOf(item)
     if (text !== '') turn.thinking.push(text)
@@ -141,7 +142,7 @@ class InputReader {
     if (isForeign) this.#dropped.add(foreignThinkingName)
   }
 
-  #call(item: Json, at: string): void {
+  #call(item: JsonObject, at: string): void {
     const id = textOf(item['call_id'])
     if (id === null || id === '') throw fail('bad_request', { message: `"${at}.call_id" must be a non-empty string.` })
     const identity = identityOfCall(item)
@@ -161,7 +162,7 @@ class InputReader {
     this.#turn = null
     if (turn === null || turn.texts.length + turn.refusals.length + turn.calls.length === 0) return
     this.#messages.push(assistantMessage(turn))
-    const shown: Json[] = []
+    const shown: JsonObject[] = []
     for (const { id, at } of turn.calls) {
       const output = this.#outputs.take(id, at)
       this.#messages.push({ role: 'tool', tool_call_id: id, content: output.text })
@@ -171,7 +172,7 @@ class InputReader {
   }
 }
 
-function assistantMessage({ texts, refusals, calls, thinking, blocks }: Turn): Json {
+function assistantMessage({ texts, refusals, calls, thinking, blocks }: Turn): JsonObject {
   const refusal = refusals.join('\n\n')
   return {
     role: 'assistant',
@@ -184,7 +185,7 @@ function assistantMessage({ texts, refusals, calls, thinking, blocks }: Turn): J
 }
 
 /** Arguments as text; freeform input becomes the one argument of its function. */
-function argumentsOf(item: Json): string {
+function argumentsOf(item: JsonObject): string {
   if (item['type'] === 'custom_tool_call') return JSON.stringify({ input: textOf(item['input']) ?? '' })
   const given = item['arguments']
   if (typeof given === 'string') return given === '' ? '{}' : given

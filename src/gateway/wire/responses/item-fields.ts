@@ -1,5 +1,5 @@
 /** Fields of items, parts and tools of the Responses API that no other format has. */
-import { type Json, objectsOf } from './json.ts'
+import { type JsonObject, objectsOf } from '../../../platform/json.ts'
 
 /** Fields that are read, or that only say how an item was kept. */
 const ofItems: ReadonlySet<string> = new Set(
@@ -14,7 +14,7 @@ const ofParts: ReadonlySet<string> = new Set(
 const ofTools: ReadonlySet<string> = new Set(['type', 'name', 'description', 'parameters', 'strict', 'format', 'tools', 'execution', 'cache_control'])
 
 /** Adds the names of what is in the items and tools of a request and goes nowhere. */
-export function noteItemFields({ input, tools }: Json, lost: Set<string>): void {
+export function noteItemFields({ input, tools }: JsonObject, lost: Set<string>): void {
   for (const item of objectsOf(input)) {
     note(item, ofItems, 'input', lost)
     for (const part of [...objectsOf(item['content']), ...objectsOf(item['output'])]) {
@@ -28,7 +28,7 @@ export function noteItemFields({ input, tools }: Json, lost: Set<string>): void 
   noteToolFields([...objectsOf(tools), ...loaded], lost)
 }
 
-function noteToolFields(tools: readonly Json[], lost: Set<string>): void {
+function noteToolFields(tools: readonly JsonObject[], lost: Set<string>): void {
   for (const tool of tools) {
     if (tool['type'] !== 'function' && tool['type'] !== 'custom' && tool['type'] !== 'namespace') continue
     note(tool, ofTools, 'tools', lost)
@@ -36,7 +36,7 @@ function noteToolFields(tools: readonly Json[], lost: Set<string>): void {
   }
 }
 
-function note(holder: Json, known: ReadonlySet<string>, at: string, lost: Set<string>): void {
+function note(holder: JsonObject, known: ReadonlySet<string>, at: string, lost: Set<string>): void {
   for (const [name, value] of Object.entries(holder)) if (!known.has(name) && !saysNothing(name, value)) lost.add(`${at}.${name}`)
 }
 

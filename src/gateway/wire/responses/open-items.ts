@@ -1,6 +1,7 @@
 /** The items of a streamed response that are under way: each writes its own events, and is closed once. */
+
+import type { JsonObject } from '../../../platform/json.ts'
 import type { EventFrames } from './event-frames.ts'
-import type { Json } from './json.ts'
 import { argumentsText, callItem, callPrefix, type ItemMaker, type ItemStatus, messageItem, reasoningItem, refusalPart, textPart } from './output.ts'
 import { textOfBlocks } from './reasoning.ts'
 import { freeformInput } from './tools.ts'
@@ -12,7 +13,7 @@ export class OpenReasoning {
   readonly #frames: EventFrames
   readonly #id: string
   readonly #asSummary: boolean
-  readonly #blocks: Json[] = []
+  readonly #blocks: JsonObject[] = []
   #text = ''
   #hasPart = false
 
@@ -35,13 +36,13 @@ export class OpenReasoning {
   }
 
   /** A whole block with its signature. Its text went by before as deltas; where it did not, it is said now. */
-  keep(blocks: readonly Json[]): string {
+  keep(blocks: readonly JsonObject[]): string {
     this.#blocks.push(...blocks)
     const text = textOfBlocks(blocks)
     return this.#text === '' && text !== '' ? this.say(text) : ''
   }
 
-  close(): { readonly frames: string; readonly item: Json } {
+  close(): { readonly frames: string; readonly item: JsonObject } {
     const item = reasoningItem(this.#id, { text: this.#text, blocks: this.#blocks }, this.#asSummary)
     const ending = this.#hasPart ? this.#frames.frame(`${this.#name}.done`, { ...this.#at, text: this.#text }) + this.#part('done', this.#text) : ''
     return { frames: ending + this.#frames.frame('response.output_item.done', { output_index: this.index, item }), item }
@@ -51,7 +52,7 @@ export class OpenReasoning {
     return this.#asSummary ? 'response.reasoning_summary_text' : 'response.reasoning_text'
   }
 
-  get #at(): Json {
+  get #at(): JsonObject {
     return { item_id: this.#id, output_index: this.index, ...(this.#asSummary ? { summary_index: 0 } : { content_index: 0 }) }
   }
 
@@ -67,7 +68,7 @@ export class OpenMessage {
   readonly index: number
   readonly #frames: EventFrames
   readonly #id: string
-  readonly #content: Json[] = []
+  readonly #content: JsonObject[] = []
   #part: 'text' | 'refusal' | null = null
   #text = ''
 
@@ -93,13 +94,13 @@ export class OpenMessage {
     return opening + this.#frames.frame(`response.${part === 'text' ? 'output_text' : 'refusal'}.delta`, { ...this.#at, delta: text, ...more })
   }
 
-  close(status: ItemStatus): { readonly frames: string; readonly item: Json } {
+  close(status: ItemStatus): { readonly frames: string; readonly item: JsonObject } {
     const ending = this.#closePart()
     const item = messageItem(this.#id, status, this.#content)
     return { frames: ending + this.#frames.frame('response.output_item.done', { output_index: this.index, item }), item }
   }
 
-  get #at(): Json {
+  get #at(): JsonObject {
     return { item_id: this.#id, output_index: this.index, content_index: this.#content.length }
   }
 
@@ -157,7 +158,7 @@ export class OpenCall {
     return this.#identity.kind === 'function' ? this.#delta(text) : ''
   }
 
-  close(status: ItemStatus): { readonly frames: string; readonly item: Json } {
+  close(status: ItemStatus): { readonly frames: string; readonly item: JsonObject } {
     const whole = argumentsText(this.#arguments)
     const item = this.#item(whole, status)
     return { frames: this.#ending(whole) + this.#frames.frame('response.output_item.done', { output_index: this.index, item }), item }
@@ -182,7 +183,7 @@ export class OpenCall {
     return this.#frames.frame('response.function_call_arguments.delta', { item_id: this.#id, output_index: this.index, delta: text })
   }
 
-  #item(whole: string, status: ItemStatus): Json {
+  #item(whole: string, status: ItemStatus): JsonObject {
     return callItem(this.#id, this.callId ?? '', this.#identity, whole, status)
   }
 

@@ -1,4 +1,5 @@
-import { isObject, type Json, objectsOf, parsedObject, textOf } from './json.ts'
+import { isObject, type JsonObject, objectsOf, parsedObject } from '../../../platform/json.ts'
+import { textOf } from './json.ts'
 import { packThinking, type Thinking } from './reasoning.ts'
 import type { ToolIdentity, ToolNames } from './tool-names.ts'
 import { freeformInput } from './tools.ts'
@@ -9,15 +10,15 @@ import { freeformInput } from './tools.ts'
 export type ItemStatus = 'in_progress' | 'completed' | 'incomplete'
 
 /** One part of a message. */
-export const textPart = (text: string): Json => ({ type: 'output_text', text, annotations: [], logprobs: [] })
-export const refusalPart = (refusal: string): Json => ({ type: 'refusal', refusal })
+export const textPart = (text: string): JsonObject => ({ type: 'output_text', text, annotations: [], logprobs: [] })
+export const refusalPart = (refusal: string): JsonObject => ({ type: 'refusal', refusal })
 
-export function messageItem(id: string, status: ItemStatus, content: readonly Json[]): Json {
+export function messageItem(id: string, status: ItemStatus, content: readonly JsonObject[]): JsonObject {
   return { id, type: 'message', status, role: 'assistant', content }
 }
 
 /** Thinking: as a summary where the client asked for summaries, else as the text that it is. */
-export function reasoningItem(id: string, thinking: Thinking, asSummary: boolean): Json {
+export function reasoningItem(id: string, thinking: Thinking, asSummary: boolean): JsonObject {
   const { text } = thinking
   return {
     id,
@@ -29,7 +30,7 @@ export function reasoningItem(id: string, thinking: Thinking, asSummary: boolean
 }
 
 /** True when the client has asked for a summary of the reasoning. */
-export function wantsSummary(request: Json): boolean {
+export function wantsSummary(request: JsonObject): boolean {
   const { reasoning } = request
   if (!isObject(reasoning)) return false
   const wanted = textOf(reasoning['summary']) ?? textOf(reasoning['generate_summary'])
@@ -42,7 +43,7 @@ export function callPrefix({ kind }: ToolIdentity): string {
 }
 
 /** A call with what has been said of its arguments, the JSON text that the model wrote. */
-export function callItem(id: string, callId: string, identity: ToolIdentity, argumentsText: string, status: ItemStatus): Json {
+export function callItem(id: string, callId: string, identity: ToolIdentity, argumentsText: string, status: ItemStatus): JsonObject {
   const { kind, namespace, name } = identity
   const spaced = namespace === null ? {} : { namespace }
   switch (kind) {
@@ -63,8 +64,8 @@ export interface ItemMaker {
 }
 
 /** The items of a whole hub message: thinking, text, calls. */
-export function itemsOf(message: Json, status: ItemStatus, { names, asSummary, newId }: ItemMaker): readonly Json[] {
-  const items: Json[] = []
+export function itemsOf(message: JsonObject, status: ItemStatus, { names, asSummary, newId }: ItemMaker): readonly JsonObject[] {
+  const items: JsonObject[] = []
   const blocks = objectsOf(message['thinking_blocks'])
   const text = textOf(message['reasoning_content']) ?? textOf(message['reasoning']) ?? ''
   if (text !== '' || blocks.length > 0) items.push(reasoningItem(newId('rs_'), { text, blocks }, asSummary))

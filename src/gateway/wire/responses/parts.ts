@@ -1,8 +1,9 @@
 import { fail } from '../../../platform/errors.ts'
-import { isObject, type Json, textOf } from './json.ts'
+import { isObject, type JsonObject } from '../../../platform/json.ts'
+import { textOf } from './json.ts'
 
 /** Content of messages and tool outputs of the Responses API as content of hub messages. Throws `bad_request` that names the place, and `unsupported_operation` for parts that are not known. */
-export function hubContent(content: unknown, at: string): string | readonly Json[] {
+export function hubContent(content: unknown, at: string): string | readonly JsonObject[] {
   if (typeof content === 'string') return content
   if (!Array.isArray(content)) throw fail('bad_request', { message: `"${at}" must be a string or an array of parts.` })
   const parts = content.map((part: unknown, index) => hubPart(part, `${at}[${index}]`))
@@ -13,7 +14,7 @@ export function hubContent(content: unknown, at: string): string | readonly Json
     : parts
 }
 
-function hubPart(part: unknown, at: string): Json {
+function hubPart(part: unknown, at: string): JsonObject {
   if (!isObject(part) || typeof part['type'] !== 'string') throw fail('bad_request', { message: `"${at}" must be an object with a "type".` })
   const cached = isObject(part['cache_control']) ? { cache_control: part['cache_control'] } : {}
   switch (part['type']) {
@@ -38,13 +39,13 @@ function hubPart(part: unknown, at: string): Json {
   }
 }
 
-function imagePart(part: Json, at: string): Json {
+function imagePart(part: JsonObject, at: string): JsonObject {
   const { image_url: url, detail } = part
   if (typeof url !== 'string' || url === '') throw missing(at, 'image_url')
   return { type: 'image_url', image_url: { url, ...(typeof detail === 'string' && detail !== 'auto' ? { detail } : {}) } }
 }
 
-function filePart(part: Json, at: string): Json {
+function filePart(part: JsonObject, at: string): JsonObject {
   const { file_data: data, file_url: url, filename } = part
   const named = typeof filename === 'string' ? { filename } : {}
   if (typeof data === 'string' && data !== '') return { type: 'file', file: { ...named, file_data: data } }
@@ -59,7 +60,7 @@ function missing(at: string, wanted: string): Error {
 /** What a tool has returned: the text, and what else it has shown, which goes to the model in the user's next turn. */
 export interface ToolOutput {
   readonly text: string
-  readonly shown: readonly Json[]
+  readonly shown: readonly JsonObject[]
 }
 
 /** A tool output, given as text or as parts. Throws like `hubContent`. */

@@ -1,4 +1,5 @@
-import { isObject, type Json, objectsOf, parsedObject, textOf } from './json.ts'
+import { isObject, type JsonObject, objectsOf, parsedObject } from '../../../platform/json.ts'
+import { textOf } from './json.ts'
 
 /**
  * Thinking as a client of the Responses API carries it from turn to turn: `encrypted_content` of a reasoning item. Ours holds the
@@ -14,7 +15,7 @@ export const foreignThinkingName = 'input.reasoning.encrypted_content'
 export interface Thinking {
   readonly text: string
   /** Blocks of the hub format; empty for models that sign nothing. */
-  readonly blocks: readonly Json[]
+  readonly blocks: readonly JsonObject[]
 }
 
 /** The `encrypted_content` for some thinking. */
@@ -23,7 +24,7 @@ export function packThinking({ text, blocks }: Thinking): string {
 }
 
 /** The thinking in a reasoning item that we wrote, or of one that another gateway or provider wrote its readable part. */
-export function thinkingOf(item: Json): Thinking & { readonly isForeign: boolean } {
+export function thinkingOf(item: JsonObject): Thinking & { readonly isForeign: boolean } {
   const packed = textOf(item['encrypted_content'])
   const kept = packed?.startsWith(mark) === true ? parsedObject(Buffer.from(packed.slice(mark.length), 'base64url').toString('utf8')) : null
   const readable = [...objectsOf(item['summary']), ...objectsOf(item['content'])].flatMap(part => textOf(part['text']) ?? []).join('\n\n')
@@ -38,12 +39,12 @@ export function isPackedHere(item: unknown): boolean {
 }
 
 /** The readable text of thinking blocks. */
-export function textOfBlocks(blocks: readonly Json[]): string {
+export function textOfBlocks(blocks: readonly JsonObject[]): string {
   return blocks.flatMap(block => textOf(block['thinking']) ?? []).join('')
 }
 
 /** A whole thinking block of the hub format. */
-export function isBlock(value: unknown): value is Json {
+export function isBlock(value: unknown): value is JsonObject {
   if (!isObject(value)) return false
   return value['type'] === 'redacted_thinking' ? typeof value['data'] === 'string' : value['type'] === 'thinking' && typeof value['thinking'] === 'string'
 }

@@ -1,6 +1,6 @@
+import { isObject, parsedObject } from '../../../platform/json.ts'
 import type { Bill } from '../client-format.ts'
 import type { TokenUsage } from '../usage.ts'
-import { isObject, parsedObject } from './json.ts'
 import { responseUsage } from './response-object.ts'
 
 const lineStart = 'data:'

@@ -1,7 +1,8 @@
 import { fail } from '../../../platform/errors.ts'
+import { isObject, type JsonObject, objectsOf } from '../../../platform/json.ts'
 import { filePartTokens, imageTokens, modelOf } from '../chat.ts'
 import { estimateTokens } from '../usage.ts'
-import { isGiven, isObject, type Json, objectsOf, textOf } from './json.ts'
+import { isGiven, textOf } from './json.ts'
 import { checkToolChoice, checkTools } from './tools.ts'
 
 /** What the pipeline needs to know of a Responses request. */
@@ -28,7 +29,7 @@ const keeping: Readonly<Record<string, string>> = {
  * Checks a Responses request and reads what metering and routing need. Unknown fields go on or are named as not carried. null counts
  * as absent. Throws `bad_request` that names the field, and `unsupported_operation` for what is not offered here on any route.
  */
-export function parseResponses(body: Json): ParsedResponses {
+export function parseResponses(body: JsonObject): ParsedResponses {
   const model = modelOf(body)
   for (const [name, why] of Object.entries(keeping)) if (isGiven(body[name])) throw fail('unsupported_operation', { message: `"${name}": ${why}` })
   if (body['background'] === true) throw fail('unsupported_operation', { message: '"background": responses run while the caller waits; leave it out.' })
@@ -67,7 +68,7 @@ const repeated = [
 ] as const
 
 /** What cannot be written is said before anybody is dialed and paid, not when the reply is made. Throws the RangeError of a body that is nested too deeply. */
-function checkRepeated(body: Json): void {
+function checkRepeated(body: JsonObject): void {
   for (const name of repeated) if (typeof body[name] === 'object') JSON.stringify(body[name])
 }
 
@@ -101,7 +102,7 @@ interface PromptSize {
   hasImages: boolean
 }
 
-function sizeOf(body: Json): PromptSize {
+function sizeOf(body: JsonObject): PromptSize {
   const size: PromptSize = { bytes: 0, tokens: itemTokens, hasImages: false }
   const { input, instructions, tools, text } = body
   if (typeof instructions === 'string') size.bytes += Buffer.byteLength(instructions)
@@ -144,7 +145,7 @@ function positive(value: unknown, name: string): number | null {
 }
 
 /** The text of the last user turn; '' when it has none. */
-export function promptTextOfInput(body: Json): string {
+export function promptTextOfInput(body: JsonObject): string {
   const { input } = body
   if (typeof input === 'string') return input
   const last = objectsOf(input).findLast(item => item['role'] === 'user')

@@ -1,13 +1,13 @@
+import type { JsonObject } from '../../../platform/json.ts'
 import type { StreamFault } from '../chat-stream.ts'
 import type { ReplyContext } from '../client-format.ts'
 import type { TokenUsage } from '../usage.ts'
-import type { Json } from './json.ts'
 
 /** How a response has ended, or not yet. */
 export type ResponseEnd =
   | { readonly status: 'in_progress' | 'completed' }
   | { readonly status: 'incomplete'; readonly reason: 'max_output_tokens' | 'content_filter' }
-  | { readonly status: 'failed'; readonly error: Json }
+  | { readonly status: 'failed'; readonly error: JsonObject }
 
 /** The end that a hub `finish_reason` stands for. */
 export function endOf(finishReason: unknown): ResponseEnd {
@@ -21,7 +21,7 @@ export function responseObject(
   id: string,
   context: ReplyContext,
   end: ResponseEnd,
-  output: readonly Json[],
+  output: readonly JsonObject[],
   usage: TokenUsage | null,
 ): Record<string, unknown> {
   const { request, model, nowSeconds } = context
@@ -57,7 +57,7 @@ export function responseObject(
 }
 
 /** The `usage` block of a response. */
-export function responseUsage({ promptTokens, completionTokens, cachedTokens, cacheWriteTokens, reasoningTokens }: TokenUsage): Json {
+export function responseUsage({ promptTokens, completionTokens, cachedTokens, cacheWriteTokens, reasoningTokens }: TokenUsage): JsonObject {
   return {
     input_tokens: promptTokens,
     input_tokens_details: { cached_tokens: cachedTokens, ...(cacheWriteTokens === 0 ? {} : { cache_write_tokens: cacheWriteTokens }) },
@@ -80,7 +80,7 @@ const finalCodes: Readonly<Record<string, string>> = {
 const sharedCodes = new Set(['rate_limit_exceeded', 'context_length_exceeded', 'insufficient_quota', 'invalid_prompt', 'server_is_overloaded', 'slow_down'])
 
 /** The `error` of a failed response. Our own code stands in front of the message, because `code` has to be one that clients know. */
-export function responseError({ message, type, code }: StreamFault): Json {
+export function responseError({ message, type, code }: StreamFault): JsonObject {
   const final = code === null ? undefined : finalCodes[code]
   if (final !== undefined) return { code: final, message: `${code}: ${message}`, type }
   if (code !== null && sharedCodes.has(code)) return { code, message, type }

@@ -1,8 +1,9 @@
 import { fail } from '../../../platform/errors.ts'
+import { isObject, type JsonObject, objectsOf } from '../../../platform/json.ts'
 import { checkEffort } from '../reasoning-effort.ts'
 import { readInput } from './input-items.ts'
 import { noteItemFields } from './item-fields.ts'
-import { isGiven, isObject, type Json, objectsOf, textOf } from './json.ts'
+import { isGiven, textOf } from './json.ts'
 import { ToolNames } from './tool-names.ts'
 import { hubToolChoice, hubTools, isWebSearch, webSearchName } from './tools.ts'
 
@@ -42,7 +43,7 @@ const met = new Set([
 ])
 
 /** Reads a checked Responses request into the hub format. Throws `bad_request` and `unsupported_operation`, naming the place. */
-export function responsesToChat(request: Json): HubChat {
+export function responsesToChat(request: JsonObject): HubChat {
   const names = ToolNames.of(request)
   const { messages, dropped } = readInput(request['input'], textOf(request['instructions']), names)
   const body: Record<string, unknown> = {}
@@ -80,7 +81,7 @@ function isRule(name: string, value: unknown): boolean {
   }
 }
 
-function addTools(request: Json, names: ToolNames, body: Record<string, unknown>, lost: Set<string>): void {
+function addTools(request: JsonObject, names: ToolNames, body: Record<string, unknown>, lost: Set<string>): void {
   const given = objectsOf(request['tools'])
   if (given.some(isWebSearch)) lost.add(webSearchName)
   const loaded = objectsOf(request['input']).flatMap(item => (item['type'] === 'tool_search_output' ? objectsOf(item['tools']) : []))
@@ -97,7 +98,7 @@ function addTools(request: Json, names: ToolNames, body: Record<string, unknown>
 }
 
 /** A tool that has been loaded twice is offered once. */
-function withoutTwins(tools: readonly Json[]): readonly Json[] {
+function withoutTwins(tools: readonly JsonObject[]): readonly JsonObject[] {
   const seen = new Set<unknown>()
   return tools.filter(({ function: made }) => {
     const name = isObject(made) ? made['name'] : undefined

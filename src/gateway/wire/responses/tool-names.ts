@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
-import { isObject, type Json, objectsOf, textOf } from './json.ts'
+import { isObject, type JsonObject, objectsOf } from '../../../platform/json.ts'
+import { textOf } from './json.ts'
 
 /** How a tool is called in the Responses API. */
 export interface ToolIdentity {
@@ -24,7 +25,7 @@ export class ToolNames {
   readonly #byIdentity = new Map<string, string>()
 
   /** Of a Responses request: its tools first, then what tool searches have loaded since. */
-  static of(body: Json): ToolNames {
+  static of(body: JsonObject): ToolNames {
     const names = new ToolNames()
     names.#addAll(body['tools'])
     for (const item of objectsOf(body['input'])) if (item['type'] === 'tool_search_output') names.#addAll(item['tools'])
@@ -62,11 +63,11 @@ export class ToolNames {
 /** A tool that the model may call, and how it was declared. */
 export interface CallableTool {
   readonly identity: ToolIdentity
-  readonly declared: Json
+  readonly declared: JsonObject
 }
 
 /** The functions and freeform tools of one entry of `tools`: of a namespace all of its tools; none of a tool that a provider would run. */
-export function callableTools(tool: Json): readonly CallableTool[] {
+export function callableTools(tool: JsonObject): readonly CallableTool[] {
   const name = textOf(tool['name'])
   switch (tool['type']) {
     case 'function':
@@ -82,7 +83,7 @@ export function callableTools(tool: Json): readonly CallableTool[] {
 }
 
 /** The tool that an item of the conversation has called. */
-export function identityOfCall(item: Json): ToolIdentity {
+export function identityOfCall(item: JsonObject): ToolIdentity {
   if (item['type'] === 'tool_search_call') return { kind: 'tool_search', namespace: null, name: toolSearchName }
   const namespace = textOf(item['namespace'])
   return { kind: item['type'] === 'custom_tool_call' ? 'custom' : 'function', namespace: namespace === '' ? null : namespace, name: textOf(item['name']) ?? '' }

@@ -1,5 +1,6 @@
 import { fail } from '../../../platform/errors.ts'
-import { isObject, type Json, objectsOf, textOf } from './json.ts'
+import { isObject, type JsonObject, objectsOf } from '../../../platform/json.ts'
+import { textOf } from './json.ts'
 import { type CallableTool, callableTools, identityOfChoice, type ToolNames, toolSearchName } from './tool-names.ts'
 
 /** Tools of the Responses API in the hub format: what is called by the client becomes a function, what a provider would run is refused. */
@@ -42,14 +43,14 @@ function unsupportedTool(type: string, at: string): Error {
 }
 
 /** The hub's `tools` for everything that may be called, in order. */
-export function hubTools(tools: readonly Json[], names: ToolNames): readonly Json[] {
+export function hubTools(tools: readonly JsonObject[], names: ToolNames): readonly JsonObject[] {
   return tools.flatMap(tool => {
     const about = tool['type'] === 'namespace' ? textOf(tool['description']) : null
     return callableTools(tool).map(each => hubTool(each, names, about))
   })
 }
 
-function hubTool({ identity, declared }: CallableTool, names: ToolNames, aboutNamespace: string | null): Json {
+function hubTool({ identity, declared }: CallableTool, names: ToolNames, aboutNamespace: string | null): JsonObject {
   const name = names.hubName(identity)
   const own = textOf(declared['description'])
   const description = [own, aboutNamespace === null || aboutNamespace === '' ? null : `(${aboutNamespace})`].filter(text => text !== null).join(' ')
@@ -63,7 +64,7 @@ function hubTool({ identity, declared }: CallableTool, names: ToolNames, aboutNa
 }
 
 /** A freeform tool takes text; as a function it takes that text as its one argument. */
-const freeform: Json = {
+const freeform: JsonObject = {
   type: 'object',
   properties: { input: { type: 'string', description: 'The whole input of the tool, as it is.' } },
   required: ['input'],
@@ -89,7 +90,11 @@ export function freeformInput(argumentsText: string): string {
 }
 
 /** The hub's tool_choice, and the tools that it leaves; undefined: the default. */
-export function hubToolChoice(choice: unknown, tools: readonly Json[], names: ToolNames): { readonly choice: unknown; readonly tools: readonly Json[] } {
+export function hubToolChoice(
+  choice: unknown,
+  tools: readonly JsonObject[],
+  names: ToolNames,
+): { readonly choice: unknown; readonly tools: readonly JsonObject[] } {
   if (choice === undefined || choice === null || choice === 'auto') return { choice: undefined, tools }
   if (choice === 'none' || choice === 'required') return { choice, tools }
   const named = identityOfChoice(choice)
@@ -110,7 +115,7 @@ export function checkToolChoice(choice: unknown): void {
     throw fail('unsupported_operation', { message: `A tool_choice of type "${type}" is not offered here: tools of providers are not run.` })
 }
 
-function allowedTools(choice: Json, tools: readonly Json[], names: ToolNames): { readonly choice: unknown; readonly tools: readonly Json[] } {
+function allowedTools(choice: JsonObject, tools: readonly JsonObject[], names: ToolNames): { readonly choice: unknown; readonly tools: readonly JsonObject[] } {
   const allowed = new Set(
     objectsOf(choice['tools']).flatMap(entry => {
       const named = identityOfChoice(entry)

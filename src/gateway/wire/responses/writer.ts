@@ -1,9 +1,10 @@
+import { isObject, type JsonObject, objectsOf } from '../../../platform/json.ts'
 import type { ChatChunk, StreamFault } from '../chat-stream.ts'
 import type { ReplyContext, StreamWriter } from '../client-format.ts'
 import type { TokenUsage } from '../usage.ts'
 import { CallSorter } from './call-deltas.ts'
 import { EventFrames } from './event-frames.ts'
-import { isObject, type Json, objectsOf, textOf } from './json.ts'
+import { textOf } from './json.ts'
 import { OpenCall, OpenMessage, OpenReasoning } from './open-items.ts'
 import { type ItemMaker, type ItemStatus, saidBy, wantsSummary } from './output.ts'
 import { isBlock, textOfBlocks } from './reasoning.ts'
@@ -23,7 +24,7 @@ export class ResponsesWriter implements StreamWriter {
   readonly #frames = new EventFrames()
   readonly #maker: ItemMaker
   readonly #id: string
-  readonly #output: Json[] = []
+  readonly #output: JsonObject[] = []
   readonly #sorter = new CallSorter()
   readonly #calls: OpenCall[] = []
   #open: OpenReasoning | OpenMessage | null = null
@@ -72,7 +73,7 @@ export class ResponsesWriter implements StreamWriter {
     return this.#frames.frame(`response.${end.status}`, { response: responseObject(this.#id, this.#context, end, output, usage) })
   }
 
-  #delta(delta: Json): string {
+  #delta(delta: JsonObject): string {
     let text = ''
     const thought = textOf(delta['reasoning_content']) ?? textOf(delta['reasoning']) ?? ''
     if (thought !== '') text += this.#think(thought)
@@ -95,7 +96,7 @@ export class ResponsesWriter implements StreamWriter {
   }
 
   /** Whole blocks: their text has mostly gone by as deltas, maybe in an item that is closed already, and is then not said again. */
-  #keep(blocks: readonly Json[]): string {
+  #keep(blocks: readonly JsonObject[]): string {
     const isSaid = this.#open?.kind !== 'reasoning' && this.#unsigned !== '' && this.#unsigned.endsWith(textOfBlocks(blocks))
     this.#unsigned = ''
     const kept = isSaid ? blocks.map(block => (block['type'] === 'thinking' ? { ...block, thinking: '' } : block)) : blocks
@@ -149,7 +150,7 @@ export class ResponsesWriter implements StreamWriter {
     return text
   }
 
-  #closed(index: number, { frames, item }: { readonly frames: string; readonly item: Json }): string {
+  #closed(index: number, { frames, item }: { readonly frames: string; readonly item: JsonObject }): string {
     this.#output[index] = item
     return frames
   }
