@@ -1,5 +1,5 @@
 import { isObject, parsedObject } from '../../../platform/json.ts'
-import type { ChatChunk, ChatStreamEvent } from '../../wire/chat-stream.ts'
+import type { ChatStreamEvent } from '../../wire/chat-stream.ts'
 import type { SseEvent } from '../../wire/sse-events.ts'
 import { EventDecoder } from './event-decoder.ts'
 import { ToolCalls } from './openai-tool-calls.ts'
@@ -31,19 +31,22 @@ export class OpenAiStreamDecoder extends EventDecoder {
     return this.#chunk(value)
   }
 
-  #chunk(chunk: ChatChunk): readonly ChatStreamEvent[] {
+  /** What was parsed belongs to nobody else, so it is put right where it stands: this is done for every chunk of every translated stream. */
+  #chunk(chunk: Record<string, unknown>): readonly ChatStreamEvent[] {
     const { choices } = chunk
     const choice: unknown = Array.isArray(choices) ? choices.find(each => isObject(each) && (each['index'] === 0 || each['index'] === undefined)) : undefined
     if (!isObject(choice)) return [{ kind: 'chunk', chunk: { ...chunk, choices: [] } }]
-    const given = isObject(choice['delta']) ? choice['delta'] : this.#wholeMessage(choice['message'])
-    const { delta, calls } = this.#delta(given)
+    const { delta, calls, isMore } = this.#delta(isObject(choice['delta']) ? choice['delta'] : this.#wholeMessage(choice['message']))
     const finish = typeof choice['finish_reason'] === 'string' && !this.#hasFinished ? choice['finish_reason'] : null
-    const isMore = Object.keys(delta).some(name => name !== 'role')
-    const before = isMore || finish !== null ? this.#waiting(chunk) : []
+    const before = isMore || finish !== null ? this.#waiting(chunk) : nothing
     if (finish !== null) this.#hasFinished = true
-    const deltaWithCalls = calls.length === 0 ? delta : { ...delta, tool_calls: calls }
-    const { message: _whole, ...rest } = choice
-    return [...before, { kind: 'chunk', chunk: { ...chunk, choices: [{ ...rest, index: 0, delta: deltaWithCalls, finish_reason: finish }] } }]
+    if (calls.length > 0) delta['tool_calls'] = calls
+    if ('message' in choice) delete choice['message']
+    choice['index'] = 0
+    choice['delta'] = delta
+    choice['finish_reason'] = finish
+    chunk['choices'] = [choice]
+    return [...before, { kind: 'chunk', chunk }]
   }
 
   /** Only where nothing has been said before: some servers repeat everything at the end. */
@@ -51,20 +54,21 @@ export class OpenAiStreamDecoder extends EventDecoder {
     return isObject(message) && !this.#hasSaid ? message : {}
   }
 
-  #delta(given: Fields): { delta: Record<string, unknown>; calls: readonly Fields[] } {
-    const { tool_calls: toolCalls, function_call: older, reasoning, reasoning_content: thinking, thinking_blocks: blocks, content, ...others } = given
-    const made: readonly unknown[] = Array.isArray(toolCalls) ? toolCalls : isObject(older) ? [{ index: 0, function: older }] : []
+  #delta(given: Fields): { delta: Record<string, unknown>; calls: readonly Fields[]; isMore: boolean } {
+    const { tool_calls: toolCalls, function_call: older, reasoning, reasoning_content: thinking, thinking_blocks: blocks, content } = given
+    const made: readonly unknown[] = Array.isArray(toolCalls) ? toolCalls : isObject(older) ? [{ index: 0, function: older }] : nothing
     const parts = Array.isArray(content) ? partsOf(content) : null
-    const signed = Array.isArray(blocks) ? blocks.filter(isSigned) : []
-    const thought = [thinking, reasoning, parts?.thinking, unsignedText(blocks)].find(text => typeof text === 'string' && text !== '')
+    const signed = Array.isArray(blocks) ? blocks.filter(isSigned) : nothing
+    const delta: Record<string, unknown> = {}
+    for (const name of Object.keys(given)) if (!readNames.has(name) && !isEmpty(given[name])) delta[name] = given[name]
     const said = parts === null ? content : parts.text
-    const delta = Object.fromEntries(
-      Object.entries({ ...others, content: said, reasoning_content: thought, thinking_blocks: signed.length === 0 ? null : signed }).filter(
-        ([, value]) => value !== undefined && value !== null && value !== '',
-      ),
-    )
-    if (Object.keys(delta).some(name => name !== 'role') || made.length > 0) this.#hasSaid = true
-    return { delta, calls: this.#calls.read(made) }
+    if (!isEmpty(said)) delta['content'] = said
+    const thought = [thinking, reasoning, parts?.thinking, unsignedText(blocks)].find(text => typeof text === 'string' && text !== '')
+    if (thought !== undefined) delta['reasoning_content'] = thought
+    if (signed.length > 0) delta['thinking_blocks'] = signed
+    const isMore = Object.keys(delta).some(name => name !== 'role')
+    if (isMore || made.length > 0) this.#hasSaid = true
+    return { delta, calls: made.length === 0 ? nothing : this.#calls.read(made), isMore }
   }
 
   /** The first delta of a call that was held back, in a chunk of its own. */
@@ -80,6 +84,13 @@ export class OpenAiStreamDecoder extends EventDecoder {
     return [{ kind: 'chunk', chunk: { ...head, choices: [{ index: 0, delta: { tool_calls: calls }, finish_reason: null }] } }]
   }
 }
+
+const nothing: readonly never[] = Object.freeze([])
+
+/** What is read here; the name of a prototype is no field of anybody's. */
+const readNames: ReadonlySet<string> = new Set(['tool_calls', 'function_call', 'reasoning', 'reasoning_content', 'thinking_blocks', 'content', '__proto__'])
+
+const isEmpty = (value: unknown): boolean => value === undefined || value === null || value === ''
 
 /** Content in typed parts: what is thought and what is said. */
 function partsOf(parts: readonly unknown[]): { text: string; thinking: string } {
