@@ -159,7 +159,7 @@ describe('images over HTTP', () => {
     }
   })
 
-  test('IMG-14 a picture on an own key is worth its price, costs nothing and debits nothing', async () => {
+  test('a picture on an own key is worth its price, costs nothing and debits nothing', async () => {
     const { json: me } = await app.call('PUT', '/me/byok/together', { key: keys.together }, { cookie: owner })
     expect(me.verified).toBe(true)
     // sdxl is ₹0.30 an image.
