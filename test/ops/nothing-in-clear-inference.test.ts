@@ -1,28 +1,20 @@
 /** What callers of every inference endpoint say and hear, and the credentials that they send along, then a look at every byte that stayed behind. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { statement } from '../../src/platform/db.ts'
-import { defaultOperatorFile, startApp, type TestApp, until } from '../harness/app.ts'
+import { startApp, type TestApp, until } from '../harness/app.ts'
 import { foundIn, keptBytes } from '../harness/kept-bytes.ts'
+import { fileWithMedia } from '../harness/media-models.ts'
 import { picture } from '../harness/pictures.ts'
 import type { RecordedRequest, UpstreamScript } from '../harness/upstream-server.ts'
 import { wavOf } from '../harness/wav.ts'
 
 let app: TestApp
 
-const price = { source: 'test', as_of: '2026-01-01' }
 beforeAll(async () => {
   app = await startApp({
     dialects: true,
     env: { CIRCUIT_FAILURES: '1000' },
-    operatorFile(urls) {
-      const file = defaultOperatorFile(urls)
-      const media = [
-        { id: 'hear', kind: 'transcription', routes: [{ provider: 'alpha', upstream_model: 'hear-up', inr_per_minute: 0.6, ...price }] },
-        { id: 'say', kind: 'speech', default_voice: 'v', routes: [{ provider: 'alpha', upstream_model: 'say-up', inr_per_million_characters: 50, ...price }] },
-        { id: 'draw', kind: 'image', inr_per_image: 3, edits: true, routes: [{ provider: 'alpha', upstream_model: 'draw-up' }] },
-      ]
-      return { ...file, models: [...file.models, ...media] }
-    },
+    operatorFile: fileWithMedia,
   })
 })
 afterAll(() => app.stop())

@@ -77,15 +77,20 @@ export function editMembers(bytes: Buffer, edits: ReadonlyMap<string, string | u
 const asciiEscape = Buffer.from('\\u00')
 const quotedNames = new Map<string, Buffer>()
 
-/** Whether a member of one of these names may stand twice in the bytes. Quick, and rather true than false: text that looks like a name counts. */
-export function mayRepeat(bytes: Buffer, names: readonly string[]): boolean {
+/**
+ * Whether a member of one of these names may stand twice in the bytes. Quick, and rather true than false: text that looks like a name
+ * counts. A name that is not in `body`, which was read from the bytes, stands in them not once.
+ */
+export function mayRepeat(bytes: Buffer, names: readonly string[], body: Readonly<Record<string, unknown>>): boolean {
   if (bytes.includes(asciiEscape)) return true
-  return names.some(name => {
+  for (const name of names) {
+    if (!Object.hasOwn(body, name)) continue
     const quoted = quotedNames.get(name) ?? Buffer.from(`"${name}"`)
     quotedNames.set(name, quoted)
     const first = bytes.indexOf(quoted)
-    return first !== -1 && bytes.indexOf(quoted, first + quoted.length) !== -1
-  })
+    if (first !== -1 && bytes.indexOf(quoted, first + quoted.length) !== -1) return true
+  }
+  return false
 }
 
 /** Offset behind the closing quote of the string that begins at `start`. */

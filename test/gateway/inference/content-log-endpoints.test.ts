@@ -1,23 +1,15 @@
 /** What an organisation with a retention window keeps of each inference endpoint: texts of both sides; no recording, no sound, no credential. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { defaultOperatorFile, startApp, type TestApp } from '../../harness/app.ts'
+import { startApp, type TestApp } from '../../harness/app.ts'
+import { fileWithMedia } from '../../harness/media-models.ts'
 import { picture } from '../../harness/pictures.ts'
 import { wavOf } from '../../harness/wav.ts'
 
-const price = { source: 'test', as_of: '2026-01-01' }
 let app: TestApp
 beforeAll(async () => {
   app = await startApp({
     dialects: true,
-    operatorFile(urls) {
-      const file = defaultOperatorFile(urls)
-      const media = [
-        { id: 'hear', kind: 'transcription', routes: [{ provider: 'alpha', upstream_model: 'hear-up', inr_per_minute: 0.6, ...price }] },
-        { id: 'say', kind: 'speech', default_voice: 'v', routes: [{ provider: 'alpha', upstream_model: 'say-up', inr_per_million_characters: 50, ...price }] },
-        { id: 'draw', kind: 'image', inr_per_image: 3, edits: true, routes: [{ provider: 'alpha', upstream_model: 'draw-up' }] },
-      ]
-      return { ...file, models: [...file.models, ...media] }
-    },
+    operatorFile: fileWithMedia,
   })
   await app.call('PUT', '/me/org/data-retention', { days: 3 }, { cookie: await app.signIn() })
 })

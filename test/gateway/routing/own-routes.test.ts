@@ -4,22 +4,12 @@ import { routeId, stateKeyOf } from '../../../src/gateway/catalog/model.ts'
 import type { ResolveRequest } from '../../../src/gateway/routing/plan.ts'
 import { resolve } from '../../../src/gateway/routing/resolve.ts'
 import type { RoutingWorld } from '../../../src/gateway/routing/routing-world.ts'
-import { GatewayError } from '../../../src/platform/errors.ts'
 import { Secret } from '../../../src/platform/secret.ts'
+import { errorOf } from './outcome.ts'
 import { asking, model, orgRouting, provider, unconfigured, worldOf } from './world.ts'
 
 const attempts = (request: ResolveRequest, world: RoutingWorld): string[] =>
   resolve(request, world).attempts.map(({ route, credential, byok }) => `${routeId(route)} ${byok ? 'own' : 'platform'} ${credential?.reveal() ?? 'no key'}`)
-
-function errorOf(request: ResolveRequest, world: RoutingWorld): string {
-  try {
-    resolve(request, world)
-  } catch (error) {
-    if (error instanceof GatewayError) return `${error.status} ${error.errorName}`
-    throw error
-  }
-  return 'no error'
-}
 
 const one = provider('one')
 const two = provider('two', { residency: 'india' })

@@ -1,35 +1,26 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { startApp, type TestApp } from '../../harness/app.ts'
+import { modelRow, providerRow, routeRow } from './file-rows.ts'
 
 const say = (content: unknown): object[] => [{ role: 'user', content }]
 
 /** Four models over three providers, one of them in India; images that two providers draw; a voice. */
 function file(urls: { alpha: string; beta: string; indus: string }): object {
-  const provider = (id: string, base_url: string, residency: string) => ({ id, base_url, residency, auth: 'bearer' })
-  const route = (id: string, inr: number, more: object = {}) => ({
-    provider: id,
-    input_inr_per_mtok: inr,
-    output_inr_per_mtok: inr,
-    source: 'test',
-    as_of: '2026-01-01',
-    ...more,
-  })
   const picture = (id: string) => ({ provider: id, source: 'test', as_of: '2026-01-01' })
-  const model = (id: string, routes: readonly object[], more: object = {}) => ({ id, kind: 'chat', context_length: 8000, tools: true, routes, ...more })
   return {
     providers: [
-      provider('alpha', urls.alpha, 'global'),
-      provider('beta', urls.beta, 'global'),
-      provider('indus', urls.indus, 'india'),
-      provider('murky', urls.beta, 'unknown'),
+      providerRow('alpha', urls.alpha, 'global'),
+      providerRow('beta', urls.beta, 'global'),
+      providerRow('indus', urls.indus, 'india'),
+      providerRow('murky', urls.beta, 'unknown'),
     ],
     models: [
-      model('three', [route('alpha', 10), route('beta', 20), route('indus', 30)]),
-      model('murk', [route('murky', 1), route('alpha', 5)]),
-      model('seer', [route('beta', 50), route('indus', 60)], { modalities: ['text', 'image'], reasoning: true }),
-      model('plain', [route('alpha', 2)], { tools: false }),
-      { id: 'vectors', kind: 'embedding', context_length: 8000, dimensions: 8, routes: [route('alpha', 1), route('indus', 2)] },
+      modelRow('three', [routeRow('alpha', 10), routeRow('beta', 20), routeRow('indus', 30)]),
+      modelRow('murk', [routeRow('murky', 1), routeRow('alpha', 5)]),
+      modelRow('seer', [routeRow('beta', 50), routeRow('indus', 60)], { modalities: ['text', 'image'], reasoning: true }),
+      modelRow('plain', [routeRow('alpha', 2)], { tools: false }),
+      { id: 'vectors', kind: 'embedding', context_length: 8000, dimensions: 8, routes: [routeRow('alpha', 1), routeRow('indus', 2)] },
       { id: 'brush', kind: 'image', inr_per_image: 1, edits: false, routes: [picture('alpha'), picture('indus')] },
       { id: 'pencil', kind: 'image', inr_per_image: 2, edits: true, routes: [picture('beta')] },
       { id: 'voice', kind: 'speech', routes: [{ provider: 'alpha', inr_per_million_characters: 1, source: 'test', as_of: '2026-01-01' }] },

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { startApp, type TestApp } from '../../harness/app.ts'
+import { modelRow, providerRow, routeRow } from './file-rows.ts'
 
 const virtualIds = 'auto balanced cheapest fastest best agent code reasoning vision long-context sovereign'
   .split(' ')
@@ -7,28 +8,18 @@ const virtualIds = 'auto balanced cheapest fastest best agent code reasoning vis
 
 /** Models that differ in price, window and what they can do; rankings that name them. */
 function file(urls: { alpha: string; beta: string; indus: string }): object {
-  const provider = (id: string, base_url: string, residency: string) => ({ id, base_url, residency, auth: 'bearer' })
-  const route = (id: string, inr: number, more: object = {}) => ({
-    provider: id,
-    input_inr_per_mtok: inr,
-    output_inr_per_mtok: inr,
-    source: 'test',
-    as_of: '2026-01-01',
-    ...more,
-  })
-  const model = (id: string, routes: readonly object[], more: object = {}) => ({ id, kind: 'chat', context_length: 8000, tools: true, routes, ...more })
   return {
-    providers: [provider('alpha', urls.alpha, 'global'), provider('beta', urls.beta, 'global'), provider('indus', urls.indus, 'india')],
+    providers: [providerRow('alpha', urls.alpha, 'global'), providerRow('beta', urls.beta, 'global'), providerRow('indus', urls.indus, 'india')],
     models: [
-      model('cheap', [route('alpha', 1)], { tools: false }),
-      model('plain', [route('alpha', 10), route('beta', 12)]),
-      model('breaker', [route('alpha', 2)]),
-      model('coder', [route('beta', 30)]),
-      model('thinker', [route('beta', 40)], { reasoning: true }),
-      model('seer', [route('alpha', 50)], { modalities: ['text', 'image'] }),
-      model('wide', [route('beta', 60, { context_length: 900_000 }), route('alpha', 55, { context_length: 200_000 })], { context_length: 900_000 }),
-      model('ganga', [route('indus', 70)], { languages: ['hi', 'en'], context_length: 20_000 }),
-      model('own', [route('beta', 0, { byok_only: true })]),
+      modelRow('cheap', [routeRow('alpha', 1)], { tools: false }),
+      modelRow('plain', [routeRow('alpha', 10), routeRow('beta', 12)]),
+      modelRow('breaker', [routeRow('alpha', 2)]),
+      modelRow('coder', [routeRow('beta', 30)]),
+      modelRow('thinker', [routeRow('beta', 40)], { reasoning: true }),
+      modelRow('seer', [routeRow('alpha', 50)], { modalities: ['text', 'image'] }),
+      modelRow('wide', [routeRow('beta', 60, { context_length: 900_000 }), routeRow('alpha', 55, { context_length: 200_000 })], { context_length: 900_000 }),
+      modelRow('ganga', [routeRow('indus', 70)], { languages: ['hi', 'en'], context_length: 20_000 }),
+      modelRow('own', [routeRow('beta', 0, { byok_only: true })]),
       {
         id: 'vectors',
         kind: 'embedding',

@@ -13,8 +13,11 @@ test('members are changed, left out and added, and every other byte stays', () =
 
 test('of equal names the last one stays, escaped or not', () => {
   expect(edit('{"model":"dear","\\u006dodel":"cheap"}', {})).toBe('{"\\u006dodel":"cheap"}')
-  expect(mayRepeat(Buffer.from('{"\\u006dodel":1}'), ['model'])).toBe(true)
-  expect(mayRepeat(Buffer.from('{"model":1,"models":2}'), ['model'])).toBe(false)
+  const repeats = (text: string): boolean => mayRepeat(Buffer.from(text), ['model', 'input'], JSON.parse(text))
+  expect(repeats('{"\\u006dodel":1}')).toBe(true)
+  expect(repeats('{"model":1,"a":{"model":2}}')).toBe(true)
+  expect(repeats('{"model":1,"models":2}')).toBe(false)
+  expect(repeats('{"model":1,"a":["input","input"]}')).toBe(false)
 })
 
 test('any object keeps its members under any edit of others', () => {

@@ -63,7 +63,7 @@ const meteredNames = ['model', 'max_tokens', 'stream', 'messages', 'system', 'to
 function bodyOf({ body, bytes }: NativeRequest, { upstreamModel }: Target): Buffer | string {
   const isNamedAsIs = body['model'] === upstreamModel
   if (bytes === null) return JSON.stringify(isNamedAsIs ? body : { ...body, model: upstreamModel })
-  if (isNamedAsIs && !mayRepeat(bytes, meteredNames)) return bytes
+  if (isNamedAsIs && !mayRepeat(bytes, meteredNames, body)) return bytes
   return editMembers(bytes, isNamedAsIs ? noEdits : new Map([['model', JSON.stringify(upstreamModel)]]))
 }
 

@@ -2,6 +2,7 @@ import { isObject } from '../../../platform/json.ts'
 import { nameReasoning } from '../../wire/chat-reply.ts'
 import type { ChatStreamDecoder } from '../../wire/chat-stream.ts'
 import { ChatStreamTap } from '../../wire/chat-tap.ts'
+import { mayRepeat } from '../../wire/json-members.ts'
 import { type TokenUsage, usageFromOpenAi, usageOfEmbeddings } from '../../wire/usage.ts'
 import type { Dialect, HubRequest, StreamTap, Target, UpstreamRequest } from '../dialect.ts'
 import { classifyFailure } from '../failure.ts'
@@ -86,7 +87,7 @@ export function openAiHeaders(request: Pick<HubRequest, 'stream'>, { provider, c
 function bodyOf(request: HubRequest, { provider, upstreamModel }: Target): Buffer | string {
   const { body, bytes } = request
   const edits = editsOf(request, provider, upstreamModel)
-  if (edits === null && bytes !== null && isPlain(bytes, body)) return bytes
+  if (edits === null && bytes !== null && !mayRepeat(bytes, meteredNames, body)) return bytes
   if (edits === null) return JSON.stringify(body)
   const edited: Record<string, unknown> = { ...body }
   for (const [name, value] of Object.entries(edits)) {
@@ -139,26 +140,11 @@ function editStreamOptions(body: HubRequest['body'], provider: Provider, edits: 
   }
 }
 
-const meteredKeys = ['model', 'max_tokens', 'max_completion_tokens', 'stream', 'stream_options', 'n', 'messages', 'input', 'tools', 'service_tier'].map(
-  name => ({ name, quoted: Buffer.from(`"${name}"`) }),
-)
-const asciiEscape = Buffer.from('\\u00')
-
 /**
- * False when a key that decides price or ceiling may stand twice in the bytes. We read the last of two equal keys; a provider that
- * reads the first would serve something else than what was priced, so such a body is written anew. Text that merely looks like it is
- * written anew as well, which costs a little time and nothing else. A key that is not in `body`, which was read from the bytes, stands
- * in them not once.
+ * What decides over price, hold or ceiling. We read the last of two equal names; a provider that reads the first would serve something
+ * else than what was priced, so a body in which one may stand twice is written anew.
  */
-function isPlain(bytes: Buffer, body: HubRequest['body']): boolean {
-  if (bytes.includes(asciiEscape)) return false
-  for (const { name, quoted } of meteredKeys) {
-    if (!Object.hasOwn(body, name)) continue
-    const first = bytes.indexOf(quoted)
-    if (first !== -1 && bytes.indexOf(quoted, first + quoted.length) !== -1) return false
-  }
-  return true
-}
+const meteredNames = ['model', 'max_tokens', 'max_completion_tokens', 'stream', 'stream_options', 'n', 'messages', 'input', 'tools', 'service_tier'] as const
 
 function isGiven(value: unknown): boolean {
   return value !== undefined && value !== null

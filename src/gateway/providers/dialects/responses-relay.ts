@@ -51,7 +51,7 @@ function editsOf(body: JsonObject, upstreamModel: string): { readonly edits: Edi
 
 function bodyOf({ body, bytes }: NativeRequest, edits: Edits): Buffer | string {
   if (bytes === null) return JSON.stringify({ ...body, ...Object.fromEntries(edits) })
-  if (edits.size === 0 && !mayRepeat(bytes, meteredNames)) return bytes
+  if (edits.size === 0 && !mayRepeat(bytes, meteredNames, body)) return bytes
   return editMembers(bytes, new Map([...edits].map(([name, value]) => [name, value === undefined ? undefined : JSON.stringify(value)])))
 }
 

@@ -1,0 +1,21 @@
+/** Rows of an operator's file, as suites of routing write them. */
+export const providerRow = (id: string, base_url: string, residency: string) => ({ id, base_url, residency, auth: 'bearer' })
+
+/** The same price in and out. */
+export const routeRow = (id: string, inr: number, more: object = {}) => ({
+  provider: id,
+  input_inr_per_mtok: inr,
+  output_inr_per_mtok: inr,
+  source: 'test',
+  as_of: '2026-01-01',
+  ...more,
+})
+
+export const modelRow = (id: string, routes: readonly object[], more: object = {}) => ({
+  id,
+  kind: 'chat',
+  context_length: 8000,
+  tools: true,
+  routes,
+  ...more,
+})

@@ -1,0 +1,14 @@
+import { defaultOperatorFile } from './app.ts'
+
+const price = { source: 'test', as_of: '2026-01-01' }
+const media = [
+  { id: 'hear', kind: 'transcription', routes: [{ provider: 'alpha', upstream_model: 'hear-up', inr_per_minute: 0.6, ...price }] },
+  { id: 'say', kind: 'speech', default_voice: 'v', routes: [{ provider: 'alpha', upstream_model: 'say-up', inr_per_million_characters: 50, ...price }] },
+  { id: 'draw', kind: 'image', inr_per_image: 3, edits: true, routes: [{ provider: 'alpha', upstream_model: 'draw-up' }] },
+]
+
+/** The usual file, with models that hear, speak and draw at alpha. */
+export function fileWithMedia(urls: Parameters<typeof defaultOperatorFile>[0]): object {
+  const file = defaultOperatorFile(urls)
+  return { ...file, models: [...file.models, ...media] }
+}
