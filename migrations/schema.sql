@@ -348,6 +348,35 @@ create table memory_objects (
   constraint memory_objects_pkey PRIMARY KEY (org_id, key)
 );
 
+create table memory_share_members (
+  org_id integer not null,
+  space text not null,
+  user_id integer not null,
+  granted_by integer not null,
+  granted_at timestamp with time zone not null,
+  constraint memory_share_members_granted_by_fkey FOREIGN KEY (granted_by) REFERENCES users(id),
+  constraint memory_share_members_org_id_space_fkey FOREIGN KEY (org_id, space) REFERENCES memory_shares(org_id, space),
+  constraint memory_share_members_user_id_fkey FOREIGN KEY (user_id) REFERENCES users(id),
+  constraint memory_share_members_pkey PRIMARY KEY (org_id, space, user_id)
+);
+CREATE INDEX memory_share_members_by_user ON public.memory_share_members USING btree (org_id, user_id);
+
+create table memory_shares (
+  org_id integer not null,
+  space text not null,
+  owner_id integer not null,
+  state text not null default 'active'::text,
+  created_at timestamp with time zone not null,
+  retired_at timestamp with time zone,
+  constraint memory_shares_check CHECK (((state = 'retired'::text) = (retired_at IS NOT NULL))),
+  constraint memory_shares_space_check CHECK ((space <> ''::text)),
+  constraint memory_shares_state_check CHECK ((state = ANY (ARRAY['active'::text, 'retired'::text]))),
+  constraint memory_shares_org_id_fkey FOREIGN KEY (org_id) REFERENCES orgs(id),
+  constraint memory_shares_owner_id_fkey FOREIGN KEY (owner_id) REFERENCES users(id),
+  constraint memory_shares_pkey PRIMARY KEY (org_id, space)
+);
+CREATE INDEX memory_shares_by_owner ON public.memory_shares USING btree (org_id, owner_id);
+
 create table memory_stores (
   org_id integer not null,
   store text not null,

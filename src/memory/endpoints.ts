@@ -4,7 +4,7 @@ import { endpointOf, reply } from '../platform/endpoint.ts'
 import { fail } from '../platform/errors.ts'
 import type { BearerPrincipal, Principal } from '../platform/principal.ts'
 import type { Memory } from './memory.ts'
-import { callerOf, pathsOf } from './scopes.ts'
+import { pathsOf } from './scopes.ts'
 
 const row = endpointOf<{ memory: Memory }>()
 const tag = 'memory'
@@ -85,7 +85,7 @@ export const memoryEndpoints = {
     errors: ['memory_not_configured'],
     async handle({ memory }, _input, call) {
       await memory.configured(call.principal.orgId)
-      return { scopes: pathsOf(callerOf(bearer(call.principal))) }
+      return { scopes: pathsOf(await memory.callers.of(bearer(call.principal))) }
     },
   }),
   read: row({

@@ -7,6 +7,7 @@ import type { Ids } from '../platform/ids.ts'
 import type { Log } from '../platform/log.ts'
 import type { Sealer } from '../platform/secrets.ts'
 import type { UrlGuard } from '../platform/url-guard.ts'
+import { MemoryCallers } from './callers.ts'
 import { MemoryIndex } from './memory-index.ts'
 import { ObjectStoreError } from './object-store.ts'
 import { type ConfiguredStore, MemoryObjects, type MemoryObjectsDeps } from './objects.ts'
@@ -32,6 +33,7 @@ export interface MemoryDeps {
 export interface Memory {
   readonly config: StoreConfig
   readonly objects: MemoryObjects
+  readonly callers: MemoryCallers
   /** Throws `memory_not_configured`. */
   configured(orgId: number): Promise<ConfiguredStore>
   isConfigured(orgId: number): Promise<boolean>
@@ -69,9 +71,11 @@ export function createMemory(deps: MemoryDeps): Memory {
     if (row === null) throw fail('memory_not_configured')
     return { row, store: stores.of(row) }
   }
+  const callers = new MemoryCallers(db)
   const objects = new MemoryObjects({
     clock,
     index,
+    callers,
     objectBytesMax: deps.config.MEMORY_OBJECT_MAX_BYTES,
     intentMs: deps.config.MEMORY_INTENT_MS,
     configured,
@@ -94,6 +98,7 @@ export function createMemory(deps: MemoryDeps): Memory {
   return {
     config,
     objects,
+    callers,
     configured,
     sweep,
     isConfigured: async orgId => (await config.find(orgId)) !== null,

@@ -11,7 +11,6 @@
  * | agents/ | any key of the organisation | any key of the organisation |
  */
 import { fail } from '../platform/errors.ts'
-import type { BearerPrincipal } from '../platform/principal.ts'
 
 /** What the rules need to know of a caller. */
 export interface MemoryCaller {
@@ -50,15 +49,6 @@ const scopeTable: readonly ScopeRow[] = [
   { pattern: ['users', '*'], reads: self, writes: self, owners: caller => [caller.userSpace] },
   { pattern: ['agents'], reads: everyone, writes: everyone, owners: single },
 ]
-
-/** The caller behind a credential. An agent token acts for the user of the key that minted it. */
-export function callerOf(principal: BearerPrincipal, sharedSpaces: readonly string[] = []): MemoryCaller {
-  return {
-    userSpace: principal.userId === null ? `key-${principal.keyId}` : String(principal.userId),
-    workspaceIds: principal.workspaceId === null ? [] : [principal.workspaceId],
-    sharedSpaces,
-  }
-}
 
 export function mayRead(caller: MemoryCaller, key: string): boolean {
   const found = rowOf(key)

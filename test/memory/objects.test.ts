@@ -1,11 +1,20 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { MemoryCall } from '../../src/memory/objects.ts'
+import { statement } from '../../src/platform/db.ts'
 import { toGatewayError } from '../../src/platform/errors.ts'
 import { type TestDatabase, testDatabase } from '../harness/database.ts'
 import { agentOf, callFrom, errorCode, keyOf, type TestMemory, testMemory } from './service.ts'
 import { type Peer, peers } from './stores.ts'
 
 const mb = 1024 * 1024
+const addOrg = statement<[orgId: number]>(
+  'test.add_org',
+  `insert into orgs (id, name, kind, created_at) values ($1::int, 'Journal ' || $1::text, 'personal', now())`,
+)
+const addWorkspace = statement<[orgId: number], { id: number }>(
+  'test.add_workspace',
+  `insert into workspaces (org_id, name, created_at) values ($1::int, 'Crew', now()) returning id`,
+)
 
 for (const kind of peers) {
   describe.skipIf(!kind.isInstalled)(`memory objects on ${kind.name}${kind.isInstalled ? '' : ' (not installed)'}`, () => {
@@ -154,14 +163,17 @@ for (const kind of peers) {
 
     test('an expired journal entry is neither listed nor read', async () => {
       const { orgId } = await org()
-      const call = callFrom(keyOf(orgId, { workspaceId: 3 }))
+      await database.db.exec(addOrg, orgId)
+      const { id: workspaceId } = await database.db.one(addWorkspace, orgId)
+      const entry = `workspaces/${workspaceId}/journal/a`
+      const call = callFrom(keyOf(orgId, { workspaceId }))
       const { objects } = test_.memory
-      await objects.write(call, 'workspaces/3/journal/a', Buffer.from('1'))
+      await objects.write(call, entry, Buffer.from('1'))
       await objects.write(call, 'users/7/a', Buffer.from('1'))
-      expect((await objects.list(call, '')).map(entry => entry.key)).toEqual(['users/7/a', 'workspaces/3/journal/a'])
+      expect((await objects.list(call, '')).map(({ key }) => key)).toEqual(['users/7/a', entry])
       test_.clock.advance(30 * 86_400_000 + 60_000)
-      expect((await objects.list(call, '')).map(entry => entry.key)).toEqual(['users/7/a'])
-      expect(await errorCode(() => objects.read(call, 'workspaces/3/journal/a'))).toBe('not_found')
+      expect((await objects.list(call, '')).map(({ key }) => key)).toEqual(['users/7/a'])
+      expect(await errorCode(() => objects.read(call, entry))).toBe('not_found')
     })
   })
 }
