@@ -1,0 +1,28 @@
+/**
+ * Reads vitest's JSON reports for .ci/run.
+ * `counts <report>`: "passed failed skipped"; a file that broke outside its tests counts as one failed test.
+ * `failed <report>`: the files with failures, relative to here, one a line.
+ * `names <report>`: the full names of what failed, one a line.
+ */
+import { readFileSync } from 'node:fs'
+import { relative } from 'node:path'
+
+const [what, file] = process.argv.slice(2)
+const report = JSON.parse(readFileSync(file, 'utf8'))
+const failedTests = suite => suite.assertionResults.filter(test => test.status === 'failed')
+const broken = report.testResults.filter(suite => suite.status === 'failed' && failedTests(suite).length === 0)
+const failing = report.testResults.filter(suite => suite.status === 'failed')
+
+const answers = {
+  counts: () => `${report.numPassedTests} ${report.numFailedTests + broken.length} ${report.numPendingTests + (report.numTodoTests ?? 0)}`,
+  failed: () => failing.map(suite => relative('.', suite.name)).join('\n'),
+  names: () =>
+    failing
+      .flatMap(suite => {
+        const file = relative('.', suite.name)
+        const tests = failedTests(suite).map(test => `${file} > ${test.fullName}`)
+        return tests.length > 0 ? tests : [file]
+      })
+      .join('\n'),
+}
+console.log(answers[what]())
