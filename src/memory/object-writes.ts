@@ -6,7 +6,7 @@ import { type Intent, keyWaitMs } from './memory-index.ts'
 import { joinKey, type MemoryKey, parseKey } from './memory-key.ts'
 import { conflictOf, lostIntent, outsideScope, storeFailure } from './object-failures.ts'
 import { isStoreError, type ObjectStore, ObjectStoreError, type PutOptions } from './object-store.ts'
-import type { Conditions, MemoryCall, MemoryObjectsDeps } from './objects.ts'
+import type { ChangeAction, Conditions, MemoryCall, MemoryObjectsDeps, WriteExtras } from './objects.ts'
 import { holds, type Precondition, preconditionOf } from './preconditions.ts'
 import { type Author, authorOf, metadataOf } from './provenance.ts'
 import type { StoreRow } from './queries.ts'
@@ -23,14 +23,14 @@ export class MemoryWrites {
   }
 
   /** The new etag. Throws what `read` throws (but `not_found`), and `agent_revoked_label`, `bad_request`, `memory_conflict`, `memory_busy`, `memory_quota_exceeded`. */
-  async write(call: MemoryCall, keyText: string, bytes: Buffer, conditions: Conditions = {}): Promise<{ etag: string }> {
-    const { target, precondition } = await this.#admit(call, keyText, conditions)
+  async write(call: MemoryCall, keyText: string, bytes: Buffer, conditions: Conditions = {}, extras: WriteExtras = {}): Promise<{ etag: string }> {
+    const { target, precondition } = await this.#admit(call, keyText, conditions, extras.action ?? 'write')
     if (bytes.length > this.#deps.objectBytesMax)
       throw fail('payload_too_large', { message: `A memory object has at most ${this.#deps.objectBytesMax} bytes; this one has ${bytes.length}.` })
     const sha256 = createHash('sha256').update(bytes).digest('hex')
     return this.#withKey(target, { kind: 'put', sha256, sizeBytes: bytes.length }, async (intent, signal) => {
       const conditional = await this.#conditional(target, precondition, target.row.casPut, signal)
-      const metadata = metadataOf(target.author, { writeId: intent.writeId, sha256, writtenAt: intent.startedAt })
+      const metadata = { ...extras.metadata, ...metadataOf(target.author, { writeId: intent.writeId, sha256, writtenAt: intent.startedAt }) }
       const etag = await this.#put(target, intent, bytes, { ...conditional, metadata, contentType: 'text/plain; charset=utf-8', signal })
       if (!(await this.#deps.index.settlePut(intent, etag))) throw lostIntent()
       return { etag }
@@ -39,7 +39,7 @@ export class MemoryWrites {
 
   /** Also succeeds when there is nothing of that key. Throws what `write` throws (but sizes and quota). */
   async remove(call: MemoryCall, keyText: string, conditions: Conditions = {}): Promise<void> {
-    const { target, precondition } = await this.#admit(call, keyText, conditions)
+    const { target, precondition } = await this.#admit(call, keyText, conditions, 'delete')
     if (precondition.kind === 'absent') throw fail('bad_request', { message: 'If-None-Match has no meaning for a deletion.' })
     await this.#withKey(target, { kind: 'delete', sha256: null, sizeBytes: 0 }, async (intent, signal) => {
       const { ifMatch } = await this.#conditional(target, precondition, target.row.casDelete, signal)
@@ -54,11 +54,12 @@ export class MemoryWrites {
   }
 
   /** What comes before any change: configured, key, scope, label, conditions, in this order. */
-  async #admit(call: MemoryCall, keyText: string, conditions: Conditions): Promise<{ target: Target; precondition: Precondition }> {
+  async #admit(call: MemoryCall, keyText: string, conditions: Conditions, action: ChangeAction): Promise<{ target: Target; precondition: Precondition }> {
     const { principal, signal } = call
     const { row, store } = await this.#deps.configured(principal.orgId)
     const key = parseKey(keyText)
-    if (!mayWrite(await this.#deps.callers.forKey(principal, key), key)) throw outsideScope('write')
+    // Who promotes was checked as an admin, and records take no other writes.
+    if (action !== 'promote' && !mayWrite(await this.#deps.callers.forKey(principal, key), key)) throw outsideScope('write')
     if (principal.kind === 'key' && call.agentLabel !== null) {
       const named = await this.#deps.agentByLabel(principal.orgId, call.agentLabel)
       if (named?.status === 'revoked') throw fail('agent_revoked_label')

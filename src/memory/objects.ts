@@ -21,6 +21,17 @@ export interface Conditions {
   readonly ifNoneMatch?: string | undefined
 }
 
+/** What happened to a key, as news of changes say it. */
+export type ChangeAction = 'write' | 'append' | 'restore' | 'promote' | 'delete'
+
+/** What a caller inside the gateway adds to a write; never from a request. */
+export interface WriteExtras {
+  /** Beside the provenance that every write gets, and below it: names as `br-promoted-by`, values printable ASCII. */
+  readonly metadata?: Readonly<Record<string, string>>
+  /** Default `write`. With `promote` the caller has checked the right to write; the rules of scopes are not asked. */
+  readonly action?: Exclude<ChangeAction, 'delete'>
+}
+
 export interface ReadResult {
   readonly bytes: Buffer
   readonly etag: string
@@ -77,8 +88,8 @@ export class MemoryObjects {
   }
 
   /** Writes one object. See `MemoryWrites.write`. */
-  write(call: MemoryCall, keyText: string, bytes: Buffer, conditions: Conditions = {}): Promise<{ etag: string }> {
-    return this.writes.write(call, keyText, bytes, conditions)
+  write(call: MemoryCall, keyText: string, bytes: Buffer, conditions: Conditions = {}, extras: WriteExtras = {}): Promise<{ etag: string }> {
+    return this.writes.write(call, keyText, bytes, conditions, extras)
   }
 
   /** Deletes one object. See `MemoryWrites.remove`. */
