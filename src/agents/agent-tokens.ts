@@ -127,8 +127,11 @@ export class AgentTokens {
     if (principal.kind === 'agent') this.#deps.killSwitch.check(principal.agentId, principal.epoch, principal.ancestorIds)
     const key = this.#deps.keys.byId(principal.keyId)
     if (key instanceof Promise) {
-      // The answer comes too late for this look. That it may fail is for the next call to report.
-      key.catch(() => undefined)
+      // The answer comes too late for this look, so it cuts what went on without it. That it may fail is for the next call to report.
+      key.then(
+        found => (found === null || found.state === 'revoked') && this.#deps.killSwitch.cutKey(principal.keyId),
+        () => undefined,
+      )
       return
     }
     if (key !== null && key.state === 'active') return

@@ -236,9 +236,13 @@ export class Agents {
     return new Map(rows.map(row => [row.id, row.name]))
   }
 
-  /** The agent that a label means, by id or exact name, or null. A revoked agent is found as long as no active one has the name. Synchronous when cached. */
+  /**
+   * The agent that a label means, by id or exact name, or null. A revoked agent is found as long as no active one has the name. Synchronous
+   * when cached. Throws 503 when this process has had no news for too long to say whether it is still active: a label is no way around that.
+   */
   byLabel(orgId: number, label: string): LabelledAgent | null | Promise<LabelledAgent | null> {
-    return this.#byLabel.get(labelKey(orgId, label))
+    const found = this.#byLabel.get(labelKey(orgId, label))
+    return found instanceof Promise ? found.then(agent => this.#standing(agent)) : this.#standing(found)
   }
 
   /** Names by id, for reports. Ids of other organisations are left out. */
@@ -246,6 +250,12 @@ export class Agents {
     if (agentIds.length === 0) return new Map()
     const rows = await this.#deps.db.many(namesOf, orgId, agentIds)
     return new Map(rows.map(row => [row.id, row.name]))
+  }
+
+  /** What was read of a labelled agent, set right by the news that came since. */
+  #standing(agent: LabelledAgent | null): LabelledAgent | null {
+    if (agent === null || agent.status === 'revoked') return agent
+    return this.killSwitch.stands(agent) ? agent : { ...agent, status: 'revoked' }
   }
 
   async #loadLabel(key: string): Promise<LabelledAgent | null> {

@@ -56,12 +56,23 @@ export class KillSwitch {
 
   /** Throws 401 `agent_revoked` when a token of that epoch is dead, 503 when this process has had no news for too long to say. */
   check(agentId: number, epoch: number, ancestorIds: readonly number[]): void {
-    const known = this.#epochs.get(agentId)
-    if (known !== undefined && epoch < known.epoch) throw refused('agent_revoked')
+    if (!this.stands({ id: agentId, epoch, ancestorIds })) throw refused('agent_revoked')
+  }
+
+  /** Whether nothing is known against an agent of that epoch and those above it. Throws 503 when the news are too old to say. */
+  stands({ id, epoch, ancestorIds }: { readonly id: number; readonly epoch: number; readonly ancestorIds: readonly number[] }): boolean {
+    const known = this.#epochs.get(id)
+    if (known !== undefined && epoch < known.epoch) return false
     // An ancestor's epoch rises only by its revoke, which is final and takes its children along.
-    for (const id of ancestorIds) if (this.#epochs.has(id)) throw refused('agent_revoked')
+    for (const ancestorId of ancestorIds) if (this.#epochs.has(ancestorId)) return false
     if (this.isStale())
       throw fail('database_unavailable', { message: 'The gateway cannot confirm that this agent is still active. Try again shortly.', retryAfterSeconds: 2 })
+    return true
+  }
+
+  /** Cuts the calls of a key that turned out to be ended when its calls were already on their way. */
+  cutKey(keyId: number): void {
+    this.#deps.inflight.abortKey(keyId, 'key_revoked')
   }
 
   /** Whether the news are too old to trust an agent token. */

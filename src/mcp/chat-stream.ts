@@ -2,6 +2,7 @@
 import { createParser } from 'eventsource-parser'
 import { z } from 'zod'
 import { type ErrorName, fail, type GatewayError } from '../platform/errors.ts'
+import { CallCutError } from '../platform/inflight.ts'
 
 const usageShape = z.looseObject({ prompt_tokens: z.number(), completion_tokens: z.number(), total_tokens: z.number() })
 const costShape = z.looseObject({ cost_inr: z.number().nullish(), value_inr: z.number().nullish(), provider: z.string().nullish() })
@@ -22,7 +23,7 @@ const streamErrors: Readonly<Record<string, ErrorName>> = {
   budget_exceeded: 'budget_exceeded',
   agent_budget_exceeded: 'agent_budget_exceeded',
   invalid_api_key: 'invalid_api_key',
-  agent_revoked: 'invalid_api_key',
+  agent_revoked: 'agent_revoked_label',
   database_unavailable: 'database_unavailable',
 }
 
@@ -47,8 +48,7 @@ export class ChatAnswer {
     const parsed = chatPart.safeParse(parseOrNull(json))
     if (!parsed.success) return
     const part = parsed.data
-    if (part.error)
-      this.broken = fail(streamErrors[part.error.code ?? ''] ?? 'upstream_stream_error', part.error.message ? { message: part.error.message } : {})
+    if (part.error) this.broken = brokenBy(part.error.code ?? '', part.error.message ?? '')
     if (part.model) this.model = part.model
     if (part.usage) this.usage = part.usage
     if (part.x_br) {
@@ -65,9 +65,20 @@ export class ChatAnswer {
   }
 }
 
+/** The end that an error frame puts to an answer. A credential that was ended is not worth another try. */
+function brokenBy(code: string, message: string): GatewayError {
+  const said = message === '' ? {} : { message }
+  if (code === 'agent_revoked') return fail('agent_revoked_label', { ...said, ...revokedEvidence })
+  return fail(streamErrors[code] ?? 'upstream_stream_error', code === 'invalid_api_key' ? { ...said, shouldRetry: false } : said)
+}
+
+/** What stands beside the `agent_revoked` of a tool result. */
+export const revokedEvidence = { extra: { reason: 'agent_revoked' }, shouldRetry: false } as const
+
 /**
- * Feeds a stream of server-sent events into `answer` until it ends or `signal` aborts; true when it came to its end. The iterator's
- * `return()` is called on the way out, which is where the gateway settles the call; a read that hangs does not hold us up.
+ * Feeds a stream of server-sent events into `answer` until it ends or `signal` aborts; true when it came to its end. A stream that the
+ * gateway itself cuts is read to the frame that says why. The iterator's `return()` is called on the way out, which is where the gateway
+ * settles the call; a read that hangs does not hold us up.
  */
 export async function readChatStream(chunks: AsyncIterable<Uint8Array>, answer: ChatAnswer, signal: AbortSignal, onPiece: () => void): Promise<boolean> {
   const decoder = new TextDecoder()
@@ -80,9 +91,11 @@ export async function readChatStream(chunks: AsyncIterable<Uint8Array>, answer: 
   const aborted = whenAborted(signal)
   try {
     for (;;) {
-      const next = await Promise.race([iterator.next(), aborted.promise])
+      const coming = iterator.next()
+      const first = await Promise.race([coming, aborted.promise])
+      const next = first === 'aborted' && signal.reason instanceof CallCutError ? await coming : first
       if (next === 'aborted') return false
-      if (next.done) return !signal.aborted
+      if (next.done) return !signal.aborted || answer.broken !== null
       parser.feed(decoder.decode(next.value, { stream: true }))
       onPiece()
     }

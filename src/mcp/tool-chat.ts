@@ -6,7 +6,7 @@ import { type AnyRow, Reply } from '../platform/endpoint.ts'
 import { fail, type GatewayError } from '../platform/errors.ts'
 import { ChatAnswer, readChatStream, whenAborted } from './chat-stream.ts'
 import { customTool, type Tool, type ToolContext, type ToolResult } from './tool.ts'
-import { RelayedRefusal } from './tool-errors.ts'
+import { BrokenAnswer, RelayedRefusal } from './tool-errors.ts'
 
 /** Clients give up on a tool after about 60 s; an answer cut short at 50 s still reaches them. */
 const waitDefaultSeconds = 50
@@ -163,8 +163,10 @@ function progressReporter(answer: ChatAnswer, context: ToolContext, startedMs: n
   }
 }
 
-function withPartial(error: GatewayError, answer: ChatAnswer): GatewayError {
-  return fail(error.errorName, { ...error.options, message: error.message, extra: { ...error.options.extra, partial_text: answer.text } })
+/** The end of an answer that was broken off, with what came of it and what that is charged as. */
+function withPartial(error: GatewayError, answer: ChatAnswer): BrokenAnswer {
+  const partial = { partial_text: answer.text, ...(answer.usage === null ? {} : { usage: answer.usage }) }
+  return new BrokenAnswer(fail(error.errorName, { ...error.options, message: error.message, extra: { ...error.options.extra, ...partial } }))
 }
 
 /** The answer so far. Its usage is the estimate that the gateway meters when the provider has not said. */

@@ -13,6 +13,16 @@ export class RelayedRefusal extends Error {
   }
 }
 
+/** An answer that ended with an error frame; the error carries what had come of it. */
+export class BrokenAnswer extends Error {
+  override readonly name = 'BrokenAnswer'
+  readonly error: GatewayError
+  constructor(error: GatewayError) {
+    super(error.message, { cause: error })
+    this.error = error
+  }
+}
+
 /** What an agent should do after an error, by code. Agents loop on failures, so the answer says plainly when a retry cannot help. */
 const nextSteps: Readonly<Record<string, string>> = {
   bad_request: 'Correct the arguments and call again.',
@@ -32,6 +42,7 @@ const nextSteps: Readonly<Record<string, string>> = {
   payload_too_large: 'Split it into smaller parts.',
   provider_unavailable_billing: 'Do not retry: the operator of the gateway has to act. Another model may work.',
   all_routes_failed: 'Try once more, or choose another model.',
+  agent_revoked: 'Do not retry: this agent has been revoked for good. Stop this work and tell the user.',
   upstream_stream_error: 'The answer is incomplete. Try once more.',
   upstream_client_error: 'The provider refused the request as it is: change it, or choose another model.',
   unsupported_operation: 'Choose another model with models_list.',

@@ -4,8 +4,9 @@ import type { Clock } from '../platform/clock.ts'
 import { fail, type GatewayError, toGatewayError } from '../platform/errors.ts'
 import { CallCutError } from '../platform/inflight.ts'
 import type { Log } from '../platform/log.ts'
+import { revokedEvidence } from './chat-stream.ts'
 import type { InvokeRow, Tool, ToolCall, ToolProgress, ToolResult } from './tool.ts'
-import { RelayedRefusal, toolError } from './tool-errors.ts'
+import { BrokenAnswer, RelayedRefusal, toolError } from './tool-errors.ts'
 import { type ListedTool, listedTool } from './tool-schema.ts'
 
 /** A tool result as both SDKs send it. */
@@ -87,11 +88,18 @@ export class Toolbox {
     const { requestId, principal } = this.#call
     const cut: unknown = this.#call.signal.reason
     if (thrown instanceof RelayedRefusal) return toolError(thrown, requestId)
-    const error = toGatewayError(cut instanceof CallCutError ? cutError(cut) : thrown)
+    if (thrown instanceof BrokenAnswer) return toolError(thrown.error, requestId)
+    const error = toGatewayError(cut instanceof CallCutError ? endOf(cut) : thrown)
     if (error.errorName === 'internal_error')
       this.#deps.log.error('tool failed', { requestId, orgId: principal.orgId, path: `mcp:${tool}`, code: error.code, error: error.cause })
     return toolError(error, requestId)
   }
+}
+
+/** The end of a running tool. A revoked agent is told so by the same code as at the end of a stream: nothing that it does next helps. */
+function endOf(cut: CallCutError): GatewayError {
+  const error = cutError(cut)
+  return cut.reason === 'agent_revoked' ? fail('agent_revoked_label', { message: error.message, ...revokedEvidence }) : error
 }
 
 /** Nobody waits for this answer any more; it only keeps an abort out of the error log. */

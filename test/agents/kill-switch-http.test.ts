@@ -177,7 +177,7 @@ describe('what ends a running call', () => {
     await app.alpha.arrived(1)
     await revoke(id)
     const result = await pending
-    expect(result).toMatchObject({ isError: true, structuredContent: { code: 'invalid_api_key', reason: 'agent_revoked' } })
+    expect(result).toMatchObject({ isError: true, structuredContent: { code: 'agent_revoked', reason: 'agent_revoked', should_retry: false } })
     await app.alpha.requests[0]?.closed
     expect(app.alpha.requests[0]?.aborted).toBe(true)
     await until(async () => (await events(id)).length === 1)

@@ -102,7 +102,7 @@ describe.each(Object.entries(eras))('%s', (_name, connect) => {
     await until(() => seen.started === 1)
     mount.revoked.add('aaa.bbb.ccc')
     expect(mount.inflight.abortAgent(21, 'agent_revoked')).toBe(1)
-    expect(await call).toMatchObject({ isError: true, structuredContent: { code: 'invalid_api_key', reason: 'agent_revoked' } })
+    expect(await call).toMatchObject({ isError: true, structuredContent: { code: 'agent_revoked', reason: 'agent_revoked', should_retry: false } })
     await expect(client.listTools()).rejects.toThrow()
   })
 })
