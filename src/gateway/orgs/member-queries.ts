@@ -80,6 +80,12 @@ export const leaveWorkspaces = statement<[orgId: number, userId: number]>(
   `delete from workspace_members where org_id = $1::int and user_id = $2::int`,
 )
 
+/** Grants in shares of memory. Shares that the person owns stay: others work in them. */
+export const leaveShares = statement<[orgId: number, userId: number]>(
+  'orgs.leave_shares',
+  `delete from memory_share_members where org_id = $1::int and user_id = $2::int`,
+)
+
 /** Rows are locked in the order of their ids, as everywhere where several keys change at once. */
 export const endKeys = statement<[orgId: number, userId: number, now: Date], { id: number; prefix: string; tier: string; scope: string }>(
   'orgs.end_keys',

@@ -14,6 +14,7 @@ import {
   findMember,
   findMembership,
   type ListedMemberRow,
+  leaveShares,
   leaveWorkspaces,
   listMembersAfter,
   lockOrg,
@@ -90,7 +91,7 @@ export class Members {
 
   /**
    * Ends a membership: the person's own, or another's. Their keys end for good, running calls with them; their sessions here end; they
-   * are taken out of the workspaces; open invitations that they made are withdrawn, or one of them could bring them back. Members may only leave; admins do not remove owners. Throws `forbidden`, `not_found`, `last_owner`.
+   * are taken out of the workspaces and lose their grants in shares of memory; open invitations that they made are withdrawn, or one of them could bring them back. Members may only leave; admins do not remove owners. Throws `forbidden`, `not_found`, `last_owner`.
    */
   async remove(actor: SessionPrincipal, userId: number): Promise<void> {
     const { controlLog, clock, ids } = this.#deps
@@ -107,6 +108,7 @@ export class Members {
         await keepAnOwner(tx, orgId)
       }
       await tx.exec(leaveWorkspaces, orgId, userId)
+      await tx.exec(leaveShares, orgId, userId)
       await tx.exec(withdrawMadeBy, orgId, userId, beyondInviting.member, now)
       await tx.exec(endSessions, orgId, userId, now)
       const keys = await endKeysOf(tx, ids, orgId, userId, now)
