@@ -95,8 +95,8 @@ export interface FormFile {
   readonly bytes: Buffer
 }
 
-/** How the body is read. 'json': parsed and validated · 'raw': bytes as they came; a schema says that they are a form, for the docs only · 'inference': bytes, with a schema for the docs only · 'multipart': a Form, with a schema for the docs only. */
-export type BodyKind = 'json' | 'raw' | 'inference' | 'multipart'
+/** How the body is read. 'json': parsed and validated · 'raw': bytes as they came; a schema says that they are a form, for the docs only · 'inference': bytes, with a schema for the docs only · 'multipart': a Form, with a schema for the docs only · 'form': application/x-www-form-urlencoded, validated; a name that stands twice is a list, an empty value is none. */
+export type BodyKind = 'json' | 'raw' | 'inference' | 'multipart' | 'form'
 
 export interface InputSpec {
   readonly path?: Shape
@@ -135,8 +135,11 @@ export interface EndpointRow<S = unknown, A extends AuthKind = AuthKind, I exten
   /** Status of a plain value; default 200. */
   readonly status?: number
   readonly errors: readonly ErrorName[]
-  /** Whose clients call the row, where that is not everybody: 'anthropic' = the key may also stand in x-br-api-key or x-api-key, and errors have that format's shape. */
-  readonly clients?: 'anthropic'
+  /**
+   * Whose clients call the row, where that is not everybody. 'anthropic': the key may also stand in x-br-api-key or x-api-key, and errors have
+   * that format's shape. 'oauth': the key may also be the password of HTTP Basic, errors are those of RFC 6749 §5.2, nothing may be stored.
+   */
+  readonly clients?: 'anthropic' | 'oauth'
   /** True for rows that may charge money: matched before express, limits and budgets apply. */
   readonly inference?: true
   /** True: reading it does something (makes a key, begins a sign-in), so HEAD is not answered. */

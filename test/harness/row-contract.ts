@@ -1,5 +1,6 @@
 import type { Binding } from '../../src/gateway/http/edge.ts'
 import { bindingsOf, endpointTable } from '../../src/gateway/http/endpoint-table.ts'
+import { oauthErrorCode } from '../../src/gateway/http/oauth-wire.ts'
 import { errorsOf } from '../../src/gateway/http/openapi.ts'
 import { errorTable } from '../../src/platform/errors.ts'
 
@@ -41,6 +42,12 @@ export function checkAgainstRow(method: string, url: string, status: number, jso
     if ('media' in binding.row.output) return
     const parsed = binding.row.output.safeParse(json)
     if (!parsed.success) throw new Error(`${binding.at} answered what its row does not declare: ${JSON.stringify(parsed.error.issues.slice(0, 3))}`)
+    return
+  }
+  if (binding.row.clients === 'oauth') {
+    const declared = errorsOf(binding).map(name => `${errorTable[name].status} ${oauthErrorCode(name)}`)
+    const seen = `${status} ${String((json as { error?: unknown }).error)}`
+    if (!declared.includes(seen) && status !== 405) throw new Error(`${binding.at} answered ${seen}, which its row does not declare`)
     return
   }
   const code: unknown = (json as { error?: { code?: unknown } }).error?.code

@@ -5,6 +5,7 @@ import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Binding } from '../../src/gateway/http/edge.ts'
 import { bindingsOf, endpointTable } from '../../src/gateway/http/endpoint-table.ts'
+import { oauthErrorCode } from '../../src/gateway/http/oauth-wire.ts'
 import { errorsOf } from '../../src/gateway/http/openapi.ts'
 import { errorTable } from '../../src/platform/errors.ts'
 import { startApp, type TestApp, type TestReply } from '../harness/app.ts'
@@ -60,7 +61,13 @@ function queryText(value: unknown): string {
 function check(binding: Binding, { status, text, json, headers }: TestReply): void {
   const said = `${binding.at} answered ${status} ${text.slice(0, 300)}`
   expect(status, said).not.toBe(500)
-  if (status >= 400) {
+  if (status >= 400 && binding.row.clients === 'oauth') {
+    expect(json, said).toEqual({ error: expect.any(String), error_description: expect.any(String) })
+    expect(
+      errorsOf(binding).map(name => `${errorTable[name].status} ${oauthErrorCode(name)}`),
+      said,
+    ).toContain(`${status} ${json.error}`)
+  } else if (status >= 400) {
     expect(json?.error, said).toEqual({ message: expect.any(String), type: expect.any(String), code: expect.any(String) })
     const declared = errorsOf(binding).map(name => `${errorTable[name].status} ${errorTable[name].code}`)
     expect(declared, said).toContain(`${status} ${json.error.code}`)
@@ -106,8 +113,11 @@ describe('odd input, row by row', () => {
       await fc.assert(
         fc.asyncProperty(requestTo(binding, known), fc.boolean(), async ({ path, body, label }, isSignedIn) => {
           const isSession = binding.auth === 'session' || (binding.auth !== 'key' && isSignedIn)
-          const headers = { ...(label === undefined ? {} : { 'x-br-agent-id': label }), ...(body === undefined ? {} : { 'content-type': 'application/json' }) }
-          check(binding, await app.call(method, path, body, { ...(isSession ? { cookie } : { token }), headers }))
+          const isForm = binding.row.input.bodyKind === 'form' && typeof body === 'object' && body !== null
+          const type = isForm ? 'application/x-www-form-urlencoded' : 'application/json'
+          const headers = { ...(label === undefined ? {} : { 'x-br-agent-id': label }), ...(body === undefined ? {} : { 'content-type': type }) }
+          const sent = isForm ? queryText(body).slice(1) : body
+          check(binding, await app.call(method, path, sent, { ...(isSession ? { cookie } : { token }), headers }))
         }),
         { numRuns: runsPerRow },
       )

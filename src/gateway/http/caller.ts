@@ -7,6 +7,7 @@ import { gatewayCredential, providerCredential } from '../wire/messages/credenti
 import { type ActCall, isAct, recordForbidden } from './acts.ts'
 import { isOfStranger } from './anonymous.ts'
 import { type Binding, countsStrangers, type EdgeDeps } from './edge.ts'
+import { basicPassword } from './oauth-wire.ts'
 
 /** A request on a row. */
 export interface RowRequest {
@@ -28,11 +29,24 @@ export function authenticate({ auth, at, row }: Binding, request: IncomingMessag
     case 'signature':
       return null
     case 'key':
+      if (row.clients === 'oauth') return oauthClient(headers, deps)
       return deps.authenticate(row.clients === 'anthropic' ? ofMessagesCall(headers) : headers)
     case 'session':
       return deps.authenticateSession(method, headers)
     case 'key-or-session':
       return headers.authorization === undefined ? deps.authenticateSession(method, headers) : deps.authenticate(headers)
+  }
+}
+
+/** Who calls as an OAuth client: a bearer credential like everywhere, or an API key as the password of HTTP Basic, then refused in the same scheme. */
+async function oauthClient(headers: IncomingMessage['headers'], deps: EdgeDeps): Promise<Caller> {
+  const password = basicPassword(headers.authorization)
+  if (password === null) return deps.authenticate(headers)
+  try {
+    return await deps.authenticate({ authorization: `Bearer ${password}` })
+  } catch (thrown) {
+    if (!(thrown instanceof GatewayError) || thrown.status !== 401) throw thrown
+    throw fail(thrown.errorName, { ...thrown.options, message: thrown.message, headers: { 'www-authenticate': 'Basic realm="brigade"' } })
   }
 }
 

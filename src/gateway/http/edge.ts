@@ -52,5 +52,5 @@ export interface EdgeDeps {
   isDraining(): boolean
 }
 
-/** Whether calls without a credential count against their sender: those of the API, and those that begin a sign-in, because each of them is kept for a while. Discovery and pages do not. */
-export const countsStrangers = (at: At): boolean => at.includes(' /v1/') || at === 'GET /auth/{provider}'
+/** Whether calls without a credential count against their sender: those of the API and of OAuth, and those that begin a sign-in, because each of them is kept for a while. Discovery and pages do not. */
+export const countsStrangers = (at: At): boolean => at.includes(' /v1/') || at.includes(' /oauth/') || at === 'GET /auth/{provider}'

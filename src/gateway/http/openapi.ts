@@ -2,6 +2,7 @@ import { z } from 'zod'
 import type { At, AuthKind, InputSpec } from '../../platform/endpoint.ts'
 import { type ErrorName, errorTable } from '../../platform/errors.ts'
 import { type Binding, countsStrangers } from './edge.ts'
+import { oauthErrorCode } from './oauth-wire.ts'
 
 /** Codes that any row of this credential kind and path can answer, beside the ones it names; `bad_request` also for a label that is none. */
 function commonErrors({ auth, at }: Binding, hasInput: boolean): ErrorName[] {
@@ -59,11 +60,15 @@ function responses(binding: Binding): Json {
   const byStatus = new Map<number, string[]>()
   for (const name of errorsOf(binding)) {
     const { status, code } = errorTable[name]
-    byStatus.set(status, [...new Set([...(byStatus.get(status) ?? []), code])])
+    byStatus.set(status, [...new Set([...(byStatus.get(status) ?? []), row.clients === 'oauth' ? oauthErrorCode(name) : code])])
   }
+  const shape = row.clients === 'oauth' ? 'OAuthError' : 'Error'
   const result: Json = { [String(row.status ?? 200)]: { description: 'Success', content } }
   for (const [status, codes] of [...byStatus].sort(([a], [b]) => a - b))
-    result[String(status)] = { description: `Codes: ${codes.join(', ')}`, content: { 'application/json': { schema: { $ref: '#/components/schemas/Error' } } } }
+    result[String(status)] = {
+      description: `Codes: ${codes.join(', ')}`,
+      content: { 'application/json': { schema: { $ref: `#/components/schemas/${shape}` } } },
+    }
   return result
 }
 
@@ -77,7 +82,8 @@ function canStream({ body }: InputSpec): boolean {
 /** What the body is: JSON, the form of one of our own pages (raw, with a schema), or any text. */
 function requestBody({ body, bodyKind }: InputSpec): Json | undefined {
   if (body !== undefined) {
-    const media = bodyKind === 'raw' ? 'application/x-www-form-urlencoded' : bodyKind === 'multipart' ? 'multipart/form-data' : 'application/json'
+    const media =
+      bodyKind === 'raw' || bodyKind === 'form' ? 'application/x-www-form-urlencoded' : bodyKind === 'multipart' ? 'multipart/form-data' : 'application/json'
     const { examples, ...schema } = schemaOf(body, 'input')
     const [example] = Array.isArray(examples) ? examples : []
     return { required: true, content: { [media]: { schema, ...(example === undefined ? {} : { example }) } } }
@@ -85,12 +91,18 @@ function requestBody({ body, bodyKind }: InputSpec): Json | undefined {
   return bodyKind === 'raw' ? { required: true, content: { 'text/plain': { schema: { type: 'string' } } } } : undefined
 }
 
+const keySchemes: Record<'all' | NonNullable<Binding['row']['clients']>, Json[]> = {
+  all: [{ bearer: [] }],
+  anthropic: [{ bearer: [] }, { messagesKey: [] }, { anthropicKey: [] }],
+  oauth: [{ bearer: [] }, { basic: [] }],
+}
+
 function operation(binding: Binding): Json {
   const { row } = binding
   const spec = row.input
   const body = requestBody(spec)
   const security: Record<AuthKind, Json[]> = {
-    key: row.clients === 'anthropic' ? [{ bearer: [] }, { messagesKey: [] }, { anthropicKey: [] }] : [{ bearer: [] }],
+    key: keySchemes[row.clients ?? 'all'],
     // An agent token may read what a plain member sees.
     session: binding.at.startsWith('GET ') ? [{ session: [] }, { bearer: [] }] : [{ session: [] }],
     'key-or-session': [{ bearer: [] }, { session: [] }],
@@ -129,6 +141,7 @@ export function openApiOf(bindings: readonly Binding[], baseUrl: string, version
     components: {
       securitySchemes: {
         bearer: { type: 'http', scheme: 'bearer', description: 'API key (br-…) or agent token' },
+        basic: { type: 'http', scheme: 'basic', description: 'API key as the password; the user name is not looked at' },
         messagesKey: { type: 'apiKey', in: 'header', name: 'x-br-api-key', description: 'API key or agent token, beside a credential for the provider' },
         anthropicKey: { type: 'apiKey', in: 'header', name: 'x-api-key', description: 'API key, as clients of Anthropic send it' },
         session: {
@@ -139,6 +152,11 @@ export function openApiOf(bindings: readonly Binding[], baseUrl: string, version
         },
       },
       schemas: {
+        OAuthError: {
+          type: 'object',
+          required: ['error', 'error_description'],
+          properties: { error: { type: 'string' }, error_description: { type: 'string' } },
+        },
         Error: {
           type: 'object',
           required: ['error'],

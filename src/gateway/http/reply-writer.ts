@@ -2,6 +2,7 @@ import type { ServerResponse } from 'node:http'
 import { type AnyRow, Reply, type ReplyBody } from '../../platform/endpoint.ts'
 import { type GatewayError, toGatewayError } from '../../platform/errors.ts'
 import { messagesErrorBody } from '../wire/messages/error-body.ts'
+import { notStored, oauthErrorBody } from './oauth-wire.ts'
 import type { OpenStreams } from './open-streams.ts'
 
 const jsonType = 'application/json; charset=utf-8'
@@ -100,9 +101,20 @@ export function writeError(response: ServerResponse, thrown: unknown, row: Pick<
     response.destroy()
     return error
   }
-  const body = error.toBody()
-  const text = jsonText(row.clients === 'anthropic' ? messagesErrorBody(body, error.status) : body)
-  response.writeHead(error.status, { 'content-type': jsonType, ...error.toHeaders(), 'content-length': String(Buffer.byteLength(text)) })
+  const text = jsonText(errorBody(error, row))
+  const stored = row.clients === 'oauth' ? notStored : {}
+  response.writeHead(error.status, { 'content-type': jsonType, ...stored, ...error.toHeaders(), 'content-length': String(Buffer.byteLength(text)) })
   response.end(text)
   return error
+}
+
+function errorBody(error: GatewayError, { clients }: Pick<AnyRow, 'clients'>): unknown {
+  switch (clients) {
+    case 'anthropic':
+      return messagesErrorBody(error.toBody(), error.status)
+    case 'oauth':
+      return oauthErrorBody(error)
+    case undefined:
+      return error.toBody()
+  }
 }

@@ -8,6 +8,7 @@ import { agentIdHeader, agentLabelOf, idempotencyHeader, idempotencyKeyOf } from
 import { actOf, authenticate, ownersOf, refusalOfUnknown } from './caller.ts'
 import type { Binding, EdgeDeps } from './edge.ts'
 import { readForm } from './multipart.ts'
+import { parseFormBody } from './oauth-wire.ts'
 import { writeError, writeReply } from './reply-writer.ts'
 import { ClientGoneError, parseJsonBody, readBody } from './request-body.ts'
 import { translate } from './translate.ts'
@@ -99,6 +100,7 @@ function readInput(
   if (spec.bodyKind === 'multipart') return readForm(request, deps.formLimits).then(parse)
   const isBytes = spec.bodyKind === 'raw' || spec.bodyKind === 'inference'
   const limitBytes = spec.bodyLimitBytes ?? (spec.bodyKind === 'inference' ? deps.inferenceBodyLimitBytes : deps.bodyLimitBytes)
+  if (spec.bodyKind === 'form') return readBody(request, limitBytes).then(bytes => parse(parseFormBody(bytes, request.headers['content-type'])))
   if (spec.bodyKind !== 'raw') checkJsonType(request.headers['content-type'])
   return readBody(request, limitBytes).then(bytes => parse(isBytes ? bytes : parseJsonBody(bytes)))
 }

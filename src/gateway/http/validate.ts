@@ -7,7 +7,7 @@ export interface RawInput {
   readonly path?: Readonly<Record<string, string>>
   readonly query?: Readonly<Record<string, string | string[]>>
   readonly headers?: Readonly<Record<string, string | string[] | undefined>>
-  /** Bytes for bodyKind 'raw' and 'inference', a Form for 'multipart', a parsed JSON value otherwise. */
+  /** Bytes for bodyKind 'raw' and 'inference', a Form for 'multipart', a parsed JSON value or form otherwise. */
   readonly body?: unknown
 }
 
@@ -17,9 +17,11 @@ export function parseInput(spec: InputSpec, raw: RawInput): { path: unknown; que
     path: spec.path ? parsePart(spec.path, raw.path ?? {}, 'path') : undefined,
     query: spec.query ? parsePart(spec.query, raw.query ?? {}, 'query') : undefined,
     headers: spec.headers ? parsePart(spec.headers, raw.headers ?? {}, 'header') : undefined,
-    body: spec.bodyKind !== undefined && spec.bodyKind !== 'json' ? raw.body : spec.body ? parsePart(spec.body, raw.body ?? {}, 'body') : undefined,
+    body: isValidated(spec) ? (spec.body ? parsePart(spec.body, raw.body ?? {}, 'body') : undefined) : raw.body,
   }
 }
+
+const isValidated = ({ bodyKind = 'json' }: InputSpec): boolean => bodyKind === 'json' || bodyKind === 'form'
 
 function parsePart(schema: z.ZodType, value: unknown, where: string): unknown {
   const result = schema.safeParse(value)
