@@ -20,6 +20,14 @@ export function inrFromUinr(uinr: bigint): number {
   return Number(uinr) / 1e6
 }
 
+/** Micro-rupees to ₹ as text with at most six decimals: exact for every amount, and never in exponents. */
+export function inrTextOf(uinr: bigint): string {
+  const sign = uinr < 0n ? '-' : ''
+  const digits = String(uinr < 0n ? -uinr : uinr).padStart(7, '0')
+  const decimals = digits.slice(-6).replace(/0+$/, '')
+  return `${sign}${digits.slice(0, -6)}${decimals === '' ? '' : `.${decimals}`}`
+}
+
 /** One part of a bill: so many units at a price per million of them. */
 export interface PricedUnits {
   readonly units: number

@@ -2,12 +2,14 @@
 import type { Call, Reply } from '../../platform/endpoint.ts'
 import { reply } from '../../platform/endpoint.ts'
 import { fail, GatewayError } from '../../platform/errors.ts'
-import { inrFromUinr } from '../../platform/money.ts'
+import { inrFromUinr, inrTextOf } from '../../platform/money.ts'
 import type { CallPolicy, Principal } from '../../platform/principal.ts'
 import { panelMembers, panelSize } from '../catalog/image-panel.ts'
 import { isSandbox } from '../catalog/sandbox.ts'
+import type { Permit } from '../limits/admission.ts'
 import type { MadeImage } from '../providers/image-style.ts'
 import type { Plan } from '../routing/plan.ts'
+import type { UsageEvent } from '../usage/record.ts'
 import { brHeader } from '../wire/response-headers.ts'
 import { noUsage } from '../wire/usage.ts'
 import type { Bills } from './billed.ts'
@@ -41,7 +43,10 @@ type Drawn = Member & { readonly image: MadeImage; readonly index: number }
 export async function servePanel(asked: ImagesRequest, call: Call<Principal>, given: InferenceDeps, bills: Bills): Promise<Reply> {
   const startedAtMs = given.clock.monotonicMs()
   const { request, drawing, content } = await checkPanel(asked, call, given)
-  const deps = withinPanel(request.modelId, given)
+  let permit: Permit<UsageEvent> | null = null
+  const deps = withinPanel(request.modelId, given, admitted => {
+    permit = admitted
+  })
   try {
     const members = await Promise.all(drawing.map(model => drawWith(model, request, call, bills, deps)))
     call.signal.throwIfAborted()
@@ -62,7 +67,7 @@ export async function servePanel(asked: ImagesRequest, call: Call<Principal>, gi
             deps,
           )
     const chosen = (verdict.kind === 'picked' ? drawn[verdict.index] : first) ?? first
-    const made = replyOf(members, chosen, verdict, bills, given.clock.monotonicMs() - startedAtMs)
+    const made = replyOf(members, chosen, verdict, bills, given.clock.monotonicMs() - startedAtMs, permit)
     return content === null ? made : given.contentLog.keep(content, made)
   } catch (error) {
     if (content !== null) given.contentLog.keepFailure(content, error)
@@ -134,11 +139,19 @@ function checkCaps(plan: Plan, drawing: readonly string[], policies: readonly Ca
  * What the parts of a panel call work with: the content log gets the outer call alone, and rules that allow the panel allow what it is
  * made of. Providers stay as ruled.
  */
-function withinPanel(panelId: string, deps: InferenceDeps): InferenceDeps {
+function withinPanel(panelId: string, deps: InferenceDeps, onAdmitted: (permit: Permit<UsageEvent>) => void): InferenceDeps {
   const widened = (policy: CallPolicy): CallPolicy => (policy.allowedModels?.includes(panelId) ? { ...policy, allowedModels: null } : policy)
   return {
     ...deps,
     contentLog: { keep: (_call, made) => made, keepFailure: () => {} },
+    limits: {
+      takeRate: principal => deps.limits.takeRate(principal),
+      async admit(request) {
+        const permit = await deps.limits.admit(request)
+        onAdmitted(permit)
+        return permit
+      },
+    },
     resolve: request => deps.resolve({ ...request, policies: request.policies.map(widened) }),
   }
 }
@@ -176,7 +189,9 @@ function noneDrawn(members: readonly Member[]): GatewayError {
 const unreachable: readonly string[] = ['no_route', 'no_route_residency', 'model_not_allowed', 'byok_required']
 const routeErrors: readonly string[] = [...unreachable, 'all_routes_failed', 'provider_unavailable_billing', 'internal_error']
 
-function replyOf(members: readonly Member[], chosen: Drawn, verdict: Verdict, bills: Bills, latencyMs: number): Reply {
+function replyOf(members: readonly Member[], chosen: Drawn, verdict: Verdict, bills: Bills, latencyMs: number, permit: Permit<UsageEvent> | null): Reply {
+  // The last call of the panel has the account of all of them.
+  const left = permit?.agentRemainingUinr ?? null
   const sangam = {
     kind: 'image',
     panel: members.map(({ model, provider, image }) => ({ model, provider, ok: image !== null })),
@@ -191,6 +206,7 @@ function replyOf(members: readonly Member[], chosen: Drawn, verdict: Verdict, bi
     [brHeader.sangam]: JSON.stringify(sangam).replace(/[^\x20-\x7e]/g, '?'),
     [brHeader.costInr]: String(bills.costInr),
     [brHeader.latencyMs]: String(Math.round(latencyMs)),
+    ...(left === null ? {} : { [brHeader.budgetRemainingInr]: inrTextOf(left) }),
   }
   return reply.json({ created: chosen.created, data: [chosen.image], br_sangam: sangam }, 200, headers)
 }

@@ -102,6 +102,11 @@ export class Meter {
     return this.#clock.monotonicMs() - this.#input.startedAtMs
   }
 
+  /** What the charged agent has left, by the tightest budget of it and its ancestors; null without one. Costs nothing: it is what this process knows. */
+  get agentRemainingUinr(): bigint | null {
+    return this.#input.agent.agentId === null ? null : this.#permit.agentRemainingUinr
+  }
+
   /** Writes down at most once a second how far a stream has come. */
   progress(tokens: TokenUsage): void {
     const nowMs = this.#clock.monotonicMs()

@@ -3,6 +3,7 @@ import { abortSignalOf, type CancelSignal } from '../../platform/cancellation.ts
 import { type Call, type Reply, reply } from '../../platform/endpoint.ts'
 import { fail, GatewayError } from '../../platform/errors.ts'
 import { CallCutError } from '../../platform/inflight.ts'
+import { inrTextOf } from '../../platform/money.ts'
 import type { BearerPrincipal, CallPolicy, Principal } from '../../platform/principal.ts'
 import { stateKeyOf } from '../catalog/model.ts'
 import type { Plan } from '../routing/plan.ts'
@@ -77,7 +78,7 @@ export async function serve(kind: Kind, input: CallInput, call: Call<Principal>,
         const { usage, estimated, body } = answer
         const settled = meter.settle(usage, estimated, 'ok', 200)
         if (settled !== undefined) await settled
-        const headers = headersOf(plan, answer, meter.latencyMs)
+        const headers = headersOf(plan, answer, meter, meter.latencyMs)
         headers[brHeader.costInr] = String(meter.billOf(usage).cost_inr)
         return kept(reply.bytes(body, headers), content, deps)
       }
@@ -90,13 +91,13 @@ export async function serve(kind: Kind, input: CallInput, call: Call<Principal>,
         return bytesReply(plan, answer, meter, watch, deps)
       case 'client-error':
         await meter.settleFailed(answer.status)
-        return kept(clientErrorReply(answer, kind.format), content, deps)
+        return kept(clientErrorReply(answer, kind.format, remainingOf(meter)), content, deps)
       default:
         return assertNever(answer)
     }
   } catch (error) {
     if (content !== null && meter.dialed) deps.contentLog.keepFailure(content, error)
-    throw error
+    throw withRemaining(error, meter)
   } finally {
     if (once !== null) once.dialed = meter.dialed
     if (!isStream) watch.end()
@@ -189,13 +190,28 @@ function endWithoutAnswer(error: unknown): { status: number; outcome: Outcome } 
   return { status: nobodyWaitsStatus, outcome: 'client_gone' }
 }
 
-function headersOf(plan: Plan, answer: WholeAnswer | StreamAnswer | BytesAnswer, latencyMs: number): Record<string, string> {
-  return {
+function headersOf(plan: Plan, answer: WholeAnswer | StreamAnswer | BytesAnswer, meter: Meter, latencyMs: number): Record<string, string> {
+  const headers: Record<string, string> = {
     ...plan.headers,
     ...answer.headers,
     [brHeader.provider]: answer.attempt.route.provider.id,
     [brHeader.latencyMs]: String(Math.round(latencyMs)),
   }
+  const left = meter.agentRemainingUinr
+  if (left !== null) headers[brHeader.budgetRemainingInr] = inrTextOf(left)
+  return headers
+}
+
+/** The header of what an agent has left, for replies that have no others of ours. */
+function remainingOf(meter: Meter): Record<string, string> {
+  const left = meter.agentRemainingUinr
+  return left === null ? {} : { [brHeader.budgetRemainingInr]: inrTextOf(left) }
+}
+
+/** A refusal behind the admission of an agent's call says what the agent has left, like its replies. */
+function withRemaining(error: unknown, meter: Meter): unknown {
+  if (!(error instanceof GatewayError) || meter.agentRemainingUinr === null) return error
+  return fail(error.errorName, { ...error.options, message: error.message, headers: { ...error.options.headers, ...remainingOf(meter) } })
 }
 
 function streamReply(
@@ -219,7 +235,7 @@ function streamReply(
     },
   })
   return reply.livingStream(chunks, keepAlive, {
-    ...headersOf(plan, answer, meter.firstByteMs ?? 0),
+    ...headersOf(plan, answer, meter, meter.firstByteMs ?? 0),
     'content-type': 'text/event-stream; charset=utf-8',
     'cache-control': 'no-cache',
     'x-accel-buffering': 'no',
@@ -238,5 +254,5 @@ function bytesReply(plan: Plan, answer: Extract<Answer, { kind: 'bytes' }>, mete
   })
   // Known before the first byte where it does not depend on what comes.
   const cost = answer.reading.exact ? { [brHeader.costInr]: String(meter.billOf(answer.reading.usage()).cost_inr) } : {}
-  return reply.stream(chunks, { ...headersOf(plan, answer, meter.firstByteMs ?? 0), ...cost, 'cache-control': 'no-cache', 'x-accel-buffering': 'no' })
+  return reply.stream(chunks, { ...headersOf(plan, answer, meter, meter.firstByteMs ?? 0), ...cost, 'cache-control': 'no-cache', 'x-accel-buffering': 'no' })
 }

@@ -61,10 +61,10 @@ function withoutCredentials(bytes: Buffer, { credential, forwarded }: Attempt, r
 }
 
 /** The provider's 4xx as it is; only a null `code` or `type` is filled, and a body that is no JSON is wrapped. Clients of other formats get it in theirs. */
-export function clientErrorReply(answer: ClientError, format: ClientFormat): Reply {
+export function clientErrorReply(answer: ClientError, format: ClientFormat, more: Readonly<Record<string, string>> = {}): Reply {
   const provider = answer.attempt.route.provider.id
-  if (answer.relayed !== undefined) return reply.bytes(answer.bytes, { ...answer.relayed, 'x-br-provider': provider }, answer.status)
-  const headers = { 'x-br-provider': provider, 'content-type': 'application/json; charset=utf-8' }
+  if (answer.relayed !== undefined) return reply.bytes(answer.bytes, { ...answer.relayed, ...more, 'x-br-provider': provider }, answer.status)
+  const headers = { ...more, 'x-br-provider': provider, 'content-type': 'application/json; charset=utf-8' }
   const text = answer.bytes.toString('utf8')
   let value: unknown
   try {

@@ -110,7 +110,7 @@ export class Acquirer {
         const row = rows[index]
         if (row === undefined) continue
         this.#options.counters.identify(counter, row.id)
-        counter.knownSpent = row.spent
+        counter.learnSpent(row.spent)
         if (row.cap !== counter.cap || row.strict !== counter.strict) await this.bringCap(counter)
       }
     }
@@ -248,7 +248,7 @@ export class Acquirer {
     const counter = counters[index]
     if (counter === undefined) return
     counter.strict = row.strict
-    counter.knownSpent = row.spent
+    counter.learnSpent(row.spent)
     counter.taken = 0n
     counter.askedAtMs = nowMs
     counter.slice = row.granted && row.got >= 4n * (needs[index] as bigint) && row.got > 4n ? row.got : 0n
@@ -309,6 +309,7 @@ export class Acquirer {
     for (const [i, counter] of counters.entries()) {
       const row = rows.find(candidate => candidate.id === counter.id)
       if (row === undefined) continue
+      counter.learnSpent(row.spent)
       const held = max(0n, row.leased - row.inDoubt - counter.idle)
       const isOwn = row.leased <= counter.lease && counter.held === 0n && (counter.metric === 'rpm' || counter.metric === 'daily')
       const untilMs = clock.monotonicMs() + (isOwn ? Math.max(0, counter.endsAtMs - registry.nowMs()) : refusalMs)

@@ -112,7 +112,7 @@ export class Allowances<E extends ChargedEvent> implements Limits<E> {
         const needs = needsOf(binding, request)
         const answer = await acquirer.obtain(binding.counters, needs, false)
         if (Array.isArray(answer)) return this.#permit(request, nowMs, binding, answer)
-        throw refusalError(answer as Exclude<typeof answer, readonly bigint[]>, nowMs)
+        throw refusalError(answer as Exclude<typeof answer, readonly bigint[]>, nowMs, binding.counters)
       } catch (error) {
         if (error instanceof FencedError && round < roundsMax) continue
         throw asUnavailable(error)

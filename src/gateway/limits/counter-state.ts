@@ -59,7 +59,7 @@ export class Counter {
   counted = 0n
   /** Released by records that are in the journal and not yet in the database. */
   unflushed = 0n
-  /** What the last answer said of the whole counter, for `x-br-budget-remaining-inr`. */
+  /** What the whole counter has spent as far as this process knows: what it read and what it has settled itself. For `x-br-budget-remaining-inr`. */
   knownSpent = 0n
   /** Set while an acquire of this counter is under way. */
   flight: Promise<void> | null = null
@@ -92,6 +92,11 @@ export class Counter {
 
   get lease(): bigint {
     return this.idle + this.held + this.counted + this.unflushed
+  }
+
+  /** What the database said. It never falls within a period, and may lag behind what this process has settled. */
+  learnSpent(spent: bigint): void {
+    if (spent > this.knownSpent) this.knownSpent = spent
   }
 
   /** True when nothing of it is in use, so that it can be forgotten. */

@@ -308,8 +308,7 @@ export class LimitsEngine<E extends ChargedEvent> implements Limits<E> {
       if (counter.metric !== 'rpm') counter.refusal = null
     }
     for (const row of result.rows) {
-      const counter = this.#counters.byId(row.id)
-      if (counter !== undefined) counter.knownSpent = row.spent
+      this.#counters.byId(row.id)?.learnSpent(row.spent)
     }
   }
 

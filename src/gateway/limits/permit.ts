@@ -4,6 +4,7 @@ import { fail } from '../../platform/errors.ts'
 import type { Acquirer } from './acquire.ts'
 import { FencedError } from './acquire.ts'
 import type { ChargedEvent, Permit } from './admission.ts'
+import { agentRemainingOf } from './agent-remaining.ts'
 import type { Counter, Scope } from './counter-state.ts'
 import type { Flusher } from './flusher.ts'
 import { JournalWriteError } from './journal.ts'
@@ -62,13 +63,7 @@ export class CallPermit<E extends ChargedEvent> implements Permit<E> {
   }
 
   get agentRemainingUinr(): bigint | null {
-    let least: bigint | null = null
-    for (const { scope, metric, cap, knownSpent } of this.#counters) {
-      if (scope !== 'agent' || metric !== 'spend' || cap === null) continue
-      const left = cap > knownSpent ? cap - knownSpent : 0n
-      if (least === null || left < least) least = left
-    }
-    return least
+    return agentRemainingOf(this.#counters)
   }
 
   open(draft: E): Promise<void> {

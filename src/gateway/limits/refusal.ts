@@ -1,6 +1,8 @@
 /** What a caller reads when a limit or a budget refuses: the scope that refused, its figures, and whether waiting helps. */
 import { fail, type GatewayError } from '../../platform/errors.ts'
-import { inrFromUinr } from '../../platform/money.ts'
+import { inrFromUinr, inrTextOf } from '../../platform/money.ts'
+import { brHeader } from '../wire/response-headers.ts'
+import { agentRemainingOf } from './agent-remaining.ts'
 import type { Counter, RefusalNote } from './counter-state.ts'
 
 /** Seconds to wait when only running calls stand in the way. */
@@ -15,14 +17,20 @@ export interface Refused {
   readonly note: RefusalNote
 }
 
-/** The error of a refusal: 429 with a retry-after to the end of the period, or a few seconds when only running calls are in the way. */
-export function refusalError(refused: Refused, nowMs: number): GatewayError {
-  const { counter, note } = refused
-  if (counter.metric === 'running') return concurrencyError(counter, note)
+/**
+ * The error of a refusal: 429 with a retry-after to the end of the period, or a few seconds when only running calls are in the way.
+ * `counters` are all that bind the call: an agent reads what it has left, whichever of them refused.
+ */
+export function refusalError({ counter, note }: Refused, nowMs: number, counters: readonly Counter[] = []): GatewayError {
+  const left = agentRemainingOf(counters)
+  const headers = left === null ? {} : { [brHeader.budgetRemainingInr]: inrTextOf(left) }
+  if (counter.metric === 'running') return concurrencyError(counter, note, headers)
   const endSeconds = Math.max(1, Math.ceil((counter.endsAtMs - nowMs) / 1000))
   const resetsAt = new Date(counter.endsAtMs).toISOString()
-  if (counter.metric === 'rpm') return fail('rate_limit_exceeded', { retryAfterSeconds: endSeconds, extra: { limit: Number(note.cap), resets_at: resetsAt } })
-  if (counter.metric === 'daily') return fail('daily_limit_reached', { retryAfterSeconds: endSeconds, extra: { limit: Number(note.cap), resets_at: resetsAt } })
+  if (counter.metric === 'rpm')
+    return fail('rate_limit_exceeded', { retryAfterSeconds: endSeconds, headers, extra: { limit: Number(note.cap), resets_at: resetsAt } })
+  if (counter.metric === 'daily')
+    return fail('daily_limit_reached', { retryAfterSeconds: endSeconds, headers, extra: { limit: Number(note.cap), resets_at: resetsAt } })
   const extra = {
     scope: counter.scope,
     cap_inr: inrFromUinr(note.cap),
@@ -34,9 +42,10 @@ export function refusalError(refused: Refused, nowMs: number): GatewayError {
   const isAgent = counter.scope === 'agent'
   const message = `The monthly budget of this ${counter.scope} (₹${extra.cap_inr}) is`
   if (note.spent < note.cap && note.held > 0n)
-    return fail(isAgent ? 'agent_budget_held' : 'budget_held', { extra, retryAfterSeconds: heldRetrySeconds, shouldRetry: true })
+    return fail(isAgent ? 'agent_budget_held' : 'budget_held', { extra, headers, retryAfterSeconds: heldRetrySeconds, shouldRetry: true })
   return fail(isAgent ? 'agent_budget_exceeded' : 'budget_exceeded', {
     extra,
+    headers,
     retryAfterSeconds: endSeconds,
     shouldRetry: false,
     message:
@@ -46,10 +55,11 @@ export function refusalError(refused: Refused, nowMs: number): GatewayError {
   })
 }
 
-function concurrencyError({ scope }: Counter, { cap }: RefusalNote): GatewayError {
+function concurrencyError({ scope }: Counter, { cap }: RefusalNote, headers: Readonly<Record<string, string>>): GatewayError {
   const calls = cap === 1n ? 'one call' : `${cap} calls`
   return fail('concurrency_limit_reached', {
     retryAfterSeconds: concurrencyRetrySeconds,
+    headers,
     extra: { scope, limit: Number(cap) },
     message: `This ${scope} runs ${calls} at once, which is its most (max_concurrency). Wait for one to end; a stream counts until its last byte.`,
   })

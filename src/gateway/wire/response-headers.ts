@@ -15,6 +15,7 @@ export const brHeader = {
   estimate: 'x-br-estimate',
   costInr: 'x-br-cost-inr',
   latencyMs: 'x-br-latency-ms',
+  budgetRemainingInr: 'x-br-budget-remaining-inr',
 } as const
 
 /** Longest header value that is sent. */

@@ -1,0 +1,146 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { bindingsOf, endpointTable } from '../../../src/gateway/http/endpoint-table.ts'
+import { statement } from '../../../src/platform/db.ts'
+import { inrTextOf, uinrFromInr } from '../../../src/platform/money.ts'
+import { startApp, type TestApp } from '../../harness/app.ts'
+import { fileWithMedia } from '../../harness/media-models.ts'
+import { picture as pictureOf } from '../../harness/pictures.ts'
+import { wavOf } from '../../harness/wav.ts'
+
+const header = 'x-br-budget-remaining-inr'
+const setParent = statement<[id: number, parentId: number]>('test.set_parent', 'update agents set parent_id = $2::int where id = $1::int')
+const spentOf = statement<[agentId: string], { spent: bigint }>(
+  'test.spent_of_agent',
+  `select coalesce(sum(spent), 0)::bigint as "spent" from counters where scope = 'agent' and scope_id = $1::text and metric = 'spend'`,
+)
+
+interface Governed {
+  readonly at: string
+  readonly body: Readonly<Record<string, unknown>>
+  readonly file?: { readonly field: string; readonly bytes: () => Promise<Buffer> | Buffer }
+  readonly reply?: unknown
+  readonly replyType?: string
+  readonly streams?: boolean
+}
+const messages = [{ role: 'user', content: 'Hello' }]
+const picture = { data: [{ url: 'https://pictures.example/1.png' }] }
+const rows: readonly Governed[] = [
+  { at: '/v1/chat/completions', body: { model: 'alpha-only', messages, max_tokens: 100 }, streams: true },
+  { at: '/v1/messages', body: { model: 'alpha-only', messages, max_tokens: 100 }, streams: true },
+  { at: '/v1/responses', body: { model: 'alpha-only', input: 'Hello', max_output_tokens: 100 }, streams: true },
+  { at: '/v1/embeddings', body: { model: 'test-embed', input: 'Hello' } },
+  { at: '/v1/images/generations', body: { model: 'draw', prompt: 'Hello' }, reply: picture },
+  { at: '/v1/images/edits', body: { model: 'draw', prompt: 'Hello' }, reply: picture, file: { field: 'image', bytes: () => pictureOf(8, 8) } },
+  { at: '/v1/audio/speech', body: { model: 'say', input: 'Hello' }, reply: 'sound', replyType: 'audio/mpeg' },
+  { at: '/v1/audio/transcriptions', body: { model: 'hear' }, reply: { text: 'hello' }, file: { field: 'file', bytes: () => wavOf(1) } },
+]
+
+describe('what an agent has left', () => {
+  let app: TestApp
+  beforeAll(async () => {
+    app = await startApp({ operatorFile: fileWithMedia, env: { CIRCUIT_FAILURES: '1000' } })
+  })
+  afterAll(() => app.stop())
+  beforeEach(() => {
+    for (const upstream of [app.alpha, app.beta, app.indus]) upstream.reset()
+  })
+
+  async function send(row: Governed, token: string, more: object = {}, headers: Record<string, string> = {}) {
+    if (row.reply !== undefined) app.alpha.script(() => ({ body: row.reply, ...(row.replyType ? { headers: { 'content-type': row.replyType } } : {}) }))
+    const body = { ...row.body, ...more }
+    const sent: Record<string, string> = { authorization: `Bearer ${token}`, ...headers }
+    let init: RequestInit = { headers: { ...sent, 'content-type': 'application/json' }, body: JSON.stringify(body) }
+    if (row.file !== undefined) {
+      const form = new FormData()
+      for (const [name, value] of Object.entries(body)) form.append(name, String(value))
+      form.append(row.file.field, new Blob([new Uint8Array(await row.file.bytes())]), 'a.bin')
+      init = { headers: sent, body: form }
+    }
+    const reply = await fetch(app.baseUrl + row.at, { method: 'POST', ...init })
+    const text = await reply.text()
+    return { status: reply.status, text, left: reply.headers.get(header) }
+  }
+  const spent = async (agentId: number): Promise<bigint> => {
+    await app.gateway.app.limits.flushNow()
+    return (await app.db.one(spentOf, String(agentId))).spent
+  }
+  const leftOf = async (agentId: number, capInr: number): Promise<string> => inrTextOf(uinrFromInr(capInr) - (await spent(agentId)))
+  const chatRow = rows[0] as Governed
+  const agentWith = async (name: string, inr: number | null) => {
+    const agent = await app.newAgent(name)
+    if (inr !== null) await app.setBudget('agent', agent.id, inr)
+    return agent
+  }
+
+  test('BUDX-07 stands on every governed reply of an agent, whole, streamed or an error, to the micro-rupee', async () => {
+    const charging = bindingsOf(endpointTable).filter(({ row }) => row.inference === true)
+    expect(charging.map(({ at }) => at.split(' ')[1]).sort()).toEqual(rows.map(({ at }) => at).sort())
+    for (const row of rows) {
+      const agent = await agentWith(`agent of ${row.at.replaceAll('/', ' ')}`, 100)
+      const whole = await send(row, agent.token)
+      expect([row.at, whole.status]).toEqual([row.at, 200])
+      // A reply that is passed on as it comes has its headers before it is charged.
+      const isOnItsWay = row.replyType === 'audio/mpeg'
+      expect([row.at, whole.left]).toEqual([row.at, isOnItsWay ? '100' : await leftOf(agent.id, 100)])
+      expect(await spent(agent.id)).toBeGreaterThan(0n)
+      if (row.streams) {
+        const before = await leftOf(agent.id, 100)
+        const streamed = await send(row, agent.token, { stream: true })
+        expect([row.at, streamed.status, streamed.left]).toEqual([row.at, 200, before])
+      }
+      const before = await leftOf(agent.id, 100)
+      // The provider refuses the request itself, then fails: both are answers to a call that was admitted.
+      app.alpha.script(() => ({ status: 400, body: { error: { message: 'no', type: 'invalid_request_error' } } }))
+      expect(await send({ ...row, reply: undefined }, agent.token)).toMatchObject({ status: 400, left: before })
+      for (const upstream of [app.alpha, app.indus]) upstream.script(() => ({ status: 500, body: {} }))
+      expect(await send({ ...row, reply: undefined }, agent.token)).toMatchObject({ status: 502, left: before })
+      app.alpha.reset()
+      app.indus.reset()
+      await app.setBudget('agent', agent.id, 0.000001)
+      expect(await send(row, agent.token)).toMatchObject({ status: 429, left: '0' })
+    }
+  })
+
+  test('is the least of the agent and its ancestors, is there for a key that names the agent, and absent without a budget', async () => {
+    const parent = await agentWith('parent', 0.5)
+    const child = await agentWith('child', 80)
+    await app.db.exec(setParent, child.id, parent.id)
+    const token = (await app.call('POST', `/v1/me/agents/${child.id}/token`, {})).json.access_token
+    expect((await send(chatRow, token)).left).toBe(await leftOf(parent.id, 0.5))
+    expect(await spent(child.id)).toBe(await spent(parent.id))
+    await app.setBudget('agent', parent.id, 1000)
+    expect((await send(chatRow, token)).left).toBe(await leftOf(child.id, 80))
+    await app.setBudget('agent', parent.id, null)
+    expect((await send(chatRow, token)).left).toBe(await leftOf(child.id, 80))
+    await app.setBudget('agent', child.id, null)
+    expect((await send(chatRow, token)).left).toBeNull()
+
+    const named = await agentWith('named', 7)
+    const { key } = await app.newKey({ budgetInr: 3 })
+    expect((await send(chatRow, key, {}, { 'x-br-agent-id': 'named' })).left).toBe(await leftOf(named.id, 7))
+    expect((await send(chatRow, key, {}, { 'x-br-agent-id': 'nobody in particular' })).left).toBeNull()
+    expect((await send(chatRow, key)).left).toBeNull()
+  })
+
+  test('is a plain number and costs no round trip', async () => {
+    const { token } = await agentWith('plain', 123_456_789.000001)
+    const first = await send(chatRow, token)
+    expect(first.left).toMatch(/^\d+(\.\d{1,6})?$/)
+    const before = app.gateway.app.limits.acquires
+    for (let i = 0; i < 50; i++) expect((await send(chatRow, token)).left).toMatch(/^\d+(\.\d{1,6})?$/)
+    expect(app.gateway.app.limits.acquires - before).toBeLessThanOrEqual(1)
+  })
+})
+
+test('amounts are written as plain decimals', () => {
+  const cases: [bigint, string][] = [
+    [0n, '0'],
+    [1n, '0.000001'],
+    [100_000n, '0.1'],
+    [1_000_000n, '1'],
+    [1_000_001n, '1.000001'],
+    [-2_500_000n, '-2.5'],
+    [123_456_789_012_345_678_901n, '123456789012345.678901'],
+  ]
+  for (const [uinr, text] of cases) expect(inrTextOf(uinr)).toBe(text)
+})
