@@ -6,12 +6,13 @@ import type { Clock } from '../platform/clock.ts'
 import type { Db } from '../platform/db.ts'
 import { fail } from '../platform/errors.ts'
 import type { Ids } from '../platform/ids.ts'
-import type { AgentPrincipal, BearerPrincipal, CallPolicy, Principal } from '../platform/principal.ts'
+import { type AgentPrincipal, type AgentScope, agentScopes, type BearerPrincipal, type CallPolicy, type Principal } from '../platform/principal.ts'
 import { hashKey } from '../platform/secrets.ts'
 import type { KillSwitch } from './kill-switch.ts'
-import { findWithAncestors } from './queries.ts'
+import { type AgentWithAncestors, findWithAncestors } from './queries.ts'
 import { type SigningKeys, tokenAlgorithm } from './signing-keys.ts'
 import { refused } from './token-refusal.ts'
+import { narrowedScopes, scopedTokenVersion, scopesOfClaims } from './token-scopes.ts'
 
 export interface AgentTokensDeps {
   readonly db: Db
@@ -28,6 +29,26 @@ export interface AgentTokensDeps {
   readonly ttlSeconds: number
 }
 
+/** What somebody wishes for a token; both only narrow. */
+export interface TokenWish {
+  /** Scopes with spaces between them; left out: all that may be given. */
+  readonly scope?: string | undefined
+  /** At most AGENT_TOKEN_TTL_S, which it is when left out. */
+  readonly ttlSeconds?: number | undefined
+}
+
+/** What a token is made of. Who may have it made is the caller's to check. */
+export interface TokenGrant {
+  readonly agent: Pick<AgentWithAncestors, 'id' | 'name' | 'epoch' | 'ancestorIds'>
+  readonly orgId: number
+  /** The user behind the key. */
+  readonly userId: number | null
+  /** Its limits bind the token, and the token ends with it. */
+  readonly keyId: number
+  readonly scopes: readonly AgentScope[]
+  readonly ttlSeconds: number
+}
+
 /** What the token endpoint answers. `token` repeats `access_token`. */
 export interface MintedToken {
   readonly access_token: string
@@ -39,20 +60,23 @@ export interface MintedToken {
   readonly scope: string
 }
 
-const claimsShape = z.object({
-  org: z.int(),
-  uid: z.int().nullable(),
-  key_id: z.int(),
-  agent: z.object({ id: z.int(), name: z.string(), epoch: z.int(), ancestors: z.array(z.int()).max(3).default([]) }),
-  sub: z.string(),
-  jti: z.string(),
-  exp: z.int(),
-})
+const claimsShape = z
+  .object({
+    org: z.int(),
+    uid: z.int().nullable(),
+    key_id: z.int(),
+    agent: z.object({ id: z.int(), name: z.string(), epoch: z.int(), ancestors: z.array(z.int()).max(3).default([]) }),
+    sub: z.string(),
+    jti: z.string(),
+    exp: z.int(),
+    scope: z.string().optional(),
+    ver: z.int().optional(),
+  })
+  .transform(claims => ({ ...claims, scopes: scopesOfClaims(claims) }))
 /** The claims of a token whose signature, issuer, audience, type and times were right. */
 export type AgentClaims = z.output<typeof claimsShape>
 
 const tokenType = 'at+jwt'
-const tokenScope = 'inference'
 /** Clocks of two replicas may differ by this much when a token is used right after its mint. Expiry gets no such grace. */
 const skewSeconds = 30
 /** Verified tokens kept: a signature check costs a tenth of a millisecond, so it is made once per token. */
@@ -69,24 +93,50 @@ export class AgentTokens {
     this.#deps = deps
   }
 
-  /** Mints a token for an agent of the caller's org. Throws `not_found`, `agent_revoked` (409) and `forbidden` for callers without an API key of scope full. */
-  async mint(principal: Principal, agentId: number): Promise<MintedToken> {
+  /**
+   * Mints a token for an agent of the caller's org. Throws `not_found`, `agent_revoked` (409), `bad_request` for a wish that is none and
+   * `forbidden` for callers without an API key of scope full.
+   */
+  async mint(principal: Principal, agentId: number, wish: TokenWish = {}): Promise<MintedToken> {
     if (principal.kind !== 'key' || principal.scope !== 'full') throw fail('forbidden', { message: 'Only an API key of scope full mints agent tokens.' })
-    const { db, clock, ids, signingKeys, baseUrl, ttlSeconds } = this.#deps
-    const agent = await db.maybe(findWithAncestors, principal.orgId, agentId)
+    const { orgId, userId, keyId } = principal
+    const grant = { orgId, userId, keyId, scopes: narrowedScopes(wish.scope, agentScopes), ttlSeconds: this.lifeOf(wish.ttlSeconds) }
+    return this.issue({ ...grant, agent: await this.agentToMint(orgId, agentId) })
+  }
+
+  /** The life of a token of which somebody asked so much. Throws `bad_request` when it is more than AGENT_TOKEN_TTL_S. */
+  lifeOf(wishedSeconds: number | undefined): number {
+    const { ttlSeconds } = this.#deps
+    if (wishedSeconds !== undefined && wishedSeconds > ttlSeconds)
+      throw fail('bad_request', { message: `ttl_s: at most ${ttlSeconds} here. Mint again before the token ends.` })
+    return wishedSeconds ?? ttlSeconds
+  }
+
+  /** An active agent of the org. Throws `not_found` and `agent_revoked` (409). */
+  async agentToMint(orgId: number, agentId: number): Promise<AgentWithAncestors> {
+    const agent = await this.#deps.db.maybe(findWithAncestors, orgId, agentId)
     if (agent === null) throw fail('not_found', { message: 'There is no such agent.' })
     if (agent.status === 'revoked') throw fail('agent_revoked')
+    return agent
+  }
+
+  /** Signs a token. */
+  async issue({ agent, orgId, userId, keyId, scopes, ttlSeconds }: TokenGrant): Promise<MintedToken> {
+    const { clock, ids, signingKeys, baseUrl } = this.#deps
     const { kid, key } = await signingKeys.current()
     const issuedAt = Math.floor(clock.nowMs() / 1000)
     const expiresAt = issuedAt + ttlSeconds
     const subject = `agent:${agent.id}`
+    const scope = scopes.join(' ')
     const token = await new SignJWT({
       client_id: subject,
-      org: principal.orgId,
-      uid: principal.userId,
-      key_id: principal.keyId,
-      scope: tokenScope,
+      org: orgId,
+      uid: userId,
+      key_id: keyId,
+      ver: scopedTokenVersion,
+      scope,
       agent: { id: agent.id, name: agent.name, epoch: agent.epoch, ...(agent.ancestorIds.length === 0 ? {} : { ancestors: agent.ancestorIds }) },
+      ...actOf(agent.ancestorIds),
     })
       .setProtectedHeader({ alg: tokenAlgorithm, typ: tokenType, kid })
       .setIssuer(baseUrl())
@@ -104,7 +154,7 @@ export class AgentTokens {
       expires_in: ttlSeconds,
       expires_at: new Date(expiresAt * 1000).toISOString(),
       agent_id: agent.id,
-      scope: tokenScope,
+      scope,
     }
   }
 
@@ -177,9 +227,18 @@ export class AgentTokens {
 
   #admit(claims: AgentClaims): AgentPrincipal | Promise<AgentPrincipal> {
     const key = this.#deps.keys.byId(claims.key_id)
-    const policies = this.#deps.policiesOf(claims.agent.id)
+    const policies = this.#policiesOf(claims.agent)
     if (!(key instanceof Promise) && !(policies instanceof Promise)) return this.#principal(claims, key, policies)
     return Promise.all([key, policies]).then(([foundKey, foundPolicies]) => this.#principal(claims, foundKey, foundPolicies))
+  }
+
+  /** What is ruled for the agent and for all above it; null when one of them is not there. */
+  #policiesOf({ id, ancestors }: AgentClaims['agent']): readonly CallPolicy[] | null | Promise<readonly CallPolicy[] | null> {
+    const own = this.#deps.policiesOf(id)
+    if (ancestors.length === 0) return own
+    const all = [own, ...ancestors.map(above => this.#deps.policiesOf(above))]
+    const known = all.flatMap(policies => (policies instanceof Promise ? [] : [policies]))
+    return known.length === all.length ? together(known) : Promise.all(all).then(together)
   }
 
   #principal(claims: AgentClaims, key: KeyRecord | null, policies: readonly CallPolicy[] | null): AgentPrincipal {
@@ -199,7 +258,7 @@ export class AgentTokens {
       epoch: agent.epoch,
       keyId: key.id,
       keyName: key.name,
-      scope: 'inference',
+      scopes: claims.scopes,
       workspaceId: key.workspaceId,
       limits: key.limits,
       capabilities: key.capabilities,
@@ -207,6 +266,17 @@ export class AgentTokens {
       expiresAtMs: claims.exp * 1000,
     }
   }
+}
+
+/** Who let the agent act: the agent above it, and above that one (RFC 8693). */
+function actOf(ancestorIds: readonly number[]): { act?: object } {
+  const [nearest, ...above] = ancestorIds
+  return nearest === undefined ? {} : { act: { sub: `agent:${nearest}`, ...actOf(above) } }
+}
+
+/** All rules of a family in one list; null when one of its members is not there. */
+function together(all: readonly (readonly CallPolicy[] | null)[]): readonly CallPolicy[] | null {
+  return all.some(policies => policies === null) ? null : all.flatMap(policies => policies ?? [])
 }
 
 /** The rules of the key and of the agent. Callers without rules share the arrays that are cached. */

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { endpointOf, reply } from '../platform/endpoint.ts'
 import { fail } from '../platform/errors.ts'
+import { agentScopes } from '../platform/principal.ts'
 import { int4Max, rowId } from '../platform/row-id.ts'
 import { wishOf } from './agent-rules.ts'
 import type { Agents } from './agents.ts'
@@ -61,6 +62,16 @@ const wishShape = {
   max_concurrency: z.int().min(1).max(concurrencyMax).nullable().optional().describe('Most calls at once, over all processes; null = no rule.'),
 }
 
+/** What may be asked of a token. */
+const tokenWishShape = {
+  scope: z
+    .string()
+    .max(200)
+    .optional()
+    .describe(`Some of "${agentScopes.join(' ')}", with spaces between them. Left out: all.`),
+  ttl_s: z.int().min(1).optional().describe('Seconds until it ends, at most AGENT_TOKEN_TTL_S, which it is when left out.'),
+}
+
 const agentPath = z.object({ id: z.string().describe('Agent id.') })
 
 /** The id in the path; a text that can be no id is an agent that does not exist. */
@@ -74,7 +85,7 @@ export const agentEndpoints = {
   listAgents: row({
     at: 'GET /v1/me/agents',
     auth: 'key',
-    access: {},
+    access: { agentScope: 'usage:read' },
     tag: 'agents',
     summary: 'The agent identities of the organisation with their monthly budgets and spend, active ones first.',
     input: {
@@ -133,8 +144,8 @@ export const agentEndpoints = {
     auth: 'key',
     access: { scope: 'full' },
     tag: 'agents',
-    summary: 'Mints a short-lived token that acts as this agent on every endpoint. The limits of the minting key bind it too.',
-    input: { path: agentPath },
+    summary: 'Mints a short-lived token that acts as this agent, everywhere or for less. The limits of the minting key bind it too.',
+    input: { path: agentPath, body: z.object(tokenWishShape) },
     output: z.object({
       access_token: z.string(),
       token: z.string().describe('The same as access_token.'),
@@ -144,9 +155,10 @@ export const agentEndpoints = {
       agent_id: z.int(),
       scope: z.string(),
     }),
-    errors: ['forbidden', 'not_found', 'agent_revoked'],
-    async handle({ agents }, { path }, call) {
-      return reply.json(await agents.tokens.mint(call.principal, idOf(path)), 200, { 'cache-control': 'no-store' })
+    errors: ['forbidden', 'not_found', 'agent_revoked', 'bad_request'],
+    async handle({ agents }, { path, body }, call) {
+      const minted = await agents.tokens.mint(call.principal, idOf(path), { scope: body.scope, ttlSeconds: body.ttl_s })
+      return reply.json(minted, 200, { 'cache-control': 'no-store' })
     },
   }),
 

@@ -31,7 +31,7 @@ export class ToolCatalog {
   }
 
   find(name: string, principal: ToolCall['principal']): Tool | undefined {
-    return this.#entries.find(({ tool }) => tool.name === name && tool.mayUse(principal))?.tool
+    return this.#entries.find(({ tool }) => tool.name === name && tool.isThereFor(principal))?.tool
   }
 }
 

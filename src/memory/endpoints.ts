@@ -66,7 +66,7 @@ export const memoryEndpoints = {
     at: 'GET /v1/me/memory-store',
     twin: { at: 'GET /me/memory-store', auth: 'session', access: { role: 'admin' } },
     auth: 'key',
-    access: {},
+    access: { agentScope: 'memory:read' },
     tag,
     summary: 'The configured store without its secret, bytes used, and what the store can do.',
     input: {},
@@ -77,7 +77,7 @@ export const memoryEndpoints = {
   paths: row({
     at: 'GET /v1/me/memory/paths',
     auth: 'key',
-    access: {},
+    access: { agentScope: 'memory:read' },
     tag,
     summary: 'The scopes of this credential. agents/ is open to every key and not listed.',
     input: {},
@@ -91,7 +91,7 @@ export const memoryEndpoints = {
   read: row({
     at: 'GET /v1/me/memory/o',
     auth: 'key',
-    access: {},
+    access: { agentScope: 'memory:read' },
     tag,
     summary: 'One object as raw bytes, with ETag and x-br-meta-* provenance headers.',
     input: { query: keyQuery },
@@ -112,7 +112,7 @@ export const memoryEndpoints = {
   write: row({
     at: 'PUT /v1/me/memory/o',
     auth: 'key',
-    access: {},
+    access: { agentScope: 'memory:write' },
     tag,
     summary: 'Write one object; If-Match and If-None-Match: * make it conditional.',
     input: { query: keyQuery, headers: z.object({ 'if-match': etagHeader, 'if-none-match': etagHeader }), bodyKind: 'raw', bodyLimitBytes: bodyCeilingBytes },
@@ -130,7 +130,7 @@ export const memoryEndpoints = {
   remove: row({
     at: 'DELETE /v1/me/memory/o',
     auth: 'key',
-    access: {},
+    access: { agentScope: 'memory:write' },
     tag,
     summary: 'Delete one object; deleting what is not there succeeds. If-Match makes it conditional.',
     input: { query: keyQuery, headers: z.object({ 'if-match': etagHeader, 'if-none-match': etagHeader }) },
@@ -148,7 +148,7 @@ export const memoryEndpoints = {
   list: row({
     at: 'GET /v1/me/memory/list',
     auth: 'key',
-    access: {},
+    access: { agentScope: 'memory:read' },
     tag,
     summary: 'Readable keys under a prefix with size, time, etag and author; expired journal entries are left out.',
     input: { query: z.object({ prefix: z.string().default('') }) },

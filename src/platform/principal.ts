@@ -4,6 +4,10 @@ export type Role = 'member' | 'admin' | 'owner'
 export type Capability = 'usage:org:view' | 'cost:org:view' | 'audit:view'
 export type KeyScope = 'full' | 'inference'
 
+/** What agent tokens can be good for. A token is good for all of it unless its mint named less. */
+export const agentScopes = ['inference', 'memory:read', 'memory:write', 'usage:read'] as const
+export type AgentScope = (typeof agentScopes)[number]
+
 /** The limits of an API key as the key record has them; null = none. */
 export interface KeyLimits {
   readonly rpmLimit: number | null
@@ -57,10 +61,11 @@ export interface AgentPrincipal extends Common {
   readonly epoch: number
   readonly keyId: number
   readonly keyName: string
-  readonly scope: 'inference'
+  /** What this token is good for, in the order of `agentScopes`. */
+  readonly scopes: readonly AgentScope[]
   readonly workspaceId: number | null
   readonly limits: KeyLimits
-  /** Those of the minting key and of the agent. */
+  /** Those of the minting key, of the agent and of every agent above it. */
   readonly policies: readonly CallPolicy[]
   /** Unix milliseconds at which the token ends. */
   readonly expiresAtMs: number
@@ -83,6 +88,8 @@ export type BearerPrincipal = KeyPrincipal | AgentPrincipal
 export interface AccessRule {
   /** 'full': an API key of scope full. Agent tokens count as inference-scoped. */
   readonly scope?: 'full'
+  /** What an agent token must be good for. A row that names none takes every agent token. */
+  readonly agentScope?: AgentScope
   /** The least role of the user behind the credential. A key without a user has none. */
   readonly role?: 'admin' | 'owner'
   /** With `role`: a holder of one of these capabilities passes too. */
@@ -95,11 +102,18 @@ export interface AccessRule {
 
 const rank: Record<Role, number> = { member: 0, admin: 1, owner: 2 }
 
+/** What an agent reads whose token is good for less than it asks. */
+export function lacksScope({ scopes }: AgentPrincipal, missing: AgentScope): string {
+  return `This needs the scope ${missing}; this agent token has ${scopes.join(' ')}. Ask whoever minted it for one with that scope.`
+}
+
 /** Whether the principal may call a row with this rule. Pure; the reason is for the error message. */
 export function mayCall(principal: Principal, rule: AccessRule): { ok: true } | { ok: false; why: string } {
   if (rule.agentOnly && principal.kind !== 'agent') return { ok: false, why: 'This endpoint takes an agent token.' }
   if (rule.scope === 'full' && (principal.kind === 'agent' || (principal.kind === 'key' && principal.scope !== 'full')))
     return { ok: false, why: 'This needs an API key of scope full; agent tokens and inference-scoped keys may not do it.' }
+  if (rule.agentScope !== undefined && principal.kind === 'agent' && !principal.scopes.includes(rule.agentScope))
+    return { ok: false, why: lacksScope(principal, rule.agentScope) }
   if (rule.userBacked && principal.userId === null) return { ok: false, why: 'This needs a key that belongs to a user.' }
   const isEntitled = rule.orCapability?.some(capability => principal.capabilities.includes(capability)) ?? false
   if (rule.role && !isEntitled && (principal.role === null || rank[principal.role] < rank[rule.role]))

@@ -35,7 +35,7 @@ test('a minted token says how long it lives and for whom', async () => {
     expires_in: 900,
     expires_at: expect.stringMatching(/Z$/),
     agent_id: agentId,
-    scope: 'inference',
+    scope: 'inference memory:read memory:write usage:read',
   })
   expect(Math.abs(Date.parse(minted.expires_at) - process.clock.nowMs() - 900_000)).toBeLessThan(60_000)
 })
@@ -58,7 +58,8 @@ test('a token verifies offline with the published keys and carries the RFC 9068 
     org: orgId,
     uid: userId,
     key_id: keyId,
-    scope: 'inference',
+    ver: 2,
+    scope: 'inference memory:read memory:write usage:read',
     agent: { id: agentId, name: 'triage', epoch: 1 },
     iat: expect.any(Number),
     nbf: payload.iat,
@@ -81,7 +82,7 @@ test('a token stands for its agent under the limits of the key that minted it', 
     epoch: 1,
     keyId,
     keyName: 'main',
-    scope: 'inference',
+    scopes: ['inference', 'memory:read', 'memory:write', 'usage:read'],
     workspaceId: null,
     limits: { rpmLimit: 7, dailyLimit: 70 },
     capabilities: [],

@@ -102,7 +102,7 @@ describe('POST /mcp', () => {
     const agent = await app.newAgent('mcp-three')
     expect(messageOf((await post(initialize, {}, agent.token)).text).result.serverInfo.name).toBe('brigade')
     const who = await (await initializeClient(agent.token)).call('whoami')
-    expect(who.data).toMatchObject({ principal: { kind: 'agent', id: agent.id, name: 'mcp-three' }, scope: 'inference' })
+    expect(who.data).toMatchObject({ principal: { kind: 'agent', id: agent.id, name: 'mcp-three' }, scope: 'inference memory:read memory:write usage:read' })
   })
 
   test('MCP-16 an initialize that asks for 2026-07-28 or something unknown is answered with 2025-11-25', async () => {

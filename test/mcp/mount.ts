@@ -12,7 +12,7 @@ import { fail } from '../../src/platform/errors.ts'
 import { systemIds } from '../../src/platform/ids.ts'
 import { Inflight } from '../../src/platform/inflight.ts'
 import { silentLog } from '../../src/platform/log.ts'
-import type { AgentPrincipal, BearerPrincipal, KeyPrincipal } from '../../src/platform/principal.ts'
+import { type AgentPrincipal, agentScopes, type BearerPrincipal, type KeyPrincipal } from '../../src/platform/principal.ts'
 
 export const fullKey: KeyPrincipal = {
   kind: 'key',
@@ -39,7 +39,7 @@ export const agent: AgentPrincipal = {
   epoch: 1,
   keyId: 11,
   keyName: 'laptop',
-  scope: 'inference',
+  scopes: agentScopes,
   workspaceId: null,
   limits: { rpmLimit: null, dailyLimit: null },
   policies: [],

@@ -6,7 +6,7 @@ import { readFileSync } from 'node:fs'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Binding } from '../../src/gateway/http/edge.ts'
 import { bindingsOf, endpointTable } from '../../src/gateway/http/endpoint-table.ts'
-import { type Capability, mayCall, type Principal } from '../../src/platform/principal.ts'
+import { agentScopes, type Capability, mayCall, type Principal } from '../../src/platform/principal.ts'
 import { startApp, type TestApp } from '../harness/app.ts'
 
 /** What a caller meets at the door: `+` let in (whatever the row then says to an empty body or an unknown id), `1` 401, `3` 403. */
@@ -54,7 +54,7 @@ const agent: Principal = {
   epoch: 1,
   keyId: 1,
   keyName: 'k',
-  scope: 'inference',
+  scopes: agentScopes,
   workspaceId: null,
   limits,
   expiresAtMs: 0,

@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { fail } from '../../platform/errors.ts'
-import type { AgentPrincipal, SessionPrincipal } from '../../platform/principal.ts'
+import { type AgentPrincipal, lacksScope, type SessionPrincipal } from '../../platform/principal.ts'
 import { type Authenticator, bearerToken } from './authenticate.ts'
 import { checkOwnPage, type OwnPages } from './own-pages.ts'
 import type { Sessions } from './sessions.ts'
@@ -14,8 +14,9 @@ const isRead = (method: string): boolean => method === 'GET' || method === 'HEAD
 const isAgentToken = (token: string | null): token is string => token !== null && token.split('.').length === 3
 
 /**
- * Who may call a session row. A signed-in person by the cookie; an agent by its token, who reads as a plain member and writes nothing.
- * An API key is no session. Throws `no_session`, `foreign_origin` for a write from another site's page, `forbidden` for an agent's write.
+ * Who may call a session row. A signed-in person by the cookie; an agent by its token, who reads as a plain member and writes nothing,
+ * and whose token must be good for `usage:read`. An API key is no session. Throws `no_session`, `foreign_origin` for a write from another
+ * site's page, `forbidden` for an agent's write and for a token without that scope.
  */
 export function sessionCaller(
   method: string,
@@ -33,6 +34,7 @@ async function agentCaller(method: string, token: string, { authenticator }: Ses
   const principal = await authenticator.byToken(token)
   if (principal.kind !== 'agent') throw fail('no_session')
   if (!isRead(method)) throw fail('forbidden', { message: 'An agent token may only read here. A signed-in person makes changes.' })
+  if (!principal.scopes.includes('usage:read')) throw fail('forbidden', { message: lacksScope(principal, 'usage:read') })
   return { ...principal, role: 'member', capabilities: [] }
 }
 

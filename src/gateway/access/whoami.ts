@@ -26,7 +26,7 @@ export class Whoami {
       agent: isAgent ? { id: principal.agentId, name: principal.agentName } : null,
       key: { id: principal.keyId, name: principal.keyName },
       role: principal.role,
-      scope: principal.scope,
+      scope: isAgent ? principal.scopes.join(' ') : principal.scope,
       token_expires_at: isAgent ? new Date(principal.expiresAtMs).toISOString() : null,
       limits: { rpm_limit: principal.limits.rpmLimit, daily_limit: principal.limits.dailyLimit },
       memory: { configured },

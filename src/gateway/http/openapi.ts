@@ -11,8 +11,8 @@ function commonErrors({ auth, at }: Binding, hasInput: boolean): ErrorName[] {
     names.push('invalid_api_key', 'key_disabled_inactive', 'rate_limit_exceeded', 'database_unavailable', 'bad_request')
   if (auth === 'session' || auth === 'key-or-session') {
     // An agent token opens these for reading, so what can be wrong with one can be wrong here.
-    names.push('no_session', 'invalid_api_key', 'rate_limit_exceeded', 'database_unavailable')
-    if (!at.startsWith('GET ')) names.push('forbidden', 'foreign_origin')
+    names.push('no_session', 'invalid_api_key', 'rate_limit_exceeded', 'database_unavailable', 'forbidden')
+    if (!at.startsWith('GET ')) names.push('foreign_origin')
   }
   if (auth === 'public' && countsStrangers(at)) names.push('rate_limit_exceeded', 'database_unavailable')
   if (hasInput) names.push('bad_request')

@@ -37,7 +37,7 @@ export const audioEndpoints = {
   transcriptions: row({
     at: 'POST /v1/audio/transcriptions',
     auth: 'key',
-    access: {},
+    access: { agentScope: 'inference' },
     tag: 'inference',
     summary: 'Speech to text, charged by the second. Text and subtitles come with the type that the provider gives them.',
     input: { body: transcriptionForm, bodyKind: 'multipart' },
@@ -49,7 +49,7 @@ export const audioEndpoints = {
   speech: row({
     at: 'POST /v1/audio/speech',
     auth: 'key',
-    access: {},
+    access: { agentScope: 'inference' },
     tag: 'inference',
     summary: 'Text to speech, as the bytes come from the provider; charged by the character.',
     input: { body: speechRequest, bodyKind: 'inference' },

@@ -9,7 +9,7 @@ export const inferenceEndpoints = {
   chatCompletions: row({
     at: 'POST /v1/chat/completions',
     auth: 'key',
-    access: {},
+    access: { agentScope: 'inference' },
     tag: 'inference',
     summary: 'OpenAI chat completions, streamed or not, on the best eligible route.',
     input: { body: chatRequestSchema, bodyKind: 'inference' },
@@ -21,7 +21,7 @@ export const inferenceEndpoints = {
   embeddings: row({
     at: 'POST /v1/embeddings',
     auth: 'key',
-    access: {},
+    access: { agentScope: 'inference' },
     tag: 'inference',
     summary: 'OpenAI embeddings.',
     input: { body: embeddingsRequestSchema, bodyKind: 'inference' },

@@ -12,7 +12,7 @@ export const imageEndpoints = {
   generateImages: row({
     at: 'POST /v1/images/generations',
     auth: 'key',
-    access: {},
+    access: { agentScope: 'inference' },
     tag: 'inference',
     summary: 'Images from a prompt, as addresses or base64; with the panel the best of three models.',
     input: { body: imagesRequestSchema, bodyKind: 'inference' },
@@ -24,7 +24,7 @@ export const imageEndpoints = {
   editImages: row({
     at: 'POST /v1/images/edits',
     auth: 'key',
-    access: {},
+    access: { agentScope: 'inference' },
     tag: 'inference',
     summary: 'Edits given images by a prompt; a multipart form.',
     input: { body: imageEditSchema, bodyKind: 'multipart' },

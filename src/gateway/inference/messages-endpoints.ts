@@ -80,7 +80,7 @@ export const messagesEndpoints = {
   messages: row({
     at: 'POST /v1/messages',
     auth: 'key',
-    access: {},
+    access: { agentScope: 'inference' },
     tag: 'inference',
     summary: 'Anthropic messages, streamed or not: claude-* relayed on your own credential, every other model translated.',
     input: { headers, query, body: requestSchema, bodyKind: 'inference' },
@@ -93,7 +93,7 @@ export const messagesEndpoints = {
   countTokens: row({
     at: 'POST /v1/messages/count_tokens',
     auth: 'key',
-    access: {},
+    access: { agentScope: 'inference' },
     tag: 'inference',
     summary: "Tokens of a messages request: the provider's count for claude-*, an estimate for every other model. Not charged.",
     input: { headers, query, body: countSchema, bodyKind: 'inference' },

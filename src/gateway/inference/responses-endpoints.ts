@@ -43,7 +43,7 @@ export const responsesEndpoints = {
   responses: row({
     at: 'POST /v1/responses',
     auth: 'key',
-    access: {},
+    access: { agentScope: 'inference' },
     tag: 'inference',
     summary: 'OpenAI Responses, streamed or not, on every chat model. Nothing is stored.',
     input: { body: requestSchema, bodyKind: 'inference' },

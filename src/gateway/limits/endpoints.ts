@@ -86,7 +86,7 @@ export const limitsEndpoints = {
   budgets: row({
     at: 'GET /v1/me/budgets',
     auth: 'key',
-    access: {},
+    access: { agentScope: 'usage:read' },
     tag: 'usage',
     summary: 'The monthly budgets that bind this credential: cap, spent, held by running calls, what is left.',
     input: {},

@@ -82,7 +82,7 @@ export const routingEndpoints = {
   previewRoute: row({
     at: 'POST /me/route/preview',
     auth: 'key-or-session',
-    access: {},
+    access: { agentScope: 'inference' },
     tag,
     summary:
       'Where a call with this body would go, and why: chat, messages, responses, embeddings, images, edits, audio, told apart by what the body holds. Nothing is dialed, held or counted; budgets and balances are not asked.',

@@ -20,7 +20,7 @@ export const usageEndpoints = {
   usage: row({
     at: 'GET /v1/usage',
     auth: 'key',
-    access: {},
+    access: { agentScope: 'usage:read' },
     tag: 'usage',
     summary:
       'Usage of the organisation in a span of IST days (default: this month to date): totals, by model, by agent. format=csv: a line a day, model and provider.',
