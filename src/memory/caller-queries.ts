@@ -1,8 +1,9 @@
 import { statement } from '../platform/db.ts'
 
 /**
- * The live workspaces whose team the user is in, with the one that the key is bound to first, and the active spaces that the user owns
- * or was granted. A user who is no active member of the organisation has none.
+ * The live workspaces whose team the caller is in, with the one that the key is bound to first, and the active spaces that the user owns
+ * or was granted. A binding stands for the team where no user is behind the key, or one who may bind keys to any workspace; for a member
+ * the team itself decides, so that who was taken out of it keeps nothing by a key. A user who is no active member has none.
  */
 export const findMemberships = statement<
   [orgId: number, userId: number | null, workspaceId: number | null],
@@ -11,9 +12,11 @@ export const findMemberships = statement<
   'memory.find_memberships',
   `select
      array(select w.id from workspaces w
-       where w.org_id = $1::int and w.archived_at is null and (w.id = $3::int or exists (
-         select 1 from workspace_members t join org_members m on m.org_id = t.org_id and m.user_id = t.user_id and m.status = 'active'
-         where t.org_id = $1::int and t.workspace_id = w.id and t.user_id = $2::int))
+       where w.org_id = $1::int and w.archived_at is null and (
+         (w.id = $3::int and $2::int is null)
+         or exists (select 1 from org_members m where m.org_id = $1::int and m.user_id = $2::int and m.status = 'active' and (
+           (w.id = $3::int and m.role in ('admin', 'owner'))
+           or exists (select 1 from workspace_members t where t.org_id = $1::int and t.workspace_id = w.id and t.user_id = $2::int))))
        order by w.id is distinct from $3::int, w.id) as "workspaceIds",
      array(select s.space from memory_shares s
        where s.org_id = $1::int and s.state = 'active'

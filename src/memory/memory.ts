@@ -12,7 +12,9 @@ import { MemoryIndex } from './memory-index.ts'
 import { ObjectStoreError } from './object-store.ts'
 import { type ConfiguredStore, MemoryObjects, type MemoryObjectsDeps } from './objects.ts'
 import { OpenStores } from './open-stores.ts'
+import { Promotions } from './promote.ts'
 import { listStores } from './queries.ts'
+import { Shares } from './shares.ts'
 import { StoreConfig } from './store-config.ts'
 import { probe } from './store-probe.ts'
 
@@ -34,6 +36,8 @@ export interface Memory {
   readonly config: StoreConfig
   readonly objects: MemoryObjects
   readonly callers: MemoryCallers
+  readonly shares: Shares
+  readonly promotions: Promotions
   /** Throws `memory_not_configured`. */
   configured(orgId: number): Promise<ConfiguredStore>
   isConfigured(orgId: number): Promise<boolean>
@@ -63,7 +67,7 @@ export function createMemory(deps: MemoryDeps): Memory {
     intentMs: deps.config.MEMORY_INTENT_MS,
     async storeOf(orgId) {
       const row = await config.find(orgId)
-      return row === null ? null : stores.of(row)
+      return row === null ? null : { row, store: stores.of(row) }
     },
   })
   const configured = async (orgId: number): Promise<ConfiguredStore> => {
@@ -99,6 +103,8 @@ export function createMemory(deps: MemoryDeps): Memory {
     config,
     objects,
     callers,
+    shares: new Shares({ db, clock }),
+    promotions: new Promotions({ db, objects, configured }),
     configured,
     sweep,
     isConfigured: async orgId => (await config.find(orgId)) !== null,

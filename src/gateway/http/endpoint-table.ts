@@ -2,6 +2,8 @@
 import { agentEndpoints } from '../../agents/endpoints.ts'
 import { mcpEndpoints } from '../../mcp/endpoints.ts'
 import { memoryEndpoints } from '../../memory/endpoints.ts'
+import { promoteEndpoints } from '../../memory/promote-endpoints.ts'
+import { shareEndpoints } from '../../memory/share-endpoints.ts'
 import type { AnyRow } from '../../platform/endpoint.ts'
 import { accessEndpoints } from '../access/endpoints.ts'
 import { invitationEndpoints } from '../access/invitation-endpoints.ts'
@@ -47,6 +49,8 @@ export const endpointTable = {
   ...auditEndpoints,
   ...agentEndpoints,
   ...memoryEndpoints,
+  ...shareEndpoints,
+  ...promoteEndpoints,
   ...usageEndpoints,
   ...limitsEndpoints,
   ...discoveryEndpoints,

@@ -1,0 +1,68 @@
+import { z } from 'zod'
+import { abortSignalOf } from '../platform/cancellation.ts'
+import { endpointOf, reply } from '../platform/endpoint.ts'
+import { fail } from '../platform/errors.ts'
+import { rowId } from '../platform/row-id.ts'
+import type { Memory } from './memory.ts'
+
+const row = endpointOf<{ memory: Memory }>()
+
+const etagHeader = z.string().optional().describe('Quoted etag.')
+/** An object of the largest usual size with room for the escapes of JSON. */
+const bodyLimitBytes = 32 * 1024 * 1024
+const sourcesMax = 200
+
+export const promoteEndpoints = {
+  promote: row({
+    at: 'POST /v1/me/memory/promote',
+    auth: 'key',
+    access: { scope: 'full', role: 'admin', userBacked: true },
+    tag: 'memory',
+    summary: 'Writes a record of a workspace, or of the organisation, in the name of an owner or admin. The same name again replaces it.',
+    input: {
+      headers: z.object({ 'if-match': etagHeader, 'if-none-match': etagHeader }),
+      body: z.object({
+        workspace_id: z.union([z.number(), z.string()]).nullish().describe('Left out: a record of the organisation.'),
+        // Absent stays legal here: an unconfigured store is said before a missing field is.
+        name: z.string().default('').describe('Path below records/, for example policies/security.md.'),
+        content: z.string().optional(),
+        source_keys: z
+          .array(z.string())
+          .max(sourcesMax)
+          .default([])
+          .describe('Keys that the content was made from; kept as the promoter gives them, 1024 bytes in all.'),
+      }),
+      bodyLimitBytes,
+    },
+    output: z.object({ ok: z.literal(true), key: z.string() }),
+    errors: [
+      'memory_not_configured',
+      'forbidden',
+      'bad_name',
+      'bad_request',
+      'bad_memory_key',
+      'not_found',
+      'agent_revoked_label',
+      'memory_quota_exceeded',
+      'payload_too_large',
+      'memory_conflict',
+      'memory_busy',
+      'memory_store_failed',
+    ],
+    async handle({ memory }, { body, headers }, call) {
+      const { principal } = call
+      if (principal.kind === 'session') throw fail('forbidden')
+      const { key, etag } = await memory.promotions.promote(
+        { ...call, signal: abortSignalOf(call.signal), principal },
+        {
+          workspaceId: body.workspace_id == null ? undefined : rowId(body.workspace_id),
+          name: body.name,
+          content: body.content,
+          sourceKeys: body.source_keys,
+        },
+        { ifMatch: headers['if-match'], ifNoneMatch: headers['if-none-match'] },
+      )
+      return reply.json({ ok: true, key }, 200, { etag })
+    },
+  }),
+}

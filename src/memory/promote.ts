@@ -1,0 +1,77 @@
+/** Promotion: the one way in which records are written, by an owner or admin who vouches for them. */
+import type { Db } from '../platform/db.ts'
+import { fail, toGatewayError } from '../platform/errors.ts'
+import { parseKey } from './memory-key.ts'
+import type { Conditions, ConfiguredStore, MemoryCall, MemoryObjects } from './objects.ts'
+import { findLiveWorkspace } from './promote-queries.ts'
+
+export interface PromotionDeps {
+  readonly db: Db
+  readonly objects: Pick<MemoryObjects, 'write'>
+  /** Throws `memory_not_configured`. */
+  configured(orgId: number): Promise<ConfiguredStore>
+}
+
+/** What is to become a record. The caller has checked that the promoter is an owner or admin. */
+export interface PromotionWish {
+  /** The workspace whose record it is; undefined: of the organisation; null: an id that no workspace can have. */
+  readonly workspaceId: number | null | undefined
+  /** Below records/; may have several segments. */
+  readonly name: string
+  readonly content: string | undefined
+  /** Keys that the content was made from, as the promoter says. */
+  readonly sourceKeys: readonly string[]
+}
+
+/** Bytes of all sources together, encoded. Stores take 2 KB of metadata for an object, and the rest of the provenance needs its part. */
+const sourcesBytesMax = 1_024
+
+export class Promotions {
+  readonly #deps: PromotionDeps
+
+  constructor(deps: PromotionDeps) {
+    this.#deps = deps
+  }
+
+  /**
+   * Writes the record, over the one of that name if there is one. Throws `memory_not_configured`, `bad_name`, `bad_request`,
+   * `bad_memory_key` (a source), `not_found` (no such workspace, or archived), and what a write throws.
+   */
+  async promote(call: MemoryCall, wish: PromotionWish, conditions: Conditions): Promise<{ key: string; etag: string }> {
+    const { db, objects, configured } = this.#deps
+    const { orgId, userId } = call.principal
+    await configured(orgId)
+    const key = recordKey(wish)
+    const sources = sourcesOf(wish.sourceKeys)
+    if (wish.content === undefined) throw fail('bad_request', { message: 'Field "content": the text of the record is needed.' })
+    if (!wish.content.isWellFormed()) throw fail('bad_request', { message: 'Field "content": not well-formed Unicode (a lone surrogate).' })
+    if (wish.workspaceId !== undefined && (wish.workspaceId === null || (await db.maybe(findLiveWorkspace, orgId, wish.workspaceId)) === null))
+      throw fail('not_found', { message: 'There is no such workspace, or it is archived. GET /me/workspaces lists them.' })
+    const metadata = { 'br-promoted-by': String(userId), ...(sources === '' ? {} : { 'br-sources': sources }) }
+    const { etag } = await objects.write(call, key, Buffer.from(wish.content), conditions, { action: 'promote', metadata })
+    return { key, etag }
+  }
+}
+
+/** The key of a record. Throws `bad_name` that says what is wrong with the name. */
+function recordKey({ workspaceId, name }: PromotionWish): string {
+  if (name === '') throw fail('bad_name', { message: 'Field "name": the record needs a name, for example policies/security.md.' })
+  try {
+    return parseKey(`${workspaceId === undefined ? 'org' : `workspaces/${workspaceId ?? 0}`}/records/${name}`)
+  } catch (error) {
+    throw fail('bad_name', { message: `Field "name": ${toGatewayError(error).message}`, cause: error })
+  }
+}
+
+/**
+ * The sources as one metadata value: keys in URI encoding, commas between them. What they say is the promoter's word: entries of a
+ * journal end, and a promoter need not be in the team, so that nothing is looked up. Throws `bad_memory_key`, `bad_request`.
+ */
+function sourcesOf(keys: readonly string[]): string {
+  const text = [...new Set(keys)].map(key => encodeURI(parseKey(key)).replaceAll(',', '%2C')).join(',')
+  if (text.length > sourcesBytesMax)
+    throw fail('bad_request', {
+      message: `Field "source_keys": they take ${text.length} bytes as metadata, and ${sourcesBytesMax} fit. Name the ones that matter most, and list all of them in the content.`,
+    })
+  return text
+}
