@@ -7,22 +7,24 @@ import type { Db } from '../platform/db.ts'
 import { fail } from '../platform/errors.ts'
 import type { Ids } from '../platform/ids.ts'
 import { joinKey } from './memory-key.ts'
-import type { ObjectStore } from './object-store.ts'
+import type { ConfiguredStore } from './objects.ts'
 import type { Author } from './provenance.ts'
 import {
   doubtIntent,
   expiredIntents,
   findIntent,
-  findStore,
+  findWriteId,
   type IntentRow,
   type ObjectRow,
   objectsBetween,
   releaseKey,
-  reserveBytes,
   settleDelete,
   settlePut,
+  type TakenRow,
   takeKey,
 } from './queries.ts'
+import { type Before, type Kept, keptIn, versionKey } from './version-keeper.ts'
+import { keptParameters } from './version-settling.ts'
 
 /** A key that this call has to itself until it settles or releases. */
 export interface Intent {
@@ -31,12 +33,16 @@ export interface Intent {
   readonly kind: 'put' | 'delete'
   readonly writeId: string
   readonly startedAt: Date
+  /** What the index has under the key; null: nothing. */
+  readonly before: Before | null
 }
 
 export interface TakeRequest {
   readonly orgId: number
   readonly key: string
   readonly kind: 'put' | 'delete'
+  /** How the object comes to be, as its history says it. */
+  readonly how: 'put' | 'append' | 'restore' | 'promote'
   readonly generation: number
   readonly author: Author
   /** SHA-256 in hex and bytes of what is written; null and 0 for a deletion. */
@@ -52,8 +58,10 @@ export interface MemoryIndexDeps {
   /** Life of an intent whose process died. */
   readonly intentMs: number
   /** The store of an organisation as it is configured now; null when it has none. */
-  storeOf(orgId: number): Promise<ObjectStore | null>
+  storeOf(orgId: number): Promise<ConfiguredStore | null>
 }
+
+type IntentId = Pick<IntentRow, 'orgId' | 'key' | 'writeId'>
 
 /** Longest wait for another writer of the same key before `memory_busy`. Ours. */
 export const keyWaitMs = 5_000
@@ -69,33 +77,32 @@ export class MemoryIndex {
 
   /** Takes the key and reserves the bytes. Throws `memory_busy`, `memory_quota_exceeded`, `memory_store_failed` when the store was configured anew. */
   async take(request: TakeRequest): Promise<Intent> {
-    const { db, clock, ids } = this.#deps
+    const { clock, ids } = this.#deps
     const deadlineMs = clock.monotonicMs() + keyWaitMs
     for (let tries = 1; ; tries++) {
       const startedAt = new Date(clock.nowMs())
-      const intent: Intent = { orgId: request.orgId, key: request.key, kind: request.kind, writeId: ids.uuidv7(startedAt.getTime()), startedAt }
-      if (await this.#insert(request, intent)) {
-        if (request.kind === 'put' && (await db.maybe(reserveBytes, intent.orgId, intent.key, intent.writeId)) === null) {
-          await this.release(intent)
-          throw fail('memory_quota_exceeded')
-        }
-        return intent
-      }
-      await this.#passBy(request)
+      const id = { orgId: request.orgId, key: request.key, kind: request.kind, writeId: ids.uuidv7(startedAt.getTime()), startedAt }
+      const found = await this.#insert(request, id)
+      if (found.outcome === 'taken') return { ...id, before: found.etag === null ? null : { etag: found.etag, writeId: found.writeId } }
+      if (found.outcome === 'full') throw fail('memory_quota_exceeded')
+      if (found.outcome === 'moved')
+        throw fail('memory_store_failed', { message: 'The memory store was configured anew while this call ran. Try again.', shouldRetry: true })
+      if (found.busyUntil !== null && found.busyUntil.getTime() <= clock.nowMs()) await this.#resolveOther(request)
       if (clock.monotonicMs() >= deadlineMs) throw fail('memory_busy', { retryAfterSeconds: 1 })
-      await clock.sleep(Math.min(pollMs * tries, 200) * (0.5 + ids.random()), request.signal)
+      await clock.sleep(pollMs * Math.min(1 + tries / 10, 3) * (0.5 + ids.random()), request.signal)
     }
   }
 
-  async #insert(request: TakeRequest, intent: Intent): Promise<boolean> {
+  #insert(request: TakeRequest, id: { readonly writeId: string; readonly startedAt: Date }): Promise<TakenRow> {
     const { author } = request
-    const expiresAt = new Date(intent.startedAt.getTime() + this.#deps.intentMs)
-    const taken = await this.#deps.db.exec(
+    const expiresAt = new Date(id.startedAt.getTime() + this.#deps.intentMs)
+    return this.#deps.db.one(
       takeKey,
-      intent.orgId,
-      intent.key,
-      intent.kind,
-      intent.writeId,
+      request.orgId,
+      request.key,
+      request.kind,
+      request.how,
+      id.writeId,
       request.generation,
       request.sha256,
       BigInt(request.sizeBytes),
@@ -104,36 +111,29 @@ export class MemoryIndex {
       author.agentId,
       author.agentName,
       author.agentLabel,
-      intent.startedAt,
+      id.startedAt,
       expiresAt,
     )
-    return taken === 1
   }
 
-  /** Why the key could not be taken: an intent that nobody owns any more is resolved; a store of another generation ends the wait. */
-  async #passBy(request: TakeRequest): Promise<void> {
-    const { db, clock } = this.#deps
-    const other = await db.maybe(findIntent, request.orgId, request.key)
-    if (other !== null) {
-      if (other.expiresAt.getTime() <= clock.nowMs()) await this.resolve(other)
-      return
-    }
-    const store = await db.maybe(findStore, request.orgId)
-    if (store?.generation !== request.generation)
-      throw fail('memory_store_failed', { message: 'The memory store was configured anew while this call ran. Try again.', shouldRetry: true })
+  /** Resolves the intent that stands in the way when nobody owns it any more. */
+  async #resolveOther({ orgId, key }: TakeRequest): Promise<void> {
+    const other = await this.#deps.db.maybe(findIntent, orgId, key)
+    if (other !== null && other.expiresAt.getTime() <= this.#deps.clock.nowMs()) await this.resolve(other)
   }
 
   /** Books a write that is in the store. False when the intent is gone: it was resolved by another, or the store was configured anew. */
-  async settlePut(intent: Intent, etag: string): Promise<boolean> {
-    return (await this.#deps.db.exec(settlePut, intent.orgId, intent.key, intent.writeId, etag)) === 1
+  async settlePut(intent: IntentId, etag: string, kept: Kept, versionsMax: number): Promise<boolean> {
+    return (await this.#deps.db.maybe(settlePut, intent.orgId, intent.key, intent.writeId, ...keptParameters(kept, versionsMax), etag)) !== null
   }
 
-  async settleDelete(intent: Intent): Promise<boolean> {
-    return (await this.#deps.db.exec(settleDelete, intent.orgId, intent.key, intent.writeId)) === 1
+  /** As `settlePut`; `versionsMax` 0 removes the whole history of the key. */
+  async settleDelete(intent: IntentId, kept: Kept, versionsMax: number): Promise<boolean> {
+    return (await this.#deps.db.maybe(settleDelete, intent.orgId, intent.key, intent.writeId, ...keptParameters(kept, versionsMax))) !== null
   }
 
   /** Gives key and reservation back after a call that changed nothing. */
-  async release(intent: Intent): Promise<void> {
+  async release(intent: IntentId): Promise<void> {
     await this.#deps.db.exec(releaseKey, intent.orgId, intent.key, intent.writeId)
   }
 
@@ -144,18 +144,25 @@ export class MemoryIndex {
 
   /** Asks the store how a write ended, and books or releases it. Throws ObjectStoreError when the store does not say. */
   async resolve(intent: Pick<IntentRow, 'orgId' | 'key' | 'kind' | 'writeId'>): Promise<'settled' | 'released'> {
-    const { db } = this.#deps
-    const store = await this.#deps.storeOf(intent.orgId)
-    const head = store === null ? null : await store.head(joinKey(intent.orgId, intent.key))
-    if (store !== null && intent.kind === 'put' && head?.metadata['br-write-id'] === intent.writeId) {
-      await db.exec(settlePut, intent.orgId, intent.key, intent.writeId, head.etag)
-      return 'settled'
+    const configured = await this.#deps.storeOf(intent.orgId)
+    if (configured !== null) {
+      const { row, store } = configured
+      const head = await store.head(joinKey(intent.orgId, intent.key))
+      const kept = async (): Promise<Kept> => {
+        const known = await this.#deps.db.maybe(findWriteId, intent.orgId, intent.key)
+        return keptIn(store, intent.orgId, intent.writeId, known?.writeId ?? null)
+      }
+      if (intent.kind === 'put' && head?.metadata['br-write-id'] === intent.writeId) {
+        await this.settlePut(intent, head.etag, await kept(), row.historyVersions)
+        return 'settled'
+      }
+      if (intent.kind === 'delete' && head === null) {
+        await this.settleDelete(intent, await kept(), row.historyVersions)
+        return 'settled'
+      }
+      await store.delete(versionKey(intent.orgId, intent.writeId))
     }
-    if (store !== null && intent.kind === 'delete' && head === null) {
-      await db.exec(settleDelete, intent.orgId, intent.key, intent.writeId)
-      return 'settled'
-    }
-    await db.exec(releaseKey, intent.orgId, intent.key, intent.writeId)
+    await this.release(intent)
     return 'released'
   }
 

@@ -4,13 +4,14 @@
  * Conditional writes hold within one process, which is what a folder store is for.
  */
 import { createHash } from 'node:crypto'
-import { mkdir, open, readdir, readFile, rename, rm } from 'node:fs/promises'
+import { copyFile, link, mkdir, open, readdir, readFile, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Clock } from '../platform/clock.ts'
 import type { Ids } from '../platform/ids.ts'
 import { directoriesOfPrefix, placeOf } from './folder-names.ts'
 import { KeyQueue } from './key-queue.ts'
 import {
+  type CopyOptions,
   compareKeys,
   type DeleteOptions,
   type GetOptions,
@@ -87,6 +88,29 @@ export class FolderStore implements ObjectStore {
     })
   }
 
+  /** The copy shares the bytes on disk where the file system can: data files are never written to again. */
+  async copy(from: string, to: string, options: CopyOptions = {}): Promise<{ etag: string }> {
+    for (let tries = 0; tries < triesMax; tries++) {
+      const found = await this.#sidecar(from)
+      if (found === null) throw new ObjectStoreError('not-found', 'no such object')
+      if (options.ifMatch !== undefined && found.etag !== options.ifMatch) throw new ObjectStoreError('precondition-failed', 'the object has another etag')
+      const source = join(this.#directory(from), found.data)
+      const data = `${placeOf(to).stem}${this.#ids.uuidv7(this.#clock.nowMs())}.bin`
+      const isDone = await this.#queue.run(to, async () => {
+        const before = await this.#sidecar(to)
+        return guarded(async () => {
+          await mkdir(this.#directory(to), { recursive: true, mode: 0o700 })
+          if (!(await linkOrCopy(source, join(this.#directory(to), data)))) return false
+          await this.#place({ ...found, key: to, data, modifiedMs: this.#clock.nowMs() }, before)
+          return true
+        })
+      })
+      // The source was replaced meanwhile: look again.
+      if (isDone) return { etag: found.etag }
+    }
+    throw new ObjectStoreError('unavailable', 'the object changed too often while it was copied')
+  }
+
   delete(key: string, options: DeleteOptions = {}): Promise<void> {
     return this.#queue.run(key, async () => {
       const before = await this.#sidecar(key)
@@ -147,11 +171,17 @@ export class FolderStore implements ObjectStore {
       data,
     }
     await writeDurably(join(directory, data), bytes)
-    const fresh = join(directory, `${data}.new`)
-    await writeDurably(fresh, Buffer.from(JSON.stringify(sidecar)))
-    await this.#renameOver(fresh, this.#sidecarPath(key))
-    if (before !== null) await rm(join(directory, before.data), { force: true })
+    await this.#place(sidecar, before)
     return { etag }
+  }
+
+  /** Makes the data file that the sidecar names the object, and removes the one before. */
+  async #place(sidecar: Sidecar, before: Sidecar | null): Promise<void> {
+    const directory = this.#directory(sidecar.key)
+    const fresh = join(directory, `${sidecar.data}.new`)
+    await writeDurably(fresh, Buffer.from(JSON.stringify(sidecar)))
+    await this.#renameOver(fresh, this.#sidecarPath(sidecar.key))
+    if (before !== null) await rm(join(directory, before.data), { force: true })
   }
 
   /** On Windows a rename fails for a moment while another process (a virus scanner, a reader) has the target open. */
@@ -174,6 +204,20 @@ async function writeDurably(path: string, bytes: Buffer): Promise<void> {
     await file.sync()
   } finally {
     await file.close()
+  }
+}
+
+/** A hard link, or a copy where the file system has none. False when the source is gone. */
+async function linkOrCopy(from: string, to: string): Promise<boolean> {
+  try {
+    await link(from, to).catch((error: unknown) => {
+      if (codeOf(error) === 'ENOENT') throw error
+      return copyFile(from, to)
+    })
+    return true
+  } catch (error) {
+    if (codeOf(error) === 'ENOENT') return false
+    throw error
   }
 }
 

@@ -5,13 +5,22 @@
 import { Agent as HttpAgent } from 'node:http'
 import { Agent as HttpsAgent } from 'node:https'
 import type { LookupFunction } from 'node:net'
-import { DeleteObjectCommand, GetObjectCommand, HeadObjectCommand, ListObjectsV2Command, PutObjectCommand, S3Client } from '@aws-sdk/client-s3'
+import {
+  CopyObjectCommand,
+  DeleteObjectCommand,
+  GetObjectCommand,
+  HeadObjectCommand,
+  ListObjectsV2Command,
+  PutObjectCommand,
+  S3Client,
+} from '@aws-sdk/client-s3'
 import { NodeHttpHandler } from '@smithy/node-http-handler'
 import type { Clock } from '../platform/clock.ts'
 import type { Ids } from '../platform/ids.ts'
 import type { Secret } from '../platform/secret.ts'
 import {
   type CallOptions,
+  type CopyOptions,
   type DeleteOptions,
   type GetOptions,
   type ListOptions,
@@ -43,12 +52,16 @@ const socketsMax = 64
 const connectTimeoutMs = 5_000
 /** Tries of a conditional write that met another one in the store (409 ConditionalRequestConflict). */
 const conflictTriesMax = 4
+/** How stores say that they have no copy: Bad Request, Method Not Allowed, Not Implemented. */
+const noCopyStatuses: readonly number[] = [400, 405, 501]
 
 export class S3Store implements ObjectStore {
   readonly #client: S3Client
   readonly #bucket: string
   readonly #clock: Clock
   readonly #ids: Ids
+  /** False once the store has said that it has no copy. */
+  #hasCopy = true
 
   constructor(options: S3StoreOptions) {
     const agentOptions = { keepAlive: true, maxSockets: socketsMax, lookup: options.lookup }
@@ -118,6 +131,36 @@ export class S3Store implements ObjectStore {
     })
   }
 
+  async copy(from: string, to: string, options: CopyOptions = {}): Promise<{ etag: string }> {
+    if (!this.#hasCopy) return this.#copyByHand(from, to, options)
+    try {
+      return await this.#call(options, async () => {
+        const made = await this.#client.send(
+          new CopyObjectCommand({
+            Bucket: this.#bucket,
+            Key: to,
+            CopySource: [this.#bucket, ...from.split('/')].map(encodeURIComponent).join('/'),
+            MetadataDirective: 'COPY',
+            ...(options.ifMatch === undefined ? {} : { CopySourceIfMatch: options.ifMatch }),
+          }),
+          sendOptions(options),
+        )
+        return { etag: quoted(made.CopyObjectResult?.ETag ?? '') }
+      })
+    } catch (error) {
+      const status = error instanceof ObjectStoreError ? statusOf(error.cause) : null
+      if (status === null || !noCopyStatuses.includes(status)) throw error
+      this.#hasCopy = false
+      return this.#copyByHand(from, to, options)
+    }
+  }
+
+  async #copyByHand(from: string, to: string, options: CopyOptions): Promise<{ etag: string }> {
+    const found = await this.get(from, options)
+    if (options.ifMatch !== undefined && found.etag !== options.ifMatch) throw new ObjectStoreError('precondition-failed', 'the object has another etag')
+    return this.put(to, found.bytes, { ...sendSignal(options), metadata: found.metadata, contentType: 'text/plain; charset=utf-8' })
+  }
+
   async delete(key: string, options: DeleteOptions = {}): Promise<void> {
     try {
       await this.#call({ ...options, isConditional: options.ifMatch !== undefined }, () =>
@@ -169,6 +212,10 @@ export class S3Store implements ObjectStore {
       }
     }
   }
+}
+
+function sendSignal({ signal }: CallOptions): CallOptions {
+  return signal === undefined ? {} : { signal }
 }
 
 function sendOptions(options: CallOptions): { abortSignal?: AbortSignal } {

@@ -47,6 +47,11 @@ export interface PutOptions extends CallOptions {
   readonly contentType?: string
 }
 
+export interface CopyOptions extends CallOptions {
+  /** Only when the source has this etag. */
+  readonly ifMatch?: string
+}
+
 export interface DeleteOptions extends CallOptions {
   readonly ifMatch?: string
 }
@@ -67,6 +72,11 @@ export interface ObjectStore {
   head(key: string, options?: CallOptions): Promise<ObjectHead | null>
   /** Replaces the whole object or nothing; its new etag. Throws `precondition-failed`, `unsupported`. */
   put(key: string, bytes: Buffer, options?: PutOptions): Promise<{ readonly etag: string }>
+  /**
+   * Copies an object inside the store, metadata included; the etag of the copy. A store without a copy of its own gets GET and PUT.
+   * Throws `not-found`, `precondition-failed`.
+   */
+  copy(from: string, to: string, options?: CopyOptions): Promise<{ readonly etag: string }>
   /** Also succeeds when there is no such object, unless `ifMatch` asks for one. */
   delete(key: string, options?: DeleteOptions): Promise<void>
   list(options: ListOptions): Promise<ListPage>

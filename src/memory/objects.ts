@@ -22,14 +22,19 @@ export interface Conditions {
 }
 
 /** What happened to a key, as news of changes say it. */
-export type ChangeAction = 'write' | 'append' | 'restore' | 'promote' | 'delete'
+export type ChangeAction = 'put' | 'append' | 'restore' | 'promote' | 'delete' | 'expire'
 
 /** What a caller inside the gateway adds to a write; never from a request. */
 export interface WriteExtras {
   /** Beside the provenance that every write gets, and below it: names as `br-promoted-by`, values printable ASCII. */
   readonly metadata?: Readonly<Record<string, string>>
-  /** Default `write`. With `promote` the caller has checked the right to write; the rules of scopes are not asked. */
-  readonly action?: Exclude<ChangeAction, 'delete'>
+  /** Default `put`. With `promote` the caller has checked the right to write; the rules of scopes are not asked. */
+  readonly action?: Exclude<ChangeAction, 'delete' | 'expire'>
+}
+
+export interface RemoveExtras {
+  /** Removes the versions of the key too; nothing of it can be read or restored afterwards. */
+  readonly erasesHistory?: boolean
 }
 
 export interface ReadResult {
@@ -93,7 +98,7 @@ export class MemoryObjects {
   }
 
   /** Deletes one object. See `MemoryWrites.remove`. */
-  remove(call: MemoryCall, keyText: string, conditions: Conditions = {}): Promise<void> {
-    return this.writes.remove(call, keyText, conditions)
+  remove(call: MemoryCall, keyText: string, conditions: Conditions = {}, extras: RemoveExtras = {}): Promise<void> {
+    return this.writes.remove(call, keyText, conditions, extras)
   }
 }

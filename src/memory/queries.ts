@@ -1,4 +1,5 @@
 import { statement } from '../platform/db.ts'
+import { historyBytesAfter, type KeptParameters, keptVersion, markedVersions, placedVersions } from './version-settling.ts'
 
 export interface StoreRow {
   readonly orgId: number
@@ -13,11 +14,15 @@ export interface StoreRow {
   readonly casPut: boolean
   readonly casDelete: boolean
   readonly clockSkewMs: bigint
+  /** Versions of one key; 0: no history. */
+  readonly historyVersions: number
+  readonly historyDays: number
   readonly generation: number
 }
 
 const storeColumns = `org_id as "orgId", store, endpoint, bucket, region, sealed_credentials as "sealedCredentials", access_key_masked as "accessKeyMasked",
-  quota_mb as "quotaMb", journal_ttl_days as "journalTtlDays", cas_put as "casPut", cas_delete as "casDelete", clock_skew_ms as "clockSkewMs", generation`
+  quota_mb as "quotaMb", journal_ttl_days as "journalTtlDays", cas_put as "casPut", cas_delete as "casDelete", clock_skew_ms as "clockSkewMs",
+  history_versions as "historyVersions", history_days as "historyDays", generation`
 
 export const findStore = statement<[orgId: number], StoreRow>('memory.find_store', `select ${storeColumns} from memory_stores where org_id = $1::int`)
 
@@ -92,12 +97,24 @@ export const recountUsage = statement<[orgId: number]>(
    where org_id = $1::int`,
 )
 
-/** Takes a key for one write: one row, or none when another write has it or the store was configured anew meanwhile. */
+/** What the beginning of a write found. */
+export interface TakenRow {
+  readonly outcome: 'taken' | 'busy' | 'full' | 'moved'
+  /** Of the object that the index knows; null when it knows none. */
+  readonly etag: string | null
+  readonly writeId: string | null
+  readonly writtenAt: Date | null
+  /** With `busy`: until when the other write has the key for itself. */
+  readonly busyUntil: Date | null
+}
+
+/** Takes a key for one write and reserves its bytes, in one round trip. The function is in the migrations. */
 export const takeKey = statement<
   [
     orgId: number,
     key: string,
     kind: string,
+    action: string,
     writeId: string,
     generation: number,
     sha256: string | null,
@@ -109,70 +126,66 @@ export const takeKey = statement<
     agentLabel: string | null,
     now: Date,
     expiresAt: Date,
-  ]
+  ],
+  TakenRow
 >(
   'memory.take_key',
-  `insert into memory_intents (org_id, key, kind, write_id, generation, sha256, size_bytes, user_id, key_id, agent_id, agent_name, agent_label, started_at, expires_at)
-   select $1::int, $2::text, $3::text, $4::uuid, $5::int, $6::text, $7::bigint, $8::int, $9::int, $10::int, $11::text, $12::text, $13::timestamptz, $14::timestamptz
-   from memory_stores s where s.org_id = $1::int and s.generation = $5::int
-   on conflict (org_id, key) do nothing`,
+  `select outcome, etag, write_id as "writeId", written_at as "writtenAt", busy_until as "busyUntil"
+   from memory_take($1::int, $2::text, $3::text, $4::text, $5::uuid, $6::int, $7::text, $8::bigint, $9::int, $10::int, $11::int, $12::text, $13::text, $14::timestamptz, $15::timestamptz)`,
 )
 
-/** A statement of its own after take_key: its snapshot then sees what the writer before committed. No row: the quota has no room. */
-export const reserveBytes = statement<[orgId: number, key: string, writeId: string], { deltaBytes: bigint }>(
-  'memory.reserve_bytes',
-  `with wanted as (
-     select greatest(i.size_bytes - coalesce(o.size_bytes, 0), 0) as delta
-     from memory_intents i left join memory_objects o on o.org_id = i.org_id and o.key = i.key
-     where i.org_id = $1::int and i.key = $2::text and i.write_id = $3::uuid
-   ), reserved as (
-     update memory_usage u set reserved_bytes = u.reserved_bytes + wanted.delta from wanted
-     where u.org_id = $1::int and (wanted.delta = 0 or u.used_bytes + u.reserved_bytes + wanted.delta <= u.quota_bytes)
-     returning wanted.delta
-   )
-   update memory_intents i set delta_bytes = reserved.delta from reserved
-   where i.org_id = $1::int and i.key = $2::text and i.write_id = $3::uuid
-   returning i.delta_bytes as "deltaBytes"`,
-)
+/**
+ * Settling need not wait for the disk of the database: when its last moments are lost in a crash the intent, which was waited for,
+ * stands there again, and is resolved by asking the store.
+ */
+const unhurried = `unhurried as materialized (select set_config('synchronous_commit', 'off', true))`
 
-/** Settles a write that is in the store. Touches nothing when the intent is gone; counts 1 when it settled. */
-export const settlePut = statement<[orgId: number, key: string, writeId: string, etag: string]>(
+/**
+ * Settles a write that is in the store; what it replaced becomes a version. No row when the intent is gone. The row says whether
+ * another process waits for the key.
+ */
+export const settlePut = statement<[orgId: number, key: string, writeId: string, ...kept: KeptParameters, etag: string], { isWanted: boolean }>(
   'memory.settle_put',
-  `with gone as (
+  `with ${unhurried}, gone as (
      delete from memory_intents where org_id = $1::int and key = $2::text and write_id = $3::uuid and kind = 'put' returning *
    ), old as (
-     select o.size_bytes from memory_objects o, gone where o.org_id = $1::int and o.key = $2::text
-   ), placed as (
-     insert into memory_objects (org_id, key, etag, sha256, size_bytes, user_id, key_id, agent_id, agent_name, agent_label, write_id, written_at)
-     select org_id, key, $4::text, sha256, size_bytes, user_id, key_id, agent_id, agent_name, agent_label, write_id, started_at from gone
-     on conflict (org_id, key) do update set etag = excluded.etag, sha256 = excluded.sha256, size_bytes = excluded.size_bytes, user_id = excluded.user_id,
-       key_id = excluded.key_id, agent_id = excluded.agent_id, agent_name = excluded.agent_name, agent_label = excluded.agent_label,
-       write_id = excluded.write_id, written_at = excluded.written_at
+     select o.* from memory_objects o, gone where o.org_id = $1::int and o.key = $2::text
+   ), ${keptVersion}, ${placedVersions('kept')}, placed as (
+     insert into memory_objects (org_id, key, etag, sha256, size_bytes, how, user_id, key_id, agent_id, agent_name, agent_label, write_id, written_at)
+     select org_id, key, $9::text, sha256, size_bytes, how, user_id, key_id, agent_id, agent_name, agent_label, write_id, started_at from gone
+     on conflict (org_id, key) do update set etag = excluded.etag, sha256 = excluded.sha256, size_bytes = excluded.size_bytes, how = excluded.how,
+       user_id = excluded.user_id, key_id = excluded.key_id, agent_id = excluded.agent_id, agent_name = excluded.agent_name,
+       agent_label = excluded.agent_label, write_id = excluded.write_id, written_at = excluded.written_at
    )
    update memory_usage u set used_bytes = u.used_bytes + gone.size_bytes - coalesce((select size_bytes from old), 0),
-     reserved_bytes = u.reserved_bytes - gone.delta_bytes
-   from gone where u.org_id = $1::int`,
+     reserved_bytes = u.reserved_bytes - gone.delta_bytes, history_bytes = ${historyBytesAfter}
+   from gone, unhurried where u.org_id = $1::int
+   returning gone.wanted as "isWanted"`,
 )
 
-/** Settles a deletion that happened in the store. Counts 1 when it settled. */
-export const settleDelete = statement<[orgId: number, key: string, writeId: string]>(
+/** Settles a deletion that happened in the store; what was there leaves a version and a mark of the deletion. Answers as `settlePut` does. */
+export const settleDelete = statement<[orgId: number, key: string, writeId: string, ...kept: KeptParameters], { isWanted: boolean }>(
   'memory.settle_delete',
-  `with gone as (
-     delete from memory_intents where org_id = $1::int and key = $2::text and write_id = $3::uuid and kind = 'delete' returning delta_bytes
-   ), removed as (
+  `with ${unhurried}, gone as (
+     delete from memory_intents where org_id = $1::int and key = $2::text and write_id = $3::uuid and kind = 'delete' returning *
+   ), old as (
+     select o.* from memory_objects o, gone where o.org_id = $1::int and o.key = $2::text
+   ), ${keptVersion}, ${markedVersions}, ${placedVersions('marked')}, removed as (
      delete from memory_objects o using gone where o.org_id = $1::int and o.key = $2::text returning o.size_bytes
    )
-   update memory_usage u set used_bytes = u.used_bytes - coalesce((select size_bytes from removed), 0)
-   from gone where u.org_id = $1::int`,
+   update memory_usage u set used_bytes = u.used_bytes - coalesce((select size_bytes from removed), 0), history_bytes = ${historyBytesAfter}
+   from gone, unhurried where u.org_id = $1::int
+   returning gone.wanted as "isWanted"`,
 )
 
-/** Gives a key and its reservation back. Counts 1 when the intent was still there. */
-export const releaseKey = statement<[orgId: number, key: string, writeId: string]>(
+/** Gives a key and its reservation back. Answers as `settlePut` does. */
+export const releaseKey = statement<[orgId: number, key: string, writeId: string], { isWanted: boolean }>(
   'memory.release_key',
-  `with gone as (
-     delete from memory_intents where org_id = $1::int and key = $2::text and write_id = $3::uuid returning delta_bytes
+  `with ${unhurried}, gone as (
+     delete from memory_intents where org_id = $1::int and key = $2::text and write_id = $3::uuid returning delta_bytes, wanted
    )
-   update memory_usage u set reserved_bytes = u.reserved_bytes - gone.delta_bytes from gone where u.org_id = $1::int`,
+   update memory_usage u set reserved_bytes = u.reserved_bytes - gone.delta_bytes from gone, unhurried where u.org_id = $1::int
+   returning gone.wanted as "isWanted"`,
 )
 
 /** Lets anyone resolve it from now on: its owner does not know how its call ended. */
@@ -194,6 +207,12 @@ const intentColumns = `org_id as "orgId", key, kind, write_id as "writeId", expi
 export const findIntent = statement<[orgId: number, key: string], IntentRow>(
   'memory.find_intent',
   `select ${intentColumns} from memory_intents where org_id = $1::int and key = $2::text`,
+)
+
+/** The write that made what the index has under a key. */
+export const findWriteId = statement<[orgId: number, key: string], { writeId: string | null }>(
+  'memory.find_write_id',
+  `select write_id as "writeId" from memory_objects where org_id = $1::int and key = $2::text`,
 )
 
 /** System-wide: the sweep serves every organisation. */

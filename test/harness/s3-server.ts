@@ -12,6 +12,8 @@ export interface S3Faults {
   noConditions: boolean
   /** Conditions are ignored silently, as careless stores do. */
   ignoreConditions: boolean
+  /** CopyObject gets 501. */
+  noCopy: boolean
   /** Connections are cut before anything happens. */
   down: boolean
   /** Writes happen, then the connection is cut; counts down to 0. */
@@ -65,6 +67,7 @@ export async function startS3Server(bucket = 'memory'): Promise<S3TestServer> {
   const faults: S3Faults = {
     noConditions: false,
     ignoreConditions: false,
+    noCopy: false,
     down: false,
     lostReplies: 0,
     conflicts: 0,
@@ -100,7 +103,9 @@ export async function startS3Server(bucket = 'memory'): Promise<S3TestServer> {
     await inTurn(key, async () => {
       await faults.beforeWrite(key)
       checkConditions(request, objects.get(key), faults)
+      const source = request.headers['x-amz-copy-source']
       if (request.method === 'DELETE') objects.delete(key)
+      else if (source !== undefined) objects.set(key, copyOf(request, String(source), bucket, objects, faults))
       else objects.set(key, objectFrom(request, body))
     })
     if (faults.lostReplies > 0) {
@@ -108,7 +113,12 @@ export async function startS3Server(bucket = 'memory'): Promise<S3TestServer> {
       return void request.socket.destroy()
     }
     if (request.method === 'DELETE') return void response.writeHead(204).end()
-    response.writeHead(200, { etag: objects.get(key)?.etag ?? '' }).end()
+    const etag = objects.get(key)?.etag ?? ''
+    if (request.headers['x-amz-copy-source'] !== undefined)
+      return void response
+        .writeHead(200, { 'content-type': 'application/xml' })
+        .end(`<?xml version="1.0" encoding="UTF-8"?><CopyObjectResult><ETag>${escapeXml(etag)}</ETag></CopyObjectResult>`)
+    response.writeHead(200, { etag }).end()
   }
   const server = createServer((request, response) => {
     handle(request, response).catch((error: unknown) => {
@@ -146,6 +156,17 @@ function objectFrom(request: IncomingMessage, bytes: Buffer): S3Object {
   const metadata: Record<string, string> = {}
   for (const [name, value] of Object.entries(request.headers)) if (name.startsWith('x-amz-meta-')) metadata[name.slice('x-amz-meta-'.length)] = String(value)
   return { bytes, etag: etagOf(bytes), modified: new Date(), contentType: request.headers['content-type'] ?? 'binary/octet-stream', metadata }
+}
+
+/** CopyObject with its metadata kept, under the condition on the source. */
+function copyOf(request: IncomingMessage, source: string, bucket: string, objects: ReadonlyMap<string, S3Object>, faults: S3Faults): S3Object {
+  if (faults.noCopy) throw new S3Fault(501, 'NotImplemented')
+  const path = decodeURIComponent(source).replace(/^\//, '')
+  const found = path.startsWith(`${bucket}/`) ? objects.get(path.slice(bucket.length + 1)) : undefined
+  if (found === undefined) throw new S3Fault(404, 'NoSuchKey')
+  const ifMatch = request.headers['x-amz-copy-source-if-match']
+  if (ifMatch !== undefined && !faults.ignoreConditions && found.etag !== ifMatch) throw new S3Fault(412, 'PreconditionFailed')
+  return { ...found, modified: new Date() }
 }
 
 function checkConditions(request: IncomingMessage, current: S3Object | undefined, faults: S3Faults): void {
