@@ -10,6 +10,7 @@ import { type AgentPrincipal, type AgentScope, agentScopes, type BearerPrincipal
 import { hashKey } from '../platform/secrets.ts'
 import type { KillSwitch } from './kill-switch.ts'
 import { type AgentWithAncestors, findWithAncestors } from './queries.ts'
+import type { RevokedTokens } from './revoked-tokens.ts'
 import { type SigningKeys, tokenAlgorithm } from './signing-keys.ts'
 import { refused } from './token-refusal.ts'
 import { narrowedScopes, scopedTokenVersion, scopesOfClaims } from './token-scopes.ts'
@@ -21,6 +22,7 @@ export interface AgentTokensDeps {
   readonly keys: Keys
   readonly signingKeys: SigningKeys
   readonly killSwitch: KillSwitch
+  readonly revokedTokens: Pick<RevokedTokens, 'check'>
   /** What is ruled for the agent's calls; null: there is no such agent. Synchronous when cached. */
   policiesOf(agentId: number): readonly CallPolicy[] | null | Promise<readonly CallPolicy[] | null>
   /** Public base URL without a trailing slash; asked at each use, because a free port is known only after listening. */
@@ -47,6 +49,17 @@ export interface TokenGrant {
   readonly keyId: number
   readonly scopes: readonly AgentScope[]
   readonly ttlSeconds: number
+  /** Who let the agent act, outermost first; left out: the agents above it. */
+  readonly act?: Act
+  /** What the token was made of: its revocation takes this token along. */
+  readonly via?: readonly string[]
+}
+
+/** The `act` claim of RFC 8693: the actor now, inside it those before. */
+export interface Act {
+  readonly iss?: string | undefined
+  readonly sub: string
+  readonly act?: Act | undefined
 }
 
 /** What the token endpoint answers. `token` repeats `access_token`. */
@@ -60,6 +73,11 @@ export interface MintedToken {
   readonly scope: string
 }
 
+/** How often a token can be exchanged for a narrower one in a row, and a trust rule in front. */
+export const viaMax = 8
+
+const actShape: z.ZodType<Act> = z.lazy(() => z.object({ iss: z.string().optional(), sub: z.string(), act: actShape.optional() }))
+
 const claimsShape = z
   .object({
     org: z.int(),
@@ -68,7 +86,10 @@ const claimsShape = z
     agent: z.object({ id: z.int(), name: z.string(), epoch: z.int(), ancestors: z.array(z.int()).max(3).default([]) }),
     sub: z.string(),
     jti: z.string(),
+    iat: z.int(),
     exp: z.int(),
+    act: actShape.optional(),
+    via: z.array(z.string()).max(viaMax).default([]),
     scope: z.string().optional(),
     ver: z.int().optional(),
   })
@@ -121,7 +142,7 @@ export class AgentTokens {
   }
 
   /** Signs a token. */
-  async issue({ agent, orgId, userId, keyId, scopes, ttlSeconds }: TokenGrant): Promise<MintedToken> {
+  async issue({ agent, orgId, userId, keyId, scopes, ttlSeconds, act, via = [] }: TokenGrant): Promise<MintedToken> {
     const { clock, ids, signingKeys, baseUrl } = this.#deps
     const { kid, key } = await signingKeys.current()
     const issuedAt = Math.floor(clock.nowMs() / 1000)
@@ -136,7 +157,8 @@ export class AgentTokens {
       ver: scopedTokenVersion,
       scope,
       agent: { id: agent.id, name: agent.name, epoch: agent.epoch, ...(agent.ancestorIds.length === 0 ? {} : { ancestors: agent.ancestorIds }) },
-      ...actOf(agent.ancestorIds),
+      ...(act === undefined ? actOf(agent.ancestorIds) : { act }),
+      ...(via.length === 0 ? {} : { via }),
     })
       .setProtectedHeader({ alg: tokenAlgorithm, typ: tokenType, kid })
       .setIssuer(baseUrl())
@@ -174,7 +196,10 @@ export class AgentTokens {
 
   /** Throws when the caller's agent or key was ended since it was let in. Asked again just before each dial. */
   recheck(principal: BearerPrincipal): void {
-    if (principal.kind === 'agent') this.#deps.killSwitch.check(principal.agentId, principal.epoch, principal.ancestorIds)
+    if (principal.kind === 'agent') {
+      this.#deps.killSwitch.check(principal.agentId, principal.epoch, principal.ancestorIds)
+      this.#deps.revokedTokens.check(principal.tokenIds)
+    }
     const key = this.#deps.keys.byId(principal.keyId)
     if (key instanceof Promise) {
       // The answer comes too late for this look, so it cuts what went on without it. That it may fail is for the next call to report.
@@ -244,6 +269,8 @@ export class AgentTokens {
   #principal(claims: AgentClaims, key: KeyRecord | null, policies: readonly CallPolicy[] | null): AgentPrincipal {
     const { agent } = claims
     this.#deps.killSwitch.check(agent.id, agent.epoch, agent.ancestors)
+    const tokenIds = claims.via.length === 0 ? [claims.jti] : [claims.jti, ...claims.via]
+    this.#deps.revokedTokens.check(tokenIds)
     if (key === null || key.orgId !== claims.org || key.state !== 'active') throw refused('key_revoked')
     if (policies === null) throw refused('token_invalid')
     this.#deps.keys.touch(key)
@@ -256,6 +283,7 @@ export class AgentTokens {
       agentName: agent.name,
       ancestorIds: agent.ancestors,
       epoch: agent.epoch,
+      tokenIds,
       keyId: key.id,
       keyName: key.name,
       scopes: claims.scopes,
@@ -269,7 +297,7 @@ export class AgentTokens {
 }
 
 /** Who let the agent act: the agent above it, and above that one (RFC 8693). */
-function actOf(ancestorIds: readonly number[]): { act?: object } {
+export function actOf(ancestorIds: readonly number[]): { act?: Act } {
   const [nearest, ...above] = ancestorIds
   return nearest === undefined ? {} : { act: { sub: `agent:${nearest}`, ...actOf(above) } }
 }

@@ -33,6 +33,7 @@ import {
   revokeTree,
   setAgentRules,
 } from './queries.ts'
+import { RevokedTokens } from './revoked-tokens.ts'
 import { SigningKeys } from './signing-keys.ts'
 
 /** The monthly budget of an agent and what it has spent in the running IST month. */
@@ -105,6 +106,7 @@ export class Agents {
   readonly #policies: ExpiringCache<number, readonly CallPolicy[]>
   readonly killSwitch: KillSwitch
   readonly signingKeys: SigningKeys
+  readonly revokedTokens: RevokedTokens
   readonly tokens: AgentTokens
 
   constructor(deps: AgentsDeps) {
@@ -113,8 +115,16 @@ export class Agents {
     this.killSwitch = new KillSwitch({ ...deps, tokenTtlMs })
     this.signingKeys = new SigningKeys({ ...deps, tokenTtlMs })
     this.#policies = new ExpiringCache({ max: rulesCachedMax, ttlMs: deps.cacheTtlMs, clock: deps.clock, load: id => this.#loadPolicies(id) })
-    const { signingKeys, killSwitch } = this
-    this.tokens = new AgentTokens({ ...deps, ttlSeconds: deps.tokenTtlSeconds, signingKeys, killSwitch, policiesOf: id => this.#policies.get(id) })
+    this.revokedTokens = new RevokedTokens({ ...deps, tokenTtlMs })
+    const { signingKeys, killSwitch, revokedTokens } = this
+    this.tokens = new AgentTokens({
+      ...deps,
+      ttlSeconds: deps.tokenTtlSeconds,
+      signingKeys,
+      killSwitch,
+      revokedTokens,
+      policiesOf: id => this.#policies.get(id),
+    })
     this.#byLabel = new ExpiringCache({ max: labelsCachedMax, ttlMs: deps.cacheTtlMs, clock: deps.clock, load: key => this.#loadLabel(key) })
     deps.controlLog.on(news => {
       if (news.kind === 'agent_changed') this.#policies.invalidate(Number(news.ref))
@@ -129,10 +139,12 @@ export class Agents {
   /** To be called after the control log has started. */
   async start(): Promise<void> {
     await this.killSwitch.start()
+    await this.revokedTokens.start()
   }
 
   stop(): void {
     this.killSwitch.stop()
+    this.revokedTokens.stop()
   }
 
   /**

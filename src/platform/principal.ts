@@ -59,6 +59,8 @@ export interface AgentPrincipal extends Common {
   /** At most 3, nearest first: a call of a child counts in all of them. */
   readonly ancestorIds: readonly number[]
   readonly epoch: number
+  /** The id of the token, then of what it was made of: each of them can be revoked. */
+  readonly tokenIds: readonly string[]
   readonly keyId: number
   readonly keyName: string
   /** What this token is good for, in the order of `agentScopes`. */

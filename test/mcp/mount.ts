@@ -37,6 +37,7 @@ export const agent: AgentPrincipal = {
   agentName: 'triage',
   ancestorIds: [],
   epoch: 1,
+  tokenIds: [],
   keyId: 11,
   keyName: 'laptop',
   scopes: agentScopes,

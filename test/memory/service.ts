@@ -93,6 +93,7 @@ export function agentOf(orgId: number, more: Partial<AgentPrincipal> = {}): Agen
     agentName: 'triage é',
     ancestorIds: [],
     epoch: 1,
+    tokenIds: [],
     keyId: 70,
     keyName: 'k',
     scope: 'inference',

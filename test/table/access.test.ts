@@ -52,6 +52,7 @@ const agent: Principal = {
   agentName: 'a',
   ancestorIds: [],
   epoch: 1,
+  tokenIds: [],
   keyId: 1,
   keyName: 'k',
   scopes: agentScopes,

@@ -1,6 +1,7 @@
 /** Who calls a row, and what becomes of a request whose caller is not known. */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { fail, GatewayError } from '../../platform/errors.ts'
+import type { CallOwners } from '../../platform/inflight.ts'
 import type { Principal } from '../../platform/principal.ts'
 import { challenge } from '../access/authenticate.ts'
 import { gatewayCredential, providerCredential } from '../wire/messages/credentials.ts'
@@ -109,10 +110,14 @@ export function actOf({ binding, params, requestId, request }: RowRequest, princ
 }
 
 /** Under whom a call in flight is registered. */
-export function ownersOf(principal: Principal): { agentIds: readonly number[]; keyId: number | null } {
+export function ownersOf(principal: Principal): CallOwners {
   switch (principal.kind) {
     case 'agent':
-      return { agentIds: principal.ancestorIds.length === 0 ? [principal.agentId] : [principal.agentId, ...principal.ancestorIds], keyId: principal.keyId }
+      return {
+        agentIds: principal.ancestorIds.length === 0 ? [principal.agentId] : [principal.agentId, ...principal.ancestorIds],
+        keyId: principal.keyId,
+        tokenIds: principal.tokenIds,
+      }
     case 'key':
       return { agentIds: [], keyId: principal.keyId }
     case 'session':

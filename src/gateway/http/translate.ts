@@ -21,6 +21,8 @@ export function cutError(cut: CallCutError): GatewayError {
       return fail('invalid_api_key', { message: 'This agent has been revoked. Stop: its tokens work no more.', extra: { reason: 'agent_revoked' } })
     case 'key_revoked':
       return fail('invalid_api_key', { message: 'This key has been revoked.' })
+    case 'token_revoked':
+      return fail('invalid_api_key', { message: 'This agent token has been revoked.', extra: { reason: 'token_revoked' } })
     case 'agent_stale':
       return fail('database_unavailable', { message: 'The gateway cannot confirm that this agent is still active. Try again shortly.', retryAfterSeconds: 2 })
     case 'database_away':

@@ -12,6 +12,8 @@ export function endOfCut(cut: CallCutError): StreamEnd {
       return { name: 'agent_revoked', message: 'This agent has been revoked.' }
     case 'key_revoked':
       return { name: 'invalid_api_key', message: 'This key has been revoked.' }
+    case 'token_revoked':
+      return { name: 'invalid_api_key', message: 'This agent token has been revoked.' }
     case 'agent_stale':
       return { name: 'database_unavailable', message: 'The gateway cannot confirm that this agent is still active.' }
     case 'database_away':
