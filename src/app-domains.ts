@@ -8,6 +8,7 @@ import { AuditTrail } from './gateway/audit/audit.ts'
 import { ContentLog, contentExpiryMs } from './gateway/inference/content-log.ts'
 import { endOnceKeys, endOnceKeysOf, Idempotency, onceSweepMs } from './gateway/inference/once.ts'
 import { createKeys, type Keys } from './gateway/keys/keys.ts'
+import type { JournalDisk } from './gateway/limits/journal-disk.ts'
 import { createLimits, type LimitsEngine } from './gateway/limits/limits.ts'
 import type { Mail } from './gateway/mail/mail.ts'
 import { type MailSender, mailSweepMs } from './gateway/mail/mail-sender.ts'
@@ -38,6 +39,8 @@ export interface AppDeps {
   readonly masterKey: Buffer
   /** Resolves the hosts of user-given URLs; default: the resolver of the machine. */
   readonly lookup?: LookupFunction
+  /** Where the usage journal goes; default: the disk of the machine. */
+  readonly journalDisk?: JournalDisk
 }
 
 export interface Domains {
@@ -88,6 +91,7 @@ export async function createDomains(deps: AppDeps, baseUrl: () => string): Promi
     appliers: [insertUsageEvents, endOnceKeys],
     endOf: endOnceKeysOf,
     eventText: usageEventText,
+    ...(deps.journalDisk ? { disk: deps.journalDisk } : {}),
   })
   const idempotency = new Idempotency({ db, clock, ids, masterKey: deps.masterKey, processId: () => limits.processId })
   const times = { tokenTtlSeconds: config.AGENT_TOKEN_TTL_S, staleMs: config.AGENT_STALE_MS, cacheTtlMs }

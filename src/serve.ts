@@ -4,6 +4,7 @@ import { type Foundation, openFoundation } from './boot.ts'
 import { adminHandler } from './cli/admin-commands.ts'
 import { serveAdmin } from './cli/admin-socket.ts'
 import { type FirstRun, makeFirstOrg } from './cli/first-run.ts'
+import type { JournalDisk } from './gateway/limits/journal-disk.ts'
 import { type Clock, systemClock } from './platform/clock.ts'
 import type { Config } from './platform/config.ts'
 import { type Ids, systemIds } from './platform/ids.ts'
@@ -26,6 +27,8 @@ export interface ServeOptions {
   readonly foundation?: Foundation
   /** Resolves the hosts of user-given URLs; default: the resolver of the machine. */
   readonly lookup?: LookupFunction
+  /** Where the usage journal goes; default: the disk of the machine. */
+  readonly journalDisk?: JournalDisk
   /** Makes the first organisation of an empty embedded database; default true. */
   readonly makesFirstOrg?: boolean
 }
@@ -38,7 +41,8 @@ export async function startGateway(config: Config, options: ServeOptions = {}): 
   const foundation = options.foundation ?? (await openFoundation(config, clock, log))
   let app: App
   try {
-    app = await createApp({ config, clock, ids, log, ...foundation, ...(options.lookup ? { lookup: options.lookup } : {}) })
+    const { lookup, journalDisk } = options
+    app = await createApp({ config, clock, ids, log, ...foundation, ...(lookup ? { lookup } : {}), ...(journalDisk ? { journalDisk } : {}) })
   } catch (error) {
     await foundation.db.close()
     throw error

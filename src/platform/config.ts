@@ -97,6 +97,7 @@ export const settings = {
   JOURNAL_FLUSH_MS: s('limits', 'int', '100', 'Longest wait of a usage record before it goes to the database.', 1),
   JOURNAL_MAX_BYTES: s('limits', 'int', String(256 * 1024 * 1024), 'Unflushed journal at which new calls get 503.', 1024),
   JOURNAL_KEEP_MS: s('limits', 'int', '3600000', 'How long flushed journal segments are kept.', 0),
+  JOURNAL_FSYNC_MS: s('limits', 'int', '0', 'How often the journal is brought to the disk itself, against power cuts; 0: the system decides.', 0),
   DRAIN_MS: s('server', 'int', '30000', 'How long SIGTERM waits for running calls.', 0),
   MEMORY_OBJECT_MAX_BYTES: s('memory', 'int', String(10 * 1024 * 1024), 'Largest memory object over HTTP.', 1),
   MEMORY_MCP_MAX_BYTES: s('memory', 'int', String(256 * 1024), 'Largest memory object over MCP.', 1),

@@ -48,6 +48,7 @@ const exceptions: Readonly<Record<string, string>> = {
   'revoked_tokens.delete_expired': 'sweep of what has run out in all organisations',
   'limits.acquire': 'by counter ids that the process got for its organisation before',
   'limits.find_evidence': 'by counter ids that the process got before',
+  'limits.list_silent': 'what dead processes hold, for the operator, over the whole installation',
   'limits.lock_counters': 'flush of one process over all organisations, by counter id',
   'limits.settle_counters': 'flush of one process over all organisations, by counter id',
   'limits.set_cap': 'by the id of a counter that was locked for its organisation just before',

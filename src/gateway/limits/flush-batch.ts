@@ -6,6 +6,7 @@
  */
 import type { Db, Tx } from '../../platform/db.ts'
 import type { Ids } from '../../platform/ids.ts'
+import type { Log } from '../../platform/log.ts'
 import type { ChargedEvent } from './admission.ts'
 import type { SpendIds } from './counter-rows.ts'
 import { type Crossed, crossed, emitCrossings } from './crossings.ts'
@@ -15,9 +16,23 @@ import { advanceFlush, findFlushTo, insertDebits, type LockedCounterRow, lockCou
 /** Inserts the events that are not there yet and returns the ids of those it really inserted. */
 export type ApplyEvents<E extends ChargedEvent> = (tx: Tx, events: readonly E[]) => Promise<readonly string[]>
 
+/** Several appliers as one: the first decides which events are new, the others get those. */
+export function inOrder<E extends ChargedEvent>(appliers: readonly ApplyEvents<E>[]): ApplyEvents<E> {
+  return async (tx, events) => {
+    const [first, ...others] = appliers
+    if (first === undefined) throw new Error('limits need an applier that keeps the events')
+    const inserted = await first(tx, events)
+    const isNew = new Set(inserted)
+    const fresh = events.filter(event => isNew.has(event.id))
+    for (const apply of others) await apply(tx, fresh)
+    return inserted
+  }
+}
+
 export interface FlushTools<E extends ChargedEvent> {
   readonly db: Db
   readonly ids: Ids
+  readonly log: Log
   readonly nowMs: () => number
   readonly spendIds: SpendIds
   readonly applyEvents: ApplyEvents<E>
@@ -99,8 +114,13 @@ export function batchOf<E extends ChargedEvent>(records: Iterable<JournalRecord<
   return batch
 }
 
-/** Writes one range. Throws what the database throws; then the outcome is unknown and the same range is tried again. */
-export async function flushBatch<E extends ChargedEvent>(tools: FlushTools<E>, range: FlushRange, batch: Batch<E>): Promise<FlushResult> {
+/** Writes one range, and what `alongside` writes in the same transaction. Throws what the database throws; then the outcome is unknown and the same range is tried again. */
+export async function flushBatch<E extends ChargedEvent>(
+  tools: FlushTools<E>,
+  range: FlushRange,
+  batch: Batch<E>,
+  alongside?: (tx: Tx) => Promise<void>,
+): Promise<FlushResult> {
   await tools.spendIds.learn(tools.db, new Set(batch.charged.map(c => c.charge)))
   return tools.db.tx(async (tx): Promise<FlushResult> => {
     if ((await tx.maybe(shareProcess, range.processId, range.states)) === null) return { kind: 'fenced' }
@@ -108,12 +128,14 @@ export async function flushBatch<E extends ChargedEvent>(tools: FlushTools<E>, r
       const moved = await tx.exec(advanceFlush, range.processId, BigInt(range.from), BigInt(range.to))
       if (moved === 0) return { kind: 'elsewhere', flushTo: Number((await tx.one(findFlushTo, range.processId)).flushTo) }
     }
-    return { kind: 'done', ...(await applyBatch(tools, tx, range, batch)) }
+    const done = await applyBatch(tools, tx, range, batch)
+    await alongside?.(tx)
+    return { kind: 'done', ...done }
   })
 }
 
 /** The effects of a batch inside a transaction whose process row is locked. */
-export async function applyBatch<E extends ChargedEvent>(
+async function applyBatch<E extends ChargedEvent>(
   tools: FlushTools<E>,
   tx: Tx,
   range: FlushRange,

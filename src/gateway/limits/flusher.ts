@@ -6,7 +6,8 @@ import type { Clock } from '../../platform/clock.ts'
 import { DatabaseUnavailableError } from '../../platform/db.ts'
 import type { Log } from '../../platform/log.ts'
 import type { ChargedEvent } from './admission.ts'
-import { batchOf, type FlushResult, type FlushTools, flushBatch, releasedBy } from './flush-batch.ts'
+import { batchOf, type FlushResult, type FlushTools, releasedBy } from './flush-batch.ts'
+import { flushEntries, PortionSize } from './flush-entries.ts'
 import { type Entry, type Journal, readJournal } from './journal.ts'
 import type { JournalRecord } from './journal-records.ts'
 
@@ -14,6 +15,8 @@ import type { JournalRecord } from './journal-records.ts'
 const batchRecords = 2000
 /** Records kept in memory; beyond it they are read back from the journal. */
 const queueMax = 20_000
+/** In which states a process may write its own journal. */
+const ownStates = ['live', 'closing'] as const
 /** Pause after a failed flush. */
 const retryMs = 500
 
@@ -62,6 +65,8 @@ export class Flusher<E extends ChargedEvent> {
   #waiters: Waiter[] = []
   #running: Promise<void> | null = null
   #cancelTimer: (() => void) | null = null
+  #isRotating = false
+  readonly #portion = new PortionSize(batchRecords)
   #chain: Promise<unknown> = Promise.resolve()
 
   constructor(options: FlusherOptions<E>, processId: bigint, journal: Journal<E>) {
@@ -133,9 +138,16 @@ export class Flusher<E extends ChargedEvent> {
 
   /** A record that the disk did not take goes straight to the database; resolves when it is committed. */
   async writeDirect(record: JournalRecord<E>): Promise<void> {
-    const range = { processId: this.#processId, states: ['live', 'closing'], from: 0, to: null }
-    const result = await this.exclusive(() => flushBatch(this.#options.tools, range, batchOf([record])))
-    if (result.kind === 'done') this.#options.onFlushed(result)
+    await this.exclusive(async () => {
+      for (let rest = record; ; ) {
+        const result = await flushEntries(this.#options.tools, { processId: this.#processId, states: ownStates, from: 0 }, [{ record: rest, endOffset: null }])
+        if (result.kind === 'done') this.#options.onFlushed(result)
+        if (result.kind !== 'fenced') return
+        // What it leased belongs to whoever fenced this process; the charge is still this process's to write.
+        await this.#options.onFenced()
+        if ('released' in rest) rest = { ...rest, released: [] }
+      }
+    })
   }
 
   /** Takes over with a new process id and journal; records that are not in the database yet are returned for the caller to write again. */
@@ -150,6 +162,11 @@ export class Flusher<E extends ChargedEvent> {
     this.#flushedTo = 0
     for (const waiter of this.#waiters.splice(0)) waiter.reject(new DatabaseUnavailableError('the process was fenced'))
     return rest.map(entry => entry.record)
+  }
+
+  /** Brings the journal to the disk itself. */
+  sync(): Promise<void> {
+    return this.#journal.sync()
   }
 
   /** Deletes old segments. */
@@ -176,7 +193,7 @@ export class Flusher<E extends ChargedEvent> {
   }
 
   #appendAll(records: readonly JournalRecord<E>[]): number {
-    if (this.#journal.isSegmentFull) this.#rotate()
+    if (this.#journal.isSegmentFull && !this.#isRotating) this.#rotate()
     const endOffsets = this.#journal.append(records)
     for (let index = 0; index < records.length; index++) {
       const record = records[index] as JournalRecord<E>
@@ -189,8 +206,13 @@ export class Flusher<E extends ChargedEvent> {
   }
 
   #rotate(): void {
-    this.#journal.rotate()
-    this.#options.onRotated()
+    // The running calls are written again into the new segment, however many they are.
+    this.#isRotating = true
+    try {
+      if (this.#journal.rotate()) this.#options.onRotated()
+    } finally {
+      this.#isRotating = false
+    }
   }
 
   #start(): void {
@@ -228,14 +250,15 @@ export class Flusher<E extends ChargedEvent> {
     while (this.#flushedTo < this.#journal.endOffset) {
       if (this.#flushedTo >= target && this.#queue.length < batchRecords && this.#waiters.length === 0) break
       this.#refill()
-      const entries = this.#queue.slice(0, batchRecords)
+      const entries = this.#queue.slice(0, this.#portion.records)
       const last = entries[entries.length - 1]
       if (last === undefined) throw new Error('the journal has bytes that no record explains')
-      const range = { processId: this.#processId, states: ['live', 'closing'], from: this.#flushedTo, to: last.endOffset }
-      const result = await flushBatch(this.#options.tools, range, batchOf(entries.map(entry => entry.record)))
+      const range = { processId: this.#processId, states: ownStates, from: this.#flushedTo }
+      const result = await flushEntries(this.#options.tools, range, entries)
+      if (this.#portion.follow(result)) continue
       if (result.kind === 'fenced') await this.#options.onFenced()
       else if (result.kind === 'elsewhere') this.#moveTo(result.flushTo)
-      else {
+      else if (result.kind === 'done') {
         this.#queue.splice(0, entries.length)
         this.#advance(last.endOffset)
         this.#options.onFlushed(result)

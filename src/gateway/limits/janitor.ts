@@ -3,13 +3,14 @@
  * that was running, and only then gives the leases back.
  */
 import type { Clock } from '../../platform/clock.ts'
-import type { Tx } from '../../platform/db.ts'
+import { DatabaseUnavailableError, type Tx } from '../../platform/db.ts'
 import type { Log } from '../../platform/log.ts'
 import type { ChargedEvent } from './admission.ts'
-import { applyBatch, batchOf, type FlushTools, flushBatch } from './flush-batch.ts'
+import type { FlushRange, FlushTools } from './flush-batch.ts'
+import { flushEntries, PortionSize } from './flush-entries.ts'
 import { deleteJournal, type Entry, journalsIn, lastWriteMs, readJournal } from './journal.ts'
 import type { Amounts, Charge, JournalRecord } from './journal-records.ts'
-import { bootId, isSocketDead, removeSocket } from './liveness.ts'
+import { askSocket, bootId, removeSocket } from './liveness.ts'
 import { findProcess, lockLeasedCounters, lockProcessForAdoption, returnAllLeases, setProcessState } from './queries.ts'
 
 /** Records of one replay transaction. */
@@ -52,22 +53,42 @@ export class Janitor<E extends ChargedEvent> {
   }
 
   async #round(): Promise<number> {
-    const { tools, folder, silentMs, ownId } = this.#options
+    const { folder, ownId, log } = this.#options
     let adopted = 0
     for (const id of journalsIn(folder)) {
       if (id === ownId()) continue
-      const found = await tools.db.maybe(findProcess, id, BigInt(silentMs))
-      if (found === null || found.state === 'closed') this.#discard(id)
-      else if (await this.#isDead(id, found)) adopted += (await this.#adopt(id)) ? 1 : 0
+      try {
+        if (await this.#look(id)) adopted++
+      } catch (error) {
+        // A database that is away is away for all of them; one journal that cannot be read must not keep the others waiting.
+        if (error instanceof DatabaseUnavailableError) throw error
+        log.error('journal_not_adopted', { error, processId: String(id) })
+      }
     }
     return adopted
   }
 
-  /** A refused connection proves death under the same kernel; under another boot silence is asked for as well. */
-  async #isDead(id: bigint, found: { bootId: string; silent: boolean }): Promise<boolean> {
+  /** Whether the process was adopted. */
+  async #look(id: bigint): Promise<boolean> {
+    const { tools, silentMs } = this.#options
+    const found = await tools.db.maybe(findProcess, id, BigInt(silentMs))
+    if (found === null || found.state === 'closed') {
+      this.#discard(id)
+      return false
+    }
+    return (await this.#isDead(id, found)) && (await this.#adopt(id))
+  }
+
+  /**
+   * A refused connection proves death under the same kernel; under another boot silence is asked for as well. A socket that is not here at
+   * all proves nothing when the owner kept its journal elsewhere: then this may be a copy of what a living process writes.
+   */
+  async #isDead(id: bigint, found: { bootId: string; journal: string; silent: boolean }): Promise<boolean> {
     const { tools, folder } = this.#options
-    const isSameKernel = found.bootId === bootId() || tools.db.kind === 'embedded'
-    return (isSameKernel || found.silent) && (await isSocketDead(folder, id))
+    const answer = await askSocket(folder, id)
+    if (answer === 'alive') return false
+    if (found.silent || tools.db.kind === 'embedded') return true
+    return found.bootId === bootId() && (answer === 'refused' || found.journal === folder)
   }
 
   #discard(id: bigint): void {
@@ -86,9 +107,19 @@ export class Janitor<E extends ChargedEvent> {
       return Number(row.flushTo)
     })
     if (from === null) return false
-    const endOffset = await this.#replay(id, from)
+    const states = ['lost']
+    const endOffset = await this.#write({ processId: id, states, from }, readJournal<E>(folder, id, from))
+    if (endOffset === null) return false
+    // Their rows come before the leases go back: what ran is counted before what it held is free.
     const running = runningCalls(readJournal<E>(folder, id))
-    const isClosed = await this.#close(id, endOffset, running)
+    if (
+      (await this.#write(
+        { processId: id, states, from: endOffset },
+        running.map(call => interrupted(call, endOffset)),
+      )) === null
+    )
+      return false
+    const isClosed = await this.#close(id, endOffset)
     if (isClosed) {
       removeSocket(folder, id)
       log.warn('process_adopted', { processId: String(id), count: running.length, bytes: endOffset })
@@ -96,40 +127,35 @@ export class Janitor<E extends ChargedEvent> {
     return isClosed
   }
 
-  /** Everything behind `from` goes into the database; the offset of the end. */
-  async #replay(id: bigint, from: number): Promise<number> {
-    const { tools, folder } = this.#options
-    let at = from
-    let entries: Entry<E>[] = []
+  /** Everything goes into the database; the offset of the end, or null when another adopter is at it. */
+  async #write(range: Omit<FlushRange, 'to'>, entries: Iterable<Entry<E>>): Promise<number | null> {
+    const portion = new PortionSize(replayRecords)
+    let at = range.from
+    let waiting: Entry<E>[] = []
     const write = async (): Promise<boolean> => {
-      const last = entries[entries.length - 1]
-      if (last === undefined) return true
-      const result = await flushBatch(tools, { processId: id, states: ['lost'], from: at, to: last.endOffset }, batchOf(entries.map(entry => entry.record)))
-      if (result.kind !== 'done') return false
-      at = last.endOffset
-      entries = []
+      while (waiting.length > 0) {
+        const next = waiting.slice(0, portion.records)
+        const result = await flushEntries(this.#options.tools, { ...range, from: at }, next)
+        if (portion.follow(result)) continue
+        if (result.kind !== 'done') return false
+        at = next[next.length - 1]?.endOffset ?? at
+        waiting = waiting.slice(next.length)
+      }
       return true
     }
-    for (const entry of readJournal<E>(folder, id, from)) {
-      entries.push(entry)
-      if (entries.length >= replayRecords && !(await write())) throw new Error(`journal ${id} is replayed by another process`)
+    for (const entry of entries) {
+      waiting.push(entry)
+      if (waiting.length >= replayRecords && !(await write())) return null
     }
-    if (!(await write())) throw new Error(`journal ${id} is replayed by another process`)
-    return at
+    return (await write()) ? at : null
   }
 
-  async #close(id: bigint, endOffset: number, running: readonly RunningCall<E>[]): Promise<boolean> {
-    const { tools } = this.#options
-    const charged = running.map(call => ({ event: interrupted(call.event), charge: call.charge, counts: call.counts, released: [] }))
-    await tools.spendIds.learn(
-      tools.db,
-      charged.map(item => item.charge),
-    )
+  #close(id: bigint, endOffset: number): Promise<boolean> {
+    const { tools, endOf } = this.#options
     return tools.db.tx(async tx => {
       const row = await tx.maybe(lockProcessForAdoption, id)
       if (row === null || row.state !== 'lost' || Number(row.flushTo) !== endOffset) return false
-      await applyBatch(tools, tx, { processId: id, states: ['lost'], from: endOffset, to: endOffset }, { charged, released: new Map(), counts: new Map() })
-      await this.#options.endOf?.(tx, id)
+      await endOf?.(tx, id)
       await tx.many(lockLeasedCounters, id)
       await tx.exec(returnAllLeases, id)
       await tx.exec(setProcessState, id, ['lost'], 'closed')
@@ -138,9 +164,9 @@ export class Janitor<E extends ChargedEvent> {
   }
 }
 
-/** The event of a call that was running when its process died. `outcome` and `estimated` are the only fields of an event that limits know beside its money. */
-function interrupted<E extends ChargedEvent>(draft: E): E {
-  return { ...draft, outcome: 'interrupted', estimated: true }
+/** The end of a call that was running when its process died. `outcome` and `estimated` are the only fields of an event that limits know beside its money. */
+function interrupted<E extends ChargedEvent>({ event, charge, counts }: RunningCall<E>, endOffset: number): Entry<E> {
+  return { record: { kind: 'settle', event: { ...event, outcome: 'interrupted', estimated: true }, charge, counts, released: [] }, endOffset }
 }
 
 /** Calls with an `open` and no end, as their last draft says. */

@@ -4,13 +4,11 @@
  *
  * Files are segments `<process>.<offset of their first byte>`; offsets count over all segments of a process.
  */
-import { closeSync, fstatSync, ftruncateSync, mkdirSync, openSync, readdirSync, readFileSync, statSync, unlinkSync, writeSync } from 'node:fs'
+import { closeSync, fstatSync, ftruncateSync, mkdirSync, readdirSync, readFileSync, statSync, unlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import type { ChargedEvent } from './admission.ts'
+import { type JournalDisk, machineDisk } from './journal-disk.ts'
 import { decodeRecords, type EventText, type JournalRecord, RecordBuffer } from './journal-records.ts'
-
-/** A new segment begins after so many bytes. */
-const segmentDefaultBytes = 16 * 1024 * 1024
 
 /** The record could not be written: the disk is full or gone. Nothing of it is in the file. */
 export class JournalWriteError extends Error {
@@ -78,17 +76,22 @@ export function lastWriteMs(folder: string, processId: bigint): number {
 export class Journal<E extends ChargedEvent> {
   readonly #folder: string
   readonly #processId: bigint
-  readonly #segmentBytes: number
+  readonly #disk: JournalDisk
   readonly #buffer: RecordBuffer<E>
   #fd: number
   #start = 0
   #end = 0
+  /** Bytes of a record that was not taken whole lie behind the last one and could not be cut off. */
+  #isTorn = false
+  /** Offset up to which the disk itself has everything. */
+  #syncedTo = 0
+  #syncing: Promise<void> | null = null
 
-  constructor(folder: string, processId: bigint, eventText: EventText<E> | null = null, segmentBytes = segmentDefaultBytes) {
+  constructor(folder: string, processId: bigint, eventText: EventText<E> | null = null, disk: JournalDisk = machineDisk) {
     this.#buffer = new RecordBuffer(eventText)
     this.#folder = folder
     this.#processId = processId
-    this.#segmentBytes = segmentBytes
+    this.#disk = disk
     this.#fd = this.#open(0)
   }
 
@@ -99,7 +102,7 @@ export class Journal<E extends ChargedEvent> {
 
   /** True when the next record should go to a new segment; the owner calls `rotate` and writes the running calls again. */
   get isSegmentFull(): boolean {
-    return this.#end - this.#start >= this.#segmentBytes
+    return this.#end - this.#start >= this.#disk.segmentBytes
   }
 
   /** Writes records with one system call and returns the offset behind each. They are in the page cache on return. Throws JournalWriteError: none of them is in the file then. */
@@ -113,21 +116,42 @@ export class Journal<E extends ChargedEvent> {
     }
     const { bytes } = this.#buffer
     try {
-      const written = writeSync(this.#fd, bytes, 0, bytes.length)
+      if (this.#isTorn) this.#cutTail()
+      const written = this.#disk.append(this.#fd, bytes)
       if (written !== bytes.length) throw new Error(`wrote ${written} of ${bytes.length} bytes`)
     } catch (cause) {
-      this.#cutTail()
+      this.#isTorn = true
+      this.#tryCutTail()
       throw new JournalWriteError('the usage journal could not be written', { cause })
     }
     this.#end = end
     return endOffsets
   }
 
-  rotate(): void {
-    const fd = this.#open(this.#end)
-    closeSync(this.#fd)
+  /** Begins a new segment. Where none can be made, because the disk is full, the old one goes on and false is returned. */
+  rotate(): boolean {
+    let fd: number
+    try {
+      fd = this.#open(this.#end)
+    } catch {
+      return false
+    }
+    const old = this.#fd
     this.#fd = fd
     this.#start = this.#end
+    if (this.#syncedTo === 0) closeSync(old)
+    else void this.#synced(old).finally(() => closeSync(old))
+    return true
+  }
+
+  /** Brings what was written so far to the disk itself, beyond the page cache. Never rejects: a disk that fails shows in `append`. */
+  async sync(): Promise<void> {
+    if (this.#syncing !== null || this.#end === this.#syncedTo) return this.#syncing ?? undefined
+    const target = this.#end
+    this.#syncing = this.#synced(this.#fd)
+    await this.#syncing
+    this.#syncing = null
+    this.#syncedTo = target
   }
 
   /** Deletes segments that are wholly in the database and older than `keepMs`. */
@@ -140,18 +164,30 @@ export class Journal<E extends ChargedEvent> {
   }
 
   close(): void {
-    closeSync(this.#fd)
+    const fd = this.#fd
+    // A descriptor that is closed under a running sync may already be another file.
+    if (this.#syncing === null) closeSync(fd)
+    else void this.#syncing.then(() => closeSync(fd))
   }
 
   #open(offset: number): number {
-    return openSync(join(this.#folder, `${this.#processId}.${offset}`), 'a', 0o600)
+    return this.#disk.open(join(this.#folder, `${this.#processId}.${offset}`))
+  }
+
+  #synced(fd: number): Promise<void> {
+    return this.#disk.sync(fd, this.#folder).catch(() => undefined)
+  }
+
+  #tryCutTail(): void {
+    try {
+      this.#cutTail()
+    } catch {
+      // Tried again before the next record: behind torn bytes no reader would find it.
+    }
   }
 
   #cutTail(): void {
-    try {
-      if (fstatSync(this.#fd).size > this.#end - this.#start) ftruncateSync(this.#fd, this.#end - this.#start)
-    } catch {
-      // The reader stops at the torn record anyway; nothing after it can be written before the disk is back.
-    }
+    if (fstatSync(this.#fd).size > this.#end - this.#start) ftruncateSync(this.#fd, this.#end - this.#start)
+    this.#isTorn = false
   }
 }

@@ -14,15 +14,18 @@ import { BudgetCache } from './budget-cache.ts'
 import { type BudgetStatus, Budgets, capChanged, parseCapRef } from './budgets.ts'
 import { SpendIds } from './counter-rows.ts'
 import { type Counter, CounterTable } from './counter-state.ts'
-import type { ApplyEvents, FlushResult, FlushTools } from './flush-batch.ts'
+import { type ApplyEvents, type FlushResult, type FlushTools, inOrder } from './flush-batch.ts'
 import { Flusher } from './flusher.ts'
 import { returnIdle, sweepIdle, writeCounts } from './idle.ts'
 import { Janitor } from './janitor.ts'
 import { Journal, journalFolder } from './journal.ts'
+import type { JournalDisk } from './journal-disk.ts'
 import type { EventText } from './journal-records.ts'
 import type { CallPermit, PermitTools } from './permit.ts'
 import { ProcessRegistry } from './processes.ts'
 import { deleteEndedCounters, returnSilentRunning } from './queries.ts'
+import { Recovery } from './recovery.ts'
+import { closeProcess } from './recovery-queries.ts'
 
 /** Minute counters are deleted so long after their end, day counters two days after. */
 const minuteRowsMs = 5 * 60_000
@@ -41,6 +44,7 @@ export type LimitsConfig = Pick<
   | 'JOURNAL_FLUSH_MS'
   | 'JOURNAL_MAX_BYTES'
   | 'JOURNAL_KEEP_MS'
+  | 'JOURNAL_FSYNC_MS'
   | 'CACHE_TTL_MS'
   | 'SETTLE'
 >
@@ -57,6 +61,8 @@ export interface LimitsOptions<E extends ChargedEvent> {
   readonly appliers: readonly ApplyEvents<E>[]
   /** Ends what a dead process had begun elsewhere, in the transaction that closes it. */
   readonly endOf?: (tx: Tx, processId: bigint) => Promise<void>
+  /** Where the journal goes. Default: the disk of this machine. */
+  readonly disk?: JournalDisk
   /** How events are written to the journal. Default: field by field. */
   readonly eventText?: EventText<E>
   /** Started by the composition root. */
@@ -65,19 +71,6 @@ export interface LimitsOptions<E extends ChargedEvent> {
   readonly billing?: boolean
   /** Whether periods follow the database's clock. Default: only on the machine's own clock; an injected clock is the truth. */
   readonly followDatabaseClock?: boolean
-}
-
-/** The first applier decides which events are new. */
-function inOrder<E extends ChargedEvent>(appliers: readonly ApplyEvents<E>[]): ApplyEvents<E> {
-  return async (tx, events) => {
-    const [first, ...others] = appliers
-    if (first === undefined) throw new Error('limits need an applier that keeps the events')
-    const inserted = await first(tx, events)
-    const isNew = new Set(inserted)
-    const fresh = events.filter(event => isNew.has(event.id))
-    for (const apply of others) await apply(tx, fresh)
-    return inserted
-  }
 }
 
 /** Registers this process, adopts dead ones of this data directory and starts the beat. Rejects when the database is away. */
@@ -101,6 +94,8 @@ export async function createLimits<E extends ChargedEvent>(options: LimitsOption
 export class LimitsEngine<E extends ChargedEvent> implements Limits<E> {
   readonly budgets: Budgets
   readonly janitor: Janitor<E>
+  /** What died and is in doubt, for the operator. */
+  readonly recovery: Recovery
   readonly #options: LimitsOptions<E>
   readonly #folder: string
   readonly #registry: ProcessRegistry
@@ -124,7 +119,7 @@ export class LimitsEngine<E extends ChargedEvent> implements Limits<E> {
     const nowMs = (): number => registry.nowMs()
     this.#cache = new BudgetCache({ db, clock, ttlMs: config.CACHE_TTL_MS, offlineMaxMs: config.OFFLINE_MAX_MS, onChange: () => this.#rebind() })
     this.#bindings = new Bindings(this.#cache, this.#counters)
-    const tools: FlushTools<E> = { db, ids, nowMs, spendIds: new SpendIds(), applyEvents: inOrder(options.appliers), billing: options.billing ?? false }
+    const tools: FlushTools<E> = { db, ids, log, nowMs, spendIds: new SpendIds(), applyEvents: inOrder(options.appliers), billing: options.billing ?? false }
     this.#flusher = this.#makeFlusher(tools)
     this.#acquirer = new Acquirer({
       db,
@@ -158,6 +153,7 @@ export class LimitsEngine<E extends ChargedEvent> implements Limits<E> {
       getInTouch: () => this.#getInTouch(),
     })
     this.budgets = new Budgets({ db, ids, controlLog: options.controlLog, counters: this.#counters, nowMs, silentMs })
+    this.recovery = new Recovery({ db, folder, silentMs })
     this.janitor = new Janitor<E>({
       tools,
       clock,
@@ -231,6 +227,7 @@ export class LimitsEngine<E extends ChargedEvent> implements Limits<E> {
       clock.every(config.BEAT_MS, () => quietly(this.beat(), 'beat_failed')),
       clock.every(config.JANITOR_MS, () => quietly(this.#clean(), 'janitor_failed')),
     )
+    if (config.JOURNAL_FSYNC_MS > 0) this.#stops.push(clock.every(config.JOURNAL_FSYNC_MS, () => void this.#flusher.sync()))
     controlLog.on(news => {
       const ref = news.kind === capChanged ? parseCapRef(news.ref) : null
       if (ref !== null)
@@ -262,11 +259,14 @@ export class LimitsEngine<E extends ChargedEvent> implements Limits<E> {
     await this.#beating?.catch(() => undefined)
     try {
       await this.#registry.setState(['live'], 'closing')
+      // What a broken grant left leased is known before all of it goes back.
+      await this.#flusher.flushNow()
+      await this.#flusher.exclusive(() => this.#acquirer.reconcile())
       writeCounts(this.#flusher, this.#counters.all())
       returnIdle(this.#flusher, this.#counters.all())
       await this.#flusher.flushNow()
       const isEmpty = [...this.#counters.all()].every(counter => counter.lease === 0n || counter.offline)
-      if (isEmpty && this.#opened.size === 0) await this.#registry.setState(['closing'], 'closed')
+      if (isEmpty && this.#opened.size === 0) await this.#options.db.exec(closeProcess, this.processId)
     } finally {
       this.#flusher.close()
       this.#registry.release()
@@ -295,7 +295,7 @@ export class LimitsEngine<E extends ChargedEvent> implements Limits<E> {
   }
 
   #newJournal(): Journal<E> {
-    return new Journal<E>(this.#folder, this.#registry.id, this.#options.eventText ?? null)
+    return new Journal<E>(this.#folder, this.#registry.id, this.#options.eventText ?? null, this.#options.disk)
   }
 
   #flushed(result: Extract<FlushResult, { kind: 'done' }>): void {

@@ -44,17 +44,17 @@ export function holdSocket(folder: string, processId: bigint): Promise<Server> {
   })
 }
 
-/** True when nobody listens on the socket of that process. */
-export function isSocketDead(folder: string, processId: bigint): Promise<boolean> {
+/** Who answers on the socket of that process: its owner, nobody any more, or there is no socket in this folder. */
+export function askSocket(folder: string, processId: bigint): Promise<'alive' | 'refused' | 'absent'> {
   return new Promise(resolve => {
     const socket = connect(socketPath(folder, processId))
     socket.once('connect', () => {
       socket.destroy()
-      resolve(false)
+      resolve('alive')
     })
     socket.once('error', error => {
       const code = 'code' in error ? error.code : ''
-      resolve(code === 'ECONNREFUSED' || code === 'ENOENT')
+      resolve(code === 'ECONNREFUSED' ? 'refused' : code === 'ENOENT' ? 'absent' : 'alive')
     })
   })
 }

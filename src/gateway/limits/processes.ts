@@ -85,7 +85,7 @@ export class ProcessRegistry {
     this.#contactWallMs = this.#options.clock.nowMs()
   }
 
-  async setState(from: readonly string[], to: 'closing' | 'closed'): Promise<void> {
+  async setState(from: readonly string[], to: 'closing'): Promise<void> {
     await this.#options.db.exec(setProcessState, this.#id, from, to)
   }
 

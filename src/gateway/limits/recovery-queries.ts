@@ -1,0 +1,57 @@
+import { statement } from '../../platform/db.ts'
+
+// ---- records that the database refused
+
+/** Keeps a refused record. The money comes as text, because it may be what did not fit. */
+export const insertParked = statement<[processId: bigint, endOffset: bigint, kind: string, eventId: string, valueUinr: string, reason: string, record: Buffer]>(
+  'limits.insert_parked',
+  `insert into parked_records (process_id, end_offset, kind, event_id, value_uinr, reason, record, at)
+   values ($1::bigint, $2::bigint, $3::text, $4::text, $5::numeric, $6::text, $7::bytea, clock_timestamp())
+   on conflict (process_id, end_offset, event_id) do nothing`,
+)
+
+export const countParked = statement<[], { records: number; valueUinr: string; reason: string | null }>(
+  'limits.count_parked',
+  `select count(*)::int as "records", coalesce(sum(value_uinr), 0)::numeric as "valueUinr",
+     (select reason from parked_records order by id desc limit 1) as "reason"
+   from parked_records`,
+)
+
+// ---- processes that were not heard any more
+
+export interface SilentProcess {
+  readonly id: bigint
+  /** Folder of its journal, as it named it. */
+  readonly journal: string
+  readonly silentSeconds: number
+  /** Counters of running periods of which it holds a part. */
+  readonly counters: number
+  /** The largest part of a budget that it holds, in micro-rupees. */
+  readonly mostUinr: bigint
+}
+
+/** Processes that hold something and have been silent for longer than they may serve. */
+export const listSilent = statement<[silentMs: bigint], SilentProcess>(
+  'limits.list_silent',
+  `select p.id as "id", p.journal as "journal", floor(extract(epoch from clock_timestamp() - b.beat_at))::int as "silentSeconds",
+     count(*)::int as "counters", coalesce(max(l.amount) filter (where c.metric in ('spend', 'prepaid')), 0)::bigint as "mostUinr"
+   from processes p join beats b on b.process_id = p.id join leases l on l.process_id = p.id and l.amount > 0
+   join counters c on c.id = l.counter_id and (c.ends_at is null or c.ends_at > clock_timestamp())
+   where p.state <> 'closed' and b.beat_at < clock_timestamp() - $1::bigint * interval '1 millisecond'
+   group by p.id, p.journal, b.beat_at order by p.id`,
+)
+
+/** Locks a process that is to be given up. */
+export const lockSilent = statement<[id: bigint, silentMs: bigint], { state: string; isSilent: boolean; silentSeconds: number }>(
+  'limits.lock_silent',
+  `select p.state as "state", b.beat_at < clock_timestamp() - $2::bigint * interval '1 millisecond' as "isSilent",
+     floor(extract(epoch from clock_timestamp() - b.beat_at))::int as "silentSeconds"
+   from processes p join beats b on b.process_id = p.id where p.id = $1::bigint for update of p`,
+)
+
+/** Closes a process that has nothing leased any more; one that has is left to the next janitor. */
+export const closeProcess = statement<[id: bigint]>(
+  'limits.close_process',
+  `update processes p set state = 'closed'
+   where p.id = $1::bigint and p.state = 'closing' and not exists (select 1 from leases l where l.process_id = p.id and l.amount > 0)`,
+)
