@@ -1,9 +1,17 @@
 import { once } from 'node:events'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 
+/**
+ * What becomes of bytes that a client sends: they pass; the connection breaks before they arrive ('cut'); or they arrive, and it breaks
+ * when the answer to them comes ('deafen'), so that the client never hears it.
+ */
+export type Passage = 'pass' | 'cut' | 'deafen'
+
 /** A TCP proxy between a gateway and its database, to take the database away. */
 export interface TcpProxy {
   readonly port: number
+  /** Asks about everything that clients send from now on, on open connections too; null: everything passes. */
+  watch(fn: ((bytes: Buffer) => Passage | Promise<Passage>) | null): void
   /** Breaks every connection and refuses new ones. */
   cut(): Promise<void>
   /** Every connection stays open and carries nothing any more; new ones are taken and answered by silence. */
@@ -17,6 +25,16 @@ export interface TcpProxy {
 export async function startTcpProxy(target: { readonly host: string; readonly port: number }): Promise<TcpProxy> {
   const pairs = new Set<readonly [Socket, Socket]>()
   let isFrozen = false
+  let watcher: ((bytes: Buffer) => Passage | Promise<Passage>) | null = null
+  const resume = (socket: Socket): void => {
+    if (!isFrozen) socket.resume()
+  }
+  /** Passes bytes on as fast as the other side takes them. */
+  const forward = (from: Socket, to: Socket, bytes: Buffer): void => {
+    if (to.write(bytes)) return
+    from.pause()
+    to.once('drain', () => resume(from))
+  }
   const onConnection = (client: Socket): void => {
     const upstream = connect(target.port, target.host)
     const pair = [client, upstream] as const
@@ -31,8 +49,28 @@ export async function startTcpProxy(target: { readonly host: string; readonly po
       })
     }
     if (isFrozen) return
-    client.pipe(upstream)
-    upstream.pipe(client)
+    const breakPair = (): void => {
+      client.resetAndDestroy()
+      upstream.destroy()
+    }
+    let isDeaf = false
+    client.on('data', (bytes: Buffer) => {
+      const verdict = watcher?.(bytes) ?? 'pass'
+      const go = (passage: Passage): void => {
+        if (passage === 'cut') return breakPair()
+        isDeaf ||= passage === 'deafen'
+        forward(client, upstream, bytes)
+      }
+      if (!(verdict instanceof Promise)) return go(verdict)
+      client.pause()
+      void verdict.then(passage => {
+        resume(client)
+        go(passage)
+      })
+    })
+    upstream.on('data', (bytes: Buffer) => (isDeaf ? breakPair() : forward(upstream, client, bytes)))
+    client.on('end', () => upstream.end())
+    upstream.on('end', () => client.end())
   }
   const server = createServer(onConnection)
   const listen = async (port: number): Promise<void> => {
@@ -55,14 +93,15 @@ export async function startTcpProxy(target: { readonly host: string; readonly po
   }
   return {
     port,
+    watch(fn) {
+      watcher = fn
+    },
     cut,
     freeze() {
       isFrozen = true
       for (const [client, upstream] of pairs) {
-        for (const socket of [client, upstream]) {
-          socket.unpipe()
-          socket.pause()
-        }
+        client.pause()
+        upstream.pause()
       }
     },
     async restore() {

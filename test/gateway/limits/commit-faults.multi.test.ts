@@ -1,0 +1,134 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { checkInvariants } from '../../../src/gateway/limits/invariants.ts'
+import { systemClock } from '../../../src/platform/clock.ts'
+import { type Db, statement } from '../../../src/platform/db.ts'
+import { openPostgres } from '../../../src/platform/db-postgres.ts'
+import { silentLog } from '../../../src/platform/log.ts'
+import { Secret } from '../../../src/platform/secret.ts'
+import { until } from '../../harness/app.ts'
+import { onPostgres, type TestDatabase, testDatabase } from '../../harness/database.ts'
+import { type Passage, startTcpProxy, type TcpProxy } from '../../harness/tcp-proxy.ts'
+import { caller, callOnce, outcomeOf, request, startEngine, type TestEngine } from './engine.ts'
+
+const leased = statement<[], { sum: bigint; counters: bigint }>(
+  'test.leased_of_all',
+  `select (select coalesce(sum(amount), 0)::bigint from leases) as "sum", (select coalesce(sum(leased), 0)::bigint from counters) as "counters"`,
+)
+const eventCount = statement<[], { count: number; value: bigint }>(
+  'test.event_count',
+  `select count(*)::int as "count", coalesce(sum(value_uinr), 0)::bigint as "value" from usage_events`,
+)
+const killWriters = statement<[], { count: number }>(
+  'test.kill_writers',
+  `select count(pg_terminate_backend(pid))::int as "count" from pg_stat_activity
+   where datname = current_database() and pid <> pg_backend_pid() and state = 'idle in transaction'`,
+)
+const cost = 1000n
+/** What happens at a commit that is on its way: it never arrives, nobody hears that it did, or the server's own process is ended before it. */
+type Fault = 'cut' | 'deafen' | 'terminate'
+
+describe.runIf(onPostgres)('a connection that breaks at the moment of a commit', () => {
+  let database: TestDatabase
+  let proxy: TcpProxy
+  let db: Db
+  let engine: TestEngine
+  beforeAll(async () => {
+    database = await testDatabase()
+    const target = new URL(database.url ?? '')
+    proxy = await startTcpProxy({ host: target.hostname, port: Number(target.port) })
+    target.host = `127.0.0.1:${proxy.port}`
+    db = await openPostgres(new Secret(target.href), { poolMax: 4, clock: systemClock, log: silentLog })
+  })
+  afterAll(async () => {
+    await db?.close()
+    await proxy?.close()
+    await database?.dispose()
+  })
+  beforeEach(async () => {
+    engine = await startEngine(db, { env: { BEAT_MS: '50', JANITOR_MS: '3600000' } })
+  })
+  afterEach(async () => {
+    proxy.watch(null)
+    await until(() => flushed())
+    await engine.stop()
+    expect(await checkInvariants(database.db)).toEqual([])
+    expect(await database.db.one(leased)).toEqual({ sum: 0n, counters: 0n })
+  })
+
+  const flushed = (): Promise<boolean> =>
+    engine.limits.flushNow().then(
+      () => true,
+      () => false,
+    )
+  /** Breaks the next message that carries this text; the returned function says whether one came. */
+  function breakNext(text: string, fault: Fault): () => boolean {
+    let isDone = false
+    proxy.watch((bytes): Passage | Promise<Passage> => {
+      if (isDone || !bytes.includes(text)) return 'pass'
+      isDone = true
+      if (fault !== 'terminate') return fault
+      return database.db.one(killWriters).then(({ count }) => {
+        expect(count).toBeGreaterThan(0)
+        return 'pass'
+      })
+    })
+    return () => isDone
+  }
+  let nextKeyId = 7000
+  const newBudget = async (calls: number) => {
+    const keyId = nextKeyId++
+    const principal = caller({ keyId, orgId: keyId, userId: null })
+    await database.db.exec(setBudget, keyId, BigInt(calls) * cost)
+    const call = () => outcomeOf(callOnce(engine, request(cost, { principal }), cost))
+    const stands = () => engine.limits.budgets.get(keyId, 'key', String(keyId))
+    return { call, stands, principal }
+  }
+  const setBudget = statement<[keyId: number, cap: bigint]>(
+    'test.set_key_budget',
+    `insert into budgets (org_id, scope, scope_id, cap_uinr) values ($1::int, 'key', $1::int::text, $2::bigint)`,
+  )
+
+  it.each(['cut', 'deafen'] as const)('an acquire whose outcome nobody knows (%s) leaks nothing and gives nothing twice', async fault => {
+    const { call, stands } = await newBudget(60)
+    let served = 0
+    let broken = 0
+    for (let round = 0; served < 60; round++) {
+      const wasBroken = round % 3 === 0 && served < 50 ? breakNext('limits.acquire', fault) : () => false
+      const outcome = await call()
+      if (outcome === 'ok') served++
+      else expect(['database_unavailable', 'budget_held']).toContain(outcome)
+      // What a broken grant left behind is found by the next beat.
+      if (outcome === 'budget_held') await engine.limits.beat()
+      if (wasBroken()) broken++
+      proxy.watch(null)
+      expect(round).toBeLessThan(2000)
+    }
+    // What was granted and not heard of is found again: the whole budget was spent, and not a call more.
+    expect(broken).toBeGreaterThan(0)
+    await until(async () => (await call()) === 'budget_exceeded')
+    expect(await stands()).toMatchObject({ spentUinr: 60n * cost, heldUinr: 0n })
+  })
+
+  it.each(['cut', 'deafen'] as const)('an acquire that broke (%s) just before the process ends leaves no lease behind', async fault => {
+    const { call } = await newBudget(60)
+    breakNext('limits.acquire', fault)
+    expect(await call()).toBe('database_unavailable')
+    proxy.watch(null)
+  })
+
+  it.each(['cut', 'deafen', 'terminate'] as const)('a flush whose commit broke (%s) counts once', async fault => {
+    const { call, stands } = await newBudget(1000)
+    const before = await database.db.one(eventCount)
+    for (let round = 0; round < 12; round++) {
+      const wasBroken = breakNext('commit\0', fault)
+      for (let i = 0; i <= round % 3; i++) expect(await call()).toBe('ok')
+      await until(async () => wasBroken() || !(await flushed()))
+      proxy.watch(null)
+      await until(() => flushed())
+    }
+    const after = await database.db.one(eventCount)
+    expect(after.count - before.count).toBe(24)
+    expect(await stands()).toMatchObject({ spentUinr: 24n * cost })
+    await until(async () => (await stands()).spentUinr === 24n * cost)
+  })
+})
