@@ -1,81 +1,183 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { statement } from '../../src/platform/db.ts'
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { type ImageProviders, keys, startImageProviders } from '../gateway/inference/images/image-providers.ts'
 import { until } from '../harness/app.ts'
 import { onPostgres } from '../harness/database.ts'
-import { call, chat, type Fleet, fleetAnswer, startFleet } from '../harness/fleet.ts'
-import type { GatewayProcess } from '../harness/process.ts'
+import { call } from '../harness/fleet.ts'
+import { allCalls, imageJob, panel, type RunningCall, stream, whole } from './kill-calls.ts'
+import { cutDeadlineMs, type KillFleet, startKillFleet } from './kill-fleet.ts'
 
-/** Longest time from a revoke to the end of a stream on another process, with or without notifications. */
-const cutDeadlineMs = 2000
-
-/** What a revoke writes, but nobody is notified of it: as when LISTEN is blocked on the other processes. */
-const revokeUnheard = statement<[orgId: number, agentId: number], { seq: bigint }>(
-  'test.revoke_unheard',
-  `with dead as (
-     update agents set status = 'revoked', epoch = epoch + 1, epoch_at = clock_timestamp(), revoked_at = clock_timestamp()
-     where org_id = $1::int and id = $2::int returning id, epoch
-   )
-   insert into control_log (kind, ref, epoch) select 'agent_revoked', id::text, epoch from dead returning seq`,
-)
+/** Output tokens of three chunks of six letters, as the gateway estimates them. */
+const heldTokens = 6n
 
 describe.runIf(onPostgres)('a revoke on another process', () => {
-  let fleet: Fleet
-  let here: GatewayProcess
-  let there: GatewayProcess
+  let world: KillFleet
+  let images: ImageProviders
   beforeAll(async () => {
-    // The poll as it is by default.
-    fleet = await startFleet({ CONTROL_POLL_MS: '1000' })
-    here = await fleet.start()
-    there = await fleet.start()
+    images = await startImageProviders()
+    world = await startKillFleet(3, { ...images.env, IMAGE_POLL_MS: '50' })
   })
-  afterAll(() => fleet?.stop())
+  afterAll(async () => {
+    await world?.stop()
+    await images?.close()
+  })
+  beforeEach(() => {
+    for (const proxy of world.proxies) proxy.deafen(false)
+    images.reset()
+    images.pendingLooks = Number.POSITIVE_INFINITY
+    images.answer(({ provider }) => (provider === 'together' ? 'hang' : undefined))
+  })
 
-  const frames = (text: string): string[] =>
-    text
-      .split('\n\n')
-      .filter(event => event.startsWith('data: '))
-      .map(event => event.slice(6))
-  const rowsOf = async (agentId: number) => (await fleet.usage()).filter(row => row.agentId === agentId)
-
-  test('KILL-01 cuts the stream, closes the provider, leaves one event of what was produced and none later, and refuses the next call, also when notifications are lost', async () => {
-    for (const heard of [true, false]) {
-      fleet.upstream.reset()
-      fleet.upstream.script(request => ({ ...fleetAnswer(request), holdAfterChunks: 4, chunks: Array.from({ length: 9 }, () => 'x'.repeat(90)) }))
-      const { id, token } = await fleet.newAgent(`streaming-${heard}`, 5)
-      const response = await fetch(`${there.baseUrl}/v1/chat/completions`, {
-        method: 'POST',
-        headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
-        body: JSON.stringify({ model: 'fixed-model', stream: true, messages: [{ role: 'user', content: 'Hello' }] }),
-      })
-      const reader = (response.body as ReadableStream<Uint8Array>).getReader()
-      const decoder = new TextDecoder()
-      let text = ''
-      let ended = false
-      const read = (async () => {
-        for (let part = await reader.read(); !part.done; part = await reader.read()) text += decoder.decode(part.value, { stream: true })
-        ended = true
-      })()
-      await until(() => frames(text).length === 4)
-      if (heard) expect((await call(here, fleet.key, 'POST', `/v1/me/agents/${id}/revoke`, {})).status).toBe(200)
-      else await fleet.db.one(revokeUnheard, fleet.orgId, id)
-      await until(() => ended, cutDeadlineMs)
-      await read
-      expect(frames(text).at(-1)).toBe('[DONE]')
-      expect(JSON.parse(frames(text).at(-2) ?? '').error.code).toBe('agent_revoked')
-      await fleet.upstream.requests[0]?.closed
-      expect(fleet.upstream.requests[0]?.aborted).toBe(true)
-      const next = await chat(there, token, 10)
-      expect([next.status, next.json.error.code, next.json.reason]).toEqual([401, 'invalid_api_key', 'agent_revoked'])
-      await until(async () => (await call(here, token, 'GET', '/v1/me/whoami')).status === 401, cutDeadlineMs)
-      await until(async () => (await rowsOf(id)).length > 0)
-      fleet.upstream.release()
-      // What another call of another agent has written comes behind whatever this one would still write.
-      const { id: later, token: laterToken } = await fleet.newAgent(`later-${heard}`, null)
-      fleet.upstream.script(fleetAnswer)
-      expect((await chat(there, laterToken, 10)).status).toBe(200)
-      await until(async () => (await rowsOf(later)).length === 1)
-      expect(await rowsOf(id)).toMatchObject([{ outcome: 'cut', estimated: true, completionTokens: 120n, valueUinr: 12_000n }])
+  const allBegun = (calls: readonly RunningCall[]) => Promise.all(calls.map(({ begun }) => begun))
+  const allCut = async (calls: readonly RunningCall[]): Promise<void> => {
+    await until(() => calls.every(({ hasEnded }) => hasEnded()), cutDeadlineMs).catch(() => {
+      throw new Error(`still running: ${calls.filter(({ hasEnded }) => !hasEnded()).map(({ name }) => name)}`)
+    })
+    await Promise.all(calls.map(({ cut }) => cut))
+  }
+  const looks = () => images.seen.filter(({ method }) => method === 'GET').length
+  const drawing = () => images.of('together').length
+  const callsOfAllKinds = async (token: string): Promise<RunningCall[]> => {
+    const calls: RunningCall[] = []
+    for (const process of world.processes.slice(1)) {
+      const caller = { credential: token }
+      calls.push(...allCalls(world.fleet, process, caller))
+      // One after the other, because their provider does not say who asked.
+      for (const one of [() => imageJob(process, caller, keys['black-forest-labs'], looks), () => panel(process, caller, keys.together, drawing)]) {
+        calls.push(one())
+        await calls.at(-1)?.begun
+      }
     }
+    await allBegun(calls)
+    return calls
+  }
+
+  for (const isHeard of [true, false]) {
+    const when = isHeard ? '' : ', also when its notifications are swallowed'
+    test(`KILL-01 cuts what runs on two other processes, in every format, closes the providers, leaves one event a call and none later, and refuses the next${when}`, {
+      timeout: 60_000,
+    }, async () => {
+      for (const proxy of world.proxies) proxy.deafen(!isHeard)
+      const swallowed = () => world.proxies.map(proxy => proxy.swallowed)
+      const before = swallowed()
+      const { id, token } = await world.fleet.newAgent(`of all kinds ${isHeard}`, 50)
+      const calls = await callsOfAllKinds(token)
+      const [here] = world.processes
+      if (here === undefined) throw new Error('no process')
+      await world.revoke(here, id)
+      await allCut(calls)
+      expect(swallowed().map((count, index) => count > (before[index] ?? 0))).toEqual(world.proxies.map(() => !isHeard))
+      const looked = looks()
+      expect(await world.nextCalls(token)).toEqual(world.processes.map(() => '401 agent_revoked'))
+      await until(() => world.fleet.upstream.requests.every(({ aborted }) => aborted))
+      expect(world.fleet.upstream.requests).toHaveLength(calls.filter(({ name }) => !/image|panel/.test(name)).length)
+      await until(() => images.of('together').every(({ aborted }) => aborted))
+      const events = calls.reduce((sum, { events }) => sum + events, 0)
+      await until(async () => (await world.rowsOf([id])).length === events)
+      const rows = await world.rowsOf([id])
+      expect(rows.map(({ outcome }) => outcome)).toEqual(rows.map(() => 'cut'))
+      // The streams, each of which had given its client three chunks.
+      expect(rows.filter(({ completionTokens }) => completionTokens === heldTokens).length).toBeGreaterThanOrEqual(12)
+      await world.settled()
+      expect(await world.rowsOf([id])).toEqual(rows)
+      expect(looks()).toBe(looked)
+      expect(await world.fleet.violations()).toEqual([])
+    })
+  }
+
+  test('KILL-01 ends the children and grandchildren of the agent with it, and the calls of plain keys that name one of them', { timeout: 60_000 }, async () => {
+    const { fleet, processes, newChild } = world
+    const parent = await fleet.newAgent('family parent', null)
+    const child = await newChild('family child', parent.id)
+    const grandchild = await newChild('family grandchild', child.id)
+    const other = await fleet.newAgent('family friend', null)
+    const family = [parent, child, grandchild]
+    const labels = ['family parent', 'family grandchild']
+    const callers = [...family.map(({ token }) => ({ credential: token })), ...labels.map(label => ({ credential: fleet.key, label }))]
+    const calls = processes
+      .slice(1)
+      .flatMap(process => callers.flatMap(caller => [stream(process, caller, 'chat', 'fixed-model'), whole(fleet, process, caller)]))
+    const untouched = processes
+      .slice(1)
+      .flatMap(process => [
+        stream(process, { credential: other.token }, 'chat', 'fixed-model'),
+        stream(process, { credential: fleet.key }, 'chat', 'fixed-model'),
+      ])
+    await allBegun([...calls, ...untouched])
+    await world.revoke(processes[0] as (typeof processes)[number], parent.id)
+    await allCut(calls)
+    for (const { token } of family) expect(await world.nextCalls(token)).toEqual(processes.map(() => '401 agent_revoked'))
+    for (const label of labels) expect(await world.nextCalls(fleet.key, label)).toEqual(processes.map(() => '403 agent_revoked'))
+    expect(untouched.some(({ hasEnded }) => hasEnded())).toBe(false)
+    const ids = family.map(({ id }) => id)
+    await until(async () => (await world.rowsOf(ids)).length === calls.length)
+    await world.settled()
+    await until(() => untouched.every(({ hasEnded }) => hasEnded()))
+    const rows = await world.rowsOf(ids)
+    expect(rows.map(({ outcome }) => outcome)).toEqual(calls.map(() => 'cut'))
     expect(await fleet.violations()).toEqual([])
+  })
+
+  test('the end of a key ends the streams of the key and of the tokens that it minted, and refuses their next calls', { timeout: 60_000 }, async () => {
+    const { fleet, processes } = world
+    const [here, ...others] = processes as [(typeof processes)[number], ...(typeof processes)[number][]]
+    const minting = await fleet.newKey({})
+    const { id } = await fleet.newAgent('of an ended key', null)
+    const token = (await call(here, minting.key, 'POST', `/v1/me/agents/${id}/token`, {})).json.access_token
+    const callers = [minting.key, token].map(credential => ({ credential, code: 'invalid_api_key' as const }))
+    const calls = others.flatMap(process => callers.flatMap(caller => [stream(process, caller, 'chat', 'fixed-model'), whole(fleet, process, caller)]))
+    await allBegun(calls)
+    const cookie = await fleet.signIn()
+    const revoked = await fetch(`${here.baseUrl}/me/keys/${minting.id}`, { method: 'DELETE', headers: { cookie } })
+    expect(revoked.status).toBe(200)
+    await allCut(calls)
+    expect(await world.nextCalls(minting.key)).toEqual(processes.map(() => '401 invalid_api_key'))
+    expect(await world.nextCalls(token)).toEqual(processes.map(() => '401 key_revoked'))
+    await until(() => fleet.upstream.requests.every(({ aborted }) => aborted))
+    await until(async () => (await fleet.usage()).filter(({ keyId }) => keyId === minting.id).length === calls.length)
+    await world.settled()
+    expect((await fleet.usage()).filter(({ keyId }) => keyId === minting.id).map(({ outcome }) => outcome)).toEqual(calls.map(() => 'cut'))
+  })
+
+  test('a hundred revokes, given to three processes at once, cut a stream each on another one: all of them, and nothing else is charged', {
+    timeout: 120_000,
+  }, async () => {
+    const { fleet, processes } = world
+    const at = (index: number) => processes[index % processes.length] as (typeof processes)[number]
+    const agents: { id: number; token: string }[] = []
+    for (let index = 0; index < 100; index++) agents.push(await fleet.newAgent(`one of a hundred ${index}`, null))
+    const calls = agents.map(({ token }, index) => stream(at(index), { credential: token }, 'chat', 'fixed-model'))
+    await allBegun(calls)
+    await Promise.all(agents.map(({ id }, index) => world.revoke(at(index + 1), id)))
+    await allCut(calls)
+    for (const { token } of agents) expect(await world.nextCalls(token)).toEqual(processes.map(() => '401 agent_revoked'))
+    await until(() => fleet.upstream.requests.every(({ aborted }) => aborted))
+    const ids = agents.map(({ id }) => id)
+    await until(async () => (await world.rowsOf(ids)).length === 100)
+    await world.settled()
+    const rows = await world.rowsOf(ids)
+    expect(new Set(rows.map(({ agentId }) => agentId)).size).toBe(100)
+    for (const row of rows) expect(row).toMatchObject({ outcome: 'cut', completionTokens: heldTokens, valueUinr: heldTokens * 100n })
+    expect(await fleet.violations()).toEqual([])
+  })
+
+  test('a process that starts while agents are revoked knows all of them', { timeout: 60_000 }, async () => {
+    const { fleet, processes } = world
+    const agents: { id: number; token: string }[] = []
+    for (let index = 0; index < 60; index++) agents.push(await fleet.newAgent(`revoked at a start ${index}`, null))
+    let isUp = false
+    const starting = world.startOneMore().then(process => {
+      isUp = true
+      return process
+    })
+    const revoked: string[] = []
+    while (!isUp && revoked.length < agents.length) {
+      const { id, token } = agents[revoked.length] as { id: number; token: string }
+      await world.revoke(processes[0] as (typeof processes)[number], id)
+      revoked.push(token)
+    }
+    const late = await starting
+    expect(revoked.length).toBeGreaterThan(0)
+    const reasonOf = async (token: string) => (await call(late, token, 'GET', '/v1/me/whoami')).json.reason
+    for (const token of revoked) await until(async () => (await reasonOf(token)) === 'agent_revoked', cutDeadlineMs)
   })
 })

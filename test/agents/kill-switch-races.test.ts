@@ -1,0 +1,190 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { KillSwitch } from '../../src/agents/kill-switch.ts'
+import { statement } from '../../src/platform/db.ts'
+import { Inflight } from '../../src/platform/inflight.ts'
+import { silentLog } from '../../src/platform/log.ts'
+import { startApp, type TestApp } from '../harness/app.ts'
+import { onPostgres, testDatabase } from '../harness/database.ts'
+import { movableClock, newCaller, type Process, startProcess, thrownBy, until } from './setup.ts'
+
+const revoked = { errorName: 'invalid_api_key', options: { extra: { reason: 'agent_revoked' } } }
+const minuteMs = 60_000
+
+describe('a revoke beside a mint, a start, and time that goes by', () => {
+  let database: Awaited<ReturnType<typeof testDatabase>>
+  let process: Process
+  beforeAll(async () => {
+    database = await testDatabase()
+  })
+  beforeEach(async () => {
+    process = await startProcess(database.db)
+  })
+  afterEach(() => process.stop())
+  afterAll(() => database.dispose())
+
+  const newAgent = async () => {
+    const caller = await newCaller(process)
+    const { agent } = await process.agents.createOrReuse(caller.principal, 'worker')
+    return { ...caller, agentId: agent.id }
+  }
+
+  test('a token that was being minted while its agent was revoked never works, here and on a process that starts later', async () => {
+    const { principal, orgId, agentId } = await newAgent()
+    const { signingKeys, tokens } = process.agents
+    const current = signingKeys.current.bind(signingKeys)
+    // Behind the look at the agent, before the signature.
+    signingKeys.current = async () => {
+      signingKeys.current = current
+      await process.agents.revoke(orgId, agentId)
+      return current()
+    }
+    const { token } = await tokens.mint(principal, agentId)
+    expect(await thrownBy(() => tokens.principalOf(token))).toMatchObject(revoked)
+    const late = await startProcess(database.db, { pollMs: 3_600_000 })
+    expect(await thrownBy(() => late.agents.tokens.principalOf(token))).toMatchObject(revoked)
+    await late.stop()
+  })
+
+  test('a hundred mints at once with a revoke: whatever they answer, no token works afterwards', async () => {
+    const { principal, orgId, agentId } = await newAgent()
+    const { tokens } = process.agents
+    const mints = Array.from({ length: 100 }, () => tokens.mint(principal, agentId).catch((error: unknown) => error))
+    await process.agents.revoke(orgId, agentId)
+    for (const minted of await Promise.all(mints)) {
+      if (minted instanceof Error) {
+        expect(minted).toMatchObject({ errorName: 'agent_revoked', status: 409 })
+      } else expect(await thrownBy(() => tokens.principalOf((minted as { token: string }).token))).toMatchObject(revoked)
+    }
+    expect(await thrownBy(() => tokens.mint(principal, agentId))).toMatchObject({ errorName: 'agent_revoked', status: 409 })
+  })
+
+  test('a revoke stays known until every token of its agent has expired, and is forgotten then', async () => {
+    const { principal, orgId, agentId } = await newAgent()
+    const { tokens } = process.agents
+    const { token } = await tokens.mint(principal, agentId)
+    const clock = movableClock()
+    const watches: (() => void)[] = []
+    const watched = {
+      ...clock,
+      every(_everyMs: number, fn: () => void) {
+        watches.push(fn)
+        return () => {}
+      },
+    }
+    const killSwitch = new KillSwitch({
+      db: database.db,
+      clock: watched,
+      log: silentLog,
+      controlLog: process.controlLog,
+      inflight: new Inflight(),
+      staleMs: Number.POSITIVE_INFINITY,
+      tokenTtlMs: 15 * minuteMs,
+    })
+    await killSwitch.start()
+    await process.agents.revoke(orgId, agentId)
+    const passed = (minutes: number): void => {
+      clock.advance(minutes * minuteMs)
+      process.clock.advance(minutes * minuteMs)
+      for (const watch of watches) watch()
+    }
+    const stands = () => killSwitch.stands({ id: agentId, epoch: 1, ancestorIds: [] })
+    const standsAsAncestor = () => killSwitch.stands({ id: agentId + 1000, epoch: 1, ancestorIds: [agentId] })
+    for (const minutes of [0, 14, 5]) {
+      passed(minutes)
+      expect([stands(), standsAsAncestor()]).toEqual([false, false])
+    }
+    // Its own time is over by now.
+    expect(await thrownBy(() => tokens.verify(token))).toMatchObject({ options: { extra: { reason: 'token_expired' } } })
+    passed(2)
+    expect([stands(), standsAsAncestor()]).toEqual([true, true])
+    // Nobody mints with the agent any more, so that nothing is left to know.
+    expect(await thrownBy(() => tokens.mint(principal, agentId))).toMatchObject({ errorName: 'agent_revoked' })
+    killSwitch.stop()
+  })
+
+  test.runIf(onPostgres)('a revoke that commits behind the first look of a starting process reaches it', async () => {
+    const { principal, agentId } = await newAgent()
+    const { token } = await process.agents.tokens.mint(principal, agentId)
+    const otherDb = await database.open()
+    let commit = (): void => undefined
+    const started = new Promise<void>(resolve => {
+      commit = resolve
+    })
+    const revoking = process.controlLog.change(async tx => {
+      const { epoch } = await tx.one(revokeOne, agentId)
+      await started
+      return { value: null, news: [{ kind: 'agent_revoked', ref: String(agentId), epoch }] }
+    })
+    const late = await startProcess(otherDb, { pollMs: 3_600_000 })
+    try {
+      expect(await late.agents.tokens.principalOf(token)).toMatchObject({ agentId })
+      const call = new AbortController()
+      late.inflight.register({ agentIds: [agentId], keyId: null }, call)
+      commit()
+      await revoking
+      await until(() => call.signal.aborted, 'the cut')
+      expect(await thrownBy(() => late.agents.tokens.principalOf(token))).toMatchObject(revoked)
+    } finally {
+      await late.stop()
+      await otherDb.close()
+    }
+  })
+})
+
+const revokeOne = statement<[agentId: number], { epoch: number }>(
+  'test.revoke_one',
+  `update agents set status = 'revoked', revoked_at = clock_timestamp(), epoch = epoch + 1, epoch_at = clock_timestamp() where id = $1::int returning epoch`,
+)
+
+describe('a revoke between the steps of a call', () => {
+  let app: TestApp
+  beforeAll(async () => {
+    app = await startApp()
+  })
+  afterAll(() => app.stop())
+  beforeEach(() => app.alpha.reset())
+
+  const countEvents = statement<[agentId: number], { count: bigint }>(
+    'test.count_events',
+    'select count(*) as count from usage_events where agent_id = $1::int',
+  )
+  const chat = (token: string) => app.call('POST', '/v1/chat/completions', { model: 'alpha-only', messages: [{ role: 'user', content: 'Hi' }] }, { token })
+  const revoke = async (id: number) => expect((await app.call('POST', `/v1/me/agents/${id}/revoke`, {})).status).toBe(200)
+  const expectNothing = async (id: number, reply: Awaited<ReturnType<typeof chat>>): Promise<void> => {
+    expect([reply.status, reply.json.error.code, reply.json.reason]).toEqual([401, 'invalid_api_key', 'agent_revoked'])
+    expect(app.alpha.requests).toHaveLength(0)
+    await app.gateway.app.limits.flushNow()
+    expect(Number((await app.db.one(countEvents, id)).count)).toBe(0)
+  }
+
+  test('between the look at the token and the admission, and between the admission and the dial: refused, nothing is dialed, nothing charged', async () => {
+    const { limits } = app.gateway.app
+    for (const moment of ['before', 'behind']) {
+      const { id, token } = await app.newAgent(`revoked ${moment} the admission`)
+      const admit = limits.admit.bind(limits)
+      limits.admit = async request => {
+        limits.admit = admit
+        if (moment === 'before') await revoke(id)
+        const permit = await admit(request)
+        if (moment === 'behind') await revoke(id)
+        return permit
+      }
+      await expectNothing(id, await chat(token))
+    }
+  })
+
+  test('a key that ends while its call is let in does not get through either', async () => {
+    const { key, keyId } = await app.newKey()
+    const { limits, keys } = app.gateway.app
+    const admit = limits.admit.bind(limits)
+    limits.admit = async request => {
+      limits.admit = admit
+      const permit = await admit(request)
+      await keys.revoke(app.orgId, keyId)
+      return permit
+    }
+    const reply = await chat(key)
+    expect([reply.status, reply.json.error.code]).toEqual([401, 'invalid_api_key'])
+    expect(app.alpha.requests.every(({ aborted }) => aborted)).toBe(true)
+  })
+})
