@@ -5,8 +5,16 @@ import { type BudgetTargets, OrgBudgets } from './gateway/limits/org-budgets.ts'
 import { namesOfActiveMembers, namesOfWorkspaces } from './gateway/orgs/active-names.ts'
 
 export function budgetServices(parts: AppParts) {
-  const { db, limits } = parts
-  return { orgBudgets: new OrgBudgets({ db, budgets: limits.budgets, targets: targetsOf(parts), flushNow: () => limits.flushNow() }) }
+  const { db, limits, agents } = parts
+  return {
+    orgBudgets: new OrgBudgets({
+      db,
+      budgets: limits.budgets,
+      targets: targetsOf(parts),
+      setAgentCap: (...args) => agents.budgets.set(...args),
+      flushNow: () => limits.flushNow(),
+    }),
+  }
 }
 
 function targetsOf({ db, clock, orgs, agents }: AppParts): BudgetTargets {

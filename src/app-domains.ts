@@ -95,7 +95,7 @@ export async function createDomains(deps: AppDeps, baseUrl: () => string): Promi
   })
   const idempotency = new Idempotency({ db, clock, ids, masterKey: deps.masterKey, processId: () => limits.processId })
   const times = { tokenTtlSeconds: config.AGENT_TOKEN_TTL_S, staleMs: config.AGENT_STALE_MS, cacheTtlMs }
-  const agents = createAgents({ db, clock, ids, log, controlLog, inflight, keys, sealer, baseUrl, ...times, ...agentBudgets(limits) })
+  const agents = createAgents({ db, clock, ids, log, controlLog, inflight, keys, sealer, baseUrl, ...times, budgets: limits.budgets })
   await controlLog.start()
   await agents.start()
   const stopKeyUse = keys.use.start(log)
@@ -172,16 +172,4 @@ function cutWhenOffline({ clock, config }: AppDeps, limits: LimitsEngine<UsageEv
     looks = limits.isOffline ? looks + 1 : 0
     if (looks >= offlineLooksMin) inflight.abortAll('database_away')
   })
-}
-
-/** What agents ask of limits: the budget of an agent is a budget like any other. */
-function agentBudgets(limits: LimitsEngine<UsageEvent>): Pick<Parameters<typeof createAgents>[0], 'budgetOf' | 'setBudget'> {
-  return {
-    async budgetOf(orgId, agentIds) {
-      const refs = agentIds.map(id => ({ scope: 'agent' as const, scopeId: String(id) }))
-      const found = await limits.budgets.list(orgId, refs)
-      return new Map(found.map(status => [Number(status.id), { capUinr: status.capUinr, spendMonthUinr: status.spentUinr }]))
-    },
-    setBudget: (orgId, agentId, capUinr) => limits.budgets.set(orgId, 'agent', String(agentId), capUinr),
-  }
 }

@@ -52,5 +52,5 @@ async function policiesOf(caller: Principal, agentLabel: string | null, { agents
   if (caller.kind === 'session') return []
   const named = caller.kind === 'agent' || agentLabel === null ? null : await agents.byLabel(caller.orgId, agentLabel)
   if (named?.status === 'revoked') throw fail('agent_revoked_label')
-  return named?.policy ? [...caller.policies, named.policy] : caller.policies
+  return named === null ? caller.policies : [...caller.policies, ...named.policies]
 }

@@ -75,6 +75,36 @@ export function isAsWished(now: AgentRules & { readonly mayDelegate: boolean }, 
   )
 }
 
+/**
+ * Which part of a wish goes beyond these rules, by its name on the wire and in words; null: none does. A part that is left out, or null
+ * for no rule of its own, stays within, because the rules of all above hold for a child too.
+ */
+export function beyond(wish: AgentWish, bounds: AgentRules): string | null {
+  const foreign = (wished: readonly string[] | null | undefined, given: readonly string[] | null): string | undefined =>
+    given === null ? undefined : wished?.find(id => !given.includes(id))
+  const isMore = <T extends number | bigint>(wished: T | null | undefined, given: T | null): boolean =>
+    wished !== null && wished !== undefined && given !== null && wished > given
+  const model = foreign(wish.allowedModels, bounds.allowedModels)
+  if (model !== undefined) return `allowed_models: ${model} is not among ${bounds.allowedModels?.join(', ')}`
+  const provider = foreign(wish.allowedProviders, bounds.allowedProviders)
+  if (provider !== undefined) return `allowed_providers: ${provider} is not among ${bounds.allowedProviders?.join(', ')}`
+  if (isMore(wish.maxCostUinr, bounds.maxCostUinr)) return `max_cost_inr_per_call: at most ${inrFromUinr(bounds.maxCostUinr ?? 0n)}`
+  if (isMore(wish.maxOutputTokens, bounds.maxOutputTokens)) return `max_output_tokens: at most ${bounds.maxOutputTokens}`
+  if (isMore(wish.maxConcurrency, bounds.maxConcurrency)) return `max_concurrency: at most ${bounds.maxConcurrency}`
+  return null
+}
+
+/** Which part of a wish is looser than what is ruled now, in words; null: none is. Here null for a rule that is there is looser too. */
+export function looser(wish: AgentWish, now: AgentRules & { readonly mayDelegate: boolean }): string | null {
+  if (wish.mayDelegate === true && !now.mayDelegate) return 'may_delegate: it may not'
+  if (wish.allowedModels === null && now.allowedModels !== null) return 'allowed_models: there is a list'
+  if (wish.allowedProviders === null && now.allowedProviders !== null) return 'allowed_providers: there is a list'
+  if (wish.maxCostUinr === null && now.maxCostUinr !== null) return 'max_cost_inr_per_call: there is a cap'
+  if (wish.maxOutputTokens === null && now.maxOutputTokens !== null) return 'max_output_tokens: there is a cap'
+  if (wish.maxConcurrency === null && now.maxConcurrency !== null) return 'max_concurrency: there is a cap'
+  return beyond(wish, now)
+}
+
 function isSameList(a: readonly string[] | null, b: readonly string[] | null): boolean {
   return a === b || (a !== null && b !== null && a.length === b.length && a.every((id, i) => id === b[i]))
 }

@@ -12,7 +12,7 @@ import type { KillSwitch } from './kill-switch.ts'
 import { type AgentWithAncestors, findWithAncestors } from './queries.ts'
 import type { RevokedTokens } from './revoked-tokens.ts'
 import { type SigningKeys, tokenAlgorithm } from './signing-keys.ts'
-import { refused } from './token-refusal.ts'
+import { noAgent, refused } from './token-refusal.ts'
 import { narrowedScopes, scopedTokenVersion, scopesOfClaims } from './token-scopes.ts'
 
 export interface AgentTokensDeps {
@@ -23,8 +23,8 @@ export interface AgentTokensDeps {
   readonly signingKeys: SigningKeys
   readonly killSwitch: KillSwitch
   readonly revokedTokens: Pick<RevokedTokens, 'check'>
-  /** What is ruled for the agent's calls; null: there is no such agent. Synchronous when cached. */
-  policiesOf(agentId: number): readonly CallPolicy[] | null | Promise<readonly CallPolicy[] | null>
+  /** What is ruled for the agent's calls, by itself and by all above it; null: one of them is not there. Synchronous when cached. */
+  policiesOf(agentId: number, ancestorIds: readonly number[]): readonly CallPolicy[] | null | Promise<readonly CallPolicy[] | null>
   /** Public base URL without a trailing slash; asked at each use, because a free port is known only after listening. */
   readonly baseUrl: () => string
   /** AGENT_TOKEN_TTL_S. */
@@ -136,7 +136,7 @@ export class AgentTokens {
   /** An active agent of the org. Throws `not_found` and `agent_revoked` (409). */
   async agentToMint(orgId: number, agentId: number): Promise<AgentWithAncestors> {
     const agent = await this.#deps.db.maybe(findWithAncestors, orgId, agentId)
-    if (agent === null) throw fail('not_found', { message: 'There is no such agent.' })
+    if (agent === null) throw noAgent()
     if (agent.status === 'revoked') throw fail('agent_revoked')
     return agent
   }
@@ -252,18 +252,9 @@ export class AgentTokens {
 
   #admit(claims: AgentClaims): AgentPrincipal | Promise<AgentPrincipal> {
     const key = this.#deps.keys.byId(claims.key_id)
-    const policies = this.#policiesOf(claims.agent)
+    const policies = this.#deps.policiesOf(claims.agent.id, claims.agent.ancestors)
     if (!(key instanceof Promise) && !(policies instanceof Promise)) return this.#principal(claims, key, policies)
     return Promise.all([key, policies]).then(([foundKey, foundPolicies]) => this.#principal(claims, foundKey, foundPolicies))
-  }
-
-  /** What is ruled for the agent and for all above it; null when one of them is not there. */
-  #policiesOf({ id, ancestors }: AgentClaims['agent']): readonly CallPolicy[] | null | Promise<readonly CallPolicy[] | null> {
-    const own = this.#deps.policiesOf(id)
-    if (ancestors.length === 0) return own
-    const all = [own, ...ancestors.map(above => this.#deps.policiesOf(above))]
-    const known = all.flatMap(policies => (policies instanceof Promise ? [] : [policies]))
-    return known.length === all.length ? together(known) : Promise.all(all).then(together)
   }
 
   #principal(claims: AgentClaims, key: KeyRecord | null, policies: readonly CallPolicy[] | null): AgentPrincipal {
@@ -300,11 +291,6 @@ export class AgentTokens {
 export function actOf(ancestorIds: readonly number[]): { act?: Act } {
   const [nearest, ...above] = ancestorIds
   return nearest === undefined ? {} : { act: { sub: `agent:${nearest}`, ...actOf(above) } }
-}
-
-/** All rules of a family in one list; null when one of its members is not there. */
-function together(all: readonly (readonly CallPolicy[] | null)[]): readonly CallPolicy[] | null {
-  return all.some(policies => policies === null) ? null : all.flatMap(policies => policies ?? [])
 }
 
 /** The rules of the key and of the agent. Callers without rules share the arrays that are cached. */

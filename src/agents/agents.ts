@@ -9,16 +9,18 @@ import { ExpiringCache } from '../platform/expiring-cache.ts'
 import type { Ids } from '../platform/ids.ts'
 import type { Inflight } from '../platform/inflight.ts'
 import type { Log } from '../platform/log.ts'
-import { inrFromUinr } from '../platform/money.ts'
 import type { CallPolicy, Principal } from '../platform/principal.ts'
 import { rowId } from '../platform/row-id.ts'
 import type { Sealer } from '../platform/secrets.ts'
-import { type AgentWish, isAsWished, policiesOf, rulesView } from './agent-rules.ts'
+import { AgentBudgets, type BudgetBook } from './agent-budgets.ts'
+import { type AgentWish, isAsWished, policiesOf } from './agent-rules.ts'
 import { AgentTokens } from './agent-tokens.ts'
+import { type AgentPage, type AgentView, cursorBehind, cursorOf, viewOf } from './agent-view.ts'
+import { Children } from './children.ts'
+import { FamilyRules } from './family-rules.ts'
 import { KillSwitch } from './kill-switch.ts'
 import {
   type AgentRow,
-  type AgentStatus,
   type AgentWithAncestors,
   activeNamesOf,
   findActiveByName,
@@ -35,13 +37,7 @@ import {
 } from './queries.ts'
 import { RevokedTokens } from './revoked-tokens.ts'
 import { SigningKeys } from './signing-keys.ts'
-
-/** The monthly budget of an agent and what it has spent in the running IST month. */
-export interface AgentBudget {
-  /** null = none. */
-  readonly capUinr: bigint | null
-  readonly spendMonthUinr: bigint
-}
+import { noAgent } from './token-refusal.ts'
 
 export interface AgentsDeps {
   readonly db: Db
@@ -60,38 +56,17 @@ export interface AgentsDeps {
   readonly staleMs: number
   /** CACHE_TTL_MS. */
   readonly cacheTtlMs: number
-  /** Budgets and spend of these agents; an agent that is missing in the answer has no budget and has spent nothing. */
-  budgetOf(orgId: number, agentIds: readonly number[]): Promise<ReadonlyMap<number, AgentBudget>>
-  /** Sets the monthly cap; null clears it. */
-  setBudget(orgId: number, agentId: number, capUinr: bigint | null): Promise<void>
-}
-
-/** An agent as clients see it. */
-export interface AgentView extends ReturnType<typeof rulesView> {
-  readonly id: number
-  readonly name: string
-  readonly status: AgentStatus
-  readonly monthly_budget_inr: number | null
-  readonly spend_month_inr: number
-  readonly may_delegate: boolean
-  readonly created_at: string
+  /** Budgets of all scopes. */
+  readonly budgets: BudgetBook
 }
 
 /** The agent that a label means. */
 export interface LabelledAgent extends AgentWithAncestors {
-  /** What its owner rules for its calls, or null. */
-  readonly policy: CallPolicy | null
-}
-
-/** A part of a list. */
-export interface AgentPage {
-  readonly agents: AgentView[]
-  /** Where the next page begins; null behind the last one. */
-  readonly nextCursor: string | null
+  /** What is ruled for its calls: its own rules and those of all above it. */
+  readonly policies: readonly CallPolicy[]
 }
 
 const labelsCachedMax = 50_000
-const rulesCachedMax = 50_000
 /** Agents that one list shows at most, active ones first. */
 const agentsListedMax = 1_000
 /** A name can be taken and revoked between two statements; more often than this it is not bad luck any more. */
@@ -103,18 +78,20 @@ const revokePassesMax = 8
 export class Agents {
   readonly #deps: AgentsDeps
   readonly #byLabel: ExpiringCache<string, LabelledAgent>
-  readonly #policies: ExpiringCache<number, readonly CallPolicy[]>
+  readonly #rules: FamilyRules
   readonly killSwitch: KillSwitch
   readonly signingKeys: SigningKeys
   readonly revokedTokens: RevokedTokens
   readonly tokens: AgentTokens
+  readonly budgets: AgentBudgets
+  readonly children: Children
 
   constructor(deps: AgentsDeps) {
     this.#deps = deps
     const tokenTtlMs = deps.tokenTtlSeconds * 1000
     this.killSwitch = new KillSwitch({ ...deps, tokenTtlMs })
     this.signingKeys = new SigningKeys({ ...deps, tokenTtlMs })
-    this.#policies = new ExpiringCache({ max: rulesCachedMax, ttlMs: deps.cacheTtlMs, clock: deps.clock, load: id => this.#loadPolicies(id) })
+    this.#rules = new FamilyRules({ ...deps, load: id => this.#loadPolicies(id) })
     this.revokedTokens = new RevokedTokens({ ...deps, tokenTtlMs })
     const { signingKeys, killSwitch, revokedTokens } = this
     this.tokens = new AgentTokens({
@@ -123,17 +100,15 @@ export class Agents {
       signingKeys,
       killSwitch,
       revokedTokens,
-      policiesOf: id => this.#policies.get(id),
+      policiesOf: (id, ancestorIds) => this.#rules.of(id, ancestorIds),
     })
+    this.budgets = new AgentBudgets(deps)
+    this.children = new Children({ ...deps, tokens: this.tokens, agentBudgets: this.budgets, made: (orgId, row) => this.#forgetLabels(orgId, row) })
     this.#byLabel = new ExpiringCache({ max: labelsCachedMax, ttlMs: deps.cacheTtlMs, clock: deps.clock, load: key => this.#loadLabel(key) })
     deps.controlLog.on(news => {
-      if (news.kind === 'agent_changed') this.#policies.invalidate(Number(news.ref))
       if (news.kind === 'agent_revoked' || news.kind === 'agent_changed') this.#byLabel.clear()
     })
-    deps.controlLog.onGap(() => {
-      this.#byLabel.clear()
-      this.#policies.clear()
-    })
+    deps.controlLog.onGap(() => this.#byLabel.clear())
   }
 
   /** To be called after the control log has started. */
@@ -170,10 +145,11 @@ export class Agents {
         wish.maxCostUinr ?? null,
         wish.maxOutputTokens ?? null,
         wish.maxConcurrency ?? null,
+        null,
+        0,
       )
       if (made !== null) {
-        this.#byLabel.invalidate(labelKey(orgId, name))
-        this.#byLabel.invalidate(labelKey(orgId, String(made.id)))
+        this.#forgetLabels(orgId, made)
         return { agent: await this.#view(orgId, made), isNew: true }
       }
       const found = await db.maybe(findActiveByName, orgId, name)
@@ -208,7 +184,7 @@ export class Agents {
     const rows = await this.#deps.db.many(listAgents, orgId, after?.status ?? null, after?.id ?? 0, limit + 1)
     const shown = rows.slice(0, limit)
     const last = shown.at(-1)
-    return { agents: await this.#views(orgId, shown), nextCursor: rows.length > limit && last !== undefined ? `${last.status[0]}${last.id}` : null }
+    return { agents: await this.#views(orgId, shown), nextCursor: rows.length > limit && last !== undefined ? cursorBehind(last) : null }
   }
 
   /** Ends an agent and every agent below it: tokens are refused and running calls cut, here when this returns, elsewhere within a second. Ending it twice is fine. Throws `not_found`. */
@@ -229,11 +205,13 @@ export class Agents {
     return this.#view(orgId, row)
   }
 
-  /** Sets the monthly budget in rupees; null or 0 clears it. Throws `bad_request`, `not_found` and, for a revoked agent, 409 `agent_revoked`. */
+  /** Sets the monthly budget in rupees; null or 0 clears it. Throws `bad_request`, `not_found`, `budget_not_available` and, for a revoked agent, 409 `agent_revoked`. */
   async setBudget(orgId: number, agentId: number, monthlyBudgetInr: number | null): Promise<AgentView> {
-    const capUinr = capOfInr(monthlyBudgetInr)
-    const row = await this.#activeAgent(orgId, agentId)
-    await this.#deps.setBudget(orgId, agentId, capUinr)
+    return this.#view(orgId, await this.budgets.set(orgId, agentId, capOfInr(monthlyBudgetInr)))
+  }
+
+  /** The agent with its budget, for whoever has its row. */
+  viewOf(orgId: number, row: AgentRow): Promise<AgentView> {
     return this.#view(orgId, row)
   }
 
@@ -274,7 +252,7 @@ export class Agents {
     const cut = key.indexOf(':')
     const label = key.slice(cut + 1)
     const found = await this.#deps.db.maybe(findByLabel, Number(key.slice(0, cut)), rowId(label), label)
-    return found === null ? null : { ...found, policy: policiesOf(found.id, found)[0] ?? null }
+    return found === null ? null : { ...found, policies: (await this.#rules.of(found.id, found.ancestorIds)) ?? [] }
   }
 
   async #loadPolicies(agentId: number): Promise<readonly CallPolicy[] | null> {
@@ -300,14 +278,18 @@ export class Agents {
     })
   }
 
+  /** A label that meant nobody may mean this agent now. */
+  #forgetLabels(orgId: number, { id, name }: AgentRow): void {
+    this.#byLabel.invalidate(labelKey(orgId, name))
+    this.#byLabel.invalidate(labelKey(orgId, String(id)))
+  }
+
   async #view(orgId: number, row: AgentRow): Promise<AgentView> {
-    const budget = (await this.#deps.budgetOf(orgId, [row.id])).get(row.id)
-    return viewOf(row, budget)
+    return viewOf(row, (await this.budgets.list(orgId, [row.id])).get(row.id))
   }
 
   async #views(orgId: number, rows: readonly AgentRow[]): Promise<AgentView[]> {
-    if (rows.length === 0) return []
-    const budgets = await this.#deps.budgetOf(
+    const budgets = await this.budgets.list(
       orgId,
       rows.map(row => row.id),
     )
@@ -320,26 +302,4 @@ export function createAgents(deps: AgentsDeps): Agents {
   return new Agents(deps)
 }
 
-/** Where a page begins: behind the agent of that status and id. */
-function cursorOf(text: string): { status: AgentStatus; id: number } {
-  const id = rowId(text.slice(1))
-  if (id === null || !/^[ar]/.test(text)) throw fail('bad_request', { message: 'cursor must be the next_cursor of the page before.' })
-  return { status: text.startsWith('a') ? 'active' : 'revoked', id }
-}
-
-const noAgent = () => fail('not_found', { message: 'There is no such agent.' })
-
 const labelKey = (orgId: number, label: string): string => `${orgId}:${label}`
-
-function viewOf(row: AgentRow, budget: AgentBudget | undefined): AgentView {
-  return {
-    id: row.id,
-    name: row.name,
-    status: row.status,
-    monthly_budget_inr: budget === undefined || budget.capUinr === null ? null : inrFromUinr(budget.capUinr),
-    spend_month_inr: inrFromUinr(budget?.spendMonthUinr ?? 0n),
-    may_delegate: row.mayDelegate,
-    ...rulesView(row),
-    created_at: row.createdAt.toISOString(),
-  }
-}

@@ -1,85 +1,14 @@
 import { z } from 'zod'
 import { endpointOf, reply } from '../platform/endpoint.ts'
-import { fail } from '../platform/errors.ts'
-import { agentScopes } from '../platform/principal.ts'
-import { int4Max, rowId } from '../platform/row-id.ts'
 import { wishOf } from './agent-rules.ts'
+import { agentPath, agentView, idOf, mintedShape, tokenWishShape, wishShape } from './agent-shapes.ts'
 import type { Agents } from './agents.ts'
 import { jwksMaxAgeSeconds } from './signing-keys.ts'
 
 const row = endpointOf<{ agents: Agents }>()
 
-const agentView = z.object({
-  id: z.int(),
-  name: z.string(),
-  status: z.enum(['active', 'revoked']),
-  monthly_budget_inr: z.number().nullable().describe('Monthly limit in rupees; null = none.'),
-  spend_month_inr: z.number().describe('Usage value of the running month (IST) in rupees.'),
-  may_delegate: z.boolean().describe('Whether the agent may make child agents of its own.'),
-  allowed_models: z.array(z.string()).nullable(),
-  allowed_providers: z.array(z.string()).nullable(),
-  max_cost_inr_per_call: z.number().nullable(),
-  max_output_tokens: z.int().nullable(),
-  max_concurrency: z.int().nullable(),
-  created_at: z.string().describe('ISO 8601, UTC.'),
-})
-/** Most models or providers that a rule may name, and the length of an id. */
-const idsMax = 100
-const idLengthMax = 200
-const concurrencyMax = 100_000
-/** A cap of one call in rupees: between these, rupees and micro-rupees convert both ways without loss. */
-const costInrMin = 0.000001
-const costInrMax = 1_000_000_000
 const pageMax = 200
 const pageDefault = 50
-
-const allowed = z
-  .array(
-    z
-      .string()
-      .trim()
-      .min(1)
-      .max(idLengthMax)
-      .regex(/^\P{Cc}*$/u, 'must not hold control characters'),
-  )
-  .min(1)
-  .max(idsMax)
-  .nullable()
-  .optional()
-/** What may be ruled for an agent. Left out: as it is; null: no rule. */
-const wishShape = {
-  may_delegate: z.boolean().optional().describe('Let the agent make child agents. Default: false.'),
-  allowed_models: allowed.describe('Model ids that its calls may use; null = all that its key may.'),
-  allowed_providers: allowed.describe('Provider ids that may serve its calls, byoe:<slug> for servers of the organisation; null = all that its key may.'),
-  max_cost_inr_per_call: z
-    .number()
-    .min(costInrMin)
-    .max(costInrMax)
-    .nullable()
-    .optional()
-    .describe('Most rupees that one call may cost in the worst case; null = no rule.'),
-  max_output_tokens: z.int().min(1).max(int4Max).nullable().optional().describe('Most output tokens of one call, reasoning included; null = no rule.'),
-  max_concurrency: z.int().min(1).max(concurrencyMax).nullable().optional().describe('Most calls at once, over all processes; null = no rule.'),
-}
-
-/** What may be asked of a token. */
-const tokenWishShape = {
-  scope: z
-    .string()
-    .max(200)
-    .optional()
-    .describe(`Some of "${agentScopes.join(' ')}", with spaces between them. Left out: all.`),
-  ttl_s: z.int().min(1).optional().describe('Seconds until it ends, at most AGENT_TOKEN_TTL_S, which it is when left out.'),
-}
-
-const agentPath = z.object({ id: z.string().describe('Agent id.') })
-
-/** The id in the path; a text that can be no id is an agent that does not exist. */
-function idOf(path: { id: string }): number {
-  const id = rowId(path.id)
-  if (id === null) throw fail('not_found', { message: 'There is no such agent.' })
-  return id
-}
 
 export const agentEndpoints = {
   listAgents: row({
@@ -146,15 +75,7 @@ export const agentEndpoints = {
     tag: 'agents',
     summary: 'Mints a short-lived token that acts as this agent, everywhere or for less. The limits of the minting key bind it too.',
     input: { path: agentPath, body: z.object(tokenWishShape) },
-    output: z.object({
-      access_token: z.string(),
-      token: z.string().describe('The same as access_token.'),
-      token_type: z.literal('Bearer'),
-      expires_in: z.int().describe('Seconds.'),
-      expires_at: z.string().describe('ISO 8601, UTC.'),
-      agent_id: z.int(),
-      scope: z.string(),
-    }),
+    output: z.object(mintedShape),
     errors: ['forbidden', 'not_found', 'agent_revoked', 'bad_request'],
     async handle({ agents }, { path, body }, call) {
       const minted = await agents.tokens.mint(call.principal, idOf(path), { scope: body.scope, ttlSeconds: body.ttl_s })
@@ -179,10 +100,10 @@ export const agentEndpoints = {
     auth: 'key',
     access: { scope: 'full' },
     tag: 'agents',
-    summary: 'Sets the monthly budget of an agent in rupees (IST month); null or 0 clears it.',
+    summary: "Sets the monthly budget of an agent in rupees (IST month); null or 0 clears it. A child's fits into its parent's.",
     input: { path: agentPath, body: z.object({ monthly_budget_inr: z.number().min(0).nullable() }) },
     output: agentView,
-    errors: ['forbidden', 'not_found', 'bad_request', 'agent_revoked'],
+    errors: ['forbidden', 'not_found', 'bad_request', 'agent_revoked', 'budget_not_available'],
     handle: ({ agents }, { path, body }, call) => agents.setBudget(call.principal.orgId, idOf(path), body.monthly_budget_inr),
   }),
 

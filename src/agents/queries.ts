@@ -7,6 +7,10 @@ export interface AgentRow extends AgentRules {
   readonly id: number
   readonly name: string
   readonly status: AgentStatus
+  /** The agent that made it, or null. */
+  readonly parentId: number | null
+  /** How many agents stand above it, at most 3. */
+  readonly depth: number
   readonly mayDelegate: boolean
   readonly createdAt: Date
 }
@@ -22,7 +26,7 @@ export interface AgentWithAncestors extends AgentRules {
 
 const ruleColumns = `allowed_models as "allowedModels", allowed_providers as "allowedProviders", max_cost_uinr as "maxCostUinr",
   max_output_tokens as "maxOutputTokens", max_concurrency as "maxConcurrency"`
-const agentColumns = `id, name, status, may_delegate as "mayDelegate", created_at as "createdAt", ${ruleColumns}`
+const agentColumns = `id, name, status, parent_id as "parentId", depth, may_delegate as "mayDelegate", created_at as "createdAt", ${ruleColumns}`
 
 export const insertAgent = statement<
   [
@@ -37,13 +41,16 @@ export const insertAgent = statement<
     maxCostUinr: bigint | null,
     maxOutputTokens: number | null,
     maxConcurrency: number | null,
+    parentId: number | null,
+    depth: number,
   ],
   AgentRow
 >(
   'agents.insert',
   `insert into agents (org_id, name, may_delegate, created_by_key, created_by_user, created_at, allowed_models, allowed_providers,
-     max_cost_uinr, max_output_tokens, max_concurrency)
-   values ($1::int, $2::text, $3::boolean, $4::int, $5::int, $6::timestamptz, $7::text[], $8::text[], $9::bigint, $10::int, $11::int)
+     max_cost_uinr, max_output_tokens, max_concurrency, parent_id, depth)
+   values ($1::int, $2::text, $3::boolean, $4::int, $5::int, $6::timestamptz, $7::text[], $8::text[], $9::bigint, $10::int, $11::int,
+     $12::int, $13::int)
    on conflict (org_id, name) where status = 'active' do nothing
    returning ${agentColumns}`,
 )
@@ -62,6 +69,12 @@ export const lockActiveByName = statement<[orgId: number, name: string], AgentRo
 export const lockAgent = statement<[orgId: number, agentId: number], AgentRow>(
   'agents.lock',
   `select ${agentColumns} from agents where org_id = $1::int and id = $2::int for no key update`,
+)
+
+/** The older ones first: whoever locks several agents of a family does it from the top. */
+export const lockAgents = statement<[orgId: number, agentIds: readonly number[]], AgentRow>(
+  'agents.lock_several',
+  `select ${agentColumns} from agents where org_id = $1::int and id = any($2::int[]) order by id for no key update`,
 )
 
 export const setAgentRules = statement<
@@ -89,6 +102,11 @@ export const findRules = statement<[agentId: number], AgentRules>('agents.find_r
 export const findAgent = statement<[orgId: number, agentId: number], AgentRow>(
   'agents.find',
   `select ${agentColumns} from agents where org_id = $1::int and id = $2::int`,
+)
+
+export const findAgents = statement<[orgId: number, agentIds: readonly number[]], AgentRow>(
+  'agents.find_several',
+  `select ${agentColumns} from agents where org_id = $1::int and id = any($2::int[])`,
 )
 
 /** Active agents first, then revoked ones, newest first; behind the agent of that status and id, or from the first. */
@@ -168,8 +186,8 @@ export const loadSigningKeys = statement<[keepMs: number], SigningKeyRow>(
 /** Does nothing when another process was first: at most one key is in each of the two states. */
 export const insertSigningKey = statement<[kid: string, state: string, publicJwk: string, privateSealed: string]>(
   'signing_keys.insert',
-  `insert into signing_keys (kid, state, public_jwk, private_sealed, created_at)
-   values ($1::text, $2::text, $3::jsonb, $4::text, clock_timestamp()) on conflict do nothing`,
+  `insert into signing_keys (kid, state, public_jwk, private_sealed, created_at, signs_since)
+   values ($1::text, $2::text, $3::jsonb, $4::text, clock_timestamp(), case when $2::text = 'current' then clock_timestamp() end) on conflict do nothing`,
 )
 
 /** One rotation at a time over all processes, until the end of the transaction. */
@@ -178,14 +196,20 @@ export const lockRotation = statement<[], { done: unknown }>(
   `select pg_advisory_xact_lock(hashtext('brigade.signing_keys'))::text as "done"`,
 )
 
-export const nextKeyAge = statement<[], { kid: string; ageMs: number }>(
-  'signing_keys.next_key_age',
-  `select kid, (extract(epoch from clock_timestamp() - created_at) * 1000)::float8 as "ageMs" from signing_keys where state = 'next'`,
+/** Since when the next key is public and since when the current one signs. */
+export const keyAges = statement<[], { kid: string; state: 'current' | 'next'; privateSealed: string; ageMs: number }>(
+  'signing_keys.ages',
+  `select kid, state, private_sealed as "privateSealed",
+     (extract(epoch from clock_timestamp() - case state when 'current' then coalesce(signs_since, created_at) else created_at end) * 1000)::float8 as "ageMs"
+   from signing_keys where state <> 'retired'`,
 )
+
+/** A key that has never signed. */
+export const deleteNextKey = statement<[]>('signing_keys.delete_next', `delete from signing_keys where state = 'next'`)
 
 export const retireCurrentKey = statement<[]>(
   'signing_keys.retire_current',
   `update signing_keys set state = 'retired', retired_at = clock_timestamp() where state = 'current'`,
 )
 
-export const promoteNextKey = statement<[]>('signing_keys.promote_next', `update signing_keys set state = 'current' where state = 'next'`)
+export const promoteNextKey = statement<[]>('signing_keys.promote_next', `update signing_keys set state = 'current', signs_since = clock_timestamp() where state = 'next'`)

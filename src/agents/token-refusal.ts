@@ -11,6 +11,9 @@ const messages: Record<RefusalReason, string> = {
   token_invalid: 'This is not a valid agent token of this gateway.',
 }
 
+/** For ids that are none, and for those of other organisations. */
+export const noAgent = (): GatewayError => fail('not_found', { message: 'There is no such agent.' })
+
 /** The 401 of an agent token: `invalid_api_key` with the reason beside the error and in the challenge (RFC 6750). */
 export function refused(reason: RefusalReason, cause?: unknown): GatewayError {
   return fail('invalid_api_key', {

@@ -130,9 +130,11 @@ async function signIn(app: App, args: z.output<typeof signInArgs>): Promise<obje
 async function setBudget(app: App, args: z.output<typeof budgetArgs>): Promise<object> {
   const capUinr = args.inr === null || args.inr === 0 ? null : uinrFromInr(args.inr)
   const id = args.id ?? args.org
-  await asOperator(app.audit, { act: 'setBudget', orgId: args.org, target: `${args.scope}=${id}` }, () =>
-    app.limits.budgets.set(args.org, args.scope, String(id), capUinr, { strict: args.strict ?? false }),
-  )
+  const options = { strict: args.strict ?? false }
+  await asOperator(app.audit, { act: 'setBudget', orgId: args.org, target: `${args.scope}=${id}` }, async () => {
+    if (args.scope === 'agent') await app.agents.budgets.set(args.org, id, capUinr, options)
+    else await app.limits.budgets.set(args.org, args.scope, String(id), capUinr, options)
+  })
   return { org_id: args.org, scope: args.scope, id, monthly_budget_inr: capUinr === null ? null : args.inr }
 }
 

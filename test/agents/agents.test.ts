@@ -1,5 +1,6 @@
 import { afterAll, afterEach, beforeEach, expect, test } from 'vitest'
 import { statement } from '../../src/platform/db.ts'
+import { istMonth } from '../../src/platform/ist-time.ts'
 import { testDatabase } from '../harness/database.ts'
 import { newCaller, type Process, startProcess } from './setup.ts'
 
@@ -12,6 +13,10 @@ beforeEach(async () => {
 afterEach(() => process.stop())
 afterAll(() => database.dispose())
 
+const spend = statement<[orgId: number, agentId: string, month: string, uinr: bigint]>(
+  'test.spend_of_agent',
+  `insert into counters (org_id, scope, scope_id, metric, period, spent) values ($1::int, 'agent', $2::text, 'spend', $3::text, $4::bigint)`,
+)
 const setParent = statement<[childId: number, parentId: number]>('test.set_parent', 'update agents set parent_id = $2::int where id = $1::int')
 
 /** A line of agents, each the child of the one before. */
@@ -35,8 +40,12 @@ test('a name makes an agent once and returns it afterwards', async () => {
       id: expect.any(Number),
       name: 'triage',
       status: 'active',
+      parent_id: null,
+      depth: 0,
       monthly_budget_inr: null,
       spend_month_inr: 0,
+      held_inr: 0,
+      in_doubt_inr: 0,
       may_delegate: false,
       allowed_models: null,
       allowed_providers: null,
@@ -88,7 +97,8 @@ test('the list shows budgets and spend, active agents before revoked ones', asyn
     await process.agents.createOrReuse(principal, 'b'),
     await process.agents.createOrReuse(principal, 'c'),
   ]
-  process.budgets.set(a.agent.id, { capUinr: 12_500_000n, spendMonthUinr: 1_250_001n })
+  await process.agents.setBudget(orgId, a.agent.id, 12.5)
+  await process.db.exec(spend, orgId, String(a.agent.id), istMonth(process.clock.nowMs()), 1_250_001n)
   await process.agents.revoke(orgId, b.agent.id)
   const { agents: list } = await process.agents.list(orgId)
   expect(list.map(agent => [agent.name, agent.status])).toEqual([
@@ -104,7 +114,6 @@ test('a budget is set in rupees and cleared by 0 or null', async () => {
   const { principal, orgId } = await newCaller(process)
   const { agent } = await process.agents.createOrReuse(principal, 'spender')
   expect(await process.agents.setBudget(orgId, agent.id, 99.5)).toMatchObject({ id: agent.id, monthly_budget_inr: 99.5 })
-  expect(process.budgets.get(agent.id)?.capUinr).toBe(99_500_000n)
   expect(await process.agents.setBudget(orgId, agent.id, 0)).toMatchObject({ monthly_budget_inr: null })
   await process.agents.setBudget(orgId, agent.id, 1)
   expect(await process.agents.setBudget(orgId, agent.id, null)).toMatchObject({ monthly_budget_inr: null })

@@ -1,6 +1,8 @@
 import { randomBytes } from 'node:crypto'
-import { type AgentBudget, type Agents, createAgents } from '../../src/agents/agents.ts'
+import { type Agents, createAgents } from '../../src/agents/agents.ts'
 import { createKeys, type Keys } from '../../src/gateway/keys/keys.ts'
+import { Budgets } from '../../src/gateway/limits/budgets.ts'
+import { CounterTable } from '../../src/gateway/limits/counter-state.ts'
 import { createOrgs, type Orgs } from '../../src/gateway/orgs/orgs.ts'
 import { type Clock, systemClock } from '../../src/platform/clock.ts'
 import type { Db } from '../../src/platform/db.ts'
@@ -39,7 +41,6 @@ export interface Process {
   readonly keys: Keys
   readonly orgs: Orgs
   readonly agents: Agents
-  readonly budgets: Map<number, AgentBudget>
   stop(): Promise<void>
 }
 
@@ -56,7 +57,7 @@ export async function startProcess(db: Db, options: ProcessOptions = {}): Promis
   const clock = movableClock()
   const controlLog = new ControlLog({ db, clock, log: silentLog, pollMs: options.pollMs ?? 50 })
   const inflight = new Inflight()
-  const budgets = new Map<number, AgentBudget>()
+  const budgets = new Budgets({ db, ids: systemIds, controlLog, counters: new CounterTable(clock), nowMs: () => clock.nowMs(), silentMs: 30_000 })
   const cacheTtlMs = options.cacheTtlMs ?? 30_000
   const keys = createKeys({ db, clock, ids: systemIds, controlLog, cacheTtlMs, defaultRpm: 600 })
   const orgs = createOrgs({ db, clock, controlLog, cacheTtlMs })
@@ -73,10 +74,7 @@ export async function startProcess(db: Db, options: ProcessOptions = {}): Promis
     tokenTtlSeconds: 900,
     staleMs: 30_000,
     cacheTtlMs,
-    budgetOf: async (_orgId, ids) => new Map(ids.flatMap(id => (budgets.has(id) ? [[id, budgets.get(id) as AgentBudget]] : []))),
-    async setBudget(_orgId, id, capUinr) {
-      budgets.set(id, { capUinr, spendMonthUinr: 0n })
-    },
+    budgets,
   })
   await controlLog.start()
   await agents.start()
@@ -88,7 +86,6 @@ export async function startProcess(db: Db, options: ProcessOptions = {}): Promis
     keys,
     orgs,
     agents,
-    budgets,
     async stop() {
       agents.stop()
       await controlLog.stop()

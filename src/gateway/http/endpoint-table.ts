@@ -1,7 +1,9 @@
 /** Every endpoint of the product. Nothing else stands here. */
+import { childrenEndpoints } from '../../agents/children-endpoints.ts'
 import { agentEndpoints } from '../../agents/endpoints.ts'
 import { mcpEndpoints } from '../../mcp/endpoints.ts'
 import { memoryEndpoints } from '../../memory/endpoints.ts'
+import { historyEndpoints } from '../../memory/history-endpoints.ts'
 import { promoteEndpoints } from '../../memory/promote-endpoints.ts'
 import { shareEndpoints } from '../../memory/share-endpoints.ts'
 import type { AnyRow } from '../../platform/endpoint.ts'
@@ -48,7 +50,9 @@ export const endpointTable = {
   ...routingEndpoints,
   ...auditEndpoints,
   ...agentEndpoints,
+  ...childrenEndpoints,
   ...memoryEndpoints,
+  ...historyEndpoints,
   ...shareEndpoints,
   ...promoteEndpoints,
   ...usageEndpoints,

@@ -20,8 +20,8 @@ export interface NamedAgent {
   readonly id: number
   readonly status: 'active' | 'revoked'
   readonly ancestorIds: readonly number[]
-  /** What its owner rules for its calls, or null. */
-  readonly policy: CallPolicy | null
+  /** What is ruled for its calls: its own rules and those of all above it. */
+  readonly policies: readonly CallPolicy[]
 }
 
 /** What routing learns from every dial. */

@@ -167,7 +167,8 @@ const nobody: ChargedAgent = { agentId: null, ancestorIds: [], label: null, poli
 function agentOfLabel(named: NamedAgent | null, label: string, policies: readonly CallPolicy[]): ChargedAgent {
   if (named === null) return { agentId: null, ancestorIds: [], label, policies }
   refuseRevoked(named)
-  return { agentId: named.id, ancestorIds: named.ancestorIds, label: null, policies: named.policy === null ? policies : [...policies, named.policy] }
+  const { id, ancestorIds } = named
+  return { agentId: id, ancestorIds, label: null, policies: named.policies.length === 0 ? policies : [...policies, ...named.policies] }
 }
 
 /** Dials when the named agent, if there is one, still stands. Always a promise: it never throws. */

@@ -1,9 +1,10 @@
 /** Monthly budgets: the wish of an admin and how it stands. */
 
-import type { Db, Tx } from '../../platform/db.ts'
+import type { Db, Queryable, Tx } from '../../platform/db.ts'
 import type { ControlLog } from '../../platform/db-control-log.ts'
 import type { Ids } from '../../platform/ids.ts'
 import { endOfIstMonthMs, istMonth } from '../../platform/ist-time.ts'
+import { lockBudgets, sumOfCaps } from './budget-queries.ts'
 import type { CounterTable, Scope, ScopeRef } from './counter-state.ts'
 import { crossed, emitCrossings } from './crossings.ts'
 import { deleteBudget, listSpend, lockRunningSpend, setCap, upsertBudget } from './queries.ts'
@@ -32,6 +33,11 @@ export const capChanged = 'cap_changed'
 export function parseCapRef(ref: string): ScopeRef | null {
   const match = /^(\d+):([a-z]+):(.+)$/.exec(ref)
   return match ? { orgId: Number(match[1]), scope: match[2] as Scope, scopeId: match[3] ?? '' } : null
+}
+
+interface Ref {
+  readonly scope: Scope
+  readonly scopeId: string
 }
 
 export interface BudgetsOptions {
@@ -84,10 +90,30 @@ export class Budgets {
   }
 
   /** How these scopes stand, in order. One statement, however many. */
-  async list(orgId: number, refs: readonly { readonly scope: Scope; readonly scopeId: string }[]): Promise<BudgetStatus[]> {
+  list(orgId: number, refs: readonly Ref[]): Promise<BudgetStatus[]> {
+    return this.#listIn(this.#options.db, orgId, refs)
+  }
+
+  /** The same inside the caller's transaction, with the budgets of these scopes held until its end. */
+  async holdIn(tx: Tx, orgId: number, refs: readonly Ref[]): Promise<BudgetStatus[]> {
+    await tx.many(
+      lockBudgets,
+      orgId,
+      refs.map(ref => ref.scope),
+      refs.map(ref => ref.scopeId),
+    )
+    return this.#listIn(tx, orgId, refs)
+  }
+
+  /** What these may spend in a month, those with a budget together. */
+  async sumIn(tx: Tx, orgId: number, scope: Scope, scopeIds: readonly string[]): Promise<bigint> {
+    return scopeIds.length === 0 ? 0n : (await tx.one(sumOfCaps, orgId, scope, scopeIds)).capUinr
+  }
+
+  async #listIn(db: Queryable, orgId: number, refs: readonly Ref[]): Promise<BudgetStatus[]> {
     if (refs.length === 0) return []
     const nowMs = this.#options.nowMs()
-    const rows = await this.#options.db.many(
+    const rows = await db.many(
       listSpend,
       orgId,
       refs.map(ref => ref.scope),

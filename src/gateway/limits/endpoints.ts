@@ -75,7 +75,7 @@ export const limitsEndpoints = {
       }),
     },
     output: z.object({ ok: z.literal(true), budget: orgBudgetView }),
-    errors: ['forbidden', 'bad_request', 'not_found', 'agent_revoked', 'database_unavailable'],
+    errors: ['forbidden', 'bad_request', 'not_found', 'agent_revoked', 'budget_not_available', 'database_unavailable'],
     async handle({ orgBudgets }, { body }, call) {
       const { scope, target_id, monthly_budget_inr, strict } = body
       const budget = await orgBudgets.set(call.principal.orgId, { scope, targetId: target_id ?? null, monthlyBudgetInr: monthly_budget_inr, strict })

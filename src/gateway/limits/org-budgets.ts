@@ -24,6 +24,8 @@ export interface OrgBudgetsDeps {
   readonly db: Db
   readonly budgets: Budgets
   readonly targets: BudgetTargets
+  /** Sets the cap of an agent within its family. Throws `agent_revoked` and `budget_not_available`. */
+  setAgentCap(orgId: number, agentId: number, capUinr: bigint | null, options: { strict?: boolean }): Promise<unknown>
   /** What this process has settled is in the figures when it resolves. */
   readonly flushNow: () => Promise<void>
 }
@@ -56,13 +58,14 @@ export class OrgBudgets {
 
   /**
    * Sets a monthly budget in rupees; null or 0 clears it. The only team of a team organisation is the organisation: `team` is another
-   * word for `org` there. Throws `bad_request`, `not_found` and, for a revoked agent, `agent_revoked`.
+   * word for `org` there. Throws `bad_request`, `not_found` and, for an agent, `agent_revoked` and `budget_not_available`.
    */
   async set(orgId: number, wish: BudgetWish): Promise<NamedBudget> {
-    const { budgets, flushNow } = this.#deps
+    const { budgets, setAgentCap, flushNow } = this.#deps
     const capUinr = capOfInr(wish.monthlyBudgetInr)
     const { scope, scopeId, name } = await this.#target(orgId, wish)
-    await budgets.set(orgId, scope, scopeId, capUinr, wish.strict === undefined ? {} : { strict: wish.strict })
+    const options = wish.strict === undefined ? {} : { strict: wish.strict }
+    await (scope === 'agent' ? setAgentCap(orgId, Number(scopeId), capUinr, options) : budgets.set(orgId, scope, scopeId, capUinr, options))
     await flushNow()
     return { ...(await budgets.get(orgId, scope, scopeId)), name }
   }

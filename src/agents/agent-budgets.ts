@@ -1,0 +1,124 @@
+/** Monthly budgets of agents, and what of its parent's a child may have. */
+import { type BudgetStatus, type Budgets, capChanged } from '../gateway/limits/budgets.ts'
+import type { Tx } from '../platform/db.ts'
+import type { ControlLog, NewsItem } from '../platform/db-control-log.ts'
+import { fail, type GatewayError } from '../platform/errors.ts'
+import { inrFromUinr } from '../platform/money.ts'
+import { activeChildIds } from './child-queries.ts'
+import { type AgentRow, findAgent, lockAgents } from './queries.ts'
+import { noAgent } from './token-refusal.ts'
+
+/** What is asked of limits: the budget of an agent is a budget like any other. */
+export type BudgetBook = Pick<Budgets, 'list' | 'holdIn' | 'sumIn' | 'setIn'>
+
+export interface AgentBudgetsDeps {
+  readonly controlLog: ControlLog
+  readonly budgets: BudgetBook
+}
+
+type Member = Pick<AgentRow, 'id' | 'parentId'>
+
+/**
+ * Sets budgets of agents. What the active children of an agent may spend together is never more than the agent's own budget, and a child
+ * gets no more than its parent has left in the running month. It is a limit inside the parent, not money set aside: a child's call
+ * counts in its parent too. Whoever changes a budget holds the rows of parent and agent, so that changes in one family come one by one.
+ */
+export class AgentBudgets {
+  readonly #deps: AgentBudgetsDeps
+
+  constructor(deps: AgentBudgetsDeps) {
+    this.#deps = deps
+  }
+
+  /** How the budgets of these agents stand, by id. */
+  async list(orgId: number, agentIds: readonly number[]): Promise<ReadonlyMap<number, BudgetStatus>> {
+    const found = await this.#deps.budgets.list(orgId, agentIds.map(refOf))
+    return new Map(found.map(status => [Number(status.id), status]))
+  }
+
+  /** Sets the monthly cap; null clears it. Throws `not_found`, `agent_revoked` (409) and `budget_not_available`. */
+  set(orgId: number, agentId: number, capUinr: bigint | null, options: { strict?: boolean } = {}): Promise<AgentRow> {
+    return this.#deps.controlLog.change(async tx => {
+      const found = await tx.maybe(findAgent, orgId, agentId)
+      if (found === null) throw noAgent()
+      const locked = await tx.many(lockAgents, orgId, found.parentId === null ? [agentId] : [found.parentId, agentId])
+      const agent = locked.find(row => row.id === agentId)
+      if (agent === undefined) throw noAgent()
+      if (agent.status === 'revoked') throw fail('agent_revoked')
+      return { value: agent, news: await this.setIn(tx, orgId, agent, capUinr, options) }
+    })
+  }
+
+  /** The same inside the caller's transaction, who holds the rows of parent and agent and tells the news. Throws `budget_not_available`. */
+  async setIn(tx: Tx, orgId: number, agent: Member, capUinr: bigint | null, options: { strict?: boolean } = {}): Promise<NewsItem[]> {
+    const ids = agent.parentId === null ? [agent.id] : [agent.id, agent.parentId]
+    const [own, parent] = await this.#deps.budgets.holdIn(tx, orgId, ids.map(refOf))
+    if (own === undefined) throw new Error('an agent without a budget status')
+    if (parent !== undefined) await this.#checkParent(tx, orgId, agent, own, parent, capUinr)
+    if (capUinr !== null) await this.#checkChildren(tx, orgId, agent, capUinr)
+    if (capUinr === null && own.capUinr === null) return []
+    await this.#deps.budgets.setIn(tx, orgId, 'agent', String(agent.id), capUinr, options)
+    return [{ kind: capChanged, ref: `${orgId}:agent:${agent.id}` }]
+  }
+
+  /** A parent without a budget bounds nothing. Less than before is always there. */
+  async #checkParent(tx: Tx, orgId: number, agent: Member, own: BudgetStatus, parent: BudgetStatus, capUinr: bigint | null): Promise<void> {
+    if (parent.capUinr === null) return
+    if (capUinr !== null && own.capUinr !== null && capUinr <= own.capUinr) return
+    const given = await this.#givenIn(tx, orgId, Number(parent.id), agent.id)
+    const leftUinr = remaining(parent.capUinr, parent)
+    // What the child itself has used of it is used in the parent too, and is in its new cap.
+    const most = least(parent.capUinr - given, leftUinr + usedUinr(own))
+    if (capUinr !== null && capUinr <= most) return
+    throw notAvailable(parent, { capUinr: parent.capUinr, givenUinr: given, leftUinr, mostUinr: most }, capUinr)
+  }
+
+  async #checkChildren(tx: Tx, orgId: number, agent: Member, capUinr: bigint): Promise<void> {
+    const given = await this.#givenIn(tx, orgId, agent.id, null)
+    if (given <= capUinr) return
+    throw fail('budget_not_available', {
+      message: `The active children of this agent have budgets of ₹${inrFromUinr(given)} a month together, so its own cannot be less. Lower theirs first, or revoke some.`,
+      extra: { scope: 'agent', children_cap_inr: inrFromUinr(given), least_inr: inrFromUinr(given) },
+    })
+  }
+
+  /** The caps of the active children of an agent together, one of them left out. */
+  async #givenIn(tx: Tx, orgId: number, agentId: number, butId: number | null): Promise<bigint> {
+    const children = await tx.many(activeChildIds, orgId, agentId)
+    const ids = children.flatMap(({ id }) => (id === butId ? [] : [String(id)]))
+    return this.#deps.budgets.sumIn(tx, orgId, 'agent', ids)
+  }
+}
+
+const refOf = (id: number) => ({ scope: 'agent' as const, scopeId: String(id) })
+const least = (a: bigint, b: bigint): bigint => (a < b ? a : b)
+const usedUinr = ({ spentUinr, heldUinr, inDoubtUinr }: BudgetStatus): bigint => spentUinr + heldUinr + inDoubtUinr
+
+function remaining(capUinr: bigint, status: BudgetStatus): bigint {
+  const left = capUinr - usedUinr(status)
+  return left > 0n ? left : 0n
+}
+
+interface Room {
+  readonly capUinr: bigint
+  readonly givenUinr: bigint
+  readonly leftUinr: bigint
+  readonly mostUinr: bigint
+}
+
+function notAvailable(parent: BudgetStatus, room: Room, wishedUinr: bigint | null): GatewayError {
+  const mostInr = inrFromUinr(room.mostUinr > 0n ? room.mostUinr : 0n)
+  const asked = wishedUinr === null ? 'so each of its children needs one: send monthly_budget_inr' : 'and this is more than a child can get of it'
+  const figures = `₹${inrFromUinr(room.capUinr)} a month, ₹${inrFromUinr(room.leftUinr)} of it left, ₹${inrFromUinr(room.givenUinr)} given to other children`
+  return fail('budget_not_available', {
+    message: `Agent ${parent.id} has a budget (${figures}), ${asked}. At most ₹${mostInr} now.`,
+    extra: {
+      scope: 'agent',
+      parent_id: Number(parent.id),
+      parent_cap_inr: inrFromUinr(room.capUinr),
+      parent_remaining_inr: inrFromUinr(room.leftUinr),
+      other_children_cap_inr: inrFromUinr(room.givenUinr),
+      most_inr: mostInr,
+    },
+  })
+}

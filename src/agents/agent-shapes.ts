@@ -1,0 +1,93 @@
+/** The shapes that the rows of agents have in common. */
+import { z } from 'zod'
+import { agentScopes } from '../platform/principal.ts'
+import { int4Max, rowId } from '../platform/row-id.ts'
+import { noAgent } from './token-refusal.ts'
+
+/** An agent in a reply. */
+export const agentView = z.object({
+  id: z.int(),
+  name: z.string(),
+  status: z.enum(['active', 'revoked']),
+  parent_id: z.int().nullable().describe('The agent that made it; null: a person or program with an API key did.'),
+  depth: z.int().min(0).max(3).describe('How many agents stand above it.'),
+  monthly_budget_inr: z.number().nullable().describe('Monthly limit in rupees; null = none.'),
+  spend_month_inr: z.number().describe('Usage value of the running month (IST) in rupees.'),
+  held_inr: z.number().describe('Held by its running calls, and slices that processes have not used yet.'),
+  in_doubt_inr: z.number().describe('Held by processes that may be dead.'),
+  may_delegate: z.boolean().describe('Whether the agent may make child agents of its own.'),
+  allowed_models: z.array(z.string()).nullable(),
+  allowed_providers: z.array(z.string()).nullable(),
+  max_cost_inr_per_call: z.number().nullable(),
+  max_output_tokens: z.int().nullable(),
+  max_concurrency: z.int().nullable(),
+  created_at: z.string().describe('ISO 8601, UTC.'),
+})
+
+/** Most models or providers that a rule may name, and the length of an id. */
+const idsMax = 100
+const idLengthMax = 200
+const concurrencyMax = 100_000
+/** A cap of one call in rupees: between these, rupees and micro-rupees convert both ways without loss. */
+const costInrMin = 0.000001
+const costInrMax = 1_000_000_000
+
+const allowed = z
+  .array(
+    z
+      .string()
+      .trim()
+      .min(1)
+      .max(idLengthMax)
+      .regex(/^\P{Cc}*$/u, 'must not hold control characters'),
+  )
+  .min(1)
+  .max(idsMax)
+  .nullable()
+  .optional()
+/** What may be ruled for an agent. Left out: as it is; null: no rule. */
+export const wishShape = {
+  may_delegate: z.boolean().optional().describe('Let the agent make child agents. Default: false.'),
+  allowed_models: allowed.describe('Model ids that its calls may use; null = all that its key may.'),
+  allowed_providers: allowed.describe('Provider ids that may serve its calls, byoe:<slug> for servers of the organisation; null = all that its key may.'),
+  max_cost_inr_per_call: z
+    .number()
+    .min(costInrMin)
+    .max(costInrMax)
+    .nullable()
+    .optional()
+    .describe('Most rupees that one call may cost in the worst case; null = no rule.'),
+  max_output_tokens: z.int().min(1).max(int4Max).nullable().optional().describe('Most output tokens of one call, reasoning included; null = no rule.'),
+  max_concurrency: z.int().min(1).max(concurrencyMax).nullable().optional().describe('Most calls at once, over all processes; null = no rule.'),
+}
+
+/** What may be asked of a token. */
+export const tokenWishShape = {
+  scope: z
+    .string()
+    .max(200)
+    .optional()
+    .describe(`Some of "${agentScopes.join(' ')}", with spaces between them. Left out: all.`),
+  ttl_s: z.int().min(1).optional().describe('Seconds until it ends, at most AGENT_TOKEN_TTL_S, which it is when left out.'),
+}
+
+/** What was minted. */
+export const mintedShape = {
+  access_token: z.string(),
+  token: z.string().describe('The same as access_token.'),
+  token_type: z.literal('Bearer'),
+  expires_in: z.int().describe('Seconds.'),
+  expires_at: z.string().describe('ISO 8601, UTC.'),
+  agent_id: z.int(),
+  scope: z.string(),
+}
+
+/** The path parameter of rows of one agent. */
+export const agentPath = z.object({ id: z.string().describe('Agent id.') })
+
+/** The id in the path; a text that can be no id is an agent that does not exist. Throws `not_found`. */
+export function idOf(path: { id: string }): number {
+  const id = rowId(path.id)
+  if (id === null) throw noAgent()
+  return id
+}

@@ -1,0 +1,58 @@
+/** An agent as clients see it, and how lists of agents are walked. */
+import type { BudgetStatus } from '../gateway/limits/budgets.ts'
+import { fail } from '../platform/errors.ts'
+import { inrFromUinr } from '../platform/money.ts'
+import { rowId } from '../platform/row-id.ts'
+import { rulesView } from './agent-rules.ts'
+import type { AgentRow, AgentStatus } from './queries.ts'
+
+export interface AgentView extends ReturnType<typeof rulesView> {
+  readonly id: number
+  readonly name: string
+  readonly status: AgentStatus
+  /** The agent that made it, or null. */
+  readonly parent_id: number | null
+  /** How many agents stand above it. */
+  readonly depth: number
+  readonly monthly_budget_inr: number | null
+  readonly spend_month_inr: number
+  readonly held_inr: number
+  readonly in_doubt_inr: number
+  readonly may_delegate: boolean
+  readonly created_at: string
+}
+
+/** A part of a list. */
+export interface AgentPage {
+  readonly agents: AgentView[]
+  /** Where the next page begins; null behind the last one. */
+  readonly nextCursor: string | null
+}
+
+/** The view of an agent; without a status of its budget it has none and has spent nothing. */
+export function viewOf(row: AgentRow, budget: BudgetStatus | undefined): AgentView {
+  return {
+    id: row.id,
+    name: row.name,
+    status: row.status,
+    parent_id: row.parentId,
+    depth: row.depth,
+    monthly_budget_inr: budget === undefined || budget.capUinr === null ? null : inrFromUinr(budget.capUinr),
+    spend_month_inr: inrFromUinr(budget?.spentUinr ?? 0n),
+    held_inr: inrFromUinr(budget?.heldUinr ?? 0n),
+    in_doubt_inr: inrFromUinr(budget?.inDoubtUinr ?? 0n),
+    may_delegate: row.mayDelegate,
+    ...rulesView(row),
+    created_at: row.createdAt.toISOString(),
+  }
+}
+
+/** The cursor of the page behind this agent. */
+export const cursorBehind = ({ status, id }: AgentRow): string => `${status[0]}${id}`
+
+/** Where a page begins: behind the agent of that status and id. Throws `bad_request` for a cursor that is none. */
+export function cursorOf(text: string): { status: AgentStatus; id: number } {
+  const id = rowId(text.slice(1))
+  if (id === null || !/^[ar]/.test(text)) throw fail('bad_request', { message: 'cursor must be the next_cursor of the page before.' })
+  return { status: text.startsWith('a') ? 'active' : 'revoked', id }
+}

@@ -1,0 +1,165 @@
+/** Agents that agents make: children, who may never more than their parents. */
+import { cleanName } from '../platform/clean-name.ts'
+import type { Clock } from '../platform/clock.ts'
+import type { Tx } from '../platform/db.ts'
+import type { ControlLog, NewsItem } from '../platform/db-control-log.ts'
+import { fail } from '../platform/errors.ts'
+import type { AgentPrincipal, Principal } from '../platform/principal.ts'
+import type { AgentBudgets } from './agent-budgets.ts'
+import { type AgentWish, beyond, isAsWished, looser } from './agent-rules.ts'
+import type { AgentTokens, MintedToken, TokenWish } from './agent-tokens.ts'
+import { activeChildIds } from './child-queries.ts'
+import { type AgentRow, findActiveByName, findAgents, insertAgent, lockAgent, setAgentRules } from './queries.ts'
+import { refused } from './token-refusal.ts'
+import { narrowedScopes } from './token-scopes.ts'
+
+export interface ChildrenDeps {
+  readonly clock: Clock
+  readonly controlLog: ControlLog
+  readonly tokens: AgentTokens
+  readonly agentBudgets: AgentBudgets
+  /** Told of every new agent. */
+  made(orgId: number, row: AgentRow): void
+}
+
+/** What an agent wishes for a child. */
+export interface ChildWish {
+  readonly name: string
+  readonly rules: AgentWish
+  /** Monthly cap; null: none of its own; undefined: as it is. */
+  readonly capUinr: bigint | null | undefined
+  readonly token: TokenWish
+}
+
+export interface MadeChild {
+  readonly agent: AgentRow
+  readonly token: MintedToken
+  readonly isNew: boolean
+}
+
+/** Generations below an agent that a person made. */
+const generationsMax = 3
+/** Active children of one agent. */
+const childrenMax = 1_000
+/** A name can be taken and revoked between two statements; more often than this it is not bad luck any more. */
+const attemptsMax = 5
+
+interface Made {
+  readonly agent: AgentRow
+  readonly isNew: boolean
+  readonly news: readonly NewsItem[]
+}
+
+/**
+ * Makes children. Everything of a child is within what its parent has: the scopes of the token that asks, the rules of all above, the
+ * parent's budget. The parent's row is held while a child is made, so that a revoke comes before it, and the child is not made, or after
+ * it, and finds the child.
+ */
+export class Children {
+  readonly #deps: ChildrenDeps
+
+  constructor(deps: ChildrenDeps) {
+    this.#deps = deps
+  }
+
+  /**
+   * The active child of that name with a new token, made when there is none. On a child that is there rights only shrink; its budget
+   * moves within the parent's. Throws `forbidden`, `bad_name`, `bad_request`, `agent_name_taken`, `budget_not_available`, `cap` and,
+   * when the parent was revoked meanwhile, 401.
+   */
+  async create(principal: Principal, agentId: number, wish: ChildWish): Promise<MadeChild> {
+    const { controlLog, tokens } = this.#deps
+    const parent = itself(principal, agentId)
+    const name = cleanName(wish.name)
+    const grant = {
+      orgId: parent.orgId,
+      userId: parent.userId,
+      keyId: parent.keyId,
+      scopes: narrowedScopes(wish.token.scope, parent.scopes),
+      ttlSeconds: tokens.lifeOf(wish.token.ttlSeconds),
+    }
+    const { agent, isNew } = await controlLog.change(async tx => {
+      const made = await this.#createIn(tx, parent, name, wish)
+      return { value: made, news: made.news }
+    })
+    if (isNew) this.#deps.made(parent.orgId, agent)
+    return { agent, isNew, token: await tokens.issue({ ...grant, agent: await tokens.agentToMint(parent.orgId, agent.id) }) }
+  }
+
+  async #createIn(tx: Tx, parent: AgentPrincipal, name: string, wish: ChildWish): Promise<Made> {
+    const { orgId, agentId, ancestorIds } = parent
+    const self = await tx.maybe(lockAgent, orgId, agentId)
+    if (self === null || self.status === 'revoked') throw refused('agent_revoked')
+    checkFamily([self, ...(ancestorIds.length === 0 ? [] : await tx.many(findAgents, orgId, ancestorIds))], wish.rules)
+    for (let attempt = 0; attempt < attemptsMax; attempt++) {
+      const found = await tx.maybe(findActiveByName, orgId, name)
+      // Before it is locked: rows of a family are locked from the top, and this one may stand above.
+      if (found !== null && found.parentId !== agentId) throw fail('agent_name_taken')
+      const child = found === null ? null : await tx.maybe(lockAgent, orgId, found.id)
+      const made = child === null ? await this.#insert(tx, parent, self, name, wish) : await this.#reuse(tx, orgId, child, wish)
+      if (made !== null) return made
+    }
+    throw new Error('a name was made and revoked over and over while a child was being created')
+  }
+
+  /** Null: the name was taken meanwhile. */
+  async #insert(tx: Tx, { orgId, keyId, userId }: AgentPrincipal, self: AgentRow, name: string, { rules, capUinr }: ChildWish): Promise<Made | null> {
+    if ((await tx.many(activeChildIds, orgId, self.id)).length >= childrenMax)
+      throw fail('cap', { message: `An agent has at most ${childrenMax} active children. Use one again by its name, or let the owner revoke some.` })
+    const agent = await tx.maybe(
+      insertAgent,
+      orgId,
+      name,
+      rules.mayDelegate ?? false,
+      keyId,
+      userId,
+      new Date(this.#deps.clock.nowMs()),
+      rules.allowedModels ?? null,
+      rules.allowedProviders ?? null,
+      rules.maxCostUinr ?? null,
+      rules.maxOutputTokens ?? null,
+      rules.maxConcurrency ?? null,
+      self.id,
+      self.depth + 1,
+    )
+    if (agent === null) return null
+    return { agent, isNew: true, news: await this.#deps.agentBudgets.setIn(tx, orgId, agent, capUinr ?? null) }
+  }
+
+  /** Null: it was revoked meanwhile. */
+  async #reuse(tx: Tx, orgId: number, child: AgentRow, { rules, capUinr }: ChildWish): Promise<Made | null> {
+    if (child.status === 'revoked') return null
+    const loose = looser(rules, child)
+    if (loose !== null)
+      throw fail('forbidden', { message: `${loose} in what is ruled for this child now. A full API key loosens it with PATCH /v1/me/agents/${child.id}.` })
+    const news: NewsItem[] = []
+    if (capUinr !== undefined) news.push(...(await this.#deps.agentBudgets.setIn(tx, orgId, child, capUinr)))
+    if (isAsWished(child, rules)) return { agent: child, isNew: false, news }
+    const { id, mayDelegate, allowedModels, allowedProviders, maxCostUinr, maxOutputTokens, maxConcurrency } = { ...child, ...rules }
+    const agent = await tx.one(setAgentRules, orgId, id, mayDelegate, allowedModels, allowedProviders, maxCostUinr, maxOutputTokens, maxConcurrency)
+    return { agent, isNew: false, news: [...news, { kind: 'agent_changed', ref: String(id) }] }
+  }
+}
+
+/** The agent that asks, when it is the one that the address names. Throws `forbidden`. */
+function itself(principal: Principal, agentId: number): AgentPrincipal {
+  if (principal.kind === 'agent' && principal.agentId === agentId) return principal
+  throw fail('forbidden', {
+    message: 'An agent makes children of itself alone: call this with a token of the agent in the address. GET /v1/me/whoami says its id.',
+  })
+}
+
+/** Whether this family may grow by a child with these rules; the parent stands first. Throws `forbidden`. */
+function checkFamily(family: readonly AgentRow[], rules: AgentWish): void {
+  const barred = family.find(member => !member.mayDelegate)
+  if (barred !== undefined)
+    throw fail('forbidden', {
+      message: `Agent ${barred.id} may not delegate. A full API key allows it: PATCH /v1/me/agents/${barred.id} with {"may_delegate": true}.`,
+    })
+  if (family.length > generationsMax)
+    throw fail('forbidden', { message: `This agent is of generation ${generationsMax} below the one that a person made; children go no deeper.` })
+  for (const member of family) {
+    const wide = beyond(rules, member)
+    if (wide !== null) throw fail('forbidden', { message: `${wide}, which is ruled for agent ${member.id}. A child gets no more than its parents have.` })
+  }
+}
