@@ -1,19 +1,13 @@
 import { z } from 'zod'
 import { abortSignalOf } from '../platform/cancellation.ts'
 import { endpointOf, reply } from '../platform/endpoint.ts'
-import { fail } from '../platform/errors.ts'
-import type { BearerPrincipal, Principal } from '../platform/principal.ts'
+import { bearer, etagHeader, isUnchanged, keyQuery, listed, objectErrors, objectHeaders, writeErrors } from './endpoint-parts.ts'
 import type { Memory } from './memory.ts'
 import { pathsOf } from './scopes.ts'
 
 const row = endpointOf<{ memory: Memory }>()
 const tag = 'memory'
 
-// Absent stays legal in these schemas: an unconfigured store is said before a missing key is.
-const keyQuery = z.object({ key: z.string().default('').describe('Relative path of the object, for example agents/triage/notes.md.') })
-const etagHeader = z.string().optional().describe('Quoted etag.')
-const objectErrors = ['memory_not_configured', 'bad_memory_key', 'forbidden', 'memory_store_failed'] as const
-const writeErrors = [...objectErrors, 'bad_request', 'agent_revoked_label', 'memory_conflict', 'memory_busy'] as const
 /** More than any sensible MEMORY_OBJECT_MAX_BYTES, which the service checks; this bounds what the edge reads. */
 const bodyCeilingBytes = 64 * 1024 * 1024
 
@@ -34,17 +28,11 @@ const storeBody = z.object({
     .regex(/^[A-Za-z0-9-]*$/, 'not a region')
     .optional(),
   quota_mb: wholeNumber.max(1_000_000_000).optional().describe('Default 1024; a MB is 1,048,576 bytes.'),
+  history_versions: z.int().min(0).max(1000).optional().describe('Versions kept of each key. Default 10; 0: no history.'),
+  history_days: wholeNumber.max(36_500).optional().describe('How long a version is kept after it was replaced. Default 30.'),
   journal_ttl_days: wholeNumber.max(36_500).optional().describe('Default 30.'),
   confirm_path_change: z.boolean().optional().describe('Repoint although the store holds memory. Nothing is migrated.'),
 })
-
-const author = z.object({ user: z.string(), agent: z.string().optional() }).nullable()
-
-/** A data row takes keys and agent tokens only; the edge has seen to that. */
-function bearer(principal: Principal): BearerPrincipal {
-  if (principal.kind === 'session') throw fail('forbidden')
-  return principal
-}
 
 export const memoryEndpoints = {
   putStore: row({
@@ -94,19 +82,13 @@ export const memoryEndpoints = {
     access: { agentScope: 'memory:read' },
     tag,
     summary: 'One object as raw bytes, with ETag and x-br-meta-* provenance headers.',
-    input: { query: keyQuery },
+    input: { query: keyQuery, headers: z.object({ 'if-none-match': etagHeader }) },
     output: { media: 'text/plain' },
     errors: [...objectErrors, 'not_found', 'payload_too_large'],
-    async handle({ memory }, { query }, call) {
+    async handle({ memory }, { query, headers }, call) {
       const found = await memory.objects.read({ ...call, signal: abortSignalOf(call.signal), principal: bearer(call.principal) }, query.key)
-      return reply.bytes(found.bytes, {
-        ...found.metaHeaders,
-        'content-type': 'text/plain; charset=utf-8',
-        'x-content-type-options': 'nosniff',
-        'cache-control': 'no-store',
-        'last-modified': found.modified.toUTCString(),
-        etag: found.etag,
-      })
+      if (isUnchanged(headers['if-none-match'], found.etag)) return reply.empty(304, { etag: found.etag, 'cache-control': 'no-store' })
+      return reply.bytes(found.bytes, objectHeaders(found))
     },
   }),
   write: row({
@@ -132,16 +114,18 @@ export const memoryEndpoints = {
     auth: 'key',
     access: { agentScope: 'memory:write' },
     tag,
-    summary: 'Delete one object; deleting what is not there succeeds. If-Match makes it conditional.',
-    input: { query: keyQuery, headers: z.object({ 'if-match': etagHeader, 'if-none-match': etagHeader }) },
+    summary: 'Delete one object; deleting what is not there succeeds. If-Match makes it conditional; history=erase removes its versions too.',
+    input: {
+      query: keyQuery.extend({ history: z.enum(['keep', 'erase']).default('keep') }),
+      headers: z.object({ 'if-match': etagHeader, 'if-none-match': etagHeader }),
+    },
     output: z.object({ ok: z.literal(true) }),
     errors: writeErrors,
     audit: false,
     async handle({ memory }, { query, headers }, call) {
-      await memory.objects.remove({ ...call, signal: abortSignalOf(call.signal), principal: bearer(call.principal) }, query.key, {
-        ifMatch: headers['if-match'],
-        ifNoneMatch: headers['if-none-match'],
-      })
+      const from = { ...call, signal: abortSignalOf(call.signal), principal: bearer(call.principal) }
+      const conditions = { ifMatch: headers['if-match'], ifNoneMatch: headers['if-none-match'] }
+      await (query.history === 'erase' ? memory.history.erase(from, query.key, conditions) : memory.objects.remove(from, query.key, conditions))
       return { ok: true }
     },
   }),
@@ -152,7 +136,7 @@ export const memoryEndpoints = {
     tag,
     summary: 'Readable keys under a prefix with size, time, etag and author; expired journal entries are left out.',
     input: { query: z.object({ prefix: z.string().default('') }) },
-    output: z.object({ keys: z.array(z.object({ key: z.string(), size: z.int(), modified: z.string(), etag: z.string(), author })) }),
+    output: z.object({ keys: z.array(listed) }),
     errors: objectErrors,
     async handle({ memory }, { query }, call) {
       return { keys: await memory.objects.list({ ...call, signal: abortSignalOf(call.signal), principal: bearer(call.principal) }, query.prefix) }

@@ -2,25 +2,32 @@
 import type { Clock } from '../platform/clock.ts'
 import type { Config } from '../platform/config.ts'
 import type { Db } from '../platform/db.ts'
+import type { ControlLog } from '../platform/db-control-log.ts'
 import { fail, toGatewayError } from '../platform/errors.ts'
 import type { Ids } from '../platform/ids.ts'
 import type { Log } from '../platform/log.ts'
 import type { Sealer } from '../platform/secrets.ts'
 import type { UrlGuard } from '../platform/url-guard.ts'
 import { MemoryCallers } from './callers.ts'
+import { MemoryHistory } from './history.ts'
+import { HistorySweep } from './history-sweep.ts'
+import { MemoryChanges } from './changes.ts'
 import { MemoryIndex } from './memory-index.ts'
 import { ObjectStoreError } from './object-store.ts'
 import { type ConfiguredStore, MemoryObjects, type MemoryObjectsDeps } from './objects.ts'
 import { OpenStores } from './open-stores.ts'
 import { Promotions } from './promote.ts'
+import { JournalPurge } from './purge.ts'
 import { listStores } from './queries.ts'
 import { Shares } from './shares.ts'
+import { Reconcile } from './reconcile.ts'
 import { StoreConfig } from './store-config.ts'
 import { probe } from './store-probe.ts'
 
 export interface MemoryDeps {
   readonly db: Db
-  readonly config: Pick<Config, 'MEMORY_OBJECT_MAX_BYTES' | 'MEMORY_INTENT_MS' | 'STORE_TIMEOUT_MS' | 'FOLDER_STORE'>
+  readonly controlLog: ControlLog
+  readonly config: Pick<Config, 'MEMORY_OBJECT_MAX_BYTES' | 'MEMORY_INTENT_MS' | 'CACHE_TTL_MS' | 'STORE_TIMEOUT_MS' | 'FOLDER_STORE'>
   readonly clock: Clock
   readonly ids: Ids
   readonly log: Log
@@ -35,9 +42,14 @@ export interface MemoryDeps {
 export interface Memory {
   readonly config: StoreConfig
   readonly objects: MemoryObjects
+  readonly history: MemoryHistory
   readonly callers: MemoryCallers
   readonly shares: Shares
   readonly promotions: Promotions
+  /** News of what was written and deleted, from every process. */
+  readonly changes: MemoryChanges
+  readonly reconcile: Reconcile
+  readonly purge: JournalPurge
   /** Throws `memory_not_configured`. */
   configured(orgId: number): Promise<ConfiguredStore>
   isConfigured(orgId: number): Promise<boolean>
@@ -45,7 +57,7 @@ export interface Memory {
   useFolder(orgId: number): Promise<void>
   /** Probes every configured store; `problem` says what is wrong. */
   checkStores(): Promise<{ orgId: number; problem: string | null }[]>
-  /** Resolves writes whose process died before `nowMs`; how many were resolved. */
+  /** Resolves writes whose process died before `nowMs` and removes old versions; how many writes were resolved. */
   sweep(nowMs: number): Promise<number>
   /** Closes the connections to the stores. */
   stop(): void
@@ -59,33 +71,37 @@ const storesCheckedMax = 1000
 export function createMemory(deps: MemoryDeps): Memory {
   const { db, clock, ids, log } = deps
   const stores = new OpenStores({ ...deps, timeoutMs: deps.config.STORE_TIMEOUT_MS })
-  const config = new StoreConfig({ db, clock, ids, stores, isFolderAllowed: deps.config.FOLDER_STORE ?? deps.kind === 'embedded' })
+  const config = new StoreConfig({ db, clock, ids, stores, controlLog: deps.controlLog, cacheTtlMs: deps.config.CACHE_TTL_MS, isFolderAllowed: deps.config.FOLDER_STORE ?? deps.kind === 'embedded' })
+  const storeOf = async (orgId: number): Promise<ConfiguredStore | null> => {
+    const row = await config.find(orgId)
+    return row === null ? null : { row, store: stores.of(row) }
+  }
   const index = new MemoryIndex({
     db,
     clock,
     ids,
     intentMs: deps.config.MEMORY_INTENT_MS,
-    async storeOf(orgId) {
-      const row = await config.find(orgId)
-      return row === null ? null : { row, store: stores.of(row) }
-    },
+    storeOf,
   })
   const configured = async (orgId: number): Promise<ConfiguredStore> => {
-    const row = await config.find(orgId)
-    if (row === null) throw fail('memory_not_configured')
-    return { row, store: stores.of(row) }
+    const found = await storeOf(orgId)
+    if (found === null) throw fail('memory_not_configured')
+    return found
   }
   const callers = new MemoryCallers(db)
   const objects = new MemoryObjects({
     clock,
+    ids,
     index,
     callers,
     objectBytesMax: deps.config.MEMORY_OBJECT_MAX_BYTES,
-    intentMs: deps.config.MEMORY_INTENT_MS,
+    intentMs,
     configured,
+    forget: orgId => config.forget(orgId),
     agentByLabel: deps.agentByLabel ?? (() => null),
   })
 
+  const historySweep = new HistorySweep({ db, clock, log, storeOf })
   const sweep = async (nowMs: number): Promise<number> => {
     let count = 0
     for (const intent of await index.expired(nowMs)) {
@@ -97,17 +113,22 @@ export function createMemory(deps: MemoryDeps): Memory {
         log.warn('memory.intent_unresolved', { orgId: intent.orgId, error })
       }
     }
+    await historySweep.run(nowMs)
     return count
   }
   return {
     config,
     objects,
+    history: new MemoryHistory({ db, clock, callers, objects, sweep: historySweep, objectBytesMax: deps.config.MEMORY_OBJECT_MAX_BYTES, configured }),
     callers,
     shares: new Shares({ db, clock }),
     promotions: new Promotions({ db, objects, configured }),
+    changes,
+    reconcile: new Reconcile({ db, clock, ids, log, intentMs, storeOf, announce }),
+    purge: new JournalPurge({ db, clock, log, index, storeOf }),
     configured,
     sweep,
-    isConfigured: async orgId => (await config.find(orgId)) !== null,
+    isConfigured: async orgId => (await config.known(orgId)) !== null,
     async useFolder(orgId) {
       if ((await config.find(orgId)) === null) await config.put(orgId, { store: 'folder' })
     },
@@ -124,6 +145,9 @@ export function createMemory(deps: MemoryDeps): Memory {
         }),
       )
     },
-    stop: () => stores.close(),
+    stop() {
+      changes.stop()
+      stores.close()
+    },
   }
 }

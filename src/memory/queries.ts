@@ -17,12 +17,16 @@ export interface StoreRow {
   /** Versions of one key; 0: no history. */
   readonly historyVersions: number
   readonly historyDays: number
+  /** What else the probe found, and when. */
+  readonly capabilities: Partial<StoreDetails>
+  readonly probedAt: Date | null
+  readonly reconciledAt: Date | null
   readonly generation: number
 }
 
 const storeColumns = `org_id as "orgId", store, endpoint, bucket, region, sealed_credentials as "sealedCredentials", access_key_masked as "accessKeyMasked",
   quota_mb as "quotaMb", journal_ttl_days as "journalTtlDays", cas_put as "casPut", cas_delete as "casDelete", clock_skew_ms as "clockSkewMs",
-  history_versions as "historyVersions", history_days as "historyDays", generation`
+  history_versions as "historyVersions", history_days as "historyDays", capabilities, probed_at as "probedAt", reconciled_at as "reconciledAt", generation`
 
 export const findStore = statement<[orgId: number], StoreRow>('memory.find_store', `select ${storeColumns} from memory_stores where org_id = $1::int`)
 
@@ -48,15 +52,18 @@ export const saveStore = statement<
     casDelete: boolean,
     skewMs: bigint,
     generation: number,
+    historyVersions: number,
+    historyDays: number,
     now: Date,
   ]
 >(
   'memory.save_store',
-  `insert into memory_stores (org_id, store, endpoint, bucket, region, sealed_credentials, access_key_masked, quota_mb, journal_ttl_days, cas_put, cas_delete, clock_skew_ms, generation, configured_at, updated_at)
-   values ($1::int, $2::text, $3::text, $4::text, $5::text, $6::text, $7::text, $8::int, $9::int, $10::boolean, $11::boolean, $12::bigint, $13::int, $14::timestamptz, $14::timestamptz)
+  `insert into memory_stores (org_id, store, endpoint, bucket, region, sealed_credentials, access_key_masked, quota_mb, journal_ttl_days, cas_put, cas_delete, clock_skew_ms, generation, history_versions, history_days, configured_at, updated_at)
+   values ($1::int, $2::text, $3::text, $4::text, $5::text, $6::text, $7::text, $8::int, $9::int, $10::boolean, $11::boolean, $12::bigint, $13::int, $14::int, $15::int, $16::timestamptz, $16::timestamptz)
    on conflict (org_id) do update set store = excluded.store, endpoint = excluded.endpoint, bucket = excluded.bucket, region = excluded.region,
      sealed_credentials = excluded.sealed_credentials, access_key_masked = excluded.access_key_masked, quota_mb = excluded.quota_mb, journal_ttl_days = excluded.journal_ttl_days,
-     cas_put = excluded.cas_put, cas_delete = excluded.cas_delete, clock_skew_ms = excluded.clock_skew_ms, generation = excluded.generation, updated_at = excluded.updated_at`,
+     cas_put = excluded.cas_put, cas_delete = excluded.cas_delete, clock_skew_ms = excluded.clock_skew_ms, generation = excluded.generation,
+     history_versions = excluded.history_versions, history_days = excluded.history_days, updated_at = excluded.updated_at`,
 )
 
 export const saveQuota = statement<[orgId: number, quotaBytes: bigint]>(
@@ -92,7 +99,7 @@ export const insertListed = statement<[orgId: number, keys: readonly string[], e
 
 export const recountUsage = statement<[orgId: number]>(
   'memory.recount_usage',
-  `update memory_usage set reserved_bytes = 0,
+  `update memory_usage set reserved_bytes = 0, history_bytes = (select coalesce(sum(size_bytes), 0)::bigint from memory_versions where org_id = $1::int and doomed_at is null),
      used_bytes = (select coalesce(sum(size_bytes), 0)::bigint from memory_objects where org_id = $1::int)
    where org_id = $1::int`,
 )
@@ -140,6 +147,14 @@ export const takeKey = statement<
  */
 const unhurried = `unhurried as materialized (select set_config('synchronous_commit', 'off', true))`
 
+/** CTE `news`, after `gone`: what every process reads of the write. */
+function newsOfWrite(action: string, etag: string): string {
+  return `news as (
+     insert into memory_changes (org_id, key, action, etag, user_id, key_id, agent_id, agent_label)
+     select org_id, key, ${action}, ${etag}, user_id, key_id, agent_id, agent_label from gone
+   )`
+}
+
 /**
  * Settles a write that is in the store; what it replaced becomes a version. No row when the intent is gone. The row says whether
  * another process waits for the key.
@@ -156,7 +171,7 @@ export const settlePut = statement<[orgId: number, key: string, writeId: string,
      on conflict (org_id, key) do update set etag = excluded.etag, sha256 = excluded.sha256, size_bytes = excluded.size_bytes, how = excluded.how,
        user_id = excluded.user_id, key_id = excluded.key_id, agent_id = excluded.agent_id, agent_name = excluded.agent_name,
        agent_label = excluded.agent_label, write_id = excluded.write_id, written_at = excluded.written_at
-   )
+   ), ${newsOfWrite('how', '$9::text')}
    update memory_usage u set used_bytes = u.used_bytes + gone.size_bytes - coalesce((select size_bytes from old), 0),
      reserved_bytes = u.reserved_bytes - gone.delta_bytes, history_bytes = ${historyBytesAfter}
    from gone, unhurried where u.org_id = $1::int
@@ -172,7 +187,7 @@ export const settleDelete = statement<[orgId: number, key: string, writeId: stri
      select o.* from memory_objects o, gone where o.org_id = $1::int and o.key = $2::text
    ), ${keptVersion}, ${markedVersions}, ${placedVersions('marked')}, removed as (
      delete from memory_objects o using gone where o.org_id = $1::int and o.key = $2::text returning o.size_bytes
-   )
+   ), ${newsOfWrite("case how when 'put' then 'delete' else how end", 'null')}
    update memory_usage u set used_bytes = u.used_bytes - coalesce((select size_bytes from removed), 0), history_bytes = ${historyBytesAfter}
    from gone, unhurried where u.org_id = $1::int
    returning gone.wanted as "isWanted"`,

@@ -1,9 +1,12 @@
 /** Where an organisation keeps its memory: configure, repoint, show. Credentials go in and never come out. */
 import type { Clock } from '../platform/clock.ts'
 import type { Db } from '../platform/db.ts'
+import type { ControlLog } from '../platform/db-control-log.ts'
 import { fail } from '../platform/errors.ts'
+import { ExpiringCache } from '../platform/expiring-cache.ts'
 import type { Ids } from '../platform/ids.ts'
 import { maskSecret } from '../platform/secrets.ts'
+import { clearVersions, historyBytesOf } from './history-queries.ts'
 import { basePrefixOf, relativeKey } from './memory-key.ts'
 import { type ListedObject, type ObjectStore, ObjectStoreError } from './object-store.ts'
 import type { Credentials, OpenStores, StorePlace } from './open-stores.ts'
@@ -20,6 +23,8 @@ export interface StoreInput {
   readonly region?: string | undefined
   readonly quota_mb?: number | undefined
   readonly journal_ttl_days?: number | undefined
+  readonly history_versions?: number | undefined
+  readonly history_days?: number | undefined
   readonly confirm_path_change?: boolean | undefined
 }
 
@@ -27,6 +32,10 @@ export interface StoreInput {
 export const quotaMbDefault = 1024
 /** Spec: default of journal_ttl_days. */
 export const journalTtlDaysDefault = 30
+/** Default of history_versions, for each key. Ours. */
+export const historyVersionsDefault = 10
+/** Default of history_days. Ours. */
+export const historyDaysDefault = 30
 const bytesPerMb = 1024 * 1024
 const regionDefault = 'us-east-1'
 /** Pages of one recount: a million objects. */
@@ -38,15 +47,42 @@ export interface StoreConfigDeps {
   readonly ids: Ids
   readonly stores: OpenStores
   readonly isFolderAllowed: boolean
+  readonly controlLog: ControlLog
+  /** How long a row is believed when no news of a change come. */
+  readonly cacheTtlMs: number
 }
+
+/** Kind of control news: the reference is the organisation. */
+const storeNews = 'memory_store_changed'
+/** Organisations whose row one process keeps. */
+const rowsMax = 5_000
 
 export class StoreConfig {
   readonly #deps: StoreConfigDeps
 
+  readonly #rows: ExpiringCache<number, StoreRow>
+
   constructor(deps: StoreConfigDeps) {
+    const { clock, controlLog } = deps
     this.#deps = deps
+    this.#rows = new ExpiringCache({ max: rowsMax, ttlMs: deps.cacheTtlMs, clock, load: orgId => this.find(orgId) })
+    controlLog.on(news => {
+      if (news.kind === storeNews) this.#rows.invalidate(Number(news.ref))
+    })
+    controlLog.onGap(() => this.#rows.clear())
   }
 
+  /** The row without a round trip, where this process knows it. Changes are heard of within a second; a write checks by its generation. */
+  known(orgId: number): StoreRow | null | Promise<StoreRow | null> {
+    return this.#rows.get(orgId)
+  }
+
+  /** The next `known` looks it up. */
+  forget(orgId: number): void {
+    this.#rows.invalidate(orgId)
+  }
+
+  /** As the database has it now. */
   find(orgId: number): Promise<StoreRow | null> {
     return this.#deps.db.maybe(findStore, orgId)
   }
@@ -56,6 +92,7 @@ export class StoreConfig {
     const row = await this.find(orgId)
     if (row === null) return { configured: false }
     const { usedBytes } = await this.#deps.db.one(usageOf, orgId)
+    const history = await this.#deps.db.maybe(historyBytesOf, orgId)
     return {
       configured: true,
       store: row.store,
@@ -64,6 +101,9 @@ export class StoreConfig {
       quota_mb: row.quotaMb,
       journal_ttl_days: row.journalTtlDays,
       bytes_used: Number(usedBytes),
+      history_versions: row.historyVersions,
+      history_days: row.historyDays,
+      history_bytes: Number(history?.bytes ?? 0n),
       capabilities: { conditional_put: row.casPut, conditional_delete: row.casDelete, clock_skew_ms: Number(row.clockSkewMs) },
     }
   }
@@ -101,6 +141,8 @@ export class StoreConfig {
     const { db, clock, stores } = this.#deps
     const quotaMb = input.quota_mb ?? before?.quotaMb ?? quotaMbDefault
     const ttlDays = input.journal_ttl_days ?? before?.journalTtlDays ?? journalTtlDaysDefault
+    const historyVersions = input.history_versions ?? before?.historyVersions ?? historyVersionsDefault
+    const historyDays = input.history_days ?? before?.historyDays ?? historyDaysDefault
     const isS3 = place.store === 's3'
     const sealed = isS3 ? stores.seal(orgId, place.credentials) : null
     await db.tx(async tx => {
@@ -125,12 +167,15 @@ export class StoreConfig {
         capabilities.casDelete,
         BigInt(Math.round(capabilities.clockSkewMs)),
         generation,
+        historyVersions,
+        historyDays,
         new Date(clock.nowMs()),
       )
       await tx.exec(saveQuota, orgId, BigInt(quotaMb) * BigInt(bytesPerMb))
       if (listed === null) return
       await tx.exec(clearIntents, orgId)
       await tx.exec(clearObjects, orgId)
+      await tx.exec(clearVersions, orgId)
       const keyed = listed.flatMap(object => {
         const key = relativeKey(orgId, object.key)
         return key === null ? [] : [{ ...object, key }]

@@ -62,6 +62,9 @@ const exceptions: Readonly<Record<string, string>> = {
   'limits.violations_of_leases': 'check of the whole database',
   'limits.violations_of_prepaid': 'check of the whole database',
   'limits.violations_of_spend': 'check of the whole database',
+  'memory.doom_old_versions': 'sweep of old versions, in all organisations',
+  'memory.doom_versions_over_quota': 'sweep of old versions, in all organisations',
+  'memory.doomed_versions': 'sweep of old versions, in all organisations',
   'memory.expired_intents': 'sweep of writes whose process died, in all organisations',
   'memory.list_stores': 'sweep over the stores of all organisations',
 }

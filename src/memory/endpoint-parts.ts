@@ -1,0 +1,39 @@
+/** What the rows of memory have in common. */
+import { z } from 'zod'
+import { fail } from '../platform/errors.ts'
+import type { BearerPrincipal, Principal } from '../platform/principal.ts'
+import type { ReadResult } from './objects.ts'
+
+// Absent stays legal in these schemas: an unconfigured store is said before a missing key is.
+export const keyQuery = z.object({ key: z.string().default('').describe('Relative path of the object, for example agents/triage/notes.md.') })
+export const etagHeader = z.string().optional().describe('Quoted etag.')
+export const author = z.object({ user: z.string(), agent: z.string().optional() }).nullable()
+
+export const listed = z.object({ key: z.string(), size: z.int(), modified: z.string(), etag: z.string(), author })
+
+export const objectErrors = ['memory_not_configured', 'bad_memory_key', 'forbidden', 'memory_store_failed'] as const
+export const writeErrors = [...objectErrors, 'bad_request', 'agent_revoked_label', 'memory_conflict', 'memory_busy'] as const
+
+/** A data row takes keys and agent tokens only; the edge has seen to that. */
+export function bearer(principal: Principal): BearerPrincipal {
+  if (principal.kind === 'session') throw fail('forbidden')
+  return principal
+}
+
+/** Reply headers of bytes that were read: provenance, etag, and nothing that would make a browser run them. */
+export function objectHeaders(found: ReadResult): Record<string, string> {
+  return {
+    ...found.metaHeaders,
+    'content-type': 'text/plain; charset=utf-8',
+    'x-content-type-options': 'nosniff',
+    'cache-control': 'no-store',
+    'last-modified': found.modified.toUTCString(),
+    etag: found.etag,
+  }
+}
+
+/** True when the reader has the object already: If-None-Match names its etag. */
+export function isUnchanged(ifNoneMatch: string | undefined, etag: string): boolean {
+  const named = (ifNoneMatch ?? '').split(',').map(part => part.trim().replace(/^W\//, ''))
+  return named.includes(etag) || named.includes('*')
+}
