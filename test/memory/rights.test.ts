@@ -1,0 +1,162 @@
+/** Who may do what in shared memory: every path by every kind of caller by every verb, over HTTP, against the list that people keep in rights.txt. */
+import { readFileSync } from 'node:fs'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { startApp, type TestApp } from '../harness/app.ts'
+import { type S3TestServer, startS3Server } from '../harness/s3-server.ts'
+import { answerOf, listOf, memoryCalls, pathOf } from './rights-people.ts'
+import { makeWorld, type World } from './rights-world.ts'
+
+const lines = readFileSync(new URL('./rights.txt', import.meta.url), 'utf8')
+  .split('\n')
+  .filter(line => line.trim() !== '' && !line.startsWith('#'))
+  .map(line => line.trim().split(/\s+/))
+const [columns = [], ...rows] = lines
+
+/** Ids of the requirements that the table shows, each with at least one line. */
+const shownIds = ['MPERM-01', 'MPERM-02', 'MPERM-03', 'MPERM-04', 'MPERM-05', 'MPERM-06', 'MPERM-07', 'MPERM-08']
+
+let app: TestApp
+let store: S3TestServer
+let world: World
+beforeAll(async () => {
+  store = await startS3Server()
+  app = await startApp({ env: { OUTBOUND_ALLOW: store.hostPort } })
+  world = await makeWorld(app, store)
+}, 60_000)
+afterAll(async () => {
+  await app?.stop()
+  await store?.close()
+})
+
+/** One cell as it is met: read, write, delete, list. */
+async function met(token: string, folder: string): Promise<string> {
+  const { put, get, remove } = memoryCalls(app)
+  const key = `${folder}note ünï.md`
+  const inBucket = `org-${app.orgId}/${key}`
+  const text = (): string | undefined => store.objects.get(inBucket)?.bytes.toString()
+  const cellOf = (answer: string, happened: () => string): string => {
+    if (answer === '200') return happened()
+    return { '404 not_found': 'n', '403 forbidden': '-', '401 invalid_api_key': '1' }[answer] ?? `[${answer}]`
+  }
+  store.put(inBucket, 'before')
+  const read = await app.call('GET', pathOf(key), undefined, { token })
+  const missing = await get(token, `${folder}missing.md`)
+  const reads = cellOf(answerOf(read), () => (read.text === 'before' ? 'r' : `[read ${read.text}]`))
+  // What is not there is told apart from what is only where it may be read.
+  if (missing !== (reads === 'r' ? '404 not_found' : answerOf(read))) return `[missing: ${missing}]`
+  const list = await app.call('GET', listOf(folder), undefined, { token })
+  const lists = cellOf(answerOf(list), () => (list.json.keys.some((each: { key: string }) => each.key === key) ? 'l' : 'o'))
+  const writes = cellOf(await put(token, key, 'after'), () => (text() === 'after' ? 'w' : 'o'))
+  if (writes !== 'w' && text() !== 'before') return '[changed although refused]'
+  const deletes = cellOf(await remove(token, key), () => (text() === undefined ? 'd' : 'o'))
+  if (deletes !== 'd' && text() === undefined) return '[deleted although refused]'
+  return `${reads}${writes}${deletes}${lists}`
+}
+
+describe('rights in shared memory: MPERM-01 MPERM-02 MPERM-03 MPERM-04 MPERM-05 MPERM-06 MPERM-07 MPERM-08 MEM-24 MEM-25 MEM-26', () => {
+  test('the list has a cell for every caller and path, and no other', () => {
+    expect(columns).toEqual(Object.keys(world.callers))
+    expect([...new Set(rows.map(([id]) => id))].sort()).toEqual(shownIds)
+    for (const [, path, ...cells] of rows) {
+      expect(world.folderOf(path ?? ''), path).not.toContain('<')
+      expect(cells.filter(cell => /^[rn1-][wo1-][do1-][lo1-]$/.test(cell)).length, path).toBe(columns.length)
+    }
+    expect(new Set(rows.map(([, path]) => path)).size).toBe(rows.length)
+  })
+
+  for (const [id = '', path = '', ...cells] of rows)
+    test(`${id} ${path}`, async () => {
+      const folder = world.folderOf(path)
+      const seen: Record<string, string> = {}
+      for (const [name, token] of Object.entries(world.callers)) seen[name] = await met(token, folder)
+      expect(seen).toEqual(Object.fromEntries(columns.map((name, at) => [name, cells[at]])))
+    })
+
+  test('a list of a broad prefix has exactly what is readable below it; half a name reads nothing of its neighbours', async () => {
+    const { both, stranger, other } = world.callers
+    const keys = ['org/records/', 'workspaces/<crew>/records/', 'workspaces/<crew>/journal/', 'shared/<space>/', 'users/<both>/', 'agents/'].map(world.folderOf)
+    const hidden = [
+      'workspaces/<archived>/journal/',
+      'shared/<space>2/',
+      'shared/<retired>/',
+      'users/<both>0/',
+      'users/key-<robot>/',
+      'elsewhere/',
+      '.hidden/',
+    ].map(world.folderOf)
+    for (const folder of [...keys, ...hidden]) store.put(`org-${app.orgId}/${folder}listed`, 'x')
+    const found = async (token: string, prefix: string): Promise<string[]> =>
+      (await app.call('GET', listOf(prefix), undefined, { token })).json.keys
+        .map(({ key }: { key: string }) => key)
+        .filter((key: string) => key.endsWith('/listed'))
+    const all = keys.map(folder => `${folder}listed`).sort()
+    expect(await found(both, '')).toEqual(all)
+    for (const prefix of [
+      'o',
+      'org',
+      'org/',
+      'w',
+      'workspaces/',
+      'sh',
+      'shared/',
+      'u',
+      'users/',
+      'agents',
+      ...keys,
+      ...keys.map(folder => folder.slice(0, -1)),
+    ])
+      expect(await found(both, prefix), prefix).toEqual(all.filter(key => key.startsWith(prefix)))
+    expect(await found(stranger, '')).toEqual(all.filter(key => /^(org|agents)/.test(key)))
+    expect(await found(other, '')).toEqual([])
+    for (const folder of hidden)
+      for (const prefix of [folder, `${folder}listed`]) expect(await memoryCalls(app).list(both, prefix), prefix).toBe('403 forbidden')
+  })
+
+  test('other spellings of a path are other paths or none: case, width, encoding, dots, slashes', async () => {
+    const { both } = world.callers
+    const { get, put, remove } = memoryCalls(app)
+    const own = world.folderOf('users/<both>/')
+    await put(both, `${own}spelled`)
+    expect(answerOf(await app.call('GET', `/v1/me/memory/o?key=${own.replace('u', '%75')}spelled`, undefined, { token: both }))).toBe('200')
+    const owner = own.slice('users/'.length, -1)
+    const elsewhere = [
+      `Users/${owner}/x`,
+      `ｕsers/${owner}/x`,
+      `users/0${owner}/x`,
+      `users/+${owner}/x`,
+      `users/${owner} /x`,
+      `users/${encodeURIComponent(own)}x`,
+      `users%2F${owner}%2Fx`,
+    ]
+    for (const key of [
+      ...elsewhere,
+      `shared/${world.names.space.toUpperCase()}/x`,
+      `users/${owner}`,
+      'agents',
+      'org/records',
+      `workspaces/${world.names.crew}/journal`,
+    ])
+      for (const answer of [await get(both, key), await put(both, key), await remove(both, key)]) expect(answer, key).toBe('403 forbidden')
+    for (const key of [`${own}`, `${own}./x`, `${own}../${owner}/x`, `/${own}x`, `${own}/x`, `agents/../${own}x`, `users\\${owner}\\x`, `${own}x\u200b`])
+      for (const answer of [await get(both, key), await put(both, key), await remove(both, key)]) expect(answer, key).toBe('400 bad_memory_key')
+    expect(answerOf(await app.call('GET', `/v1/me/memory/o?key=${own}spelled&key=${own}spelled`, undefined, { token: both }))).toBe('400 bad_request')
+  })
+
+  test('a change of a team binds the next call, for keys that are bound to the workspace too', async () => {
+    const { get } = memoryCalls(app)
+    const key = `${world.folderOf('workspaces/<crew>/journal/')}binding`
+    store.put(`org-${app.orgId}/${key}`, 'x')
+    const { stranger, exmate } = world.callers
+    const team = (member_uids: number[]) => app.call('PATCH', `/me/workspaces/${world.names.crew}`, { member_uids }, { cookie: world.ownerCookie })
+    for (const [who, userId] of [
+      [stranger, world.userIds.stranger],
+      [exmate, world.userIds.exmate],
+    ] as const) {
+      expect(await get(who, key)).toBe('403 forbidden')
+      await team([...world.teamIds, userId])
+      expect(await get(who, key)).toBe('200')
+      await team([...world.teamIds])
+      expect(await get(who, key)).toBe('403 forbidden')
+    }
+  })
+})
