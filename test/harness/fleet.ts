@@ -63,8 +63,8 @@ export interface Fleet {
   readonly key: string
   /** The cookie of a signed-in person; default: the owner. */
   signIn(userId?: number): Promise<string>
-  /** Starts one more process; without a folder it gets one of its own. */
-  start(env?: Readonly<Record<string, string>>, dataDir?: string): Promise<GatewayProcess>
+  /** Starts one more process; without a folder it gets one of its own. `program` runs in place of dist/main.js. */
+  start(env?: Readonly<Record<string, string>>, dataDir?: string, program?: string): Promise<GatewayProcess>
   newFolder(): string
   newKey(limits: { rpm?: number; daily?: number; budgetInr?: number }): Promise<{ id: number; key: string }>
   /** A new agent, made over HTTP through the first living process, with a budget and a token. */
@@ -129,10 +129,10 @@ export async function startFleet(env: Readonly<Record<string, string>> = {}): Pr
     key,
     newFolder,
     signIn: async (who = userId) => (await sessions.create(who, orgId)).cookie,
-    async start(more = {}, dataDir = newFolder()) {
+    async start(more = {}, dataDir = newFolder(), program) {
       const port = await freePort()
       // The public address is shared, as behind a balancer; each member is called at its own.
-      const member = { ...(await startProcess({ ...settings, PORT: String(port), ...more }, dataDir)), baseUrl: `http://127.0.0.1:${port}` }
+      const member = { ...(await startProcess({ ...settings, PORT: String(port), ...more }, dataDir, program)), baseUrl: `http://127.0.0.1:${port}` }
       started.push(member)
       return member
     },

@@ -20,12 +20,16 @@ export interface GatewayProcess {
 const main = fileURLToPath(new URL('../../dist/main.js', import.meta.url))
 const startDeadlineMs = 30_000
 
-/** Starts dist/main.js on a free port and waits until it listens. A `dataDir` of a dead process is taken over as it is. */
-export async function startProcess(env: Readonly<Record<string, string>>, dataDir = mkdtempSync(join(tmpdir(), 'brigade-process-'))): Promise<GatewayProcess> {
-  const child = spawn(process.execPath, [main], {
+/** Starts dist/main.js, or another program in its place, on a free port and waits until it listens. A `dataDir` of a dead process is taken over as it is. */
+export async function startProcess(
+  env: Readonly<Record<string, string>>,
+  dataDir = mkdtempSync(join(tmpdir(), 'brigade-process-')),
+  program = main,
+): Promise<GatewayProcess> {
+  const child = spawn(process.execPath, [program], {
     env: { PATH: process.env['PATH'] ?? '', HOME: dataDir, PORT: '0', SANDBOX: 'off', LOCAL_SERVERS: 'off', LOG_LEVEL: 'warn', DATA_DIR: dataDir, ...env },
     cwd: dataDir,
-    stdio: ['ignore', 'pipe', 'pipe'],
+    stdio: [program === main ? 'ignore' : 'pipe', 'pipe', 'pipe'],
   })
   let text = ''
   const exited = new Promise<number | null>(resolve => child.once('exit', code => resolve(code)))

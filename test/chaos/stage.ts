@@ -1,0 +1,100 @@
+/** Three gateways on one database and one folder, of which one dies in every round; the callers of a round; the upstream. */
+import { fileURLToPath } from 'node:url'
+import { statement } from '../../src/platform/db.ts'
+import { call, type Fleet, startFleet, tokenUinr } from '../harness/fleet.ts'
+import type { GatewayProcess } from '../harness/process.ts'
+import type { RecordedRequest, UpstreamScript } from '../harness/upstream-server.ts'
+import type { Barrier, CallerName } from './plan.ts'
+
+const program = fileURLToPath(new URL('./gateway-with-barrier.mjs', import.meta.url))
+const newestProcess = statement<[], { id: bigint }>('test.chaos_newest_process', `select max(id) as "id" from processes`)
+const makeChild = statement<[parentId: number, childId: number]>('test.chaos_make_child', `update agents set parent_id = $1::int where id = $2::int`)
+
+/** Caps of the callers of a round. The one near its end runs out in most rounds. */
+export const caps = { nearTokens: 1500, agentTokens: 4000, childTokens: 1500, rpm: 60, daily: 12 } as const
+/** A chunk of 60 characters counts as 20 tokens. */
+const chunk = { chars: 60, tokens: 20 } as const
+
+export interface Member {
+  readonly process: GatewayProcess
+  readonly id: bigint
+  /** From now on it dies at that point. */
+  arm(barrier: Barrier): void
+  /** Unix ms of its end; null while it runs. */
+  diedAtMs(): number | null
+}
+
+export interface Caller {
+  readonly token: string
+  readonly keyId: number | null
+  readonly agentId: number | null
+}
+
+export interface Stage {
+  readonly fleet: Fleet
+  readonly members: Member[]
+  /** Starts a process in the place of one. */
+  replace(index: number): Promise<void>
+  newCallers(): Promise<Readonly<Record<CallerName, Caller>>>
+  stop(): Promise<void>
+}
+
+/** What the upstream of these rounds answers: as many tokens as the request allows, in chunks; slow ones take seconds. */
+export function chaosAnswer(request: RecordedRequest): UpstreamScript {
+  const tokens = Number(request.json?.['max_tokens'] ?? 1)
+  const usage = { prompt_tokens: 10, completion_tokens: tokens, total_tokens: tokens + 10 }
+  const chunks = Array.from({ length: Math.max(1, Math.floor(tokens / chunk.tokens)) }, () => 'x'.repeat(chunk.chars))
+  const isSlow = request.raw.includes('slow')
+  return { usage, chunks, chunkIntervalMs: isSlow ? 200 : 4 }
+}
+
+/** The label of a recorded request; it is its prompt. */
+export const labelOf = (request: RecordedRequest): string => String((request.json?.['messages'] as { content: string }[] | undefined)?.[0]?.content)
+
+export async function startStage(): Promise<Stage> {
+  const fleet = await startFleet({ RECALL_WAIT_MS: '100', OFFLINE_MAX_MS: '20000' })
+  fleet.upstream.script(chaosAnswer)
+  const folder = fleet.newFolder()
+  const start = async (): Promise<Member> => {
+    const process = await fleet.start({ LOG_LEVEL: 'error' }, folder, program)
+    const { id } = await fleet.db.one(newestProcess)
+    let diedAtMs: number | null = null
+    process.child.once('exit', () => {
+      diedAtMs = Date.now()
+    })
+    return { process, id, arm: barrier => void process.child.stdin?.write(`${JSON.stringify(barrier)}\n`), diedAtMs: () => diedAtMs }
+  }
+  // One after the other, so that the newest row is the process just started.
+  const members: Member[] = []
+  for (let i = 0; i < 3; i++) members.push(await start())
+  let rounds = 0
+  return {
+    fleet,
+    members,
+    async replace(index) {
+      members[index] = await start()
+    },
+    async newCallers() {
+      rounds++
+      const inr = (tokens: number): number => (tokens * Number(tokenUinr)) / 1e6
+      const ofKey = ({ id, key }: { id: number; key: string }): Caller => ({ token: key, keyId: id, agentId: null })
+      const ofAgent = ({ id, token }: { id: number; token: string }): Caller => ({ token, keyId: null, agentId: id })
+      const parent = await fleet.newAgent(`parent ${rounds}`, inr(caps.agentTokens))
+      const born = await fleet.newAgent(`child ${rounds}`, inr(caps.childTokens))
+      await fleet.db.exec(makeChild, parent.id, born.id)
+      const living = members.find(member => member.diedAtMs() === null)
+      if (living === undefined) throw new Error('no process runs')
+      // Its ancestors are in the token, so it is minted after the adoption.
+      const minted = await call(living.process, fleet.key, 'POST', `/v1/me/agents/${born.id}/token`, {})
+      return {
+        free: ofKey(await fleet.newKey({ budgetInr: inr(10_000_000) })),
+        near: ofKey(await fleet.newKey({ budgetInr: inr(caps.nearTokens) })),
+        rpm: ofKey(await fleet.newKey({ rpm: caps.rpm })),
+        daily: ofKey(await fleet.newKey({ daily: caps.daily })),
+        agent: ofAgent(parent),
+        child: ofAgent({ id: born.id, token: String(minted.json.access_token) }),
+      }
+    },
+    stop: () => fleet.stop(),
+  }
+}
