@@ -11,6 +11,7 @@ import { diagnose } from './app-doctor.ts'
 import { type AppDeps, createDomains, type Domains } from './app-domains.ts'
 import { imageSettings } from './app-images.ts'
 import { keyServices } from './app-keys.ts'
+import { oauthServices } from './app-oauth.ts'
 import { orgServices } from './app-orgs.ts'
 import { profileServices } from './app-profile.ts'
 import { createProviderKeys } from './app-provider-keys.ts'
@@ -140,6 +141,7 @@ function rowServices(parts: AppParts, bindings: readonly Binding[]): RowServices
     ...profileServices(parts),
     ...keyServices(parts),
     ...auditServices(parts),
+    ...oauthServices(parts),
     ...routing,
     ...byok,
     catalog,

@@ -73,8 +73,8 @@ export interface MintedToken {
   readonly scope: string
 }
 
-/** How often a token can be exchanged for a narrower one in a row, and a trust rule in front. */
-export const viaMax = 8
+/** Tokens and a trust rule that a token can be made of, one after the other. */
+const viaMax = 8
 
 const actShape: z.ZodType<Act> = z.lazy(() => z.object({ iss: z.string().optional(), sub: z.string(), act: actShape.optional() }))
 
@@ -144,6 +144,7 @@ export class AgentTokens {
   /** Signs a token. */
   async issue({ agent, orgId, userId, keyId, scopes, ttlSeconds, act, via = [] }: TokenGrant): Promise<MintedToken> {
     const { clock, ids, signingKeys, baseUrl } = this.#deps
+    if (via.length > viaMax) throw fail('bad_request', { message: 'This token was made of too many others in a row. Use one of those before it.' })
     const { kid, key } = await signingKeys.current()
     const issuedAt = Math.floor(clock.nowMs() / 1000)
     const expiresAt = issuedAt + ttlSeconds

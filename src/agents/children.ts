@@ -76,6 +76,8 @@ export class Children {
       userId: parent.userId,
       keyId: parent.keyId,
       scopes: narrowedScopes(wish.token.scope, parent.scopes),
+      // Revoking the token that asked for it ends this one too.
+      via: parent.tokenIds,
       ttlSeconds: tokens.lifeOf(wish.token.ttlSeconds),
     }
     const { agent, isNew } = await controlLog.change(async tx => {

@@ -212,4 +212,7 @@ export const retireCurrentKey = statement<[]>(
   `update signing_keys set state = 'retired', retired_at = clock_timestamp() where state = 'current'`,
 )
 
-export const promoteNextKey = statement<[]>('signing_keys.promote_next', `update signing_keys set state = 'current', signs_since = clock_timestamp() where state = 'next'`)
+export const promoteNextKey = statement<[]>(
+  'signing_keys.promote_next',
+  `update signing_keys set state = 'current', signs_since = clock_timestamp() where state = 'next'`,
+)

@@ -53,19 +53,22 @@ export class RevokedTokens {
   }
 
   /** Ends a token: refused and its running calls cut, here when this returns, elsewhere within a second. Again is fine. */
-  async revoke(orgId: number, tokenId: string, expiresAtMs: number): Promise<void> {
-    await this.#deps.controlLog.change(async tx => ({ value: undefined, news: await this.revokeIn(tx, orgId, tokenId, expiresAtMs) }))
+  async revoke(orgId: number, tokenId: string): Promise<void> {
+    await this.#deps.controlLog.change(async tx => ({ value: undefined, news: await this.revokeIn(tx, orgId, tokenId) }))
   }
 
   /** The same inside a transaction of the caller, who appends the news. */
-  async revokeIn(tx: Tx, orgId: number, tokenId: string, expiresAtMs: number): Promise<NewsItem[]> {
-    await tx.exec(insertRevocation, orgId, tokenId, new Date(this.#deps.clock.nowMs()), new Date(expiresAtMs))
+  async revokeIn(tx: Tx, orgId: number, tokenId: string): Promise<NewsItem[]> {
+    const { clock, tokenTtlMs } = this.#deps
+    const nowMs = clock.nowMs()
+    // A token that was made of this one just now may outlive it, and no other can be made any more.
+    await tx.exec(insertRevocation, orgId, tokenId, new Date(nowMs), new Date(nowMs + tokenTtlMs + slackMs))
     return [{ kind: 'token_revoked', ref: tokenId }]
   }
 
   /** Deletes what is about tokens that have expired anyway; how many. */
   sweep(): Promise<number> {
-    return this.#deps.db.exec(deleteExpiredRevocations, new Date(this.#deps.clock.nowMs() - slackMs))
+    return this.#deps.db.exec(deleteExpiredRevocations, new Date(this.#deps.clock.nowMs()))
   }
 
   #hear(news: News): void {
@@ -78,7 +81,7 @@ export class RevokedTokens {
   }
 
   async #load(): Promise<void> {
-    for (const { tokenId } of await this.#deps.db.many(liveRevocations, new Date(this.#deps.clock.nowMs() - slackMs))) this.#learn(tokenId)
+    for (const { tokenId } of await this.#deps.db.many(liveRevocations, new Date(this.#deps.clock.nowMs()))) this.#learn(tokenId)
   }
 
   #prune(): void {

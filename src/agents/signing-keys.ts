@@ -3,8 +3,9 @@ import { z } from 'zod'
 import type { Clock } from '../platform/clock.ts'
 import type { Db, Tx } from '../platform/db.ts'
 import type { ControlLog } from '../platform/db-control-log.ts'
+import { fail } from '../platform/errors.ts'
 import type { Sealer } from '../platform/secrets.ts'
-import { insertSigningKey, loadSigningKeys, lockRotation, nextKeyAge, promoteNextKey, retireCurrentKey, type SigningKeyRow } from './queries.ts'
+import { deleteNextKey, insertSigningKey, keyAges, loadSigningKeys, lockRotation, promoteNextKey, retireCurrentKey, type SigningKeyRow } from './queries.ts'
 
 /** The one signature algorithm of agent tokens. */
 export const tokenAlgorithm = 'ES256'
@@ -17,6 +18,9 @@ const slackMs = 5 * 60_000
 const reloadEveryMs = 30_000
 /** An unknown key id makes this process look again at most so often. */
 const retryUnknownMs = 1_000
+
+const notOpened =
+  'This gateway cannot sign agent tokens: its signing key was sealed under another MASTER_KEY. The operator has to put that one back, or run brigade admin rotate-signing-key.'
 
 type VerifyingKey = Awaited<ReturnType<typeof importJWK>>
 
@@ -49,7 +53,14 @@ export interface SigningKeysDeps {
   readonly tokenTtlMs: number
 }
 
-export type Rotation = { readonly kind: 'rotated'; readonly kid: string } | { readonly kind: 'too_early'; readonly waitMs: number }
+/**
+ * What a rotation came to. 'not_due': the current key is younger than was asked for. 'too_early': the next key has not been public long enough.
+ * 'next_replaced': the next key was sealed under a master key that this process does not have, so another one waits in its place.
+ */
+export type Rotation =
+  | { readonly kind: 'rotated'; readonly kid: string }
+  | { readonly kind: 'not_due' }
+  | { readonly kind: 'too_early' | 'next_replaced'; readonly waitMs: number }
 
 /**
  * The keys of agent tokens. One signs, the next one is published already, so a rotation never leaves a verifier without the key it
@@ -59,6 +70,7 @@ export class SigningKeys {
   readonly #deps: SigningKeysDeps
   #keys: readonly LoadedKey[] = []
   #signing: { readonly kid: string; readonly key: VerifyingKey } | null = null
+  #whyNotOpened: unknown = null
   #loadedAtMs = Number.NEGATIVE_INFINITY
   #loading: Promise<void> | null = null
 
@@ -69,10 +81,10 @@ export class SigningKeys {
     })
   }
 
-  /** The key that signs now. */
+  /** The key that signs now. Throws `internal_error` that says so when it was sealed under another master key. */
   async current(): Promise<{ kid: string; key: VerifyingKey }> {
     await this.#fresh(reloadEveryMs)
-    if (this.#signing === null) throw new Error('there is no current signing key')
+    if (this.#signing === null) throw fail('internal_error', { message: notOpened, cause: this.#whyNotOpened })
     return this.#signing
   }
 
@@ -87,15 +99,9 @@ export class SigningKeys {
 
   /** Whether the master key of this process opens the key that signs. True as well while there is none. */
   async isOpened(): Promise<boolean> {
-    const { db, sealer } = this.#deps
-    const current = (await db.many(loadSigningKeys, 0)).find(row => row.state === 'current')
+    const current = (await this.#deps.db.many(loadSigningKeys, 0)).find(row => row.state === 'current')
     if (current === undefined) return true
-    try {
-      sealer.open(current.privateSealed, sealedFor(current.kid))
-      return true
-    } catch {
-      return false
-    }
+    return this.#opens(current)
   }
 
   /** What /.well-known/jwks.json shows: the current key, the next one, and retired ones whose tokens may be alive. */
@@ -104,18 +110,28 @@ export class SigningKeys {
     return this.#keys.map(key => key.jwk)
   }
 
-  /** Lets the next key sign and publishes a new next one. Refused as `too_early` until the next key has been public long enough. */
-  async rotate(): Promise<Rotation> {
+  /**
+   * Lets the next key sign and publishes a new next one, once over all processes that try. Refused as `too_early` until the next key has been
+   * public long enough, and as `not_due` while the current key has signed for less than `minAgeMs`.
+   */
+  async rotate({ minAgeMs = 0 }: { readonly minAgeMs?: number } = {}): Promise<Rotation> {
     const made = await this.#makeKey()
     await this.#fresh(reloadEveryMs)
     const rotation = await this.#deps.controlLog.change<Rotation>(async tx => {
       await tx.one(lockRotation)
-      const next = await tx.one(nextKeyAge)
-      if (next.ageMs < publishLeadMs) return { value: { kind: 'too_early', waitMs: publishLeadMs - next.ageMs }, news: [] }
-      await tx.exec(retireCurrentKey)
-      await tx.exec(promoteNextKey)
+      const ages = await tx.many(keyAges)
+      const current = ages.find(key => key.state === 'current')
+      const next = ages.find(key => key.state === 'next')
+      if (current !== undefined && current.ageMs < minAgeMs) return { value: { kind: 'not_due' }, news: [] }
+      const isOpened = next !== undefined && this.#opens(next)
+      if (isOpened && next.ageMs < publishLeadMs) return { value: { kind: 'too_early', waitMs: publishLeadMs - next.ageMs }, news: [] }
+      if (isOpened) {
+        await tx.exec(retireCurrentKey)
+        await tx.exec(promoteNextKey)
+      } else await tx.exec(deleteNextKey)
       await made.insert(tx, 'next')
-      return { value: { kind: 'rotated', kid: next.kid }, news: [{ kind: 'signing_keys_changed', ref: next.kid }] }
+      const value: Rotation = isOpened ? { kind: 'rotated', kid: next.kid } : { kind: 'next_replaced', waitMs: publishLeadMs }
+      return { value, news: [{ kind: 'signing_keys_changed', ref: next?.kid ?? '' }] }
     })
     this.#loadedAtMs = Number.NEGATIVE_INFINITY
     return rotation
@@ -131,7 +147,7 @@ export class SigningKeys {
   }
 
   async #load(): Promise<void> {
-    const { db, clock, tokenTtlMs, sealer } = this.#deps
+    const { db, clock, tokenTtlMs } = this.#deps
     const startedMs = clock.monotonicMs()
     const keepMs = tokenTtlMs + slackMs
     let rows = await db.many(loadSigningKeys, keepMs)
@@ -145,11 +161,28 @@ export class SigningKeys {
     }
     this.#keys = await Promise.all(rows.map(loadedKey))
     const current = rows.find(row => row.state === 'current')
-    if (current !== undefined && this.#signing?.kid !== current.kid) {
-      const jwk = privateJwk.parse(JSON.parse(sealer.open(current.privateSealed, sealedFor(current.kid))))
-      this.#signing = { kid: current.kid, key: await importJWK(jwk, tokenAlgorithm) }
-    }
+    if (current !== undefined && this.#signing?.kid !== current.kid) await this.#openSigning(current)
     this.#loadedAtMs = startedMs
+  }
+
+  /** A private key that does not open keeps this process from signing, not from verifying. */
+  async #openSigning({ kid, privateSealed }: SigningKeyRow): Promise<void> {
+    this.#signing = null
+    try {
+      const jwk = privateJwk.parse(JSON.parse(this.#deps.sealer.open(privateSealed, sealedFor(kid))))
+      this.#signing = { kid, key: await importJWK(jwk, tokenAlgorithm) }
+    } catch (error) {
+      this.#whyNotOpened = error
+    }
+  }
+
+  #opens({ kid, privateSealed }: Pick<SigningKeyRow, 'kid' | 'privateSealed'>): boolean {
+    try {
+      this.#deps.sealer.open(privateSealed, sealedFor(kid))
+      return true
+    } catch {
+      return false
+    }
   }
 
   async #makeKey(): Promise<{ insert(tx: Tx, state: 'current' | 'next'): Promise<void> }> {

@@ -62,7 +62,7 @@ export const insertTrust = statement<
     keyId: number,
     scopes: readonly string[],
     ttlSeconds: number | null,
-    createdBy: number,
+    createdBy: number | null,
     createdAt: Date,
   ],
   TrustRow

@@ -64,6 +64,8 @@ export function adminHandler(app: App): AdminHandler {
         return listAudit(app, argsOf(auditArgs, command))
       case 'maintenance':
         return maintenance(app, argsOf(maintenanceArgs, command))
+      case 'rotate-signing-key':
+        return rotateSigningKey(app)
       case 'doctor':
         return app.doctor()
       default:
@@ -168,6 +170,26 @@ async function maintenance(app: App, { route, for: span, clear }: z.output<typeo
   }
   return withheldView(await asOperator(app.audit, act, () => app.maintenance.withhold(route, spanMs(span), 'set by the operator')))
 }
+
+/** Another key signs agent tokens from now on. Says how long to wait where the key that comes next has not been public long enough. */
+async function rotateSigningKey(app: App): Promise<object> {
+  const rotation = await asOperator(app.audit, { act: 'rotateSigningKey', orgId: null, target: null }, () => app.agents.signingKeys.rotate())
+  switch (rotation.kind) {
+    case 'rotated':
+      return { rotated: true, kid: rotation.kid }
+    case 'too_early':
+      throw new Error(`the next key has not been public long enough for every verifier to know it: try again in ${minutes(rotation.waitMs)} minutes`)
+    case 'next_replaced':
+      return {
+        rotated: false,
+        note: `the next key was sealed under another master key and another one waits in its place: run this again in ${minutes(rotation.waitMs)} minutes`,
+      }
+    case 'not_due':
+      throw new Error('the signing key is not due')
+  }
+}
+
+const minutes = (ms: number): number => Math.max(1, Math.ceil(ms / 60_000))
 
 const withheldView = ({ route, setBy, reason, since, until }: Withheld): object => ({
   route,

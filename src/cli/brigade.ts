@@ -164,6 +164,11 @@ admin
   })
 
 admin
+  .command('rotate-signing-key')
+  .description('let the next key sign agent tokens; those that are out go on verifying until they expire')
+  .option('--json', 'print JSON')
+  .action(async ({ json }: { json?: boolean }) => print(await runAdmin({ name: 'rotate-signing-key', args: {} }), json === true))
+admin
   .command('audit')
   .description('list who did what in an organisation, newest first; without --org what was done to the installation itself')
   .option('--org <id>', 'id of the organisation', number)

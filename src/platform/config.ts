@@ -86,6 +86,7 @@ export const settings = {
   FORM_FILE_LIMIT_BYTES: s('server', 'int', String(25 * 1024 * 1024), 'One file of a multipart form (images to edit, audio).', 1),
   FORM_LIMIT_BYTES: s('server', 'int', String(64 * 1024 * 1024), 'A whole multipart form.', 1),
   AGENT_TOKEN_TTL_S: s('agents', 'int', '900', 'Life of an agent token.', 1),
+  SIGNING_KEY_ROTATE_DAYS: s('agents', 'int', '30', 'Days after which another key signs agent tokens; the one before verifies until its last token has expired. 0: never by itself.', 0),
   AGENT_STALE_MS: s('agents', 'int', '30000', 'Without a control-log sync for so long, agent tokens get 503 and their streams are cut.', 1),
   CONTROL_POLL_MS: s('agents', 'int', '1000', 'Poll of the control log behind LISTEN.', 10),
   CACHE_TTL_MS: s('limits', 'int', '30000', 'Life of cached keys, agents and chains.', 1),

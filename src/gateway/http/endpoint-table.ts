@@ -1,6 +1,8 @@
 /** Every endpoint of the product. Nothing else stands here. */
 import { childrenEndpoints } from '../../agents/children-endpoints.ts'
 import { agentEndpoints } from '../../agents/endpoints.ts'
+import { oauthEndpoints } from '../../agents/oauth-endpoints.ts'
+import { trustEndpoints } from '../../agents/trust-endpoints.ts'
 import { mcpEndpoints } from '../../mcp/endpoints.ts'
 import { memoryEndpoints } from '../../memory/endpoints.ts'
 import { historyEndpoints } from '../../memory/history-endpoints.ts'
@@ -50,6 +52,8 @@ export const endpointTable = {
   ...routingEndpoints,
   ...auditEndpoints,
   ...agentEndpoints,
+  ...trustEndpoints,
+  ...oauthEndpoints,
   ...childrenEndpoints,
   ...memoryEndpoints,
   ...historyEndpoints,

@@ -1,0 +1,88 @@
+/** What a trust rule may say: checks of the parts that an owner types. All throw `bad_request` that names the field. */
+import { z } from 'zod'
+import { fail } from '../platform/errors.ts'
+import type { UrlGuard } from '../platform/url-guard.ts'
+
+const keysMax = 50
+
+/** Keys that can only verify. A JWK Set with a secret in it has been pasted by mistake, and is not kept. */
+export const pastedKeys = z.object({
+  keys: z
+    .array(
+      z.looseObject({ kty: z.enum(['RSA', 'EC', 'OKP'], 'must be RSA, EC or OKP: keys that verify, no shared secrets') }).refine(key => !('d' in key), {
+        message: 'is a private key. Paste the public part only, and replace this key at its issuer.',
+      }),
+    )
+    .min(1)
+    .max(keysMax),
+})
+
+/** How the keys of an issuer are found. */
+export interface KeyPlaces {
+  readonly issuer: string
+  readonly jwksUri: string | null
+  readonly hasKeys: boolean
+}
+
+/** Where the gateway would fetch the keys must be a place that users may send it to. An issuer whose keys stand elsewhere may be any text. */
+export function checkPlaces({ issuer, jwksUri, hasKeys }: KeyPlaces, guard: UrlGuard, baseUrl: string): void {
+  if (jwksUri !== null && hasKeys) throw fail('bad_request', { message: 'Give jwks_uri or jwks, not both.' })
+  if (issuer === baseUrl)
+    throw fail('bad_request', { message: 'issuer: this gateway itself needs no rule. Its tokens are exchanged for narrower ones as they are.' })
+  if (jwksUri !== null) checkUrl('jwks_uri', jwksUri, guard)
+  else if (!hasKeys) {
+    const url = checkUrl('issuer', issuer, guard)
+    if (url.search !== '' || url.hash !== '')
+      throw fail('bad_request', { message: 'issuer: a URL without query and fragment, written exactly as in the iss of its tokens.' })
+  }
+}
+
+function checkUrl(field: string, text: string, guard: UrlGuard): URL {
+  if (!URL.canParse(text)) throw fail('bad_request', { message: `${field}: must be an https:// URL.` })
+  const url = new URL(text)
+  guard.check(url)
+  return url
+}
+
+/** Issuers that sign for everybody who has an account there: what the subject must begin with, or which claim must stand in its place. */
+const sharedIssuers = [
+  {
+    issuer: 'https://token.actions.githubusercontent.com',
+    subject: /^repo:[^*/]+\//,
+    claims: ['repository_owner', 'repository_owner_id', 'repository', 'repository_id'],
+    example: 'repo:<owner>/<repository>:*',
+  },
+  {
+    issuer: 'https://gitlab.com',
+    subject: /^project_path:[^*/]+\//,
+    claims: ['namespace_id', 'namespace_path', 'project_id', 'project_path'],
+    example: 'project_path:<group>/<project>:*',
+  },
+  {
+    issuer: 'https://agent.buildkite.com',
+    subject: /^organization:[^*:]+:/,
+    claims: ['organization_id', 'organization_slug'],
+    example: 'organization:<organization>:pipeline:<pipeline>:*',
+  },
+  {
+    issuer: 'https://app.terraform.io',
+    subject: /^organization:[^*:]+:/,
+    claims: ['terraform_organization_id', 'terraform_organization_name'],
+    example: 'organization:<organization>:project:*',
+  },
+  { issuer: 'https://accounts.google.com', subject: /^[^*]+$/, claims: ['hd', 'email'], example: 'the number of one account, without *' },
+] as const
+
+/** A rule must name somebody: not everybody whom the issuer knows, and at an issuer of the whole world not strangers. */
+export function checkConditions(issuer: string, subject: string, claims: Readonly<Record<string, string>>): void {
+  if (subject.startsWith('*')) throw fail('bad_request', { message: 'subject: must begin with something other than *, so that the rule names somebody.' })
+  const wrong = ['iss', 'sub', 'aud', 'exp', 'nbf', 'iat', 'jti'].find(name => Object.hasOwn(claims, name))
+  if (wrong !== undefined) throw fail('bad_request', { message: `claims: ${wrong} is checked already; subject, issuer and audience have fields of their own.` })
+  const shared = sharedIssuers.find(each => each.issuer === issuer)
+  if (shared === undefined || shared.subject.test(subject)) return
+  const isPinned = shared.claims.some(name => Object.hasOwn(claims, name) && !claims[name]?.includes('*'))
+  if (isPinned) return
+  throw fail('bad_request', {
+    message: `subject: everybody has tokens of this issuer, so name whose you take: ${shared.example}, or one of the claims ${shared.claims.join(', ')} without *.`,
+  })
+}
