@@ -93,7 +93,7 @@ module.exports = {
           '^src/version\\.ts$',
           '^src/(gateway/http|gateway/access|gateway/wire|gateway/inference|mcp)/',
           '/endpoints\\.ts$',
-          '^src/gateway/[^/]+/[^/]+-endpoints\\.ts$',
+          '^src/(gateway/[^/]+|agents|memory)/[^/]+-endpoints\\.ts$',
         ],
       },
     },
