@@ -2,6 +2,7 @@ import { mkdtempSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { AdmissionRequest } from '../../../src/gateway/limits/admission.ts'
+import type { JournalDisk } from '../../../src/gateway/limits/journal-disk.ts'
 import { createLimits, type LimitsEngine } from '../../../src/gateway/limits/limits.ts'
 import { insertUsageEvents } from '../../../src/gateway/usage/apply.ts'
 import type { UsageEvent } from '../../../src/gateway/usage/record.ts'
@@ -25,6 +26,8 @@ export interface EngineOptions {
   readonly env?: Readonly<Record<string, string>>
   readonly clock?: Clock
   readonly dataDir?: string
+  /** Where its journal goes; default: the disk of this machine. */
+  readonly disk?: JournalDisk
 }
 
 export async function startEngine(db: Db, options: EngineOptions = {}): Promise<TestEngine> {
@@ -41,6 +44,7 @@ export async function startEngine(db: Db, options: EngineOptions = {}): Promise<
     ids: systemIds,
     log: silentLog,
     appliers: [insertUsageEvents],
+    ...(options.disk ? { disk: options.disk } : {}),
     followDatabaseClock: false,
   })
   await controlLog.start()
