@@ -3,12 +3,14 @@ import { checkProviders } from './app-doctor-providers.ts'
 import type { Finding } from './cli/doctor.ts'
 import type { Catalog } from './gateway/catalog/catalog.ts'
 import { checkInvariants } from './gateway/limits/invariants.ts'
+import type { Recovery } from './gateway/limits/recovery.ts'
 import type { Mail } from './gateway/mail/mail.ts'
 import type { Memory } from './memory/memory.ts'
 import type { Config } from './platform/config.ts'
 import type { Db } from './platform/db.ts'
 import type { ControlLog } from './platform/db-control-log.ts'
 import { migrationsFolder, pendingMigrations } from './platform/migrate.ts'
+import { inrFromUinr } from './platform/money.ts'
 
 interface DoctorDeps {
   readonly db: Db
@@ -18,6 +20,7 @@ interface DoctorDeps {
   readonly controlLog: ControlLog
   readonly mail: Mail
   readonly signingKeys: Pick<SigningKeys, 'isOpened'>
+  readonly recovery: Pick<Recovery, 'silent' | 'parked'>
 }
 
 /** Looks at everything that can be wrong with a running gateway and says what it found. */
@@ -28,6 +31,8 @@ export async function diagnose(deps: DoctorDeps): Promise<Finding[]> {
     ...(await database(deps)),
     await masterKey(deps),
     ...(await money(deps)),
+    ...(await inDoubt(deps)),
+    ...(await refused(deps)),
     ...checkProviders(deps.catalog.snapshot, deps.config),
     ...(await outbox(deps)),
     ...(await stores(deps)),
@@ -107,6 +112,25 @@ async function money({ db }: DoctorDeps): Promise<Finding[]> {
   const violations = await checkInvariants(db)
   if (violations.length === 0) return [{ what: 'money', state: 'ok', detail: 'leases, spend and ledger add up' }]
   return violations.map(detail => ({ what: 'money', state: 'wrong' as const, detail }))
+}
+
+/** Processes that died with their disk: what they hold stays counted until it comes back or somebody decides. */
+async function inDoubt({ recovery }: DoctorDeps): Promise<Finding[]> {
+  const silent = await recovery.silent()
+  if (silent.length === 0) return [{ what: 'processes', state: 'ok', detail: 'none is in doubt' }]
+  return silent.map(({ id, journal, silentSeconds, counters, mostUinr }) => ({
+    what: `process ${id}`,
+    state: 'warning' as const,
+    detail: `was last heard ${silentSeconds} s ago and holds parts of ${counters} budgets and limits (at most ₹${inrFromUinr(mostUinr)} of one), which nobody else may use. Its journal is in ${journal}: start a process on that folder. If the disk is lost for good: brigade doctor --release ${id}`,
+  }))
+}
+
+/** Usage records that the database did not take. They are kept; their money is in no budget and no report. */
+async function refused({ recovery }: DoctorDeps): Promise<Finding[]> {
+  const { records, valueUinr, reason } = await recovery.parked()
+  if (records === 0) return [{ what: 'usage records', state: 'ok', detail: 'the database took all of them' }]
+  const detail = `${records} were refused by the database and are kept in the table parked_records: ₹${inrFromUinr(valueUinr)} that no budget and no report has. The last reason: ${reason ?? 'unknown'}`
+  return [{ what: 'usage records', state: 'wrong', detail }]
 }
 
 /** Mail that waits while nobody sends it, and mail that was given up. */

@@ -42,6 +42,8 @@ const contentArgs = z.object({ org: z.int().positive(), request: z.string().min(
 
 const auditArgs = z.object({ org: z.int().positive().optional(), before: z.int().positive().optional(), limit: z.int().positive().max(1000).optional() })
 
+const releaseArgs = z.object({ process: z.int().positive() })
+
 const maintenanceArgs = z.object({ route: z.string().min(3).max(320).optional(), for: z.string().max(20).optional(), clear: z.boolean().optional() })
 
 /** The operator's commands, run inside the process that owns the database. */
@@ -66,6 +68,8 @@ export function adminHandler(app: App): AdminHandler {
         return maintenance(app, argsOf(maintenanceArgs, command))
       case 'rotate-signing-key':
         return rotateSigningKey(app)
+      case 'release':
+        return release(app, argsOf(releaseArgs, command))
       case 'doctor':
         return app.doctor()
       default:
@@ -157,6 +161,13 @@ async function readContent(app: App, { org, request }: z.output<typeof contentAr
     )
   const { requestId, at, keyId, ...rest } = found
   return { request_id: requestId, at: at.toISOString(), key_id: keyId, ...rest }
+}
+
+/** Gives up what a dead process holds whose disk will not come back. */
+async function release(app: App, args: z.output<typeof releaseArgs>): Promise<object> {
+  const act = { act: 'releaseProcess', orgId: null, target: `process=${args.process}` }
+  const counters = await asOperator(app.audit, act, () => app.limits.recovery.release(BigInt(args.process)))
+  return { process: args.process, released: counters }
 }
 
 /** Withholds a route of the platform, serves it again, or lists what is withheld. */

@@ -72,8 +72,10 @@ program
 program
   .command('doctor')
   .description('check configuration, database, budgets, providers and stores')
+  .option('--release <process>', 'give up what a dead process holds of budgets and limits, because its disk will not come back', number)
   .option('--json', 'print JSON')
-  .action(async (options: { json?: boolean }) => {
+  .action(async (options: { json?: boolean; release?: number }) => {
+    if (options.release !== undefined) return print(await runAdmin({ name: 'release', args: { process: options.release } }), options.json === true)
     const findings = (await runAdmin({ name: 'doctor', args: {} })) as Finding[]
     process.exitCode = printReport(findings, options.json === true, line => process.stdout.write(`${line}\n`))
   })
