@@ -117,7 +117,16 @@ export async function createApp(deps: AppDeps): Promise<App> {
     exampleModel: () => exampleModel(catalog),
     describe: () => `${db.kind === 'embedded' ? `embedded database in ${deps.dataDir}` : 'PostgreSQL'}; providers: ${configuredProviders(catalog)}`,
     doctor: () =>
-      diagnose({ db, config, catalog, memory: domains.memory, controlLog: domains.controlLog, mail: domains.mail, signingKeys: domains.agents.signingKeys, recovery: domains.limits.recovery }),
+      diagnose({
+        db,
+        config,
+        catalog,
+        memory: domains.memory,
+        controlLog: domains.controlLog,
+        mail: domains.mail,
+        signingKeys: domains.agents.signingKeys,
+        recovery: domains.limits.recovery,
+      }),
     makeSignInLink: email => services.signInLinks.make(email),
     async stop() {
       state.isDraining = true
