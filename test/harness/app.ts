@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Scope } from '../../src/gateway/limits/counter-state.ts'
 import { checkInvariants } from '../../src/gateway/limits/invariants.ts'
+import type { JournalDisk } from '../../src/gateway/limits/journal-disk.ts'
 import type { Clock } from '../../src/platform/clock.ts'
 import { loadConfig } from '../../src/platform/config.ts'
 import { type Db, statement } from '../../src/platform/db.ts'
@@ -23,6 +24,8 @@ export interface TestOptions {
   readonly clock?: Clock
   /** Resolves the hosts of user-given URLs. */
   readonly lookup?: LookupFunction
+  /** Where the usage journal goes; default: the disk of this machine. */
+  readonly journalDisk?: JournalDisk
   /** Adds the providers and models of dialect-upstreams.ts, one of every dialect that the build speaks, and starts their servers (`app.others`). */
   readonly dialects?: boolean
   /** Replaces or adds to the models and providers below. */
@@ -171,6 +174,7 @@ export async function startApp(options: TestOptions = {}): Promise<TestApp> {
   const gateway = await startGateway(config, {
     ...(options.clock ? { clock: options.clock } : {}),
     ...(options.lookup ? { lookup: options.lookup } : {}),
+    ...(options.journalDisk ? { journalDisk: options.journalDisk } : {}),
     log: makeLog('info', { write: line => logLines.push(line) }),
     foundation: { dataDir, masterKey: randomBytes(32), db: database.db },
     makesFirstOrg: false,
