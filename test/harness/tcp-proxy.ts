@@ -57,16 +57,17 @@ export async function startTcpProxy(target: { readonly host: string; readonly po
     client.on('data', (bytes: Buffer) => {
       const verdict = watcher?.(bytes) ?? 'pass'
       const go = (passage: Passage): void => {
-        if (passage === 'cut') return breakPair()
         isDeaf ||= passage === 'deafen'
-        forward(client, upstream, bytes)
+        if (passage === 'cut') breakPair()
+        else forward(client, upstream, bytes)
       }
-      if (!(verdict instanceof Promise)) return go(verdict)
-      client.pause()
-      void verdict.then(passage => {
-        resume(client)
-        go(passage)
-      })
+      if (verdict instanceof Promise) {
+        client.pause()
+        void verdict.then(passage => {
+          resume(client)
+          go(passage)
+        })
+      } else go(verdict)
     })
     upstream.on('data', (bytes: Buffer) => (isDeaf ? breakPair() : forward(upstream, client, bytes)))
     client.on('end', () => upstream.end())

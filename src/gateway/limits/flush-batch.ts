@@ -207,9 +207,15 @@ async function settleRows<E extends ChargedEvent>(
   )
   for (const [index, row] of rows.entries()) {
     const mark = marks[index]
-    if (mark !== undefined && (mark.warn || mark.block) && row.cap !== null) await emitCrossings(tx, tools.ids, tools.nowMs(), { ...row, cap: row.cap }, mark)
+    if (mark !== undefined && (mark.warn || mark.block) && row.cap !== null)
+      await emitCrossings(tx, tools.ids, crossedAtMs(row, tools.nowMs()), { ...row, cap: row.cap }, mark)
   }
   return rows
+}
+
+/** A call that ends behind midnight may cross the budget of the month in which it began: that is told as of that month, not of the new one. */
+function crossedAtMs({ endsAt }: LockedCounterRow, nowMs: number): number {
+  return endsAt === null ? nowMs : Math.min(nowMs, endsAt.getTime() - 1000)
 }
 
 async function debit<E extends ChargedEvent>(tools: FlushTools<E>, tx: Tx, charged: readonly Charged<E>[]): Promise<void> {

@@ -187,6 +187,12 @@ export class LimitsEngine<E extends ChargedEvent> implements Limits<E> {
     return this.#acquirer.acquires
   }
 
+  /** What this process believes to lease, by counter id: the database must say the same when nothing is under way. */
+  get ownLeases(): ReadonlyMap<bigint, bigint> {
+    const held = [...this.#counters.all()].filter(counter => counter.id !== null && counter.lease > 0n)
+    return new Map(held.map(counter => [counter.id as bigint, counter.lease]))
+  }
+
   /** This process's id in the database. */
   get processId(): bigint {
     return this.#registry.id

@@ -195,6 +195,8 @@ export interface LockedCounterRow extends CounterRow {
   readonly scope: string
   readonly scopeId: string
   readonly metric: string
+  /** Null: never. */
+  readonly endsAt: Date | null
   readonly warned: boolean
   readonly blocked: boolean
 }
@@ -202,7 +204,7 @@ export interface LockedCounterRow extends CounterRow {
 export const lockCounters = statement<[ids: readonly bigint[]], LockedCounterRow>(
   'limits.lock_counters',
   `select c.id as "id", c.cap as "cap", c.strict as "strict", c.spent as "spent", c.leased as "leased", c.org_id as "orgId", c.scope as "scope",
-     c.scope_id as "scopeId", c.metric as "metric", c.warned_at is not null as "warned", c.blocked_at is not null as "blocked"
+     c.scope_id as "scopeId", c.metric as "metric", c.ends_at as "endsAt", c.warned_at is not null as "warned", c.blocked_at is not null as "blocked"
    from counters c where c.id = any($1::bigint[]) order by c.id for no key update`,
 )
 

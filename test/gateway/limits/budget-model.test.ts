@@ -1,100 +1,98 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import type { AdmissionRequest, Permit } from '../../../src/gateway/limits/admission.ts'
 import { checkInvariants } from '../../../src/gateway/limits/invariants.ts'
-import type { UsageEvent } from '../../../src/gateway/usage/record.ts'
-import { type TestDatabase, testDatabase } from '../../harness/database.ts'
-import { caller, eventOf, outcomeOf, request, startEngine, type TestEngine } from './engine.ts'
-
-/** What a budget is, in a few lines: a call is let in while something of the cap is neither spent nor held. */
-class Model {
-  cap: bigint
-  spent = 0n
-  readonly running: { asked: AdmissionRequest; permit: Permit<UsageEvent>; held: bigint }[] = []
-  constructor(cap: bigint) {
-    this.cap = cap
-  }
-  get held(): bigint {
-    return this.running.reduce((sum, call) => sum + call.held, 0n)
-  }
-  get isOpen(): boolean {
-    return this.spent + this.held < this.cap
-  }
-}
+import { onPostgres, type TestDatabase, testDatabase } from '../../harness/database.ts'
+import { World } from './model-world.ts'
 
 const amount = fc.integer({ min: 1, max: 400 })
+const slot = fc.nat({ max: 5 })
+const which = fc.nat({ max: 20 })
+const cap = fc.option(fc.integer({ min: 1, max: 3000 }), { freq: 6 })
 const step = fc.oneof(
-  { weight: 5, arbitrary: fc.record({ kind: fc.constant('admit' as const), amount }) },
-  { weight: 3, arbitrary: fc.record({ kind: fc.constant('settle' as const), amount, which: fc.nat() }) },
-  { weight: 1, arbitrary: fc.record({ kind: fc.constant('release' as const), which: fc.nat() }) },
-  { weight: 2, arbitrary: fc.record({ kind: fc.constant('cover' as const), amount, which: fc.nat() }) },
-  { weight: 1, arbitrary: fc.record({ kind: fc.constant('cap' as const), amount: fc.integer({ min: 1, max: 3000 }) }) },
-  { weight: 1, arbitrary: fc.record({ kind: fc.constant('flush' as const) }) },
+  { weight: 8, arbitrary: fc.record({ kind: fc.constant('admit' as const), slot, amount, isOpened: fc.boolean(), draft: amount }) },
+  { weight: 5, arbitrary: fc.record({ kind: fc.constant('settle' as const), which, amount }) },
+  { weight: 2, arbitrary: fc.record({ kind: fc.constant('release' as const), which }) },
+  { weight: 3, arbitrary: fc.record({ kind: fc.constant('extend' as const), which, amount }) },
+  { weight: 2, arbitrary: fc.record({ kind: fc.constant('set' as const), slot, budget: fc.nat({ max: 1 }), cap, strict: fc.boolean() }) },
+  { weight: 2, arbitrary: fc.record({ kind: fc.constant('flush' as const), slot }) },
+  { weight: 1, arbitrary: fc.record({ kind: fc.constant('beat' as const), slot }) },
+  { weight: 1, arbitrary: fc.record({ kind: fc.constant('turn' as const) }) },
+  { weight: 1, arbitrary: fc.record({ kind: fc.constant('crash' as const), slot }) },
+  { weight: 1, arbitrary: fc.record({ kind: fc.constant('adopt' as const), slot }) },
+  { weight: 1, arbitrary: fc.record({ kind: fc.constant('snapshot' as const) }) },
+  { weight: 1, arbitrary: fc.record({ kind: fc.constant('failover' as const) }) },
 )
 type Step = typeof step extends fc.Arbitrary<infer S> ? S : never
 
+async function play(world: World, next: Step): Promise<void> {
+  world.step()
+  switch (next.kind) {
+    case 'admit':
+      return world.admit(next.slot, next.amount, next.isOpened, next.draft)
+    case 'settle':
+      return world.settle(next.which, next.amount)
+    case 'release':
+      return world.release(next.which)
+    case 'extend':
+      return world.extend(next.which, next.amount)
+    case 'set':
+      return world.set(next.slot, next.budget, next.cap, next.strict)
+    case 'flush':
+      return world.flush(next.slot)
+    case 'beat':
+      return world.beat(next.slot)
+    case 'turn':
+      return world.turn()
+    case 'crash':
+      return world.crash(next.slot)
+    case 'adopt':
+      return world.adopt(next.slot)
+    case 'snapshot':
+      return world.snapshot()
+    case 'failover':
+      return world.failOver()
+  }
+}
+
 let database: TestDatabase
-const engines: TestEngine[] = []
 beforeAll(async () => {
   database = await testDatabase()
-  for (const seconds of ['0', '10']) engines.push(await startEngine(database.db, { env: { ALLOWANCE_SECONDS: seconds } }))
 })
 afterAll(async () => {
-  for (const engine of engines) await engine.stop()
+  expect(await checkInvariants(database.db)).toEqual([])
   await database.dispose()
 })
 
-async function play(engine: TestEngine, keyId: number, model: Model, next: Step): Promise<void> {
-  const principal = caller({ keyId, orgId: keyId, userId: null })
-  if (next.kind === 'flush') return engine.limits.flushNow()
-  if (next.kind === 'cap') {
-    model.cap = BigInt(next.amount)
-    return engine.limits.budgets.set(keyId, 'key', String(keyId), model.cap)
-  }
-  if (next.kind === 'admit') {
-    const asked = request(BigInt(next.amount), { principal })
-    const isOpen = model.isOpen
-    const answer = engine.limits.admit(asked)
-    expect(await outcomeOf(answer)).toBe(isOpen ? 'ok' : model.spent >= model.cap ? 'budget_exceeded' : 'budget_held')
-    if (isOpen) model.running.push({ asked, permit: await answer, held: BigInt(next.amount) })
-    return
-  }
-  const index = model.running.length === 0 ? -1 : next.which % model.running.length
-  const call = model.running[index]
-  if (call === undefined) return
-  if (next.kind === 'cover') {
-    const total = BigInt(next.amount)
-    const room = model.cap - model.spent - model.held
-    const isCovered = await call.permit.cover(total)
-    if (total <= call.held || total - call.held <= room) expect(isCovered).toBe(true)
-    call.held = call.permit.heldUinr
-    return
-  }
-  model.running.splice(index, 1)
-  if (next.kind === 'release') return call.permit.release()
-  void call.permit.open(eventOf(call.asked, 0n))
-  await call.permit.settle(eventOf(call.asked, BigInt(next.amount)))
-  model.spent += BigInt(next.amount)
-}
+/** A thousand on the two databases together. */
+const runs = onPostgres ? { one: 130, several: 120 } : { one: 150, several: 100 }
+const times = (count: number): number => Number(process.env['PROPERTY_RUNS'] ?? count)
 
-it.each([0, 1])(
-  'a budget lets in exactly what the model lets in, and its sums are those of its events (engine %i)',
-  async which => {
-    const engine = engines[which] as TestEngine
-    let keyId = 100 + which * 100_000
+it.each([
+  { seconds: '0', engines: 1, count: runs.one },
+  { seconds: '10', engines: 1, count: runs.one },
+  { seconds: '0', engines: 3, count: runs.several },
+  { seconds: '10', engines: 3, count: runs.several },
+])(
+  'budgets do what the model does, whatever happens to calls, caps, months, processes and the database ($engines engines, slices of $seconds s)',
+  async ({ seconds, engines, count }) => {
+    let orgId = 1000 + 10_000 * engines + 1_000_000 * Number(seconds)
     await fc.assert(
       fc.asyncProperty(fc.array(step, { minLength: 1, maxLength: 25 }), async steps => {
-        keyId++
-        const model = new Model(1000n)
-        await engine.limits.budgets.set(keyId, 'key', String(keyId), model.cap)
-        for (const next of steps) await play(engine, keyId, model, next)
-        await engine.limits.flushNow()
-        expect((await engine.limits.budgets.get(keyId, 'key', String(keyId))).spentUinr).toBe(model.spent)
-        for (const call of model.running) call.permit.release()
-        await engine.limits.flushNow()
-        expect(await checkInvariants(database.db)).toEqual([])
+        const world = new World(database.db, ++orgId, seconds)
+        try {
+          await world.start(engines)
+          await world.set(0, 0, 1000, false)
+          for (const next of steps) {
+            await play(world, next)
+            await world.check()
+          }
+          await world.finish()
+        } catch (error) {
+          await world.abandon()
+          throw error
+        }
       }),
-      { numRuns: Number(process.env['PROPERTY_RUNS'] ?? 75) },
+      { numRuns: times(count) },
     )
   },
   120_000,

@@ -2,6 +2,7 @@ import { mkdtempSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { AdmissionRequest } from '../../../src/gateway/limits/admission.ts'
+import { capChanged } from '../../../src/gateway/limits/budgets.ts'
 import type { JournalDisk } from '../../../src/gateway/limits/journal-disk.ts'
 import { createLimits, type LimitsEngine } from '../../../src/gateway/limits/limits.ts'
 import { insertUsageEvents } from '../../../src/gateway/usage/apply.ts'
@@ -19,6 +20,8 @@ export interface TestEngine {
   readonly limits: LimitsEngine<UsageEvent>
   readonly db: Db
   readonly dataDir: string
+  /** The last news of a changed cap of this organisation that has reached the engine. */
+  heard(orgId: number): bigint
   stop(): Promise<void>
 }
 
@@ -28,6 +31,8 @@ export interface EngineOptions {
   readonly dataDir?: string
   /** Where its journal goes; default: the disk of this machine. */
   readonly disk?: JournalDisk
+  /** True: periods follow the database's clock, as in a real process. Default false: the clock that was given is the truth. */
+  readonly followDatabaseClock?: boolean
 }
 
 export async function startEngine(db: Db, options: EngineOptions = {}): Promise<TestEngine> {
@@ -35,6 +40,11 @@ export async function startEngine(db: Db, options: EngineOptions = {}): Promise<
   const config = loadConfig({ JOURNAL_FLUSH_MS: '20', BEAT_MS: '100', ...options.env })
   const dataDir = options.dataDir ?? mkdtempSync(join(tmpdir(), 'brigade-limits-'))
   const controlLog = new ControlLog({ db, clock, log: silentLog, pollMs: config.CONTROL_POLL_MS })
+  const heard = new Map<string, bigint>()
+  controlLog.on(news => {
+    const orgId = news.ref.split(':')[0] ?? ''
+    if (news.kind === capChanged && news.seq > (heard.get(orgId) ?? 0n)) heard.set(orgId, news.seq)
+  })
   const limits = await createLimits<UsageEvent>({
     db,
     config,
@@ -45,13 +55,14 @@ export async function startEngine(db: Db, options: EngineOptions = {}): Promise<
     log: silentLog,
     appliers: [insertUsageEvents],
     ...(options.disk ? { disk: options.disk } : {}),
-    followDatabaseClock: false,
+    followDatabaseClock: options.followDatabaseClock ?? false,
   })
   await controlLog.start()
   return {
     limits,
     db,
     dataDir,
+    heard: orgId => heard.get(String(orgId)) ?? 0n,
     async stop() {
       await controlLog.stop()
       await limits.stop()

@@ -1,0 +1,334 @@
+/** Engines on one database beside the model of what they must do: every command runs on both, and then they are compared. */
+import { copyFileSync, mkdtempSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { basename, join } from 'node:path'
+import { expect } from 'vitest'
+import type { AdmissionRequest, Permit } from '../../../src/gateway/limits/admission.ts'
+import { journalFolder, segmentsOf } from '../../../src/gateway/limits/journal.ts'
+import type { UsageEvent } from '../../../src/gateway/usage/record.ts'
+import { type Clock, systemClock } from '../../../src/platform/clock.ts'
+import { type Db, statement } from '../../../src/platform/db.ts'
+import { endOfIstMonthMs, istMonth } from '../../../src/platform/ist-time.ts'
+import { caller, eventOf, outcomeOf, request, startEngine, type TestEngine } from './engine.ts'
+import { Model, type ModelCall } from './model.ts'
+
+const counterRows = statement<[orgId: number], { id: bigint; scope: string; period: string; cap: bigint | null; spent: bigint; leased: bigint }>(
+  'test.model_counters',
+  `select id as "id", scope as "scope", period as "period", cap as "cap", spent as "spent", leased as "leased" from counters
+   where org_id = $1::int and metric = 'spend' order by id`,
+)
+const leaseRows = statement<[orgId: number], { processId: bigint; counterId: bigint; amount: bigint }>(
+  'test.model_leases',
+  `select l.process_id as "processId", l.counter_id as "counterId", l.amount as "amount" from leases l join counters c on c.id = l.counter_id
+   where c.org_id = $1::int and l.amount > 0`,
+)
+const eventSums = statement<[orgId: number], { month: string; value: bigint }>(
+  'test.model_events',
+  `select to_char(day, 'YYYY-MM') as "month", sum(value_uinr)::bigint as "value" from usage_events where org_id = $1::int group by 1`,
+)
+const doubled = statement<[orgId: number], { type: string }>(
+  'test.model_doubled',
+  `select type as "type" from webhook_events where org_id = $1::int and type like 'budget.%'
+   group by type, data->>'scope', to_char(to_timestamp(created) at time zone 'Asia/Kolkata', 'YYYY-MM') having count(*) > 1`,
+)
+const silence = statement<[processId: bigint]>('test.model_silence', `update beats set beat_at = beat_at - interval '2 days' where process_id = $1::bigint`)
+
+/** Timers never fire: a flush or a beat is a command. */
+const env = { JOURNAL_FLUSH_MS: '3600000', BEAT_MS: '3600000', JANITOR_MS: '3600000', RECALL_WAIT_MS: '60', OFFLINE_MAX_MS: '86400000' }
+/** 15 November 2026 in India. */
+const startMs = Date.parse('2026-11-15T06:00:00Z')
+/** What a refusal may remember, and how often others are asked, is over by the next command. */
+const stepMs = 1200
+
+interface Call extends ModelCall {
+  readonly asked: AdmissionRequest
+  readonly permit: Permit<UsageEvent>
+}
+
+export class World {
+  readonly model = new Model()
+  readonly #db: Db
+  readonly #orgId: number
+  readonly #seconds: string
+  readonly #engines: (TestEngine | null)[] = []
+  readonly #zombies: TestEngine[] = []
+  /** Engines that died, by slot: what their journals held at that moment. */
+  readonly #journals = new Map<number, { readonly dataDir: string; readonly processId: bigint }>()
+  #aheadMs = 0
+  #wallMs = startMs - Date.now()
+  /** Grants were lost in a failover: until all is quiet nothing is said about who is let in. */
+  #lost = false
+  #copy: string | null = null
+
+  constructor(db: Db, orgId: number, seconds: string) {
+    this.#db = db
+    this.#orgId = orgId
+    this.#seconds = seconds
+    this.model.month = istMonth(startMs)
+  }
+
+  get #clock(): Clock {
+    return { ...systemClock, nowMs: () => Date.now() + this.#wallMs, monotonicMs: () => performance.now() + this.#aheadMs }
+  }
+
+  async start(engines: number): Promise<void> {
+    const clock = this.#clock
+    for (let i = 0; i < engines; i++) this.#engines.push(await startEngine(this.#db, { clock, env: { ...env, ALLOWANCE_SECONDS: this.#seconds } }))
+    for (const engine of this.#engines) await engine?.limits.beat()
+  }
+
+  step(): void {
+    this.#aheadMs += stepMs
+  }
+
+  #engine(slot: number): { engine: TestEngine; slot: number } | null {
+    const at = slot % this.#engines.length
+    const engine = this.#engines[at] ?? null
+    return engine === null ? null : { engine, slot: at }
+  }
+
+  #call(which: number): Call | undefined {
+    const calls = [...this.model.running] as Call[]
+    return calls[which % Math.max(1, calls.length)]
+  }
+
+  async admit(slot: number, amount: number, isOpened: boolean, draft: number): Promise<void> {
+    const on = this.#engine(slot)
+    if (on === null) return
+    const need = BigInt(amount)
+    const unheard = this.model.unheardOf(on.slot)
+    const principal = caller({ keyId: this.#orgId, orgId: this.#orgId, userId: null })
+    for (let attempt = 0; ; attempt++) {
+      const asked = request(need, { principal }, Date.now() + this.#wallMs)
+      const answer = on.engine.limits.admit(asked)
+      const outcome = await outcomeOf(answer)
+      if (outcome === 'ok') {
+        const permit = await answer
+        if (!this.#lost) expect(this.model.refuses(need, unheard)).toBeNull()
+        const call: Call = {
+          asked,
+          permit,
+          engine: on.slot,
+          month: this.model.month,
+          held: need,
+          holds: this.model.budgets.map(({ cap }) => cap !== null),
+          draft: isOpened ? BigInt(draft) : null,
+        }
+        this.model.running.add(call)
+        if (isOpened) await permit.open(eventOf(asked, BigInt(draft)))
+        return
+      }
+      expect(['budget_held', 'budget_exceeded']).toContain(outcome)
+      if (await this.#mayRefuse(need)) {
+        const isAlone = this.#engines.length === 1 && this.model.doubtful.size === 0
+        if (isAlone && !this.#lost) expect(this.model.refuses(need)).not.toBeNull()
+        return
+      }
+      // What another engine gives back may be on its way.
+      expect(attempt, 'a call was refused although the database has room').toBeLessThan(40)
+      this.step()
+      await systemClock.sleep(5)
+    }
+  }
+
+  /** A refusal is right when the database itself has nothing left, or for a strict budget too little. */
+  async #mayRefuse(need: bigint): Promise<boolean> {
+    const rows = await this.#db.many(counterRows, this.#orgId)
+    return rows.some(({ scope, period, cap, spent, leased }) => {
+      const budget = this.model.budgets[scope === 'key' ? 0 : 1]
+      return period === this.model.month && cap !== null && (budget?.strict ? cap - spent - leased < need : cap - spent - leased <= 0n)
+    })
+  }
+
+  async settle(which: number, amount: number): Promise<void> {
+    const call = this.#call(which)
+    if (call === undefined) return
+    await call.permit.settle(eventOf(call.asked, BigInt(amount)))
+    this.model.charge(call, BigInt(amount))
+  }
+
+  release(which: number): void {
+    const call = this.#call(which)
+    if (call === undefined) return
+    call.permit.release()
+    this.model.running.delete(call)
+  }
+
+  async extend(which: number, amount: number): Promise<void> {
+    const call = this.#call(which)
+    if (call === undefined) return
+    const before = call.held
+    const isCovered = await call.permit.cover(BigInt(amount))
+    call.held = call.permit.heldUinr
+    expect(call.held).toBeGreaterThanOrEqual(before)
+    expect(isCovered).toBe(call.held >= BigInt(amount))
+    if (this.#lost || call.month !== this.model.month || call.held === before) return
+    // An extension takes what is left and never more.
+    for (const i of this.model.budgets.keys()) {
+      const room = this.model.room(i)
+      if (room !== null && call.holds[i]) expect(room + this.model.unheardOf(call.engine)).toBeGreaterThanOrEqual(0n)
+    }
+  }
+
+  /** Sets a cap, or takes it away, and waits until every engine has heard of it. */
+  async set(slot: number, which: number, cap: number | null, strict: boolean): Promise<void> {
+    const on = this.#engine(slot)
+    const budget = this.model.budgets[which]
+    if (on === null || budget === undefined) return
+    this.#copy = null
+    budget.cap = cap === null ? null : BigInt(cap)
+    budget.strict = cap !== null && strict
+    await on.engine.limits.budgets.set(this.#orgId, which === 0 ? 'key' : 'org', String(this.#orgId), budget.cap, { strict })
+    const told = on.engine.heard(this.#orgId)
+    await settled(async () => this.#engines.every(engine => engine === null || engine.heard(this.#orgId) >= told))
+  }
+
+  async flush(slot: number): Promise<void> {
+    const on = this.#engine(slot)
+    if (on === null) return
+    await on.engine.limits.flushNow()
+    this.model.unheard.delete(on.slot)
+  }
+
+  async beat(slot: number): Promise<void> {
+    await this.#engine(slot)?.engine.limits.beat()
+  }
+
+  /** The month turns for everybody; what runs belongs to the month in which it began. */
+  turn(): void {
+    const nowMs = Date.now() + this.#wallMs
+    this.#wallMs += endOfIstMonthMs(nowMs) - nowMs + 3600_000
+    this.model.month = istMonth(Date.now() + this.#wallMs)
+  }
+
+  /** kill -9: of the engine only its journal is left, as it stands now. */
+  crash(slot: number): void {
+    const on = this.#engine(slot)
+    if (on === null) return
+    const { processId } = on.engine.limits
+    const dataDir = mkdtempSync(join(tmpdir(), 'brigade-model-'))
+    for (const { path } of segmentsOf(journalFolder(on.engine.dataDir), processId)) copyFileSync(path, join(journalFolder(dataDir), basename(path)))
+    this.#journals.set(on.slot, { dataDir, processId })
+    this.#zombies.push(on.engine)
+    this.#engines[on.slot] = null
+    for (const call of this.model.running) {
+      if (call.engine !== on.slot) continue
+      this.model.running.delete(call)
+      this.model.doubtful.add(call)
+    }
+  }
+
+  /** A new process starts on the folder of a dead one. */
+  async adopt(slot: number): Promise<void> {
+    const at = slot % this.#engines.length
+    const left = this.#journals.get(at)
+    if (left === undefined) return
+    this.#journals.delete(at)
+    this.#copy = null
+    await this.#db.exec(silence, left.processId)
+    const engine = await startEngine(this.#db, { clock: this.#clock, dataDir: left.dataDir, env: { ...env, ALLOWANCE_SECONDS: this.#seconds } })
+    this.#engines[at] = engine
+    this.model.unheard.delete(at)
+    for (const call of this.model.doubtful) {
+      if (call.engine !== at) continue
+      this.model.doubtful.delete(call)
+      if (call.draft !== null) this.model.charge(call, call.draft)
+    }
+    this.model.unheard.delete(at)
+  }
+
+  /** A replica takes a copy of the money. */
+  async snapshot(): Promise<void> {
+    if (this.#copy !== null) await this.#db.script(dropCopy(this.#copy))
+    this.#copy = `copy_${this.#orgId}`
+    await this.#db.script(dropCopy(this.#copy) + takeCopy(this.#copy, this.#orgId, this.#processIds()))
+  }
+
+  /** The database is what the replica had: what was committed since is lost there. */
+  async failOver(): Promise<void> {
+    if (this.#copy === null || this.#journals.size > 0) return
+    await this.#db.script(useCopy(this.#copy, this.#orgId, this.#processIds()))
+    await this.#db.script(dropCopy(this.#copy))
+    this.#copy = null
+    this.#lost = true
+  }
+
+  #processIds(): string {
+    return [0n, ...this.#engines.flatMap(engine => (engine === null ? [] : [engine.limits.processId]))].join(',')
+  }
+
+  /** What must be so after every command. */
+  async check(): Promise<void> {
+    await settled(async () => {
+      const [rows, leases] = [await this.#db.many(counterRows, this.#orgId), await this.#db.many(leaseRows, this.#orgId)]
+      if (rows.some(({ id, leased }) => leased !== leases.filter(l => l.counterId === id).reduce((sum, l) => sum + l.amount, 0n))) return false
+      if (this.#lost) return true
+      return this.#engines.every(engine => {
+        const own = new Map(leases.flatMap(l => (l.processId === engine?.limits.processId ? [[l.counterId, l.amount] as const] : [])))
+        return engine === null || isSame(own, engine.limits.ownLeases, id => rows.some(row => row.id === id))
+      })
+    })
+  }
+
+  /** Everything ends; then the books of engines, database and model are the same, and nothing is held. */
+  async finish(): Promise<void> {
+    for (let i = 0; this.model.running.size > 0; i++) {
+      if (i % 2 === 0) this.release(i)
+      else await this.settle(i, 77)
+    }
+    for (const slot of this.#engines.keys()) await this.adopt(slot)
+    for (const engine of this.#engines) await engine?.limits.beat()
+    for (const slot of this.#engines.keys()) await this.flush(slot)
+    await this.#compare()
+    for (const engine of [...this.#engines, ...this.#zombies]) await engine?.stop()
+    await this.#compare()
+    expect(await this.#db.many(leaseRows, this.#orgId)).toEqual([])
+    if (this.#copy !== null) await this.#db.script(dropCopy(this.#copy))
+  }
+
+  async #compare(): Promise<void> {
+    const rows = await this.#db.many(counterRows, this.#orgId)
+    const events = await this.#db.many(eventSums, this.#orgId)
+    for (const { scope, period, spent } of rows) {
+      expect(spent).toBe(this.model.spent(scope === 'key' ? 0 : 1, period))
+      expect(events.find(event => event.month === period)?.value ?? 0n).toBe(spent)
+    }
+    expect(await this.#db.many(doubled, this.#orgId)).toEqual([])
+  }
+
+  async abandon(): Promise<void> {
+    for (const engine of [...this.#engines, ...this.#zombies]) await engine?.stop().catch(() => undefined)
+  }
+}
+
+function isSame(a: ReadonlyMap<bigint, bigint>, b: ReadonlyMap<bigint, bigint>, counts: (id: bigint) => boolean): boolean {
+  for (const id of new Set([...a.keys(), ...b.keys()])) if (counts(id) && (a.get(id) ?? 0n) !== (b.get(id) ?? 0n)) return false
+  return true
+}
+
+/** Waits a little for what runs in the background. */
+async function settled(isSo: () => Promise<boolean>): Promise<void> {
+  for (let attempt = 0; !(await isSo()); attempt++) {
+    expect(attempt, 'the engines and the database never came to the same').toBeLessThan(400)
+    await systemClock.sleep(5)
+  }
+}
+
+const tables = ['counters', 'leases', 'events', 'beats'] as const
+const dropCopy = (name: string): string => tables.map(table => `drop table if exists ${name}_${table};`).join('')
+const takeCopy = (name: string, orgId: number, processes: string): string => `
+  create table ${name}_counters as select * from counters where org_id = ${orgId};
+  create table ${name}_leases as select l.* from leases l join counters c on c.id = l.counter_id where c.org_id = ${orgId};
+  create table ${name}_events as select * from usage_events where org_id = ${orgId};
+  create table ${name}_beats as select * from beats where process_id in (${processes});`
+const useCopy = (name: string, orgId: number, processes: string): string => `
+  begin;
+  delete from leases l using counters c where c.id = l.counter_id and c.org_id = ${orgId};
+  delete from usage_events where org_id = ${orgId};
+  insert into usage_events select * from ${name}_events;
+  insert into leases select * from ${name}_leases;
+  update counters c set
+    spent = coalesce((select s.spent from ${name}_counters s where s.id = c.id), 0), leased = coalesce((select s.leased from ${name}_counters s where s.id = c.id), 0)
+  where c.org_id = ${orgId};
+  update beats b set flush_to = coalesce((select s.flush_to from ${name}_beats s where s.process_id = b.process_id), 0) where b.process_id in (${processes});
+  commit;`
