@@ -1,0 +1,175 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { startApp, type TestApp } from '../harness/app.ts'
+
+describe('trust rules', () => {
+  let app: TestApp
+  let owner: string
+  let agentId: number
+  beforeAll(async () => {
+    app = await startApp({ env: { OUTBOUND_ALLOW: '127.0.0.1:9' } })
+    owner = await app.signIn()
+    agentId = (await app.newAgent('ci')).id
+  })
+  afterAll(() => app.stop())
+
+  const wish = (more: object = {}) => ({
+    name: 'deploy',
+    issuer: 'https://issuer.example',
+    subject: 'repo:acme/app:*',
+    agent_id: agentId,
+    key_id: app.keyId,
+    ...more,
+  })
+  const create = (more: object = {}, cookie = owner) => app.call('POST', '/me/agent-trust', wish(more), { cookie })
+  const list = async (cookie = owner) => (await app.call('GET', '/me/agent-trust', undefined, { cookie })).json.rules
+
+  test('an owner makes, lists and deletes them; what is left out has a default', async () => {
+    const made = await create({ claims: { ref: 'refs/heads/main' }, scope: 'usage:read  inference', ttl_s: 300 })
+    expect(made.status).toBe(201)
+    expect(made.json).toEqual({
+      id: expect.any(Number),
+      name: 'deploy',
+      issuer: 'https://issuer.example',
+      audience: `${app.baseUrl}/orgs/${app.orgId}`,
+      subject: 'repo:acme/app:*',
+      claims: { ref: 'refs/heads/main' },
+      jwks_uri: null,
+      jwks: null,
+      agent_id: agentId,
+      key_id: app.keyId,
+      scope: 'inference usage:read',
+      ttl_s: 300,
+      created_at: expect.stringMatching(/^\d{4}-.*Z$/),
+    })
+    const plain = (await create({ name: 'plain', audience: 'plain' })).json
+    expect(plain).toMatchObject({ claims: {}, scope: 'inference memory:read memory:write usage:read', ttl_s: null })
+    expect(await list()).toEqual([made.json, plain])
+    for (const { id } of [made.json, plain])
+      expect((await app.call('DELETE', `/me/agent-trust/${id}`, undefined, { cookie: owner })).json).toEqual({ ok: true })
+    expect(await list()).toEqual([])
+    const again = await app.call('DELETE', `/me/agent-trust/${plain.id}`, undefined, { cookie: owner })
+    expect([again.status, again.json.error.code]).toEqual([404, 'not_found'])
+  })
+
+  test('owners write, admins read, members do neither; every act and every refusal of one is in the audit trail', async () => {
+    const admin = (await app.newMember('admin')).cookie
+    const member = (await app.newMember('member')).cookie
+    const { id } = (await create()).json
+    expect(await list(admin)).toHaveLength(1)
+    expect((await app.call('GET', '/me/agent-trust', undefined, { cookie: member })).status).toBe(403)
+    for (const cookie of [admin, member]) {
+      expect((await create({}, cookie)).status).toBe(403)
+      expect((await app.call('DELETE', `/me/agent-trust/${id}`, undefined, { cookie })).status).toBe(403)
+    }
+    expect((await app.call('DELETE', `/me/agent-trust/${id}`, undefined, { cookie: owner })).status).toBe(200)
+    const acts = async (name: string) =>
+      (await app.call('GET', `/me/audit?act=${name}&limit=200`, undefined, { cookie: owner })).json.entries.map(
+        (entry: { outcome: string; target: string }) => [entry.outcome, entry.target],
+      )
+    expect(await acts('createTrust')).toContainEqual(['ok', `id=${id}`])
+    expect(await acts('deleteTrust')).toContainEqual(['ok', `id=${id}`])
+    expect((await acts('createTrust')).filter(([outcome]: [string]) => outcome === 'forbidden')).toHaveLength(2)
+    expect((await acts('deleteTrust')).filter(([outcome]: [string]) => outcome === 'forbidden')).toHaveLength(2)
+  })
+
+  test('agents, keys and rules of another organisation are not there', async () => {
+    const other = await app.otherOrg('Elsewhere')
+    const theirs = (await app.call('POST', '/v1/me/agents', { name: 'theirs' }, { token: other.key })).json.id
+    for (const more of [{ agent_id: theirs }, { key_id: other.keyId }, { agent_id: 999_999 }, { key_id: 2 ** 40 }])
+      expect((await create(more)).json.error, JSON.stringify(more)).toMatchObject({ code: 'not_found' })
+    const { id } = (await create()).json
+    const stranger = await app.signIn(other.userId, other.orgId)
+    expect((await app.call('DELETE', `/me/agent-trust/${id}`, undefined, { cookie: stranger })).status).toBe(404)
+    expect(await list(stranger)).toEqual([])
+    await app.call('DELETE', `/me/agent-trust/${id}`, undefined, { cookie: owner })
+  })
+
+  test('what a rule must not say is 400 and says why', async () => {
+    const inference = await app.newKey({ scope: 'inference' })
+    const dead = await app.newKey()
+    await app.gateway.app.keys.revoke(app.orgId, dead.keyId)
+    const rows: readonly [more: object, code: string, says: RegExp][] = [
+      [{ name: '' }, 'bad_name', /1 to 100/],
+      [{ issuer: 'http://issuer.example' }, 'bad_request', /https:\/\//],
+      [{ issuer: 'https://10.0.0.1' }, 'bad_request', /private/],
+      [{ issuer: 'https://u:p@issuer.example' }, 'bad_request', /password/],
+      [{ issuer: 'issuer' }, 'bad_request', /issuer: must be/],
+      [{ issuer: 'https://issuer.example/?a=1' }, 'bad_request', /query/],
+      [{ issuer: app.baseUrl }, 'bad_request', /gateway itself/],
+      [{ jwks_uri: 'https://127.0.0.1/keys' }, 'bad_request', /private/],
+      [{ jwks_uri: 'https://a.example/keys', jwks: { keys: [{ kty: 'RSA', n: 'a', e: 'b' }] } }, 'bad_request', /not both/],
+      [{ jwks: { keys: [{ kty: 'RSA', n: 'a', e: 'b', d: 'c' }] } }, 'bad_request', /private key/],
+      [{ jwks: { keys: [{ kty: 'oct', k: 'secret' }] } }, 'bad_request', /shared secrets/],
+      [{ jwks: { keys: [] } }, 'bad_request', /jwks/],
+      [{ subject: '*' }, 'bad_request', /names somebody/],
+      [{ subject: '*:acme' }, 'bad_request', /names somebody/],
+      [{ subject: '' }, 'bad_request', /subject/],
+      [{ subject: undefined }, 'bad_request', /subject/],
+      [{ claims: { aud: 'x' } }, 'bad_request', /aud/],
+      [{ claims: { a: 1 } }, 'bad_request', /claims/],
+      [{ audience: `${app.baseUrl}/orgs/${app.orgId + 1}` }, 'bad_request', /another organisation/],
+      [{ scope: 'everything' }, 'bad_request', /scope/],
+      [{ ttl_s: 901 }, 'bad_request', /900/],
+      [{ ttl_s: 0 }, 'bad_request', /ttl_s/],
+      [{ key_id: inference.keyId }, 'bad_request', /scope full/],
+      [{ key_id: dead.keyId }, 'bad_request', /works/],
+    ]
+    for (const [more, code, says] of rows) {
+      const { status, json } = await create(more)
+      expect([status, json.error?.code], JSON.stringify(more)).toEqual([400, code])
+      expect(json.error.message).toMatch(says)
+    }
+    expect(await list()).toEqual([])
+  })
+
+  test('a revoked agent gets no rule', async () => {
+    const { id } = await app.newAgent('gone')
+    await app.call('POST', `/v1/me/agents/${id}/revoke`, {})
+    expect((await create({ agent_id: id })).json.error.code).toBe('agent_revoked')
+  })
+
+  test('at an issuer of the whole world a rule names whose tokens it takes', async () => {
+    const github = 'https://token.actions.githubusercontent.com'
+    const rows: readonly [more: object, status: number][] = [
+      [{ issuer: github, subject: 'repo:*' }, 400],
+      [{ issuer: github, subject: 'repo:acme*' }, 400],
+      [{ issuer: github, subject: 'repo:acme/*' }, 201],
+      [{ issuer: github, subject: 'repo:*', claims: { repository_owner: 'ac*' } }, 400],
+      [{ issuer: github, subject: 'repo:*', claims: { repository_owner: 'acme' } }, 201],
+      [{ issuer: 'https://gitlab.com', subject: 'project_path:*' }, 400],
+      [{ issuer: 'https://gitlab.com', subject: 'project_path:acme/*' }, 201],
+      [{ issuer: 'https://accounts.google.com', subject: '1*' }, 400],
+      [{ issuer: 'https://accounts.google.com', subject: '118' }, 201],
+    ]
+    for (const [more, status] of rows) {
+      const made = await create(more)
+      expect(made.status, JSON.stringify(more)).toBe(status)
+      if (status === 201) await app.call('DELETE', `/me/agent-trust/${made.json.id}`, undefined, { cookie: owner })
+    }
+  })
+
+  test('an issuer whose keys are given with the rule may be any text, and one that is dialed must be where users may go', async () => {
+    const jwks = { keys: [{ kty: 'EC', crv: 'P-256', x: 'a', y: 'b', kid: '1' }] }
+    const cluster = await create({ issuer: 'https://kubernetes.default.svc.cluster.local', subject: 'system:serviceaccount:ci:runner', jwks })
+    expect([cluster.status, cluster.json.jwks]).toEqual([201, jwks])
+    const elsewhere = await create({ issuer: 'kubernetes/serviceaccount', subject: 'system:serviceaccount:ci:runner', jwks_uri: 'http://127.0.0.1:9/keys' })
+    expect(elsewhere.status).toBe(201)
+    for (const { json } of [cluster, elsewhere]) await app.call('DELETE', `/me/agent-trust/${json.id}`, undefined, { cookie: owner })
+  })
+
+  test('tokens of one issuer for one audience belong to one organisation, for good', async () => {
+    const audience = 'api://gateway'
+    const other = await app.otherOrg('Late')
+    const late = await app.signIn(other.userId, other.orgId)
+    const lateAgent = (await app.call('POST', '/v1/me/agents', { name: 'late' }, { token: other.key })).json.id
+    const { id } = (await create({ audience })).json
+    const theirs = { audience, agent_id: lateAgent, key_id: other.keyId }
+    expect((await create(theirs, late)).json.error.message).toContain(`${app.baseUrl}/orgs/${other.orgId}`)
+    await app.call('DELETE', `/me/agent-trust/${id}`, undefined, { cookie: owner })
+    expect((await create(theirs, late)).status).toBe(400)
+    expect((await create({ ...theirs, issuer: 'https://other.example' }, late)).status).toBe(201)
+    const back = await create({ audience })
+    expect(back.status).toBe(201)
+    await app.call('DELETE', `/me/agent-trust/${back.json.id}`, undefined, { cookie: owner })
+  })
+})
