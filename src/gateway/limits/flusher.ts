@@ -75,6 +75,11 @@ export class Flusher<E extends ChargedEvent> {
     this.#journal = journal
   }
 
+  /** Whose journal it writes. */
+  get processId(): bigint {
+    return this.#processId
+  }
+
   /** Bytes that are in the journal and not yet in the database. */
   get unflushedBytes(): number {
     return this.#journal.endOffset - this.#flushedTo

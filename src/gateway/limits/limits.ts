@@ -344,14 +344,18 @@ export class LimitsEngine<E extends ChargedEvent> implements Limits<E> {
 
   /** This process was taken for dead: a new id, a new journal, and what was not yet in the database is written again. */
   async #refence(): Promise<void> {
-    if (await this.#registry.beat()) return
-    this.#options.log.warn('process_fenced', { processId: String(this.#registry.id) })
-    await this.#registry.register()
+    // Registered anew before, but its journal could not be made: the disk is full.
+    if (this.#flusher.processId === this.#registry.id) {
+      if (await this.#registry.beat()) return
+      this.#options.log.warn('process_fenced', { processId: String(this.#registry.id) })
+      await this.#registry.register()
+    }
+    const journal = this.#newJournal()
     this.#acquirer.generation++
     this.#counters.clear()
     this.#allowances.reset()
     this.#rebind()
-    const rest = this.#flusher.renew(this.#registry.id, this.#newJournal())
+    const rest = this.#flusher.renew(this.#registry.id, journal)
     for (const record of rest) if (record.kind === 'settle') this.#flusher.append({ ...record, released: [] })
     for (const permit of this.#opened) permit.repeat()
   }
