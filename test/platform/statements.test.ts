@@ -59,6 +59,7 @@ const exceptions: Readonly<Record<string, string>> = {
   'limits.return_silent_running': 'leases of silent processes over all organisations',
   'limits.return_all_leases': 'leases of one dead process over all organisations',
   'limits.violations_of_crossings': 'check of the whole database',
+  'limits.violations_of_families': 'check of the whole database',
   'limits.violations_of_leases': 'check of the whole database',
   'limits.violations_of_prepaid': 'check of the whole database',
   'limits.violations_of_spend': 'check of the whole database',
@@ -66,6 +67,10 @@ const exceptions: Readonly<Record<string, string>> = {
   'memory.doom_versions_over_quota': 'sweep of old versions, in all organisations',
   'memory.doomed_versions': 'sweep of old versions, in all organisations',
   'memory.expired_intents': 'sweep of writes whose process died, in all organisations',
+  'memory.claim_reconciles': 'job over the stores of all organisations',
+  'memory.claim_purges': 'job over the stores of all organisations',
+  'memory.read_changes': 'one process reads for all organisations that it has listeners of',
+  'memory.delete_old_changes': 'sweep of what is too old in all organisations',
   'memory.list_stores': 'sweep over the stores of all organisations',
 }
 

@@ -20,7 +20,7 @@ export const accessEndpoints = {
       agent: z.object({ id: z.int(), name: z.string() }).nullable(),
       key: z.object({ id: z.int(), name: z.string() }),
       role: z.enum(['member', 'admin', 'owner']).nullable(),
-      scope: z.enum(['full', 'inference']),
+      scope: z.string().describe('Of a key full or inference; of an agent token what it is good for, with spaces between.'),
       token_expires_at: z.string().nullable(),
       limits: z.object({ rpm_limit: z.int().nullable(), daily_limit: z.int().nullable() }),
       memory: z.object({ configured: z.boolean() }),

@@ -1,11 +1,12 @@
 /** What must always be true of counters, leases, events, ledger and outbox. `brigade doctor` and the tests ask it. */
 import type { Db } from '../../platform/db.ts'
+import { violationsOfFamilies } from './budget-queries.ts'
 import { violationsOfCrossings, violationsOfLeases, violationsOfPrepaid, violationsOfSpend } from './queries.ts'
 
 /**
  * Checks in the database: what is leased of a counter is the sum of its leases; what a scope spent in a month is the value of its
  * events (an agent's at least, because its children count in it); the prepaid balance is the sum of the ledger; a mark of a budget
- * fired once a month. One sentence for each broken invariant; empty when all is well.
+ * fired once a month; active children of an agent have no more than it has. One sentence for each broken invariant; empty when all is well.
  */
 export async function checkInvariants(db: Db): Promise<string[]> {
   const found: string[] = []
@@ -15,5 +16,7 @@ export async function checkInvariants(db: Db): Promise<string[]> {
   for (const row of await db.many(violationsOfPrepaid)) found.push(`Organisation ${row.orgId} has a balance of ${row.balance}, its ledger sums to ${row.sum}.`)
   for (const row of await db.many(violationsOfCrossings))
     found.push(`${row.type} of ${row.scope} ${row.scopeId} in organisation ${row.orgId} fired ${row.count} times.`)
+  for (const row of await db.many(violationsOfFamilies))
+    found.push(`The active children of agent ${row.parentId} in organisation ${row.orgId} have budgets of ${row.sum} together, the agent ${row.cap}.`)
   return found
 }

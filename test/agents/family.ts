@@ -1,0 +1,53 @@
+/** Families of agents over HTTP: what the tests of children have in common. */
+import { expect } from 'vitest'
+import type { TestApp, TestReply } from '../harness/app.ts'
+
+/** An agent with a token of its own. */
+export interface Member {
+  readonly id: number
+  readonly token: string
+}
+
+export const said = ({ status, json }: TestReply) => [status, json?.error?.code]
+
+let made = 0
+export const newName = (word = 'agent'): string => `${word} ${made++}`
+
+/** Calls of a running gateway, as its owner and as its agents make them. */
+export function familyOf(app: TestApp) {
+  const budget = (id: number, inr: number | null) => app.call('POST', `/v1/me/agents/${id}/budget`, { monthly_budget_inr: inr })
+  const mint = (id: number, body: object = {}, token = app.key) => app.call('POST', `/v1/me/agents/${id}/token`, body, { token })
+  const child = (parent: Member, body: object = {}) =>
+    app.call('POST', `/v1/me/agents/${parent.id}/children`, { name: newName('child'), ...body }, { token: parent.token })
+  const chat = (token: string, body: object = {}, headers: Record<string, string> = {}) => {
+    const whole = { model: 'alpha-only', messages: [{ role: 'user', content: 'Hello there' }], max_tokens: 50, ...body }
+    return app.call('POST', '/v1/chat/completions', whole, { token, headers })
+  }
+  return {
+    budget,
+    mint,
+    child,
+    chat,
+    patch: (id: number, body: object) => app.call('PATCH', `/v1/me/agents/${id}`, body),
+    revoke: (id: number) => app.call('POST', `/v1/me/agents/${id}/revoke`, {}),
+    listed: async (id: number) => (await app.call('GET', '/v1/me/agents')).json.agents.find((agent: { id: number }) => agent.id === id),
+    /** An agent that a full key made, which may have children. */
+    async lead(monthlyInr: number | null = null, body: object = {}): Promise<Member> {
+      const { id } = (await app.call('POST', '/v1/me/agents', { name: newName('lead'), may_delegate: true, ...body })).json
+      if (monthlyInr !== null) expect((await budget(id, monthlyInr)).status).toBe(200)
+      return { id, token: (await mint(id)).json.access_token }
+    },
+    /** A child that was made, as its parent got it. */
+    async born(parent: Member, body: object = {}): Promise<Member> {
+      const reply = await child(parent, body)
+      expect(reply.status, reply.text).toBe(201)
+      return { id: reply.json.agent.id, token: reply.json.access_token }
+    },
+    /** Chats until it is refused, at most 60 times. */
+    async chatUntilRefused(token: string, headers: Record<string, string> = {}): Promise<TestReply> {
+      let reply = await chat(token, {}, headers)
+      for (let i = 0; i < 60 && reply.status === 200; i++) reply = await chat(token, {}, headers)
+      return reply
+    },
+  }
+}
