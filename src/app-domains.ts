@@ -18,6 +18,8 @@ import { makePartitions, partitionsEveryMs } from './gateway/usage/partitions.ts
 import type { UsageEvent } from './gateway/usage/record.ts'
 import { usageEventText } from './gateway/usage/record-text.ts'
 import { createMemory, type Memory, memorySweepMs } from './memory/memory.ts'
+import { purgeEveryMs } from './memory/purge.ts'
+import { reconcileEveryMs } from './memory/reconcile.ts'
 import type { Clock } from './platform/clock.ts'
 import type { Config } from './platform/config.ts'
 import type { Db } from './platform/db.ts'
@@ -101,7 +103,7 @@ export async function createDomains(deps: AppDeps, baseUrl: () => string): Promi
   const stopKeyUse = keys.use.start(log)
   await makePartitions(db, clock.nowMs(), log)
   const agentByLabel: Agents['byLabel'] = (orgId, label) => agents.byLabel(orgId, label)
-  const memory = createMemory({ db, config, clock, ids, log, sealer, guard: outbound.guard, kind: db.kind, dataDir, agentByLabel })
+  const memory = createMemory({ db, controlLog, config, clock, ids, log, sealer, guard: outbound.guard, kind: db.kind, dataDir, agentByLabel })
   const jobs = regularJobs(deps, memory, contentLog, idempotency, mailSender)
   const stopMail = mailSender.start()
   const stopWatch = cutWhenOffline(deps, limits, inflight)
@@ -153,7 +155,12 @@ function regularJobs({ db, clock, ids, log }: AppDeps, memory: Memory, contentLo
   jobs.every('usage.partitions', partitionsEveryMs, () => makePartitions(db, clock.nowMs(), log))
   jobs.every('memory.sweep', memorySweepMs, async () => {
     await memory.sweep(clock.nowMs())
+    await memory.changes.prune()
   })
+  jobs.every('memory.purge', purgeEveryMs, async signal => {
+    await memory.purge.run(signal)
+  })
+  jobs.every('memory.reconcile', reconcileEveryMs, signal => memory.reconcile.runDue(signal))
   jobs.every('content.expire', contentExpiryMs, signal => contentLog.expire(signal))
   jobs.every('once.sweep', onceSweepMs, () => idempotency.sweep())
   jobs.every('mail.sweep', mailSweepMs, async () => {

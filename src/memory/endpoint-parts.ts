@@ -11,7 +11,10 @@ export const author = z.object({ user: z.string(), agent: z.string().optional() 
 
 export const listed = z.object({ key: z.string(), size: z.int(), modified: z.string(), etag: z.string(), author })
 
-export const objectErrors = ['memory_not_configured', 'bad_memory_key', 'forbidden', 'memory_store_failed'] as const
+/** More than any sensible MEMORY_OBJECT_MAX_BYTES, which the service checks; this bounds what the edge reads. */
+export const bodyCeilingBytes = 64 * 1024 * 1024
+
+export const objectErrors = ['memory_not_configured', 'bad_memory_key', 'forbidden', 'memory_store_failed', 'memory_store_busy'] as const
 export const writeErrors = [...objectErrors, 'bad_request', 'agent_revoked_label', 'memory_conflict', 'memory_busy'] as const
 
 /** A data row takes keys and agent tokens only; the edge has seen to that. */

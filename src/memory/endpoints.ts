@@ -1,15 +1,13 @@
 import { z } from 'zod'
 import { abortSignalOf } from '../platform/cancellation.ts'
 import { endpointOf, reply } from '../platform/endpoint.ts'
-import { bearer, etagHeader, isUnchanged, keyQuery, listed, objectErrors, objectHeaders, writeErrors } from './endpoint-parts.ts'
+import { bearer, bodyCeilingBytes, etagHeader, isUnchanged, keyQuery, listed, objectErrors, objectHeaders, writeErrors } from './endpoint-parts.ts'
+import { wantedBy } from './list-page.ts'
 import type { Memory } from './memory.ts'
 import { pathsOf } from './scopes.ts'
 
 const row = endpointOf<{ memory: Memory }>()
 const tag = 'memory'
-
-/** More than any sensible MEMORY_OBJECT_MAX_BYTES, which the service checks; this bounds what the edge reads. */
-const bodyCeilingBytes = 64 * 1024 * 1024
 
 const wholeNumber = z.int().min(1)
 const storeBody = z.object({
@@ -31,6 +29,7 @@ const storeBody = z.object({
   history_versions: z.int().min(0).max(1000).optional().describe('Versions kept of each key. Default 10; 0: no history.'),
   history_days: wholeNumber.max(36_500).optional().describe('How long a version is kept after it was replaced. Default 30.'),
   journal_ttl_days: wholeNumber.max(36_500).optional().describe('Default 30.'),
+  reprobe: z.boolean().optional().describe('Probe the store although neither place nor credentials changed.'),
   confirm_path_change: z.boolean().optional().describe('Repoint although the store holds memory. Nothing is migrated.'),
 })
 
@@ -134,12 +133,30 @@ export const memoryEndpoints = {
     auth: 'key',
     access: { agentScope: 'memory:read' },
     tag,
-    summary: 'Readable keys under a prefix with size, time, etag and author; expired journal entries are left out.',
-    input: { query: z.object({ prefix: z.string().default('') }) },
-    output: z.object({ keys: z.array(listed) }),
-    errors: objectErrors,
+    summary:
+      'Readable keys under a prefix, by key, with size, time, etag and author; expired journal entries are left out. With any parameter beside prefix, in pages.',
+    input: {
+      query: z.object({
+        prefix: z.string().default(''),
+        limit: z.coerce.number().int().min(1).max(1000).optional().describe('Keys of a page. Default 1000.'),
+        cursor: z.string().max(8000).optional().describe('next_cursor of the page before.'),
+        delimiter: z.string().min(1).max(16).optional().describe('With /: the folders below the prefix come as prefixes, not all their keys.'),
+        modified_since: z.string().max(40).optional().describe('A time or day; only keys written since then.'),
+        author: z.string().max(40).optional().describe('user:<id> or agent:<id>; only keys whose last write was theirs.'),
+      }),
+    },
+    output: z.object({
+      keys: z.array(listed),
+      prefixes: z.array(z.string()).optional().describe('Only with a delimiter.'),
+      next_cursor: z.string().nullable().optional().describe('Only in pages; null: this was the last. A page may be short and still have a next one.'),
+    }),
+    errors: [...objectErrors, 'bad_request'],
     async handle({ memory }, { query }, call) {
-      return { keys: await memory.objects.list({ ...call, signal: abortSignalOf(call.signal), principal: bearer(call.principal) }, query.prefix) }
+      const from = { ...call, signal: abortSignalOf(call.signal), principal: bearer(call.principal) }
+      const { prefix, limit, cursor, delimiter, modified_since: since, author } = query
+      if ([limit, cursor, delimiter, since, author].every(wish => wish === undefined)) return { keys: await memory.objects.list(from, prefix) }
+      await memory.configured(from.principal.orgId)
+      return memory.objects.listPage(from, prefix, { limit: limit ?? 1000, cursor, delimiter, isWanted: wantedBy(since, author) })
     },
   }),
 }

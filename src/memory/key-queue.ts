@@ -9,6 +9,7 @@ export class QueueTimeoutError extends Error {
 export class KeyQueue {
   readonly #clock: Clock
   readonly #tails = new Map<string, Promise<void>>()
+  readonly #restsUntilMs = new Map<string, number>()
 
   constructor(clock: Clock) {
     this.#clock = clock
@@ -28,10 +29,24 @@ export class KeyQueue {
     })
     try {
       if (before !== undefined) await this.#turn(before, waitMs)
+      await this.#rest(key)
       return await work()
     } finally {
       pass()
     }
+  }
+
+  /** The next one of this key begins no sooner than in `ms`: whoever waits for it outside of this process has a chance. */
+  rest(key: string, ms: number): void {
+    this.#restsUntilMs.set(key, this.#clock.monotonicMs() + ms)
+    this.#clock.after(ms, () => {
+      if ((this.#restsUntilMs.get(key) ?? 0) <= this.#clock.monotonicMs()) this.#restsUntilMs.delete(key)
+    })
+  }
+
+  async #rest(key: string): Promise<void> {
+    const leftMs = (this.#restsUntilMs.get(key) ?? 0) - this.#clock.monotonicMs()
+    if (leftMs > 0) await this.#clock.sleep(leftMs)
   }
 
   #turn(before: Promise<void>, waitMs: number | undefined): Promise<void> {

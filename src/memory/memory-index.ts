@@ -7,7 +7,7 @@ import type { Db } from '../platform/db.ts'
 import { fail } from '../platform/errors.ts'
 import type { Ids } from '../platform/ids.ts'
 import { joinKey } from './memory-key.ts'
-import type { ConfiguredStore } from './objects.ts'
+import type { ChangeAction, ConfiguredStore } from './objects.ts'
 import type { Author } from './provenance.ts'
 import {
   doubtIntent,
@@ -37,18 +37,31 @@ export interface Intent {
   readonly before: Before | null
 }
 
+/** What the owner of a settled or released intent has to know. */
+export interface Settled {
+  /** Another process waits for the key. */
+  readonly isWanted: boolean
+}
+
+/** The store was configured anew since the caller looked at its configuration; nothing was taken. */
+export class StoreMovedError extends Error {
+  override readonly name = 'StoreMovedError'
+}
+
 export interface TakeRequest {
   readonly orgId: number
   readonly key: string
   readonly kind: 'put' | 'delete'
   /** How the object comes to be, as its history says it. */
-  readonly how: 'put' | 'append' | 'restore' | 'promote'
+  readonly how: Exclude<ChangeAction, 'delete'>
   readonly generation: number
   readonly author: Author
   /** SHA-256 in hex and bytes of what is written; null and 0 for a deletion. */
   readonly sha256: string | null
   readonly sizeBytes: number
   readonly signal: AbortSignal
+  /** Longest wait for another writer; default `keyWaitMs`. */
+  readonly waitMs?: number
 }
 
 export interface MemoryIndexDeps {
@@ -59,6 +72,8 @@ export interface MemoryIndexDeps {
   readonly intentMs: number
   /** The store of an organisation as it is configured now; null when it has none. */
   storeOf(orgId: number): Promise<ConfiguredStore | null>
+  /** Tells every process that there is a change to read. */
+  announce(): void
 }
 
 type IntentId = Pick<IntentRow, 'orgId' | 'key' | 'writeId'>
@@ -75,18 +90,17 @@ export class MemoryIndex {
     this.#deps = deps
   }
 
-  /** Takes the key and reserves the bytes. Throws `memory_busy`, `memory_quota_exceeded`, `memory_store_failed` when the store was configured anew. */
+  /** Takes the key and reserves the bytes. Throws `memory_busy`, `memory_quota_exceeded`, StoreMovedError. */
   async take(request: TakeRequest): Promise<Intent> {
     const { clock, ids } = this.#deps
-    const deadlineMs = clock.monotonicMs() + keyWaitMs
+    const deadlineMs = clock.monotonicMs() + (request.waitMs ?? keyWaitMs)
     for (let tries = 1; ; tries++) {
       const startedAt = new Date(clock.nowMs())
       const id = { orgId: request.orgId, key: request.key, kind: request.kind, writeId: ids.uuidv7(startedAt.getTime()), startedAt }
       const found = await this.#insert(request, id)
       if (found.outcome === 'taken') return { ...id, before: found.etag === null ? null : { etag: found.etag, writeId: found.writeId } }
       if (found.outcome === 'full') throw fail('memory_quota_exceeded')
-      if (found.outcome === 'moved')
-        throw fail('memory_store_failed', { message: 'The memory store was configured anew while this call ran. Try again.', shouldRetry: true })
+      if (found.outcome === 'moved') throw new StoreMovedError('the store was configured anew')
       if (found.busyUntil !== null && found.busyUntil.getTime() <= clock.nowMs()) await this.#resolveOther(request)
       if (clock.monotonicMs() >= deadlineMs) throw fail('memory_busy', { retryAfterSeconds: 1 })
       await clock.sleep(pollMs * Math.min(1 + tries / 10, 3) * (0.5 + ids.random()), request.signal)
@@ -122,19 +136,24 @@ export class MemoryIndex {
     if (other !== null && other.expiresAt.getTime() <= this.#deps.clock.nowMs()) await this.resolve(other)
   }
 
-  /** Books a write that is in the store. False when the intent is gone: it was resolved by another, or the store was configured anew. */
-  async settlePut(intent: IntentId, etag: string, kept: Kept, versionsMax: number): Promise<boolean> {
-    return (await this.#deps.db.maybe(settlePut, intent.orgId, intent.key, intent.writeId, ...keptParameters(kept, versionsMax), etag)) !== null
+  /** Books a write that is in the store. Null when the intent is gone: it was resolved by another, or the store was configured anew. */
+  async settlePut(intent: IntentId, etag: string, kept: Kept, versionsMax: number): Promise<Settled | null> {
+    return this.#told(await this.#deps.db.maybe(settlePut, intent.orgId, intent.key, intent.writeId, ...keptParameters(kept, versionsMax), etag))
   }
 
   /** As `settlePut`; `versionsMax` 0 removes the whole history of the key. */
-  async settleDelete(intent: IntentId, kept: Kept, versionsMax: number): Promise<boolean> {
-    return (await this.#deps.db.maybe(settleDelete, intent.orgId, intent.key, intent.writeId, ...keptParameters(kept, versionsMax))) !== null
+  async settleDelete(intent: IntentId, kept: Kept, versionsMax: number): Promise<Settled | null> {
+    return this.#told(await this.#deps.db.maybe(settleDelete, intent.orgId, intent.key, intent.writeId, ...keptParameters(kept, versionsMax)))
   }
 
-  /** Gives key and reservation back after a call that changed nothing. */
-  async release(intent: IntentId): Promise<void> {
-    await this.#deps.db.exec(releaseKey, intent.orgId, intent.key, intent.writeId)
+  #told(settled: Settled | null): Settled | null {
+    if (settled !== null) this.#deps.announce()
+    return settled
+  }
+
+  /** Gives key and reservation back after a call that changed nothing. Null when the intent is gone. */
+  release(intent: IntentId): Promise<Settled | null> {
+    return this.#deps.db.maybe(releaseKey, intent.orgId, intent.key, intent.writeId)
   }
 
   /** Leaves the intent to whoever comes next: how the call ended is not known. */

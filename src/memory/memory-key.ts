@@ -12,6 +12,8 @@ export const keyBytesMax = 1000
 /** Most segments of a key. Ours. */
 export const keySegmentsMax = 20
 
+const servedRoots = ['org/', 'workspaces/', 'shared/', 'users/', 'agents/'] as const
+
 // Control and format characters (they hide or reorder text), line separators, lone surrogates, and what XML lists cannot carry.
 const forbidden = /[\p{Cc}\p{Cf}\p{Cs}\u2028\u2029\ufffe\uffff\\]/u
 
@@ -56,4 +58,9 @@ export function joinKey(orgId: number, key: string): string {
 export function relativeKey(orgId: number, storeKey: string): string | null {
   const base = basePrefixOf(orgId)
   return storeKey.startsWith(base) && storeKey.length > base.length ? storeKey.slice(base.length) : null
+}
+
+/** Whether the gateway serves such a key at all: one that a client may name, below one of the roots. What else is in the bucket does not count. */
+export function isServedKey(key: string): boolean {
+  return servedRoots.some(root => key.startsWith(root)) && problemOf(key) === null && !key.endsWith('/')
 }

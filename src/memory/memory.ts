@@ -8,21 +8,22 @@ import type { Ids } from '../platform/ids.ts'
 import type { Log } from '../platform/log.ts'
 import type { Sealer } from '../platform/secrets.ts'
 import type { UrlGuard } from '../platform/url-guard.ts'
+import { Appends } from './appends.ts'
 import { MemoryCallers } from './callers.ts'
+import { MemoryChanges } from './changes.ts'
 import { MemoryHistory } from './history.ts'
 import { HistorySweep } from './history-sweep.ts'
-import { MemoryChanges } from './changes.ts'
 import { MemoryIndex } from './memory-index.ts'
 import { ObjectStoreError } from './object-store.ts'
 import { type ConfiguredStore, MemoryObjects, type MemoryObjectsDeps } from './objects.ts'
 import { OpenStores } from './open-stores.ts'
 import { Promotions } from './promote.ts'
 import { JournalPurge } from './purge.ts'
-import { listStores } from './queries.ts'
-import { Shares } from './shares.ts'
+import { listStores, type StoreRow } from './queries.ts'
 import { Reconcile } from './reconcile.ts'
+import { MemorySearch } from './search.ts'
+import { Shares } from './shares.ts'
 import { StoreConfig } from './store-config.ts'
-import { probe } from './store-probe.ts'
 
 export interface MemoryDeps {
   readonly db: Db
@@ -43,6 +44,8 @@ export interface Memory {
   readonly config: StoreConfig
   readonly objects: MemoryObjects
   readonly history: MemoryHistory
+  readonly appends: Appends
+  readonly search: MemorySearch
   readonly callers: MemoryCallers
   readonly shares: Shares
   readonly promotions: Promotions
@@ -71,22 +74,28 @@ const storesCheckedMax = 1000
 export function createMemory(deps: MemoryDeps): Memory {
   const { db, clock, ids, log } = deps
   const stores = new OpenStores({ ...deps, timeoutMs: deps.config.STORE_TIMEOUT_MS })
-  const config = new StoreConfig({ db, clock, ids, stores, controlLog: deps.controlLog, cacheTtlMs: deps.config.CACHE_TTL_MS, isFolderAllowed: deps.config.FOLDER_STORE ?? deps.kind === 'embedded' })
+  const config = new StoreConfig({
+    db,
+    clock,
+    ids,
+    stores,
+    controlLog: deps.controlLog,
+    cacheTtlMs: deps.config.CACHE_TTL_MS,
+    isFolderAllowed: deps.config.FOLDER_STORE ?? deps.kind === 'embedded',
+  })
   const storeOf = async (orgId: number): Promise<ConfiguredStore | null> => {
     const row = await config.find(orgId)
     return row === null ? null : { row, store: stores.of(row) }
   }
-  const index = new MemoryIndex({
-    db,
-    clock,
-    ids,
-    intentMs: deps.config.MEMORY_INTENT_MS,
-    storeOf,
-  })
+  const changes = new MemoryChanges({ db, clock, log })
+  const announce = (): void => changes.announce()
+  deps.controlLog.onOther(payload => changes.hear(payload))
+  const intentMs = deps.config.MEMORY_INTENT_MS
+  const index = new MemoryIndex({ db, clock, ids, intentMs, storeOf, announce })
   const configured = async (orgId: number): Promise<ConfiguredStore> => {
-    const found = await storeOf(orgId)
-    if (found === null) throw fail('memory_not_configured')
-    return found
+    const row = await config.known(orgId)
+    if (row === null) throw fail('memory_not_configured')
+    return { row, store: stores.of(row) }
   }
   const callers = new MemoryCallers(db)
   const objects = new MemoryObjects({
@@ -120,11 +129,13 @@ export function createMemory(deps: MemoryDeps): Memory {
     config,
     objects,
     history: new MemoryHistory({ db, clock, callers, objects, sweep: historySweep, objectBytesMax: deps.config.MEMORY_OBJECT_MAX_BYTES, configured }),
+    appends: new Appends({ clock, ids, objects, callers, configured }),
+    search: new MemorySearch({ clock, objects, objectBytesMax: deps.config.MEMORY_OBJECT_MAX_BYTES, configured }),
     callers,
     shares: new Shares({ db, clock }),
     promotions: new Promotions({ db, objects, configured }),
     changes,
-    reconcile: new Reconcile({ db, clock, ids, log, intentMs, storeOf, announce }),
+    reconcile: new Reconcile({ db, clock, ids, log, intentMs, storeOf, announce, reprobe: orgId => config.reprobe(orgId) }),
     purge: new JournalPurge({ db, clock, log, index, storeOf }),
     configured,
     sweep,
@@ -134,20 +145,22 @@ export function createMemory(deps: MemoryDeps): Memory {
     },
     async checkStores() {
       const rows = await db.many(listStores, storesCheckedMax)
-      return Promise.all(
-        rows.map(async row => {
-          try {
-            await probe(stores.of(row), row.orgId, clock, ids)
-            return { orgId: row.orgId, problem: null }
-          } catch (error) {
-            return { orgId: row.orgId, problem: error instanceof ObjectStoreError ? error.message : toGatewayError(error).message }
-          }
-        }),
-      )
+      return Promise.all(rows.map(async row => ({ orgId: row.orgId, problem: await problemOf(config, row) })))
     },
     stop() {
       changes.stop()
       stores.close()
     },
+  }
+}
+
+/** Looks at a store anew; what it can do now is kept. Null: all is well. */
+async function problemOf(config: StoreConfig, row: StoreRow): Promise<string | null> {
+  try {
+    const found = await config.reprobe(row.orgId)
+    const isWorse = (row.casPut && !found.casPut) || (row.casDelete && !found.casDelete)
+    return isWorse ? 'does not honour conditional writes any more; the gateway compares by itself from now on, and writes cost one call more' : null
+  } catch (error) {
+    return error instanceof ObjectStoreError ? error.message : toGatewayError(error).message
   }
 }

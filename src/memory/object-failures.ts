@@ -13,6 +13,13 @@ export function outsideScope(verb: string): GatewayError {
   return fail('forbidden', { message: `This credential may not ${verb} under that path. GET /v1/me/memory/paths lists its scopes.` })
 }
 
+/** Entries are appended and then stand. */
+export function entryStands(): GatewayError {
+  return fail('forbidden', {
+    message: 'That is the name of an appended entry: entries are made with POST /v1/me/memory/append and never written again. Append a new one, or delete it.',
+  })
+}
+
 /** The write lost its intent: it took too long, or the store was configured anew. */
 export function lostIntent(): GatewayError {
   return fail('memory_store_failed', {
@@ -29,7 +36,57 @@ export function conflictOf(head: ObjectHead | null): GatewayError {
   return fail('memory_conflict', { extra })
 }
 
-/** What a caller sees of a store that failed. Anything that is not the store's doing passes. */
+/** The store was configured anew, twice while one call tried to reach it. */
+export function movedAway(cause: Error): GatewayError {
+  return fail('memory_store_failed', { message: 'The memory store was configured anew while this call ran. Try again.', shouldRetry: true, cause })
+}
+
+/** What a reader sees of a store that failed. Anything that is not the store's doing passes. */
 export function storeFailure(error: unknown): unknown {
-  return error instanceof ObjectStoreError ? fail('memory_store_failed', { cause: error }) : error
+  return error instanceof ObjectStoreError ? failureOf(error, false) : error
+}
+
+/** What a writer sees: also whether the write may have happened all the same. */
+export function writeFailure(error: unknown): unknown {
+  return error instanceof ObjectStoreError ? failureOf(error, error.mayHaveHappened) : error
+}
+
+/** 503 is what passes by waiting; 502 is everything that somebody has to look at, and a store that is silent. */
+function failureOf(error: ObjectStoreError, isInDoubt: boolean): GatewayError {
+  const cause = error
+  switch (error.kind) {
+    case 'overloaded':
+      return fail('memory_store_busy', {
+        ...(isInDoubt
+          ? { message: 'The memory store has too much to do. Read the object before you write it again: an earlier try may have come through.' }
+          : {}),
+        retryAfterSeconds: 2,
+        cause,
+      })
+    case 'denied':
+      return fail('memory_store_failed', {
+        message: "The memory store refused the organisation's credentials. Nothing was changed. An admin renews them with PUT /v1/me/memory-store.",
+        shouldRetry: false,
+        cause,
+      })
+    case 'no-bucket':
+      return fail('memory_store_failed', {
+        message: 'The bucket of the memory store does not exist any more. Nothing was changed. An admin restores it, or repoints PUT /v1/me/memory-store.',
+        shouldRetry: false,
+        cause,
+      })
+    case 'full':
+      return fail('memory_store_failed', {
+        message: 'The memory store itself is full. Nothing was changed. Whoever runs the bucket makes room there; the quota here is another limit.',
+        shouldRetry: false,
+        cause,
+      })
+    default:
+      return isInDoubt
+        ? fail('memory_store_failed', {
+            message: 'The memory store did not answer in time. Whether the write happened is not known: read the object before you write it again.',
+            cause,
+          })
+        : fail('memory_store_failed', { cause })
+  }
 }

@@ -258,6 +258,8 @@ async function guarded<T>(work: () => Promise<T>): Promise<T> {
   } catch (cause) {
     if (cause instanceof ObjectStoreError) throw cause
     // biome-ignore lint/style/useErrorCause: the cause goes in the options of this error class.
+    if (['ENOSPC', 'EDQUOT'].includes(codeOf(cause))) throw new ObjectStoreError('full', 'the disk of the memory store is full', { cause })
+    // biome-ignore lint/style/useErrorCause: the cause goes in the options of this error class.
     throw new ObjectStoreError('unavailable', 'the folder of the memory store cannot be used', { mayHaveHappened: true, cause })
   }
 }

@@ -5,9 +5,11 @@
 import { Agent as HttpAgent } from 'node:http'
 import { Agent as HttpsAgent } from 'node:https'
 import type { LookupFunction } from 'node:net'
+import type { Readable } from 'node:stream'
 import {
   CopyObjectCommand,
   DeleteObjectCommand,
+  GetBucketVersioningCommand,
   GetObjectCommand,
   HeadObjectCommand,
   ListObjectsV2Command,
@@ -50,6 +52,8 @@ export interface S3StoreOptions {
 /** Sockets to one store. */
 const socketsMax = 64
 const connectTimeoutMs = 5_000
+/** Tries of one call by the SDK, each within the time of one call. */
+const attemptsMax = 2
 /** Tries of a conditional write that met another one in the store (409 ConditionalRequestConflict). */
 const conflictTriesMax = 4
 /** How stores say that they have no copy: Bad Request, Method Not Allowed, Not Implemented. */
@@ -58,6 +62,7 @@ const noCopyStatuses: readonly number[] = [400, 405, 501]
 export class S3Store implements ObjectStore {
   readonly #client: S3Client
   readonly #bucket: string
+  readonly #timeoutMs: number
   readonly #clock: Clock
   readonly #ids: Ids
   /** False once the store has said that it has no copy. */
@@ -66,6 +71,7 @@ export class S3Store implements ObjectStore {
   constructor(options: S3StoreOptions) {
     const agentOptions = { keepAlive: true, maxSockets: socketsMax, lookup: options.lookup }
     this.#bucket = options.bucket
+    this.#timeoutMs = options.timeoutMs
     this.#clock = options.clock
     this.#ids = options.ids
     this.#client = new S3Client({
@@ -73,7 +79,7 @@ export class S3Store implements ObjectStore {
       region: options.region,
       forcePathStyle: true,
       credentials: { accessKeyId: options.accessKey.reveal(), secretAccessKey: options.secretKey.reveal() },
-      maxAttempts: 2,
+      maxAttempts: attemptsMax,
       requestChecksumCalculation: 'WHEN_REQUIRED',
       responseChecksumValidation: 'WHEN_REQUIRED',
       requestHandler: new NodeHttpHandler({
@@ -87,24 +93,30 @@ export class S3Store implements ObjectStore {
   }
 
   get(key: string, options: GetOptions = {}): Promise<StoredObject> {
-    return this.#call(options, async () => {
-      const found = await this.#client.send(new GetObjectCommand({ Bucket: this.#bucket, Key: key }), sendOptions(options))
+    return this.#call(options, async http => {
+      const found = await this.#client.send(new GetObjectCommand({ Bucket: this.#bucket, Key: key }), http)
       const sizeBytes = found.ContentLength ?? 0
       if (found.Body === undefined) throw new ObjectStoreError('unavailable', 'the store sent no body')
       if (options.sizeBytesMax !== undefined && sizeBytes > options.sizeBytesMax) {
-        ;(found.Body as unknown as { destroy(): void }).destroy()
+        ;(found.Body as unknown as Readable).destroy()
         throw new ObjectStoreError('too-large', `the object has ${sizeBytes} bytes`)
       }
-      const bytes = Buffer.from(await found.Body.transformToByteArray())
+      const body = found.Body as unknown as Readable
+      const cut = (): void => void body.destroy(new ObjectStoreError('unavailable', 'the store stopped in the middle of an object'))
+      http.abortSignal.addEventListener('abort', cut, { once: true })
+      const parts: Buffer[] = []
+      for await (const part of body) parts.push(part as Buffer)
+      http.abortSignal.removeEventListener('abort', cut)
+      const bytes = Buffer.concat(parts)
+      if (found.ContentLength !== undefined && bytes.length !== found.ContentLength)
+        throw new ObjectStoreError('unavailable', 'the store sent another number of bytes than it said')
       return { bytes, ...headFrom(found) }
     })
   }
 
   async head(key: string, options: CallOptions = {}): Promise<ObjectHead | null> {
     try {
-      return await this.#call(options, async () =>
-        headFrom(await this.#client.send(new HeadObjectCommand({ Bucket: this.#bucket, Key: key }), sendOptions(options))),
-      )
+      return await this.#call(options, async http => headFrom(await this.#client.send(new HeadObjectCommand({ Bucket: this.#bucket, Key: key }), http)))
     } catch (error) {
       if (error instanceof ObjectStoreError && error.kind === 'not-found') return null
       throw error
@@ -113,7 +125,7 @@ export class S3Store implements ObjectStore {
 
   put(key: string, bytes: Buffer, options: PutOptions = {}): Promise<{ etag: string }> {
     const isConditional = options.ifMatch !== undefined || options.ifNoneMatch !== undefined
-    return this.#call({ ...options, isConditional }, async () => {
+    return this.#call({ ...options, isConditional }, async http => {
       const made = await this.#client.send(
         new PutObjectCommand({
           Bucket: this.#bucket,
@@ -125,16 +137,16 @@ export class S3Store implements ObjectStore {
           ...(options.ifMatch === undefined ? {} : { IfMatch: options.ifMatch }),
           ...(options.ifNoneMatch === undefined ? {} : { IfNoneMatch: options.ifNoneMatch }),
         }),
-        sendOptions(options),
+        http,
       )
-      return { etag: quoted(made.ETag ?? '') }
+      return { etag: etagOf(made.ETag) ?? substituteEtag(options.metadata?.['br-write-id'], 0, bytes.length) }
     })
   }
 
   async copy(from: string, to: string, options: CopyOptions = {}): Promise<{ etag: string }> {
     if (!this.#hasCopy) return this.#copyByHand(from, to, options)
     try {
-      return await this.#call(options, async () => {
+      return await this.#call(options, async http => {
         const made = await this.#client.send(
           new CopyObjectCommand({
             Bucket: this.#bucket,
@@ -143,9 +155,9 @@ export class S3Store implements ObjectStore {
             MetadataDirective: 'COPY',
             ...(options.ifMatch === undefined ? {} : { CopySourceIfMatch: options.ifMatch }),
           }),
-          sendOptions(options),
+          http,
         )
-        return { etag: quoted(made.CopyObjectResult?.ETag ?? '') }
+        return { etag: etagOf(made.CopyObjectResult?.ETag) ?? '""' }
       })
     } catch (error) {
       const status = error instanceof ObjectStoreError ? statusOf(error.cause) : null
@@ -158,15 +170,19 @@ export class S3Store implements ObjectStore {
   async #copyByHand(from: string, to: string, options: CopyOptions): Promise<{ etag: string }> {
     const found = await this.get(from, options)
     if (options.ifMatch !== undefined && found.etag !== options.ifMatch) throw new ObjectStoreError('precondition-failed', 'the object has another etag')
-    return this.put(to, found.bytes, { ...sendSignal(options), metadata: found.metadata, contentType: 'text/plain; charset=utf-8' })
+    return this.put(to, found.bytes, {
+      ...(options.signal === undefined ? {} : { signal: options.signal }),
+      metadata: found.metadata,
+      contentType: 'text/plain; charset=utf-8',
+    })
   }
 
   async delete(key: string, options: DeleteOptions = {}): Promise<void> {
     try {
-      await this.#call({ ...options, isConditional: options.ifMatch !== undefined }, () =>
+      await this.#call({ ...options, isConditional: options.ifMatch !== undefined }, http =>
         this.#client.send(
           new DeleteObjectCommand({ Bucket: this.#bucket, Key: key, ...(options.ifMatch === undefined ? {} : { IfMatch: options.ifMatch }) }),
-          sendOptions(options),
+          http,
         ),
       )
     } catch (error) {
@@ -176,7 +192,7 @@ export class S3Store implements ObjectStore {
   }
 
   list(options: ListOptions): Promise<ListPage> {
-    return this.#call(options, async () => {
+    return this.#call(options, async http => {
       const page = await this.#client.send(
         new ListObjectsV2Command({
           Bucket: this.#bucket,
@@ -184,11 +200,11 @@ export class S3Store implements ObjectStore {
           MaxKeys: Math.min(options.limit ?? listPageMax, listPageMax),
           ...(options.startAfter === undefined ? {} : { StartAfter: options.startAfter }),
         }),
-        sendOptions(options),
+        http,
       )
       const objects = (page.Contents ?? []).map(found => ({
         key: found.Key ?? '',
-        etag: quoted(found.ETag ?? ''),
+        etag: etagOf(found.ETag) ?? substituteEtag(undefined, found.LastModified?.getTime() ?? 0, found.Size ?? 0),
         sizeBytes: found.Size ?? 0,
         modifiedMs: found.LastModified?.getTime() ?? 0,
       }))
@@ -196,30 +212,39 @@ export class S3Store implements ObjectStore {
     })
   }
 
+  async versioning(): Promise<'on' | 'suspended' | 'off' | 'unknown'> {
+    try {
+      const { Status } = await this.#call({}, http => this.#client.send(new GetBucketVersioningCommand({ Bucket: this.#bucket }), http))
+      return Status === 'Enabled' ? 'on' : Status === 'Suspended' ? 'suspended' : 'off'
+    } catch {
+      // Many stores do not know the question, and credentials may lack the right to ask it.
+      return 'unknown'
+    }
+  }
+
   close(): void {
     this.#client.destroy()
   }
 
-  /** Runs one call; a conditional one again when the store says that another conditional write was under way. */
-  async #call<T>(options: CallOptions & { readonly isConditional?: boolean }, send: () => Promise<T>): Promise<T> {
-    for (let tries = 1; ; tries++) {
-      try {
-        return await send()
-      } catch (error) {
-        if (options.signal?.aborted) throw options.signal.reason
-        if (statusOf(error) !== 409 || tries >= conflictTriesMax) throw translated(error, options.isConditional === true)
-        await this.#clock.sleep(20 * tries * (1 + this.#ids.random()), options.signal)
+  /** Runs one call, body included, within its time; a conditional one again when the store says that another conditional write was under way. */
+  async #call<T>(options: CallOptions & { readonly isConditional?: boolean }, send: (http: { abortSignal: AbortSignal }) => Promise<T>): Promise<T> {
+    const limit = new AbortController()
+    const cancel = this.#clock.after(this.#timeoutMs * attemptsMax, () => limit.abort())
+    const abortSignal = options.signal === undefined ? limit.signal : AbortSignal.any([limit.signal, options.signal])
+    try {
+      for (let tries = 1; ; tries++) {
+        try {
+          return await send({ abortSignal })
+        } catch (error) {
+          if (options.signal?.aborted) throw options.signal.reason
+          if (statusOf(error) !== 409 || tries >= conflictTriesMax) throw translated(error, options.isConditional === true)
+          await this.#clock.sleep(20 * tries * (1 + this.#ids.random()), abortSignal)
+        }
       }
+    } finally {
+      cancel()
     }
   }
-}
-
-function sendSignal({ signal }: CallOptions): CallOptions {
-  return signal === undefined ? {} : { signal }
-}
-
-function sendOptions(options: CallOptions): { abortSignal?: AbortSignal } {
-  return options.signal === undefined ? {} : { abortSignal: options.signal }
 }
 
 interface HeadFields {
@@ -230,17 +255,32 @@ interface HeadFields {
 }
 
 function headFrom(found: HeadFields): ObjectHead {
-  return { etag: quoted(found.ETag ?? ''), sizeBytes: found.ContentLength ?? 0, modifiedMs: found.LastModified?.getTime() ?? 0, metadata: found.Metadata ?? {} }
+  const metadata = found.Metadata ?? {}
+  const modifiedMs = found.LastModified?.getTime() ?? 0
+  const sizeBytes = found.ContentLength ?? 0
+  return { etag: etagOf(found.ETag) ?? substituteEtag(metadata['br-write-id'], modifiedMs, sizeBytes), sizeBytes, modifiedMs, metadata }
 }
 
-/** Some stores leave the quotes out, in lists above all. */
-function quoted(etag: string): string {
+/** One spelling: some stores leave the quotes out, in lists above all, and some call their etags weak although a whole object has one. Null when there is none. */
+function etagOf(sent: string | undefined): string | null {
+  const etag = (sent ?? '').replace(/^W\//, '')
+  if (etag === '' || etag === '""') return null
   return etag.startsWith('"') ? etag : `"${etag}"`
+}
+
+/** For stores that have no etags: which write it was, else when and how long. */
+function substituteEtag(writeId: string | undefined, modifiedMs: number, sizeBytes: number): string {
+  return writeId === undefined ? `"${modifiedMs}-${sizeBytes}"` : `"${writeId}"`
 }
 
 function statusOf(error: unknown): number | null {
   const status = (error as { $metadata?: { httpStatusCode?: unknown } } | null)?.$metadata?.httpStatusCode
   return typeof status === 'number' ? status : null
+}
+
+function attemptsOf(error: unknown): number {
+  const attempts = (error as { $metadata?: { attempts?: unknown } } | null)?.$metadata?.attempts
+  return typeof attempts === 'number' ? attempts : 1
 }
 
 function nameOf(error: unknown): string {
@@ -251,14 +291,19 @@ function nameOf(error: unknown): string {
 function translated(error: unknown, isConditional: boolean): ObjectStoreError {
   if (error instanceof ObjectStoreError) return error
   const status = statusOf(error)
+  // The SDK tries twice: what the second try says is not what became of the first.
+  const wasTriedBefore = attemptsOf(error) > 1
   const made = (kind: ObjectStoreErrorKind, message: string, mayHaveHappened = false): ObjectStoreError =>
-    new ObjectStoreError(kind, message, { cause: error, mayHaveHappened })
-  if (nameOf(error) === 'NoSuchBucket') return made('unavailable', 'the bucket does not exist')
+    new ObjectStoreError(kind, message, { cause: error, mayHaveHappened: mayHaveHappened || wasTriedBefore })
+  const name = nameOf(error)
+  if (name === 'NoSuchBucket') return made('no-bucket', 'the bucket does not exist')
+  if (status === 507 || /Quota|StorageFull|InsufficientStorage|DiskFull/.test(name)) return made('full', 'the store is full')
+  if (status === 429 || status === 503 || name === 'SlowDown') return made('overloaded', `the store answered ${status}: it has too much to do`)
   // If-Match on a missing object is a 404 in S3: for the caller it is a condition that does not hold.
   if (status === 404) return isConditional ? made('precondition-failed', 'there is no such object') : made('not-found', 'no such object')
   if (status === 412 || status === 409) return made('precondition-failed', 'the condition does not hold')
   if (status === 501 || (isConditional && status === 400)) return made('unsupported', 'the store does not know this form of the call')
-  if (status === 401 || status === 403 || (status === 400 && /Signature|AccessKey|Token|Authorization/.test(nameOf(error))))
+  if (status === 401 || status === 403 || (status === 400 && /Signature|AccessKey|Token|Authorization/.test(name)))
     return made('denied', 'the store refused the credentials')
   if (status !== null) return made('unavailable', `the store answered ${status}`, status >= 500)
   const code = (error as { code?: unknown } | null)?.code

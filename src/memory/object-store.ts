@@ -80,6 +80,8 @@ export interface ObjectStore {
   /** Also succeeds when there is no such object, unless `ifMatch` asks for one. */
   delete(key: string, options?: DeleteOptions): Promise<void>
   list(options: ListOptions): Promise<ListPage>
+  /** Whether the store keeps old versions by itself; left out where there is no such thing. Never throws. */
+  versioning?(): Promise<'on' | 'suspended' | 'off' | 'unknown'>
   /** Gives sockets back. */
   close(): void
 }
@@ -95,6 +97,11 @@ export type ObjectStoreErrorKind =
   | 'too-large'
   /** No answer, or one that says the store cannot serve now. */
   | 'unavailable'
+  /** The store answers that it has too much to do. */
+  | 'overloaded'
+  /** There is no room left in the store. */
+  | 'full'
+  | 'no-bucket'
   /** The credentials were refused, or may not do this. */
   | 'denied'
 

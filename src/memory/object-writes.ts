@@ -1,17 +1,22 @@
 /** Writing and deleting memory objects: intent here, bytes in the store, settled here. */
 import { createHash } from 'node:crypto'
-import { fail, type GatewayError } from '../platform/errors.ts'
+import { fail } from '../platform/errors.ts'
+import { type ConditionalWrite, conditionFor, deleteUnder, putUnder } from './conditional-writes.ts'
+import { isEntryKey } from './entry-names.ts'
 import { KeyQueue, QueueTimeoutError } from './key-queue.ts'
-import { type Intent, keyWaitMs, type TakeRequest } from './memory-index.ts'
+import { type Intent, keyWaitMs, type Settled, StoreMovedError, type TakeRequest } from './memory-index.ts'
 import { joinKey, type MemoryKey, parseKey } from './memory-key.ts'
-import { conflictOf, lostIntent, outsideScope, storeFailure } from './object-failures.ts'
-import { isStoreError, type ObjectStore, ObjectStoreError, type PutOptions } from './object-store.ts'
+import { entryStands, lostIntent, movedAway, outsideScope, writeFailure } from './object-failures.ts'
+import { type ObjectStore, ObjectStoreError } from './object-store.ts'
 import type { ChangeAction, Conditions, MemoryCall, MemoryObjectsDeps, RemoveExtras, WriteExtras } from './objects.ts'
-import { holds, type Precondition, preconditionOf } from './preconditions.ts'
+import { type Precondition, preconditionOf } from './preconditions.ts'
 import { type Author, authorOf, metadataOf } from './provenance.ts'
 import type { StoreRow } from './queries.ts'
 import { mayWrite } from './scopes.ts'
 import { VersionKeeper } from './version-keeper.ts'
+
+/** How long a key is left to the writers of other processes when they wait for it: about two of their looks. */
+const restMs = 60
 
 /** The writing half of the object calls. */
 export class MemoryWrites {
@@ -24,38 +29,60 @@ export class MemoryWrites {
   }
 
   /** The new etag. Throws what `read` throws (but `not_found`), and `agent_revoked_label`, `bad_request`, `memory_conflict`, `memory_busy`, `memory_quota_exceeded`. */
-  async write(call: MemoryCall, keyText: string, bytes: Buffer, conditions: Conditions = {}, extras: WriteExtras = {}): Promise<{ etag: string }> {
+  write(call: MemoryCall, keyText: string, bytes: Buffer, conditions: Conditions = {}, extras: WriteExtras = {}): Promise<{ etag: string }> {
+    return this.#onCurrentStore(call, () => this.#write(call, keyText, bytes, conditions, extras))
+  }
+
+  async #write(call: MemoryCall, keyText: string, bytes: Buffer, conditions: Conditions, extras: WriteExtras): Promise<{ etag: string }> {
     const { target, precondition } = await this.#admit(call, keyText, conditions, extras.action ?? 'put')
     if (bytes.length > this.#deps.objectBytesMax)
       throw fail('payload_too_large', { message: `A memory object has at most ${this.#deps.objectBytesMax} bytes; this one has ${bytes.length}.` })
     const sha256 = createHash('sha256').update(bytes).digest('hex')
-    return this.#withKey(target, { kind: 'put', how: extras.action ?? 'put', sha256, sizeBytes: bytes.length }, async (intent, signal, keeper) => {
-      const conditional = await this.#conditional(target, precondition, target.row.casPut, signal)
-      if (mayReplace(target, precondition, intent)) await this.#keep(target, precondition, intent, keeper, signal)
+    const how = extras.action ?? 'put'
+    return this.#withKey(target, { kind: 'put', how, sha256, sizeBytes: bytes.length }, async (intent, signal, keeper) => {
+      const write = conditionalWrite(target, precondition, intent, target.row.casPut, keeper, signal)
+      const first = await conditionFor(write)
+      if (mayReplace(target, precondition, intent)) await keeper.keep(signal)
       const metadata = { ...extras.metadata, ...metadataOf(target.author, { writeId: intent.writeId, sha256, writtenAt: intent.startedAt }) }
-      const etag = await this.#put(target, intent, bytes, { ...conditional, metadata, contentType: 'text/plain; charset=utf-8', signal })
-      if (!(await this.#deps.index.settlePut(intent, etag, keeper.handOver(), target.row.historyVersions))) throw lostIntent()
-      return { etag }
+      const etag = await putUnder(write, first, condition =>
+        target.store.put(target.storeKey, bytes, { ...condition, metadata, contentType: 'text/plain; charset=utf-8', signal }),
+      )
+      return { value: { etag }, settled: await this.#deps.index.settlePut(intent, etag, keeper.handOver(), target.row.historyVersions) }
     })
   }
 
   /** Also succeeds when there is nothing of that key. Throws what `write` throws (but sizes and quota). */
-  async remove(call: MemoryCall, keyText: string, conditions: Conditions = {}, extras: RemoveExtras = {}): Promise<void> {
+  remove(call: MemoryCall, keyText: string, conditions: Conditions = {}, extras: RemoveExtras = {}): Promise<void> {
+    return this.#onCurrentStore(call, () => this.#remove(call, keyText, conditions, extras))
+  }
+
+  async #remove(call: MemoryCall, keyText: string, conditions: Conditions, extras: RemoveExtras): Promise<void> {
     const { target, precondition } = await this.#admit(call, keyText, conditions, 'delete')
     if (precondition.kind === 'absent') throw fail('bad_request', { message: 'If-None-Match has no meaning for a deletion.' })
     const versionsMax = extras.erasesHistory === true ? 0 : target.row.historyVersions
     await this.#withKey(target, { kind: 'delete', how: 'put', sha256: null, sizeBytes: 0 }, async (intent, signal, keeper) => {
-      const { ifMatch } = await this.#conditional(target, precondition, target.row.casDelete, signal)
+      const write = conditionalWrite(target, precondition, intent, target.row.casDelete, keeper, signal)
+      const first = await conditionFor(write)
       // A deletion also keeps what the index does not know: to ask for it costs no more than to copy it.
-      if (versionsMax > 0) await this.#keep(target, precondition, intent, keeper, signal)
-      try {
-        await target.store.delete(target.storeKey, { signal, ...(ifMatch === undefined ? {} : { ifMatch }) })
-      } catch (error) {
-        if (isStoreError(error, 'precondition-failed')) throw await this.#conflict(target)
-        throw error
-      }
-      if (!(await this.#deps.index.settleDelete(intent, keeper.handOver(), versionsMax))) throw lostIntent()
+      if (versionsMax > 0) await keeper.keep(signal)
+      await deleteUnder(write, first, condition => target.store.delete(target.storeKey, { ...condition, signal }))
+      return { value: undefined, settled: await this.#deps.index.settleDelete(intent, keeper.handOver(), versionsMax) }
     })
+  }
+
+  /** Runs it again, once, when the store was configured anew and this process had not heard of it yet. */
+  async #onCurrentStore<T>(call: MemoryCall, work: () => Promise<T>): Promise<T> {
+    try {
+      return await work()
+    } catch (error) {
+      if (!(error instanceof StoreMovedError)) throw error
+    }
+    this.#deps.forget(call.principal.orgId)
+    try {
+      return await work()
+    } catch (error) {
+      throw error instanceof StoreMovedError ? movedAway(error) : error
+    }
   }
 
   /** What comes before any change: configured, key, scope, label, conditions, in this order. */
@@ -63,6 +90,7 @@ export class MemoryWrites {
     const { principal, signal } = call
     const { row, store } = await this.#deps.configured(principal.orgId)
     const key = parseKey(keyText)
+    if (action === 'put' && isEntryKey(key)) throw entryStands()
     // Who promotes was checked as an admin, and records take no other writes.
     if (action !== 'promote' && !mayWrite(await this.#deps.callers.forKey(principal, key), key)) throw outsideScope('write')
     if (principal.kind === 'key' && call.agentLabel !== null) {
@@ -80,14 +108,14 @@ export class MemoryWrites {
   async #withKey<T>(
     target: Target,
     what: Pick<TakeRequest, 'kind' | 'how' | 'sha256' | 'sizeBytes'>,
-    work: (intent: Intent, signal: AbortSignal, keeper: VersionKeeper) => Promise<T>,
+    work: (intent: Intent, signal: AbortSignal, keeper: VersionKeeper) => Promise<{ readonly value: T; readonly settled: Settled | null }>,
   ): Promise<T> {
-    const { clock, index, intentMs } = this.#deps
+    const { clock, ids, index, intentMs } = this.#deps
     const run = async (): Promise<T> => {
       const intent = await index
         .take({ orgId: target.orgId, key: target.key, generation: target.row.generation, author: target.author, signal: target.signal, ...what })
         .catch((error: unknown) => {
-          throw storeFailure(error)
+          throw writeFailure(error)
         })
       const keeper = new VersionKeeper({ store: target.store, orgId: target.orgId, storeKey: target.storeKey, writeId: intent.writeId, before: intent.before })
       // Nobody may resolve the intent while its call is still on the way to the store. A client that goes away does not stop a write.
@@ -96,11 +124,14 @@ export class MemoryWrites {
         limit.abort(new ObjectStoreError('unavailable', 'the store took too long', { mayHaveHappened: true })),
       )
       try {
-        return await work(intent, limit.signal, keeper)
+        const { value, settled } = await work(intent, limit.signal, keeper)
+        if (settled === null) throw lostIntent()
+        if (settled.isWanted) this.#queue.rest(target.storeKey, restMs * (0.5 + ids.random()))
+        return value
       } catch (error) {
         if ((error instanceof ObjectStoreError && error.mayHaveHappened) || !(await keeper.discard())) await index.doubt(intent)
-        else await index.release(intent)
-        throw storeFailure(error)
+        else if ((await index.release(intent))?.isWanted) this.#queue.rest(target.storeKey, restMs * (0.5 + ids.random()))
+        throw writeFailure(error)
       } finally {
         cancel()
       }
@@ -113,43 +144,21 @@ export class MemoryWrites {
       throw error
     }
   }
+}
 
-  /** Copies what the write will replace. A condition that cannot hold is refused before. */
-  async #keep(target: Target, precondition: Precondition, intent: Intent, keeper: VersionKeeper, signal: AbortSignal): Promise<void> {
-    if (intent.before !== null && !holds(precondition, intent.before.etag)) {
-      const head = await target.store.head(target.storeKey, { signal })
-      if (!holds(precondition, head?.etag ?? null)) throw conflictOf(head)
-    }
-    await keeper.keep(signal)
+function conditionalWrite(
+  target: Target,
+  precondition: Precondition,
+  intent: Intent,
+  isNative: boolean,
+  keeper: VersionKeeper,
+  signal: AbortSignal,
+): ConditionalWrite {
+  const { store, storeKey, row } = target
+  const onUnknown = async (): Promise<void> => {
+    if (row.historyVersions > 0) await keeper.keep(signal)
   }
-
-  /** The conditions for the store's own call: its native form, or after a HEAD under the intent where the store has none. */
-  async #conditional(target: Target, precondition: Precondition, isNative: boolean, signal: AbortSignal): Promise<Pick<PutOptions, 'ifMatch' | 'ifNoneMatch'>> {
-    if (precondition.kind === 'none') return {}
-    if (isNative && precondition.kind === 'absent') return { ifNoneMatch: '*' }
-    const [only, ...others] = precondition.kind === 'etag' ? precondition.etags : []
-    if (isNative && only !== undefined && others.length === 0) return { ifMatch: only }
-    const head = await target.store.head(target.storeKey, { signal })
-    if (!holds(precondition, head?.etag ?? null)) throw conflictOf(head)
-    return isNative && head !== null ? { ifMatch: head.etag } : {}
-  }
-
-  /** Puts the bytes; a lost reply and a retry that met its own first attempt count as done when the store has our write id. */
-  async #put(target: Target, intent: Intent, bytes: Buffer, options: PutOptions): Promise<string> {
-    try {
-      return (await target.store.put(target.storeKey, bytes, options)).etag
-    } catch (error) {
-      const isConflict = isStoreError(error, 'precondition-failed')
-      if (!isConflict && !(error instanceof ObjectStoreError && error.mayHaveHappened)) throw error
-      const head = await target.store.head(target.storeKey).catch(() => undefined)
-      if (head?.metadata['br-write-id'] === intent.writeId) return head.etag
-      throw isConflict ? conflictOf(head ?? null) : error
-    }
-  }
-
-  async #conflict(target: Target): Promise<GatewayError> {
-    return conflictOf(await target.store.head(target.storeKey).catch(() => null))
-  }
+  return { store, storeKey, precondition, before: intent.before, isNative, writeId: intent.writeId, signal, onUnknown }
 }
 
 /** Whether there may be something to keep: what the index knows, or what the caller says to have read. A new key costs no call. */

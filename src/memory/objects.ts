@@ -1,7 +1,9 @@
 /** Memory objects: read, write, delete, list. Scope comes before existence everywhere, so a refusal says nothing about what is there. */
 import type { Clock } from '../platform/clock.ts'
+import type { Ids } from '../platform/ids.ts'
 import type { BearerPrincipal } from '../platform/principal.ts'
 import type { MemoryCallers } from './callers.ts'
+import type { ListPageView, ListWish } from './list-page.ts'
 import type { MemoryIndex } from './memory-index.ts'
 import { MemoryReads } from './object-reads.ts'
 import type { ObjectStore } from './object-store.ts'
@@ -61,6 +63,7 @@ export interface ConfiguredStore {
 
 export interface MemoryObjectsDeps {
   readonly clock: Clock
+  readonly ids: Ids
   readonly index: MemoryIndex
   readonly callers: MemoryCallers
   readonly objectBytesMax: number
@@ -68,6 +71,8 @@ export interface MemoryObjectsDeps {
   readonly intentMs: number
   /** Throws `memory_not_configured`. */
   configured(orgId: number): Promise<ConfiguredStore>
+  /** Looks the configuration up anew the next time. */
+  forget(orgId: number): void
   /** The registered agent that a label names; null when it names none. */
   agentByLabel(orgId: number, label: string): { readonly status: 'active' | 'revoked' } | null | Promise<{ readonly status: 'active' | 'revoked' } | null>
 }
@@ -90,6 +95,11 @@ export class MemoryObjects {
   /** Every readable key under a prefix. See `MemoryReads.list`. */
   list(call: MemoryCall, prefixText: string): Promise<ListEntry[]> {
     return this.reads.list(call, prefixText)
+  }
+
+  /** One page of a list. See `MemoryReads.listPage`. */
+  listPage(call: MemoryCall, prefixText: string, wish: ListWish): Promise<ListPageView> {
+    return this.reads.listPage(call, prefixText, wish)
   }
 
   /** Writes one object. See `MemoryWrites.write`. */

@@ -7,7 +7,7 @@ export type Precondition =
   | { readonly kind: 'absent' }
   /** There must be one, of any etag. */
   | { readonly kind: 'present' }
-  /** There must be one with one of these strong etags. */
+  /** There must be one with one of these strong etags, or `"sha256:<hex>"` of its content. */
   | { readonly kind: 'etag'; readonly etags: readonly string[] }
 
 /** Most etags of one If-Match header. */
@@ -33,8 +33,14 @@ export function preconditionOf(ifMatch: string | undefined, ifNoneMatch: string 
   return { kind: 'etag', etags }
 }
 
-/** Whether the precondition holds for the etag that stands there (null = no object). Weak etags never match. */
-export function holds(precondition: Precondition, current: string | null): boolean {
+/** What stands there: its etag, and the hash of its content where the gateway wrote it. */
+export interface Current {
+  readonly etag: string
+  readonly sha256: string | null
+}
+
+/** Whether the precondition holds for what stands there (null = no object). Weak etags never match. */
+export function holds(precondition: Precondition, current: Current | null): boolean {
   switch (precondition.kind) {
     case 'none':
       return true
@@ -43,6 +49,6 @@ export function holds(precondition: Precondition, current: string | null): boole
     case 'present':
       return current !== null
     case 'etag':
-      return current !== null && precondition.etags.includes(current)
+      return current !== null && precondition.etags.some(etag => etag === current.etag || (current.sha256 !== null && etag === `"sha256:${current.sha256}"`))
   }
 }

@@ -48,6 +48,7 @@ export const promoteEndpoints = {
       'memory_conflict',
       'memory_busy',
       'memory_store_failed',
+      'memory_store_busy',
     ],
     async handle({ memory }, { body, headers }, call) {
       const { principal } = call

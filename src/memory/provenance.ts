@@ -5,7 +5,8 @@ import type { ObjectHead } from './object-store.ts'
 /** The author of one write, as index and metadata keep it. */
 export interface Author {
   readonly userId: number | null
-  readonly keyId: number
+  /** Null for what the gateway does by itself. */
+  readonly keyId: number | null
   /** Of a verified agent token. */
   readonly agentId: number | null
   readonly agentName: string | null
@@ -20,6 +21,9 @@ export interface AuthorView {
   /** Agent id from a token, or the label of a plain key. */
   readonly agent?: string
 }
+
+/** The gateway itself. */
+export const nobody: Author = { userId: null, keyId: null, agentId: null, agentName: null, agentLabel: null }
 
 /** The author behind a credential. An agent token wins over the header. */
 export function authorOf(principal: BearerPrincipal, agentLabel: string | null): Author {
@@ -81,7 +85,7 @@ export function authorInRow(row: {
   return agent === null ? { user } : { user, agent }
 }
 
-function userText(userId: number | null, keyId: number): string {
+function userText(userId: number | null, keyId: number | null): string {
   return userId === null ? `key-${keyId}` : String(userId)
 }
 

@@ -1,4 +1,5 @@
 import { statement } from '../platform/db.ts'
+import type { StoreDetails } from './store-probe.ts'
 import { historyBytesAfter, type KeptParameters, keptVersion, markedVersions, placedVersions } from './version-settling.ts'
 
 export interface StoreRow {
@@ -63,7 +64,15 @@ export const saveStore = statement<
    on conflict (org_id) do update set store = excluded.store, endpoint = excluded.endpoint, bucket = excluded.bucket, region = excluded.region,
      sealed_credentials = excluded.sealed_credentials, access_key_masked = excluded.access_key_masked, quota_mb = excluded.quota_mb, journal_ttl_days = excluded.journal_ttl_days,
      cas_put = excluded.cas_put, cas_delete = excluded.cas_delete, clock_skew_ms = excluded.clock_skew_ms, generation = excluded.generation,
-     history_versions = excluded.history_versions, history_days = excluded.history_days, updated_at = excluded.updated_at`,
+     history_versions = excluded.history_versions, history_days = excluded.history_days, updated_at = excluded.updated_at,
+     purge_due_at = case when memory_stores.journal_ttl_days = excluded.journal_ttl_days then memory_stores.purge_due_at else excluded.updated_at end`,
+)
+
+/** What a probe found, unless the store was configured anew meanwhile. The details are JSON text. */
+export const saveCapabilities = statement<[orgId: number, generation: number, casPut: boolean, casDelete: boolean, skewMs: bigint, details: string, now: Date]>(
+  'memory.save_capabilities',
+  `update memory_stores set cas_put = $3::boolean, cas_delete = $4::boolean, clock_skew_ms = $5::bigint, capabilities = $6::jsonb, probed_at = $7::timestamptz
+   where org_id = $1::int and generation = $2::int`,
 )
 
 export const saveQuota = statement<[orgId: number, quotaBytes: bigint]>(

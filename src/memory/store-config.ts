@@ -1,16 +1,28 @@
 /** Where an organisation keeps its memory: configure, repoint, show. Credentials go in and never come out. */
 import type { Clock } from '../platform/clock.ts'
-import type { Db } from '../platform/db.ts'
+import type { Db, Tx } from '../platform/db.ts'
 import type { ControlLog } from '../platform/db-control-log.ts'
 import { fail } from '../platform/errors.ts'
 import { ExpiringCache } from '../platform/expiring-cache.ts'
 import type { Ids } from '../platform/ids.ts'
 import { maskSecret } from '../platform/secrets.ts'
 import { clearVersions, historyBytesOf } from './history-queries.ts'
-import { basePrefixOf, relativeKey } from './memory-key.ts'
+import { basePrefixOf, isServedKey, relativeKey } from './memory-key.ts'
 import { type ListedObject, type ObjectStore, ObjectStoreError } from './object-store.ts'
 import type { Credentials, OpenStores, StorePlace } from './open-stores.ts'
-import { clearIntents, clearObjects, findStore, insertListed, lockStore, recountUsage, type StoreRow, saveQuota, saveStore, usageOf } from './queries.ts'
+import {
+  clearIntents,
+  clearObjects,
+  findStore,
+  insertListed,
+  lockStore,
+  recountUsage,
+  type StoreRow,
+  saveCapabilities,
+  saveQuota,
+  saveStore,
+  usageOf,
+} from './queries.ts'
 import { type Capabilities, probe } from './store-probe.ts'
 
 /** What `PUT /v1/me/memory-store` takes. Blank or absent credentials keep the stored ones, absent numbers the stored or default ones. */
@@ -26,6 +38,8 @@ export interface StoreInput {
   readonly history_versions?: number | undefined
   readonly history_days?: number | undefined
   readonly confirm_path_change?: boolean | undefined
+  /** Probes the store although neither place nor credentials changed. */
+  readonly reprobe?: boolean | undefined
 }
 
 /** Spec: default of quota_mb. A MB is 1,048,576 bytes: ours. */
@@ -104,7 +118,14 @@ export class StoreConfig {
       history_versions: row.historyVersions,
       history_days: row.historyDays,
       history_bytes: Number(history?.bytes ?? 0n),
-      capabilities: { conditional_put: row.casPut, conditional_delete: row.casDelete, clock_skew_ms: Number(row.clockSkewMs) },
+      capabilities: {
+        conditional_put: row.casPut,
+        conditional_delete: row.casDelete,
+        clock_skew_ms: Number(row.clockSkewMs),
+        ...row.capabilities,
+        ...(row.probedAt === null ? {} : { probed_at: row.probedAt.toISOString() }),
+      },
+      ...(row.reconciledAt === null ? {} : { reconciled_at: row.reconciledAt.toISOString() }),
     }
   }
 
@@ -116,7 +137,7 @@ export class StoreConfig {
     const hasMoved = before === null || !isSamePlace(before, place)
     if (hasMoved && before !== null && input.confirm_path_change !== true) await this.#refuseWhileInUse(orgId)
     const hasNewAccess = hasMoved || !isSameAccess(stores.placeOf(before), place)
-    if (!hasNewAccess) return this.#save(orgId, input, place, before, capabilitiesOf(before), null)
+    if (!hasNewAccess && input.reprobe !== true) return this.#save(orgId, input, place, before, null, null)
     const store = stores.make(orgId, place)
     try {
       const capabilities = await probe(store, orgId, clock, ids)
@@ -135,17 +156,18 @@ export class StoreConfig {
     input: StoreInput,
     place: StorePlace,
     before: StoreRow | null,
-    capabilities: Capabilities,
+    found: Capabilities | null,
     listed: readonly ListedObject[] | null,
   ): Promise<void> {
-    const { db, clock, stores } = this.#deps
+    const { controlLog, clock, stores } = this.#deps
     const quotaMb = input.quota_mb ?? before?.quotaMb ?? quotaMbDefault
     const ttlDays = input.journal_ttl_days ?? before?.journalTtlDays ?? journalTtlDaysDefault
     const historyVersions = input.history_versions ?? before?.historyVersions ?? historyVersionsDefault
     const historyDays = input.history_days ?? before?.historyDays ?? historyDaysDefault
     const isS3 = place.store === 's3'
     const sealed = isS3 ? stores.seal(orgId, place.credentials) : null
-    await db.tx(async tx => {
+    const capabilities = found ?? capabilitiesOf(before)
+    await controlLog.change(async tx => {
       const current = await tx.maybe(lockStore, orgId)
       if ((current?.generation ?? 0) !== (before?.generation ?? 0))
         throw fail('bad_request', { message: 'The memory store was configured by somebody else at the same time. Look at it and try again.' })
@@ -171,14 +193,16 @@ export class StoreConfig {
         historyDays,
         new Date(clock.nowMs()),
       )
+      if (found !== null) await saveFound(tx, orgId, generation, found, clock.nowMs())
       await tx.exec(saveQuota, orgId, BigInt(quotaMb) * BigInt(bytesPerMb))
-      if (listed === null) return
+      const news = [{ kind: storeNews, ref: String(orgId) }]
+      if (listed === null) return { value: undefined, news }
       await tx.exec(clearIntents, orgId)
       await tx.exec(clearObjects, orgId)
       await tx.exec(clearVersions, orgId)
       const keyed = listed.flatMap(object => {
         const key = relativeKey(orgId, object.key)
-        return key === null ? [] : [{ ...object, key }]
+        return key === null || !isServedKey(key) ? [] : [{ ...object, key }]
       })
       await tx.exec(
         insertListed,
@@ -189,7 +213,22 @@ export class StoreConfig {
         keyed.map(object => new Date(object.modifiedMs)),
       )
       await tx.exec(recountUsage, orgId)
+      return { value: undefined, news }
     })
+  }
+
+  /** Probes the store as it is configured and keeps what was found: a store may stop to honour conditions. Throws `memory_not_configured`, `unavailable`. */
+  async reprobe(orgId: number): Promise<Capabilities> {
+    const { clock, ids, stores, controlLog } = this.#deps
+    const row = await this.find(orgId)
+    if (row === null) throw fail('memory_not_configured')
+    const found = await probe(stores.of(row), orgId, clock, ids)
+    await controlLog.change(async tx => {
+      await saveFound(tx, orgId, row.generation, found, clock.nowMs())
+      const isSame = row.casPut === found.casPut && row.casDelete === found.casDelete
+      return { value: undefined, news: isSame ? [] : [{ kind: storeNews, ref: String(orgId) }] }
+    })
+    return found
   }
 
   async #refuseWhileInUse(orgId: number): Promise<void> {
@@ -245,8 +284,15 @@ function isSameAccess(a: StorePlace, b: StorePlace): boolean {
   return a.region === b.region && a.credentials.accessKey === b.credentials.accessKey && a.credentials.secretKey === b.credentials.secretKey
 }
 
-function capabilitiesOf(row: StoreRow): Capabilities {
+/** The columns that every save writes. */
+function capabilitiesOf(row: StoreRow | null): Pick<Capabilities, 'casPut' | 'casDelete' | 'clockSkewMs'> {
+  if (row === null) return { casPut: false, casDelete: false, clockSkewMs: 0 }
   return { casPut: row.casPut, casDelete: row.casDelete, clockSkewMs: Number(row.clockSkewMs) }
+}
+
+async function saveFound(tx: Tx, orgId: number, generation: number, found: Capabilities, nowMs: number): Promise<void> {
+  const { casPut, casDelete, clockSkewMs, details } = found
+  await tx.exec(saveCapabilities, orgId, generation, casPut, casDelete, BigInt(Math.round(clockSkewMs)), JSON.stringify(details), new Date(nowMs))
 }
 
 function refuseIfUsed(usage: { readonly usedBytes: bigint; readonly reservedBytes: bigint; readonly objects: bigint }): void {

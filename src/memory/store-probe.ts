@@ -11,7 +11,28 @@ export interface Capabilities {
   readonly casDelete: boolean
   /** The store's clock minus ours. */
   readonly clockSkewMs: number
+  readonly details: StoreDetails
 }
+
+/** What else is worth knowing of a store, as the view of the configuration shows it. */
+export interface StoreDetails {
+  /** An object can be copied under another key, by the store itself or by hand. */
+  readonly copy: boolean
+  /** Whether the store keeps old versions by itself; unknown where it does not say. */
+  readonly versioning: 'on' | 'suspended' | 'off' | 'unknown'
+  /** A list shows at once what was just written. */
+  readonly lists_at_once: boolean
+  /** PUT, HEAD and lists call an object by the same etag. */
+  readonly etags_agree: boolean
+  /** Metadata of this many bytes come back whole; no more were tried. */
+  readonly metadata_bytes: number
+}
+
+/** Lengths of one metadata value that are tried, the most that S3 takes first; some stores take 256 bytes a value. The provenance of a write has less. */
+const metadataSizes = [1_900, 240] as const
+
+/** Where probe objects are, relative to the organisation's prefix. Outside every scope. */
+export const probePrefix = '.brigade-probe/'
 
 const wrongEtag = '"00000000000000000000000000000000"'
 
@@ -21,23 +42,59 @@ const wrongEtag = '"00000000000000000000000000000000"'
  */
 export async function probe(store: ObjectStore, orgId: number, clock: Clock, ids: Ids): Promise<Capabilities> {
   const nowMs = clock.nowMs()
-  const key = joinKey(orgId, `.brigade-probe/${ids.uuidv7(nowMs)}`)
+  const key = joinKey(orgId, `${probePrefix}${ids.uuidv7(nowMs)}`)
+  const copyKey = `${key}-copy`
   const bytes = Buffer.from('probe é\n')
   try {
     const casPut = await conditionalPut(store, key, bytes)
-    if (!casPut) await store.put(key, bytes)
+    const written = await putWithMetadata(store, key, bytes)
     const read = await store.get(key)
     if (!read.bytes.equals(bytes)) throw fail('unavailable', { message: 'The store gave back other bytes than were written. It cannot hold memory.' })
-    const listed = await store.list({ prefix: key, limit: 1 })
-    if (listed.objects[0]?.key !== key) throw fail('unavailable', { message: 'The store does not list what was written.' })
+    if (!hasMetadata(read.metadata, written.metadataBytes))
+      throw fail('unavailable', { message: 'The store does not keep the metadata of an object. It cannot hold memory: who wrote what would be lost.' })
+    const listed = (await store.list({ prefix: key, limit: 1 })).objects[0]
+    const hasCopy = await copies(store, key, copyKey, bytes)
+    const versioning = await (store.versioning?.() ?? 'unknown')
     const casDelete = await conditionalDelete(store, key)
     await store.delete(key)
-    return { casPut, casDelete, clockSkewMs: read.modifiedMs - nowMs }
+    const isListed = listed?.key === key
+    const etagsAgree = written.etag === read.etag && (!isListed || listed.etag === read.etag)
+    const details = { copy: hasCopy, versioning, lists_at_once: isListed, etags_agree: etagsAgree, metadata_bytes: written.metadataBytes }
+    return { casPut, casDelete, clockSkewMs: read.modifiedMs - nowMs, details }
   } catch (error) {
-    // The store may hold the probe object still; it lies outside every scope and nobody can read it.
+    // The store may hold the probe object still; it lies outside every scope, and the next reconcile removes it.
     await store.delete(key).catch(() => {})
     if (error instanceof ObjectStoreError) throw fail('unavailable', { message: `The memory store cannot be used: ${error.message}.`, cause: error })
     throw error
+  }
+}
+
+const metadataText = (size: number): string => 'm'.repeat(size)
+
+function hasMetadata(metadata: Readonly<Record<string, string>>, size: number): boolean {
+  return metadata['br-probe'] === metadataText(size)
+}
+
+async function putWithMetadata(store: ObjectStore, key: string, bytes: Buffer): Promise<{ etag: string; metadataBytes: number }> {
+  for (const size of metadataSizes) {
+    try {
+      return { ...(await store.put(key, bytes, { metadata: { 'br-probe': metadataText(size) } })), metadataBytes: size }
+    } catch (error) {
+      if (size === metadataSizes.at(-1) || !(error instanceof ObjectStoreError)) throw error
+    }
+  }
+  throw new ObjectStoreError('unavailable', 'the store takes no metadata')
+}
+
+async function copies(store: ObjectStore, from: string, to: string, bytes: Buffer): Promise<boolean> {
+  try {
+    await store.copy(from, to)
+    return (await store.get(to)).bytes.equals(bytes)
+  } catch (error) {
+    if (error instanceof ObjectStoreError) return false
+    throw error
+  } finally {
+    await store.delete(to).catch(() => {})
   }
 }
 

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { MemoryCall } from '../../src/memory/objects.ts'
+import type { StoreInput } from '../../src/memory/store-config.ts'
 import { statement } from '../../src/platform/db.ts'
 import { toGatewayError } from '../../src/platform/errors.ts'
 import { type TestDatabase, testDatabase } from '../harness/database.ts'
@@ -37,7 +38,7 @@ for (const kind of peers) {
       await database?.dispose()
     })
 
-    async function org(more: { quota_mb?: number } = {}): Promise<{ orgId: number; call: MemoryCall }> {
+    async function org(more: StoreInput = {}): Promise<{ orgId: number; call: MemoryCall }> {
       const orgId = nextOrg++
       await test_.memory.config.put(orgId, { ...peer.input, ...more })
       return { orgId, call: callFrom(keyOf(orgId)) }
@@ -121,7 +122,7 @@ for (const kind of peers) {
     })
 
     test('fifty compare-and-swap writers of one object lose no update', async () => {
-      const { orgId, call } = await org()
+      const { orgId, call } = await org({ history_versions: 0 })
       const { objects } = test_.memory
       await objects.write(call, 'agents/counter', Buffer.from(''))
       await Promise.all(
@@ -166,13 +167,13 @@ for (const kind of peers) {
       await database.db.exec(addOrg, orgId)
       const { id: workspaceId } = await database.db.one(addWorkspace, orgId)
       const entry = `workspaces/${workspaceId}/journal/a`
-      const call = callFrom(keyOf(orgId, { workspaceId }))
+      const call = callFrom(keyOf(orgId, { userId: null, role: null, workspaceId }))
       const { objects } = test_.memory
       await objects.write(call, entry, Buffer.from('1'))
-      await objects.write(call, 'users/7/a', Buffer.from('1'))
-      expect((await objects.list(call, '')).map(({ key }) => key)).toEqual(['users/7/a', entry])
+      await objects.write(call, 'users/key-70/a', Buffer.from('1'))
+      expect((await objects.list(call, '')).map(({ key }) => key)).toEqual(['users/key-70/a', entry])
       test_.clock.advance(30 * 86_400_000 + 60_000)
-      expect((await objects.list(call, '')).map(({ key }) => key)).toEqual(['users/7/a'])
+      expect((await objects.list(call, '')).map(({ key }) => key)).toEqual(['users/key-70/a'])
       expect(await errorCode(() => objects.read(call, entry))).toBe('not_found')
     })
   })

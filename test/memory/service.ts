@@ -7,6 +7,7 @@ import type { MemoryCall } from '../../src/memory/objects.ts'
 import { usageOf } from '../../src/memory/queries.ts'
 import { type Clock, systemClock } from '../../src/platform/clock.ts'
 import type { Db } from '../../src/platform/db.ts'
+import { ControlLog } from '../../src/platform/db-control-log.ts'
 import { toGatewayError } from '../../src/platform/errors.ts'
 import { systemIds } from '../../src/platform/ids.ts'
 import { silentLog } from '../../src/platform/log.ts'
@@ -37,8 +38,11 @@ export async function testMemory(options: TestMemoryOptions): Promise<TestMemory
   }
   const clock = { ...systemClock, nowMs: () => systemClock.nowMs() + offsetMs, advance: advanceBy }
   const outbound = createOutbound({ connectTimeoutMs: 5000, firstByteTimeoutMs: 20_000, streamIdleTimeoutMs: 20_000, allow: options.allow ?? [] })
+  const controlLog = new ControlLog({ db: options.db, clock, log: silentLog, pollMs: 200 })
+  await controlLog.start()
   const memory = createMemory({
     db: options.db,
+    controlLog,
     clock,
     ids: systemIds,
     log: silentLog,
@@ -49,6 +53,7 @@ export async function testMemory(options: TestMemoryOptions): Promise<TestMemory
     config: {
       MEMORY_OBJECT_MAX_BYTES: 2 * 1024 * 1024,
       MEMORY_INTENT_MS: 60_000,
+      CACHE_TTL_MS: 30_000,
       STORE_TIMEOUT_MS: options.timeoutMs ?? 20_000,
       FOLDER_STORE: options.isFolderAllowed ?? true,
     },
@@ -60,6 +65,7 @@ export async function testMemory(options: TestMemoryOptions): Promise<TestMemory
     usage: orgId => options.db.one(usageOf, orgId),
     async close() {
       memory.stop()
+      await controlLog.stop()
       await outbound.close()
       await rm(dataDir, { recursive: true, force: true })
     },
@@ -96,7 +102,7 @@ export function agentOf(orgId: number, more: Partial<AgentPrincipal> = {}): Agen
     tokenIds: [],
     keyId: 70,
     keyName: 'k',
-    scope: 'inference',
+    scopes: ['inference', 'memory:read', 'memory:write', 'usage:read'],
     workspaceId: null,
     limits: { rpmLimit: null, dailyLimit: null },
     policies: [],

@@ -174,6 +174,7 @@ describe('a store that fails', () => {
     expect(await testing.memory.sweep(testing.clock.nowMs())).toBe(0)
     one.faults.down = false
     one.faults.lostReplies = 0
+    one.faults.beforeWrite = async () => {}
     expect(await testing.memory.sweep(testing.clock.nowMs())).toBe(2)
     expect(await testing.usage(orgId)).toEqual({ usedBytes: 4n, reservedBytes: 0n, objects: 1n })
   })

@@ -4,9 +4,12 @@ import { agentEndpoints } from '../../agents/endpoints.ts'
 import { oauthEndpoints } from '../../agents/oauth-endpoints.ts'
 import { trustEndpoints } from '../../agents/trust-endpoints.ts'
 import { mcpEndpoints } from '../../mcp/endpoints.ts'
+import { appendEndpoints } from '../../memory/append-endpoints.ts'
 import { memoryEndpoints } from '../../memory/endpoints.ts'
 import { historyEndpoints } from '../../memory/history-endpoints.ts'
 import { promoteEndpoints } from '../../memory/promote-endpoints.ts'
+import { reconcileEndpoints } from '../../memory/reconcile-endpoints.ts'
+import { searchEndpoints } from '../../memory/search-endpoints.ts'
 import { shareEndpoints } from '../../memory/share-endpoints.ts'
 import type { AnyRow } from '../../platform/endpoint.ts'
 import { accessEndpoints } from '../access/endpoints.ts'
@@ -56,7 +59,10 @@ export const endpointTable = {
   ...oauthEndpoints,
   ...childrenEndpoints,
   ...memoryEndpoints,
+  ...reconcileEndpoints,
   ...historyEndpoints,
+  ...appendEndpoints,
+  ...searchEndpoints,
   ...shareEndpoints,
   ...promoteEndpoints,
   ...usageEndpoints,
