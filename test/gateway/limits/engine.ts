@@ -142,8 +142,9 @@ export function eventOf(asked: AdmissionRequest, valueUinr: bigint, over: Partia
 /** One whole call: admitted, opened, settled at `valueUinr`. Throws what the admission throws. */
 export async function callOnce(engine: TestEngine, asked: AdmissionRequest, valueUinr: bigint): Promise<void> {
   const permit = await engine.limits.admit(asked)
-  void permit.open(eventOf(asked, 0n))
-  await permit.settle(eventOf(asked, valueUinr))
+  const atMs = permit.admittedAtMs
+  void permit.open(eventOf(asked, 0n, { atMs }))
+  await permit.settle(eventOf(asked, valueUinr, { atMs }))
 }
 
 /** The error's wire code and name, or 'ok'. */
