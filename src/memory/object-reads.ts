@@ -1,11 +1,13 @@
 /** Reading and listing memory objects. */
 import { fail } from '../platform/errors.ts'
-import { joinKey, parseKey, parsePrefix, relativeKey } from './memory-key.ts'
+import { KeyWalk, type KeyWalkOptions } from './key-walk.ts'
+import { entryOf, type ListPageView, type ListWish, pageOf } from './list-page.ts'
+import { joinKey, parseKey, parsePrefix } from './memory-key.ts'
 import { noObject, outsideScope, storeFailure } from './object-failures.ts'
-import { isStoreError, type ObjectStore } from './object-store.ts'
+import { isStoreError } from './object-store.ts'
 import type { ListEntry, MemoryCall, MemoryObjectsDeps, ReadResult } from './objects.ts'
-import { authorInRow, metaHeaders, writtenMsOf } from './provenance.ts'
-import type { StoreRow } from './queries.ts'
+import { cursorFrom } from './page-cursor.ts'
+import { metaHeaders, writtenMsOf } from './provenance.ts'
 import { isExpired, listPrefixes, mayRead } from './scopes.ts'
 
 /** Pages of one list: a million keys. */
@@ -38,51 +40,44 @@ export class MemoryReads {
     }
   }
 
-  /** Every readable key under the prefix, by key. What the store holds is what is listed; the index says who wrote it. */
+  /**
+   * Every readable key under the prefix, by key. What the store holds is what is listed; the index says who wrote it.
+   * Throws what `read` throws of these: `memory_not_configured`, `bad_memory_key`, `forbidden`, `memory_store_failed`.
+   */
   async list(call: MemoryCall, prefixText: string): Promise<ListEntry[]> {
-    const { orgId } = call.principal
-    const { row, store } = await this.#deps.configured(orgId)
-    const asked = parsePrefix(prefixText)
-    const prefixes = listPrefixes(await this.#deps.callers.forKey(call.principal, asked), asked)
+    const walk = await this.walk(call, parsePrefix(prefixText), {})
     const entries: ListEntry[] = []
     try {
-      for (const prefix of prefixes) await this.#listInto(entries, call, row, store, prefix)
+      for (let found = await walk.next(); found !== null; found = await walk.next()) {
+        if (walk.pages > listPagesMax)
+          throw fail('memory_store_failed', { message: 'There are too many objects under this prefix to list at once. Ask for pages with limit.' })
+        entries.push(entryOf(found))
+      }
     } catch (error) {
       throw storeFailure(error)
     }
-    return entries.sort((a, b) => Buffer.compare(Buffer.from(a.key), Buffer.from(b.key)))
+    return entries
   }
 
-  async #listInto(entries: ListEntry[], call: MemoryCall, row: StoreRow, store: ObjectStore, prefix: string): Promise<void> {
-    const { orgId } = call.principal
-    const nowMs = this.#deps.clock.nowMs()
-    let startAfter: string | undefined
-    for (let pages = 0; pages < listPagesMax; pages++) {
-      const page = await store.list({ prefix: joinKey(orgId, prefix), signal: call.signal, ...(startAfter === undefined ? {} : { startAfter }) })
-      const listed = page.objects.flatMap(object => {
-        const key = relativeKey(orgId, object.key)
-        return key === null || key.endsWith('/') ? [] : [{ ...object, key }]
-      })
-      const first = listed[0]
-      const last = listed.at(-1)
-      const known = first === undefined || last === undefined ? new Map() : await this.#deps.index.between(orgId, first.key, last.key)
-      for (const object of listed) {
-        const indexed = known.get(object.key)
-        // A row of another etag speaks of an object that the bucket's owner has replaced since.
-        const author = indexed?.etag === object.etag ? indexed : undefined
-        const writtenMs = author?.writtenAt.getTime() ?? object.modifiedMs
-        if (isExpired(object.key, writtenMs, row.journalTtlDays, nowMs)) continue
-        entries.push({
-          key: object.key,
-          size: object.sizeBytes,
-          modified: new Date(writtenMs).toISOString(),
-          etag: object.etag,
-          author: author === undefined ? null : authorInRow(author),
-        })
-      }
-      if (page.next === null) return
-      startAfter = page.next
+  /** One page of `list`, with filters and common prefixes. Throws what `list` throws, and `bad_request` for a cursor of something else. */
+  async listPage(call: MemoryCall, prefixText: string, wish: ListWish): Promise<ListPageView> {
+    const prefix = parsePrefix(prefixText)
+    const after = wish.cursor === undefined ? null : cursorFrom('l', wish.cursor)
+    const isPlain = wish.isWanted === undefined && wish.delimiter === undefined
+    // One more than a page holds tells whether there is another.
+    const walk = await this.walk(call, prefix, { after, ...(isPlain ? { pageSize: wish.limit + 1 } : {}) })
+    try {
+      return await pageOf(walk, prefix, wish)
+    } catch (error) {
+      throw storeFailure(error)
     }
-    throw fail('memory_store_failed', { message: 'There are too many objects under this prefix to list. Ask for a narrower one.' })
+  }
+
+  /** A walk over what the caller may read under the prefix. Throws `memory_not_configured`, `forbidden`. */
+  async walk(call: MemoryCall, prefix: string, options: Pick<KeyWalkOptions, 'after' | 'pageSize'>): Promise<KeyWalk> {
+    const { clock, index, callers, configured } = this.#deps
+    const found = await configured(call.principal.orgId)
+    const prefixes = listPrefixes(await callers.forKey(call.principal, prefix), prefix)
+    return new KeyWalk({ configured: found, index, nowMs: clock.nowMs(), prefixes, signal: call.signal, ...options })
   }
 }

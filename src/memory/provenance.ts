@@ -46,7 +46,7 @@ export function metadataOf(author: Author, write: { readonly writeId: string; re
   }
 }
 
-const shown = ['user', 'ts', 'agent', 'agent-name', 'sha256', 'promoted-by', 'sources'] as const
+const shown = ['user', 'ts', 'agent', 'agent-name', 'sha256', 'promoted-by', 'sources', 'restored-from'] as const
 
 /** Reply headers of a read: `x-br-meta-<name>` for our own metadata, whatever else the bucket's owner put there left out. */
 export function metaHeaders(metadata: Readonly<Record<string, string>>): Record<string, string> {

@@ -1,0 +1,102 @@
+/** Finding lines in a text, for a plain text or a regular expression whose cost is bounded. Pure. */
+import { RE2JS } from 're2js'
+import { fail } from '../platform/errors.ts'
+
+/** A line that matches. */
+export interface FoundLine {
+  /** From 1. */
+  readonly line: number
+  readonly snippet: string
+}
+
+/** Where in a line or piece the first match begins; -1: it has none. */
+export type LineMatcher = (line: string) => number
+
+export interface SearchWish {
+  readonly text: string
+  readonly isRegex: boolean
+  readonly isCaseSensitive: boolean
+}
+
+export const searchCharsMax = 500
+/** A longer line is looked at in pieces of so many characters; each begins `overlapChars` before the end of the one before. */
+const pieceChars = 4096
+const overlapChars = 512
+const snippetChars = 240
+/** How much of a snippet stands before the match. */
+const leadChars = 80
+
+/** The matcher of a search. Throws `bad_request` for an expression that is not understood; the message never repeats it. */
+export function matcherOf({ text, isRegex, isCaseSensitive }: SearchWish): LineMatcher {
+  if (!isRegex) {
+    if (isCaseSensitive) return line => line.indexOf(text)
+    const folded = text.toLowerCase()
+    return line => line.toLowerCase().indexOf(folded)
+  }
+  const expression = compiled(text, isCaseSensitive)
+  return piece => {
+    // The test alone is much cheaper than a match with its place.
+    if (!expression.test(piece)) return -1
+    const matcher = expression.matcher(piece)
+    return matcher.find() ? matcher.start() : 0
+  }
+}
+
+/** A line, or a part of one that is very long. */
+export interface Piece {
+  /** From 1. */
+  readonly line: number
+  readonly text: string
+  readonly isLineEnd: boolean
+  /** Where the next piece of this line begins. */
+  readonly nextOffset: number
+}
+
+/** The pieces of a text behind `from`: behind so many lines, and so many characters of the next one. */
+export function* piecesOf(text: string, from: { readonly line: number; readonly offset: number }): Generator<Piece> {
+  let line = 0
+  for (let at = 0; at < text.length; ) {
+    const end = text.indexOf('\n', at)
+    const next = end < 0 ? text.length : end
+    line++
+    if (line > from.line) {
+      const content = text.slice(at, next > at && text[next - 1] === '\r' ? next - 1 : next)
+      let offset = line === from.line + 1 ? from.offset : 0
+      do {
+        const isLineEnd = offset + pieceChars >= content.length
+        yield { line, text: content.slice(offset, offset + pieceChars), isLineEnd, nextOffset: offset + pieceChars - overlapChars }
+        offset = isLineEnd ? content.length : offset + pieceChars - overlapChars
+      } while (offset < content.length)
+    }
+    at = next + 1
+  }
+}
+
+function compiled(text: string, isCaseSensitive: boolean): RE2JS {
+  try {
+    return RE2JS.compile(text, isCaseSensitive ? 0 : RE2JS.CASE_INSENSITIVE)
+  } catch {
+    // biome-ignore lint/style/useErrorCause: the cause would carry the expression, which is content, into the log.
+    throw fail('bad_request', { message: 'Field "q": not a regular expression of RE2 syntax (no look-around, no back references, repeats up to 1000).' })
+  }
+}
+
+/** The text of an object, or null when it is no text. */
+export function textOf(bytes: Buffer): string | null {
+  if (bytes.subarray(0, 8192).includes(0)) return null
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(bytes)
+  } catch {
+    return null
+  }
+}
+
+/** The part of a line around a match. */
+export function snippetOf(line: string, at: number): string {
+  const from = Math.max(0, Math.min(at - leadChars, line.length - snippetChars))
+  // A cut in the middle of a surrogate pair would leave half a character.
+  return line
+    .slice(from, from + snippetChars)
+    .replace(/^[\udc00-\udfff]|[\ud800-\udbff]$/g, '')
+    .trim()
+}

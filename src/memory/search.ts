@@ -1,0 +1,106 @@
+/**
+ * Searching the text of what a caller may read. Objects are read from the store one after the other and forgotten; nothing is kept,
+ * no index of content exists. A call does a bounded amount of work, and its cursor goes on at the line where it stopped.
+ */
+import { fail } from '../platform/errors.ts'
+import { parseKey, parsePrefix } from './memory-key.ts'
+import { storeFailure } from './object-failures.ts'
+import type { ConfiguredStore, MemoryCall, MemoryObjects, MemoryObjectsDeps } from './objects.ts'
+import { cursorFrom, cursorText } from './page-cursor.ts'
+import { ReadAhead } from './search-ahead.ts'
+import { type Position, type SearchMatch, SearchRun } from './search-run.ts'
+import { type LineMatcher, matcherOf, type SearchWish, searchCharsMax } from './search-text.ts'
+
+export interface SearchResult {
+  readonly matches: readonly SearchMatch[]
+  /** Null when everything was looked at. With a cursor there may be fewer matches than asked for, even none. */
+  readonly next_cursor: string | null
+  readonly scanned: { readonly objects: number; readonly bytes: number }
+}
+
+export interface SearchRequest extends SearchWish {
+  readonly prefix: string
+  /** Matches of one call. */
+  readonly limit: number
+  readonly cursor?: string | undefined
+}
+
+export interface MemorySearchDeps extends Pick<MemoryObjectsDeps, 'clock' | 'objectBytesMax'> {
+  readonly objects: MemoryObjects
+  /** Throws `memory_not_configured`. */
+  configured(orgId: number): Promise<ConfiguredStore>
+}
+
+/** Searches at once in one process; another one is asked to come again. */
+const searchesAtOnce = 8
+
+export class MemorySearch {
+  readonly #deps: MemorySearchDeps
+  #running = 0
+
+  constructor(deps: MemorySearchDeps) {
+    this.#deps = deps
+  }
+
+  /** Throws what a list throws, `bad_request` for a search that is not understood, `rate_limit_exceeded` when too many run at once. */
+  async search(call: MemoryCall, request: SearchRequest): Promise<SearchResult> {
+    const configured = await this.#deps.configured(call.principal.orgId)
+    const prefix = parsePrefix(request.prefix)
+    if (request.text === '') throw fail('bad_request', { message: 'Field "q": say what to look for.' })
+    if (request.text.length > searchCharsMax) throw fail('bad_request', { message: `Field "q": at most ${searchCharsMax} characters.` })
+    const matcher = matcherOf(request)
+    const position = request.cursor === undefined ? null : positionFrom(request.cursor)
+    if (this.#running >= searchesAtOnce)
+      throw fail('rate_limit_exceeded', { message: 'Too many searches run at once. Try again in a second.', retryAfterSeconds: 1 })
+    this.#running++
+    try {
+      return await this.#run(call, configured, prefix, matcher, request.limit, position)
+    } catch (error) {
+      throw storeFailure(error)
+    } finally {
+      this.#running--
+    }
+  }
+
+  async #run(
+    call: MemoryCall,
+    configured: ConfiguredStore,
+    prefix: string,
+    matcher: LineMatcher,
+    limit: number,
+    position: Position | null,
+  ): Promise<SearchResult> {
+    const { clock, objects, objectBytesMax } = this.#deps
+    const walk = await objects.reads.walk(call, prefix, { after: position?.key ?? null })
+    const run = new SearchRun({ clock, matcher, limit, signal: call.signal })
+    const ahead = new ReadAhead({ walk, configured, nowMs: clock.nowMs(), objectBytesMax, signal: call.signal })
+    // A search that stopped within an object goes on in it first, if it may still be read.
+    if (position?.etag !== undefined && position.etag !== '' && walk.covers(position.key)) ahead.startWith(position.key)
+    for (let next = await ahead.next(); next !== null; next = await ahead.next()) {
+      if (run.isSpent(next.sizeBytes)) return resultOf(run, run.last)
+      if (await run.look(next.key, await next.object, position)) return resultOf(run, run.last)
+    }
+    return resultOf(run, null)
+  }
+}
+
+function resultOf({ matches, objects, bytes }: SearchRun, at: Position | null): SearchResult {
+  return {
+    matches,
+    next_cursor: at === null ? null : cursorText('s', JSON.stringify([at.key, at.etag, at.line, at.offset])),
+    scanned: { objects, bytes },
+  }
+}
+
+const isCount = (value: unknown): value is number => typeof value === 'number' && Number.isSafeInteger(value) && value >= 0
+
+function positionFrom(cursor: string): Position {
+  const text = cursorFrom('s', cursor)
+  try {
+    const [key, etag, line, offset] = JSON.parse(text) as unknown[]
+    if (typeof key === 'string' && typeof etag === 'string' && isCount(line) && isCount(offset)) return { key: parseKey(key), etag, line, offset }
+  } catch {
+    // Falls through: whatever is wrong with it, it is no cursor of ours.
+  }
+  throw fail('bad_request', { message: 'Not a cursor of this search. Send next_cursor of the page before, unchanged.' })
+}
