@@ -180,7 +180,7 @@ export class GatewayError extends Error {
   toHeaders(): Record<string, string> {
     const entry: ErrorEntry = errorTable[this.errorName]
     const headers: Record<string, string> = { ...this.options.headers }
-    const seconds = this.options.retryAfterSeconds ?? (this.status === 429 || this.errorName === 'database_unavailable' ? 1 : undefined)
+    const seconds = this.options.retryAfterSeconds ?? (this.status === 429 || this.code === 'database_unavailable' ? 1 : undefined)
     if (seconds !== undefined) headers['retry-after'] = String(Math.max(1, Math.ceil(seconds)))
     const shouldRetry = this.options.shouldRetry ?? entry.shouldRetry
     if (shouldRetry !== undefined) headers['x-should-retry'] = String(shouldRetry)
