@@ -1,0 +1,224 @@
+import { cpSync, mkdtempSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { checkInvariants } from '../../../src/gateway/limits/invariants.ts'
+import { journalFolder, readJournal, segmentsOf } from '../../../src/gateway/limits/journal.ts'
+import { type JournalDisk, machineDisk } from '../../../src/gateway/limits/journal-disk.ts'
+import { DatabaseUnavailableError, type Db, statement } from '../../../src/platform/db.ts'
+import { startApp, until } from '../../harness/app.ts'
+import { type TestDatabase, testDatabase } from '../../harness/database.ts'
+import { callOnce, eventOf, outcomeOf, request, startEngine, type TestEngine } from './engine.ts'
+
+const events = statement<[], { id: string; outcome: string; valueUinr: bigint }>(
+  'test.disk_events',
+  `select id as "id", outcome as "outcome", value_uinr as "valueUinr" from usage_events order by at, id`,
+)
+const leased = statement<[], { sum: bigint }>('test.disk_leased', `select coalesce(sum(amount), 0)::bigint as "sum" from leases`)
+const ageBeat = statement<[id: bigint]>('test.disk_age_beat', `update beats set beat_at = beat_at - interval '1 hour' where process_id = $1::bigint`)
+
+/** A disk that can be full: it takes half of what it is given and says so. */
+class FullDisk implements JournalDisk {
+  readonly segmentBytes: number
+  isFull = false
+  syncs = 0
+  constructor(segmentBytes = machineDisk.segmentBytes) {
+    this.segmentBytes = segmentBytes
+  }
+  #refuse(): void {
+    if (this.isFull) throw Object.assign(new Error('ENOSPC: no space left on device'), { code: 'ENOSPC' })
+  }
+  open(path: string): number {
+    this.#refuse()
+    return machineDisk.open(path)
+  }
+  append(fd: number, bytes: Uint8Array): number {
+    if (this.isFull) machineDisk.append(fd, bytes.subarray(0, bytes.length >> 1))
+    this.#refuse()
+    return machineDisk.append(fd, bytes)
+  }
+  sync(fd: number, folder: string): Promise<void> {
+    this.syncs++
+    return machineDisk.sync(fd, folder)
+  }
+}
+
+/** Timers that do nothing on their own during a test. */
+const still = { JOURNAL_FLUSH_MS: '600000', BEAT_MS: '600000', JANITOR_MS: '600000' }
+
+let database: TestDatabase
+beforeEach(async () => {
+  database = await testDatabase()
+})
+afterEach(async () => {
+  expect(await checkInvariants(database.db)).toEqual([])
+  await database.dispose()
+})
+
+/** The journal of `engine` as a dead process would leave it, in a folder where nobody holds its socket. */
+async function copyOfJournal(engine: TestEngine): Promise<string> {
+  const dataDir = mkdtempSync(join(tmpdir(), 'brigade-copy-'))
+  const folder = journalFolder(dataDir)
+  for (const { path, start } of segmentsOf(journalFolder(engine.dataDir), engine.limits.processId))
+    cpSync(path, join(folder, `${engine.limits.processId}.${start}`))
+  await database.db.exec(ageBeat, engine.limits.processId)
+  return dataDir
+}
+
+describe('a journal in segments', () => {
+  it('goes on over many segments, deletes flushed ones, and its running calls are in the segments that are left', async () => {
+    const engine = await startEngine(database.db, { disk: new FullDisk(4096), env: { ...still, JOURNAL_KEEP_MS: '0' } })
+    await engine.limits.budgets.set(1, 'key', '7', 1_000_000n)
+    const long = request(500n)
+    const permit = await engine.limits.admit(long)
+    await permit.open(eventOf(long, 40n))
+    for (let i = 0; i < 60; i++) await callOnce(engine, request(100n), 10n)
+    const folder = journalFolder(engine.dataDir)
+    const before = segmentsOf(folder, engine.limits.processId)
+    expect(before.length).toBeGreaterThan(5)
+    await engine.limits.flushNow()
+    await engine.limits.beat()
+    await until(() => segmentsOf(folder, engine.limits.processId).length < before.length)
+    expect(segmentsOf(folder, engine.limits.processId)[0]?.start).toBeGreaterThan(0)
+    expect([...readJournal(folder, engine.limits.processId)].some(({ record }) => 'event' in record && record.event.id === long.eventId)).toBe(true)
+    // What is not flushed yet lies in two segments.
+    for (let i = 0; i < 12; i++) await callOnce(engine, request(100n), 10n)
+    const survivor = await startEngine(database.db, { dataDir: await copyOfJournal(engine) })
+    const rows = await database.db.many(events)
+    expect(rows.filter(row => row.outcome === 'ok')).toHaveLength(72)
+    expect(rows.filter(row => row.outcome === 'interrupted')).toMatchObject([{ id: long.eventId, valueUinr: 40n }])
+    expect(await survivor.limits.budgets.get(1, 'key', '7')).toMatchObject({ spentUinr: 760n, heldUinr: 0n })
+    await survivor.stop()
+    await engine.stop()
+  })
+
+  it('takes more running calls than a segment has room for', async () => {
+    const engine = await startEngine(database.db, { disk: new FullDisk(2048), env: still })
+    const asked = Array.from({ length: 40 }, () => request(100n))
+    const permits = await Promise.all(asked.map(one => engine.limits.admit(one)))
+    for (const [i, permit] of permits.entries()) await permit.open(eventOf(asked[i] ?? request(1n), 0n))
+    for (const [i, permit] of permits.entries()) await permit.settle(eventOf(asked[i] ?? request(1n), 7n))
+    await engine.stop()
+    expect((await database.db.many(events)).map(row => row.valueUinr)).toEqual(asked.map(() => 7n))
+  })
+
+  it('is brought to the disk itself as often as JOURNAL_FSYNC_MS says, when there is something new', async () => {
+    const disk = new FullDisk(4096)
+    const engine = await startEngine(database.db, { disk, env: { JOURNAL_FSYNC_MS: '5' } })
+    await callOnce(engine, request(100n), 10n)
+    await until(() => disk.syncs > 0)
+    for (let i = 0; i < 30; i++) await callOnce(engine, request(100n), 10n)
+    await engine.stop()
+    expect(await database.db.many(events)).toHaveLength(31)
+    const quiet = new FullDisk()
+    const other = await startEngine(database.db, { disk: quiet })
+    await callOnce(other, request(100n), 10n)
+    await other.stop()
+    expect(quiet.syncs).toBe(0)
+  })
+})
+
+describe('a disk that is full', () => {
+  it('refuses new calls; running ones are charged in the database at once; behind the gap the journal goes on', async () => {
+    const disk = new FullDisk(4096)
+    const engine = await startEngine(database.db, { disk, env: still })
+    await engine.limits.budgets.set(1, 'key', '7', 100_000n)
+    const [settled, given] = [request(500n), request(500n)]
+    const running = await engine.limits.admit(settled)
+    await running.open(eventOf(settled, 0n))
+    const idle = await engine.limits.admit(given)
+    await idle.open(eventOf(given, 0n))
+    disk.isFull = true
+    const refused = await engine.limits.admit(request(100n))
+    expect(await outcomeOf(refused.open(eventOf(settled, 0n)))).toBe('journal_full')
+    refused.release()
+    running.progress(eventOf(settled, 10n))
+    await running.settle(eventOf(settled, 70n))
+    expect(await database.db.many(events)).toMatchObject([{ id: settled.eventId, valueUinr: 70n }])
+    idle.release()
+    disk.isFull = false
+    for (let i = 0; i < 20; i++) await callOnce(engine, request(100n), 10n)
+    const records = [...readJournal(journalFolder(engine.dataDir), engine.limits.processId)]
+    expect(records.filter(({ record }) => record.kind === 'settle')).toHaveLength(20)
+    await engine.limits.flushNow()
+    expect(await engine.limits.budgets.get(1, 'key', '7')).toMatchObject({ spentUinr: 270n })
+    await engine.stop()
+    // The call that was opened and given up while the disk was full left an `open` without an end: the next process says what became of it.
+    const heir = await startEngine(database.db, { dataDir: engine.dataDir, env: still })
+    await heir.limits.janitor.runOnce()
+    await heir.stop()
+    expect(await database.db.one(leased)).toEqual({ sum: 0n })
+    expect((await database.db.many(events)).filter(row => row.id === settled.eventId)).toHaveLength(1)
+  })
+
+  it('a call that settles past a full disk counts once when the process then dies', async () => {
+    const disk = new FullDisk()
+    const engine = await startEngine(database.db, { disk, env: still })
+    const asked = request(500n)
+    const permit = await engine.limits.admit(asked)
+    await permit.open(eventOf(asked, 5n))
+    disk.isFull = true
+    await permit.settle(eventOf(asked, 70n))
+    const survivor = await startEngine(database.db, { dataDir: await copyOfJournal(engine) })
+    expect(await database.db.many(events)).toMatchObject([{ id: asked.eventId, outcome: 'ok', valueUinr: 70n }])
+    await survivor.stop()
+    // It lives after all: it was fenced, and goes on as another one when there is room for a journal.
+    expect(await outcomeOf(engine.limits.beat())).toContain('ENOSPC')
+    disk.isFull = false
+    await callOnce(engine, request(100n), 10n)
+    await engine.stop()
+    expect(await database.db.many(events)).toHaveLength(2)
+  })
+
+  it('a journal that grows beyond its bound refuses new calls until the database has taken it', async () => {
+    let isAway = false
+    const db = new Proxy(database.db, {
+      get(target, name) {
+        const value: unknown = Reflect.get(target, name, target)
+        if (name === 'tx') return (fn: Parameters<Db['tx']>[0]) => (isAway ? Promise.reject(new DatabaseUnavailableError('away')) : target.tx(fn))
+        return typeof value === 'function' ? value.bind(target) : value
+      },
+    })
+    const engine = await startEngine(db, { env: { ...still, JOURNAL_MAX_BYTES: '4000' } })
+    isAway = true
+    let served = 0
+    let outcome = 'ok'
+    while (outcome === 'ok' && served < 50) {
+      outcome = await outcomeOf(callOnce(engine, request(100n), 10n))
+      if (outcome === 'ok') served++
+    }
+    expect([outcome, served > 2]).toEqual(['journal_full', true])
+    isAway = false
+    await engine.limits.flushNow()
+    expect(await outcomeOf(callOnce(engine, request(100n), 10n))).toBe('ok')
+    await engine.stop()
+    expect(await database.db.many(events)).toHaveLength(served + 1)
+  })
+})
+
+it('over HTTP a full disk refuses new calls with 503 while running ones end and are charged', async () => {
+  const disk = new FullDisk()
+  const app = await startApp({ journalDisk: disk })
+  const { key, keyId } = await app.newKey({ budgetInr: 100 })
+  const chat = (body: object = {}) =>
+    app.call('POST', '/v1/chat/completions', { model: 'alpha-only', messages: [{ role: 'user', content: 'hi' }], ...body }, { token: key })
+  app.alpha.script([{ hold: true }, { holdAfterChunks: 2 }])
+  const plain = chat()
+  await app.alpha.arrived(1)
+  const stream = chat({ stream: true })
+  await app.alpha.arrived(2)
+  disk.isFull = true
+  const refused = await chat()
+  expect([refused.status, refused.json.error.code, refused.json.error.message]).toEqual([503, 'database_unavailable', expect.stringContaining('journal')])
+  expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(0)
+  app.alpha.release()
+  expect((await plain).status).toBe(200)
+  expect((await stream).text.endsWith('data: [DONE]\n\n')).toBe(true)
+  expect((await app.db.many(events)).map(row => row.outcome)).toEqual(['ok', 'ok'])
+  disk.isFull = false
+  expect((await chat()).status).toBe(200)
+  await app.gateway.app.limits.flushNow()
+  const total = (await app.db.many(events)).reduce((sum, row) => sum + row.valueUinr, 0n)
+  expect(await app.gateway.app.limits.budgets.get(app.orgId, 'key', String(keyId))).toMatchObject({ spentUinr: total })
+  await app.stop()
+})
