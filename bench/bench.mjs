@@ -12,9 +12,11 @@ import { startPostgres } from '../scripts/postgres.mjs'
 import { core, cpuMsOf, isPinned, killAll, rssMibOf, runToEnd, startServer } from './child.mjs'
 import { contendersOf } from './contenders.mjs'
 import { machine } from './machine.mjs'
+import { measureMemory, memoryContenders, memoryReport, memoryScenarios } from './memory.mjs'
 import { measureNews, newsTable } from './news.mjs'
 import { installPortkey } from './portkey.mjs'
 import { markdown, summarize } from './report.mjs'
+import { measureRevokes, revokesTable } from './revokes.mjs'
 import { chunksOfStream, scenariosOf } from './workload.mjs'
 
 const sampleIntervalMs = 200
@@ -33,6 +35,8 @@ function readOptions() {
       scenarios: { type: 'string' },
       'slow-streams': { type: 'string', default: '2000' },
       news: { type: 'boolean', default: false },
+      memory: { type: 'boolean', default: false },
+      revokes: { type: 'boolean', default: false },
       postgres: { type: 'boolean', default: false },
       'install-portkey': { type: 'boolean', default: false },
       'no-build': { type: 'boolean', default: false },
@@ -55,10 +59,13 @@ function readOptions() {
     slowStreams: number('slow-streams', values['slow-streams'], 0),
     only: values.only?.split(',') ?? null,
     scenarios: values.scenarios?.split(',') ?? null,
-    // News go from process to process through PostgreSQL only.
-    postgres: values.postgres || (values.news && !process.env.BENCH_DATABASE_URL),
+    // News and revokes go from process to process through PostgreSQL only.
+    postgres: values.postgres || ((values.news || values.revokes) && !process.env.BENCH_DATABASE_URL),
     news: values.news,
     newsSamples: quick ? 10 : 50,
+    memory: values.memory,
+    revokes: values.revokes,
+    revokeSamples: quick ? 20 : 200,
     installPortkey: values['install-portkey'],
     noBuild: values['no-build'],
   }
@@ -163,6 +170,31 @@ async function checkBills(gateways) {
   }
 }
 
+function writeResults(name, results) {
+  const resultsFolder = join(root, 'bench', 'results')
+  mkdirSync(resultsFolder, { recursive: true })
+  writeFileSync(join(resultsFolder, name), `${JSON.stringify(results, null, 2)}\n`)
+}
+
+async function runMemory(options, folder, databaseUrl) {
+  const contenders = chosen('only', memoryContenders(databaseUrl), options.only, 'sdk')
+  const scenarios = chosen('scenarios', memoryScenarios, options.scenarios)
+  const before = machine()
+  const contestants = await measureMemory({ folder, contenders, scenarios, options, say })
+  const run = { at: new Date().toISOString(), options, isPinned, scenarios, machine: { ...before, loadAverageAtEnd: machine().loadAverage } }
+  writeResults('memory.json', { ...run, contestants })
+  console.log(memoryReport(run, contestants))
+  process.exitCode = contestants.some(({ failures }) => failures.length > 0) ? 1 : 0
+}
+
+async function runRevokes(options, folder, databaseUrl) {
+  const before = machine()
+  const rows = await measureRevokes({ folder, databaseUrl, samples: options.revokeSamples, say })
+  const run = { at: new Date().toISOString(), options, machine: { ...before, loadAverageAtEnd: machine().loadAverage } }
+  writeResults('revokes.json', { ...run, rows })
+  console.log(revokesTable(rows, options.revokeSamples, run))
+}
+
 async function main() {
   const options = readOptions()
   if (!options.noBuild) ensure()
@@ -180,12 +212,14 @@ async function main() {
     })
   }
   try {
+    const databaseUrl = postgres?.url ?? process.env.BENCH_DATABASE_URL ?? null
     if (options.news) {
-      const databaseUrl = postgres?.url ?? process.env.BENCH_DATABASE_URL
       console.log(newsTable(await measureNews({ folder, databaseUrl, samples: options.newsSamples, say }), options.newsSamples))
       return
     }
-    const contenders = chosen('only', contendersOf({ databaseUrl: postgres?.url ?? process.env.BENCH_DATABASE_URL ?? null }), options.only, 'passthrough')
+    if (options.memory) return await runMemory(options, folder, databaseUrl)
+    if (options.revokes) return await runRevokes(options, folder, databaseUrl)
+    const contenders = chosen('only', contendersOf({ databaseUrl }), options.only, 'passthrough')
     const scenarios = chosen('scenarios', scenariosOf(options), options.scenarios)
     const upstreamArgs = ['--chunks', chunksOfStream, '--slow-chunks', slowChunks, '--slow-interval-ms', options.slowIntervalMs].map(String)
     const upstream = await startServer(core.load, [program('upstream.mjs'), ...upstreamArgs], { ready: /^listening (\d+)$/ })
@@ -211,9 +245,7 @@ async function main() {
       results,
     }))
     const summary = summarize(contestants)
-    const resultsFolder = join(root, 'bench', 'results')
-    mkdirSync(resultsFolder, { recursive: true })
-    writeFileSync(join(resultsFolder, 'latest.json'), `${JSON.stringify({ ...run, summary, contestants }, null, 2)}\n`)
+    writeResults('latest.json', { ...run, summary, contestants })
     console.log(markdown(run, summary, contestants))
     for (const gateway of gateways) await gateway.stop()
     await upstream.stop()

@@ -42,7 +42,7 @@ async function startPassthrough(file, upstreamUrl) {
 }
 
 /** The built program with an organisation, budgets and limits that bind every call and that the run does not reach. */
-async function startBrigade({ upstreamUrl, folder, name, databaseUrl }) {
+export async function startBrigade({ upstreamUrl, folder, name, databaseUrl, settings = {} }) {
   const dataDir = join(folder, name)
   const configFile = join(folder, `${name}.json`)
   mkdirSync(dataDir, { recursive: true })
@@ -56,6 +56,7 @@ async function startBrigade({ upstreamUrl, folder, name, databaseUrl }) {
     LOCAL_SERVERS: 'off',
     LOG_LEVEL: 'error',
     ...(databaseUrl === null ? {} : { DATABASE_URL: databaseUrl, MASTER_KEY: randomBytes(32).toString('base64') }),
+    ...settings,
   }
   const { pid, match, stop } = await startServer(core.gateway, [...nodeFlags, join(root, 'dist', 'main.js')], {
     env,

@@ -3,16 +3,19 @@ import { median } from './statistics.mjs'
 
 /** Missing numbers become NaN, which `median` leaves out. */
 const numberOf = value => value ?? Number.NaN
-const resultsOf = (contestant, scenario) => contestant.results[scenario] ?? []
+/** What the rounds of a scenario came to. */
+export const resultsOf = (contestant, scenario) => contestant.results[scenario] ?? []
 
 /** Each round against the passthrough of the same round, then the median. */
 const byRound = compare => (read, scenario) => (contestant, base) =>
   median(resultsOf(contestant, scenario).map((result, round) => compare(numberOf(read(result)), numberOf(read(resultsOf(base, scenario)[round] ?? {})))))
-const ratioOf = byRound((theirs, base) => theirs / base)
-const addedOf = byRound((theirs, base) => theirs - base)
+/** How many times what the first contestant makes. */
+export const ratioOf = byRound((theirs, base) => theirs / base)
+/** How much more than the first contestant. */
+export const addedOf = byRound((theirs, base) => theirs - base)
 
 /** Other work of the machine only ever slows a round down, so the best round of each is what the least disturbed ones say. */
-const bestRatioOf = (read, scenario) => (contestant, base) => {
+export const bestRatioOf = (read, scenario) => (contestant, base) => {
   const best = of => Math.max(...resultsOf(of, scenario).map(read))
   const value = best(contestant) / best(base)
   return Number.isFinite(value) ? value : null
@@ -84,7 +87,9 @@ function cellOf(value, unit, isBase) {
   return isBase && unit === 'ms' ? '0' : write[unit](value)
 }
 
-const table = (heads, rows) => [heads, heads.map((_, index) => (index === 0 ? '---' : '---:')), ...rows].map(cells => `| ${cells.join(' | ')} |`).join('\n')
+/** A table as Markdown; all columns but the first are figures. */
+export const table = (heads, rows) =>
+  [heads, heads.map((_, index) => (index === 0 ? '---' : '---:')), ...rows].map(cells => `| ${cells.join(' | ')} |`).join('\n')
 
 /** The columns of the second table: heading, digits, value of one result. */
 const details = [

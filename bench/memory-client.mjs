@@ -1,0 +1,37 @@
+/** The two ways to an object that the memory lane compares: the AWS SDK, and the memory API over HTTP. */
+import { GetObjectCommand, PutObjectCommand, S3Client } from '@aws-sdk/client-s3'
+import { Pool } from 'undici'
+
+/** The bare SDK with no more work a call than the protocol asks for: checksums only where they are required, as Brigade has it. */
+export function sdkClient({ endpoint, bucket, accessKey, secretKey }) {
+  const client = new S3Client({
+    endpoint,
+    region: 'us-east-1',
+    forcePathStyle: true,
+    credentials: { accessKeyId: accessKey, secretAccessKey: secretKey },
+    requestChecksumCalculation: 'WHEN_REQUIRED',
+    responseChecksumValidation: 'WHEN_REQUIRED',
+  })
+  return {
+    async get(key) {
+      const { Body } = await client.send(new GetObjectCommand({ Bucket: bucket, Key: key }))
+      return Buffer.from(await Body.transformToByteArray())
+    },
+    async put(key, bytes) {
+      await client.send(new PutObjectCommand({ Bucket: bucket, Key: key, Body: bytes, ContentType: 'text/plain; charset=utf-8' }))
+    },
+    close: async () => client.destroy(),
+  }
+}
+
+/** The memory API of a gateway, or what answers like one. */
+export function httpClient({ url, headers, connections }) {
+  const pool = new Pool(url, { connections, pipelining: 1 })
+  const send = async (method, key, body) => {
+    const reply = await pool.request({ method, path: `/v1/me/memory/o?key=${encodeURIComponent(key)}`, headers, body })
+    const bytes = Buffer.from(await reply.body.arrayBuffer())
+    if (reply.statusCode !== 200) throw new Error(`${method} ${key}: ${reply.statusCode} ${bytes.toString('utf8').slice(0, 200)}`)
+    return bytes
+  }
+  return { get: key => send('GET', key), put: (key, bytes) => send('PUT', key, bytes), close: () => pool.close() }
+}
