@@ -28,10 +28,10 @@ afterAll(async () => {
   await store?.close()
 })
 
-/** One cell as it is met: read, write, delete, list. */
-async function met(token: string, folder: string): Promise<string> {
+/** One cell as it is met: read, write, delete, list, on an object of its own. */
+async function met(token: string, folder: string, name: string): Promise<string> {
   const { put, get, remove } = memoryCalls(app)
-  const key = `${folder}note ünï.md`
+  const key = `${folder}ünï ${name}.md`
   const inBucket = `org-${app.orgId}/${key}`
   const text = (): string | undefined => store.objects.get(inBucket)?.bytes.toString()
   const cellOf = (answer: string, happened: () => string): string => {
@@ -67,9 +67,8 @@ describe('rights in shared memory: MPERM-01 MPERM-02 MPERM-03 MPERM-04 MPERM-05 
   for (const [id = '', path = '', ...cells] of rows)
     test(`${id} ${path}`, async () => {
       const folder = world.folderOf(path)
-      const seen: Record<string, string> = {}
-      for (const [name, token] of Object.entries(world.callers)) seen[name] = await met(token, folder)
-      expect(seen).toEqual(Object.fromEntries(columns.map((name, at) => [name, cells[at]])))
+      const seen = await Promise.all(Object.entries(world.callers).map(async ([name, token]) => [name, await met(token, folder, name)]))
+      expect(Object.fromEntries(seen)).toEqual(Object.fromEntries(columns.map((name, at) => [name, cells[at]])))
     })
 
   test('a list of a broad prefix has exactly what is readable below it; half a name reads nothing of its neighbours', async () => {
