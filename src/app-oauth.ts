@@ -32,7 +32,8 @@ export function oauthServices(parts: AppParts) {
   if (config.SIGNING_KEY_ROTATE_DAYS > 0)
     jobs.every('signing_keys.rotate', lookMs, async () => {
       const rotation = await signingKeys.rotate({ minAgeMs: config.SIGNING_KEY_ROTATE_DAYS * dayMs })
-      if (rotation.kind !== 'not_due') log.info('signing_key_rotation', { code: rotation.kind })
+      if (rotation.kind !== 'rotated') return
+      await audit.record({ orgId: null, actor: 'system', act: 'rotateSigningKey', target: null, sourceIp: null, requestId: null }, 'ok')
     })
   return { trust, tokenExchange, tokenDesk }
 }

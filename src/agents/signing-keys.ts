@@ -112,9 +112,10 @@ export class SigningKeys {
 
   /**
    * Lets the next key sign and publishes a new next one, once over all processes that try. Refused as `too_early` until the next key has been
-   * public long enough, and as `not_due` while the current key has signed for less than `minAgeMs`.
+   * public long enough, and as `not_due` while the current key has signed for less than `minAgeMs`. Throws `internal_error` when the next key was
+   * sealed under another master key, unless it may be replaced.
    */
-  async rotate({ minAgeMs = 0 }: { readonly minAgeMs?: number } = {}): Promise<Rotation> {
+  async rotate({ minAgeMs = 0, replacesNext = false }: { readonly minAgeMs?: number; readonly replacesNext?: boolean } = {}): Promise<Rotation> {
     const made = await this.#makeKey()
     await this.#fresh(reloadEveryMs)
     const rotation = await this.#deps.controlLog.change<Rotation>(async tx => {
@@ -128,7 +129,8 @@ export class SigningKeys {
       if (isOpened) {
         await tx.exec(retireCurrentKey)
         await tx.exec(promoteNextKey)
-      } else await tx.exec(deleteNextKey)
+      } else if (next !== undefined && !replacesNext) throw fail('internal_error', { message: notOpened })
+      else await tx.exec(deleteNextKey)
       await made.insert(tx, 'next')
       const value: Rotation = isOpened ? { kind: 'rotated', kid: next.kid } : { kind: 'next_replaced', waitMs: publishLeadMs }
       return { value, news: [{ kind: 'signing_keys_changed', ref: next?.kid ?? '' }] }

@@ -183,21 +183,23 @@ async function maintenance(app: App, { route, for: span, clear }: z.output<typeo
 }
 
 /** Another key signs agent tokens from now on. Says how long to wait where the key that comes next has not been public long enough. */
-async function rotateSigningKey(app: App): Promise<object> {
-  const rotation = await asOperator(app.audit, { act: 'rotateSigningKey', orgId: null, target: null }, () => app.agents.signingKeys.rotate())
-  switch (rotation.kind) {
-    case 'rotated':
-      return { rotated: true, kid: rotation.kid }
-    case 'too_early':
-      throw new Error(`the next key has not been public long enough for every verifier to know it: try again in ${minutes(rotation.waitMs)} minutes`)
-    case 'next_replaced':
-      return {
-        rotated: false,
-        note: `the next key was sealed under another master key and another one waits in its place: run this again in ${minutes(rotation.waitMs)} minutes`,
-      }
-    case 'not_due':
-      throw new Error('the signing key is not due')
-  }
+function rotateSigningKey(app: App): Promise<object> {
+  return asOperator(app.audit, { act: 'rotateSigningKey', orgId: null, target: null }, async () => {
+    const rotation = await app.agents.signingKeys.rotate({ replacesNext: true })
+    switch (rotation.kind) {
+      case 'rotated':
+        return { rotated: true, kid: rotation.kid }
+      case 'too_early':
+        throw new Error(`the next key has not been public long enough for every verifier to know it: try again in ${minutes(rotation.waitMs)} minutes`)
+      case 'next_replaced':
+        return {
+          rotated: false,
+          note: `the next key was sealed under another master key and another one waits in its place: run this again in ${minutes(rotation.waitMs)} minutes`,
+        }
+      case 'not_due':
+        throw new Error('the signing key is not due')
+    }
+  })
 }
 
 const minutes = (ms: number): number => Math.max(1, Math.ceil(ms / 60_000))

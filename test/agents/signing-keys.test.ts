@@ -8,10 +8,12 @@ import { newCaller, type Process, startProcess, thrownBy } from './setup.ts'
 const database = await testDatabase()
 const onPostgres = database.kind === 'postgres'
 const masterKey = randomBytes(32)
+const dayMs = 24 * 3600_000
 let process: Process
 
 const clear = statement<[]>('test.clear_signing_keys', 'delete from signing_keys')
 const ageNext = statement<[]>('test.age_next_key', `update signing_keys set created_at = created_at - interval '1 day' where state = 'next'`)
+const ageCurrent = statement<[]>('test.age_current_key', `update signing_keys set signs_since = signs_since - interval '31 days' where state = 'current'`)
 const ageRetired = statement<[]>('test.age_retired_key', `update signing_keys set retired_at = retired_at - interval '1 day' where state = 'retired'`)
 const stored = statement<[], { kid: string; state: string; sealed: string }>(
   'test.stored_signing_keys',
@@ -76,11 +78,31 @@ test('a retired key leaves the list when its last token has expired', async () =
   expect(await process.agents.signingKeys.published()).toHaveLength(2)
 })
 
-test('a private key does not open with another master key', async () => {
-  await process.agents.signingKeys.published()
+test('a key that is due is rotated, another one is not', async () => {
+  const { signingKeys } = process.agents
+  await signingKeys.published()
+  await process.db.exec(ageNext)
+  expect(await signingKeys.rotate({ minAgeMs: 30 * dayMs })).toEqual({ kind: 'not_due' })
+  await process.db.exec(ageCurrent)
+  expect(await signingKeys.rotate({ minAgeMs: 30 * dayMs })).toMatchObject({ kind: 'rotated' })
+  expect(await signingKeys.rotate({ minAgeMs: 30 * dayMs })).toEqual({ kind: 'not_due' })
+})
+
+test('with another master key nothing is signed, which it says; what is out still verifies, and two rotations bring new keys', async () => {
+  const before = await newToken()
   const thief = await startProcess(database.db, { masterKey: randomBytes(32) })
   try {
-    expect(await thrownBy(() => thief.agents.signingKeys.current())).toBeInstanceOf(Error)
+    const { signingKeys, tokens } = thief.agents
+    expect(await thrownBy(() => signingKeys.current())).toMatchObject({ status: 500, message: expect.stringContaining('MASTER_KEY') })
+    expect(await signingKeys.isOpened()).toBe(false)
+    expect(await tokens.principalOf(before.token)).toMatchObject({ agentId: before.agentId })
+    expect(await thrownBy(() => signingKeys.rotate())).toMatchObject({ status: 500, message: expect.stringContaining('MASTER_KEY') })
+    expect(await signingKeys.rotate({ replacesNext: true })).toMatchObject({ kind: 'next_replaced' })
+    expect(await signingKeys.rotate()).toMatchObject({ kind: 'too_early' })
+    await process.db.exec(ageNext)
+    expect(await signingKeys.rotate()).toMatchObject({ kind: 'rotated' })
+    expect((await signingKeys.current()).kid).toBe((await signingKeys.published())[0]?.kid)
+    expect(await tokens.principalOf(before.token)).toMatchObject({ agentId: before.agentId })
   } finally {
     await thief.stop()
   }
@@ -97,6 +119,10 @@ test.runIf(onPostgres)("two processes that start at once share one pair and take
     await process.db.exec(ageNext)
     const results = await Promise.all([process.agents.signingKeys.rotate(), other.agents.signingKeys.rotate()])
     expect(results.map(result => result.kind).sort()).toEqual(['rotated', 'too_early'])
+    await process.db.exec(ageNext)
+    await process.db.exec(ageCurrent)
+    const due = await Promise.all([process, other, process, other].map(each => each.agents.signingKeys.rotate({ minAgeMs: 30 * dayMs })))
+    expect(due.map(result => result.kind).sort()).toEqual(['not_due', 'not_due', 'not_due', 'rotated'])
     const late = await newToken()
     expect(await other.agents.tokens.principalOf(late.token)).toMatchObject({ agentId: late.agentId })
   } finally {
