@@ -46,31 +46,33 @@ function pathsTool(row: AnyRow): Tool {
 
 function listTool(row: AnyRow): Tool {
   const limitDefault = 100
+  const entry = z.looseObject({ key: z.string(), size: z.number(), modified: z.string() })
   const outputSchema = z.looseObject({
-    keys: z.array(z.looseObject({ key: z.string(), size: z.number(), modified: z.string() })),
-    total: z.number().int().describe('How many keys match.'),
-    next_cursor: z.string().nullable(),
+    keys: z.array(entry),
+    prefixes: z.array(z.string()).optional().describe('Only with a delimiter: the folders below the prefix.'),
+    next_cursor: z.string().nullable().describe('null: this was the last page. A page may be short and still have a next one.'),
   })
-  const rowValue = z.looseObject({ keys: z.array(z.looseObject({ key: z.string(), size: z.number(), modified: z.string() })) })
   return rowTool({
     name: 'memory_list',
     title: 'List memory',
-    description: 'Keys in shared memory that this credential may read, with size in bytes and time of change, sorted by key.',
+    description: 'Keys in shared memory that this credential may read, with size in bytes, time of change and author, sorted by key.',
     annotations: readsOnly,
     row,
     inputSchema: z.object({
       prefix: z.string().default('').describe('Only keys that begin so, for example agents/.'),
+      delimiter: z.literal('/').optional().describe('Show one level: folders below the prefix come as prefixes.'),
+      modified_since: z.string().optional().describe('Only keys written since that time, for example 2026-01-31T12:00:00Z.'),
+      author: z.string().optional().describe('Only keys whose last write was by user:<id> or agent:<id>.'),
       limit: z.number().int().min(1).max(1000).default(limitDefault),
       cursor: z.string().min(1).optional().describe('next_cursor of the page before.'),
     }),
     outputSchema,
-    toInput: args => ({ query: args.prefix === '' ? {} : { prefix: args.prefix } }),
-    toResult: (value, args) => {
-      // Paged here, after the row's full answer: a page starts behind the last key of the one before, so that writes between pages do not shift it.
-      const all = rowValue.parse(plainJson(jsonOf(value))).keys.sort((a, b) => (a.key < b.key ? -1 : 1))
-      const rest = args.cursor === undefined ? all : all.filter(entry => entry.key > (args.cursor ?? ''))
-      const keys = rest.slice(0, args.limit)
-      const page = { keys, total: all.length, next_cursor: rest.length > args.limit ? (keys.at(-1)?.key ?? null) : null }
+    toInput: ({ limit, ...wishes }) => {
+      const given = Object.entries(wishes).flatMap(([name, value]) => (value === undefined || value === '' ? [] : [[name, value]]))
+      return { query: { limit: String(limit), ...Object.fromEntries(given) } }
+    },
+    toResult: value => {
+      const page = outputSchema.parse(plainJson(jsonOf(value)))
       return { text: JSON.stringify(page), structured: page }
     },
   })

@@ -45,7 +45,8 @@ for (const kind of peers) {
     const textOf = async (call: MemoryCall, key: string, version: string | null | undefined) =>
       (await test_.memory.history.read(call, key, version ?? '')).bytes.toString()
     const storeOf = async (orgId: number) => (await test_.memory.configured(orgId)).store
-    const kept = async (orgId: number): Promise<string[]> => (await (await storeOf(orgId)).list({ prefix: `org-${orgId}/.versions/` })).objects.map(({ key }) => key)
+    const kept = async (orgId: number): Promise<string[]> =>
+      (await (await storeOf(orgId)).list({ prefix: `org-${orgId}/.versions/` })).objects.map(({ key }) => key)
 
     test('every version of a key is there with its author, its time and its bytes, the newest first', async () => {
       const { orgId, call } = await org()
