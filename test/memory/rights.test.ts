@@ -20,7 +20,7 @@ let store: S3TestServer
 let world: World
 beforeAll(async () => {
   store = await startS3Server()
-  app = await startApp({ env: { OUTBOUND_ALLOW: store.hostPort } })
+  app = await startApp({ env: { OUTBOUND_ALLOW: store.hostPort, ANON_RPM: '100000' } })
   world = await makeWorld(app, store)
 }, 60_000)
 afterAll(async () => {
@@ -70,6 +70,34 @@ describe('rights in shared memory: MPERM-01 MPERM-02 MPERM-03 MPERM-04 MPERM-05 
       const seen = await Promise.all(Object.entries(world.callers).map(async ([name, token]) => [name, await met(token, folder, name)]))
       expect(Object.fromEntries(seen)).toEqual(Object.fromEntries(columns.map((name, at) => [name, cells[at]])))
     })
+
+  test('append and restore have the rights of a write, search those of a list, history those of a read', async () => {
+    const anyVersion = '0190e1f0-0000-7000-8000-000000000000'
+    /** What the character of a cell lets happen; the others are refused as they say. */
+    const expected = (cell: string, allowed: readonly string[]): readonly string[] =>
+      cell === '1' ? ['401 invalid_api_key'] : cell === '-' ? ['403 forbidden'] : allowed
+    const check = async (path: string, name: string, token: string, cell: string): Promise<void> => {
+      const [read = '', write = '', , list = ''] = cell
+      const folder = world.folderOf(path)
+      const key = `${folder}known to ${name}.md`
+      store.put(`org-${app.orgId}/${key}`, 'a needle')
+      const query = (row: string, asked: Record<string, string>) => app.call('GET', `/v1/me/memory/${row}?${new URLSearchParams(asked)}`, undefined, { token })
+      const search = await query('search', { q: 'needle', prefix: folder })
+      const answers: Record<string, readonly [seen: string, allowed: readonly string[]]> = {
+        append: [answerOf(await app.call('POST', '/v1/me/memory/append', { path: folder.slice(0, -1), content: 'x' }, { token })), expected(write, ['201'])],
+        restore: [answerOf(await app.call('POST', '/v1/me/memory/restore', { key, version: anyVersion }, { token })), expected(write, ['404 not_found'])],
+        history: [answerOf(await query('history', { key })), expected(read, ['200', '404 not_found'])],
+        version: [answerOf(await query('history', { key, version: anyVersion })), expected(read, ['404 not_found'])],
+        search: [answerOf(search), expected(list, ['200'])],
+      }
+      for (const [what, [seen, allowed]] of Object.entries(answers)) expect(allowed, `${what} at ${path} by ${name}`).toContain(seen)
+      if (search.status === 200) expect(search.json.matches.length > 0, `matches at ${path} by ${name}`).toBe(list === 'l')
+    }
+    const oneOfEach = rows.filter(([id], at) => rows.findIndex(([other]) => other === id) === at)
+    // One after the other: a process runs few searches at once.
+    for (const [, path = '', ...cells] of oneOfEach)
+      for (const [at, [name, token]] of Object.entries(world.callers).entries()) await check(path, name, token, cells[at] ?? '')
+  })
 
   test('a list of a broad prefix has exactly what is readable below it; half a name reads nothing of its neighbours', async () => {
     const { both, stranger, other } = world.callers
