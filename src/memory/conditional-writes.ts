@@ -4,7 +4,7 @@
  * store whose conditions say nothing, or stop working, can therefore never make one writer of the gateway overwrite another.
  */
 import { conflictOf } from './object-failures.ts'
-import { isStoreError, type ObjectHead, type ObjectStore, ObjectStoreError } from './object-store.ts'
+import { type ObjectHead, type ObjectStore, ObjectStoreError } from './object-store.ts'
 import { holds, type Precondition } from './preconditions.ts'
 import type { Before } from './version-keeper.ts'
 
@@ -51,39 +51,37 @@ export function putUnder(
   first: StoreCondition,
   put: (condition: StoreCondition) => Promise<{ readonly etag: string }>,
 ): Promise<string> {
-  const isOurs = (head: ObjectHead | null | undefined): string | undefined => (head?.metadata['br-write-id'] === write.writeId ? head.etag : undefined)
+  const isOurs: IsDone<string> = head => (head?.metadata['br-write-id'] === write.writeId ? head.etag : undefined)
   return attempt(write, first, async condition => (await put(condition)).etag, isOurs)
 }
 
-/** Deletes. A lost reply counts as done when nothing is there any more. */
+/** Deletes. A lost reply, and a retry that met its own first attempt, count as done when nothing is there any more. */
 export async function deleteUnder(write: ConditionalWrite, first: StoreCondition, remove: (condition: StoreCondition) => Promise<void>): Promise<void> {
-  const isGone = (head: ObjectHead | null | undefined): true | undefined => (head === null ? true : undefined)
   const send = async (condition: StoreCondition): Promise<true> => {
     // A deletion has no If-None-Match: what the index does not know is deleted as it is.
     await remove(condition.ifMatch === undefined ? {} : { ifMatch: condition.ifMatch })
     return true
   }
-  const isConditional = write.precondition.kind !== 'none'
-  // "Nothing is there" is a success only for who did not ask for something.
-  await attempt(write, first, send, head => (isConditional ? undefined : isGone(head)))
+  // "Nothing is there" is a success only for who did not ask for something, or whose own earlier try may have removed it.
+  const isDone: IsDone<true> = (head, error) => (head === null && (write.precondition.kind === 'none' || error.mayHaveHappened) ? true : undefined)
+  await attempt(write, first, send, isDone)
 }
 
-async function attempt<T>(
-  write: ConditionalWrite,
-  first: StoreCondition,
-  send: (condition: StoreCondition) => Promise<T>,
-  isDone: (head: ObjectHead | null | undefined) => T | undefined,
-): Promise<T> {
+/** The result when what is there now shows that the write was done; undefined head: the store does not say. */
+type IsDone<T> = (head: ObjectHead | null | undefined, error: ObjectStoreError) => T | undefined
+
+async function attempt<T>(write: ConditionalWrite, first: StoreCondition, send: (condition: StoreCondition) => Promise<T>, isDone: IsDone<T>): Promise<T> {
   let condition = first
   for (let refusals = 0; ; ) {
     try {
       return await send(condition)
     } catch (error) {
-      const isRefused = isStoreError(error, 'precondition-failed')
-      const isUnknown = isStoreError(error, 'unsupported') && (condition.ifMatch !== undefined || condition.ifNoneMatch !== undefined)
-      if (!isRefused && !isUnknown && !(error instanceof ObjectStoreError && error.mayHaveHappened)) throw error
+      if (!(error instanceof ObjectStoreError)) throw error
+      const isRefused = error.kind === 'precondition-failed'
+      const isUnknown = error.kind === 'unsupported' && (condition.ifMatch !== undefined || condition.ifNoneMatch !== undefined)
+      if (!isRefused && !isUnknown && !error.mayHaveHappened) throw error
       const head = await look(write, isRefused || isUnknown)
-      const done = isDone(head)
+      const done = isDone(head, error)
       if (done !== undefined) return done
       if (head === undefined || !(isRefused || isUnknown)) throw error
       if (!stillHolds(write, head)) throw conflictOf(head)

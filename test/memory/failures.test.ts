@@ -1,0 +1,234 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import type { MemoryCall } from '../../src/memory/objects.ts'
+import { statement } from '../../src/platform/db.ts'
+import { toGatewayError } from '../../src/platform/errors.ts'
+import { type TestDatabase, testDatabase } from '../harness/database.ts'
+import { type Fault, type FaultyStore, startFaultyStore } from '../harness/faulty-store.ts'
+import { type S3TestServer, startS3Server } from '../harness/s3-server.ts'
+import { callFrom, errorCode, keyOf, type TestMemory, testMemory } from './service.ts'
+
+let database: TestDatabase
+let server: S3TestServer
+let proxy: FaultyStore
+let testing: TestMemory
+let call: MemoryCall
+let orgId = 900
+
+const ageIntents = statement<[orgId: number]>('test.age_intents', `update memory_intents set expires_at = '2000-01-01' where org_id = $1::int`)
+
+beforeAll(async () => {
+  database = await testDatabase()
+  server = await startS3Server()
+  proxy = await startFaultyStore(server)
+  testing = await testMemory({ db: database.db, allow: [proxy.hostPort], timeoutMs: 300 })
+}, 60_000)
+beforeEach(async () => {
+  orgId++
+  call = callFrom(keyOf(orgId))
+  proxy.decide = () => ({ kind: 'pass' })
+  const { bucket, accessKey, secretKey } = server
+  await testing.memory.config.put(orgId, { endpoint: proxy.endpoint, bucket, access_key: accessKey, secret_key: secretKey, history_versions: 0 })
+})
+afterAll(async () => {
+  await testing?.close()
+  await proxy?.close()
+  await server?.close()
+  await database?.dispose()
+})
+
+const objects = () => testing.memory.objects
+const write = (key: string, text: string, conditions = {}) => objects().write(call, key, Buffer.from(text), conditions)
+const always = (fault: Fault, methods = /./): void => {
+  proxy.decide = ({ method }) => (methods.test(method) ? fault : { kind: 'pass' })
+}
+const once = (fault: Fault, methods: RegExp): void => {
+  let isDone = false
+  proxy.decide = ({ method }) => {
+    if (isDone || !methods.test(method)) return { kind: 'pass' }
+    isDone = true
+    return fault
+  }
+}
+const refusal = async (work: () => Promise<unknown>) => {
+  const error = toGatewayError(await work().catch((thrown: unknown) => thrown))
+  return { name: error.errorName, status: error.status, message: error.message, headers: error.toHeaders() }
+}
+/** After everything was resolved: what the index says is what the bucket has. */
+const expectAgreement = async (): Promise<void> => {
+  await database.db.exec(ageIntents, orgId)
+  await testing.memory.sweep(testing.clock.nowMs())
+  const inBucket = [...server.objects].filter(([key]) => key.startsWith(`org-${orgId}/`) && !key.includes('/.'))
+  const bytes = inBucket.reduce((sum, [, { bytes }]) => sum + BigInt(bytes.length), 0n)
+  expect(await testing.usage(orgId)).toMatchObject({ usedBytes: bytes, reservedBytes: 0n, objects: BigInt(inBucket.length) })
+  const result = await testing.memory.reconcile.run(orgId, new AbortController().signal)
+  expect(result).toMatchObject({ added: 0, changed: 0, removed: 0, bytes_used: Number(bytes) })
+}
+
+const status = (status: number, code?: string): Fault => ({ kind: 'status', status, ...(code === undefined ? {} : { code }) })
+
+describe('what a failing store looks like from outside', () => {
+  const rows: readonly [name: string, fault: Fault, expected: { status: number; message: RegExp; retry?: string }][] = [
+    ['500', status(500), { status: 502, message: /Whether the write happened is not known/ }],
+    ['SlowDown', status(503, 'SlowDown'), { status: 503, message: /too much to do/, retry: '2' }],
+    ['429', status(429, 'TooManyRequests'), { status: 503, message: /too much to do/, retry: '2' }],
+    ['507', status(507), { status: 502, message: /is full/ }],
+    ['a quota of the store', status(403, 'QuotaExceeded'), { status: 502, message: /is full/ }],
+    ['revoked credentials', status(403, 'InvalidAccessKeyId'), { status: 502, message: /refused the organisation's credentials.*PUT \/v1\/me\/memory-store/ }],
+    ['a deleted bucket', status(404, 'NoSuchBucket'), { status: 502, message: /bucket .* does not exist/ }],
+    ['silence', { kind: 'silence' }, { status: 502, message: /Whether the write happened is not known/ }],
+  ]
+  test.each(rows)('%s', async (_name, fault, expected) => {
+    await write('agents/kept', 'before')
+    always(fault)
+    const refused = await refusal(() => write('agents/kept', 'much longer than before'))
+    expect([refused.status, refused.headers['retry-after']]).toEqual([expected.status, expected.retry])
+    expect(refused.message).toMatch(expected.message)
+    const read = await refusal(() => objects().read(call, 'agents/kept'))
+    expect(read.status).toBe(expected.status)
+    expect(read.message).not.toMatch(/write happened/)
+    expect((await testing.usage(orgId)).usedBytes).toBe(6n)
+    always({ kind: 'pass' })
+    await expectAgreement()
+  })
+})
+
+describe('one call goes wrong', () => {
+  const faults: readonly [string, Fault][] = [
+    ['the reply is lost', { kind: 'lost-reply' }],
+    ['the store says 500 and has done it', { kind: 'lie-status', status: 500 }],
+    ['the store says 503 and has done it', { kind: 'lie-status', status: 503, code: 'SlowDown' }],
+    ['the reply never comes', { kind: 'silence' }],
+    ['the store says 500 and has not done it', status(500)],
+  ]
+  test.each(faults)('%s: the write counts once, with and without a condition', async (_name, fault) => {
+    once(fault, /PUT/)
+    const { etag } = await write('agents/a', '12345', { ifNoneMatch: '*' })
+    once(fault, /PUT/)
+    const second = await write('agents/a', '123', { ifMatch: etag })
+    once(fault, /PUT/)
+    await write('agents/a', '1234567')
+    expect(await errorCode(() => write('agents/a', 'x', { ifMatch: second.etag }))).toBe('memory_conflict')
+    once(fault, /PUT/)
+    await write('agents/b', '12')
+    once(fault, /DELETE/)
+    await objects().remove(call, 'agents/b')
+    once(fault, /DELETE/)
+    await objects()
+      .remove(call, 'agents/a', { ifMatch: (await objects().read(call, 'agents/a')).etag })
+      .catch(() => {})
+    await expectAgreement()
+  })
+
+  test('an answer with half of a body is an error, never half of an object', async () => {
+    await write('agents/a', 'x'.repeat(100_000))
+    for (const kind of ['cut-body', 'stall-body'] as const) {
+      always({ kind }, /GET/)
+      expect((await refusal(() => objects().read(call, 'agents/a'))).status).toBe(502)
+      once({ kind }, /LIST/)
+    }
+    always({ kind: 'pass' })
+    expect((await objects().read(call, 'agents/a')).bytes).toHaveLength(100_000)
+  })
+
+  test('a write in doubt holds nobody up: the next writer of the key resolves it', async () => {
+    await write('agents/a', '1')
+    always({ kind: 'silence' })
+    expect(await errorCode(() => write('agents/a', '22'))).toBe('memory_store_failed')
+    always({ kind: 'pass' })
+    await write('agents/a', '333')
+    await expectAgreement()
+    expect((await testing.usage(orgId)).usedBytes).toBe(3n)
+  })
+
+  test('a request of ours that arrives late does not replace what was written since', async () => {
+    await write('agents/a', 'old')
+    let letGo = (): void => {}
+    const reached = new Promise<void>(resolve => {
+      const held = new Promise<void>(open => {
+        letGo = open
+      })
+      let isFirst = true
+      server.faults.beforeWrite = key => {
+        if (!isFirst || !key.endsWith('agents/a')) return Promise.resolve()
+        isFirst = false
+        resolve()
+        return held
+      }
+    })
+    const late = errorCode(() => write('agents/a', 'late'))
+    await reached
+    expect(await late).toBe('memory_store_failed')
+    server.faults.beforeWrite = () => Promise.resolve()
+    // The server works on one key in turn, so the newer write waits behind the late one there; a late one that lands first has happened.
+    letGo()
+    await write('agents/a', 'newer')
+    expect((await objects().read(call, 'agents/a')).bytes.toString()).toBe('newer')
+    await expectAgreement()
+  })
+})
+
+describe('a store that lies about etags', () => {
+  const etags: readonly [string, (etag: string) => string | null, RegExp][] = [
+    ['PUT answers another etag than HEAD', etag => etag.replace(/"$/, '-put"'), /PUT/],
+    ['etags are weak', etag => `W/${etag}`, /./],
+    ['etags have no quotes', etag => etag.replaceAll('"', ''), /./],
+    ['PUT answers no etag', () => null, /PUT/],
+    ['there are no etags at all', () => null, /PUT|HEAD|GET/],
+  ]
+  test.each(etags)('%s: compare and swap works with the etag of a reply and with that of a read', async (_name, change, methods) => {
+    always({ kind: 'etag', change }, methods)
+    await testing.memory.config.put(orgId, { reprobe: true })
+    const first = await write('agents/a', '1')
+    const second = await write('agents/a', '22', { ifMatch: first.etag })
+    const read = await objects().read(call, 'agents/a')
+    expect(await errorCode(() => write('agents/a', 'x', { ifMatch: first.etag }))).toBe('memory_conflict')
+    const third = await write('agents/a', '333', { ifMatch: read.etag })
+    expect(await errorCode(() => write('agents/a', 'x', { ifMatch: second.etag }))).toBe('memory_conflict')
+    expect(await errorCode(() => write('agents/a', 'x', { ifNoneMatch: '*' }))).toBe('memory_conflict')
+    await write('agents/a', '4444')
+    expect(await errorCode(() => objects().remove(call, 'agents/a', { ifMatch: third.etag }))).toBe('memory_conflict')
+    await objects().remove(call, 'agents/a', { ifMatch: '*' })
+    await write('agents/b', '1')
+    const usage = await testing.usage(orgId)
+    expect(usage).toMatchObject({ usedBytes: 1n, reservedBytes: 0n })
+  })
+
+  test('a store that stops honouring conditions: writers of the gateway still lose nothing, and the next probe finds it out', async () => {
+    const first = await write('agents/a', '1')
+    server.faults.ignoreConditions = true
+    const second = await write('agents/a', '2', { ifMatch: first.etag })
+    for (const conditions of [{ ifMatch: first.etag }, { ifNoneMatch: '*' }])
+      expect(await errorCode(() => write('agents/a', 'x', conditions))).toBe('memory_conflict')
+    expect(await errorCode(() => objects().remove(call, 'agents/a', { ifMatch: first.etag }))).toBe('memory_conflict')
+    const problems = await testing.memory.checkStores()
+    expect(problems.find(found => found.orgId === orgId)?.problem).toMatch(/conditional writes/)
+    expect(await testing.memory.config.view(orgId)).toMatchObject({ capabilities: { conditional_put: false, conditional_delete: false } })
+    // From here on it is compared by hand, so a change behind the gateway's back counts too.
+    server.put(`org-${orgId}/agents/a`, 'foreign')
+    expect(await errorCode(() => write('agents/a', 'x', { ifMatch: second.etag }))).toBe('memory_conflict')
+    server.faults.ignoreConditions = false
+    await testing.memory.config.put(orgId, { reprobe: true })
+    expect(await testing.memory.config.view(orgId)).toMatchObject({
+      capabilities: { conditional_put: true, versioning: 'unknown', copy: true, lists_at_once: true },
+    })
+  })
+
+  test('a store that forgets how conditions go is written to all the same', async () => {
+    const first = await write('agents/a', '1')
+    server.faults.noConditions = true
+    const second = await write('agents/a', '22', { ifMatch: first.etag })
+    expect(await errorCode(() => write('agents/a', 'x', { ifMatch: first.etag }))).toBe('memory_conflict')
+    await objects().remove(call, 'agents/a', { ifMatch: second.etag })
+    server.faults.noConditions = false
+    await expectAgreement()
+  })
+})
+
+test('content hashes are preconditions: If-Match takes "sha256:<hex>"', async () => {
+  await write('agents/a', 'hello')
+  const hash = 'sha256:2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824'
+  await write('agents/a', 'world', { ifMatch: `"${hash}"` })
+  expect(await errorCode(() => write('agents/a', 'x', { ifMatch: hash }))).toBe('memory_conflict')
+  server.put(`org-${orgId}/agents/a`, 'hello')
+  expect(await errorCode(() => write('agents/a', 'x', { ifMatch: hash }))).toBe('memory_conflict')
+})

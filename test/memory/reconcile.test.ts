@@ -1,0 +1,179 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import type { MemoryCall } from '../../src/memory/objects.ts'
+import { claimReconciles } from '../../src/memory/reconcile-queries.ts'
+import type { StoreInput } from '../../src/memory/store-config.ts'
+import { statement } from '../../src/platform/db.ts'
+import { type TestDatabase, testDatabase } from '../harness/database.ts'
+import { type S3TestServer, startS3Server } from '../harness/s3-server.ts'
+import { callFrom, errorCode, keyOf, type TestMemory, testMemory } from './service.ts'
+import { type Peer, peers } from './stores.ts'
+
+const addOrg = statement<[orgId: number]>(
+  'test.add_reconciled_org',
+  `insert into orgs (id, name, kind, created_at) values ($1::int, 'Reconcile ' || $1::text, 'personal', now())`,
+)
+const bareIndex = statement<[orgId: number, key: string]>(
+  'test.bare_index',
+  `insert into memory_objects (org_id, key, etag, size_bytes, written_at) values ($1::int, $2::text, '"x"', 5, now())`,
+)
+
+const signal = new AbortController().signal
+
+for (const kind of peers) {
+  describe.skipIf(!kind.isInstalled)(`reconcile on ${kind.name}${kind.isInstalled ? '' : ' (not installed)'}`, () => {
+    let database: TestDatabase
+    let peer: Peer
+    let testing: TestMemory
+    beforeAll(async () => {
+      database = await testDatabase()
+      peer = await kind.start()
+      testing = await testMemory({ db: database.db, allow: peer.hostPort === null ? [] : [peer.hostPort] })
+    }, 60_000)
+    afterAll(async () => {
+      await testing?.close()
+      await peer?.close()
+      await database?.dispose()
+    })
+
+    test('objects added, replaced and removed directly are found, and list and quota agree again', async () => {
+      const orgId = 700
+      const call = callFrom(keyOf(orgId))
+      // The folder of a peer is another one than that of the gateway: there the gateway's own store is what is changed.
+      await testing.memory.config.put(orgId, peer.input)
+      const { store } = await testing.memory.configured(orgId)
+      const { objects, reconcile } = testing.memory
+      for (const name of ['kept', 'changed', 'removed']) await objects.write(call, `agents/${name}`, Buffer.from(name))
+      await store.put(`org-${orgId}/agents/changed`, Buffer.from('by somebody else'))
+      await store.put(`org-${orgId}/agents/added`, Buffer.from('12'))
+      await store.put(`org-${orgId}/agents//not a key`, Buffer.from('does not count'))
+      await store.delete(`org-${orgId}/agents/removed`)
+      const result = await reconcile.run(orgId, signal)
+      expect(result).toEqual({ checked: 3, added: 1, changed: 1, removed: 1, skipped: 0, orphans_removed: 0, bytes_used: 4 + 16 + 2 })
+      const listed = await objects.list(call, 'agents/')
+      expect(listed.map(({ key, size, author }) => ({ key, size, author }))).toEqual([
+        { key: 'agents/added', size: 2, author: null },
+        { key: 'agents/changed', size: 16, author: null },
+        { key: 'agents/kept', size: 4, author: { user: '7' } },
+      ])
+      expect(await testing.usage(orgId)).toEqual({ usedBytes: 22n, reservedBytes: 0n, objects: 3n })
+      expect(await reconcile.run(orgId, signal)).toMatchObject({ added: 0, changed: 0, removed: 0, bytes_used: 22 })
+      await objects.remove(call, 'agents/added')
+      expect((await testing.usage(orgId)).usedBytes).toBe(20n)
+    })
+  })
+}
+
+describe('a reconcile', () => {
+  let database: TestDatabase
+  let server: S3TestServer
+  let testing: TestMemory
+  let orgId = 1000
+  let call: MemoryCall
+  let input: StoreInput
+  beforeAll(async () => {
+    database = await testDatabase()
+    server = await startS3Server()
+    testing = await testMemory({ db: database.db, allow: [server.hostPort] })
+    input = { endpoint: server.endpoint, bucket: server.bucket, access_key: server.accessKey, secret_key: server.secretKey, history_versions: 0 }
+  }, 60_000)
+  beforeEach(async () => {
+    orgId++
+    call = callFrom(keyOf(orgId))
+    server.faults.beforeWrite = async () => {}
+    await testing.memory.config.put(orgId, input)
+  })
+  afterAll(async () => {
+    await testing?.close()
+    await server?.close()
+    await database?.dispose()
+  })
+
+  test('of several pages finds a difference at every border, in the bucket and in the index', async () => {
+    for (let n = 0; n < 1_100; n++) server.put(`org-${orgId}/agents/${String(n).padStart(5, '0')}`, 'ab')
+    expect(await testing.memory.reconcile.run(orgId, signal)).toMatchObject({ checked: 1_100, added: 1_100, bytes_used: 2_200 })
+    for (const n of [0, 998, 999, 1000, 1001, 1099]) server.objects.delete(`org-${orgId}/agents/${String(n).padStart(5, '0')}`)
+    server.put(`org-${orgId}/agents/99999`, 'abc')
+    server.put(`org-${orgId}/agents/00500`, 'abcd')
+    expect(await testing.memory.reconcile.run(orgId, signal)).toMatchObject({ checked: 1_095, added: 1, changed: 1, removed: 6, bytes_used: 1_093 * 2 + 3 + 4 })
+    for (const key of [...server.objects.keys()].filter(key => key.startsWith(`org-${orgId}/`))) server.objects.delete(key)
+    expect(await testing.memory.reconcile.run(orgId, signal)).toMatchObject({ checked: 0, removed: 1_095, bytes_used: 0 })
+  })
+
+  test('leaves running writes alone, and what is not there after all', async () => {
+    const { objects, reconcile } = testing.memory
+    await objects.write(call, 'agents/a', Buffer.from('1'))
+    let letGo = (): void => {}
+    const reached = new Promise<void>(resolve => {
+      server.faults.beforeWrite = key =>
+        key.endsWith('agents/a')
+          ? new Promise<void>(open => {
+              letGo = open
+              resolve()
+            })
+          : Promise.resolve()
+    })
+    const running = objects.write(call, 'agents/a', Buffer.from('22'))
+    await reached
+    server.put(`org-${orgId}/agents/a`, 'changed directly')
+    expect(await reconcile.run(orgId, signal)).toMatchObject({ changed: 0, skipped: 1 })
+    server.faults.beforeWrite = async () => {}
+    letGo()
+    await running
+    await database.db.exec(bareIndex, orgId, 'agents/ghost')
+    expect(await reconcile.run(orgId, signal)).toMatchObject({ changed: 0, removed: 1, skipped: 0, bytes_used: 2 })
+  })
+
+  test('beside another one and beside writers does no harm', async () => {
+    const { objects, reconcile } = testing.memory
+    for (let n = 0; n < 60; n++) server.put(`org-${orgId}/agents/x${n}`, 'foreign')
+    const writers = Array.from({ length: 40 }, (_, n) => errorCode(() => objects.write(call, `agents/x${n % 20}`, Buffer.alloc(n))))
+    const results = await Promise.all([reconcile.run(orgId, signal), reconcile.run(orgId, signal), reconcile.run(orgId, signal)])
+    expect(new Set(await Promise.all(writers))).toEqual(new Set(['ok']))
+    expect(results.reduce((sum, { added }) => sum + added, 0)).toBeLessThanOrEqual(60)
+    await reconcile.run(orgId, signal)
+    const bytes = [...server.objects].filter(([key]) => key.startsWith(`org-${orgId}/`)).reduce((sum, [, object]) => sum + BigInt(object.bytes.length), 0n)
+    expect(await testing.usage(orgId)).toEqual({ usedBytes: bytes, reservedBytes: 0n, objects: 60n })
+  })
+
+  test('removes what probes and old versions left behind, and nothing that is young or known', async () => {
+    const { objects, reconcile } = testing.memory
+    const age = (key: string): void => {
+      const found = server.objects.get(key)
+      if (found !== undefined) server.objects.set(key, { ...found, modified: new Date(testing.clock.nowMs() - 2 * 3_600_000) })
+    }
+    await testing.memory.config.put(orgId, { history_versions: 5 })
+    await objects.write(call, 'agents/a', Buffer.from('one'))
+    await objects.write(call, 'agents/a', Buffer.from('two'))
+    const prefix = `org-${orgId}/`
+    for (const name of ['.versions/01930000-0000-7000-8000-000000000000', '.versions/young', '.brigade-probe/old', '.brigade-probe/young', 'README'])
+      server.put(prefix + name, 'x')
+    for (const key of [...server.objects.keys()]) if (key.startsWith(prefix) && !key.endsWith('young')) age(key)
+    expect(await reconcile.run(orgId, signal)).toMatchObject({ checked: 1, added: 0, removed: 0, orphans_removed: 2 })
+    const left = [...server.objects.keys()].filter(key => key.startsWith(`${prefix}.`)).map(key => key.slice(prefix.length))
+    expect(left).toEqual(expect.arrayContaining(['.versions/young', '.brigade-probe/young']))
+    expect(left).toHaveLength(3)
+    expect(server.objects.has(`${prefix}README`)).toBe(true)
+  })
+
+  test('of an organisation without a store, and of a store that is down, says so', async () => {
+    expect(await errorCode(() => testing.memory.reconcile.run(999_999, signal))).toBe('memory_not_configured')
+    await testing.memory.objects.write(call, 'agents/a', Buffer.from('1'))
+    server.faults.down = true
+    expect(await errorCode(() => testing.memory.reconcile.run(orgId, signal))).toBe('memory_store_failed')
+    server.faults.down = false
+    expect((await testing.usage(orgId)).usedBytes).toBe(1n)
+  })
+
+  test('comes by itself once a day, for each store once', async () => {
+    await database.db.exec(addOrg, orgId)
+    server.put(`org-${orgId}/agents/a`, '123')
+    await testing.memory.reconcile.runDue(signal)
+    expect((await testing.usage(orgId)).usedBytes).toBe(0n)
+    testing.clock.advance(25 * 3_600_000)
+    await testing.memory.reconcile.runDue(signal)
+    expect((await testing.usage(orgId)).usedBytes).toBe(3n)
+    expect(await testing.memory.config.view(orgId)).toMatchObject({ reconciled_at: expect.stringMatching(/^20/) })
+    const now = new Date(testing.clock.nowMs())
+    expect((await database.db.many(claimReconciles, now, now, 1_000)).map(row => row.orgId)).not.toContain(orgId)
+  })
+})
