@@ -121,7 +121,7 @@ async function inDoubt({ recovery }: DoctorDeps): Promise<Finding[]> {
   return silent.map(({ id, journal, silentSeconds, counters, mostUinr }) => ({
     what: `process ${id}`,
     state: 'warning' as const,
-    detail: `was last heard ${silentSeconds} s ago and holds parts of ${counters} budgets and limits (at most ₹${inrFromUinr(mostUinr)} of one), which nobody else may use. Its journal is in ${journal}: start a process on that folder. If the disk is lost for good: brigade doctor --release ${id}`,
+    detail: `was last heard ${silentSeconds} s ago and holds parts of budgets and limits (${counters}${mostUinr > 0n ? `, at most ₹${inrFromUinr(mostUinr)} of one` : ''}), which nobody else may use. Its journal is in ${journal}: start a process on that folder. If the disk is lost for good: brigade doctor --release ${id}`,
   }))
 }
 
