@@ -106,7 +106,12 @@ export function customTool<I extends z.ZodObject>(tool: ToolHead<I> & { run(args
     outputSchema: tool.outputSchema,
     mayUse: principal => mayCallWith(principal, tool.row.access),
     isThereFor: principal => mayCallWith(principal, accessButScope),
-    run: async (args, context) => tool.run(argsOf(args), context),
+    async run(args, context) {
+      // Before the arguments: what is wrong with them is not worth a look for a caller who may not call.
+      const verdict = mayCall(context.call.principal, tool.row.access)
+      if (!verdict.ok) throw fail('forbidden', { message: verdict.why })
+      return tool.run(argsOf(args), context)
+    },
   }
 }
 
