@@ -14,8 +14,11 @@ import type { Refused } from './refusal.ts'
 
 /** How long a refusal is believed without asking again. */
 const refusalMs = 250
-/** Other processes are asked for their idle slices of a counter at most this often. */
-const recallEveryMs = 1000
+/**
+ * Other processes are asked for their idle slices of a counter at most this often: as long as a refusal is believed, so that none is
+ * given while another process may have room that nobody uses.
+ */
+const recallEveryMs = refusalMs
 /** The same for calls at once: a unit that another process gives back in a moment is worth the question. */
 const recallRunningEveryMs = 100
 /** A limit of so few requests a minute, or calls at once, is leased one by one: it bounds its own cost. */

@@ -1,0 +1,179 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { checkInvariants } from '../../../src/gateway/limits/invariants.ts'
+import { systemClock } from '../../../src/platform/clock.ts'
+import { statement } from '../../../src/platform/db.ts'
+import { until } from '../../harness/app.ts'
+import { onPostgres, type TestDatabase, testDatabase } from '../../harness/database.ts'
+import { caller, callOnce, eventOf, outcomeOf, request, startEngine, type TestEngine } from './engine.ts'
+
+const counterOf = statement<[keyId: string], { spent: bigint; leased: bigint }>(
+  'test.leased_counter',
+  `select spent as "spent", leased as "leased" from counters where scope = 'key' and scope_id = $1::text and metric = 'spend'`,
+)
+/** What a change of a cap writes, but nobody is notified of it: as when LISTEN is swallowed on the way to the other processes. */
+const capUnheard = statement<[keyId: number, cap: bigint], { seq: bigint }>(
+  'test.cap_unheard',
+  `with wish as (update budgets set cap_uinr = $2::bigint where org_id = $1::int and scope = 'key' and scope_id = $1::int::text),
+     copy as (update counters set cap = $2::bigint where org_id = $1::int and scope = 'key' and scope_id = $1::int::text and metric = 'spend')
+   insert into control_log (kind, ref) values ('cap_changed', $1::int || ':key:' || $1::int) returning seq`,
+)
+const cost = 1000n
+const times = (count: number): number[] => Array.from({ length: count }, (_, i) => i)
+
+describe.runIf(onPostgres)('caps that change while three processes hold slices', () => {
+  let database: TestDatabase
+  const engines: TestEngine[] = []
+  beforeAll(async () => {
+    database = await testDatabase()
+    for (const _ of times(3)) engines.push(await startEngine(await database.open(), { env: { BEAT_MS: '100', RECALL_WAIT_MS: '500' } }))
+    for (const engine of engines) await engine.limits.beat()
+  })
+  afterAll(async () => {
+    for (const engine of engines) await engine.stop()
+    expect(await checkInvariants(database.db)).toEqual([])
+    await database.dispose()
+  })
+  const on = (i: number): TestEngine => engines[i % engines.length] as TestEngine
+
+  let nextKeyId = 300
+  async function newKey(calls: number | null, strict = false) {
+    const keyId = nextKeyId++
+    const principal = caller({ keyId, orgId: keyId, userId: null })
+    const asking = (worst = cost) => request(cost, { principal, worstUinr: worst })
+    const set = (i: number, cap: bigint | null, isStrict = strict) => on(i).limits.budgets.set(keyId, 'key', String(keyId), cap, { strict: isStrict })
+    await set(0, calls === null ? null : BigInt(calls) * cost)
+    const call = (i: number, worst = cost) => outcomeOf(callOnce(on(i), asking(worst), cost))
+    const counter = () => database.db.one(counterOf, String(keyId))
+    const flushAll = () => Promise.all(engines.map(engine => engine.limits.flushNow()))
+    /** Every process has traffic, and with it a slice. */
+    async function warm() {
+      for (const i of times(9)) expect(await call(i)).toBe('ok')
+      await flushAll()
+      expect((await counter()).leased).toBeGreaterThan(3n * cost)
+    }
+    return { keyId, asking, set, call, counter, flushAll, warm }
+  }
+
+  it('lowered: nothing more is granted from the commit on, idle slices come back, what runs ends as it began', async () => {
+    const { asking, set, call, counter, flushAll, warm } = await newKey(10_000)
+    await warm()
+    const asked = asking()
+    const running = await on(1).limits.admit(asked)
+    await set(0, 9n * cost)
+    // More than anybody has left of its slice: this must be granted, and is not.
+    const large = request(100n * cost, { principal: asked.principal })
+    expect(['budget_exceeded', 'budget_held']).toContain(await outcomeOf(on(2).limits.admit(large)))
+    await until(async () => (await counter()).leased <= cost)
+    for (const i of times(3)) await until(async () => ['budget_exceeded', 'budget_held'].includes(await call(i)))
+    const { spent } = await counter()
+    void running.open(eventOf(asked, 0n))
+    await running.settle(eventOf(asked, cost))
+    await flushAll()
+    expect((await counter()).spent).toBe(spent + cost)
+    for (const i of times(3)) await until(async () => (await call(i)) === 'budget_exceeded')
+  })
+
+  it('lowered without a notification: grants stop at the commit all the same, and slices come back with the next look at the log', async () => {
+    const { keyId, asking, counter, warm } = await newKey(10_000)
+    await warm()
+    await database.db.one(capUnheard, keyId, 9n * cost)
+    const large = request(100n * cost, { principal: asking().principal })
+    expect(['budget_exceeded', 'budget_held']).toContain(await outcomeOf(on(1).limits.admit(large)))
+    await until(async () => (await counter()).leased === 0n)
+  })
+
+  it('raised: the next call is let in on every process, also where a refusal was just remembered', async () => {
+    const { set, call, flushAll } = await newKey(9)
+    for (const round of times(3)) {
+      for (const _ of times(9)) await until(async () => (await Promise.all(times(3).map(i => call(i)))).every(outcome => outcome !== 'ok'))
+      await flushAll()
+      for (const i of times(3)) await until(async () => (await call(i)) === 'budget_exceeded')
+      await set(round, BigInt(9 * (round + 2)) * cost)
+      expect(await call(round)).toBe('ok')
+      for (const i of times(3)) await until(async () => (await call(i)) === 'ok')
+    }
+  })
+
+  it('taken away and set again: what was spent without a cap counts', async () => {
+    const { set, call, counter, flushAll, warm } = await newKey(10_000)
+    await warm()
+    await set(1, null)
+    for (const i of times(6)) expect(await call(i)).toBe('ok')
+    await flushAll()
+    expect((await counter()).spent).toBe(15n * cost)
+    await set(2, 16n * cost)
+    for (const i of times(3)) await until(async () => ['budget_exceeded', 'budget_held'].includes(await call(i)))
+    await flushAll()
+    // A call that was on its way when the cap came is not refused any more; the cap binds the one behind it.
+    expect((await counter()).spent).toBeGreaterThanOrEqual(16n * cost)
+    expect((await counter()).spent).toBeLessThanOrEqual(16n * cost + 3n * cost)
+  })
+
+  it('made strict: the worst case of every call must fit, on every process, and the cap is never passed', async () => {
+    const { set, call, counter, flushAll, warm } = await newKey(10_000)
+    await warm()
+    await set(1, 12n * cost + 1n, true)
+    await until(async () => (await counter()).leased === 0n)
+    for (const i of times(3)) await until(async () => (await call(i, 4n * cost)) === 'budget_exceeded')
+    let served = 9
+    for (let i = 0; served < 12; i++) if ((await call(i)) === 'ok') served++
+    for (const i of times(3)) await until(async () => (await call(i)) === 'budget_exceeded')
+    await flushAll()
+    expect((await counter()).spent).toBe(12n * cost)
+  })
+
+  it('used up by all of them at once: nobody is refused while another has an idle slice, and all of it is spent', async () => {
+    // Calls that cost what they hold, and calls that leave most of it idle. Of the latter one on each process: what one is answered the next one there believes for a moment.
+    for (const [cap, value, callers] of [
+      [60n * cost, cost, 9],
+      [400n * cost, cost, 9],
+      [40n * cost, cost / 10n, 3],
+    ] as const) {
+      const { asking, counter, flushAll, set } = await newKey(1)
+      await set(0, cap)
+      await until(async () =>
+        (await Promise.all(engines.map(engine => engine.limits.budgets.get(asking().principal.orgId, 'key', String(asking().principal.keyId))))).every(
+          status => status.capUinr === cap,
+        ),
+      )
+      let spent = 0n
+      let inHand = 0n
+      const wrong: string[] = []
+      /** When there was last no room for a whole call beside what was spent and held. */
+      let fullAtMs = 0
+      const look = () => {
+        if (spent + inHand + cost > cap) fullAtMs = performance.now()
+      }
+      await Promise.all(
+        times(callers).map(async i => {
+          for (;;) {
+            const asked = asking()
+            const askedAtMs = performance.now()
+            look()
+            try {
+              const permit = await on(i).limits.admit(asked)
+              inHand += cost
+              look()
+              void permit.open(eventOf(asked, 0n))
+              await systemClock.sleep(i % 3)
+              await permit.settle(eventOf(asked, value))
+              inHand -= cost
+              spent += value
+            } catch (error) {
+              expect(['budget_exceeded', 'budget_held']).toContain((error as { errorName?: string }).errorName)
+              if (spent >= cap) return
+              look()
+              if (fullAtMs < askedAtMs) wrong.push(`${i}: spent ${spent}, held ${inHand} of ${cap}`)
+              // Longer than an answer is remembered.
+              await systemClock.sleep(300)
+            }
+          }
+        }),
+      )
+      await flushAll()
+      expect((await counter()).spent).toBeGreaterThanOrEqual(cap)
+      expect((await counter()).spent).toBeLessThan(cap + cost)
+      expect(wrong).toEqual([])
+    }
+  })
+})
