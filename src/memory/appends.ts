@@ -2,9 +2,11 @@
 import type { Clock } from '../platform/clock.ts'
 import { fail } from '../platform/errors.ts'
 import type { Ids } from '../platform/ids.ts'
+import type { ConfiguredStore, MemoryCall } from './memory-call.ts'
 import { parseKey } from './memory-key.ts'
+import type { MemoryObjectsDeps } from './object-deps.ts'
 import { outsideScope } from './object-failures.ts'
-import type { ConfiguredStore, MemoryCall, MemoryObjects, MemoryObjectsDeps } from './objects.ts'
+import type { MemoryObjects } from './objects.ts'
 import { mayWrite } from './scopes.ts'
 
 export interface AppendsDeps {

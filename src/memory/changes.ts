@@ -7,7 +7,7 @@ import type { Db } from '../platform/db.ts'
 import { newsChannel } from '../platform/db-control-log.ts'
 import type { Log } from '../platform/log.ts'
 import { type ChangeRow, deleteOldChanges, readChanges } from './changes-queries.ts'
-import type { ChangeAction } from './objects.ts'
+import type { ChangeAction } from './memory-call.ts'
 import { type AuthorView, authorInRow } from './provenance.ts'
 
 /** What happened to one object; never its content. Whether somebody may know of the key is the listener's business. */

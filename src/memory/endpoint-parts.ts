@@ -2,7 +2,7 @@
 import { z } from 'zod'
 import { fail } from '../platform/errors.ts'
 import type { BearerPrincipal, Principal } from '../platform/principal.ts'
-import type { ReadResult } from './objects.ts'
+import type { ReadResult } from './memory-call.ts'
 
 // Absent stays legal in these schemas: an unconfigured store is said before a missing key is.
 export const keyQuery = z.object({ key: z.string().default('').describe('Relative path of the object, for example agents/triage/notes.md.') })

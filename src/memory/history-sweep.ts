@@ -3,8 +3,8 @@ import type { Clock } from '../platform/clock.ts'
 import type { Db } from '../platform/db.ts'
 import type { Log } from '../platform/log.ts'
 import { type DoomedRow, doomedOfKey, doomedVersions, doomOld, doomOverQuota, postponeDoomed, removeDoomed } from './history-queries.ts'
+import type { ConfiguredStore } from './memory-call.ts'
 import { ObjectStoreError } from './object-store.ts'
-import type { ConfiguredStore } from './objects.ts'
 import { versionKey } from './version-keeper.ts'
 
 /** How often versions are looked at for their age. */

@@ -1,8 +1,9 @@
 /** Going through the objects that a caller may read, in bytewise order of their keys, a page of the store at a time. */
+
+import type { ConfiguredStore } from './memory-call.ts'
 import type { MemoryIndex } from './memory-index.ts'
 import { isServedKey, joinKey, relativeKey } from './memory-key.ts'
 import { compareKeys, listPageMax } from './object-store.ts'
-import type { ConfiguredStore } from './objects.ts'
 import type { ObjectRow } from './queries.ts'
 import { isExpired } from './scopes.ts'
 

@@ -1,7 +1,7 @@
 /** One page of a list: filters, common prefixes, and where the next page begins. */
 import { fail } from '../platform/errors.ts'
 import { afterAllBelow, type KeyWalk, type WalkedObject } from './key-walk.ts'
-import type { ListEntry } from './objects.ts'
+import type { ListEntry } from './memory-call.ts'
 import { cursorText } from './page-cursor.ts'
 import { authorInRow } from './provenance.ts'
 

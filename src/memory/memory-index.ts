@@ -6,8 +6,8 @@ import type { Clock } from '../platform/clock.ts'
 import type { Db } from '../platform/db.ts'
 import { fail } from '../platform/errors.ts'
 import type { Ids } from '../platform/ids.ts'
+import type { ChangeAction, ConfiguredStore } from './memory-call.ts'
 import { joinKey } from './memory-key.ts'
-import type { ChangeAction, ConfiguredStore } from './objects.ts'
 import type { Author } from './provenance.ts'
 import {
   doubtIntent,

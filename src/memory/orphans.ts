@@ -1,8 +1,8 @@
 /** Bytes under the organisation's prefix that belong to nothing any more: old versions that no row knows, leavings of probes. */
 import type { Db } from '../platform/db.ts'
+import type { ConfiguredStore } from './memory-call.ts'
 import { joinKey } from './memory-key.ts'
 import type { ListedObject } from './object-store.ts'
-import type { ConfiguredStore } from './objects.ts'
 import { knownVersions } from './reconcile-queries.ts'
 import { probePrefix } from './store-probe.ts'
 import { versionsPrefix } from './version-keeper.ts'

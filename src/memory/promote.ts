@@ -1,8 +1,9 @@
 /** Promotion: the one way in which records are written, by an owner or admin who vouches for them. */
 import type { Db } from '../platform/db.ts'
 import { fail, toGatewayError } from '../platform/errors.ts'
+import type { Conditions, ConfiguredStore, MemoryCall } from './memory-call.ts'
 import { parseKey } from './memory-key.ts'
-import type { Conditions, ConfiguredStore, MemoryCall, MemoryObjects } from './objects.ts'
+import type { MemoryObjects } from './objects.ts'
 import { findLiveWorkspace } from './promote-queries.ts'
 
 export interface PromotionDeps {

@@ -1,8 +1,8 @@
 /** Reads a few objects before their turn comes, so that the store's delay is waited for once for several of them. */
 import type { KeyWalk } from './key-walk.ts'
+import type { ConfiguredStore } from './memory-call.ts'
 import { joinKey } from './memory-key.ts'
 import { isStoreError, type StoredObject } from './object-store.ts'
-import type { ConfiguredStore } from './objects.ts'
 import { writtenMsOf } from './provenance.ts'
 import { isExpired } from './scopes.ts'
 

@@ -3,9 +3,11 @@
  * no index of content exists. A call does a bounded amount of work, and its cursor goes on at the line where it stopped.
  */
 import { fail } from '../platform/errors.ts'
+import type { ConfiguredStore, MemoryCall } from './memory-call.ts'
 import { parseKey, parsePrefix } from './memory-key.ts'
+import type { MemoryObjectsDeps } from './object-deps.ts'
 import { storeFailure } from './object-failures.ts'
-import type { ConfiguredStore, MemoryCall, MemoryObjects, MemoryObjectsDeps } from './objects.ts'
+import type { MemoryObjects } from './objects.ts'
 import { cursorFrom, cursorText } from './page-cursor.ts'
 import { ReadAhead } from './search-ahead.ts'
 import { type Position, type SearchMatch, SearchRun } from './search-run.ts'
@@ -31,12 +33,14 @@ export interface MemorySearchDeps extends Pick<MemoryObjectsDeps, 'clock' | 'obj
   configured(orgId: number): Promise<ConfiguredStore>
 }
 
-/** Searches at once in one process; another one is asked to come again. */
-const searchesAtOnce = 8
+/** Searches at once in one process, and of one organisation in it; another one is asked to come again. */
+const searchesAtOnce = 4
+const searchesOfOneMax = 2
 
 export class MemorySearch {
   readonly #deps: MemorySearchDeps
-  #running = 0
+  /** Organisations, once for each search that runs. */
+  readonly #running: number[] = []
 
   constructor(deps: MemorySearchDeps) {
     this.#deps = deps
@@ -44,22 +48,26 @@ export class MemorySearch {
 
   /** Throws what a list throws, `bad_request` for a search that is not understood, `rate_limit_exceeded` when too many run at once. */
   async search(call: MemoryCall, request: SearchRequest): Promise<SearchResult> {
-    const configured = await this.#deps.configured(call.principal.orgId)
+    const { orgId } = call.principal
+    const configured = await this.#deps.configured(orgId)
     const prefix = parsePrefix(request.prefix)
     if (request.text === '') throw fail('bad_request', { message: 'Field "q": say what to look for.' })
     if (request.text.length > searchCharsMax) throw fail('bad_request', { message: `Field "q": at most ${searchCharsMax} characters.` })
     const matcher = matcherOf(request)
     const position = request.cursor === undefined ? null : positionFrom(request.cursor)
-    if (this.#running >= searchesAtOnce)
-      throw fail('rate_limit_exceeded', { message: 'Too many searches run at once. Try again in a second.', retryAfterSeconds: 1 })
-    this.#running++
+    if (!this.#hasRoom(orgId)) throw fail('rate_limit_exceeded', { message: 'Too many searches run at once. Try again in a second.', retryAfterSeconds: 1 })
+    this.#running.push(orgId)
     try {
       return await this.#run(call, configured, prefix, matcher, request.limit, position)
     } catch (error) {
       throw storeFailure(error)
     } finally {
-      this.#running--
+      this.#running.splice(this.#running.indexOf(orgId), 1)
     }
+  }
+
+  #hasRoom(orgId: number): boolean {
+    return this.#running.length < searchesAtOnce && this.#running.filter(running => running === orgId).length < searchesOfOneMax
   }
 
   async #run(

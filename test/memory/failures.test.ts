@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import type { MemoryCall } from '../../src/memory/objects.ts'
+import type { MemoryCall } from '../../src/memory/memory-call.ts'
 import { statement } from '../../src/platform/db.ts'
 import { toGatewayError } from '../../src/platform/errors.ts'
 import { type TestDatabase, testDatabase } from '../harness/database.ts'

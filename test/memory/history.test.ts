@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import type { MemoryCall } from '../../src/memory/objects.ts'
+import type { MemoryCall } from '../../src/memory/memory-call.ts'
 import { versionKey } from '../../src/memory/version-keeper.ts'
 import { statement } from '../../src/platform/db.ts'
 import { type TestDatabase, testDatabase } from '../harness/database.ts'

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { wantedBy } from '../../src/memory/list-page.ts'
-import type { ListEntry, MemoryCall } from '../../src/memory/objects.ts'
+import type { ListEntry, MemoryCall } from '../../src/memory/memory-call.ts'
 import type { SearchRequest } from '../../src/memory/search.ts'
 import type { SearchMatch } from '../../src/memory/search-run.ts'
 import { type TestDatabase, testDatabase } from '../harness/database.ts'

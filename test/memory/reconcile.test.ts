@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import type { MemoryCall } from '../../src/memory/objects.ts'
+import type { MemoryCall } from '../../src/memory/memory-call.ts'
 import { claimReconciles } from '../../src/memory/reconcile-queries.ts'
 import type { StoreInput } from '../../src/memory/store-config.ts'
 import { statement } from '../../src/platform/db.ts'

@@ -1,6 +1,6 @@
 /** An organisation of four people on the real memory service, driven beside the model and compared with it after every step. */
 import { expect } from 'vitest'
-import type { MemoryCall } from '../../src/memory/objects.ts'
+import type { MemoryCall } from '../../src/memory/memory-call.ts'
 import { saveQuota } from '../../src/memory/queries.ts'
 import type { StoreInput } from '../../src/memory/store-config.ts'
 import { type Db, statement } from '../../src/platform/db.ts'
