@@ -53,13 +53,13 @@ export const barriers: readonly Omit<Barrier, 'nth'>[] = [
 
 const processes = 3
 
-/** The plan of round `index` of a seed; the kind of its barrier goes round through all of them. */
+/** The plan of round `index` of a seed; the kind of its barrier goes round through all of them, and then one is killed from outside. */
 export function planOf(seed: number, index: number, size: { readonly lanes: number; readonly steps: number }): Plan {
   const roundSeed = (seed + index * 7919) >>> 0
   const random = randomFrom(roundSeed)
   const below = (limit: number): number => Math.floor(random() * limit)
   const victim = below(processes)
-  const kind = barriers[index % barriers.length]
+  const kind = barriers[index % (barriers.length + 1)]
   const isRare = kind?.at === 'return' || kind?.at === 'count' || kind?.at === 'progress'
   const nth = 1 + below(isRare ? 2 : 12)
   const step = (lane: number, i: number): Step => {
@@ -77,6 +77,5 @@ export function planOf(seed: number, index: number, size: { readonly lanes: numb
     }
   }
   const lanes = Array.from({ length: size.lanes }, (_, lane) => Array.from({ length: size.steps }, (_unused, i) => step(lane, i)))
-  // Every tenth round is killed from outside, anywhere.
-  return { seed: roundSeed, victim, barrier: kind === undefined || index % 10 === 9 ? null : { ...kind, nth }, lanes }
+  return { seed: roundSeed, victim, barrier: kind === undefined ? null : { ...kind, nth }, lanes }
 }

@@ -148,6 +148,7 @@ async function judge(
     const ok = own.filter(row => row.outcome === 'ok' && !row.estimated).length
     if (ok < complete) wrong.push(`${name}: ${complete} replies were complete, ${ok} rows say so`)
   }
+  for (const { hung, step, target } of all) if (hung) wrong.push(`${step.label} (${step.caller}) got nothing from process ${target} for half a minute`)
   for (const row of rows) if (row.outcome === 'interrupted' && !row.estimated) wrong.push(`an interrupted row of ${row.label} is not flagged`)
   wrong.push(...(await judgeCaps(stage, callers, rows)))
   const left = await fleet.db.one(processState, dead.id)
@@ -196,6 +197,10 @@ async function judgeCaps({ fleet }: Stage, callers: Readonly<Record<CallerName, 
     sum(rows.filter(row => row.agentId !== null && [callers.agent.agentId, callers.child.agentId].includes(row.agentId))),
     caps.agentTokens,
   )
+  // A call of the child counts in the agent above it as well.
+  const family = rows.filter(row => row.agentId !== null).reduce((total, row) => total + row.valueUinr, 0n)
+  const parent = await fleet.db.maybe(spentOf, 'agent', String(callers.agent.agentId), 'spend')
+  if ((parent?.spent ?? 0n) !== family) wrong.push(`the agent counts ${parent?.spent} with its child, their rows sum to ${family}`)
   const ofDay = rows.filter(row => row.keyId === callers.daily.keyId).length
   if (ofDay > caps.daily) wrong.push(`${ofDay} calls of a limit of ${caps.daily} a day`)
   const day = await fleet.db.maybe(spentOf, 'key', String(callers.daily.keyId), 'daily')

@@ -1,8 +1,10 @@
+import { spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { type AddressInfo, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { Sessions } from '../../src/gateway/access/sessions.ts'
 import { createKeys } from '../../src/gateway/keys/keys.ts'
 import { Budgets } from '../../src/gateway/limits/budgets.ts'
@@ -66,6 +68,8 @@ export interface Fleet {
   /** Starts one more process; without a folder it gets one of its own. `program` runs in place of dist/main.js. */
   start(env?: Readonly<Record<string, string>>, dataDir?: string, program?: string): Promise<GatewayProcess>
   newFolder(): string
+  /** Runs `brigade` with these words as an operator does, with the settings of the fleet and a data folder of its own. */
+  command(...words: string[]): Promise<{ readonly code: number | null; readonly out: string; readonly err: string }>
   newKey(limits: { rpm?: number; daily?: number; budgetInr?: number }): Promise<{ id: number; key: string }>
   /** A new agent, made over HTTP through the first living process, with a budget and a token. */
   newAgent(name: string, budgetInr: number | null): Promise<{ id: number; token: string }>
@@ -128,6 +132,7 @@ export async function startFleet(env: Readonly<Record<string, string>> = {}): Pr
     orgId,
     key,
     newFolder,
+    command: (...words) => runBrigade({ ...settings, DATA_DIR: newFolder(), LOG_LEVEL: 'error' }, words),
     signIn: async (who = userId) => (await sessions.create(who, orgId)).cookie,
     async start(more = {}, dataDir = newFolder(), program) {
       const port = await freePort()
@@ -160,6 +165,20 @@ export async function startFleet(env: Readonly<Record<string, string>> = {}): Pr
       for (const folder of folders) rmSync(folder, { recursive: true, force: true })
     },
   }
+}
+
+const brigade = fileURLToPath(new URL('../../dist/cli/brigade.js', import.meta.url))
+
+function runBrigade(env: Readonly<Record<string, string>>, words: readonly string[]): Promise<{ code: number | null; out: string; err: string }> {
+  const child = spawn(process.execPath, [brigade, ...words], { env: { PATH: process.env['PATH'] ?? '', ...env }, stdio: ['ignore', 'pipe', 'pipe'] })
+  const text = { out: '', err: '' }
+  child.stdout.on('data', chunk => {
+    text.out += String(chunk)
+  })
+  child.stderr.on('data', chunk => {
+    text.err += String(chunk)
+  })
+  return new Promise(done => child.once('close', code => done({ code, ...text })))
 }
 
 function freePort(): Promise<number> {

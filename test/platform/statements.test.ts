@@ -59,6 +59,8 @@ const exceptions: Readonly<Record<string, string>> = {
   'limits.return_silent_running': 'leases of silent processes over all organisations',
   'limits.return_all_leases': 'leases of one dead process over all organisations',
   'limits.violations_of_crossings': 'check of the whole database',
+  'limits.violations_of_debits': 'check of the whole database',
+  'limits.violations_of_running': 'check of the whole database',
   'limits.violations_of_families': 'check of the whole database',
   'limits.violations_of_leases': 'check of the whole database',
   'limits.violations_of_prepaid': 'check of the whole database',

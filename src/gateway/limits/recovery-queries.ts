@@ -55,3 +55,26 @@ export const closeProcess = statement<[id: bigint]>(
   `update processes p set state = 'closed'
    where p.id = $1::bigint and p.state = 'closing' and not exists (select 1 from leases l where l.process_id = p.id and l.amount > 0)`,
 )
+
+// ---- what must always be true, beside the sums
+
+/** A closed process has given everything back. */
+export const violationsOfClosed = statement<[], { processId: bigint; counters: number }>(
+  'limits.violations_of_closed',
+  `select p.id as "processId", count(*)::int as "counters" from processes p join leases l on l.process_id = p.id and l.amount > 0
+   where p.state = 'closed' group by p.id order by p.id`,
+)
+
+/** Calls at once are held and given back, never spent. */
+export const violationsOfRunning = statement<[], { counterId: bigint; spent: bigint }>(
+  'limits.violations_of_running',
+  `select c.id as "counterId", c.spent as "spent" from counters c where c.metric = 'running' and c.spent <> 0`,
+)
+
+/** A debit is the cost of an event that is there. */
+export const violationsOfDebits = statement<[], { eventId: string; debit: bigint; cost: bigint | null }>(
+  'limits.violations_of_debits',
+  `select l.event_id as "eventId", (-l.amount_uinr)::bigint as "debit", e.cost_uinr as "cost"
+   from ledger l left join usage_events e on e.id = l.event_id
+   where l.kind = 'debit' and l.event_id is not null and e.cost_uinr is distinct from -l.amount_uinr`,
+)

@@ -1,0 +1,52 @@
+import { afterEach, beforeEach, expect, it } from 'vitest'
+import { checkInvariants } from '../../../src/gateway/limits/invariants.ts'
+import { type TestDatabase, testDatabase } from '../../harness/database.ts'
+import { callOnce, request, startEngine } from './engine.ts'
+
+let database: TestDatabase
+beforeEach(async () => {
+  database = await testDatabase()
+  const engine = await startEngine(database.db)
+  await engine.limits.budgets.set(1, 'key', '7', 1000n)
+  await callOnce(engine, request(100n), 900n)
+  await engine.stop()
+  expect(await checkInvariants(database.db)).toEqual([])
+})
+afterEach(() => database.dispose())
+
+const broken: readonly (readonly [string, string, RegExp])[] = [
+  ['a lease without its counter', 'update leases set amount = amount + 5', /has 0 leased, its leases sum to 5/],
+  ['a closed process that leases', 'update leases set amount = amount + 5', /is closed and still leases of \d+ counters/],
+  ['a counter beyond its events', "update counters set spent = 901 where scope = 'key'", /\(key\) has 901 spent, its events sum to 900/],
+  ['an event without its counter', "delete from counters where scope = 'member'", /Counter 0 \(member\) has 0 spent, its events sum to 900/],
+  [
+    'a prepaid balance beside its ledger',
+    "insert into counters (org_id, scope, scope_id, metric, period, cap) values (1, 'org', '1', 'prepaid', 'ever', 50)",
+    /has a balance of 50, its ledger sums to 0/,
+  ],
+  [
+    'a debit of no event',
+    "insert into ledger (org_id, kind, amount_uinr, event_id, at) values (1, 'debit', -5, gen_random_uuid(), now())",
+    /is 5, its cost is nowhere/,
+  ],
+  [
+    'a debit that is not the cost',
+    "insert into ledger (org_id, kind, amount_uinr, event_id, at) select 1, 'debit', -5, id, now() from usage_events",
+    /is 5, its cost is 900/,
+  ],
+  [
+    'calls at once that were spent',
+    "insert into counters (org_id, scope, scope_id, metric, period, cap, spent) values (1, 'key', '7', 'running', 'ever', 5, 1)",
+    /of calls at once has 1 spent/,
+  ],
+  [
+    'a mark that fired twice',
+    "insert into webhook_events (id, org_id, type, created, data) select id || 'x', org_id, type, created, data from webhook_events where type = 'budget.warn'",
+    /budget.warn of key 7 in organisation 1 fired 2 times/,
+  ],
+]
+
+it.each(broken)('%s is found', async (_what, sql, sentence) => {
+  await database.db.script(sql)
+  expect(await checkInvariants(database.db)).toContainEqual(expect.stringMatching(sentence))
+})

@@ -1,0 +1,32 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { barriers, planOf } from '../../chaos/plan.ts'
+import { playRound } from '../../chaos/round.ts'
+import { type Stage, startStage } from '../../chaos/stage.ts'
+import { onPostgres } from '../../harness/database.ts'
+
+/** Of test:chaos, with two hundred rounds and a minute of soak, this is the part that every run can afford: each point of death once. */
+const seed = 20
+
+describe.runIf(onPostgres)('death at a point of the journal or of a transaction', () => {
+  let stage: Stage
+  beforeAll(async () => {
+    stage = await startStage()
+  })
+  afterAll(() => stage?.stop())
+
+  test('BUDX-02 kill -9 before, in and behind every kind of record and commit: nothing is lost, doubled or held, interrupted calls are one flagged row each', {
+    timeout: 180_000,
+  }, async () => {
+    let reached = 0
+    let interrupted = 0
+    for (let index = 0; index <= barriers.length; index++) {
+      const result = await playRound(stage, planOf(seed, index, { lanes: 6, steps: 5 }))
+      expect(result.wrong, `round ${index} of seed ${seed}`).toEqual([])
+      reached += Number(result.reached)
+      interrupted += result.interrupted
+    }
+    // Most plans get to their barrier; the others die when their calls are over.
+    expect(reached).toBeGreaterThan(barriers.length / 2)
+    expect(interrupted).toBeGreaterThan(0)
+  })
+})
