@@ -1,25 +1,17 @@
 /**
  * An object store behind the S3 protocol: AWS, R2, MinIO, Ceph, Swift's s3api. Checksum headers and chunked bodies are sent only
- * where the protocol requires them, because older stores answer 501 to both. The only file that knows the AWS SDK.
+ * where the protocol requires them, because older stores answer 501 to both. What one object takes goes over a wire of ours; what answers
+ * in XML goes through the AWS SDK, which no other file knows.
  */
 import { Agent as HttpAgent } from 'node:http'
 import { Agent as HttpsAgent } from 'node:https'
 import type { LookupFunction } from 'node:net'
-import type { Readable } from 'node:stream'
-import {
-  CopyObjectCommand,
-  DeleteObjectCommand,
-  GetBucketVersioningCommand,
-  GetObjectCommand,
-  HeadObjectCommand,
-  ListObjectsV2Command,
-  PutObjectCommand,
-  S3Client,
-} from '@aws-sdk/client-s3'
+import { CopyObjectCommand, GetBucketVersioningCommand, ListObjectsV2Command, S3Client } from '@aws-sdk/client-s3'
 import { NodeHttpHandler } from '@smithy/node-http-handler'
 import type { Clock } from '../platform/clock.ts'
 import type { Ids } from '../platform/ids.ts'
 import type { Secret } from '../platform/secret.ts'
+import { BodyTooLargeError, type OutboundReply } from '../platform/upstream-body.ts'
 import {
   type CallOptions,
   type CopyOptions,
@@ -35,6 +27,7 @@ import {
   type PutOptions,
   type StoredObject,
 } from './object-store.ts'
+import { S3Wire } from './s3-wire.ts'
 
 export interface S3StoreOptions {
   readonly endpoint: string
@@ -52,8 +45,10 @@ export interface S3StoreOptions {
 /** Sockets to one store. */
 const socketsMax = 64
 const connectTimeoutMs = 5_000
-/** Tries of one call by the SDK, each within the time of one call. */
+/** Tries of one call, each within the time of one call. */
 const attemptsMax = 2
+/** Nobody waits longer than this between them. */
+const pauseMsMax = 1_500
 /** Tries of a conditional write that met another one in the store (409 ConditionalRequestConflict). */
 const conflictTriesMax = 4
 /** How stores say that they have no copy: Bad Request, Method Not Allowed, Not Implemented. */
@@ -61,6 +56,7 @@ const noCopyStatuses: readonly number[] = [400, 405, 501]
 
 export class S3Store implements ObjectStore {
   readonly #client: S3Client
+  readonly #wire: S3Wire
   readonly #bucket: string
   readonly #timeoutMs: number
   readonly #clock: Clock
@@ -74,6 +70,7 @@ export class S3Store implements ObjectStore {
     this.#timeoutMs = options.timeoutMs
     this.#clock = options.clock
     this.#ids = options.ids
+    this.#wire = new S3Wire({ ...options, connectTimeoutMs: Math.min(connectTimeoutMs, options.timeoutMs), socketsMax, attemptsMax })
     this.#client = new S3Client({
       endpoint: options.endpoint,
       region: options.region,
@@ -93,30 +90,28 @@ export class S3Store implements ObjectStore {
   }
 
   get(key: string, options: GetOptions = {}): Promise<StoredObject> {
-    return this.#call(options, async http => {
-      const found = await this.#client.send(new GetObjectCommand({ Bucket: this.#bucket, Key: key }), http)
-      const sizeBytes = found.ContentLength ?? 0
-      if (found.Body === undefined) throw new ObjectStoreError('unavailable', 'the store sent no body')
-      if (options.sizeBytesMax !== undefined && sizeBytes > options.sizeBytesMax) {
-        ;(found.Body as unknown as Readable).destroy()
-        throw new ObjectStoreError('too-large', `the object has ${sizeBytes} bytes`)
+    return this.#call(options, async ({ abortSignal: signal }) => {
+      const reply = await this.#wire.send({ method: 'GET', key, signal })
+      const head = headOf(reply)
+      const { sizeBytesMax } = options
+      if (sizeBytesMax !== undefined && head.sizeBytes > sizeBytesMax) {
+        reply.body.destroy()
+        throw new ObjectStoreError('too-large', `the object has ${head.sizeBytes} bytes`)
       }
-      const body = found.Body as unknown as Readable
-      const cut = (): void => void body.destroy(new ObjectStoreError('unavailable', 'the store stopped in the middle of an object'))
-      http.abortSignal.addEventListener('abort', cut, { once: true })
-      const parts: Buffer[] = []
-      for await (const part of body) parts.push(part as Buffer)
-      http.abortSignal.removeEventListener('abort', cut)
-      const bytes = Buffer.concat(parts)
-      if (found.ContentLength !== undefined && bytes.length !== found.ContentLength)
+      const bytes = await wholeOf(reply, sizeBytesMax ?? Number.POSITIVE_INFINITY)
+      if (reply.headers['content-length'] !== undefined && bytes.length !== head.sizeBytes)
         throw new ObjectStoreError('unavailable', 'the store sent another number of bytes than it said')
-      return { bytes, ...headFrom(found) }
+      return { ...head, bytes, sizeBytes: bytes.length }
     })
   }
 
   async head(key: string, options: CallOptions = {}): Promise<ObjectHead | null> {
     try {
-      return await this.#call(options, async http => headFrom(await this.#client.send(new HeadObjectCommand({ Bucket: this.#bucket, Key: key }), http)))
+      return await this.#call(options, async ({ abortSignal: signal }) => {
+        const reply = await this.#wire.send({ method: 'HEAD', key, signal })
+        await reply.body.buffer(replyMaxBytes)
+        return headOf(reply)
+      })
     } catch (error) {
       if (error instanceof ObjectStoreError && error.kind === 'not-found') return null
       throw error
@@ -124,22 +119,12 @@ export class S3Store implements ObjectStore {
   }
 
   put(key: string, bytes: Buffer, options: PutOptions = {}): Promise<{ etag: string }> {
-    const isConditional = options.ifMatch !== undefined || options.ifNoneMatch !== undefined
-    return this.#call({ ...options, isConditional }, async http => {
-      const made = await this.#client.send(
-        new PutObjectCommand({
-          Bucket: this.#bucket,
-          Key: key,
-          Body: bytes,
-          ContentLength: bytes.length,
-          ContentType: options.contentType ?? 'application/octet-stream',
-          Metadata: { ...options.metadata },
-          ...(options.ifMatch === undefined ? {} : { IfMatch: options.ifMatch }),
-          ...(options.ifNoneMatch === undefined ? {} : { IfNoneMatch: options.ifNoneMatch }),
-        }),
-        http,
-      )
-      return { etag: etagOf(made.ETag) ?? substituteEtag(options.metadata?.['br-write-id'], 0, bytes.length) }
+    const headers: Record<string, string> = { ...conditionHeaders(options), 'content-type': options.contentType ?? 'application/octet-stream' }
+    for (const [name, value] of Object.entries(options.metadata ?? {})) headers[`${metadataPrefix}${name.toLowerCase()}`] = value
+    return this.#call({ ...options, isConditional: isConditional(options) }, async ({ abortSignal: signal }) => {
+      const reply = await this.#wire.send({ method: 'PUT', key, headers, body: bytes, signal })
+      await reply.body.buffer(replyMaxBytes)
+      return { etag: etagOf(headerOf(reply, 'etag')) ?? substituteEtag(options.metadata?.['br-write-id'], 0, bytes.length) }
     })
   }
 
@@ -179,12 +164,10 @@ export class S3Store implements ObjectStore {
 
   async delete(key: string, options: DeleteOptions = {}): Promise<void> {
     try {
-      await this.#call({ ...options, isConditional: options.ifMatch !== undefined }, http =>
-        this.#client.send(
-          new DeleteObjectCommand({ Bucket: this.#bucket, Key: key, ...(options.ifMatch === undefined ? {} : { IfMatch: options.ifMatch }) }),
-          http,
-        ),
-      )
+      await this.#call({ ...options, isConditional: isConditional(options) }, async ({ abortSignal: signal }) => {
+        const reply = await this.#wire.send({ method: 'DELETE', key, headers: conditionHeaders(options), signal })
+        await reply.body.buffer(replyMaxBytes)
+      })
     } catch (error) {
       if (error instanceof ObjectStoreError && error.kind === 'not-found') return
       throw error
@@ -224,12 +207,13 @@ export class S3Store implements ObjectStore {
 
   close(): void {
     this.#client.destroy()
+    this.#wire.close()
   }
 
   /** Runs one call, body included, within its time; a conditional one again when the store says that another conditional write was under way. */
   async #call<T>(options: CallOptions & { readonly isConditional?: boolean }, send: (http: { abortSignal: AbortSignal }) => Promise<T>): Promise<T> {
     const limit = new AbortController()
-    const cancel = this.#clock.after(this.#timeoutMs * attemptsMax, () => limit.abort())
+    const cancel = this.#clock.after(this.#timeoutMs * attemptsMax + pauseMsMax, () => limit.abort())
     const abortSignal = options.signal === undefined ? limit.signal : AbortSignal.any([limit.signal, options.signal])
     try {
       for (let tries = 1; ; tries++) {
@@ -247,18 +231,46 @@ export class S3Store implements ObjectStore {
   }
 }
 
-interface HeadFields {
-  readonly ETag?: string | undefined
-  readonly ContentLength?: number | undefined
-  readonly LastModified?: Date | undefined
-  readonly Metadata?: Record<string, string> | undefined
+const metadataPrefix = 'x-amz-meta-'
+/** Nothing that is asked of a reply to a write stands in its body. */
+const replyMaxBytes = 1024 * 1024
+
+interface Conditions {
+  readonly ifMatch?: string
+  readonly ifNoneMatch?: string
 }
 
-function headFrom(found: HeadFields): ObjectHead {
-  const metadata = found.Metadata ?? {}
-  const modifiedMs = found.LastModified?.getTime() ?? 0
-  const sizeBytes = found.ContentLength ?? 0
-  return { etag: etagOf(found.ETag) ?? substituteEtag(metadata['br-write-id'], modifiedMs, sizeBytes), sizeBytes, modifiedMs, metadata }
+const isConditional = ({ ifMatch, ifNoneMatch }: Conditions): boolean => ifMatch !== undefined || ifNoneMatch !== undefined
+
+function conditionHeaders({ ifMatch, ifNoneMatch }: Conditions): Record<string, string> {
+  return { ...(ifMatch === undefined ? {} : { 'if-match': ifMatch }), ...(ifNoneMatch === undefined ? {} : { 'if-none-match': ifNoneMatch }) }
+}
+
+function headerOf({ headers }: OutboundReply, name: string): string | undefined {
+  const value = headers[name]
+  return Array.isArray(value) ? value[0] : value
+}
+
+async function wholeOf({ body }: OutboundReply, bytesMax: number): Promise<Buffer> {
+  try {
+    return await body.buffer(bytesMax)
+  } catch (error) {
+    throw bodyFailure(error)
+  }
+}
+
+function bodyFailure(cause: unknown): ObjectStoreError {
+  if (cause instanceof BodyTooLargeError) return new ObjectStoreError('too-large', cause.message, { cause })
+  return new ObjectStoreError('unavailable', 'the store stopped in the middle of an object', { cause })
+}
+
+function headOf(reply: OutboundReply): ObjectHead {
+  const metadata: Record<string, string> = {}
+  for (const name of Object.keys(reply.headers)) if (name.startsWith(metadataPrefix)) metadata[name.slice(metadataPrefix.length)] = headerOf(reply, name) ?? ''
+  const sizeBytes = Number(headerOf(reply, 'content-length') ?? 0)
+  const said = Date.parse(headerOf(reply, 'last-modified') ?? '')
+  const modifiedMs = Number.isFinite(said) ? said : 0
+  return { etag: etagOf(headerOf(reply, 'etag')) ?? substituteEtag(metadata['br-write-id'], modifiedMs, sizeBytes), sizeBytes, modifiedMs, metadata }
 }
 
 /** One spelling: some stores leave the quotes out, in lists above all, and some call their etags weak although a whole object has one. Null when there is none. */
@@ -308,6 +320,6 @@ function translated(error: unknown, isConditional: boolean): ObjectStoreError {
   if (status !== null) return made('unavailable', `the store answered ${status}`, status >= 500)
   const code = (error as { code?: unknown } | null)?.code
   // Nothing was sent when the connection could not be made.
-  const neverSent = code === 'ECONNREFUSED' || code === 'ENOTFOUND' || code === 'EAI_AGAIN' || code === 'BLOCKED_ADDRESS'
+  const neverSent = code === 'ECONNREFUSED' || code === 'ENOTFOUND' || code === 'EAI_AGAIN' || code === 'UND_ERR_CONNECT_TIMEOUT' || code === 'BLOCKED_ADDRESS'
   return made('unavailable', code === 'BLOCKED_ADDRESS' ? 'the endpoint leads to an address that is not public' : 'the store did not answer', !neverSent)
 }

@@ -41,6 +41,41 @@ export interface OutboundOptions {
   readonly lookup?: LookupFunction
 }
 
+/** A request to an origin that has connections of its own. */
+export interface OriginRequest {
+  readonly method: 'GET' | 'HEAD' | 'PUT' | 'DELETE'
+  /** Path with query, as it goes out. */
+  readonly path: string
+  readonly headers: Readonly<Record<string, string>>
+  readonly body?: Buffer
+  readonly signal?: CancelSignal
+}
+
+export interface OriginClient {
+  /** A redirect is a reply like any other. */
+  send(request: OriginRequest): Promise<OutboundReply>
+  close(): void
+}
+
+export interface OriginOptions {
+  /** Resolves the host, and refuses addresses that it must not lead to. */
+  readonly lookup: LookupFunction
+  readonly connectionsMax: number
+  readonly connectTimeoutMs: number
+  /** Longest silence before and inside a reply. */
+  readonly silenceMs: number
+}
+
+/** Connections of its own to one origin that a user gave, `https://host:port`, so that what is asked of it has its own bound. */
+export function openOrigin(origin: string, { lookup, connectionsMax, connectTimeoutMs, silenceMs }: OriginOptions): OriginClient {
+  const connect = { timeout: connectTimeoutMs, noDelay: true, lookup }
+  const agent = new Agent({ connect, connections: connectionsMax, pipelining: 1, headersTimeout: silenceMs, bodyTimeout: silenceMs })
+  return {
+    send: ({ signal, ...request }) => dispatch(agent, { origin, ...request }, signal),
+    close: () => void agent.destroy().catch(() => undefined),
+  }
+}
+
 /** Every slow stream takes a connection of its own for as long as it lasts. */
 const connectionsDefaultMax = 8192
 

@@ -1,0 +1,153 @@
+/**
+ * Requests for single objects of an S3 bucket, signed here (AWS Signature Version 4, header form) and sent over undici. What the SDK does
+ * for such a call costs more processor time than all else that a read or a write of memory takes.
+ */
+import { createHash, createHmac } from 'node:crypto'
+import type { LookupFunction } from 'node:net'
+import type { CancelSignal } from '../platform/cancellation.ts'
+import type { Clock } from '../platform/clock.ts'
+import type { Ids } from '../platform/ids.ts'
+import { type OriginClient, type OriginRequest, openOrigin } from '../platform/outbound.ts'
+import type { Secret } from '../platform/secret.ts'
+import type { OutboundReply } from '../platform/upstream-body.ts'
+
+export interface S3WireOptions {
+  readonly endpoint: string
+  readonly bucket: string
+  readonly region: string
+  readonly accessKey: Secret
+  readonly secretKey: Secret
+  /** Longest silence of the store before and inside a reply. */
+  readonly timeoutMs: number
+  readonly connectTimeoutMs: number
+  readonly socketsMax: number
+  readonly attemptsMax: number
+  readonly lookup: LookupFunction
+  readonly clock: Clock
+  readonly ids: Ids
+}
+
+export interface S3Request {
+  readonly method: OriginRequest['method']
+  readonly key: string
+  /** Lower case. */
+  readonly headers?: Readonly<Record<string, string>>
+  readonly body?: Buffer
+  readonly signal: CancelSignal
+}
+
+/** A failed call in the form that the SDK gives its own: name, `$metadata`, and `code` of a connection that failed. */
+export class S3WireError extends Error {
+  override readonly name: string
+  readonly code: unknown
+  readonly $metadata: { readonly httpStatusCode?: number; readonly attempts: number }
+  constructor(name: string, attempts: number, how: { readonly status?: number; readonly cause?: unknown }) {
+    super(name, { cause: how.cause })
+    this.name = name
+    this.code = (how.cause as { code?: unknown } | undefined)?.code
+    this.$metadata = { attempts, ...(how.status === undefined ? {} : { httpStatusCode: how.status }) }
+  }
+}
+
+/** An error's text is short XML. */
+const errorTextMaxBytes = 64 * 1024
+const retriedStatuses: readonly number[] = [429, 500, 502, 503, 504]
+const skewNames: readonly string[] = ['RequestTimeTooSkewed', 'RequestExpired', 'RequestInTheFuture']
+const retryPauseMs = 100
+const emptyHash = createHash('sha256').update('').digest('hex')
+
+/** Requests to one bucket. A call that fails for a moment is tried again, up to `attemptsMax` times in all. */
+export class S3Wire {
+  readonly #options: S3WireOptions
+  readonly #origin: OriginClient
+  readonly #host: string
+  readonly #root: string
+  /** Clock of the store minus ours, when it has refused a signature for that. */
+  #skewMs = 0
+  #signingKey: { readonly day: string; readonly key: Buffer } | null = null
+
+  constructor(options: S3WireOptions) {
+    const url = new URL(options.endpoint)
+    this.#options = options
+    this.#host = url.host
+    this.#root = `${url.pathname.replace(/\/+$/, '')}/${escaped(options.bucket)}/`
+    const { lookup, socketsMax: connectionsMax, connectTimeoutMs, timeoutMs: silenceMs } = options
+    this.#origin = openOrigin(url.origin, { lookup, connectionsMax, connectTimeoutMs, silenceMs })
+  }
+
+  /** A reply of 2xx, whose body the caller reads or destroys. Throws S3WireError, or the reason of the signal. */
+  async send(request: S3Request): Promise<OutboundReply> {
+    const { attemptsMax, clock, ids } = this.#options
+    for (let attempts = 1; ; attempts++) {
+      const failure = await this.#attempt(request, attempts)
+      if (!(failure instanceof S3WireError)) return failure
+      if (attempts >= attemptsMax || !this.#isRetried(failure)) throw failure
+      await clock.sleep(retryPauseMs * ids.random())
+      request.signal.throwIfAborted()
+    }
+  }
+
+  close(): void {
+    this.#origin.close()
+  }
+
+  async #attempt(request: S3Request, attempts: number): Promise<OutboundReply | S3WireError> {
+    const { method, key, body, signal } = request
+    const path = this.#root + key.split('/').map(escaped).join('/')
+    try {
+      signal.throwIfAborted()
+      const headers = this.#signed(method, path, request.headers ?? {}, body)
+      const reply = await this.#origin.send({ method, path, headers, signal, ...(body === undefined ? {} : { body }) })
+      if (reply.status >= 200 && reply.status < 300) return reply
+      const text = method === 'HEAD' ? '' : (await reply.body.buffer(errorTextMaxBytes)).toString('utf8')
+      const name = /<Code>([^<]+)<\/Code>/.exec(text)?.[1] ?? 'Unknown'
+      if (skewNames.includes(name)) this.#learnSkew(reply)
+      return new S3WireError(name, attempts, { status: reply.status })
+    } catch (cause) {
+      if (signal.aborted) throw signal.reason
+      return new S3WireError('NetworkError', attempts, { cause })
+    }
+  }
+
+  #isRetried({ name, code, $metadata: { httpStatusCode } }: S3WireError): boolean {
+    if (httpStatusCode === undefined) return code !== 'BLOCKED_ADDRESS'
+    return retriedStatuses.includes(httpStatusCode) || skewNames.includes(name) || name === 'RequestTimeout'
+  }
+
+  #learnSkew({ headers }: OutboundReply): void {
+    const said = Date.parse(String(headers['date']))
+    if (Number.isFinite(said)) this.#skewMs = said - this.#options.clock.nowMs()
+  }
+
+  /** The headers with the signature over method, path, content and those that the protocol wants signed. */
+  #signed(method: string, path: string, given: Readonly<Record<string, string>>, body: Buffer | undefined): Record<string, string> {
+    const { clock, region, accessKey } = this.#options
+    const stamp = new Date(clock.nowMs() + this.#skewMs).toISOString().replace(/[-:]|\.\d{3}/g, '')
+    const day = stamp.slice(0, 8)
+    const payloadHash = body === undefined || body.length === 0 ? emptyHash : createHash('sha256').update(body).digest('hex')
+    const headers: Record<string, string> = { ...given, host: this.#host, 'x-amz-content-sha256': payloadHash, 'x-amz-date': stamp }
+    const names = Object.keys(headers).sort()
+    const lines = names.map(name => `${name}:${headers[name]?.trim().replace(/ +/g, ' ')}\n`).join('')
+    const signedNames = names.join(';')
+    const canonical = `${method}\n${path}\n\n${lines}\n${signedNames}\n${payloadHash}`
+    const scope = `${day}/${region}/s3/aws4_request`
+    const toSign = `AWS4-HMAC-SHA256\n${stamp}\n${scope}\n${createHash('sha256').update(canonical).digest('hex')}`
+    const signature = createHmac('sha256', this.#keyOf(day)).update(toSign).digest('hex')
+    headers['authorization'] = `AWS4-HMAC-SHA256 Credential=${accessKey.reveal()}/${scope}, SignedHeaders=${signedNames}, Signature=${signature}`
+    return headers
+  }
+
+  #keyOf(day: string): Buffer {
+    if (this.#signingKey?.day === day) return this.#signingKey.key
+    const { region, secretKey } = this.#options
+    let key: Buffer | string = `AWS4${secretKey.reveal()}`
+    for (const part of [day, region, 's3', 'aws4_request']) key = createHmac('sha256', key).update(part).digest()
+    this.#signingKey = { day, key: key as Buffer }
+    return key as Buffer
+  }
+}
+
+/** A segment of a path as S3 canonicalizes it: everything but unreserved characters. */
+function escaped(segment: string): string {
+  return encodeURIComponent(segment).replace(/[!'()*]/g, char => `%${char.charCodeAt(0).toString(16).toUpperCase()}`)
+}
