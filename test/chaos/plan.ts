@@ -61,7 +61,7 @@ export function planOf(seed: number, index: number, size: { readonly lanes: numb
   const victim = below(processes)
   const kind = barriers[index % (barriers.length + 1)]
   const isRare = kind?.at === 'return' || kind?.at === 'count' || kind?.at === 'progress'
-  const nth = 1 + below(isRare ? 2 : 12)
+  const nth = 1 + below(isRare ? 2 : kind?.at === 'flush' ? 4 : 12)
   const step = (lane: number, i: number): Step => {
     const stream = random() < 0.5
     return {
