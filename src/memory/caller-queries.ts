@@ -18,10 +18,11 @@ export const findMemberships = statement<
            (w.id = $3::int and m.role in ('admin', 'owner'))
            or exists (select 1 from workspace_members t where t.org_id = $1::int and t.workspace_id = w.id and t.user_id = $2::int))))
        order by w.id is distinct from $3::int, w.id) as "workspaceIds",
-     array(select s.space from memory_shares s
-       where s.org_id = $1::int and s.state = 'active'
-         and exists (select 1 from org_members m where m.org_id = $1::int and m.user_id = $2::int and m.status = 'active')
-         and (s.owner_id = $2::int or exists (
-           select 1 from memory_share_members g where g.org_id = $1::int and g.space = s.space and g.user_id = $2::int))
-       order by s.space) as "sharedSpaces"`,
+     array(select mine.space from (
+         select s.space from memory_shares s where s.org_id = $1::int and s.owner_id = $2::int and s.state = 'active'
+         union
+         select s.space from memory_share_members g join memory_shares s on s.org_id = g.org_id and s.space = g.space and s.state = 'active'
+         where g.org_id = $1::int and g.user_id = $2::int) mine
+       where exists (select 1 from org_members m where m.org_id = $1::int and m.user_id = $2::int and m.status = 'active')
+       order by mine.space) as "sharedSpaces"`,
 )
