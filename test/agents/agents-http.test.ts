@@ -147,6 +147,9 @@ describe('agents over HTTP', () => {
     await revoke(id)
     expect(said(await mint(id))).toEqual([409, 'agent_revoked'])
     expect(said(await budget(id, 5))).toEqual([409, 'agent_revoked'])
+    expect(said(await app.call('PATCH', `/v1/me/agents/${id}`, { may_delegate: true }))).toEqual([409, 'agent_revoked'])
+    const byPerson = { scope: 'agent', target_id: id, monthly_budget_inr: 5 }
+    expect(said(await app.call('POST', '/me/budgets', byPerson, { cookie: await app.signIn() }))).toEqual([409, 'agent_revoked'])
     const reborn = await create('phoenix')
     expect(reborn.status).toBe(201)
     expect(reborn.json.id).not.toBe(id)
@@ -154,6 +157,10 @@ describe('agents over HTTP', () => {
     expect((await chat(token)).status).toBe(401)
     expect((await agentById(id)).status).toBe('revoked')
     expect((await agentById(reborn.json.id)).status).toBe('active')
+    // Neither does the end of the other one bring it back.
+    await revoke(reborn.json.id)
+    for (const each of [id, reborn.json.id]) expect(said(await mint(each))).toEqual([409, 'agent_revoked'])
+    expect((await revoke(id)).json.status).toBe('revoked')
   })
 
   test('AGENT-08 the budget is set, and null or 0 clears it', async () => {
@@ -245,9 +252,18 @@ describe('agents over HTTP', () => {
     const minting = await app.newKey()
     const token = await tokenOf(id, minting.key)
     expect((await chat(token)).status).toBe(200)
-    await app.gateway.app.keys.revoke(app.orgId, minting.keyId)
-    const dead = await chat(token)
-    expect([...said(dead), dead.json.reason]).toEqual([401, 'invalid_api_key', 'key_revoked'])
+    const cookie = await app.signIn()
+    const refused = async (): Promise<void> => {
+      for (const dead of [await chat(token), await app.call('GET', '/v1/usage', undefined, { token }), await app.call('GET', '/me', undefined, { token })])
+        expect([...said(dead), dead.json.reason]).toEqual([401, 'invalid_api_key', 'key_revoked'])
+    }
+    // A key that is only switched off takes its tokens along for as long.
+    await app.call('PATCH', `/me/keys/${minting.keyId}`, { enabled: false }, { cookie })
+    await refused()
+    await app.call('PATCH', `/me/keys/${minting.keyId}`, { enabled: true }, { cookie })
+    expect((await chat(token)).status).toBe(200)
+    expect((await app.call('DELETE', `/me/keys/${minting.keyId}`, undefined, { cookie })).status).toBe(200)
+    await refused()
     expect((await chat(other)).status).toBe(200)
   })
 
@@ -267,9 +283,17 @@ describe('agents over HTTP', () => {
   test('AGENT-15 an agent token makes no agents, tokens, budgets or revokes: 403 forbidden', async () => {
     const { id, token } = await app.newAgent('ambitious')
     const other = await app.newAgent('colleague')
-    for (const target of [id, other.id]) for (const attempt of [mint, revoke]) expect(said(await attempt(target, token))).toEqual([403, 'forbidden'])
-    for (const target of [id, other.id]) expect(said(await budget(target, 1000, token))).toEqual([403, 'forbidden'])
-    expect(said(await create('made-by-agent', token))).toEqual([403, 'forbidden'])
+    // Not even one that may make children, nor a child.
+    await app.call('PATCH', `/v1/me/agents/${id}`, { may_delegate: true })
+    const child = (await app.call('POST', `/v1/me/agents/${id}/children`, { name: 'offspring', may_delegate: true }, { token })).json
+    for (const credential of [token, child.access_token]) {
+      for (const target of [id, other.id, child.agent_id]) {
+        for (const attempt of [mint, revoke]) expect(said(await attempt(target, credential))).toEqual([403, 'forbidden'])
+        expect(said(await budget(target, 1000, credential))).toEqual([403, 'forbidden'])
+        expect(said(await app.call('PATCH', `/v1/me/agents/${target}`, {}, { token: credential }))).toEqual([403, 'forbidden'])
+      }
+      expect(said(await create('made-by-agent', credential))).toEqual([403, 'forbidden'])
+    }
     expect((await agents()).map((agent: { name: string }) => agent.name)).not.toContain('made-by-agent')
     expect((await agentById(other.id)).status).toBe('active')
   })
