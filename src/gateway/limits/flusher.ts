@@ -58,6 +58,8 @@ export class Flusher<E extends ChargedEvent> {
   #journal: Journal<E>
   #processId: bigint
   #queue: Entry<E>[] = []
+  /** Records that neither the disk nor the database has taken yet. Their event ids keep them single, whatever became of an earlier try. */
+  #owed: JournalRecord<E>[] = []
   /** True when records behind the queue are only in the file. */
   #spilled = false
   #turn: Turn<E> | null = null
@@ -125,7 +127,7 @@ export class Flusher<E extends ChargedEvent> {
     this.#writeTurn()
     let journal = this.#journal
     let target = journal.endOffset
-    while (this.#flushedTo < target) {
+    while (this.#flushedTo < target || this.#owed.length > 0) {
       await (this.#running ?? this.#run())
       if (journal === this.#journal) continue
       // Fenced meanwhile: the rest stands in a new journal, whose offsets begin anew.
@@ -141,18 +143,18 @@ export class Flusher<E extends ChargedEvent> {
     return next
   }
 
-  /** A record that the disk did not take goes straight to the database; resolves when it is committed. */
+  /**
+   * A record that the disk did not take goes straight to the database; resolves when it is committed. When that fails as well it throws,
+   * and the record is kept in memory and tried again until the database takes it.
+   */
   async writeDirect(record: JournalRecord<E>): Promise<void> {
-    await this.exclusive(async () => {
-      for (let rest = record; ; ) {
-        const result = await flushEntries(this.#options.tools, { processId: this.#processId, states: ownStates, from: 0 }, [{ record: rest, endOffset: null }])
-        if (result.kind === 'done') this.#options.onFlushed(result)
-        if (result.kind !== 'fenced') return
-        // What it leased belongs to whoever fenced this process; the charge is still this process's to write.
-        await this.#options.onFenced()
-        if ('released' in rest) rest = { ...rest, released: [] }
-      }
-    })
+    this.#owed.push(record)
+    try {
+      await this.exclusive(() => this.#payOwed(record))
+    } catch (error) {
+      this.#failed(error)
+      throw error
+    }
   }
 
   /** Takes over with a new process id and journal; records that are not in the database yet are returned for the caller to write again. */
@@ -165,6 +167,8 @@ export class Flusher<E extends ChargedEvent> {
     this.#queue = []
     this.#spilled = false
     this.#flushedTo = 0
+    // What they leased belongs to whoever fenced this process; the charges are still this process's to write.
+    this.#owed = this.#owed.map(record => ('released' in record ? { ...record, released: [] } : record))
     for (const waiter of this.#waiters.splice(0)) waiter.reject(new DatabaseUnavailableError('the process was fenced'))
     return rest.map(entry => entry.record)
   }
@@ -251,6 +255,7 @@ export class Flusher<E extends ChargedEvent> {
    * commit: flushing it at once would make a transaction of every few calls, as fast as the database takes them.
    */
   async #drain(): Promise<void> {
+    await this.#payOwed()
     const target = this.#journal.endOffset
     while (this.#flushedTo < this.#journal.endOffset) {
       if (this.#flushedTo >= target && this.#queue.length < batchRecords && this.#waiters.length === 0) break
@@ -268,6 +273,20 @@ export class Flusher<E extends ChargedEvent> {
         this.#advance(last.endOffset)
         this.#options.onFlushed(result)
       }
+    }
+  }
+
+  /** Writes what is owed, in its order; up to one record when one is named. */
+  async #payOwed(last?: JournalRecord<E>): Promise<void> {
+    for (let record = this.#owed[0]; record !== undefined; record = this.#owed[0]) {
+      const range = { processId: this.#processId, states: ownStates, from: 0 }
+      const result = await flushEntries(this.#options.tools, range, [{ record, endOffset: null }])
+      if (result.kind === 'fenced') await this.#options.onFenced()
+      else if (result.kind === 'done') {
+        this.#owed.shift()
+        this.#options.onFlushed(result)
+        if (record === last) return
+      } else throw new Error('a record without an offset was taken for one that has one')
     }
   }
 

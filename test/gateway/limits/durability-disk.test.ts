@@ -55,6 +55,24 @@ afterEach(async () => {
   await database.dispose()
 })
 
+/** The database, whose transactions fail while it is `away`. */
+function interrupted(db: Db): { db: Db; away(is: boolean): void } {
+  let isAway = false
+  const wrapped = new Proxy(db, {
+    get(target, name) {
+      const value: unknown = Reflect.get(target, name, target)
+      if (name === 'tx') return (fn: Parameters<Db['tx']>[0]) => (isAway ? Promise.reject(new DatabaseUnavailableError('away')) : target.tx(fn))
+      return typeof value === 'function' ? value.bind(target) : value
+    },
+  })
+  return {
+    db: wrapped,
+    away(is) {
+      isAway = is
+    },
+  }
+}
+
 /** The journal of `engine` as a dead process would leave it, in a folder where nobody holds its socket. */
 async function copyOfJournal(engine: TestEngine): Promise<string> {
   const dataDir = mkdtempSync(join(tmpdir(), 'brigade-copy-'))
@@ -170,17 +188,32 @@ describe('a disk that is full', () => {
     expect(await database.db.many(events)).toHaveLength(2)
   })
 
+  it('what neither the disk nor the database takes is refused to the caller and written as soon as the database is back', async () => {
+    const { db, away } = interrupted(database.db)
+    const disk = new FullDisk()
+    const engine = await startEngine(db, { disk, env: { ...still, JOURNAL_FLUSH_MS: '20' } })
+    await engine.limits.budgets.set(1, 'key', '7', 100_000n)
+    const asked = [request(500n), request(500n)]
+    const permits = await Promise.all(asked.map(one => engine.limits.admit(one)))
+    for (const [i, permit] of permits.entries()) await permit.open(eventOf(asked[i] ?? request(1n), 0n))
+    disk.isFull = true
+    away(true)
+    for (const [i, permit] of permits.entries()) expect(await outcomeOf(permit.settle(eventOf(asked[i] ?? request(1n), 70n)))).toContain('away')
+    expect(await database.db.many(events)).toEqual([])
+    away(false)
+    await until(async () => (await database.db.many(events)).length === 2)
+    disk.isFull = false
+    await engine.limits.flushNow()
+    expect(await engine.limits.budgets.get(1, 'key', '7')).toMatchObject({ spentUinr: 140n })
+    await engine.stop()
+    expect(await database.db.one(leased)).toEqual({ sum: 0n })
+    expect((await database.db.many(events)).map(row => row.valueUinr)).toEqual([70n, 70n])
+  })
+
   it('a journal that grows beyond its bound refuses new calls until the database has taken it', async () => {
-    let isAway = false
-    const db = new Proxy(database.db, {
-      get(target, name) {
-        const value: unknown = Reflect.get(target, name, target)
-        if (name === 'tx') return (fn: Parameters<Db['tx']>[0]) => (isAway ? Promise.reject(new DatabaseUnavailableError('away')) : target.tx(fn))
-        return typeof value === 'function' ? value.bind(target) : value
-      },
-    })
+    const { db, away } = interrupted(database.db)
     const engine = await startEngine(db, { env: { ...still, JOURNAL_MAX_BYTES: '4000' } })
-    isAway = true
+    away(true)
     let served = 0
     let outcome = 'ok'
     while (outcome === 'ok' && served < 50) {
@@ -188,7 +221,7 @@ describe('a disk that is full', () => {
       if (outcome === 'ok') served++
     }
     expect([outcome, served > 2]).toEqual(['journal_full', true])
-    isAway = false
+    away(false)
     await engine.limits.flushNow()
     expect(await outcomeOf(callOnce(engine, request(100n), 10n))).toBe('ok')
     await engine.stop()

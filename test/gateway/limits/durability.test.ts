@@ -105,6 +105,14 @@ it('a dead process is adopted: finished calls count, running ones become one fla
     cpSync(segment.path, join(folder, `${dead.limits.processId}.${segment.start}`))
     appendFileSync(join(folder, `${dead.limits.processId}.${segment.start}`), Buffer.from([200, 0, 0, 0, 1, 2, 3, 4, 123]))
   }
+  // A journal in another folder than its owner's may be a copy: silence has to prove that the owner is dead.
+  const tooSoon = await startEngine(database.db, { dataDir, env: { JANITOR_MS: '600000' } })
+  expect(await database.db.many(events)).toHaveLength(database.kind === 'embedded' ? 2 : 0)
+  await tooSoon.stop()
+  await database.db.exec(
+    statement<[id: bigint]>('test.age_beat_of_dead', `update beats set beat_at = beat_at - interval '1 hour' where process_id = $1::bigint`),
+    dead.limits.processId,
+  )
   const survivor = await startEngine(database.db, { dataDir })
   expect(journalsIn(folder)).toContain(survivor.limits.processId)
   expect((await database.db.many(events)).map(({ outcome, valueUinr }) => ({ outcome, valueUinr }))).toEqual([
