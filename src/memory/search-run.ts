@@ -1,8 +1,9 @@
 /** The work of one search call: lines of one object after the other, until there are enough matches or enough has been done. */
 import type { Clock } from '../platform/clock.ts'
+import type { KeyQueue } from './key-queue.ts'
 import type { StoredObject } from './object-store.ts'
 import { type AuthorView, authorInMetadata, writtenMsOf } from './provenance.ts'
-import { type LineMatcher, piecesOf, snippetOf, textOf } from './search-text.ts'
+import { type LineMatcher, type Piece, piecesOf, snippetOf, textOf } from './search-text.ts'
 
 export interface SearchMatch {
   readonly key: string
@@ -27,6 +28,8 @@ export interface Position {
 }
 
 export interface SearchRunOptions {
+  /** Of all searches of the process: one computes at a time. */
+  readonly turns: KeyQueue
   readonly clock: Clock
   readonly signal: AbortSignal
   readonly matcher: LineMatcher
@@ -36,14 +39,13 @@ export interface SearchRunOptions {
 /** What one call does at most. */
 const objectsMax = 500
 const bytesMax = 32 * 1024 * 1024
-const timeMsMax = 5_000
-/** Other calls of this process get their turn after so long. */
+const timeMsMax = 3_000
+/** Everything else in this process has its turn after so long. */
 const turnMsMax = 10
 
 export class SearchRun {
   readonly #options: SearchRunOptions
   readonly #endMs: number
-  #turnEndMs: number
   readonly matches: SearchMatch[] = []
   objects = 0
   bytes = 0
@@ -51,9 +53,7 @@ export class SearchRun {
 
   constructor(options: SearchRunOptions) {
     this.#options = options
-    const nowMs = options.clock.monotonicMs()
-    this.#endMs = nowMs + timeMsMax
-    this.#turnEndMs = nowMs + turnMsMax
+    this.#endMs = options.clock.monotonicMs() + timeMsMax
   }
 
   /** Whether this call leaves an object of that size to the next one. The first object is always looked at. */
@@ -73,38 +73,42 @@ export class SearchRun {
     const text = object === null ? null : textOf(object.bytes)
     if (object !== null && text !== null) {
       const from = stopped?.key === key && stopped.etag === object.etag ? stopped : { line: 0, offset: 0 }
-      let matchedLine = 0
-      for (const piece of piecesOf(text, from)) {
-        if (piece.line === matchedLine) continue
-        const at = this.#options.matcher(piece.text)
-        if (at >= 0) {
-          matchedLine = piece.line
-          this.#add(key, object, piece.line, snippetOf(piece.text, at))
-        }
-        const isLineDone = at >= 0 || piece.isLineEnd
-        const isOver = await this.#turn()
-        if (isOver || this.matches.length >= this.#options.limit) {
-          this.last = { key, etag: object.etag, line: isLineDone ? piece.line : piece.line - 1, offset: isLineDone ? 0 : piece.nextOffset }
-          return true
-        }
-      }
+      const pieces = piecesOf(text, this.#options.matcher.pieceChars, from)
+      for (let state = await this.#turn(key, object, pieces); state !== 'done'; state = await this.#turn(key, object, pieces))
+        if (state === 'stopped') return true
     }
     this.last = { key, etag: '', line: 0, offset: 0 }
     return false
   }
 
+  /** One turn of this search; then everything else in the process has one before the next search does. */
+  #turn(key: string, object: StoredObject, pieces: Iterator<Piece>): Promise<'more' | 'done' | 'stopped'> {
+    const { turns, clock, signal } = this.#options
+    return turns.run('search', async () => {
+      const turnEndMs = clock.monotonicMs() + turnMsMax
+      for (let next = pieces.next(); next.done !== true; next = pieces.next()) {
+        this.#lookAt(key, object, next.value)
+        const nowMs = clock.monotonicMs()
+        if (nowMs >= this.#endMs || this.matches.length >= this.#options.limit) return 'stopped'
+        if (nowMs < turnEndMs) continue
+        await clock.sleep(0, signal)
+        return 'more'
+      }
+      return 'done'
+    })
+  }
+
+  #lookAt(key: string, object: StoredObject, { line, text, isLineEnd, nextOffset }: Piece): void {
+    // Of a long line the first match counts.
+    const isMatched = this.matches.at(-1)?.line === line && this.matches.at(-1)?.key === key
+    const at = isMatched ? -1 : this.#options.matcher.find(text)
+    if (at >= 0) this.#add(key, object, line, snippetOf(text, at))
+    const isLineDone = isLineEnd || isMatched || at >= 0
+    this.last = { key, etag: object.etag, line: isLineDone ? line : line - 1, offset: isLineDone ? 0 : nextOffset }
+  }
+
   #add(key: string, object: StoredObject, line: number, snippet: string): void {
     const modified = new Date(writtenMsOf(object)).toISOString()
     this.matches.push({ key, line, snippet, etag: object.etag, author: authorInMetadata(object.metadata), modified })
-  }
-
-  /** Gives other calls their turn now and then. True when the time of this call is over. */
-  async #turn(): Promise<boolean> {
-    const { clock, signal } = this.#options
-    const nowMs = clock.monotonicMs()
-    if (nowMs < this.#turnEndMs) return false
-    await clock.sleep(0, signal)
-    this.#turnEndMs = clock.monotonicMs() + turnMsMax
-    return nowMs >= this.#endMs
   }
 }

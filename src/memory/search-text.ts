@@ -9,8 +9,12 @@ export interface FoundLine {
   readonly snippet: string
 }
 
-/** Where in a line or piece the first match begins; -1: it has none. */
-export type LineMatcher = (line: string) => number
+export interface LineMatcher {
+  /** Where in a line or piece of one the first match begins; -1: it has none. */
+  readonly find: (piece: string) => number
+  /** A longer line is looked at in pieces of so many characters: what one of them costs holds up everybody else. */
+  readonly pieceChars: number
+}
 
 export interface SearchWish {
   readonly text: string
@@ -19,9 +23,12 @@ export interface SearchWish {
 }
 
 export const searchCharsMax = 500
-/** A longer line is looked at in pieces of so many characters; each begins `overlapChars` before the end of the one before. */
-const pieceChars = 4096
-const overlapChars = 512
+const pieceCharsMax = 4096
+const pieceCharsMin = 512
+/** An expression with so many instructions goes through the longest pieces in some hundredths of a second at worst; the piece of a larger one is shorter. */
+const instructionsMin = 100
+/** The part of a piece that the next one looks at again. */
+const overlap = 1 / 8
 const snippetChars = 240
 /** How much of a snippet stands before the match. */
 const leadChars = 80
@@ -29,16 +36,19 @@ const leadChars = 80
 /** The matcher of a search. Throws `bad_request` for an expression that is not understood; the message never repeats it. */
 export function matcherOf({ text, isRegex, isCaseSensitive }: SearchWish): LineMatcher {
   if (!isRegex) {
-    if (isCaseSensitive) return line => line.indexOf(text)
     const folded = text.toLowerCase()
-    return line => line.toLowerCase().indexOf(folded)
+    return { find: isCaseSensitive ? piece => piece.indexOf(text) : piece => piece.toLowerCase().indexOf(folded), pieceChars: pieceCharsMax }
   }
   const expression = compiled(text, isCaseSensitive)
-  return piece => {
-    // The test alone is much cheaper than a match with its place.
-    if (!expression.test(piece)) return -1
-    const matcher = expression.matcher(piece)
-    return matcher.find() ? matcher.start() : 0
+  const share = instructionsMin / Math.max(expression.programSize(), instructionsMin)
+  return {
+    pieceChars: Math.max(pieceCharsMin, Math.floor(pieceCharsMax * share)),
+    find(piece) {
+      // The test alone is much cheaper than a match with its place.
+      if (!expression.test(piece)) return -1
+      const matcher = expression.matcher(piece)
+      return matcher.find() ? matcher.start() : 0
+    },
   }
 }
 
@@ -53,7 +63,8 @@ export interface Piece {
 }
 
 /** The pieces of a text behind `from`: behind so many lines, and so many characters of the next one. */
-export function* piecesOf(text: string, from: { readonly line: number; readonly offset: number }): Generator<Piece> {
+export function* piecesOf(text: string, pieceChars: number, from: { readonly line: number; readonly offset: number }): Generator<Piece> {
+  const stepChars = Math.ceil(pieceChars * (1 - overlap))
   let line = 0
   for (let at = 0; at < text.length; ) {
     const end = text.indexOf('\n', at)
@@ -64,8 +75,8 @@ export function* piecesOf(text: string, from: { readonly line: number; readonly 
       let offset = line === from.line + 1 ? from.offset : 0
       do {
         const isLineEnd = offset + pieceChars >= content.length
-        yield { line, text: content.slice(offset, offset + pieceChars), isLineEnd, nextOffset: offset + pieceChars - overlapChars }
-        offset = isLineEnd ? content.length : offset + pieceChars - overlapChars
+        yield { line, text: content.slice(offset, offset + pieceChars), isLineEnd, nextOffset: offset + stepChars }
+        offset = isLineEnd ? content.length : offset + stepChars
       } while (offset < content.length)
     }
     at = next + 1

@@ -3,6 +3,7 @@
  * no index of content exists. A call does a bounded amount of work, and its cursor goes on at the line where it stopped.
  */
 import { fail } from '../platform/errors.ts'
+import { KeyQueue } from './key-queue.ts'
 import type { ConfiguredStore, MemoryCall } from './memory-call.ts'
 import { parseKey, parsePrefix } from './memory-key.ts'
 import type { MemoryObjectsDeps } from './object-deps.ts'
@@ -34,16 +35,18 @@ export interface MemorySearchDeps extends Pick<MemoryObjectsDeps, 'clock' | 'obj
 }
 
 /** Searches at once in one process, and of one organisation in it; another one is asked to come again. */
-const searchesAtOnce = 4
-const searchesOfOneMax = 2
+const searchesAtOnce = 8
+const searchesOfOneMax = 4
 
 export class MemorySearch {
   readonly #deps: MemorySearchDeps
   /** Organisations, once for each search that runs. */
   readonly #running: number[] = []
+  readonly #turns: KeyQueue
 
   constructor(deps: MemorySearchDeps) {
     this.#deps = deps
+    this.#turns = new KeyQueue(deps.clock)
   }
 
   /** Throws what a list throws, `bad_request` for a search that is not understood, `rate_limit_exceeded` when too many run at once. */
@@ -80,7 +83,7 @@ export class MemorySearch {
   ): Promise<SearchResult> {
     const { clock, objects, objectBytesMax } = this.#deps
     const walk = await objects.reads.walk(call, prefix, { after: position?.key ?? null })
-    const run = new SearchRun({ clock, matcher, limit, signal: call.signal })
+    const run = new SearchRun({ turns: this.#turns, clock, matcher, limit, signal: call.signal })
     const ahead = new ReadAhead({ walk, configured, nowMs: clock.nowMs(), objectBytesMax, signal: call.signal })
     // A search that stopped within an object goes on in it first, if it may still be read.
     if (position?.etag !== undefined && position.etag !== '' && walk.covers(position.key)) ahead.startWith(position.key)

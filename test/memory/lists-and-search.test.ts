@@ -1,11 +1,13 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { wantedBy } from '../../src/memory/list-page.ts'
 import type { ListEntry, MemoryCall } from '../../src/memory/memory-call.ts'
-import type { SearchRequest } from '../../src/memory/search.ts'
+import { MemorySearch, type SearchRequest } from '../../src/memory/search.ts'
 import type { SearchMatch } from '../../src/memory/search-run.ts'
 import { type TestDatabase, testDatabase } from '../harness/database.ts'
 import { agentOf, callFrom, errorCode, keyOf, type TestMemory, testMemory } from './service.ts'
 import { type Peer, peers } from './stores.ts'
+
+const mb = 1024 * 1024
 
 for (const kind of peers) {
   describe.skipIf(!kind.isInstalled)(`lists, search and append on ${kind.name}${kind.isInstalled ? '' : ' (not installed)'}`, () => {
@@ -155,6 +157,45 @@ for (const kind of peers) {
       })
       // What was written anew is looked at from its beginning.
       expect(rest.matches.map(({ key, line }) => `${key}:${line}`)).toEqual(['agents/1:2', 'agents/3:1', 'agents/3:3', 'agents/3:4'])
+    })
+
+    test('a call that runs out of time stops where it is, in the middle of a long line too, and the next one goes on there', async () => {
+      const { call } = await org()
+      await put(call, 'agents/lines', Array.from({ length: 40 }, (_, n) => (n % 4 === 0 ? `hit ${n}` : 'miss')).join('\n'))
+      await put(call, 'agents/long', `${'x'.repeat(30_000)}hit${'y'.repeat(20_000)}\nhit`)
+      let nowMs = 0
+      const hurried = new MemorySearch({
+        clock: {
+          ...test_.clock,
+          monotonicMs() {
+            nowMs += 500
+            return nowMs
+          },
+        },
+        objects: test_.memory.objects,
+        objectBytesMax: mb,
+        configured: orgId => test_.memory.configured(orgId),
+      })
+      const found: string[] = []
+      const cursors = new Set<string>()
+      for (let cursor: string | undefined; ; ) {
+        const page = await hurried.search(call, { text: 'h[i]t', isRegex: true, isCaseSensitive: true, prefix: '', limit: 50, cursor })
+        found.push(...page.matches.map(({ key, line }) => `${key}:${line}`))
+        if (page.next_cursor === null) break
+        cursor = page.next_cursor
+        expect(cursors.has(cursor)).toBe(false)
+        cursors.add(cursor)
+      }
+      expect(found).toEqual([...Array.from({ length: 10 }, (_, n) => `agents/lines:${4 * n + 1}`), 'agents/long:1', 'agents/long:2'])
+      expect(cursors.size).toBeGreaterThan(10)
+    })
+
+    test('no more searches run at once than the process can bear', async () => {
+      const { call } = await org()
+      await put(call, 'agents/a', 'text')
+      const codes = await Promise.all([1, 2, 3, 4, 5].map(() => errorCode(() => everything(call, 'text'))))
+      expect(codes.sort()).toEqual(['ok', 'ok', 'ok', 'ok', 'rate_limit_exceeded'])
+      expect((await everything(call, 'text')).matches).toHaveLength(1)
     })
 
     test('what is appended stands by itself: every writer keeps its entry, nobody writes over one', async () => {
