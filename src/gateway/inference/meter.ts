@@ -112,7 +112,7 @@ export class Meter {
     const nowMs = this.#clock.monotonicMs()
     if (this.#lastProgressMs !== 0 && nowMs - this.#lastProgressMs < 1000) return
     this.#lastProgressMs = nowMs
-    this.#permit.progress(this.#event(tokens, true, 'interrupted', 200))
+    this.#permit.progress(this.#event(cappedAt(tokens, this.#input.request.maxTokens), true, 'interrupted', 200))
   }
 
   /** Makes the hold cover these tokens on the route that is being served. */
