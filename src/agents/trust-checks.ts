@@ -1,21 +1,34 @@
 /** What a trust rule may say: checks of the parts that an owner types. All throw `bad_request` that names the field. */
+import { createPublicKey, type JsonWebKey } from 'node:crypto'
 import { z } from 'zod'
 import { fail } from '../platform/errors.ts'
 import type { UrlGuard } from '../platform/url-guard.ts'
 
 const keysMax = 50
+/** Signatures of shorter ones are not believed. */
+const rsaBitsMin = 2048
 
-/** Keys that can only verify. A JWK Set with a secret in it has been pasted by mistake, and is not kept. */
+/** Keys that can only verify. A JWK Set with a secret in it has been pasted by mistake, and is not kept; one that is cut off would refuse every token. */
 export const pastedKeys = z.object({
   keys: z
     .array(
-      z.looseObject({ kty: z.enum(['RSA', 'EC', 'OKP'], 'must be RSA, EC or OKP: keys that verify, no shared secrets') }).refine(key => !('d' in key), {
-        message: 'is a private key. Paste the public part only, and replace this key at its issuer.',
-      }),
+      z
+        .looseObject({ kty: z.enum(['RSA', 'EC', 'OKP'], 'must be RSA, EC or OKP: keys that verify, no shared secrets') })
+        .refine(key => !('d' in key), { message: 'is a private key. Paste the public part only, and replace this key at its issuer.', abort: true })
+        .refine(isUsable, { message: 'is not a whole public key, or an RSA key of less than 2048 bits.' }),
     )
     .min(1)
     .max(keysMax),
 })
+
+function isUsable(jwk: JsonWebKey): boolean {
+  try {
+    const { asymmetricKeyType, asymmetricKeyDetails } = createPublicKey({ format: 'jwk', key: jwk })
+    return asymmetricKeyType !== 'rsa' || (asymmetricKeyDetails?.modulusLength ?? 0) >= rsaBitsMin
+  } catch {
+    return false
+  }
+}
 
 /** How the keys of an issuer are found. */
 export interface KeyPlaces {

@@ -124,6 +124,15 @@ describe('introspection and revocation', () => {
     app.alpha.reset()
   })
 
+  test('the token of a child agent ends with the token that asked for it, not with another one of the parent', async () => {
+    const { id } = (await app.call('POST', '/v1/me/agents', { name: 'parent', may_delegate: true })).json
+    const [one, two] = await Promise.all([1, 2].map(async () => (await app.call('POST', `/v1/me/agents/${id}/token`, {})).json.access_token))
+    const childOf = async (token: string, name: string) => (await app.call('POST', `/v1/me/agents/${id}/children`, { name }, { token })).json.access_token
+    const children = [await childOf(one, 'child of one'), await childOf(two, 'child of two')]
+    await revoke(one)
+    expect(await Promise.all([one, two, ...children].map(async each => (await chat(each)).status))).toEqual([401, 200, 401, 200])
+  })
+
   test('an agent token ends itself and no other; a key of scope inference ends nothing; API keys are not ended here', async () => {
     const { token } = await app.newAgent('leaving')
     const { token: another } = await app.newAgent('staying')

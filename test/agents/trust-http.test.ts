@@ -1,5 +1,10 @@
+import { generateKeyPairSync, type KeyObject } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { startApp, type TestApp } from '../harness/app.ts'
+
+const jwkOf = (key: KeyObject) => ({ ...key.export({ format: 'jwk' }), kid: '1' })
+const publicKey = jwkOf(generateKeyPairSync('ec', { namedCurve: 'P-256' }).publicKey)
+const shortKey = jwkOf(generateKeyPairSync('rsa', { modulusLength: 1024 }).publicKey)
 
 describe('trust rules', () => {
   let app: TestApp
@@ -97,10 +102,12 @@ describe('trust rules', () => {
       [{ issuer: 'https://issuer.example/?a=1' }, 'bad_request', /query/],
       [{ issuer: app.baseUrl }, 'bad_request', /gateway itself/],
       [{ jwks_uri: 'https://127.0.0.1/keys' }, 'bad_request', /private/],
-      [{ jwks_uri: 'https://a.example/keys', jwks: { keys: [{ kty: 'RSA', n: 'a', e: 'b' }] } }, 'bad_request', /not both/],
+      [{ jwks_uri: 'https://a.example/keys', jwks: { keys: [publicKey] } }, 'bad_request', /not both/],
       [{ jwks: { keys: [{ kty: 'RSA', n: 'a', e: 'b', d: 'c' }] } }, 'bad_request', /private key/],
       [{ jwks: { keys: [{ kty: 'oct', k: 'secret' }] } }, 'bad_request', /shared secrets/],
       [{ jwks: { keys: [] } }, 'bad_request', /jwks/],
+      [{ jwks: { keys: [publicKey, { ...publicKey, x: 'AAAA' }] } }, 'bad_request', /jwks.keys.1.*whole public key/],
+      [{ jwks: { keys: [shortKey] } }, 'bad_request', /2048/],
       [{ subject: '*' }, 'bad_request', /names somebody/],
       [{ subject: '*:acme' }, 'bad_request', /names somebody/],
       [{ subject: '' }, 'bad_request', /subject/],
@@ -149,7 +156,7 @@ describe('trust rules', () => {
   })
 
   test('an issuer whose keys are given with the rule may be any text, and one that is dialed must be where users may go', async () => {
-    const jwks = { keys: [{ kty: 'EC', crv: 'P-256', x: 'a', y: 'b', kid: '1' }] }
+    const jwks = { keys: [publicKey] }
     const cluster = await create({ issuer: 'https://kubernetes.default.svc.cluster.local', subject: 'system:serviceaccount:ci:runner', jwks })
     expect([cluster.status, cluster.json.jwks]).toEqual([201, jwks])
     const elsewhere = await create({ issuer: 'kubernetes/serviceaccount', subject: 'system:serviceaccount:ci:runner', jwks_uri: 'http://127.0.0.1:9/keys' })
