@@ -87,6 +87,14 @@ export class S3Wire {
     }
   }
 
+  /** As `send`, with the XML of the reply. A call that takes its store long may be answered 200 before it fails: then the text says so. */
+  async text(request: S3Request): Promise<string> {
+    const { body } = await this.send(request)
+    const text = (await body.buffer(errorTextMaxBytes)).toString('utf8')
+    if (text.includes('<Error>')) throw new S3WireError(nameIn(text), 1, { status: 500 })
+    return text
+  }
+
   close(): void {
     this.#origin.close()
   }
@@ -100,7 +108,7 @@ export class S3Wire {
       const reply = await this.#origin.send({ method, path, headers, signal, ...(body === undefined ? {} : { body }) })
       if (reply.status >= 200 && reply.status < 300) return reply
       const text = method === 'HEAD' ? '' : (await reply.body.buffer(errorTextMaxBytes)).toString('utf8')
-      const name = /<Code>([^<]+)<\/Code>/.exec(text)?.[1] ?? 'Unknown'
+      const name = nameIn(text)
       if (skewNames.includes(name)) this.#learnSkew(reply)
       return new S3WireError(name, attempts, { status: reply.status })
     } catch (cause) {
@@ -146,6 +154,9 @@ export class S3Wire {
     return key as Buffer
   }
 }
+
+/** How the store calls an error. */
+const nameIn = (text: string): string => /<Code>([^<]+)<\/Code>/.exec(text)?.[1] ?? 'Unknown'
 
 /** A segment of a path as S3 canonicalizes it: everything but unreserved characters. */
 function escaped(segment: string): string {
