@@ -40,6 +40,8 @@ export interface KeeperTarget {
 export class VersionKeeper {
   readonly #target: KeeperTarget
   #kept: Kept = { kind: 'none' }
+  /** True once the write is in the store and was about to be settled: it must not be released then. */
+  isHandedOver = false
 
   constructor(target: KeeperTarget) {
     this.#target = target
@@ -62,6 +64,7 @@ export class VersionKeeper {
   /** For the settling statement; from here on the version is not this write's to remove. */
   handOver(): Kept {
     const kept = this.#kept
+    this.isHandedOver = true
     this.#kept = { kind: 'none' }
     return kept
   }
