@@ -229,6 +229,7 @@ function streamReply(
     meter,
     cover: new StreamCover(meter, deps.clock, request.promptTokens, firstHoldTokens(kind, request, answer.attempt.model), request.maxTokens),
     signal: watch.signal,
+    thinksUnseen: answer.attempt.model.reasoning,
     onEnd(broke) {
       watch.end()
       if (broke) deps.observer.failed(stateKeyOf(answer.attempt.route))

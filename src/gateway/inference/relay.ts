@@ -15,6 +15,8 @@ export interface RelayDeps {
   readonly meter: Meter
   readonly cover: StreamCover
   readonly signal: CancelSignal
+  /** The model thinks without showing it. */
+  readonly thinksUnseen: boolean
   /** The stream is over, one way or the other; `broke`: the provider broke it off after the first byte. */
   onEnd(broke: boolean): void
 }
@@ -24,6 +26,8 @@ interface Relay extends RelayDeps {
   broke: boolean
   /** All that was given out has been sent, and the provider's next bytes are awaited. */
   isWaiting: boolean
+  /** Ends the stream from outside while the provider is awaited. */
+  end: (end: StreamEnd) => void
 }
 
 /** A stream on its way to the client. */
@@ -35,8 +39,17 @@ export interface RelayedStream {
 
 /** Relays a stream; nothing of it happens before the first chunk is asked for. */
 export function relayStream(answer: StreamAnswer, given: RelayDeps): RelayedStream {
-  const deps: Relay = { ...given, broke: false, isWaiting: false }
-  return { chunks: relay(answer, deps), keepAlive: () => (deps.isWaiting ? answer.passage.keepAlive() : null) }
+  const deps: Relay = { ...given, broke: false, isWaiting: false, end: () => {} }
+  const keepAlive = (): Uint8Array | null => {
+    if (!deps.isWaiting) return null
+    const { passage } = answer
+    if (deps.thinksUnseen && !deps.cover.duringSilence(tokensOfChars(passage.outputChars))) {
+      deps.end(deps.cover.refusal)
+      return null
+    }
+    return passage.keepAlive()
+  }
+  return { chunks: relay(answer, deps), keepAlive }
 }
 
 /**
@@ -48,6 +61,7 @@ async function* relay(answer: StreamAnswer, deps: Relay): AsyncGenerator<Uint8Ar
   const { passage, rest, body } = answer
   const { meter, signal } = deps
   const cutter = new Cutter(answer, deps)
+  deps.end = end => cutter.end(end)
   try {
     let chunk = answer.first
     for (;;) {

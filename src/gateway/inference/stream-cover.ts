@@ -7,6 +7,9 @@ import type { StreamEnd } from './stream-end.ts'
 /** How long a stream waits, unread, for an extension of its hold that the database has not answered yet. */
 const coverWaitMs = 500
 
+/** Tokens that a model is taken to think in a second of silence: on the low side, because a stream that they leave uncovered ends. Ours. */
+const unseenTokensPerSecond = 50
+
 /** What a stream's cover asks of the meter of its call. */
 type Hold = Pick<Meter, 'cover' | 'coveredTokens' | 'refusedScope'>
 
@@ -19,12 +22,16 @@ export class StreamCover {
   #sliceTokens = firstStreamSliceTokens
   #asking: Promise<void> | null = null
   #refused = false
+  /** Tokens that were thought and not shown, by the time that the stream was silent. */
+  #unseenTokens = 0
+  /** The silence that is being counted: since when, and the output that came before it. */
+  #silence: { readonly outputTokens: number; sinceMs: number } | null = null
   readonly #promptTokens: number
   readonly #maxTokens: number | null
   readonly #meter: Hold
-  readonly #clock: Pick<Clock, 'sleep'>
+  readonly #clock: Pick<Clock, 'sleep' | 'monotonicMs'>
 
-  constructor(meter: Hold, clock: Pick<Clock, 'sleep'>, promptTokens: number, coveredTokens: number, maxTokens: number | null) {
+  constructor(meter: Hold, clock: Pick<Clock, 'sleep' | 'monotonicMs'>, promptTokens: number, coveredTokens: number, maxTokens: number | null) {
     this.#meter = meter
     this.#clock = clock
     this.#promptTokens = promptTokens
@@ -33,11 +40,31 @@ export class StreamCover {
   }
 
   /** After each chunk. true: go on; false: the stream must end now; a promise only when cover has run out and an answer is awaited. */
-  afterChunk(outputTokens: number): boolean | Promise<boolean> {
+  afterChunk(shownTokens: number): boolean | Promise<boolean> {
+    const outputTokens = shownTokens + this.#unseenTokens
     if (this.#maxTokens !== null && this.#coveredTokens >= this.#maxTokens) return true
     if (!this.#refused && this.#asking === null && outputTokens > this.#coveredTokens - this.#sliceTokens / 2) this.#ask(outputTokens)
     if (this.#isCovered(outputTokens)) return true
     return this.#refused ? false : this.#waitForCover(outputTokens)
+  }
+
+  /**
+   * Now and then while a model that thinks unseen says nothing: what it may have thought since the last look has to be covered as well.
+   * False: it is not, and the budget has refused more; the stream must end now.
+   */
+  duringSilence(shownTokens: number): boolean {
+    if (this.#maxTokens !== null && this.#coveredTokens >= this.#maxTokens) return true
+    const nowMs = this.#clock.monotonicMs()
+    const silence = this.#silence
+    if (silence === null || silence.outputTokens !== shownTokens) {
+      this.#silence = { outputTokens: shownTokens, sinceMs: nowMs }
+      return true
+    }
+    this.#unseenTokens += ((nowMs - silence.sinceMs) * unseenTokensPerSecond) / 1000
+    silence.sinceMs = nowMs
+    const outputTokens = shownTokens + this.#unseenTokens
+    if (!this.#refused && this.#asking === null && outputTokens > this.#coveredTokens - this.#sliceTokens / 2) this.#ask(Math.ceil(outputTokens))
+    return !this.#refused || this.#isCovered(outputTokens)
   }
 
   #isCovered(outputTokens: number): boolean {

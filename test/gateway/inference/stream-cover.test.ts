@@ -58,3 +58,61 @@ test('output that ran ahead of the question under way is asked for again behind 
   expect(await covered).toBe(true)
   expect(hold.asked).toEqual([768, 6024])
 })
+
+/** A clock that stands still until it is moved. */
+function standingClock() {
+  let nowMs = 1000
+  return {
+    ...systemClock,
+    monotonicMs: () => nowMs,
+    advance(ms: number) {
+      nowMs += ms
+    },
+  }
+}
+
+test('thinking that nobody sees is covered by the time that it takes, at fifty tokens a second', () => {
+  const clock = standingClock()
+  const hold = holdThat(() => true, { refusedScope: null, tokens: 0 })
+  const cover = new StreamCover(hold, clock, 10, 8192, null)
+  expect(cover.afterChunk(0)).toBe(true)
+  // The first look begins the count; 160 seconds later 8,000 tokens may have been thought, and 8,100 soon after.
+  expect(cover.duringSilence(0)).toBe(true)
+  clock.advance(160_000)
+  expect(cover.duringSilence(0)).toBe(true)
+  expect(hold.asked).toEqual([])
+  clock.advance(2000)
+  expect(cover.duringSilence(0)).toBe(true)
+  expect(hold.asked).toEqual([8192 + 512])
+  // What is shown comes on top of what was thought.
+  expect(cover.afterChunk(500)).toBe(true)
+  expect(hold.asked).toEqual([8192 + 512, 8192 + 512 + 1024])
+  // Shown output ends the silence: a look behind it begins a new count.
+  clock.advance(60_000)
+  expect(cover.duringSilence(500)).toBe(true)
+  expect(hold.asked).toHaveLength(2)
+})
+
+test('thinking that a budget covers no more ends the stream when what was left has been thought', () => {
+  const clock = standingClock()
+  const hold = holdThat(() => false, { refusedScope: 'agent', tokens: 8292 })
+  const cover = new StreamCover(hold, clock, 10, 8192, null)
+  expect(cover.duringSilence(0)).toBe(true)
+  clock.advance(164_000)
+  expect(cover.duringSilence(0)).toBe(true)
+  expect(hold.asked).toHaveLength(1)
+  clock.advance(2000)
+  expect(cover.duringSilence(0)).toBe(false)
+  expect(cover.refusal).toEqual({ name: 'agent_budget_exceeded' })
+})
+
+test('a call that holds all that its caller allows is left to think', () => {
+  const clock = standingClock()
+  const hold = holdThat(() => false, { refusedScope: 'agent', tokens: 0 })
+  const cover = new StreamCover(hold, clock, 10, 4000, 4000)
+  for (let i = 0; i < 5; i++) {
+    expect(cover.duringSilence(0)).toBe(true)
+    clock.advance(600_000)
+  }
+  expect(hold.asked).toEqual([])
+})
