@@ -46,4 +46,6 @@ create table memory_versions (
   primary key (org_id, key, seq)
 );
 create index memory_versions_doomed on memory_versions (doomed_at) where doomed_at is not null;
-create index memory_versions_by_age on memory_versions (org_id, kept_at) where doomed_at is null;
+-- These do not begin with org_id: what asks for one key must find nothing better than the primary key.
+create index memory_versions_by_age on memory_versions (kept_at) where doomed_at is null;
+create index memory_versions_journal on memory_versions (written_at) where doomed_at is null and key ~ '^workspaces/[^/]+/journal/.';

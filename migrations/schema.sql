@@ -510,8 +510,9 @@ create table memory_versions (
   constraint memory_versions_size_bytes_check CHECK ((size_bytes >= 0)),
   constraint memory_versions_pkey PRIMARY KEY (org_id, key, seq)
 );
-CREATE INDEX memory_versions_by_age ON public.memory_versions USING btree (org_id, kept_at) WHERE (doomed_at IS NULL);
+CREATE INDEX memory_versions_by_age ON public.memory_versions USING btree (kept_at) WHERE (doomed_at IS NULL);
 CREATE INDEX memory_versions_doomed ON public.memory_versions USING btree (doomed_at) WHERE (doomed_at IS NOT NULL);
+CREATE INDEX memory_versions_journal ON public.memory_versions USING btree (written_at) WHERE ((doomed_at IS NULL) AND (key ~ '^workspaces/[^/]+/journal/.'::text));
 
 create table org_members (
   org_id integer not null,

@@ -50,11 +50,21 @@ export const findVersion = statement<[orgId: number, key: string, versionId: str
 /** System-wide: versions that are older than their store keeps them, those of stores without history, and those of entries that ended. */
 export const doomOld = statement<[now: Date]>(
   'memory.doom_old_versions',
-  `with doomed as (
-     update memory_versions v set doomed_at = $1::timestamptz from memory_stores s
-     where s.org_id = v.org_id and v.doomed_at is null and (
-       v.kept_at < $1::timestamptz - make_interval(days => s.history_days) or s.history_versions = 0
-       or (v.key ~ '^workspaces/[^/]+/journal/.' and v.written_at < $1::timestamptz - make_interval(days => s.journal_ttl_days)))
+  `with due as (
+     select v.org_id, v.key, v.seq from memory_versions v join memory_stores s on s.org_id = v.org_id
+     where v.doomed_at is null and v.kept_at < $1::timestamptz - make_interval(days => (select min(history_days) from memory_stores))
+       and v.kept_at < $1::timestamptz - make_interval(days => s.history_days)
+     union
+     select v.org_id, v.key, v.seq from memory_stores s join memory_versions v on v.org_id = s.org_id
+     where s.history_versions = 0 and v.doomed_at is null
+     union
+     select v.org_id, v.key, v.seq from memory_versions v join memory_stores s on s.org_id = v.org_id
+     where v.doomed_at is null and v.key ~ '^workspaces/[^/]+/journal/.'
+       and v.written_at < $1::timestamptz - make_interval(days => (select min(journal_ttl_days) from memory_stores))
+       and v.written_at < $1::timestamptz - make_interval(days => s.journal_ttl_days)
+   ), doomed as (
+     update memory_versions v set doomed_at = $1::timestamptz from due
+     where v.org_id = due.org_id and v.key = due.key and v.seq = due.seq and v.doomed_at is null
      returning v.org_id, v.size_bytes
    ), freed as (
      select org_id, sum(size_bytes)::bigint as bytes from doomed group by org_id
