@@ -26,6 +26,12 @@ export const markedVersions = `marked as (
      from gone where $8::int > 0 and ($4::text <> 'none' or exists (select 1 from old))
    )`
 
+/**
+ * "is null" in other words. In those words the planner, which knows little of a table that grows fast and nothing of one that nobody analyzes,
+ * takes the index of all kept versions of the organisation instead of the key's own.
+ */
+const isKept = (column: string): string => `coalesce(${column}, 'infinity'::timestamptz) = 'infinity'::timestamptz`
+
 /** CTEs `versions` and `doomed`: the rows of `kept` or `marked` go in, and what is then too many of the key is doomed, oldest first. */
 export function placedVersions(from: 'kept' | 'marked'): string {
   return `versions as (
@@ -35,8 +41,8 @@ export function placedVersions(from: 'kept' | 'marked'): string {
      returning size_bytes
    ), doomed as (
      update memory_versions v set doomed_at = g.started_at from gone g
-     where v.org_id = $1::int and v.key = $2::text and v.doomed_at is null and v.seq <= (
-       select seq from memory_versions where org_id = $1::int and key = $2::text and doomed_at is null
+     where v.org_id = $1::int and v.key = $2::text and ${isKept('v.doomed_at')} and v.seq <= (
+       select seq from memory_versions where org_id = $1::int and key = $2::text and ${isKept('doomed_at')}
        order by seq desc offset greatest($8::int - (select count(*) from ${from})::int, 0) limit 1)
      returning v.size_bytes
    )`
