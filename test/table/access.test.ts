@@ -123,7 +123,6 @@ function declared(binding: Binding, { principal }: Caller): Cell {
 /** Rows whose service refuses more than the row can say, because it depends on the object. */
 const stricter: Readonly<Record<string, string>> = {
   'DELETE /me/members/{id}': 'a plain member removes nobody but themselves',
-  'POST /v1/me/agents/{id}/children': 'an agent makes children of itself alone',
 }
 
 /** Segments that have to look like something for the row to get as far as its access rule. */

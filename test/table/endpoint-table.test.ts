@@ -106,7 +106,8 @@ describe('the endpoint table', () => {
       each => each.auth === 'key' && each.row.input.body !== undefined && !['raw', 'multipart', 'form'].includes(each.row.input.bodyKind ?? 'json'),
     )) {
       const { method, path } = parts(binding.at)
-      const reply = await app.call(method, filled(path), '{"a":', { headers: { 'content-type': 'application/json' } })
+      const token = binding.access.agentOnly ? agentToken : app.key
+      const reply = await app.call(method, filled(path), '{"a":', { token, headers: { 'content-type': 'application/json' } })
       expect(reply.status, binding.at).toBe(400)
       expect(reply.json.error.code, binding.at).toBe('bad_request')
     }
