@@ -64,14 +64,15 @@ export function planOf(seed: number, index: number, size: { readonly lanes: numb
   const nth = 1 + below(isRare ? 2 : kind?.at === 'flush' ? 4 : 12)
   const step = (lane: number, i: number): Step => {
     const stream = random() < 0.5
+    const slow = stream && random() < 0.1
     return {
-      label: `s${roundSeed}-${lane}-${i}`,
+      label: `s${roundSeed}-${lane}-${i}${slow ? '-slow' : ''}`,
       caller: callers[below(callers.length)] ?? 'free',
       // More often the one that dies.
       target: random() < 0.5 ? victim : below(processes),
-      tokens: 1 + below(300),
+      tokens: slow ? 300 : 1 + below(300),
       stream,
-      slow: stream && random() < 0.1,
+      slow,
       once: random() < 0.2,
       hangsUp: stream && random() < 0.05,
     }

@@ -43,9 +43,9 @@ export interface Stage {
 export function chaosAnswer(request: RecordedRequest): UpstreamScript {
   const tokens = Number(request.json?.['max_tokens'] ?? 1)
   const usage = { prompt_tokens: 10, completion_tokens: tokens, total_tokens: tokens + 10 }
-  const chunks = Array.from({ length: Math.max(1, Math.floor(tokens / chunk.tokens)) }, () => 'x'.repeat(chunk.chars))
-  const isSlow = request.raw.includes('slow')
-  return { usage, chunks, chunkIntervalMs: isSlow ? 200 : 4 }
+  const chunks = Array.from({ length: Math.max(1, Math.floor(tokens / chunk.tokens)) }, () => 'x'.repeat(Math.min(chunk.chars, tokens * 3)))
+  const isSlow = labelOf(request).endsWith('-slow')
+  return { usage, chunks, chunkIntervalMs: isSlow ? 120 : 4 }
 }
 
 /** The label of a recorded request; it is its prompt. */
