@@ -104,9 +104,14 @@ function nativeCondition({ isNative }: ConditionalWrite, current: { readonly eta
   return current === null ? { ifNoneMatch: '*' } : { ifMatch: current.etag }
 }
 
+/** Whether the precondition holds for what a look at the store found. */
+export function holdsFor(precondition: Precondition, head: ObjectHead | null): boolean {
+  return holds(precondition, head === null ? null : { etag: head.etag, sha256: head.metadata['br-sha256'] ?? null })
+}
+
 /** Also true for the etag that the store gave with the reply to the write, where it calls the same object by another one later. */
 function stillHolds({ precondition, before }: ConditionalWrite, head: ObjectHead | null): boolean {
-  if (holds(precondition, head === null ? null : { etag: head.etag, sha256: head.metadata['br-sha256'] ?? null })) return true
+  if (holdsFor(precondition, head)) return true
   const isSameWrite = head !== null && before !== null && before.writeId !== null && head.metadata['br-write-id'] === before.writeId
   return isSameWrite && precondition.kind === 'etag' && precondition.etags.includes(before.etag)
 }

@@ -9,14 +9,15 @@ export class QueueTimeoutError extends Error {
 export class KeyQueue {
   readonly #clock: Clock
   readonly #tails = new Map<string, Promise<void>>()
+  readonly #waiting = new Map<string, number>()
   readonly #restsUntilMs = new Map<string, number>()
 
   constructor(clock: Clock) {
     this.#clock = clock
   }
 
-  /** Runs `work` when every earlier one of this key has ended. With `waitMs` it throws QueueTimeoutError when that takes longer; the turn is then passed on. */
-  async run<T>(key: string, work: () => Promise<T>, waitMs?: number): Promise<T> {
+  /** Runs `work` when every earlier one of this key has ended, and tells it whether there was one. With `waitMs` it throws QueueTimeoutError when that takes longer; the turn is then passed on. */
+  async run<T>(key: string, work: (hasWaited: boolean) => Promise<T>, waitMs?: number): Promise<T> {
     const before = this.#tails.get(key)
     let pass = (): void => {}
     const mine = new Promise<void>(resolve => {
@@ -28,11 +29,27 @@ export class KeyQueue {
       if (this.#tails.get(key) === tail) this.#tails.delete(key)
     })
     try {
-      if (before !== undefined) await this.#turn(before, waitMs)
+      if (before !== undefined) await this.#counted(key, this.#turn(before, waitMs))
       await this.#rest(key)
-      return await work()
+      return await work(before !== undefined)
     } finally {
       pass()
+    }
+  }
+
+  /** Whether anybody waits for a turn of this key. */
+  hasWaiters(key: string): boolean {
+    return this.#waiting.has(key)
+  }
+
+  async #counted(key: string, turn: Promise<void>): Promise<void> {
+    this.#waiting.set(key, (this.#waiting.get(key) ?? 0) + 1)
+    try {
+      await turn
+    } finally {
+      const left = (this.#waiting.get(key) ?? 1) - 1
+      if (left === 0) this.#waiting.delete(key)
+      else this.#waiting.set(key, left)
     }
   }
 

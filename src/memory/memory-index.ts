@@ -62,6 +62,8 @@ export interface TakeRequest {
   readonly signal: AbortSignal
   /** Longest wait for another writer; default `keyWaitMs`. */
   readonly waitMs?: number
+  /** Called at each look that finds another writer; what it throws ends the wait. */
+  readonly whileBusy?: () => Promise<void>
 }
 
 export interface MemoryIndexDeps {
@@ -102,6 +104,7 @@ export class MemoryIndex {
       if (found.outcome === 'full') throw fail('memory_quota_exceeded')
       if (found.outcome === 'moved') throw new StoreMovedError('the store was configured anew')
       if (found.busyUntil !== null && found.busyUntil.getTime() <= clock.nowMs()) await this.#resolveOther(request)
+      await request.whileBusy?.()
       if (clock.monotonicMs() >= deadlineMs) throw fail('memory_busy', { retryAfterSeconds: 1 })
       await clock.sleep(pollMs * Math.min(1 + tries / 10, 3) * (0.5 + ids.random()), request.signal)
     }

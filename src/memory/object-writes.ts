@@ -1,15 +1,15 @@
 /** Writing and deleting memory objects: intent here, bytes in the store, settled here. */
 import { createHash } from 'node:crypto'
 import { fail } from '../platform/errors.ts'
-import { type ConditionalWrite, conditionFor, deleteUnder, putUnder } from './conditional-writes.ts'
+import { type ConditionalWrite, conditionFor, deleteUnder, holdsFor, putUnder } from './conditional-writes.ts'
 import { isEntryKey } from './entry-names.ts'
 import { KeyQueue, QueueTimeoutError } from './key-queue.ts'
 import type { ChangeAction, Conditions, MemoryCall, RemoveExtras, WriteExtras } from './memory-call.ts'
 import { type Intent, keyWaitMs, type Settled, StoreMovedError, type TakeRequest } from './memory-index.ts'
 import { joinKey, type MemoryKey, parseKey } from './memory-key.ts'
 import type { MemoryObjectsDeps } from './object-deps.ts'
-import { entryStands, lostIntent, movedAway, outsideScope, writeFailure } from './object-failures.ts'
-import { type ObjectStore, ObjectStoreError } from './object-store.ts'
+import { conflictOf, entryStands, lostIntent, movedAway, outsideScope, storeFailure, writeFailure } from './object-failures.ts'
+import { type ObjectHead, type ObjectStore, ObjectStoreError } from './object-store.ts'
 import { type Precondition, preconditionOf } from './preconditions.ts'
 import { type Author, authorOf, metadataOf } from './provenance.ts'
 import type { StoreRow } from './queries.ts'
@@ -23,6 +23,9 @@ const restMs = 60
 export class MemoryWrites {
   readonly #deps: MemoryObjectsDeps
   readonly #queue: KeyQueue
+  /** What this process wrote last to the keys that others of its calls wait for. */
+  readonly #lastWritten = new Map<string, { readonly turn: number; readonly head: ObjectHead }>()
+  #turns = 0
 
   constructor(deps: MemoryObjectsDeps) {
     this.#deps = deps
@@ -40,7 +43,7 @@ export class MemoryWrites {
       throw fail('payload_too_large', { message: `A memory object has at most ${this.#deps.objectBytesMax} bytes; this one has ${bytes.length}.` })
     const sha256 = createHash('sha256').update(bytes).digest('hex')
     const how = extras.action ?? 'put'
-    return this.#withKey(target, { kind: 'put', how, sha256, sizeBytes: bytes.length }, async (intent, signal, keeper) => {
+    return this.#withKey(target, { kind: 'put', how, sha256, sizeBytes: bytes.length, precondition }, async (intent, signal, keeper) => {
       const write = conditionalWrite(target, precondition, intent, target.row.casPut, keeper, signal)
       const first = await conditionFor(write)
       if (mayReplace(target, precondition, intent)) await keeper.keep(signal)
@@ -48,7 +51,8 @@ export class MemoryWrites {
       const etag = await putUnder(write, first, condition =>
         target.store.put(target.storeKey, bytes, { ...condition, metadata, contentType: 'text/plain; charset=utf-8', signal }),
       )
-      return { value: { etag }, settled: await this.#deps.index.settlePut(intent, etag, keeper.handOver(), target.row.historyVersions) }
+      const settled = await this.#deps.index.settlePut(intent, etag, keeper.handOver(), target.row.historyVersions)
+      return { value: { etag }, settled, written: { etag, sizeBytes: bytes.length, modifiedMs: intent.startedAt.getTime(), metadata } }
     })
   }
 
@@ -61,7 +65,7 @@ export class MemoryWrites {
     const { target, precondition } = await this.#admit(call, keyText, conditions, 'delete')
     if (precondition.kind === 'absent') throw fail('bad_request', { message: 'If-None-Match has no meaning for a deletion.' })
     const versionsMax = extras.erasesHistory === true ? 0 : target.row.historyVersions
-    await this.#withKey(target, { kind: 'delete', how: 'put', sha256: null, sizeBytes: 0 }, async (intent, signal, keeper) => {
+    await this.#withKey(target, { kind: 'delete', how: 'put', sha256: null, sizeBytes: 0, precondition }, async (intent, signal, keeper) => {
       const write = conditionalWrite(target, precondition, intent, target.row.casDelete, keeper, signal)
       const first = await conditionFor(write)
       // A deletion also keeps what the index does not know: to ask for it costs no more than to copy it.
@@ -108,13 +112,27 @@ export class MemoryWrites {
   /** Runs `work` with the key taken; afterwards the intent is settled, released or left in doubt, never lost. */
   async #withKey<T>(
     target: Target,
-    what: Pick<TakeRequest, 'kind' | 'how' | 'sha256' | 'sizeBytes'>,
-    work: (intent: Intent, signal: AbortSignal, keeper: VersionKeeper) => Promise<{ readonly value: T; readonly settled: Settled | null }>,
+    what: Pick<TakeRequest, 'kind' | 'how' | 'sha256' | 'sizeBytes'> & { readonly precondition: Precondition },
+    work: (
+      intent: Intent,
+      signal: AbortSignal,
+      keeper: VersionKeeper,
+    ) => Promise<{ readonly value: T; readonly settled: Settled | null; readonly written?: ObjectHead }>,
   ): Promise<T> {
     const { clock, ids, index, intentMs } = this.#deps
-    const run = async (): Promise<T> => {
+    const arrivedTurn = this.#turns
+    const run = async (hasWaited: boolean): Promise<T> => {
+      if (hasWaited) this.#refuseOverwritten(target, what.precondition, arrivedTurn)
       const intent = await index
-        .take({ orgId: target.orgId, key: target.key, generation: target.row.generation, author: target.author, signal: target.signal, ...what })
+        .take({
+          orgId: target.orgId,
+          key: target.key,
+          generation: target.row.generation,
+          author: target.author,
+          signal: target.signal,
+          whileBusy: () => refuseEarly(target, what.precondition),
+          ...what,
+        })
         .catch((error: unknown) => {
           throw writeFailure(error)
         })
@@ -125,13 +143,17 @@ export class MemoryWrites {
         limit.abort(new ObjectStoreError('unavailable', 'the store took too long', { mayHaveHappened: true })),
       )
       try {
-        const { value, settled } = await work(intent, limit.signal, keeper)
+        const { value, settled, written } = await work(intent, limit.signal, keeper)
         if (settled === null) throw lostIntent()
+        this.#turns++
+        if (written !== undefined && this.#queue.hasWaiters(target.storeKey)) this.#lastWritten.set(target.storeKey, { turn: this.#turns, head: written })
+        else this.#lastWritten.delete(target.storeKey)
         if (settled.isWanted) this.#queue.rest(target.storeKey, restMs * (0.5 + ids.random()))
         return value
       } catch (error) {
-        if ((error instanceof ObjectStoreError && error.mayHaveHappened) || !(await keeper.discard())) await index.doubt(intent)
-        else if ((await index.release(intent))?.isWanted) this.#queue.rest(target.storeKey, restMs * (0.5 + ids.random()))
+        const isUnsure = keeper.isHandedOver || (error instanceof ObjectStoreError && error.mayHaveHappened)
+        if (isUnsure || !(await keeper.discard())) await index.doubt(intent)
+        else await index.release(intent)
         throw writeFailure(error)
       } finally {
         cancel()
@@ -144,6 +166,13 @@ export class MemoryWrites {
       if (error instanceof QueueTimeoutError) throw fail('memory_busy', { retryAfterSeconds: 1, cause: error })
       throw error
     }
+  }
+
+  /** Where many writers compare and swap one object all but one of them are refused: who waited while it was replaced here need not ask anybody. */
+  #refuseOverwritten({ storeKey }: Target, precondition: Precondition, arrivedTurn: number): void {
+    const last = this.#lastWritten.get(storeKey)
+    if (!this.#queue.hasWaiters(storeKey)) this.#lastWritten.delete(storeKey)
+    if (precondition.kind === 'etag' && last !== undefined && last.turn > arrivedTurn && !holdsFor(precondition, last.head)) throw conflictOf(last.head)
   }
 }
 
@@ -160,6 +189,17 @@ function conditionalWrite(
     if (row.historyVersions > 0) await keeper.keep(signal)
   }
   return { store, storeKey, precondition, before: intent.before, isNative, writeId: intent.writeId, signal, onUnknown }
+}
+
+/** The same for who waits for another process: a look at the store, without the key. */
+async function refuseEarly({ store, storeKey, signal }: Target, precondition: Precondition): Promise<void> {
+  if (precondition.kind !== 'etag') return
+  try {
+    const head = await store.head(storeKey, { signal })
+    if (!holdsFor(precondition, head)) throw conflictOf(head)
+  } catch (error) {
+    throw storeFailure(error)
+  }
 }
 
 /** Whether there may be something to keep: what the index knows, or what the caller says to have read. A new key costs no call. */
