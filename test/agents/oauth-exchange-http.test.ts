@@ -321,6 +321,9 @@ test('exchanges of strangers are bounded per address', async () => {
     const seen = (await untilRefused(() => exchange(app, 'abc'))).map(refusal)
     expect(seen.length).toBeGreaterThan(5)
     expect(seen).toEqual([...seen.slice(1).map(() => '400 invalid_request'), '429 temporarily_unavailable'])
+    // The rows that take a credential count wrong ones among them, and say so in the same words.
+    const wrong = await untilRefused(() => postForm(app, '/oauth/introspect', { token: 'x' }, { token: 'br-wrong' }))
+    expect(refusal(wrong.at(-1) as TestReply)).toBe('429 temporarily_unavailable')
     // Who is known is not counted among them.
     const known = await postForm(app, '/oauth/token', { ...exchangeParameters, subject_token: 'abc' }, { token: app.key })
     expect(refusal(known)).toBe('400 invalid_request')
