@@ -44,9 +44,9 @@ if (!env.TEST_POSTGRES_URL) {
 }
 console.log(`seed ${env.CHAOS_SEED}, ${env.CHAOS_ROUNDS} rounds in at most ${env.CHAOS_SECONDS} s, then ${env.CHAOS_SOAK_SECONDS} s of soak`)
 const vitest = join(dirname(createRequire(import.meta.url).resolve('vitest/package.json')), 'vitest.mjs')
-const files = [...(env.CHAOS_ROUNDS === '0' ? [] : ['kill-rounds']), ...(env.CHAOS_SOAK_SECONDS === '0' ? [] : ['deadlock-soak'])].map(
-  name => `test/chaos/${name}`,
-)
-process.exitCode = await runNode([vitest, 'run', '--no-file-parallelism', '--disable-console-intercept', ...files], { env })
+const parts = [...(env.CHAOS_ROUNDS === '0' ? [] : ['kill-rounds']), ...(env.CHAOS_SOAK_SECONDS === '0' ? [] : ['deadlock-soak'])]
+const codes = []
+for (const part of parts) codes.push(await runNode([vitest, 'run', '--disableConsoleIntercept=true', `test/chaos/${part}`], { env }))
+process.exitCode = codes.every(code => code === 0) ? 0 : 1
 await server?.stop()
 console.log(process.exitCode === 0 ? 'chaos: all is well' : `chaos: something is wrong; node scripts/test-chaos.mjs --seed ${env.CHAOS_SEED} plays it again`)
