@@ -8,6 +8,14 @@ import { type Peer, peers } from './stores.ts'
 
 const mb = 1024 * 1024
 const dayMs = 86_400_000
+const addOrg = statement<[orgId: number]>(
+  'test.add_org',
+  `insert into orgs (id, name, kind, created_at) values ($1::int, 'Journal ' || $1::text, 'personal', now())`,
+)
+const addWorkspace = statement<[orgId: number], { id: number }>(
+  'test.add_workspace',
+  `insert into workspaces (org_id, name, created_at) values ($1::int, 'Crew', now()) returning id`,
+)
 const keepIntent = statement<[orgId: number, key: string, writeId: string]>(
   'test.keep_intent',
   `insert into memory_intents (org_id, key, kind, write_id, generation, sha256, size_bytes, user_id, key_id, started_at, expires_at)
@@ -148,6 +156,20 @@ for (const kind of peers) {
       await test_.memory.sweep(test_.clock.nowMs())
       expect(await versions(call, 'agents/large')).toHaveLength(1)
       expect([await kept(orgId), await database.db.one(historyBytes, orgId)]).toEqual([[], { bytes: 0n, rows: 0 }])
+    })
+
+    test('versions of a journal end with its days, however long others are kept', async () => {
+      const { orgId } = await org({ journal_ttl_days: 2, history_days: 300 })
+      await database.db.exec(addOrg, orgId)
+      const { id: workspaceId } = await database.db.one(addWorkspace, orgId)
+      const call = callFrom(keyOf(orgId, { userId: null, role: null, workspaceId }))
+      for (const key of [`workspaces/${workspaceId}/journal/note`, 'agents/note']) for (const text of ['one', 'two']) await put(call, key, text)
+      expect(await kept(orgId)).toHaveLength(2)
+      test_.clock.advance(3 * dayMs)
+      expect(await errorCode(() => versions(call, `workspaces/${workspaceId}/journal/note`))).toBe('not_found')
+      await test_.memory.sweep(test_.clock.nowMs())
+      expect(await kept(orgId)).toHaveLength(1)
+      expect(await versions(call, 'agents/note')).toHaveLength(2)
     })
 
     test('without history nothing is kept', async () => {
