@@ -43,6 +43,8 @@ export interface AcquirerOptions {
   readonly channel: string
   /** Gives idle parts of these counters back and flushes. */
   readonly giveBack: (counters: readonly Counter[]) => Promise<void>
+  /** Forgets counters whose rows are gone. */
+  readonly onGone: (counters: readonly Counter[]) => void
   /** Registers anew. */
   readonly refence: () => Promise<void>
 }
@@ -210,7 +212,12 @@ export class Acquirer {
       partial,
     )
     const byId = new Map(rows.map(row => [row.id, row]))
-    if (rows.length < short.length) throw new Error('a counter row is gone')
+    const gone = short.filter(s => !byId.has(s.counter.id as bigint))
+    if (gone.length > 0) {
+      // A failover has lost the rows: the caller begins again with new ones.
+      this.#options.onGone(gone.map(s => s.counter))
+      throw new FencedError('a counter row is gone')
+    }
     if (rows[0]?.granted !== true)
       return { kind: 'refused', counters: short.map(s => s.counter).filter(counter => byId.get(counter.id as bigint)?.got === 0n), rows: byId }
     const got = counters.map(

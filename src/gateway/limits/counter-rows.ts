@@ -39,6 +39,13 @@ export async function ensureRows(db: Queryable, asks: readonly CounterAsk[]): Pr
   })
 }
 
+/** Those of these counters whose row is not there any more, or has another number. */
+export async function withoutRow<C extends CounterAsk & { readonly id: bigint | null }>(db: Queryable, counters: readonly C[]): Promise<C[]> {
+  const known = counters.filter(counter => counter.id !== null)
+  const rows = await findRows(db, known)
+  return known.filter((counter, index) => rows[index]?.id !== counter.id)
+}
+
 async function findRows(db: Queryable, asks: readonly CounterAsk[]): Promise<(CounterRow | undefined)[]> {
   const rows = await db.many(
     findCounters,
@@ -75,6 +82,11 @@ export class SpendIds {
       const row = rows[index]
       if (row !== undefined) this.#ids.set(key, row.id)
     }
+  }
+
+  /** Forgets everything: rows may be gone. */
+  clear(): void {
+    this.#ids.clear()
   }
 
   /** The ids of a charge's counters; they were learnt before. */

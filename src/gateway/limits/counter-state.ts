@@ -169,6 +169,19 @@ export class CounterTable {
     if (counter.id !== null) this.#byId.delete(counter.id)
   }
 
+  /** What is leased of each, by row id. */
+  leases(): Map<bigint, bigint> {
+    return new Map([...this.#byId].flatMap(([id, counter]) => (counter.lease > 0n ? [[id, counter.lease] as const] : [])))
+  }
+
+  /** The database went back: what these records release is not in it (any more), and what is leased has to be read again. */
+  doubt(released: ReadonlyMap<bigint, bigint>): void {
+    for (const [id, counter] of this.#byId) {
+      counter.unflushed = released.get(id) ?? 0n
+      counter.unsure = true
+    }
+  }
+
   /** Drops everything: the process is fenced and its leases belong to an adopter. */
   clear(): void {
     this.#byKey.clear()

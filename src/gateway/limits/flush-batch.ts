@@ -121,6 +121,26 @@ export async function flushBatch<E extends ChargedEvent>(
   batch: Batch<E>,
   alongside?: (tx: Tx) => Promise<void>,
 ): Promise<FlushResult> {
+  try {
+    return await flushOnce(tools, range, batch, alongside)
+  } catch (error) {
+    if (!(error instanceof CounterGoneError)) throw error
+    tools.spendIds.clear()
+    return flushOnce(tools, range, batch, alongside)
+  }
+}
+
+/** A counter that was known is not there any more, or is another's: a failover has lost the row. Nothing was written. */
+class CounterGoneError extends Error {
+  override readonly name = 'CounterGoneError'
+}
+
+async function flushOnce<E extends ChargedEvent>(
+  tools: FlushTools<E>,
+  range: FlushRange,
+  batch: Batch<E>,
+  alongside?: (tx: Tx) => Promise<void>,
+): Promise<FlushResult> {
   await tools.spendIds.learn(tools.db, new Set(batch.charged.map(c => c.charge)))
   return tools.db.tx(async (tx): Promise<FlushResult> => {
     if ((await tx.maybe(shareProcess, range.processId, range.states)) === null) return { kind: 'fenced' }
@@ -143,6 +163,7 @@ async function applyBatch<E extends ChargedEvent>(
 ): Promise<{ released: ReadonlyMap<bigint, bigint>; rows: readonly LockedCounterRow[] }> {
   const touched = touchedBy(tools, batch)
   const locked = touched.length === 0 ? [] : await tx.many(lockCounters, touched)
+  checkSpendRows(tools, batch, locked)
   const events = batch.charged.map(item => item.event)
   const inserted = events.length === 0 ? [] : await tools.applyEvents(tx, events)
   const isIn = new Set(inserted.length === events.length ? [] : inserted)
@@ -168,6 +189,18 @@ async function applyBatch<E extends ChargedEvent>(
       fresh.filter(item => item.event.costUinr > 0n),
     )
   return { released: leaving, rows }
+}
+
+/** What is spent must be counted: every counter of every charge has to be there, and be the one that it was. */
+function checkSpendRows<E extends ChargedEvent>({ spendIds }: FlushTools<E>, { charged }: Batch<E>, locked: readonly LockedCounterRow[]): void {
+  const rows = new Map(locked.map(row => [row.id, row]))
+  for (const charge of new Set(charged.map(item => item.charge))) {
+    for (const [i, id] of spendIds.of(charge).entries()) {
+      const row = rows.get(id)
+      const [scope, scopeId] = charge.scopes[i] ?? []
+      if (row?.orgId !== charge.orgId || row.scope !== scope || row.scopeId !== scopeId) throw new CounterGoneError(`counter ${id} is gone`)
+    }
+  }
 }
 
 /** The ids of the counters that a batch may move. */

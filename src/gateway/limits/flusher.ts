@@ -34,6 +34,8 @@ export interface FlusherOptions<E extends ChargedEvent> {
   readonly onFlushed: (result: Extract<FlushResult, { kind: 'done' }>) => void
   /** Called when the process is fenced: it registers anew and gives the flusher a new journal. */
   readonly onFenced: () => Promise<void>
+  /** Called when the database has lost what was flushed before (a failover), with what the records that are flushed again release. */
+  readonly onRewound: (released: ReadonlyMap<bigint, bigint>) => void
   /** Called when a new segment begins: running calls are written again. */
   readonly onRotated: () => void
 }
@@ -114,6 +116,18 @@ export class Flusher<E extends ChargedEvent> {
     }
     this.#turn.records.push(record)
     return this.#turn.written
+  }
+
+  /** Bytes of the journal that were committed, as far as this process knows. */
+  get flushedTo(): number {
+    return this.#flushedTo
+  }
+
+  /** The database has lost what was committed behind this offset: it is sent again. `processId` guards against a new journal. */
+  rewind(processId: bigint, flushTo: number): Promise<void> {
+    return this.exclusive(async () => {
+      if (processId === this.#processId && flushTo < this.#flushedTo) this.#moveTo(flushTo)
+    })
   }
 
   /** Resolves when everything up to the offset is committed, however long the database is away. */
@@ -299,6 +313,8 @@ export class Flusher<E extends ChargedEvent> {
     } else {
       this.#queue = []
       this.#spilled = true
+      const again = [...readJournal<E>(this.#options.folder, this.#processId, flushTo)].map(entry => entry.record)
+      this.#options.onRewound(releasedBy(batchOf(again)))
     }
     this.#flushedTo = flushTo
     this.#advance(flushTo)

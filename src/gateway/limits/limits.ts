@@ -1,10 +1,7 @@
 /** Puts the parts of limits together: the one object that the pipeline, the edges and the operator's tools use. */
-import { type Clock, systemClock } from '../../platform/clock.ts'
-import type { Config } from '../../platform/config.ts'
-import { DatabaseUnavailableError, type Db, type Tx } from '../../platform/db.ts'
-import { type ControlLog, newsChannel } from '../../platform/db-control-log.ts'
-import type { Ids } from '../../platform/ids.ts'
-import type { Log } from '../../platform/log.ts'
+import { systemClock } from '../../platform/clock.ts'
+import { DatabaseUnavailableError } from '../../platform/db.ts'
+import { newsChannel } from '../../platform/db-control-log.ts'
 import type { BearerPrincipal } from '../../platform/principal.ts'
 import { Acquirer } from './acquire.ts'
 import type { AdmissionRequest, ChargedEvent, Limits, Permit } from './admission.ts'
@@ -12,15 +9,14 @@ import { Allowances } from './allowances.ts'
 import { Bindings, scopesOf } from './bindings.ts'
 import { BudgetCache } from './budget-cache.ts'
 import { type BudgetStatus, Budgets, capChanged, parseCapRef } from './budgets.ts'
-import { SpendIds } from './counter-rows.ts'
+import { SpendIds, withoutRow } from './counter-rows.ts'
 import { type Counter, CounterTable } from './counter-state.ts'
-import { type ApplyEvents, type FlushResult, type FlushTools, inOrder } from './flush-batch.ts'
+import { type FlushResult, type FlushTools, inOrder } from './flush-batch.ts'
 import { Flusher } from './flusher.ts'
 import { returnIdle, sweepIdle, writeCounts } from './idle.ts'
 import { Janitor } from './janitor.ts'
 import { Journal, journalFolder } from './journal.ts'
-import type { JournalDisk } from './journal-disk.ts'
-import type { EventText } from './journal-records.ts'
+import type { LimitsOptions } from './limits-options.ts'
 import type { CallPermit, PermitTools } from './permit.ts'
 import { ProcessRegistry } from './processes.ts'
 import { deleteEndedCounters, returnSilentRunning } from './queries.ts'
@@ -32,46 +28,6 @@ const minuteRowsMs = 5 * 60_000
 const dayRowsMs = 48 * 3600_000
 /** Beyond OFFLINE_MAX: how long a process must be silent before it counts as in doubt. Ours. */
 const silentGraceMs = 30_000
-
-/** Settings that limits read. */
-export type LimitsConfig = Pick<
-  Config,
-  | 'ALLOWANCE_SECONDS'
-  | 'RECALL_WAIT_MS'
-  | 'BEAT_MS'
-  | 'JANITOR_MS'
-  | 'OFFLINE_MAX_MS'
-  | 'JOURNAL_FLUSH_MS'
-  | 'JOURNAL_MAX_BYTES'
-  | 'JOURNAL_KEEP_MS'
-  | 'JOURNAL_FSYNC_MS'
-  | 'CACHE_TTL_MS'
-  | 'SETTLE'
->
-
-export interface LimitsOptions<E extends ChargedEvent> {
-  readonly db: Db
-  readonly config: LimitsConfig
-  readonly clock: Clock
-  readonly ids: Ids
-  readonly log: Log
-  /** Folder of the journal's folder. */
-  readonly dataDir: string
-  /** The first inserts events and says which were new; the others get those. They run in the transaction of the flush. */
-  readonly appliers: readonly ApplyEvents<E>[]
-  /** Ends what a dead process had begun elsewhere, in the transaction that closes it. */
-  readonly endOf?: (tx: Tx, processId: bigint) => Promise<void>
-  /** Where the journal goes. Default: the disk of this machine. */
-  readonly disk?: JournalDisk
-  /** How events are written to the journal. Default: field by field. */
-  readonly eventText?: EventText<E>
-  /** Started by the composition root. */
-  readonly controlLog: ControlLog
-  /** True: events with a cost debit the ledger. Default false. */
-  readonly billing?: boolean
-  /** Whether periods follow the database's clock. Default: only on the machine's own clock; an injected clock is the truth. */
-  readonly followDatabaseClock?: boolean
-}
 
 /** Registers this process, adopts dead ones of this data directory and starts the beat. Rejects when the database is away. */
 export async function createLimits<E extends ChargedEvent>(options: LimitsOptions<E>): Promise<LimitsEngine<E>> {
@@ -108,6 +64,8 @@ export class LimitsEngine<E extends ChargedEvent> implements Limits<E> {
   readonly #opened = new Set<CallPermit<E>>()
   readonly #stops: (() => void)[] = []
   #beating: Promise<void> | null = null
+  /** Rows of counters have to be looked up again. */
+  #wentBack = false
 
   constructor(options: LimitsOptions<E>, folder: string, registry: ProcessRegistry) {
     const { db, clock, config, ids, log } = options
@@ -131,6 +89,7 @@ export class LimitsEngine<E extends ChargedEvent> implements Limits<E> {
       recallWaitMs: config.RECALL_WAIT_MS,
       channel: newsChannel,
       giveBack: counters => this.#giveBack(counters),
+      onGone: counters => this.#forget(counters),
       refence: () => this.#flusher.exclusive(() => this.#refence()),
     })
     const permitTools: PermitTools<E> = {
@@ -189,8 +148,7 @@ export class LimitsEngine<E extends ChargedEvent> implements Limits<E> {
 
   /** What this process believes to lease, by counter id: the database must say the same when nothing is under way. */
   get ownLeases(): ReadonlyMap<bigint, bigint> {
-    const held = [...this.#counters.all()].filter(counter => counter.id !== null && counter.lease > 0n)
-    return new Map(held.map(counter => [counter.id as bigint, counter.lease]))
+    return this.#counters.leases()
   }
 
   /** This process's id in the database. */
@@ -291,6 +249,7 @@ export class LimitsEngine<E extends ChargedEvent> implements Limits<E> {
         maxBytes: config.JOURNAL_MAX_BYTES,
         onFlushed: result => this.#flushed(result),
         onFenced: () => this.#refence(),
+        onRewound: released => this.#rewound(tools, released),
         onRotated: () => {
           for (const permit of this.#opened) permit.repeat()
         },
@@ -321,6 +280,10 @@ export class LimitsEngine<E extends ChargedEvent> implements Limits<E> {
   async #beatOnce(): Promise<void> {
     const { clock, config } = this.#options
     await this.#getInTouch()
+    if (this.#wentBack) {
+      this.#wentBack = false
+      this.#forget(await withoutRow(this.#options.db, [...this.#counters.all()]))
+    }
     const forgotten = sweepIdle(this.#flusher, this.#counters, this.#registry.nowMs(), clock.monotonicMs())
     if (forgotten > 0) this.#rebind()
     if ([...this.#counters.all()].some(counter => counter.unsure)) await this.#flusher.exclusive(() => this.#acquirer.reconcile())
@@ -339,7 +302,26 @@ export class LimitsEngine<E extends ChargedEvent> implements Limits<E> {
   async #getInTouch(): Promise<void> {
     // After a long silence the units of calls at once may have been given back by another process: what is really leased is read again.
     if (!this.#registry.isInTouch) for (const counter of this.#counters.all()) counter.unsure ||= counter.metric === 'running'
+    const { id } = this.#registry
+    const known = this.#flusher.flushedTo
     if (!(await this.#registry.beat())) await this.#flusher.exclusive(() => this.#refence())
+    else if (id === this.#registry.id && this.#registry.flushTo < known) {
+      await this.#flusher.rewind(id, this.#registry.flushTo)
+      await this.#flusher.flushNow()
+    }
+  }
+
+  /** A failover has taken the database back: every row that is known may be older, another's, or gone. What is leased is read again. */
+  #rewound(tools: FlushTools<E>, released: ReadonlyMap<bigint, bigint>): void {
+    this.#options.log.warn('database_went_back', { processId: String(this.#registry.id) })
+    tools.spendIds.clear()
+    this.#counters.doubt(released)
+    this.#wentBack = true
+  }
+
+  #forget(counters: readonly Counter[]): void {
+    for (const counter of counters) this.#counters.forget(counter)
+    if (counters.length > 0) this.#rebind()
   }
 
   /** This process was taken for dead: a new id, a new journal, and what was not yet in the database is written again. */

@@ -27,6 +27,7 @@ export class ProcessRegistry {
   #server: Server | null = null
   #live = 1
   #offsetMs = 0
+  #flushTo = 0n
   #contactMonotonicMs: number
   #contactWallMs: number
 
@@ -43,6 +44,11 @@ export class ProcessRegistry {
   /** Live processes on this database, this one included. */
   get live(): number {
     return this.#live
+  }
+
+  /** How far the journal was in the database at the last beat. */
+  get flushTo(): number {
+    return Number(this.#flushTo)
   }
 
   /** Unix ms by the database's clock, as far as it is known. */
@@ -74,6 +80,7 @@ export class ProcessRegistry {
     const sentMs = clock.nowMs()
     const row = await db.one(beat, this.#id, aliveMs)
     this.#live = Math.max(1, row.live)
+    this.#flushTo = row.flushTo ?? 0n
     this.touch()
     if (followDatabaseClock) this.#offsetMs = Math.round(row.nowMs - (sentMs + clock.nowMs()) / 2)
     return row.beating > 0

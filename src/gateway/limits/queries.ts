@@ -19,7 +19,7 @@ export const insertProcess = statement<[bootId: string, journal: string], { id: 
    select id as "id" from made`,
 )
 
-export const beat = statement<[processId: bigint, aliveMs: bigint], { beating: number; live: number; nowMs: number }>(
+export const beat = statement<[processId: bigint, aliveMs: bigint], { beating: number; live: number; nowMs: number; flushTo: bigint | null }>(
   'limits.beat',
   `with mine as (
      update beats set beat_at = clock_timestamp()
@@ -28,7 +28,8 @@ export const beat = statement<[processId: bigint, aliveMs: bigint], { beating: n
    select (select count(*) from mine)::int as "beating",
      (select count(*) from processes p join beats b on b.process_id = p.id
        where p.state = 'live' and b.beat_at > clock_timestamp() - $2::bigint * interval '1 millisecond')::int as "live",
-     (extract(epoch from clock_timestamp()) * 1000)::float8 as "nowMs"`,
+     (extract(epoch from clock_timestamp()) * 1000)::float8 as "nowMs",
+     (select flush_to from beats where process_id = $1::bigint) as "flushTo"`,
 )
 
 export const setProcessState = statement<[id: bigint, from: readonly string[], to: string]>(

@@ -64,7 +64,7 @@ afterAll(async () => {
 })
 
 /** A thousand on the two databases together. */
-const runs = onPostgres ? { one: 130, several: 120 } : { one: 150, several: 100 }
+const runs = onPostgres ? { one: 160, several: 150 } : { one: 120, several: 70 }
 const times = (count: number): number => Number(process.env['PROPERTY_RUNS'] ?? count)
 
 it.each([
