@@ -66,6 +66,8 @@ export async function playRound(stage: Stage, plan: Plan): Promise<RoundResult> 
       for (const step of lane) await play(step)
     }),
   )
+  // Idle slices go back after two seconds without a call: then it gets to the barrier by itself.
+  if (plan.barrier?.at === 'return') await until(() => victim.diedAtMs() !== null, 'the idle slices go back', 4000).catch(() => undefined)
   const reached = victim.diedAtMs() !== null
   if (!reached) await victim.process.kill()
   const replaced = stage.replace(plan.victim)
