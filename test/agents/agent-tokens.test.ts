@@ -100,6 +100,28 @@ test('a token that was seen is let in without a round trip or a promise', async 
   expect(process.db.roundTrips).toBe(before)
 })
 
+test('so is the token of a child, with what is ruled above it, until that changes', async () => {
+  const { principal, orgId } = await newCaller(process)
+  const { agent: top } = await process.agents.createOrReuse(principal, 'top', { mayDelegate: true, maxOutputTokens: 500 })
+  const parent = await process.agents.tokens.principalOf((await process.agents.tokens.mint(principal, top.id)).token)
+  const wish = { name: 'below', rules: { maxConcurrency: 3 }, capUinr: undefined, token: {} }
+  const { agent, token } = await process.agents.children.create(parent, top.id, wish)
+  const first = await process.agents.tokens.principalOf(token.token)
+  expect(first).toMatchObject({
+    agentId: agent.id,
+    ancestorIds: [top.id],
+    policies: [
+      { ownerId: agent.id, maxConcurrency: 3 },
+      { ownerId: top.id, maxOutputTokens: 500 },
+    ],
+  })
+  const before = process.db.roundTrips
+  expect(process.agents.tokens.principalOf(token.token)).toEqual(first)
+  expect(process.db.roundTrips).toBe(before)
+  await process.agents.update(orgId, top.id, { maxOutputTokens: 5 })
+  expect((await process.agents.tokens.principalOf(token.token)).policies).toMatchObject([{ maxConcurrency: 3 }, { maxOutputTokens: 5 }])
+})
+
 test('a token ends with its expiry, also when it was seen before', async () => {
   const { token } = await newToken()
   process.clock.advance(890_000)
