@@ -123,6 +123,35 @@ describe('history, append, search and pages over HTTP', () => {
     expect([wrong.status, wrong.json.error.code]).toEqual([400, 'bad_request'])
   })
 
+  test.each([
+    ['has no copy', 'noCopy'],
+    ['knows no conditions', 'noConditions'],
+    ['ignores conditions', 'ignoreConditions'],
+  ] as const)('a store that %s keeps history all the same, and what somebody put there from outside', async (name, fault) => {
+    const other = await app.otherOrg(`Store ${name}`)
+    const token = other.key
+    store.faults[fault] = true
+    try {
+      await configure(token)
+      await app.call('PUT', o('agents/x'), 'ours', { token })
+      await app.call('PUT', o('agents/x'), 'ours too', { token })
+      store.put(`org-${other.orgId}/agents/x`, 'theirs')
+      await app.call('DELETE', o('agents/x'), undefined, { token })
+    } finally {
+      store.faults[fault] = false
+    }
+    const { versions } = (await app.call('GET', history('agents/x'), undefined, { token })).json
+    const texts = await Promise.all(
+      versions.map(async ({ version }: { version: string }) => (await app.call('GET', history('agents/x', `&version=${version}`), undefined, { token })).text),
+    )
+    expect(versions.map(({ how, author }: { how: string; author: object | null }) => [how, author?.constructor ?? null])).toEqual([
+      ['delete', Object],
+      ['put', null],
+      ['put', Object],
+    ])
+    expect(texts.slice(1)).toEqual(['theirs', 'ours'])
+  })
+
   test('a reader that has the object already gets 304 without its bytes', async () => {
     const { headers } = await app.call('PUT', o('agents/cached'), 'body')
     const etag = headers.get('etag') ?? ''

@@ -58,6 +58,23 @@ for (const kind of peers) {
       expect(await store.head('org-1/r')).toBeNull()
     })
 
+    test('a copy has bytes and metadata of its source, stays when that changes, and is made only under its condition', async () => {
+      const from = 'org-1/c/söurce +%.md'
+      const { etag } = await store.put(from, Buffer.from('copied'), { metadata: { 'br-user': '7' }, contentType: 'text/plain; charset=utf-8' })
+      await store.copy(from, 'org-1/.versions/1', { ifMatch: etag })
+      await store.put(from, Buffer.from('changed'))
+      const copy = await store.get('org-1/.versions/1')
+      expect([copy.bytes.toString(), copy.metadata['br-user']]).toEqual(['copied', '7'])
+      expect(await kindOf(store.copy(from, 'org-1/.versions/2', { ifMatch: etag }))).toBe('precondition-failed')
+      expect(await kindOf(store.copy('org-1/none', 'org-1/.versions/2'))).toBe('not-found')
+      expect(await kindOf(store.copy('org-1/none', 'org-1/.versions/2', { ifMatch: etag }))).toMatch(/^(?:not-found|precondition-failed)$/)
+      expect(await store.head('org-1/.versions/2')).toBeNull()
+      await store.copy(from, 'org-1/.versions/1')
+      expect((await store.get('org-1/.versions/1')).bytes.toString()).toBe('changed')
+      await store.delete(from)
+      expect((await store.get('org-1/.versions/1')).bytes.toString()).toBe('changed')
+    })
+
     test('a key may be the beginning of another, and case counts', async () => {
       for (const key of ['org-1/n/a', 'org-1/n/a/b', 'org-1/n/A', 'org-1/n/con', 'org-1/n/x.', 'org-1/n/.y']) await store.put(key, Buffer.from(key))
       for (const key of ['org-1/n/a', 'org-1/n/a/b', 'org-1/n/A', 'org-1/n/con', 'org-1/n/x.', 'org-1/n/.y'])
