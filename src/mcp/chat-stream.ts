@@ -37,6 +37,7 @@ export class ChatAnswer {
   finishReason: string | null = null
   usage: ChatUsage | null = null
   costInr: number | null = null
+  budgetRemainingInr: number | null = null
   provider: string | null = null
   /** Chunks that carried text; near enough to tokens for progress. */
   pieces = 0

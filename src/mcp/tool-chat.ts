@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { tokensOfChars } from '../gateway/inference/estimate.ts'
 import { chatKind } from '../gateway/inference/kinds/chat.ts'
+import { brHeader } from '../gateway/wire/response-headers.ts'
 import { abortSignalOf } from '../platform/cancellation.ts'
 import { type AnyRow, Reply } from '../platform/endpoint.ts'
 import { fail, type GatewayError } from '../platform/errors.ts'
@@ -55,6 +56,7 @@ const outputSchema = z.object({
     .nullable()
     .describe('estimated: the answer was cut short before the provider said.'),
   cost_inr: z.number().nullable().describe('Rupees, when known.'),
+  budget_remaining_inr: z.number().optional().describe("Rupees that the agent's tightest budget had left when the answer began; absent without one."),
   request_id: z.string(),
 })
 
@@ -85,6 +87,7 @@ async function ask(row: AnyRow, args: ChatArgs, context: ToolContext): Promise<T
     const value = await firstOf(context.invoke(row, { body }, { ...context.call, signal }), deadline.signal)
     if (value === 'aborted') return deadlineResult(answer, body, args, context)
     const reply = asReply(value)
+    answer.budgetRemainingInr = numberIn(reply.headers[brHeader.budgetRemainingInr])
     answer.provider = reply.headers['x-br-provider'] ?? null
     const isWhole = await readReply(reply, answer, signal, progressReporter(answer, context, startedMs))
     if (!isWhole && !deadline.signal.aborted) throw context.call.signal.reason
@@ -125,6 +128,8 @@ function requestBody(args: ChatArgs): Record<string, unknown> {
     stream: true,
   }
 }
+
+const numberIn = (header: string | undefined): number | null => (header === undefined ? null : Number(header))
 
 function asReply(value: unknown): Reply {
   return value instanceof Reply ? value : new Reply(200, {}, { kind: 'json', value })
@@ -202,6 +207,7 @@ function toResult(answer: ChatAnswer, args: ChatArgs, context: ToolContext, fini
               ...(answer.usage['estimated'] === true ? { estimated: true } : {}),
             },
       cost_inr: answer.costInr,
+      ...(answer.budgetRemainingInr === null ? {} : { budget_remaining_inr: answer.budgetRemainingInr }),
       request_id: context.call.requestId,
     },
   }

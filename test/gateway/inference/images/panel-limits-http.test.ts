@@ -67,6 +67,13 @@ describe('limits of the image panel', () => {
     expect(providers.seen).toEqual([])
   })
 
+  test('an agent reads what all parts of the panel have left it', async () => {
+    const agent = await app.newAgent('panel painter')
+    await app.setBudget('agent', agent.id, 50)
+    const reply = await ask(agent.token)
+    expect([reply.status, reply.headers.get('x-br-cost-inr'), reply.headers.get('x-br-budget-remaining-inr')]).toEqual([200, '9.00032', '40.99968'])
+  })
+
   test('a day with one call left gets one picture and no judge; the minute counts the request once', async () => {
     const { key: daily } = await app.newKey({ daily: 1 })
     const reply = await ask(daily)
