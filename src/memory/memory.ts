@@ -72,6 +72,7 @@ export interface Memory {
 export const memorySweepMs = 15_000
 /** Stores that one health check looks at. */
 const storesCheckedMax = 1000
+const storesCheckedAtOnce = 8
 
 export function createMemory(deps: MemoryDeps): Memory {
   const { db, clock, ids, log } = deps
@@ -146,14 +147,23 @@ export function createMemory(deps: MemoryDeps): Memory {
       if ((await config.find(orgId)) === null) await config.put(orgId, { store: 'folder' })
     },
     async checkStores() {
-      const rows = await db.many(listStores, storesCheckedMax)
-      return Promise.all(rows.map(async row => ({ orgId: row.orgId, problem: await problemOf(config, row) })))
+      return checkAll(config, await db.many(listStores, storesCheckedMax))
     },
     stop() {
       changes.stop()
       stores.close()
     },
   }
+}
+
+async function checkAll(config: StoreConfig, rows: readonly StoreRow[]): Promise<{ orgId: number; problem: string | null }[]> {
+  const checked: { orgId: number; problem: string | null }[] = []
+  const left = rows.values()
+  const worker = async (): Promise<void> => {
+    for (const row of left) checked.push({ orgId: row.orgId, problem: await problemOf(config, row) })
+  }
+  await Promise.all(Array.from({ length: storesCheckedAtOnce }, worker))
+  return checked.sort((a, b) => a.orgId - b.orgId)
 }
 
 /** Looks at a store anew; what it can do now is kept. Null: all is well. */

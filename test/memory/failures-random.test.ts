@@ -19,7 +19,7 @@ beforeAll(async () => {
   database = await testDatabase()
   server = await startS3Server()
   proxy = await startFaultyStore(server)
-  testing = await testMemory({ db: database.db, allow: [proxy.hostPort], timeoutMs: 250 })
+  testing = await testMemory({ db: database.db, allow: [proxy.hostPort], timeoutMs: 2_000 })
 }, 60_000)
 afterAll(async () => {
   await testing?.close()
@@ -98,6 +98,6 @@ test('after any schedule index, quota and bucket agree, nothing stays reserved, 
         for (const [key, count] of swapped) expect(server.objects.get(`org-${orgId}/agents/swap${key}`)?.bytes.length).toBeGreaterThanOrEqual(count)
       },
     ),
-    { numRuns: 20, interruptAfterTimeLimit: 12_000 },
+    { numRuns: 20, interruptAfterTimeLimit: 8_000 },
   )
 }, 60_000)

@@ -11,6 +11,9 @@ let database: TestDatabase
 let server: S3TestServer
 let proxy: FaultyStore
 let testing: TestMemory
+/** The same gateway with less patience, for stores that are silent. */
+let impatient: TestMemory
+let current: TestMemory
 let call: MemoryCall
 let orgId = 900
 
@@ -20,10 +23,12 @@ beforeAll(async () => {
   database = await testDatabase()
   server = await startS3Server()
   proxy = await startFaultyStore(server)
-  testing = await testMemory({ db: database.db, allow: [proxy.hostPort], timeoutMs: 300 })
+  testing = await testMemory({ db: database.db, allow: [proxy.hostPort], timeoutMs: 10_000 })
+  impatient = await testMemory({ db: database.db, allow: [proxy.hostPort], timeoutMs: 500 })
 }, 60_000)
 beforeEach(async () => {
   orgId++
+  current = testing
   call = callFrom(keyOf(orgId))
   proxy.decide = () => ({ kind: 'pass' })
   const { bucket, accessKey, secretKey } = server
@@ -31,12 +36,13 @@ beforeEach(async () => {
 })
 afterAll(async () => {
   await testing?.close()
+  await impatient?.close()
   await proxy?.close()
   await server?.close()
   await database?.dispose()
 })
 
-const objects = () => testing.memory.objects
+const objects = () => current.memory.objects
 const write = (key: string, text: string, conditions = {}) => objects().write(call, key, Buffer.from(text), conditions)
 const always = (fault: Fault, methods = /./): void => {
   proxy.decide = ({ method }) => (methods.test(method) ? fault : { kind: 'pass' })
@@ -79,6 +85,7 @@ describe('what a failing store looks like from outside', () => {
   ]
   test.each(rows)('%s', async (_name, fault, expected) => {
     await write('agents/kept', 'before')
+    if (fault.kind === 'silence') current = impatient
     always(fault)
     const refused = await refusal(() => write('agents/kept', 'much longer than before'))
     expect([refused.status, refused.headers['retry-after']]).toEqual([expected.status, expected.retry])
@@ -101,6 +108,7 @@ describe('one call goes wrong', () => {
     ['the store says 500 and has not done it', status(500)],
   ]
   test.each(faults)('%s: the write counts once, with and without a condition', async (_name, fault) => {
+    if (fault.kind === 'silence') current = impatient
     once(fault, /PUT/)
     const { etag } = await write('agents/a', '12345', { ifNoneMatch: '*' })
     once(fault, /PUT/)
@@ -122,6 +130,7 @@ describe('one call goes wrong', () => {
   test('an answer with half of a body is an error, never half of an object', async () => {
     await write('agents/a', 'x'.repeat(100_000))
     for (const kind of ['cut-body', 'stall-body'] as const) {
+      current = kind === 'stall-body' ? impatient : testing
       always({ kind }, /GET/)
       expect((await refusal(() => objects().read(call, 'agents/a'))).status).toBe(502)
       once({ kind }, /LIST/)
@@ -132,9 +141,11 @@ describe('one call goes wrong', () => {
 
   test('a write in doubt holds nobody up: the next writer of the key resolves it', async () => {
     await write('agents/a', '1')
+    current = impatient
     always({ kind: 'silence' })
     expect(await errorCode(() => write('agents/a', '22'))).toBe('memory_store_failed')
     always({ kind: 'pass' })
+    current = testing
     await write('agents/a', '333')
     await expectAgreement()
     expect((await testing.usage(orgId)).usedBytes).toBe(3n)
@@ -155,9 +166,11 @@ describe('one call goes wrong', () => {
         return held
       }
     })
+    current = impatient
     const late = errorCode(() => write('agents/a', 'late'))
     await reached
     expect(await late).toBe('memory_store_failed')
+    current = testing
     server.faults.beforeWrite = () => Promise.resolve()
     // The server works on one key in turn, so the newer write waits behind the late one there; a late one that lands first has happened.
     letGo()

@@ -28,7 +28,7 @@ for (const kind of peers) {
       database = await testDatabase()
       peer = await kind.start()
       testing = await testMemory({ db: database.db, allow: peer.hostPort === null ? [] : [peer.hostPort] })
-    }, 60_000)
+    }, 120_000)
     afterAll(async () => {
       await testing?.close()
       await peer?.close()
