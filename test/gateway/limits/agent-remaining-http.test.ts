@@ -122,6 +122,25 @@ describe('what an agent has left', () => {
     expect((await send(chatRow, key)).left).toBeNull()
   })
 
+  test('is in the result of the chat tool of an agent', async () => {
+    const agent = await agentWith('over MCP', 20)
+    const ask = async (token: string) => {
+      const reply = await fetch(`${app.baseUrl}/mcp`, {
+        method: 'POST',
+        headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json', accept: 'application/json, text/event-stream' },
+        body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'chat', arguments: { model: 'alpha-only', prompt: 'Hello' } } }),
+      })
+      const text = await reply.text()
+      const line = text.startsWith('{') ? text : (text.split('\n').findLast(part => part.startsWith('data: {')) ?? '').slice(6)
+      return JSON.parse(line).result.structuredContent
+    }
+    expect(await ask(agent.token)).toMatchObject({ budget_remaining_inr: 20 })
+    const left = Number(await leftOf(agent.id, 20))
+    expect(left).toBeLessThan(20)
+    expect(await ask(agent.token)).toMatchObject({ budget_remaining_inr: left })
+    expect(await ask(app.key)).not.toHaveProperty('budget_remaining_inr')
+  })
+
   test('is a plain number and costs no round trip', async () => {
     const { token } = await agentWith('plain', 123_456_789.000001)
     const first = await send(chatRow, token)

@@ -64,7 +64,7 @@ afterAll(async () => {
 })
 
 /** A thousand on the two databases together. */
-const runs = onPostgres ? { one: 160, several: 150 } : { one: 120, several: 70 }
+const runs = onPostgres ? { one: 140, several: 130 } : { one: 150, several: 80 }
 const times = (count: number): number => Number(process.env['PROPERTY_RUNS'] ?? count)
 
 it.each([
@@ -95,5 +95,5 @@ it.each([
       { numRuns: times(count) },
     )
   },
-  120_000,
+  240_000,
 )

@@ -122,6 +122,22 @@ describe.runIf(onPostgres)('caps that change while three processes hold slices',
     expect((await counter()).spent).toBe(12n * cost)
   })
 
+  it('with idle slices elsewhere: a refusal does not take them for running calls, but says held when calls do run', async () => {
+    const { asking, warm } = await newKey(10_000, true)
+    await warm()
+    const refusedWith = async (worst: bigint) =>
+      Promise.resolve(on(0).limits.admit(asking(worst))).then(
+        () => null,
+        error => error,
+      )
+    const tooLarge = await refusedWith(20_000n * cost)
+    expect([tooLarge.errorName, tooLarge.toBody().held_inr, tooLarge.toBody().in_doubt_inr]).toEqual(['budget_exceeded', 0, 0])
+    const running = await on(1).limits.admit(asking(9000n * cost))
+    const held = await refusedWith(2000n * cost)
+    expect([held.errorName, held.toHeaders()['retry-after'], held.toBody().held_inr]).toEqual(['budget_held', '5', 9])
+    running.release()
+  })
+
   it('used up by all of them at once: nobody is refused while another has an idle slice, and all of it is spent', async () => {
     // Calls that cost what they hold, and calls that leave most of it idle. Of the latter one on each process: what one is answered the next one there believes for a moment.
     for (const [cap, value, callers] of [
