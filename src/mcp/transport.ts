@@ -5,6 +5,7 @@
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http'
 import { toNodeHandler } from '@modelcontextprotocol/node'
 import { isLegacyRequest } from '@modelcontextprotocol/server'
+import { z } from 'zod'
 import { isOfStranger } from '../gateway/http/anonymous.ts'
 import { agentIdHeader, agentLabelOf } from '../gateway/http/call-context.ts'
 import { ownersOf } from '../gateway/http/caller.ts'
@@ -93,7 +94,7 @@ export function createMcp(deps: McpDeps): Mcp {
       if (body === undefined) return writeParseError(response)
       const toolbox = new Toolbox(
         { catalog, invoke: deps.invoke, clock: deps.clock, log: deps.log },
-        { principal, requestId, agentLabel, signal: cut.signal, clientIp: () => deps.clientIp(request) },
+        { principal, requestId, agentLabel, signal: cut.signal, clientIp: () => deps.clientIp(request), ...clientNameOf(body) },
       )
       cut.signal.addEventListener('abort', () => {
         // A running tool answers with the reason; a stream on which nothing runs has nobody to say it.
@@ -107,6 +108,16 @@ export function createMcp(deps: McpDeps): Mcp {
     }
   }
   return { handle, close: () => discoverEra.close() }
+}
+
+const described = z.object({
+  params: z.object({ _meta: z.object({ 'io.modelcontextprotocol/clientInfo': z.object({ name: z.string().min(1).max(1000) }) }) }),
+})
+
+/** What the client calls itself. Only clients of the discover era say it with every request. */
+function clientNameOf(body: unknown): { clientName?: string } {
+  const found = described.safeParse(body)
+  return found.success ? { clientName: found.data.params._meta['io.modelcontextprotocol/clientInfo'].name } : {}
 }
 
 /** The checks that need no credential: a stateless server has no GET stream and no session to DELETE, for nobody. */

@@ -8,6 +8,8 @@ import type { StoreRow } from './queries.ts'
 export interface MemoryCall {
   readonly principal: BearerPrincipal
   readonly agentLabel: string | null
+  /** What an MCP client calls itself; its own word. */
+  readonly clientName?: string
   readonly signal: AbortSignal
 }
 

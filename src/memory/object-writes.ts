@@ -11,7 +11,7 @@ import type { MemoryObjectsDeps } from './object-deps.ts'
 import { conflictOf, entryStands, lostIntent, movedAway, outsideScope, storeFailure, writeFailure } from './object-failures.ts'
 import { type ObjectHead, type ObjectStore, ObjectStoreError } from './object-store.ts'
 import { type Precondition, preconditionOf } from './preconditions.ts'
-import { type Author, authorOf, metadataOf } from './provenance.ts'
+import { type Author, authorOf, clientMetadata, metadataOf } from './provenance.ts'
 import type { StoreRow } from './queries.ts'
 import { mayWrite } from './scopes.ts'
 import { VersionKeeper } from './version-keeper.ts'
@@ -47,7 +47,11 @@ export class MemoryWrites {
       const write = conditionalWrite(target, precondition, intent, target.row.casPut, keeper, signal)
       const first = await conditionFor(write)
       if (mayReplace(target, precondition, intent)) await keeper.keep(signal)
-      const metadata = { ...extras.metadata, ...metadataOf(target.author, { writeId: intent.writeId, sha256, writtenAt: intent.startedAt }) }
+      const metadata = {
+        ...extras.metadata,
+        ...clientMetadata(call.clientName),
+        ...metadataOf(target.author, { writeId: intent.writeId, sha256, writtenAt: intent.startedAt }),
+      }
       const etag = await putUnder(write, first, condition =>
         target.store.put(target.storeKey, bytes, { ...condition, metadata, contentType: 'text/plain; charset=utf-8', signal }),
       )

@@ -46,7 +46,15 @@ export function metadataOf(author: Author, write: { readonly writeId: string; re
   }
 }
 
-const shown = ['user', 'ts', 'agent', 'agent-name', 'sha256', 'promoted-by', 'sources', 'restored-from'] as const
+/** Longest client name that is kept, in characters. */
+const clientCharsMax = 60
+
+/** Object metadata of the program that wrote, when it says what it is. */
+export function clientMetadata(clientName: string | undefined): Record<string, string> {
+  return clientName === undefined ? {} : { 'br-client': asciiOf([...clientName.toWellFormed()].slice(0, clientCharsMax).join('')) }
+}
+
+const shown = ['user', 'ts', 'agent', 'agent-name', 'client', 'sha256', 'promoted-by', 'sources', 'restored-from'] as const
 
 /** Reply headers of a read: `x-br-meta-<name>` for our own metadata, whatever else the bucket's owner put there left out. */
 export function metaHeaders(metadata: Readonly<Record<string, string>>): Record<string, string> {

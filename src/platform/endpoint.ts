@@ -20,6 +20,8 @@ export interface Call<P extends Principal | null = Principal | null> {
   readonly requestId: string
   /** The checked `x-br-agent-id` header, or null. From an agent token the token's agent wins; callers use `agentOf`. */
   readonly agentLabel: string | null
+  /** What an MCP client calls itself; its own word. */
+  readonly clientName?: string
   /** The checked `Idempotency-Key` of a charging call. */
   readonly idempotencyKey?: string
   /** Path of the endpoint that was called, for what must differ by it. */

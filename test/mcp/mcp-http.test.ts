@@ -213,6 +213,18 @@ describe.each(eras)('tools in the %s', (name, connect) => {
     for (const request of [...app.alpha.requests, ...app.beta.requests]) expect(JSON.stringify(request)).not.toContain(app.key)
   })
 
+  test('what a client of the discover era writes into memory bears the name of the client, and lists come in pages', async () => {
+    const client = await discoverClient()
+    for (const n of [1, 2, 3]) await client.call('memory_write', { key: `agents/clients/${n}`, content: 'x' })
+    const read = await app.call('GET', '/v1/me/memory/o?key=agents/clients/1')
+    expect(read.headers.get('x-br-meta-client')).toBe(info.name)
+    const first = await client.call('memory_list', { prefix: 'agents/clients/', limit: 2 })
+    expect(first.data.keys.map(({ key }: { key: string }) => key)).toEqual(['agents/clients/1', 'agents/clients/2'])
+    const rest = await client.call('memory_list', { prefix: 'agents/clients/', limit: 2, cursor: first.data.next_cursor })
+    expect([rest.data.keys.map(({ key }: { key: string }) => key), rest.data.next_cursor]).toEqual([['agents/clients/3'], null])
+    expect((await client.call('memory_list', { prefix: 'agents/', delimiter: '/' })).data.prefixes).toContain('agents/clients/')
+  })
+
   test('MCP-06 MEMX-10 memory has the rules and the provenance of HTTP, and what is read is marked as untrusted with author and time', async () => {
     const agent = await app.newAgent(`writer in the ${name}`)
     const client = await connect(agent.token)
