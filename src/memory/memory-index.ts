@@ -83,7 +83,8 @@ type IntentId = Pick<IntentRow, 'orgId' | 'key' | 'writeId'>
 /** Longest wait for another writer of the same key before `memory_busy`. Ours. */
 export const keyWaitMs = 5_000
 const pollMs = 20
-const sweepMax = 100
+const sweepMax = 1_000
+const sweepPerOrgMax = 50
 
 export class MemoryIndex {
   readonly #deps: MemoryIndexDeps
@@ -165,7 +166,7 @@ export class MemoryIndex {
   }
 
   /** Asks the store how a write ended, and books or releases it. Throws ObjectStoreError when the store does not say. */
-  async resolve(intent: Pick<IntentRow, 'orgId' | 'key' | 'kind' | 'writeId'>): Promise<'settled' | 'released'> {
+  async resolve(intent: Pick<IntentRow, 'orgId' | 'key' | 'kind' | 'how' | 'writeId'>): Promise<'settled' | 'released'> {
     const configured = await this.#deps.storeOf(intent.orgId)
     if (configured !== null) {
       const { row, store } = configured
@@ -179,7 +180,7 @@ export class MemoryIndex {
         return 'settled'
       }
       if (intent.kind === 'delete' && head === null) {
-        await this.settleDelete(intent, await kept(), row.historyVersions)
+        await this.settleDelete(intent, await kept(), intent.how === 'expire' ? 0 : row.historyVersions)
         return 'settled'
       }
       await store.delete(versionKey(intent.orgId, intent.writeId))
@@ -190,7 +191,7 @@ export class MemoryIndex {
 
   /** Intents whose owner is gone, of every organisation, oldest first. */
   expired(nowMs: number): Promise<IntentRow[]> {
-    return this.#deps.db.many(expiredIntents, new Date(nowMs), sweepMax)
+    return this.#deps.db.many(expiredIntents, new Date(nowMs), sweepMax, sweepPerOrgMax)
   }
 
   /** Index rows of the keys from `first` to `last`, by key. */

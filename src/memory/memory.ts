@@ -13,6 +13,7 @@ import { MemoryCallers } from './callers.ts'
 import { MemoryChanges } from './changes.ts'
 import { MemoryHistory } from './history.ts'
 import { HistorySweep } from './history-sweep.ts'
+import { sweepIntents } from './intent-sweep.ts'
 import type { ConfiguredStore } from './memory-call.ts'
 import { MemoryIndex } from './memory-index.ts'
 import type { MemoryObjectsDeps } from './object-deps.ts'
@@ -115,16 +116,7 @@ export function createMemory(deps: MemoryDeps): Memory {
 
   const historySweep = new HistorySweep({ db, clock, log, storeOf })
   const sweep = async (nowMs: number): Promise<number> => {
-    let count = 0
-    for (const intent of await index.expired(nowMs)) {
-      try {
-        await index.resolve(intent)
-        count++
-      } catch (error) {
-        // The store does not answer: the intent waits for the next round, its bytes stay reserved.
-        log.warn('memory.intent_unresolved', { orgId: intent.orgId, error })
-      }
-    }
+    const count = await sweepIntents(index, log, nowMs)
     await historySweep.run(nowMs)
     return count
   }

@@ -222,11 +222,13 @@ export interface IntentRow {
   readonly orgId: number
   readonly key: string
   readonly kind: 'put' | 'delete'
+  /** As news of the write will say it. */
+  readonly how: string
   readonly writeId: string
   readonly expiresAt: Date
 }
 
-const intentColumns = `org_id as "orgId", key, kind, write_id as "writeId", expires_at as "expiresAt"`
+const intentColumns = `org_id as "orgId", key, kind, how, write_id as "writeId", expires_at as "expiresAt"`
 
 export const findIntent = statement<[orgId: number, key: string], IntentRow>(
   'memory.find_intent',
@@ -239,10 +241,12 @@ export const findWriteId = statement<[orgId: number, key: string], { writeId: st
   `select write_id as "writeId" from memory_objects where org_id = $1::int and key = $2::text`,
 )
 
-/** System-wide: the sweep serves every organisation. */
-export const expiredIntents = statement<[now: Date, limit: number], IntentRow>(
+/** System-wide: the sweep serves every organisation, and none of them takes the whole of it. */
+export const expiredIntents = statement<[now: Date, limit: number, perOrg: number], IntentRow>(
   'memory.expired_intents',
-  `select ${intentColumns} from memory_intents where expires_at <= $1::timestamptz order by expires_at limit $2::int`,
+  `select ${intentColumns} from (
+     select *, row_number() over (partition by org_id order by expires_at) as place from memory_intents where expires_at <= $1::timestamptz
+   ) as expired where place <= $3::int order by expires_at limit $2::int`,
 )
 
 export interface ObjectRow {
