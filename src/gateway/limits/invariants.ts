@@ -1,5 +1,5 @@
 /** What must always be true of counters, leases, events, ledger and outbox. `brigade doctor` and the tests ask it. */
-import type { Db } from '../../platform/db.ts'
+import type { Queryable } from '../../platform/db.ts'
 import { violationsOfFamilies } from './budget-queries.ts'
 import { violationsOfCrossings, violationsOfLeases, violationsOfPrepaid, violationsOfSpend } from './queries.ts'
 import { violationsOfClosed, violationsOfDebits, violationsOfRunning } from './recovery-queries.ts'
@@ -12,7 +12,7 @@ import { violationsOfClosed, violationsOfDebits, violationsOfRunning } from './r
  * only a process or a moment can show (its own split of a lease, a cap that was passed and lowered) is left to the tests.
  * One sentence for each broken invariant; empty when all is well.
  */
-export async function checkInvariants(db: Db): Promise<string[]> {
+export async function checkInvariants(db: Queryable): Promise<string[]> {
   const found: string[] = []
   for (const row of await db.many(violationsOfLeases)) found.push(`Counter ${row.counterId} has ${row.leased} leased, its leases sum to ${row.sum}.`)
   for (const row of await db.many(violationsOfSpend))

@@ -1,10 +1,11 @@
-import { afterEach, beforeEach, expect, it } from 'vitest'
+import { afterAll, beforeAll, expect, it } from 'vitest'
 import { checkInvariants } from '../../../src/gateway/limits/invariants.ts'
+import { statement } from '../../../src/platform/db.ts'
 import { type TestDatabase, testDatabase } from '../../harness/database.ts'
 import { callOnce, request, startEngine } from './engine.ts'
 
 let database: TestDatabase
-beforeEach(async () => {
+beforeAll(async () => {
   database = await testDatabase()
   const engine = await startEngine(database.db)
   await engine.limits.budgets.set(1, 'key', '7', 1000n)
@@ -12,7 +13,7 @@ beforeEach(async () => {
   await engine.stop()
   expect(await checkInvariants(database.db)).toEqual([])
 })
-afterEach(() => database.dispose())
+afterAll(() => database.dispose())
 
 const broken: readonly (readonly [string, string, RegExp])[] = [
   ['a lease without its counter', 'update leases set amount = amount + 5', /has 0 leased, its leases sum to 5/],
@@ -46,7 +47,15 @@ const broken: readonly (readonly [string, string, RegExp])[] = [
   ],
 ]
 
-it.each(broken)('%s is found', async (_what, sql, sentence) => {
-  await database.db.script(sql)
-  expect(await checkInvariants(database.db)).toContainEqual(expect.stringMatching(sentence))
+it.each(broken)('%s is found', async (what, sql, sentence) => {
+  let found: string[] = []
+  const undone = new Error('undone')
+  const work = database.db.tx(async tx => {
+    await tx.exec(statement<[]>(`test.break ${what}`, sql))
+    found = await checkInvariants(tx)
+    throw undone
+  })
+  await expect(work).rejects.toBe(undone)
+  expect(found).toContainEqual(expect.stringMatching(sentence))
+  expect(await checkInvariants(database.db)).toEqual([])
 })
