@@ -36,7 +36,7 @@ for (const kind of peers) {
       database = await testDatabase()
       peer = await kind.start()
       test_ = await testMemory({ db: database.db, allow: peer.hostPort === null ? [] : [peer.hostPort] })
-    }, 60_000)
+    }, 180_000)
     afterAll(async () => {
       await test_?.close()
       await peer?.close()
@@ -232,6 +232,6 @@ for (const kind of peers) {
       const texts = await Promise.all(found.map(({ version }) => textOf(call, 'agents/busy', version)))
       expect(texts.sort()).toEqual(Array.from({ length: count }, (_, n) => `writer ${n}`).sort())
       expect(await kept(orgId)).toHaveLength(count - 1)
-    }, 60_000)
+    }, 180_000)
   })
 }

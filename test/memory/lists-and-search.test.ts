@@ -19,7 +19,7 @@ for (const kind of peers) {
       database = await testDatabase()
       peer = await kind.start()
       test_ = await testMemory({ db: database.db, allow: peer.hostPort === null ? [] : [peer.hostPort] })
-    }, 60_000)
+    }, 180_000)
     afterAll(async () => {
       await test_?.close()
       await peer?.close()
