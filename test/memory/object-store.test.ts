@@ -20,7 +20,7 @@ for (const kind of peers) {
     beforeAll(async () => {
       peer = await kind.start()
       store = peer.store
-    }, 60_000)
+    }, 120_000)
     afterAll(() => peer?.close())
 
     test('an object comes back with its bytes, metadata and etag', async () => {

@@ -31,7 +31,7 @@ for (const kind of peers) {
         allow: peer.hostPort === null ? [] : [peer.hostPort],
         agentByLabel: (_orgId, label) => (label === 'gone' ? { status: 'revoked' } : null),
       })
-    }, 60_000)
+    }, 120_000)
     afterAll(async () => {
       await test_?.close()
       await peer?.close()
