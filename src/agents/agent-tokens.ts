@@ -1,10 +1,9 @@
-import { errors, jwtVerify, SignJWT } from 'jose'
+import { errors, type JWTPayload, jwtVerify, SignJWT } from 'jose'
 import { LRUCache } from 'lru-cache'
-import { z } from 'zod'
 import type { KeyRecord, Keys } from '../gateway/keys/keys.ts'
 import type { Clock } from '../platform/clock.ts'
 import type { Db } from '../platform/db.ts'
-import { fail } from '../platform/errors.ts'
+import { fail, GatewayError } from '../platform/errors.ts'
 import type { Ids } from '../platform/ids.ts'
 import { type AgentPrincipal, type AgentScope, agentScopes, type BearerPrincipal, type CallPolicy, type Principal } from '../platform/principal.ts'
 import { hashKey } from '../platform/secrets.ts'
@@ -12,8 +11,9 @@ import type { KillSwitch } from './kill-switch.ts'
 import { type AgentWithAncestors, findWithAncestors } from './queries.ts'
 import type { RevokedTokens } from './revoked-tokens.ts'
 import { type SigningKeys, tokenAlgorithm } from './signing-keys.ts'
+import { type Act, type AgentClaims, actOf, claimsShape } from './token-claims.ts'
 import { noAgent, refused } from './token-refusal.ts'
-import { narrowedScopes, scopedTokenVersion, scopesOfClaims } from './token-scopes.ts'
+import { narrowedScopes, scopedTokenVersion } from './token-scopes.ts'
 
 export interface AgentTokensDeps {
   readonly db: Db
@@ -55,13 +55,6 @@ export interface TokenGrant {
   readonly via?: readonly string[]
 }
 
-/** The `act` claim of RFC 8693: the actor now, inside it those before. */
-export interface Act {
-  readonly iss?: string | undefined
-  readonly sub: string
-  readonly act?: Act | undefined
-}
-
 /** What the token endpoint answers. `token` repeats `access_token`. */
 export interface MintedToken {
   readonly access_token: string
@@ -72,30 +65,6 @@ export interface MintedToken {
   readonly agent_id: number
   readonly scope: string
 }
-
-/** Tokens and a trust rule that a token can be made of, one after the other. */
-const viaMax = 8
-
-const actShape: z.ZodType<Act> = z.lazy(() => z.object({ iss: z.string().optional(), sub: z.string(), act: actShape.optional() }))
-
-const claimsShape = z
-  .object({
-    org: z.int(),
-    uid: z.int().nullable(),
-    key_id: z.int(),
-    agent: z.object({ id: z.int(), name: z.string(), epoch: z.int(), ancestors: z.array(z.int()).max(3).default([]) }),
-    sub: z.string(),
-    jti: z.string(),
-    iat: z.int(),
-    exp: z.int(),
-    act: actShape.optional(),
-    via: z.array(z.string()).max(viaMax).default([]),
-    scope: z.string().optional(),
-    ver: z.int().optional(),
-  })
-  .transform(claims => ({ ...claims, scopes: scopesOfClaims(claims) }))
-/** The claims of a token whose signature, issuer, audience, type and times were right. */
-export type AgentClaims = z.output<typeof claimsShape>
 
 const tokenType = 'at+jwt'
 /** Clocks of two replicas may differ by this much when a token is used right after its mint. Expiry gets no such grace. */
@@ -125,12 +94,17 @@ export class AgentTokens {
     return this.issue({ ...grant, agent: await this.agentToMint(orgId, agentId) })
   }
 
-  /** The life of a token of which somebody asked so much. Throws `bad_request` when it is more than AGENT_TOKEN_TTL_S. */
-  lifeOf(wishedSeconds: number | undefined): number {
+  /**
+   * The life of a token of which somebody asked so much, where so much may be given. Throws `bad_request` when it is more than AGENT_TOKEN_TTL_S and
+   * `forbidden` when it is more than the token that asks was given.
+   */
+  lifeOf(wishedSeconds: number | undefined, givenSeconds = this.#deps.ttlSeconds): number {
     const { ttlSeconds } = this.#deps
     if (wishedSeconds !== undefined && wishedSeconds > ttlSeconds)
       throw fail('bad_request', { message: `ttl_s: at most ${ttlSeconds} here. Mint again before the token ends.` })
-    return wishedSeconds ?? ttlSeconds
+    if (wishedSeconds !== undefined && wishedSeconds > givenSeconds)
+      throw fail('forbidden', { message: `ttl_s: this token was given ${givenSeconds} seconds and cannot pass on more.` })
+    return Math.min(wishedSeconds ?? ttlSeconds, givenSeconds)
   }
 
   /** An active agent of the org. Throws `not_found` and `agent_revoked` (409). */
@@ -141,10 +115,9 @@ export class AgentTokens {
     return agent
   }
 
-  /** Signs a token. */
+  /** Signs a token. Throws `bad_request` for one that would be too long to be taken again. */
   async issue({ agent, orgId, userId, keyId, scopes, ttlSeconds, act, via = [] }: TokenGrant): Promise<MintedToken> {
     const { clock, ids, signingKeys, baseUrl } = this.#deps
-    if (via.length > viaMax) throw fail('bad_request', { message: 'This token was made of too many others in a row. Use one of those before it.' })
     const { kid, key } = await signingKeys.current()
     const issuedAt = Math.floor(clock.nowMs() / 1000)
     const expiresAt = issuedAt + ttlSeconds
@@ -170,6 +143,7 @@ export class AgentTokens {
       .setNotBefore(issuedAt)
       .setExpirationTime(expiresAt)
       .sign(key)
+    if (token.length > tokenLengthMax) throw fail('bad_request', { message: 'The names of the subject and of its actors are too long for a token.' })
     return {
       access_token: token,
       token,
@@ -195,6 +169,16 @@ export class AgentTokens {
     return seen === undefined ? this.#verifyNew(token, cacheKey) : this.#unexpired(seen)
   }
 
+  /** The claims of a genuine token, whether it has ended or not; null for every other text. */
+  async read(token: string): Promise<AgentClaims | null> {
+    try {
+      return token.length > tokenLengthMax ? null : await this.#genuine(token)
+    } catch (error) {
+      if (error instanceof GatewayError && error.status === 401) return null
+      throw error
+    }
+  }
+
   /** Throws when the caller's agent or key was ended since it was let in. Asked again just before each dial. */
   recheck(principal: BearerPrincipal): void {
     if (principal.kind === 'agent') {
@@ -215,6 +199,21 @@ export class AgentTokens {
   }
 
   async #verifyNew(token: string, cacheKey: string): Promise<AgentClaims> {
+    const claims = this.#unexpired(await this.#genuine(token))
+    this.#verified.set(cacheKey, claims)
+    return claims
+  }
+
+  /** Every check but that of the end. Throws 401 `token_invalid`. */
+  async #genuine(token: string): Promise<AgentClaims> {
+    const claims = claimsShape.safeParse(await this.#payloadOf(token))
+    if (!claims.success || claims.data.sub !== `agent:${claims.data.agent.id}`) throw refused('token_invalid')
+    const { exp, iat } = claims.data
+    // No token outlives what is set now: revocations are remembered, and signing keys kept, for just that long.
+    return { ...claims.data, exp: Math.min(exp, iat + this.#deps.ttlSeconds) }
+  }
+
+  async #payloadOf(token: string): Promise<JWTPayload> {
     const { clock, signingKeys, baseUrl } = this.#deps
     try {
       const { payload } = await jwtVerify(
@@ -234,13 +233,10 @@ export class AgentTokens {
           requiredClaims: ['exp', 'nbf', 'iat', 'sub'],
         },
       )
-      const claims = claimsShape.safeParse(payload)
-      if (!claims.success || claims.data.sub !== `agent:${claims.data.agent.id}`) throw refused('token_invalid')
-      this.#unexpired(claims.data)
-      this.#verified.set(cacheKey, claims.data)
-      return claims.data
+      return payload
     } catch (error) {
-      if (error instanceof errors.JWTExpired) throw refused('token_expired', error)
+      // The end is looked at last, when all else was right.
+      if (error instanceof errors.JWTExpired) return error.payload
       if (error instanceof errors.JOSEError) throw refused('token_invalid', error)
       throw error
     }
@@ -284,14 +280,9 @@ export class AgentTokens {
       capabilities: key.capabilities,
       policies: bothOf(key.policies, policies),
       expiresAtMs: claims.exp * 1000,
+      lifeSeconds: claims.exp - claims.iat,
     }
   }
-}
-
-/** Who let the agent act: the agent above it, and above that one (RFC 8693). */
-export function actOf(ancestorIds: readonly number[]): { act?: Act } {
-  const [nearest, ...above] = ancestorIds
-  return nearest === undefined ? {} : { act: { sub: `agent:${nearest}`, ...actOf(above) } }
 }
 
 /** The rules of the key and of the agent. Callers without rules share the arrays that are cached. */

@@ -10,6 +10,7 @@ import { type AgentWish, beyond, isAsWished, looser } from './agent-rules.ts'
 import type { AgentTokens, MintedToken, TokenWish } from './agent-tokens.ts'
 import { activeChildIds } from './child-queries.ts'
 import { type AgentRow, findActiveByName, findAgents, insertAgent, lockAgent, setAgentRules } from './queries.ts'
+import { viaOf } from './token-claims.ts'
 import { refused } from './token-refusal.ts'
 import { narrowedScopes } from './token-scopes.ts'
 
@@ -51,8 +52,8 @@ interface Made {
 }
 
 /**
- * Makes children. Everything of a child is within what its parent has: the scopes of the token that asks, the rules of all above, the
- * parent's budget. The parent's row is held while a child is made, so that a revoke comes before it, and the child is not made, or after
+ * Makes children. Everything of a child is within what its parent has: the scopes and the life of the token that asks, the rules of all
+ * above, the parent's budget. The parent's row is held while a child is made, so that a revoke comes before it, and the child is not made, or after
  * it, and finds the child.
  */
 export class Children {
@@ -77,8 +78,8 @@ export class Children {
       keyId: parent.keyId,
       scopes: narrowedScopes(wish.token.scope, parent.scopes),
       // Revoking the token that asked for it ends this one too.
-      via: parent.tokenIds,
-      ttlSeconds: tokens.lifeOf(wish.token.ttlSeconds),
+      via: viaOf(parent),
+      ttlSeconds: tokens.lifeOf(wish.token.ttlSeconds, parent.lifeSeconds),
     }
     const { agent, isNew } = await controlLog.change(async tx => {
       const made = await this.#createIn(tx, parent, name, wish)

@@ -4,10 +4,11 @@ import type { KeyRecord, Keys } from '../gateway/keys/keys.ts'
 import type { Clock } from '../platform/clock.ts'
 import { fail, GatewayError } from '../platform/errors.ts'
 import type { AgentPrincipal, AgentScope } from '../platform/principal.ts'
-import { type Act, type AgentTokens, actOf, type MintedToken } from './agent-tokens.ts'
+import type { AgentTokens, MintedToken } from './agent-tokens.ts'
 import type { ExchangeForm } from './oauth-forms.ts'
 import type { IssuerKeys } from './oauth-issuer-keys.ts'
 import { notTaken, placeOf, readUnverified, verifySubject } from './oauth-subject.ts'
+import { type Act, actOf, viaOf } from './token-claims.ts'
 import { narrowedScopes } from './token-scopes.ts'
 import { type TrustRules, trustTokenId } from './trust.ts'
 import { claimsHold } from './trust-match.ts'
@@ -77,7 +78,7 @@ export class TokenExchange {
       keyId: principal.keyId,
       scopes: narrowed(form.scope, principal.scopes),
       ttlSeconds: claims.exp - Math.floor(clock.nowMs() / 1000),
-      via: principal.tokenIds,
+      via: viaOf(principal),
       ...(claims.act === undefined ? {} : { act: claims.act }),
     })
   }
@@ -110,10 +111,20 @@ export class TokenExchange {
       act: { iss: issuer, sub: subject.sub, ...innerActOf(subject, agent.ancestorIds) },
       via: [trustTokenId(rule.id)],
     })
-    const principal = await tokens.principalOf(minted.access_token)
+    const principal = await this.#admitted(minted.access_token)
     await takeRate(principal)
     await record({ agent: principal, ruleId: rule.id, ...call })
     return minted
+  }
+
+  /** Who the new token speaks for. Its rule, key or agent may have ended while it was made, which is no wrong credential of the caller's. */
+  async #admitted(token: string): Promise<AgentPrincipal> {
+    try {
+      return await this.#deps.tokens.principalOf(token)
+    } catch (error) {
+      if (error instanceof GatewayError && error.status === 401) throw notTaken('its trust rule, or the key or agent of it, has just ended', error)
+      throw error
+    }
   }
 
   /** The oldest rule whose conditions hold. Rules for different agents that all hold are told apart by `agent_id` alone. */

@@ -3,6 +3,7 @@ import { createLocalJWKSet, decodeJwt, errors, type JWTPayload, jwtVerify } from
 import { z } from 'zod'
 import { fail, type GatewayError } from '../platform/errors.ts'
 import type { IssuerKeys, KeySet, KeySource } from './oauth-issuer-keys.ts'
+import { plainText } from './trust-checks.ts'
 import type { TrustRow } from './trust-queries.ts'
 
 /** Signatures that are believed: none that a shared secret makes, and `none` least of all. */
@@ -21,15 +22,15 @@ export interface Unverified {
   readonly audiences: readonly string[]
 }
 
-const said = z.object({ iss: z.string().min(1), aud: z.union([z.string(), z.array(z.string()).max(50)]) })
+const said = z.object({ iss: z.string().min(1).regex(plainText), aud: z.union([z.string(), z.array(z.string()).max(50)]) })
 const pasted = z.object({ keys: z.array(z.looseObject({ kty: z.string() })) })
 
-/** Issuer and audiences that a token names. Throws `bad_request` for what is no JWT. */
+/** Issuer and audiences that a token names, as far as a rule can name them. Throws `bad_request` for what is no JWT. */
 export function readUnverified(token: string): Unverified {
   if (token.length > tokenLengthMax) throw notTaken('it is too long')
   try {
     const { iss, aud } = said.parse(decodeJwt(token))
-    return { issuer: iss, audiences: typeof aud === 'string' ? [aud] : aud }
+    return { issuer: iss, audiences: [aud].flat().filter(each => plainText.test(each)) }
   } catch (cause) {
     throw notTaken('it is no JWT that names its issuer (iss) and audience (aud)', cause)
   }

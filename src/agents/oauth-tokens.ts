@@ -3,7 +3,7 @@ import { fail, GatewayError } from '../platform/errors.ts'
 import { inrFromUinr } from '../platform/money.ts'
 import type { BearerPrincipal, Principal } from '../platform/principal.ts'
 import type { AgentBudgets } from './agent-budgets.ts'
-import type { AgentClaims, AgentTokens } from './agent-tokens.ts'
+import type { AgentTokens } from './agent-tokens.ts'
 import type { RevokedTokens } from './revoked-tokens.ts'
 
 export interface TokenDeskDeps {
@@ -25,10 +25,10 @@ export class TokenDesk {
   /** What a token is, for callers of its organisation. Every other text is `{active: false}`. Throws 503 while nobody can say. */
   async introspect(caller: Principal, token: string) {
     const { tokens, baseUrl } = this.#deps
-    const claims = await this.#live(token)
-    if (claims === null || claims.org !== caller.orgId) return { active: false as const }
+    const live = await orNull(async () => ({ principal: await tokens.principalOf(token), claims: await tokens.verify(token) }))
+    if (live === null || live.principal.orgId !== caller.orgId) return { active: false as const }
+    const { claims, principal } = live
     const { agent, sub, jti, iat, exp, act } = claims
-    const principal = await tokens.principalOf(token)
     const budgets = await this.#deps.budgets.list(claims.org, [agent.id, ...agent.ancestors])
     const capUinr = budgets.get(agent.id)?.capUinr ?? null
     const leftUinr = leastLeft([...budgets.values()])
@@ -53,8 +53,9 @@ export class TokenDesk {
   }
 
   /**
-   * Ends one token and those that were made of it: refused and running calls cut, here when this returns, elsewhere within a second. A token
-   * that has ended, is none, or belongs to another organisation needs nothing. Throws `unsupported_token_type` for an API key, `forbidden` for
+   * Ends one token and those that were made of it: refused and running calls cut, here when this returns, elsewhere within a second. What was
+   * made of a token that has expired may still live, so it makes no difference. A text that is no token, or one of another organisation, needs
+   * nothing. Throws `unsupported_token_type` for an API key, `forbidden` for
    * callers who may not end this token, 503 while nobody can say.
    */
   async revoke(caller: BearerPrincipal, token: string): Promise<void> {
@@ -62,19 +63,11 @@ export class TokenDesk {
     if (looksLikeKey(token)) throw fail('unsupported_token_type')
     if (caller.kind === 'key' && caller.scope !== 'full')
       throw fail('forbidden', { message: 'Only an API key of scope full, or the token itself, ends a token.' })
-    const claims = await orNull(async () => tokens.verify(token))
+    const claims = await tokens.read(token)
     if (caller.kind === 'agent' && claims?.jti !== caller.tokenIds[0])
       throw fail('forbidden', { message: 'An agent token ends nothing but itself. Use an API key of scope full.' })
     if (claims === null || claims.org !== caller.orgId) return
     await revokedTokens.revoke(claims.org, claims.jti)
-  }
-
-  /** The claims of a token that would be let in now, or null. */
-  #live(token: string): Promise<AgentClaims | null> {
-    return orNull(async () => {
-      await this.#deps.tokens.principalOf(token)
-      return this.#deps.tokens.verify(token)
-    })
   }
 }
 

@@ -4,26 +4,52 @@ import { z } from 'zod'
 import { fail } from '../platform/errors.ts'
 import type { UrlGuard } from '../platform/url-guard.ts'
 
+/** Texts that the database takes as they are: no control characters, no halves of characters. */
+export const plainText = /^[^\p{Cc}\p{Cs}]*$/u
+
 const keysMax = 50
+/** Length of all keys together, as JSON: every exchange reads the rules of its issuer. */
+const keysTextMax = 32 * 1024
 /** Signatures of shorter ones are not believed. */
 const rsaBitsMin = 2048
 
-/** Keys that can only verify. A JWK Set with a secret in it has been pasted by mistake, and is not kept; one that is cut off would refuse every token. */
+const word = z.string().max(200).regex(plainText)
+/** The numbers of a key; the longest is the modulus of an RSA key of 16,384 bits. */
+const number = z
+  .string()
+  .max(2_800)
+  .regex(/^[\w=-]*$/)
+  .optional()
+
+/** Keys that can only verify, and of them what verifying needs. A JWK Set with a secret in it has been pasted by mistake, and is not kept; one that is cut off would refuse every token. */
 export const pastedKeys = z.object({
   keys: z
     .array(
       z
-        .looseObject({ kty: z.enum(['RSA', 'EC', 'OKP'], 'must be RSA, EC or OKP: keys that verify, no shared secrets') })
-        .refine(key => !('d' in key), { message: 'is a private key. Paste the public part only, and replace this key at its issuer.', abort: true })
+        .object({
+          kty: z.enum(['RSA', 'EC', 'OKP'], 'must be RSA, EC or OKP: keys that verify, no shared secrets'),
+          kid: word.optional(),
+          alg: word.optional(),
+          use: word.optional(),
+          key_ops: z.array(word).max(10).optional(),
+          crv: word.optional(),
+          x: number,
+          y: number,
+          n: number,
+          e: number,
+          d: z.never('makes this a private key. Paste the public part only, and replace this key at its issuer').optional(),
+        })
         .refine(isUsable, { message: 'is not a whole public key, or an RSA key of less than 2048 bits.' }),
     )
     .min(1)
-    .max(keysMax),
+    .max(keysMax)
+    .refine(keys => JSON.stringify(keys).length <= keysTextMax, `at most ${keysTextMax} characters together. Leave out keys that do not sign any more`),
 })
 
-function isUsable(jwk: JsonWebKey): boolean {
+function isUsable(jwk: object): boolean {
   try {
-    const { asymmetricKeyType, asymmetricKeyDetails } = createPublicKey({ format: 'jwk', key: jwk })
+    const key: JsonWebKey = { ...jwk }
+    const { asymmetricKeyType, asymmetricKeyDetails } = createPublicKey({ format: 'jwk', key })
     return asymmetricKeyType !== 'rsa' || (asymmetricKeyDetails?.modulusLength ?? 0) >= rsaBitsMin
   } catch {
     return false

@@ -3,14 +3,13 @@ import { endpointOf } from '../platform/endpoint.ts'
 import { agentScopes } from '../platform/principal.ts'
 import { rowId } from '../platform/row-id.ts'
 import { noRule, type TrustRules } from './trust.ts'
-import { pastedKeys } from './trust-checks.ts'
+import { pastedKeys, plainText } from './trust-checks.ts'
 
 const row = endpointOf<{ trust: TrustRules }>()
 
 const textMax = 500
 const claimsMax = 20
-const plain = /^\P{Cc}*$/u
-const text = z.string().trim().min(1).max(textMax).regex(plain, 'must not hold control characters')
+const text = z.string().trim().min(1).max(textMax).regex(plainText, 'must not hold control characters or halves of characters')
 
 const rule = z.object({
   id: z.int(),
@@ -36,7 +35,7 @@ const wish = z.object({
   audience: text.optional().describe('What the aud of the tokens must hold. Left out: <base URL>/orgs/<id of your organisation>.'),
   subject: text.describe('What the sub of the tokens must be; * stands for any run of characters.'),
   claims: z
-    .record(z.string().min(1).max(100).regex(plain), z.string().max(textMax).regex(plain))
+    .record(z.string().min(1).max(100).regex(plainText), z.string().max(textMax).regex(plainText))
     .refine(claims => Object.keys(claims).length <= claimsMax, `at most ${claimsMax}`)
     .optional()
     .describe('More claims that must hold, in the same form.'),

@@ -71,6 +71,8 @@ export interface AgentPrincipal extends Common {
   readonly policies: readonly CallPolicy[]
   /** Unix milliseconds at which the token ends. */
   readonly expiresAtMs: number
+  /** For how long the token was given: no token of a child gets more. */
+  readonly lifeSeconds: number
 }
 
 export interface SessionPrincipal extends Common {

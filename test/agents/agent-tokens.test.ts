@@ -89,6 +89,7 @@ test('a token stands for its agent under the limits of the key that minted it', 
     capabilities: [],
     policies: [],
     expiresAtMs: (decodeJwt(token).exp ?? 0) * 1000,
+    lifeSeconds: 900,
   })
 })
 
@@ -277,5 +278,21 @@ test('a published key is a whole public key and nothing private', async () => {
   for (const jwk of await process.agents.signingKeys.published()) {
     expect(Object.keys(jwk).sort()).toEqual(['alg', 'crv', 'kid', 'kty', 'use', 'x', 'y'])
     await importJWK(jwk, 'ES256')
+  }
+})
+
+test('a token lives no longer than is set now, however long it was given: ended agents and old signing keys are remembered for just that long', async () => {
+  const { principal, agentId } = await newToken('long lived')
+  const before = await startProcess(database.db, { tokenTtlSeconds: 86_400 })
+  try {
+    const { token } = await before.agents.tokens.mint(principal, agentId)
+    const { iat = 0, exp = 0 } = decodeJwt(token)
+    expect(exp - iat).toBe(86_400)
+    expect(await process.agents.tokens.principalOf(token)).toMatchObject({ lifeSeconds: 900, expiresAtMs: (iat + 900) * 1000 })
+    process.clock.advance(901_000)
+    expect(await thrownBy(() => process.agents.tokens.principalOf(token))).toMatchObject(refusal('token_expired'))
+    expect(await before.agents.tokens.principalOf(token)).toMatchObject({ lifeSeconds: 86_400 })
+  } finally {
+    await before.stop()
   }
 })

@@ -49,6 +49,7 @@ export interface ProcessOptions {
   readonly masterKey?: Buffer
   readonly baseUrl?: string
   readonly cacheTtlMs?: number
+  readonly tokenTtlSeconds?: number
 }
 
 const sharedMasterKey = randomBytes(32)
@@ -71,7 +72,7 @@ export async function startProcess(db: Db, options: ProcessOptions = {}): Promis
     keys,
     sealer: makeSealer(options.masterKey ?? sharedMasterKey),
     baseUrl: () => options.baseUrl ?? testBaseUrl,
-    tokenTtlSeconds: 900,
+    tokenTtlSeconds: options.tokenTtlSeconds ?? 900,
     staleMs: 30_000,
     cacheTtlMs,
     budgets,

@@ -46,6 +46,7 @@ export const agent: AgentPrincipal = {
   policies: [],
   capabilities: [],
   expiresAtMs: 4_000_000_000_000,
+  lifeSeconds: 900,
 }
 
 export interface Mount {

@@ -108,6 +108,7 @@ export function agentOf(orgId: number, more: Partial<AgentPrincipal> = {}): Agen
     policies: [],
     capabilities: [],
     expiresAtMs: Number.MAX_SAFE_INTEGER,
+    lifeSeconds: 900,
     ...more,
   }
 }

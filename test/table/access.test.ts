@@ -59,6 +59,7 @@ const agent: Principal = {
   workspaceId: null,
   limits,
   expiresAtMs: 0,
+  lifeSeconds: 900,
 }
 
 /** A member's full key: made through the console by that member. */

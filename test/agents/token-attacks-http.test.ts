@@ -1,0 +1,123 @@
+/** What somebody would try who holds a token of an agent, owns another issuer, or writes trust rules, and means harm. */
+import { generateKeyPairSync } from 'node:crypto'
+import { decodeJwt } from 'jose'
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { startApp, type TestApp } from '../harness/app.ts'
+import { movableClock } from '../harness/clock.ts'
+import { familyOf, said } from './family.ts'
+import { exchange, postForm, refusal } from './oauth-calls.ts'
+import { type OidcIssuer, startOidcIssuer } from './oidc-issuer.ts'
+
+const publicKey = { ...generateKeyPairSync('ec', { namedCurve: 'P-256' }).publicKey.export({ format: 'jwk' }), kid: '1' }
+const part = (value: object): string => Buffer.from(JSON.stringify(value)).toString('base64url')
+const unsigned = (payload: object): string => `${part({ alg: 'RS256', kid: 'one' })}.${part(payload)}.AAAA`
+
+describe('attacks with tokens and trust rules', () => {
+  const clock = movableClock()
+  let app: TestApp
+  let owner: string
+  let issuer: OidcIssuer
+  let family: ReturnType<typeof familyOf>
+  let agentId: number
+  beforeAll(async () => {
+    issuer = await startOidcIssuer()
+    await issuer.addKey('one')
+    app = await startApp({ clock, env: { OUTBOUND_ALLOW: issuer.hostPort, ANON_RPM: '100000' } })
+    owner = await app.signIn()
+    family = familyOf(app)
+    agentId = (await app.newAgent('target')).id
+  })
+  afterEach(() => expect(app.logLines.filter(line => line.includes('internal_error'))).toEqual([]))
+  afterAll(async () => {
+    await app?.stop()
+    await issuer?.close()
+  })
+
+  const trust = (more: object) =>
+    app.call('POST', '/me/agent-trust', { name: 'rule', issuer: issuer.url, subject: 'a', agent_id: agentId, key_id: app.keyId, ...more }, { cookie: owner })
+  const untrust = (id: number) => app.call('DELETE', `/me/agent-trust/${id}`, undefined, { cookie: owner })
+  const whoami = async (token: string) => (await app.call('GET', '/v1/me/whoami', undefined, { token })).status
+
+  test('issuers and audiences that no rule can name are refused, and do not hide one that a rule names', async () => {
+    for (const payload of [
+      { iss: 'a\u0000b', aud: 'x' },
+      { iss: 'a', aud: ['x', 'y\u0000'] },
+      { iss: 'a\ud800', aud: 'x' },
+      { iss: 'a', aud: '\udfff' },
+    ])
+      expect(refusal(await exchange(app, unsigned(payload))), JSON.stringify(payload)).toBe('400 invalid_request')
+    const { id } = (await trust({})).json
+    const token = await issuer.token({ sub: 'a', aud: ['\u0000', '\ud800', `${app.baseUrl}/orgs/${app.orgId}`] })
+    expect((await exchange(app, token)).status).toBe(200)
+    await untrust(id)
+  })
+
+  test('a subject and actors too long for a token that would be taken again are refused as such', async () => {
+    const { id } = (await trust({ subject: '漢*' })).json
+    const long = '漢'.repeat(499)
+    const names = { iss: long, sub: long }
+    const token = await issuer.token({ aud: `${app.baseUrl}/orgs/${app.orgId}`, sub: '漢'.repeat(900), act: { ...names, act: { ...names, act: names } } })
+    const reply = await exchange(app, token)
+    expect([refusal(reply), reply.json.error_description]).toEqual(['400 invalid_request', expect.stringContaining('too long')])
+    await untrust(id)
+  })
+
+  test('a trust rule holds only text that can be stored, and of pasted keys only what verifying needs', async () => {
+    for (const more of [
+      { claims: { 'a\ud800': 'x' } },
+      { claims: { a: 'x\udc00' } },
+      { claims: { 'a\u0000': 'x' } },
+      { subject: 'x\ud800' },
+      { audience: 'x\ud800' },
+      { jwks: { keys: [{ ...publicKey, kid: 'a\u0000' }] } },
+      { jwks: { keys: [{ ...publicKey, kid: 'a\ud800' }] } },
+      { jwks: { keys: [{ ...publicKey, d: '' }] } },
+      { jwks: { keys: [{ ...publicKey, x: 'A'.repeat(3_000) }] } },
+      { jwks: { keys: Array.from({ length: 50 }, (_, i) => ({ ...publicKey, kid: `${i}`.repeat(100), use: 'u'.repeat(200), alg: 'a'.repeat(200) })) } },
+    ])
+      expect(said(await trust(more)), JSON.stringify(more).slice(0, 100)).toEqual([400, 'bad_request'])
+    const noise = { x5c: ['x'.repeat(100_000)], note: 'a\u0000\ud800', 'b\u0000': { c: [] } }
+    const made = await trust({ jwks: { keys: [{ ...publicKey, ...noise }], note: 'a\u0000' } })
+    expect([made.status, made.json.jwks]).toEqual([201, { keys: [publicKey] }])
+    await untrust(made.json.id)
+  })
+
+  test('a token for a child lives no longer than the token that asks was given, and a refusal leaves no child behind', async () => {
+    const lead = await family.lead()
+    const short = { id: lead.id, token: (await family.mint(lead.id, { ttl_s: 60 })).json.access_token }
+    const child = await family.child(short, { may_delegate: true })
+    expect([child.status, child.json.expires_in]).toEqual([201, 60])
+    const grandchild = await family.child({ id: child.json.agent.id, token: child.json.access_token })
+    expect([grandchild.status, grandchild.json.expires_in]).toEqual([201, 60])
+    expect((await family.child(short, { ttl_s: 30 })).json.expires_in).toBe(30)
+    const more = await family.child(short, { name: 'never made', ttl_s: 61 })
+    expect([said(more), more.json.error.message]).toEqual([[403, 'forbidden'], expect.stringContaining('60')])
+    expect((await family.child(lead)).json.expires_in).toBe(900)
+
+    let last = lead.token
+    for (let i = 0; i < 8; i++) last = (await exchange(app, last)).json.access_token
+    expect(said(await family.child({ id: lead.id, token: last }, { name: 'never made' }))).toEqual([400, 'bad_request'])
+    const { agents } = (await app.call('GET', '/v1/me/agents')).json
+    expect(agents.filter(({ name }: { name: string }) => name === 'never made')).toEqual([])
+  })
+
+  test('revoking a token that has expired ends what was made of it', async () => {
+    const lead = await family.lead()
+    const asked = (await family.mint(lead.id, { ttl_s: 600 })).json.access_token
+    clock.advance(300_000)
+    const child = await family.born({ id: lead.id, token: asked })
+    const other = await family.born({ id: lead.id, token: (await family.mint(lead.id)).json.access_token })
+    clock.advance(400_000)
+    expect([await whoami(asked), await whoami(child.token), await whoami(other.token)]).toEqual([401, 200, 200])
+    const stranger = await app.otherOrg('Elsewhere')
+    expect((await postForm(app, '/oauth/revoke', { token: asked }, { token: stranger.key })).status).toBe(200)
+    expect(await whoami(child.token)).toBe(200)
+    expect((await postForm(app, '/oauth/introspect', { token: asked }, { token: app.key })).json).toEqual({ active: false })
+    const [head, body] = asked.split('.')
+    for (const text of [`${head}.${body}.${'A'.repeat(86)}`, unsigned(decodeJwt(asked))])
+      expect((await postForm(app, '/oauth/revoke', { token: text }, { token: app.key })).status).toBe(200)
+    expect(await whoami(child.token)).toBe(200)
+    expect((await postForm(app, '/oauth/revoke', { token: asked }, { token: app.key })).status).toBe(200)
+    expect([await whoami(child.token), await whoami(other.token)]).toEqual([401, 200])
+  })
+})
