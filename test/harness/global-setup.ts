@@ -15,6 +15,7 @@ import { silentLog } from '../../src/platform/log.ts'
 import { migrate, migrationsFolder } from '../../src/platform/migrate.ts'
 import { Secret } from '../../src/platform/secret.ts'
 import { databaseUrl, dropDatabase, runOnServer } from './postgres-server.ts'
+import { offerSwift } from './shared-swift.ts'
 
 declare module 'vitest' {
   export interface ProvidedContext {
@@ -22,6 +23,8 @@ declare module 'vitest' {
     readonly embeddedDump: string
     /** The server's URL and the name of the migrated template database; null in embedded runs. */
     readonly postgres: { readonly url: string; readonly template: string } | null
+    /** Where `sharedSwift()` asks for the Swift of this run. */
+    readonly swiftOffer: string
   }
 }
 
@@ -39,7 +42,10 @@ export async function setup(project: TestProject): Promise<() => Promise<void>> 
   const server = process.env['TEST_DATABASE'] === 'postgres' ? serverUrl() : null
   const template = server === null ? null : await makeTemplate(server)
   project.provide('postgres', server === null || template === null ? null : { url: server, template })
+  const swift = await offerSwift()
+  project.provide('swiftOffer', swift.url)
   return async () => {
+    await swift.stop()
     rmSync(folder, { recursive: true, force: true })
     if (server !== null && template !== null) await dropDatabase(server, template)
   }

@@ -5,8 +5,9 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { CreateBucketCommand, S3Client } from '@aws-sdk/client-s3'
+import { inject } from 'vitest'
 // biome-ignore lint/correctness/useImportExtensions: the script is JavaScript; its types stand in the .d.mts beside it.
-import { isSwiftInstalled, startSwift } from '../../scripts/swift-s3.mjs'
+import { isSwiftInstalled } from '../../scripts/swift-s3.mjs'
 import type { ObjectStore } from '../../src/memory/object-store.ts'
 import { FolderStore } from '../../src/memory/object-store-folder.ts'
 import { S3Store, type S3StoreOptions } from '../../src/memory/object-store-s3.ts'
@@ -15,6 +16,7 @@ import { systemClock } from '../../src/platform/clock.ts'
 import { systemIds } from '../../src/platform/ids.ts'
 import { Secret } from '../../src/platform/secret.ts'
 import { startS3Server } from '../harness/s3-server.ts'
+import { sharedSwift } from '../harness/shared-swift.ts'
 
 export interface Peer {
   readonly store: ObjectStore
@@ -84,9 +86,8 @@ export const peers: readonly PeerKind[] = [
     isInstalled: isSwiftInstalled(),
     hasConditions: false,
     async start() {
-      const root = await mkdtemp(join(tmpdir(), 'brigade-swift-'))
-      const swift = await startSwift(root)
-      const bucket = 'memory'
+      const swift = await sharedSwift(inject('swiftOffer'))
+      const bucket = `memory-${systemIds.uuidv7(systemClock.nowMs())}`
       const client = new S3Client({
         endpoint: swift.endpoint,
         region: swift.region,
@@ -100,11 +101,7 @@ export const peers: readonly PeerKind[] = [
         store,
         input: { endpoint: swift.endpoint, bucket, access_key: swift.accessKey, secret_key: swift.secretKey, region: swift.region },
         hostPort: swift.hostPort,
-        async close() {
-          store.close()
-          await swift.stop()
-          await rm(root, { recursive: true, force: true })
-        },
+        close: async () => store.close(),
       }
     },
   },
