@@ -49,7 +49,13 @@ export class AgentBudgets {
     })
   }
 
-  /** The same inside the caller's transaction, who holds the rows of parent and agent and tells the news. Throws `budget_not_available`. */
+  /** The monthly cap of an agent inside the caller's transaction; null: none. It stays until the end of that. */
+  async capIn(tx: Tx, orgId: number, agentId: number): Promise<bigint | null> {
+    const [own] = await this.#deps.budgets.holdIn(tx, orgId, [refOf(agentId)])
+    return own?.capUinr ?? null
+  }
+
+  /** As `set`, inside the caller's transaction, who holds the rows of parent and agent and tells the news. Throws `budget_not_available`. */
   async setIn(tx: Tx, orgId: number, agent: Member, capUinr: bigint | null, options: { strict?: boolean } = {}): Promise<NewsItem[]> {
     const ids = agent.parentId === null ? [agent.id] : [agent.id, agent.parentId]
     const [own, parent] = await this.#deps.budgets.holdIn(tx, orgId, ids.map(refOf))

@@ -4,7 +4,7 @@ import type { Clock } from '../platform/clock.ts'
 import type { Tx } from '../platform/db.ts'
 import type { ControlLog, NewsItem } from '../platform/db-control-log.ts'
 import { fail } from '../platform/errors.ts'
-import type { AgentPrincipal, Principal } from '../platform/principal.ts'
+import { type AgentPrincipal, lacksScope, type Principal } from '../platform/principal.ts'
 import type { AgentBudgets } from './agent-budgets.ts'
 import { type AgentWish, beyond, isAsWished, looser } from './agent-rules.ts'
 import type { AgentTokens, MintedToken, TokenWish } from './agent-tokens.ts'
@@ -65,7 +65,7 @@ export class Children {
 
   /**
    * The active child of that name with a new token, made when there is none. On a child that is there rights only shrink; its budget
-   * moves within the parent's. Throws `forbidden`, `bad_name`, `bad_request`, `agent_name_taken`, `budget_not_available`, `cap` and,
+   * moves within the parent's; a token without the scope inference changes neither. Throws `forbidden`, `bad_name`, `bad_request`, `agent_name_taken`, `budget_not_available`, `cap` and,
    * when the parent was revoked meanwhile, 401.
    */
   async create(principal: Principal, agentId: number, wish: ChildWish): Promise<MadeChild> {
@@ -99,7 +99,7 @@ export class Children {
       // Before it is locked: rows of a family are locked from the top, and this one may stand above.
       if (found !== null && found.parentId !== agentId) throw fail('agent_name_taken')
       const child = found === null ? null : await tx.maybe(lockAgent, orgId, found.id)
-      const made = child === null ? await this.#insert(tx, parent, self, name, wish) : await this.#reuse(tx, orgId, child, wish)
+      const made = child === null ? await this.#insert(tx, parent, self, name, wish) : await this.#reuse(tx, parent, child, wish)
       if (made !== null) return made
     }
     throw new Error('a name was made and revoked over and over while a child was being created')
@@ -130,8 +130,11 @@ export class Children {
   }
 
   /** Null: it was revoked meanwhile. */
-  async #reuse(tx: Tx, orgId: number, child: AgentRow, { rules, capUinr }: ChildWish): Promise<Made | null> {
+  async #reuse(tx: Tx, parent: AgentPrincipal, child: AgentRow, wish: ChildWish): Promise<Made | null> {
+    const { orgId } = parent
+    const { rules, capUinr } = wish
     if (child.status === 'revoked') return null
+    if (!parent.scopes.includes('inference')) await this.#checkUnchanged(tx, parent, child, wish)
     const loose = looser(rules, child)
     if (loose !== null)
       throw fail('forbidden', { message: `${loose} in what is ruled for this child now. A full API key loosens it with PATCH /v1/me/agents/${child.id}.` })
@@ -141,6 +144,12 @@ export class Children {
     const { id, mayDelegate, allowedModels, allowedProviders, maxCostUinr, maxOutputTokens, maxConcurrency } = { ...child, ...rules }
     const agent = await tx.one(setAgentRules, orgId, id, mayDelegate, allowedModels, allowedProviders, maxCostUinr, maxOutputTokens, maxConcurrency)
     return { agent, isNew: false, news: [...news, { kind: 'agent_changed', ref: String(id) }] }
+  }
+
+  /** Rules and budgets are about calls of models: what is good for none of them cannot bend the work of a child that is there. */
+  async #checkUnchanged(tx: Tx, parent: AgentPrincipal, child: AgentRow, { rules, capUinr }: ChildWish): Promise<void> {
+    const isAsItWas = isAsWished(child, rules) && (capUinr === undefined || capUinr === (await this.#deps.agentBudgets.capIn(tx, parent.orgId, child.id)))
+    if (!isAsItWas) throw fail('forbidden', { message: `What is set for a child that is there stays as it is. ${lacksScope(parent, 'inference')}` })
   }
 }
 

@@ -112,6 +112,9 @@ const sharedIssuers = [
   { issuer: 'https://accounts.google.com', subject: /^[^*]+$/, claims: ['hd', 'email'], example: 'the number of one account, without *' },
 ] as const
 
+/** Whether everybody may have tokens of the issuer: then only their audience says for which organisation they are. */
+export const isShared = (issuer: string): boolean => sharedIssuers.some(each => each.issuer === issuer)
+
 /** A rule must name somebody: not everybody whom the issuer knows, and at an issuer of the whole world not strangers. */
 export function checkConditions(issuer: string, subject: string, claims: Readonly<Record<string, string>>): void {
   if (subject.startsWith('*')) throw fail('bad_request', { message: 'subject: must begin with something other than *, so that the rule names somebody.' })

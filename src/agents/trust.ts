@@ -9,7 +9,7 @@ import { rowId } from '../platform/row-id.ts'
 import type { UrlGuard } from '../platform/url-guard.ts'
 import type { Agents } from './agents.ts'
 import { narrowedScopes } from './token-scopes.ts'
-import { checkConditions, checkPlaces } from './trust-checks.ts'
+import { checkConditions, checkPlaces, isShared } from './trust-checks.ts'
 import { claimAudience, countTrust, deleteTrust, insertTrust, listTrust, lockTrust, matchingTrust, ownAudience, type TrustRow } from './trust-queries.ts'
 
 export interface TrustRulesDeps {
@@ -69,7 +69,7 @@ export class TrustRules {
     const jwksUri = wish.jwks_uri ?? null
     checkPlaces({ issuer, jwksUri, hasKeys: wish.jwks !== undefined }, guard, baseUrl())
     checkConditions(issuer, subject, claims)
-    const audience = this.#audience(orgId, wish.audience)
+    const audience = this.#audience(orgId, issuer, wish.audience)
     agents.tokens.lifeOf(wish.ttl_s)
     const agentId = idOf(wish.agent_id, 'There is no such agent.')
     await agents.activeName(orgId, agentId)
@@ -123,11 +123,17 @@ export class TrustRules {
     return `${this.#deps.baseUrl()}/orgs/${orgId}`
   }
 
-  /** The audience that tokens must name. Left out, it is one that nobody else can take; the like of others are theirs. */
-  #audience(orgId: number, wished: string | undefined): string {
+  /**
+   * The audience that tokens must name. Left out, it is one that nobody else can take; the like of others are theirs, and where everybody has
+   * tokens only the own will do.
+   */
+  #audience(orgId: number, issuer: string, wished: string | undefined): string {
     const own = this.#ownAudience(orgId)
-    if (wished === undefined) return own
-    if (wished.startsWith(`${this.#deps.baseUrl()}/orgs/`) && wished !== own && !wished.startsWith(`${own}/`))
+    if (wished === undefined || wished === own || wished.startsWith(`${own}/`)) return wished ?? own
+    // Whoever claimed the audience that jobs there have by default would get the jobs of somebody who forgot to set one.
+    if (isShared(issuer))
+      throw fail('bad_request', { message: `audience: everybody has tokens of this issuer, so have yours made for ${own}, and leave this field out.` })
+    if (wished.startsWith(`${this.#deps.baseUrl()}/orgs/`))
       throw fail('bad_request', { message: `audience: that one belongs to another organisation. Yours is ${own}.` })
     return wished
   }

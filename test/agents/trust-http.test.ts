@@ -147,6 +147,10 @@ describe('trust rules', () => {
       [{ issuer: 'https://gitlab.com', subject: 'project_path:acme/*' }, 201],
       [{ issuer: 'https://accounts.google.com', subject: '1*' }, 400],
       [{ issuer: 'https://accounts.google.com', subject: '118' }, 201],
+      // Its default audience there: a stranger who claimed it would get the jobs of whoever forgot to set one.
+      [{ issuer: github, subject: 'repo:acme/*', audience: 'https://github.com/acme' }, 400],
+      [{ issuer: github, subject: 'repo:acme/*', audience: `${app.baseUrl}/orgs/${app.orgId}x` }, 400],
+      [{ issuer: github, subject: 'repo:acme/*', audience: `${app.baseUrl}/orgs/${app.orgId}/deploys` }, 201],
     ]
     for (const [more, status] of rows) {
       const made = await create(more)
