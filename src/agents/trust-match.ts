@@ -17,7 +17,7 @@ export function matchesGlob(pattern: string, text: string): boolean {
   return true
 }
 
-/** Whether the subject and every claim of the rule hold. A claim that is a list holds when one of its texts does; numbers and truth values are compared as text. */
+/** Whether the subject and every claim of the rule hold. A claim that is a list holds when one of its texts does; numbers that JSON keeps apart and truth values are compared as text. */
 export function claimsHold(rule: Pick<TrustRow, 'subject' | 'claims'>, payload: Readonly<Record<string, unknown>>): boolean {
   return valueHolds(rule.subject, payload['sub']) && Object.entries(rule.claims).every(([name, pattern]) => valueHolds(pattern, ownValue(payload, name)))
 }
@@ -27,6 +27,8 @@ const ownValue = (payload: Readonly<Record<string, unknown>>, name: string): unk
 
 function valueHolds(pattern: string, value: unknown): boolean {
   if (typeof value === 'string') return matchesGlob(pattern, value)
+  // Several whole numbers beyond these are read as one: somebody else's id may be among them.
+  if (typeof value === 'number' && Math.abs(value) > Number.MAX_SAFE_INTEGER) return false
   if (typeof value === 'number' || typeof value === 'boolean') return pattern === String(value)
   return Array.isArray(value) && value.some(each => typeof each === 'string' && matchesGlob(pattern, each))
 }

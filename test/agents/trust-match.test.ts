@@ -36,7 +36,8 @@ test('a pattern of many stars takes no longer than its text', () => {
 })
 
 test('every claim must be there and match: texts by pattern, numbers and truth values as text, lists by one of their texts', () => {
-  const payload = { sub: 's', ref: 'main', groups: ['a', 'deployers'], run: 12, ok: true, nested: { a: 'b' }, none: null }
+  // What JSON makes of 9007199254740993 is the text of another number.
+  const payload = { huge: JSON.parse('9007199254740993'), sub: 's', ref: 'main', groups: ['a', 'deployers'], run: 12, ok: true, nested: { a: 'b' }, none: null }
   const holds = (claims: Record<string, string>, subject = 's') => claimsHold({ subject, claims }, payload)
   for (const claims of [{}, { ref: 'm*' }, { groups: 'deploy*' }, { run: '12' }, { ok: 'true' }, { ref: '*', groups: 'a' }] as Record<string, string>[])
     expect(holds(claims), JSON.stringify(claims)).toBe(true)
@@ -44,6 +45,7 @@ test('every claim must be there and match: texts by pattern, numbers and truth v
     { ref: 'M*' },
     { groups: 'b' },
     { run: '1*' },
+    { huge: '9007199254740992' },
     { ok: 'false' },
     { nested: '*' },
     { none: '*' },
