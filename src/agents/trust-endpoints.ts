@@ -42,7 +42,9 @@ const wish = z.object({
   jwks_uri: text.optional().describe('Where the keys of an issuer without discovery are.'),
   jwks: pastedKeys.optional().describe('The public keys themselves (a JWK Set), for an issuer that the gateway cannot reach, such as a private cluster.'),
   agent_id: z.int().describe('The agent as which the tokens act.'),
-  key_id: z.int().describe('A key of scope full: its limits bind the tokens, and they end with it.'),
+  key_id: z
+    .int()
+    .describe('A key of scope full, your own or one that nobody stands behind: its limits bind the tokens, they act for its person, and they end with it.'),
   scope: z
     .string()
     .max(200)

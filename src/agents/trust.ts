@@ -73,7 +73,7 @@ export class TrustRules {
     agents.tokens.lifeOf(wish.ttl_s)
     const agentId = idOf(wish.agent_id, 'There is no such agent.')
     await agents.activeName(orgId, agentId)
-    const keyId = await this.#liveFullKey(orgId, wish.key_id)
+    const keyId = await this.#liveFullKey(orgId, userId, wish.key_id)
     const row = await controlLog.change(async tx => {
       await tx.one(lockTrust, orgId)
       if ((await tx.one(countTrust, orgId)).count >= rulesMax)
@@ -138,11 +138,14 @@ export class TrustRules {
     return wished
   }
 
-  async #liveFullKey(orgId: number, wished: number): Promise<number> {
+  /** A key that the maker of the rule may let others act with: its tokens read the memory of the person behind it. */
+  async #liveFullKey(orgId: number, userId: number | null, wished: number): Promise<number> {
     const keyId = idOf(wished, 'There is no such key.')
     const key = await this.#deps.keys.byId(keyId)
     if (key === null || key.orgId !== orgId) throw fail('not_found', { message: 'There is no such key.' })
     if (key.scope !== 'full' || key.state !== 'active') throw fail('bad_request', { message: 'key_id: must be a key of scope full that works.' })
+    if (key.userId !== null && key.userId !== userId)
+      throw fail('bad_request', { message: 'key_id: must be a key of your own, or one that nobody stands behind: tokens act for the person behind their key.' })
     return keyId
   }
 }

@@ -129,6 +129,22 @@ describe('trust rules', () => {
     expect(await list()).toEqual([])
   })
 
+  test('an owner lets jobs act with keys of their own and with those of nobody, not in the name of a member', async () => {
+    const member = await app.newMember('owner')
+    const { id: theirs } = (await app.call('POST', '/me/keys', {}, { cookie: member.cookie })).json
+    const refused = await create({ key_id: theirs })
+    expect([refused.status, refused.json.error]).toEqual([400, expect.objectContaining({ code: 'bad_request', message: expect.stringContaining('your own') })])
+    const { keyId: nobodys } = await app.newKey({ withUser: false })
+    for (const [key_id, cookie] of [
+      [theirs, member.cookie],
+      [nobodys, owner],
+    ]) {
+      const made = await create({ key_id }, cookie)
+      expect(made.status, made.text).toBe(201)
+      await app.call('DELETE', `/me/agent-trust/${made.json.id}`, undefined, { cookie: owner })
+    }
+  })
+
   test('a revoked agent gets no rule', async () => {
     const { id } = await app.newAgent('gone')
     await app.call('POST', `/v1/me/agents/${id}/revoke`, {})
