@@ -326,7 +326,9 @@ test('exchanges of strangers are bounded per address', async () => {
     expect(refusal(wrong.at(-1) as TestReply)).toBe('429 temporarily_unavailable')
     // Who is known is not counted among them.
     const known = await postForm(app, '/oauth/token', { ...exchangeParameters, subject_token: 'abc' }, { token: app.key })
-    expect(refusal(known)).toBe('400 invalid_request')
+    const authorization = `Basic ${Buffer.from(`any:${app.key}`).toString('base64')}`
+    const byBasic = await postForm(app, '/oauth/token', { ...exchangeParameters, subject_token: 'abc' }, { headers: { authorization } })
+    expect([refusal(known), refusal(byBasic)]).toEqual(['400 invalid_request', '400 invalid_request'])
   } finally {
     await app.stop()
   }

@@ -1,5 +1,6 @@
 /** Who calls a row, and what becomes of a request whose caller is not known. */
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { AnyRow } from '../../platform/endpoint.ts'
 import { fail, GatewayError } from '../../platform/errors.ts'
 import type { CallOwners } from '../../platform/inflight.ts'
 import type { Principal } from '../../platform/principal.ts'
@@ -26,7 +27,7 @@ export function authenticate({ auth, at, row }: Binding, request: IncomingMessag
   const { headers, method = '' } = request
   switch (auth) {
     case 'public':
-      return countsStrangers(at) ? knownOrAnonymous(request, response, deps) : null
+      return countsStrangers(at) ? knownOrAnonymous(row, request, response, deps) : null
     case 'signature':
       return null
     case 'key':
@@ -63,10 +64,10 @@ const providerKeyAlone =
   'A credential came that is none of this gateway. Send the gateway key in "x-br-api-key" beside it (Claude Code: ANTHROPIC_CUSTOM_HEADERS="x-br-api-key: br-…"), or in its place.'
 
 /** The caller of a public row: by a valid credential the one that it names, who is held to the rate of the key; everybody else is anonymous and counted. */
-async function knownOrAnonymous(request: IncomingMessage, response: ServerResponse, deps: EdgeDeps): Promise<Caller> {
+async function knownOrAnonymous({ clients }: AnyRow, request: IncomingMessage, response: ServerResponse, deps: EdgeDeps): Promise<Caller> {
   if (request.headers.authorization !== undefined) {
     try {
-      return await deps.authenticate(request.headers)
+      return await (clients === 'oauth' ? oauthClient(request.headers, deps) : deps.authenticate(request.headers))
     } catch (thrown) {
       if (!(thrown instanceof GatewayError) || thrown.status !== 401) throw thrown
     }
