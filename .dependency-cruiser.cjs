@@ -157,7 +157,7 @@ module.exports = {
     packageRule('pglite', '@electric-sql/[^/]+', '^src/platform/db-embedded[^/]*\\.ts$'),
     packageRule('express', 'express', '^src/(gateway/http/|mcp/transport\\.ts$)'),
     packageRule('undici', 'undici', '^src/platform/(outbound|upstream-body)\\.ts$'),
-    packageRule('aws', '@aws-sdk/[^/]+|@smithy/[^/]+', '^src/memory/(object-store-s3|s3-wire)\\.ts$'),
+    packageRule('aws', '@aws-sdk/[^/]+|@smithy/[^/]+', '^src/memory/(s3-lists|s3-wire)\\.ts$'),
     packageRule('jose', 'jose', '^src/(agents|gateway/access)/'),
     packageRule('mcp', '@modelcontextprotocol/[^/]+', '^src/(mcp|cli)/'),
     packageRule('nodemailer', 'nodemailer', '^src/gateway/mail/'),

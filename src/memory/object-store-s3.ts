@@ -1,13 +1,9 @@
 /**
  * An object store behind the S3 protocol: AWS, R2, MinIO, Ceph, Swift's s3api. Checksum headers and chunked bodies are sent only
  * where the protocol requires them, because older stores answer 501 to both. What one object takes goes over a wire of ours; what answers
- * in XML goes through the AWS SDK, which no other file knows.
+ * in XML goes through the AWS SDK.
  */
-import { Agent as HttpAgent } from 'node:http'
-import { Agent as HttpsAgent } from 'node:https'
 import type { LookupFunction } from 'node:net'
-import { GetBucketVersioningCommand, ListObjectsV2Command, S3Client } from '@aws-sdk/client-s3'
-import { NodeHttpHandler } from '@smithy/node-http-handler'
 import type { Clock } from '../platform/clock.ts'
 import type { Ids } from '../platform/ids.ts'
 import type { Secret } from '../platform/secret.ts'
@@ -19,14 +15,15 @@ import {
   type GetOptions,
   type ListOptions,
   type ListPage,
-  listPageMax,
   type ObjectHead,
   type ObjectStore,
   ObjectStoreError,
-  type ObjectStoreErrorKind,
   type PutOptions,
   type StoredObject,
 } from './object-store.ts'
+import { etagOf, substituteEtag } from './s3-etags.ts'
+import { statusOf, translated } from './s3-failures.ts'
+import { S3Lists } from './s3-lists.ts'
 import { S3Wire } from './s3-wire.ts'
 
 export interface S3StoreOptions {
@@ -51,11 +48,13 @@ const attemptsMax = 2
 const pauseMsMax = 1_500
 /** Tries of a conditional write that met another one in the store (409 ConditionalRequestConflict). */
 const conflictTriesMax = 4
+/** Larger objects are not copied through this process; no object that the gateway writes or reads is larger. */
+const copyByHandMaxBytes = 64 * 1024 * 1024
 /** How stores say that they have no copy: Bad Request, Method Not Allowed, Not Implemented. */
 const noCopyStatuses: readonly number[] = [400, 405, 501]
 
 export class S3Store implements ObjectStore {
-  readonly #client: S3Client
+  readonly #lists: S3Lists
   readonly #wire: S3Wire
   readonly #bucket: string
   readonly #timeoutMs: number
@@ -65,32 +64,17 @@ export class S3Store implements ObjectStore {
   #hasCopy = true
 
   constructor(options: S3StoreOptions) {
-    const agentOptions = { keepAlive: true, maxSockets: socketsMax, lookup: options.lookup }
     this.#bucket = options.bucket
     this.#timeoutMs = options.timeoutMs
     this.#clock = options.clock
     this.#ids = options.ids
-    this.#wire = new S3Wire({ ...options, connectTimeoutMs: Math.min(connectTimeoutMs, options.timeoutMs), socketsMax, attemptsMax })
-    this.#client = new S3Client({
-      endpoint: options.endpoint,
-      region: options.region,
-      forcePathStyle: true,
-      credentials: { accessKeyId: options.accessKey.reveal(), secretAccessKey: options.secretKey.reveal() },
-      maxAttempts: attemptsMax,
-      requestChecksumCalculation: 'WHEN_REQUIRED',
-      responseChecksumValidation: 'WHEN_REQUIRED',
-      requestHandler: new NodeHttpHandler({
-        connectionTimeout: Math.min(connectTimeoutMs, options.timeoutMs),
-        requestTimeout: options.timeoutMs,
-        throwOnRequestTimeout: true,
-        httpAgent: new HttpAgent(agentOptions),
-        httpsAgent: new HttpsAgent(agentOptions),
-      }),
-    })
+    const bounds = { connectTimeoutMs: Math.min(connectTimeoutMs, options.timeoutMs), socketsMax, attemptsMax }
+    this.#wire = new S3Wire({ ...options, ...bounds })
+    this.#lists = new S3Lists({ ...options, ...bounds })
   }
 
   get(key: string, options: GetOptions = {}): Promise<StoredObject> {
-    return this.#call(options, async ({ abortSignal: signal }) => {
+    return this.#call(options, async signal => {
       const reply = await this.#wire.send({ method: 'GET', key, signal })
       const head = headOf(reply)
       const { sizeBytesMax } = options
@@ -107,7 +91,7 @@ export class S3Store implements ObjectStore {
 
   async head(key: string, options: CallOptions = {}): Promise<ObjectHead | null> {
     try {
-      return await this.#call(options, async ({ abortSignal: signal }) => {
+      return await this.#call(options, async signal => {
         const reply = await this.#wire.send({ method: 'HEAD', key, signal })
         await reply.body.buffer(replyMaxBytes)
         return headOf(reply)
@@ -121,7 +105,7 @@ export class S3Store implements ObjectStore {
   put(key: string, bytes: Buffer, options: PutOptions = {}): Promise<{ etag: string }> {
     const headers: Record<string, string> = { ...conditionHeaders(options), 'content-type': options.contentType ?? 'application/octet-stream' }
     for (const [name, value] of Object.entries(options.metadata ?? {})) headers[`${metadataPrefix}${name.toLowerCase()}`] = value
-    return this.#call({ ...options, isConditional: isConditional(options) }, async ({ abortSignal: signal }) => {
+    return this.#call({ ...options, isConditional: isConditional(options) }, async signal => {
       const reply = await this.#wire.send({ method: 'PUT', key, headers, body: bytes, signal })
       await reply.body.buffer(replyMaxBytes)
       return { etag: etagOf(headerOf(reply, 'etag')) ?? substituteEtag(options.metadata?.['br-write-id'], 0, bytes.length) }
@@ -136,7 +120,7 @@ export class S3Store implements ObjectStore {
         'x-amz-metadata-directive': 'COPY',
         ...(options.ifMatch === undefined ? {} : { 'x-amz-copy-source-if-match': options.ifMatch }),
       }
-      return await this.#call(options, async ({ abortSignal: signal }) => {
+      return await this.#call(options, async signal => {
         const text = await this.#wire.text({ method: 'PUT', key: to, headers, signal })
         return { etag: etagOf(/<ETag>([^<]*)<\/ETag>/.exec(text)?.[1]?.replaceAll('&quot;', '"').replaceAll('&#34;', '"')) ?? '""' }
       })
@@ -149,7 +133,7 @@ export class S3Store implements ObjectStore {
   }
 
   async #copyByHand(from: string, to: string, options: CopyOptions): Promise<{ etag: string }> {
-    const found = await this.get(from, options)
+    const found = await this.get(from, { ...options, sizeBytesMax: copyByHandMaxBytes })
     if (options.ifMatch !== undefined && found.etag !== options.ifMatch) throw new ObjectStoreError('precondition-failed', 'the object has another etag')
     return this.put(to, found.bytes, {
       ...(options.signal === undefined ? {} : { signal: options.signal }),
@@ -160,7 +144,7 @@ export class S3Store implements ObjectStore {
 
   async delete(key: string, options: DeleteOptions = {}): Promise<void> {
     try {
-      await this.#call({ ...options, isConditional: isConditional(options) }, async ({ abortSignal: signal }) => {
+      await this.#call({ ...options, isConditional: isConditional(options) }, async signal => {
         const reply = await this.#wire.send({ method: 'DELETE', key, headers: conditionHeaders(options), signal })
         await reply.body.buffer(replyMaxBytes)
       })
@@ -171,54 +155,32 @@ export class S3Store implements ObjectStore {
   }
 
   list(options: ListOptions): Promise<ListPage> {
-    return this.#call(options, async http => {
-      const page = await this.#client.send(
-        new ListObjectsV2Command({
-          Bucket: this.#bucket,
-          Prefix: options.prefix,
-          MaxKeys: Math.min(options.limit ?? listPageMax, listPageMax),
-          ...(options.startAfter === undefined ? {} : { StartAfter: options.startAfter }),
-        }),
-        http,
-      )
-      const objects = (page.Contents ?? []).map(found => ({
-        key: found.Key ?? '',
-        etag: etagOf(found.ETag) ?? substituteEtag(undefined, found.LastModified?.getTime() ?? 0, found.Size ?? 0),
-        sizeBytes: found.Size ?? 0,
-        modifiedMs: found.LastModified?.getTime() ?? 0,
-      }))
-      return { objects, next: page.IsTruncated === true ? (objects.at(-1)?.key ?? null) : null }
-    })
+    return this.#call(options, signal => this.#lists.page(options, signal))
   }
 
-  async versioning(): Promise<'on' | 'suspended' | 'off' | 'unknown'> {
-    try {
-      const { Status } = await this.#call({}, http => this.#client.send(new GetBucketVersioningCommand({ Bucket: this.#bucket }), http))
-      return Status === 'Enabled' ? 'on' : Status === 'Suspended' ? 'suspended' : 'off'
-    } catch {
-      // Many stores do not know the question, and credentials may lack the right to ask it.
-      return 'unknown'
-    }
+  versioning(): Promise<'on' | 'suspended' | 'off' | 'unknown'> {
+    // Many stores do not know the question, and credentials may lack the right to ask it.
+    return this.#call({}, signal => this.#lists.versioning(signal)).catch(() => 'unknown')
   }
 
   close(): void {
-    this.#client.destroy()
+    this.#lists.close()
     this.#wire.close()
   }
 
   /** Runs one call, body included, within its time; a conditional one again when the store says that another conditional write was under way. */
-  async #call<T>(options: CallOptions & { readonly isConditional?: boolean }, send: (http: { abortSignal: AbortSignal }) => Promise<T>): Promise<T> {
+  async #call<T>(options: CallOptions & { readonly isConditional?: boolean }, send: (signal: AbortSignal) => Promise<T>): Promise<T> {
     const limit = new AbortController()
     const cancel = this.#clock.after(this.#timeoutMs * attemptsMax + pauseMsMax, () => limit.abort())
-    const abortSignal = options.signal === undefined ? limit.signal : AbortSignal.any([limit.signal, options.signal])
+    const signal = options.signal === undefined ? limit.signal : AbortSignal.any([limit.signal, options.signal])
     try {
       for (let tries = 1; ; tries++) {
         try {
-          return await send({ abortSignal })
+          return await send(signal)
         } catch (error) {
           if (options.signal?.aborted) throw options.signal.reason
           if (statusOf(error) !== 409 || tries >= conflictTriesMax) throw translated(error, options.isConditional === true)
-          await this.#clock.sleep(20 * tries * (1 + this.#ids.random()), abortSignal)
+          await this.#clock.sleep(20 * tries * (1 + this.#ids.random()), signal)
         }
       }
     } finally {
@@ -267,55 +229,4 @@ function headOf(reply: OutboundReply): ObjectHead {
   const said = Date.parse(headerOf(reply, 'last-modified') ?? '')
   const modifiedMs = Number.isFinite(said) ? said : 0
   return { etag: etagOf(headerOf(reply, 'etag')) ?? substituteEtag(metadata['br-write-id'], modifiedMs, sizeBytes), sizeBytes, modifiedMs, metadata }
-}
-
-/** One spelling: some stores leave the quotes out, in lists above all, and some call their etags weak although a whole object has one. Null when there is none. */
-function etagOf(sent: string | undefined): string | null {
-  const etag = (sent ?? '').replace(/^W\//, '')
-  if (etag === '' || etag === '""') return null
-  return etag.startsWith('"') ? etag : `"${etag}"`
-}
-
-/** For stores that have no etags: which write it was, else when and how long. */
-function substituteEtag(writeId: string | undefined, modifiedMs: number, sizeBytes: number): string {
-  return writeId === undefined ? `"${modifiedMs}-${sizeBytes}"` : `"${writeId}"`
-}
-
-function statusOf(error: unknown): number | null {
-  const status = (error as { $metadata?: { httpStatusCode?: unknown } } | null)?.$metadata?.httpStatusCode
-  return typeof status === 'number' ? status : null
-}
-
-function attemptsOf(error: unknown): number {
-  const attempts = (error as { $metadata?: { attempts?: unknown } } | null)?.$metadata?.attempts
-  return typeof attempts === 'number' ? attempts : 1
-}
-
-function nameOf(error: unknown): string {
-  return error instanceof Error ? error.name : ''
-}
-
-/** An SDK error as the port names it. Messages never repeat what the store said: it may quote keys and credentials. */
-function translated(error: unknown, isConditional: boolean): ObjectStoreError {
-  if (error instanceof ObjectStoreError) return error
-  const status = statusOf(error)
-  // The SDK tries twice: what the second try says is not what became of the first.
-  const wasTriedBefore = attemptsOf(error) > 1
-  const made = (kind: ObjectStoreErrorKind, message: string, mayHaveHappened = false): ObjectStoreError =>
-    new ObjectStoreError(kind, message, { cause: error, mayHaveHappened: mayHaveHappened || wasTriedBefore })
-  const name = nameOf(error)
-  if (name === 'NoSuchBucket') return made('no-bucket', 'the bucket does not exist')
-  if (status === 507 || /Quota|StorageFull|InsufficientStorage|DiskFull/.test(name)) return made('full', 'the store is full')
-  if (status === 429 || status === 503 || name === 'SlowDown') return made('overloaded', `the store answered ${status}: it has too much to do`)
-  // If-Match on a missing object is a 404 in S3: for the caller it is a condition that does not hold.
-  if (status === 404) return isConditional ? made('precondition-failed', 'there is no such object') : made('not-found', 'no such object')
-  if (status === 412 || status === 409) return made('precondition-failed', 'the condition does not hold')
-  if (status === 501 || (isConditional && status === 400)) return made('unsupported', 'the store does not know this form of the call')
-  if (status === 401 || status === 403 || (status === 400 && /Signature|AccessKey|Token|Authorization/.test(name)))
-    return made('denied', 'the store refused the credentials')
-  if (status !== null) return made('unavailable', `the store answered ${status}`, status >= 500)
-  const code = (error as { code?: unknown } | null)?.code
-  // Nothing was sent when the connection could not be made.
-  const neverSent = code === 'ECONNREFUSED' || code === 'ENOTFOUND' || code === 'EAI_AGAIN' || code === 'UND_ERR_CONNECT_TIMEOUT' || code === 'BLOCKED_ADDRESS'
-  return made('unavailable', code === 'BLOCKED_ADDRESS' ? 'the endpoint leads to an address that is not public' : 'the store did not answer', !neverSent)
 }

@@ -14,6 +14,11 @@ export type Precondition =
 const etagsMax = 10
 const entityTag = /^(?:W\/)?"[\x21\x23-\x7e\x80-\xff]*"$/
 
+/** Whether a text can stand in a header as an etag, quotes included. */
+export function isEntityTag(text: string): boolean {
+  return entityTag.test(text)
+}
+
 /** Reads If-Match and If-None-Match of a write. A bare etag without quotes is taken as one. Throws `bad_request`. */
 export function preconditionOf(ifMatch: string | undefined, ifNoneMatch: string | undefined): Precondition {
   if (ifMatch !== undefined && ifNoneMatch !== undefined) throw fail('bad_request', { message: 'Send If-Match or If-None-Match, not both.' })
@@ -28,7 +33,7 @@ export function preconditionOf(ifMatch: string | undefined, ifNoneMatch: string 
     .map(part => part.trim())
     .filter(part => part !== '')
     .map(part => (part.includes('"') ? part : `"${part}"`))
-  if (etags.length === 0 || etags.length > etagsMax || !etags.every(etag => entityTag.test(etag)))
+  if (etags.length === 0 || etags.length > etagsMax || !etags.every(isEntityTag))
     throw fail('bad_request', { message: `If-Match takes 1 to ${etagsMax} quoted etags, or *.` })
   return { kind: 'etag', etags }
 }

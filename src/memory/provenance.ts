@@ -66,10 +66,14 @@ export function metaHeaders(metadata: Readonly<Record<string, string>>): Record<
   return headers
 }
 
+const yearTenThousandMs = Date.UTC(10_000, 0)
+
 /** When the object was written: the gateway's own stamp, else the store's clock. */
 export function writtenMsOf(head: ObjectHead): number {
   const stamped = Date.parse(head.metadata['br-ts'] ?? '')
-  return Number.isNaN(stamped) ? head.modifiedMs : stamped
+  const writtenMs = Number.isNaN(stamped) ? head.modifiedMs : stamped
+  // Metadata are in the hands of whoever owns the bucket; years of other lengths are nothing that a database takes.
+  return writtenMs >= 0 && writtenMs < yearTenThousandMs ? writtenMs : 0
 }
 
 /** The author in an object's metadata; null when the gateway did not write it. */

@@ -165,8 +165,8 @@ export class S3Wire {
   }
 }
 
-/** How the store calls an error. */
-const nameIn = (text: string): string => /<Code>([^<]+)<\/Code>/.exec(text)?.[1] ?? 'Unknown'
+/** How the store calls an error; a name, not whatever it says there. */
+const nameIn = (text: string): string => /<Code>([\w.-]{1,80})<\/Code>/.exec(text)?.[1] ?? 'Unknown'
 
 /** A segment of a path as S3 canonicalizes it: everything but unreserved characters. */
 function escaped(segment: string): string {

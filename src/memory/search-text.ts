@@ -27,6 +27,8 @@ const pieceCharsMax = 4096
 const pieceCharsMin = 512
 /** An expression with so many instructions goes through the longest pieces in some hundredths of a second at worst; the piece of a larger one is shorter. */
 const instructionsMin = 100
+/** Larger ones are refused: reading them, and one piece of a text, would hold up everybody else for too long. */
+const instructionsMax = 5_000
 /** The part of a piece that the next one looks at again. */
 const overlap = 1 / 8
 const snippetChars = 240
@@ -39,8 +41,11 @@ export function matcherOf({ text, isRegex, isCaseSensitive }: SearchWish): LineM
     const folded = text.toLowerCase()
     return { find: isCaseSensitive ? piece => piece.indexOf(text) : piece => piece.toLowerCase().indexOf(folded), pieceChars: pieceCharsMax }
   }
+  if (sizeOf(text) > instructionsMax) throw tooLarge()
   const expression = compiled(text, isCaseSensitive)
-  const share = instructionsMin / Math.max(expression.programSize(), instructionsMin)
+  const instructions = expression.programSize()
+  if (instructions > instructionsMax) throw tooLarge()
+  const share = instructionsMin / Math.max(instructions, instructionsMin)
   return {
     pieceChars: Math.max(pieceCharsMin, Math.floor(pieceCharsMax * share)),
     find(piece) {
@@ -90,6 +95,37 @@ function compiled(text: string, isCaseSensitive: boolean): RE2JS {
     // biome-ignore lint/style/useErrorCause: the cause would carry the expression, which is content, into the log.
     throw fail('bad_request', { message: 'Field "q": not a regular expression of RE2 syntax (no look-around, no back references, repeats up to 1000).' })
   }
+}
+
+function tooLarge() {
+  return fail('bad_request', { message: 'Field "q": the expression is too large with its repeats written out. Use smaller counts, or * and +.' })
+}
+
+/** Quotes, escapes, classes, counts; everything else is a token of one character. */
+const tokens = /\\Q.*?(?:\\E|$)|\\[pPx]\{[^}]*\}|\\.|\[\^?\]?(?:\\.|\[:\^?\w+:\]|[^\]\\])*\]|\{(\d+)(?:,(\d*))?\}|./gs
+
+/** About how many instructions an expression comes to: what is repeated is written out so many times. To compile it would tell exactly, too late. */
+function sizeOf(text: string): number {
+  const outside: number[] = []
+  let size = 0
+  let last = 0
+  for (const [token, least, most] of text.matchAll(tokens)) {
+    if (token === '(') {
+      outside.push(size)
+      size = 0
+    } else if (token === ')') {
+      last = size + 2
+      size = (outside.pop() ?? 0) + last
+    } else if (least !== undefined) {
+      const times = Math.max(Number(least), Number(most ?? 0), 1)
+      size += (last + 1) * times - last
+      last = (last + 1) * times
+    } else {
+      last = token.length > 2 && token.startsWith('\\Q') ? token.length : 1
+      size += last
+    }
+  }
+  return outside.reduce((sum, part) => sum + part, size)
 }
 
 /** The text of an object, or null when it is no text. */

@@ -57,7 +57,8 @@ export class VersionKeeper {
       else if (before === null) await store.copy(storeKey, to, { signal })
       if (!isKnown) this.#kept = await keptIn(store, orgId, writeId, before?.writeId ?? null, signal)
     } catch (error) {
-      if (!isStoreError(error, 'not-found')) throw error
+      // What is too large for a copy through this process is too large to be read through it as well, as a version too.
+      if (!isStoreError(error, 'not-found') && !isStoreError(error, 'too-large')) throw error
     }
   }
 
