@@ -113,14 +113,18 @@ const sharedIssuers = [
 ] as const
 
 /** Whether everybody may have tokens of the issuer: then only their audience says for which organisation they are. */
-export const isShared = (issuer: string): boolean => sharedIssuers.some(each => each.issuer === issuer)
+export const isShared = (issuer: string): boolean => sharedOf(issuer) !== undefined
+
+/** Some write their own name with and without the scheme (Google does) or a slash at the end. */
+const sharedOf = (issuer: string) => sharedIssuers.find(each => bareIssuer(each.issuer) === bareIssuer(issuer))
+const bareIssuer = (issuer: string): string => issuer.replace(/^https:\/\//, '').replace(/\/$/, '')
 
 /** A rule must name somebody: not everybody whom the issuer knows, and at an issuer of the whole world not strangers. */
 export function checkConditions(issuer: string, subject: string, claims: Readonly<Record<string, string>>): void {
   if (subject.startsWith('*')) throw fail('bad_request', { message: 'subject: must begin with something other than *, so that the rule names somebody.' })
   const wrong = ['iss', 'sub', 'aud', 'exp', 'nbf', 'iat', 'jti'].find(name => Object.hasOwn(claims, name))
   if (wrong !== undefined) throw fail('bad_request', { message: `claims: ${wrong} is checked already; subject, issuer and audience have fields of their own.` })
-  const shared = sharedIssuers.find(each => each.issuer === issuer)
+  const shared = sharedOf(issuer)
   if (shared === undefined || shared.subject.test(subject)) return
   const isPinned = shared.claims.some(name => Object.hasOwn(claims, name) && !claims[name]?.includes('*'))
   if (isPinned) return

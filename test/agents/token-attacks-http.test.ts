@@ -52,6 +52,28 @@ describe('attacks with tokens and trust rules', () => {
     await untrust(id)
   })
 
+  test('a rule, key or agent that ends while tokens are exchanged: each is refused as a bad request or is dead, and none is a wrong credential', async () => {
+    const token = await issuer.token({ sub: 'a', aud: `${app.baseUrl}/orgs/${app.orgId}` })
+    const ends: readonly ((made: { id: number; agentId: number; keyId: number }) => Promise<unknown>)[] = [
+      ({ id }) => untrust(id),
+      made => family.revoke(made.agentId),
+      ({ keyId }) => app.gateway.app.keys.revoke(app.orgId, keyId),
+    ]
+    for (const [i, end] of ends.entries()) {
+      const { id: ofRule } = await app.newAgent(`ended ${i}`)
+      const { keyId } = await app.newKey()
+      const { id } = (await trust({ agent_id: ofRule, key_id: keyId })).json
+      const running = Array.from({ length: 12 }, () => exchange(app, token))
+      await end({ id, agentId: ofRule, keyId })
+      for (const reply of await Promise.all(running)) {
+        if (reply.status === 200) expect(await whoami(reply.json.access_token)).toBe(401)
+        else expect(refusal(reply)).toBe('400 invalid_request')
+      }
+      expect(refusal(await exchange(app, token))).toBe('400 invalid_request')
+      await untrust(id)
+    }
+  })
+
   test('a subject and actors too long for a token that would be taken again are refused as such', async () => {
     const { id } = (await trust({ subject: '漢*' })).json
     const long = '漢'.repeat(499)

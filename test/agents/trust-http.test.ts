@@ -163,6 +163,8 @@ describe('trust rules', () => {
       [{ issuer: 'https://gitlab.com', subject: 'project_path:acme/*' }, 201],
       [{ issuer: 'https://accounts.google.com', subject: '1*' }, 400],
       [{ issuer: 'https://accounts.google.com', subject: '118' }, 201],
+      [{ issuer: 'accounts.google.com', subject: '1*', jwks_uri: 'https://www.googleapis.com/oauth2/v3/certs' }, 400],
+      [{ issuer: `${github}/`, subject: 'repo:*' }, 400],
       // Its default audience there: a stranger who claimed it would get the jobs of whoever forgot to set one.
       [{ issuer: github, subject: 'repo:acme/*', audience: 'https://github.com/acme' }, 400],
       [{ issuer: github, subject: 'repo:acme/*', audience: `${app.baseUrl}/orgs/${app.orgId}x` }, 400],
