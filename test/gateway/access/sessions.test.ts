@@ -65,10 +65,10 @@ describe('sessions', () => {
   test('AUTH-10 a session cookie opens no endpoint for keys', async () => {
     const cookie = await app.signIn()
     expect(keyRows.length).toBeGreaterThan(10)
-    for (const { at, clients } of keyRows) {
+    for (const { at, row } of keyRows) {
       const reply = await app.call(methodOf(at), pathOf(at), bodyOf(at), { cookie })
       // Rows for OAuth clients answer in the words of RFC 6749.
-      if (clients === 'oauth') expect([reply.status, reply.json.error], at).toEqual([401, 'invalid_client'])
+      if (row.clients === 'oauth') expect([reply.status, reply.json.error], at).toEqual([401, 'invalid_client'])
       else expect([reply.status, reply.json.error.code], at).toEqual([401, 'invalid_api_key'])
     }
   })
