@@ -54,6 +54,8 @@ begin
   insert into memory_intents as i (org_id, key, kind, how, write_id, generation, sha256, size_bytes, user_id, key_id, agent_id, agent_name, agent_label, started_at, expires_at)
   select p_org_id, p_key, p_kind, p_how, p_write_id, p_generation, p_sha256, p_size, p_user_id, p_key_id, p_agent_id, p_agent_name, p_agent_label, p_started_at, p_expires_at
   from memory_stores s where s.org_id = p_org_id and s.generation = p_generation
+  -- Waits for who configures the store anew, so that no write is taken for the old one while its intents are cleared away.
+  for key share
   on conflict on constraint memory_intents_pkey do nothing;
   if not found then
     update memory_intents i set wanted = true where i.org_id = p_org_id and i.key = p_key and not i.wanted;

@@ -27,7 +27,7 @@ export const takeKeys = statement<[orgId: number, keys: readonly string[], write
   `insert into memory_intents (org_id, key, kind, write_id, generation, started_at, expires_at)
    select $1::int, asked.key, 'put', $3::uuid, $4::int, $5::timestamptz, $6::timestamptz
    from unnest($2::text[]) as asked (key) join memory_stores s on s.org_id = $1::int and s.generation = $4::int
-   order by asked.key
+   order by asked.key for key share of s
    on conflict (org_id, key) do nothing
    returning key`,
 )

@@ -194,9 +194,13 @@ export class StoreConfig {
         new Date(clock.nowMs()),
       )
       if (found !== null) await saveFound(tx, orgId, generation, found, clock.nowMs())
-      await tx.exec(saveQuota, orgId, BigInt(quotaMb) * BigInt(bytesPerMb))
       const news = [{ kind: storeNews, ref: String(orgId) }]
-      if (listed === null) return { value: undefined, news }
+      const quotaBytes = BigInt(quotaMb) * BigInt(bytesPerMb)
+      if (listed === null) {
+        await tx.exec(saveQuota, orgId, quotaBytes)
+        return { value: undefined, news }
+      }
+      // Writes that settle just now come first: they lock in this order too, and what they book is cleared away with the rest.
       await tx.exec(clearIntents, orgId)
       await tx.exec(clearObjects, orgId)
       await tx.exec(clearVersions, orgId)
@@ -212,6 +216,7 @@ export class StoreConfig {
         keyed.map(object => BigInt(object.sizeBytes)),
         keyed.map(object => new Date(object.modifiedMs)),
       )
+      await tx.exec(saveQuota, orgId, quotaBytes)
       await tx.exec(recountUsage, orgId)
       return { value: undefined, news }
     })

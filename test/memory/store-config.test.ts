@@ -1,8 +1,17 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { lockStore } from '../../src/memory/queries.ts'
+import { statement } from '../../src/platform/db.ts'
 import { toGatewayError } from '../../src/platform/errors.ts'
-import { type TestDatabase, testDatabase } from '../harness/database.ts'
+import { onPostgres, type TestDatabase, testDatabase } from '../harness/database.ts'
 import { type S3TestServer, startS3Server } from '../harness/s3-server.ts'
+import { until } from '../harness/until.ts'
 import { callFrom, errorCode, keyOf, type TestMemory, testMemory } from './service.ts'
+
+const nextGeneration = statement<[orgId: number, generation: number]>(
+  'test.next_generation',
+  'update memory_stores set generation = $2::int where org_id = $1::int',
+)
+const waiting = statement<[], { count: bigint }>('test.waiting', 'select count(*) as count from pg_locks where not granted')
 
 let database: TestDatabase
 let one: S3TestServer
@@ -198,5 +207,38 @@ describe('a store that fails', () => {
     go()
     expect(await late).toBe('memory_store_failed')
     expect(await testing.usage(orgId)).toEqual({ usedBytes: 0n, reservedBytes: 0n, objects: 0n })
+  })
+
+  test.runIf(onPostgres)('while a store is configured anew no write is taken for the old one', async () => {
+    const call = callFrom(keyOf(orgId))
+    await testing.memory.config.put(orgId, inputOf(one))
+    await testing.memory.objects.write(call, 'agents/a', Buffer.from('123'))
+    let write: Promise<string> = Promise.resolve('')
+    await database.db.tx(async tx => {
+      const row = await tx.one(lockStore, orgId)
+      await tx.exec(nextGeneration, orgId, row.generation + 1)
+      let ended = false
+      write = errorCode(() => testing.memory.objects.write(call, 'agents/a', Buffer.from('1'))).finally(() => {
+        ended = true
+      })
+      await until(async () => ended || (await database.db.one(waiting)).count > 0n, 'the write has ended or waits')
+      expect(ended).toBe(false)
+    })
+    expect(await write).toBe('ok')
+    expect(await testing.usage(orgId)).toEqual({ usedBytes: 1n, reservedBytes: 0n, objects: 1n })
+  })
+
+  test.runIf(onPostgres)('writes that settle while the store is repointed neither fail for their locks nor count in the new one', async () => {
+    const call = callFrom(keyOf(orgId))
+    await testing.memory.config.put(orgId, inputOf(one))
+    for (let round = 0; round < 10; round++) {
+      const writes = Array.from({ length: 8 }, (_, n) => errorCode(() => testing.memory.objects.write(call, `agents/${round}-${n}`, Buffer.from('1234'))))
+      await Promise.race(writes)
+      await testing.memory.config.put(orgId, { ...inputOf(round % 2 === 0 ? two : one), confirm_path_change: true })
+      for (const outcome of await Promise.all(writes)) expect(['ok', 'memory_store_failed']).toContain(outcome)
+      const server = round % 2 === 0 ? two : one
+      const stored = [...server.objects].filter(([key]) => key.startsWith(`org-${orgId}/agents/`)).length
+      expect(await testing.usage(orgId)).toEqual({ usedBytes: BigInt(stored * 4), reservedBytes: 0n, objects: BigInt(stored) })
+    }
   })
 })
