@@ -6,6 +6,7 @@ import { fail } from '../../platform/errors.ts'
 import type { Ids } from '../../platform/ids.ts'
 import { istDay } from '../../platform/ist-time.ts'
 import type { KeyLimits, KeyScope } from '../../platform/principal.ts'
+import { rowId } from '../../platform/row-id.ts'
 import { hashKey } from '../../platform/secrets.ts'
 import { emit, eventId } from '../webhooks/events.ts'
 import { keyPrefix, newKey } from './key-format.ts'
@@ -171,7 +172,8 @@ export async function endKey(tx: Tx, orgId: number, keyId: number, { ids, nowMs 
 }
 
 async function checkWorkspace(tx: Tx, { orgId, userId, isOwnWorkspace = false }: NewKey, workspaceId: number): Promise<void> {
-  if ((await tx.maybe(findWorkspace, orgId, workspaceId, userId, !isOwnWorkspace)) === null)
+  const id = rowId(workspaceId)
+  if (id === null || (await tx.maybe(findWorkspace, orgId, id, userId, !isOwnWorkspace)) === null)
     throw fail('not_found', { message: `There is no such workspace${isOwnWorkspace ? ' that you are in' : ''}. GET /me/workspaces lists them.` })
 }
 

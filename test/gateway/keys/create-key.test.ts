@@ -229,7 +229,8 @@ describe('making and listing keys', () => {
     expect((await make({ workspace_id: mine }, member.cookie)).status).toBe(201)
     expect(said(await make({ workspace_id: notMine }, member.cookie))).toEqual([404, 'not_found'])
     expect((await make({ workspace_id: notMine })).status).toBe(201)
-    for (const id of [archived, foreign, 999_999]) expect(said(await make({ workspace_id: id }))).toEqual([404, 'not_found'])
+    for (const id of [archived, foreign, 999_999, 0, -1, 2 ** 31, Number.MAX_SAFE_INTEGER])
+      expect(said(await make({ workspace_id: id }))).toEqual([404, 'not_found'])
   })
 
   test('a member may ask for less than the defaults, not for more', async () => {
