@@ -96,11 +96,13 @@ export interface DoomedRow {
   readonly objectId: string | null
 }
 
-/** System-wide: the sweep removes versions of every organisation. */
-export const doomedVersions = statement<[now: Date, limit: number], DoomedRow>(
+/** System-wide: the sweep removes versions of every organisation, and none of them takes the whole of it. */
+export const doomedVersions = statement<[now: Date, limit: number, perOrg: number], DoomedRow>(
   'memory.doomed_versions',
-  `select org_id as "orgId", key, seq, object_id as "objectId" from memory_versions
-   where doomed_at is not null and doomed_at <= $1::timestamptz order by doomed_at limit $2::int`,
+  `select org_id as "orgId", key, seq, object_id as "objectId" from (
+     select *, row_number() over (partition by org_id order by doomed_at) as place from memory_versions
+     where doomed_at is not null and doomed_at <= $1::timestamptz
+   ) as doomed where place <= $3::int order by doomed_at limit $2::int`,
 )
 
 export const doomedOfKey = statement<[orgId: number, key: string, limit: number], DoomedRow>(

@@ -9,8 +9,11 @@ import { versionKey } from './version-keeper.ts'
 
 /** How often versions are looked at for their age. */
 const ageEveryMs = 10 * 60_000
-/** Versions that one sweep removes. */
+/** Versions that one sweep removes, and of one organisation. */
 const removedMax = 1000
+const removedOfOneMax = 200
+/** A store that is slow, or does not answer, takes no more of one sweep; the others wait no longer for it. */
+const storeMsMax = 30_000
 const deletesAtOnce = 8
 /** The store did not remove it: not before then. */
 const againMs = 60_000
@@ -40,7 +43,7 @@ export class HistorySweep {
       await db.exec(doomOld, now)
     }
     await db.exec(doomOverQuota, now)
-    return this.#remove(await db.many(doomedVersions, now, removedMax))
+    return this.#remove(await db.many(doomedVersions, now, removedMax, removedOfOneMax))
   }
 
   /** Removes the doomed versions of one key at once; what the store does not take now is left to `run`. */
@@ -51,20 +54,26 @@ export class HistorySweep {
   async #remove(doomed: readonly DoomedRow[]): Promise<number> {
     let removed = 0
     const stores = new Map<number, Promise<ConfiguredStore | null>>()
+    const endsMs = new Map<number, number>()
     const left = doomed.values()
     const worker = async (): Promise<void> => {
       for (const row of left) {
         const store = stores.get(row.orgId) ?? this.#deps.storeOf(row.orgId)
         stores.set(row.orgId, store)
-        if (await this.#removeOne(row, await store)) removed++
+        const endMs = endsMs.get(row.orgId) ?? this.#deps.clock.monotonicMs() + storeMsMax
+        endsMs.set(row.orgId, endMs)
+        if (this.#deps.clock.monotonicMs() >= endMs) await this.#postpone(row)
+        else if (await this.#removeOne(row, await store)) removed++
+        else endsMs.set(row.orgId, 0)
       }
     }
     await Promise.all(Array.from({ length: deletesAtOnce }, worker))
     return removed
   }
 
-  async #removeOne({ orgId, key, seq, objectId }: DoomedRow, configured: ConfiguredStore | null): Promise<boolean> {
-    const { db, clock, log } = this.#deps
+  async #removeOne(row: DoomedRow, configured: ConfiguredStore | null): Promise<boolean> {
+    const { db, log } = this.#deps
+    const { orgId, key, seq, objectId } = row
     try {
       if (objectId !== null) await configured?.store.delete(versionKey(orgId, objectId))
       await db.exec(removeDoomed, orgId, key, seq)
@@ -72,8 +81,13 @@ export class HistorySweep {
     } catch (error) {
       if (!(error instanceof ObjectStoreError)) throw error
       log.warn('memory.version_not_removed', { orgId, error })
-      await db.exec(postponeDoomed, orgId, key, seq, new Date(clock.nowMs() + againMs))
+      await this.#postpone(row)
       return false
     }
+  }
+
+  async #postpone({ orgId, key, seq }: DoomedRow): Promise<void> {
+    const { db, clock } = this.#deps
+    await db.exec(postponeDoomed, orgId, key, seq, new Date(clock.nowMs() + againMs))
   }
 }

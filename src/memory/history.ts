@@ -9,7 +9,7 @@ import type { MemoryObjectsDeps } from './object-deps.ts'
 import { noObject, outsideScope, storeFailure } from './object-failures.ts'
 import { isStoreError } from './object-store.ts'
 import type { MemoryObjects } from './objects.ts'
-import { cursorFrom, cursorText } from './page-cursor.ts'
+import { cursorFrom, cursorText, notOurCursor } from './page-cursor.ts'
 import { type AuthorView, authorInRow, metaHeaders } from './provenance.ts'
 import { isExpired, mayRead, mayWrite } from './scopes.ts'
 import { versionKey } from './version-keeper.ts'
@@ -145,6 +145,6 @@ function viewOf(row: VersionRow): VersionView {
 
 function seqFrom(cursor: string): bigint {
   const text = cursorFrom('h', cursor)
-  if (!/^\d{1,19}$/.test(text) || BigInt(text) > afterAll) throw fail('bad_request', { message: 'Not a cursor of this list.' })
+  if (!/^\d{1,19}$/.test(text) || BigInt(text) > afterAll) throw notOurCursor()
   return BigInt(text)
 }

@@ -3,7 +3,7 @@
 import type { ConfiguredStore } from './memory-call.ts'
 import type { MemoryIndex } from './memory-index.ts'
 import { isServedKey, joinKey, relativeKey } from './memory-key.ts'
-import { compareKeys, listPageMax } from './object-store.ts'
+import { compareKeys, listPageMax, ObjectStoreError } from './object-store.ts'
 import type { ObjectRow } from './queries.ts'
 import { isExpired } from './scopes.ts'
 
@@ -30,6 +30,9 @@ export interface KeyWalkOptions {
   readonly signal: AbortSignal
 }
 
+/** Pages of one walk: a million objects. Whoever filled the bucket with what is not served makes no call without an end. */
+const pagesMax = 1_000
+
 /** Sorts after every key that begins with what it is appended to. */
 export const afterAllBelow = '\u{10ffff}'
 
@@ -44,7 +47,7 @@ export class KeyWalk {
   #isLastPage = false
   /** Objects that the store has listed so far. */
   listed = 0
-  pages = 0
+  #pages = 0
 
   constructor(options: KeyWalkOptions) {
     this.#options = options
@@ -85,6 +88,7 @@ export class KeyWalk {
   async #fetch(prefix: string): Promise<void> {
     const { configured, signal, pageSize } = this.#options
     const { row, store } = configured
+    if (++this.#pages > pagesMax) throw new ObjectStoreError('unavailable', 'there are too many objects to walk through')
     const position = later(this.#after, this.#listedTo)
     const after = position !== null && compareKeys(position, prefix) >= 0 ? position : null
     const page = await store.list({
@@ -93,7 +97,6 @@ export class KeyWalk {
       signal,
       ...(after === null ? {} : { startAfter: joinKey(row.orgId, after) }),
     })
-    this.pages++
     this.listed += page.objects.length
     this.#isLastPage = page.next === null
     const served = page.objects.flatMap(object => {

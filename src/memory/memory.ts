@@ -116,7 +116,7 @@ export function createMemory(deps: MemoryDeps): Memory {
 
   const historySweep = new HistorySweep({ db, clock, log, storeOf })
   const sweep = async (nowMs: number): Promise<number> => {
-    const count = await sweepIntents(index, log, nowMs)
+    const count = await sweepIntents(index, clock, log, nowMs)
     await historySweep.run(nowMs)
     return count
   }

@@ -1,18 +1,19 @@
 /** Reading and listing memory objects. */
 import { fail } from '../platform/errors.ts'
-import { KeyWalk, type KeyWalkOptions } from './key-walk.ts'
+import { afterAllBelow, KeyWalk, type KeyWalkOptions } from './key-walk.ts'
 import { entryOf, type ListPageView, type ListWish, pageOf } from './list-page.ts'
 import type { ListEntry, MemoryCall, ReadResult } from './memory-call.ts'
-import { joinKey, parseKey, parsePrefix } from './memory-key.ts'
+import { joinKey, keyBytesMax, parseKey, parsePrefix } from './memory-key.ts'
 import type { MemoryObjectsDeps } from './object-deps.ts'
 import { noObject, outsideScope, storeFailure } from './object-failures.ts'
 import { isStoreError } from './object-store.ts'
-import { cursorFrom } from './page-cursor.ts'
+import { cursorFrom, notOurCursor } from './page-cursor.ts'
 import { metaHeaders, writtenMsOf } from './provenance.ts'
 import { isExpired, listPrefixes, mayRead } from './scopes.ts'
 
-/** Pages of one list: a million keys. */
-const listPagesMax = 1000
+/** What a list without pages shows at most: keys, and characters of them. All of it is in memory at once. */
+const listKeysMax = 100_000
+const listCharsMax = 20_000_000
 
 /** The reading half of the object calls. */
 export class MemoryReads {
@@ -43,15 +44,18 @@ export class MemoryReads {
 
   /**
    * Every readable key under the prefix, by key. What the store holds is what is listed; the index says who wrote it.
-   * Throws what `read` throws of these: `memory_not_configured`, `bad_memory_key`, `forbidden`, `memory_store_failed`.
+   * Throws what `read` throws of these: `memory_not_configured`, `bad_memory_key`, `forbidden`, `memory_store_failed`; `bad_request` when
+   * there are too many.
    */
   async list(call: MemoryCall, prefixText: string): Promise<ListEntry[]> {
     const walk = await this.walk(call, parsePrefix(prefixText), {})
     const entries: ListEntry[] = []
+    let chars = 0
     try {
       for (let found = await walk.next(); found !== null; found = await walk.next()) {
-        if (walk.pages > listPagesMax)
-          throw fail('memory_store_failed', { message: 'There are too many objects under this prefix to list at once. Ask for pages with limit.' })
+        chars += found.key.length
+        if (entries.length >= listKeysMax || chars > listCharsMax)
+          throw fail('bad_request', { message: 'There are too many objects under this prefix to list at once. Ask for pages with limit.' })
         entries.push(entryOf(found))
       }
     } catch (error) {
@@ -63,7 +67,7 @@ export class MemoryReads {
   /** One page of `list`, with filters and common prefixes. Throws what `list` throws, and `bad_request` for a cursor of something else. */
   async listPage(call: MemoryCall, prefixText: string, wish: ListWish): Promise<ListPageView> {
     const prefix = parsePrefix(prefixText)
-    const after = wish.cursor === undefined ? null : cursorFrom('l', wish.cursor)
+    const after = wish.cursor === undefined ? null : positionIn(wish.cursor)
     const isPlain = wish.isWanted === undefined && wish.delimiter === undefined
     // One more than a page holds tells whether there is another.
     const walk = await this.walk(call, prefix, { after, ...(isPlain ? { pageSize: wish.limit + 1 } : {}) })
@@ -81,4 +85,11 @@ export class MemoryReads {
     const prefixes = listPrefixes(await callers.forKey(call.principal, prefix), prefix)
     return new KeyWalk({ configured: found, index, nowMs: clock.nowMs(), prefixes, signal: call.signal, ...options })
   }
+}
+
+/** The position in the cursor of a list. Anybody can make one up, and a store would only say that it does not understand it. */
+function positionIn(cursor: string): string {
+  const position = cursorFrom('l', cursor)
+  if (Buffer.byteLength(position) > keyBytesMax + Buffer.byteLength(afterAllBelow) || /\p{Cc}/u.test(position)) throw notOurCursor()
+  return position
 }

@@ -28,10 +28,13 @@ export interface OpenStoresDeps {
   readonly timeoutMs: number
 }
 
-/** Stores that one process keeps open; the one used longest ago is closed beyond that. */
+/** Stores that one process keeps; the one used longest ago is let go beyond that. */
 const openMax = 200
 
-/** Turns configuration rows into object stores and keeps them, with their sockets, while the row stays the same. */
+/**
+ * Turns configuration rows into object stores and keeps them, with their sockets, while the row stays the same. What is let go is not
+ * closed: calls and long walks under way go on with it, and its idle sockets end by themselves.
+ */
 export class OpenStores {
   readonly #deps: OpenStoresDeps
   readonly #open = new Map<number, { generation: number; store: ObjectStore }>()
@@ -42,19 +45,11 @@ export class OpenStores {
 
   of(row: StoreRow): ObjectStore {
     const found = this.#open.get(row.orgId)
-    if (found?.generation === row.generation) {
-      this.#open.delete(row.orgId)
-      this.#open.set(row.orgId, found)
-      return found.store
-    }
-    found?.store.close()
-    const store = this.make(row.orgId, this.placeOf(row))
+    const store = found?.generation === row.generation ? found.store : this.make(row.orgId, this.placeOf(row))
+    this.#open.delete(row.orgId)
     this.#open.set(row.orgId, { generation: row.generation, store })
     const [oldest] = this.#open.keys()
-    if (this.#open.size > openMax && oldest !== undefined) {
-      this.#open.get(oldest)?.store.close()
-      this.#open.delete(oldest)
-    }
+    if (this.#open.size > openMax && oldest !== undefined) this.#open.delete(oldest)
     return store
   }
 

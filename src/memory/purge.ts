@@ -21,6 +21,8 @@ const roundsMax = 20
 /** Entries that one round removes for one organisation; with more of them it is due again at once, after the others. */
 const entriesMax = 500
 const deletesAtOnce = 4
+/** A slow store is left to the next time after that. */
+const storeMsMax = 60_000
 const dayMs = 86_400_000
 
 export interface JournalPurgeDeps {
@@ -65,8 +67,12 @@ export class JournalPurge {
     const old = await db.many(oldJournal, orgId, new Date(nowMs - configured.row.journalTtlDays * dayMs), entriesMax)
     let removed = 0
     const left = old.values()
+    const endMs = clock.monotonicMs() + storeMsMax
     const worker = async (): Promise<void> => {
-      for (const { key } of left) if (!signal.aborted && (await this.#expire(configured, key, signal))) removed++
+      for (const { key } of left) {
+        if (signal.aborted || clock.monotonicMs() >= endMs) return
+        if (await this.#expire(configured, key, signal)) removed++
+      }
     }
     await Promise.all(Array.from({ length: deletesAtOnce }, worker))
     if (old.length === entriesMax && removed > 0) await db.exec(purgeSoon, orgId, new Date(nowMs))

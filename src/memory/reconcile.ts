@@ -13,7 +13,7 @@ import type { Log } from '../platform/log.ts'
 import type { ConfiguredStore } from './memory-call.ts'
 import { basePrefixOf, isServedKey, joinKey, relativeKey } from './memory-key.ts'
 import { storeFailure } from './object-failures.ts'
-import type { ListedObject, ListPage, ObjectHead } from './object-store.ts'
+import { type ListedObject, type ListPage, type ObjectHead, ObjectStoreError } from './object-store.ts'
 import { OrphanRemoval } from './orphans.ts'
 import { writtenMsOf } from './provenance.ts'
 import { claimReconciles, countUsage, healKeys, type IndexedRow, indexedAfter, indexedOf, lockUsage, markReconciled, takeKeys } from './reconcile-queries.ts'
@@ -22,8 +22,10 @@ import { claimReconciles, countUsage, healKeys, type IndexedRow, indexedAfter, i
 export const reconcileEveryMs = 5 * 60_000
 /** How often one store is compared without being asked. */
 const storeEveryMs = 24 * 60 * 60_000
-/** A store that failed, or whose process died, is tried again after this. */
+/** A store that failed, or whose process died, is tried again after this; no run of the job works longer on one. */
 const retryMs = 60 * 60_000
+/** Stores that one process compares at once: a slow one does not keep the others waiting. */
+const storesAtOnce = 4
 const indexPageRows = 1_000
 /** Keys taken at once: a writer waits no longer than looking at these takes. */
 const keysAtOnce = 64
@@ -89,13 +91,24 @@ export class Reconcile {
       if (signal.aborted) return
       try {
         await this.#deps.reprobe(orgId)
-        const result = await this.run(orgId, signal)
+        const result = await this.#runWithin(orgId, signal)
         if (result.added + result.changed + result.removed + result.orphans_removed > 0) log.info('memory.reconciled', { orgId, ...result })
       } catch (error) {
         log.warn('memory.not_reconciled', { orgId, error })
       }
     }
-    await claimDue(db, claimReconciles, claim, work, 1_000)
+    const worker = (): Promise<number> => claimDue(db, claimReconciles, claim, work, 1_000)
+    await Promise.all(Array.from({ length: storesAtOnce }, worker))
+  }
+
+  async #runWithin(orgId: number, signal: AbortSignal): Promise<ReconcileResult> {
+    const limit = new AbortController()
+    const cancel = this.#deps.clock.after(retryMs, () => limit.abort(new ObjectStoreError('unavailable', 'the store takes too long to compare')))
+    try {
+      return await this.run(orgId, AbortSignal.any([signal, limit.signal]))
+    } finally {
+      cancel()
+    }
   }
 
   /** Compares one bucket with its index now. Throws `memory_not_configured`, `memory_store_failed`; what was healed until then stays. */

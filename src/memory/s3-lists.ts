@@ -31,7 +31,8 @@ export class S3Lists {
   readonly #bucket: string
 
   constructor({ endpoint, bucket, region, accessKey, secretKey, timeoutMs, connectTimeoutMs, socketsMax, attemptsMax, lookup }: S3ListsOptions) {
-    const agentOptions = { keepAlive: true, maxSockets: socketsMax, lookup }
+    // The time of the agents is that of idle sockets.
+    const agentOptions = { keepAlive: true, maxSockets: socketsMax, lookup, timeout: timeoutMs }
     this.#bucket = bucket
     this.#client = new S3Client({
       endpoint,

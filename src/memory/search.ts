@@ -9,7 +9,7 @@ import { parseKey, parsePrefix } from './memory-key.ts'
 import type { MemoryObjectsDeps } from './object-deps.ts'
 import { storeFailure } from './object-failures.ts'
 import type { MemoryObjects } from './objects.ts'
-import { cursorFrom, cursorText } from './page-cursor.ts'
+import { cursorFrom, cursorText, notOurCursor } from './page-cursor.ts'
 import { ReadAhead } from './search-ahead.ts'
 import { type Position, type SearchMatch, SearchRun } from './search-run.ts'
 import { type LineMatcher, matcherOf, type SearchWish, searchCharsMax } from './search-text.ts'
@@ -37,6 +37,8 @@ export interface MemorySearchDeps extends Pick<MemoryObjectsDeps, 'clock' | 'obj
 /** Searches at once in one process, and of one organisation in it; another one is asked to come again. */
 const searchesAtOnce = 8
 const searchesOfOneMax = 4
+/** For the first search of an organisation: stores that are slow, or never answer, keep nobody else from searching. */
+const firstSearchesAtOnce = 64
 
 export class MemorySearch {
   readonly #deps: MemorySearchDeps
@@ -70,7 +72,8 @@ export class MemorySearch {
   }
 
   #hasRoom(orgId: number): boolean {
-    return this.#running.length < searchesAtOnce && this.#running.filter(running => running === orgId).length < searchesOfOneMax
+    const ofThisOne = this.#running.filter(running => running === orgId).length
+    return this.#running.length < (ofThisOne === 0 ? firstSearchesAtOnce : searchesAtOnce) && ofThisOne < searchesOfOneMax
   }
 
   async #run(
@@ -113,5 +116,5 @@ function positionFrom(cursor: string): Position {
   } catch {
     // Falls through: whatever is wrong with it, it is no cursor of ours.
   }
-  throw fail('bad_request', { message: 'Not a cursor of this search. Send next_cursor of the page before, unchanged.' })
+  throw notOurCursor()
 }
