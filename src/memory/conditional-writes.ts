@@ -1,7 +1,8 @@
 /**
  * How the condition of a write reaches the store. The key is held by an intent, so no other writer of the gateway can come between a
  * look and the write; the store's own conditions guard against everybody else, and against requests of our own that arrive late. A
- * store whose conditions say nothing, or stop working, can therefore never make one writer of the gateway overwrite another.
+ * store whose conditions say nothing, or stop working, can therefore not make one writer of the gateway overwrite another; only a request
+ * that such a store does later than its intent lives can, and a try of ours that it does after the one that it answered.
  */
 import { conflictOf } from './object-failures.ts'
 import { type ObjectHead, type ObjectStore, ObjectStoreError } from './object-store.ts'

@@ -9,7 +9,7 @@ import { type Intent, keyWaitMs, type Settled, StoreMovedError, type TakeRequest
 import { joinKey, type MemoryKey, parseKey } from './memory-key.ts'
 import type { MemoryObjectsDeps } from './object-deps.ts'
 import { conflictOf, entryStands, lostIntent, movedAway, outsideScope, storeFailure, writeFailure } from './object-failures.ts'
-import { type ObjectHead, type ObjectStore, ObjectStoreError } from './object-store.ts'
+import { isStoreError, type ObjectHead, type ObjectStore, ObjectStoreError } from './object-store.ts'
 import { type Precondition, preconditionOf } from './preconditions.ts'
 import { type Author, authorOf, clientMetadata, metadataOf } from './provenance.ts'
 import type { StoreRow } from './queries.ts'
@@ -156,6 +156,9 @@ export class MemoryWrites {
         return value
       } catch (error) {
         const isUnsure = keeper.isHandedOver || (error instanceof ObjectStoreError && error.mayHaveHappened)
+        // Where no condition stops a request of ours that arrives late, nobody writes to the key before its time is over.
+        const isGuarded = keeper.isHandedOver || (what.kind === 'put' ? target.row.casPut : target.row.casDelete)
+        if (isUnsure && !isGuarded && isStoreError(error, 'unavailable')) throw writeFailure(error)
         if (isUnsure || !(await keeper.discard())) await index.doubt(intent)
         else await index.release(intent)
         throw writeFailure(error)

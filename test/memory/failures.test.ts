@@ -5,6 +5,7 @@ import { toGatewayError } from '../../src/platform/errors.ts'
 import { type TestDatabase, testDatabase } from '../harness/database.ts'
 import { type Fault, type FaultyStore, startFaultyStore } from '../harness/faulty-store.ts'
 import { type S3TestServer, startS3Server } from '../harness/s3-server.ts'
+import { until } from '../harness/until.ts'
 import { callFrom, errorCode, keyOf, type TestMemory, testMemory } from './service.ts'
 
 let database: TestDatabase
@@ -179,6 +180,34 @@ describe('one call goes wrong', () => {
     await expectAgreement()
   })
 })
+
+test('without conditions, a write that may still arrive keeps its key until its time is over', async () => {
+  server.faults.ignoreConditions = true
+  await testing.memory.config.put(orgId, { reprobe: true })
+  await write('agents/a', 'old')
+  let letGo = (): void => {}
+  const reached = new Promise<void>(resolve => {
+    server.faults.beforeWrite = () =>
+      new Promise<void>(open => {
+        letGo = open
+        resolve()
+        server.faults.beforeWrite = () => Promise.resolve()
+      })
+  })
+  current = impatient
+  const late = errorCode(() => write('agents/a', 'late'))
+  await reached
+  expect(await late).toBe('memory_store_failed')
+  current = testing
+  expect(await errorCode(() => write('agents/a', 'newer'))).toBe('memory_busy')
+  letGo()
+  await until(async () => (await objects().read(call, 'agents/a')).bytes.toString() === 'late', 'it has arrived')
+  await expectAgreement()
+  await write('agents/a', 'newer')
+  expect((await objects().read(call, 'agents/a')).bytes.toString()).toBe('newer')
+  server.faults.ignoreConditions = false
+  await expectAgreement()
+}, 30_000)
 
 describe('a store that lies about etags', () => {
   const etags: readonly [string, (etag: string) => string | null, RegExp][] = [
