@@ -1,7 +1,6 @@
 import { z } from 'zod'
-import { abortSignalOf } from '../platform/cancellation.ts'
 import { endpointOf, reply } from '../platform/endpoint.ts'
-import { bearer, bodyCeilingBytes, writeErrors } from './endpoint-parts.ts'
+import { bodyCeilingBytes, memoryCall, writeErrors } from './endpoint-parts.ts'
 import type { Memory } from './memory.ts'
 
 const row = endpointOf<{ memory: Memory }>()
@@ -26,7 +25,7 @@ export const appendEndpoints = {
     errors: [...writeErrors, 'memory_quota_exceeded', 'payload_too_large'],
     audit: false,
     async handle({ memory }, { body }, call) {
-      const from = { ...call, signal: abortSignalOf(call.signal), principal: bearer(call.principal) }
+      const from = memoryCall(call)
       const made = await memory.appends.append(from, body.path, body.content)
       return reply.json({ ok: true, ...made }, 201, { etag: made.etag })
     },

@@ -1,8 +1,10 @@
 /** What the rows of memory have in common. */
 import { z } from 'zod'
+import { abortSignalOf } from '../platform/cancellation.ts'
+import type { Call } from '../platform/endpoint.ts'
 import { fail } from '../platform/errors.ts'
 import type { BearerPrincipal, Principal } from '../platform/principal.ts'
-import type { ReadResult } from './memory-call.ts'
+import type { MemoryCall, ReadResult } from './memory-call.ts'
 
 // Absent stays legal in these schemas: an unconfigured store is said before a missing key is.
 export const keyQuery = z.object({ key: z.string().default('').describe('Relative path of the object, for example agents/triage/notes.md.') })
@@ -21,6 +23,11 @@ export const writeErrors = [...objectErrors, 'bad_request', 'agent_revoked_label
 export function bearer(principal: Principal): BearerPrincipal {
   if (principal.kind === 'session') throw fail('forbidden')
   return principal
+}
+
+/** The call of a data row as the domain takes it. */
+export function memoryCall(call: Call<Principal>): MemoryCall {
+  return { ...call, signal: abortSignalOf(call.signal), principal: bearer(call.principal) }
 }
 
 /** Reply headers of bytes that were read: provenance, etag, and nothing that would make a browser run them. */

@@ -1,7 +1,6 @@
 import { z } from 'zod'
-import { abortSignalOf } from '../platform/cancellation.ts'
 import { endpointOf, reply } from '../platform/endpoint.ts'
-import { bearer, bodyCeilingBytes, etagHeader, isUnchanged, keyQuery, listed, objectErrors, objectHeaders, writeErrors } from './endpoint-parts.ts'
+import { bearer, bodyCeilingBytes, etagHeader, isUnchanged, keyQuery, listed, memoryCall, objectErrors, objectHeaders, writeErrors } from './endpoint-parts.ts'
 import { wantedBy } from './list-page.ts'
 import type { Memory } from './memory.ts'
 import { pathsOf } from './scopes.ts'
@@ -85,7 +84,7 @@ export const memoryEndpoints = {
     output: { media: 'text/plain' },
     errors: [...objectErrors, 'not_found', 'payload_too_large'],
     async handle({ memory }, { query, headers }, call) {
-      const found = await memory.objects.read({ ...call, signal: abortSignalOf(call.signal), principal: bearer(call.principal) }, query.key)
+      const found = await memory.objects.read(memoryCall(call), query.key)
       if (isUnchanged(headers['if-none-match'], found.etag)) return reply.empty(304, { etag: found.etag, 'cache-control': 'no-store' })
       return reply.bytes(found.bytes, objectHeaders(found))
     },
@@ -101,7 +100,7 @@ export const memoryEndpoints = {
     errors: [...writeErrors, 'memory_quota_exceeded', 'payload_too_large'],
     audit: false,
     async handle({ memory }, { query, headers, body }, call) {
-      const { etag } = await memory.objects.write({ ...call, signal: abortSignalOf(call.signal), principal: bearer(call.principal) }, query.key, body, {
+      const { etag } = await memory.objects.write(memoryCall(call), query.key, body, {
         ifMatch: headers['if-match'],
         ifNoneMatch: headers['if-none-match'],
       })
@@ -122,7 +121,7 @@ export const memoryEndpoints = {
     errors: writeErrors,
     audit: false,
     async handle({ memory }, { query, headers }, call) {
-      const from = { ...call, signal: abortSignalOf(call.signal), principal: bearer(call.principal) }
+      const from = memoryCall(call)
       const conditions = { ifMatch: headers['if-match'], ifNoneMatch: headers['if-none-match'] }
       await (query.history === 'erase' ? memory.history.erase(from, query.key, conditions) : memory.objects.remove(from, query.key, conditions))
       return { ok: true }
@@ -152,7 +151,7 @@ export const memoryEndpoints = {
     }),
     errors: [...objectErrors, 'bad_request'],
     async handle({ memory }, { query }, call) {
-      const from = { ...call, signal: abortSignalOf(call.signal), principal: bearer(call.principal) }
+      const from = memoryCall(call)
       const { prefix, limit, cursor, delimiter, modified_since: since, author } = query
       if ([limit, cursor, delimiter, since, author].every(wish => wish === undefined)) return { keys: await memory.objects.list(from, prefix) }
       await memory.configured(from.principal.orgId)

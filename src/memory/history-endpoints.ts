@@ -1,8 +1,7 @@
 import { z } from 'zod'
-import { abortSignalOf } from '../platform/cancellation.ts'
 import { endpointOf, reply } from '../platform/endpoint.ts'
 import { fail } from '../platform/errors.ts'
-import { author, bearer, etagHeader, keyQuery, objectErrors, objectHeaders, writeErrors } from './endpoint-parts.ts'
+import { author, etagHeader, keyQuery, memoryCall, objectErrors, objectHeaders, writeErrors } from './endpoint-parts.ts'
 import type { Memory } from './memory.ts'
 
 const row = endpointOf<{ memory: Memory }>()
@@ -36,7 +35,7 @@ export const historyEndpoints = {
     output: z.object({ key: z.string(), versions: z.array(version), next_cursor: z.string().nullable().describe('null: this was the last page.') }),
     errors: [...objectErrors, 'bad_request', 'not_found', 'payload_too_large'],
     async handle({ memory }, { query }, call) {
-      const from = { ...call, signal: abortSignalOf(call.signal), principal: bearer(call.principal) }
+      const from = memoryCall(call)
       if (query.version === undefined) return memory.history.list(from, query.key, { limit: query.limit, cursor: query.cursor })
       const found = await memory.history.read(from, query.key, query.version)
       return reply.bytes(found.bytes, objectHeaders(found))
@@ -55,7 +54,7 @@ export const historyEndpoints = {
     output: z.object({ ok: z.literal(true), key: z.string(), size: z.int(), etag: z.string(), restored_from: z.string() }),
     errors: [...writeErrors, 'not_found', 'memory_quota_exceeded', 'payload_too_large'],
     async handle({ memory }, { headers, body }, call) {
-      const from = { ...call, signal: abortSignalOf(call.signal), principal: bearer(call.principal) }
+      const from = memoryCall(call)
       await memory.configured(from.principal.orgId)
       if (body.version === undefined) throw fail('bad_request', { message: 'Field "version": say which one. GET /v1/me/memory/history?key= lists them.' })
       const { key, etag, size } = await memory.history.restore(from, body.key, body.version, {

@@ -3,10 +3,8 @@
  * where the protocol requires them, because older stores answer 501 to both. What one object takes goes over a wire of ours; what answers
  * in XML goes through the AWS SDK.
  */
-import type { LookupFunction } from 'node:net'
 import type { Clock } from '../platform/clock.ts'
 import type { Ids } from '../platform/ids.ts'
-import type { Secret } from '../platform/secret.ts'
 import { BodyTooLargeError, type OutboundReply } from '../platform/upstream-body.ts'
 import {
   type CallOptions,
@@ -24,20 +22,8 @@ import {
 import { etagOf, substituteEtag } from './s3-etags.ts'
 import { statusOf, translated } from './s3-failures.ts'
 import { S3Lists } from './s3-lists.ts'
+import type { S3StoreOptions } from './s3-options.ts'
 import { S3Wire } from './s3-wire.ts'
-
-export interface S3StoreOptions {
-  readonly endpoint: string
-  readonly bucket: string
-  readonly region: string
-  readonly accessKey: Secret
-  readonly secretKey: Secret
-  readonly timeoutMs: number
-  /** Resolves the endpoint and refuses addresses that a user-given URL must not reach. */
-  readonly lookup: LookupFunction
-  readonly clock: Clock
-  readonly ids: Ids
-}
 
 /** Sockets to one store. */
 const socketsMax = 64

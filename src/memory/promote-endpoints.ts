@@ -1,13 +1,11 @@
 import { z } from 'zod'
-import { abortSignalOf } from '../platform/cancellation.ts'
 import { endpointOf, reply } from '../platform/endpoint.ts'
-import { fail } from '../platform/errors.ts'
 import { rowId } from '../platform/row-id.ts'
+import { etagHeader, memoryCall, writeErrors } from './endpoint-parts.ts'
 import type { Memory } from './memory.ts'
 
 const row = endpointOf<{ memory: Memory }>()
 
-const etagHeader = z.string().optional().describe('Quoted etag.')
 /** An object of the largest usual size with room for the escapes of JSON. */
 const bodyLimitBytes = 32 * 1024 * 1024
 const sourcesMax = 200
@@ -35,26 +33,10 @@ export const promoteEndpoints = {
       bodyLimitBytes,
     },
     output: z.object({ ok: z.literal(true), key: z.string() }),
-    errors: [
-      'memory_not_configured',
-      'forbidden',
-      'bad_name',
-      'bad_request',
-      'bad_memory_key',
-      'not_found',
-      'agent_revoked_label',
-      'memory_quota_exceeded',
-      'payload_too_large',
-      'memory_conflict',
-      'memory_busy',
-      'memory_store_failed',
-      'memory_store_busy',
-    ],
+    errors: [...writeErrors, 'bad_name', 'not_found', 'memory_quota_exceeded', 'payload_too_large'],
     async handle({ memory }, { body, headers }, call) {
-      const { principal } = call
-      if (principal.kind === 'session') throw fail('forbidden')
       const { key, etag } = await memory.promotions.promote(
-        { ...call, signal: abortSignalOf(call.signal), principal },
+        memoryCall(call),
         {
           workspaceId: body.workspace_id == null ? undefined : rowId(body.workspace_id),
           name: body.name,

@@ -1,27 +1,13 @@
 /** What an S3 store answers in XML, lists above all: through the AWS SDK, which no other file knows. */
 import { Agent as HttpAgent } from 'node:http'
 import { Agent as HttpsAgent } from 'node:https'
-import type { LookupFunction } from 'node:net'
 import { pipeline, Transform } from 'node:stream'
 import { type _Object, GetBucketVersioningCommand, ListObjectsV2Command, S3Client } from '@aws-sdk/client-s3'
 import { NodeHttpHandler } from '@smithy/node-http-handler'
-import type { Secret } from '../platform/secret.ts'
 import { BodyTooLargeError } from '../platform/upstream-body.ts'
 import { compareKeys, type ListedObject, type ListOptions, type ListPage, listPageMax, ObjectStoreError } from './object-store.ts'
 import { etagOf, substituteEtag } from './s3-etags.ts'
-
-export interface S3ListsOptions {
-  readonly endpoint: string
-  readonly bucket: string
-  readonly region: string
-  readonly accessKey: Secret
-  readonly secretKey: Secret
-  readonly timeoutMs: number
-  readonly connectTimeoutMs: number
-  readonly socketsMax: number
-  readonly attemptsMax: number
-  readonly lookup: LookupFunction
-}
+import type { S3ClientOptions } from './s3-options.ts'
 
 /** A thousand of the longest keys, escaped, with what else is said of them. */
 const replyMaxBytes = 8 * 1024 * 1024
@@ -30,7 +16,7 @@ export class S3Lists {
   readonly #client: S3Client
   readonly #bucket: string
 
-  constructor({ endpoint, bucket, region, accessKey, secretKey, timeoutMs, connectTimeoutMs, socketsMax, attemptsMax, lookup }: S3ListsOptions) {
+  constructor({ endpoint, bucket, region, accessKey, secretKey, timeoutMs, connectTimeoutMs, socketsMax, attemptsMax, lookup }: S3ClientOptions) {
     // The time of the agents is that of idle sockets.
     const agentOptions = { keepAlive: true, maxSockets: socketsMax, lookup, timeout: timeoutMs }
     this.#bucket = bucket

@@ -3,30 +3,11 @@
  * around such a call costs more processor time than all else that a read or a write of memory takes.
  */
 import { createHash, createHmac } from 'node:crypto'
-import type { LookupFunction } from 'node:net'
 import { SignatureV4 } from '@smithy/signature-v4'
 import type { CancelSignal } from '../platform/cancellation.ts'
-import type { Clock } from '../platform/clock.ts'
-import type { Ids } from '../platform/ids.ts'
 import { type OriginClient, type OriginRequest, openOrigin } from '../platform/outbound.ts'
-import type { Secret } from '../platform/secret.ts'
 import type { OutboundReply } from '../platform/upstream-body.ts'
-
-export interface S3WireOptions {
-  readonly endpoint: string
-  readonly bucket: string
-  readonly region: string
-  readonly accessKey: Secret
-  readonly secretKey: Secret
-  /** Longest silence of the store before and inside a reply. */
-  readonly timeoutMs: number
-  readonly connectTimeoutMs: number
-  readonly socketsMax: number
-  readonly attemptsMax: number
-  readonly lookup: LookupFunction
-  readonly clock: Clock
-  readonly ids: Ids
-}
+import type { S3ClientOptions } from './s3-options.ts'
 
 export interface S3Request {
   readonly method: OriginRequest['method']
@@ -79,7 +60,7 @@ class Sha256 {
 
 /** Requests to one bucket. A call that fails for a moment is tried again, up to `attemptsMax` times in all. */
 export class S3Wire {
-  readonly #options: S3WireOptions
+  readonly #options: S3ClientOptions
   readonly #origin: OriginClient
   readonly #signer: SignatureV4
   readonly #url: URL
@@ -87,7 +68,7 @@ export class S3Wire {
   /** Clock of the store minus ours, when it has refused a signature for that. */
   #skewMs = 0
 
-  constructor(options: S3WireOptions) {
+  constructor(options: S3ClientOptions) {
     const url = new URL(options.endpoint)
     this.#options = options
     this.#url = url

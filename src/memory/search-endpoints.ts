@@ -1,7 +1,6 @@
 import { z } from 'zod'
-import { abortSignalOf } from '../platform/cancellation.ts'
 import { endpointOf } from '../platform/endpoint.ts'
-import { author, bearer, objectErrors } from './endpoint-parts.ts'
+import { author, memoryCall, objectErrors } from './endpoint-parts.ts'
 import type { Memory } from './memory.ts'
 
 const row = endpointOf<{ memory: Memory }>()
@@ -32,7 +31,7 @@ export const searchEndpoints = {
     }),
     errors: [...objectErrors, 'bad_request', 'rate_limit_exceeded'],
     handle({ memory }, { query }, call) {
-      const from = { ...call, signal: abortSignalOf(call.signal), principal: bearer(call.principal) }
+      const from = memoryCall(call)
       const { q, regex, case: isCase, prefix, limit, cursor } = query
       return memory.search.search(from, { text: q, isRegex: regex === 'true', isCaseSensitive: isCase === 'true', prefix, limit, cursor })
     },
