@@ -159,7 +159,8 @@ export class Acquirer {
     try {
       await this.ensure(short)
       // A call that cost more than its hold is known here before it is known there.
-      const dear = short.filter(counter => counter.overdrawn && counter.unflushed > 0n)
+      const dear = short.filter(counter => counter.untold || (counter.overdrawn && counter.unflushed > 0n))
+      for (const counter of dear) counter.untold = false
       if (dear.length > 0) await this.#options.giveBack(dear)
       let answer = await this.#ask(counters, needs, reserved, partial)
       if (answer.kind === 'refused' && (await this.#makeRoom(answer, counters, reserved))) answer = await this.#ask(counters, needs, reserved, partial)

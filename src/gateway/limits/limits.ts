@@ -358,6 +358,8 @@ export class LimitsEngine<E extends ChargedEvent> implements Limits<E> {
       counter.refusal = null
       // Holds under a lowered cap go back when their calls end; the next grant that fits says otherwise.
       counter.overdrawn = counter.metric === 'spend'
+      // What was spent before there was a cap was held by nobody.
+      counter.untold = counter.metric === 'spend'
     }
     if (
       returnIdle(

@@ -112,14 +112,24 @@ export class CallPermit<E extends ChargedEvent> implements Permit<E> {
     const charged = { event, charge: this.#charge, counts: this.#counts() }
     const parts = this.#counters.map((counter, i) => this.#outOf(counter, this.#amountAt(i), spentOf(counter, event.valueUinr)))
     const record: JournalRecord<E> = { kind: 'settle', ...charged, released: this.#released(parts) }
+    this.#noteSpend(event.valueUinr)
     const written = this.#tools.flusher.appendSoon(record)
     this.#leave(parts)
-    for (const counter of this.#counters) if (counter.metric === 'spend') counter.knownSpent += event.valueUinr
     const { flusher, waitsForCommit } = this.#tools
     return written.then(waitsForCommit ? offset => flusher.whenFlushed(offset) : nothing, (error: unknown) => {
       if (!(error instanceof JournalWriteError)) throw error
       return flusher.writeDirect(record)
     })
+  }
+
+  /** What this call has cost, for what this process knows of its counters. */
+  #noteSpend(valueUinr: bigint): void {
+    for (let i = 0; i < this.#counters.length; i++) {
+      const counter = this.#counters[i] as Counter
+      if (counter.metric !== 'spend') continue
+      counter.knownSpent += valueUinr
+      if (this.#amountAt(i) < valueUinr) counter.untold = true
+    }
   }
 
   release(): void {

@@ -58,7 +58,9 @@ export class Model {
     for (const { spent } of this.budgets) spent.set(call.month, (spent.get(call.month) ?? 0n) + value)
     this.running.delete(call)
     this.doubtful.delete(call)
-    if (value > call.held) this.unheard.set(call.engine, (this.unheard.get(call.engine) ?? 0n) + value - call.held)
+    // A budget that was set after the call was let in holds nothing for it.
+    const covered = call.holds.every(Boolean) ? call.held : 0n
+    if (value > covered) this.unheard.set(call.engine, (this.unheard.get(call.engine) ?? 0n) + value - covered)
   }
 
   /** What other engines have not told. */
