@@ -1,6 +1,7 @@
 /** What a memory key was before: its versions, their bytes, and putting one of them back. */
 import type { Db } from '../platform/db.ts'
 import { fail } from '../platform/errors.ts'
+import type { Sealer } from '../platform/secrets.ts'
 import { findCurrent, findVersion, type VersionHow, type VersionRow, versionsBefore } from './history-queries.ts'
 import type { HistorySweep } from './history-sweep.ts'
 import type { Conditions, ConfiguredStore, MemoryCall, ReadResult } from './memory-call.ts'
@@ -35,6 +36,7 @@ export interface MemoryHistoryDeps extends Pick<MemoryObjectsDeps, 'clock' | 'ca
   readonly db: Db
   readonly objects: MemoryObjects
   readonly sweep: HistorySweep
+  readonly sealer: Sealer
   /** Throws `memory_not_configured`. */
   configured(orgId: number): Promise<ConfiguredStore>
 }
@@ -57,7 +59,7 @@ export class MemoryHistory {
     const { row, key } = await this.#admit(call, keyText)
     const { db, clock } = this.#deps
     const orgId = call.principal.orgId
-    const before = page.cursor === undefined ? null : seqFrom(page.cursor)
+    const before = page.cursor === undefined ? null : this.#seqIn(page.cursor, orgId, key)
     const current = before === null ? await db.maybe(findCurrent, orgId, key) : null
     const old = await db.many(versionsBefore, orgId, key, before ?? afterAll, page.limit + 1)
     const found = current === null ? old : [current, ...old]
@@ -67,7 +69,7 @@ export class MemoryHistory {
     const shown = seen.slice(0, page.limit)
     const last = shown.at(-1)
     // After the object that stands there now every version comes.
-    const next = seen.length > page.limit && last !== undefined ? cursorText('h', String(last.seq ?? afterAll)) : null
+    const next = seen.length > page.limit && last !== undefined ? this.#cursorAt(last.seq ?? afterAll, orgId, key) : null
     return { key, versions: shown.map(viewOf), next_cursor: next }
   }
 
@@ -95,6 +97,20 @@ export class MemoryHistory {
   async erase(call: MemoryCall, keyText: string, conditions: Conditions): Promise<void> {
     await this.#deps.objects.remove(call, keyText, conditions, { erasesHistory: true })
     await this.#deps.sweep.removeOf(call.principal.orgId, parseKey(keyText))
+  }
+
+  /** Sealed: the numbers count the versions of everybody. */
+  #cursorAt(seq: bigint, orgId: number, key: MemoryKey): string {
+    return cursorText('h', this.#deps.sealer.seal(String(seq), sealedFor(orgId, key)))
+  }
+
+  #seqIn(cursor: string, orgId: number, key: MemoryKey): bigint {
+    const sealed = cursorFrom('h', cursor)
+    try {
+      return BigInt(this.#deps.sealer.open(sealed, sealedFor(orgId, key)))
+    } catch (error) {
+      throw notOurCursor(error)
+    }
   }
 
   async #admit(call: MemoryCall, keyText: string, verb: 'read' | 'write' = 'read'): Promise<ConfiguredStore & { readonly key: MemoryKey }> {
@@ -143,8 +159,6 @@ function viewOf(row: VersionRow): VersionView {
   }
 }
 
-function seqFrom(cursor: string): bigint {
-  const text = cursorFrom('h', cursor)
-  if (!/^\d{1,19}$/.test(text) || BigInt(text) > afterAll) throw notOurCursor()
-  return BigInt(text)
+function sealedFor(orgId: number, key: MemoryKey): string {
+  return `memory_history:${orgId}:${key}`
 }

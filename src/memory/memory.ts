@@ -123,7 +123,7 @@ export function createMemory(deps: MemoryDeps): Memory {
   return {
     config,
     objects,
-    history: new MemoryHistory({ db, clock, callers, objects, sweep: historySweep, objectBytesMax: deps.config.MEMORY_OBJECT_MAX_BYTES, configured }),
+    history: new MemoryHistory({ ...deps, callers, objects, sweep: historySweep, objectBytesMax: deps.config.MEMORY_OBJECT_MAX_BYTES, configured }),
     appends: new Appends({ clock, ids, objects, callers, configured }),
     search: new MemorySearch({ clock, objects, objectBytesMax: deps.config.MEMORY_OBJECT_MAX_BYTES, configured }),
     callers,

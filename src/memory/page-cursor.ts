@@ -13,6 +13,6 @@ export function cursorFrom(kind: string, cursor: string): string {
 }
 
 /** Somebody made that cursor up, or it is of another list. */
-export function notOurCursor(): GatewayError {
-  return fail('bad_request', { message: 'Not a cursor of this list. Send next_cursor of the page before, unchanged.' })
+export function notOurCursor(cause?: unknown): GatewayError {
+  return fail('bad_request', { cause, message: 'Not a cursor of this list. Send next_cursor of the page before, unchanged.' })
 }

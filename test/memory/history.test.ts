@@ -219,6 +219,9 @@ for (const kind of peers) {
         for (const { version } of page.versions) seen.push(await textOf(call, 'agents/paged', version))
         if (page.next_cursor === null) break
         cursor = page.next_cursor
+        // It is of that key, and says nothing of how much others write.
+        expect(Buffer.from(cursor, 'base64url').toString()).not.toMatch(/^h:\d+$/)
+        expect(await errorCode(() => test_.memory.history.list(call, 'agents/other', { limit: 2, cursor }))).toBe('bad_request')
       }
       expect(seen).toEqual(['6', '5', '4', '3', '2', '1', '0'])
       expect(await errorCode(() => test_.memory.history.list(call, 'agents/paged', { limit: 2, cursor: 'nonsense' }))).toBe('bad_request')
