@@ -77,8 +77,8 @@ export class Counter {
   unsure = false
   /** A last call was granted beyond the cap: nothing of it may serve another call, so all of it goes back when its call ends. */
   overdrawn = false
-  /** A call has cost more than it held here since the last ask, which the database may not know: it is told before it is asked. */
-  untold = false
+  /** Calls may have cost what nobody held here, and the database may not know it yet: it is told before it is asked. So it is at first. */
+  untold: boolean
   /** Counts a rate locally because the database is away; never leased. */
   offline = false
 
@@ -90,6 +90,7 @@ export class Counter {
     this.period = period
     this.endsAtMs = endsAtMs
     this.cap = cap
+    this.untold = metric === 'spend'
   }
 
   get lease(): bigint {
