@@ -86,10 +86,14 @@ export class KeyConsole {
     return this.#view(orgId, keyId)
   }
 
-  /** A new secret for the key. Owners and admins rotate every key, members their own. Throws `not_found`, `forbidden`, `bad_request`. */
+  /**
+   * A new secret for the key. People rotate their own keys, owners and admins those that nobody stands behind too: whoever has the secret
+   * of somebody's key acts as that person, private memory included. Throws `not_found`, `forbidden`, `bad_request`.
+   */
   rotate({ orgId, userId, role }: KeyActor, keyId: number, overlapDays: number): Promise<RotatedKey> {
     return this.#deps.keys.rotate(orgId, keyId, overlapDays, ownerId => {
-      if (role === 'member' && ownerId !== userId) throw fail('forbidden', { message: 'This key belongs to somebody else. An owner or admin can rotate it.' })
+      if (ownerId === userId || (ownerId === null && role !== 'member')) return
+      throw fail('forbidden', { message: 'Only the person whose key it is gets a new secret for it. An owner or admin can end it: DELETE /me/keys/{id}.' })
     })
   }
 

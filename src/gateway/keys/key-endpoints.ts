@@ -216,7 +216,7 @@ export const keyEndpoints = {
     access: {},
     tag: 'keys',
     summary:
-      'Gives a key a new secret; id, limits, budget and spend stay. The secret before it works for overlap_days more, one older than that ends now. For owners, admins and the member whose key it is.',
+      'Gives a key a new secret; id, limits, budget and spend stay. The secret before it works for overlap_days more, one older than that ends now. For the person whose key it is; keys without a person are for owners and admins.',
     input: {
       path: keyPath,
       body: z.object({ overlap_days: z.number().min(0).max(overlapDaysMax).optional().describe('0: the old secret ends now. Fractions count. Default: 1.') }),

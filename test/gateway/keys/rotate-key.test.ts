@@ -100,7 +100,7 @@ describe('rotating keys', () => {
     for (const secret of [old, key, token]) expect(await chat(secret)).toEqual([401, 'invalid_api_key'])
   })
 
-  test('a member rotates a key of their own and no other; an admin every key', async () => {
+  test('people rotate their own keys; nobody gets the secret of another person, and keys without a person are for owners and admins', async () => {
     const own = await make({}, member.cookie)
     const { key } = (await rotate(own.id, { overlap_days: 0 }, member.cookie)).json
     expect([await chat(own.key), await chat(key)]).toEqual([[401, 'invalid_api_key'], 200])
@@ -108,7 +108,11 @@ describe('rotating keys', () => {
     expect(said(await rotate(foreign.id, {}, member.cookie))).toEqual([403, 'forbidden'])
     expect(await chat(foreign.key)).toBe(200)
     const admin = await app.newMember('admin')
-    expect((await rotate(own.id, {}, admin.cookie)).status).toBe(200)
+    for (const cookie of [admin.cookie, await app.signIn()]) expect(said(await rotate(own.id, {}, cookie))).toEqual([403, 'forbidden'])
+    expect(await chat(key)).toBe(200)
+    const nobodys = await app.gateway.app.keys.create({ orgId: app.orgId, userId: null, workspaceId: null, name: 'robot', scope: 'full' })
+    expect(said(await rotate(nobodys.id, {}, member.cookie))).toEqual([403, 'forbidden'])
+    expect((await rotate(nobodys.id, {}, admin.cookie)).status).toBe(200)
   })
 
   test('a disabled key rotates and stays disabled; an expired one does not rotate', async () => {
