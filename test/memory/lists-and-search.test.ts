@@ -1,38 +1,19 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { wantedBy } from '../../src/memory/list-page.ts'
 import type { ListEntry, MemoryCall } from '../../src/memory/memory-call.ts'
 import { MemorySearch, type SearchRequest } from '../../src/memory/search.ts'
 import type { SearchMatch } from '../../src/memory/search-run.ts'
-import { type TestDatabase, testDatabase } from '../harness/database.ts'
-import { agentOf, callFrom, errorCode, keyOf, type TestMemory, testMemory } from './service.ts'
-import { type Peer, peers } from './stores.ts'
+import { memoryOn } from './memory-on.ts'
+import { agentOf, callFrom, errorCode, keyOf } from './service.ts'
+import { peers } from './stores.ts'
 
 const mb = 1024 * 1024
 
 for (const kind of peers) {
   describe.skipIf(!kind.isInstalled)(`lists, search and append on ${kind.name}${kind.isInstalled ? '' : ' (not installed)'}`, () => {
-    let database: TestDatabase
-    let peer: Peer
-    let test_: TestMemory
-    let nextOrg = 100
-    beforeAll(async () => {
-      database = await testDatabase()
-      peer = await kind.start()
-      test_ = await testMemory({ db: database.db, allow: peer.hostPort === null ? [] : [peer.hostPort] })
-    }, 180_000)
-    afterAll(async () => {
-      await test_?.close()
-      await peer?.close()
-      await database?.dispose()
-    })
-
-    async function org(): Promise<{ orgId: number; call: MemoryCall }> {
-      const orgId = nextOrg++
-      await test_.memory.config.put(orgId, peer.input)
-      return { orgId, call: callFrom(keyOf(orgId)) }
-    }
+    const on = memoryOn(kind)
     const put = (call: MemoryCall, key: string, text: string | Buffer): Promise<{ etag: string }> =>
-      test_.memory.objects.write(call, key, typeof text === 'string' ? Buffer.from(text) : text)
+      on.testing.memory.objects.write(call, key, typeof text === 'string' ? Buffer.from(text) : text)
 
     async function pages(
       call: MemoryCall,
@@ -43,7 +24,7 @@ for (const kind of peers) {
       const keys: ListEntry[] = []
       const prefixes: string[] = []
       for (let cursor: string | undefined; ; ) {
-        const page = await test_.memory.objects.listPage(call, prefix, { ...wish, cursor, isWanted: wantedBy(wish.since, wish.author) })
+        const page = await on.testing.memory.objects.listPage(call, prefix, { ...wish, cursor, isWanted: wantedBy(wish.since, wish.author) })
         expect(page.keys.length + (page.prefixes?.length ?? 0)).toBeLessThanOrEqual(wish.limit)
         keys.push(...page.keys)
         prefixes.push(...(page.prefixes ?? []))
@@ -57,7 +38,7 @@ for (const kind of peers) {
       const matches: SearchMatch[] = []
       let calls = 0
       for (let cursor: string | undefined; ; ) {
-        const page = await test_.memory.search.search(call, { text, isRegex: false, isCaseSensitive: false, prefix: '', limit: 50, cursor, ...more })
+        const page = await on.testing.memory.search.search(call, { text, isRegex: false, isCaseSensitive: false, prefix: '', limit: 50, cursor, ...more })
         calls++
         matches.push(...page.matches)
         if (page.next_cursor === null) return { matches, calls }
@@ -66,21 +47,21 @@ for (const kind of peers) {
     }
 
     test('pages are what the whole list is, in the same order, whatever is written between them', async () => {
-      const { call } = await org()
+      const { call } = await on.org()
       for (const key of ['agents/a', 'agents/B', 'agents/ä', 'agents/a/1', 'agents/a/2', 'users/7/x', 'users/7/y']) await put(call, key, key)
-      const all = (await test_.memory.objects.list(call, '')).map(({ key }) => key)
+      const all = (await on.testing.memory.objects.list(call, '')).map(({ key }) => key)
       expect(all).toEqual(['agents/B', 'agents/a', 'agents/a/1', 'agents/a/2', 'agents/ä', 'users/7/x', 'users/7/y'])
       for (const limit of [1, 2, 3, 7, 1000]) expect((await pages(call, '', { limit })).keys).toEqual(all)
       let n = 0
       const seen = await pages(call, '', { limit: 2 }, async () => {
         await put(call, `agents/A${n++}`, 'before what was seen')
-        await test_.memory.objects.remove(call, 'users/7/y')
+        await on.testing.memory.objects.remove(call, 'users/7/y')
       })
       expect(seen.keys).toEqual(all.slice(0, -1))
     })
 
     test('a delimiter folds what is below into prefixes, over pages too', async () => {
-      const { call } = await org()
+      const { call } = await on.org()
       for (const key of ['agents/a/1', 'agents/a/2/deep', 'agents/b', 'agents/c/1', 'agents/c/2', 'agents/d']) await put(call, key, '')
       for (const limit of [1, 2, 50]) {
         expect(await pages(call, 'agents/', { limit, delimiter: '/' })).toEqual({ keys: ['agents/b', 'agents/d'], prefixes: ['agents/a/', 'agents/c/'] })
@@ -90,12 +71,12 @@ for (const kind of peers) {
     })
 
     test('filters leave in what an author wrote, and what was written since', async () => {
-      const { orgId, call } = await org()
+      const { orgId, call } = await on.org()
       await put(call, 'agents/1', 'by a user')
       await put(callFrom(agentOf(orgId)), 'agents/2', 'by an agent')
       await put(callFrom(keyOf(orgId, { userId: null }), '9'), 'agents/3', 'by a key that calls itself 9')
-      const since = new Date(test_.clock.nowMs() + 1000).toISOString()
-      test_.clock.advance(2000)
+      const since = new Date(on.testing.clock.nowMs() + 1000).toISOString()
+      on.testing.clock.advance(2000)
       await put(call, 'agents/4', 'later')
       expect((await pages(call, '', { limit: 2, author: 'agent:9' })).keys).toEqual(['agents/2'])
       expect((await pages(call, '', { limit: 2, author: 'user:7' })).keys).toEqual(['agents/1', 'agents/2', 'agents/4'])
@@ -107,12 +88,12 @@ for (const kind of peers) {
         { since: 'yesterday', limit: 1 },
       ])
         expect(await errorCode(() => pages(call, '', wrong))).toBe('bad_request')
-      expect(await errorCode(() => test_.memory.objects.listPage(call, '', { limit: 1, cursor: 'x' }))).toBe('bad_request')
+      expect(await errorCode(() => on.testing.memory.objects.listPage(call, '', { limit: 1, cursor: 'x' }))).toBe('bad_request')
       expect(await errorCode(() => pages(call, 'users/8/', { limit: 1 }))).toBe('forbidden')
     })
 
     test('a search finds lines with their place, text and author, and passes over what is no text', async () => {
-      const { orgId, call } = await org()
+      const { orgId, call } = await on.org()
       await put(call, 'agents/a.md', 'nothing\r\nThe Needle is here\nand needles\n')
       await put(callFrom(agentOf(orgId)), 'agents/b.md', `${'x'.repeat(9000)} needle ${'y'.repeat(9000)}`)
       await put(call, 'agents/image', Buffer.concat([Buffer.from('needle'), Buffer.from([0, 1, 2])]))
@@ -127,7 +108,7 @@ for (const kind of peers) {
       expect(matches[0]?.snippet).toBe('The Needle is here')
       expect(matches[2]?.snippet).toContain(' needle ')
       expect(matches[2]?.snippet.length).toBeLessThanOrEqual(240)
-      const found = await test_.memory.objects.read(call, 'agents/b.md')
+      const found = await on.testing.memory.objects.read(call, 'agents/b.md')
       expect(matches[2]).toMatchObject({ etag: found.etag, modified: found.modified.toISOString() })
       expect((await everything(call, 'needle', { isCaseSensitive: true })).matches.map(({ line }) => line)).toEqual([3, 1])
       expect((await everything(call, 'N[äa]d|n.{2}dles$', { isRegex: true })).matches.map(({ key }) => key)).toEqual(['agents/a.md', 'users/7/c'])
@@ -136,18 +117,18 @@ for (const kind of peers) {
     })
 
     test('the cursor of a search goes on at the very line, also when other objects are written and deleted between', async () => {
-      const { call } = await org()
+      const { call } = await on.org()
       for (const key of ['agents/1', 'agents/2', 'agents/3']) await put(call, key, 'hit 1\nmiss\nhit 3\nhit 4\nmiss\n')
       const expected = ['agents/1', 'agents/2', 'agents/3'].flatMap(key => [1, 3, 4].map(line => `${key}:${line}`))
       for (const limit of [1, 2, 4, 50]) {
         const { matches } = await everything(call, 'hit', { limit })
         expect(matches.map(({ key, line }) => `${key}:${line}`)).toEqual(expected)
       }
-      const first = await test_.memory.search.search(call, { text: 'hit', isRegex: false, isCaseSensitive: false, prefix: '', limit: 2 })
+      const first = await on.testing.memory.search.search(call, { text: 'hit', isRegex: false, isCaseSensitive: false, prefix: '', limit: 2 })
       await put(call, 'agents/0', 'hit before')
-      await test_.memory.objects.remove(call, 'agents/2')
+      await on.testing.memory.objects.remove(call, 'agents/2')
       await put(call, 'agents/1', 'new words\nhit again\n')
-      const rest = await test_.memory.search.search(call, {
+      const rest = await on.testing.memory.search.search(call, {
         text: 'hit',
         isRegex: false,
         isCaseSensitive: false,
@@ -160,21 +141,21 @@ for (const kind of peers) {
     })
 
     test('a call that runs out of time stops where it is, in the middle of a long line too, and the next one goes on there', async () => {
-      const { call } = await org()
+      const { call } = await on.org()
       await put(call, 'agents/lines', Array.from({ length: 40 }, (_, n) => (n % 4 === 0 ? `hit ${n}` : 'miss')).join('\n'))
       await put(call, 'agents/long', `${'x'.repeat(30_000)}hit${'y'.repeat(20_000)}\nhit`)
       let nowMs = 0
       const hurried = new MemorySearch({
         clock: {
-          ...test_.clock,
+          ...on.testing.clock,
           monotonicMs() {
             nowMs += 500
             return nowMs
           },
         },
-        objects: test_.memory.objects,
+        objects: on.testing.memory.objects,
         objectBytesMax: mb,
-        configured: orgId => test_.memory.configured(orgId),
+        configured: orgId => on.testing.memory.configured(orgId),
       })
       const found: string[] = []
       const cursors = new Set<string>()
@@ -191,7 +172,7 @@ for (const kind of peers) {
     })
 
     test('no more searches run at once than the process can bear', async () => {
-      const { call } = await org()
+      const { call } = await on.org()
       await put(call, 'agents/a', 'text')
       const codes = await Promise.all([1, 2, 3, 4, 5].map(() => errorCode(() => everything(call, 'text'))))
       expect(codes.sort()).toEqual(['ok', 'ok', 'ok', 'ok', 'rate_limit_exceeded'])
@@ -199,13 +180,13 @@ for (const kind of peers) {
     })
 
     test('what is appended stands by itself: every writer keeps its entry, nobody writes over one', async () => {
-      const { orgId, call } = await org()
-      const { appends, objects } = test_.memory
+      const { orgId, call } = await on.org()
+      const { appends, objects } = on.testing.memory
       const callers = [call, callFrom(agentOf(orgId)), callFrom(keyOf(orgId, { userId: null }), 'night shift!')]
       const count = kind.hasConditions ? 30 : 9
       const made = await Promise.all(Array.from({ length: count }, (_, n) => appends.append(callers[n % 3] ?? call, 'agents/log/', `entry ${n}`)))
       expect(new Set(made.map(({ key }) => key)).size).toBe(count)
-      const day = new Date(test_.clock.nowMs()).toISOString().slice(0, 10)
+      const day = new Date(on.testing.clock.nowMs()).toISOString().slice(0, 10)
       for (const [n, who] of ['user-7', 'agent-9', 'label-night_shift_'].entries())
         expect(made[n]?.key).toMatch(new RegExp(`^agents/log/${day}/[0-9A-HJKMNP-TV-Z]{26}-${who}\\.md$`))
       const texts = await Promise.all(
@@ -218,11 +199,11 @@ for (const kind of peers) {
       expect(texts).toEqual(Array.from({ length: count }, (_, n) => `entry ${n}`))
       const { key = '' } = made[0] ?? {}
       expect(await errorCode(() => put(call, key, 'changed'))).toBe('forbidden')
-      const { versions } = await test_.memory.history.list(call, key, { limit: 5 })
+      const { versions } = await on.testing.memory.history.list(call, key, { limit: 5 })
       expect(versions.map(({ how }) => how)).toEqual(['append'])
-      await test_.memory.objects.remove(call, key)
-      const [, kept] = (await test_.memory.history.list(call, key, { limit: 5 })).versions
-      await test_.memory.history.restore(call, key, kept?.version ?? '', {})
+      await on.testing.memory.objects.remove(call, key)
+      const [, kept] = (await on.testing.memory.history.list(call, key, { limit: 5 })).versions
+      await on.testing.memory.history.restore(call, key, kept?.version ?? '', {})
       expect((await objects.read(call, key)).bytes.toString()).toBe('entry 0')
       for (const [path, content, code] of [
         ['org/records', 'x', 'forbidden'],

@@ -1,11 +1,9 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import type { MemoryCall } from '../../src/memory/memory-call.ts'
-import type { StoreInput } from '../../src/memory/store-config.ts'
+import { describe, expect, test } from 'vitest'
 import { statement } from '../../src/platform/db.ts'
 import { toGatewayError } from '../../src/platform/errors.ts'
-import { type TestDatabase, testDatabase } from '../harness/database.ts'
-import { agentOf, callFrom, errorCode, keyOf, type TestMemory, testMemory } from './service.ts'
-import { type Peer, peers } from './stores.ts'
+import { memoryOn } from './memory-on.ts'
+import { agentOf, callFrom, errorCode, keyOf } from './service.ts'
+import { peers } from './stores.ts'
 
 const mb = 1024 * 1024
 const addOrg = statement<[orgId: number]>(
@@ -19,34 +17,11 @@ const addWorkspace = statement<[orgId: number], { id: number }>(
 
 for (const kind of peers) {
   describe.skipIf(!kind.isInstalled)(`memory objects on ${kind.name}${kind.isInstalled ? '' : ' (not installed)'}`, () => {
-    let database: TestDatabase
-    let peer: Peer
-    let test_: TestMemory
-    let nextOrg = 100
-    beforeAll(async () => {
-      database = await testDatabase()
-      peer = await kind.start()
-      test_ = await testMemory({
-        db: database.db,
-        allow: peer.hostPort === null ? [] : [peer.hostPort],
-        agentByLabel: (_orgId, label) => (label === 'gone' ? { status: 'revoked' } : null),
-      })
-    }, 120_000)
-    afterAll(async () => {
-      await test_?.close()
-      await peer?.close()
-      await database?.dispose()
-    })
-
-    async function org(more: StoreInput = {}): Promise<{ orgId: number; call: MemoryCall }> {
-      const orgId = nextOrg++
-      await test_.memory.config.put(orgId, { ...peer.input, ...more })
-      return { orgId, call: callFrom(keyOf(orgId)) }
-    }
+    const on = memoryOn(kind, { agentByLabel: (_orgId, label) => (label === 'gone' ? { status: 'revoked' } : null) })
 
     test('what was written is read back with its author, and listed', async () => {
-      const { orgId, call } = await org()
-      const { objects } = test_.memory
+      const { orgId, call } = await on.org()
+      const { objects } = on.testing.memory
       const { etag } = await objects.write(call, 'users/7/a.md', Buffer.from('hällo'))
       const found = await objects.read(call, 'users/7/a.md')
       expect(found.bytes.toString()).toBe('hällo')
@@ -66,43 +41,43 @@ for (const kind of peers) {
     })
 
     test('bytes used follow writes, overwrites and deletions exactly, and a repeated deletion frees nothing twice', async () => {
-      const { orgId, call } = await org()
-      const { objects } = test_.memory
+      const { orgId, call } = await on.org()
+      const { objects } = on.testing.memory
       await objects.write(call, 'agents/x', Buffer.alloc(100))
       await objects.write(call, 'agents/y', Buffer.alloc(50))
-      expect((await test_.usage(orgId)).usedBytes).toBe(150n)
+      expect((await on.testing.usage(orgId)).usedBytes).toBe(150n)
       await objects.write(call, 'agents/x', Buffer.alloc(30))
-      expect((await test_.usage(orgId)).usedBytes).toBe(80n)
+      expect((await on.testing.usage(orgId)).usedBytes).toBe(80n)
       await objects.remove(call, 'agents/x')
       await objects.remove(call, 'agents/x')
-      expect(await test_.usage(orgId)).toEqual({ usedBytes: 50n, reservedBytes: 0n, objects: 1n })
+      expect(await on.testing.usage(orgId)).toEqual({ usedBytes: 50n, reservedBytes: 0n, objects: 1n })
       expect(await errorCode(() => objects.read(call, 'agents/x'))).toBe('not_found')
     })
 
     test('the quota is exact: the last byte fits, one more is refused and not stored', async () => {
-      const { orgId, call } = await org({ quota_mb: 1 })
-      const { objects } = test_.memory
+      const { orgId, call } = await on.org({ quota_mb: 1 })
+      const { objects } = on.testing.memory
       await objects.write(call, 'agents/full', Buffer.alloc(mb))
       expect(await errorCode(() => objects.write(call, 'agents/more', Buffer.alloc(1)))).toBe('memory_quota_exceeded')
       expect(await errorCode(() => objects.read(call, 'agents/more'))).toBe('not_found')
-      expect(await test_.usage(orgId)).toEqual({ usedBytes: BigInt(mb), reservedBytes: 0n, objects: 1n })
+      expect(await on.testing.usage(orgId)).toEqual({ usedBytes: BigInt(mb), reservedBytes: 0n, objects: 1n })
       await objects.write(call, 'agents/full', Buffer.alloc(mb - 1))
       await objects.write(call, 'agents/more', Buffer.alloc(1))
     })
 
     test('writers at once never exceed the quota together', async () => {
-      const { orgId, call } = await org({ quota_mb: 1 })
+      const { orgId, call } = await on.org({ quota_mb: 1 })
       const outcomes = await Promise.all(
-        Array.from({ length: 16 }, (_, n) => errorCode(() => test_.memory.objects.write(call, `agents/q${n}`, Buffer.alloc(mb / 8)))),
+        Array.from({ length: 16 }, (_, n) => errorCode(() => on.testing.memory.objects.write(call, `agents/q${n}`, Buffer.alloc(mb / 8)))),
       )
       expect(outcomes.filter(outcome => outcome === 'ok')).toHaveLength(8)
       expect(outcomes.filter(outcome => outcome === 'memory_quota_exceeded')).toHaveLength(8)
-      expect(await test_.usage(orgId)).toEqual({ usedBytes: BigInt(mb), reservedBytes: 0n, objects: 8n })
+      expect(await on.testing.usage(orgId)).toEqual({ usedBytes: BigInt(mb), reservedBytes: 0n, objects: 8n })
     })
 
     test('a conditional write that does not hold changes nothing and says what stands there', async () => {
-      const { orgId, call } = await org()
-      const { objects } = test_.memory
+      const { orgId, call } = await on.org()
+      const { objects } = on.testing.memory
       const first = await objects.write(call, 'agents/c', Buffer.from('1'), { ifNoneMatch: '*' })
       const second = await objects.write(callFrom(agentOf(orgId)), 'agents/c', Buffer.from('22'), { ifMatch: first.etag })
       const refusals = [{ ifMatch: first.etag }, { ifNoneMatch: '*' }, { ifMatch: `W/${second.etag}` }]
@@ -116,14 +91,14 @@ for (const kind of peers) {
       expect(await errorCode(() => objects.remove(call, 'agents/c', { ifMatch: first.etag }))).toBe('memory_conflict')
       expect(await errorCode(() => objects.write(call, 'agents/c', Buffer.from('1'), { ifMatch: 'a b' }))).toBe('bad_request')
       expect((await objects.read(call, 'agents/c')).bytes.toString()).toBe('22')
-      expect(await test_.usage(orgId)).toEqual({ usedBytes: 2n, reservedBytes: 0n, objects: 1n })
+      expect(await on.testing.usage(orgId)).toEqual({ usedBytes: 2n, reservedBytes: 0n, objects: 1n })
       await objects.remove(call, 'agents/c', { ifMatch: second.etag })
-      expect((await test_.usage(orgId)).usedBytes).toBe(0n)
+      expect((await on.testing.usage(orgId)).usedBytes).toBe(0n)
     })
 
     test('fifty compare-and-swap writers of one object lose no update', async () => {
-      const { orgId, call } = await org({ history_versions: 0 })
-      const { objects } = test_.memory
+      const { orgId, call } = await on.org({ history_versions: 0 })
+      const { objects } = on.testing.memory
       await objects.write(call, 'agents/counter', Buffer.from(''))
       await Promise.all(
         Array.from({ length: 50 }, async (_, n) => {
@@ -138,20 +113,20 @@ for (const kind of peers) {
       )
       const lines = (await objects.read(call, 'agents/counter')).bytes.toString().trim().split('\n').map(Number)
       expect(lines.sort((a, b) => a - b)).toEqual(Array.from({ length: 50 }, (_, n) => n))
-      expect(await test_.usage(orgId)).toEqual({ usedBytes: BigInt(140), reservedBytes: 0n, objects: 1n })
+      expect(await on.testing.usage(orgId)).toEqual({ usedBytes: BigInt(140), reservedBytes: 0n, objects: 1n })
     }, 120_000)
 
     test('another organisation of the same bucket sees nothing of it', async () => {
-      const [one, two] = [await org(), await org()]
-      await test_.memory.objects.write(one.call, 'agents/secret', Buffer.from('1'))
-      expect(await errorCode(() => test_.memory.objects.read(two.call, 'agents/secret'))).toBe('not_found')
-      expect(await test_.memory.objects.list(two.call, '')).toEqual([])
-      expect(await errorCode(() => test_.memory.objects.read(two.call, `../org-${one.orgId}/agents/secret`))).toBe('bad_memory_key')
+      const [one, two] = [await on.org(), await on.org()]
+      await on.testing.memory.objects.write(one.call, 'agents/secret', Buffer.from('1'))
+      expect(await errorCode(() => on.testing.memory.objects.read(two.call, 'agents/secret'))).toBe('not_found')
+      expect(await on.testing.memory.objects.list(two.call, '')).toEqual([])
+      expect(await errorCode(() => on.testing.memory.objects.read(two.call, `../org-${one.orgId}/agents/secret`))).toBe('bad_memory_key')
     })
 
     test('scope comes before existence, and the label of a revoked agent is refused', async () => {
-      const { call } = await org()
-      const { objects } = test_.memory
+      const { call } = await on.org()
+      const { objects } = on.testing.memory
       for (const key of ['users/8/a', 'workspaces/1/journal/a', 'shared/s/a', 'root']) {
         expect(await errorCode(() => objects.read(call, key))).toBe('forbidden')
         expect(await errorCode(() => objects.write(call, key, Buffer.from('1')))).toBe('forbidden')
@@ -163,16 +138,16 @@ for (const kind of peers) {
     })
 
     test('an expired journal entry is neither listed nor read', async () => {
-      const { orgId } = await org()
-      await database.db.exec(addOrg, orgId)
-      const { id: workspaceId } = await database.db.one(addWorkspace, orgId)
+      const { orgId } = await on.org()
+      await on.db.exec(addOrg, orgId)
+      const { id: workspaceId } = await on.db.one(addWorkspace, orgId)
       const entry = `workspaces/${workspaceId}/journal/a`
       const call = callFrom(keyOf(orgId, { userId: null, role: null, workspaceId }))
-      const { objects } = test_.memory
+      const { objects } = on.testing.memory
       await objects.write(call, entry, Buffer.from('1'))
       await objects.write(call, 'users/key-70/a', Buffer.from('1'))
       expect((await objects.list(call, '')).map(({ key }) => key)).toEqual(['users/key-70/a', entry])
-      test_.clock.advance(30 * 86_400_000 + 60_000)
+      on.testing.clock.advance(30 * 86_400_000 + 60_000)
       expect((await objects.list(call, '')).map(({ key }) => key)).toEqual(['users/key-70/a'])
       expect(await errorCode(() => objects.read(call, entry))).toBe('not_found')
     })

@@ -1,0 +1,50 @@
+/** A memory service on one of the stores, for a describe block: started before its tests, closed behind them. */
+import { afterAll, beforeAll } from 'vitest'
+import type { MemoryCall } from '../../src/memory/memory-call.ts'
+import type { StoreInput } from '../../src/memory/store-config.ts'
+import type { Db } from '../../src/platform/db.ts'
+import { type TestDatabase, testDatabase } from '../harness/database.ts'
+import { callFrom, keyOf, type TestMemory, type TestMemoryOptions, testMemory } from './service.ts'
+import type { Peer, PeerKind } from './stores.ts'
+
+export interface MemoryOn {
+  readonly db: Db
+  readonly peer: Peer
+  readonly testing: TestMemory
+  /** A new organisation on the store, and a call of one of its keys. */
+  org(more?: StoreInput): Promise<{ orgId: number; call: MemoryCall }>
+}
+
+/** To be called inside `describe`; what it gives is there when the tests run. */
+export function memoryOn(kind: PeerKind, more: Pick<TestMemoryOptions, 'agentByLabel'> = {}): MemoryOn {
+  let database: TestDatabase
+  let peer: Peer
+  let testing: TestMemory
+  let nextOrg = 100
+  beforeAll(async () => {
+    database = await testDatabase()
+    peer = await kind.start()
+    testing = await testMemory({ db: database.db, allow: peer.hostPort === null ? [] : [peer.hostPort], ...more })
+  }, 180_000)
+  afterAll(async () => {
+    await testing?.close()
+    await peer?.close()
+    await database?.dispose()
+  })
+  return {
+    get db() {
+      return database.db
+    },
+    get peer() {
+      return peer
+    },
+    get testing() {
+      return testing
+    },
+    async org(input = {}) {
+      const orgId = nextOrg++
+      await testing.memory.config.put(orgId, { ...peer.input, ...input })
+      return { orgId, call: callFrom(keyOf(orgId)) }
+    },
+  }
+}
