@@ -20,6 +20,7 @@ export function whoamiTool(row: AnyRow): Tool {
   })
   return rowTool({
     name: 'whoami',
+    toolset: 'core',
     title: 'Who am I',
     description:
       'Who this credential is: key or agent, organisation, workspace, scope, role, limits, when the token ends, and whether shared memory is configured.',
@@ -41,6 +42,7 @@ export function usageTool(row: AnyRow): Tool {
   const outputSchema = z.looseObject({ from: z.string(), to: z.string(), totals: record, by_model: z.array(record), by_agent: z.array(record) })
   return rowTool({
     name: 'usage_get',
+    toolset: 'usage',
     title: 'Usage',
     description: 'Requests, tokens and rupees in a period, in total, by model and by agent.',
     annotations: readsOnly,
@@ -60,6 +62,7 @@ export function budgetTool(row: AnyRow): Tool {
   const outputSchema = z.looseObject({ budgets: z.array(record) })
   return rowTool({
     name: 'budget_get',
+    toolset: 'usage',
     title: 'Budgets',
     description:
       'The monthly budgets that bind this credential: cap, spent and held rupees of each scope, and when it starts anew. Look here before much work.',

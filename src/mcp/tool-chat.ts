@@ -64,6 +64,7 @@ const outputSchema = z.object({
 export function chatTool(row: AnyRow): Tool {
   return customTool({
     name: 'chat',
+    toolset: 'core',
     title: 'Ask a model',
     description:
       'Ask any model of this gateway and get its answer. Costs money and counts against your budgets like a call of /v1/chat/completions. Not for secrets of others: the prompt goes to a model provider.',

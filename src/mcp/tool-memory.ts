@@ -29,6 +29,7 @@ function pathsTool(row: AnyRow): Tool {
   const outputSchema = z.looseObject({ scopes: z.record(z.string(), z.unknown()) })
   return rowTool({
     name: 'memory_paths',
+    toolset: 'memory',
     title: 'Memory scopes',
     description:
       'The path prefixes of shared memory that this credential may use: its user, workspace, organisation and shares. Paths under agents/ are open to every credential of the organisation.',
@@ -54,6 +55,7 @@ function listTool(row: AnyRow): Tool {
   })
   return rowTool({
     name: 'memory_list',
+    toolset: 'memory',
     title: 'List memory',
     description: 'Keys in shared memory that this credential may read, with size in bytes, time of change and author, sorted by key.',
     annotations: readsOnly,
@@ -82,6 +84,7 @@ function writeTool(row: AnyRow, objectMaxBytes: number): Tool {
   const outputSchema = z.looseObject({ key: z.string(), size: z.number(), etag: z.string().nullable() })
   return rowTool({
     name: 'memory_write',
+    toolset: 'memory',
     title: 'Write memory',
     description:
       'Write one object of shared memory, replacing what is there. Give if_match when you change what you have read, create_only for a new key. Your user and agent are stamped on it.',
@@ -114,6 +117,7 @@ function writeTool(row: AnyRow, objectMaxBytes: number): Tool {
 function deleteTool(row: AnyRow): Tool {
   return rowTool({
     name: 'memory_delete',
+    toolset: 'memory',
     title: 'Delete memory',
     description: 'Delete one object of shared memory from a scope you may write to. Deleting what is not there is no error.',
     annotations: overwrites,

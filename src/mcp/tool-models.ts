@@ -39,6 +39,7 @@ const outputSchema = z.object({
 export function modelsTool(row: AnyRow): Tool {
   return rowTool({
     name: 'models_list',
+    toolset: 'core',
     title: 'Models',
     description: 'Models of this gateway, with prices in rupees per million tokens, context length, modalities and residency.',
     annotations: { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: false },

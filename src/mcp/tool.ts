@@ -41,7 +41,21 @@ export interface ToolContext {
 export interface ToolResult {
   readonly text: string
   readonly structured: Readonly<Record<string, unknown>>
+  /** What follows the text: pictures, and links to resources. */
+  readonly more?: readonly ContentBlock[]
 }
+
+/** A content block of the protocol that is not the text of the answer. */
+export type ContentBlock =
+  | { readonly type: 'image' | 'audio'; readonly data: string; readonly mimeType: string }
+  | { readonly type: 'resource_link'; readonly uri: string; readonly name: string; readonly mimeType?: string }
+
+/**
+ * Groups of tools that a client chooses by `?toolsets=`. `images` is opt-in: few agents draw, and every listed tool costs each
+ * conversation its tokens.
+ */
+export const toolsets = ['core', 'memory', 'usage', 'images'] as const
+export type Toolset = (typeof toolsets)[number]
 
 /** Hints of the protocol. All four are written out on every tool: an absent one means the worst case to a client. */
 export interface ToolAnnotations {
@@ -53,6 +67,7 @@ export interface ToolAnnotations {
 
 export interface Tool {
   readonly name: string
+  readonly toolset: Toolset
   readonly title: string
   readonly description: string
   readonly annotations: ToolAnnotations
@@ -69,6 +84,7 @@ export interface Tool {
 
 interface ToolHead<I extends z.ZodObject> {
   readonly name: string
+  readonly toolset: Toolset
   readonly title: string
   readonly description: string
   readonly annotations: ToolAnnotations
@@ -98,6 +114,7 @@ export function customTool<I extends z.ZodObject>(tool: ToolHead<I> & { run(args
     tool.row.auth !== 'session' && tool.row.auth !== 'signature' && mayCall(principal, access).ok
   return {
     name: tool.name,
+    toolset: tool.toolset,
     title: tool.title,
     description: tool.description,
     annotations: tool.annotations,

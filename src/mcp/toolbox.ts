@@ -5,14 +5,14 @@ import { fail, type GatewayError, toGatewayError } from '../platform/errors.ts'
 import { CallCutError } from '../platform/inflight.ts'
 import type { Log } from '../platform/log.ts'
 import { revokedEvidence } from './chat-stream.ts'
-import type { InvokeRow, Tool, ToolCall, ToolProgress, ToolResult } from './tool.ts'
+import type { ContentBlock, InvokeRow, Tool, ToolCall, ToolProgress, ToolResult } from './tool.ts'
 import { BrokenAnswer, RelayedRefusal, toolError } from './tool-errors.ts'
 import { type ListedTool, listedTool } from './tool-schema.ts'
 
 /** A tool result as both SDKs send it. */
 export interface ToolReply {
   [key: string]: unknown
-  readonly content: { type: 'text'; text: string }[]
+  readonly content: ({ type: 'text'; text: string } | ContentBlock)[]
   readonly structuredContent: Record<string, unknown>
   readonly isError?: true
 }
@@ -108,5 +108,9 @@ function cancelled(): GatewayError {
 }
 
 function toReply(result: ToolResult, isError: boolean): ToolReply {
-  return { content: [{ type: 'text', text: result.text }], structuredContent: { ...result.structured }, ...(isError ? { isError: true } : {}) }
+  return {
+    content: [{ type: 'text', text: result.text }, ...(result.more ?? [])],
+    structuredContent: { ...result.structured },
+    ...(isError ? { isError: true } : {}),
+  }
 }

@@ -1,15 +1,11 @@
-import { Client as ClientV2, StreamableHTTPClientTransport as TransportV2 } from '@modelcontextprotocol/client'
-import { Client as ClientV1 } from '@modelcontextprotocol/sdk/client/index.js'
-import { StreamableHTTPClientTransport as TransportV1 } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { version } from '../../src/version.ts'
 import { startApp, type TestApp, until } from '../harness/app.ts'
+import { info, mcpClients } from './mcp-clients.ts'
 
-const info = { name: 'test', version: '1' }
 const allTools = ['budget_get', 'chat', 'memory_delete', 'memory_list', 'memory_paths', 'memory_read', 'memory_write', 'models_list', 'usage_get', 'whoami']
 
 let app: TestApp
-const clients: { close(): Promise<void> }[] = []
 beforeAll(async () => {
   app = await startApp({ env: { FOLDER_STORE: 'on' } })
   const stored = await app.call('PUT', '/v1/me/memory-store', { store: 'folder' })
@@ -19,60 +15,9 @@ afterAll(() => app.stop())
 beforeEach(() => {
   for (const upstream of [app.alpha, app.beta, app.indus]) upstream.reset()
 })
-afterEach(async () => {
-  for (const client of clients.splice(0)) await client.close()
-})
+afterEach(() => closeAll())
 
-/** The part that both SDK clients have in common, with the results as data. */
-interface ToolClient {
-  call(name: string, args?: Record<string, unknown>, signal?: AbortSignal): Promise<ToolReply>
-  names(): Promise<string[]>
-}
-interface ToolReply {
-  readonly isError?: boolean
-  readonly text: string
-  // biome-ignore lint/suspicious/noExplicitAny: test assertions read arbitrary JSON.
-  readonly data: any
-}
-
-// biome-ignore lint/suspicious/noExplicitAny: the two SDKs type the same result differently.
-const replyOf = (result: any): ToolReply => ({
-  ...(result.isError ? { isError: true } : {}),
-  text: result.content[0]?.text ?? '',
-  data: result.structuredContent,
-})
-
-async function initializeClient(token = app.key, headers: Record<string, string> = {}): Promise<ToolClient> {
-  const client = new ClientV1(info)
-  await client.connect(new TransportV1(new URL(`${app.baseUrl}/mcp`), { requestInit: { headers: { authorization: `Bearer ${token}`, ...headers } } }) as never)
-  clients.push(client)
-  // The list teaches the client the output schemas, which it then holds every result against.
-  const names = async () => (await client.listTools()).tools.map(tool => tool.name)
-  await names()
-  return { names, call: async (name, args = {}, signal) => replyOf(await client.callTool({ name, arguments: args }, undefined, signal ? { signal } : {})) }
-}
-
-async function discoverClient(
-  token = app.key,
-  headers: Record<string, string> = {},
-  mode: 'auto' | { pin: string } = { pin: '2026-07-28' },
-): Promise<ToolClient & { era: unknown }> {
-  const client = new ClientV2(info, { versionNegotiation: { mode } })
-  await client.connect(new TransportV2(new URL(`${app.baseUrl}/mcp`), { requestInit: { headers: { authorization: `Bearer ${token}`, ...headers } } }))
-  clients.push(client)
-  const names = async () => (await client.listTools()).tools.map(tool => tool.name)
-  await names()
-  return {
-    era: client.getProtocolEra(),
-    names,
-    call: async (name, args = {}, signal) => replyOf(await client.callTool({ name, arguments: args }, signal ? { signal } : {})),
-  }
-}
-
-const eras = [
-  ['initialize era', initializeClient],
-  ['discover era', discoverClient],
-] as const
+const { initializeClient, discoverClient, eras, closeAll } = mcpClients(() => app)
 
 const usual = { 'content-type': 'application/json', accept: 'application/json, text/event-stream' }
 const initialize = { jsonrpc: '2.0', id: 1, method: 'initialize', params: { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: info } }

@@ -95,6 +95,7 @@ export function sampleTools(seen: Seen, chunks: (signal: AbortSignal) => AsyncIt
   return [
     rowTool({
       name: 'wait',
+      toolset: 'core',
       title: 'Wait',
       description: 'Waits.',
       annotations,
@@ -106,6 +107,7 @@ export function sampleTools(seen: Seen, chunks: (signal: AbortSignal) => AsyncIt
     }),
     rowTool({
       name: 'echo',
+      toolset: 'core',
       title: 'Echo',
       description: 'Says it again.',
       annotations,
@@ -120,6 +122,7 @@ export function sampleTools(seen: Seen, chunks: (signal: AbortSignal) => AsyncIt
     }),
     rowTool({
       name: 'fail',
+      toolset: 'core',
       title: 'Fail',
       description: 'Fails.',
       annotations,
@@ -131,6 +134,7 @@ export function sampleTools(seen: Seen, chunks: (signal: AbortSignal) => AsyncIt
     }),
     rowTool({
       name: 'admin',
+      toolset: 'core',
       title: 'Admin',
       description: 'For full keys.',
       annotations,

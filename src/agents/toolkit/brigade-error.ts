@@ -1,0 +1,77 @@
+/** A refusal of the gateway, with the fields of its envelope. Branch on `code`; `message` says what to do. */
+export class BrigadeError extends Error {
+  override readonly name: string = 'BrigadeError'
+  readonly status: number
+  readonly code: string
+  /** `x-request-id` of the reply, for questions to the operator. */
+  readonly requestId: string | null
+  /** Seconds after which another try makes sense; null: the gateway did not say. */
+  readonly retryAfterS: number | null
+  /** What `x-should-retry` said; null: nothing. */
+  readonly shouldRetry: boolean | null
+  /** The whole body: `error`, and evidence such as `reason`, `cap_inr` or the `etag` that stands there now. */
+  readonly body: Readonly<Record<string, unknown>>
+
+  constructor(fields: {
+    status: number
+    code: string
+    message: string
+    requestId?: string | null
+    retryAfterS?: number | null
+    shouldRetry?: boolean | null
+    body?: Readonly<Record<string, unknown>>
+  }) {
+    super(fields.message)
+    this.status = fields.status
+    this.code = fields.code
+    this.requestId = fields.requestId ?? null
+    this.retryAfterS = fields.retryAfterS ?? null
+    this.shouldRetry = fields.shouldRetry ?? null
+    this.body = fields.body ?? {}
+  }
+}
+
+/** The agent was ended for good: every further call fails the same way, so a run should stop. */
+export class AgentRevokedError extends BrigadeError {
+  override readonly name = 'AgentRevokedError'
+}
+
+/** The error of a reply that is not ok; reads its body to the end. A body that is not of the gateway (a proxy's page) becomes code `http_<status>`. */
+export async function errorOf(reply: Response): Promise<BrigadeError> {
+  const text = await reply.text()
+  const body = recordOf(text)
+  const envelope = asRecord(body['error'])
+  const retryAfter = Number(reply.headers.get('retry-after') ?? Number.NaN)
+  const shouldRetry = reply.headers.get('x-should-retry')
+  const fields = {
+    status: reply.status,
+    code: textOr(envelope['code'], `http_${reply.status}`),
+    message: textOr(envelope['message'], `The gateway answered with status ${reply.status}.`),
+    requestId: reply.headers.get('x-request-id'),
+    retryAfterS: Number.isFinite(retryAfter) ? retryAfter : null,
+    shouldRetry: shouldRetry === null ? null : shouldRetry === 'true',
+    body,
+  }
+  return isRevoked(fields.code, body) ? new AgentRevokedError(fields) : new BrigadeError(fields)
+}
+
+/** Whether a refusal says that the agent is gone: by code in a stream or tool, by `reason` beside a 401. */
+export function isRevoked(code: string, body: Readonly<Record<string, unknown>>): boolean {
+  return code === 'agent_revoked' || body['reason'] === 'agent_revoked'
+}
+
+function recordOf(text: string): Readonly<Record<string, unknown>> {
+  try {
+    return asRecord(JSON.parse(text))
+  } catch {
+    return {}
+  }
+}
+
+function asRecord(value: unknown): Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value) ? { ...value } : {}
+}
+
+function textOr(value: unknown, otherwise: string): string {
+  return typeof value === 'string' && value !== '' ? value : otherwise
+}

@@ -1,0 +1,51 @@
+import { agentFetch } from './agent-fetch.ts'
+import { errorOf } from './brigade-error.ts'
+import type { Credential } from './token-source.ts'
+
+/** Where a gateway is and who calls it. */
+export interface GatewayOptions {
+  /** Address without a path, such as https://gw.example.com; a slash at the end does not matter. */
+  readonly baseUrl: string
+  readonly credential: Credential
+  /** In place of the global one, for proxies and tests. */
+  readonly fetch?: typeof fetch
+}
+
+/** One request below the base URL. */
+export interface GatewayRequest {
+  readonly query?: Readonly<Record<string, string | number | boolean | undefined>>
+  readonly headers?: Readonly<Record<string, string>>
+  /** Sent as it is; give `json` for a value. */
+  readonly body?: string | Uint8Array
+  readonly json?: unknown
+  readonly signal?: AbortSignal
+}
+
+/** The management API of a gateway. Every reply that is not ok is thrown as BrigadeError. */
+export interface GatewayClient {
+  readonly baseUrl: string
+  /** The reply, ok. */
+  send(method: string, path: string, request?: GatewayRequest): Promise<Response>
+  /** The JSON of the reply; the caller names its type. */
+  json<T>(method: string, path: string, request?: GatewayRequest): Promise<T>
+}
+
+/** A client of the gateway at `baseUrl`. It connects with the first call. */
+export function gatewayClient({ baseUrl: given, credential, fetch: inner }: GatewayOptions): GatewayClient {
+  const baseUrl = given.replace(/\/+$/, '')
+  const signed = agentFetch(credential, inner)
+  const send = async (method: string, path: string, request: GatewayRequest = {}): Promise<Response> => {
+    const url = new URL(`${baseUrl}${path}`)
+    for (const [name, value] of Object.entries(request.query ?? {})) if (value !== undefined) url.searchParams.set(name, String(value))
+    const body = request.json === undefined ? request.body : JSON.stringify(request.json)
+    const reply = await signed(url, {
+      method,
+      headers: { ...(request.json === undefined ? {} : { 'content-type': 'application/json' }), ...request.headers },
+      ...(body === undefined ? {} : { body: body as NonNullable<RequestInit['body']> }),
+      ...(request.signal === undefined ? {} : { signal: request.signal }),
+    })
+    if (!reply.ok) throw await errorOf(reply)
+    return reply
+  }
+  return { baseUrl, send, json: async <T>(method: string, path: string, request?: GatewayRequest) => (await (await send(method, path, request)).json()) as T }
+}

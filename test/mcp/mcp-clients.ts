@@ -1,0 +1,73 @@
+/** The protocol's own clients of both eras against a gateway, and what their answers come to. */
+import { Client as ClientV2, StreamableHTTPClientTransport as TransportV2 } from '@modelcontextprotocol/client'
+import { Client as ClientV1 } from '@modelcontextprotocol/sdk/client/index.js'
+import { StreamableHTTPClientTransport as TransportV1 } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
+import type { TestApp } from '../harness/app.ts'
+
+export const info = { name: 'test', version: '1' }
+
+/** The part that both SDK clients have in common, with the results as data. */
+export interface ToolClient {
+  call(name: string, args?: Record<string, unknown>, signal?: AbortSignal): Promise<ToolReply>
+  names(): Promise<string[]>
+}
+export interface ToolReply {
+  readonly isError?: boolean
+  readonly text: string
+  // biome-ignore lint/suspicious/noExplicitAny: test assertions read arbitrary JSON.
+  readonly data: any
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: the two SDKs type the same result differently.
+const replyOf = (result: any): ToolReply => ({
+  ...(result.isError ? { isError: true } : {}),
+  text: result.content[0]?.text ?? '',
+  data: result.structuredContent,
+})
+
+/** Clients of `app()`, which may start later; `closeAll` belongs into afterEach. `path` may carry a query. */
+export function mcpClients(app: () => TestApp, path = '/mcp') {
+  const open: { close(): Promise<void> }[] = []
+
+  async function initializeClient(token = app().key, headers: Record<string, string> = {}): Promise<ToolClient> {
+    const client = new ClientV1(info)
+    await client.connect(
+      new TransportV1(new URL(`${app().baseUrl}${path}`), { requestInit: { headers: { authorization: `Bearer ${token}`, ...headers } } }) as never,
+    )
+    open.push(client)
+    // The list teaches the client the output schemas, which it then holds every result against.
+    const names = async () => (await client.listTools()).tools.map(tool => tool.name)
+    await names()
+    return { names, call: async (name, args = {}, signal) => replyOf(await client.callTool({ name, arguments: args }, undefined, signal ? { signal } : {})) }
+  }
+
+  async function discoverClient(
+    token = app().key,
+    headers: Record<string, string> = {},
+    mode: 'auto' | { pin: string } = { pin: '2026-07-28' },
+  ): Promise<ToolClient & { era: unknown }> {
+    const client = new ClientV2(info, { versionNegotiation: { mode } })
+    await client.connect(new TransportV2(new URL(`${app().baseUrl}${path}`), { requestInit: { headers: { authorization: `Bearer ${token}`, ...headers } } }))
+    open.push(client)
+    const names = async () => (await client.listTools()).tools.map(tool => tool.name)
+    await names()
+    return {
+      era: client.getProtocolEra(),
+      names,
+      call: async (name, args = {}, signal) => replyOf(await client.callTool({ name, arguments: args }, signal ? { signal } : {})),
+    }
+  }
+
+  return {
+    initializeClient,
+    discoverClient,
+    /** Both eras, for describe.each. */
+    eras: [
+      ['initialize era', initializeClient],
+      ['discover era', discoverClient],
+    ] as const,
+    async closeAll(): Promise<void> {
+      for (const client of open.splice(0)) await client.close()
+    },
+  }
+}
