@@ -4,12 +4,11 @@
  * folder of its own under node_modules/.cache, and found by the tests through the environment. A program that is there already is
  * taken when its variable (CODEX_PROGRAM=/path/to/codex) says where.
  */
-import { spawnSync } from 'node:child_process'
-import { existsSync, mkdirSync, renameSync, rmSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
 import { ensureInstalled } from './ensure.mjs'
-import { root, runNode } from './paths.mjs'
+import { runNode } from './paths.mjs'
+import { installedFolder, programIn, starts } from './programs.mjs'
 
 const clients = [
   { setting: 'CLAUDE_PROGRAM', name: '@anthropic-ai/claude-code', version: '2.1.330', program: 'claude' },
@@ -20,32 +19,10 @@ const clients = [
 /** A program that starts for the first time on a busy machine takes half a minute. */
 const testTimeoutMs = 120_000
 
-const cache = join(root, 'node_modules', '.cache', 'test-clients')
-const programIn = (folder, program) => join(folder, 'node_modules', '.bin', program)
-
-/** True when the program starts and says its version: what was installed halfway does not. */
-function starts(path, home) {
-  const { status } = spawnSync(path, ['--version'], { stdio: 'ignore', timeout: 60_000, env: { PATH: process.env.PATH, HOME: home } })
-  return status === 0
-}
-
-/** The installed program, or null when it cannot be installed here. A folder has its name only when its program has started once. */
+/** The installed program, or null when it cannot be installed here. */
 function installed({ name, version, program }) {
-  const folder = join(cache, `${program}-${version}`)
-  if (existsSync(programIn(folder, program))) return programIn(folder, program)
-  const started = join(cache, `.${program}-${version}-${process.pid}`)
-  mkdirSync(started, { recursive: true })
-  console.error(`Installing ${name} ${version} ...`)
-  const args = ['install', '--prefix', started, '--no-save', '--no-audit', '--no-fund', '--loglevel=error', `${name}@${version}`]
-  const { status } = spawnSync('npm', args, { stdio: 'inherit', shell: process.platform === 'win32', timeout: 300_000 })
-  const isWhole = status === 0 && existsSync(programIn(started, program)) && starts(programIn(started, program), started)
-  if (isWhole) {
-    rmSync(folder, { recursive: true, force: true })
-    renameSync(started, folder)
-    return programIn(folder, program)
-  }
-  rmSync(started, { recursive: true, force: true })
-  return null
+  const folder = installedFolder(`test-clients/${program}-${version}`, [`${name}@${version}`], started => starts(programIn(started, program), started))
+  return folder === null ? null : programIn(folder, program)
 }
 
 ensureInstalled()

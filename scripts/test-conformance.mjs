@@ -1,0 +1,27 @@
+/**
+ * `npm run test:conformance [-- vitest arguments]`: the conformance suite of the MCP project and its inspector, as they are, against this
+ * MCP server. Both need Node 22 and 300 MB, so they and a Node of their own are no dependencies: they are installed here when they are
+ * first asked for, under node_modules/.cache. Where they cannot be installed one line says so and nothing is run, which is no failure;
+ * `--installed` only installs, and its exit code says whether they are there.
+ */
+import { createRequire } from 'node:module'
+import { dirname, join } from 'node:path'
+import { ensureInstalled } from './ensure.mjs'
+import { runNode } from './paths.mjs'
+import { installedFolder, programIn, starts } from './programs.mjs'
+
+const packages = ['node@24.21.0', '@modelcontextprotocol/conformance@0.2.0-alpha.12', '@modelcontextprotocol/inspector@2.12.0']
+
+/** A run of one frozen set takes 15 s alone; the machine may be busy. */
+const testTimeoutMs = 120_000
+
+ensureInstalled()
+const folder = installedFolder('conformance/conformance-0.2.0-alpha.12-inspector-2.12.0', packages, made => starts(programIn(made, 'node'), made))
+if (folder === null) console.error(`SKIPPED: MCP conformance (could not be installed: ${packages.join(', ')}; this needs the npm registry once).`)
+if (process.argv.includes('--installed')) {
+  process.exitCode = folder === null ? 1 : 0
+} else if (folder !== null) {
+  const env = { ...process.env, CONFORMANCE_FOLDER: folder, TEST_DATABASE: process.env.TEST_DATABASE ?? 'embedded' }
+  const vitest = join(dirname(createRequire(import.meta.url).resolve('vitest/package.json')), 'vitest.mjs')
+  process.exitCode = await runNode([vitest, 'run', 'test/conformance', `--test-timeout=${testTimeoutMs}`, ...process.argv.slice(2)], { env })
+}
