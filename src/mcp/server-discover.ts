@@ -47,7 +47,7 @@ function makeServer(toolbox: Toolbox, identity: McpIdentity): Server {
   server.setRequestHandler('tools/list', () => ({ tools: toolbox.list() }))
   server.setRequestHandler('tools/call', (request, ctx) => {
     const { name, arguments: args } = request.params
-    if (!toolbox.has(name)) throw new ProtocolError(ProtocolErrorCode.InvalidParams, `Unknown tool: ${name}`)
+    if (!toolbox.has(name)) throw new ProtocolError(ProtocolErrorCode.InvalidParams, toolbox.unknown(name))
     const token = ctx.mcpReq._meta?.progressToken
     const report = ({ progress, message }: ToolProgress): void => {
       ctx.mcpReq.notify({ method: 'notifications/progress', params: { progressToken: token ?? '', progress, message } }).catch(() => undefined)

@@ -42,7 +42,7 @@ function makeServer(toolbox: Toolbox, identity: McpIdentity, { cancellations, ow
   })
   server.setRequestHandler(CallToolRequestSchema, (request, extra) => {
     const { name, arguments: args } = request.params
-    if (!toolbox.has(name)) throw new McpError(ErrorCode.InvalidParams, `Unknown tool: ${name}`)
+    if (!toolbox.has(name)) throw new McpError(ErrorCode.InvalidParams, toolbox.unknown(name))
     const token = extra._meta?.progressToken
     const report = ({ progress, message }: ToolProgress): void => {
       extra.sendNotification({ method: 'notifications/progress', params: { progressToken: token ?? '', progress, message } }).catch(() => undefined)

@@ -6,7 +6,7 @@ import type { z } from 'zod'
 import type { Clock } from '../platform/clock.ts'
 import { type AnyRow, type Call, Reply } from '../platform/endpoint.ts'
 import { fail } from '../platform/errors.ts'
-import { type AccessRule, type BearerPrincipal, mayCall } from '../platform/principal.ts'
+import { type BearerPrincipal, mayCall } from '../platform/principal.ts'
 
 /** The untyped input of a row, as it would stand in an HTTP request. */
 export interface RowInput {
@@ -76,8 +76,6 @@ export interface Tool {
   readonly outputSchema: z.ZodObject
   /** Whether this caller sees the tool in lists. */
   mayUse(principal: BearerPrincipal): boolean
-  /** Whether there is such a tool for this caller: it may call it, or would with an agent token of more scopes, and then it is told so. */
-  isThereFor(principal: BearerPrincipal): boolean
   /** Checks the arguments against `inputSchema` and runs. Throws GatewayError. */
   run(args: unknown, context: ToolContext): Promise<ToolResult>
 }
@@ -109,9 +107,6 @@ export function rowTool<I extends z.ZodObject>(
 /** A tool that drives its row itself, as one that reads a stream must. */
 export function customTool<I extends z.ZodObject>(tool: ToolHead<I> & { run(args: z.output<I>, context: ToolContext): Promise<ToolResult> }): Tool {
   const argsOf = strictParser(tool.name, tool.inputSchema)
-  const { agentScope: _any, ...accessButScope } = tool.row.access
-  const mayCallWith = (principal: BearerPrincipal, access: AccessRule): boolean =>
-    tool.row.auth !== 'session' && tool.row.auth !== 'signature' && mayCall(principal, access).ok
   return {
     name: tool.name,
     toolset: tool.toolset,
@@ -121,8 +116,7 @@ export function customTool<I extends z.ZodObject>(tool: ToolHead<I> & { run(args
     row: tool.row,
     inputSchema: tool.inputSchema,
     outputSchema: tool.outputSchema,
-    mayUse: principal => mayCallWith(principal, tool.row.access),
-    isThereFor: principal => mayCallWith(principal, accessButScope),
+    mayUse: principal => tool.row.auth !== 'session' && tool.row.auth !== 'signature' && mayCall(principal, tool.row.access).ok,
     async run(args, context) {
       // Before the arguments: what is wrong with them is not worth a look for a caller who may not call.
       const verdict = mayCall(context.call.principal, tool.row.access)

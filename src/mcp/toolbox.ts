@@ -5,7 +5,7 @@ import { fail, type GatewayError, toGatewayError } from '../platform/errors.ts'
 import { CallCutError } from '../platform/inflight.ts'
 import type { Log } from '../platform/log.ts'
 import { revokedEvidence } from './chat-stream.ts'
-import type { ContentBlock, InvokeRow, Tool, ToolCall, ToolProgress, ToolResult } from './tool.ts'
+import type { ContentBlock, InvokeRow, Tool, ToolCall, ToolProgress, ToolResult, Toolset } from './tool.ts'
 import { BrokenAnswer, RelayedRefusal, toolError } from './tool-errors.ts'
 import { type ListedTool, listedTool } from './tool-schema.ts'
 
@@ -26,12 +26,14 @@ export class ToolCatalog {
     this.#entries = [...tools].sort((a, b) => (a.name < b.name ? -1 : 1)).map(tool => ({ tool, listed: listedTool(tool) }))
   }
 
-  listFor(principal: ToolCall['principal']): ListedTool[] {
-    return this.#entries.filter(({ tool }) => tool.mayUse(principal)).map(({ listed }) => listed)
+  /** What tools/list shows: the tools of these sets that the caller may use. */
+  listFor(principal: ToolCall['principal'], toolsets: ReadonlySet<Toolset>): ListedTool[] {
+    return this.#entries.filter(({ tool }) => toolsets.has(tool.toolset) && tool.mayUse(principal)).map(({ listed }) => listed)
   }
 
-  find(name: string, principal: ToolCall['principal']): Tool | undefined {
-    return this.#entries.find(({ tool }) => tool.name === name && tool.isThereFor(principal))?.tool
+  /** The tool of that name, whatever its set. */
+  find(name: string): Tool | undefined {
+    return this.#entries.find(({ tool }) => tool.name === name)?.tool
   }
 }
 
@@ -40,6 +42,8 @@ export interface ToolboxDeps {
   readonly invoke: InvokeRow
   readonly clock: Clock
   readonly log: Log
+  /** The sets that the client chose. */
+  readonly toolsets: ReadonlySet<Toolset>
 }
 
 /** The tools of one caller for one POST. Both protocol eras answer tools/list and tools/call from it. */
@@ -60,19 +64,27 @@ export class Toolbox {
   }
 
   list(): ListedTool[] {
-    return this.#deps.catalog.listFor(this.#call.principal)
+    return this.#deps.catalog.listFor(this.#call.principal, this.#deps.toolsets)
   }
 
+  /** Whether there is such a tool in the chosen sets. One that this caller may not use is there: its call is answered with why not. */
   has(name: string): boolean {
-    return this.#deps.catalog.find(name, this.#call.principal) !== undefined
+    return this.#find(name) !== undefined
+  }
+
+  /** What to say of a name that `has()` does not know. */
+  unknown(name: string): string {
+    const elsewhere = this.#deps.catalog.find(name)?.toolset
+    const hint = elsewhere === undefined ? '' : `; it is in the toolset ${elsewhere}, which this connection did not choose: add it to ?toolsets= of the MCP URL`
+    return `Unknown tool: ${name.slice(0, 128)}${hint}`
   }
 
   /** Runs a tool that `has()` knows. A failure is a result with `isError`, never an exception. `signal` aborts when the client cancels or goes away. */
   async run(name: string, args: unknown, signal: AbortSignal, report: ((progress: ToolProgress) => void) | null): Promise<ToolReply> {
-    const tool = this.#deps.catalog.find(name, this.#call.principal)
+    const tool = this.#find(name)
     this.#running++
     try {
-      if (!tool) throw fail('not_found', { message: `There is no tool ${name} for this credential.` })
+      if (!tool) throw fail('not_found', { message: this.unknown(name) })
       const call: ToolCall = { ...this.#call, signal: AbortSignal.any([signal, abortSignalOf(this.#call.signal)]) }
       call.signal.throwIfAborted()
       const result = await tool.run(args, { call, invoke: this.#deps.invoke, clock: this.#deps.clock, report })
@@ -82,6 +94,11 @@ export class Toolbox {
     } finally {
       this.#running--
     }
+  }
+
+  #find(name: string): Tool | undefined {
+    const tool = this.#deps.catalog.find(name)
+    return tool && this.#deps.toolsets.has(tool.toolset) ? tool : undefined
   }
 
   #failure(thrown: unknown, tool: string): ToolResult {

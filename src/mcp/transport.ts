@@ -25,6 +25,7 @@ import { makeDiscoverEra } from './server-discover.ts'
 import { serveInitializeEra } from './server-initialize.ts'
 import type { InvokeRow, Tool } from './tool.ts'
 import { Toolbox, ToolCatalog } from './toolbox.ts'
+import { toolsetsOf } from './toolset-choice.ts'
 
 /** What MCP needs of the rest; app.ts gives it. */
 export interface McpDeps {
@@ -90,10 +91,11 @@ export function createMcp(deps: McpDeps): Mcp {
       deps.recheck(principal)
       const agentLabel = agentLabelOf(request.headers[agentIdHeader])
       checkMediaTypes(request.headers)
+      const toolsets = toolsetsOf(request.url)
       const body = parseOrUndefined(await readBody(request, bodyLimitBytes))
       if (body === undefined) return writeParseError(response)
       const toolbox = new Toolbox(
-        { catalog, invoke: deps.invoke, clock: deps.clock, log: deps.log },
+        { catalog, invoke: deps.invoke, clock: deps.clock, log: deps.log, toolsets },
         { principal, requestId, agentLabel, signal: cut.signal, clientIp: () => deps.clientIp(request), ...clientNameOf(body) },
       )
       cut.signal.addEventListener('abort', () => {

@@ -54,7 +54,7 @@ describe.each(Object.entries(eras))('%s', (_name, connect) => {
   test('an agent token sees only the tools that it may use', async () => {
     const client = await connect('aaa.bbb.ccc')
     expect((await client.listTools()).tools.map(tool => tool.name)).not.toContain('admin')
-    await expect(client.callTool({ name: 'admin', arguments: {} })).rejects.toMatchObject({ code: -32602 })
+    expect(await client.callTool({ name: 'admin', arguments: {} })).toMatchObject({ isError: true, structuredContent: { code: 'forbidden', status: 403 } })
   })
 
   test('a gateway error is a tool error that says what to do, also for a tool with an output schema that the client knows', async () => {
