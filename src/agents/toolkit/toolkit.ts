@@ -3,4 +3,25 @@
 export { agentFetch } from './agent-fetch.ts'
 export { AgentRevokedError, BrigadeError } from './brigade-error.ts'
 export { type GatewayClient, type GatewayOptions, type GatewayRequest, gatewayClient } from './gateway-client.ts'
+export { type MemoryClient, type MemoryShares, memoryClient } from './memory-client.ts'
+export type { MemoryChange } from './memory-client-edit.ts'
+export type {
+  MemoryAuthor,
+  MemoryConditions,
+  MemoryHistoryPage,
+  MemoryListed,
+  MemoryListOptions,
+  MemoryListPage,
+  MemoryMatch,
+  MemoryObject,
+  MemoryPageOptions,
+  MemoryPaths,
+  MemoryProvenance,
+  MemorySearchOptions,
+  MemorySearchPage,
+  MemoryShare,
+  MemorySharesPage,
+  MemoryVersion,
+  MemoryWritten,
+} from './memory-client-shapes.ts'
 export type { Credential, TokenSource } from './token-source.ts'
