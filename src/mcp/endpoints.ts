@@ -55,6 +55,17 @@ export const mcpEndpoints = {
     errors: [],
     handle: ({ mcpCard }, { headers }, call) => document(serverCard(call.baseUrl, mcpCard.serviceId, mcpCard.version), cardMediaType, headers['if-none-match']),
   }),
+  serverCardAlias: row({
+    at: 'GET /.well-known/mcp-server-card',
+    auth: 'public',
+    access: {},
+    tag: 'discovery',
+    summary: 'The same server card, where readers look who know only the host.',
+    input: { headers: conditional },
+    output: { media: cardMediaType },
+    errors: [],
+    handle: ({ mcpCard }, { headers }, call) => document(serverCard(call.baseUrl, mcpCard.serviceId, mcpCard.version), cardMediaType, headers['if-none-match']),
+  }),
   aiCatalog: row({
     at: 'GET /.well-known/ai-catalog.json',
     auth: 'public',

@@ -3,6 +3,7 @@
  * fields of SEP-2127, and `serverInfo`, `transport`, `authentication` of the older SEP-1649, which scanners still look for.
  */
 import { z } from 'zod'
+import { mcpIdentity } from './instructions.ts'
 
 /** Newest first: the discover era, then the initialize era. */
 const protocolVersions = ['2026-07-28', '2025-11-25', '2025-06-18', '2025-03-26', '2024-11-05']
@@ -50,12 +51,12 @@ export type ServerCard = z.output<typeof serverCardShape>
 
 /** The card of the gateway at `baseUrl` (from the configuration, never from a Host header; no trailing slash). Pure. */
 export function serverCard(baseUrl: string, serviceId: string, version: string): ServerCard {
-  const name = `${reverseDns(baseUrl)}/${serviceId.replace(/[^a-zA-Z0-9._-]/g, '-')}`
+  const name = `${reverseDns(baseUrl)}/${serviceId.replace(/[^a-zA-Z0-9._-]/g, '-').slice(0, 60)}`
   return {
     $schema: 'https://static.modelcontextprotocol.io/schemas/v1/server-card.schema.json',
     name,
     version,
-    title: `${serviceId} model gateway`,
+    title: mcpIdentity(serviceId, version).title.slice(0, 100),
     description: 'Chat with any routed model, share memory between agents, see usage and what budget is left.',
     websiteUrl: baseUrl,
     remotes: [

@@ -10,7 +10,7 @@ const namedHeaders = ['authorization', 'content-type', 'accept', 'x-api-key', 'i
 const headerFamilies = ['x-br-', 'anthropic-', 'openai-', 'x-stainless-']
 const exposedHeaders = [...Object.values(brHeader), 'retry-after', 'x-request-id', 'x-should-retry', 'etag'].join(', ')
 /** Readable from any page. */
-const publicPaths = new Set(['/.well-known/mcp/server-card.json', '/mcp/server-card', '/.well-known/ai-catalog.json'])
+const publicPaths = new Set(['/.well-known/mcp/server-card.json', '/mcp/server-card', '/.well-known/mcp-server-card', '/.well-known/ai-catalog.json'])
 
 /**
  * Answers browsers for pages of other origins. /v1 takes a key in a header and never a cookie; the console takes the cookie, from its

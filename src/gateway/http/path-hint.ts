@@ -17,6 +17,11 @@ const elsewhere: readonly (readonly [RegExp, string])[] = [
   ],
 ]
 
+/** What clients of MCP ask for when they look for an OAuth login, on every path that they derive from the one of the server. */
+const loginProbe = /^(\/mcp)?(\/\.well-known\/(oauth-|openid-configuration)|\/(register|authorize|token)$)|^\/\.well-known\/.*\/(oauth-|openid-configuration)/
+const noLogin =
+  'There is no OAuth login here. Send "Authorization: Bearer <API key or agent token>"; `npx brigade connect` writes that into the settings of a client. GET /llms.txt lists what there is.'
+
 const baseUrls = ' The base URL of OpenAI clients ends in /v1; Claude Code and the SDK of Anthropic add it themselves.'
 /** Longer ends are no end of any path of ours. */
 const segmentsMax = 6
@@ -27,6 +32,7 @@ const ofInference = (path: string): boolean => path.startsWith('/v1/') && !path.
  * the message says what to send; nothing of the request is repeated in it.
  */
 export function pathHint(asked: string, paths: ReadonlySet<string>): string {
+  if (loginProbe.test(asked)) return noLogin
   if (asked.startsWith('/.well-known/')) return general
   const segments = asked
     .split('/')
