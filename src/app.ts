@@ -44,6 +44,7 @@ import { resolve } from './gateway/routing/resolve.ts'
 import type { RouteHealth } from './gateway/routing/route-health.ts'
 import type { UsageEvent } from './gateway/usage/record.ts'
 import { UsageReports } from './gateway/usage/reports.ts'
+import { gatewaySurface } from './mcp/gateway-surface.ts'
 import { mcpTools } from './mcp/tools.ts'
 import { createMcp, type Mcp } from './mcp/transport.ts'
 import type { Memory } from './memory/memory.ts'
@@ -214,10 +215,8 @@ function edgeDeps(deps: AppDeps, { inflight, agents, authenticator, sessions, li
 
 function mcpOf({ config, ids, clock, log }: AppDeps, { inflight, agents }: Domains, edge: EdgeDeps, bindings: readonly Binding[]): Mcp {
   return createMcp({
-    tools: mcpTools(config.MEMORY_MCP_MAX_BYTES),
-    invoke: makeInvoke(edge, bindings),
+    surfaceOf: gatewaySurface({ tools: mcpTools(config.MEMORY_MCP_MAX_BYTES), invoke: makeInvoke(edge, bindings), clock, log }),
     ids,
-    clock,
     log,
     inflight,
     baseUrl: edge.baseUrl,

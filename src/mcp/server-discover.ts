@@ -1,31 +1,30 @@
 /** The `server/discover` era (2026-07-28): the 2.x SDK. It is stateless by design; each request brings its own envelope. */
 import { createMcpHandler, type McpServerFactory, ProtocolError, ProtocolErrorCode, Server } from '@modelcontextprotocol/server'
 import type { McpIdentity } from './instructions.ts'
-import type { ToolProgress } from './tool.ts'
-import type { Toolbox } from './toolbox.ts'
+import { type Surface, SurfaceError, type ToolRun } from './surface.ts'
 
 export interface DiscoverEra {
   /** Serves one POST whose body is already parsed. */
-  serve(request: Request, parsedBody: unknown, toolbox: Toolbox): Promise<Response>
+  serve(request: Request, parsedBody: unknown, surface: Surface): Promise<Response>
   /** Ends what still runs. */
   close(): Promise<void>
 }
 
 /** Makes the handler of this era; `bodyLimitBytes` only repeats the bound that the transport has already held. */
 export function makeDiscoverEra(identity: McpIdentity, bodyLimitBytes: number): DiscoverEra {
-  // The SDK builds a server for a request through a factory that sees the Request object alone; this is how it finds the caller's tools.
-  const toolboxes = new WeakMap<Request, Toolbox>()
+  // The SDK builds a server for a request through a factory that sees the Request object alone; this is how it finds the caller's surface.
+  const surfaces = new WeakMap<Request, Surface>()
   const factory: McpServerFactory = ({ requestInfo }) => {
-    const toolbox = requestInfo && toolboxes.get(requestInfo)
-    if (!toolbox) throw new Error('a request of the discover era came without its toolbox')
-    return makeServer(toolbox, identity)
+    const surface = requestInfo && surfaces.get(requestInfo)
+    if (!surface) throw new Error('a request of the discover era came without its surface')
+    return discoverServer(surface, identity)
   }
   // A tool call answers as a stream from the start: its keep-alives carry a model that thinks for a minute past idle timeouts.
   const calls = createMcpHandler(factory, { legacy: 'reject', responseMode: 'sse', maxRequestBodySize: bodyLimitBytes })
   const rest = createMcpHandler(factory, { legacy: 'reject', maxRequestBodySize: bodyLimitBytes })
   return {
-    serve(request, parsedBody, toolbox) {
-      toolboxes.set(request, toolbox)
+    serve(request, parsedBody, surface) {
+      surfaces.set(request, surface)
       return (isToolCall(parsedBody) ? calls : rest).fetch(request, { parsedBody })
     },
     close: async () => {
@@ -39,20 +38,75 @@ function isToolCall(body: unknown): boolean {
   return typeof body === 'object' && body !== null && 'method' in body && body.method === 'tools/call'
 }
 
-function makeServer(toolbox: Toolbox, identity: McpIdentity): Server {
+/** A server of this era for one request. It announces what the surface has, and only the news that the surface tells. */
+export function discoverServer(surface: Surface, identity: McpIdentity): Server {
   const server = new Server(
     { name: identity.name, title: identity.title, version: identity.version },
-    { capabilities: { tools: {} }, instructions: identity.instructions },
+    { capabilities: capabilitiesOf(surface), instructions: identity.instructions },
   )
-  server.setRequestHandler('tools/list', () => ({ tools: toolbox.list() }))
+  serveTools(server, surface)
+  serveResources(server, surface)
+  servePrompts(server, surface)
+  return server
+}
+
+type Capabilities = ReturnType<Server['getCapabilities']>
+
+function capabilitiesOf({ resources, prompts, complete, changes, logging }: Surface): Capabilities {
+  const listChanged = (list: 'tools' | 'prompts' | 'resources') => (changes?.lists.includes(list) ? { listChanged: true } : {})
+  return {
+    tools: listChanged('tools'),
+    ...(resources ? { resources: { ...listChanged('resources'), ...(changes ? { subscribe: true } : {}) } } : {}),
+    ...(prompts ? { prompts: listChanged('prompts') } : {}),
+    ...(complete ? { completions: {} } : {}),
+    ...(logging ? { logging: {} } : {}),
+  }
+}
+
+function serveTools(server: Server, { tools, logging }: Surface): void {
+  server.setRequestHandler('tools/list', () => ({ tools: tools.list() }))
   server.setRequestHandler('tools/call', (request, ctx) => {
     const { name, arguments: args } = request.params
-    if (!toolbox.has(name)) throw new ProtocolError(ProtocolErrorCode.InvalidParams, toolbox.unknown(name))
-    const token = ctx.mcpReq._meta?.progressToken
-    const report = ({ progress, message }: ToolProgress): void => {
-      ctx.mcpReq.notify({ method: 'notifications/progress', params: { progressToken: token ?? '', progress, message } }).catch(() => undefined)
+    if (!tools.has(name)) throw new ProtocolError(ProtocolErrorCode.InvalidParams, tools.unknown(name))
+    const progressToken = ctx.mcpReq._meta?.progressToken
+    const report: ToolRun['report'] =
+      progressToken === undefined
+        ? null
+        : ({ progress, message }) => {
+            ctx.mcpReq.notify({ method: 'notifications/progress', params: { progressToken, progress, message } }).catch(() => undefined)
+          }
+    const log: ToolRun['log'] = (level, data) => {
+      if (logging) ctx.mcpReq.log(level, data).catch(() => undefined)
     }
-    return toolbox.run(name, args, ctx.mcpReq.signal, token === undefined ? null : report)
+    return tools.run(name, args, { signal: ctx.mcpReq.signal, report, log })
   })
-  return server
+}
+
+function serveResources(server: Server, { resources }: Surface): void {
+  if (!resources) return
+  server.setRequestHandler('resources/list', (request, ctx) => asProtocol(resources.list(request.params?.cursor, ctx.mcpReq.signal)))
+  server.setRequestHandler('resources/templates/list', () => ({ resourceTemplates: resources.templates() }))
+  server.setRequestHandler('resources/read', async (request, ctx) => ({
+    contents: await asProtocol(resources.read(request.params.uri, ctx.mcpReq.signal)),
+  }))
+}
+
+function servePrompts(server: Server, { prompts, complete }: Surface): void {
+  if (prompts) {
+    server.setRequestHandler('prompts/list', () => ({ prompts: prompts.list() }))
+    server.setRequestHandler('prompts/get', (request, ctx) => asProtocol(prompts.get(request.params.name, request.params.arguments ?? {}, ctx.mcpReq.signal)))
+  }
+  if (complete)
+    server.setRequestHandler('completion/complete', async (request, ctx) => ({
+      completion: { ...(await asProtocol(complete(request.params, ctx.mcpReq.signal))) },
+    }))
+}
+
+/** The SDK of this era hides every error that is not its own. */
+async function asProtocol<T>(work: Promise<T>): Promise<T> {
+  try {
+    return await work
+  } catch (thrown) {
+    throw thrown instanceof SurfaceError ? new ProtocolError(thrown.code, thrown.message, thrown.data) : thrown
+  }
 }

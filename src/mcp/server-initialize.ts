@@ -1,11 +1,22 @@
 /** The `initialize` era (2025-11-25 and older): the 1.x SDK, stateless, a fresh server and transport for every POST. */
 import { Server } from '@modelcontextprotocol/sdk/server/index.js'
 import { WebStandardStreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/webStandardStreamableHttp.js'
-import { CallToolRequestSchema, CancelledNotificationSchema, ErrorCode, ListToolsRequestSchema, McpError } from '@modelcontextprotocol/sdk/types.js'
+import {
+  CallToolRequestSchema,
+  CancelledNotificationSchema,
+  CompleteRequestSchema,
+  ErrorCode,
+  GetPromptRequestSchema,
+  ListPromptsRequestSchema,
+  ListResourcesRequestSchema,
+  ListResourceTemplatesRequestSchema,
+  ListToolsRequestSchema,
+  McpError,
+  ReadResourceRequestSchema,
+} from '@modelcontextprotocol/sdk/types.js'
 import type { Cancellations } from './cancellations.ts'
 import type { McpIdentity } from './instructions.ts'
-import type { ToolProgress } from './tool.ts'
-import type { Toolbox } from './toolbox.ts'
+import type { Surface, ToolRun } from './surface.ts'
 
 /** Where cancels of this era find the calls of `owner`. */
 export interface CancelScope {
@@ -17,12 +28,15 @@ export interface CancelScope {
 export async function serveInitializeEra(
   request: Request,
   parsedBody: unknown,
-  toolbox: Toolbox,
+  surface: Surface,
   identity: McpIdentity,
   scope: CancelScope,
 ): Promise<Response> {
   if (request.signal.aborted) return new Response(null, { status: 499 })
-  const server = makeServer(toolbox, identity, scope)
+  const server = makeServer(surface, identity)
+  serveTools(server, surface, scope)
+  serveResources(server, surface)
+  servePrompts(server, surface)
   const transport = new WebStandardStreamableHTTPServerTransport({})
   await server.connect(transport)
   // Without this the tool would run on, and bill, after its client has gone: a stateless transport does not watch the socket.
@@ -30,26 +44,58 @@ export async function serveInitializeEra(
   return transport.handleRequest(request, { parsedBody })
 }
 
-function makeServer(toolbox: Toolbox, identity: McpIdentity, { cancellations, owner }: CancelScope): Server {
-  const server = new Server(
+/** No list is announced as changing and no resource as one to subscribe to: without sessions there is no stream for such news. */
+function makeServer(surface: Surface, identity: McpIdentity): Server {
+  return new Server(
     { name: identity.name, title: identity.title, version: identity.version },
-    { capabilities: { tools: {} }, instructions: identity.instructions },
+    {
+      capabilities: {
+        tools: {},
+        ...(surface.resources ? { resources: {} } : {}),
+        ...(surface.prompts ? { prompts: {} } : {}),
+        ...(surface.complete ? { completions: {} } : {}),
+        ...(surface.logging ? { logging: {} } : {}),
+      },
+      instructions: identity.instructions,
+    },
   )
-  server.setRequestHandler(ListToolsRequestSchema, () => ({ tools: toolbox.list() }))
+}
+
+function serveTools(server: Server, { tools, logging }: Surface, { cancellations, owner }: CancelScope): void {
+  server.setRequestHandler(ListToolsRequestSchema, () => ({ tools: tools.list() }))
   server.setNotificationHandler(CancelledNotificationSchema, notification => {
     const id = notification.params.requestId
     if (id !== undefined) cancellations.cancel(owner, id)
   })
   server.setRequestHandler(CallToolRequestSchema, (request, extra) => {
     const { name, arguments: args } = request.params
-    if (!toolbox.has(name)) throw new McpError(ErrorCode.InvalidParams, toolbox.unknown(name))
-    const token = extra._meta?.progressToken
-    const report = ({ progress, message }: ToolProgress): void => {
-      extra.sendNotification({ method: 'notifications/progress', params: { progressToken: token ?? '', progress, message } }).catch(() => undefined)
+    if (!tools.has(name)) throw new McpError(ErrorCode.InvalidParams, tools.unknown(name))
+    const progressToken = extra._meta?.progressToken
+    const report: ToolRun['report'] =
+      progressToken === undefined
+        ? null
+        : ({ progress, message }) => {
+            extra.sendNotification({ method: 'notifications/progress', params: { progressToken, progress, message } }).catch(() => undefined)
+          }
+    const log: ToolRun['log'] = (level, data) => {
+      if (logging) extra.sendNotification({ method: 'notifications/message', params: { level, data } }).catch(() => undefined)
     }
-    return cancellations.run(owner, extra.requestId, cancelled =>
-      toolbox.run(name, args, AbortSignal.any([extra.signal, cancelled]), token === undefined ? null : report),
-    )
+    return cancellations.run(owner, extra.requestId, cancelled => tools.run(name, args, { signal: AbortSignal.any([extra.signal, cancelled]), report, log }))
   })
-  return server
+}
+
+function serveResources(server: Server, { resources }: Surface): void {
+  if (!resources) return
+  server.setRequestHandler(ListResourcesRequestSchema, (request, extra) => resources.list(request.params?.cursor, extra.signal))
+  server.setRequestHandler(ListResourceTemplatesRequestSchema, () => ({ resourceTemplates: resources.templates() }))
+  server.setRequestHandler(ReadResourceRequestSchema, async (request, extra) => ({ contents: await resources.read(request.params.uri, extra.signal) }))
+}
+
+function servePrompts(server: Server, { prompts, complete }: Surface): void {
+  if (prompts) {
+    server.setRequestHandler(ListPromptsRequestSchema, () => ({ prompts: prompts.list() }))
+    server.setRequestHandler(GetPromptRequestSchema, (request, extra) => prompts.get(request.params.name, request.params.arguments ?? {}, extra.signal))
+  }
+  if (complete)
+    server.setRequestHandler(CompleteRequestSchema, async (request, extra) => ({ completion: { ...(await complete(request.params, extra.signal)) } }))
 }

@@ -5,7 +5,8 @@ import { fail, type GatewayError, toGatewayError } from '../platform/errors.ts'
 import { CallCutError } from '../platform/inflight.ts'
 import type { Log } from '../platform/log.ts'
 import { revokedEvidence } from './chat-stream.ts'
-import type { ContentBlock, InvokeRow, Tool, ToolCall, ToolProgress, ToolResult, Toolset } from './tool.ts'
+import type { ToolRun, ToolSurface } from './surface.ts'
+import type { ContentBlock, InvokeRow, Tool, ToolCall, ToolResult, Toolset } from './tool.ts'
 import { BrokenAnswer, RelayedRefusal, toolError } from './tool-errors.ts'
 import { type ListedTool, listedTool } from './tool-schema.ts'
 
@@ -47,7 +48,7 @@ export interface ToolboxDeps {
 }
 
 /** The tools of one caller for one POST. Both protocol eras answer tools/list and tools/call from it. */
-export class Toolbox {
+export class Toolbox implements ToolSurface {
   readonly #deps: ToolboxDeps
   readonly #call: ToolCall
   #running = 0
@@ -79,8 +80,8 @@ export class Toolbox {
     return `Unknown tool: ${name.slice(0, 128)}${hint}`
   }
 
-  /** Runs a tool that `has()` knows. A failure is a result with `isError`, never an exception. `signal` aborts when the client cancels or goes away. */
-  async run(name: string, args: unknown, signal: AbortSignal, report: ((progress: ToolProgress) => void) | null): Promise<ToolReply> {
+  /** Runs a tool that `has()` knows. A failure is a result with `isError`, never an exception. */
+  async run(name: string, args: unknown, { signal, report }: ToolRun): Promise<ToolReply> {
     const tool = this.#find(name)
     this.#running++
     try {

@@ -12,8 +12,7 @@ import { ownersOf } from '../gateway/http/caller.ts'
 import { writeError } from '../gateway/http/reply-writer.ts'
 import { ClientGoneError, readBody } from '../gateway/http/request-body.ts'
 import { translate } from '../gateway/http/translate.ts'
-import type { Clock } from '../platform/clock.ts'
-import { fail, toGatewayError } from '../platform/errors.ts'
+import { fail, type GatewayError, toGatewayError } from '../platform/errors.ts'
 import type { Ids } from '../platform/ids.ts'
 import type { Inflight } from '../platform/inflight.ts'
 import type { Log } from '../platform/log.ts'
@@ -23,16 +22,13 @@ import { allowedHostNames, checkMediaTypes, checkOrigin, withBearer, withChallen
 import { mcpIdentity } from './instructions.ts'
 import { makeDiscoverEra } from './server-discover.ts'
 import { serveInitializeEra } from './server-initialize.ts'
-import type { InvokeRow, Tool } from './tool.ts'
-import { Toolbox, ToolCatalog } from './toolbox.ts'
-import { toolsetsOf } from './toolset-choice.ts'
+import type { Surface, SurfaceOf } from './surface.ts'
 
 /** What MCP needs of the rest; app.ts gives it. */
 export interface McpDeps {
-  readonly tools: readonly Tool[]
-  readonly invoke: InvokeRow
+  /** What each caller sees. */
+  readonly surfaceOf: SurfaceOf
   readonly ids: Ids
-  readonly clock: Clock
   readonly log: Log
   readonly inflight: Inflight
   readonly baseUrl: () => string
@@ -52,9 +48,17 @@ export interface McpDeps {
   isDraining(): boolean
 }
 
+/** How callers of one URL prove who they are. */
+export interface McpMount {
+  /** The caller by the request's headers. Throws 401 and 403. */
+  authenticate(headers: IncomingHttpHeaders): BearerPrincipal | Promise<BearerPrincipal>
+  /** A refusal of `authenticate` with the challenge that tells a client how to sign in here. */
+  challenge(error: GatewayError, headers: IncomingHttpHeaders): GatewayError
+}
+
 export interface Mcp {
-  /** Serves any method on /mcp. It never throws. */
-  handle(request: IncomingMessage, response: ServerResponse): Promise<void>
+  /** Serves any method on /mcp, or on the URL of another mount. It never throws. */
+  handle(request: IncomingMessage, response: ServerResponse, mount?: McpMount): Promise<void>
   /** Ends streams that are open. */
   close(): Promise<void>
 }
@@ -65,44 +69,47 @@ const bodyLimitBytes = 4 * 1024 * 1024
 /** Makes the /mcp handler. */
 export function createMcp(deps: McpDeps): Mcp {
   const identity = mcpIdentity(deps.serviceId, deps.version)
-  const catalog = new ToolCatalog(deps.tools)
   const discoverEra = makeDiscoverEra(identity, bodyLimitBytes)
 
   const cancellations = new Cancellations()
 
-  const dispatch = (body: unknown, toolbox: Toolbox, owner: string, request: IncomingMessage, response: ServerResponse): Promise<void> => {
+  const bearer: McpMount = {
+    authenticate: headers => deps.authenticate(withBearer(headers)),
+    challenge: (error, headers) => withChallenge(error, deps.serviceId, headers),
+  }
+
+  const dispatch = (body: unknown, surface: Surface, owner: string, request: IncomingMessage, response: ServerResponse): Promise<void> => {
     const serve = async (web: Request): Promise<Response> => {
-      if (await isLegacyRequest(web, body)) return serveInitializeEra(web, body, toolbox, identity, { cancellations, owner })
-      return discoverEra.serve(web, body, toolbox)
+      if (await isLegacyRequest(web, body)) return serveInitializeEra(web, body, surface, identity, { cancellations, owner })
+      return discoverEra.serve(web, body, surface)
     }
     const era = toNodeHandler({ fetch: serve }, { onerror: error => deps.log.error('mcp request failed', { path: '/mcp', status: 500, error }) })
     return era({ method: 'POST', url: '/mcp', headers: request.headers, [Symbol.asyncIterator]: () => request[Symbol.asyncIterator]() }, response, body)
   }
 
-  const handle = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
+  const handle = async (request: IncomingMessage, response: ServerResponse, mount = bearer): Promise<void> => {
     const requestId = deps.ids.requestId()
     response.setHeader('x-request-id', requestId)
     const cut = new AbortController()
     let unregister: (() => void) | undefined
     try {
       admit(request, deps)
-      const principal = await signIn(request, deps)
+      const principal = await signIn(request, mount, deps)
       unregister = deps.inflight.register(ownersOf(principal), cut)
       deps.recheck(principal)
       const agentLabel = agentLabelOf(request.headers[agentIdHeader])
       checkMediaTypes(request.headers)
-      const toolsets = toolsetsOf(request.url)
       const body = parseOrUndefined(await readBody(request, bodyLimitBytes))
       if (body === undefined) return writeParseError(response)
-      const toolbox = new Toolbox(
-        { catalog, invoke: deps.invoke, clock: deps.clock, log: deps.log, toolsets },
+      const surface = deps.surfaceOf(
         { principal, requestId, agentLabel, signal: cut.signal, clientIp: () => deps.clientIp(request), ...clientNameOf(body) },
+        request.url,
       )
       cut.signal.addEventListener('abort', () => {
         // A running tool answers with the reason; a stream on which nothing runs has nobody to say it.
-        if (toolbox.running === 0) response.destroy()
+        if (surface.tools.running === 0) response.destroy()
       })
-      await dispatch(body, toolbox, cancelOwner(principal, request), request, response)
+      await dispatch(body, surface, cancelOwner(principal, request), request, response)
     } catch (thrown) {
       refuse(thrown, requestId, request, response, deps)
     } finally {
@@ -129,13 +136,13 @@ function admit(request: IncomingMessage, deps: McpDeps): void {
   if (deps.isDraining()) throw fail('shutting_down', { headers: { connection: 'close' } })
 }
 
-async function signIn(request: IncomingMessage, deps: McpDeps): Promise<BearerPrincipal> {
+async function signIn(request: IncomingMessage, mount: McpMount, deps: McpDeps): Promise<BearerPrincipal> {
   try {
-    return await deps.authenticate(withBearer(request.headers))
+    return await mount.authenticate(request.headers)
   } catch (thrown) {
     const error = toGatewayError(translate(thrown))
     if (isOfStranger(error)) deps.countAnonymous(request)
-    throw withChallenge(error, deps.serviceId)
+    throw mount.challenge(error, request.headers)
   }
 }
 

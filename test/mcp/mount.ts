@@ -5,6 +5,8 @@ import { Cors } from '../../src/gateway/http/cors.ts'
 import type { EdgeDeps } from '../../src/gateway/http/edge.ts'
 import { makeInvoke } from '../../src/gateway/http/invoke.ts'
 import { OpenStreams } from '../../src/gateway/http/open-streams.ts'
+import { gatewaySurface } from '../../src/mcp/gateway-surface.ts'
+import type { SurfaceOf } from '../../src/mcp/surface.ts'
 import type { Tool } from '../../src/mcp/tool.ts'
 import { createMcp } from '../../src/mcp/transport.ts'
 import { type Clock, systemClock } from '../../src/platform/clock.ts'
@@ -60,8 +62,8 @@ export interface Mount {
 
 const principals: Readonly<Record<string, BearerPrincipal>> = { 'br-full': fullKey, 'br-inference': inferenceKey, 'aaa.bbb.ccc': agent }
 
-/** Starts the mount on a free loopback port. */
-export async function startMount(tools: readonly Tool[], options: { clock?: Clock; allowedHosts?: readonly string[] } = {}): Promise<Mount> {
+/** Starts the mount on a free loopback port, with tools or with a whole surface of the test. */
+export async function startMount(tools: readonly Tool[] | SurfaceOf, options: { clock?: Clock; allowedHosts?: readonly string[] } = {}): Promise<Mount> {
   const inflight = new Inflight()
   const revoked = new Set<string>()
   let draining = false
@@ -94,10 +96,9 @@ export async function startMount(tools: readonly Tool[], options: { clock?: Cloc
     clientIp: () => '127.0.0.1',
   }
   const mcp = createMcp({
-    tools,
-    invoke: makeInvoke(edge, []),
+    surfaceOf:
+      typeof tools === 'function' ? tools : gatewaySurface({ tools, invoke: makeInvoke(edge, []), clock: options.clock ?? systemClock, log: silentLog }),
     ids: systemIds,
-    clock: options.clock ?? systemClock,
     log: silentLog,
     inflight,
     baseUrl: () => baseUrl,

@@ -1,0 +1,164 @@
+/**
+ * What one caller sees of the MCP server, without any SDK: tools, resources, prompts, completion, news of changes. Both protocol eras
+ * are served from the same surface, and what a surface lacks is neither announced nor answered.
+ */
+import type { ToolCall, ToolProgress } from './tool.ts'
+
+/** The reserved field of the protocol for what a program may want to know beside the content. */
+type Meta = Readonly<Record<string, unknown>>
+
+/** What a resource holds: text, or bytes in base64. */
+export type ResourceContents = { readonly uri: string; readonly mimeType?: string; readonly _meta?: { [key: string]: unknown } } & (
+  | { readonly text: string }
+  | { readonly blob: string }
+)
+
+/** A block of content in a tool's answer or in a prompt. */
+export type Block =
+  | { readonly type: 'text'; readonly text: string }
+  | { readonly type: 'image' | 'audio'; readonly data: string; readonly mimeType: string }
+  | { readonly type: 'resource_link'; readonly uri: string; readonly name: string; readonly mimeType?: string }
+  | { readonly type: 'resource'; readonly resource: ResourceContents }
+
+/** What a running tool gets of its call. */
+export interface ToolRun {
+  /** Aborts when the client cancels or goes away. */
+  readonly signal: AbortSignal
+  /** Present when the client asked for progress. */
+  readonly report: ((progress: ToolProgress) => void) | null
+  /** Tells the client's log; it does nothing unless the surface announces `logging`. */
+  log(level: 'debug' | 'info' | 'warning' | 'error', data: unknown): void
+}
+
+export interface ToolAnswer {
+  [key: string]: unknown
+  readonly content: Block[]
+  readonly structuredContent?: Record<string, unknown>
+  readonly isError?: true
+}
+
+/** A tool as tools/list shows it. */
+export interface ToolEntry {
+  [key: string]: unknown
+  readonly name: string
+  readonly inputSchema: { [key: string]: unknown; readonly type: 'object' }
+}
+
+export interface ToolSurface {
+  /** How many tools run now. */
+  readonly running: number
+  list(): ToolEntry[]
+  has(name: string): boolean
+  /** What to say of a name that `has()` does not know. */
+  unknown(name: string): string
+  /** Runs a tool that `has()` knows. A failure is an answer with `isError`, never an exception. */
+  run(name: string, args: unknown, run: ToolRun): Promise<ToolAnswer>
+}
+
+/** A resource as resources/list shows it. */
+export interface ResourceEntry {
+  [key: string]: unknown
+  readonly uri: string
+  readonly name: string
+}
+
+/** A family of resources as resources/templates/list shows it. */
+export interface ResourceTemplateEntry {
+  [key: string]: unknown
+  readonly uriTemplate: string
+  readonly name: string
+}
+
+export interface ResourceSurface {
+  /** One page. Throws SurfaceError. */
+  list(cursor: string | undefined, signal: AbortSignal): Promise<{ resources: ResourceEntry[]; nextCursor?: string }>
+  templates(): ResourceTemplateEntry[]
+  /** Throws SurfaceError; `notThere` when there is no such resource for this caller. */
+  read(uri: string, signal: AbortSignal): Promise<ResourceContents[]>
+}
+
+/** A prompt as prompts/list shows it. */
+export interface PromptEntry {
+  [key: string]: unknown
+  readonly name: string
+  readonly arguments?: { name: string; description?: string; required?: boolean }[]
+}
+
+export interface PromptMessage {
+  readonly role: 'user' | 'assistant'
+  readonly content: Block
+}
+
+export interface PromptSurface {
+  list(): PromptEntry[]
+  /** Throws SurfaceError. */
+  get(name: string, args: Readonly<Record<string, string>>, signal: AbortSignal): Promise<{ description?: string; messages: PromptMessage[] }>
+}
+
+/** What completion/complete asks: the argument of a prompt, or the variable of a resource template. */
+export interface CompletionQuestion {
+  readonly ref: { readonly type: 'ref/prompt'; readonly name: string } | { readonly type: 'ref/resource'; readonly uri: string }
+  readonly argument: { readonly name: string; readonly value: string }
+}
+
+/** At most 100 values. `total` only where it is known. */
+export interface CompletionAnswer {
+  readonly values: string[]
+  readonly total?: number
+  readonly hasMore?: boolean
+}
+
+/** Lists that can change while somebody listens. */
+export type ChangingList = 'tools' | 'prompts' | 'resources'
+
+/** Something that changed. A sink may fold several into one: the reader looks at the present state anyway. */
+export type SurfaceChange = { readonly kind: ChangingList } | { readonly kind: 'resource'; readonly uri: string; readonly meta?: Meta }
+
+export interface ChangeSink {
+  tell(change: SurfaceChange): void
+  /** Ends the stream in good order; the client may listen anew. */
+  end(): void
+}
+
+/** What a listener asks for. */
+export interface ChangeWish {
+  readonly lists: readonly ChangingList[]
+  readonly uris: readonly string[]
+}
+
+/** News of changes: the `subscriptions/listen` of the discover era. The stateless initialize era has no stream to send them on. */
+export interface ChangeSurface {
+  /** The lists whose changes are told. */
+  readonly lists: readonly ChangingList[]
+  /** Tells `sink` of every change that is made once this has resolved, until the returned function is called. Throws SurfaceError. */
+  listen(wish: ChangeWish, sink: ChangeSink): Promise<() => void>
+}
+
+export interface Surface {
+  readonly tools: ToolSurface
+  readonly resources?: ResourceSurface
+  readonly prompts?: PromptSurface
+  /** Throws SurfaceError. */
+  readonly complete?: (question: CompletionQuestion, signal: AbortSignal) => Promise<CompletionAnswer>
+  readonly changes?: ChangeSurface
+  /** Announces logging, for tools that use `ToolRun.log`. */
+  readonly logging?: true
+}
+
+/** Makes the surface of one POST; `url` is its path with the query. Throws GatewayError. */
+export type SurfaceOf = (call: ToolCall, url: string | undefined) => Surface
+
+/** Codes of JSON-RPC that a surface answers with. `notThere` becomes -32602 on the wire of the discover era. */
+export const surfaceErrorCodes = { badParams: -32602, notThere: -32002, internal: -32603, refused: -32000 } as const
+
+/** A failure outside tools, as both SDKs send it. */
+export class SurfaceError extends Error {
+  override readonly name = 'SurfaceError'
+  readonly code: number
+  readonly data: Readonly<Record<string, unknown>> | undefined
+  constructor(kind: keyof typeof surfaceErrorCodes, message: string, data?: Readonly<Record<string, unknown>>) {
+    super(message)
+    this.code = surfaceErrorCodes[kind]
+    this.data = data
+  }
+}
