@@ -32,6 +32,21 @@ export interface Call<P extends Principal | null = Principal | null> {
   readonly baseUrl: string
   /** Address of the client; behind trusted proxies the one that they report. A function, because looking it up costs a little. */
   clientIp(): string
+  /** Told of every route that a charging call tries, as it happens. It must not throw. */
+  readonly onRoute?: (step: RouteStep) => void
+}
+
+/** One route of a charging call: it is dialed, and then it answers or fails. */
+export interface RouteStep {
+  readonly outcome: 'dialed' | 'answered' | 'failed'
+  readonly provider: string
+  readonly model: string
+  /** Only a provider that is proven to be in India counts as india. */
+  readonly residency: 'india' | 'global'
+  /** On the caller's own provider key. */
+  readonly byok: boolean
+  /** Why it failed, in words that a caller may read. */
+  readonly why?: string
 }
 
 /** How a relayed body ended; the edge reports it so that the pipeline settles exactly once. */

@@ -1,4 +1,5 @@
 import type { CancelSignal } from '../../platform/cancellation.ts'
+import type { Call, RouteStep } from '../../platform/endpoint.ts'
 import { fail, GatewayError } from '../../platform/errors.ts'
 import { BodyTooLargeError } from '../../platform/upstream-body.ts'
 import { stateKeyOf } from '../catalog/model.ts'
@@ -25,6 +26,7 @@ export async function dial(
   signal: CancelSignal,
   recheck: () => void,
   deps: InferenceDeps,
+  onRoute?: Call['onRoute'],
 ): Promise<Answer> {
   const failures: Failed[] = []
   const bill = meter.billOf
@@ -47,6 +49,7 @@ export async function dial(
     recheck()
     signal.throwIfAborted()
     meter.dials()
+    onRoute?.(stepOf(attempt, 'dialed'))
     const startedMs = deps.clock.monotonicMs()
     let result: Performed
     try {
@@ -54,18 +57,25 @@ export async function dial(
     } catch (error) {
       result = failureOf(error, attempt, signal, deps)
     }
+    if ('answer' in result) onRoute?.(stepOf(attempt, 'answered'))
     if ('answer' in result) return begun(result.answer, result.replyHeaders, deps.clock.monotonicMs() - startedMs, meter, deps)
     if (result.kind === 'client-error') {
       deps.observer.undecided(stateKeyOf(attempt.route))
       return result
     }
     failures.push(result)
+    onRoute?.(stepOf(attempt, 'failed', result.message))
     meter.routeFailed()
     note(result, deps)
   }
   const relayed = failures.findLast(failed => failed.relayed !== undefined)?.relayed
   if (relayed !== undefined) return relayed
   throw allFailed(failures)
+}
+
+function stepOf({ route, model, byok }: Attempt, outcome: RouteStep['outcome'], why?: string): RouteStep {
+  const residency = route.residency === 'india' ? 'india' : 'global'
+  return { outcome, provider: route.provider.id, model: model.id, residency, byok, ...(why === undefined ? {} : { why }) }
 }
 
 /** The reply has begun: what it took goes into the meter and to routing. */

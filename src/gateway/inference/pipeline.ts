@@ -72,7 +72,7 @@ export async function serve(kind: Kind, input: CallInput, call: Call<Principal>,
   const content = org.retentionDays === 0 ? null : contentOf(request, plan, principal, call, sentBytes(input))
   let isStream = false
   try {
-    const answer = await dialConfirmed(kind, plan, request, meter, watch, deps).catch((error: unknown) => endUnanswered(error, meter, watch))
+    const answer = await dialConfirmed(kind, plan, request, meter, watch, deps, call.onRoute).catch((error: unknown) => endUnanswered(error, meter, watch))
     switch (answer.kind) {
       case 'whole': {
         const { usage, estimated, body } = answer
@@ -172,8 +172,16 @@ function agentOfLabel(named: NamedAgent | null, label: string, policies: readonl
 }
 
 /** Dials when the named agent, if there is one, still stands. Always a promise: it never throws. */
-function dialConfirmed(kind: Kind, plan: Plan, request: ParsedRequest, meter: Meter, watch: Watch, deps: InferenceDeps): Promise<Answer> {
-  const go = (): Promise<Answer> => dial(kind, plan, request, meter, watch.signal, watch.recheck, deps)
+function dialConfirmed(
+  kind: Kind,
+  plan: Plan,
+  request: ParsedRequest,
+  meter: Meter,
+  watch: Watch,
+  deps: InferenceDeps,
+  onRoute: Call['onRoute'],
+): Promise<Answer> {
+  const go = (): Promise<Answer> => dial(kind, plan, request, meter, watch.signal, watch.recheck, deps, onRoute)
   return watch.isNamed ? Promise.resolve().then(watch.confirm).then(go) : go()
 }
 
