@@ -1,4 +1,4 @@
-import { chmodSync, mkdirSync, renameSync, writeFileSync } from 'node:fs'
+import { chmodSync, existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 
 /** What `brigade login` keeps for this user. */
@@ -7,14 +7,28 @@ export interface Credentials {
   readonly key: string
 }
 
+const fileName = 'credentials.json'
+
 /** Writes the file, readable by its owner only, whole or not at all; its path. */
 export function saveCredentials(folder: string, credentials: Credentials): string {
   mkdirSync(folder, { recursive: true, mode: 0o700 })
   chmodSync(folder, 0o700)
-  const path = join(folder, 'credentials.json')
+  const path = join(folder, fileName)
   const beside = `${path}.new`
   writeFileSync(beside, `${JSON.stringify(credentials, null, 2)}\n`, { mode: 0o600 })
   chmodSync(beside, 0o600)
   renameSync(beside, path)
   return path
+}
+
+/** What was kept; null: nothing, or nothing that can be read, which another `brigade login` mends. */
+export function readCredentials(folder: string): Credentials | null {
+  const path = join(folder, fileName)
+  if (!existsSync(path)) return null
+  try {
+    const { base_url, key } = JSON.parse(readFileSync(path, 'utf8')) as Partial<Credentials>
+    return typeof base_url === 'string' && URL.canParse(base_url) && typeof key === 'string' ? { base_url, key } : null
+  } catch {
+    return null
+  }
 }

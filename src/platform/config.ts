@@ -215,3 +215,20 @@ export function userConfigFolder(env: Readonly<Record<string, string | undefined
   const given = env['XDG_CONFIG_HOME'] ?? ''
   return join(isAbsolute(given) ? given : join(homedir(), '.config'), 'brigade')
 }
+
+/**
+ * What commands that are clients of a gateway take from the environment: BRIGADE, its address, and BRIGADE_KEY, an API key or agent token, or
+ * BRIGADE_KEY_FILE, a file that holds it. Null: not set. Throws what reading the file throws.
+ */
+export function clientEnvironment(env: Readonly<Record<string, string | undefined>> = process.env): {
+  readonly address: string | null
+  readonly key: Secret | null
+  /** The variable that `key` is of. */
+  readonly keyVariable: string
+} {
+  const address = env['BRIGADE']?.trim() || null
+  const key = env['BRIGADE_KEY']?.trim()
+  if (key) return { address, key: new Secret(key), keyVariable: 'BRIGADE_KEY' }
+  const file = env['BRIGADE_KEY_FILE']
+  return { address, key: file ? new Secret(readFileSync(file, 'utf8').trim()) : null, keyVariable: 'BRIGADE_KEY_FILE' }
+}

@@ -1,0 +1,89 @@
+import { BrigadeError } from '../agents/toolkit/brigade-error.ts'
+
+/** How a command ends. Scripts branch on these; docs/cli.md lists them. */
+export const exitCodes = { failed: 1, wrongUsage: 2, refused: 3, notFound: 4, overBudget: 5, conflict: 6 } as const
+
+/** What somebody at a terminal, or a script, is told when a command fails. The message is one line and says what to do; it never holds a key. */
+export class CommandError extends Error {
+  override readonly name = 'CommandError'
+  readonly exitCode: number
+  /** The gateway's code, or one of this program: usage, not_signed_in, unreachable, not_a_gateway, failed. */
+  readonly code: string
+  /** The status of the gateway's reply; null: the failure is not of a reply. */
+  readonly status: number | null
+  /** What the gateway said beside the error, such as the etag that stands there now. */
+  readonly evidence: Readonly<Record<string, unknown>>
+
+  constructor(
+    message: string,
+    fields: { exitCode?: number; code?: string; status?: number | null; evidence?: Readonly<Record<string, unknown>>; cause?: unknown } = {},
+  ) {
+    super(message, fields.cause === undefined ? {} : { cause: fields.cause })
+    this.exitCode = fields.exitCode ?? exitCodes.failed
+    this.code = fields.code ?? 'failed'
+    this.status = fields.status ?? null
+    this.evidence = fields.evidence ?? {}
+  }
+}
+
+/** A command that was typed wrong. */
+export function wrongUsage(message: string): CommandError {
+  return new CommandError(message, { exitCode: exitCodes.wrongUsage, code: 'usage' })
+}
+
+/** Which gateway was called and where the credential came from, for messages. */
+export interface Called {
+  readonly baseUrl: string
+  readonly credentialFrom: string
+}
+
+/** The error of a call to a gateway as a person reads it. Everything else that was thrown comes back as it is. */
+export function commandErrorOf(thrown: unknown, called: Called): unknown {
+  if (thrown instanceof BrigadeError) return ofReply(thrown, called)
+  // Only a reply in another shape than the gateway's makes these.
+  if (thrown instanceof SyntaxError) return notAGateway(called.baseUrl, 'it answered with something that is not JSON', thrown)
+  return thrown
+}
+
+/** What answers at the address is something else. */
+export function notAGateway(baseUrl: string, why: string, cause?: unknown): CommandError {
+  return new CommandError(`what answers at ${baseUrl} is no Brigade gateway: ${why}. Set BRIGADE or --base-url to the address of yours.`, {
+    code: 'not_a_gateway',
+    cause,
+  })
+}
+
+function ofReply(error: BrigadeError, called: Called): CommandError {
+  if (error.code.startsWith('http_')) return notAGateway(called.baseUrl, `it answered with status ${error.status} and no error of a gateway`, error)
+  const { error: _shown, ...evidence } = error.body
+  return new CommandError(messageOf(error, called), { exitCode: exitCodeOf(error.status), code: error.code, status: error.status, evidence, cause: error })
+}
+
+function messageOf(error: BrigadeError, { baseUrl, credentialFrom }: Called): string {
+  if (error.status === 401) {
+    if (error.body['reason'] === 'token_expired') return `the agent token of ${credentialFrom} has expired. Mint another one: brigade agent token --fresh.`
+    if (error.body['reason'] === 'agent_revoked')
+      return `the agent of the token of ${credentialFrom} was revoked, for good. Make another one: brigade agent create.`
+    return `the gateway at ${baseUrl} does not take the credential of ${credentialFrom}: ${error.message} It may be of another gateway, or revoked. Run brigade login, or set BRIGADE_KEY.`
+  }
+  const request = error.status >= 500 && error.requestId !== null ? ` (${error.code}, request ${error.requestId})` : ` (${error.code})`
+  return `${error.message}${request}`
+}
+
+function exitCodeOf(status: number): number {
+  switch (status) {
+    case 401:
+    case 403:
+      return exitCodes.refused
+    case 404:
+      return exitCodes.notFound
+    case 402:
+    case 429:
+      return exitCodes.overBudget
+    case 409:
+    case 412:
+      return exitCodes.conflict
+    default:
+      return exitCodes.failed
+  }
+}

@@ -1,0 +1,69 @@
+/** What commands print. Text that others wrote is shown without control characters, so that it cannot steer the terminal. */
+
+/** Control characters, and those that turn the direction of text around. */
+const steering = /[\p{Cc}\u200e\u200f\u202a-\u202e\u2066-\u2069]+/gu
+
+/** A text on one line, harmless to a terminal. */
+export function plain(text: string): string {
+  return text.replace(steering, ' ')
+}
+
+/** One line to stdout. */
+export function printLine(line: string): void {
+  process.stdout.write(`${line}\n`)
+}
+
+/** One line of JSON to stdout. */
+export function printJson(value: unknown): void {
+  process.stdout.write(`${JSON.stringify(value)}\n`)
+}
+
+/** A column: its heading and on which side its text stands. */
+export interface Column {
+  readonly head: string
+  readonly align?: 'right'
+}
+
+/** The lines of a table, aligned, the last column without padding. */
+export function tableLines(columns: readonly Column[], rows: readonly (readonly string[])[]): string[] {
+  const cells = [columns.map(column => column.head), ...rows.map(row => row.map(plain))]
+  const widths = columns.map((_column, at) => Math.max(...cells.map(row => lengthOf(row[at] ?? ''))))
+  return cells.map(row =>
+    columns
+      .map(({ align }, at) => {
+        const text = row[at] ?? ''
+        const room = ' '.repeat((widths[at] ?? 0) - lengthOf(text))
+        return align === 'right' ? room + text : text + room
+      })
+      .join('  ')
+      .trimEnd(),
+  )
+}
+
+/** Prints a table. */
+export function printTable(columns: readonly Column[], rows: readonly (readonly string[])[]): void {
+  for (const line of tableLines(columns, rows)) printLine(line)
+}
+
+/** Prints names with their values, one a line, aligned. */
+export function printFields(fields: Readonly<Record<string, string>>): void {
+  const width = Math.max(...Object.keys(fields).map(lengthOf))
+  for (const [name, value] of Object.entries(fields)) printLine(`${name.padEnd(width)}  ${plain(value)}`)
+}
+
+function lengthOf(text: string): number {
+  return [...text].length
+}
+
+/** Rupees of one column with the same decimals: 2, or as many as the smallest amount needs, at most 6. */
+export function rupees(amounts: readonly number[]): string[] {
+  const smallest = Math.min(...amounts.map(Math.abs).filter(amount => amount > 0), 1)
+  const decimals = Math.min(6, Math.max(2, 1 - Math.floor(Math.log10(smallest))))
+  return amounts.map(amount => amount.toFixed(decimals))
+}
+
+/** Prints what a command made: a field a line, or JSON. */
+export function printResult(value: object, asJson: boolean): void {
+  if (asJson) printJson(value)
+  else printFields(Object.fromEntries(Object.entries(value).map(([name, field]) => [name, String(field)])))
+}

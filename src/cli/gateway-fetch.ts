@@ -1,0 +1,77 @@
+import { CommandError, notAGateway } from './command-error.ts'
+
+/** How long one request may take, its body included. */
+const requestTimeoutMs = 120_000
+
+/**
+ * A `fetch` for commands: what goes wrong on the way (address, connection, TLS, a proxy's page, a redirect) is thrown as CommandError with
+ * what to do. Replies of a gateway come back as they are, whatever their status. `timeoutMs: null` waits for as long as it takes.
+ */
+export function gatewayFetch(baseUrl: string, timeoutMs: number | null = requestTimeoutMs): typeof fetch {
+  return async (input, init) => {
+    const signals = [...(init?.signal ? [init.signal] : []), ...(timeoutMs === null ? [] : [AbortSignal.timeout(timeoutMs)])]
+    let reply: Response
+    try {
+      reply = await fetch(input, { ...init, redirect: 'manual', ...(signals.length === 0 ? {} : { signal: AbortSignal.any(signals) }) })
+    } catch (thrown) {
+      if (init?.signal?.aborted) throw thrown
+      throw unreachable(baseUrl, thrown)
+    }
+    await expectGateway(baseUrl, reply)
+    return reply
+  }
+}
+
+/** Every reply of a gateway names its request, is no page and leads nowhere else. Throws CommandError. */
+async function expectGateway(baseUrl: string, reply: Response): Promise<void> {
+  const location = reply.headers.get('location')
+  const isPage = (reply.headers.get('content-type') ?? '').startsWith('text/html')
+  if (reply.headers.has('x-request-id') && !isPage && location === null) return
+  await reply.body?.cancel()
+  if (location !== null) throw notAGateway(baseUrl, `it leads to ${printable(location)}`)
+  if (reply.status >= 502 && reply.status <= 504)
+    throw new CommandError(`the gateway at ${baseUrl} is away: what stands before it answers with status ${reply.status}. Try again later.`, {
+      code: 'unreachable',
+      status: reply.status,
+    })
+  throw notAGateway(baseUrl, `it answered with ${isPage ? 'a web page' : 'something else'}, status ${reply.status}`)
+}
+
+/** Without a query or fragment, which may hold secrets of a sign-in. */
+function printable(location: string): string {
+  return location.replace(/[?#].*$/s, '').replace(/[^!-~]/g, '')
+}
+
+const tlsCodes = /^(CERT_|UNABLE_TO_|SELF_SIGNED|DEPTH_ZERO|ERR_TLS_|ERR_SSL_|EPROTO|HOSTNAME_MISMATCH|INVALID_CA)/
+
+function unreachable(baseUrl: string, thrown: unknown): CommandError {
+  const said = (message: string): CommandError => new CommandError(message, { code: 'unreachable', cause: thrown })
+  if (thrown instanceof Error && thrown.name === 'TimeoutError') return said(`the gateway at ${baseUrl} did not answer in time. Try again.`)
+  const code = codeOf(thrown)
+  switch (code) {
+    case 'ECONNREFUSED':
+      return said(`nothing listens at ${baseUrl}. Start the gateway (brigade serve), or set BRIGADE or --base-url to its address.`)
+    case 'ENOTFOUND':
+    case 'EAI_AGAIN':
+      return said(`the name ${new URL(baseUrl).hostname} cannot be found. Check the address in BRIGADE or --base-url, and your network.`)
+    case 'ECONNRESET':
+    case 'UND_ERR_SOCKET':
+      return said(`the connection to ${baseUrl} was cut. Try again; is it the right address, and http rather than https or the reverse?`)
+    case 'ERR_SSL_WRONG_VERSION_NUMBER':
+    case 'ERR_SSL_PACKET_LENGTH_TOO_LONG':
+    case 'EPROTO':
+      return said(`what listens at ${baseUrl} does not speak TLS. Is it http:// instead of https://?`)
+    default:
+  }
+  if (code.startsWith('HPE_')) return notAGateway(baseUrl, 'it does not speak HTTP', thrown)
+  if (tlsCodes.test(code))
+    return said(`the certificate of ${baseUrl} is not trusted (${code}). For a certificate authority of your own set NODE_EXTRA_CA_CERTS to its file.`)
+  return said(`the gateway at ${baseUrl} cannot be reached${code === '' ? '' : ` (${code})`}. Check the address in BRIGADE or --base-url, and your network.`)
+}
+
+/** The code of the innermost cause that has one; '' when none has. */
+function codeOf(thrown: unknown): string {
+  let found = ''
+  for (let at: unknown = thrown; at instanceof Error; at = at.cause) if ('code' in at && typeof at.code === 'string') found = at.code
+  return found
+}

@@ -1,0 +1,15 @@
+import { InvalidArgumentError } from 'commander'
+
+/** A number, as options take it. */
+export function number(text: string): number {
+  const value = Number(text)
+  if (text.trim() === '' || !Number.isFinite(value)) throw new InvalidArgumentError('It must be a number.')
+  return value
+}
+
+/** A whole number of at least 1. */
+export function count(text: string): number {
+  const value = number(text)
+  if (!Number.isSafeInteger(value) || value < 1) throw new InvalidArgumentError('It must be a whole number of at least 1.')
+  return value
+}

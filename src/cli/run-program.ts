@@ -1,0 +1,46 @@
+import { type Command, CommanderError } from 'commander'
+import { CommandError, exitCodes } from './command-error.ts'
+import { plain } from './command-output.ts'
+
+/** Makes a program, before it has commands, throw where it would end the process, and leave the printing of errors to runProgram. */
+export function prepareProgram(program: Command): Command {
+  return program.exitOverride().configureOutput({ outputError: () => {} })
+}
+
+/**
+ * Runs the words that were typed and sets the exit code. A failure is one line on stderr, or with --json
+ * `{"error":{"message","code","status"}}` and what the gateway said beside it.
+ */
+export async function runProgram(program: Command, words: readonly string[] = process.argv): Promise<void> {
+  // Who reads our output may stop reading: `brigade memory ls | head`.
+  process.stdout.on('error', error => process.exit('code' in error && error.code === 'EPIPE' ? 0 : 1))
+  try {
+    await program.parseAsync(words)
+  } catch (thrown) {
+    const failure = failureOf(thrown)
+    if (failure === null) return
+    process.stderr.write(asksForJson(words) ? `${jsonOf(failure)}\n` : `brigade: ${plain(failure.message)}\n`)
+    process.exitCode = failure.exitCode
+  }
+}
+
+function asksForJson(words: readonly string[]): boolean {
+  const end = words.indexOf('--')
+  return words.slice(0, end < 0 ? undefined : end).includes('--json')
+}
+
+function jsonOf({ message, code, status, evidence }: CommandError): string {
+  return JSON.stringify({ error: { message, code, status }, ...evidence })
+}
+
+/** Null: help or the version was asked for and printed. */
+function failureOf(thrown: unknown): CommandError | null {
+  if (thrown instanceof CommandError) return thrown
+  if (thrown instanceof CommanderError) {
+    if (thrown.exitCode === 0) return null
+    const message =
+      thrown.code === 'commander.help' ? 'say which command; the list is above.' : `${thrown.message.replace(/^error: /, '')}. Add --help to see how.`
+    return new CommandError(message, { exitCode: exitCodes.wrongUsage, code: 'usage' })
+  }
+  return new CommandError(thrown instanceof Error ? thrown.message : String(thrown), { cause: thrown })
+}
