@@ -1,17 +1,106 @@
-import { type Credential, sourceOf } from './token-source.ts'
+import { AgentRevokedError, BrigadeError, errorOf } from './brigade-error.ts'
+import { gatewayAddress, isAtGateway } from './gateway-address.ts'
+import { refusalReply } from './refusal-reply.ts'
+import { sendableOf } from './sendable.ts'
+import { type Credential, sourceOf, type TokenSource } from './token-source.ts'
+
+/** How requests are signed. */
+export interface AgentFetchOptions {
+  /** Only requests to this gateway are signed; others go out as they are, and paths such as `/v1/models` are looked for there. Left out: every request is signed. */
+  readonly baseUrl?: string | undefined
+  /** Sent where the caller sets none, outside of browsers. */
+  readonly userAgent?: string | undefined
+  /** For an API key that calls in the name of an agent (`x-br-agent-id`). A token names its agent by itself. */
+  readonly agentLabel?: string | undefined
+}
+
+/** Stands where a framework insists on a key. The fetch wrapper puts the token in its place. */
+export const placeholderKey = 'set-by-brigade-fetch'
+
+const standardUserAgent = 'brigade-agents/0.1'
+/** Places of keys that adapters of other providers fill with the placeholder. */
+const keyHeaders = ['x-api-key', 'api-key', 'x-goog-api-key']
 
 /**
  * A `fetch` that signs each request with the bearer of `credential`, whatever the caller put into Authorization. A 401 that a fresh token
- * may mend is tried once more with one, when the body can be sent again. Every other reply comes back as it is.
+ * may mend is tried once more with one, when the body can be sent again. What keeps a token from being had comes as a reply too, in the
+ * gateway's form, so that the SDK around it decides as ever. A revoked agent is a 401 `agent_revoked` that no SDK repeats, and from then
+ * on nothing is sent. Every other reply comes back as it is.
  */
-export function agentFetch(credential: Credential, inner: typeof fetch = fetch): typeof fetch {
+export function agentFetch(credential: Credential, inner: typeof fetch = fetch, options: AgentFetchOptions = {}): typeof fetch {
   const source = sourceOf(credential)
+  const baseUrl = options.baseUrl === undefined ? null : gatewayAddress(options.baseUrl)
   return async (input, init) => {
-    const signed = async (forceRefresh: boolean): Promise<Response> => {
-      const headers = new Headers(init?.headers ?? (input instanceof Request ? input.headers : undefined))
-      headers.set('authorization', `Bearer ${await source.getToken({ forceRefresh })}`)
-      return inner(input, { ...init, headers })
+    const target = baseUrl !== null && typeof input === 'string' && input.startsWith('/') ? `${baseUrl}${input}` : input
+    if (baseUrl !== null && !isAtGateway(baseUrl, target)) return inner(target, init)
+    const request = sendableOf(target, init)
+    const sendWith = async (token: string): Promise<Response> => {
+      const [url, sent] = request.next()
+      return inner(url, { ...sent, headers: signedHeaders(request.headers, token, options) })
     }
-    return signed(false)
+    try {
+      const token = await unlessAborted(source.getToken(), request.signal)
+      const reply = await sendWith(token)
+      const refusal = await refusalOf(reply)
+      if (refusal !== 'token' || !request.mayRepeat) return refusal === 'revoked' ? revokedReply(reply, source) : reply
+      const fresh = await unlessAborted(source.getToken({ forceRefresh: true, refused: token }), request.signal)
+      if (fresh === token) return reply
+      await reply.body?.cancel()
+      const second = await sendWith(fresh)
+      return (await refusalOf(second)) === 'revoked' ? revokedReply(second, source) : second
+    } catch (error) {
+      if (error instanceof BrigadeError) return refusalReply(error)
+      throw error
+    }
   }
+}
+
+const reasonInChallenge = /error_description="(\w+)"/
+
+/** What is wrong with the credential: the agent is gone, or only this token is; null for every reply that is about something else. */
+async function refusalOf(reply: Response): Promise<'revoked' | 'token' | null> {
+  if (reply.status !== 401) return null
+  const challenge = reply.headers.get('www-authenticate') ?? ''
+  const reason = reasonInChallenge.exec(challenge)?.[1] ?? (await reasonInBody(reply))
+  if (reason === 'agent_revoked') return 'revoked'
+  return reason !== null || challenge.includes('invalid_token') ? 'token' : null
+}
+
+/** Browsers hide the challenge. */
+async function reasonInBody(reply: Response): Promise<string | null> {
+  const body: unknown = await reply
+    .clone()
+    .json()
+    .catch(() => null)
+  const reason = typeof body === 'object' && body !== null && 'reason' in body ? body.reason : null
+  return typeof reason === 'string' ? reason : null
+}
+
+async function revokedReply(reply: Response, source: TokenSource): Promise<Response> {
+  const error = await errorOf(reply)
+  if (error instanceof AgentRevokedError) source.noteRevoked?.(error)
+  return refusalReply(error)
+}
+
+function signedHeaders(given: Headers, token: string, { userAgent = standardUserAgent, agentLabel }: AgentFetchOptions): Headers {
+  const headers = new Headers(given)
+  for (const name of keyHeaders) if (headers.get(name) === placeholderKey) headers.delete(name)
+  headers.set('authorization', `Bearer ${token}`)
+  if (!headers.has('user-agent') && !isBrowser()) headers.set('user-agent', userAgent)
+  if (agentLabel !== undefined && !headers.has('x-br-agent-id')) headers.set('x-br-agent-id', agentLabel)
+  return headers
+}
+
+/** Browsers name themselves, and would have to ask first for a header of ours. */
+const isBrowser = (): boolean => 'document' in globalThis || 'importScripts' in globalThis
+
+/** Waiting for a token ends with the call that waits; the mint itself goes on for the others. */
+function unlessAborted<T>(waiting: Promise<T>, signal: AbortSignal | null): Promise<T> {
+  if (signal === null) return waiting
+  return new Promise((resolve, reject) => {
+    const stop = (): void => reject(signal.reason)
+    if (signal.aborted) stop()
+    signal.addEventListener('abort', stop, { once: true })
+    waiting.then(resolve, reject).finally(() => signal.removeEventListener('abort', stop))
+  })
 }

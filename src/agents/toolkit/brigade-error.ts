@@ -41,12 +41,14 @@ export async function errorOf(reply: Response): Promise<BrigadeError> {
   const text = await reply.text()
   const body = recordOf(text)
   const envelope = asRecord(body['error'])
+  // The rows for OAuth clients say it in two texts.
+  const [oauthCode, oauthMessage] = typeof body['error'] === 'string' ? [body['error'], body['error_description']] : []
   const retryAfter = Number(reply.headers.get('retry-after') ?? Number.NaN)
   const shouldRetry = reply.headers.get('x-should-retry')
   const fields = {
     status: reply.status,
-    code: textOr(envelope['code'], `http_${reply.status}`),
-    message: textOr(envelope['message'], `The gateway answered with status ${reply.status}.`),
+    code: textOr(oauthCode ?? envelope['code'], `http_${reply.status}`),
+    message: textOr(oauthMessage ?? envelope['message'], `The gateway answered with status ${reply.status}.`),
     requestId: reply.headers.get('x-request-id'),
     retryAfterS: Number.isFinite(retryAfter) ? retryAfter : null,
     shouldRetry: shouldRetry === null ? null : shouldRetry === 'true',

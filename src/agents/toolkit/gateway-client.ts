@@ -1,5 +1,6 @@
 import { agentFetch } from './agent-fetch.ts'
 import { errorOf } from './brigade-error.ts'
+import { gatewayAddress } from './gateway-address.ts'
 import type { Credential } from './token-source.ts'
 
 /** Where a gateway is and who calls it. */
@@ -32,7 +33,7 @@ export interface GatewayClient {
 
 /** A client of the gateway at `baseUrl`. It connects with the first call. */
 export function gatewayClient({ baseUrl: given, credential, fetch: inner }: GatewayOptions): GatewayClient {
-  const baseUrl = given.replace(/\/+$/, '')
+  const baseUrl = gatewayAddress(given)
   const signed = agentFetch(credential, inner)
   const send = async (method: string, path: string, request: GatewayRequest = {}): Promise<Response> => {
     const url = new URL(`${baseUrl}${path}`)

@@ -1,0 +1,143 @@
+import { AgentRevokedError, BrigadeError, errorOf } from './brigade-error.ts'
+import { gatewayAddress } from './gateway-address.ts'
+
+/** A token as it was given out. */
+export interface AgentToken {
+  readonly token: string
+  /** Life in seconds, counted from when it was asked for. */
+  readonly expiresInS: number
+  /** Its end by the clock of this machine, in milliseconds since 1970, whatever the gateway's clock says. */
+  readonly expiresAtMs: number
+  readonly agentId: number | null
+  /** What it is good for, with spaces between. */
+  readonly scope: string
+}
+
+/** The text of a secret, or who knows it now: a function is asked at each mint, so that a key or platform token that was renewed is found. */
+export type Secret = string | (() => string | Promise<string>)
+
+/** Which token to have, and what for. */
+export interface TokenMintOptions {
+  /** Address of the gateway. */
+  readonly baseUrl: string
+  /** Id, or name of an active agent; a text of digits is an id. Left out only with `exchange`, where the trust rule names the agent. */
+  readonly agent?: number | string | undefined
+  /** An API key of scope full; with `exchange`: a token of an issuer that a trust rule takes, such as a CI job's or a pod's, or an agent token to be narrowed. */
+  readonly credential: Secret
+  /** The credential is not an API key but a token to be exchanged at POST /oauth/token. */
+  readonly exchange?: boolean | undefined
+  /** Make the agent when there is no active one of that name. Default: no, because a restart would then bring back an agent that was revoked. */
+  readonly create?: boolean | undefined
+  /** Some of `inference memory:read memory:write usage:read`, with spaces between. Left out: all that may be given. */
+  readonly scope?: string | undefined
+  /** Seconds of life, at most what the gateway allows (900), which it is when left out. The rule says it in an exchange. */
+  readonly ttlS?: number | undefined
+  /** In place of the global one. */
+  readonly fetch?: typeof fetch | undefined
+}
+
+interface AgentRow {
+  readonly id: number
+  readonly name: string
+  readonly status: string
+}
+
+interface Minted {
+  readonly access_token: string
+  readonly expires_in: number
+  readonly scope: string
+  readonly agent_id?: number
+}
+
+/** A mint that does not answer is given up after this. */
+const mintTimeoutMs = 20_000
+/** Pages of 200 agents that are looked through for a name. */
+const pagesMax = 50
+
+/** One request for a token, each time it is called; the agent's id is looked up once. Throws BrigadeError, AgentRevokedError, and what fetch throws. */
+export function tokenMint(options: TokenMintOptions): () => Promise<AgentToken> {
+  const { agent, exchange = false } = options
+  if (agent === undefined && !exchange) throw new TypeError('agent is missing: give the id or the name of the agent.')
+  const baseUrl = gatewayAddress(options.baseUrl)
+  const inner = options.fetch ?? fetch
+  const request = async (path: string, authorization: string | null, init: RequestInit = {}): Promise<unknown> => {
+    const headers = { ...(authorization === null ? {} : { authorization }), ...Object.fromEntries(new Headers(init.headers)) }
+    const reply = await inner(`${baseUrl}${path}`, { ...init, headers, redirect: 'error', signal: AbortSignal.timeout(mintTimeoutMs) })
+    if (!reply.ok) throw await errorOf(reply)
+    return reply.json()
+  }
+  let id = idOf(agent)
+  const mintWithKey = async (key: string): Promise<Minted> => {
+    const authorization = `Bearer ${key}`
+    const post = (path: string, body: object) =>
+      request(path, authorization, { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) })
+    if (id === null && options.create) id = ((await post('/v1/me/agents', { name: agent })) as AgentRow).id
+    id ??= await idOfName(String(agent), path => request(path, authorization))
+    const wish = { ...(options.scope === undefined ? {} : { scope: options.scope }), ...(options.ttlS === undefined ? {} : { ttl_s: options.ttlS }) }
+    return (await post(`/v1/me/agents/${id}/token`, wish)) as Minted
+  }
+  const exchanged = async (subjectToken: string): Promise<Minted> => {
+    const form = new URLSearchParams({
+      grant_type: 'urn:ietf:params:oauth:grant-type:token-exchange',
+      subject_token_type: 'urn:ietf:params:oauth:token-type:jwt',
+      subject_token: subjectToken,
+      ...(options.scope === undefined ? {} : { scope: options.scope }),
+      ...(id === null ? {} : { agent_id: String(id) }),
+    })
+    const minted = (await request('/oauth/token', null, { method: 'POST', body: form })) as Minted
+    const whose = agentIn(minted.access_token)
+    if (id === null && agent !== undefined && whose?.name !== agent) throw anotherAgent(String(agent), whose?.name)
+    return { ...minted, ...(whose === null ? {} : { agent_id: whose.id }) }
+  }
+  return async () => {
+    const secret = (typeof options.credential === 'string' ? options.credential : await options.credential()).trim()
+    if (secret === '') throw new TypeError('The credential is empty: give an API key of scope full, or with `exchange` the token to be exchanged.')
+    const askedAtMs = Date.now()
+    const { access_token, expires_in, scope, agent_id } = await (exchange ? exchanged(secret) : mintWithKey(secret))
+    return { token: access_token, expiresInS: expires_in, expiresAtMs: askedAtMs + expires_in * 1000, agentId: agent_id ?? null, scope }
+  }
+}
+
+function idOf(agent: number | string | undefined): number | null {
+  if (typeof agent === 'number') return agent
+  return agent !== undefined && /^\d+$/.test(agent) ? Number(agent) : null
+}
+
+async function idOfName(name: string, get: (path: string) => Promise<unknown>): Promise<number> {
+  let isRevoked = false
+  let cursor: string | null = null
+  for (let page = 0; page < pagesMax; page++) {
+    const path: string = `/v1/me/agents?limit=200${cursor === null ? '' : `&cursor=${encodeURIComponent(cursor)}`}`
+    const { agents, next_cursor } = (await get(path)) as { agents: readonly AgentRow[]; next_cursor: string | null }
+    const found = agents.filter(agent => agent.name === name)
+    const active = found.find(agent => agent.status === 'active')
+    if (active !== undefined) return active.id
+    isRevoked ||= found.length > 0
+    cursor = next_cursor
+    if (cursor === null) break
+  }
+  if (isRevoked)
+    throw new AgentRevokedError({ status: 409, code: 'agent_revoked', message: `The agent "${name}" is revoked. Make a new one only if its owner agrees.` })
+  throw new BrigadeError({
+    status: 404,
+    code: 'not_found',
+    message: `There is no agent "${name}". Make it with POST /v1/me/agents, with "brigade agent create ${name}", or give create: true.`,
+  })
+}
+
+function anotherAgent(asked: string, given: string | undefined): BrigadeError {
+  const message = `The trust rule gives a token of the agent "${given ?? '?'}", not of "${asked}". Give the id of the agent where rules for several take the token.`
+  return new BrigadeError({ status: 400, code: 'invalid_request', message })
+}
+
+/** The agent that a token names. Nothing is verified: it came from the gateway a moment ago, and only the gateway decides by it. */
+function agentIn(token: string): { readonly id: number; readonly name: string } | null {
+  try {
+    const payload = token.split('.')[1] ?? ''
+    const bytes = Uint8Array.from(atob(payload.replaceAll('-', '+').replaceAll('_', '/')), character => character.charCodeAt(0))
+    const { agent } = JSON.parse(new TextDecoder().decode(bytes))
+    return typeof agent?.id === 'number' && typeof agent.name === 'string' ? { id: agent.id, name: agent.name } : null
+  } catch {
+    return null
+  }
+}

@@ -1,0 +1,187 @@
+import { AgentRevokedError, BrigadeError } from './brigade-error.ts'
+import { type AgentToken, type TokenMintOptions, tokenMint } from './token-mint.ts'
+import type { TokenSource, TokenWish } from './token-source.ts'
+
+/** Which agent's tokens to provide, and how. */
+export interface AgentTokenOptions extends TokenMintOptions {
+  /** Called once, when the agent turns out to be revoked: the place to end the run. */
+  readonly onRevoked?: ((error: AgentRevokedError) => void) | undefined
+  /** Milliseconds of a clock that never jumps; for tests. */
+  readonly now?: (() => number) | undefined
+}
+
+/** Tokens of one agent, always a good one. */
+export interface AgentTokenProvider extends TokenSource {
+  /** What `getToken` gives, with its end, its agent and its scope. */
+  get(wish?: TokenWish): Promise<AgentToken>
+  /** Ends the provider for good: the gateway said somewhere that the agent is revoked. */
+  noteRevoked(error: AgentRevokedError): void
+  /** Why there will be no more tokens; null while there may be. */
+  readonly revoked: AgentRevokedError | null
+}
+
+interface Held {
+  readonly token: AgentToken
+  /** From here on a new one is fetched beside the calls that use this one. */
+  readonly refreshAtMs: number
+  /** From here on calls wait for the new one. */
+  readonly mustAtMs: number
+  readonly endsAtMs: number
+}
+
+/** A new token is fetched this long before the end, or a fifth of its life if that is more, but never in its first half. */
+const earlyMs = 60_000
+/** So long before the end a token may be too old by the time the gateway reads it. */
+const mandatoryMs = 30_000
+const backoffFirstMs = 500
+const backoffMaxMs = 30_000
+/** Tries of one call that has no good token, and how long it waits between two at most. */
+const attemptsMax = 3
+const waitMaxMs = 5_000
+
+/**
+ * Tokens of an agent for as long as a program runs. One mint at a time, whoever asks; a new token is there before the old one ends; while
+ * the gateway cannot mint, the old one is used as long as it is good. Once the agent is revoked nothing is asked any more. There are no
+ * timers: a token is renewed when it is asked for. Throws TypeError for options that cannot work.
+ */
+export function createAgentTokenProvider(options: AgentTokenOptions): AgentTokenProvider {
+  return new Provider(options)
+}
+
+class Provider implements AgentTokenProvider {
+  readonly #mintOne: () => Promise<AgentToken>
+  readonly #onRevoked: ((error: AgentRevokedError) => void) | undefined
+  readonly #now: () => number
+  #revoked: AgentRevokedError | null = null
+  #held: Held | null = null
+  #minting: Promise<AgentToken> | null = null
+  #patient: Promise<AgentToken> | null = null
+  #failures = 0
+  #lastError: unknown = null
+  /** No further try before this. */
+  #notBeforeMs = Number.NEGATIVE_INFINITY
+
+  constructor(options: AgentTokenOptions) {
+    this.#mintOne = tokenMint(options)
+    this.#onRevoked = options.onRevoked
+    this.#now = options.now ?? (() => performance.now())
+  }
+
+  get revoked(): AgentRevokedError | null {
+    return this.#revoked
+  }
+
+  async getToken(wish?: TokenWish): Promise<string> {
+    return (await this.get(wish)).token
+  }
+
+  async get({ forceRefresh = false, refused }: TokenWish = {}): Promise<AgentToken> {
+    if (this.#revoked !== null) throw this.#revoked
+    const held = this.#held
+    const now = this.#now()
+    const isUnwanted = held === null || (forceRefresh && (refused === undefined || refused === held.token.token))
+    if (isUnwanted || now >= held.endsAtMs) return this.#patiently()
+    if (now < held.refreshAtMs) return held.token
+    if (this.#minting === null && now < this.#notBeforeMs) return held.token
+    const fresh = this.#mint()
+    if (now >= held.mustAtMs) return fresh.catch(error => this.#stillGood(held, error))
+    // Whoever needs the outcome will ask again; a failure is remembered for them.
+    fresh.catch(() => undefined)
+    return held.token
+  }
+
+  noteRevoked(error: AgentRevokedError): void {
+    if (this.#revoked !== null) return
+    this.#revoked = error
+    this.#held = null
+    try {
+      this.#onRevoked?.(error)
+    } catch {
+      // What a callback does wrong is no reason to go on.
+    }
+  }
+
+  #stillGood(held: Held, error: unknown): AgentToken {
+    if (this.#revoked !== null || this.#now() >= held.endsAtMs) throw error
+    return held.token
+  }
+
+  /** For calls that have no token at all: a few tries, at the pace that the gateway asks for. */
+  #patiently(): Promise<AgentToken> {
+    this.#patient ??= this.#tries().finally(() => {
+      this.#patient = null
+    })
+    return this.#patient
+  }
+
+  async #tries(): Promise<AgentToken> {
+    for (let attempt = 1; ; attempt++) {
+      const waitMs = this.#notBeforeMs - this.#now()
+      if (waitMs > waitMaxMs && isTransient(this.#lastError)) throw this.#lastError
+      if (waitMs > 0 && isTransient(this.#lastError)) await new Promise(resolve => setTimeout(resolve, waitMs))
+      try {
+        return await this.#mint()
+      } catch (error) {
+        if (attempt >= attemptsMax || !isTransient(error)) throw error
+      }
+    }
+  }
+
+  #mint(): Promise<AgentToken> {
+    this.#minting ??= this.#minted().finally(() => {
+      this.#minting = null
+    })
+    return this.#minting
+  }
+
+  async #minted(): Promise<AgentToken> {
+    if (this.#revoked !== null) throw this.#revoked
+    const askedAtMs = this.#now()
+    try {
+      const token = await this.#mintOne()
+      if (this.#revoked !== null) throw this.#revoked
+      this.#held = heldFrom(token, askedAtMs)
+      this.#failures = 0
+      this.#lastError = null
+      this.#notBeforeMs = Number.NEGATIVE_INFINITY
+      return token
+    } catch (error) {
+      if (error instanceof AgentRevokedError) this.noteRevoked(error)
+      this.#failures++
+      this.#lastError = error
+      this.#notBeforeMs = this.#now() + pauseMs(error, this.#failures)
+      throw error
+    }
+  }
+}
+
+/** The life counts from before the request, so that the way of the reply is never added to it. */
+function heldFrom(token: AgentToken, askedAtMs: number): Held {
+  const lifeMs = token.expiresInS * 1000
+  const endsAtMs = askedAtMs + lifeMs
+  const jitter = 1 + Math.random() / 5
+  return {
+    token,
+    refreshAtMs: endsAtMs - Math.min(Math.max(earlyMs, lifeMs / 5) * jitter, lifeMs / 2),
+    mustAtMs: endsAtMs - Math.min(mandatoryMs, lifeMs / 4),
+    endsAtMs,
+  }
+}
+
+function pauseMs(error: unknown, failures: number): number {
+  const asked = error instanceof BrigadeError && error.retryAfterS !== null ? error.retryAfterS * 1000 : 0
+  const backoff = Math.min(backoffFirstMs * 2 ** Math.min(failures - 1, 10), backoffMaxMs)
+  return Math.max(asked, backoff * (0.75 + Math.random() / 2))
+}
+
+/** Whether trying again makes sense: the gateway has too much to do, or could not be reached. */
+function isTransient(error: unknown): boolean {
+  if (!(error instanceof BrigadeError)) return isNetworkFailure(error)
+  if (error.shouldRetry !== null) return error.shouldRetry
+  return error.status === 408 || error.status === 429 || error.status >= 500
+}
+
+/** What fetch throws when there is no reply, but not what a credential function throws. */
+function isNetworkFailure(error: unknown): boolean {
+  return error instanceof Error && ((error.name === 'TypeError' && /fetch|network|load failed/i.test(error.message)) || error.name === 'TimeoutError')
+}
