@@ -61,14 +61,15 @@ export function withChallenge(error: GatewayError, realm: string, headers: Incom
 
 const renewal = '`brigade mcp` renews tokens by itself for clients that read theirs once.'
 
-/** What is wrong when no credential came at all: mostly settings of the client that nobody filled in. Null when one came. Nothing of the header is repeated. */
+/** What is wrong when no credential of ours came: mostly settings of the client that nobody filled in. Null when one came. Nothing of the header is repeated. */
 function missingCredential({ authorization, ...headers }: IncomingHttpHeaders): string | null {
   if (headers['x-br-api-key'] !== undefined || headers['x-api-key'] !== undefined) return null
   const [, scheme = '', value = ''] = /^\s*(\S*)\s*(.*)$/.exec(authorization ?? '') ?? []
   if (scheme === '') return `No credential came. ${howToSend}`
   if (/^(\$|%|\{)|[{}]/.test(value === '' ? scheme : value)) return `The credential is the name of a variable that the client did not fill in. ${howToSend}`
-  if (/^bearer$/i.test(scheme)) return value === '' ? `The credential is empty: is the variable set that the client takes it from? ${howToSend}` : null
-  return `The credential has another form than Bearer. ${howToSend}`
+  if (!/^bearer$/i.test(scheme)) return `The credential has another form than Bearer. ${howToSend}`
+  if (value === '') return `The credential is empty: is the variable set that the client takes it from? ${howToSend}`
+  return gatewayShaped.test(value) ? null : `The credential is neither an API key of this gateway (br-…) nor an agent token. ${howToSend}`
 }
 
 const howToSend =

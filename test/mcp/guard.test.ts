@@ -66,6 +66,7 @@ describe('the challenge of a 401', () => {
     ['Bearer %BRIGADE_KEY%', 'name of a variable'],
     ['Basic YnI6YnI=', 'another form than Bearer'],
     ['br-0123456789', 'another form than Bearer'],
+    ['Bearer sk-0123456789', 'neither an API key'],
   ])('for Authorization "%s" it says what to send and repeats nothing of it', (authorization, says) => {
     const { message } = challenge(refusal, authorization)
     expect(message).toContain(says)

@@ -14,14 +14,23 @@ export function llmsTextOf(bindings: readonly Binding[], baseUrl: string): strin
 - Images to edit and recordings are sent as multipart/form-data; everything else is JSON
 - Credential: \`Authorization: Bearer <API key br-… or agent token>\`
 - Paths below /me take the cookie br_session of a signed-in person (${baseUrl}/auth); an agent token may read them, an API key may not
-- MCP (streamable HTTP, same bearer): ${baseUrl}/mcp
+- MCP (streamable HTTP, same bearer, no OAuth login): ${baseUrl}/mcp; \`?toolsets=core,memory\` lists fewer tools; server card: ${baseUrl}/mcp/server-card
 - Schema: ${baseUrl}/openapi.json
 - Errors are \`{"error":{"message","type","code"}}\`; branch on \`code\`. Do not retry budget_exceeded, agent_budget_exceeded or daily_limit_reached at once.
 - Replies name the provider (x-br-provider), the cost (x-br-cost-inr) and what could not be carried (x-br-dropped-params). Idempotency-Key makes a retry safe.
-- Connect Claude Code (models): \`ANTHROPIC_BASE_URL=${baseUrl} ANTHROPIC_AUTH_TOKEN=$BRIGADE_KEY ANTHROPIC_MODEL=auto ANTHROPIC_DEFAULT_HAIKU_MODEL=auto:cheapest claude\`
-- Connect Claude Code (tools): \`claude mcp add --transport http brigade ${baseUrl}/mcp --header "Authorization: Bearer $BRIGADE_KEY"\`
-- Connect Codex (models): a provider with base_url ${baseUrl}/v1, env_key BRIGADE_KEY, wire_api responses
-- Connect Codex (tools): \`codex mcp add brigade --url ${baseUrl}/mcp --bearer-token-env-var BRIGADE_KEY\`
+
+## connect
+
+Each line takes the gateway from \`BRIGADE\` (${baseUrl}) and the credential from \`BRIGADE_KEY\`, or both from \`brigade login\`; no credential stands in a command line.
+
+- Write the settings of a client, models and tools: \`npx brigade connect codex --write\`; without \`--write\` it prints them; \`npx brigade connect\` names the clients
+- A client that starts MCP servers as programs: \`npx brigade mcp\` (stdio; it renews agent tokens by itself)
+- A token of an agent: \`npx brigade agent token --agent <name or id>\`; \`--header\` and \`--headers-json\` print it as clients ask for it
+- Claude Code, models: \`ANTHROPIC_BASE_URL=${baseUrl} ANTHROPIC_AUTH_TOKEN=$BRIGADE_KEY ANTHROPIC_MODEL=auto ANTHROPIC_DEFAULT_HAIKU_MODEL=auto:cheapest claude\`
+- Claude Code, tools: \`claude mcp add --transport http brigade ${baseUrl}/mcp --header "Authorization: Bearer $BRIGADE_KEY"\`
+- Codex, models: a provider with base_url ${baseUrl}/v1, env_key BRIGADE_KEY, wire_api responses
+- Codex, tools: \`codex mcp add brigade --url ${baseUrl}/mcp --bearer-token-env-var BRIGADE_KEY\`
+- Programs in TypeScript: \`import { connectAgent } from 'brigade-gateway/agents'\` gives the options for the SDKs of OpenAI, Anthropic, LangChain and others, with tokens that renew themselves
 
 ${sections.join('\n\n')}
 `

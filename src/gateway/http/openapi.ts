@@ -120,6 +120,16 @@ function operation(binding: Binding): Json {
   }
 }
 
+/** Where the MCP server is. `POST /mcp` speaks JSON-RPC and is no operation of this document; what it serves, it lists itself. */
+function mcpServer(baseUrl: string): Json {
+  return {
+    url: `${baseUrl}/mcp`,
+    transport: 'streamable-http',
+    serverCard: `${baseUrl}/mcp/server-card`,
+    authentication: { scheme: 'bearer', description: 'The credential of the other operations; there is no OAuth login.' },
+  }
+}
+
 /** The OpenAPI 3.1 document of the table. zod writes JSON Schema 2020-12, which is the dialect of OpenAPI 3.1. */
 export function openApiOf(bindings: readonly Binding[], baseUrl: string, version: string): Json {
   const paths: Record<string, Json> = {}
@@ -136,8 +146,10 @@ export function openApiOf(bindings: readonly Binding[], baseUrl: string, version
       description:
         'A model gateway for people who run agents: models in the formats of OpenAI (chat, responses, embeddings, images, audio) and Anthropic (messages), agent identities, budgets, shared memory, MCP. The examples work without a provider key.',
     },
-    servers: [{ url: baseUrl }],
+    servers: [{ url: baseUrl, description: 'The base URL that the operator has set.' }],
+    externalDocs: { url: `${baseUrl}/llms.txt`, description: 'The same in plain text, with the lines that connect Claude Code, Codex and others.' },
     paths,
+    'x-mcp': mcpServer(baseUrl),
     components: {
       securitySchemes: {
         bearer: { type: 'http', scheme: 'bearer', description: 'API key (br-…) or agent token' },
