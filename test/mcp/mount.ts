@@ -62,8 +62,15 @@ export interface Mount {
 
 const principals: Readonly<Record<string, BearerPrincipal>> = { 'br-full': fullKey, 'br-inference': inferenceKey, 'aaa.bbb.ccc': agent }
 
+export interface MountOptions {
+  readonly clock?: Clock
+  readonly allowedHosts?: readonly string[]
+  /** The credential of requests that bring none, for clients that cannot send one. */
+  readonly bearer?: string
+}
+
 /** Starts the mount on a free loopback port, with tools or with a whole surface of the test. */
-export async function startMount(tools: readonly Tool[] | SurfaceOf, options: { clock?: Clock; allowedHosts?: readonly string[] } = {}): Promise<Mount> {
+export async function startMount(tools: readonly Tool[] | SurfaceOf, options: MountOptions = {}): Promise<Mount> {
   const inflight = new Inflight()
   const revoked = new Set<string>()
   let draining = false
@@ -111,7 +118,10 @@ export async function startMount(tools: readonly Tool[] | SurfaceOf, options: { 
     clientIp: () => '127.0.0.1',
     countAnonymous: () => undefined,
   })
-  const server: Server = createServer((request, response) => void mcp.handle(request, response))
+  const server: Server = createServer((request, response) => {
+    if (options.bearer !== undefined) request.headers.authorization ??= `Bearer ${options.bearer}`
+    void mcp.handle(request, response)
+  })
   await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
   baseUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
   return {
