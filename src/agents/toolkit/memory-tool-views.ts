@@ -1,0 +1,56 @@
+/** How files and folders are shown to the model. Pure. */
+import { memoryToolText } from './memory-tool-text.ts'
+
+/** One line of a listing; null: a folder. */
+export interface ListingItem {
+  /** Path below the folder that is listed. */
+  readonly path: string
+  readonly sizeBytes: number | null
+}
+
+const linesMax = 999_999
+const numberWidth = String(linesMax).length
+const units = ['B', 'K', 'M', 'G'] as const
+/** Shared memory has no folders of its own, so each one shows the size that most file systems give: 4096 bytes. */
+const folderSizeBytes = 4096
+
+/** The listing of a folder whose path is given as the model wrote it. */
+export function listingText(path: string, items: readonly ListingItem[]): string {
+  const lines = items.map(item => `${sizeText(item.sizeBytes ?? folderSizeBytes)}\t${path}/${item.path}${item.sizeBytes === null ? '/' : ''}`)
+  return [memoryToolText.listing(path), `${sizeText(folderSizeBytes)}\t${path}`, ...lines].join('\n')
+}
+
+/** A file with line numbers, whole or in part. Throws when it has too many lines. */
+export function contentText(path: string, content: string, range: readonly number[] | undefined): string {
+  const lines = content.split('\n')
+  if (lines.length > linesMax) throw new Error(memoryToolText.tooManyLines(path, lines.length, linesMax))
+  const [first = 1, last = -1] = range ?? []
+  const skipped = Math.max(1, first) - 1
+  const shown = lines.slice(skipped, last === -1 ? lines.length : last)
+  return [memoryToolText.content(path), numbered(shown, skipped)].join('\n')
+}
+
+/** The lines around a change, two on each side. */
+export function changeText(content: string, changedLine: number): string {
+  const skipped = Math.max(0, changedLine - 3)
+  return [memoryToolText.replaced, numbered(content.split('\n').slice(skipped, changedLine + 2), skipped)].join('\n')
+}
+
+/** Line numbers, from 1, of the lines that hold the text. A text of several lines stands in no line. */
+export function linesWith(content: string, wanted: string): number[] {
+  return content.split('\n').flatMap((line, at) => (line.includes(wanted) ? [at + 1] : []))
+}
+
+function numbered(lines: readonly string[], skipped: number): string {
+  return lines.map((line, at) => `${String(skipped + at + 1).padStart(numberWidth)}\t${line}`).join('\n')
+}
+
+function sizeText(bytes: number): string {
+  let size = bytes
+  let unit = 0
+  while (size >= 1024 && unit < units.length - 1) {
+    size /= 1024
+    unit++
+  }
+  return `${Number.isInteger(size) ? size : size.toFixed(1)}${units[unit]}`
+}
