@@ -31,7 +31,7 @@ export class BrigadeError extends Error {
   }
 }
 
-/** The agent was ended for good: every further call fails the same way, so a run should stop. */
+/** The agent was ended for good: every further call fails the same way, so a run should stop. `code` is `agent_revoked`. */
 export class AgentRevokedError extends BrigadeError {
   override readonly name = 'AgentRevokedError'
 }
@@ -54,7 +54,7 @@ export async function errorOf(reply: Response): Promise<BrigadeError> {
     shouldRetry: shouldRetry === null ? null : shouldRetry === 'true',
     body,
   }
-  return isRevoked(fields.code, body) ? new AgentRevokedError(fields) : new BrigadeError(fields)
+  return isRevoked(fields.code, body) ? new AgentRevokedError({ ...fields, code: 'agent_revoked' }) : new BrigadeError(fields)
 }
 
 /** Whether a refusal says that the agent is gone: by code in a stream or tool, by `reason` beside a 401. */

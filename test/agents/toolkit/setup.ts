@@ -1,0 +1,55 @@
+/** Agents of a test gateway through the toolkit, with a list of what was sent there. */
+import { expect } from 'vitest'
+import { type ConnectedAgent, type ConnectOptions, connectAgent } from '../../../src/agents/toolkit/connect-agent.ts'
+import type { TestApp } from '../../harness/app.ts'
+
+/** An agent that was made for one test. */
+export interface CountedAgent {
+  readonly id: number
+  readonly name: string
+  readonly agent: ConnectedAgent
+  /** Status and path of every request that went to the gateway, such as `200 /v1/me/agents/:id/token`. */
+  readonly sent: string[]
+  /** Codes that `onRevoked` was called with. */
+  readonly ends: string[]
+}
+
+let made = 0
+
+/** A new agent and a connection as it. */
+export async function countedAgent(app: TestApp, options: Partial<ConnectOptions> = {}): Promise<CountedAgent> {
+  const name = `agent ${++made}`
+  const { id } = (await app.call('POST', '/v1/me/agents', { name })).json
+  const sent: string[] = []
+  const ends: string[] = []
+  const agent = connectAgent({
+    baseUrl: app.baseUrl,
+    agent: name,
+    credential: app.key,
+    fetch: countingFetch(sent, id),
+    onRevoked: error => ends.push(error.code),
+    ...options,
+  })
+  return { id, name, agent, sent, ends }
+}
+
+/** The real fetch, which notes what came back. */
+export function countingFetch(sent: string[], id = 0): typeof fetch {
+  return async (input, init) => {
+    const reply = await fetch(input, init)
+    const { pathname } = new URL(input instanceof Request ? input.url : input)
+    sent.push(`${reply.status} ${pathname.replace(`/${id}/`, '/:id/')}`)
+    return reply
+  }
+}
+
+/** Pulls the kill switch. */
+export async function revoke(app: TestApp, id: number): Promise<void> {
+  expect((await app.call('POST', `/v1/me/agents/${id}/revoke`)).json).toMatchObject({ status: 'revoked' })
+}
+
+/** What the user of a framework can read of an error: it, its causes, and what stands in it. */
+export function wordsOf(error: unknown): string {
+  if (!(error instanceof Error)) return JSON.stringify(error)
+  return [error.message, JSON.stringify(error), error.cause === undefined ? '' : wordsOf(error.cause)].join(' ')
+}
