@@ -35,6 +35,7 @@ import { createEdge } from './gateway/http/server.ts'
 import type { ContentLog } from './gateway/inference/content-log.ts'
 import { Inference } from './gateway/inference/inference.ts'
 import type { Keys } from './gateway/keys/keys.ts'
+import { tightestOf } from './gateway/limits/budget-view.ts'
 import type { LimitsEngine } from './gateway/limits/limits.ts'
 import type { Orgs } from './gateway/orgs/orgs.ts'
 import { dialectOf } from './gateway/providers/dialects.ts'
@@ -180,7 +181,12 @@ function rowServices(parts: AppParts, bindings: readonly Binding[]): RowServices
       },
       parts.idempotency,
     ),
-    whoami: new Whoami({ version, orgName: async orgId => (await orgs.find(orgId))?.name ?? '', memoryConfigured: orgId => memory.isConfigured(orgId) }),
+    whoami: new Whoami({
+      version,
+      orgName: async orgId => (await orgs.find(orgId))?.name ?? '',
+      memoryConfigured: orgId => memory.isConfigured(orgId),
+      tightestBudget: async principal => tightestOf(await limits.budgetsOf(principal)),
+    }),
     usage: new UsageReports({ db, clock, flushNow: () => limits.flushNow(), agentNames: (orgId, agentIds) => agents.names(orgId, agentIds) }),
     mcpCard: { serviceId: config.SERVICE_ID, version },
     discovery: discoveryOf(catalog, circuits, bindings),

@@ -37,10 +37,7 @@ export class ChatAnswer {
   finishReason: string | null = null
   usage: ChatUsage | null = null
   costInr: number | null = null
-  budgetRemainingInr: number | null = null
   provider: string | null = null
-  /** Chunks that carried text; near enough to tokens for progress. */
-  pieces = 0
   /** Set when the stream ended with an error frame: the provider broke off, or the gateway ended it, for example on a spent budget. */
   broken: GatewayError | null = null
 
@@ -61,7 +58,6 @@ export class ChatAnswer {
     const said = choice.delta ?? choice.message
     this.text += said?.content ?? ''
     this.reasoning += said?.reasoning_content ?? ''
-    if (said?.content || said?.reasoning_content) this.pieces++
     if (choice.finish_reason) this.finishReason = choice.finish_reason
   }
 }

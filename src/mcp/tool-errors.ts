@@ -1,16 +1,34 @@
-import type { GatewayError } from '../platform/errors.ts'
-import { plainJson, type ToolResult } from './tool.ts'
+import { z } from 'zod'
+import { Reply } from '../platform/endpoint.ts'
+import { type ErrorType, GatewayError } from '../platform/errors.ts'
+import { jsonOf, plainJson, type ToolResult } from './tool.ts'
+import { inToolWords } from './tool-memory-words.ts'
+
+/** Where `_meta` of a failed call has the error for programs; the same key on every installation. */
+export const errorMetaKey = 'dev.brigade/error'
 
 /** A refusal by a provider that the gateway relays as it is: its own status and code, no row of the error table. */
 export class RelayedRefusal extends Error {
   override readonly name = 'RelayedRefusal'
   readonly code: string
   readonly status: number
-  constructor(code: string, status: number, message: string) {
+  readonly type: string
+  constructor(code: string, status: number, message: string, type: string) {
     super(message)
     this.code = code
     this.status = status
+    this.type = type
   }
+}
+
+const envelope = z.looseObject({ error: z.looseObject({ message: z.string(), code: z.string().nullish(), type: z.string().nullish() }) })
+const relayedType: ErrorType = 'invalid_request_error'
+
+/** Throws what a provider refused, when the value of a row is such a reply. */
+export function refuseRelayed(value: unknown): void {
+  if (!(value instanceof Reply) || value.status < 400) return
+  const { error } = envelope.parse(jsonOf(value))
+  throw new RelayedRefusal(error.code ?? 'upstream_client_error', value.status, error.message, error.type ?? relayedType)
 }
 
 /** An answer that ended with an error frame; the error carries what had come of it. */
@@ -26,12 +44,17 @@ export class BrokenAnswer extends Error {
 /** What an agent should do after an error, by code. Agents loop on failures, so the answer says plainly when a retry cannot help. */
 const nextSteps: Readonly<Record<string, string>> = {
   bad_request: 'Correct the arguments and call again.',
+  bad_name: 'Choose another name, as the message says.',
   bad_memory_key: 'Use a relative path such as agents/<name>/notes.md; memory_paths lists the scopes.',
   byok_required: "Do not retry with this model: it needs the organisation's own provider key. Choose another model with models_list.",
+  call_cap_exceeded: 'Send a smaller prompt or max_tokens, or choose a cheaper model: one call may not cost or produce that much.',
   forbidden: 'Do not retry: this credential may not do that. memory_paths and whoami say what it may do.',
   insufficient_credits: 'Do not retry: tell the user that the prepaid balance is used up.',
   invalid_api_key: 'Do not retry with this credential: tell the user that it no longer works.',
+  internal_error: 'Do not retry at once: tell the user the request id. It finds the failure in the log of the gateway.',
+  key_disabled_inactive: 'Do not retry: tell the user that the key was disabled for lack of use.',
   memory_conflict: 'Read the object again with memory_read, merge your change, and write with the new etag as if_match.',
+  memory_store_failed: 'If this was a write, read the object first: it may have come through. If it stays, tell the user: an admin has to look at the store.',
   memory_not_configured: 'Do not retry: an admin has to configure a memory store first.',
   memory_quota_exceeded: 'Delete what is no longer needed with memory_delete, or ask an admin for a larger quota.',
   model_gated: 'Choose another model with models_list.',
@@ -45,6 +68,9 @@ const nextSteps: Readonly<Record<string, string>> = {
   agent_revoked: 'Do not retry: this agent has been revoked for good. Stop this work and tell the user.',
   upstream_stream_error: 'The answer is incomplete. Try once more.',
   upstream_client_error: 'The provider refused the request as it is: change it, or choose another model.',
+  share_owner: 'Do not retry: the owner cannot be taken out. Retire the share instead, if the user wants that.',
+  space_retired: 'Choose another name: that one is not used again.',
+  space_taken: 'Choose another name, or ask whoever owns that space to let you in.',
   unsupported_operation: 'Choose another model with models_list.',
 }
 
@@ -62,23 +88,39 @@ function nextStepOf(error: GatewayError | RelayedRefusal, headers: Readonly<Reco
   return nextSteps[error.code] ?? (error.status >= 500 ? 'Try again later; if it stays, report the request id.' : 'Change the call before you try again.')
 }
 
-/** The result of a failed tool: text "code: message Next: …" for the model, code, message, status and evidence as data. */
+/** Fields of the evidence that programs read in `_meta` too. */
+const budgetFields = ['scope', 'cap_inr', 'spent_inr', 'held_inr', 'in_doubt_inr', 'resets_at'] as const
+
+/**
+ * The result of a failed tool: text "code: message Next: …" for the model, code, message, status and evidence as data, and under
+ * `errorMetaKey` of `_meta` what a program needs to decide: type, code, status, whether and when to try again, and the budget that was hit.
+ */
 export function toolError(error: GatewayError | RelayedRefusal, requestId: string): ToolResult {
-  const headers: Readonly<Record<string, string>> = error instanceof RelayedRefusal ? {} : error.toHeaders()
+  const headers: Readonly<Record<string, string>> = error instanceof GatewayError ? error.toHeaders() : {}
   const next = nextStepOf(error, headers)
-  const evidence = plainJson(error instanceof RelayedRefusal ? {} : (error.options.extra ?? {}))
+  const evidence = objectOf(plainJson(error instanceof GatewayError ? (error.options.extra ?? {}) : {}))
   const retryAfter = headers['retry-after']
+  const shouldRetry = headers['x-should-retry']
+  const again = {
+    ...(retryAfter === undefined || shouldRetry === 'false' ? {} : { retry_after_s: Number(retryAfter) }),
+    ...(shouldRetry === undefined ? {} : { should_retry: shouldRetry === 'true' }),
+  }
+  const { code, status, type } = error
+  const message = inToolWords(error.message)
   return {
-    text: `${error.code}: ${error.message} Next: ${next}`,
-    structured: {
-      ...(typeof evidence === 'object' && evidence !== null ? evidence : {}),
-      code: error.code,
-      message: error.message,
-      status: error.status,
-      next,
-      ...(retryAfter === undefined || headers['x-should-retry'] === 'false' ? {} : { retry_after_s: Number(retryAfter) }),
-      ...(headers['x-should-retry'] === undefined ? {} : { should_retry: headers['x-should-retry'] === 'true' }),
-      request_id: requestId,
+    text: `${code}: ${message} Next: ${next}`,
+    structured: { ...evidence, code, message, status, next, ...again, request_id: requestId },
+    meta: {
+      [errorMetaKey]: {
+        type,
+        code,
+        status,
+        ...again,
+        ...Object.fromEntries(budgetFields.filter(name => evidence[name] !== undefined).map(name => [name, evidence[name]])),
+        request_id: requestId,
+      },
     },
   }
 }
+
+const objectOf = (value: unknown): Readonly<Record<string, unknown>> => (typeof value === 'object' && value !== null ? { ...value } : {})

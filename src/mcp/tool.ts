@@ -43,6 +43,8 @@ export interface ToolResult {
   readonly structured: Readonly<Record<string, unknown>>
   /** What follows the text: pictures, and links to resources. */
   readonly more?: readonly ContentBlock[]
+  /** `_meta` of the result: for programs, never shown to the model. */
+  readonly meta?: Readonly<Record<string, unknown>>
 }
 
 /** A content block of the protocol that is not the text of the answer. */

@@ -129,6 +129,7 @@ function toReply(result: ToolResult, isError: boolean): ToolReply {
   return {
     content: [{ type: 'text', text: result.text }, ...(result.more ?? [])],
     structuredContent: { ...result.structured },
+    ...(result.meta === undefined ? {} : { _meta: { ...result.meta } }),
     ...(isError ? { isError: true } : {}),
   }
 }

@@ -23,6 +23,18 @@ export const accessEndpoints = {
       scope: z.string().describe('Of a key full or inference; of an agent token what it is good for, with spaces between.'),
       token_expires_at: z.string().nullable(),
       limits: z.object({ rpm_limit: z.int().nullable(), daily_limit: z.int().nullable() }),
+      budget: z
+        .object({
+          scope: z.string(),
+          id: z.string(),
+          cap_inr: z.number(),
+          spent_inr: z.number(),
+          remaining_inr: z.number(),
+          state: z.string(),
+          resets_at: z.string(),
+        })
+        .nullable()
+        .describe('Of the monthly budgets that bind this credential the one with the least left; null without one.'),
       memory: z.object({ configured: z.boolean() }),
       version: z.string(),
     }),

@@ -1,10 +1,12 @@
 import { fail } from '../../platform/errors.ts'
-import type { Principal } from '../../platform/principal.ts'
+import type { BearerPrincipal, Principal } from '../../platform/principal.ts'
 
 export interface WhoamiDeps {
   readonly version: string
   orgName(orgId: number): Promise<string>
   memoryConfigured(orgId: number): Promise<boolean>
+  /** The budget with the least left among those that bind the caller; null without one. */
+  tightestBudget(principal: BearerPrincipal): Promise<object | null>
 }
 
 /** Describes a caller to itself: what an agent asks first. */
@@ -17,7 +19,8 @@ export class Whoami {
   async describe(principal: Principal): Promise<object> {
     if (principal.kind === 'session') throw fail('invalid_api_key')
     const isAgent = principal.kind === 'agent'
-    const [name, configured] = await Promise.all([this.#deps.orgName(principal.orgId), this.#deps.memoryConfigured(principal.orgId)])
+    const { orgName, memoryConfigured, tightestBudget } = this.#deps
+    const [name, configured, budget] = await Promise.all([orgName(principal.orgId), memoryConfigured(principal.orgId), tightestBudget(principal)])
     return {
       principal: isAgent ? { kind: 'agent', id: principal.agentId, name: principal.agentName } : { kind: 'key', id: principal.keyId, name: principal.keyName },
       org: { id: principal.orgId, name },
@@ -29,6 +32,7 @@ export class Whoami {
       scope: isAgent ? principal.scopes.join(' ') : principal.scope,
       token_expires_at: isAgent ? new Date(principal.expiresAtMs).toISOString() : null,
       limits: { rpm_limit: principal.limits.rpmLimit, daily_limit: principal.limits.dailyLimit },
+      budget,
       memory: { configured },
       version: this.#deps.version,
     }

@@ -1,8 +1,8 @@
 import { z } from 'zod'
 import { endpointOf } from '../../platform/endpoint.ts'
 import { fail } from '../../platform/errors.ts'
-import { inrFromUinr } from '../../platform/money.ts'
 import type { BearerPrincipal } from '../../platform/principal.ts'
+import { budgetView, budgetViewOf } from './budget-view.ts'
 import type { BudgetStatus } from './budgets.ts'
 import { scopes } from './counter-state.ts'
 import type { NamedBudget, OrgBudgets } from './org-budgets.ts'
@@ -17,19 +17,6 @@ const row = endpointOf<{ budgets: CallerBudgets; orgBudgets: OrgBudgets }>()
 
 const pageDefault = 50
 const pageMax = 200
-
-const budgetView = z.object({
-  scope: z.enum(scopes),
-  id: z.string(),
-  cap_inr: z.number(),
-  strict: z.boolean(),
-  spent_inr: z.number(),
-  held_inr: z.number(),
-  in_doubt_inr: z.number(),
-  remaining_inr: z.number(),
-  state: z.enum(['under', 'warned', 'blocked']),
-  resets_at: z.string(),
-})
 
 /** A budget of the organisation; a scope without one has figures as well, because its spend is counted all the same. */
 const orgBudgetView = budgetView.extend({
@@ -96,29 +83,12 @@ export const limitsEndpoints = {
       if (call.principal.kind === 'session') throw fail('invalid_api_key')
       // What this caller has just used is in the figures that it reads.
       await budgets.flushNow()
-      return { budgets: (await budgets.budgetsOf(call.principal)).map(viewOf) }
+      return { budgets: (await budgets.budgetsOf(call.principal)).map(budgetViewOf) }
     },
   }),
 }
 
-function viewOf(status: BudgetStatus): z.output<typeof budgetView> {
-  const cap = status.capUinr ?? 0n
-  const left = cap - status.spentUinr - status.heldUinr - status.inDoubtUinr
-  return {
-    scope: status.scope,
-    id: status.id,
-    cap_inr: inrFromUinr(cap),
-    strict: status.strict,
-    spent_inr: inrFromUinr(status.spentUinr),
-    held_inr: inrFromUinr(status.heldUinr),
-    in_doubt_inr: inrFromUinr(status.inDoubtUinr),
-    remaining_inr: inrFromUinr(left > 0n ? left : 0n),
-    state: status.state,
-    resets_at: new Date(status.resetsAtMs).toISOString(),
-  }
-}
-
 function orgViewOf(budget: NamedBudget): z.output<typeof orgBudgetView> {
-  const view = viewOf(budget)
+  const view = budgetViewOf(budget)
   return { ...view, name: budget.name, ...(budget.capUinr === null ? { cap_inr: null, remaining_inr: null } : {}) }
 }

@@ -29,6 +29,7 @@ export const usageEndpoints = {
         from: z.string().optional().describe('First IST day, YYYY-MM-DD.'),
         to: z.string().optional().describe('Last IST day, YYYY-MM-DD; included.'),
         format: z.enum(['json', 'csv']).optional(),
+        group_by: z.enum(['day']).optional().describe('day: by_day as well.'),
       }),
     },
     output: z.object({
@@ -37,12 +38,17 @@ export const usageEndpoints = {
       totals: z.object(totals),
       by_model: z.array(z.object({ model: z.string(), ...totals })),
       by_agent: z.array(z.object({ id: z.int().nullable(), name: z.string().nullable(), label: z.string().nullable(), ...totals })),
+      by_day: z
+        .array(z.object({ day: z.string(), ...totals }))
+        .optional()
+        .describe('With group_by=day: IST days on which there was any.'),
     }),
     errors: ['bad_request', 'database_unavailable'],
     async handle({ usage }, { query }, call) {
       const span = usage.span(query.from, query.to)
       if (query.format === 'csv') return reply.text(await usage.csv(call.principal.orgId, span), 'text/csv; charset=utf-8')
-      return usage.report(call.principal.orgId, span)
+      const report = await usage.report(call.principal.orgId, span)
+      return query.group_by === 'day' ? { ...report, by_day: await usage.days(call.principal.orgId, span) } : report
     },
   }),
 }

@@ -83,6 +83,14 @@ export class UsageReports {
     }
   }
 
+  /** The same usage by IST day, oldest first; days without any are left out. */
+  async days(orgId: number, span: DaySpan): Promise<(Totals & { day: string })[]> {
+    await this.#options.flushNow()
+    const rows = await this.#options.db.many(sumByDay, orgId, span.from, span.to)
+    const days = [...new Set(rows.map(({ day }) => day))]
+    return days.map(day => ({ day, ...totalsOf(sumOf(rows.filter(row => row.day === day))) }))
+  }
+
   /** The same usage as CSV: one line a day, model and provider. */
   async csv(orgId: number, span: DaySpan): Promise<string> {
     await this.#options.flushNow()

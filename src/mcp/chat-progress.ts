@@ -1,0 +1,90 @@
+/** What a running chat tells of itself: the routes that were tried, and progress for clients that asked for it. */
+import { tokensOfChars } from '../gateway/inference/estimate.ts'
+import type { RouteStep } from '../platform/endpoint.ts'
+import type { ChatAnswer } from './chat-stream.ts'
+import type { ToolContext } from './tool.ts'
+
+/** At most one notification of the answer in this time. */
+const progressEveryMs = 1000
+/** A failover counts this much progress, so that it rises and stays below the first token. */
+const failoverStep = 0.01
+
+/** One route that was tried. */
+export interface ChatAttempt {
+  readonly provider: string
+  readonly model: string
+  readonly outcome: 'answered' | 'failed' | 'unanswered'
+  readonly why?: string
+}
+
+/**
+ * Follows one chat. Progress rises with each notification and is the estimated number of tokens so far; a failover is told at once,
+ * the answer at most once a second. Text of the answer is in it only when `streamsText`.
+ */
+export class ChatProgress {
+  readonly #answer: ChatAnswer
+  readonly #context: ToolContext
+  readonly #streamsText: boolean
+  readonly #startedMs: number
+  readonly #attempts: ChatAttempt[] = []
+  #route: RouteStep | null = null
+  #said = -1
+  #saidMs: number
+  #saidChars = 0
+  #failovers = 0
+
+  constructor(answer: ChatAnswer, context: ToolContext, streamsText: boolean) {
+    this.#answer = answer
+    this.#context = context
+    this.#streamsText = streamsText
+    this.#startedMs = context.clock.monotonicMs()
+    this.#saidMs = this.#startedMs
+  }
+
+  /** The routes so far, in the order of their dials. */
+  get attempts(): readonly ChatAttempt[] {
+    const open = this.#route
+    return open?.outcome === 'dialed' ? [...this.#attempts, { provider: open.provider, model: open.model, outcome: 'unanswered' }] : this.#attempts
+  }
+
+  /** The route that was dialed last. */
+  get route(): RouteStep | null {
+    return this.#route
+  }
+
+  /** Says that the call begins. */
+  begin(model: string): void {
+    this.#say(0, `asking ${model}`)
+  }
+
+  /** A route is dialed, answers or fails. */
+  step(step: RouteStep): void {
+    const failed = this.#attempts.at(-1)
+    this.#route = step
+    const { outcome, provider, model, why } = step
+    if (outcome !== 'dialed') this.#attempts.push({ provider, model, outcome, ...(why === undefined ? {} : { why }) })
+    else if (failed?.outcome === 'failed')
+      this.#say(++this.#failovers * failoverStep, `${failed.provider} failed, trying ${provider}${model === failed.model ? '' : ` with ${model}`}`)
+  }
+
+  /** More of the answer is here. */
+  piece(): void {
+    const nowMs = this.#context.clock.monotonicMs()
+    const { text, reasoning, provider } = this.#answer
+    const tokens = tokensOfChars(text.length + reasoning.length)
+    if (nowMs - this.#saidMs < progressEveryMs || tokens <= this.#said) return
+    const seconds = ((nowMs - this.#startedMs) / 1000).toFixed(1)
+    const fresh = text.slice(this.#saidChars)
+    const says = this.#streamsText && fresh !== '' ? fresh : `${tokens} tokens, provider ${provider ?? 'unknown'}, ${seconds} s`
+    if (!this.#say(tokens, says)) return
+    this.#saidMs = nowMs
+    this.#saidChars = text.length
+  }
+
+  #say(progress: number, message: string): boolean {
+    if (!this.#context.report || progress <= this.#said) return false
+    this.#said = progress
+    this.#context.report({ progress, message })
+    return true
+  }
+}
