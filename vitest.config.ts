@@ -4,8 +4,12 @@ import type { ViteUserConfig } from 'vitest/config'
 export default {
   test: {
     include: ['test/**/*.test.ts'],
-    // The programs that they run are installed by scripts/test-clients.mjs alone; scripts/test-chaos.mjs takes a quarter of an hour.
-    exclude: [...(process.env['CLIENTS'] === 'on' ? [] : ['test/clients/**']), ...(process.env['CHAOS'] === 'on' ? [] : ['test/chaos/**'])],
+    // The programs that they run are installed by scripts of their own (test-clients.mjs, test-conformance.mjs); scripts/test-chaos.mjs takes a quarter of an hour.
+    exclude: [
+      ...(process.env['CLIENTS'] === 'on' ? [] : ['test/clients/**']),
+      ...(process.env['CONFORMANCE_FOLDER'] ? [] : ['test/conformance/**']),
+      ...(process.env['CHAOS'] === 'on' ? [] : ['test/chaos/**']),
+    ],
     globalSetup: ['test/harness/global-setup.ts'],
     pool: 'forks',
     maxWorkers: 2,

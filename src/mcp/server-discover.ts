@@ -1,7 +1,18 @@
 /** The `server/discover` era (2026-07-28): the 2.x SDK. It is stateless by design; each request brings its own envelope. */
-import { createMcpHandler, type McpServerFactory, ProtocolError, ProtocolErrorCode, Server } from '@modelcontextprotocol/server'
+import {
+  CLIENT_CAPABILITIES_META_KEY,
+  createMcpHandler,
+  type InputRequiredResult,
+  inputRequired,
+  type McpServerFactory,
+  ProtocolError,
+  ProtocolErrorCode,
+  Server,
+  type ServerContext,
+} from '@modelcontextprotocol/server'
+import { z } from 'zod'
 import type { McpIdentity } from './instructions.ts'
-import { type Surface, SurfaceError, type ToolRun } from './surface.ts'
+import { type Asked, type Questions, questionMethods, type Surface, SurfaceError, type ToolRun } from './surface.ts'
 
 export interface DiscoverEra {
   /** Serves one POST whose body is already parsed. */
@@ -65,7 +76,7 @@ function capabilitiesOf({ resources, prompts, complete, changes, logging }: Surf
 
 function serveTools(server: Server, { tools, logging }: Surface): void {
   server.setRequestHandler('tools/list', () => ({ tools: tools.list() }))
-  server.setRequestHandler('tools/call', (request, ctx) => {
+  server.setRequestHandler('tools/call', async (request, ctx) => {
     const { name, arguments: args } = request.params
     if (!tools.has(name)) throw new ProtocolError(ProtocolErrorCode.InvalidParams, tools.unknown(name))
     const progressToken = ctx.mcpReq._meta?.progressToken
@@ -78,7 +89,7 @@ function serveTools(server: Server, { tools, logging }: Surface): void {
     const log: ToolRun['log'] = (level, data) => {
       if (logging) ctx.mcpReq.log(level, data).catch(() => undefined)
     }
-    return tools.run(name, args, { signal: ctx.mcpReq.signal, report, log })
+    return answerOrQuestions(await asProtocol(tools.run(name, args, { signal: ctx.mcpReq.signal, report, log, asked: askedOf(ctx) })))
   })
 }
 
@@ -94,12 +105,29 @@ function serveResources(server: Server, { resources }: Surface): void {
 function servePrompts(server: Server, { prompts, complete }: Surface): void {
   if (prompts) {
     server.setRequestHandler('prompts/list', () => ({ prompts: prompts.list() }))
-    server.setRequestHandler('prompts/get', (request, ctx) => asProtocol(prompts.get(request.params.name, request.params.arguments ?? {}, ctx.mcpReq.signal)))
+    server.setRequestHandler('prompts/get', async ({ params }, ctx) =>
+      answerOrQuestions(await asProtocol(prompts.get(params.name, params.arguments ?? {}, ctx.mcpReq.signal, askedOf(ctx)))),
+    )
   }
   if (complete)
     server.setRequestHandler('completion/complete', async (request, ctx) => ({
       completion: { ...(await asProtocol(complete(request.params, ctx.mcpReq.signal))) },
     }))
+}
+
+const declaring = z.object({ [CLIENT_CAPABILITIES_META_KEY]: z.record(z.string(), z.unknown()) })
+
+/** What the client of a request can be asked, and what it said to the questions of the last round. */
+function askedOf({ mcpReq }: ServerContext): Asked {
+  const declared = declaring.safeParse(mcpReq.envelope).data?.[CLIENT_CAPABILITIES_META_KEY]
+  return { can: kind => declared?.[kind] !== undefined, answers: mcpReq.inputResponses, state: mcpReq.requestState<string>() }
+}
+
+/** The SDK looks whether the client declares what it is asked. */
+function answerOrQuestions<T extends object>(said: T | Questions): T | InputRequiredResult {
+  if (!('questions' in said)) return said
+  const inputRequests = Object.entries(said.questions).map(([name, { kind, params }]) => [name, { method: questionMethods[kind], params }])
+  return inputRequired({ inputRequests: Object.fromEntries(inputRequests), ...(said.state === undefined ? {} : { requestState: said.state }) })
 }
 
 /** The SDK of this era hides every error that is not its own. */

@@ -16,7 +16,7 @@ import {
 } from '@modelcontextprotocol/sdk/types.js'
 import type { Cancellations } from './cancellations.ts'
 import type { McpIdentity } from './instructions.ts'
-import type { Surface, ToolRun } from './surface.ts'
+import { type Questions, type Surface, SurfaceError, type ToolRun } from './surface.ts'
 
 /** Where cancels of this era find the calls of `owner`. */
 export interface CancelScope {
@@ -80,7 +80,9 @@ function serveTools(server: Server, { tools, logging }: Surface, { cancellations
     const log: ToolRun['log'] = (level, data) => {
       if (logging) extra.sendNotification({ method: 'notifications/message', params: { level, data } }).catch(() => undefined)
     }
-    return cancellations.run(owner, extra.requestId, cancelled => tools.run(name, args, { signal: AbortSignal.any([extra.signal, cancelled]), report, log }))
+    return cancellations.run(owner, extra.requestId, async cancelled =>
+      answerOnly(await tools.run(name, args, { signal: AbortSignal.any([extra.signal, cancelled]), report, log, asked: null })),
+    )
   })
 }
 
@@ -94,8 +96,16 @@ function serveResources(server: Server, { resources }: Surface): void {
 function servePrompts(server: Server, { prompts, complete }: Surface): void {
   if (prompts) {
     server.setRequestHandler(ListPromptsRequestSchema, () => ({ prompts: prompts.list() }))
-    server.setRequestHandler(GetPromptRequestSchema, (request, extra) => prompts.get(request.params.name, request.params.arguments ?? {}, extra.signal))
+    server.setRequestHandler(GetPromptRequestSchema, async ({ params }, extra) =>
+      answerOnly(await prompts.get(params.name, params.arguments ?? {}, extra.signal, null)),
+    )
   }
   if (complete)
     server.setRequestHandler(CompleteRequestSchema, async (request, extra) => ({ completion: { ...(await complete(request.params, extra.signal)) } }))
+}
+
+/** Whoever was told that nobody can be asked may not ask. */
+function answerOnly<T extends object>(said: T | Questions): T {
+  if ('questions' in said) throw new SurfaceError('refused', 'This asks its caller back, which needs a client of protocol 2026-07-28.')
+  return said
 }

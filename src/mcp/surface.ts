@@ -4,9 +4,6 @@
  */
 import type { ToolCall, ToolProgress } from './tool.ts'
 
-/** The reserved field of the protocol for what a program may want to know beside the content. */
-type Meta = Readonly<Record<string, unknown>>
-
 /** What a resource holds: text, or bytes in base64. */
 export type ResourceContents = { readonly uri: string; readonly mimeType?: string; readonly _meta?: { [key: string]: unknown } } & (
   | { readonly text: string }
@@ -20,8 +17,31 @@ export type Block =
   | { readonly type: 'resource_link'; readonly uri: string; readonly name: string; readonly mimeType?: string }
   | { readonly type: 'resource'; readonly resource: ResourceContents }
 
+/** What a client can be asked in the middle of a call, by the capability that it declares. */
+export const questionMethods = { elicitation: 'elicitation/create', sampling: 'sampling/createMessage', roots: 'roots/list' } as const
+export type QuestionKind = keyof typeof questionMethods
+
+/** Instead of an answer: questions to the client, which makes the same call again with what it says to them. */
+export interface Questions {
+  readonly questions: Readonly<Record<string, { readonly kind: QuestionKind; readonly params: Readonly<Record<string, unknown>> }>>
+  /** Comes back with the next call. */
+  readonly state?: string
+}
+
+/** What a call brings that may ask back. The initialize era has no such calls: its server would have to find the client again. */
+export interface Asked {
+  /** Whether the client answers such questions; asking one that it does not answer ends the call with -32021. */
+  can(kind: QuestionKind): boolean
+  /** What it said to the questions of the last round, by their names. Nothing in it is checked. */
+  readonly answers: Readonly<Record<string, unknown>> | undefined
+  /** The state that went with those questions. Anybody may have changed it. */
+  readonly state: string | undefined
+}
+
 /** What a running tool gets of its call. */
 export interface ToolRun {
+  /** Null: this caller cannot be asked. */
+  readonly asked: Asked | null
   /** Aborts when the client cancels or goes away. */
   readonly signal: AbortSignal
   /** Present when the client asked for progress. */
@@ -51,8 +71,8 @@ export interface ToolSurface {
   has(name: string): boolean
   /** What to say of a name that `has()` does not know. */
   unknown(name: string): string
-  /** Runs a tool that `has()` knows. A failure is an answer with `isError`, never an exception. */
-  run(name: string, args: unknown, run: ToolRun): Promise<ToolAnswer>
+  /** Runs a tool that `has()` knows. A failure is an answer with `isError`; only what the protocol has a code for throws, SurfaceError. */
+  run(name: string, args: unknown, run: ToolRun): Promise<ToolAnswer | Questions>
 }
 
 /** A resource as resources/list shows it. */
@@ -91,8 +111,13 @@ export interface PromptMessage {
 
 export interface PromptSurface {
   list(): PromptEntry[]
-  /** Throws SurfaceError. */
-  get(name: string, args: Readonly<Record<string, string>>, signal: AbortSignal): Promise<{ description?: string; messages: PromptMessage[] }>
+  /** Throws SurfaceError. `asked` is null for a caller who cannot be asked. */
+  get(
+    name: string,
+    args: Readonly<Record<string, string>>,
+    signal: AbortSignal,
+    asked: Asked | null,
+  ): Promise<{ description?: string; messages: PromptMessage[] } | Questions>
 }
 
 /** What completion/complete asks: the argument of a prompt, or the variable of a resource template. */
@@ -111,8 +136,10 @@ export interface CompletionAnswer {
 /** Lists that can change while somebody listens. */
 export type ChangingList = 'tools' | 'prompts' | 'resources'
 
-/** Something that changed. A sink may fold several into one: the reader looks at the present state anyway. */
-export type SurfaceChange = { readonly kind: ChangingList } | { readonly kind: 'resource'; readonly uri: string; readonly meta?: Meta }
+/** Something that changed; `detail` says what about it. A sink may fold several into one: the reader looks at the present state anyway. */
+export type SurfaceChange = { readonly kind: ChangingList } | { readonly kind: 'resource'; readonly uri: string; readonly detail?: ChangeDetail }
+
+export type ChangeDetail = Readonly<Record<string, unknown>>
 
 export interface ChangeSink {
   tell(change: SurfaceChange): void
@@ -126,12 +153,18 @@ export interface ChangeWish {
   readonly uris: readonly string[]
 }
 
+export interface Listening {
+  /** The part of the wish that is told; the client reads it in the acknowledgement. */
+  readonly granted: ChangeWish
+  stop(): void
+}
+
 /** News of changes: the `subscriptions/listen` of the discover era. The stateless initialize era has no stream to send them on. */
 export interface ChangeSurface {
   /** The lists whose changes are told. */
   readonly lists: readonly ChangingList[]
-  /** Tells `sink` of every change that is made once this has resolved, until the returned function is called. Throws SurfaceError. */
-  listen(wish: ChangeWish, sink: ChangeSink): Promise<() => void>
+  /** Tells `sink` of every change that is made once this has resolved, until `stop` is called. Throws SurfaceError. */
+  listen(wish: ChangeWish, sink: ChangeSink): Promise<Listening>
 }
 
 export interface Surface {

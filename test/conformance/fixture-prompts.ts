@@ -1,6 +1,7 @@
 /** The prompts of the conformance suite. */
 import { type Block, type PromptMessage, type PromptSurface, SurfaceError } from '../../src/mcp/surface.ts'
 import { pixelPng } from './fixture-media.ts'
+import { promptQuestion } from './fixture-questions.ts'
 
 const user = (content: Block): PromptMessage => ({ role: 'user', content })
 const said = (text: string): PromptMessage => user({ type: 'text', text })
@@ -26,6 +27,7 @@ const prompts: Record<string, FixturePrompt> = {
       said('Please process the embedded resource above.'),
     ],
   },
+  test_input_required_result_prompt: { says: 'A text, after a question.', messages: () => [said('In the context that was asked for.')] },
   test_prompt_with_image: {
     says: 'An image and a text.',
     messages: () => [user({ type: 'image', data: pixelPng, mimeType: 'image/png' }), said('Please analyze the image above.')],
@@ -39,7 +41,8 @@ export const fixturePrompts: PromptSurface = {
       description: says,
       arguments: wants.map(wanted => ({ name: wanted, required: true })),
     })),
-  async get(name, args) {
+  async get(name, args, _signal, asked) {
+    if (name === 'test_input_required_result_prompt' && asked?.answers === undefined) return { questions: promptQuestion }
     const prompt = prompts[name]
     if (!prompt) throw new SurfaceError('badParams', `Unknown prompt: ${name}`)
     return { description: prompt.says, messages: prompt.messages(args) }

@@ -3,9 +3,11 @@
  * gateway, so everything between them and the wire is the code that serves it.
  */
 import {
+  type Asked,
   type Block,
   type ChangeSink,
   type ChangingList,
+  type Questions,
   type Surface,
   SurfaceError,
   type ToolAnswer,
@@ -14,6 +16,7 @@ import {
 } from '../../src/mcp/surface.ts'
 import { pixelPng, silentWav } from './fixture-media.ts'
 import { fixturePrompts } from './fixture-prompts.ts'
+import { questionTools } from './fixture-questions.ts'
 
 const text = (said: string): Block => ({ type: 'text', text: said })
 const answer = (...content: Block[]): ToolAnswer => ({ content })
@@ -21,7 +24,7 @@ const answer = (...content: Block[]): ToolAnswer => ({ content })
 interface FixtureTool {
   readonly says: string
   readonly inputSchema?: ToolEntry['inputSchema']
-  run(run: ToolRun, args: Readonly<Record<string, unknown>>): ToolAnswer | Promise<ToolAnswer>
+  run(run: ToolRun): ToolAnswer | Questions
 }
 
 /** Who listens to changes of lists; every POST has a surface of its own, so this is shared by those of one mount. */
@@ -86,9 +89,14 @@ function fixtureTools(listeners: Listeners): Record<string, FixtureTool> {
     test_tool_with_logging: { says: 'Logs what it does.', run: logging },
     test_logging_tool: { says: 'Logs what it does.', run: logging },
     json_schema_2020_12_tool: { says: 'Has a schema with every keyword.', inputSchema: schemaOf2020, run: () => answer(text('It was valid.')) },
+    ...Object.fromEntries(Object.entries(questionTools).map(([name, ask]) => [name, { says: 'Asks back.', run: (run: ToolRun) => asking(run, ask) }])),
     test_trigger_tool_change: { says: 'Tells that the list of tools changed.', run: () => changed(listeners, 'tools') },
     test_trigger_prompt_change: { says: 'Tells that the list of prompts changed.', run: () => changed(listeners, 'prompts') },
   }
+}
+
+function asking({ asked }: ToolRun, ask: (asked: Asked) => ToolAnswer | Questions): ToolAnswer | Questions {
+  return asked === null ? { content: [text('This caller cannot be asked.')], isError: true } : ask(asked)
 }
 
 function logging({ log }: ToolRun): ToolAnswer {
@@ -135,7 +143,7 @@ export function fixtureSurfaces(): () => Surface {
       list: () => entries,
       has: name => name in tools,
       unknown: name => `Unknown tool: ${name}`,
-      run: async (name, args, run) => (await tools[name]?.run(run, (args ?? {}) as Record<string, unknown>)) ?? answer(),
+      run: async (name, _args, run) => tools[name]?.run(run) ?? answer(),
     },
     resources: resourceSurface,
     prompts: fixturePrompts,
