@@ -1,14 +1,28 @@
 /** Trust rules, token exchange, introspection and revocation, as services of rows; and the regular rotation of signing keys. */
+import { ExternalSignIn } from './agents/external-sign-in.ts'
 import { TokenExchange } from './agents/oauth-exchange.ts'
 import { IssuerKeys } from './agents/oauth-issuer-keys.ts'
 import { TokenDesk } from './agents/oauth-tokens.ts'
 import { TrustRules } from './agents/trust.ts'
 import type { AppParts } from './app-services.ts'
+import { bearerToken } from './gateway/access/authenticate.ts'
+import type { EdgeDeps } from './gateway/http/edge.ts'
+import type { McpPaths } from './gateway/http/server.ts'
 import { looksLikeKey } from './gateway/keys/key-format.ts'
+import { type ExternalSignInPort, oauthMount } from './mcp/oauth-mount.ts'
+import type { Mcp } from './mcp/transport.ts'
+import { type Config, ConfigError } from './platform/config.ts'
 
 const dayMs = 24 * 3600_000
 /** How often it is looked whether a signing key is due, and which revocations have run out. */
 const lookMs = 3600_000
+
+/** MCP for clients that sign in at the issuer that the operator has named; null: there is none. */
+export function mcpOfOrg({ SERVICE_ID: realm }: Config, mcp: Mcp, signIn: ExternalSignInPort | null, { baseUrl, authenticate }: EdgeDeps): McpPaths['ofOrg'] {
+  if (signIn === null) return null
+  const deps = { signIn, baseUrl, realm, bearerOf: bearerToken, authenticate }
+  return (orgId, request, response) => void mcp.handle(request, response, oauthMount(orgId, deps))
+}
 
 export function oauthServices(parts: AppParts) {
   const { db, clock, log, config, controlLog, agents, keys, limits, outbound, audit, jobs, baseUrl } = parts
@@ -35,5 +49,8 @@ export function oauthServices(parts: AppParts) {
       if (rotation.kind !== 'rotated') return
       await audit.record({ orgId: null, actor: 'system', act: 'rotateSigningKey', target: null, sourceIp: null, requestId: null }, 'ok')
     })
-  return { trust, tokenExchange, tokenDesk }
+  const issuer = config.MCP_OAUTH_ISSUER
+  if (issuer !== null && !URL.canParse(issuer)) throw new ConfigError(`MCP_OAUTH_ISSUER must be a URL, not "${issuer}".`)
+  const mcpOAuth = issuer === null ? null : new ExternalSignIn({ issuer, clock, exchange: tokenExchange, tokens, baseUrl })
+  return { trust, tokenExchange, tokenDesk, mcpOAuth }
 }

@@ -11,7 +11,7 @@ import { diagnose } from './app-doctor.ts'
 import { type AppDeps, createDomains, type Domains } from './app-domains.ts'
 import { imageSettings } from './app-images.ts'
 import { keyServices } from './app-keys.ts'
-import { oauthServices } from './app-oauth.ts'
+import { mcpOfOrg, oauthServices } from './app-oauth.ts'
 import { orgServices } from './app-orgs.ts'
 import { profileServices } from './app-profile.ts'
 import { createProviderKeys } from './app-provider-keys.ts'
@@ -105,7 +105,10 @@ export async function createApp(deps: AppDeps): Promise<App> {
   const services = rowServices({ ...deps, ...domains, catalog, circuits, health, routeObserver: routes.observer, baseUrl: () => state.baseUrl }, bindings)
   const edge = edgeDeps(deps, domains, services, state)
   const mcp = mcpOf(deps, domains, edge, bindings)
-  const server = createEdge(bindings, edge, (request, response) => void mcp.handle(request, response))
+  const server = createEdge(bindings, edge, {
+    main: (request, response) => void mcp.handle(request, response),
+    ofOrg: mcpOfOrg(config, mcp, services.mcpOAuth, edge),
+  })
   return {
     ...domains,
     server,

@@ -41,6 +41,16 @@ export interface ExchangeCall {
   readonly requestId: string
 }
 
+/** What a token of another issuer was granted at a resource of an organisation. */
+export interface ResourceGrant {
+  readonly minted: MintedToken
+  /** When the token that came in ends. */
+  readonly subjectEndsAtMs: number
+}
+
+/** The scopes to give, of those that a rule gives, by the claims of the token that came in. */
+type ScopesOf = (claims: JWTPayload, given: readonly AgentScope[]) => readonly AgentScope[]
+
 type Subject = JWTPayload & { readonly sub: string }
 
 const actDepthMax = 3
@@ -57,10 +67,22 @@ export class TokenExchange {
   }
 
   /** Throws `bad_request`, `invalid_scope`, `issuer_unavailable`, `rate_limit_exceeded` and `database_unavailable`. */
-  exchange(form: ExchangeForm, call: ExchangeCall): Promise<MintedToken> {
+  async exchange(form: ExchangeForm, call: ExchangeCall): Promise<MintedToken> {
     const said = readUnverified(form.subject_token)
     if (said.issuer === this.#deps.baseUrl()) return this.#narrow(form)
-    return this.#ofIssuer(form, said, call)
+    const scopesOf: ScopesOf = (_claims, given) => narrowed(form.scope, given)
+    return (await this.#ofIssuer(form, said, scopesOf, call)).minted
+  }
+
+  /**
+   * What a token that names this audience, and was made by this issuer, is granted by the rules for both. Throws as `exchange` does, and what
+   * `scopesOf` throws.
+   */
+  async forResource(token: string, resource: { readonly issuer: string; readonly audience: string }, scopesOf: ScopesOf, call: ExchangeCall) {
+    const said = readUnverified(token)
+    if (said.issuer !== resource.issuer) throw notTaken(`its issuer is not ${resource.issuer}`)
+    if (!said.audiences.includes(resource.audience)) throw notTaken(`it was made for another audience than ${resource.audience}`)
+    return this.#ofIssuer({ subject_token: token, agent_id: undefined }, { issuer: said.issuer, audiences: [resource.audience] }, scopesOf, call)
   }
 
   /** A token of ours becomes one with less. It stays the token of the same agent under the same key, and ends with what it was made of. */
@@ -93,7 +115,12 @@ export class TokenExchange {
     }
   }
 
-  async #ofIssuer(form: ExchangeForm, { issuer, audiences }: ReturnType<typeof readUnverified>, call: ExchangeCall): Promise<MintedToken> {
+  async #ofIssuer(
+    form: Pick<ExchangeForm, 'subject_token' | 'agent_id'>,
+    { issuer, audiences }: ReturnType<typeof readUnverified>,
+    scopesOf: ScopesOf,
+    call: ExchangeCall,
+  ): Promise<ResourceGrant> {
     const { tokens, takeRate, record } = this.#deps
     const rules = await this.#deps.trust.matching(issuer, audiences)
     if (rules.length === 0) throw notTaken('no trust rule takes tokens of its issuer for its audience. An owner makes one with POST /me/agent-trust')
@@ -106,7 +133,7 @@ export class TokenExchange {
       orgId: rule.orgId,
       userId: key.userId,
       keyId: key.id,
-      scopes: narrowed(form.scope, rule.scopes),
+      scopes: scopesOf(subject, rule.scopes),
       ttlSeconds: Math.min(rule.ttlSeconds ?? lifeSeconds, lifeSeconds),
       act: { iss: issuer, sub: subject.sub, ...innerActOf(subject, agent.ancestorIds) },
       via: [trustTokenId(rule.id)],
@@ -114,7 +141,7 @@ export class TokenExchange {
     const principal = await this.#admitted(minted.access_token)
     await takeRate(principal)
     await record({ agent: principal, ruleId: rule.id, ...call })
-    return minted
+    return { minted, subjectEndsAtMs: (subject.exp ?? 0) * 1000 }
   }
 
   /** Who the new token speaks for. Its rule, key or agent may have ended while it was made, which is no wrong credential of the caller's. */
@@ -128,7 +155,10 @@ export class TokenExchange {
   }
 
   /** The oldest rule whose conditions hold. Rules for different agents that all hold are told apart by `agent_id` alone. */
-  async #choose({ subject_token: token, agent_id: agentId }: ExchangeForm, rules: readonly TrustRow[]): Promise<{ rule: TrustRow; subject: Subject }> {
+  async #choose(
+    { subject_token: token, agent_id: agentId }: Pick<ExchangeForm, 'subject_token' | 'agent_id'>,
+    rules: readonly TrustRow[],
+  ): Promise<{ rule: TrustRow; subject: Subject }> {
     const { issuerKeys, clock } = this.#deps
     const verified = new Map<string, Promise<Subject>>()
     const held: { rule: TrustRow; subject: Subject }[] = []

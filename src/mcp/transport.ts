@@ -48,10 +48,16 @@ export interface McpDeps {
   isDraining(): boolean
 }
 
+/** Where a request comes from, for the audit trail. */
+export interface McpCaller {
+  readonly requestId: string
+  clientIp(): string
+}
+
 /** How callers of one URL prove who they are. */
 export interface McpMount {
   /** The caller by the request's headers. Throws 401 and 403. */
-  authenticate(headers: IncomingHttpHeaders): BearerPrincipal | Promise<BearerPrincipal>
+  authenticate(headers: IncomingHttpHeaders, from: McpCaller): BearerPrincipal | Promise<BearerPrincipal>
   /** A refusal of `authenticate` with the challenge that tells a client how to sign in here. */
   challenge(error: GatewayError, headers: IncomingHttpHeaders): GatewayError
 }
@@ -94,7 +100,7 @@ export function createMcp(deps: McpDeps): Mcp {
     let unregister: (() => void) | undefined
     try {
       admit(request, deps)
-      const principal = await signIn(request, mount, deps)
+      const principal = await signIn(request, { requestId, clientIp: () => deps.clientIp(request) }, mount, deps)
       unregister = deps.inflight.register(ownersOf(principal), cut)
       deps.recheck(principal)
       const agentLabel = agentLabelOf(request.headers[agentIdHeader])
@@ -136,9 +142,9 @@ function admit(request: IncomingMessage, deps: McpDeps): void {
   if (deps.isDraining()) throw fail('shutting_down', { headers: { connection: 'close' } })
 }
 
-async function signIn(request: IncomingMessage, mount: McpMount, deps: McpDeps): Promise<BearerPrincipal> {
+async function signIn(request: IncomingMessage, from: McpCaller, mount: McpMount, deps: McpDeps): Promise<BearerPrincipal> {
   try {
-    return await mount.authenticate(request.headers)
+    return await mount.authenticate(request.headers, from)
   } catch (thrown) {
     const error = toGatewayError(translate(thrown))
     if (isOfStranger(error)) deps.countAnonymous(request)

@@ -85,6 +85,7 @@ export const settings = {
   INFERENCE_BODY_LIMIT_BYTES: s('server', 'int', String(32 * 1024 * 1024), 'JSON body of an inference call.', 1),
   FORM_FILE_LIMIT_BYTES: s('server', 'int', String(25 * 1024 * 1024), 'One file of a multipart form (images to edit, audio).', 1),
   FORM_LIMIT_BYTES: s('server', 'int', String(64 * 1024 * 1024), 'A whole multipart form.', 1),
+  MCP_OAUTH_ISSUER: s('agents', 'string', null, 'URL of the issuer at which clients of MCP may sign in, for /orgs/<id>/mcp, exactly as in its tokens. They act as the agents that trust rules name. Absent: no OAuth.'),
   AGENT_TOKEN_TTL_S: s('agents', 'int', '900', 'Life of an agent token.', 1),
   SIGNING_KEY_ROTATE_DAYS: s('agents', 'int', '30', 'Days after which another key signs agent tokens; the one before verifies until its last token has expired. 0: never by itself.', 0),
   AGENT_STALE_MS: s('agents', 'int', '30000', 'Without a control-log sync for so long, agent tokens get 503 and their streams are cut.', 1),
@@ -231,4 +232,15 @@ export function clientEnvironment(env: Readonly<Record<string, string | undefine
   if (key) return { address, key: new Secret(key), keyVariable: 'BRIGADE_KEY' }
   const file = env['BRIGADE_KEY_FILE']
   return { address, key: file ? new Secret(readFileSync(file, 'utf8').trim()) : null, keyVariable: 'BRIGADE_KEY_FILE' }
+}
+
+/** Variables by which users move the settings of coding agents and editors to other folders. */
+const clientFolderVariables = ['CODEX_HOME', 'CLAUDE_CONFIG_DIR', 'XDG_CONFIG_HOME', 'APPDATA'] as const
+
+/** Where the programs of this user look for their settings: the home folder, and the variables above as far as they are set. */
+export function clientFolders(env: Readonly<Record<string, string | undefined>> = process.env): {
+  readonly home: string
+  readonly variables: Readonly<Record<string, string>>
+} {
+  return { home: homedir(), variables: Object.fromEntries(clientFolderVariables.flatMap(name => (env[name] ? [[name, env[name]]] : []))) }
 }

@@ -4,6 +4,7 @@ import { agentEndpoints } from '../../agents/endpoints.ts'
 import { oauthEndpoints } from '../../agents/oauth-endpoints.ts'
 import { trustEndpoints } from '../../agents/trust-endpoints.ts'
 import { mcpEndpoints } from '../../mcp/endpoints.ts'
+import { mcpOAuthEndpoints } from '../../mcp/oauth-endpoints.ts'
 import { appendEndpoints } from '../../memory/append-endpoints.ts'
 import { memoryEndpoints } from '../../memory/endpoints.ts'
 import { historyEndpoints } from '../../memory/history-endpoints.ts'
@@ -69,6 +70,7 @@ export const endpointTable = {
   ...limitsEndpoints,
   ...discoveryEndpoints,
   ...mcpEndpoints,
+  ...mcpOAuthEndpoints,
 }
 
 /** The services that the rows ask for, all together: app.ts does not compile when one is missing. */

@@ -2,6 +2,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import express, { type Request, type Response } from 'express'
 import type { AnyRow } from '../../platform/endpoint.ts'
 import { fail } from '../../platform/errors.ts'
+import { rowId } from '../../platform/row-id.ts'
 import type { Binding, EdgeDeps } from './edge.ts'
 import { HotRoutes } from './hot-routes.ts'
 import { pathHint } from './path-hint.ts'
@@ -21,15 +22,30 @@ function specificity(path: string): string {
     .join('')
 }
 
-/** Routes every row, answers misses with 404 and wrong methods with 405 in the envelope. `mcp` takes all of /mcp. */
-export function createEdge(bindings: readonly Binding[], deps: EdgeDeps, mcp: (request: IncomingMessage, response: ServerResponse) => void): Server {
+/** The paths that speak JSON-RPC and are no rows. */
+export interface McpPaths {
+  /** All of /mcp. */
+  main(request: IncomingMessage, response: ServerResponse): void
+  /** All of /orgs/{id}/mcp; null: there is no such path. */
+  readonly ofOrg: ((orgId: number, request: IncomingMessage, response: ServerResponse) => void) | null
+}
+
+/** Routes every row and MCP, answers misses with 404 and wrong methods with 405 in the envelope. */
+export function createEdge(bindings: readonly Binding[], deps: EdgeDeps, mcp: McpPaths): Server {
   const hot = new HotRoutes(bindings)
   const app = express()
   app.disable('x-powered-by')
   app.disable('etag')
   app.set('query parser', false)
   app.set('case sensitive routing', true)
-  app.all('/mcp', (request, response) => mcp(request, response))
+  app.all('/mcp', (request, response) => mcp.main(request, response))
+  const { ofOrg } = mcp
+  if (ofOrg)
+    app.all('/orgs/:id/mcp', (request, response, next) => {
+      const id = rowId(request.params.id)
+      if (id === null) next()
+      else ofOrg(id, request, response)
+    })
   const paths = new Map<string, Binding[]>()
   for (const binding of bindings) {
     const path = binding.at.split(' ')[1] ?? ''

@@ -1,0 +1,60 @@
+/**
+ * The second way to the MCP server: /orgs/{id}/mcp, an OAuth protected resource for clients that only know how to log in. It exists when
+ * the operator names an issuer. It has a URL of its own because clients that are told of OAuth drop a bearer that their user configured.
+ */
+import type { IncomingHttpHeaders } from 'node:http'
+import { fail, GatewayError } from '../platform/errors.ts'
+import type { AgentPrincipal, BearerPrincipal } from '../platform/principal.ts'
+import type { McpCaller, McpMount } from './transport.ts'
+
+/** Sign-in at another issuer; the agents domain provides it. */
+export interface ExternalSignInPort {
+  /** What a client asks the issuer for. */
+  readonly scope: string
+  /** Whether a bearer says that it is of this issuer. */
+  isOfIssuer(token: string): boolean
+  principalOf(token: string, orgId: number, call: { readonly sourceIp: string | null; readonly requestId: string }): Promise<AgentPrincipal>
+}
+
+export interface OAuthMountDeps {
+  readonly signIn: ExternalSignInPort
+  readonly baseUrl: () => string
+  /** Names the server in challenges (setting SERVICE_ID). */
+  readonly realm: string
+  /** The bearer of the request, or null. */
+  bearerOf(headers: IncomingHttpHeaders): string | null
+  /** Keys and agent tokens of the gateway itself, which are taken here too. Throws 401. */
+  authenticate(headers: IncomingHttpHeaders): BearerPrincipal | Promise<BearerPrincipal>
+}
+
+/** Where the metadata of the protected resource stands (RFC 9728: the well-known part goes before the path). */
+export function metadataUrl(baseUrl: string, orgId: number): string {
+  return `${baseUrl}/.well-known/oauth-protected-resource/orgs/${orgId}/mcp`
+}
+
+/** The mount of one organisation. */
+export function oauthMount(orgId: number, deps: OAuthMountDeps): McpMount {
+  const parameters = `resource_metadata="${metadataUrl(deps.baseUrl(), orgId)}", scope="${deps.signIn.scope}"`
+  return {
+    async authenticate(headers, caller) {
+      const token = deps.bearerOf(headers)
+      if (token === null) throw fail('invalid_api_key', { message: 'No token came. Sign in at the issuer that the metadata of this resource names.' })
+      if (deps.signIn.isOfIssuer(token)) return deps.signIn.principalOf(token, orgId, idOf(caller))
+      const principal = await deps.authenticate(headers)
+      // Another organisation's URL is not there for this caller, whether or not it exists.
+      if (principal.orgId !== orgId) throw fail('not_found')
+      return principal
+    },
+    challenge(error, headers) {
+      const reason = error.status === 401 ? (deps.bearerOf(headers) === null ? '' : ', error="invalid_token"') : null
+      const why = error.status === 403 ? ', error="insufficient_scope"' : reason
+      return why === null ? error : withHeader(error, `Bearer realm="${deps.realm.replace(/[^\x20-\x7e]|["\\]/g, '')}", ${parameters}${why}`)
+    },
+  }
+}
+
+const idOf = ({ requestId, clientIp }: McpCaller) => ({ requestId, sourceIp: clientIp() || null })
+
+function withHeader(error: GatewayError, challenge: string): GatewayError {
+  return new GatewayError(error.errorName, { ...error.options, message: error.message, headers: { ...error.options.headers, 'www-authenticate': challenge } })
+}
