@@ -9,6 +9,9 @@ import type { McpCaller, McpMount } from './transport.ts'
 
 /** Sign-in at another issuer; the agents domain provides it. */
 export interface ExternalSignInPort {
+  readonly issuer: string
+  /** URL and audience of the organisation's resource. */
+  resourceOf(orgId: number): string
   /** What a client asks the issuer for. */
   readonly scope: string
   /** Whether a bearer says that it is of this issuer. */
