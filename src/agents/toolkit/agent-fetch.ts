@@ -42,8 +42,15 @@ export function agentFetch(credential: Credential, inner: typeof fetch = fetch, 
       const token = await unlessAborted(source.getToken(), request.signal)
       const reply = await sendWith(token)
       const refusal = await refusalOf(reply)
-      if (refusal !== 'token' || !request.mayRepeat) return refusal === 'revoked' ? revokedReply(reply, source) : reply
-      const fresh = await unlessAborted(source.getToken({ forceRefresh: true, refused: token }), request.signal)
+      if (refusal !== 'token') return refusal === 'revoked' ? revokedReply(reply, source) : reply
+      const renewed = unlessAborted(source.getToken({ forceRefresh: true, refused: token }), request.signal)
+      // What cannot be sent again is refused, but the next call finds the new token.
+      if (!request.mayRepeat)
+        return await renewed.then(
+          () => reply,
+          () => reply,
+        )
+      const fresh = await renewed
       if (fresh === token) return reply
       await reply.body?.cancel()
       const second = await sendWith(fresh)

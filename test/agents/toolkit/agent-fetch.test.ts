@@ -1,0 +1,217 @@
+/** The fetch wrapper on a real gateway: what it signs, what it sends again, and what it leaves alone. */
+import { once } from 'node:events'
+import { createServer, type IncomingHttpHeaders, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { agentFetch } from '../../../src/agents/toolkit/agent-fetch.ts'
+import { AgentRevokedError, BrigadeError } from '../../../src/agents/toolkit/brigade-error.ts'
+import { connectAgent } from '../../../src/agents/toolkit/connect-agent.ts'
+import { createAgentTokenProvider } from '../../../src/agents/toolkit/token-provider.ts'
+import { startApp, type TestApp, until } from '../../harness/app.ts'
+import { movableClock } from '../../harness/clock.ts'
+import { postForm } from '../oauth-calls.ts'
+import { countedAgent, countingFetch, revoke } from './setup.ts'
+
+const clock = movableClock()
+const chat = JSON.stringify({ model: 'test-model', messages: [{ role: 'user', content: 'hello' }] })
+const json = { 'content-type': 'application/json' }
+let app: TestApp
+/** Somebody else's server. */
+let elsewhere: Server
+let seen: IncomingHttpHeaders[] = []
+
+beforeAll(async () => {
+  app = await startApp({ clock })
+  elsewhere = createServer((request, response) => {
+    seen.push(request.headers)
+    response.end('{}')
+  })
+  elsewhere.listen(0, '127.0.0.1')
+  await once(elsewhere, 'listening')
+})
+afterAll(async () => {
+  elsewhere?.close()
+  await app?.stop()
+})
+beforeEach(() => {
+  app.alpha.reset()
+  seen = []
+})
+
+const elsewhereUrl = (): string => `http://127.0.0.1:${(elsewhere.address() as AddressInfo).port}`
+const expire = (): void => clock.advance(20 * 60_000)
+const codeOf = async (reply: Response): Promise<unknown> => ((await reply.json()) as { error: { code: string } }).error.code
+
+describe('a token that has expired', () => {
+  const bytes = new TextEncoder().encode(chat)
+  const request = () => new Request(`${app.baseUrl}/v1/chat/completions`, { method: 'POST', headers: json, body: chat })
+  test.each([
+    ['a text', () => ['/v1/chat/completions', { method: 'POST', headers: json, body: chat }] as const],
+    ['bytes', () => ['/v1/chat/completions', { method: 'POST', headers: json, body: bytes }] as const],
+    ['a Blob', () => ['/v1/chat/completions', { method: 'POST', headers: json, body: new Blob([chat]) }] as const],
+    ['a Request', () => [request(), undefined] as const],
+    ['a URL without a body', () => [new URL(`${app.baseUrl}/v1/me/whoami`), undefined] as const],
+  ])('is replaced once, and %s is sent again', async (_name, argumentsOf) => {
+    const { agent, sent } = await countedAgent(app)
+    await agent.whoami()
+    expire()
+    const before = sent.length
+    const reply = await agent.fetch(...argumentsOf())
+    expect(reply.status).toBe(200)
+    await reply.json()
+    expect(sent.slice(before).map(line => line.slice(0, 3))).toEqual(['401', '200', '200'])
+    expect(sent.slice(before)[1]).toBe('200 /v1/me/agents/:id/token')
+  })
+
+  test('is replaced once for ten calls at a time', async () => {
+    const { agent, sent } = await countedAgent(app)
+    await agent.whoami()
+    expire()
+    const before = sent.length
+    await Promise.all(Array.from({ length: 10 }, () => agent.whoami()))
+    expect(sent.slice(before).filter(line => line.endsWith('/token'))).toHaveLength(1)
+  })
+
+  test('leaves a stream unsent the second time, and the next call has a new token', async () => {
+    const { agent } = await countedAgent(app)
+    await agent.whoami()
+    expire()
+    const send = (): Promise<Response> => {
+      const init = { method: 'POST', headers: json, body: new Blob([chat]).stream(), duplex: 'half' }
+      return agent.fetch('/v1/chat/completions', init as RequestInit)
+    }
+    const refused = await send()
+    expect([refused.status, await refused.json()]).toMatchObject([401, { reason: 'token_expired' }])
+    expect((await send()).status).toBe(200)
+  })
+
+  test('that was ended alone is replaced too', async () => {
+    const { agent, sent } = await countedAgent(app)
+    expect((await postForm(app, '/oauth/revoke', { token: await agent.tokens.getToken() }, { token: app.key })).status).toBe(200)
+    expect(await agent.whoami()).toMatchObject({ principal: { kind: 'agent' } })
+    expect(sent.filter(line => line.endsWith('/token'))).toHaveLength(2)
+  })
+
+  test('of an API key is nothing that a second try mends', async () => {
+    const sent: string[] = []
+    const signed = agentFetch('br-not-a-key', countingFetch(sent), { baseUrl: app.baseUrl })
+    expect(await codeOf(await signed('/v1/me/whoami'))).toBe('invalid_api_key')
+    expect(sent).toEqual(['401 /v1/me/whoami'])
+  })
+})
+
+describe('refusals', () => {
+  test('of a budget come back as they are, once', async () => {
+    const { id, agent, sent } = await countedAgent(app)
+    await app.setBudget('agent', id, 0.000001)
+    const ask = (): Promise<Response> => agent.fetch('/v1/chat/completions', { method: 'POST', headers: json, body: chat })
+    // The money of a call is settled a moment behind its reply.
+    await until(async () => (await ask()).headers.get('x-should-retry') === 'false')
+    const before = sent.length
+    const reply = await ask()
+    expect([reply.status, reply.headers.get('x-should-retry'), await codeOf(reply)]).toEqual([429, 'false', 'agent_budget_exceeded'])
+    expect(sent.slice(before)).toEqual(['429 /v1/chat/completions'])
+  })
+
+  test('of a mint come as a reply in the envelope that every SDK reads, with word on trying again', async () => {
+    const agent = connectAgent({ baseUrl: app.baseUrl, agent: 'nobody', credential: app.key })
+    const reply = await agent.fetch('/v1/models')
+    expect(reply.status).toBe(404)
+    expect(reply.headers.get('x-should-retry')).toBe('false')
+    expect(await reply.json()).toMatchObject({
+      type: 'error',
+      error: { type: 'not_found_error', code: 'not_found', message: expect.stringContaining('There is no agent "nobody". Make it with') },
+    })
+    await expect(agent.whoami()).rejects.toMatchObject({ name: 'BrigadeError', code: 'not_found', status: 404 })
+  })
+
+  test('because the agent is revoked are a 401 that names it, thrown as AgentRevokedError by the client', async () => {
+    const { id, agent } = await countedAgent(app)
+    await agent.whoami()
+    await revoke(app, id)
+    for (let turn = 0; turn < 2; turn++) {
+      const reply = await agent.fetch('/v1/me/whoami')
+      expect(reply.headers.get('x-should-retry')).toBe('false')
+      expect([reply.status, await reply.json()]).toMatchObject([
+        401,
+        { reason: 'agent_revoked', error: { code: 'agent_revoked', message: 'agent_revoked: This agent has been revoked. Stop: its tokens work no more.' } },
+      ])
+    }
+    await expect(agent.budget()).rejects.toBeInstanceOf(AgentRevokedError)
+    await expect(agent.memory.read('notes/x')).rejects.toBeInstanceOf(BrigadeError)
+  })
+})
+
+describe('what is sent', () => {
+  test('goes signed to the gateway only', async () => {
+    const { agent } = await countedAgent(app)
+    await agent.fetch(`${elsewhereUrl()}/`, { headers: { authorization: 'Bearer mine' } })
+    await agent.fetch(new Request(`${elsewhereUrl()}/`))
+    expect(seen.map(headers => headers.authorization)).toEqual(['Bearer mine', undefined])
+  })
+
+  test('names a user agent where the caller names none, an agent for a key, and no placeholder of a key', async () => {
+    const signed = agentFetch('br-key', fetch, { agentLabel: 'deploys' })
+    await signed(elsewhereUrl(), { headers: { 'x-api-key': 'set-by-brigade-fetch', authorization: 'Bearer set-by-brigade-fetch' } })
+    await signed(elsewhereUrl(), { headers: { 'x-api-key': 'mine', 'user-agent': 'mine/1', 'x-br-agent-id': 'mine' } })
+    expect(seen).toMatchObject([
+      { authorization: 'Bearer br-key', 'user-agent': 'brigade-agents/0.1', 'x-br-agent-id': 'deploys' },
+      { authorization: 'Bearer br-key', 'user-agent': 'mine/1', 'x-br-agent-id': 'mine', 'x-api-key': 'mine' },
+    ])
+    expect(seen[0]).not.toHaveProperty('x-api-key')
+  })
+
+  test('is given up when its caller gives up while it waits for a token', async () => {
+    const waiting = agentFetch({ getToken: () => new Promise(() => undefined) })
+    const stop = new AbortController()
+    const call = waiting(`${app.baseUrl}/v1/models`, { signal: stop.signal })
+    stop.abort()
+    await expect(call).rejects.toMatchObject({ name: 'AbortError' })
+    await expect(waiting(`${app.baseUrl}/v1/models`, { signal: AbortSignal.abort() })).rejects.toMatchObject({ name: 'AbortError' })
+  })
+})
+
+describe('a connection', () => {
+  test('knows who it is and what it may spend', async () => {
+    const { id, name, agent } = await countedAgent(app, { scope: 'usage:read', ttlS: 60 })
+    await app.setBudget('agent', id, 25)
+    expect(await agent.whoami()).toMatchObject({ agent: { id, name }, scope: 'usage:read' })
+    expect(await agent.budget()).toMatchObject([{ scope: 'agent', cap_inr: 25 }])
+    expect(agent.baseUrl).toBe(app.baseUrl)
+  })
+
+  test('takes a key or a token as it is, and anything that has tokens', async () => {
+    const { name, agent } = await countedAgent(app)
+    expect(await connectAgent({ baseUrl: app.baseUrl, credential: async () => `${app.key}\n` }).whoami()).toMatchObject({ agent: null })
+    const token = await agent.tokens.getToken()
+    expect(await connectAgent({ baseUrl: `${app.baseUrl}/v1/`, credential: token }).whoami()).toMatchObject({ agent: { name } })
+    expect(await connectAgent({ baseUrl: app.baseUrl, credential: agent.tokens }).whoami()).toMatchObject({ agent: { name } })
+    expect(() => connectAgent({ baseUrl: app.baseUrl, credential: agent.tokens, agent: name })).toThrow('leave agent and exchange out')
+  })
+
+  test('finds its agent by id or name, and makes it only where that was asked for', async () => {
+    const { id, name } = await countedAgent(app)
+    const tokens = (agent: string | number, create = false) => createAgentTokenProvider({ baseUrl: app.baseUrl, agent, create, credential: app.key })
+    expect((await tokens(id).get()).agentId).toBe(id)
+    expect((await tokens(String(id)).get()).agentId).toBe(id)
+    expect((await tokens(name).get()).agentId).toBe(id)
+    await expect(tokens('made by need').get()).rejects.toMatchObject({ code: 'not_found' })
+    const { agentId: newId } = await tokens('made by need', true).get()
+    expect((await tokens('made by need', true).get()).agentId, 'the second time it is there').toBe(newId)
+    await revoke(app, newId ?? 0)
+    await expect(tokens('made by need').get()).rejects.toMatchObject({ name: 'AgentRevokedError', message: expect.stringContaining('is revoked') })
+    await expect(tokens(99_999).get()).rejects.toMatchObject({ code: 'not_found', status: 404 })
+  })
+
+  test('finds its key anew at each mint', async () => {
+    const first = await app.newKey()
+    const second = await app.newKey()
+    let key = first.key
+    const { id, agent } = await countedAgent(app, { credential: () => key })
+    expect(await agent.whoami()).toMatchObject({ agent: { id } })
+    expect((await app.call('DELETE', `/me/keys/${first.keyId}`, undefined, { cookie: await app.signIn() })).status).toBe(200)
+    await expect(agent.whoami()).rejects.toMatchObject({ code: 'invalid_api_key', status: 401 })
+    key = second.key
+    expect(await agent.whoami()).toMatchObject({ agent: { id }, key: { id: second.keyId } })
+  })
+})
