@@ -3,9 +3,15 @@
 import { Command } from 'commander'
 import { version } from '../version.ts'
 import { addAdminCommands } from './admin-program.ts'
+import { addAgentCommands } from './agent-commands.ts'
+import { addBudgetCommand } from './budget-command.ts'
+import { addConnectCommand } from './connect-command.ts'
 import { addLoginCommand } from './login-command.ts'
+import { addMemoryCommands } from './memory-commands.ts'
+import { addMcpCommand } from './mcp-bridge-command.ts'
 import { prepareProgram, runProgram } from './run-program.ts'
 import { addServerCommands } from './server-commands.ts'
+import { addUsageCommand } from './usage-command.ts'
 import { addWhoamiCommand } from './whoami-command.ts'
 
 const program = prepareProgram(new Command('brigade').description('Brigade, the model gateway for people who run agents').version(version))
@@ -14,6 +20,12 @@ addServerCommands(program)
 program.commandsGroup('Clients of a gateway:')
 addLoginCommand(program)
 addWhoamiCommand(program)
+addAgentCommands(program)
+addMemoryCommands(program)
+addUsageCommand(program)
+addBudgetCommand(program)
+addConnectCommand(program)
+addMcpCommand(program)
 program.commandsGroup('Operators:')
 addAdminCommands(program)
 

@@ -14,7 +14,7 @@ export interface CalledGateway {
 export function addClientFlags(command: Command): Command {
   return command
     .addOption(new Option('--base-url <url>', 'address of the gateway (default: $BRIGADE, then that of brigade login, then http://127.0.0.1:8787)'))
-    .addOption(new Option('--key-file <path>', 'file with an API key or agent token (default: $BRIGADE_KEY, then that of brigade login)'))
+    .addOption(new Option('--key-file <path>', 'file with an API key or agent token, - for stdin (default: $BRIGADE_KEY, then that of brigade login)'))
     .addOption(new Option('--json', 'print the JSON of the gateway'))
 }
 

@@ -67,15 +67,16 @@ function clientEnvironmentOrError(): ReturnType<typeof clientEnvironment> {
   try {
     return clientEnvironment()
   } catch (cause) {
-    throw new CommandError(`the file of BRIGADE_KEY_FILE cannot be read: ${reasonOf(cause)}.`, { exitCode: exitCodes.wrongUsage, code: 'usage', cause })
+    throw wrongUsage(`the file of BRIGADE_KEY_FILE cannot be read: ${reasonOf(cause)}.`, cause)
   }
 }
 
 function readKeyFile(path: string): string {
   try {
-    return readFileSync(path, 'utf8').trim()
+    // - is stdin, as everywhere.
+    return readFileSync(path === '-' ? 0 : path, 'utf8').trim()
   } catch (cause) {
-    throw new CommandError(`--key-file: ${path} cannot be read: ${reasonOf(cause)}.`, { exitCode: exitCodes.wrongUsage, code: 'usage', cause })
+    throw wrongUsage(`--key-file: ${path} cannot be read: ${reasonOf(cause)}.`, cause)
   }
 }
 

@@ -27,8 +27,8 @@ export class CommandError extends Error {
 }
 
 /** A command that was typed wrong. */
-export function wrongUsage(message: string): CommandError {
-  return new CommandError(message, { exitCode: exitCodes.wrongUsage, code: 'usage' })
+export function wrongUsage(message: string, cause?: unknown): CommandError {
+  return new CommandError(message, { exitCode: exitCodes.wrongUsage, code: 'usage', cause })
 }
 
 /** Which gateway was called and where the credential came from, for messages. */
@@ -55,19 +55,24 @@ export function notAGateway(baseUrl: string, why: string, cause?: unknown): Comm
 
 function ofReply(error: BrigadeError, called: Called): CommandError {
   if (error.code.startsWith('http_')) return notAGateway(called.baseUrl, `it answered with status ${error.status} and no error of a gateway`, error)
-  const { error: _shown, ...evidence } = error.body
-  return new CommandError(messageOf(error, called), { exitCode: exitCodeOf(error.status), code: error.code, status: error.status, evidence, cause: error })
+  const { status, code, requestId } = error
+  const { error: _shown, ...said } = error.body
+  // The operator finds a failure of the gateway by its request.
+  const evidence = status >= 500 && requestId !== null ? { ...said, request_id: requestId } : said
+  return new CommandError(messageOf(error, called), { exitCode: exitCodeOf(status), code, status, evidence, cause: error })
 }
 
 function messageOf(error: BrigadeError, { baseUrl, credentialFrom }: Called): string {
   if (error.status === 401) {
-    if (error.body['reason'] === 'token_expired') return `the agent token of ${credentialFrom} has expired. Mint another one: brigade agent token --fresh.`
+    if (error.body['reason'] === 'token_expired') return `the agent token of ${credentialFrom} has expired. Mint another one: brigade agent token <agent>.`
     if (error.body['reason'] === 'agent_revoked')
       return `the agent of the token of ${credentialFrom} was revoked, for good. Make another one: brigade agent create.`
     return `the gateway at ${baseUrl} does not take the credential of ${credentialFrom}: ${error.message} It may be of another gateway, or revoked. Run brigade login, or set BRIGADE_KEY.`
   }
-  const request = error.status >= 500 && error.requestId !== null ? ` (${error.code}, request ${error.requestId})` : ` (${error.code})`
-  return `${error.message}${request}`
+  const etag = error.body['current_etag']
+  if (error.code === 'memory_conflict' && typeof etag === 'string')
+    return `${error.message} Its etag is now ${etag}, written at ${String(error.body['modified'])}.`
+  return error.message
 }
 
 function exitCodeOf(status: number): number {

@@ -14,7 +14,8 @@ export function gatewayFetch(baseUrl: string, timeoutMs: number | null = request
     try {
       reply = await fetch(input, { ...init, redirect: 'manual', ...(signals.length === 0 ? {} : { signal: AbortSignal.any(signals) }) })
     } catch (thrown) {
-      if (init?.signal?.aborted) throw thrown
+      // The caller's own end of the call is its business; its deadline is as good as ours.
+      if (init?.signal?.aborted && !isTimeout(thrown)) throw thrown
       throw unreachable(baseUrl, thrown)
     }
     await expectGateway(baseUrl, reply)
@@ -46,7 +47,7 @@ const tlsCodes = /^(CERT_|UNABLE_TO_|SELF_SIGNED|DEPTH_ZERO|ERR_TLS_|ERR_SSL_|EP
 
 function unreachable(baseUrl: string, thrown: unknown): CommandError {
   const said = (message: string): CommandError => new CommandError(message, { code: 'unreachable', cause: thrown })
-  if (thrown instanceof Error && thrown.name === 'TimeoutError') return said(`the gateway at ${baseUrl} did not answer in time. Try again.`)
+  if (isTimeout(thrown)) return said(`the gateway at ${baseUrl} did not answer in time. Try again.`)
   const code = codeOf(thrown)
   switch (code) {
     case 'ECONNREFUSED':
@@ -67,6 +68,10 @@ function unreachable(baseUrl: string, thrown: unknown): CommandError {
   if (tlsCodes.test(code))
     return said(`the certificate of ${baseUrl} is not trusted (${code}). For a certificate authority of your own set NODE_EXTRA_CA_CERTS to its file.`)
   return said(`the gateway at ${baseUrl} cannot be reached${code === '' ? '' : ` (${code})`}. Check the address in BRIGADE or --base-url, and your network.`)
+}
+
+function isTimeout(thrown: unknown): boolean {
+  return thrown instanceof Error && thrown.name === 'TimeoutError'
 }
 
 /** The code of the innermost cause that has one; '' when none has. */

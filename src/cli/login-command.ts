@@ -1,5 +1,6 @@
 import type { Command } from 'commander'
 import { addExamples } from './client-command.ts'
+import { addressOf } from './client-settings.ts'
 
 interface LoginFlags {
   readonly baseUrl?: string
@@ -28,7 +29,7 @@ async function run({ baseUrl, browser }: LoginFlags): Promise<void> {
     import('../platform/config.ts'),
   ])
   await login({
-    baseUrl: baseUrl ?? config.clientEnvironment().address ?? (await ownGateway()),
+    baseUrl: baseUrl === undefined ? await defaultGateway(config.clientEnvironment().address) : addressOf(baseUrl, '--base-url'),
     folder: config.userConfigFolder(),
     clock: systemClock,
     ids: systemIds,
@@ -37,8 +38,9 @@ async function run({ baseUrl, browser }: LoginFlags): Promise<void> {
   })
 }
 
-/** The address of the gateway that the settings here name. */
-async function ownGateway(): Promise<string> {
+/** BRIGADE, or the address of the gateway that the settings here name. */
+async function defaultGateway(named: string | null): Promise<string> {
+  if (named !== null) return addressOf(named, 'BRIGADE')
   const [{ publicBaseUrl }, { loadConfig }] = await Promise.all([import('../serve.ts'), import('../platform/config.ts')])
   return publicBaseUrl(loadConfig())
 }

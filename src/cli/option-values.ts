@@ -13,3 +13,20 @@ export function count(text: string): number {
   if (!Number.isSafeInteger(value) || value < 1) throw new InvalidArgumentError('It must be a whole number of at least 1.')
   return value
 }
+
+/** Rupees, at least 0. */
+export function amount(text: string): number {
+  const value = number(text)
+  if (value < 0) throw new InvalidArgumentError('It must be 0 or more.')
+  return value
+}
+
+/** Ids with commas between. */
+export function list(text: string): string[] {
+  const ids = text
+    .split(',')
+    .map(id => id.trim())
+    .filter(id => id !== '')
+  if (ids.length === 0) throw new InvalidArgumentError('It must name at least one.')
+  return ids
+}

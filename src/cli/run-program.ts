@@ -4,7 +4,11 @@ import { plain } from './command-output.ts'
 
 /** Makes a program, before it has commands, throw where it would end the process, and leave the printing of errors to runProgram. */
 export function prepareProgram(program: Command): Command {
-  return program.exitOverride().configureOutput({ outputError: () => {} })
+  // Options of a command stand behind it: `memory get --version` is not the version of the program.
+  return program
+    .enablePositionalOptions()
+    .exitOverride()
+    .configureOutput({ outputError: () => {} })
 }
 
 /**
@@ -19,7 +23,7 @@ export async function runProgram(program: Command, words: readonly string[] = pr
   } catch (thrown) {
     const failure = failureOf(thrown)
     if (failure === null) return
-    process.stderr.write(asksForJson(words) ? `${jsonOf(failure)}\n` : `brigade: ${plain(failure.message)}\n`)
+    process.stderr.write(`${asksForJson(words) ? jsonOf(failure) : textOf(failure)}\n`)
     process.exitCode = failure.exitCode
   }
 }
@@ -31,6 +35,12 @@ function asksForJson(words: readonly string[]): boolean {
 
 function jsonOf({ message, code, status, evidence }: CommandError): string {
   return JSON.stringify({ error: { message, code, status }, ...evidence })
+}
+
+/** With the gateway's code, because docs/errors.md says more about it. */
+function textOf({ message, code, status, evidence }: CommandError): string {
+  const request = typeof evidence['request_id'] === 'string' ? `, request ${evidence['request_id']}` : ''
+  return plain(`brigade: ${message}${status === null ? '' : ` (${code}${request})`}`)
 }
 
 /** Null: help or the version was asked for and printed. */

@@ -1,0 +1,170 @@
+import { type Command, Option } from 'commander'
+import type { GatewayClient } from '../agents/toolkit/gateway-client.ts'
+import { type AgentRow, agentNamed, everyAgent } from './agent-lookup.ts'
+import { addAgentTokenCommand, tokenCache } from './agent-token-command.ts'
+import { addClientFlags, addExamples, withGateway } from './client-command.ts'
+import type { ClientFlags } from './client-settings.ts'
+import { CommandError } from './command-error.ts'
+import { plain, printFields, printJson, printLine, printTable, rupees } from './command-output.ts'
+import { confirmed } from './confirmation.ts'
+import { amount, count, list } from './option-values.ts'
+
+interface CreateFlags extends ClientFlags {
+  readonly budgetInr?: number
+  readonly models?: string[]
+  readonly providers?: string[]
+  readonly mayDelegate?: boolean
+  readonly maxCostInr?: number
+  readonly maxOutputTokens?: number
+  readonly maxConcurrency?: number
+}
+
+/** `brigade agent …`: identities of agents, their tokens, budgets and ends. */
+export function addAgentCommands(program: Command): void {
+  const agent = program.command('agent').description('identities of agents: token, create, list, budget, revoke')
+  addAgentTokenCommand(agent)
+  addCreate(agent)
+  addList(agent)
+  addBudget(agent)
+  addRevoke(agent)
+}
+
+function addCreate(agent: Command): void {
+  const command = addClientFlags(agent.command('create').description('make an agent, or set on the active one of that name what is given'))
+    .argument('<name>', '1 to 100 characters')
+    .option('--budget-inr <inr>', 'monthly budget in rupees; 0 clears it', amount)
+    .option('--models <ids>', 'models that it may use, with commas between', list)
+    .option('--providers <ids>', 'providers that may serve it, with commas between', list)
+    .option('--may-delegate', 'it may make agents of its own')
+    .option('--no-may-delegate', 'it may not')
+    .option('--max-cost-inr <inr>', 'most rupees of one call', amount)
+    .option('--max-output-tokens <n>', 'most output tokens of one call', count)
+    .option('--max-concurrency <n>', 'most calls at once', count)
+  addExamples(command, [
+    ['brigade agent create reviewer', 'an agent without rules'],
+    ['brigade agent create reviewer --budget-inr 500', 'it stops at ₹500 a month'],
+    ['brigade agent create ci --models sandbox-chat,sandbox-embed --max-cost-inr 2', 'two models, ₹2 a call'],
+  ])
+  command.action((name: string, flags: CreateFlags) =>
+    withGateway(flags, async ({ client }) => {
+      const reply = await client.send('POST', '/v1/me/agents', { json: { name, ...wishOf(flags) } })
+      let made = (await reply.json()) as AgentRow
+      if (flags.budgetInr !== undefined) made = await setBudget(client, made, flags.budgetInr, reply.status === 201)
+      if (flags.json === true) return printJson(made)
+      printLine(reply.status === 201 ? 'made' : 'was there')
+      printFields(fieldsOf(made))
+    }),
+  )
+}
+
+function wishOf({ models, providers, mayDelegate, maxCostInr, maxOutputTokens, maxConcurrency }: CreateFlags): Record<string, unknown> {
+  return {
+    allowed_models: models,
+    allowed_providers: providers,
+    may_delegate: mayDelegate,
+    max_cost_inr_per_call: maxCostInr,
+    max_output_tokens: maxOutputTokens,
+    max_concurrency: maxConcurrency,
+  }
+}
+
+/** A second call: what the first one did stands, and the message says so. */
+async function setBudget(client: GatewayClient, made: AgentRow, inr: number, isNew: boolean): Promise<AgentRow> {
+  try {
+    return await client.json<AgentRow>('POST', `/v1/me/agents/${made.id}/budget`, { json: { monthly_budget_inr: inr } })
+  } catch (thrown) {
+    if (isNew) process.stderr.write(`brigade: the agent "${plain(made.name)}" (id ${made.id}) was made, but its budget was not set\n`)
+    throw thrown
+  }
+}
+
+function addList(agent: Command): void {
+  const command = addClientFlags(agent.command('list').alias('ls').description('the agents of the organisation with budgets and spend of this month'))
+  command.option('--all', 'revoked ones too')
+  addExamples(command, [
+    ['brigade agent list', 'active agents'],
+    ['brigade agent list --all --json', 'all of them, for programs'],
+  ])
+  command.action((flags: ClientFlags & { readonly all?: boolean }) =>
+    withGateway(flags, async ({ client }) => {
+      const agents: AgentRow[] = []
+      for await (const row of everyAgent(client)) {
+        // Active agents come first.
+        if (flags.all !== true && row.status !== 'active') break
+        agents.push(row)
+      }
+      if (flags.json === true) printJson({ agents })
+      else if (agents.length === 0) process.stderr.write('There is no agent yet. Make one: brigade agent create <name>\n')
+      else printAgents(agents)
+    }),
+  )
+}
+
+function printAgents(agents: readonly AgentRow[]): void {
+  const spent = rupees(agents.map(row => row.spend_month_inr))
+  const budgets = agents.map(row => (row.monthly_budget_inr === null ? '-' : (rupees([row.monthly_budget_inr])[0] ?? '')))
+  printTable(
+    [
+      { head: 'ID', align: 'right' },
+      { head: 'NAME' },
+      { head: 'STATUS' },
+      { head: 'BUDGET ₹', align: 'right' },
+      { head: 'SPENT ₹', align: 'right' },
+      { head: 'PARENT' },
+    ],
+    agents.map((row, at) => [String(row.id), row.name, row.status, budgets[at] ?? '', spent[at] ?? '', row.parent_id === null ? '-' : String(row.parent_id)]),
+  )
+}
+
+function addBudget(agent: Command): void {
+  const command = addClientFlags(agent.command('budget').description('show, set or clear the monthly budget of an agent'))
+    .argument('<agent>', 'name or id')
+    .addOption(new Option('--inr <inr>', 'rupees a calendar month of Indian time; 0 clears it').argParser(amount).conflicts('clear'))
+    .option('--clear', 'no budget any more')
+  addExamples(command, [
+    ['brigade agent budget reviewer --inr 500', 'set'],
+    ['brigade agent budget reviewer', 'what is set and spent'],
+  ])
+  command.action((named: string, flags: ClientFlags & { readonly inr?: number; readonly clear?: boolean }) =>
+    withGateway(flags, async ({ client }) => {
+      const found = await agentNamed(client, named)
+      const wish = flags.clear === true ? null : flags.inr
+      const row = wish === undefined ? found : await client.json<AgentRow>('POST', `/v1/me/agents/${found.id}/budget`, { json: { monthly_budget_inr: wish } })
+      if (flags.json === true) printJson(row)
+      else printFields(fieldsOf(row))
+    }),
+  )
+}
+
+function addRevoke(agent: Command): void {
+  const command = addClientFlags(agent.command('revoke').description('end an agent and its children for good: tokens and running calls stop at once'))
+    .argument('<agent>', 'name or id')
+    .option('-y, --yes', 'do not ask')
+  addExamples(command, [['brigade agent revoke reviewer --yes', 'in scripts']])
+  command.action((named: string, flags: ClientFlags & { readonly yes?: boolean }) =>
+    withGateway(flags, async ({ client }) => {
+      const found = await agentNamed(client, named)
+      const question = `Revoke the agent "${plain(found.name)}" (id ${found.id}) and its children, for good?`
+      if (flags.yes !== true && !(await confirmed(question))) throw new CommandError('nothing was revoked.')
+      const ended = await client.json<AgentRow>('POST', `/v1/me/agents/${found.id}/revoke`)
+      tokenCache().forgetAgent(client.baseUrl, ended.id)
+      if (flags.json === true) printJson(ended)
+      else printLine(`revoked ${plain(ended.name)} (id ${ended.id})`)
+    }),
+  )
+}
+
+function fieldsOf(row: AgentRow): Record<string, string> {
+  const names = (ids: readonly string[] | null): string => (ids === null ? 'all' : ids.join(', '))
+  const cap = (limit: number | null): string => (limit === null ? 'none' : String(limit))
+  return {
+    agent: `${row.name} (id ${row.id}), ${row.status}`,
+    'monthly budget': row.monthly_budget_inr === null ? 'none' : `₹${rupees([row.monthly_budget_inr])[0]}`,
+    'spent this month': `₹${rupees([row.spend_month_inr])[0]}${row.held_inr > 0 ? `, ₹${rupees([row.held_inr])[0]} held by running calls` : ''}`,
+    models: names(row.allowed_models),
+    providers: names(row.allowed_providers),
+    'may delegate': row.may_delegate ? 'yes' : 'no',
+    'cap of a call': `₹ ${cap(row.max_cost_inr_per_call)}, output tokens ${cap(row.max_output_tokens)}`,
+    'calls at once': row.max_concurrency === null ? 'any number' : String(row.max_concurrency),
+  }
+}
