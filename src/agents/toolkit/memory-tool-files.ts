@@ -1,6 +1,7 @@
 /** Files and folders over shared memory, which has keys only. */
 import { BrigadeError } from './brigade-error.ts'
 import type { MemoryClient } from './memory-client.ts'
+import { inParallel } from './memory-client-parallel.ts'
 import type { MemoryMountTable, MemoryPlace } from './memory-tool-mounts.ts'
 import { moveObject } from './memory-tool-moves.ts'
 import { memoryToolText } from './memory-tool-text.ts'
@@ -42,7 +43,7 @@ export class MemoryFiles {
   async list(table: MemoryMountTable, place: MemoryPlace): Promise<ListingItem[] | null> {
     const first = await this.#children(table, place)
     if (first.length === 0 && !place.isFixed && !this.#emptied.has(place.resolved)) return null
-    const nested = await inParallel(first.filter(isShown), async item =>
+    const nested = await inParallel(first.filter(isShown), parallelMax, async item =>
       item.sizeBytes === null ? [item, ...(await this.#below(table, place, item.path))] : [item],
     )
     return nested.flat()
@@ -52,7 +53,7 @@ export class MemoryFiles {
   async remove(place: MemoryPlace, key: string, found: Found): Promise<void> {
     const keys = await this.#keysAt(key, found)
     this.#keepParents(place)
-    await inParallel(keys, each => this.#memory.remove(each))
+    await inParallel(keys, parallelMax, each => this.#memory.remove(each))
     for (const path of this.#emptied) if (isAtOrBelow(path, place.resolved)) this.#emptied.delete(path)
   }
 
@@ -60,7 +61,7 @@ export class MemoryFiles {
   async move(from: MemoryPlace, fromKey: string, found: Found, to: MemoryPlace, toKey: string): Promise<void> {
     const keys = await this.#keysAt(fromKey, found)
     this.#keepParents(from)
-    await inParallel(keys, key => moveObject(this.#memory, key, toKey + key.slice(fromKey.length)))
+    await inParallel(keys, parallelMax, key => moveObject(this.#memory, key, toKey + key.slice(fromKey.length)))
     for (const path of [...this.#emptied])
       if (isAtOrBelow(path, from.resolved)) {
         this.#emptied.delete(path)
@@ -133,24 +134,4 @@ function isShown({ path }: ListingItem): boolean {
 
 function isAtOrBelow(path: string, folder: string): boolean {
   return path === folder || path.startsWith(`${folder}/`)
-}
-
-/** Does all, a few at a time; results in order. The first failure ends it. */
-async function inParallel<Item, Result>(items: readonly Item[], run: (item: Item) => Promise<Result>): Promise<Result[]> {
-  const results: Result[] = []
-  const left = items.entries()
-  let hasFailed = false
-  const work = async (): Promise<void> => {
-    for (const [at, item] of left) {
-      if (hasFailed) return
-      try {
-        results[at] = await run(item)
-      } catch (failure) {
-        hasFailed = true
-        throw failure
-      }
-    }
-  }
-  await Promise.all(Array.from({ length: parallelMax }, work))
-  return results
 }
