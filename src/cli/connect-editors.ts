@@ -1,0 +1,68 @@
+import { join, posix, win32 } from 'node:path'
+import { wrongUsage } from './command-error.ts'
+import { entryEdits, type SettingEdit } from './connect-edits.ts'
+import { bridgeCommand, type ConnectPlace, type ConnectPlan, type ConnectWish, mcpUrl } from './connect-plan.ts'
+
+/** Fields of an entry that stand in each other's way. */
+const waysOfTransport = ['type', 'url', 'headers', 'command', 'args', 'env'] as const
+
+/** Cursor: mcp.json of the user or the project. Its models are set in its own dialog. */
+export function connectCursor(wish: ConnectWish, place: ConnectPlace): ConnectPlan {
+  if (wish.models === 'yes') throw wrongUsage('Cursor takes models of your own in its settings only, and calls them from its servers. Leave --models out.')
+  // biome-ignore lint/suspicious/noTemplateCurlyInString: Cursor puts the variable in.
+  const key = '${env:BRIGADE_KEY}'
+  const isBridge = wish.bridge || wish.agent !== null
+  const fields = isBridge ? { ...bridgeCommand(wish, place), env: { BRIGADE_KEY: key } } : { url: mcpUrl(wish), headers: { Authorization: `Bearer ${key}` } }
+  const folder = wish.scope === 'project' ? place.project : place.home
+  return {
+    client: 'cursor',
+    files: [
+      {
+        path: join(folder, '.cursor', 'mcp.json'),
+        format: 'jsonc',
+        what: 'tools of Cursor',
+        edits: entryEdits(['mcpServers', wish.name], fields, waysOfTransport),
+        isShared: wish.scope === 'project',
+      },
+    ],
+    commands: [],
+    notes: ['Cursor sees BRIGADE_KEY when it is started from a shell that has it. Restart it afterwards.'],
+    needsKeyInEnvironment: true,
+  }
+}
+
+/** VS Code: mcp.json of the workspace or of the user's profile. It asks for the key once and keeps it itself. */
+export function connectVscode(wish: ConnectWish, place: ConnectPlace): ConnectPlan {
+  if (wish.models === 'yes') throw wrongUsage('VS Code takes models of your own in its dialog only (Chat: Manage Language Models). Leave --models out.')
+  const inputId = `${wish.name}-key`
+  const isBridge = wish.bridge || wish.agent !== null
+  const fields = isBridge
+    ? { type: 'stdio', ...bridgeCommand(wish, place), ...(wish.keyFile === null ? { env: { BRIGADE_KEY: `\${input:${inputId}}` } } : {}) }
+    : { type: 'http', url: mcpUrl(wish), headers: { Authorization: `Bearer \${input:${inputId}}` } }
+  const asked: SettingEdit[] =
+    isBridge && wish.keyFile !== null
+      ? []
+      : [{ kind: 'include', path: ['inputs'], item: { type: 'promptString', id: inputId, description: 'Brigade API key', password: true } }]
+  return {
+    client: 'vscode',
+    files: [
+      {
+        path: wish.scope === 'project' ? join(place.project, '.vscode', 'mcp.json') : vscodeUserFile(place),
+        format: 'jsonc',
+        what: 'tools of VS Code',
+        edits: [...asked, ...entryEdits(['servers', wish.name], fields, waysOfTransport)],
+        isShared: wish.scope === 'project',
+      },
+    ],
+    commands: [],
+    notes: ['VS Code asks for the key when the server starts for the first time (MCP: List Servers) and keeps it.'],
+    needsKeyInEnvironment: false,
+  }
+}
+
+function vscodeUserFile({ platform, home, env }: ConnectPlace): string {
+  const last = ['Code', 'User', 'mcp.json'] as const
+  if (platform === 'win32') return win32.join(env['APPDATA'] || win32.join(home, 'AppData', 'Roaming'), ...last)
+  if (platform === 'darwin') return posix.join(home, 'Library', 'Application Support', ...last)
+  return posix.join(env['XDG_CONFIG_HOME'] || posix.join(home, '.config'), ...last)
+}

@@ -1,0 +1,69 @@
+import { once } from 'node:events'
+import type { Readable, Writable } from 'node:stream'
+
+/** A message of a client may be so large. The gateway takes 4 MiB and says so itself. */
+export const lineMaxBytes = 16 * 1024 * 1024
+
+/** What stands on the next line; `null`: a line that was too long and was passed over. */
+export type InputLine = string | null
+
+const lineFeed = 0x0a
+
+/** The lines of a stream, without their ends; blank ones are left out. It ends with the stream. */
+export async function* linesOf(input: Readable): AsyncGenerator<InputLine> {
+  let parts: Buffer[] = []
+  let bytes = 0
+  const take = (): InputLine => {
+    const line = bytes > lineMaxBytes ? null : Buffer.concat(parts).toString('utf8').trim()
+    parts = []
+    bytes = 0
+    return line
+  }
+  for await (const chunk of input) {
+    const data = Buffer.isBuffer(chunk) ? chunk : Buffer.from(String(chunk))
+    let from = 0
+    for (;;) {
+      const end = data.indexOf(lineFeed, from)
+      const part = data.subarray(from, end < 0 ? data.length : end)
+      bytes += part.length
+      if (bytes <= lineMaxBytes) parts.push(part)
+      if (end < 0) break
+      from = end + 1
+      const line = take()
+      if (line !== '') yield line
+    }
+  }
+  const last = take()
+  if (last !== '') yield last
+}
+
+/** Writes whole lines and waits while their reader does not keep up. Once the reader is gone nothing is written any more. */
+export class LineWriter {
+  readonly #output: Writable
+  #isOpen = true
+  #drained: Promise<unknown> | null = null
+
+  /** `onGone` is called once, when the reader has gone. */
+  constructor(output: Writable, onGone: () => void) {
+    this.#output = output
+    const gone = (): void => {
+      if (!this.#isOpen) return
+      this.#isOpen = false
+      onGone()
+    }
+    output.on('error', gone)
+    output.on('close', gone)
+  }
+
+  /** Line breaks inside JSON are only blanks between its parts. */
+  async write(json: string): Promise<void> {
+    if (!this.#isOpen) return
+    if (this.#output.write(`${json.replaceAll(/[\r\n]+/g, ' ')}\n`)) return
+    this.#drained ??= once(this.#output, 'drain')
+      .catch(() => undefined)
+      .finally(() => {
+        this.#drained = null
+      })
+    await this.#drained
+  }
+}

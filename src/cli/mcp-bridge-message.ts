@@ -1,0 +1,86 @@
+/** JSON-RPC messages as the bridge looks at them: only as far as it must, to carry them on as they are. */
+
+/** A message of the client. */
+export type ClientMessage =
+  | { readonly kind: 'request'; readonly id: string | number; readonly method: string; readonly text: string; readonly value: Fields }
+  | { readonly kind: 'notification'; readonly method: string; readonly text: string; readonly value: Fields }
+  /** The answer to a question of the server. */
+  | { readonly kind: 'answer'; readonly text: string; readonly value: Fields }
+
+export type Fields = Readonly<Record<string, unknown>>
+
+/** The messages of a line: one, or those of a batch, each alone. Null: it is no JSON-RPC. */
+export function messagesOf(line: string): ClientMessage[] | null {
+  const value = jsonOf(line)
+  if (!Array.isArray(value)) {
+    const message = messageOf(line, value)
+    return message === null ? null : [message]
+  }
+  const messages = value.map(item => messageOf(JSON.stringify(item), item))
+  return messages.includes(null) || messages.length === 0 ? null : messages.filter(message => message !== null)
+}
+
+function messageOf(text: string, value: unknown): ClientMessage | null {
+  if (!isFields(value)) return null
+  const { id, method } = value
+  const hasId = typeof id === 'string' || typeof id === 'number'
+  if (typeof method === 'string') {
+    if (hasId) return { kind: 'request', id, method, text, value }
+    return id === undefined ? { kind: 'notification', method, text, value } : null
+  }
+  return hasId && ('result' in value || 'error' in value) ? { kind: 'answer', text, value } : null
+}
+
+/** Parsed JSON; undefined when it is none. */
+export function jsonOf(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
+
+/** Whether a value is an object with fields. */
+export function isFields(value: unknown): value is Fields {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+/** The field of a field; undefined when there is none. */
+export function fieldAt(value: unknown, ...path: readonly string[]): unknown {
+  let at = value
+  for (const name of path) at = isFields(at) && Object.hasOwn(at, name) ? at[name] : undefined
+  return at
+}
+
+/** Which parameter the header Mcp-Name repeats. */
+const namedBy: ReadonlyMap<string, string> = new Map([
+  ['tools/call', 'name'],
+  ['prompts/get', 'name'],
+  ['resources/read', 'uri'],
+  ['tasks/get', 'taskId'],
+  ['tasks/update', 'taskId'],
+  ['tasks/cancel', 'taskId'],
+])
+
+/**
+ * The headers that HTTP wants beside the message. The 2026-07-28 era says its version in every message, and the headers repeat what is in
+ * the body; the era before negotiated `version` once, in `initialize`.
+ */
+export function protocolHeaders(message: ClientMessage, version: string | null): Record<string, string> {
+  const inMessage = fieldAt(message.value, 'params', '_meta', 'io.modelcontextprotocol/protocolVersion')
+  if (typeof inMessage !== 'string') return version === null ? {} : { 'mcp-protocol-version': version }
+  const headers: Record<string, string> = { 'mcp-protocol-version': headerText(inMessage) }
+  if (message.kind === 'answer') return headers
+  headers['mcp-method'] = headerText(message.method)
+  const name = fieldAt(message.value, 'params', namedBy.get(message.method) ?? '')
+  if (namedBy.has(message.method) && typeof name === 'string') headers['mcp-name'] = headerText(name)
+  return headers
+}
+
+const sentinel = /^=\?base64\?.*\?=$/i
+
+/** Text that a header can carry as it is; other text in the protocol's base64 form. */
+function headerText(text: string): string {
+  const isPlain = text !== '' && /^[\x20-\x7e]*$/.test(text) && text.trim() === text && !sentinel.test(text)
+  return isPlain ? text : `=?base64?${Buffer.from(text).toString('base64')}?=`
+}
