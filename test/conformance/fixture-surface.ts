@@ -6,7 +6,9 @@ import {
   type Asked,
   type Block,
   type ChangeSink,
+  type ChangeWish,
   type ChangingList,
+  type Listening,
   type Questions,
   type Surface,
   SurfaceError,
@@ -27,13 +29,17 @@ interface FixtureTool {
   run(run: ToolRun): ToolAnswer | Questions
 }
 
+/** The lists that can change. */
+const announced: readonly ChangingList[] = ['tools', 'prompts']
+
 /** Who listens to changes of lists; every POST has a surface of its own, so this is shared by those of one mount. */
 class Listeners {
   readonly #sinks = new Map<ChangeSink, readonly ChangingList[]>()
 
-  listen(lists: readonly ChangingList[], sink: ChangeSink): () => void {
-    this.#sinks.set(sink, lists)
-    return () => this.#sinks.delete(sink)
+  async listen({ lists }: ChangeWish, sink: ChangeSink): Promise<Listening> {
+    const granted = { lists: lists.filter(list => announced.includes(list)), uris: [] }
+    this.#sinks.set(sink, granted.lists)
+    return { granted, stop: () => this.#sinks.delete(sink) }
   }
 
   tell(kind: ChangingList): void {
@@ -148,7 +154,7 @@ export function fixtureSurfaces(): () => Surface {
     resources: resourceSurface,
     prompts: fixturePrompts,
     complete: async ({ argument }) => ({ values: ['paris', 'park', 'party'].filter(value => value.startsWith(argument.value)), hasMore: false }),
-    changes: { lists: ['tools', 'prompts'], listen: async ({ lists }, sink) => listeners.listen(lists, sink) },
+    changes: { lists: announced, listen: (wish, sink) => listeners.listen(wish, sink) },
     logging: true,
   })
 }
