@@ -11,6 +11,7 @@ import { diagnose } from './app-doctor.ts'
 import { type AppDeps, createDomains, type Domains } from './app-domains.ts'
 import { imageSettings } from './app-images.ts'
 import { keyServices } from './app-keys.ts'
+import { mcpOf } from './app-mcp.ts'
 import { mcpOfOrg, oauthServices } from './app-oauth.ts'
 import { orgServices } from './app-orgs.ts'
 import { profileServices } from './app-profile.ts'
@@ -29,7 +30,6 @@ import type { Catalog } from './gateway/catalog/catalog.ts'
 import { Cors } from './gateway/http/cors.ts'
 import type { Binding, EdgeDeps } from './gateway/http/edge.ts'
 import { bindingsOf, endpointTable, type RowServices } from './gateway/http/endpoint-table.ts'
-import { makeInvoke } from './gateway/http/invoke.ts'
 import { OpenStreams } from './gateway/http/open-streams.ts'
 import { createEdge } from './gateway/http/server.ts'
 import type { ContentLog } from './gateway/inference/content-log.ts'
@@ -45,9 +45,7 @@ import { resolve } from './gateway/routing/resolve.ts'
 import type { RouteHealth } from './gateway/routing/route-health.ts'
 import type { UsageEvent } from './gateway/usage/record.ts'
 import { UsageReports } from './gateway/usage/reports.ts'
-import { gatewaySurface } from './mcp/gateway-surface.ts'
-import { mcpTools } from './mcp/tools.ts'
-import { createMcp, type Mcp } from './mcp/transport.ts'
+import type { Mcp } from './mcp/transport.ts'
 import type { Memory } from './memory/memory.ts'
 import { AudioLengths } from './platform/audio-length.ts'
 import { ImageScaler } from './platform/image-scaler.ts'
@@ -222,24 +220,6 @@ function edgeDeps(deps: AppDeps, { inflight, agents, authenticator, sessions, li
   }
 }
 
-function mcpOf({ config, ids, clock, log }: AppDeps, { inflight, agents }: Domains, edge: EdgeDeps, bindings: readonly Binding[]): Mcp {
-  return createMcp({
-    surfaceOf: gatewaySurface({ tools: mcpTools(config.MEMORY_MCP_MAX_BYTES), invoke: makeInvoke(edge, bindings), clock, log }),
-    ids,
-    log,
-    inflight,
-    baseUrl: edge.baseUrl,
-    allowedHosts: config.ALLOWED_HOSTS,
-    serviceId: config.SERVICE_ID,
-    version,
-    authenticate: edge.authenticate,
-    clientIp: edge.clientIp,
-    countAnonymous: edge.countAnonymous,
-    recheck: principal => agents.tokens.recheck(principal),
-    isDraining: edge.isDraining,
-  })
-}
-
 /** After the cut-off, how long a cut call may take to write its end. */
 const lastWordsMs = 1000
 
@@ -247,6 +227,7 @@ const lastWordsMs = 1000
 async function drain({ clock, config }: AppDeps, inflight: Inflight, server: Server, mcp: Mcp): Promise<void> {
   const closed = new Promise<void>(done => (server.listening ? server.close(() => done()) : done()))
   server.closeIdleConnections()
+  mcp.endSubscriptions()
   const isIdle = new AbortController()
   await Promise.race([inflight.whenIdle(), clock.sleep(config.DRAIN_MS, isIdle.signal).catch(() => {})])
   isIdle.abort()

@@ -1,6 +1,13 @@
 import type { Clock } from '../platform/clock.ts'
 import type { Log } from '../platform/log.ts'
+import { complete } from './completions.ts'
+import type { MemoryWatch } from './memory-news.ts'
+import { GatewayPrompts } from './prompts.ts'
+import { GatewayResources } from './resources.ts'
+import { RowReader } from './row-reader.ts'
+import { GatewayChanges } from './subscriptions.ts'
 import type { SurfaceOf } from './surface.ts'
+import { surfaceRows as rows } from './surface-rows.ts'
 import type { InvokeRow, Tool } from './tool.ts'
 import { Toolbox, ToolCatalog } from './toolbox.ts'
 import { toolsetsOf } from './toolset-choice.ts'
@@ -11,12 +18,31 @@ export interface GatewaySurfaceDeps {
   readonly invoke: InvokeRow
   readonly clock: Clock
   readonly log: Log
+  /** Without it there are tools alone. */
+  readonly beyondTools?: {
+    readonly memory: MemoryWatch
+    /** Calls a row without a count against the caller's rate, for what the gateway looks at by itself. */
+    readonly peek: InvokeRow
+    /** Bound of one memory object over MCP (setting MEMORY_MCP_MAX_BYTES). */
+    readonly objectMaxBytes: number
+  }
 }
 
 /** The surface of this gateway for each caller: what the endpoint rows let them do. */
-export function gatewaySurface({ tools, invoke, clock, log }: GatewaySurfaceDeps): SurfaceOf {
+export function gatewaySurface({ tools, invoke, clock, log, beyondTools }: GatewaySurfaceDeps): SurfaceOf {
   const catalog = new ToolCatalog(tools)
-  return (call, url) => ({
-    tools: new Toolbox({ catalog, invoke, clock, log, toolsets: toolsetsOf(url) }, call),
-  })
+  return (call, url) => {
+    const toolbox = new Toolbox({ catalog, invoke, clock, log, toolsets: toolsetsOf(url) }, call)
+    if (beyondTools === undefined) return { tools: toolbox }
+    const { memory, peek, objectMaxBytes } = beyondTools
+    const reader = new RowReader(invoke, call, log)
+    const prompts = new GatewayPrompts({ rows, reader, clock })
+    return {
+      tools: toolbox,
+      resources: new GatewayResources({ rows, reader, memory, objectMaxBytes }),
+      prompts,
+      complete: (question, signal) => complete(question, { rows, reader, memory, promptNames: prompts.list().map(({ name }) => name) }, signal),
+      changes: new GatewayChanges({ rows, reader: new RowReader(peek, call, log), memory, clock, log }),
+    }
+  }
 }

@@ -12,6 +12,7 @@ import { ownersOf } from '../gateway/http/caller.ts'
 import { writeError } from '../gateway/http/reply-writer.ts'
 import { ClientGoneError, readBody } from '../gateway/http/request-body.ts'
 import { translate } from '../gateway/http/translate.ts'
+import type { Clock } from '../platform/clock.ts'
 import { fail, type GatewayError, toGatewayError } from '../platform/errors.ts'
 import type { Ids } from '../platform/ids.ts'
 import type { Inflight } from '../platform/inflight.ts'
@@ -20,6 +21,8 @@ import type { BearerPrincipal } from '../platform/principal.ts'
 import { Cancellations } from './cancellations.ts'
 import { allowedHostNames, checkMediaTypes, checkOrigin, withBearer, withChallenge } from './guard.ts'
 import { mcpIdentity } from './instructions.ts'
+import type { ListenBody, Listener } from './listen-stream.ts'
+import { ListenStreams } from './listen-streams.ts'
 import { makeDiscoverEra } from './server-discover.ts'
 import { serveInitializeEra } from './server-initialize.ts'
 import type { Surface, SurfaceOf } from './surface.ts'
@@ -29,6 +32,7 @@ export interface McpDeps {
   /** What each caller sees. */
   readonly surfaceOf: SurfaceOf
   readonly ids: Ids
+  readonly clock: Clock
   readonly log: Log
   readonly inflight: Inflight
   readonly baseUrl: () => string
@@ -65,7 +69,9 @@ export interface McpMount {
 export interface Mcp {
   /** Serves any method on /mcp, or on the URL of another mount. It never throws. */
   handle(request: IncomingMessage, response: ServerResponse, mount?: McpMount): Promise<void>
-  /** Ends streams that are open. */
+  /** Ends subscriptions in good order and takes no new ones; calls go on. For the begin of a drain. */
+  endSubscriptions(): void
+  /** Ends what is open. */
   close(): Promise<void>
 }
 
@@ -77,6 +83,7 @@ export function createMcp(deps: McpDeps): Mcp {
   const identity = mcpIdentity(deps.serviceId, deps.version)
   const discoverEra = makeDiscoverEra(identity, bodyLimitBytes)
 
+  const listens = new ListenStreams(deps.clock, identity)
   const cancellations = new Cancellations()
 
   const bearer: McpMount = {
@@ -84,10 +91,10 @@ export function createMcp(deps: McpDeps): Mcp {
     challenge: (error, headers) => withChallenge(error, deps.serviceId, headers),
   }
 
-  const dispatch = (body: unknown, surface: Surface, owner: string, request: IncomingMessage, response: ServerResponse): Promise<void> => {
+  const dispatch = (body: unknown, surface: Surface, owner: string, listener: Listener, request: IncomingMessage, response: ServerResponse): Promise<void> => {
     const serve = async (web: Request): Promise<Response> => {
       if (await isLegacyRequest(web, body)) return serveInitializeEra(web, body, surface, identity, { cancellations, owner })
-      return discoverEra.serve(web, body, surface)
+      return isListen(body) ? listens.serve(web, body, surface, listener) : discoverEra.serve(web, body, surface)
     }
     const era = toNodeHandler({ fetch: serve }, { onerror: error => deps.log.error('mcp request failed', { path: '/mcp', status: 500, error }) })
     return era({ method: 'POST', url: '/mcp', headers: request.headers, [Symbol.asyncIterator]: () => request[Symbol.asyncIterator]() }, response, body)
@@ -100,7 +107,8 @@ export function createMcp(deps: McpDeps): Mcp {
     let unregister: (() => void) | undefined
     try {
       admit(request, deps)
-      const principal = await signIn(request, { requestId, clientIp: () => deps.clientIp(request) }, mount, deps)
+      const from = { requestId, clientIp: () => deps.clientIp(request) }
+      const principal = await signIn(request, from, mount, deps)
       unregister = deps.inflight.register(ownersOf(principal), cut)
       deps.recheck(principal)
       const agentLabel = agentLabelOf(request.headers[agentIdHeader])
@@ -113,16 +121,25 @@ export function createMcp(deps: McpDeps): Mcp {
       )
       cut.signal.addEventListener('abort', () => {
         // A running tool answers with the reason; a stream on which nothing runs has nobody to say it.
-        if (surface.tools.running === 0) response.destroy()
+        if (surface.tools.running === 0 && !isListen(body)) response.destroy()
       })
-      await dispatch(body, surface, cancelOwner(principal, request), request, response)
+      const isStillGood = () => isTaken(() => mount.authenticate(request.headers, from), deps)
+      const listener = { ...listenerOf(principal, response), cut: cut.signal, isStillGood }
+      await dispatch(body, surface, cancelOwner(principal, request), listener, request, response)
     } catch (thrown) {
       refuse(thrown, requestId, request, response, deps)
     } finally {
       unregister?.()
     }
   }
-  return { handle, close: () => discoverEra.close() }
+  return {
+    handle,
+    endSubscriptions: () => listens.endAll(),
+    async close() {
+      listens.endAll()
+      await discoverEra.close()
+    },
+  }
 }
 
 const described = z.object({
@@ -152,9 +169,36 @@ async function signIn(request: IncomingMessage, from: McpCaller, mount: McpMount
   }
 }
 
+function isListen(body: unknown): body is ListenBody {
+  return typeof body === 'object' && body !== null && 'method' in body && body.method === 'subscriptions/listen'
+}
+
+/** Whether a credential that was taken would be taken again: a stream may outlive it. */
+async function isTaken(authenticate: () => BearerPrincipal | Promise<BearerPrincipal>, deps: McpDeps): Promise<boolean> {
+  try {
+    deps.recheck(await authenticate())
+    return true
+  } catch (thrown) {
+    // A failure of ours says nothing about the credential.
+    const { status } = toGatewayError(translate(thrown))
+    return status !== 401 && status !== 403
+  }
+}
+
+function listenerOf(principal: BearerPrincipal, response: ServerResponse): Pick<Listener, 'owner' | 'endsAtMs' | 'hangUp'> {
+  const hangUp = (): void => {
+    if (!response.writableFinished) response.destroy()
+  }
+  return { owner: ownerOf(principal), endsAtMs: principal.kind === 'agent' ? principal.expiresAtMs : null, hangUp }
+}
+
+function ownerOf(principal: BearerPrincipal): string {
+  return `${principal.kind}:${principal.kind === 'agent' ? principal.agentId : principal.keyId}`
+}
+
 /** Who may cancel whose calls: the same credential from the same address. */
 function cancelOwner(principal: BearerPrincipal, request: IncomingMessage): string {
-  return `${principal.kind}:${principal.kind === 'agent' ? principal.agentId : principal.keyId}@${request.socket.remoteAddress ?? ''}`
+  return `${ownerOf(principal)}@${request.socket.remoteAddress ?? ''}`
 }
 
 function parseOrUndefined(bytes: Buffer): unknown {

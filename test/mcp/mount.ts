@@ -106,6 +106,7 @@ export async function startMount(tools: readonly Tool[] | SurfaceOf, options: Mo
     surfaceOf:
       typeof tools === 'function' ? tools : gatewaySurface({ tools, invoke: makeInvoke(edge, []), clock: options.clock ?? systemClock, log: silentLog }),
     ids: systemIds,
+    clock: options.clock ?? systemClock,
     log: silentLog,
     inflight,
     baseUrl: () => baseUrl,

@@ -1,0 +1,27 @@
+/**
+ * `memory://` URIs: the key stands behind the two slashes, percent-encoded where it must be. One that ends with a slash, or has no key,
+ * is a folder: its content is the list of the keys below it. Pure.
+ */
+
+const scheme = 'memory://'
+
+export const memoryTemplate = `${scheme}{+key}`
+
+/** What a URI names: an object, or a folder with the prefix of its keys. */
+export type MemoryPlace = { readonly kind: 'object'; readonly key: string } | { readonly kind: 'folder'; readonly prefix: string }
+
+/** The place that a URI names; null for one of another scheme, and for one that does not decode. */
+export function memoryPlaceOf(uri: string): MemoryPlace | null {
+  if (uri.slice(0, scheme.length).toLowerCase() !== scheme) return null
+  try {
+    const path = decodeURIComponent(uri.slice(scheme.length))
+    return path === '' || path.endsWith('/') ? { kind: 'folder', prefix: path } : { kind: 'object', key: path }
+  } catch {
+    return null
+  }
+}
+
+/** The URI of a key, or of a prefix that ends with a slash. */
+export function memoryUriOf(keyOrPrefix: string): string {
+  return scheme + encodeURI(keyOrPrefix.toWellFormed())
+}

@@ -1,0 +1,64 @@
+/** Rows as resources and prompts read them: their failures become errors of the protocol. */
+import { abortSignalOf } from '../platform/cancellation.ts'
+import type { AnyRow } from '../platform/endpoint.ts'
+import { type GatewayError, toGatewayError } from '../platform/errors.ts'
+import type { Log } from '../platform/log.ts'
+import { mayCall } from '../platform/principal.ts'
+import { SurfaceError, type surfaceErrorCodes } from './surface.ts'
+import { type InvokeRow, jsonOf, plainJson, type RowInput, type ToolCall } from './tool.ts'
+import { toolError } from './tool-errors.ts'
+
+/** Reads rows for one caller, with the caller's rights. */
+export class RowReader {
+  readonly call: ToolCall
+  readonly #invoke: InvokeRow
+  readonly #log: Log
+
+  constructor(invoke: InvokeRow, call: ToolCall, log: Log) {
+    this.#invoke = invoke
+    this.call = call
+    this.#log = log
+  }
+
+  /** Whether the caller may call the row at all. */
+  may(row: AnyRow): boolean {
+    return mayCall(this.call.principal, row.access).ok
+  }
+
+  /** What the row returns. Throws SurfaceError; `notThere` with the URI when the row says 404. */
+  async value(row: AnyRow, input: RowInput, signal: AbortSignal, uri?: string): Promise<unknown> {
+    try {
+      return await this.#invoke(row, input, { ...this.call, signal: AbortSignal.any([signal, abortSignalOf(this.call.signal)]) })
+    } catch (thrown) {
+      throw this.failure(thrown, row.at, uri)
+    }
+  }
+
+  /** What the row returns, as plain data. Throws SurfaceError. */
+  async json(row: AnyRow, input: RowInput, signal: AbortSignal): Promise<unknown> {
+    return plainJson(jsonOf(await this.value(row, input, signal)))
+  }
+
+  /** A failure as the protocol tells it: the words and fields of a failed tool. What is our own fault is logged. */
+  failure(thrown: unknown, place: string, uri?: string): SurfaceError {
+    if (thrown instanceof SurfaceError) return thrown
+    const error = toGatewayError(thrown)
+    // Clients know a missing resource by data that has the URI and nothing else.
+    if (error.errorName === 'not_found' && uri !== undefined) return notThere(uri)
+    const { requestId, principal } = this.call
+    if (error.errorName === 'internal_error')
+      this.#log.error('mcp request failed', { requestId, orgId: principal.orgId, path: `mcp:${place}`, code: error.code, error: error.cause })
+    const { text, structured } = toolError(error, requestId)
+    return new SurfaceError(kindOf(error), text, structured)
+  }
+}
+
+/** There is no such resource for this caller. */
+export function notThere(uri: string): SurfaceError {
+  return new SurfaceError('notThere', 'There is no such resource.', { uri })
+}
+
+function kindOf(error: GatewayError): keyof typeof surfaceErrorCodes {
+  if (error.errorName === 'internal_error') return 'internal'
+  return error.status === 400 || error.status === 403 || error.status === 404 || error.status === 413 ? 'badParams' : 'refused'
+}
