@@ -156,7 +156,7 @@ function addRevoke(agent: Command): void {
 
 function fieldsOf(row: AgentRow): Record<string, string> {
   const names = (ids: readonly string[] | null): string => (ids === null ? 'all' : ids.join(', '))
-  const cap = (limit: number | null): string => (limit === null ? 'none' : String(limit))
+  const cap = (limit: number | null, unit: string): string => (limit === null ? 'none' : unit + String(limit))
   return {
     agent: `${row.name} (id ${row.id}), ${row.status}`,
     'monthly budget': row.monthly_budget_inr === null ? 'none' : `₹${rupees([row.monthly_budget_inr])[0]}`,
@@ -164,7 +164,7 @@ function fieldsOf(row: AgentRow): Record<string, string> {
     models: names(row.allowed_models),
     providers: names(row.allowed_providers),
     'may delegate': row.may_delegate ? 'yes' : 'no',
-    'cap of a call': `₹ ${cap(row.max_cost_inr_per_call)}, output tokens ${cap(row.max_output_tokens)}`,
+    'cap of a call': `cost ${cap(row.max_cost_inr_per_call, '₹')}, output tokens ${cap(row.max_output_tokens, '')}`,
     'calls at once': row.max_concurrency === null ? 'any number' : String(row.max_concurrency),
   }
 }

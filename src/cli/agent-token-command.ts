@@ -4,8 +4,8 @@ import { userConfigFolder } from '../platform/config.ts'
 import { bootUuid } from '../platform/ids.ts'
 import { addClientFlags, addExamples } from './client-command.ts'
 import { type ClientFlags, type ClientSettings, clientSettings, credentialOf } from './client-settings.ts'
-import { CommandError, commandErrorOf, wrongUsage } from './command-error.ts'
-import { plain, printJson, printLine } from './command-output.ts'
+import { CommandError, commandErrorOf, fileReason, wrongUsage } from './command-error.ts'
+import { printJson, printLine } from './command-output.ts'
 import { count } from './option-values.ts'
 import { type KeptToken, TokenCache, type TokenWish } from './token-cache.ts'
 
@@ -61,7 +61,7 @@ async function tokenOf(settings: ClientSettings, agent: string, flags: TokenFlag
     cache.keep(wish, token)
   } catch (thrown) {
     // A home that cannot be written costs a call to the gateway each time, and nothing else.
-    process.stderr.write(`brigade: the token is not kept for the next call: ${thrown instanceof Error ? plain(thrown.message) : 'the disk refuses it'}\n`)
+    process.stderr.write(`brigade: the token is not kept for the next call: ${fileReason(thrown)}\n`)
   }
   return token
 }

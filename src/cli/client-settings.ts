@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { clientEnvironment, userConfigFolder } from '../platform/config.ts'
 import { Secret } from '../platform/secret.ts'
-import { CommandError, exitCodes, wrongUsage } from './command-error.ts'
+import { CommandError, exitCodes, fileReason, wrongUsage } from './command-error.ts'
 import { readCredentials } from './credentials.ts'
 
 /** The flags of every command that is a client of a gateway. */
@@ -27,12 +27,11 @@ const loopback = new Set(['127.0.0.1', '[::1]', 'localhost'])
 /**
  * Address and credential, each from the first place that has it: the flags, the environment (BRIGADE; BRIGADE_KEY, BRIGADE_KEY_FILE), what
  * `brigade login` keeps, and for the address the gateway of this computer. A kept key goes to the gateway that gave it and to no other.
- * Throws CommandError when one of them cannot be used.
+ * Throws CommandError when one of them cannot be used. `env`: in place of the environment, for tests.
  */
-export function clientSettings(flags: ClientFlags): ClientSettings {
-  const folder = userConfigFolder()
-  const environment = clientEnvironmentOrError()
-  const kept = readCredentials(folder)
+export function clientSettings(flags: ClientFlags, env?: Readonly<Record<string, string | undefined>>): ClientSettings {
+  const environment = clientEnvironmentOrError(env)
+  const kept = readCredentials(userConfigFolder(env))
   const address = flags.baseUrl ?? environment.address
   const from = flags.baseUrl === undefined ? 'BRIGADE' : '--base-url'
   const baseUrl = address === null ? (kept?.base_url ?? defaultAddress) : addressOf(address, from)
@@ -58,16 +57,20 @@ export function credentialOf({ baseUrl, credential }: ClientSettings): Secret {
 /** An address as somebody typed it, without what people add to it: a slash at the end, /v1, /mcp. Throws CommandError. */
 export function addressOf(text: string, from: string): string {
   const url = URL.canParse(text) ? new URL(text) : null
-  if (url === null || !/^https?:$/.test(url.protocol) || url.username !== '' || url.password !== '')
-    throw wrongUsage(`${from} must be an http or https URL such as https://gateway.example.com${url?.password ? '' : `, not "${text}"`}.`)
+  if (url !== null && (url.username !== '' || url.password !== '')) throw wrongUsage(`${from} must not hold a user or password; a key goes into BRIGADE_KEY.`)
+  if (url === null || !/^https?:$/.test(url.protocol)) {
+    const isHostAlone = /^[a-z0-9.-]+(:\d+)?\/?$/i.test(text)
+    const example = isHostAlone ? `${loopback.has(text.split(':')[0] ?? '') ? 'http' : 'https'}://${text}` : 'https://gateway.example.com'
+    throw wrongUsage(`${from} must be an http or https URL such as ${example}, not "${text}".`)
+  }
   return `${url.origin}${url.pathname}`.replace(/\/+$/, '').replace(/\/(v1|mcp)$/, '')
 }
 
-function clientEnvironmentOrError(): ReturnType<typeof clientEnvironment> {
+function clientEnvironmentOrError(env: Readonly<Record<string, string | undefined>> | undefined): ReturnType<typeof clientEnvironment> {
   try {
-    return clientEnvironment()
+    return clientEnvironment(env)
   } catch (cause) {
-    throw wrongUsage(`the file of BRIGADE_KEY_FILE cannot be read: ${reasonOf(cause)}.`, cause)
+    throw wrongUsage(`the file of BRIGADE_KEY_FILE cannot be read: ${fileReason(cause)}.`, cause)
   }
 }
 
@@ -76,12 +79,8 @@ function readKeyFile(path: string): string {
     // - is stdin, as everywhere.
     return readFileSync(path === '-' ? 0 : path, 'utf8').trim()
   } catch (cause) {
-    throw wrongUsage(`--key-file: ${path} cannot be read: ${reasonOf(cause)}.`, cause)
+    throw wrongUsage(`--key-file: ${path} cannot be read: ${fileReason(cause)}.`, cause)
   }
-}
-
-function reasonOf(thrown: unknown): string {
-  return thrown instanceof Error && 'code' in thrown ? String(thrown.code) : 'it is no text'
 }
 
 /** A key is visible ASCII without spaces. Anything else would be shown by the error of the HTTP client. */

@@ -31,6 +31,20 @@ export function wrongUsage(message: string, cause?: unknown): CommandError {
   return new CommandError(message, { exitCode: exitCodes.wrongUsage, code: 'usage', cause })
 }
 
+const fileReasons: Readonly<Record<string, string>> = {
+  ENOENT: 'there is no such file',
+  EISDIR: 'it is a folder',
+  EACCES: 'you may not',
+  EROFS: 'the disk is read-only',
+  ENOSPC: 'the disk is full',
+}
+
+/** Why a file cannot be read or written, in words. */
+export function fileReason(thrown: unknown): string {
+  const code = thrown instanceof Error && 'code' in thrown ? String(thrown.code) : ''
+  return fileReasons[code] ?? (code === '' ? 'the disk refuses it' : code)
+}
+
 /** Which gateway was called and where the credential came from, for messages. */
 export interface Called {
   readonly baseUrl: string
@@ -53,12 +67,19 @@ export function notAGateway(baseUrl: string, why: string, cause?: unknown): Comm
   })
 }
 
+/** A wait that somebody sits out; of a longer one the gateway's message says when it ends. */
+const soonS = 600
+
 function ofReply(error: BrigadeError, called: Called): CommandError {
   if (error.code.startsWith('http_')) return notAGateway(called.baseUrl, `it answered with status ${error.status} and no error of a gateway`, error)
   const { status, code, requestId } = error
   const { error: _shown, ...said } = error.body
   // The operator finds a failure of the gateway by its request.
-  const evidence = status >= 500 && requestId !== null ? { ...said, request_id: requestId } : said
+  const evidence = {
+    ...said,
+    ...(status >= 500 && requestId !== null ? { request_id: requestId } : {}),
+    ...(error.retryAfterS === null ? {} : { retry_after_s: error.retryAfterS }),
+  }
   return new CommandError(messageOf(error, called), { exitCode: exitCodeOf(status), code, status, evidence, cause: error })
 }
 
@@ -67,12 +88,13 @@ function messageOf(error: BrigadeError, { baseUrl, credentialFrom }: Called): st
     if (error.body['reason'] === 'token_expired') return `the agent token of ${credentialFrom} has expired. Mint another one: brigade agent token <agent>.`
     if (error.body['reason'] === 'agent_revoked')
       return `the agent of the token of ${credentialFrom} was revoked, for good. Make another one: brigade agent create.`
-    return `the gateway at ${baseUrl} does not take the credential of ${credentialFrom}: ${error.message} It may be of another gateway, or revoked. Run brigade login, or set BRIGADE_KEY.`
+    return `the gateway at ${baseUrl} does not take the credential of ${credentialFrom}: it is of another gateway, expired or revoked. Run brigade login, or set BRIGADE_KEY.`
   }
   const etag = error.body['current_etag']
   if (error.code === 'memory_conflict' && typeof etag === 'string')
     return `${error.message} Its etag is now ${etag}, written at ${String(error.body['modified'])}.`
-  return error.message
+  const { retryAfterS } = error
+  return retryAfterS !== null && retryAfterS > 0 && retryAfterS <= soonS ? `${error.message} Try again in ${retryAfterS} s.` : error.message
 }
 
 function exitCodeOf(status: number): number {

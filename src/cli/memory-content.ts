@@ -1,5 +1,5 @@
 import { createReadStream } from 'node:fs'
-import { wrongUsage } from './command-error.ts'
+import { fileReason, wrongUsage } from './command-error.ts'
 
 /** No gateway takes more; this keeps a wrong file from filling this computer's memory. */
 const contentMaxBytes = 64 * 1024 * 1024
@@ -25,7 +25,7 @@ async function readAll(stream: AsyncIterable<Buffer | string>, from: string): Pr
       if (sizeBytes > contentMaxBytes) break
     }
   } catch (cause) {
-    throw wrongUsage(`${from} cannot be read${cause instanceof Error && 'code' in cause ? `: ${String(cause.code)}` : ''}.`, cause)
+    throw wrongUsage(`${from} cannot be read: ${fileReason(cause)}.`, cause)
   }
   if (sizeBytes > contentMaxBytes) throw wrongUsage(`${from} has more than ${contentMaxBytes / 1024 / 1024} MB: that is no object of shared memory.`)
   return Buffer.concat(chunks)

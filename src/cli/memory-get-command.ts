@@ -3,7 +3,7 @@ import type { Command } from 'commander'
 import type { MemoryObject } from '../agents/toolkit/memory-client-shapes.ts'
 import { addClientFlags, addExamples } from './client-command.ts'
 import type { ClientFlags } from './client-settings.ts'
-import { CommandError, exitCodes } from './command-error.ts'
+import { CommandError, exitCodes, fileReason } from './command-error.ts'
 import { plain, printJson } from './command-output.ts'
 import { withMemory } from './memory-access.ts'
 
@@ -66,7 +66,7 @@ function writeToFile(path: string, bytes: Uint8Array): void {
   try {
     writeFileSync(path, bytes)
   } catch (cause) {
-    throw new CommandError(`${path} cannot be written: ${cause instanceof Error && 'code' in cause ? String(cause.code) : 'the disk refuses it'}.`, { cause })
+    throw new CommandError(`${path} cannot be written: ${fileReason(cause)}.`, { cause })
   }
 }
 

@@ -49,7 +49,9 @@ function failureOf(thrown: unknown): CommandError | null {
   if (thrown instanceof CommanderError) {
     if (thrown.exitCode === 0) return null
     const message =
-      thrown.code === 'commander.help' ? 'say which command; the list is above.' : `${thrown.message.replace(/^error: /, '')}. Add --help to see how.`
+      thrown.code === 'commander.help'
+        ? 'say which command; the list is above.'
+        : `${thrown.message.replace(/^error: /, '').replace(/\.+$/, '')}. Add --help to see how.`
     return new CommandError(message, { exitCode: exitCodes.wrongUsage, code: 'usage' })
   }
   return new CommandError(thrown instanceof Error ? thrown.message : String(thrown), { cause: thrown })
