@@ -51,8 +51,20 @@ function outputSchemaOf(tool: Tool): JsonObject & { type: 'object' } {
 
 function jsonSchemaOf(schema: z.ZodType): JsonObject {
   // 'input' leaves objects open: results may grow fields without breaking a client that validates.
-  const { $schema: _dialect, ...rest } = z.toJSONSchema(schema, { io: 'input', target: 'draft-2020-12' })
+  const { $schema: _dialect, ...rest } = z.toJSONSchema(schema, {
+    io: 'input',
+    target: 'draft-2020-12',
+    override: ({ jsonSchema }) => dropDefaults(jsonSchema),
+  })
   return rest
+}
+
+/** Takes out what says nothing: every listed word costs each conversation its tokens. */
+function dropDefaults(schema: { maximum?: number; minimum?: number; additionalProperties?: unknown; propertyNames?: unknown }): void {
+  if (schema.maximum === Number.MAX_SAFE_INTEGER) delete schema.maximum
+  if (schema.minimum === Number.MIN_SAFE_INTEGER) delete schema.minimum
+  if (typeof schema.additionalProperties === 'object' && Object.keys(schema.additionalProperties ?? {}).length === 0) delete schema.additionalProperties
+  delete schema.propertyNames
 }
 
 function asObject(value: unknown): JsonObject {

@@ -44,14 +44,17 @@ const inputSchema = z.object({
 })
 type Wanted = z.output<typeof inputSchema>
 
+/** The sums that every list has; the others stand in totals. */
+const listed = { requests: z.number(), total_tokens: z.number(), cost_inr: z.number() }
+
 const outputSchema = z.looseObject({
   from: z.string(),
   to: z.string(),
   totals: sums,
-  by_model: z.array(byModel).optional(),
-  by_agent: z.array(byAgent).optional(),
+  by_model: z.array(z.looseObject({ model: z.string(), ...listed })).optional(),
+  by_agent: z.array(z.looseObject({ id: z.number().nullable(), name: z.string().nullable(), label: z.string().nullable(), ...listed })).optional(),
   group_by: z.enum(['model', 'agent', 'day']).optional(),
-  rows: z.array(sums).optional().describe('With group_by or agent.'),
+  rows: z.array(z.looseObject(listed)).optional().describe('With group_by or agent: one for each model, agent or day.'),
 })
 
 /** usage_get: the numbers of GET /v1/usage; without arguments exactly its reply. */

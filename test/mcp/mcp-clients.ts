@@ -8,14 +8,22 @@ export const info = { name: 'test', version: '1' }
 
 /** The part that both SDK clients have in common, with the results as data. */
 export interface ToolClient {
-  call(name: string, args?: Record<string, unknown>, signal?: AbortSignal): Promise<ToolReply>
+  call(name: string, args?: Record<string, unknown>, signal?: AbortSignal, onprogress?: (step: Step) => void): Promise<ToolReply>
   names(): Promise<string[]>
+}
+/** A progress notification. */
+export interface Step {
+  readonly progress: number
+  readonly message?: string
 }
 export interface ToolReply {
   readonly isError?: boolean
   readonly text: string
   // biome-ignore lint/suspicious/noExplicitAny: test assertions read arbitrary JSON.
   readonly data: any
+  /** The blocks behind the text. */
+  readonly more: { readonly type: string; readonly [field: string]: unknown }[]
+  readonly meta: Record<string, unknown>
 }
 
 // biome-ignore lint/suspicious/noExplicitAny: the two SDKs type the same result differently.
@@ -23,7 +31,11 @@ const replyOf = (result: any): ToolReply => ({
   ...(result.isError ? { isError: true } : {}),
   text: result.content[0]?.text ?? '',
   data: result.structuredContent,
+  more: result.content.slice(1),
+  meta: result._meta ?? {},
 })
+
+const optionsOf = (signal?: AbortSignal, onprogress?: (step: Step) => void) => ({ ...(signal ? { signal } : {}), ...(onprogress ? { onprogress } : {}) })
 
 /** Clients of `app()`, which may start later; `closeAll` belongs into afterEach. `path` may carry a query. */
 export function mcpClients(app: () => TestApp, path = '/mcp') {
@@ -38,7 +50,10 @@ export function mcpClients(app: () => TestApp, path = '/mcp') {
     // The list teaches the client the output schemas, which it then holds every result against.
     const names = async () => (await client.listTools()).tools.map(tool => tool.name)
     await names()
-    return { names, call: async (name, args = {}, signal) => replyOf(await client.callTool({ name, arguments: args }, undefined, signal ? { signal } : {})) }
+    return {
+      names,
+      call: async (name, args = {}, signal, onprogress) => replyOf(await client.callTool({ name, arguments: args }, undefined, optionsOf(signal, onprogress))),
+    }
   }
 
   async function discoverClient(
@@ -54,7 +69,7 @@ export function mcpClients(app: () => TestApp, path = '/mcp') {
     return {
       era: client.getProtocolEra(),
       names,
-      call: async (name, args = {}, signal) => replyOf(await client.callTool({ name, arguments: args }, signal ? { signal } : {})),
+      call: async (name, args = {}, signal, onprogress) => replyOf(await client.callTool({ name, arguments: args }, optionsOf(signal, onprogress))),
     }
   }
 
