@@ -5,7 +5,7 @@ import type { Abortable, MemoryObject, MemoryWritten } from './memory-client-sha
 /** What should be there in place of what is; null for "nothing" on both sides, undefined: no change. May run more than once. */
 export type MemoryChange = (current: MemoryObject | null) => string | Uint8Array | null | undefined | Promise<string | Uint8Array | null | undefined>
 
-const attemptsDefault = 10
+const attemptsDefault = 20
 const pauseFirstMs = 15
 const pauseMaxMs = 1000
 

@@ -46,7 +46,7 @@ export interface MemoryClient {
   /**
    * Reads, lets `change` say what should be there, and writes that only if nobody wrote in between; else all again, so `change` may run
    * more than once. It gets null when nothing is there; it gives the content, null to delete, or undefined to leave everything as it is.
-   * Null: nothing was written. Throws `memory_conflict` when others won every one of `attempts` (default 10).
+   * Null: nothing was written. Throws `memory_conflict` when others won every one of `attempts` (default 20).
    */
   edit(key: string, change: MemoryChange, options?: Abortable & { readonly attempts?: number | undefined }): Promise<MemoryWritten | null>
   /** Adds an entry, an object of its own, to a folder such as `workspaces/3/journal`. Writers at the same time lose nothing. */

@@ -78,7 +78,7 @@ describe('beside the store of LangGraph', () => {
     },
     {
       weight: 2,
-      arbitrary: fc.tuple(fc.oneof(anyNamespace, fc.constant([])), filter).map(
+      arbitrary: fc.tuple(fc.oneof(anyNamespace, fc.constant<string[]>([])), filter).map(
         ([at, wanted]): Step =>
           store =>
             unordered(store.search(at, { filter: wanted, limit: 100 })),

@@ -1,0 +1,36 @@
+/** Inputs of tools as a standard schema that also tells its JSON schema, so that no package is needed to make one. */
+
+interface Field {
+  readonly type: 'string'
+  readonly description?: string
+}
+
+/** A standard schema, version 1, of an object of texts. */
+export interface JsonInput<Input> {
+  readonly '~standard': {
+    readonly version: 1
+    readonly vendor: string
+    readonly types?: { readonly input: Input; readonly output: Input }
+    validate(value: unknown): { readonly value: Input } | { readonly issues: readonly { readonly message: string; readonly path: readonly string[] }[] }
+    readonly jsonSchema: { input(): Record<string, unknown>; output(): Record<string, unknown> }
+  }
+}
+
+/** The schema of an object with these fields, all of them texts. What a model sends as null counts as left out. */
+export function jsonInput<Input>(properties: Readonly<Record<string, Field>>, required: readonly string[]): JsonInput<Input> {
+  const schema = { type: 'object', properties, required, additionalProperties: false }
+  return {
+    '~standard': {
+      version: 1,
+      vendor: 'brigade',
+      validate(value) {
+        if (typeof value !== 'object' || value === null) return { issues: [{ message: 'must be an object', path: [] }] }
+        const given = Object.fromEntries(Object.entries(value).filter(([name, field]) => name in properties && field !== null && field !== undefined))
+        const wrong = [...required.filter(name => !(name in given)), ...Object.keys(given).filter(name => typeof given[name] !== 'string')]
+        if (wrong.length > 0) return { issues: wrong.map(name => ({ message: `"${name}" must be given, as text`, path: [name] })) }
+        return { value: given as Input }
+      },
+      jsonSchema: { input: () => structuredClone(schema), output: () => structuredClone(schema) },
+    },
+  }
+}

@@ -1,0 +1,187 @@
+/** The memory tool in the hands of a model: the tool runner of the SDK, a scripted provider, and memory that agents share. */
+import Anthropic from '@anthropic-ai/sdk'
+import { betaMemoryTool } from '@anthropic-ai/sdk/helpers/beta/memory'
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { connectAgent } from '../../../src/agents/toolkit/connect-agent.ts'
+import { type MemoryClient, memoryClient } from '../../../src/agents/toolkit/memory-client.ts'
+import { brigadeMemoryFunction, brigadeMemoryTool, memoryToolHandlers } from '../../../src/agents/toolkit/memory-tool.ts'
+import { startApp, type TestApp } from '../../harness/app.ts'
+
+let app: TestApp
+let owner: MemoryClient
+
+beforeAll(async () => {
+  app = await startApp({ dialects: true })
+  await app.call('PUT', '/v1/me/memory-store', { store: 'folder' })
+  owner = memoryClient({ baseUrl: app.baseUrl, credential: app.key })
+})
+afterAll(() => app.stop())
+beforeEach(() => {
+  app.alpha.reset()
+  app.others.claude.reset()
+})
+
+const agentNamed = (agent: string) => connectAgent({ baseUrl: app.baseUrl, credential: app.key, agent, create: true })
+const request = { max_tokens: 200, messages: [{ role: 'user' as const, content: 'Remember that the build is green.' }], thread: false as const }
+
+const plan = [
+  { command: 'view', path: '/memories' },
+  { command: 'create', path: '/memories/notes.md', file_text: 'build: red\n' },
+  { command: 'create', path: '/memories/notes.md', file_text: 'again' },
+  { command: 'str_replace', path: '/memories/notes.md', old_str: 'red', new_str: 'green' },
+]
+const results = [
+  "Here're the files and directories up to 2 levels deep in /memories, excluding hidden items and node_modules:\n4K\t/memories",
+  'File created successfully at: /memories/notes.md',
+  'Error: File /memories/notes.md already exists',
+  'The memory file has been edited. Here is the snippet showing the change (with line numbers):\n     1\tbuild: green\n     2\t',
+]
+
+test('TOOL-04 memory_20250818 in the tool runner of the SDK, over the gateway, as an agent', async () => {
+  const agent = agentNamed('claude')
+  app.others.claude.script([
+    ...plan.map((input, at) => ({
+      body: {
+        id: `m${at}`,
+        type: 'message',
+        role: 'assistant',
+        model: 'x',
+        stop_reason: 'tool_use',
+        stop_sequence: null,
+        usage: { input_tokens: 1, output_tokens: 1 },
+        content: [{ type: 'tool_use', id: `t${at}`, name: 'memory', input }],
+      },
+    })),
+    {},
+  ])
+  const tool = brigadeMemoryTool({ memory: agent.memory, root: 'agents/claude' }, { cache_control: { type: 'ephemeral' } as const })
+  const message = await new Anthropic(agent.anthropic()).beta.messages.toolRunner({ ...request, model: 'anthropic-model', tools: [tool] })
+  expect(message.content).toMatchObject([{ type: 'text', text: 'Hello from the test upstream' }])
+  const last = app.others.claude.requests.at(-1)?.json ?? {}
+  expect(last['tools']).toEqual([{ type: 'memory_20250818', name: 'memory', cache_control: { type: 'ephemeral' } }])
+  expect(
+    (last['messages'] as { role: string; content: { content: string }[] }[])
+      .filter((turn, at) => at > 0 && turn.role === 'user')
+      .map(turn => turn.content[0]?.content),
+  ).toEqual(results)
+  const written = await owner.read('agents/claude/notes.md')
+  expect(written).toMatchObject({ text: 'build: green\n', provenance: { agentName: 'claude' } })
+})
+
+test('the same commands as a function, on a model of another provider', async () => {
+  const agent = agentNamed('other')
+  app.alpha.script([
+    ...plan.map((input, at) => ({
+      body: {
+        id: `c${at}`,
+        object: 'chat.completion',
+        created: 1,
+        model: 'x',
+        usage: { prompt_tokens: 5, completion_tokens: 5, total_tokens: 10 },
+        choices: [
+          {
+            index: 0,
+            finish_reason: 'tool_calls',
+            message: {
+              role: 'assistant',
+              content: null,
+              tool_calls: [{ id: `t${at}`, type: 'function', function: { name: 'memory', arguments: JSON.stringify(input) } }],
+            },
+          },
+        ],
+      },
+    })),
+    {},
+  ])
+  const tool = brigadeMemoryFunction({ memory: agent.memory, root: 'agents/other' })
+  await new Anthropic(agent.anthropic()).beta.messages.toolRunner({ ...request, model: 'alpha-only', tools: [tool] })
+  const turns = (app.alpha.requests.at(-1)?.json ?? {})['messages'] as { role: string; content: string }[]
+  // The format of that provider has no mark for a failed call, so the gateway says it in words.
+  expect(turns.filter(turn => turn.role === 'tool').map(turn => turn.content)).toEqual(results.map(text => text.replace(/^Error/, 'Error: Error')))
+  expect((await owner.read('agents/other/notes.md'))?.text).toBe('build: green\n')
+})
+
+test("the handlers fit the SDK's own betaMemoryTool, and what a model sends wrong is said so", async () => {
+  const options = { memory: owner, root: 'agents/handlers' }
+  const theirs = betaMemoryTool(memoryToolHandlers(options))
+  expect(await theirs.run({ command: 'create', path: '/memories/a', file_text: 'x' })).toBe('File created successfully at: /memories/a')
+  const { parse, run } = brigadeMemoryTool(options)
+  const call = async (input: unknown) => run(parse(input))
+  await expect(call({ command: 'forget', path: '/memories' })).rejects.toThrow('forget not implemented')
+  await expect(call({ command: 'view' })).rejects.toThrow('`path` must be given, as text.')
+  await expect(call(null)).rejects.toThrow('undefined not implemented')
+  await expect(call({ command: 'insert', path: '/memories/a', insert_line: 'end', insert_text: '' })).rejects.toThrow(
+    '`insert_line` must be given, as a number.',
+  )
+  expect(await call({ command: 'insert', path: '/memories/a', insert_line: '1', insert_text: 'y' })).toBe('The file /memories/a has been edited.')
+  expect(await call({ command: 'str_replace', path: '/memories/a', old_str: 'x' })).toContain('     1\t\n     2\ty')
+  await expect(call({ command: 'create', path: '/memories/a\\b', file_text: '' })).rejects.toThrow(/backslash/)
+})
+
+test('without a root, what the credential can use is mounted: its own memory, shares, agents, records', async () => {
+  await owner.shares.create('launch')
+  await owner.promote('policy.md', 'We test.')
+  const agent = agentNamed('mounted')
+  const memory = memoryToolHandlers({ memory: agent.memory })
+  await memory.create({ path: '/memories/me/diary.md', file_text: 'private' })
+  await memory.create({ path: '/memories/shared/launch/plan/one.md', file_text: 'ship' })
+  expect(
+    (await memory.view({ path: '/memories' }))
+      .split('\n')
+      .slice(1)
+      .map(line => line.split('\t')[1]),
+  ).toEqual(
+    expect.arrayContaining([
+      '/memories',
+      '/memories/agents/',
+      '/memories/me/',
+      '/memories/me/diary.md',
+      '/memories/records/',
+      '/memories/records/org/',
+      '/memories/shared/',
+      '/memories/shared/launch/',
+    ]),
+  )
+  expect(await memory.view({ path: '/memories/shared' })).toContain('launch/plan/')
+  expect(await memory.view({ path: '/memories/records/org/policy.md' })).toContain('We test.')
+  expect((await owner.read(`users/${app.userId}/diary.md`))?.text).toBe('private')
+  // Between mounts a rename is a move to other readers.
+  await memory.rename({ old_path: '/memories/me/diary.md', new_path: '/memories/shared/launch/diary.md' })
+  expect(await owner.read(`users/${app.userId}/diary.md`)).toBeNull()
+  expect((await owner.read('shared/launch/diary.md'))?.text).toBe('private')
+  for (const [run, message] of [
+    [memory.create({ path: '/memories/loose.md', file_text: '' }), /Files are in: .*\/memories\/me/],
+    [memory.create({ path: '/memories/shared/x', file_text: '' }), /Files are in/],
+    [memory.view({ path: '/memories/loose.md' }), /does not exist/],
+    [memory.delete({ path: '/memories/me' }), /Cannot delete \/memories\/me itself/],
+    [memory.rename({ old_path: '/memories/shared', new_path: '/memories/me/s' }), /Cannot rename/],
+    [memory.create({ path: '/memories/records/org/mine.md', file_text: '' }), /record|promot|write/i],
+    [memory.str_replace({ path: '/memories/records/org/policy.md', old_str: 'We', new_str: 'They' }), /record|promot|write/i],
+    [memory.rename({ old_path: '/memories/records/org/policy.md', new_path: '/memories/me/p.md' }), /record|promot|write|delete/i],
+  ] as const)
+    await expect(run).rejects.toThrow(message)
+  // A record that could not be moved has no copy either.
+  expect(await owner.read(`users/${app.userId}/p.md`)).toBeNull()
+})
+
+test('of agents that edit one file at once none loses anything, nor does a rename under their hands', async () => {
+  const tools = ['editor one', 'editor two'].map(name => memoryToolHandlers({ memory: agentNamed(name).memory, root: 'agents/together' }))
+  const [one, two] = tools
+  if (one === undefined || two === undefined) throw new Error('two tools')
+  await one.create({ path: '/memories/log.md', file_text: 'start' })
+  const lines = Array.from({ length: 8 }, (_, at) => `line ${at}`)
+  await Promise.all(lines.map((text, at) => (at % 2 === 0 ? one : two).insert({ path: '/memories/log.md', insert_line: 0, insert_text: text })))
+  expect((await owner.read('agents/together/log.md'))?.text.split('\n').sort()).toEqual([...lines, 'start'].sort())
+  await Promise.allSettled([
+    one.rename({ old_path: '/memories/log.md', new_path: '/memories/moved/log.md' }),
+    ...lines.map(text => two.insert({ path: '/memories/log.md', insert_line: 0, insert_text: `late ${text}` })),
+  ]).then(async outcomes => {
+    const done = outcomes.slice(1).flatMap((outcome, at) => (outcome.status === 'fulfilled' ? [`late ${lines[at]}`] : []))
+    const after = await owner.read('agents/together/moved/log.md')
+    expect(after?.text.split('\n').sort()).toEqual([...lines, 'start', ...done].sort())
+    expect(await owner.read('agents/together/log.md')).toBeNull()
+  })
+  // Two agents that create one file: one of them did.
+  const created = await Promise.allSettled(tools.map(tool => tool.create({ path: '/memories/new.md', file_text: 'x' })))
+  expect(created.map(({ status }) => status).sort()).toEqual(['fulfilled', 'rejected'])
+})
