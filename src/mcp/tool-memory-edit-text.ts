@@ -89,7 +89,7 @@ function hunksOf(text: string, places: readonly number[], oldText: string, newTe
   let at = 0
   while (at < places.length && shown.length < hunksMax) {
     const first = places[at] ?? 0
-    const start = text.lastIndexOf('\n', first - 1) + (first === 0 ? 0 : 1)
+    const start = first === 0 ? 0 : text.lastIndexOf('\n', first - 1) + 1
     let end = start
     const touched: number[] = []
     for (let place = places[at]; place !== undefined && (touched.length === 0 || place <= end); place = places[++at]) {

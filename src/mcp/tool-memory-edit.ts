@@ -2,10 +2,11 @@ import { z } from 'zod'
 import { abortSignalOf } from '../platform/cancellation.ts'
 import type { AnyRow } from '../platform/endpoint.ts'
 import { fail, GatewayError } from '../platform/errors.ts'
+import { counted } from './text-lines.ts'
 import { customTool, type Tool, type ToolContext } from './tool.ts'
 import { type EditOutcome, type EditWish, editText } from './tool-memory-edit-text.ts'
 import { fenced, untrustedNotice } from './tool-memory-marking.ts'
-import { bytesToWrite, counted, etag, ifMatchArgument, keyArgument, withEtag } from './tool-memory-parts.ts'
+import { bytesToWrite, etag, ifMatchArgument, keyArgument, withEtag } from './tool-memory-parts.ts'
 import { bytesOf, textOf } from './tool-memory-read.ts'
 
 interface EditRows {

@@ -1,12 +1,12 @@
 /** Tools for what an object was before. */
 import { z } from 'zod'
 import type { AnyRow } from '../platform/endpoint.ts'
+import { counted } from './text-lines.ts'
 import { customTool, jsonOf, plainJson, rowTool, type Tool } from './tool.ts'
 import { authorShape, authorText, namesNotice } from './tool-memory-marking.ts'
 import {
   boundedPage,
   conditionsOf,
-  counted,
   cursorArgument,
   etag,
   ifMatchArgument,

@@ -1,8 +1,9 @@
 import { z } from 'zod'
 import type { AnyRow } from '../platform/endpoint.ts'
+import { counted } from './text-lines.ts'
 import { customTool, jsonOf, plainJson, type Tool } from './tool.ts'
 import { authorShape, authorText, namesNotice } from './tool-memory-marking.ts'
-import { boundedPage, counted, cursorArgument, nextCursor, queryOf, readsOnly } from './tool-memory-parts.ts'
+import { boundedPage, cursorArgument, nextCursor, queryOf, readsOnly } from './tool-memory-parts.ts'
 
 const limitDefault = 100
 

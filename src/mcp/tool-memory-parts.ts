@@ -71,8 +71,3 @@ export function withEtag(value: unknown): Record<string, unknown> {
 export function queryOf(args: Readonly<Record<string, string | number | boolean | undefined>>): Record<string, string> {
   return Object.fromEntries(Object.entries(args).flatMap(([name, value]) => (value === undefined || value === '' ? [] : [[name, String(value)]])))
 }
-
-/** "1 place", "3 places". */
-export function counted(count: number, one: string, many = `${one}s`): string {
-  return `${count} ${count === 1 ? one : many}`
-}

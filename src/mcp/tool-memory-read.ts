@@ -1,8 +1,9 @@
 import { z } from 'zod'
 import { type AnyRow, Reply } from '../platform/endpoint.ts'
+import { counted } from './text-lines.ts'
 import { customTool, type Tool } from './tool.ts'
 import { fenced, untrustedNotice } from './tool-memory-marking.ts'
-import { answerBytesMax, counted, keyArgument, readsOnly } from './tool-memory-parts.ts'
+import { answerBytesMax, keyArgument, readsOnly } from './tool-memory-parts.ts'
 import { provenanceOf, provenanceShape, provenanceText } from './tool-memory-provenance.ts'
 import { type Slice, sliceOf } from './tool-memory-slice.ts'
 

@@ -1,8 +1,9 @@
 import { z } from 'zod'
 import type { AnyRow } from '../platform/endpoint.ts'
+import { counted } from './text-lines.ts'
 import { customTool, jsonOf, plainJson, type Tool, type ToolContext } from './tool.ts'
 import { authorShape, authorText, fenced, oneLine, untrustedNotice } from './tool-memory-marking.ts'
-import { boundedPage, counted, cursorArgument, nextCursor, queryOf, readsOnly } from './tool-memory-parts.ts'
+import { boundedPage, cursorArgument, nextCursor, queryOf, readsOnly } from './tool-memory-parts.ts'
 
 const inputSchema = z.object({
   query: z.string().min(1).max(500).describe('Text that stands in one line, or a regular expression.'),

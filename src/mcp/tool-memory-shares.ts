@@ -2,8 +2,9 @@
 import { z } from 'zod'
 import type { AnyRow } from '../platform/endpoint.ts'
 import { fail } from '../platform/errors.ts'
+import { counted } from './text-lines.ts'
 import { customTool, jsonOf, plainJson, type RowInput, type Tool } from './tool.ts'
-import { boundedPage, counted, cursorArgument, nextCursor, overwrites, queryOf, readsOnly } from './tool-memory-parts.ts'
+import { boundedPage, cursorArgument, nextCursor, overwrites, queryOf, readsOnly } from './tool-memory-parts.ts'
 
 const shareShape = z.object({
   space: z.string().describe('Its objects are under shared/<space>/.'),
