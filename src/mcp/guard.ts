@@ -73,7 +73,7 @@ function missingCredential({ authorization, ...headers }: IncomingHttpHeaders): 
 }
 
 const howToSend =
-  'Send "Authorization: Bearer <API key br-… or agent token>"; there is no OAuth login. `npx brigade connect` writes it into the settings of Claude Code, Codex and others.'
+  'Send "Authorization: Bearer <API key br-… or agent token>"; there is no OAuth login at this address. `npx brigade connect` writes it into the settings of Claude Code, Codex and others.'
 
 /** A client of streamable HTTP must take both forms of answer, because the server chooses. Throws `not_acceptable` and `unsupported_media_type`. */
 export function checkMediaTypes(headers: IncomingHttpHeaders): void {

@@ -12,7 +12,16 @@ afterAll(() => app.stop())
 const wellKnown = ['oauth-protected-resource', 'oauth-authorization-server', 'openid-configuration']
 const probes = [
   ...wellKnown.flatMap(name => [`/.well-known/${name}`, `/.well-known/${name}/mcp`, `/mcp/.well-known/${name}`]),
-  ...['/register', '/authorize', '/token', '/mcp/register', '/mcp/authorize', '/mcp/token', '/.well-known/oauth-authorization-server/mcp?x=1'],
+  ...[
+    '/register',
+    '/authorize',
+    '/token',
+    '/mcp/register',
+    '/mcp/authorize',
+    '/mcp/token',
+    '/orgs/1/mcp/.well-known/openid-configuration',
+    '/.well-known/oauth-authorization-server/mcp?x=1',
+  ],
 ]
 const bodyless = { accept: 'application/json, text/event-stream', 'content-type': 'application/json' }
 const initialize = (protocolVersion: string) => ({

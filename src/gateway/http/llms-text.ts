@@ -15,6 +15,7 @@ export function llmsTextOf(bindings: readonly Binding[], baseUrl: string): strin
 - Credential: \`Authorization: Bearer <API key br-… or agent token>\`
 - Paths below /me take the cookie br_session of a signed-in person (${baseUrl}/auth); an agent token may read them, an API key may not
 - MCP (streamable HTTP, same bearer, no OAuth login): ${baseUrl}/mcp; \`?toolsets=core,memory\` lists fewer tools; server card: ${baseUrl}/mcp/server-card
+- MCP for clients that only know how to log in, where the operator has named an issuer: ${baseUrl}/orgs/<organisation id>/mcp
 - Schema: ${baseUrl}/openapi.json
 - Errors are \`{"error":{"message","type","code"}}\`; branch on \`code\`. Do not retry budget_exceeded, agent_budget_exceeded or daily_limit_reached at once.
 - Replies name the provider (x-br-provider), the cost (x-br-cost-inr) and what could not be carried (x-br-dropped-params). Idempotency-Key makes a retry safe.

@@ -126,7 +126,7 @@ function mcpServer(baseUrl: string): Json {
     url: `${baseUrl}/mcp`,
     transport: 'streamable-http',
     serverCard: `${baseUrl}/mcp/server-card`,
-    authentication: { scheme: 'bearer', description: 'The credential of the other operations; there is no OAuth login.' },
+    authentication: { scheme: 'bearer', description: 'The credential of the other operations; there is no OAuth login at this URL.' },
   }
 }
 
