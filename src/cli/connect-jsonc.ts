@@ -6,7 +6,8 @@ import { cannotChange, edited, isSettings, listAt, missingEdits, type SettingEdi
 const byteOrderMark = '\uFEFF'
 
 /**
- * The text with the edits made; the same text when all are so already. Comments, order, indentation and every other value stay.
+ * The text with the edits made; the same text when all are so already. Comments, order and every other value stay;
+ * a neighbour that shares its line with a change is laid out anew.
  * Throws CommandError when the text is no JSON object, or cannot be changed so.
  */
 export function editJsonc(text: string, edits: readonly SettingEdit[]): string {

@@ -1,4 +1,3 @@
-import { once } from 'node:events'
 import type { Readable, Writable } from 'node:stream'
 
 /** A message of a client may be so large. The gateway takes 4 MiB and says so itself. */
@@ -41,7 +40,7 @@ export async function* linesOf(input: Readable): AsyncGenerator<InputLine> {
 export class LineWriter {
   readonly #output: Writable
   #isOpen = true
-  #drained: Promise<unknown> | null = null
+  #drained: Promise<void> | null = null
 
   /** `onGone` is called once, when the reader has gone. */
   constructor(output: Writable, onGone: () => void) {
@@ -59,11 +58,14 @@ export class LineWriter {
   async write(json: string): Promise<void> {
     if (!this.#isOpen) return
     if (this.#output.write(`${json.replaceAll(/[\r\n]+/g, ' ')}\n`)) return
-    this.#drained ??= once(this.#output, 'drain')
-      .catch(() => undefined)
-      .finally(() => {
+    this.#drained ??= new Promise<void>(resolve => {
+      const done = (): void => {
+        for (const event of ['drain', 'error', 'close']) this.#output.off(event, done)
         this.#drained = null
-      })
+        resolve()
+      }
+      for (const event of ['drain', 'error', 'close']) this.#output.on(event, done)
+    })
     await this.#drained
   }
 }

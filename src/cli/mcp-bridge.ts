@@ -28,7 +28,7 @@ type ClientRequest = Extract<ClientMessage, { kind: 'request' }>
 /** Calls at once. A client that wants more gets an error instead of a growing queue. */
 const callsMax = 256
 /** After the end of the input, answers that are on their way may still come: lines from a pipe are answered so. */
-const graceMs = 1_500
+const graceMs = 1_000
 
 /** Carries messages until the input ends and its calls are done or given up. Resolves to the exit code: 3 when the credential is refused. */
 export function runBridge(options: BridgeOptions): Promise<number> {
