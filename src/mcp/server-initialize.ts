@@ -14,6 +14,7 @@ import {
   McpError,
   ReadResourceRequestSchema,
 } from '@modelcontextprotocol/sdk/types.js'
+import { z } from 'zod'
 import type { Cancellations } from './cancellations.ts'
 import type { McpIdentity } from './instructions.ts'
 import { type Questions, type Surface, SurfaceError, type ToolRun } from './surface.ts'
@@ -61,14 +62,17 @@ function makeServer(surface: Surface, identity: McpIdentity): Server {
   )
 }
 
+/** The SDK checks a call itself and answers -32602 when it is malformed; against the whole schema it would say that we had failed. */
+const toolCall = z.looseObject({ method: z.literal('tools/call') })
+
 function serveTools(server: Server, { tools, logging }: Surface, { cancellations, owner }: CancelScope): void {
   server.setRequestHandler(ListToolsRequestSchema, () => ({ tools: tools.list() }))
   server.setNotificationHandler(CancelledNotificationSchema, notification => {
     const id = notification.params.requestId
     if (id !== undefined) cancellations.cancel(owner, id)
   })
-  server.setRequestHandler(CallToolRequestSchema, (request, extra) => {
-    const { name, arguments: args } = request.params
+  server.setRequestHandler(toolCall, (request, extra) => {
+    const { name, arguments: args } = CallToolRequestSchema.parse(request).params
     if (!tools.has(name)) throw new McpError(ErrorCode.InvalidParams, tools.unknown(name))
     const progressToken = extra._meta?.progressToken
     const report: ToolRun['report'] =
