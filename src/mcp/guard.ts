@@ -59,7 +59,7 @@ export function withChallenge(error: GatewayError, realm: string, headers: Incom
   return new GatewayError(error.errorName, { ...error.options, message, headers: { ...error.options.headers, 'www-authenticate': challenge } })
 }
 
-const renewal = '`brigade mcp` renews tokens by itself for clients that read theirs once.'
+const renewal = '`brigade mcp --agent <name>` renews tokens by itself for clients that read theirs once.'
 
 /** What is wrong when no credential of ours came: mostly settings of the client that nobody filled in. Null when one came. Nothing of the header is repeated. */
 function missingCredential({ authorization, ...headers }: IncomingHttpHeaders): string | null {
@@ -73,7 +73,7 @@ function missingCredential({ authorization, ...headers }: IncomingHttpHeaders): 
 }
 
 const howToSend =
-  'Send "Authorization: Bearer <API key br-… or agent token>"; there is no OAuth login at this address. `npx brigade connect` writes it into the settings of Claude Code, Codex and others.'
+  'Send "Authorization: Bearer <API key br-… or agent token>"; there is no OAuth login at this address. `npx brigade connect <client> --write` writes it into the settings of Claude Code, Codex and others.'
 
 /** A client of streamable HTTP must take both forms of answer, because the server chooses. Throws `not_acceptable` and `unsupported_media_type`. */
 export function checkMediaTypes(headers: IncomingHttpHeaders): void {

@@ -79,7 +79,7 @@ describe('the challenge of a 401', () => {
     expect(challenge(refusal, 'Bearer br-1').message).toBe('This API key has been revoked.')
     const expired = fail('invalid_api_key', { message: 'This agent token has expired. Mint a new one.', extra: { reason: 'token_expired' } })
     const told = challenge(expired, 'Bearer a.b.c')
-    expect(told.message).toMatch(/^This agent token has expired\. Mint a new one\. `brigade mcp`/)
+    expect(told.message).toMatch(/^This agent token has expired\. Mint a new one\. `brigade mcp --agent <name>`/)
     expect(told.options.headers?.['www-authenticate']).toBe('Bearer realm="brigade eu", error="invalid_token", error_description="token_expired"')
   })
 

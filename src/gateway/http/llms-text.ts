@@ -22,10 +22,10 @@ export function llmsTextOf(bindings: readonly Binding[], baseUrl: string): strin
 
 ## connect
 
-Each line takes the gateway from \`BRIGADE\` (${baseUrl}) and the credential from \`BRIGADE_KEY\`, or both from \`brigade login\`; no credential stands in a command line.
+The commands of brigade take the gateway from \`BRIGADE\` (${baseUrl}) and the credential from \`BRIGADE_KEY\`, or both from \`brigade login\`; none takes a credential as an argument.
 
-- Write the settings of a client, models and tools: \`npx brigade connect codex --write\`; without \`--write\` it prints them; \`npx brigade connect\` names the clients
-- A client that starts MCP servers as programs: \`npx brigade mcp\` (stdio; it renews agent tokens by itself)
+- Write the settings of a client, models and tools: \`npx brigade connect codex --write\`; without \`--write\` it prints them; \`npx brigade connect --help\` names the clients
+- A client that starts MCP servers as programs: \`npx brigade mcp\` (stdio); with \`--agent <name>\` as that agent, on tokens that renew themselves
 - A token of an agent: \`npx brigade agent token --agent <name or id>\`; \`--header\` and \`--headers-json\` print it as clients ask for it
 - Claude Code, models: \`ANTHROPIC_BASE_URL=${baseUrl} ANTHROPIC_AUTH_TOKEN=$BRIGADE_KEY ANTHROPIC_MODEL=auto ANTHROPIC_DEFAULT_HAIKU_MODEL=auto:cheapest claude\`
 - Claude Code, tools: \`claude mcp add --transport http brigade ${baseUrl}/mcp --header "Authorization: Bearer $BRIGADE_KEY"\`
