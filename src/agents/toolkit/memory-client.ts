@@ -63,7 +63,7 @@ export interface MemoryClient {
   /** Every line that has the text; pages are fetched as they are needed. */
   search(text: string, options?: MemorySearchOptions): AsyncIterable<MemoryMatch>
   searchPage(text: string, options?: MemorySearchOptions & { readonly cursor?: string | undefined }): Promise<MemorySearchPage>
-  /** Every version that is kept, newest first. */
+  /** Every version that is kept, newest first; of a key that never was BrigadeError `not_found`. */
   history(key: string, options?: Abortable): AsyncIterable<MemoryVersion>
   historyPage(key: string, options?: MemoryPageOptions): Promise<MemoryHistoryPage>
   /** Writes an earlier version again, as a new one. */

@@ -150,16 +150,16 @@ test('without a root, what the credential can use is mounted: its own memory, sh
   expect(await owner.read(`users/${app.userId}/diary.md`)).toBeNull()
   expect((await owner.read('shared/launch/diary.md'))?.text).toBe('private')
   for (const [run, message] of [
-    [memory.create({ path: '/memories/loose.md', file_text: '' }), /Files are in: .*\/memories\/me/],
-    [memory.create({ path: '/memories/shared/x', file_text: '' }), /Files are in/],
-    [memory.view({ path: '/memories/loose.md' }), /does not exist/],
-    [memory.delete({ path: '/memories/me' }), /Cannot delete \/memories\/me itself/],
-    [memory.rename({ old_path: '/memories/shared', new_path: '/memories/me/s' }), /Cannot rename/],
-    [memory.create({ path: '/memories/records/org/mine.md', file_text: '' }), /record|promot|write/i],
-    [memory.str_replace({ path: '/memories/records/org/policy.md', old_str: 'We', new_str: 'They' }), /record|promot|write/i],
-    [memory.rename({ old_path: '/memories/records/org/policy.md', new_path: '/memories/me/p.md' }), /record|promot|write|delete/i],
+    [() => memory.create({ path: '/memories/loose.md', file_text: '' }), /Files are in: .*\/memories\/me/],
+    [() => memory.create({ path: '/memories/shared/x', file_text: '' }), /Files are in/],
+    [() => memory.view({ path: '/memories/loose.md' }), /does not exist/],
+    [() => memory.delete({ path: '/memories/me' }), /Cannot delete \/memories\/me itself/],
+    [() => memory.rename({ old_path: '/memories/shared', new_path: '/memories/me/s' }), /Cannot rename/],
+    [() => memory.create({ path: '/memories/records/org/mine.md', file_text: '' }), /record|promot|write/i],
+    [() => memory.str_replace({ path: '/memories/records/org/policy.md', old_str: 'We', new_str: 'They' }), /record|promot|write/i],
+    [() => memory.rename({ old_path: '/memories/records/org/policy.md', new_path: '/memories/me/p.md' }), /record|promot|write|delete/i],
   ] as const)
-    await expect(run).rejects.toThrow(message)
+    await expect(run()).rejects.toThrow(message)
   // A record that could not be moved has no copy either.
   expect(await owner.read(`users/${app.userId}/p.md`)).toBeNull()
 })
