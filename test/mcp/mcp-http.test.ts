@@ -112,6 +112,18 @@ describe('POST /mcp', () => {
     expect([reply.status, reply.json.error.code]).toEqual([413, 'payload_too_large'])
   })
 
+  test('MCP-17 the initialize era takes pings and batches: answers to requests, none to notifications, at most a hundred', async () => {
+    const ping = (id: number) => ({ jsonrpc: '2.0', id, method: 'ping' })
+    expect(messageOf((await post(ping(1))).text)).toEqual({ jsonrpc: '2.0', id: 1, result: {} })
+    const batch = await post([ping(1), { jsonrpc: '2.0', method: 'notifications/initialized' }, ping(2), { ...list, id: 3 }])
+    const answers = [...batch.text.matchAll(/^data: (.*)$/gm)].map(found => JSON.parse(found[1] ?? 'null'))
+    expect(answers.map(({ id }) => id).sort()).toEqual([1, 2, 3])
+    const many = await post(Array.from({ length: 101 }, (_, id) => ping(id)))
+    expect([many.status, many.text]).toEqual([400, expect.stringContaining('100')])
+    expect((await post([])).status).toBe(400)
+    expect((await post([{ jsonrpc: '2.0', method: 'notifications/initialized' }])).status).toBe(202)
+  })
+
   test('MCPX-02 a client that probes finds the newer era on the same URL with the same header', async () => {
     expect((await discoverClient(app.key, {}, 'auto')).era).toBe('modern')
   })
@@ -262,6 +274,22 @@ describe.each(eras)('tools in the %s', (name, connect) => {
       state: 'blocked',
       remaining_inr: 0,
     })
+  })
+
+  test('MCP-22 a chat with a progress token tells its progress on the way: it never falls, holds no content, and ends before the answer', async () => {
+    const client = await connect()
+    app.alpha.script({ chunks: ['secret ', 'words ', 'of the ', 'model'] })
+    const steps: { progress: number; message?: string }[] = []
+    const reply = await client.call('chat', { model: 'test-model', prompt: 'hi' }, undefined, step => steps.push(step))
+    const told = steps.length
+    expect(reply.isError).toBeUndefined()
+    expect(told).toBeGreaterThan(0)
+    expect(steps[0]?.progress).toBe(0)
+    expect(steps.map(({ progress }) => progress)).toEqual(steps.map(({ progress }) => progress).sort((a, b) => a - b))
+    expect(JSON.stringify(steps)).not.toContain('secret')
+    expect(steps.every(({ message }) => typeof message === 'string' && message !== '')).toBe(true)
+    const silent = await client.call('chat', { model: 'test-model', prompt: 'hi' })
+    expect([silent.isError, steps.length]).toEqual([undefined, told])
   })
 
   test('MCPX-03 a chat that the client cancels aborts the provider and is metered for what was produced', async () => {
