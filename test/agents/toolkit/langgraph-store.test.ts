@@ -143,7 +143,7 @@ describe('beside the store of LangGraph', () => {
           expect(await outcome(() => run(ours))).toEqual(expected)
         }
       }),
-      { numRuns: Number(process.env['LANGGRAPH_STORE_RUNS'] ?? 12) },
+      { numRuns: Number(process.env['LANGGRAPH_STORE_RUNS'] ?? 6) },
     )
   })
 
@@ -157,7 +157,7 @@ describe('beside the store of LangGraph', () => {
         expect(at).not.toMatch(/[\p{Cc}\p{Cf}\\]|\/\.{1,2}(\/|$)/u)
       }),
       {
-        numRuns: 200,
+        numRuns: 60,
         examples: [
           [['+\u0307'], 'e\u0301'],
           [['B\u0307'], '\u0307'],

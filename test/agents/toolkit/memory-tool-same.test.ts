@@ -286,6 +286,6 @@ const command: fc.Arbitrary<MemoryToolCommand> = fc.oneof(
 test('TOOL-04 the memory tool answers like that of the SDK: any sequence of commands', async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(command, { minLength: 10, maxLength: 30 }), commands => expectSame([...commands, view('/memories')])),
-    { numRuns: Number(process.env['MEMORY_TOOL_RUNS'] ?? 12) },
+    { numRuns: Number(process.env['MEMORY_TOOL_RUNS'] ?? 8) },
   )
 })
