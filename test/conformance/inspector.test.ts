@@ -43,6 +43,15 @@ describe.each(['legacy', 'modern'])('the inspector of the %s era', era => {
     const read = resultOf(await inspect(token, '--protocol-era', era, ...call('memory_read', { key })))
     expect(read.structuredContent['content']).toBe('seen by the inspector')
   })
+
+  test('reads a resource and finds the prompts', async () => {
+    const who = await inspect(agentToken, '--protocol-era', era, '--method', 'resources/read', '--uri', 'brigade://whoami')
+    expect(who.code, who.stderr).toBe(0)
+    expect(who.stdout).toContain('inspected')
+    const prompts = await inspect(agentToken, '--protocol-era', era, '--method', 'prompts/list')
+    expect(prompts.code, prompts.stderr).toBe(0)
+    for (const name of ['recall', 'handoff', 'budget_report']) expect(prompts.stdout).toContain(name)
+  })
 })
 
 test('with a credential that is none it ends with a failure that says so, and finds no login to start', async () => {

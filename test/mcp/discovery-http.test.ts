@@ -53,6 +53,17 @@ describe('looking for an OAuth login', () => {
   })
 })
 
+test.each([
+  ['GET', '/sse', 'POST /mcp'],
+  ['GET', '/mcp/sse', 'POST /mcp'],
+  ['POST', '/v1/mcp', 'Did you mean /mcp?'],
+  ['GET', '/.well-known/mcp.json', '/.well-known/mcp/server-card.json'],
+])('%s %s, where other servers have theirs, is 404 that says %s', async (method, path, says) => {
+  const reply = await app.call(method, path, method === 'POST' ? {} : undefined, { token: null })
+  expect(reply.status).toBe(404)
+  expect(reply.json.error.message).toContain(says)
+})
+
 describe('a 401 of /mcp', () => {
   const post = (headers: Record<string, string>) => app.call('POST', '/mcp', initialize('2025-11-25'), { token: null, headers: { ...bodyless, ...headers } })
 

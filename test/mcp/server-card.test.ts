@@ -4,11 +4,16 @@ import { mcpIdentity } from '../../src/mcp/instructions.ts'
 import { aiCatalog, serverCard, serverCardShape } from '../../src/mcp/server-card.ts'
 import { version } from '../../src/version.ts'
 
-const generated = new URL('../../server-card/server-card.json', import.meta.url)
+const example = serverCard('https://gateway.example.com', 'brigade', version)
+const copies = [
+  ['server-card.json', example],
+  ['ai-catalog.json', aiCatalog('https://gateway.example.com', example)],
+] as const
 
 describe('server card', () => {
-  test('the generated copy is what the builder makes (UPDATE_GOLDEN=1 writes it)', () => {
-    const text = `${JSON.stringify(serverCard('https://gateway.example.com', 'brigade', version), null, 2)}\n`
+  test.each(copies)('the generated copy %s is what the builder makes (UPDATE_GOLDEN=1 writes it)', (name, document) => {
+    const generated = new URL(`../../server-card/${name}`, import.meta.url)
+    const text = `${JSON.stringify(document, null, 2)}\n`
     if (process.env['UPDATE_GOLDEN'] === '1') writeFileSync(generated, text)
     expect(readFileSync(generated, 'utf8')).toBe(text)
   })
@@ -26,10 +31,32 @@ describe('server card', () => {
     expect(serverCard('https://gw.acme.com', 'brigade', '1.0.0').name).toBe('com.acme.gw/brigade')
   })
 
-  test('the shape refuses a version range, a long description and a name without a slash', () => {
-    const card = serverCard('https://gw.acme.com', 'brigade', '1.0.0')
-    for (const wrong of [{ version: '^1.0.0' }, { description: 'x'.repeat(101) }, { name: 'brigade' }])
-      expect(serverCardShape.safeParse({ ...card, ...wrong }).success).toBe(false)
+  const card = serverCard('https://gw.acme.com', 'brigade', '1.0.0')
+  const [remote] = card.remotes
+
+  test.each([
+    ['a version range', { version: '^1.0.0' }],
+    ['several versions', { version: '1.0.0 - 2.0.0' }],
+    ['an empty description', { description: '' }],
+    ['a long description', { description: 'x'.repeat(101) }],
+    ['a long title', { title: 'x'.repeat(101) }],
+    ['a name without a slash', { name: 'brigade' }],
+    ['a name with two', { name: 'com.acme/gateway/brigade' }],
+    ['another schema', { $schema: 'https://example.com/schema.json' }],
+    ['no remote', { remotes: [] }],
+    ['a remote of another transport', { remotes: [{ ...remote, type: 'sse' }] }],
+    ['a remote without a host', { remotes: [{ ...remote, url: '/mcp' }] }],
+    ['a remote of another scheme', { remotes: [{ ...remote, url: 'ftp://gw.acme.com/mcp' }] }],
+    ['a protocol version that is none', { remotes: [{ ...remote, supportedProtocolVersions: ['1.0'] }] }],
+    ['a server that takes no credential', { authentication: { required: false, schemes: [] } }],
+  ])('the shape refuses %s', (_what, wrong) => {
+    expect(serverCardShape.safeParse(card).success).toBe(true)
+    expect(serverCardShape.safeParse({ ...card, ...wrong }).success).toBe(false)
+  })
+
+  test('an operator may name the server as they like: the card keeps the form', () => {
+    for (const serviceId of ['Küche & Co "eu"', 'x'.repeat(300), '…'])
+      expect(serverCardShape.safeParse(serverCard('https://gw.acme.com', serviceId, '1.0.0')).error).toBeUndefined()
   })
 
   test('it agrees with what the server says of itself', () => {

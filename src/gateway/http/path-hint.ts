@@ -10,6 +10,7 @@ const elsewhere: readonly (readonly [RegExp, string])[] = [
   [/\/responses\/.+$/, 'Responses are not stored here: send what came before as "input" to POST /v1/responses.'],
   [/\/messages\/batches(\/|$)/, 'There are no batches: send each one to POST /v1/messages.'],
   [/\/audio\/translations$/, 'Send the recording to POST /v1/audio/transcriptions and have the text translated by POST /v1/chat/completions.'],
+  [/\/sse$/, 'MCP is streamable HTTP here (type "http" in the settings of clients): POST /mcp.'],
   [/\/images\/variations$/, 'POST /v1/images/edits makes pictures from a picture.'],
   [
     /:(streamGenerateContent|generateContent|embedContent|countTokens)$/,
@@ -34,6 +35,7 @@ const ofInference = (path: string): boolean => path.startsWith('/v1/') && !path.
  */
 export function pathHint(asked: string, paths: ReadonlySet<string>): string {
   if (loginProbe.test(asked)) return noLogin
+  if (asked.startsWith('/.well-known/mcp')) return 'There is no such path. The card of the MCP server is at /.well-known/mcp/server-card.json.'
   if (asked.startsWith('/.well-known/')) return general
   const segments = asked
     .split('/')
