@@ -1,13 +1,22 @@
-/** The address of a gateway as people write it, without the slash at the end and without the /v1 that OpenAI clients want behind it. Throws TypeError for what is no http address. */
+/**
+ * The address of a gateway as people write it, without the slash at the end and without the /v1 that OpenAI clients want behind it. Throws
+ * TypeError for what is no http address, or holds more than one.
+ */
 export function gatewayAddress(baseUrl: string): string {
   const address = baseUrl.trim().replace(/\/+$/, '')
-  if (!URL.canParse(address) || !/^https?:$/.test(new URL(address).protocol))
-    throw new TypeError(`baseUrl must be the http(s) address of the gateway, such as https://gateway.example.com, not "${baseUrl}".`)
+  const url = URL.canParse(address) ? new URL(address) : null
+  if (url === null || !/^https?:$/.test(url.protocol))
+    throw new TypeError('baseUrl must be the http(s) address of the gateway, such as https://gateway.example.com.')
+  if (url.username !== '' || url.password !== '' || url.search !== '' || url.hash !== '')
+    throw new TypeError('baseUrl is the address alone: no user, password, query or fragment. The credential has an option of its own.')
   return address.replace(/\/v1$/, '')
 }
 
-/** Whether a request goes to the gateway of that address, to the letter of scheme, host and port. */
+/** Whether a request goes to the gateway of that address: the same scheme, host and port, and below its path when it has one. */
 export function isAtGateway(baseUrl: string, target: string | URL | Request): boolean {
-  const url = String(typeof target === 'object' && 'url' in target ? target.url : target)
-  return URL.canParse(url) && new URL(url).origin === new URL(baseUrl).origin
+  const text = String(typeof target === 'object' && 'url' in target ? target.url : target)
+  if (!URL.canParse(text)) return false
+  const url = new URL(text)
+  const gateway = new URL(baseUrl)
+  return url.origin === gateway.origin && `${url.pathname}/`.startsWith(gateway.pathname.replace(/\/*$/, '/'))
 }

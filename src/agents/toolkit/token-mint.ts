@@ -62,7 +62,9 @@ export function tokenMint(options: TokenMintOptions): () => Promise<AgentToken> 
   const inner = options.fetch ?? fetch
   const request = async (path: string, authorization: string | null, init: RequestInit = {}): Promise<unknown> => {
     const headers = { ...(authorization === null ? {} : { authorization }), ...Object.fromEntries(new Headers(init.headers)) }
-    const reply = await inner(`${baseUrl}${path}`, { ...init, headers, redirect: 'error', signal: AbortSignal.timeout(mintTimeoutMs) })
+    // A credential never follows a redirect.
+    const reply = await inner(`${baseUrl}${path}`, { ...init, headers, redirect: 'manual', signal: AbortSignal.timeout(mintTimeoutMs) })
+    if (reply.type === 'opaqueredirect' || (reply.status >= 300 && reply.status < 400)) throw redirected(baseUrl, reply.headers.get('location'))
     if (!reply.ok) throw await errorOf(reply)
     return reply.json()
   }
@@ -123,6 +125,11 @@ async function idOfName(name: string, get: (path: string) => Promise<unknown>): 
     code: 'not_found',
     message: `There is no agent "${name}". Make it with POST /v1/me/agents, with "brigade agent create ${name}", or give create: true.`,
   })
+}
+
+function redirected(baseUrl: string, location: string | null): BrigadeError {
+  const message = `${baseUrl} redirects${location === null ? '' : ` to ${location}`}. Give the address where the gateway itself answers as baseUrl.`
+  return new BrigadeError({ status: 400, code: 'wrong_address', message })
 }
 
 function anotherAgent(asked: string, given: string | undefined): BrigadeError {

@@ -150,6 +150,13 @@ describe('what is sent', () => {
     expect(seen.map(headers => headers.authorization)).toEqual(['Bearer mine', undefined])
   })
 
+  test('goes signed below the path of a gateway that has one, and nowhere else on its host', async () => {
+    const signed = agentFetch('br-key', fetch, { baseUrl: `${elsewhereUrl()}/gateway/` })
+    for (const path of ['/gateway/v1/models', '/gatewayed', '/gateway/../other']) await signed(`${elsewhereUrl()}${path}`)
+    await signed('/v1/models')
+    expect(seen.map(headers => headers.authorization)).toEqual(['Bearer br-key', undefined, undefined, 'Bearer br-key'])
+  })
+
   test('names a user agent where the caller names none, an agent for a key, and no placeholder of a key', async () => {
     const signed = agentFetch('br-key', fetch, { agentLabel: 'deploys' })
     await signed(elsewhereUrl(), { headers: { 'x-api-key': 'set-by-brigade-fetch', authorization: 'Bearer set-by-brigade-fetch' } })

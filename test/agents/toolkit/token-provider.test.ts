@@ -196,6 +196,13 @@ describe('options that cannot work', () => {
   test('say so at once', () => {
     expect(() => provider({ agent: undefined })).toThrow('agent is missing')
     expect(() => provider({ baseUrl: 'gateway.example.com' })).toThrow('baseUrl must be the http(s) address')
+    expect(() => provider({ baseUrl: 'https://me:secret@gateway.example.com' })).toThrow(/^baseUrl is the address alone: no user, password/)
+  })
+
+  test('an address that redirects is named, and the key does not follow', async () => {
+    answers = [{ status: 301, headers: { location: 'https://new.example.com/' } }]
+    await expect(provider().getToken()).rejects.toMatchObject({ code: 'wrong_address', message: expect.stringContaining('to https://new.example.com/. Give') })
+    expect(mints).toBe(1)
   })
 
   test('an empty credential is told apart from a refused one', async () => {
