@@ -7,6 +7,12 @@ const candidate = z.looseObject({ model: z.string(), provider: z.string().nullab
 /** Most routes of the text; the structured content has them all. */
 const linesMax = 30
 
+/** The row tells the kinds of calls apart by the field that holds the prompt. */
+function promptOf(kind: 'chat' | 'embedding' | 'image', prompt: string): object {
+  if (kind === 'chat') return { messages: [{ role: 'user', content: prompt }] }
+  return kind === 'image' ? { prompt } : { input: prompt }
+}
+
 /** route_preview: where a call would go, and why; nothing is dialed or charged. */
 export function routeTool(row: AnyRow): Tool {
   const outputSchema = z.looseObject({
@@ -29,6 +35,7 @@ export function routeTool(row: AnyRow): Tool {
     inputSchema: z.object({
       model: z.string().min(1).max(256).default('auto').describe('Model id from models_list, or an auto:* preset.'),
       prompt: z.string().min(1).optional().describe('What the call would ask: auto presets and long prompts go by it.'),
+      kind: z.enum(['chat', 'embedding', 'image']).default('chat').describe('Which call the prompt is of.'),
       max_tokens: z.number().int().min(1).optional(),
       tools: z.boolean().default(false).describe('true: the call would bring functions.'),
       optimize: z.enum(['price', 'latency', 'uptime', 'throughput', 'quality', 'auto']).optional(),
@@ -38,11 +45,10 @@ export function routeTool(row: AnyRow): Tool {
       fallbacks: z.array(z.string().min(1)).min(1).max(10).optional(),
     }),
     outputSchema,
-    toInput: ({ prompt, tools, ...fields }) => ({
+    toInput: ({ prompt, kind, tools, ...fields }) => ({
       body: {
         ...fields,
-        // Given as the one message of a chat; for a model of another kind the row reads the call by its model.
-        ...(prompt === undefined ? {} : { messages: [{ role: 'user', content: prompt }] }),
+        ...(prompt === undefined ? {} : promptOf(kind, prompt)),
         ...(tools ? { tools: [{ type: 'function', function: { name: 'any', parameters: { type: 'object', properties: {} } } }] } : {}),
       },
     }),

@@ -14,7 +14,7 @@ export interface ToolClient {
 /** A progress notification. */
 export interface Step {
   readonly progress: number
-  readonly message?: string
+  readonly message?: string | undefined
 }
 export interface ToolReply {
   readonly isError?: boolean
