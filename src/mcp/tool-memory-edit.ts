@@ -7,6 +7,7 @@ import { customTool, type Tool, type ToolContext } from './tool.ts'
 import { type EditOutcome, type EditWish, editText } from './tool-memory-edit-text.ts'
 import { fenced, untrustedNotice } from './tool-memory-marking.ts'
 import { bytesToWrite, etag, ifMatchArgument, keyArgument, withEtag } from './tool-memory-parts.ts'
+import { provenanceOf } from './tool-memory-provenance.ts'
 import { bytesOf, textOf } from './tool-memory-read.ts'
 
 interface EditRows {
@@ -53,7 +54,7 @@ export function memoryEditTool(rows: EditRows, objectMaxBytes: number): Tool {
       const { done, written, size } = await edit(args, context, rows, objectMaxBytes)
       const { etag: newEtag = null } = z.object({ etag: z.string().optional() }).parse(withEtag(written))
       return {
-        text: `Edited ${args.key}: ${counted(done.replaced, 'place')}, now ${size} bytes, etag ${newEtag ?? 'unknown'}. ${untrustedNotice}\n${fenced(context.call.requestId, done.diff)}`,
+        text: `Edited ${args.key}: ${counted(done.replaced, 'place')}, now ${counted(size, 'byte')}, etag ${newEtag ?? 'unknown'}. ${untrustedNotice}\n${fenced(context.call.requestId, done.diff)}`,
         structured: { key: args.key, etag: newEtag, size, replaced: done.replaced, notice: untrustedNotice, diff: done.diff },
       }
     },
@@ -82,11 +83,17 @@ async function edit(args: Args, context: ToolContext, rows: EditRows, objectMaxB
 async function readText(args: Args, context: ToolContext, row: AnyRow): Promise<{ text: string; etag: string }> {
   const { bytes, headers } = bytesOf(await context.invoke(row, { query: { key: args.key } }, context.call))
   const current = headers['etag'] ?? ''
-  if (args.if_match !== undefined && !names(args.if_match, current, headers['x-br-meta-sha256']))
-    throw fail('memory_conflict', { extra: { current_etag: current } })
+  if (args.if_match !== undefined && !names(args.if_match, current, headers['x-br-meta-sha256'])) throw conflict(current, headers)
   const text = textOf(bytes)
   if (text === null) throw fail('bad_request', { message: `${args.key} is no UTF-8 text, so it cannot be edited. memory_write replaces it.` })
   return { text, etag: current }
+}
+
+/** What a write with a stale condition says too: what stands there now, and who wrote it. */
+function conflict(current: string, headers: Readonly<Record<string, string>>): GatewayError {
+  const { at, user, agent } = provenanceOf(headers)
+  const author = user === null ? null : { user, ...(agent === null ? {} : { agent }) }
+  return fail('memory_conflict', { extra: { current_etag: current, modified: at, author } })
 }
 
 /** Whether a condition names that version: an etag with or without its quotes, the hash of its content, or * for any. */

@@ -87,7 +87,7 @@ export function memoryRestoreTool(row: AnyRow): Tool {
     toResult: value => {
       const { key, size, etag: made, restored_from: from } = outputSchema.parse(withEtag(value))
       return {
-        text: `Restored ${key} from version ${from}: ${size} bytes, etag ${made ?? 'unknown'}.`,
+        text: `Restored ${key} from version ${from}: ${counted(size, 'byte')}, etag ${made ?? 'unknown'}.`,
         structured: { key, size, etag: made, restored_from: from },
       }
     },

@@ -55,7 +55,9 @@ function textOf(page: Page, prefix: string): string {
   const where = prefix === '' ? '' : ` under ${JSON.stringify(prefix)}`
   const more = next === null ? [] : [`There is more: call memory_list again with the same arguments and cursor ${JSON.stringify(next)}.`]
   if (keys.length + prefixes.length === 0) return [`No readable key fits${where}${next === null ? '.' : ' so far.'}`, ...more].join('\n')
-  const found = [...(prefixes.length === 0 ? [] : [counted(prefixes.length, 'folder')]), counted(keys.length, 'key')].join(' and ')
+  const found = [...(prefixes.length === 0 ? [] : [counted(prefixes.length, 'folder')]), ...(keys.length === 0 ? [] : [counted(keys.length, 'key')])].join(
+    ' and ',
+  )
   const lines = keys.map(({ key, size, modified, author }) => `${modified}  ${size} B  ${authorText(author)}  ${key}`)
   return [`${found}${where}. ${namesNotice}`, ...prefixes.map(folder => `folder  ${folder}`), ...lines, ...more].join('\n')
 }

@@ -54,7 +54,7 @@ export function memoryReadTool(rows: { readonly read: AnyRow; readonly history: 
       const content = slice.text.toWellFormed()
       const provenance = provenanceOf(headers)
       const etag = headers['etag'] ?? null
-      const head = `${key} · ${bytes.byteLength} bytes · etag ${etag ?? 'unknown'} · ${provenanceText(provenance)}`
+      const head = `${key} · ${counted(bytes.byteLength, 'byte')} · etag ${etag ?? 'unknown'} · ${provenanceText(provenance)}`
       const which = version === undefined ? [] : [`This is the earlier version ${version}. memory_read without version reads what stands there now.`]
       const body =
         text === null

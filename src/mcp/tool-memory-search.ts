@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import type { AnyRow } from '../platform/endpoint.ts'
+import { GatewayError } from '../platform/errors.ts'
 import { counted } from './text-lines.ts'
 import { customTool, jsonOf, plainJson, type Tool, type ToolContext } from './tool.ts'
 import { authorShape, authorText, fenced, oneLine, untrustedNotice } from './tool-memory-marking.ts'
@@ -72,7 +73,12 @@ async function found(row: AnyRow, args: Args, context: ToolContext): Promise<Row
   for (let step = 1; ; step++) {
     const load = async (limit: number): Promise<RowPage> =>
       rowShape.parse(plainJson(jsonOf(await context.invoke(row, { query: rowQuery(args, limit, cursor) }, context.call))))
-    const page = await boundedPage(args.limit, load, ({ matches }) => matches)
+    const page = await boundedPage(args.limit, load, ({ matches }) => matches).catch((error: unknown) => {
+      // What was searched so far was not for nothing: the caller goes on from here, and reads of the failure if it stays.
+      if (step > 1 && cursor !== undefined && error instanceof GatewayError) return null
+      throw error
+    })
+    if (page === null) return { matches: [], next_cursor: cursor ?? null, scanned }
     scanned.objects += page.scanned.objects
     scanned.bytes += page.scanned.bytes
     if (page.matches.length > 0 || page.next_cursor === null || step >= stepsMax) return { ...page, scanned }

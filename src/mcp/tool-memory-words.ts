@@ -1,16 +1,15 @@
 /** What errors of memory say to callers of /v1, in the words of the tools. */
-const words: readonly (readonly [http: string, tool: string])[] = [
-  ['GET /v1/me/memory/history?key=', 'memory_history'],
-  ['GET /v1/me/memory/paths', 'memory_paths'],
-  ['GET /v1/me/memory/shares', 'memory_shares'],
-  ['POST /v1/me/memory/append', 'memory_append'],
-  ['If-Match or If-None-Match, not both', 'if_match or create_only, not both'],
-  ['If-Match takes', 'if_match takes'],
-  ['Field "q"', 'Argument query'],
-  ['query "', 'Argument "'],
+const words: readonly (readonly [http: RegExp, tool: string])[] = [
+  [/GET \/v1\/me\/memory\/history\?key=/g, 'memory_history'],
+  [/GET \/v1\/me\/memory\/paths/g, 'memory_paths'],
+  [/GET \/v1\/me\/memory\/shares/g, 'memory_shares'],
+  [/POST \/v1\/me\/memory\/append/g, 'memory_append'],
+  [/^If-Match takes/, 'if_match takes'],
+  [/^Field "q"/, 'Argument query'],
+  [/^query "/, 'Argument "'],
 ]
 
 /** The message with the names of tools and arguments in place of those of HTTP: many agents have no other way in than the tools. */
 export function inToolWords(message: string): string {
-  return words.reduce((text, [http, tool]) => text.replaceAll(http, tool), message)
+  return words.reduce((text, [http, tool]) => text.replace(http, tool), message)
 }

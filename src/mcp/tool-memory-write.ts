@@ -1,6 +1,7 @@
 /** Tools that write whole objects: write, append, delete. */
 import { z } from 'zod'
 import type { AnyRow } from '../platform/endpoint.ts'
+import { counted } from './text-lines.ts'
 import { rowTool, type Tool } from './tool.ts'
 import { bytesToWrite, conditionsOf, etag, ifMatchArgument, keyArgument, overwrites, withEtag } from './tool-memory-parts.ts'
 
@@ -26,7 +27,7 @@ export function memoryWriteTool(row: AnyRow, objectMaxBytes: number): Tool {
     toInput: args => ({ query: { key: args.key }, headers: conditionsOf(args), body: bytesToWrite(args.content, objectMaxBytes) }),
     toResult: (value, args) => {
       const written = writtenShape.parse({ etag: null, ...withEtag(value), key: args.key })
-      return { text: `Wrote ${args.key}, ${written.size} bytes, etag ${written.etag ?? 'unknown'}.`, structured: written }
+      return { text: `Wrote ${args.key}, ${counted(written.size, 'byte')}, etag ${written.etag ?? 'unknown'}.`, structured: written }
     },
   })
 }
@@ -52,7 +53,7 @@ export function memoryAppendTool(row: AnyRow, objectMaxBytes: number): Tool {
     },
     toResult: value => {
       const { key, size, etag: made } = writtenShape.parse(withEtag(value))
-      return { text: `Appended ${key}, ${size} bytes, etag ${made ?? 'unknown'}.`, structured: { key, size, etag: made } }
+      return { text: `Appended ${key}, ${counted(size, 'byte')}, etag ${made ?? 'unknown'}.`, structured: { key, size, etag: made } }
     },
   })
 }
