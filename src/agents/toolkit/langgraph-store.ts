@@ -2,6 +2,7 @@ import { type ItemPlace, itemOfKey, keyOfItem, prefixOfNamespace } from './langg
 import { checkNamespace, fitsCondition, fitsFilter, type NamespaceCondition } from './langgraph-store-rules.ts'
 import type { MemoryClient } from './memory-client.ts'
 import { inParallel } from './memory-client-parallel.ts'
+import { memoryPrefix } from './memory-tool-mounts.ts'
 
 /** An item as LangGraph shows it. */
 export interface StoreItem {
@@ -41,10 +42,10 @@ const parallelMax = 6
 /**
  * A store for LangGraph (`compile({ store })`) that keeps its items in shared memory below `root`, such as `agents/support/` or `users/7/graph/`:
  * whoever may read there shares them. It has every method of `BaseStore` of @langchain/langgraph-checkpoint. Values are stored as JSON. Search is by
- * filter, in order of namespace and key; `query` is not ranked. Throws BrigadeError, and InvalidNamespaceError for a namespace that LangGraph does not allow.
+ * filter, in order of namespace and key; `query` is not ranked. Throws BrigadeError, InvalidNamespaceError for a namespace that LangGraph does not allow.
  */
 export function brigadeStore({ memory, root }: { readonly memory: MemoryClient; readonly root: string }): BrigadeStore {
-  return new BrigadeStore(memory, root.replace(/\/+$/, ''))
+  return new BrigadeStore(memory, memoryPrefix(root).slice(0, -1))
 }
 
 /** See brigadeStore. */

@@ -29,7 +29,13 @@ export class MemoryMountTable {
 
   constructor(mounts: MemoryMounts) {
     this.#mounts = Object.entries(mounts)
-      .map(([path, prefix]) => ({ at: path.split('/').filter(part => part !== ''), prefix: prefix.replace(/\/*$/, '/') }))
+      .map(([path, prefix]) => ({
+        at: path
+          .replace(/^\/memories(?=\/|$)/, '')
+          .split('/')
+          .filter(part => part !== ''),
+        prefix: memoryPrefix(prefix),
+      }))
       .sort((one, other) => other.at.length - one.at.length)
   }
 
@@ -62,6 +68,13 @@ export class MemoryMountTable {
       .sort()
       .join(', ')
   }
+}
+
+/** A prefix of shared memory with one slash at its end. Throws TypeError for one that is empty: all of shared memory is no place for files. */
+export function memoryPrefix(text: string): string {
+  const prefix = text.replace(/^\/+|\/+$/g, '')
+  if (prefix === '') throw new TypeError('Name a prefix of shared memory, such as agents/triage/.')
+  return `${prefix}/`
 }
 
 /** What a credential can use, by default: its own memory, the journal of its team, what all agents share, its shares, and records, which only promotion writes. */

@@ -3,6 +3,7 @@ import Anthropic from '@anthropic-ai/sdk'
 import { betaMemoryTool } from '@anthropic-ai/sdk/helpers/beta/memory'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { connectAgent } from '../../../src/agents/toolkit/connect-agent.ts'
+import { brigadeStore } from '../../../src/agents/toolkit/langgraph-store.ts'
 import { type MemoryClient, memoryClient } from '../../../src/agents/toolkit/memory-client.ts'
 import { brigadeMemoryFunction, brigadeMemoryTool, memoryToolHandlers } from '../../../src/agents/toolkit/memory-tool.ts'
 import { startApp, type TestApp } from '../../harness/app.ts'
@@ -162,6 +163,28 @@ test('without a root, what the credential can use is mounted: its own memory, sh
     await expect(run()).rejects.toThrow(message)
   // A record that could not be moved has no copy either.
   expect(await owner.read(`users/${app.userId}/p.md`)).toBeNull()
+})
+
+test('a root or mounts may be spelled with slashes; what is no prefix is refused at once; a file and a folder of one name are both shown', async () => {
+  await owner.write('agents/both/a', 'file')
+  await owner.write('agents/both/a/b', 'in the folder')
+  const memory = memoryToolHandlers({ memory: owner, mounts: { '/memories/x/': '/agents/both/' } })
+  expect((await memory.view({ path: '/memories/x' })).split('\n').slice(1)).toEqual([
+    '4K\t/memories/x',
+    '4B\t/memories/x/a',
+    '4K\t/memories/x/a/',
+    '13B\t/memories/x/a/b',
+  ])
+  expect(await memory.view({ path: '/memories/x/a' })).toContain('\tfile')
+  expect(await memory.view({ path: '/memories/x/a/b' })).toContain('in the folder')
+  await memory.rename({ old_path: '/memories/x/a', new_path: '/memories/x/c' })
+  expect((await owner.listPage('agents/both/')).keys.map(found => found.key)).toEqual(['agents/both/c', 'agents/both/c/b'])
+  await memory.delete({ path: '/memories/x/c' })
+  expect((await owner.listPage('agents/both/')).keys).toEqual([])
+  for (const root of ['', '/']) {
+    expect(() => memoryToolHandlers({ memory: owner, root })).toThrow(TypeError)
+    expect(() => brigadeStore({ memory: owner, root })).toThrow(TypeError)
+  }
 })
 
 test('of agents that edit one file at once none loses anything, nor does a rename under their hands', async () => {
