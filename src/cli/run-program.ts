@@ -11,21 +11,26 @@ export function prepareProgram(program: Command): Command {
     .configureOutput({ outputError: () => {} })
 }
 
-/**
- * Runs the words that were typed and sets the exit code. A failure is one line on stderr, or with --json
- * `{"error":{"message","code","status"}}` and what the gateway said beside it.
- */
-export async function runProgram(program: Command, words: readonly string[] = process.argv): Promise<void> {
-  // Who reads our output may stop reading: `brigade memory ls | head`.
+/** Who reads our output may stop reading: `brigade memory ls | head`. Then the process ends, quietly. */
+export function endWithReader(): void {
   process.stdout.on('error', error => process.exit('code' in error && error.code === 'EPIPE' ? 0 : 1))
+}
+
+/**
+ * Runs the words that were typed; the exit code of a failure, or null: what the command has set stands. A failure is one line on stderr,
+ * or with --json `{"error":{"message","code","status"}}` and what the gateway said beside it.
+ */
+export async function runProgram(program: Command, words: readonly string[]): Promise<number | null> {
   try {
     await program.parseAsync(words)
   } catch (thrown) {
     const failure = failureOf(thrown)
-    if (failure === null) return
-    process.stderr.write(`${asksForJson(words) ? jsonOf(failure) : textOf(failure)}\n`)
-    process.exitCode = failure.exitCode
+    if (failure !== null) {
+      process.stderr.write(`${asksForJson(words) ? jsonOf(failure) : textOf(failure)}\n`)
+      return failure.exitCode
+    }
   }
+  return null
 }
 
 function asksForJson(words: readonly string[]): boolean {

@@ -1,0 +1,261 @@
+/** The client commands against a gateway that runs: as processes where that matters, else the same program in this process, which starts faster. */
+import { spawn } from 'node:child_process'
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
+import { brigadeProgram } from '../../src/cli/program.ts'
+import { runProgram } from '../../src/cli/run-program.ts'
+import { startApp, type TestApp } from '../harness/app.ts'
+import { until } from '../harness/until.ts'
+
+const brigade = fileURLToPath(new URL('../../dist/cli/brigade.js', import.meta.url))
+
+interface Ran {
+  readonly code: number | null
+  readonly out: string
+  readonly bytes: Buffer
+  readonly err: string
+}
+
+interface Typing {
+  readonly stdin?: string | Buffer
+  /** The credential; null: none in the environment. */
+  readonly key?: string | null
+  readonly address?: string
+}
+
+describe('client commands, as typed', () => {
+  let app: TestApp
+  let home: string
+  beforeAll(async () => {
+    app = await startApp()
+    await app.gateway.app.memory.useFolder(app.orgId)
+  })
+  afterAll(() => app.stop())
+  beforeEach(() => {
+    home = mkdtempSync(join(tmpdir(), 'brigade-home-'))
+    return () => rmSync(home, { recursive: true, force: true })
+  })
+
+  function start(words: readonly string[], { stdin, key = app.key, address = app.baseUrl }: Typing) {
+    const env = { PATH: process.env['PATH'] ?? '', HOME: home, BRIGADE: address, ...(key === null ? {} : { BRIGADE_KEY: key }) }
+    const child = spawn(process.execPath, [brigade, ...words], { env, cwd: home, stdio: [stdin === undefined ? 'ignore' : 'pipe', 'pipe', 'pipe'] })
+    child.stdin?.end(stdin)
+    return child
+  }
+  /** Types a command and waits for its end. */
+  async function type(words: readonly string[], typing: Typing = {}): Promise<Ran> {
+    const child = start(words, typing)
+    const out: Buffer[] = []
+    let err = ''
+    child.stdout?.on('data', chunk => out.push(chunk))
+    child.stderr?.on('data', chunk => {
+      err += String(chunk)
+    })
+    const code = await new Promise<number | null>(done => child.once('close', done))
+    return shown({ code, bytes: Buffer.concat(out), err })
+  }
+  /** The same program in this process. */
+  async function run(words: readonly string[], { key = app.key, address = app.baseUrl }: Omit<Typing, 'stdin'> = {}): Promise<Ran> {
+    const out: Buffer[] = []
+    let err = ''
+    const stdout = vi.spyOn(process.stdout, 'write').mockImplementation(chunk => out.push(Buffer.from(chunk)) > 0)
+    const stderr = vi.spyOn(process.stderr, 'write').mockImplementation(chunk => {
+      err += String(chunk)
+      return true
+    })
+    for (const [name, value] of Object.entries({ XDG_CONFIG_HOME: join(home, '.config'), BRIGADE: address, BRIGADE_KEY: key ?? undefined }))
+      vi.stubEnv(name, value)
+    try {
+      const failedWith = await runProgram(brigadeProgram(), ['node', 'brigade', ...words])
+      return shown({ code: failedWith ?? 0, bytes: Buffer.concat(out), err })
+    } finally {
+      stdout.mockRestore()
+      stderr.mockRestore()
+      vi.unstubAllEnvs()
+    }
+  }
+  function shown({ code, bytes, err }: Omit<Ran, 'out'>): Ran {
+    // Whatever happens, a key is never shown.
+    expect(bytes.toString() + err).not.toContain(app.key)
+    return { code, out: bytes.toString(), err, bytes }
+  }
+  /** What a command printed that must work. */
+  function worked(words: readonly string[], { code, out, err }: Ran): string {
+    expect([code, err], words.join(' ')).toEqual([0, ''])
+    return out
+  }
+  const typed = async (words: readonly string[], typing?: Typing): Promise<string> => worked(words, await type(words, typing))
+  const ran = async (words: readonly string[], typing?: Typing): Promise<string> => worked(words, await run(words, typing))
+  // biome-ignore lint/suspicious/noExplicitAny: the JSON of the API.
+  const json = async (words: readonly string[], typing?: Typing): Promise<any> => JSON.parse(await ran([...words, '--json'], typing))
+  const tokenFiles = (): string[] => readdirSync(join(home, '.config', 'brigade', 'tokens')).map(name => join(home, '.config', 'brigade', 'tokens', name))
+
+  test('TOOL-02 brigade login, whoami, agent token, memory and budget work against a running gateway', async () => {
+    const login = start(['login', '--no-browser'], { key: null })
+    let printed = ''
+    login.stdout?.on('data', chunk => {
+      printed += String(chunk)
+    })
+    const ended = new Promise<number | null>(done => login.once('close', done))
+    const address = (): string | undefined => /http:\S+(\/cli\/login\?\S+)/.exec(printed)?.[1]
+    await until(() => address() !== undefined, 'the address is printed')
+    const handOver = await app.call('GET', address() ?? '', undefined, { cookie: await app.signIn() })
+    expect((await fetch(handOver.headers.get('location') ?? '')).status).toBe(200)
+    expect(await ended).toBe(0)
+
+    // From here on nothing but what login keeps says who is calling.
+    const asUser: Typing = { key: null }
+    expect(JSON.parse(await typed(['whoami', '--json'], asUser))).toMatchObject({ org: { name: 'Test Org' }, role: 'owner', scope: 'full' })
+    const agent = JSON.parse(await typed(['agent', 'create', 'reviewer', '--budget-inr', '500', '--models', 'test-model', '--json'], asUser))
+    expect(agent).toMatchObject({ name: 'reviewer', monthly_budget_inr: 500, allowed_models: ['test-model'] })
+    const token = (await typed(['agent', 'token', 'reviewer'], asUser)).trim()
+    const asAgent: Typing = { key: token }
+    const me = await typed(['whoami'], asAgent)
+    expect(me).toMatch(/^agent +reviewer \(id \d+\)$/m)
+    expect(me).toMatch(/^scope +inference memory:read memory:write usage:read$/m)
+
+    await typed(['memory', 'put', 'agents/reviewer/notes.md'], { ...asAgent, stdin: 'The build is green.\n' })
+    const read = await type(['memory', 'get', 'agents/reviewer/notes.md', '-v'], asUser)
+    expect([read.code, read.out]).toEqual([0, 'The build is green.\n'])
+    expect(read.err).toMatch(new RegExp(`^agent: reviewer \\(${agent.id}\\)$`, 'm'))
+
+    const budget = await typed(['budget'], asAgent)
+    expect(budget.split('\n')[0]).toMatch(/^SCOPE +ID +CAP ₹ +SPENT ₹ +HELD ₹ +LEFT ₹ +STATE +RESETS$/)
+    expect(budget).toMatch(new RegExp(`^agent +${agent.id} +500\\.00 +0\\.00 +0\\.00 +500\\.00 +under`, 'm'))
+    expect(JSON.parse(await typed(['budget', '--json'], asUser))).toEqual({ budgets: [] })
+  })
+
+  test('agent token prints one thing only, keeps it, and mints again for another wish, for --fresh and for a broken file', async () => {
+    const { id } = await json(['agent', 'create', 'helper'])
+    const first = await ran(['agent', 'token', 'helper'])
+    expect(first).toMatch(/^eyJ[\w-]+\.[\w-]+\.[\w-]+\n$/)
+    const token = first.trim()
+    expect(await ran(['agent', 'token', '--agent', 'helper', '--header'])).toBe(`Authorization: Bearer ${token}\n`)
+    expect(await ran(['agent', 'token', 'helper', '--headers-json'])).toBe(`{"Authorization":"Bearer ${token}"}\n`)
+    expect(await json(['agent', 'token', 'helper'])).toMatchObject({ access_token: token, token, token_type: 'Bearer', agent_id: id })
+    const narrow = await json(['agent', 'token', String(id), '--scope', 'memory:read', '--ttl-s', '300'])
+    expect(narrow.scope).toBe('memory:read')
+    expect(narrow.expires_in).toBeLessThanOrEqual(300)
+    expect(await ran(['agent', 'token', 'helper', '--fresh'])).not.toBe(first)
+    for (const file of tokenFiles()) writeFileSync(file, '{"access_token":')
+    const parallel = await Promise.all([1, 2, 3].map(() => typed(['agent', 'token', 'helper'])))
+    for (const one of parallel) expect((await app.call('GET', '/v1/me/whoami', undefined, { token: one.trim() })).json.agent).toEqual({ id, name: 'helper' })
+    expect(tokenFiles().filter(name => !name.endsWith('.json'))).toEqual([])
+  })
+
+  test('a revoked agent: revoke asks first, forgets what was kept, and there is no further token', async () => {
+    await json(['agent', 'create', 'leaving'])
+    const token = (await ran(['agent', 'token', 'leaving'])).trim()
+    const unasked = await run(['agent', 'revoke', 'leaving'])
+    expect([unasked.code, unasked.out]).toEqual([2, ''])
+    expect(unasked.err).toContain('add --yes')
+    expect(await ran(['agent', 'revoke', 'leaving', '--yes'])).toMatch(/^revoked leaving \(id \d+\)\n$/)
+    expect(tokenFiles()).toEqual([])
+    const again = await run(['agent', 'token', 'leaving'])
+    const asIt = await run(['whoami'], { key: token })
+    const list = await ran(['agent', 'list'])
+    expect([again.code, again.out]).toEqual([6, ''])
+    expect(again.err).toContain('was revoked, for good')
+    expect([asIt.code, asIt.out]).toEqual([3, ''])
+    expect(asIt.err).toContain('was revoked, for good')
+    expect(list).not.toContain('leaving')
+  })
+
+  test('a home that cannot be written costs a note on stderr, not the token', async () => {
+    await json(['agent', 'create', 'homeless'])
+    mkdirSync(join(home, '.config'), { recursive: true })
+    writeFileSync(join(home, '.config', 'brigade'), 'a file where the folder should be')
+    const { code, out, err } = await run(['agent', 'token', 'homeless'])
+    expect([code, out.split('.').length]).toEqual([0, 3])
+    expect(err).toContain('not kept')
+  })
+
+  test('memory: bytes in and out as they are, conditions, versions, search and lists', async () => {
+    const bytes = Buffer.from(Array.from({ length: 5000 }, (_byte, at) => (at * 7) % 256))
+    writeFileSync(join(home, 'in.bin'), bytes)
+    const key = 'agents/cli/data.bin'
+    const { etag } = await json(['memory', 'put', key, join(home, 'in.bin')])
+    expect((await run(['memory', 'get', key])).bytes.equals(bytes)).toBe(true)
+    await ran(['memory', 'put', key, '--text', 'Now it is green text.', '--if-match', etag])
+    const stale = await run(['memory', 'put', key, '--text', 'too late', '--if-match', etag, '--json'])
+    expect([stale.code, stale.out]).toEqual([6, ''])
+    expect(JSON.parse(stale.err)).toMatchObject({ error: { code: 'memory_conflict', status: 412 }, current_etag: expect.any(String) })
+    expect((await run(['memory', 'put', key, '--text', 'x', '--create-only'])).code).toBe(6)
+    expect(await ran(['memory', 'search', 'GREEN text', '--prefix', 'agents/cli/'])).toBe(`${key}:1: Now it is green text.\n`)
+    const { versions } = await json(['memory', 'history', key])
+    expect(versions).toHaveLength(2)
+    await ran(['memory', 'rm', key])
+    expect((await run(['memory', 'get', key])).code).toBe(4)
+    await ran(['memory', 'restore', key, versions[1].version])
+    await ran(['memory', 'get', key, '-o', join(home, 'out.bin')])
+    expect(readFileSync(join(home, 'out.bin')).equals(bytes)).toBe(true)
+    await ran(['memory', 'append', 'agents/cli/log', '--text', 'One entry.'])
+    const all = await ran(['memory', 'ls', 'agents/cli/'])
+    const level = await ran(['memory', 'ls', 'agents/cli/', '--level', '--keys'])
+    expect(all).toMatch(/^ +5000 {2}[\d-]{10}T[\d:]{8} {2}user:\d+ +agents\/cli\/data\.bin$/m)
+    expect(all).toContain('agents/cli/log/')
+    expect(level).toBe('agents/cli/data.bin\nagents/cli/log/\n')
+  })
+
+  test('a reader that goes away ends the command quietly', async () => {
+    await app.call('PUT', '/v1/me/memory/o?key=agents/large.txt', 'large '.repeat(500_000))
+    const child = start(['memory', 'get', 'agents/large.txt'], {})
+    let err = ''
+    child.stderr?.on('data', chunk => {
+      err += String(chunk)
+    })
+    child.stdout?.once('data', () => child.stdout?.destroy())
+    expect([await new Promise(done => child.once('close', done)), err]).toEqual([0, ''])
+  })
+
+  test('usage by agent, model and day, and as CSV', async () => {
+    const agent = await app.newAgent('spender')
+    const body = { model: 'test-model', messages: [{ role: 'user', content: 'Hello' }] }
+    expect((await app.call('POST', '/v1/chat/completions', body, { token: agent.token })).status).toBe(200)
+    const plain = await json(['usage'])
+    const byAgent = await ran(['usage', '--by', 'agent'])
+    const byDay = await json(['usage', '--by', 'day'])
+    const csv = await ran(['usage', '--csv'])
+    expect(plain).toEqual((await app.call('GET', '/v1/usage')).json)
+    expect(byAgent).toMatch(new RegExp(`^spender \\(id ${agent.id}\\) +1 +\\d+ +\\d+ +`, 'm'))
+    expect(byDay.by_day).toHaveLength(1)
+    expect(byDay.by_day[0].value_inr).toBeCloseTo(plain.totals.value_inr, 6)
+    expect(csv).toBe((await app.call('GET', '/v1/usage?format=csv')).text)
+  })
+
+  test('an agent has a budget that is shown, set and cleared', async () => {
+    await json(['agent', 'create', 'saver'])
+    expect(await ran(['agent', 'budget', 'saver', '--inr', '12.5'])).toMatch(/^monthly budget +₹12\.50$/m)
+    expect((await json(['agent', 'budget', 'saver'])).monthly_budget_inr).toBe(12.5)
+    expect((await json(['agent', 'budget', 'saver', '--clear'])).monthly_budget_inr).toBe(null)
+    expect((await run(['agent', 'budget', 'nobody-of-that-name'])).code).toBe(4)
+  })
+
+  test('each kind of failure has its exit code and a line that says what to do', async () => {
+    const { key: narrow } = await app.newKey({ scope: 'inference' })
+    const { key: slow } = await app.newKey({ rpm: 1 })
+    await app.call('GET', '/v1/me/whoami', undefined, { token: slow })
+    for (const [words, typing, code, message] of [
+      [['whoami', '--loud'], {}, 2, "unknown option '--loud'. Add --help"],
+      [['memory'], {}, 2, 'say which command'],
+      [['agent', 'token'], {}, 2, 'brigade agent token <name or id>'],
+      [['memory', 'put', 'agents/x', 'no-such-file'], {}, 2, 'there is no such file'],
+      [['whoami'], { key: null }, 3, 'you are not signed in'],
+      [['whoami'], { key: 'br-of-another-gateway-1' }, 3, 'does not take the credential of BRIGADE_KEY'],
+      [['agent', 'create', 'x'], { key: narrow }, 3, '(forbidden)'],
+      [['memory', 'get', 'users/999999/x'], {}, 3, '(forbidden)'],
+      [['agent', 'token', 'nobody-of-that-name'], {}, 4, 'brigade agent list shows them'],
+      [['whoami'], { key: slow }, 5, '(rate_limit_exceeded)'],
+      [['whoami'], { address: 'http://127.0.0.1:1' }, 1, 'http://127.0.0.1:1'],
+      [['usage', '--from', '2026-02-31'], {}, 1, 'is no calendar day'],
+    ] as const) {
+      const failed = await run(words, typing)
+      expect([failed.code, failed.out], words.join(' ')).toEqual([code, ''])
+      expect(failed.err).toContain(message)
+      expect(failed.err.trimEnd().split('\n').at(-1)).toMatch(/^brigade: /)
+    }
+  })
+})
