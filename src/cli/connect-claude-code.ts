@@ -12,6 +12,9 @@ import {
   tokenRefreshMs,
 } from './connect-plan.ts'
 
+// biome-ignore lint/suspicious/noTemplateCurlyInString: Claude Code puts the variable in.
+const keyReference = '${BRIGADE_KEY}'
+
 /** Claude Code: servers in .claude.json or .mcp.json, models and permissions in settings.json. */
 export function connectClaudeCode(wish: ConnectWish, place: ConnectPlace): ConnectPlan {
   const isProject = wish.scope === 'project'
@@ -44,7 +47,11 @@ export function connectClaudeCode(wish: ConnectWish, place: ConnectPlace): Conne
           },
         ]),
   ]
-  const added = ['claude', 'mcp', 'add-json', wish.name, JSON.stringify(server), '--scope', wish.scope]
+  const { command, args } = bridgeCommand(wish, place)
+  const added =
+    server['type'] === 'stdio'
+      ? ['claude', 'mcp', 'add', '--scope', wish.scope, wish.name, '--', command, ...args]
+      : ['claude', 'mcp', 'add', '--scope', wish.scope, '--transport', 'http', wish.name, mcpUrl(wish), '--header', `Authorization: Bearer ${keyReference}`]
   return {
     client: 'claude-code',
     files,
@@ -59,8 +66,7 @@ export function connectClaudeCode(wish: ConnectWish, place: ConnectPlace): Conne
 
 function serverOf(wish: ConnectWish, place: ConnectPlace): Settings {
   if (wish.bridge || wish.agent !== null) return { type: 'stdio', ...bridgeCommand(wish, place) }
-  // biome-ignore lint/suspicious/noTemplateCurlyInString: Claude Code puts the variable in.
-  return { type: 'http', url: mcpUrl(wish), headers: { Authorization: 'Bearer ${BRIGADE_KEY}' } }
+  return { type: 'http', url: mcpUrl(wish), headers: { Authorization: `Bearer ${keyReference}` } }
 }
 
 function modelEdits(wish: ConnectWish, place: ConnectPlace): SettingEdit[] {
