@@ -42,7 +42,7 @@ export function gatewaySurface({ tools, invoke, clock, log, beyondTools }: Gatew
       resources: new GatewayResources({ rows, reader, memory, objectMaxBytes }),
       prompts,
       complete: (question, signal) => complete(question, { rows, reader, memory, promptNames: prompts.list().map(({ name }) => name) }, signal),
-      changes: new GatewayChanges({ rows, reader: new RowReader(peek, call, log), memory, clock, log }),
+      changes: new GatewayChanges({ rows, rated: reader, reader: new RowReader(peek, call, log), memory, clock, log }),
     }
   }
 }

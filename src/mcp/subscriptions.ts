@@ -2,10 +2,13 @@
 import type { Log } from '../platform/log.ts'
 import { AccountNews, type AccountNewsDeps } from './account-news.ts'
 import { MemoryNews, type MemoryWatch } from './memory-news.ts'
+import type { RowReader } from './row-reader.ts'
 import type { ChangeSink, ChangeSurface, ChangeWish, Listening } from './surface.ts'
 import { SurfaceError } from './surface.ts'
 
 export interface SubscriptionDeps extends AccountNewsDeps {
+  /** Reads with a count against the caller's rate. */
+  readonly rated: RowReader
   readonly memory: MemoryWatch
   readonly log: Log
 }
@@ -28,7 +31,9 @@ export class GatewayChanges implements ChangeSurface {
         'badParams',
         `One stream listens to at most ${urisMax} resources. Subscribe to a folder: memory://agents/ stands for all keys below it.`,
       )
-    const { memory, reader, rows, log } = this.#deps
+    const { memory, reader, rated, rows, log } = this.#deps
+    // To open a stream is a call like any other; what the gateway looks at for it afterwards is not.
+    await rated.value(rows.whoami, {}, new AbortController().signal)
     const wanted = [...new Set(uris)]
     const account = new AccountNews(this.#deps, sink)
     const ofMemory = new MemoryNews(memory, reader.call.principal, sink, log)
