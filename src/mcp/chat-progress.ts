@@ -6,8 +6,10 @@ import type { ToolContext } from './tool.ts'
 
 /** At most one notification of the answer in this time. */
 const progressEveryMs = 1000
-/** A failover counts this much progress, so that it rises and stays below the first token. */
-const failoverStep = 0.01
+/** A client that hears nothing for about a minute gives up; models that think may be silent for longer. */
+const waitingEveryMs = 15_000
+/** What a failover and a wait count: progress rises with each notification and stays below the next token. */
+const nudge = 0.001
 
 /** One route that was tried. */
 export interface ChatAttempt {
@@ -19,7 +21,7 @@ export interface ChatAttempt {
 
 /**
  * Follows one chat. Progress rises with each notification and is the estimated number of tokens so far; a failover is told at once,
- * the answer at most once a second. Text of the answer is in it only when `streamsText`.
+ * the answer at most once a second, a silence every 15 s. Text of the answer is in it only when `streamsText`.
  */
 export class ChatProgress {
   readonly #answer: ChatAnswer
@@ -31,7 +33,7 @@ export class ChatProgress {
   #said = -1
   #saidMs: number
   #saidChars = 0
-  #failovers = 0
+  #stop: () => void = () => undefined
 
   constructor(answer: ChatAnswer, context: ToolContext, streamsText: boolean) {
     this.#answer = answer
@@ -52,9 +54,15 @@ export class ChatProgress {
     return this.#route
   }
 
-  /** Says that the call begins. */
+  /** Says that the call begins, and that it goes on while nothing comes, until `end`. */
   begin(model: string): void {
     this.#say(0, `asking ${model}`)
+    if (this.#context.report) this.#waitOn()
+  }
+
+  /** Says no more. */
+  end(): void {
+    this.#stop()
   }
 
   /** A route is dialed, answers or fails. */
@@ -64,7 +72,7 @@ export class ChatProgress {
     const { outcome, provider, model, why } = step
     if (outcome !== 'dialed') this.#attempts.push({ provider, model, outcome, ...(why === undefined ? {} : { why }) })
     else if (failed?.outcome === 'failed')
-      this.#say(++this.#failovers * failoverStep, `${failed.provider} failed, trying ${provider}${model === failed.model ? '' : ` with ${model}`}`)
+      this.#say(this.#said + nudge, `${failed.provider} failed, trying ${provider}${model === failed.model ? '' : ` with ${model}`}`)
   }
 
   /** More of the answer is here. */
@@ -73,12 +81,22 @@ export class ChatProgress {
     const { text, reasoning, provider } = this.#answer
     const tokens = tokensOfChars(text.length + reasoning.length)
     if (nowMs - this.#saidMs < progressEveryMs || tokens <= this.#said) return
-    const seconds = ((nowMs - this.#startedMs) / 1000).toFixed(1)
     const fresh = text.slice(this.#saidChars)
-    const says = this.#streamsText && fresh !== '' ? fresh : `${tokens} tokens, provider ${provider ?? 'unknown'}, ${seconds} s`
+    const says = this.#streamsText && fresh !== '' ? fresh : `${tokens} tokens, provider ${provider ?? 'unknown'}, ${this.#seconds()} s`
     if (!this.#say(tokens, says)) return
     this.#saidMs = nowMs
     this.#saidChars = text.length
+  }
+
+  #waitOn(): void {
+    this.#stop = this.#context.clock.after(waitingEveryMs, () => {
+      if (this.#context.clock.monotonicMs() - this.#saidMs >= waitingEveryMs) this.#say(this.#said + nudge, `waiting, ${this.#seconds()} s`)
+      this.#waitOn()
+    })
+  }
+
+  #seconds(): string {
+    return ((this.#context.clock.monotonicMs() - this.#startedMs) / 1000).toFixed(1)
   }
 
   #say(progress: number, message: string): boolean {

@@ -57,6 +57,7 @@ async function ask(row: AnyRow, args: ChatArguments, context: ToolContext): Prom
     throw thrown
   } finally {
     stopTimer()
+    progress.end()
   }
 }
 

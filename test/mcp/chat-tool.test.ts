@@ -1,7 +1,7 @@
 /** The chat tool: where a call went, progress, ends before the answer does, and what is no argument. */
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { systemClock } from '../../src/platform/clock.ts'
+import { type Clock, systemClock } from '../../src/platform/clock.ts'
 import { startApp, type TestApp, until } from '../harness/app.ts'
 import { mcpClients, type Step } from './mcp-clients.ts'
 import { type Mount, startMount } from './mount.ts'
@@ -128,8 +128,21 @@ describe('progress of a chat that takes its time', () => {
   const parts = ['one two three ', 'four five six ', 'seven eight nine ', 'ten eleven twelve']
   let mount: Mount
   let monotonicMs = 0
+  let isSilent = false
+  const timers = new Set<() => void>()
+  /** Half a minute in which the provider says nothing. */
+  async function silence(): Promise<void> {
+    for (let n = 0; n < 2; n++) {
+      monotonicMs += 15_000
+      for (const fire of [...timers]) {
+        timers.delete(fire)
+        fire()
+      }
+    }
+  }
   /** The third part comes in the same second as the second one. */
   async function* slowly(): AsyncGenerator<Uint8Array> {
+    if (isSilent) await silence()
     for (const [index, part] of parts.entries()) {
       monotonicMs += index === 2 ? 100 : 1100
       yield Buffer.from(`data: ${JSON.stringify(chunk(part))}\n\n`)
@@ -137,7 +150,19 @@ describe('progress of a chat that takes its time', () => {
     yield Buffer.from('data: [DONE]\n\n')
   }
   beforeAll(async () => {
-    mount = await startMount(sampleTools({ labels: [], started: 0, aborted: [] }, slowly), { clock: { ...systemClock, monotonicMs: () => monotonicMs } })
+    const clock: Clock = {
+      ...systemClock,
+      monotonicMs: () => monotonicMs,
+      after(ms, run) {
+        if (ms === 15_000) timers.add(run)
+        const stop = ms === 15_000 ? () => undefined : systemClock.after(ms, run)
+        return () => {
+          timers.delete(run)
+          stop()
+        }
+      },
+    }
+    mount = await startMount(sampleTools({ labels: [], started: 0, aborted: [] }, slowly), { clock })
   })
   afterAll(() => mount.close())
 
@@ -158,6 +183,20 @@ describe('progress of a chat that takes its time', () => {
       '21 tokens, provider test-provider, 3.4 s',
     ])
     expect(steps.map(({ progress }) => progress)).toEqual([0, 5, 10, 21])
+  })
+
+  test('says that it waits while nothing comes, and stops with the answer', async () => {
+    isSilent = true
+    const { steps } = await run(false)
+    isSilent = false
+    expect(steps.slice(0, 4).map(({ message }) => message)).toEqual([
+      'asking auto',
+      'waiting, 15.0 s',
+      'waiting, 30.0 s',
+      '5 tokens, provider test-provider, 31.1 s',
+    ])
+    for (const [index, { progress }] of steps.entries()) expect(progress).toBeGreaterThan(steps[index - 1]?.progress ?? -1)
+    expect(timers.size).toBe(0)
   })
 
   test('carries the text when the client asked for it, each part once', async () => {
