@@ -79,8 +79,7 @@ const anthropic: Framework = {
   async run(agent, during) {
     const client = new Anthropic(agent.anthropic())
     const wait = { type: 'custom' as const, name: toolName, description, input_schema: parameters, run: during, parse: (input: unknown) => input }
-    // Without `thread: false` this SDK asks the server to hold the conversation, and sends only what is new.
-    const message = await client.beta.messages.toolRunner({ model, max_tokens: 200, messages: [...messages], tools: [wait], thread: false })
+    const message = await client.beta.messages.toolRunner({ model, max_tokens: 200, messages: [...messages], tools: [wait] })
     return message.content.map(block => (block.type === 'text' ? block.text : '')).join('')
   },
   async stream(agent, onText) {

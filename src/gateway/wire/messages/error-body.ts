@@ -23,11 +23,19 @@ export function messagesErrorBody(body: Readonly<Record<string, unknown>>, statu
   const type =
     status === 413 ? 'request_too_large' : (knownType(error['type']) ?? typeByStatus[status] ?? (status >= 500 ? 'api_error' : 'invalid_request_error'))
   const { code } = error
+  // Clients of the format look for them inside the error.
+  const details = error['details'] === undefined && isObject(body['details']) ? { details: body['details'] } : {}
   const { type: _same, ...evidence } = body
   return {
     type: 'error',
     ...evidence,
-    error: { ...error, type, message: text ?? 'The request was refused.', code: typeof code === 'string' && code !== '' ? code : 'upstream_client_error' },
+    error: {
+      ...error,
+      ...details,
+      type,
+      message: text ?? 'The request was refused.',
+      code: typeof code === 'string' && code !== '' ? code : 'upstream_client_error',
+    },
   }
 }
 

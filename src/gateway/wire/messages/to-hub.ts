@@ -77,7 +77,13 @@ function asksForNothing(name: string, value: unknown): boolean {
 }
 
 /** Services that only the format's own provider has. */
-function checkOwnServices({ mcp_servers: servers }: Fields): void {
+function checkOwnServices({ mcp_servers: servers, thread }: Fields): void {
+  // The format's SDK knows these details, and sends the whole conversation then.
+  if (isObject(thread) && thread['type'] === 'continue')
+    throw fail('bad_request', {
+      message: '"thread": nobody keeps conversations of this model. Send all messages, without "thread".',
+      extra: { details: { error_code: 'thread_unsupported_request', unsupported: ['thread'] } },
+    })
   if (Array.isArray(servers) && servers.length > 0)
     throw fail('bad_request', {
       message: '"mcp_servers" are called by the model\'s own provider, and this model has none that does. Call them from your side as tools.',
