@@ -10,6 +10,7 @@ import {
   type ChangingList,
   type Listening,
   type Questions,
+  type ResourceSurface,
   type Surface,
   SurfaceError,
   type ToolAnswer,
@@ -121,7 +122,7 @@ const resources = [
   { uri: 'test://watched-resource', name: 'watched', description: 'A text that may change.', mimeType: 'text/plain' },
 ]
 
-const resourceSurface: Surface['resources'] = {
+const resourceSurface: ResourceSurface = {
   list: async () => ({ resources }),
   templates: () => [{ uriTemplate: 'test://template/{id}/data', name: 'template', description: 'A resource for any id.', mimeType: 'application/json' }],
   async read(uri) {

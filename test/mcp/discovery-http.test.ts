@@ -19,6 +19,8 @@ const probes = [
     '/mcp/register',
     '/mcp/authorize',
     '/mcp/token',
+    '/oauth/authorize',
+    '/oauth/register',
     '/orgs/1/mcp/.well-known/openid-configuration',
     '/.well-known/oauth-authorization-server/mcp?x=1',
   ],

@@ -20,9 +20,9 @@ const elsewhere: readonly (readonly [RegExp, string])[] = [
 
 /** What clients of MCP ask for when they look for an OAuth login, on every path that they derive from the one of the server. */
 const loginProbe =
-  /^(\/mcp|\/orgs\/[^/]+\/mcp)?(\/\.well-known\/(oauth-|openid-configuration)|\/(register|authorize|token)$)|^\/\.well-known\/.*\/(oauth-|openid-configuration)/
+  /^(\/mcp|\/orgs\/[^/]+\/mcp)?(\/\.well-known\/(oauth-|openid-configuration)|(\/oauth)?\/(register|authorize|token)$)|^\/\.well-known\/.*\/(oauth-|openid-configuration)/
 const noLogin =
-  'There is no OAuth login at this address. Send "Authorization: Bearer <API key or agent token>"; `npx brigade connect <client> --write` writes that into the settings of a client. GET /llms.txt lists what there is.'
+  'There is no OAuth login at this address. Send "Authorization: Bearer <API key or agent token>"; `npx brigade connect <client> --write` writes that into the settings of a client. Programs exchange tokens at POST /oauth/token. GET /llms.txt lists what there is.'
 
 const baseUrls = ' The base URL of OpenAI clients ends in /v1; Claude Code and the SDK of Anthropic add it themselves.'
 /** Longer ends are no end of any path of ours. */
