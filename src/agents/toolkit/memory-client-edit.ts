@@ -1,6 +1,5 @@
 import { BrigadeError } from './brigade-error.ts'
-import type { MemoryClient } from './memory-client.ts'
-import type { Abortable, MemoryObject, MemoryWritten } from './memory-client-shapes.ts'
+import type { Abortable, MemoryObject, MemoryObjects, MemoryWritten } from './memory-client-shapes.ts'
 
 /** What should be there in place of what is; null for "nothing" on both sides, undefined: no change. May run more than once. */
 export type MemoryChange = (current: MemoryObject | null) => string | Uint8Array | null | undefined | Promise<string | Uint8Array | null | undefined>
@@ -11,7 +10,7 @@ const pauseMaxMs = 1000
 
 /** Compare and swap, again and again until it holds; see MemoryClient.edit. */
 export async function editObject(
-  memory: Pick<MemoryClient, 'read' | 'write' | 'remove'>,
+  memory: MemoryObjects,
   key: string,
   change: MemoryChange,
   { attempts = attemptsDefault, signal }: Abortable & { readonly attempts?: number | undefined } = {},

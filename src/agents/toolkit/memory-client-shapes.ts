@@ -158,3 +158,13 @@ export interface MemoryPageOptions extends Abortable {
   readonly limit?: number | undefined
   readonly cursor?: string | undefined
 }
+
+/** Reads and writes of single objects. */
+export interface MemoryObjects {
+  /** The object, or an earlier version of it; null when there is none. A key that the caller may not read is BrigadeError `forbidden`. */
+  read(key: string, options?: Abortable & { readonly version?: string | undefined }): Promise<MemoryObject | null>
+  /** Text goes as UTF-8. Without conditions the last writer wins. */
+  write(key: string, content: string | Uint8Array, conditions?: MemoryConditions): Promise<MemoryWritten>
+  /** Deletes; what is not there is fine, unless `ifMatch` asks for it. `eraseHistory` removes all earlier versions too. */
+  remove(key: string, options?: Abortable & { readonly ifMatch?: string | undefined; readonly eraseHistory?: boolean | undefined }): Promise<void>
+}

@@ -10,7 +10,7 @@ import type {
   MemoryListOptions,
   MemoryListPage,
   MemoryMatch,
-  MemoryObject,
+  MemoryObjects,
   MemoryPageOptions,
   MemoryPaths,
   MemorySearchOptions,
@@ -36,13 +36,9 @@ export interface MemoryShares {
 }
 
 /** Shared memory. Every refusal is a BrigadeError: branch on `code`, such as `forbidden`, `memory_conflict`, `bad_memory_key`, `memory_quota_exceeded`. */
-export interface MemoryClient {
+export interface MemoryClient extends MemoryObjects {
   /** The scopes of this credential. */
   paths(options?: Abortable): Promise<MemoryPaths>
-  /** The object, or an earlier version of it; null when there is none. A key that the caller may not read is BrigadeError `forbidden`. */
-  read(key: string, options?: Abortable & { readonly version?: string | undefined }): Promise<MemoryObject | null>
-  /** Text goes as UTF-8. Without conditions the last writer wins. */
-  write(key: string, content: string | Uint8Array, conditions?: MemoryConditions): Promise<MemoryWritten>
   /**
    * Reads, lets `change` say what should be there, and writes that only if nobody wrote in between; else all again, so `change` may run
    * more than once. It gets null when nothing is there; it gives the content, null to delete, or undefined to leave everything as it is.
@@ -51,8 +47,6 @@ export interface MemoryClient {
   edit(key: string, change: MemoryChange, options?: Abortable & { readonly attempts?: number | undefined }): Promise<MemoryWritten | null>
   /** Adds an entry, an object of its own, to a folder such as `workspaces/3/journal`. Writers at the same time lose nothing. */
   append(path: string, content: string, options?: Abortable): Promise<MemoryWritten>
-  /** Deletes; what is not there is fine, unless `ifMatch` asks for it. `eraseHistory` removes all earlier versions too. */
-  remove(key: string, options?: Abortable & { readonly ifMatch?: string | undefined; readonly eraseHistory?: boolean | undefined }): Promise<void>
   /** Every readable key that begins so, in order of keys; pages are fetched as they are needed. */
   list(prefix?: string, options?: MemoryListOptions): AsyncIterable<MemoryListed>
   /** One page; with `delimiter: '/'` one level, folders as `prefixes`. */

@@ -17,6 +17,7 @@ export type {
   MemoryListPage,
   MemoryMatch,
   MemoryObject,
+  MemoryObjects,
   MemoryPageOptions,
   MemoryPaths,
   MemoryProvenance,
