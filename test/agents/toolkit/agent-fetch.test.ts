@@ -45,12 +45,12 @@ const codeOf = async (reply: Response): Promise<unknown> => ((await reply.json()
 describe('a token that has expired', () => {
   const bytes = new TextEncoder().encode(chat)
   const request = () => new Request(`${app.baseUrl}/v1/chat/completions`, { method: 'POST', headers: json, body: chat })
-  test.each([
-    ['a text', () => ['/v1/chat/completions', { method: 'POST', headers: json, body: chat }] as const],
-    ['bytes', () => ['/v1/chat/completions', { method: 'POST', headers: json, body: bytes }] as const],
-    ['a Blob', () => ['/v1/chat/completions', { method: 'POST', headers: json, body: new Blob([chat]) }] as const],
-    ['a Request', () => [request(), undefined] as const],
-    ['a URL without a body', () => [new URL(`${app.baseUrl}/v1/me/whoami`), undefined] as const],
+  test.each<[name: string, argumentsOf: () => [target: string | URL | Request, init?: RequestInit]]>([
+    ['a text', () => ['/v1/chat/completions', { method: 'POST', headers: json, body: chat }]],
+    ['bytes', () => ['/v1/chat/completions', { method: 'POST', headers: json, body: bytes }]],
+    ['a Blob', () => ['/v1/chat/completions', { method: 'POST', headers: json, body: new Blob([chat]) }]],
+    ['a Request', () => [request()]],
+    ['a URL without a body', () => [new URL(`${app.baseUrl}/v1/me/whoami`)]],
   ])('is replaced once, and %s is sent again', async (_name, argumentsOf) => {
     const { agent, sent } = await countedAgent(app)
     await agent.whoami()
