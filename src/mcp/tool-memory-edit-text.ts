@@ -5,12 +5,16 @@ export interface EditWish {
   readonly newText: string
   /** False: old_text must stand there exactly once. */
   readonly replacesAll: boolean
+  /** The text with the change has at most so many characters. */
+  readonly charsMax: number
 }
 
 export type EditOutcome =
   | { readonly kind: 'done'; readonly text: string; readonly replaced: number; readonly diff: string }
   /** `hint` says what may be wrong with old_text; empty when nothing comes to mind. */
   | { readonly kind: 'absent'; readonly hint: string }
+  /** What the text would have; nothing of it was made. */
+  | { readonly kind: 'too-long'; readonly chars: number }
   /** `lines`: where it begins, from 1, the first ones. */
   | { readonly kind: 'ambiguous'; readonly count: number; readonly lines: readonly number[] }
 
@@ -26,6 +30,8 @@ export function editText(text: string, wish: EditWish): EditOutcome {
   if (places.length === 0) return { kind: 'absent', hint: hintFor(text, oldText) }
   if (places.length > 1 && !wish.replacesAll)
     return { kind: 'ambiguous', count: places.length, lines: places.slice(0, linesNamedMax).map(place => lineAt(text, place)) }
+  const chars = text.length + places.length * (newText.length - oldText.length)
+  if (chars > wish.charsMax) return { kind: 'too-long', chars }
   const hunks = hunksOf(text, places, oldText, newText)
   return {
     kind: 'done',
@@ -94,6 +100,7 @@ function hunksOf(text: string, places: readonly number[], oldText: string, newTe
     const touched: number[] = []
     for (let place = places[at]; place !== undefined && (touched.length === 0 || place <= end); place = places[++at]) {
       touched.push(place - start)
+      if (touched.length > 1 && place + oldText.length <= end) continue
       const lineEnd = text.indexOf('\n', place + oldText.length)
       end = lineEnd < 0 ? text.length : lineEnd
     }

@@ -6,7 +6,7 @@ import { counted } from './text-lines.ts'
 import { customTool, type Tool, type ToolContext } from './tool.ts'
 import { type EditOutcome, type EditWish, editText } from './tool-memory-edit-text.ts'
 import { fenced, untrustedNotice } from './tool-memory-marking.ts'
-import { bytesToWrite, etag, ifMatchArgument, keyArgument, withEtag } from './tool-memory-parts.ts'
+import { bytesToWrite, etag, ifMatchArgument, keyArgument, tooLarge, withEtag } from './tool-memory-parts.ts'
 import { provenanceOf } from './tool-memory-provenance.ts'
 import { bytesOf, textOf } from './tool-memory-read.ts'
 
@@ -64,9 +64,9 @@ export function memoryEditTool(rows: EditRows, objectMaxBytes: number): Tool {
 type Done = Extract<EditOutcome, { kind: 'done' }>
 
 async function edit(args: Args, context: ToolContext, rows: EditRows, objectMaxBytes: number): Promise<{ done: Done; written: unknown; size: number }> {
-  const wish = { oldText: args.old_text, newText: args.new_text, replacesAll: args.replace_all }
+  const wish = { oldText: args.old_text, newText: args.new_text, replacesAll: args.replace_all, charsMax: objectMaxBytes }
   for (let tries = 1; ; tries++) {
-    const current = await readText(args, context, rows.read)
+    const current = await readText(args, context, rows.read, objectMaxBytes)
     const done = doneOf(editText(current.text, wish), args, wish, tries)
     const body = bytesToWrite(done.text, objectMaxBytes)
     try {
@@ -80,10 +80,11 @@ async function edit(args: Args, context: ToolContext, rows: EditRows, objectMaxB
 }
 
 /** What stands there now. Throws `bad_request` for what is no text, `memory_conflict` when it is not the version that the caller read. */
-async function readText(args: Args, context: ToolContext, row: AnyRow): Promise<{ text: string; etag: string }> {
+async function readText(args: Args, context: ToolContext, row: AnyRow, objectMaxBytes: number): Promise<{ text: string; etag: string }> {
   const { bytes, headers } = bytesOf(await context.invoke(row, { query: { key: args.key } }, context.call))
   const current = headers['etag'] ?? ''
   if (args.if_match !== undefined && !names(args.if_match, current, headers['x-br-meta-sha256'])) throw conflict(current, headers)
+  if (bytes.byteLength > objectMaxBytes) throw tooLarge(objectMaxBytes, bytes.byteLength)
   const text = textOf(bytes)
   if (text === null) throw fail('bad_request', { message: `${args.key} is no UTF-8 text, so it cannot be edited. memory_write replaces it.` })
   return { text, etag: current }
@@ -105,12 +106,13 @@ function names(ifMatch: string, current: string, sha256: string | undefined): bo
 /** The edit, or why there is none. After a lost race it is somebody's change that stands in the way. */
 function doneOf(outcome: EditOutcome, { key }: Args, wish: EditWish, tries: number): Done {
   if (outcome.kind === 'done') return outcome
+  if (outcome.kind === 'too-long') throw tooLarge(wish.charsMax, outcome.chars)
   if (tries > 1) throw fail('memory_conflict', { message: `Somebody changed ${key} meanwhile, and old_text does not stand there exactly once any more.` })
   if (outcome.kind === 'absent')
     throw fail('bad_request', { message: `old_text does not stand verbatim in ${key}. ${outcome.hint} Read it with memory_read first.`.replace('  ', ' ') })
   const where = `line${outcome.lines.length === 1 ? '' : 's'} ${outcome.lines.join(', ')}${outcome.count > outcome.lines.length ? ', …' : ''}`
   throw fail('bad_request', {
-    message: `old_text stands ${outcome.count} times in ${key} (${where}). Give more of the text around the place that you mean, or replace_all to change ${wish.replacesAll ? 'them' : 'all of them'}.`,
+    message: `old_text stands ${outcome.count} times in ${key} (${where}). Give more of the text around the place that you mean, or replace_all to change all of them.`,
   })
 }
 

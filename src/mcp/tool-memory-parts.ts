@@ -1,7 +1,7 @@
 /** What the memory tools have in common: arguments, hints, bounds. */
 import { z } from 'zod'
 import { Reply } from '../platform/endpoint.ts'
-import { fail } from '../platform/errors.ts'
+import { fail, type GatewayError } from '../platform/errors.ts'
 import { jsonOf, plainJson, type ToolAnnotations } from './tool.ts'
 
 /** Bytes of JSON that one answer holds, for content and for lists alike: clients cut answers, or put them aside, from about 50,000 characters on. */
@@ -49,9 +49,15 @@ export async function boundedPage<P>(limit: number, load: (limit: number) => Pro
 export function bytesToWrite(content: string, objectMaxBytes: number): Buffer {
   if (!content.isWellFormed()) throw fail('bad_request', { message: 'Argument content: not well-formed Unicode (a lone surrogate).' })
   const bytes = Buffer.from(content, 'utf8')
-  if (bytes.byteLength > objectMaxBytes)
-    throw fail('payload_too_large', { message: `Over MCP a memory object has at most ${objectMaxBytes} bytes; this one would have ${bytes.byteLength}.` })
+  if (bytes.byteLength > objectMaxBytes) throw tooLarge(objectMaxBytes, bytes.byteLength)
   return bytes
+}
+
+/** `payload_too_large` for what is larger than one may write over MCP; `size` has, or would have, so many bytes or more. */
+export function tooLarge(objectMaxBytes: number, size: number): GatewayError {
+  return fail('payload_too_large', {
+    message: `Over MCP a memory object that is written or edited has at most ${objectMaxBytes} bytes; this one has ${size} or more.`,
+  })
 }
 
 /** Conditions of a write as headers. Throws `bad_request` when they contradict each other. */

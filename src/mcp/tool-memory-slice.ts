@@ -22,29 +22,43 @@ export interface Slice {
 
 /** Whole lines as far as they fit; of a first line that is longer than the bound, its beginning. */
 export function sliceOf(text: string, { offsetLine, offsetChar, limitLines, bytesMax }: SliceWish): Slice {
-  const all = text.split('\n')
-  const end = limitLines === undefined ? all.length : Math.min(all.length, offsetLine + limitLines)
-  const [first, ...others] = all.slice(offsetLine, end)
-  if (first === undefined) return { text: '', lines: 0, totalLines: all.length, next: null }
-  const rest = first.slice(offsetChar)
+  const { totalLines, start } = linesOf(text, offsetLine)
+  if (start === null) return { text: '', lines: 0, totalLines, next: null }
+  const firstEnd = endOf(text, start)
+  const rest = text.slice(Math.min(start + offsetChar, firstEnd), firstEnd)
   const fittingChars = charsThatFit(rest, bytesMax)
   if (fittingChars < rest.length) {
     const next = { offset_line: offsetLine, offset_char: offsetChar + fittingChars }
-    return { text: rest.slice(0, fittingChars), lines: 1, totalLines: all.length, next }
+    return { text: rest.slice(0, fittingChars), lines: 1, totalLines, next }
   }
+  const chosen = [rest]
   let bytes = jsonBytes(rest)
-  const over = others.findIndex(line => {
+  for (let at = firstEnd + 1; at <= text.length && chosen.length < (limitLines ?? totalLines); ) {
+    const end = endOf(text, at)
+    const line = text.slice(at, end)
     bytes += jsonBytes(line)
-    return bytes > bytesMax
-  })
-  const chosen = [rest, ...(over < 0 ? others : others.slice(0, over))]
-  const nextLine = offsetLine + chosen.length
-  return {
-    text: chosen.join('\n'),
-    lines: chosen.length,
-    totalLines: all.length,
-    next: nextLine < all.length ? { offset_line: nextLine, offset_char: 0 } : null,
+    if (bytes > bytesMax) break
+    chosen.push(line)
+    at = end + 1
   }
+  const nextLine = offsetLine + chosen.length
+  return { text: chosen.join('\n'), lines: chosen.length, totalLines, next: nextLine < totalLines ? { offset_line: nextLine, offset_char: 0 } : null }
+}
+
+/** How many lines there are, and where one of them begins; null: there is no such line. Objects are long and lines short, so no list of them is made. */
+function linesOf(text: string, wanted: number): { totalLines: number; start: number | null } {
+  let totalLines = 1
+  let start = wanted === 0 ? 0 : null
+  for (let at = text.indexOf('\n'); at >= 0; at = text.indexOf('\n', at + 1)) {
+    if (totalLines === wanted) start = at + 1
+    totalLines++
+  }
+  return { totalLines, start }
+}
+
+function endOf(text: string, start: number): number {
+  const end = text.indexOf('\n', start)
+  return end < 0 ? text.length : end
 }
 
 /** How many characters of a line fit; a character beyond the basic plane is never cut in two. */

@@ -6,7 +6,8 @@ import { boundedPage, jsonBytes } from '../../src/mcp/tool-memory-parts.ts'
 import { sliceOf } from '../../src/mcp/tool-memory-slice.ts'
 import { inToolWords } from '../../src/mcp/tool-memory-words.ts'
 
-const edited = (text: string, oldText: string, newText: string, replacesAll = false): EditOutcome => editText(text, { oldText, newText, replacesAll })
+const edited = (text: string, oldText: string, newText: string, replacesAll = false): EditOutcome =>
+  editText(text, { oldText, newText, replacesAll, charsMax: 1_000_000 })
 
 describe('editing a text', () => {
   test('replaces what stands there once, and shows the lines as they were and as they are', () => {
@@ -52,6 +53,13 @@ describe('editing a text', () => {
     expect(edited('Deploy', 'deploy', 'x')).toMatchObject({ kind: 'absent', hint: expect.stringContaining('upper and lower') })
     expect(edited('something', 'else', 'x')).toEqual({ kind: 'absent', hint: '' })
   })
+
+  test('an edit that would make too much is not made, and one of very many places takes no time', () => {
+    const text = 'a'.repeat(250_000)
+    expect(edited(text, 'a', 'b'.repeat(1000), true)).toEqual({ kind: 'too-long', chars: 250_000_000 })
+    expect(edited(text, 'a', 'bbb', true)).toMatchObject({ kind: 'done', replaced: 250_000 })
+    expect(edited(text, 'a', 'b')).toMatchObject({ kind: 'ambiguous', count: 250_000 })
+  }, 10_000)
 
   test('replacing all does what splitting and joining does; nothing else changes', () => {
     fc.assert(
