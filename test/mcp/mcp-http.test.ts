@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { version } from '../../src/version.ts'
 import { startApp, type TestApp, until } from '../harness/app.ts'
-import { info, mcpClients } from './mcp-clients.ts'
+import { info, mcpClients, type Step } from './mcp-clients.ts'
 
 /** Some of the tools; the whole list of each credential stands in toolsets.test.ts. */
 const someTools = ['budget_get', 'chat', 'memory_delete', 'memory_list', 'memory_paths', 'memory_read', 'memory_write', 'models_list', 'usage_get', 'whoami']
@@ -279,7 +279,7 @@ describe.each(eras)('tools in the %s', (name, connect) => {
   test('MCP-22 a chat with a progress token tells its progress on the way: it never falls, holds no content, and ends before the answer', async () => {
     const client = await connect()
     app.alpha.script({ chunks: ['secret ', 'words ', 'of the ', 'model'] })
-    const steps: { progress: number; message?: string }[] = []
+    const steps: Step[] = []
     const reply = await client.call('chat', { model: 'test-model', prompt: 'hi' }, undefined, step => steps.push(step))
     const told = steps.length
     expect(reply.isError).toBeUndefined()

@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { startApp, type TestApp } from '../harness/app.ts'
-import { closeClients, connectV1, discoverPost, rawEras } from './raw-clients.ts'
+import { closeClients, connectV1, discoverJson, rawEras } from './raw-clients.ts'
 
 let app: TestApp
 beforeAll(async () => {
@@ -112,16 +112,16 @@ describe.each(rawEras)('resources in the %s', (era, connect) => {
 })
 
 test('results may be kept by nobody else and not at all; an unknown resource is -32602 on the wire of the discover era', async () => {
-  const read = await (await discoverPost(app.baseUrl, app.key, 'resources/read', { uri: 'brigade://budget' })).json()
+  const read = await discoverJson(app.baseUrl, app.key, 'resources/read', { uri: 'brigade://budget' })
   expect(read.result).toMatchObject({ ttlMs: 0, cacheScope: 'private', resultType: 'complete' })
-  const list = await (await discoverPost(app.baseUrl, app.key, 'resources/list', {})).json()
+  const list = await discoverJson(app.baseUrl, app.key, 'resources/list', {})
   expect(list.result).toMatchObject({ ttlMs: 0, cacheScope: 'private' })
-  const none = await (await discoverPost(app.baseUrl, app.key, 'resources/read', { uri: 'memory://agents/none' })).json()
+  const none = await discoverJson(app.baseUrl, app.key, 'resources/read', { uri: 'memory://agents/none' })
   expect(none.error).toMatchObject({ code: -32602, data: { uri: 'memory://agents/none' } })
 })
 
 test('only what is served is announced: changes in the discover era, none in the stateless one', async () => {
-  const discover = await (await discoverPost(app.baseUrl, app.key, 'server/discover', {})).json()
+  const discover = await discoverJson(app.baseUrl, app.key, 'server/discover', {})
   expect(discover.result.capabilities).toEqual({ tools: {}, resources: { subscribe: true }, prompts: {}, completions: {} })
   const client = await connectV1(app.baseUrl, app.key)
   expect(client.getServerCapabilities()).toEqual({ tools: {}, resources: {}, prompts: {}, completions: {} })

@@ -4,7 +4,7 @@ import { accountPollMs } from '../../src/mcp/account-news.ts'
 import { keepAliveMs } from '../../src/mcp/listen-stream.ts'
 import { systemClock } from '../../src/platform/clock.ts'
 import { startApp, type TestApp, until } from '../harness/app.ts'
-import { closeClients, connectV1, connectV2, discoverPost } from './raw-clients.ts'
+import { closeClients, connectV1, connectV2, discoverJson, discoverPost } from './raw-clients.ts'
 
 /** The looks that take seconds in the product take a moment here. */
 const everyMs = new Map([
@@ -173,9 +173,9 @@ test('a credential has room for sixteen streams, and one stream for a hundred re
   const fresh = await connectV2(app.baseUrl, app.key)
   const many = Array.from({ length: 101 }, (_, n) => `memory://agents/${n}`)
   await expect(fresh.listen({ resourceSubscriptions: many })).rejects.toThrow(/at most 100/)
-  const bad = await (await discoverPost(app.baseUrl, app.key, 'subscriptions/listen', { notifications: { resourceSubscriptions: [1] } })).json()
+  const bad = await discoverJson(app.baseUrl, app.key, 'subscriptions/listen', { notifications: { resourceSubscriptions: [1] } })
   expect(bad.error.code).toBe(-32602)
-  const none = await (await discoverPost(app.baseUrl, app.key, 'subscriptions/listen', {})).json()
+  const none = await discoverJson(app.baseUrl, app.key, 'subscriptions/listen', {})
   expect(none.error.code).toBe(-32602)
 })
 
