@@ -3,7 +3,7 @@ import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/cli
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { type Clock, systemClock } from '../../src/platform/clock.ts'
 import { startApp, type TestApp, until } from '../harness/app.ts'
-import { mcpClients, type Step } from './mcp-clients.ts'
+import { mcpClients, type Step, stepsTo } from './mcp-clients.ts'
 import { type Mount, startMount } from './mount.ts'
 import { sampleTools } from './sample-tools.ts'
 
@@ -209,7 +209,7 @@ describe('progress of a chat that takes its time', () => {
 async function mountedCall(url: string, token: string, args: Record<string, unknown>, onprogress: (step: Step) => void): Promise<{ text: string }> {
   const client = new Client({ name: 'test', version: '1' }, { versionNegotiation: { mode: { pin: '2026-07-28' } } })
   await client.connect(new StreamableHTTPClientTransport(new URL(url), { requestInit: { headers: { authorization: `Bearer ${token}` } } }))
-  const result = await client.callTool({ name: 'chat', arguments: args }, { onprogress })
+  const result = await client.callTool({ name: 'chat', arguments: args }, { onprogress: stepsTo(onprogress) })
   await client.close()
   const [block] = result.content as { text: string }[]
   return { text: block?.text ?? '' }

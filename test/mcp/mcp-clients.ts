@@ -14,7 +14,7 @@ export interface ToolClient {
 /** A progress notification. */
 export interface Step {
   readonly progress: number
-  readonly message?: string | undefined
+  readonly message?: string
 }
 export interface ToolReply {
   readonly isError?: boolean
@@ -35,7 +35,17 @@ const replyOf = (result: any): ToolReply => ({
   meta: result._meta ?? {},
 })
 
-const optionsOf = (signal?: AbortSignal, onprogress?: (step: Step) => void) => ({ ...(signal ? { signal } : {}), ...(onprogress ? { onprogress } : {}) })
+/** The SDKs say an absent message as undefined. */
+type SdkStep = { progress: number; message?: string | undefined }
+export const stepsTo =
+  (onprogress: (step: Step) => void) =>
+  ({ progress, message }: SdkStep): void =>
+    onprogress({ progress, ...(message === undefined ? {} : { message }) })
+
+const optionsOf = (signal?: AbortSignal, onprogress?: (step: Step) => void) => ({
+  ...(signal ? { signal } : {}),
+  ...(onprogress ? { onprogress: stepsTo(onprogress) } : {}),
+})
 
 /** Clients of `app()`, which may start later; `closeAll` belongs into afterEach. `path` may carry a query. */
 export function mcpClients(app: () => TestApp, path = '/mcp') {
