@@ -1,6 +1,9 @@
 /** From replies of the gateway to what the memory client gives, and from its options to headers. */
 import type { MemoryConditions, MemoryObject, MemoryProvenance } from './memory-client-shapes.ts'
 
+/** Where the calls of memory are. */
+export const memoryRoot = '/v1/me/memory'
+
 /** The object in a reply to a read. */
 export async function objectOf(key: string, reply: Response): Promise<MemoryObject> {
   const bytes = new Uint8Array(await reply.arrayBuffer())
@@ -54,4 +57,9 @@ export async function* pagesOf<Page extends { readonly next_cursor: string | nul
     yield* itemsOf(page)
     cursor = page.next_cursor ?? undefined
   } while (cursor !== undefined)
+}
+
+/** The signal of a request, when there is one. */
+export function signalled(signal: AbortSignal | undefined): { signal?: AbortSignal } {
+  return signal === undefined ? {} : { signal }
 }

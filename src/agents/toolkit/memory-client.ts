@@ -1,7 +1,7 @@
-import { BrigadeError } from './brigade-error.ts'
 import { type GatewayClient, type GatewayOptions, type GatewayRequest, gatewayClient } from './gateway-client.ts'
 import { editObject, type MemoryChange } from './memory-client-edit.ts'
-import { conditionHeaders, objectOf, pagesOf } from './memory-client-replies.ts'
+import { memoryObjects } from './memory-client-objects.ts'
+import { conditionHeaders, pagesOf, memoryRoot as root, signalled } from './memory-client-replies.ts'
 import type {
   Abortable,
   MemoryConditions,
@@ -71,40 +71,13 @@ export interface MemoryClient extends MemoryObjects {
   readonly shares: MemoryShares
 }
 
-const root = '/v1/me/memory'
-
 /** The shared memory of the gateway. Replies of JSON have the names of the API. */
 export function memoryClient(gateway: GatewayClient | GatewayOptions): MemoryClient {
   const client = 'send' in gateway ? gateway : gatewayClient(gateway)
   const page = <T>(path: string, query: GatewayRequest['query'], signal: AbortSignal | undefined): Promise<T> =>
     client.json<T>('GET', `${root}/${path}`, { query: query ?? {}, ...signalled(signal) })
 
-  const write: MemoryClient['write'] = async (key, content, conditions = {}) => {
-    const reply = await client.send('PUT', `${root}/o`, {
-      query: { key },
-      // Without a type, fetch would name one for text and none for bytes; the gateway takes both as they are.
-      headers: { 'content-type': 'application/octet-stream', ...conditionHeaders(conditions) },
-      body: content,
-      ...signalled(conditions.signal),
-    })
-    return { ...((await reply.json()) as Omit<MemoryWritten, 'etag'>), etag: reply.headers.get('etag') ?? '' }
-  }
-  const read: MemoryClient['read'] = async (key, { version, signal } = {}) => {
-    try {
-      const path = version === undefined ? 'o' : 'history'
-      return await objectOf(key, await client.send('GET', `${root}/${path}`, { query: { key, version }, ...signalled(signal) }))
-    } catch (failure) {
-      if (failure instanceof BrigadeError && failure.code === 'not_found') return null
-      throw failure
-    }
-  }
-  const remove: MemoryClient['remove'] = async (key, { ifMatch, eraseHistory, signal } = {}) => {
-    await client.json('DELETE', `${root}/o`, {
-      query: { key, history: eraseHistory === true ? 'erase' : undefined },
-      headers: conditionHeaders({ ifMatch }),
-      ...signalled(signal),
-    })
-  }
+  const objects = memoryObjects(client)
   const listPage: MemoryClient['listPage'] = (prefix = '', { limit = 1000, cursor, delimiter, modifiedSince, author, signal } = {}) =>
     page('list', { prefix, limit, cursor, delimiter, modified_since: modifiedSince, author }, signal)
   const searchPage: MemoryClient['searchPage'] = (text, { regex, caseSensitive, prefix, limit, cursor, signal } = {}) =>
@@ -113,11 +86,9 @@ export function memoryClient(gateway: GatewayClient | GatewayOptions): MemoryCli
 
   return {
     paths: ({ signal } = {}) => page('paths', {}, signal),
-    read,
-    write,
-    edit: (key, change, options) => editObject({ read, write, remove }, key, change, options),
+    ...objects,
+    edit: (key, change, options) => editObject(objects, key, change, options),
     append: (path, content, { signal } = {}) => client.json('POST', `${root}/append`, { json: { path, content }, ...signalled(signal) }),
-    remove,
     list: (prefix, options) =>
       pagesOf(
         cursor => listPage(prefix, { ...options, cursor }),
@@ -167,8 +138,4 @@ function sharesOf(client: GatewayClient): MemoryShares {
     revoke: (space, userId, { signal } = {}) => client.json('DELETE', memberAt(space, userId), signalled(signal)),
     retire: (space, { signal } = {}) => client.json('DELETE', `${at}/${encodeURIComponent(space)}`, signalled(signal)),
   }
-}
-
-function signalled(signal: AbortSignal | undefined): { signal?: AbortSignal } {
-  return signal === undefined ? {} : { signal }
 }
