@@ -5,10 +5,10 @@ import {
   type ConnectPlace,
   type ConnectPlan,
   type ConnectWish,
+  credentialCommand,
   mcpUrl,
   type PlannedFile,
   shellLine,
-  tokenCommand,
   tokenRefreshMs,
 } from './connect-plan.ts'
 
@@ -60,7 +60,7 @@ export function connectClaudeCode(wish: ConnectWish, place: ConnectPlace): Conne
       ...(isProject && wish.tools ? ['Claude Code asks once in this folder whether it may use the server of .mcp.json.'] : []),
       ...(wish.models === 'no' ? [] : ['Claude Code then runs on the gateway instead of a subscription; --tools leaves its models as they are.']),
     ],
-    needsKeyInEnvironment: wish.agent === null && (!wish.bridge || wish.models !== 'no'),
+    needsKeyInEnvironment: wish.agent === null && wish.keyFile === null && (!wish.bridge || wish.models !== 'no'),
   }
 }
 
@@ -72,15 +72,14 @@ function serverOf(wish: ConnectWish, place: ConnectPlace): Settings {
 function modelEdits(wish: ConnectWish, place: ConnectPlace): SettingEdit[] {
   const unless = wish.models === 'yes' ? {} : { unless: 'present' as const }
   const set = (path: string[], value: string): SettingEdit => ({ kind: 'set', path, value, ...unless })
-  const printsKey = place.platform === 'win32' ? 'cmd /c echo %BRIGADE_KEY%' : 'printenv BRIGADE_KEY'
-  const { command, args } = tokenCommand(wish, place)
+  const { command, args } = credentialCommand(wish, place)
   return [
     set(['env', 'ANTHROPIC_BASE_URL'], wish.baseUrl),
     set(['env', 'ANTHROPIC_MODEL'], wish.model),
     // Left out, small calls in the background ask for a model of Anthropic.
     set(['env', 'ANTHROPIC_DEFAULT_HAIKU_MODEL'], wish.model),
     ...(wish.agent === null ? [] : [set(['env', 'CLAUDE_CODE_API_KEY_HELPER_TTL_MS'], String(tokenRefreshMs))]),
-    set(['apiKeyHelper'], wish.agent === null ? printsKey : shellLine([command, ...args], place.platform)),
+    set(['apiKeyHelper'], shellLine([command, ...args], place.platform)),
   ]
 }
 

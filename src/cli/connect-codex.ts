@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { wrongUsage } from './command-error.ts'
 import { entryEdits, type SettingEdit } from './connect-edits.ts'
-import { bridgeCommand, type ConnectPlace, type ConnectPlan, type ConnectWish, mcpUrl, shellLine, tokenCommand, tokenRefreshMs } from './connect-plan.ts'
+import { bridgeCommand, type ConnectPlace, type ConnectPlan, type ConnectWish, credentialCommand, mcpUrl, shellLine, tokenRefreshMs } from './connect-plan.ts'
 
 /** Variables that Codex hands to a server on this machine only when its entry names them. */
 const passedOn = ['BRIGADE', 'BRIGADE_KEY', 'XDG_CONFIG_HOME']
@@ -26,7 +26,7 @@ export function connectCodex(wish: ConnectWish, place: ConnectPlace): ConnectPla
     files: [{ path: join(folder, 'config.toml'), format: 'toml', what: 'models and tools of Codex', edits, isShared: isProject }],
     commands: wish.tools && !isProject && !isBridge ? [shellLine(added, place.platform)] : [],
     notes,
-    needsKeyInEnvironment: wish.agent === null && (!isBridge || wish.models !== 'no'),
+    needsKeyInEnvironment: wish.agent === null && wish.keyFile === null && (!isBridge || (wish.models !== 'no' && !isProject)),
   }
 }
 
@@ -38,8 +38,9 @@ function modelEdits(wish: ConnectWish, place: ConnectPlace): SettingEdit[] {
     { kind: 'set', path: ['model'], value: wish.model, ...unless },
     { kind: 'set', path: ['model_provider'], value: wish.name, ...unless },
   ]
-  if (wish.agent === null) return [...chosen, ...entryEdits(path, { ...fields, env_key: 'BRIGADE_KEY' }, ['auth', 'experimental_bearer_token', 'http_headers'])]
-  const { command, args } = tokenCommand(wish, place)
+  if (wish.agent === null && wish.keyFile === null)
+    return [...chosen, ...entryEdits(path, { ...fields, env_key: 'BRIGADE_KEY' }, ['auth', 'experimental_bearer_token', 'http_headers'])]
+  const { command, args } = credentialCommand(wish, place)
   const auth = { command, args, timeout_ms: tokenTimeoutMs, refresh_interval_ms: tokenRefreshMs }
   return [
     ...chosen,

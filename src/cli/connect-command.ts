@@ -43,7 +43,7 @@ export function addConnectCommand(program: Command): void {
     .option('--trust-tools', 'the client may call the tools without asking (claude-code, codex)')
     .option('--name <name>', 'of the entry', 'brigade')
     .addOption(new Option('--base-url <url>', 'address of the gateway (default: $BRIGADE, then that of brigade login, then http://127.0.0.1:8787)'))
-    .addOption(new Option('--key-file <path>', 'file that the commands in the settings read the key from (with --agent or --bridge)'))
+    .addOption(new Option('--key-file <path>', 'file with the key, named in the settings in place of BRIGADE_KEY; tools then go through the bridge'))
     .option('--json', 'print JSON')
   addExamples(command, [
     ['brigade connect codex', 'shows what belongs where, and changes nothing'],
@@ -107,14 +107,16 @@ function ownProgram(): string[] {
   return [process.execPath, fileURLToPath(new URL('brigade.js', import.meta.url))]
 }
 
-function notesOf(plan: ConnectPlan, { agent, bridge }: ConnectWish): string[] {
+function notesOf(plan: ConnectPlan, { agent, bridge, keyFile }: ConnectWish): string[] {
   const isOfMachine = agent !== null || bridge
   return [
     ...plan.notes,
     ...(plan.needsKeyInEnvironment ? ['The files hold no key: the client reads BRIGADE_KEY from its environment, so export it where the client starts.'] : []),
     ...(agent === null
       ? []
-      : [`Tokens are minted with BRIGADE_KEY or the key of brigade login, when they are needed; the agent "${agent}" must be there (brigade agent create).`]),
+      : [
+          `Tokens are minted with ${keyFile === null ? 'BRIGADE_KEY or the key of brigade login' : 'the key of that file'}, when they are needed; the agent "${agent}" must be there (brigade agent create).`,
+        ]),
     ...(isOfMachine
       ? [`The settings name node and this brigade.js by their paths on this machine${plan.files.some(file => file.isShared) ? ': do not commit them' : ''}.`]
       : []),

@@ -12,7 +12,9 @@ export function connectCursor(wish: ConnectWish, place: ConnectPlace): ConnectPl
   // biome-ignore lint/suspicious/noTemplateCurlyInString: Cursor puts the variable in.
   const key = '${env:BRIGADE_KEY}'
   const isBridge = wish.bridge || wish.agent !== null
-  const fields = isBridge ? { ...bridgeCommand(wish, place), env: { BRIGADE_KEY: key } } : { url: mcpUrl(wish), headers: { Authorization: `Bearer ${key}` } }
+  const fields = isBridge
+    ? { ...bridgeCommand(wish, place), ...(wish.keyFile === null ? { env: { BRIGADE_KEY: key } } : {}) }
+    : { url: mcpUrl(wish), headers: { Authorization: `Bearer ${key}` } }
   const folder = wish.scope === 'project' ? place.project : place.home
   return {
     client: 'cursor',
@@ -26,8 +28,8 @@ export function connectCursor(wish: ConnectWish, place: ConnectPlace): ConnectPl
       },
     ],
     commands: [],
-    notes: ['Cursor sees BRIGADE_KEY when it is started from a shell that has it. Restart it afterwards.'],
-    needsKeyInEnvironment: true,
+    notes: [...(wish.keyFile === null ? ['Cursor sees BRIGADE_KEY when it is started from a shell that has it.'] : []), 'Restart Cursor afterwards.'],
+    needsKeyInEnvironment: wish.keyFile === null,
   }
 }
 
@@ -55,7 +57,7 @@ export function connectVscode(wish: ConnectWish, place: ConnectPlace): ConnectPl
       },
     ],
     commands: [],
-    notes: ['VS Code asks for the key when the server starts for the first time (MCP: List Servers) and keeps it.'],
+    notes: asked.length === 0 ? [] : ['VS Code asks for the key when the server starts for the first time (MCP: List Servers) and keeps it.'],
     needsKeyInEnvironment: false,
   }
 }

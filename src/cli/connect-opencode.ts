@@ -26,7 +26,7 @@ export function connectOpencode(wish: ConnectWish, place: ConnectPlace): Connect
     ],
     commands: [],
     notes: wish.agent !== null ? ['opencode cannot renew a token for its models, so only its tools run as the agent.'] : [],
-    needsKeyInEnvironment: !isBridge || hasModels,
+    needsKeyInEnvironment: wish.keyFile === null && (!isBridge || hasModels),
   }
 }
 
@@ -35,7 +35,7 @@ function modelEdits(wish: ConnectWish): SettingEdit[] {
   return [
     { kind: 'set', path: ['model'], value: `${wish.name}/${wish.model}`, ...(wish.models === 'yes' ? {} : { unless: 'present' as const }) },
     ...entryEdits(path, { npm: '@ai-sdk/openai-compatible', name: 'Brigade' }, []),
-    ...entryEdits([...path, 'options'], { baseURL: `${wish.baseUrl}/v1`, apiKey: '{env:BRIGADE_KEY}' }, []),
+    ...entryEdits([...path, 'options'], { baseURL: `${wish.baseUrl}/v1`, apiKey: wish.keyFile === null ? '{env:BRIGADE_KEY}' : `{file:${wish.keyFile}}` }, []),
     // Its fields may be the person's own by now.
     { kind: 'set', path: [...path, 'models', wish.model], value: { name: wish.model, tool_call: true }, unless: 'present' },
   ]

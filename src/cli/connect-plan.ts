@@ -21,7 +21,7 @@ export interface ConnectWish {
   readonly agent: string | null
   /** Tools through `brigade mcp` on this machine in place of HTTP. An agent always needs it. */
   readonly bridge: boolean
-  /** File with the key for commands that mint tokens; null: BRIGADE_KEY or `brigade login`. */
+  /** File with the key; null: BRIGADE_KEY, and for this program `brigade login` too. */
   readonly keyFile: string | null
   /** For `?toolsets=`; null: all. */
   readonly toolsets: string | null
@@ -77,8 +77,12 @@ export function bridgeCommand(wish: ConnectWish, place: ConnectPlace): { readonl
   return { command, args: [...before, 'mcp', '--base-url', wish.baseUrl, ...agentFlags(wish), ...toolsets] }
 }
 
-/** The words that print a token of the agent. */
-export function tokenCommand(wish: ConnectWish, place: ConnectPlace): { readonly command: string; readonly args: readonly string[] } {
+/** The words that print the credential for models: a token of the agent, what stands in the key file, or BRIGADE_KEY. */
+export function credentialCommand(wish: ConnectWish, place: ConnectPlace): { readonly command: string; readonly args: readonly string[] } {
+  const isWindows = place.platform === 'win32'
+  if (wish.agent === null && wish.keyFile !== null)
+    return isWindows ? { command: 'cmd', args: ['/c', 'type', wish.keyFile] } : { command: 'cat', args: [wish.keyFile] }
+  if (wish.agent === null) return isWindows ? { command: 'cmd', args: ['/c', 'echo', '%BRIGADE_KEY%'] } : { command: 'printenv', args: ['BRIGADE_KEY'] }
   const [command = 'brigade', ...before] = place.program
   return { command, args: [...before, 'agent', 'token', '--base-url', wish.baseUrl, ...agentFlags(wish)] }
 }

@@ -190,7 +190,7 @@ args = [
 url = "http://old/mcp"
 startup_timeout_sec = 20
 
-[projects."/home/me/work"]
+[projects."/srv/work"]
 trust_level = "trusted"
 when = 2026-01-01T00:00:00Z
 big = 9223372036854775807

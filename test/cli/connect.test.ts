@@ -201,9 +201,9 @@ describe('editors and opencode', () => {
     expect(text).toMatch(/"other": \{\s+"command": "y"/)
     // biome-ignore lint/suspicious/noTemplateCurlyInString: VS Code puts the input in.
     expect(text).toContain('Bearer ${input:brigade-key}')
-    const paths = (platform: string, env = {}): string => planConnect('vscode', wishOf(), placeOf({ platform, home: '/home/a', env })).files[0]?.path ?? ''
-    expect(paths('linux')).toBe('/home/a/.config/Code/User/mcp.json')
-    expect(paths('darwin')).toBe('/home/a/Library/Application Support/Code/User/mcp.json')
+    const paths = (platform: string, env = {}): string => planConnect('vscode', wishOf(), placeOf({ platform, home: '/srv/a', env })).files[0]?.path ?? ''
+    expect(paths('linux')).toBe('/srv/a/.config/Code/User/mcp.json')
+    expect(paths('darwin')).toBe('/srv/a/Library/Application Support/Code/User/mcp.json')
     expect(paths('win32', { APPDATA: 'C:\\Users\\a\\AppData\\Roaming' })).toBe('C:\\Users\\a\\AppData\\Roaming\\Code\\User\\mcp.json')
   })
 
@@ -217,6 +217,19 @@ describe('editors and opencode', () => {
     expect(made).not.toHaveProperty('provider')
     expect(() => write('opencode', { agent: 'reviewer', models: 'yes' })).toThrow('cannot renew a token')
   })
+})
+
+test('a file with the key is named wherever the client can read one', () => {
+  const keyFile = join(home, 'my key')
+  const wish = { keyFile, bridge: true }
+  for (const client of clientNames) write(client, wish)
+  expect(jsonIn('.claude', 'settings.json').apiKeyHelper).toBe(`cat '${keyFile}'`)
+  expect(tomlIn('.codex', 'config.toml').model_providers.brigade.auth).toMatchObject({ command: 'cat', args: [keyFile] })
+  expect(jsonIn('.config', 'opencode', 'opencode.json').provider.brigade.options.apiKey).toBe(`{file:${keyFile}}`)
+  for (const client of clientNames) {
+    const { files, needsKeyInEnvironment } = planConnect(client, wishOf(wish), placeOf())
+    expect([needsKeyInEnvironment, files.map(snippet).join().includes('BRIGADE_KEY') && client !== 'codex']).toEqual([false, false])
+  }
 })
 
 describe('the file itself', () => {
