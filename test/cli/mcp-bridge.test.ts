@@ -187,6 +187,14 @@ test('lines from a pipe are answered, in a batch too, and the process ends with 
   expect((await app.call('GET', '/v1/me/memory/o?key=agents/pipe/a.md')).text).toBe(content)
 })
 
+test('a message that is too large for the gateway is refused, and the next one is answered', async () => {
+  const content = 'x'.repeat(5 * 1024 * 1024)
+  const { messages, code } = await piped([toolCall(1, 'memory_write', { key: 'agents/big/b.md', content }), toolCall(2, 'whoami')])
+  expect(await code()).toBe(0)
+  expect(messages().find(({ id }) => id === 1)?.error).toMatchObject({ code: -32000, data: { status: 413, code: 'payload_too_large' } })
+  expect(messages().find(({ id }) => id === 2)?.result.structuredContent.key.id).toBe(app.keyId)
+})
+
 test('the end of the input gives up what still runs', async () => {
   app.alpha.script([{ holdAfterChunks: 3 }])
   const { code, child } = await piped([toolCall(1, 'chat', { model: 'alpha-only', prompt: 'x' })], { keepOpen: true })
