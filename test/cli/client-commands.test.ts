@@ -4,20 +4,13 @@ import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSyn
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
-import { brigadeProgram } from '../../src/cli/program.ts'
-import { runProgram } from '../../src/cli/run-program.ts'
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { startApp, type TestApp } from '../harness/app.ts'
 import { until } from '../harness/until.ts'
+import { documentedLines } from './documented-lines.ts'
+import { type Ran, runHere } from './run-here.ts'
 
 const brigade = fileURLToPath(new URL('../../dist/cli/brigade.js', import.meta.url))
-
-interface Ran {
-  readonly code: number | null
-  readonly out: string
-  readonly bytes: Buffer
-  readonly err: string
-}
 
 interface Typing {
   readonly stdin?: string | Buffer
@@ -58,25 +51,8 @@ describe('client commands, as typed', () => {
     return shown({ code, bytes: Buffer.concat(out), err })
   }
   /** The same program in this process. */
-  async function run(words: readonly string[], { key = app.key, address = app.baseUrl }: Omit<Typing, 'stdin'> = {}): Promise<Ran> {
-    const out: Buffer[] = []
-    let err = ''
-    const stdout = vi.spyOn(process.stdout, 'write').mockImplementation(chunk => out.push(Buffer.from(chunk)) > 0)
-    const stderr = vi.spyOn(process.stderr, 'write').mockImplementation(chunk => {
-      err += String(chunk)
-      return true
-    })
-    for (const [name, value] of Object.entries({ XDG_CONFIG_HOME: join(home, '.config'), BRIGADE: address, BRIGADE_KEY: key ?? undefined }))
-      vi.stubEnv(name, value)
-    try {
-      const failedWith = await runProgram(brigadeProgram(), ['node', 'brigade', ...words])
-      return shown({ code: failedWith ?? 0, bytes: Buffer.concat(out), err })
-    } finally {
-      stdout.mockRestore()
-      stderr.mockRestore()
-      vi.unstubAllEnvs()
-    }
-  }
+  const run = async (words: readonly string[], { key = app.key, address = app.baseUrl }: Omit<Typing, 'stdin'> = {}): Promise<Ran> =>
+    shown(await runHere(words, { XDG_CONFIG_HOME: join(home, '.config'), BRIGADE: address, BRIGADE_KEY: key ?? undefined }))
   function shown({ code, bytes, err }: Omit<Ran, 'out'>): Ran {
     // Whatever happens, a key is never shown.
     expect(bytes.toString() + err).not.toContain(app.key)
@@ -257,5 +233,11 @@ describe('client commands, as typed', () => {
       expect(failed.err).toContain(message)
       expect(failed.err.trimEnd().split('\n').at(-1)).toMatch(/^brigade: /)
     }
+  })
+
+  test('the lines of docs/cli.md work as they stand, from the first to the last', async () => {
+    const lines = documentedLines()
+    expect(lines.length).toBeGreaterThan(20)
+    for (const words of lines) await ran(words)
   })
 })
