@@ -27,7 +27,7 @@ export class GatewayPrompts implements PromptSurface {
       throw new SurfaceError('badParams', `There is no prompt ${name.slice(0, 128)}. There are: ${prompts.map(({ entry }) => entry.name).join(', ')}.`)
     const verdict = mayCall(reader.call.principal, prompt.rowOf(rows).access)
     if (!verdict.ok) throw new SurfaceError('badParams', `forbidden: ${verdict.why}`, { code: 'forbidden', message: verdict.why, status: 403 })
-    const messages = await prompt.write(checked(prompt.entry, args), this.#deps, signal)
+    const messages = await reader.guarded(`prompts/${name}`, () => prompt.write(checked(prompt.entry, args), this.#deps, signal))
     const { description } = prompt.entry
     return { ...(typeof description === 'string' ? { description } : {}), messages }
   }

@@ -80,7 +80,11 @@ export class GatewayResources implements ResourceSurface {
     ]
   }
 
-  async read(uri: string, signal: AbortSignal): Promise<ResourceContents[]> {
+  read(uri: string, signal: AbortSignal): Promise<ResourceContents[]> {
+    return this.#deps.reader.guarded('resources/read', () => this.#read(uri, signal))
+  }
+
+  async #read(uri: string, signal: AbortSignal): Promise<ResourceContents[]> {
     const { reader, rows } = this.#deps
     const account = accountResources.find(resource => resource.uri === uri)
     if (account) return [{ uri, mimeType: 'application/json', text: JSON.stringify(await reader.json(account.rowOf(rows), {}, signal)) }]
@@ -99,18 +103,14 @@ export class GatewayResources implements ResourceSurface {
   async #folderEntries(): Promise<ResourceEntry[]> {
     const { reader, rows, memory } = this.#deps
     if (!reader.may(rows.memoryList)) return []
-    try {
-      const scopes = await memory.scopesOf(reader.call.principal)
-      return scopes.map(scope => ({
-        uri: memoryUriOf(scope),
-        name: `memory ${scope}`,
-        title: `Memory: ${scope}`,
-        description: `The keys of shared memory under ${scope}`,
-        mimeType: 'application/json',
-      }))
-    } catch (thrown) {
-      throw reader.failure(thrown, 'resources/list')
-    }
+    const scopes = await reader.guarded('resources/list', () => memory.scopesOf(reader.call.principal))
+    return scopes.map(scope => ({
+      uri: memoryUriOf(scope),
+      name: `memory ${scope}`,
+      title: `Memory: ${scope}`,
+      description: `The keys of shared memory under ${scope}`,
+      mimeType: 'application/json',
+    }))
   }
 }
 

@@ -1,4 +1,5 @@
 /** Rows as resources and prompts read them: their failures become errors of the protocol. */
+import { translate } from '../gateway/http/translate.ts'
 import { abortSignalOf } from '../platform/cancellation.ts'
 import type { AnyRow } from '../platform/endpoint.ts'
 import { type GatewayError, toGatewayError } from '../platform/errors.ts'
@@ -30,7 +31,17 @@ export class RowReader {
     try {
       return await this.#invoke(row, input, { ...this.call, signal: AbortSignal.any([signal, abortSignalOf(this.call.signal)]) })
     } catch (thrown) {
-      throw this.failure(thrown, row.at, uri)
+      // Nobody waits for this answer any more; an abort is no failure to log.
+      throw signal.aborted ? new SurfaceError('refused', 'The client cancelled this call.') : this.failure(thrown, row.at, uri)
+    }
+  }
+
+  /** Work over several rows, whose own failures become errors of the protocol too. Throws SurfaceError. */
+  async guarded<T>(place: string, work: () => Promise<T>): Promise<T> {
+    try {
+      return await work()
+    } catch (thrown) {
+      throw this.failure(thrown, place)
     }
   }
 
@@ -42,7 +53,7 @@ export class RowReader {
   /** A failure as the protocol tells it: the words and fields of a failed tool. What is our own fault is logged. */
   failure(thrown: unknown, place: string, uri?: string): SurfaceError {
     if (thrown instanceof SurfaceError) return thrown
-    const error = toGatewayError(thrown)
+    const error = toGatewayError(translate(thrown))
     // Clients know a missing resource by data that has the URI and nothing else.
     if (error.errorName === 'not_found' && uri !== undefined) return notThere(uri)
     const { requestId, principal } = this.call
