@@ -19,12 +19,15 @@ let app: TestApp
 /** Somebody else's server. */
 let elsewhere: Server
 let seen: IncomingHttpHeaders[] = []
+/** What it answers with 401, in turn; after that 200. */
+let refusals: object[] = []
 
 beforeAll(async () => {
   app = await startApp({ clock })
   elsewhere = createServer((request, response) => {
     seen.push(request.headers)
-    response.end('{}')
+    const refusal = refusals.shift()
+    response.writeHead(refusal === undefined ? 200 : 401, json).end(JSON.stringify(refusal ?? {}))
   })
   elsewhere.listen(0, '127.0.0.1')
   await once(elsewhere, 'listening')
@@ -36,6 +39,7 @@ afterAll(async () => {
 beforeEach(() => {
   app.alpha.reset()
   seen = []
+  refusals = []
 })
 
 const elsewhereUrl = (): string => `http://127.0.0.1:${(elsewhere.address() as AddressInfo).port}`
@@ -90,6 +94,25 @@ describe('a token that has expired', () => {
     expect((await postForm(app, '/oauth/revoke', { token: await agent.tokens.getToken() }, { token: app.key })).status).toBe(200)
     expect(await agent.whoami()).toMatchObject({ principal: { kind: 'agent' } })
     expect(sent.filter(line => line.endsWith('/token'))).toHaveLength(2)
+  })
+
+  test('is known by the body too, where a browser hides the header', async () => {
+    const given: unknown[] = []
+    const source = {
+      getToken(wish?: object) {
+        given.push(wish)
+        return Promise.resolve(`token-${given.length}`)
+      },
+    }
+    refusals = [{ reason: 'token_expired' }]
+    expect((await agentFetch(source)(elsewhereUrl())).status).toBe(200)
+    expect(given).toEqual([undefined, { forceRefresh: true, refused: 'token-1' }])
+    expect(seen.map(headers => headers.authorization)).toEqual(['Bearer token-1', 'Bearer token-2'])
+    refusals = [{ reason: 'token_expired' }, { reason: 'token_expired' }]
+    expect((await agentFetch(source)(elsewhereUrl())).status, 'once, not for ever').toBe(401)
+    refusals = [{ error: { code: 'byok_required' } }]
+    expect(await codeOf(await agentFetch(source)(elsewhereUrl())), 'about another credential').toBe('byok_required')
+    expect(seen).toHaveLength(5)
   })
 
   test('of an API key is nothing that a second try mends', async () => {
