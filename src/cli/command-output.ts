@@ -65,5 +65,10 @@ export function rupees(amounts: readonly number[]): string[] {
 /** Prints what a command made: a field a line, or JSON. */
 export function printResult(value: object, asJson: boolean): void {
   if (asJson) printJson(value)
-  else printFields(Object.fromEntries(Object.entries(value).map(([name, field]) => [name, String(field)])))
+  else
+    printFields(
+      Object.fromEntries(
+        Object.entries(value).map(([name, field]) => [name, typeof field === 'object' && field !== null ? JSON.stringify(field) : String(field)]),
+      ),
+    )
 }

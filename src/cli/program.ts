@@ -13,6 +13,19 @@ import { addServerCommands } from './server-commands.ts'
 import { addUsageCommand } from './usage-command.ts'
 import { addWhoamiCommand } from './whoami-command.ts'
 
+const afterHelp = `
+Clients find their gateway in $BRIGADE (its address) and $BRIGADE_KEY (an API key or agent token), else in what brigade login keeps.
+Exit codes: 0 done, 1 failed, 2 typed wrong, 3 credential refused, 4 not there, 5 over a budget or rate, 6 conflict.
+
+Examples:
+  brigade login
+  brigade agent create reviewer --budget-inr 500
+  brigade agent token reviewer
+  brigade memory put agents/reviewer/notes.md --text "The build is green."
+  brigade connect claude-code
+
+docs/cli.md has more; brigade <command> --help has the flags and examples of a command.`
+
 /** A whole command line, that runs words once. */
 export function brigadeProgram(): Command {
   const program = prepareProgram(new Command('brigade').description('Brigade, the model gateway for people who run agents').version(version))
@@ -29,5 +42,5 @@ export function brigadeProgram(): Command {
   addMcpCommand(program)
   program.commandsGroup('Operators:')
   addAdminCommands(program)
-  return program
+  return program.addHelpText('after', afterHelp)
 }
