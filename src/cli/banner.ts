@@ -37,6 +37,10 @@ Codex, the same (docs/responses.md):
   codex -c model=${model} -c model_provider=brigade -c 'model_providers.brigade={name="Brigade",base_url="${baseUrl}/v1",env_key="BRIGADE_KEY",wire_api="responses"}'
   codex mcp add brigade --url ${baseUrl}/mcp --bearer-token-env-var BRIGADE_KEY
 
+Or have it written into their own settings, inside the checkout; claude-code, cursor, opencode and vscode too:
+
+  BRIGADE=${baseUrl} npx brigade connect codex --write
+
 Sign in as the owner, for members, keys and what they may do: npx brigade admin sign-in --email ${firstRun.email}
 
 The whole main job, played on a gateway of its own: npm run demo

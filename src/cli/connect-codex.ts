@@ -39,7 +39,7 @@ function modelEdits(wish: ConnectWish, place: ConnectPlace): SettingEdit[] {
     { kind: 'set', path: ['model_provider'], value: wish.name, ...unless },
   ]
   if (wish.agent === null && wish.keyFile === null)
-    return [...chosen, ...entryEdits(path, { ...fields, env_key: 'BRIGADE_KEY' }, ['auth', 'experimental_bearer_token', 'http_headers'])]
+    return [...chosen, ...entryEdits(path, { ...fields, env_key: 'BRIGADE_KEY' }, ['auth', 'experimental_bearer_token'])]
   const { command, args } = credentialCommand(wish, place)
   const auth = { command, args, timeout_ms: tokenTimeoutMs, refresh_interval_ms: tokenRefreshMs }
   return [
@@ -53,13 +53,7 @@ function toolEdits(wish: ConnectWish, place: ConnectPlace): SettingEdit[] {
   const path = ['mcp_servers', wish.name]
   const trusted = wish.trustTools ? { default_tools_approval_mode: 'approve' } : {}
   if (!wish.bridge && wish.agent === null)
-    return entryEdits(path, { url: mcpUrl(wish), bearer_token_env_var: 'BRIGADE_KEY', ...trusted }, [
-      'command',
-      'args',
-      'env_vars',
-      'http_headers',
-      'env_http_headers',
-    ])
+    return entryEdits(path, { url: mcpUrl(wish), bearer_token_env_var: 'BRIGADE_KEY', ...trusted }, ['command', 'args', 'env', 'env_vars', 'cwd'])
   const { command, args } = bridgeCommand(wish, place)
   return entryEdits(path, { command, args, env_vars: passedOn, ...trusted }, ['url', 'bearer_token_env_var', 'http_headers', 'env_http_headers'])
 }

@@ -15,11 +15,13 @@ export type SettingEdit =
   /** The list has the item; an object with the `id` of the item counts as it. */
   | { readonly kind: 'include'; readonly path: readonly string[]; readonly item: SettingValue }
 
-/** The edits that make an entry hold `fields` and none of `drops`, and leave what else stands in it. */
+/** The edits that make an entry hold `fields` and none of `drops`, and leave what else stands in it, in groups such as `headers` too. */
 export function entryEdits(path: readonly string[], fields: Settings, drops: readonly string[]): SettingEdit[] {
   return [
     ...drops.filter(name => !Object.hasOwn(fields, name)).map(name => ({ kind: 'drop' as const, path: [...path, name] })),
-    ...Object.entries(fields).map(([name, value]) => ({ kind: 'set' as const, path: [...path, name], value })),
+    ...Object.entries(fields).flatMap(([name, value]): SettingEdit[] =>
+      isSettings(value) ? entryEdits([...path, name], value, []) : [{ kind: 'set', path: [...path, name], value }],
+    ),
   ]
 }
 

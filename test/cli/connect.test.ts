@@ -79,6 +79,20 @@ describe.each(clientNames)('%s', client => {
     for (const [path = '', text = ''] of before) expect(readFileSync(path, 'utf8').split('\n').sort()).toEqual(text.split('\n').sort())
   })
 
+  test('what the person has added to the entry stays', () => {
+    const [first] = write(client, { models: 'no' })
+    const path = first?.path ?? ''
+    const before = readFileSync(path, 'utf8')
+    const added =
+      client === 'codex'
+        ? before.replace('[mcp_servers.brigade]', '[mcp_servers.brigade]\nstartup_timeout_sec = 7')
+        : before.replace('"Authorization"', '"x-mine": "7", "Authorization"')
+    writeFileSync(path, added.replace('8787', '9999'))
+    write(client, { models: 'no' })
+    const after = readFileSync(path, 'utf8')
+    expect([/x-mine|startup_timeout_sec/.test(after), after.includes('8787'), after.includes('9999')]).toEqual([true, true, false])
+  })
+
   test('a file that cannot be read as what it is stays as it is, and the message names it', () => {
     for (const { path } of planConnect(client, wishOf(), placeOf()).files) {
       rmSync(join(home, '.claude.json'), { force: true })
