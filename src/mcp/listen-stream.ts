@@ -2,7 +2,8 @@
 import { createMcpHandler, type McpServerFactory, type ServerEvent, type ServerEventBus } from '@modelcontextprotocol/server'
 import type { Clock } from '../platform/clock.ts'
 import { ChangeOutbox } from './change-outbox.ts'
-import { type ChangeSurface, type ChangeWish, type ChangingList, type Listening, SurfaceError } from './surface.ts'
+import { type ListenBody, narrowed, wishOf } from './listen-body.ts'
+import type { ChangeSurface, Listening } from './surface.ts'
 
 /** Who listens. */
 export interface Listener {
@@ -173,30 +174,4 @@ export class ListenStream {
     this.#listening?.stop()
     this.onOver()
   }
-}
-
-/** A body with the method `subscriptions/listen`; the SDK checks the rest. */
-export interface ListenBody {
-  readonly [key: string]: unknown
-  readonly params?: { readonly [key: string]: unknown; readonly notifications?: Record<string, unknown> }
-}
-
-const lists: readonly ChangingList[] = ['tools', 'prompts', 'resources']
-
-function wishOf({ params }: ListenBody): ChangeWish {
-  const filter = params?.notifications ?? {}
-  const uris = Array.isArray(filter['resourceSubscriptions']) ? filter['resourceSubscriptions'] : []
-  if (uris.some(uri => typeof uri !== 'string')) throw new SurfaceError('badParams', 'Invalid params: resourceSubscriptions is a list of URIs.')
-  return { lists: lists.filter(list => filter[`${list}ListChanged`] === true), uris }
-}
-
-/** The body with the part of its wish that is granted, which the SDK acknowledges. */
-function narrowed(body: ListenBody, { lists: granted, uris }: ChangeWish): unknown {
-  const filter = body.params?.notifications
-  if (filter === undefined || typeof filter !== 'object') return body
-  const notifications = {
-    ...Object.fromEntries(granted.map(list => [`${list}ListChanged`, true])),
-    ...(uris.length === 0 ? {} : { resourceSubscriptions: uris }),
-  }
-  return { ...body, params: { ...body.params, notifications } }
 }

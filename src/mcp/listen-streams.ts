@@ -1,6 +1,7 @@
 import type { Clock } from '../platform/clock.ts'
 import type { McpIdentity } from './instructions.ts'
-import { type ListenBody, type Listener, ListenStream } from './listen-stream.ts'
+import type { ListenBody } from './listen-body.ts'
+import { type Listener, ListenStream } from './listen-stream.ts'
 import { discoverServer } from './server-discover.ts'
 import { type Surface, SurfaceError } from './surface.ts'
 

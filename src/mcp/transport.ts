@@ -3,8 +3,6 @@
  * process can serve any call.
  */
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http'
-import { toNodeHandler } from '@modelcontextprotocol/node'
-import { isLegacyRequest } from '@modelcontextprotocol/server'
 import { z } from 'zod'
 import { isOfStranger } from '../gateway/http/anonymous.ts'
 import { agentIdHeader, agentLabelOf } from '../gateway/http/call-context.ts'
@@ -18,14 +16,12 @@ import type { Ids } from '../platform/ids.ts'
 import type { Inflight } from '../platform/inflight.ts'
 import type { Log } from '../platform/log.ts'
 import type { BearerPrincipal } from '../platform/principal.ts'
-import { Cancellations } from './cancellations.ts'
+import { Eras } from './eras.ts'
 import { allowedHostNames, checkMediaTypes, checkOrigin, withBearer, withChallenge } from './guard.ts'
 import { mcpIdentity } from './instructions.ts'
-import type { ListenBody, Listener } from './listen-stream.ts'
-import { ListenStreams } from './listen-streams.ts'
-import { makeDiscoverEra } from './server-discover.ts'
-import { serveInitializeEra } from './server-initialize.ts'
-import type { Surface, SurfaceOf } from './surface.ts'
+import { isListen } from './listen-body.ts'
+import type { Listener } from './listen-stream.ts'
+import type { SurfaceOf } from './surface.ts'
 
 /** What MCP needs of the rest; app.ts gives it. */
 export interface McpDeps {
@@ -80,24 +76,10 @@ const bodyLimitBytes = 4 * 1024 * 1024
 
 /** Makes the /mcp handler. */
 export function createMcp(deps: McpDeps): Mcp {
-  const identity = mcpIdentity(deps.serviceId, deps.version)
-  const discoverEra = makeDiscoverEra(identity, bodyLimitBytes)
-
-  const listens = new ListenStreams(deps.clock, identity)
-  const cancellations = new Cancellations()
-
+  const eras = new Eras(mcpIdentity(deps.serviceId, deps.version), bodyLimitBytes, deps)
   const bearer: McpMount = {
     authenticate: headers => deps.authenticate(withBearer(headers)),
     challenge: (error, headers) => withChallenge(error, deps.serviceId, headers),
-  }
-
-  const dispatch = (body: unknown, surface: Surface, owner: string, listener: Listener, request: IncomingMessage, response: ServerResponse): Promise<void> => {
-    const serve = async (web: Request): Promise<Response> => {
-      if (await isLegacyRequest(web, body)) return serveInitializeEra(web, body, surface, identity, { cancellations, owner })
-      return isListen(body) ? listens.serve(web, body, surface, listener) : discoverEra.serve(web, body, surface)
-    }
-    const era = toNodeHandler({ fetch: serve }, { onerror: error => deps.log.error('mcp request failed', { path: '/mcp', status: 500, error }) })
-    return era({ method: 'POST', url: '/mcp', headers: request.headers, [Symbol.asyncIterator]: () => request[Symbol.asyncIterator]() }, response, body)
   }
 
   const handle = async (request: IncomingMessage, response: ServerResponse, mount = bearer): Promise<void> => {
@@ -125,21 +107,14 @@ export function createMcp(deps: McpDeps): Mcp {
       })
       const isStillGood = () => isTaken(() => mount.authenticate(request.headers, from), deps)
       const listener = { ...listenerOf(principal, response), cut: cut.signal, isStillGood }
-      await dispatch(body, surface, cancelOwner(principal, request), listener, request, response)
+      await eras.serve({ request, response, body, surface, cancelOwner: cancelOwner(principal, request), listener })
     } catch (thrown) {
       refuse(thrown, requestId, request, response, deps)
     } finally {
       unregister?.()
     }
   }
-  return {
-    handle,
-    endSubscriptions: () => listens.endAll(),
-    async close() {
-      listens.endAll()
-      await discoverEra.close()
-    },
-  }
+  return { handle, endSubscriptions: () => eras.endSubscriptions(), close: () => eras.close() }
 }
 
 const described = z.object({
@@ -167,10 +142,6 @@ async function signIn(request: IncomingMessage, from: McpCaller, mount: McpMount
     if (isOfStranger(error)) deps.countAnonymous(request)
     throw mount.challenge(error, request.headers)
   }
-}
-
-function isListen(body: unknown): body is ListenBody {
-  return typeof body === 'object' && body !== null && 'method' in body && body.method === 'subscriptions/listen'
 }
 
 /** Whether a credential that was taken would be taken again: a stream may outlive it. */
