@@ -35,7 +35,7 @@ async function expectGateway(baseUrl: string, reply: Response): Promise<void> {
       code: 'unreachable',
       status: reply.status,
     })
-  throw notAGateway(baseUrl, `it answered with ${isPage ? 'a web page' : 'something else'}, status ${reply.status}`)
+  throw notAGateway(baseUrl, `it answered with ${isPage ? 'a web page' : 'no x-request-id'}, status ${reply.status}`)
 }
 
 /** Without a query or fragment, which may hold secrets of a sign-in. */
