@@ -122,7 +122,11 @@ export function customTool<I extends z.ZodObject>(tool: ToolHead<I> & { run(args
     async run(args, context) {
       // Before the arguments: what is wrong with them is not worth a look for a caller who may not call.
       const verdict = mayCall(context.call.principal, tool.row.access)
-      if (!verdict.ok) throw fail('forbidden', { message: verdict.why })
+      if (!verdict.ok) {
+        // The row refuses it too, and leaves what it leaves of a refused call: a count against the rate, a line in the audit trail.
+        await context.invoke(tool.row, {}, context.call)
+        throw fail('forbidden', { message: verdict.why })
+      }
       return tool.run(argsOf(args), context)
     },
   }

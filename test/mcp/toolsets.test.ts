@@ -133,6 +133,9 @@ describe('SCOPE-15 /mcp', () => {
         refused++
       }
     expect(refused).toBeGreaterThan(50)
+    const { entries } = (await app.call('GET', '/me/audit?limit=200', undefined, { cookie: await app.signIn() })).json
+    const outcomes = entries.filter(({ act }: { act: string }) => act === 'promote').map(({ outcome }: { outcome: string }) => outcome)
+    expect(outcomes).toEqual(Object.values(callers).flatMap(({ tools }) => (tools.includes('memory_promote') ? [] : ['forbidden'])))
     expect(app.alpha.requests).toHaveLength(0)
   })
 })
