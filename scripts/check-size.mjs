@@ -10,7 +10,7 @@ const exempt = new Set(['src/platform/errors.ts', 'src/platform/config.ts'])
 
 /** One line of text for each file that is too long. */
 export function tooLong(base = root) {
-  return ['src', 'test', 'scripts', 'bench'].flatMap(folder =>
+  return ['src', 'test', 'scripts', 'bench', 'examples'].flatMap(folder =>
     filesBelow(folder, path => /\.(ts|mjs|cjs)$/.test(path) && !path.startsWith('test/tooling/fixtures/') && !exempt.has(path), base)
       .map(path => ({ path, lines: readFileSync(join(base, path), 'utf8').split('\n').length - 1 }))
       .filter(file => file.lines > linesMax)

@@ -22,7 +22,9 @@ const skipped = path => path.startsWith('test/tooling/fixtures/words') || path =
 /** One line of text for each place. Provider ids of the catalog are data, so catalog/ is held to the first three rules only. */
 export function foreignWords(base = root) {
   const found = []
-  const paths = ['src', 'test', 'docs', 'scripts', 'bench', 'migrations', 'catalog', '.ci', 'server-card'].flatMap(folder => filesBelow(folder, isText, base))
+  const paths = ['src', 'test', 'docs', 'scripts', 'bench', 'examples', 'migrations', 'catalog', '.ci', 'server-card'].flatMap(folder =>
+    filesBelow(folder, isText, base),
+  )
   for (const path of [...paths, 'README.md', 'ARCHITECTURE.md', 'CONTRIBUTING.md', 'SECURITY.md', 'package.json', '.env.example']) {
     if (skipped(path) || path.startsWith('bench/results/')) continue
     let text

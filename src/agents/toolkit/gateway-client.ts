@@ -1,6 +1,7 @@
 import { agentFetch } from './agent-fetch.ts'
 import { errorOf } from './brigade-error.ts'
 import { gatewayAddress } from './gateway-address.ts'
+import { isNetworkFailure } from './token-provider.ts'
 import type { Credential } from './token-source.ts'
 
 /** Where a gateway is and who calls it. */
@@ -22,7 +23,7 @@ export interface GatewayRequest {
   readonly signal?: AbortSignal
 }
 
-/** The management API of a gateway. Every reply that is not ok is thrown as BrigadeError. */
+/** The management API of a gateway. Every reply that is not ok is thrown as BrigadeError; no reply at all as the error of fetch, with the address in it. */
 export interface GatewayClient {
   readonly baseUrl: string
   /** The reply, ok. */
@@ -44,9 +45,16 @@ export function gatewayClient({ baseUrl: given, credential, fetch: inner }: Gate
       headers: { ...(request.json === undefined ? {} : { 'content-type': 'application/json' }), ...request.headers },
       ...(body === undefined ? {} : { body: body as NonNullable<RequestInit['body']> }),
       ...(request.signal === undefined ? {} : { signal: request.signal }),
+    }).catch((error: unknown) => {
+      throw error instanceof TypeError && isNetworkFailure(error) ? unreachable(baseUrl, error) : error
     })
     if (!reply.ok) throw await errorOf(reply)
     return reply
   }
   return { baseUrl, send, json: async <T>(method: string, path: string, request?: GatewayRequest) => (await (await send(method, path, request)).json()) as T }
+}
+
+/** fetch says that it failed and not where. */
+function unreachable(baseUrl: string, cause: unknown): TypeError {
+  return new TypeError(`fetch failed: no gateway answers at ${baseUrl}. Is it running, and is that its address?`, { cause })
 }

@@ -182,6 +182,6 @@ function isTransient(error: unknown): boolean {
 }
 
 /** What fetch throws when there is no reply, but not what a credential function throws. */
-function isNetworkFailure(error: unknown): boolean {
+export function isNetworkFailure(error: unknown): boolean {
   return error instanceof Error && ((error.name === 'TypeError' && /fetch|network|load failed/i.test(error.message)) || error.name === 'TimeoutError')
 }
