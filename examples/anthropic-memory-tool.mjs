@@ -1,0 +1,38 @@
+// The memory tool of Claude (memory_20250818) over shared memory, run by the tool runner of the SDK. What one session writes, the next one reads.
+import Anthropic from '@anthropic-ai/sdk'
+import { brigadeMemoryFunction, brigadeMemoryTool, connectAgent } from 'brigade-gateway/agents'
+
+const { BRIGADE = 'http://127.0.0.1:8787', BRIGADE_KEY, MODEL = 'sandbox-chat' } = process.env
+if (!BRIGADE_KEY) {
+  console.error('Set BRIGADE_KEY to an API key of the gateway; its first start has printed one.')
+  process.exit(2)
+}
+
+const agent = connectAgent({ baseUrl: BRIGADE, agent: 'example-claude', credential: BRIGADE_KEY, create: true })
+const client = new Anthropic(agent.anthropic())
+
+// Claude knows the tool by its type, memory_20250818. Every other model gets the same commands as a function.
+const makeTool = MODEL.startsWith('claude') ? brigadeMemoryTool : brigadeMemoryFunction
+const root = 'agents/example-claude/'
+const tool = makeTool({ memory: agent.memory, root })
+const { run } = tool
+tool.run = async command => {
+  const result = await run(command)
+  console.log(`${command.command} ${command.path}: ${result.split('\n')[0]}`)
+  return result
+}
+
+async function session(prompt) {
+  const messages = [{ role: 'user', content: prompt }]
+  await client.beta.messages.toolRunner({ model: MODEL, max_tokens: 1000, messages, tools: [tool], thread: false })
+}
+
+// A file that is there is not made again, so each run of this program takes a new name.
+const file = `/memories/build-${Date.now()}.md`
+await session(`call memory ${JSON.stringify({ command: 'create', path: file, file_text: 'The build is red.\n' })}`)
+await session(`call memory ${JSON.stringify({ command: 'str_replace', path: file, old_str: 'red', new_str: 'green' })}`)
+await session(`call memory ${JSON.stringify({ command: 'view', path: file })}`)
+
+// Every other agent finds it under its key, with its author.
+const found = await agent.memory.read(file.replace('/memories/', root))
+console.log(found.key, 'holds', JSON.stringify(found.text), 'by', found.provenance.agentName)

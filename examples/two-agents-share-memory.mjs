@@ -1,0 +1,39 @@
+// Two agents and one object of shared memory: the reader sees who wrote it, and nobody overwrites what they have not seen.
+import { BrigadeError, connectAgent } from 'brigade-gateway/agents'
+
+const { BRIGADE = 'http://127.0.0.1:8787', BRIGADE_KEY } = process.env
+if (!BRIGADE_KEY) {
+  console.error('Set BRIGADE_KEY to an API key of the gateway; its first start has printed one.')
+  process.exit(2)
+}
+
+const agentNamed = name => connectAgent({ baseUrl: BRIGADE, agent: name, credential: BRIGADE_KEY, create: true })
+const [writer, reader] = [agentNamed('example-one'), agentNamed('example-two')]
+const key = 'agents/example-shared/plan.md'
+
+await writer.memory.write(key, 'Sail on Monday.\n')
+const seen = await reader.memory.read(key)
+console.log('the reader sees', JSON.stringify(seen.text), 'by', seen.provenance.agentName, 'at', seen.provenance.at)
+
+// Compare and swap: the reader writes only if the object is still the one that it read. Meanwhile the writer was here.
+await writer.memory.write(key, 'Sail on Tuesday.\n')
+try {
+  await reader.memory.write(key, 'Sail never.\n', { ifMatch: seen.etag })
+} catch (error) {
+  if (!(error instanceof BrigadeError) || error.code !== 'memory_conflict') throw error
+  console.log('refused:', error.code)
+}
+
+// edit does all of that: it reads, changes, and begins anew when somebody was faster. Both at once lose nothing.
+await Promise.all([
+  writer.memory.edit(key, now => `${now.text}The writer has packed.\n`),
+  reader.memory.edit(key, now => `${now.text}The reader has packed.\n`),
+])
+console.log(JSON.stringify((await reader.memory.read(key)).text))
+
+// The same without the toolkit: any HTTP client with a token will do, and fetch of the agent has one.
+const reply = await reader.fetch(`/v1/me/memory/o?key=${encodeURIComponent(key)}`)
+console.log(reply.status, 'etag', reply.headers.get('etag'), 'agent', reply.headers.get('x-br-meta-agent'))
+
+const { versions } = await reader.memory.historyPage(key, { limit: 4 })
+for (const version of versions) console.log(version.modified, version.how, 'by agent', version.author.agent)
