@@ -17,7 +17,8 @@ await owner.json('POST', `/v1/me/agents/${id}/budget`, { json: { monthly_budget_
 const agent = connectAgent({ baseUrl: BRIGADE, agent: id, credential: BRIGADE_KEY })
 const client = new OpenAI(agent.openai())
 const messages = [{ role: 'user', content: 'Say hello to the crew.' }]
-for (let turn = 1; ; turn++) {
+// With a model that costs nothing, such as one on your own machine, no budget would ever end this.
+for (let turn = 1; turn <= 200; turn++) {
   try {
     await client.chat.completions.create({ model: MODEL, messages })
     console.log('turn', turn, 'is done')
