@@ -19,10 +19,18 @@ async function main(): Promise<void> {
   process.once('SIGINT', stop)
 }
 
+/** What a person can mend is said without a stack. */
+function wordsOf(error: unknown): string {
+  if (error instanceof ConfigError) return error.message
+  if (!(error instanceof Error)) return String(error)
+  const { code, address, port } = error as NodeJS.ErrnoException & { readonly address?: string; readonly port?: number }
+  if (code === 'EADDRINUSE') return `port ${port} at ${address} is taken, perhaps by another Brigade. Stop that, or set PORT.`
+  if (code === 'EACCES' && port !== undefined) return `this user may not listen on port ${port}. Set PORT to one above 1023.`
+  if (code === 'EADDRNOTAVAIL') return `this machine has no address ${address}. Set HOST to one that it has.`
+  return error.stack ?? error.message
+}
+
 main().catch(error => {
-  // What a person can mend is said without a stack.
-  process.stderr.write(
-    error instanceof ConfigError ? `brigade: ${error.message}\n` : `brigade: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}\n`,
-  )
+  process.stderr.write(`brigade: ${wordsOf(error)}\n`)
   process.exit(1)
 })

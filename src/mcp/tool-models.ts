@@ -22,7 +22,7 @@ const catalogEntry = z.looseObject({
     inrPerMinute: z.number().nullish(),
     inrPerMillionCharacters: z.number().nullish(),
   }),
-  routes: z.array(z.looseObject({ provider: z.string(), available: z.boolean() })),
+  routes: z.array(z.looseObject({ provider: z.string(), available: z.boolean(), configured: z.boolean() })),
 })
 type CatalogEntry = z.output<typeof catalogEntry>
 
@@ -37,7 +37,7 @@ const inputSchema = z.object({
     .min(0)
     .optional()
     .describe('Most rupees per million tokens, of input and of output; per image, minute or million characters for models that are priced so.'),
-  available: z.boolean().optional().describe('true: only models with a route that works now.'),
+  available: z.boolean().optional().describe('true: only models that work now, without a key that somebody has to save first.'),
   ids: z.array(z.string().min(1)).min(1).max(idsMax).optional().describe('Only these ids.'),
   limit: z.number().int().min(1).max(pageMax).default(pageDefault),
   cursor: z
@@ -69,7 +69,9 @@ export function modelsTool(row: AnyRow): Tool {
     toInput: () => ({}),
     toResult: (value, args) => {
       const { data } = z.looseObject({ data: z.array(catalogEntry) }).parse(plainJson(jsonOf(value)))
-      const matching = data.filter(entry => matches(entry, args))
+      const found = data.filter(entry => matches(entry, args))
+      // What works comes first: an agent takes one from the top.
+      const matching = [...found.filter(isAvailable), ...found.filter(entry => !isAvailable(entry))]
       const start = Number(args.cursor ?? 0)
       const page = matching.slice(start, start + args.limit)
       const end = start + args.limit
@@ -113,7 +115,8 @@ function matches(entry: CatalogEntry, args: Wanted): boolean {
   )
 }
 
-const isAvailable = ({ routes }: CatalogEntry): boolean => routes.some(route => route.available)
+const isAvailable = ({ routes }: CatalogEntry): boolean => routes.some(route => route.available && route.configured)
+const isConfigured = ({ routes }: CatalogEntry): boolean => routes.some(route => route.configured)
 const providersOf = ({ routes }: CatalogEntry): string[] => [...new Set(routes.map(route => route.provider))]
 
 /** Every price of a model, each in the unit of its kind. */
@@ -142,11 +145,11 @@ function asLine(entry: CatalogEntry): string {
     tools && 'tools',
     residency === 'india' && 'india',
     `by ${providersOf(entry).join(', ')}`,
-    !isAvailable(entry) && 'NOT AVAILABLE NOW',
+    !isConfigured(entry) ? 'NOT CONFIGURED: only with a provider key that your organisation has saved' : !isAvailable(entry) && 'NOT AVAILABLE NOW',
   )
 }
 
-/** The entry with the ids of its providers in place of its routes; `available` is true when any route is. */
+/** The entry with the ids of its providers in place of its routes; `available` is true when a call would be served now. */
 function withoutRoutes(entry: CatalogEntry): { id: string; [field: string]: unknown } {
   const { routes: _routes, ...rest } = entry
   return { ...rest, providers: providersOf(entry), available: isAvailable(entry) }

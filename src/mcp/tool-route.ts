@@ -4,8 +4,9 @@ import { jsonOf, plainJson, rowTool, type Tool } from './tool.ts'
 
 const candidate = z.looseObject({ model: z.string(), provider: z.string().nullable(), eligible: z.boolean(), why: z.string() })
 
-/** Most routes of the text; the structured content has them all. */
+/** Most routes of the text, and of those that share a reason; the structured content has them all. */
 const linesMax = 30
+const sameReasonMax = 8
 
 /** The row tells the kinds of calls apart by the field that holds the prompt. */
 function promptOf(kind: 'chat' | 'embedding' | 'image', prompt: string): object {
@@ -63,11 +64,20 @@ export function routeTool(row: AnyRow): Tool {
           `${preview.model} at ${preview.provider} (${preview.reason})`,
           ...candidates.slice(0, linesMax).map(({ model, provider, why }, index) => `${index + 1}. ${model} at ${provider}: ${why}`),
           ...(excluded.length === 0 ? [] : ['Not asked:']),
-          ...excluded.slice(0, linesMax).map(({ model, provider, why }) => `- ${model}${provider === null ? '' : ` at ${provider}`}: ${why}`),
-          ...(excluded.length > linesMax ? [`- and ${excluded.length - linesMax} more`] : []),
+          ...byReason(excluded).slice(0, linesMax),
         ].join('\n'),
         structured: { ...preview, candidates, excluded },
       }
     },
+  })
+}
+
+/** One line a reason: a catalog has many routes that are not asked for the same one. */
+function byReason(excluded: readonly z.output<typeof candidate>[]): string[] {
+  const groups = new Map<string, z.output<typeof candidate>[]>()
+  for (const route of excluded) groups.set(route.why, [...(groups.get(route.why) ?? []), route])
+  return [...groups].map(([why, routes]) => {
+    const names = routes.slice(0, sameReasonMax).map(({ model, provider }) => (provider === null ? model : `${model} at ${provider}`))
+    return `- ${why}: ${names.join(', ')}${routes.length > sameReasonMax ? ` and ${routes.length - sameReasonMax} more` : ''}`
   })
 }

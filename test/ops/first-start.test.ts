@@ -65,6 +65,17 @@ describe('the first start', () => {
     expect([who.status, who.json.agent?.name]).toEqual([200, 'first-agent'])
   })
 
+  test('a second one on the same port says that it is taken, in one line, and makes nothing that somebody would have to know', async () => {
+    const other = mkdtempSync(join(tmpdir(), 'brigade-second-'))
+    const env = { PATH: process.env['PATH'] ?? '', HOME: other, PORT: new URL(gateway.baseUrl).port, LOG_LEVEL: 'silent' }
+    await expect(run(process.execPath, [cli, 'serve'], { cwd: other, env })).rejects.toMatchObject({
+      code: 1,
+      stdout: '',
+      stderr: `brigade: port ${env.PORT} at 127.0.0.1 is taken, perhaps by another Brigade. Stop that, or set PORT.\n`,
+    })
+    rmSync(other, { recursive: true, force: true })
+  })
+
   test('the printed curl line works in a shell', async () => {
     const line = printed(/^ +(curl .*)$/m)
     const { stdout } = await run('sh', ['-c', line.replace('curl ', 'curl -sS ')])

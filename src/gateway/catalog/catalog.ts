@@ -18,6 +18,8 @@ export interface RouteView extends RouteState {
   readonly inputINRPerMtok: number
   readonly outputINRPerMtok: number
   readonly byok_only: boolean
+  /** Whether calls are served as things stand, without a key that somebody saves first. */
+  readonly configured: boolean
   readonly context_length: number | null
 }
 
@@ -137,6 +139,8 @@ export class Catalog {
       outputINRPerMtok: tokens ? inrFromUinr(route.price.outputUinrPerMtok) : 0,
       ...this.#healthOf(stateKeyOf(route)),
       byok_only: route.byokOnly,
+      // What is not in the catalog stands on a key or a server of the organisation.
+      configured: !this.#snapshot.models.has(model.id) || (route.provider.configured && !route.byokOnly),
       context_length: route.contextLength,
     }
   }

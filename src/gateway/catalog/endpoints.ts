@@ -22,6 +22,7 @@ const routeView = z.object({
   available: z.boolean().describe('False while the circuit of the route is open.'),
   maintenance: z.boolean().describe("True while the platform's route is withheld; a caller's own key is still served."),
   byok_only: z.boolean().describe("Never served on the platform's key."),
+  configured: z.boolean().describe('Whether calls are served as things stand. False: only on a key that you bring along or save.'),
   context_length: z.int().nullable(),
 })
 

@@ -48,10 +48,11 @@ describe('the public catalog', () => {
       outputINRPerMtok: 120,
       available: true,
       byok_only: false,
+      configured: true,
       maintenance: false,
       context_length: 100_000,
     })
-    expect(model('byok-model').routes[0]).toMatchObject({ byok_only: true, available: true, maintenance: false })
+    expect(model('byok-model').routes[0]).toMatchObject({ byok_only: true, configured: false, available: true, maintenance: false })
     for (const entry of models) for (const route of entry.routes) expect(['india', 'global'], entry.id).toContain(route.residency)
   })
 

@@ -23,6 +23,7 @@ describe('the public view of a model', () => {
       available: true,
       maintenance: false,
       byok_only: false,
+      configured: false,
       context_length: 204_800,
     })
     expect(view?.routes.find(route => route.provider === 'openrouter')?.byok_only).toBe(true)
