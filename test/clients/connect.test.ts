@@ -61,7 +61,9 @@ test('TOOL-02 Codex on the config of connect calls a memory tool and finishes, w
 test('TOOL-02 Codex as an agent: its own models and its tools run on tokens, usage and memory name the agent', async () => {
   const { agentId, key } = await place('codex agent')
   connect(app, home, 'codex', '--trust-tools', '--agent', 'codex agent')
-  await expectWritten(await codex(writePrompt('mcp__brigade__memory_write', key, 'from the client')), key, { agent: agentId })
+  const ran = await codex(writePrompt('mcp__brigade__memory_write', key, 'from the client'))
+  await expectWritten(ran, key, { agent: agentId })
+  expect(ran.stderr).not.toContain('failed to refresh available models')
   const { by_agent } = (await app.call('GET', '/v1/usage')).json
   expect(by_agent).toContainEqual(expect.objectContaining({ id: agentId, requests: 2 }))
 })

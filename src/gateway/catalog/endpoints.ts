@@ -74,13 +74,22 @@ const listModels = row({
   tag: 'catalog',
   summary: 'Models with prices, residency, capabilities and routes. With a credential: those that it may use, and those on own keys as provider/model-id.',
   input: {
-    query: z.object({ modality: z.string().max(256).optional().describe('Comma list; a model must have all of them. Example: text,reasoning.') }),
+    query: z.object({
+      modality: z.string().max(256).optional().describe('Comma list; a model must have all of them. Example: text,reasoning.'),
+      client_version: z.string().optional().describe('Codex says its version here.'),
+    }),
   },
-  output: z.object({ object: z.literal('list'), data: z.array(modelView) }),
+  output: z.object({
+    object: z.literal('list'),
+    data: z.array(modelView),
+    models: z.array(z.never()).optional().describe('Only for Codex, which looks for entries of its own form and takes its defaults where there are none.'),
+  }),
   errors: [],
   async handle({ catalog, ownModels }, { query }, call) {
     const own = await ownModels.of(call.principal)
-    return { object: 'list', data: catalog.publicModels(words(query.modality), allowanceOfCaller(call.principal), own) }
+    const data = catalog.publicModels(words(query.modality), allowanceOfCaller(call.principal), own)
+    // Without this field Codex reports the whole list as an error at every start.
+    return { object: 'list', data, ...(query.client_version === undefined ? {} : { models: [] }) }
   },
 })
 

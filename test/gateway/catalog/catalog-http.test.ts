@@ -18,6 +18,11 @@ describe('the public catalog', () => {
     expect(reply.json.data.length).toBeGreaterThan(20)
   })
 
+  test('Codex, which asks with its version, finds the list that it looks for, and an empty one', async () => {
+    expect((await app.call('GET', '/v1/models?client_version=0.169.0')).json).toMatchObject({ object: 'list', models: [] })
+    expect((await app.call('GET', '/v1/models')).json).not.toHaveProperty('models')
+  })
+
   test('CAT-02 SHAPE-02 an entry has id, prices, residency, languages, context length, tools flag, modalities and routes', () => {
     expect(model('test-model')).toMatchObject({
       id: 'test-model',
