@@ -53,9 +53,9 @@ export interface Called {
 
 /** The error of a call to a gateway as a person reads it. Everything else that was thrown comes back as it is. */
 export function commandErrorOf(thrown: unknown, called: Called): unknown {
-  if (thrown instanceof BrigadeError) return ofReply(thrown, called)
   // Only a reply in another shape than the gateway's makes these.
-  if (thrown instanceof SyntaxError) return notAGateway(called.baseUrl, 'it answered with something that is not JSON', thrown)
+  if (thrown instanceof BrigadeError && thrown.code === 'wrong_address') return notAGateway(called.baseUrl, 'its reply has another shape', thrown)
+  if (thrown instanceof BrigadeError) return ofReply(thrown, called)
   return thrown
 }
 

@@ -2,7 +2,7 @@ import { AgentRevokedError, BrigadeError, errorOf } from './brigade-error.ts'
 import { gatewayAddress, isAtGateway } from './gateway-address.ts'
 import { refusalReply } from './refusal-reply.ts'
 import { sendableOf } from './sendable.ts'
-import { type Credential, sourceOf, type TokenSource } from './token-source.ts'
+import { type Credential, checkedSecret, sourceOf, type TokenSource } from './token-source.ts'
 
 /** How requests are signed. */
 export interface AgentFetchOptions {
@@ -25,9 +25,10 @@ const keyHeaders = ['x-api-key', 'api-key', 'x-goog-api-key']
  * A `fetch` that signs each request with the bearer of `credential`, whatever the caller put into Authorization. A 401 that a fresh token
  * may mend is tried once more with one, when the body can be sent again. What keeps a token from being had comes as a reply too, in the
  * gateway's form, so that the SDK around it decides as ever. A revoked agent is a 401 `agent_revoked` that no SDK repeats, and from then
- * on nothing is sent. Every other reply comes back as it is.
+ * on nothing is sent. Every other reply comes back as it is. Throws TypeError for options that cannot be sent.
  */
 export function agentFetch(credential: Credential, inner: typeof fetch = fetch, options: AgentFetchOptions = {}): typeof fetch {
+  checkHeaders(options)
   const source = sourceOf(credential)
   const baseUrl = options.baseUrl === undefined ? null : gatewayAddress(options.baseUrl)
   return async (input, init) => {
@@ -36,7 +37,7 @@ export function agentFetch(credential: Credential, inner: typeof fetch = fetch, 
     const request = sendableOf(target, init)
     const sendWith = async (token: string): Promise<Response> => {
       const [url, sent] = request.next()
-      return inner(url, { ...sent, headers: signedHeaders(request.headers, token, options) })
+      return inner(url, { ...sent, headers: signedHeaders(request.headers, checkedSecret(token), options) })
     }
     try {
       const token = await unlessAborted(source.getToken(), request.signal)
@@ -84,9 +85,18 @@ async function reasonInBody(reply: Response): Promise<string | null> {
 }
 
 async function revokedReply(reply: Response, source: TokenSource): Promise<Response> {
-  const error = await errorOf(reply)
-  if (error instanceof AgentRevokedError) source.noteRevoked?.(error)
+  const said = await errorOf(reply)
+  // A reply without a body, to HEAD for example, says it in a header only.
+  const error = said instanceof AgentRevokedError ? said : new AgentRevokedError({ ...said, code: 'agent_revoked', message: 'This agent has been revoked.' })
+  source.noteRevoked?.(error)
   return refusalReply(error)
+}
+
+/** What the gateway takes as a label, and what a header can carry. */
+function checkHeaders({ agentLabel, userAgent }: AgentFetchOptions): void {
+  if (agentLabel !== undefined && !/^[A-Za-z0-9][A-Za-z0-9 ._:@/-]{0,99}$/.test(agentLabel))
+    throw new TypeError('agentLabel must be 1 to 100 characters: letters, digits, space and . _ : @ / -')
+  if (userAgent !== undefined && !/^[\x20-\x7e]+$/.test(userAgent)) throw new TypeError('userAgent must be printable ASCII.')
 }
 
 function signedHeaders(given: Headers, token: string, { userAgent = standardUserAgent, agentLabel }: AgentFetchOptions): Headers {

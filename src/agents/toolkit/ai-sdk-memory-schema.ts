@@ -25,8 +25,10 @@ export function jsonInput<Input>(properties: Readonly<Record<string, Field>>, re
       vendor: 'brigade',
       validate(value) {
         if (typeof value !== 'object' || value === null) return { issues: [{ message: 'must be an object', path: [] }] }
-        const given = Object.fromEntries(Object.entries(value).filter(([name, field]) => name in properties && field !== null && field !== undefined))
-        const wrong = [...required.filter(name => !(name in given)), ...Object.keys(given).filter(name => typeof given[name] !== 'string')]
+        const given = Object.fromEntries(
+          Object.entries(value).filter(([name, field]) => Object.hasOwn(properties, name) && field !== null && field !== undefined),
+        )
+        const wrong = [...required.filter(name => !Object.hasOwn(given, name)), ...Object.keys(given).filter(name => typeof given[name] !== 'string')]
         if (wrong.length > 0) return { issues: wrong.map(name => ({ message: `"${name}" must be given, as text`, path: [name] })) }
         return { value: given as Input }
       },

@@ -43,14 +43,13 @@ export async function errorOf(reply: Response): Promise<BrigadeError> {
   const envelope = asRecord(body['error'])
   // The rows for OAuth clients say it in two texts.
   const [oauthCode, oauthMessage] = typeof body['error'] === 'string' ? [body['error'], body['error_description']] : []
-  const retryAfter = Number(reply.headers.get('retry-after') ?? Number.NaN)
   const shouldRetry = reply.headers.get('x-should-retry')
   const fields = {
     status: reply.status,
     code: textOr(oauthCode ?? envelope['code'], `http_${reply.status}`),
     message: textOr(oauthMessage ?? envelope['message'], `The gateway answered with status ${reply.status}.`),
     requestId: reply.headers.get('x-request-id'),
-    retryAfterS: Number.isFinite(retryAfter) ? retryAfter : null,
+    retryAfterS: retryAfterOf(reply.headers),
     shouldRetry: shouldRetry === null ? null : shouldRetry === 'true',
     body,
   }
@@ -60,6 +59,16 @@ export async function errorOf(reply: Response): Promise<BrigadeError> {
 /** Whether a refusal says that the agent is gone: by code in a stream or tool, by `reason` beside a 401. */
 export function isRevoked(code: string, body: Readonly<Record<string, unknown>>): boolean {
   return code === 'agent_revoked' || body['reason'] === 'agent_revoked'
+}
+
+/** Retry-After in seconds. Proxies give a date there too, which is by the clock of the reply. */
+function retryAfterOf(headers: Headers): number | null {
+  const text = headers.get('retry-after') ?? ''
+  if (/^\d+(\.\d+)?$/.test(text)) return Number.isFinite(Number(text)) ? Number(text) : null
+  const atMs = /^[a-z]{3,9},? /i.test(text) ? Date.parse(text) : Number.NaN
+  if (Number.isNaN(atMs)) return null
+  const saidMs = Date.parse(headers.get('date') ?? '')
+  return Math.max(0, Math.ceil((atMs - (Number.isNaN(saidMs) ? Date.now() : saidMs)) / 1000))
 }
 
 function recordOf(text: string): Readonly<Record<string, unknown>> {

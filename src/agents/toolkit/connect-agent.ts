@@ -6,7 +6,7 @@ import { type GatewayClient, gatewayClient } from './gateway-client.ts'
 import { type MemoryClient, memoryClient } from './memory-client.ts'
 import type { Secret } from './token-mint.ts'
 import { createAgentTokenProvider } from './token-provider.ts'
-import type { TokenSource } from './token-source.ts'
+import { checkedSecret, isTokenSource, type TokenSource } from './token-source.ts'
 
 /** Which gateway, which agent, and who vouches for it. */
 export interface ConnectOptions {
@@ -122,10 +122,10 @@ export function connectAgent(options: ConnectOptions): ConnectedAgent {
 
 function tokensOf({ credential, ...options }: ConnectOptions): TokenSource {
   const isMinted = options.agent !== undefined || options.exchange === true
-  if (typeof credential === 'object') {
+  if (isTokenSource(credential)) {
     if (isMinted) throw new TypeError('A source of tokens is one of an agent already: leave agent and exchange out.')
     return credential
   }
   if (isMinted) return createAgentTokenProvider({ ...options, credential })
-  return { getToken: async () => (typeof credential === 'string' ? credential : await credential()).trim() }
+  return { getToken: async () => checkedSecret(typeof credential === 'function' ? await credential() : credential) }
 }

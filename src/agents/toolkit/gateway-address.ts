@@ -3,13 +3,13 @@
  * TypeError for what is no http address, or holds more than one.
  */
 export function gatewayAddress(baseUrl: string): string {
-  const address = baseUrl.trim().replace(/\/+$/, '')
+  const address = String(baseUrl).trim().replace(/\/+$/, '')
   const url = URL.canParse(address) ? new URL(address) : null
   if (url === null || !/^https?:$/.test(url.protocol))
     throw new TypeError('baseUrl must be the http(s) address of the gateway, such as https://gateway.example.com.')
   if (url.username !== '' || url.password !== '' || url.search !== '' || url.hash !== '')
     throw new TypeError('baseUrl is the address alone: no user, password, query or fragment. The credential has an option of its own.')
-  return address.replace(/\/v1$/, '')
+  return url.pathname.endsWith('/v1') ? address.slice(0, -'/v1'.length) : address
 }
 
 /** Whether a request goes to the gateway of that address: the same scheme, host and port, and below its path when it has one. */

@@ -1,6 +1,6 @@
 import { agentFetch } from './agent-fetch.ts'
-import { errorOf } from './brigade-error.ts'
-import { gatewayAddress } from './gateway-address.ts'
+import { gatewayAddress, isAtGateway } from './gateway-address.ts'
+import { jsonOf, okReply } from './gateway-reply.ts'
 import { isNetworkFailure } from './token-provider.ts'
 import type { Credential } from './token-source.ts'
 
@@ -23,7 +23,7 @@ export interface GatewayRequest {
   readonly signal?: AbortSignal
 }
 
-/** The management API of a gateway. Every reply that is not ok is thrown as BrigadeError; no reply at all as the error of fetch, with the address in it. */
+/** The management API of a gateway. Paths begin with a slash. Every reply that is not ok is thrown as BrigadeError; no reply at all as the error of fetch, with the address in it. */
 export interface GatewayClient {
   readonly baseUrl: string
   /** The reply, ok. */
@@ -37,21 +37,27 @@ export function gatewayClient({ baseUrl: given, credential, fetch: inner }: Gate
   const baseUrl = gatewayAddress(given)
   const signed = agentFetch(credential, inner)
   const send = async (method: string, path: string, request: GatewayRequest = {}): Promise<Response> => {
-    const url = new URL(`${baseUrl}${path}`)
+    // A path such as `@other.example` would make another host of the address.
+    const url = new URL(path.startsWith('/') ? `${baseUrl}${path}` : 'about:blank')
+    if (!isAtGateway(baseUrl, url)) throw new TypeError('path must begin with a slash and stay below the address of the gateway.')
     for (const [name, value] of Object.entries(request.query ?? {})) if (value !== undefined) url.searchParams.set(name, String(value))
     const body = request.json === undefined ? request.body : JSON.stringify(request.json)
     const reply = await signed(url, {
       method,
+      redirect: 'manual',
       headers: { ...(request.json === undefined ? {} : { 'content-type': 'application/json' }), ...request.headers },
       ...(body === undefined ? {} : { body: body as NonNullable<RequestInit['body']> }),
       ...(request.signal === undefined ? {} : { signal: request.signal }),
     }).catch((error: unknown) => {
       throw error instanceof TypeError && isNetworkFailure(error) ? unreachable(baseUrl, error) : error
     })
-    if (!reply.ok) throw await errorOf(reply)
-    return reply
+    return okReply(baseUrl, reply)
   }
-  return { baseUrl, send, json: async <T>(method: string, path: string, request?: GatewayRequest) => (await (await send(method, path, request)).json()) as T }
+  return {
+    baseUrl,
+    send,
+    json: async <T>(method: string, path: string, request?: GatewayRequest) => (await jsonOf(baseUrl, await send(method, path, request))) as T,
+  }
 }
 
 /** fetch says that it failed and not where. */

@@ -11,26 +11,40 @@ export function checkNamespace(namespace: readonly string[], { mayBeEmpty = fals
   if (namespace.length === 0 && !mayBeEmpty) throw new InvalidNamespaceError('A namespace needs at least one label.')
   for (const label of namespace) {
     if (typeof label !== 'string' || label === '') throw new InvalidNamespaceError(`The labels of a namespace are texts that are not empty: ${shown}`)
-    if (/[.:\0]/.test(label)) throw new InvalidNamespaceError(`A label of a namespace has no ".", ":" or NUL: ${shown}`)
+    if (!isLabel(label)) throw new InvalidNamespaceError(`A label of a namespace has no ".", ":" or NUL: ${shown}`)
   }
   if (namespace[0] === 'langgraph' && !mayBeReserved) throw new InvalidNamespaceError(`The first label "langgraph" is reserved: ${shown}`)
+}
+
+/** Whether a text can be a label of a namespace. */
+export function isLabel(text: string): boolean {
+  return text !== '' && !/[.:\0]/.test(text)
 }
 
 const comparisons: Readonly<Record<string, (found: unknown, wanted: unknown) => boolean>> = {
   $eq: (found, wanted) => found === wanted,
   $ne: (found, wanted) => found !== wanted,
-  $gt: (found, wanted) => Number(found) > Number(wanted),
-  $gte: (found, wanted) => Number(found) >= Number(wanted),
-  $lt: (found, wanted) => Number(found) < Number(wanted),
-  $lte: (found, wanted) => Number(found) <= Number(wanted),
+  $gt: (found, wanted) => numberOf(found) > numberOf(wanted),
+  $gte: (found, wanted) => numberOf(found) >= numberOf(wanted),
+  $lt: (found, wanted) => numberOf(found) < numberOf(wanted),
+  $lte: (found, wanted) => numberOf(found) <= numberOf(wanted),
   $in: (found, wanted) => Array.isArray(wanted) && wanted.includes(found),
   $nin: (found, wanted) => !Array.isArray(wanted) || !wanted.includes(found),
+}
+
+/** As LangGraph compares. An object with a `valueOf` of its own, which anybody may have stored, is no number. */
+function numberOf(value: unknown): number {
+  try {
+    return Number(value)
+  } catch {
+    return Number.NaN
+  }
 }
 
 /** Whether every field of the filter holds: equal to a plain value, or all its operators true. */
 export function fitsFilter(value: Readonly<Record<string, unknown>>, filter: Readonly<Record<string, unknown>> | undefined): boolean {
   return Object.entries(filter ?? {}).every(([field, wanted]) => {
-    const found = value[field]
+    const found = Object.hasOwn(value, field) ? value[field] : undefined
     const operators = typeof wanted === 'object' && wanted !== null ? Object.entries(wanted) : null
     if (operators === null || !operators.every(([name]) => Object.hasOwn(comparisons, name))) return found === wanted
     return operators.every(([name, operand]) => comparisons[name]?.(found, operand))

@@ -1,5 +1,5 @@
 import { type ItemPlace, itemOfKey, keyOfItem, prefixOfNamespace } from './langgraph-store-keys.ts'
-import { checkNamespace, fitsCondition, fitsFilter, type NamespaceCondition } from './langgraph-store-rules.ts'
+import { checkNamespace, fitsCondition, fitsFilter, isLabel, type NamespaceCondition } from './langgraph-store-rules.ts'
 import type { MemoryClient } from './memory-client.ts'
 import { inParallel } from './memory-client-parallel.ts'
 import { memoryPrefix } from './memory-tool-mounts.ts'
@@ -169,8 +169,8 @@ export class BrigadeStore {
   async *#places(namespace: readonly string[]): AsyncGenerator<ItemPlace, void, undefined> {
     for await (const { key } of this.#memory.list(prefixOfNamespace(this.#root, namespace))) {
       const place = itemOfKey(this.#root, key)
-      // An item without a namespace can only be a file of others.
-      if (place !== null && place.namespace.length > 0) yield place
+      // Without a namespace, or in one that nobody can name, it can only be a file of others.
+      if (place !== null && place.namespace.length > 0 && place.namespace.every(isLabel)) yield place
     }
   }
 }
@@ -182,7 +182,7 @@ function literalPrefixOf(conditions: readonly NamespaceCondition[]): readonly st
   return wild < 0 ? path : path.slice(0, wild)
 }
 
-/** The item in the text of an object; null when it is no item. */
+/** The item in the text of an object; null when it is no item, whatever others have put there. */
 function itemOf({ namespace, key }: ItemPlace, text: string): StoreItem | null {
   let stored: Partial<Record<'value' | 'created_at' | 'updated_at', unknown>> | null
   try {
@@ -190,7 +190,13 @@ function itemOf({ namespace, key }: ItemPlace, text: string): StoreItem | null {
   } catch {
     return null
   }
-  const [createdAt, updatedAt] = [new Date(String(stored?.created_at)), new Date(String(stored?.updated_at))]
-  if (typeof stored?.value !== 'object' || stored.value === null || Number.isNaN(createdAt.getTime()) || Number.isNaN(updatedAt.getTime())) return null
-  return { value: stored.value as Record<string, unknown>, key, namespace: [...namespace], createdAt, updatedAt }
+  const value = stored?.value
+  const [createdAt, updatedAt] = [dateOf(stored?.created_at), dateOf(stored?.updated_at)]
+  if (typeof value !== 'object' || value === null || createdAt === null || updatedAt === null) return null
+  return { value: value as Record<string, unknown>, key, namespace: [...namespace], createdAt, updatedAt }
+}
+
+function dateOf(text: unknown): Date | null {
+  const date = typeof text === 'string' ? new Date(text) : null
+  return date === null || Number.isNaN(date.getTime()) ? null : date
 }

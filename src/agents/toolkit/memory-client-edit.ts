@@ -7,6 +7,7 @@ export type MemoryChange = (current: MemoryObject | null) => string | Uint8Array
 const attemptsDefault = 20
 const pauseFirstMs = 15
 const pauseMaxMs = 1000
+const askedMaxMs = 30_000
 
 /** Compare and swap, again and again until it holds; see MemoryClient.edit. */
 export async function editObject(
@@ -38,7 +39,7 @@ function isContention(failure: unknown): failure is BrigadeError {
 /** Waits a random time up to a limit that doubles, so that writers who met once do not meet again; at least what the gateway asks for. */
 async function pause(attempt: number, retryAfterS: number | null, signal: AbortSignal | undefined): Promise<void> {
   const limitMs = Math.min(pauseMaxMs, pauseFirstMs * 2 ** attempt)
-  const waitMs = (retryAfterS ?? 0) * 1000 + Math.random() * limitMs
+  const waitMs = Math.min((retryAfterS ?? 0) * 1000, askedMaxMs) + Math.random() * limitMs
   await new Promise<void>((done, failed) => {
     const stop = (): void => {
       clearTimeout(timer)

@@ -9,7 +9,9 @@ export async function objectOf(key: string, reply: Response): Promise<MemoryObje
   const bytes = new Uint8Array(await reply.arrayBuffer())
   // A byte order mark is part of the text: who writes it back must not lose it.
   const text = new TextDecoder('utf-8', { ignoreBOM: true }).decode(bytes)
-  return { key, bytes, text, etag: reply.headers.get('etag') ?? '', provenance: provenanceOf(reply.headers) }
+  // A proxy that compresses marks the etag as weak, which no condition takes. What came out of it is the same.
+  const etag = reply.headers.get('etag')?.replace(/^W\//, '') ?? ''
+  return { key, bytes, text, etag, provenance: provenanceOf(reply.headers) }
 }
 
 function provenanceOf(headers: Headers): MemoryProvenance {

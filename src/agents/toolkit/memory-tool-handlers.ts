@@ -1,5 +1,6 @@
 import { BrigadeError } from './brigade-error.ts'
 import type { MemoryClient } from './memory-client.ts'
+import type { MemoryObject } from './memory-client-shapes.ts'
 import type {
   MemoryCreateCommand,
   MemoryDeleteCommand,
@@ -124,6 +125,8 @@ export class MemoryCommands implements MemoryToolHandlers {
     const place = all.placeOf(path)
     if (place.isFixed) throw new Error(memoryToolText.notAFile(path))
     await this.#memory.edit(mounted(place, all), async current => {
+      // What is no text would not survive being written back as one.
+      if (current !== null && !isText(current)) throw new Error(memoryToolText.notText(path))
       if (current !== null) return change(current.text)
       if ((await this.#files.look(place)).isFolder) throw new Error(memoryToolText.notAFile(path))
       return this.#missing(all, place, memoryToolText.missingPath(path))
@@ -135,6 +138,11 @@ export class MemoryCommands implements MemoryToolHandlers {
     await this.#files.checkParents(all, place)
     throw new Error(message)
   }
+}
+
+function isText({ bytes, text }: MemoryObject): boolean {
+  const written = new TextEncoder().encode(text)
+  return written.length === bytes.length && written.every((byte, at) => byte === bytes[at])
 }
 
 /** The key of a place. Throws where no file can be. */

@@ -31,6 +31,7 @@ export class MemoryMountTable {
     this.#mounts = Object.entries(mounts)
       .map(([path, prefix]) => ({
         at: path
+          .normalize('NFC')
           .replace(/^\/memories(?=\/|$)/, '')
           .split('/')
           .filter(part => part !== ''),
@@ -50,8 +51,7 @@ export class MemoryMountTable {
     return {
       segments,
       resolved: ['/memories', ...segments].join('/'),
-      // Keys are in normal form C, so a name that comes in another form means the same file.
-      key: mount === undefined ? null : (mount.prefix + rest.join('/')).normalize('NFC').replace(/\/$/, ''),
+      key: mount === undefined ? null : (mount.prefix + rest.join('/')).replace(/\/$/, ''),
       isFixed: segments.length === 0 || this.#mounts.some(({ at }) => startsWith(at, segments)),
     }
   }
@@ -72,7 +72,7 @@ export class MemoryMountTable {
 
 /** A prefix of shared memory with one slash at its end. Throws TypeError for one that is empty: all of shared memory is no place for files. */
 export function memoryPrefix(text: string): string {
-  const prefix = text.replace(/^\/+|\/+$/g, '')
+  const prefix = text.replace(/^\/+|\/+$/g, '').normalize('NFC')
   if (prefix === '') throw new TypeError('Name a prefix of shared memory, such as agents/triage/.')
   return `${prefix}/`
 }
@@ -95,7 +95,8 @@ function segmentsOf(path: string): string[] {
   const segments: string[] = []
   // How far above /memories the path is: it may come back by name, as in /memories/../memories/a.
   let above = false
-  for (const part of path.slice('/memories'.length).split('/')) {
+  // Keys are in normal form C, so a name that comes in another form means the same file.
+  for (const part of path.slice('/memories'.length).normalize('NFC').split('/')) {
     if (part === '' || part === '.') continue
     if (above && part !== 'memories') throw new Error(memoryToolText.escapes(path))
     if (above) above = false

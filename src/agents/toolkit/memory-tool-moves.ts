@@ -19,8 +19,8 @@ export async function moveObject(memory: MemoryClient, from: string, to: string)
       return
     } catch (failure) {
       if (failure instanceof BrigadeError && failure.status === 412 && attempt < attemptsMax) continue
-      // It cannot go, because it is a record for example: then there must be no second one of it.
-      await memory.remove(to, { ifMatch: copyEtag })
+      // It cannot go, because it is a record for example: then there must be no second one of it. Where nobody knows whether it went, the copy may be all there is.
+      if (failure instanceof BrigadeError && failure.status < 500) await memory.remove(to, { ifMatch: copyEtag }).catch(() => undefined)
       throw failure
     }
   }

@@ -1,7 +1,7 @@
 /**
  * What the memory tool says, in one table. Models are trained on these replies, so they are those of the file tool that Anthropic ships:
  * @anthropic-ai/sdk 1.12.0, tools/memory/node (BetaLocalFilesystemMemoryTool). test/agents/toolkit/memory-tool-same.test.ts runs both side by
- * side. The last four are what Node says of a file system (v20); where it names a folder of the host, the path in /memories stands here.
+ * side. `belowAFile` and `intoItself` are what Node says of a file system (v20); where it names a folder of the host, the path in /memories stands here.
  */
 export const memoryToolText = {
   badStart: (path: string) => `Path must start with /memories, got: ${path}`,
@@ -26,6 +26,7 @@ export const memoryToolText = {
   destinationExists: (path: string) => `The destination ${path} already exists`,
   renamed: (from: string, to: string) => `Successfully renamed ${from} to ${to}`,
   unknownCommand: (command: string) => `${command} not implemented`,
+  notText: (path: string) => `The file ${path} is not text in UTF-8, so it cannot be edited. Nothing was changed.`,
   belowAFile: (resolved: string) => `ENOTDIR: not a directory, realpath '${resolved}'`,
   intoItself: (from: string, to: string) => `EINVAL: invalid argument, rename '${from}' -> '${to}'`,
 } as const

@@ -1,5 +1,7 @@
-import { AgentRevokedError, BrigadeError, errorOf } from './brigade-error.ts'
+import { AgentRevokedError, BrigadeError } from './brigade-error.ts'
 import { gatewayAddress } from './gateway-address.ts'
+import { jsonOf, notTheGateway, okReply } from './gateway-reply.ts'
+import { checkedSecret } from './token-source.ts'
 
 /** A token as it was given out. */
 export interface AgentToken {
@@ -64,9 +66,7 @@ export function tokenMint(options: TokenMintOptions): () => Promise<AgentToken> 
     const headers = { ...(authorization === null ? {} : { authorization }), ...Object.fromEntries(new Headers(init.headers)) }
     // A credential never follows a redirect.
     const reply = await inner(`${baseUrl}${path}`, { ...init, headers, redirect: 'manual', signal: AbortSignal.timeout(mintTimeoutMs) })
-    if (reply.type === 'opaqueredirect' || (reply.status >= 300 && reply.status < 400)) throw redirected(baseUrl, reply.headers.get('location'))
-    if (!reply.ok) throw await errorOf(reply)
-    return reply.json()
+    return jsonOf(baseUrl, await okReply(baseUrl, reply))
   }
   let id = idOf(agent)
   const mintWithKey = async (key: string): Promise<Minted> => {
@@ -74,7 +74,7 @@ export function tokenMint(options: TokenMintOptions): () => Promise<AgentToken> 
     const post = (path: string, body: object) =>
       request(path, authorization, { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) })
     if (id === null && options.create) id = ((await post('/v1/me/agents', { name: agent })) as AgentRow).id
-    id ??= await idOfName(String(agent), path => request(path, authorization))
+    id ??= await idOfName(String(agent), baseUrl, path => request(path, authorization))
     const wish = { ...(options.scope === undefined ? {} : { scope: options.scope }), ...(options.ttlS === undefined ? {} : { ttl_s: options.ttlS }) }
     return (await post(`/v1/me/agents/${id}/token`, wish)) as Minted
   }
@@ -92,10 +92,11 @@ export function tokenMint(options: TokenMintOptions): () => Promise<AgentToken> 
     return { ...minted, ...(whose === null ? {} : { agent_id: whose.id }) }
   }
   return async () => {
-    const secret = (typeof options.credential === 'string' ? options.credential : await options.credential()).trim()
-    if (secret === '') throw new TypeError('The credential is empty: give an API key of scope full, or with `exchange` the token to be exchanged.')
+    const secret = checkedSecret(typeof options.credential === 'function' ? await options.credential() : options.credential)
     const askedAtMs = Date.now()
-    const { access_token, expires_in, scope, agent_id } = await (exchange ? exchanged(secret) : mintWithKey(secret))
+    const minted = await (exchange ? exchanged(secret) : mintWithKey(secret))
+    if (typeof minted.access_token !== 'string' || !(minted.expires_in > 0)) throw notTheGateway(baseUrl)
+    const { access_token, expires_in, scope, agent_id } = minted
     return { token: access_token, expiresInS: expires_in, expiresAtMs: askedAtMs + expires_in * 1000, agentId: agent_id ?? null, scope }
   }
 }
@@ -105,13 +106,14 @@ function idOf(agent: number | string | undefined): number | null {
   return agent !== undefined && /^\d+$/.test(agent) ? Number(agent) : null
 }
 
-async function idOfName(name: string, get: (path: string) => Promise<unknown>): Promise<number> {
+async function idOfName(name: string, baseUrl: string, get: (path: string) => Promise<unknown>): Promise<number> {
   let isRevoked = false
   let cursor: string | null = null
   for (let page = 0; page < pagesMax; page++) {
     const path: string = `/v1/me/agents?limit=200${cursor === null ? '' : `&cursor=${encodeURIComponent(cursor)}`}`
     const { agents, next_cursor } = (await get(path)) as { agents: readonly AgentRow[]; next_cursor: string | null }
-    const found = agents.filter(agent => agent.name === name)
+    if (!Array.isArray(agents)) throw notTheGateway(baseUrl)
+    const found = (agents as readonly AgentRow[]).filter(agent => agent.name === name)
     const active = found.find(agent => agent.status === 'active')
     if (active !== undefined) return active.id
     isRevoked ||= found.length > 0
@@ -125,11 +127,6 @@ async function idOfName(name: string, get: (path: string) => Promise<unknown>): 
     code: 'not_found',
     message: `There is no agent "${name}". Make it with POST /v1/me/agents, with "brigade agent create ${name}", or give create: true.`,
   })
-}
-
-function redirected(baseUrl: string, location: string | null): BrigadeError {
-  const message = `${baseUrl} redirects${location === null ? '' : ` to ${location}`}. Give the address where the gateway itself answers as baseUrl.`
-  return new BrigadeError({ status: 400, code: 'wrong_address', message })
 }
 
 function anotherAgent(asked: string, given: string | undefined): BrigadeError {

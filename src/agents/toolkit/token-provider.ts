@@ -35,6 +35,8 @@ const earlyMs = 60_000
 const mandatoryMs = 30_000
 const backoffFirstMs = 500
 const backoffMaxMs = 30_000
+/** Longer than this nobody is believed: what answers may be a page of a proxy that says tomorrow. */
+const askedMaxMs = 15 * 60_000
 /** Tries of one call that has no good token, and how long it waits between two at most. */
 const attemptsMax = 3
 const waitMaxMs = 5_000
@@ -81,10 +83,12 @@ class Provider implements AgentTokenProvider {
     const now = this.#now()
     const isUnwanted = held === null || (forceRefresh && (refused === undefined || refused === held.token.token))
     if (isUnwanted || now >= held.endsAtMs) return this.#patiently()
-    if (now < held.refreshAtMs) return held.token
+    // The other clock stands still while the machine sleeps. This one may also have been set, which costs no more than a mint.
+    const hasSlept = Date.now() >= held.token.expiresAtMs
+    if (now < held.refreshAtMs && !hasSlept) return held.token
     if (this.#minting === null && now < this.#notBeforeMs) return held.token
     const fresh = this.#mint()
-    if (now >= held.mustAtMs) return fresh.catch(error => this.#stillGood(held, error))
+    if (now >= held.mustAtMs || hasSlept) return fresh.catch(error => this.#stillGood(held, error))
     // Whoever needs the outcome will ask again; a failure is remembered for them.
     fresh.catch(() => undefined)
     return held.token
@@ -94,11 +98,8 @@ class Provider implements AgentTokenProvider {
     if (this.#revoked !== null) return
     this.#revoked = error
     this.#held = null
-    try {
-      this.#onRevoked?.(error)
-    } catch {
-      // What a callback does wrong is no reason to go on.
-    }
+    // What a callback does wrong, now or later, is no reason to go on, nor for the program to end with another error.
+    new Promise(resolve => resolve(this.#onRevoked?.(error))).catch(() => undefined)
   }
 
   #stillGood(held: Held, error: unknown): AgentToken {
@@ -169,7 +170,7 @@ function heldFrom(token: AgentToken, askedAtMs: number): Held {
 }
 
 function pauseMs(error: unknown, failures: number): number {
-  const asked = error instanceof BrigadeError && error.retryAfterS !== null ? error.retryAfterS * 1000 : 0
+  const asked = error instanceof BrigadeError && error.retryAfterS !== null ? Math.min(error.retryAfterS * 1000, askedMaxMs) : 0
   const backoff = Math.min(backoffFirstMs * 2 ** Math.min(failures - 1, 10), backoffMaxMs)
   return Math.max(asked, backoff * (0.75 + Math.random() / 2))
 }
@@ -183,5 +184,7 @@ function isTransient(error: unknown): boolean {
 
 /** What fetch throws when there is no reply, but not what a credential function throws. */
 export function isNetworkFailure(error: unknown): boolean {
-  return error instanceof Error && ((error.name === 'TypeError' && /fetch|network|load failed/i.test(error.message)) || error.name === 'TimeoutError')
+  return (
+    error instanceof Error && ((error.name === 'TypeError' && /fetch|network|load failed|terminated/i.test(error.message)) || error.name === 'TimeoutError')
+  )
 }

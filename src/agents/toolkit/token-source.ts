@@ -1,4 +1,4 @@
-import type { AgentRevokedError } from './brigade-error.ts'
+import { type AgentRevokedError, BrigadeError } from './brigade-error.ts'
 
 /** What a caller knows when it asks for a token. */
 export interface TokenWish {
@@ -21,5 +21,26 @@ export type Credential = string | TokenSource
 
 /** The source behind a credential; a plain string is always the token. */
 export function sourceOf(credential: Credential): TokenSource {
-  return typeof credential === 'string' ? { getToken: async () => credential } : credential
+  return isTokenSource(credential) ? credential : { getToken: async () => credential }
+}
+
+/** Whether this has tokens. Programs without types also give nothing at all, such as a variable of the environment that is not set. */
+export function isTokenSource(credential: unknown): credential is TokenSource {
+  return typeof credential === 'object' && credential !== null
+}
+
+/**
+ * A key or token without the space around it. Throws BrigadeError `invalid_credential` for what can be none. The message never repeats it:
+ * fetch would refuse the same text, but with the whole of it in the error.
+ */
+export function checkedSecret(secret: unknown): string {
+  const text = typeof secret === 'string' ? secret.trim() : ''
+  if (text === '') throw invalidCredential('The credential is empty: give an API key or a token, such as one from a variable of the environment that is set.')
+  if (!/^[\x21-\x7e]+$/.test(text))
+    throw invalidCredential('The credential has a space, a line break or another character that no key or token has: give the key alone, on one line.')
+  return text
+}
+
+function invalidCredential(message: string): BrigadeError {
+  return new BrigadeError({ status: 401, code: 'invalid_credential', message, shouldRetry: false })
 }

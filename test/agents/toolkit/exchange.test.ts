@@ -65,6 +65,6 @@ test('where rules for several agents take a token, an id chooses; a name is held
 })
 
 test('what the gateway says of a token that it does not take comes in its words', async () => {
-  const tokens = createAgentTokenProvider({ baseUrl: app.baseUrl, exchange: true, credential: 'no token' })
+  const tokens = createAgentTokenProvider({ baseUrl: app.baseUrl, exchange: true, credential: 'no-token' })
   await expect(tokens.getToken()).rejects.toMatchObject({ name: 'BrigadeError', code: 'invalid_request', message: expect.stringMatching(/\w+ \w+/) })
 })

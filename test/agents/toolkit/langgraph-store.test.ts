@@ -112,7 +112,7 @@ describe('beside the store of LangGraph', () => {
                 { namespace: at, key: name, value: other },
               ])
             )
-            // Only whether there is one: the reference gives out the object itself, which the write of the same batch then changes.
+              // Only whether there is one: the reference gives out the object itself, which the write of the same batch then changes.
               .map(found => found === null),
             (await store.get(at, name))?.value,
           ],
@@ -195,6 +195,56 @@ test('what others put into the folder is no item: not found, not listed, not ove
   expect(await store.search([])).toEqual([])
   await expect(store.put(['notes'], 'broken', { a: 1 })).rejects.toThrow(/no item of this store/)
   await expect(brigadeStore({ memory, root: 'users/999999' }).put(['a'], 'b', {})).rejects.toMatchObject({ code: 'forbidden' })
+})
+
+test('nothing that others put there breaks a search, a filter or a list', async () => {
+  const root = newRoot()
+  const store = brigadeStore({ memory, root })
+  const at = '"created_at":"2026-01-01T00:00:00.000Z","updated_at":"2026-01-01T00:00:00.000Z"'
+  const foreign: Record<string, string | Uint8Array> = {
+    'notes/date.json': '{"value":{"n":1},"created_at":{"toString":1,"valueOf":1},"updated_at":1}',
+    'notes/number.json': `{"value":{"n":{"toString":1,"valueOf":1}},${at}}`,
+    'notes/proto.json': `{"value":{"__proto__":{"n":9},"constructor":5},"__proto__":{"value":{}},${at}}`,
+    'notes/deep.json': '['.repeat(100_000),
+    'notes/null.json': 'null',
+    'notes/bytes.json': Uint8Array.from([0xff, 0xfe, 0x00]),
+    'a%3Ab/x.json': `{"value":{"n":1},${at}}`,
+    'a%2Eb/x.json': `{"value":{"n":1},${at}}`,
+    'loose.json': `{"value":{"n":1},${at}}`,
+  }
+  for (const [key, content] of Object.entries(foreign)) await memory.write(`${root}/${key}`, content)
+  await store.put(['notes'], '__proto__', JSON.parse('{"n":2,"__proto__":{"n":7}}'))
+  await store.put(['__proto__', 'constructor'], 'toString', { n: 3 })
+  const keysOf = async (filter?: Record<string, unknown>): Promise<string[]> =>
+    (await store.search([], filter === undefined ? {} : { filter })).map(({ namespace, key }) => [...namespace, key].join('/'))
+  expect(await keysOf()).toEqual(['__proto__/constructor/toString', 'notes/__proto__', 'notes/number', 'notes/proto'])
+  expect(await keysOf({ n: { $gt: 1 } })).toEqual(['__proto__/constructor/toString', 'notes/__proto__'])
+  expect(await keysOf({ constructor: 5 })).toEqual(['notes/proto'])
+  // What every object inherits is no field of an item.
+  expect(await keysOf({ toString: { $ne: undefined } })).toEqual([])
+  expect(await keysOf(JSON.parse('{"__proto__":{"$in":[null]}}'))).toEqual([])
+  expect(await store.listNamespaces()).toEqual([['__proto__', 'constructor'], ['notes']])
+  expect(({} as Record<string, unknown>)['n']).toBeUndefined()
+})
+
+test('more than a page of items is found, and items that go meanwhile are left out', async () => {
+  const keys = Array.from({ length: 7 }, (_, at) => `k${at}`)
+  const root = newRoot()
+  const small: MemoryClient = { ...memory, list: (prefix, options) => memory.list(prefix, { ...options, limit: 2 }) }
+  const store = brigadeStore({ memory: small, root })
+  await store.batch(keys.map(key => ({ namespace: ['many'], key, value: { key } })))
+  expect((await store.search(['many'], { limit: 100 })).map(item => item.key)).toEqual(keys)
+  expect((await store.search(['many'], { limit: 2, offset: 4 })).map(item => item.key)).toEqual(['k4', 'k5'])
+  const [found] = await Promise.all([store.search(['many'], { limit: 100 }), ...keys.slice(0, 5).map(key => store.delete(['many'], key))])
+  expect(found.map(item => item.key)).toEqual(expect.arrayContaining(['k5', 'k6']))
+})
+
+test('a namespace that memory cannot hold is refused in words', async () => {
+  const store = brigadeStore({ memory, root: newRoot() })
+  for (const namespace of [Array.from({ length: 30 }, () => 'x'), ['x'.repeat(2000)]]) {
+    await expect(store.put(namespace, 'k', {})).rejects.toMatchObject({ code: 'bad_memory_key' })
+    await expect(store.search(namespace)).rejects.toMatchObject({ code: 'bad_memory_key' })
+  }
 })
 
 test('two graphs, run as two agents, share what they remember over their threads', async () => {

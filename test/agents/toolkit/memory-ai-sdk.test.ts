@@ -5,6 +5,7 @@ import { aiSdkMemoryTools } from '../../../src/agents/toolkit/ai-sdk-memory.ts'
 import { connectAgent } from '../../../src/agents/toolkit/connect-agent.ts'
 import { memoryClient } from '../../../src/agents/toolkit/memory-client.ts'
 import { startApp, type TestApp } from '../../harness/app.ts'
+import { toolCallReply } from './setup.ts'
 
 let app: TestApp
 
@@ -29,33 +30,11 @@ test('the AI SDK runs memory tools as an agent: write, refused overwrite, read, 
     ['memory_read', {}],
     ['memory_append', { path: 'agents/log', content: 'done' }],
   ]
-  app.alpha.script([
-    ...calls.map(([name, args], at) => ({
-      body: {
-        id: `c${at}`,
-        object: 'chat.completion',
-        created: 1,
-        model: 'x',
-        usage: { prompt_tokens: 5, completion_tokens: 5, total_tokens: 10 },
-        choices: [
-          {
-            index: 0,
-            finish_reason: 'tool_calls',
-            message: {
-              role: 'assistant',
-              content: null,
-              tool_calls: [{ id: `t${at}`, type: 'function', function: { name, arguments: JSON.stringify(args) } }],
-            },
-          },
-        ],
-      },
-    })),
-    {},
-  ])
+  app.alpha.script([...calls.map(([name, input], at) => toolCallReply(name, input, at)), {}])
   const tools: ToolSet = aiSdkMemoryTools({ memory: agent.memory })
   const { text } = await generateText({ model: createOpenAICompatible(agent.aiSdk())('alpha-only'), prompt: 'Plan.', tools, stopWhen: stepCountIs(20) })
   expect(text).toBe('Hello from the test upstream')
-  const turns = (app.alpha.requests.at(-1)?.json ?? {})['messages'] as { role: string; content: string }[]
+  const turns = app.alpha.requests.at(-1)?.json?.['messages'] as { role: string; content: string }[]
   const replies = turns.filter(turn => turn.role === 'tool').map(turn => turn.content)
   expect(replies).toHaveLength(calls.length)
   expect(replies[0]).toContain(`users/${app.userId}/`)
@@ -68,7 +47,7 @@ test('the AI SDK runs memory tools as an agent: write, refused overwrite, read, 
   expect(replies[7]).toMatch(/key/)
   expect(JSON.parse(replies[8] ?? '').key).toMatch(/^agents\/log\//)
   expect(await owner.read('agents/plan.md')).toMatchObject({ text: 'ship on friday', provenance: { agentName: 'vercel' } })
-  const sent = (app.alpha.requests[0]?.json ?? {})['tools'] as { function: { name: string; parameters: object } }[]
+  const sent = app.alpha.requests[0]?.json?.['tools'] as { function: { name: string; parameters: object } }[]
   expect(sent.map(tool => tool.function.name)).toEqual(Object.keys(tools))
   expect(sent.at(-1)?.function.parameters).toMatchObject({ type: 'object', required: ['path', 'content'], additionalProperties: false })
 })

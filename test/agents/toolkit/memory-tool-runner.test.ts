@@ -7,6 +7,7 @@ import { brigadeStore } from '../../../src/agents/toolkit/langgraph-store.ts'
 import { type MemoryClient, memoryClient } from '../../../src/agents/toolkit/memory-client.ts'
 import { brigadeMemoryFunction, brigadeMemoryTool, memoryToolHandlers } from '../../../src/agents/toolkit/memory-tool.ts'
 import { startApp, type TestApp } from '../../harness/app.ts'
+import { toolCallReply } from './setup.ts'
 
 let app: TestApp
 let owner: MemoryClient
@@ -71,32 +72,10 @@ test('TOOL-04 memory_20250818 in the tool runner of the SDK, over the gateway, a
 
 test('the same commands as a function, on a model of another provider', async () => {
   const agent = agentNamed('other')
-  app.alpha.script([
-    ...plan.map((input, at) => ({
-      body: {
-        id: `c${at}`,
-        object: 'chat.completion',
-        created: 1,
-        model: 'x',
-        usage: { prompt_tokens: 5, completion_tokens: 5, total_tokens: 10 },
-        choices: [
-          {
-            index: 0,
-            finish_reason: 'tool_calls',
-            message: {
-              role: 'assistant',
-              content: null,
-              tool_calls: [{ id: `t${at}`, type: 'function', function: { name: 'memory', arguments: JSON.stringify(input) } }],
-            },
-          },
-        ],
-      },
-    })),
-    {},
-  ])
+  app.alpha.script([...plan.map((input, at) => toolCallReply('memory', input, at)), {}])
   const tool = brigadeMemoryFunction({ memory: agent.memory, root: 'agents/other' })
   await new Anthropic(agent.anthropic()).beta.messages.toolRunner({ ...request, model: 'alpha-only', tools: [tool] })
-  const turns = (app.alpha.requests.at(-1)?.json ?? {})['messages'] as { role: string; content: string }[]
+  const turns = app.alpha.requests.at(-1)?.json?.['messages'] as { role: string; content: string }[]
   // The format of that provider has no mark for a failed call, so the gateway says it in words.
   expect(turns.filter(turn => turn.role === 'tool').map(turn => turn.content)).toEqual(results.map(text => text.replace(/^Error/, 'Error: Error')))
   expect((await owner.read('agents/other/notes.md'))?.text).toBe('build: green\n')
@@ -207,4 +186,60 @@ test('of agents that edit one file at once none loses anything, nor does a renam
   // Two agents that create one file: one of them did.
   const created = await Promise.allSettled(tools.map(tool => tool.create({ path: '/memories/new.md', file_text: 'x' })))
   expect(created.map(({ status }) => status).sort()).toEqual(['fulfilled', 'rejected'])
+})
+
+test('a move whose end nobody knows loses nothing: what was copied stays', async () => {
+  await owner.write('agents/moves/a', 'all there is')
+  // The reply to the removal is lost on its way back; the gateway has done it.
+  const losing: typeof fetch = async (input, init) => {
+    const reply = await fetch(input, init)
+    if (init?.method === 'DELETE') throw new TypeError('fetch failed')
+    return reply
+  }
+  const memory = memoryToolHandlers({ memory: memoryClient({ baseUrl: app.baseUrl, credential: app.key, fetch: losing }), root: 'agents/moves' })
+  await expect(memory.rename({ old_path: '/memories/a', new_path: '/memories/b' })).rejects.toThrow('fetch failed')
+  expect([await owner.read('agents/moves/a'), (await owner.read('agents/moves/b'))?.text]).toEqual([null, 'all there is'])
+})
+
+test('no path leaves its mount, whatever it is spelled with', async () => {
+  await owner.write('agents/inside/a', 'mine')
+  await owner.write('agents/outside', 'theirs')
+  const memory = memoryToolHandlers({ memory: owner, mounts: { 'caf\u00e9': 'agents/inside/caf\u00e9', in: 'agents/inside/' } })
+  const dots = ['..', '%2e%2e', '\uff0e\uff0e', '\u2025', '..;', '.%00.', '..\\', '\u2024\u2024']
+  for (const up of dots)
+    for (const path of [
+      `/memories/in/${up}/outside`,
+      `/memories/${up}/${up}/outside`,
+      `/memories/in/x/${up}/${up}/${up}/outside`,
+      `/memories/in/${up}\uff0foutside`,
+    ]) {
+      const runs = [
+        memory.view({ path }),
+        memory.delete({ path }),
+        memory.insert({ path, insert_line: 0, insert_text: 'x' }),
+        memory.rename({ old_path: path, new_path: '/memories/in/taken' }),
+      ]
+      expect(
+        (await Promise.allSettled(runs)).map(({ status }) => status),
+        path,
+      ).toEqual(Array(4).fill('rejected'))
+    }
+  for (const path of ['/etc/passwd', 'memories/in/a', '/memories/../in/a', 'agents/inside/a'])
+    await expect(memory.view({ path })).rejects.toThrow(/must start with|would escape/)
+  expect((await owner.read('agents/outside'))?.text).toBe('theirs')
+  // The same name in another normal form is the same folder, and the same mount.
+  await memory.create({ path: '/memories/cafe\u0301/re\u0301sume\u0301', file_text: 'one' })
+  expect(await memory.view({ path: '/memories/caf\u00e9/r\u00e9sum\u00e9' })).toContain('\tone')
+  await memory.delete({ path: '/memories/caf\u00e9/r\u00e9sum\u00e9' })
+  expect((await memory.view({ path: '/memories' })).normalize('NFC').match(/caf\u00e9\//g)).toHaveLength(1)
+})
+
+test('bytes that are no text are left as they are', async () => {
+  const bytes = Uint8Array.from([0x61, 0xff, 0x0a, 0x62])
+  await owner.write('agents/binary/x', bytes)
+  const memory = memoryToolHandlers({ memory: owner, root: 'agents/binary' })
+  await expect(memory.str_replace({ path: '/memories/x', old_str: 'b', new_str: 'c' })).rejects.toThrow('/memories/x is not text in UTF-8')
+  await expect(memory.insert({ path: '/memories/x', insert_line: 0, insert_text: 'c' })).rejects.toThrow('Nothing was changed')
+  await memory.rename({ old_path: '/memories/x', new_path: '/memories/y' })
+  expect((await owner.read('agents/binary/y'))?.bytes).toEqual(bytes)
 })

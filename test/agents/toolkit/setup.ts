@@ -53,3 +53,11 @@ export function wordsOf(error: unknown): string {
   if (!(error instanceof Error)) return JSON.stringify(error)
   return [error.message, JSON.stringify(error), error.cause === undefined ? '' : wordsOf(error.cause)].join(' ')
 }
+
+/** A reply of a provider in the chat format: the model wants a tool. `at` tells the calls of one conversation apart. */
+export function toolCallReply(name: string, input: object, at: number) {
+  const call = { id: `t${at}`, type: 'function', function: { name, arguments: JSON.stringify(input) } }
+  const choice = { index: 0, finish_reason: 'tool_calls', message: { role: 'assistant', content: null, tool_calls: [call] } }
+  const usage = { prompt_tokens: 5, completion_tokens: 5, total_tokens: 10 }
+  return { body: { id: `c${at}`, object: 'chat.completion', created: 1, model: 'x', usage, choices: [choice] } }
+}

@@ -1,0 +1,39 @@
+import { BrigadeError, errorOf } from './brigade-error.ts'
+
+/** The reply when it is ok. Throws BrigadeError for all others, `wrong_address` for a redirect, which no credential and no write should follow. */
+export async function okReply(baseUrl: string, reply: Response): Promise<Response> {
+  if (reply.type === 'opaqueredirect' || (reply.status >= 300 && reply.status < 400)) {
+    // Without its query, which may hold secrets of a sign-in.
+    const location = reply.headers.get('location')?.replace(/[?#].*$/s, '')
+    await reply.body?.cancel()
+    throw wrongAddress(`${baseUrl} redirects${location === undefined ? '' : ` to ${location}`}.`)
+  }
+  if (!reply.ok) throw await errorOf(reply)
+  return reply
+}
+
+/** The JSON of a reply, which is an object. Throws BrigadeError `wrong_address` for another body: what answered was not the gateway. */
+export async function jsonOf(baseUrl: string, reply: Response): Promise<unknown> {
+  const parsed = parsedOf(await reply.text())
+  if (typeof parsed !== 'object' || parsed === null) throw notTheGateway(baseUrl)
+  return parsed
+}
+
+/** What JSON.parse says of a text has a part of it, which may be a part of a token. */
+function parsedOf(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return null
+  }
+}
+
+/** Something else answers at the address: a page of a proxy, another service. */
+export function notTheGateway(baseUrl: string): BrigadeError {
+  return wrongAddress(`What answers at ${baseUrl} is not the gateway, or a proxy before it that has a page of its own.`)
+}
+
+function wrongAddress(what: string): BrigadeError {
+  const message = `${what} Give the address where the gateway itself answers as baseUrl.`
+  return new BrigadeError({ status: 400, code: 'wrong_address', message, shouldRetry: false })
+}
