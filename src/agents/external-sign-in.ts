@@ -61,21 +61,23 @@ export class ExternalSignIn {
    */
   async principalOf(token: string, orgId: number, call: ExchangeCall): Promise<AgentPrincipal> {
     const name = createHash('sha256').update(`${orgId} ${token}`).digest('base64url')
-    const grant = await this.#grant(name, token, orgId, call)
+    const grant = await this.#grant(name, token, orgId, call, null)
     try {
       return await this.#deps.tokens.principalOf(grant.minted.access_token)
     } catch (error) {
-      // Its rule, agent or key has ended: the next call asks the rules anew.
-      if (error instanceof GatewayError && error.status === 401) this.#granted.delete(name)
-      throw error
+      if (!(error instanceof GatewayError) || error.status !== 401) throw error
+      // Its rule, agent or key has ended. The rules are asked anew, because another may take the token, and else they say why none does.
+      const renewed = await this.#grant(name, token, orgId, call, grant)
+      return this.#deps.tokens.principalOf(renewed.minted.access_token)
     }
   }
 
-  async #grant(name: string, token: string, orgId: number, call: ExchangeCall): Promise<ResourceGrant> {
+  /** What the token was granted; a grant that has `ended` counts no more. */
+  async #grant(name: string, token: string, orgId: number, call: ExchangeCall, ended: ResourceGrant | null): Promise<ResourceGrant> {
     const nowMs = this.#deps.clock.nowMs()
     const current = this.#granted.get(name)
     const known = await current
-    if (known && known.subjectEndsAtMs > nowMs && Date.parse(known.minted.expires_at) - renewBeforeMs > nowMs) return known
+    if (known && known !== ended && known.subjectEndsAtMs > nowMs && Date.parse(known.minted.expires_at) - renewBeforeMs > nowMs) return known
     if (this.#granted.get(name) === current) this.#granted.delete(name)
     const asking = this.#granted.get(name) ?? this.#ask(token, orgId, call)
     this.#granted.set(name, asking)

@@ -82,4 +82,7 @@ export function checkMediaTypes(headers: IncomingHttpHeaders): void {
     throw fail('not_acceptable', { message: 'Send "Accept: application/json, text/event-stream".' })
   const type = headers['content-type']?.split(';')[0]?.trim().toLowerCase()
   if (type !== 'application/json') throw fail('unsupported_media_type', { message: 'Send "Content-Type: application/json".' })
+  const encoding = headers['content-encoding']?.trim().toLowerCase() ?? ''
+  if (encoding !== '' && encoding !== 'identity')
+    throw fail('unsupported_media_type', { message: 'Send the body as it is, without Content-Encoding: compressed ones are not taken here.' })
 }

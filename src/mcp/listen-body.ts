@@ -16,10 +16,15 @@ const lists: readonly ChangingList[] = ['tools', 'prompts', 'resources']
 
 /** What it asks to hear. Throws SurfaceError for URIs that are none. */
 export function wishOf({ params }: ListenBody): ChangeWish {
-  const filter = params?.notifications ?? {}
-  const uris = Array.isArray(filter['resourceSubscriptions']) ? filter['resourceSubscriptions'] : []
-  if (uris.some(uri => typeof uri !== 'string')) throw new SurfaceError('badParams', 'Invalid params: resourceSubscriptions is a list of URIs.')
+  const filter = params?.notifications === undefined ? {} : params.notifications
+  if (typeof filter !== 'object' || filter === null || Array.isArray(filter)) throw new SurfaceError('badParams', 'Invalid params: notifications is an object.')
+  const { resourceSubscriptions: uris = [] } = filter
+  if (!isListOfTexts(uris)) throw new SurfaceError('badParams', 'Invalid params: resourceSubscriptions is a list of URIs.')
   return { lists: lists.filter(list => filter[`${list}ListChanged`] === true), uris }
+}
+
+function isListOfTexts(value: unknown): value is string[] {
+  return Array.isArray(value) && value.every(each => typeof each === 'string')
 }
 
 /** The body with the part of its wish that is granted, which the SDK acknowledges. */

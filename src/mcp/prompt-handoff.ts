@@ -1,4 +1,5 @@
 import type { Prompt } from './prompt.ts'
+import { quoted } from './tool-memory-marking.ts'
 
 /**
  * handoff: leave work to somebody else. It fixes where the note goes and what stands in it; what happened in the conversation only the
@@ -26,7 +27,7 @@ export const handoff: Prompt = {
       `Hand this work off to ${to}. Write one object with memory_write: key ${key}, create_only true. If that key exists, add -2 before .md.`,
       '',
       'Content, in Markdown, so that somebody who was not here can go on without asking:',
-      `- Head: "# Handoff to ${to}", then from ${from}, at ${at}.`,
+      `- Head: "# Handoff to ${to}", then from ${quoted(from)}, at ${at}.`,
       summary === undefined ? '- Summary: what the work is, and where it stands.' : `- Summary, beginning with: ${summary}`,
       '- Done: what is finished, with file paths, commits, links or memory keys as evidence.',
       next === undefined ? '- Next: the steps that are left, in order, the first one ready to be done.' : `- Next, beginning with: ${next}`,

@@ -15,6 +15,8 @@ export interface SubscriptionDeps extends AccountNewsDeps {
 
 /** URIs that one stream listens to. A folder is one, however many keys it has. */
 const urisMax = 100
+/** No key of memory makes a longer one, and every notification repeats its URI. */
+const uriCharsMax = 4_096
 
 export class GatewayChanges implements ChangeSurface {
   /** No list is told: tools, prompts and resources of a credential change only with its rights, which every call looks at anyway. */
@@ -31,6 +33,7 @@ export class GatewayChanges implements ChangeSurface {
         'badParams',
         `One stream listens to at most ${urisMax} resources. Subscribe to a folder: memory://agents/ stands for all keys below it.`,
       )
+    if (uris.some(uri => uri.length > uriCharsMax)) throw new SurfaceError('badParams', `The URI of a resource has at most ${uriCharsMax} characters.`)
     const { memory, reader, rated, rows, log } = this.#deps
     // To open a stream is a call like any other; what the gateway looks at for it afterwards is not.
     await rated.value(rows.whoami, {}, new AbortController().signal)

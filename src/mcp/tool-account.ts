@@ -3,6 +3,7 @@ import { z } from 'zod'
 import type { AnyRow } from '../platform/endpoint.ts'
 import { counted, line, rupees } from './text-lines.ts'
 import { jsonOf, plainJson, rowTool, type Tool, type ToolAnnotations } from './tool.ts'
+import { quoted } from './tool-memory-marking.ts'
 
 const readsOnly: ToolAnnotations = { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: false }
 
@@ -58,9 +59,9 @@ export function whoamiTool(row: AnyRow): Tool {
 function whoText(me: Who): string {
   const { principal, org, user, workspace_id: workspace, key, role, scope, token_expires_at: expires, limits, memory, version } = me
   return [
-    `${principal.kind} ${principal.name} (id ${principal.id})${principal.kind === 'agent' ? `, minted with the key ${key.name} (id ${key.id})` : ''}`,
+    `${principal.kind} ${quoted(principal.name)} (id ${principal.id})${principal.kind === 'agent' ? `, minted with the key ${quoted(key.name)} (id ${key.id})` : ''}`,
     line(
-      `organisation ${org.name} (id ${org.id})`,
+      `organisation ${quoted(org.name)} (id ${org.id})`,
       workspace !== null && `workspace ${workspace}`,
       user === null ? 'no user' : `user ${user.id}${role === null ? '' : `, ${role}`}`,
     ),

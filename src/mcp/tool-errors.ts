@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { Reply } from '../platform/endpoint.ts'
 import { type ErrorType, GatewayError } from '../platform/errors.ts'
 import { jsonOf, plainJson, type ToolResult } from './tool.ts'
+import { oneLine, quoted } from './tool-memory-marking.ts'
 import { inToolWords } from './tool-memory-words.ts'
 
 /** Where `_meta` of a failed call has the error for programs; the same key on every installation. */
@@ -24,11 +25,16 @@ export class RelayedRefusal extends Error {
 const envelope = z.looseObject({ error: z.looseObject({ message: z.string(), code: z.string().nullish(), type: z.string().nullish() }) })
 const relayedType: ErrorType = 'invalid_request_error'
 
+/** What a provider calls an error, when it is a word: whatever else stands there is text of somebody else's in the place of ours. */
+function word(said: string | null | undefined): string | null {
+  return typeof said === 'string' && /^[\w.:-]{1,64}$/.test(said) ? said : null
+}
+
 /** Throws what a provider refused, when the value of a row is such a reply. */
 export function refuseRelayed(value: unknown): void {
   if (!(value instanceof Reply) || value.status < 400) return
   const { error } = envelope.parse(jsonOf(value))
-  throw new RelayedRefusal(error.code ?? 'upstream_client_error', value.status, error.message, error.type ?? relayedType)
+  throw new RelayedRefusal(word(error.code) ?? 'upstream_client_error', value.status, error.message, word(error.type) ?? relayedType)
 }
 
 /** An answer that ended with an error frame; the error carries what had come of it. */
@@ -88,6 +94,9 @@ function nextStepOf(error: GatewayError | RelayedRefusal, headers: Readonly<Reco
   return nextSteps[error.code] ?? (error.status >= 500 ? 'Try again later; if it stays, report the request id.' : 'Change the call before you try again.')
 }
 
+/** Most of a message: some repeat what they refuse, which may be long, and some are of others. */
+const messageCharsMax = 2_000
+
 /** Fields of the evidence that programs read in `_meta` too. */
 const budgetFields = ['scope', 'cap_inr', 'spent_inr', 'held_inr', 'in_doubt_inr', 'resets_at'] as const
 
@@ -106,9 +115,10 @@ export function toolError(error: GatewayError | RelayedRefusal, requestId: strin
     ...(shouldRetry === undefined ? {} : { should_retry: shouldRetry === 'true' }),
   }
   const { code, status, type } = error
-  const message = inToolWords(error.message)
+  const message = oneLine(inToolWords(error.message), messageCharsMax)
+  const said = error instanceof RelayedRefusal ? `The provider says ${quoted(message, messageCharsMax)}.` : message
   return {
-    text: `${code}: ${message} Next: ${next}`,
+    text: `${code}: ${said} Next: ${next}`,
     structured: { ...evidence, code, message, status, next, ...again, request_id: requestId },
     meta: {
       [errorMetaKey]: {

@@ -38,9 +38,14 @@ export function authorText(author: AuthorOf): string {
 /** Most characters of a name in a text. */
 const nameCharsMax = 100
 
-/** Ids as they are; a name or label in quotes, in one line, cut. */
+/** Ids as they are; a name or label in quotes. */
 export function nameText(name: string): string {
-  return /^(?:key-)?\d{1,15}$/.test(name) ? name : `"${oneLine(name, nameCharsMax).replaceAll('"', "'")}"`
+  return /^(?:key-)?\d{1,15}$/.test(name) ? name : quoted(name)
+}
+
+/** A name that somebody chose: in quotes, in one line, cut. */
+export function quoted(name: string, charsMax = nameCharsMax): string {
+  return `"${oneLine(name, charsMax).replaceAll('"', "'")}"`
 }
 
 /** A text without line breaks, control and format characters, cut to so many characters. */

@@ -1,6 +1,6 @@
 /** Where an object comes from, from the headers of a read. */
 import { z } from 'zod'
-import { nameText, oneLine } from './tool-memory-marking.ts'
+import { nameText, oneLine, quoted } from './tool-memory-marking.ts'
 
 export const provenanceShape = z.object({
   user: z.string().nullable().describe('User id, or key-<id> for a key that no user backs.'),
@@ -35,7 +35,7 @@ export function provenanceOf(headers: Headers): Provenance {
 /** One line for a model: "written by agent 21 "triage", user 7 at …". */
 export function provenanceText({ user, agent, agent_name: name, client, at, promoted_by: promoter, sources, restored_from: version }: Provenance): string {
   const by = [
-    ...(agent === null ? [] : [`agent ${nameText(agent)}${name === null ? ' (its own word)' : ` "${oneLine(name, 100).replaceAll('"', "'")}"`}`]),
+    ...(agent === null ? [] : [`agent ${nameText(agent)}${name === null ? ' (its own word)' : ` ${quoted(name)}`}`]),
     ...(user === null ? [] : [`user ${nameText(user)}`]),
   ]
   return [

@@ -3,6 +3,7 @@ import type { AnyRow } from '../platform/endpoint.ts'
 import { fail } from '../platform/errors.ts'
 import { counted, line, rupees } from './text-lines.ts'
 import { jsonOf, plainJson, rowTool, type Tool } from './tool.ts'
+import { quoted } from './tool-memory-marking.ts'
 
 /** Most lines of one list in the text; the structured content has them all. */
 const linesMax = 20
@@ -116,8 +117,8 @@ function ofAgent(usage: Report, agent: string | number): { text: string; structu
 }
 
 function agentName({ id, name, label }: AgentRow): string {
-  if (id !== null) return `agent ${name ?? ''} (id ${id})`
-  return label === null ? 'without an agent' : `label ${label}`
+  if (id !== null) return `agent ${quoted(name ?? '')} (id ${id})`
+  return label === null ? 'without an agent' : `label ${quoted(label)}`
 }
 
 function reportText(usage: Report): string {

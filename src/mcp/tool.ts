@@ -142,7 +142,8 @@ function strictParser<I extends z.ZodObject>(name: string, schema: I): (args: un
   }
 }
 
-function issueText(issue: z.core.$ZodIssue): string {
+/** What is wrong with which field. */
+export function issueText(issue: z.core.$ZodIssue): string {
   const field = issue.path.join('.')
   return field === '' ? issue.message : `${field}: ${issue.message}`
 }

@@ -21,6 +21,7 @@ import { allowedHostNames, checkMediaTypes, checkOrigin, withBearer, withChallen
 import { mcpIdentity } from './instructions.ts'
 import { isListen } from './listen-body.ts'
 import type { Listener } from './listen-stream.ts'
+import { parseRpcBody, writeRefusal } from './rpc-body.ts'
 import type { SurfaceOf } from './surface.ts'
 
 /** What MCP needs of the rest; app.ts gives it. */
@@ -95,8 +96,9 @@ export function createMcp(deps: McpDeps): Mcp {
       deps.recheck(principal)
       const agentLabel = agentLabelOf(request.headers[agentIdHeader])
       checkMediaTypes(request.headers)
-      const body = parseOrUndefined(await readBody(request, bodyLimitBytes))
-      if (body === undefined) return writeParseError(response)
+      const parsed = parseRpcBody(await readBody(request, bodyLimitBytes))
+      if ('refusal' in parsed) return writeRefusal(response, parsed.refusal)
+      const { body } = parsed
       const surface = deps.surfaceOf(
         { principal, requestId, agentLabel, signal: cut.signal, clientIp: () => deps.clientIp(request), ...clientNameOf(body) },
         request.url,
@@ -170,19 +172,6 @@ function ownerOf(principal: BearerPrincipal): string {
 /** Who may cancel whose calls: the same credential from the same address. */
 function cancelOwner(principal: BearerPrincipal, request: IncomingMessage): string {
   return `${ownerOf(principal)}@${request.socket.remoteAddress ?? ''}`
-}
-
-function parseOrUndefined(bytes: Buffer): unknown {
-  try {
-    return JSON.parse(bytes.toString('utf8'))
-  } catch {
-    return undefined
-  }
-}
-
-function writeParseError(response: ServerResponse): void {
-  response.writeHead(400, { 'content-type': 'application/json' })
-  response.end(JSON.stringify({ jsonrpc: '2.0', error: { code: -32700, message: 'Parse error: the body is not valid JSON.' }, id: null }))
 }
 
 /** Failures of HTTP itself have the envelope of every other path; those of JSON-RPC are the SDKs' own. */

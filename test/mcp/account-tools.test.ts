@@ -40,8 +40,8 @@ describe.each(clients.eras)('in the %s', (_era, connect) => {
     expect(days.rows).toEqual([{ day: json.to, ...json.totals }])
     expect(whole.text).toMatch(/^\d{4}-\d\d-\d\d to \d{4}-\d\d-\d\d: 4 requests · \d+ tokens \(\d+ in, \d+ out\) · ₹\S+ charged/)
     expect(whole.text).toContain('- alpha-only: 3 requests')
-    expect(whole.text).toContain(`- agent counting (id ${agent.id}): 2 requests`)
-    expect(whole.text).toContain('- label Some Label: 1 request ')
+    expect(whole.text).toContain(`- agent "counting" (id ${agent.id}): 2 requests`)
+    expect(whole.text).toContain('- label "Some Label": 1 request ')
   })
 
   test('usage_get of one agent, by id, name or label; of nobody it says so; a span without use is empty', async () => {
@@ -100,7 +100,7 @@ describe.each(clients.eras)('in the %s', (_era, connect) => {
       token_expires_at: expect.stringMatching(/^\d{4}-/),
     })
     const { text } = await client.call('whoami')
-    expect(text).toMatch(new RegExp(`^agent counting \\(id ${agent.id}\\), minted with the key `))
+    expect(text).toMatch(new RegExp(`^agent "counting" \\(id ${agent.id}\\), minted with the key `))
     expect(text).toContain('shared memory is not configured')
     expect(text).toContain('tightest budget: agent')
     const key = await (await connect()).call('whoami')

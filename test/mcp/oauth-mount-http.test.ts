@@ -157,6 +157,18 @@ describe('MCP behind an OAuth sign-in', () => {
     expect((await app.call('POST', `/v1/me/agents/${id}/revoke`, {})).status).toBe(200)
     await until(async () => (await post(list, token)).status === 401)
   })
+
+  test('a rule that takes the place of another holds from the next call on, and no call is refused in between', async () => {
+    const wish = { subject: 'meera', agent_id: agentId }
+    const rule = await trust(wish)
+    const token = await signed({ sub: 'meera' })
+    const names = async () => resultOf(await post(list, token)).tools.map((tool: { name: string }) => tool.name)
+    expect(await names()).toContain('chat')
+    await trust({ ...wish, scope: 'usage:read' })
+    expect((await app.call('DELETE', `/me/agent-trust/${rule}`, undefined, { cookie: owner })).status).toBe(200)
+    const [one, other] = await Promise.all([names(), names()])
+    expect([one.includes('usage_get'), one.includes('chat'), other]).toEqual([true, false, one])
+  })
 })
 
 test('without an issuer there is no such path and no metadata', async () => {

@@ -173,10 +173,12 @@ test('a credential has room for sixteen streams, and one stream for a hundred re
   const fresh = await connectV2(app.baseUrl, app.key)
   const many = Array.from({ length: 101 }, (_, n) => `memory://agents/${n}`)
   await expect(fresh.listen({ resourceSubscriptions: many })).rejects.toThrow(/at most 100/)
-  const bad = await discoverJson(app.baseUrl, app.key, 'subscriptions/listen', { notifications: { resourceSubscriptions: [1] } })
-  expect(bad.error.code).toBe(-32602)
-  const none = await discoverJson(app.baseUrl, app.key, 'subscriptions/listen', {})
-  expect(none.error.code).toBe(-32602)
+  const long = `memory://agents/${'x'.repeat(5_000)}`
+  const wrong = [[1], 'memory://agents/', null, [long]].map(resourceSubscriptions => ({ resourceSubscriptions }))
+  for (const params of [...[...wrong, null, [], 'x'].map(notifications => ({ notifications })), {}]) {
+    const { error } = await discoverJson(app.baseUrl, app.key, 'subscriptions/listen', params)
+    expect(error?.code, JSON.stringify(params).slice(0, 100)).toBe(-32602)
+  }
 })
 
 test('opening a stream counts against the rate of the key, what happens on it does not', async () => {

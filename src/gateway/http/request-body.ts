@@ -24,7 +24,8 @@ export function readBody(request: IncomingMessage, limitBytes: number): Promise<
       else rest.push(chunk)
     })
     request.on('end', () => resolve(rest === null ? (first ?? empty) : Buffer.concat(rest, bytes)))
-    request.on('error', error => reject(error))
+    // A connection that ends in the middle is an error first and a close behind it.
+    request.on('error', error => reject('code' in error && error.code === 'ECONNRESET' ? new ClientGoneError() : error))
     request.on('close', () => {
       if (!request.complete) reject(new ClientGoneError())
     })

@@ -1,0 +1,101 @@
+/**
+ * The body of a POST as JSON-RPC, and what is wrong with it before any SDK looks: what they would answer as a failure of ours, pay for
+ * and lose, or repeat without bound. Pure.
+ */
+import type { ServerResponse } from 'node:http'
+import { z } from 'zod'
+import { issueText } from './tool.ts'
+
+/** A body that goes no further, and its answer. */
+export interface BodyRefusal {
+  /** 400 for what is no message, as the SDKs answer it; 200 for the JSON-RPC error of one request. */
+  readonly status: 200 | 400
+  readonly code: number
+  readonly message: string
+  readonly id: string | number | null
+}
+
+/** JSON is read to any depth, but the SDKs write it again, which goes only as deep as the stack. */
+const depthMax = 500
+/** The SDK refuses longer batches. */
+const batchMax = 100
+/** Every progress notification repeats its token, also to a reader who does not read. */
+const progressTokenCharsMax = 1_000
+
+/** The JSON value of a body, or why it is not taken. */
+export function parseRpcBody(bytes: Buffer): { readonly body: unknown } | { readonly refusal: BodyRefusal } {
+  let body: unknown
+  try {
+    body = JSON.parse(bytes.toString('utf8'))
+  } catch {
+    return { refusal: { status: 400, code: -32700, message: 'Parse error: the body is not valid JSON.', id: null } }
+  }
+  const refusal = wrongBody(body)
+  return refusal === null ? { body } : { refusal }
+}
+
+/** Answers with a refusal. */
+export function writeRefusal(response: ServerResponse, { status, code, message, id }: BodyRefusal): void {
+  response.writeHead(status, { 'content-type': 'application/json' })
+  response.end(JSON.stringify({ jsonrpc: '2.0', error: { code, message }, id }))
+}
+
+function wrongBody(body: unknown): BodyRefusal | null {
+  if (isDeeperThan(depthMax, body)) return invalidRequest(`Invalid Request: the body is nested more than ${depthMax} levels deep.`)
+  const messages = (Array.isArray(body) ? body.slice(0, batchMax) : [body]).map(each => message.safeParse(each).data ?? {})
+  const ids = messages.flatMap(({ id }) => (id === undefined ? [] : [id]))
+  // The SDK answers one of them alone; the others would run, and cost, for nobody.
+  if (new Set(ids).size < ids.length) return invalidRequest('Invalid Request: two requests of the batch have the same id.')
+  if (messages.some(({ params }) => (params?._meta?.progressToken?.length ?? 0) > progressTokenCharsMax))
+    return invalidRequest(`Invalid Request: a progressToken has at most ${progressTokenCharsMax} characters.`)
+  return wrongParams(body)
+}
+
+const invalidRequest = (text: string): BodyRefusal => ({ status: 400, code: -32600, message: text, id: null })
+
+const requestId = z.union([z.string(), z.number()])
+const message = z.object({
+  id: requestId.optional().catch(undefined),
+  params: z
+    .object({
+      _meta: z
+        .object({ progressToken: z.string().optional().catch(undefined) })
+        .optional()
+        .catch(undefined),
+    })
+    .optional()
+    .catch(undefined),
+})
+
+/** Level by level: a walk that calls itself would end where the stack does. */
+function isDeeperThan(levels: number, value: unknown): boolean {
+  let level = [value]
+  for (let depth = 0; level.length > 0; depth++) {
+    if (depth > levels) return true
+    level = level.flatMap(each => (typeof each === 'object' && each !== null ? Object.values(each).filter(child => typeof child === 'object') : []))
+  }
+  return false
+}
+
+const page = z.object({ cursor: z.string().optional() }).optional()
+const completionRef = z.union([z.object({ type: z.literal('ref/prompt'), name: z.string() }), z.object({ type: z.literal('ref/resource'), uri: z.string() })])
+
+/** Of these methods both SDKs say -32603 for params of a wrong type, as if the fault were ours. */
+const paramsOf: ReadonlyMap<unknown, z.ZodType> = new Map<unknown, z.ZodType>([
+  ['tools/list', page],
+  ['prompts/list', page],
+  ['resources/list', page],
+  ['resources/templates/list', page],
+  ['resources/read', z.object({ uri: z.string() })],
+  ['prompts/get', z.object({ name: z.string(), arguments: z.record(z.string(), z.string()).optional() })],
+  ['completion/complete', z.object({ ref: completionRef, argument: z.object({ name: z.string(), value: z.string() }) })],
+])
+
+/** The members of a batch are left to the SDK. */
+function wrongParams(body: unknown): BodyRefusal | null {
+  const request = z.looseObject({ id: requestId, method: z.string() }).safeParse(body).data
+  const wrong = request && paramsOf.get(request.method)?.safeParse(request['params']).error
+  if (!wrong) return null
+  const issues = wrong.issues.slice(0, 5).map(issueText).join('; ')
+  return { status: 200, code: -32602, message: `Invalid params of ${request.method}: ${issues}.`, id: request.id }
+}
