@@ -1,7 +1,10 @@
-/** The memory tool in the hands of a model: the tool runner of the SDK, a scripted provider, and memory that agents share. */
+/** Memory in the hands of a model: the tool runner of Anthropic's SDK, the AI SDK, a scripted provider, and memory that agents share. */
+import { createOpenAICompatible } from '@ai-sdk/openai-compatible'
 import Anthropic from '@anthropic-ai/sdk'
 import { betaMemoryTool } from '@anthropic-ai/sdk/helpers/beta/memory'
+import { generateText, stepCountIs, type ToolSet } from 'ai'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { aiSdkMemoryTools } from '../../../src/agents/toolkit/ai-sdk-memory.ts'
 import { connectAgent } from '../../../src/agents/toolkit/connect-agent.ts'
 import { brigadeStore } from '../../../src/agents/toolkit/langgraph-store.ts'
 import { type MemoryClient, memoryClient } from '../../../src/agents/toolkit/memory-client.ts'
@@ -242,4 +245,40 @@ test('bytes that are no text are left as they are', async () => {
   await expect(memory.insert({ path: '/memories/x', insert_line: 0, insert_text: 'c' })).rejects.toThrow('Nothing was changed')
   await memory.rename({ old_path: '/memories/x', new_path: '/memories/y' })
   expect((await owner.read('agents/binary/y'))?.bytes).toEqual(bytes)
+})
+
+test('the AI SDK runs memory tools as an agent: write, refused overwrite, read, replace, search, list', async () => {
+  const agent = agentNamed('vercel')
+  const { etag } = await owner.write('agents/vercel/plan.md', 'ship on monday')
+  const calls: [string, object][] = [
+    ['memory_paths', {}],
+    ['memory_write', { key: 'agents/vercel/plan.md', content: 'mine' }],
+    ['memory_read', { key: 'agents/vercel/plan.md' }],
+    ['memory_write', { key: 'agents/vercel/plan.md', content: 'ship on friday', etag }],
+    ['memory_search', { query: 'FRIDAY', prefix: null }],
+    ['memory_list', { prefix: 'agents/vercel/' }],
+    ['memory_read', { key: 'agents/vercel/nothing.md' }],
+    ['memory_read', {}],
+    ['memory_append', { path: 'agents/vercel/log', content: 'done' }],
+  ]
+  app.alpha.script([...calls.map(([name, input], at) => toolCallReply(name, input, at)), {}])
+  const tools: ToolSet = aiSdkMemoryTools({ memory: agent.memory })
+  const { text } = await generateText({ model: createOpenAICompatible(agent.aiSdk())('alpha-only'), prompt: 'Plan.', tools, stopWhen: stepCountIs(20) })
+  expect(text).toBe('Hello from the test upstream')
+  const turns = app.alpha.requests.at(-1)?.json?.['messages'] as { role: string; content: string }[]
+  const replies = turns.filter(turn => turn.role === 'tool').map(turn => turn.content)
+  expect(replies).toHaveLength(calls.length)
+  expect(replies[0]).toContain(`users/${app.userId}/`)
+  expect(replies[1]).toMatch(/changed since|already|conflict/i)
+  expect(JSON.parse(replies[2] ?? '')).toMatchObject({ content: 'ship on monday', etag, written_by: String(app.userId), truncated: false })
+  expect(JSON.parse(replies[3] ?? '')).toMatchObject({ ok: true, key: 'agents/vercel/plan.md' })
+  expect(JSON.parse(replies[4] ?? '')).toMatchObject({ matches: [{ key: 'agents/vercel/plan.md', line: 1 }] })
+  expect(JSON.parse(replies[5] ?? '')).toMatchObject({ keys: [{ key: 'agents/vercel/plan.md' }], prefixes: [] })
+  expect(JSON.parse(replies[6] ?? '')).toEqual({ found: false })
+  expect(replies[7]).toMatch(/key/)
+  expect(JSON.parse(replies[8] ?? '').key).toMatch(/^agents\/vercel\/log\//)
+  expect(await owner.read('agents/vercel/plan.md')).toMatchObject({ text: 'ship on friday', provenance: { agentName: 'vercel' } })
+  const sent = app.alpha.requests[0]?.json?.['tools'] as { function: { name: string; parameters: object } }[]
+  expect(sent.map(tool => tool.function.name)).toEqual(Object.keys(tools))
+  expect(sent.at(-1)?.function.parameters).toMatchObject({ type: 'object', required: ['path', 'content'], additionalProperties: false })
 })

@@ -1,6 +1,6 @@
 /** The toolkit as a package: its types in other people's projects, its pages run as they stand, and what npm would publish. */
 import { execFile } from 'node:child_process'
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -13,7 +13,7 @@ import { type Consumer, makeConsumer } from './consumer.ts'
 const root = new URL('../../../', import.meta.url)
 const page = readFileSync(new URL('docs/toolkit.md', root), 'utf8')
 /** The programs of the page; the first one is `agent.ts` of the others. */
-const programs = [...page.matchAll(/```ts\n([\s\S]*?)```/g)].map(([, text = '']) => text).filter(text => !text.includes('memory'))
+const programs = [...page.matchAll(/```ts\n([\s\S]*?)```/g)].map(([, text = '']) => text)
 
 let consumer: Consumer
 beforeAll(() => {
@@ -39,11 +39,15 @@ describe('the types of the package', () => {
   test('need nothing of Node in a browser, and hold in strict projects that check libraries', () => {
     consumer.write(
       'browser.ts',
-      `import { agentFetch, type ConnectedAgent, connectAgent, createAgentTokenProvider } from 'brigade-gateway/agents'
+      `import { agentFetch, aiSdkMemoryTools, brigadeMemoryTool, brigadeStore, type ConnectedAgent, connectAgent, createAgentTokenProvider, memoryClient } from 'brigade-gateway/agents'
 export const agent: ConnectedAgent = connectAgent({ baseUrl: location.origin, credential: 'token' })
 export const signed: typeof fetch = agentFetch(createAgentTokenProvider({ baseUrl: location.origin, exchange: true, credential: async () => 'token' }))
 // @ts-expect-error An agent is a name or an id.
 connectAgent({ baseUrl: location.origin, credential: 'key', agent: true })
+const memory = memoryClient({ baseUrl: location.origin, credential: 'token' })
+export const all = [aiSdkMemoryTools({ memory }), brigadeMemoryTool({ memory }, { cache_control: { type: 'ephemeral' } }), brigadeStore({ memory, root: 'agents/x' })]
+// @ts-expect-error Who reads the items is for the caller to say.
+brigadeStore({ memory })
 `,
     )
     const options = { module: 'esnext', moduleResolution: 'bundler', types: [], lib: ['es2023', 'dom', 'dom.iterable', 'dom.asynciterable'] }
@@ -68,6 +72,7 @@ describe('the page about the toolkit', () => {
     app = await startApp({ env: { SANDBOX: 'on', OUTBOUND_ALLOW: issuer.hostPort } })
     const { id } = (await app.call('POST', '/v1/me/agents', { name: 'triage' })).json
     await app.setBudget('agent', id, 100)
+    await app.call('PUT', '/v1/me/memory-store', { store: 'folder' })
     const rule = { name: 'pods', issuer: issuer.url, subject: 'pod', agent_id: id, key_id: app.keyId }
     expect((await app.call('POST', '/me/agent-trust', rule, { cookie: await app.signIn() })).status).toBe(201)
     writeFileSync(join(folder, 'token'), `${await issuer.token({ sub: 'pod', aud: `${app.baseUrl}/orgs/${app.orgId}` })}\n`)
@@ -104,6 +109,9 @@ describe('the page about the toolkit', () => {
     for (const words of ["code: 'none'", 'undefined\n', 'sk-mine']) expect(all).not.toContain(words)
     expect(all).toContain("scope: 'usage:read'")
     expect(all).toContain('not_found There is no agent "nobody".')
+    for (const words of ['The build is green.\nDeployed 4.2.\n triage', 'agents/triage/notes.md 2 Deployed 4.2.', "name: 'Kannada'"])
+      expect(all).toContain(words)
+    expect((await app.call('GET', '/v1/me/memory/list?prefix=agents/support/')).json.keys).toMatchObject([{ key: 'agents/support/users/7/language.json' }])
   })
 })
 
@@ -114,7 +122,16 @@ test('what npm would publish holds what runs, and no tests', async () => {
   })
   const report: unknown = JSON.parse(stdout)
   const [packed] = (Array.isArray(report) ? report : Object.values(report as object)) as { files: { path: string }[] }[]
-  const tops = new Set(packed?.files.map(({ path }) => path.split('/')[0]))
-  for (const needed of ['package.json', 'README.md', 'LICENSE', 'migrations', 'catalog']) expect(tops).toContain(needed)
+  const paths = packed?.files.map(({ path }) => path) ?? []
+  const tops = new Set(paths.map(path => path.split('/')[0]))
+  for (const needed of ['package.json', 'README.md', 'LICENSE', 'migrations', 'catalog', 'server-card', 'docs']) expect(tops).toContain(needed)
+  // dist/ is made by the build, and may be older or a part of it here: what the package names is found in it as far as it is there.
+  const { bin, exports, files } = JSON.parse(readFileSync(new URL('package.json', root), 'utf8'))
+  const entries: string[] = [bin.brigade, ...Object.values<string>(exports['./agents'])].map(path => path.replace(/^\.\//, ''))
+  for (const entry of entries) {
+    expect(files).toContain(entry.split('/')[0])
+    if (existsSync(new URL(entry, root))) expect(paths).toContain(entry)
+  }
+  for (const entry of entries.filter(path => path.includes('toolkit'))) expect(existsSync(join(consumer.packageFolder, entry)), entry).toBe(true)
   for (const unwanted of ['test', 'bench', 'src', 'scripts', 'node_modules', '.ci', '.brigade', '.env', '.env.example']) expect(tops).not.toContain(unwanted)
 })
