@@ -34,6 +34,16 @@ const initialize = (protocolVersion: string) => ({
 })
 
 describe('looking for an OAuth login', () => {
+  test('where no issuer is named, no organisation has a path to sign in at, and no metadata', async () => {
+    for (const [method, path] of [
+      ['POST', `/orgs/${app.orgId}/mcp`],
+      ['GET', `/.well-known/oauth-protected-resource/orgs/${app.orgId}/mcp`],
+    ] as const) {
+      const reply = await app.call(method, path, method === 'POST' ? '{}' : undefined, { headers: bodyless })
+      expect([reply.status, reply.json.error.code]).toEqual([404, 'not_found'])
+    }
+  })
+
   test.each(probes)('%s is 404 as JSON that says how to sign in, by any method and whatever form is asked for', async path => {
     for (const [method, accept] of [
       ['GET', 'application/json'],

@@ -220,35 +220,6 @@ describe.each(eras)('tools in the %s', (name, connect) => {
     expect((await client.call('memory_read', { key })).data.content).toBe('second')
   })
 
-  test('MCP-07 usage_get shows the numbers of GET /v1/usage', async () => {
-    expect((await (await connect()).call('usage_get')).data).toEqual((await app.call('GET', '/v1/usage')).json)
-  })
-
-  test('MCP-08 a gateway error is an isError result with code, message and status over HTTP 200', async () => {
-    const client = await connect()
-    const reply = await client.call('chat', { model: 'no-such-model', prompt: 'x' })
-    expect(reply).toMatchObject({ isError: true, data: { code: 'model_not_found', status: 404, message: expect.any(String) } })
-    expect(reply.text).toMatch(/^model_not_found: .* Next: /)
-    const raw = await post({ jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'chat', arguments: { model: 'no-such-model', prompt: 'x' } } })
-    expect([raw.status, messageOf(raw.text).result.isError]).toEqual([200, true])
-  })
-
-  test("MCP-08 a provider's refusal keeps its status and says why", async () => {
-    app.alpha.script([{ status: 422 }])
-    const reply = await (await connect()).call('chat', { model: 'alpha-only', prompt: 'x' })
-    expect(reply).toMatchObject({ isError: true, data: { status: 422 } })
-  })
-
-  test('MCP-09 bad arguments are an isError result that names the field', async () => {
-    const reply = await (await connect()).call('chat', { prompt: 'x', max_tokens: 'many' })
-    expect(reply).toMatchObject({ isError: true, data: { code: 'bad_request', status: 400 } })
-    expect(reply.text).toContain('max_tokens')
-  })
-
-  test('MCP-10 an unknown tool is -32602 and named', async () => {
-    await expect((await connect()).call('no_such_tool')).rejects.toMatchObject({ code: -32602, message: expect.stringContaining('no_such_tool') })
-  })
-
   test('MCP-24 x-br-agent-id with a key attributes usage and stamps memory as over HTTP', async () => {
     const label = `label ${name.split(' ')[0]}`
     const client = await connect(app.key, { 'x-br-agent-id': label })
@@ -258,22 +229,6 @@ describe.each(eras)('tools in the %s', (name, connect) => {
     const key = `agents/${name.split(' ')[0]}/stamped.md`
     await client.call('memory_write', { key, content: 'x' })
     expect((await client.call('memory_read', { key })).data.provenance.agent).toBe(label)
-  })
-
-  test('MCP-26 an agent over its budget is told so and told not to retry, while the tools stay listed', async () => {
-    const agent = await app.newAgent(`poor in the ${name}`)
-    await app.setBudget('agent', agent.id, 0.000001)
-    const client = await connect(agent.token)
-    await client.call('chat', { model: 'test-model', prompt: 'spend it', max_tokens: 10 })
-    await until(async () => (await client.call('chat', { model: 'test-model', prompt: 'more', max_tokens: 10 })).data.should_retry === false)
-    const reply = await client.call('chat', { model: 'test-model', prompt: 'more', max_tokens: 10 })
-    expect(reply).toMatchObject({ isError: true, data: { code: 'agent_budget_exceeded', status: 429 } })
-    expect(reply.text).toContain('Do not retry')
-    expect(await client.names()).toEqual(expect.arrayContaining(someTools))
-    expect((await client.call('budget_get')).data.budgets.find((budget: { scope: string }) => budget.scope === 'agent')).toMatchObject({
-      state: 'blocked',
-      remaining_inr: 0,
-    })
   })
 
   test('MCP-22 a chat with a progress token tells its progress on the way: it never falls, holds no content, and ends before the answer', async () => {
@@ -290,30 +245,6 @@ describe.each(eras)('tools in the %s', (name, connect) => {
     expect(steps.every(({ message }) => typeof message === 'string' && message !== '')).toBe(true)
     const silent = await client.call('chat', { model: 'test-model', prompt: 'hi' })
     expect([silent.isError, steps.length]).toEqual([undefined, told])
-  })
-
-  test('MCPX-03 a chat that the client cancels aborts the provider and is metered for what was produced', async () => {
-    const before = (await app.call('GET', '/v1/usage')).json.totals
-    app.alpha.script([{ holdAfterChunks: 3 }])
-    const client = await connect()
-    const stop = new AbortController()
-    const call = client.call('chat', { model: 'alpha-only', prompt: 'x' }, stop.signal).catch(() => 'cancelled')
-    await until(() => app.alpha.requests.length === 1)
-    stop.abort()
-    expect(await call).toBe('cancelled')
-    await until(() => app.alpha.requests[0]?.aborted === true)
-    await until(async () => (await app.call('GET', '/v1/usage')).json.totals.requests === before.requests + 1)
-    expect((await app.call('GET', '/v1/usage')).json.totals.total_tokens).toBeGreaterThan(before.total_tokens)
-  })
-
-  test('MCPX-04 a chat longer than max_wait_s answers with the text so far and finish_reason deadline, and the provider is hung up on', async () => {
-    app.alpha.script([{ holdAfterChunks: 3 }])
-    const reply = await (await connect()).call('chat', { model: 'alpha-only', prompt: 'x', max_wait_s: 1 })
-    expect(reply.isError).toBeUndefined()
-    expect(reply.data).toMatchObject({ finish_reason: 'deadline', usage: { estimated: true } })
-    expect(reply.data.usage.completion_tokens).toBeGreaterThan(0)
-    expect(reply.data.text.length).toBeGreaterThan(0)
-    await until(() => app.alpha.requests[0]?.aborted === true)
   })
 })
 

@@ -51,6 +51,10 @@ export const agent: AgentPrincipal = {
   lifeSeconds: 900,
 }
 
+/** A `max_wait_s` that is over in a moment by `soonClock`. */
+export const soonSeconds = 7
+export const soonClock: Clock = { ...systemClock, after: (ms, fn) => systemClock.after(ms === soonSeconds * 1000 ? 150 : ms, fn) }
+
 export interface Mount {
   readonly url: string
   readonly inflight: Inflight

@@ -170,18 +170,3 @@ describe('MCP behind an OAuth sign-in', () => {
     expect([one.includes('usage_get'), one.includes('chat'), other]).toEqual([true, false, one])
   })
 })
-
-test('without an issuer there is no such path and no metadata', async () => {
-  const app = await startApp({})
-  try {
-    for (const [method, path] of [
-      ['POST', `/orgs/${app.orgId}/mcp`],
-      ['GET', `/.well-known/oauth-protected-resource/orgs/${app.orgId}/mcp`],
-    ] as const) {
-      const reply = await app.call(method, path, method === 'POST' ? JSON.stringify(list) : undefined, { headers: usual })
-      expect([reply.status, reply.json.error.code]).toEqual([404, 'not_found'])
-    }
-  } finally {
-    await app.stop()
-  }
-})

@@ -2,7 +2,7 @@ import { Client as ClientV2, StreamableHTTPClientTransport as TransportV2 } from
 import { Client as ClientV1 } from '@modelcontextprotocol/sdk/client/index.js'
 import { StreamableHTTPClientTransport as TransportV1 } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { type Mount, startMount } from './mount.ts'
+import { type Mount, soonClock, soonSeconds, startMount } from './mount.ts'
 import { type Seen, sampleTools, streamOf, until } from './sample-tools.ts'
 
 let mount: Mount
@@ -280,7 +280,7 @@ describe('chat', () => {
 
   async function remount(chunks: (signal: AbortSignal) => AsyncIterable<Uint8Array>): Promise<void> {
     await mount.close()
-    mount = await startMount(sampleTools(seen, chunks))
+    mount = await startMount(sampleTools(seen, chunks), { clock: soonClock })
   }
 
   test('the stream becomes one answer with usage, cost and provider', async () => {
@@ -345,7 +345,7 @@ describe('chat', () => {
   test.each(Object.entries(eras))('after max_wait_s the text so far comes back and the upstream is aborted: %s', async (_name, connect) => {
     await remount(hanging)
     const client = await connect()
-    const result = await client.callTool({ name: 'chat', arguments: { prompt: 'hi', max_wait_s: 1 } })
+    const result = await client.callTool({ name: 'chat', arguments: { prompt: 'hi', max_wait_s: soonSeconds } })
     expect(result).toMatchObject({ structuredContent: { text: 'Hel', finish_reason: 'deadline', usage: { completion_tokens: 1, estimated: true } } })
     expect(result.isError).toBeUndefined()
     await until(() => seen.aborted.length === 1)
