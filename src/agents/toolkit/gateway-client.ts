@@ -40,7 +40,7 @@ export function gatewayClient({ baseUrl: given, credential, fetch: inner }: Gate
     // A path such as `@other.example` would make another host of the address.
     const url = new URL(path.startsWith('/') ? `${baseUrl}${path}` : 'about:blank')
     if (!isAtGateway(baseUrl, url)) throw new TypeError('path must begin with a slash and stay below the address of the gateway.')
-    for (const [name, value] of Object.entries(request.query ?? {})) if (value !== undefined) url.searchParams.set(name, String(value))
+    for (const [name, value] of Object.entries(request.query ?? {})) if (value !== undefined) url.searchParams.set(name, wellFormed(name, String(value)))
     const body = request.json === undefined ? request.body : JSON.stringify(request.json)
     const reply = await signed(url, {
       method,
@@ -58,6 +58,12 @@ export function gatewayClient({ baseUrl: given, credential, fetch: inner }: Gate
     send,
     json: async <T>(method: string, path: string, request?: GatewayRequest) => (await jsonOf(baseUrl, await send(method, path, request))) as T,
   }
+}
+
+/** An address cannot carry half a character: it would name something else. */
+function wellFormed(name: string, text: string): string {
+  if (/\p{Cs}/u.test(text)) throw new TypeError(`${name} has half a character (a surrogate without its pair).`)
+  return text
 }
 
 /** fetch says that it failed and not where. */

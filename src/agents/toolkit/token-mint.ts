@@ -58,8 +58,10 @@ const pagesMax = 50
 
 /** One request for a token, each time it is called; the agent's id is looked up once. Throws BrigadeError, AgentRevokedError, and what fetch throws. */
 export function tokenMint(options: TokenMintOptions): () => Promise<AgentToken> {
-  const { agent, exchange = false } = options
-  if (agent === undefined && !exchange) throw new TypeError('agent is missing: give the id or the name of the agent.')
+  const { exchange = false } = options
+  const agent = typeof options.agent === 'string' ? options.agent.trim() : options.agent
+  if (agent === undefined ? !exchange : agent === '' || (typeof agent === 'number' && !Number.isSafeInteger(agent)))
+    throw new TypeError('agent is missing: give the id or the name of the agent.')
   const baseUrl = gatewayAddress(options.baseUrl)
   const inner = options.fetch ?? fetch
   const request = async (path: string, authorization: string | null, init: RequestInit = {}): Promise<unknown> => {

@@ -59,6 +59,7 @@ describe('a token that has expired', () => {
     ['bytes', () => ['/v1/chat/completions', { method: 'POST', headers: json, body: bytes }]],
     ['a Blob', () => ['/v1/chat/completions', { method: 'POST', headers: json, body: new Blob([chat]) }]],
     ['a Request', () => [request()]],
+    ['a Request whose body is a stream', () => [new Request(request(), { body: new Blob([chat]).stream(), duplex: 'half' } as RequestInit)]],
     ['a URL without a body', () => [new URL(`${app.baseUrl}/v1/me/whoami`)]],
   ])('is replaced once, and %s is sent again', async (_name, argumentsOf) => {
     const { agent, sent } = await countedAgent(app)

@@ -123,6 +123,19 @@ describe('a credential', () => {
     expect(() => connectAgent({ credential: secret } as never)).toThrow('baseUrl must be the http(s) address')
   })
 
+  test('and a key of memory with half a character name nothing', async () => {
+    const { memory } = connectAgent({ baseUrl, credential: secret })
+    for (const work of [memory.write('agents/\ud800', 'x'), memory.read('agents/\udc00x'), memory.remove('\ud800')])
+      await expect(work).rejects.toThrow('key has half a character')
+    expect(seen).toEqual([])
+  })
+
+  test('needs an agent by name or id; space around a name does not matter', async () => {
+    for (const agent of ['', ' ', Number.NaN, 1.5, undefined]) expect(() => provider({ agent })).toThrow('agent is missing')
+    answers = [{ body: '{"agents":[{"id":7,"name":"triage","status":"active"}],"next_cursor":null}' }]
+    expect(await provider({ agent: ' triage\n' }).getToken()).toMatch(/^token-/)
+  })
+
   test('of a gateway that is called v1 finds it', () => {
     expect(connectAgent({ baseUrl: 'http://v1', credential: secret }).baseUrl).toBe('http://v1')
     expect(connectAgent({ baseUrl: 'http://v1/v1/', credential: secret }).baseUrl).toBe('http://v1')
