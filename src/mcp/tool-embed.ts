@@ -2,8 +2,8 @@ import { z } from 'zod'
 import { brHeader } from '../gateway/wire/response-headers.ts'
 import { type AnyRow, Reply } from '../platform/endpoint.ts'
 import { counted, line, rupees } from './text-lines.ts'
-import { jsonOf, rowTool, type Tool, type ToolResult } from './tool.ts'
-import { refuseRelayed } from './tool-errors.ts'
+import { rowTool, type Tool, type ToolResult } from './tool.ts'
+import { providerAnswer } from './tool-errors.ts'
 
 const inputsMax = 64
 /** Numbers of each vector in a short answer. */
@@ -12,9 +12,9 @@ const previewNumbers = 8
 const quotedChars = 40
 
 const replyShape = z.looseObject({
-  model: z.string(),
-  data: z.array(z.looseObject({ index: z.number().int(), embedding: z.array(z.number()) })),
-  usage: z.looseObject({ prompt_tokens: z.number(), total_tokens: z.number() }),
+  model: z.string().nullish(),
+  data: z.array(z.looseObject({ index: z.number().int().optional(), embedding: z.array(z.number()) })).min(1),
+  usage: z.looseObject({ prompt_tokens: z.number(), total_tokens: z.number() }).nullish(),
 })
 
 const outputSchema = z.object({
@@ -24,7 +24,7 @@ const outputSchema = z.object({
   vectors: z.array(z.array(z.number())).describe('One for each input, in order; cut to the first numbers unless vectors is "full".'),
   truncated: z.boolean().describe('true: vectors holds only the first numbers of each.'),
   similarity: z.array(z.array(z.number())).optional().describe('Cosine of each input with each other one; for two inputs and more.'),
-  usage: z.object({ prompt_tokens: z.number(), total_tokens: z.number() }),
+  usage: z.object({ prompt_tokens: z.number(), total_tokens: z.number() }).nullable().describe('null: the provider does not say.'),
   cost_inr: z.number().nullable(),
 })
 
@@ -48,15 +48,15 @@ export function embedTool(row: AnyRow): Tool {
     }),
     outputSchema,
     toInput: ({ vectors: _vectors, ...fields }) => ({ body: Buffer.from(JSON.stringify({ ...fields, encoding_format: 'float' })) }),
-    toResult: (value, args) => resultOf(value, args.input, args.vectors === 'full'),
+    toResult: (value, args) => resultOf(value, args.input, args.model, args.vectors === 'full'),
   })
 }
 
-function resultOf(value: unknown, inputs: readonly string[], isFull: boolean): ToolResult {
-  refuseRelayed(value)
-  const { model, data, usage } = replyShape.parse(jsonOf(value))
+function resultOf(value: unknown, inputs: readonly string[], asked: string, isFull: boolean): ToolResult {
+  const { model: said, data, usage } = providerAnswer(replyShape, value)
+  const model = said ?? asked
   const headers = value instanceof Reply ? value.headers : {}
-  const vectors = data.toSorted((a, b) => a.index - b.index).map(({ embedding }) => embedding)
+  const vectors = data.toSorted((a, b) => (a.index ?? 0) - (b.index ?? 0)).map(({ embedding }) => embedding)
   const dims = vectors[0]?.length ?? 0
   const truncated = !isFull && dims > previewNumbers
   const provider = headers[brHeader.provider] ?? null
@@ -65,7 +65,7 @@ function resultOf(value: unknown, inputs: readonly string[], isFull: boolean): T
   const head = line(
     `${counted(vectors.length, 'vector')} of ${counted(dims, 'dimension')}`,
     provider === null ? model : `${model} at ${provider}`,
-    counted(usage.prompt_tokens, 'token'),
+    usage && counted(usage.prompt_tokens, 'token'),
     cost !== undefined && rupees(Number(cost)),
   )
   return {
@@ -77,7 +77,7 @@ function resultOf(value: unknown, inputs: readonly string[], isFull: boolean): T
       vectors: truncated ? vectors.map(vector => vector.slice(0, previewNumbers)) : vectors,
       truncated,
       ...(similarity === null ? {} : { similarity }),
-      usage: { prompt_tokens: usage.prompt_tokens, total_tokens: usage.total_tokens },
+      usage: usage ? { prompt_tokens: usage.prompt_tokens, total_tokens: usage.total_tokens } : null,
       cost_inr: cost === undefined ? null : Number(cost),
     },
   }

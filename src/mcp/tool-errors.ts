@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { Reply } from '../platform/endpoint.ts'
-import { type ErrorType, GatewayError } from '../platform/errors.ts'
+import { type ErrorType, fail, GatewayError } from '../platform/errors.ts'
 import { jsonOf, plainJson, type ToolResult } from './tool.ts'
 import { oneLine, quoted } from './tool-memory-marking.ts'
 import { inToolWords } from './tool-memory-words.ts'
@@ -35,6 +35,14 @@ export function refuseRelayed(value: unknown): void {
   if (!(value instanceof Reply) || value.status < 400) return
   const { error } = envelope.parse(jsonOf(value))
   throw new RelayedRefusal(word(error.code) ?? 'upstream_client_error', value.status, error.message, word(error.type) ?? relayedType)
+}
+
+/** What a provider answered. Throws what it refused, and `all_routes_failed` for what has not this shape: it is no failure of ours. */
+export function providerAnswer<T>(shape: z.ZodType<T>, value: unknown): T {
+  refuseRelayed(value)
+  const parsed = shape.safeParse(jsonOf(value))
+  if (parsed.success) return parsed.data
+  throw fail('all_routes_failed', { message: 'The provider answered in a form that cannot be read.', cause: parsed.error })
 }
 
 /** An answer that ended with an error frame; the error carries what had come of it. */
@@ -97,6 +105,9 @@ function nextStepOf(error: GatewayError | RelayedRefusal, headers: Readonly<Reco
 /** Most of a message: some repeat what they refuse, which may be long, and some are of others. */
 const messageCharsMax = 2_000
 
+/** Agents do what stands behind `Next:`, so only our own words may stand there: messages repeat what providers and callers say. */
+const withoutOurMark = (text: string): string => text.replace(/\bnext\s*:/giu, 'next -')
+
 /** Fields of the evidence that programs read in `_meta` too. */
 const budgetFields = ['scope', 'cap_inr', 'spent_inr', 'held_inr', 'in_doubt_inr', 'resets_at'] as const
 
@@ -115,7 +126,7 @@ export function toolError(error: GatewayError | RelayedRefusal, requestId: strin
     ...(shouldRetry === undefined ? {} : { should_retry: shouldRetry === 'true' }),
   }
   const { code, status, type } = error
-  const message = oneLine(inToolWords(error.message), messageCharsMax)
+  const message = withoutOurMark(oneLine(inToolWords(error.message), messageCharsMax))
   const said = error instanceof RelayedRefusal ? `The provider says ${quoted(message, messageCharsMax)}.` : message
   return {
     text: `${code}: ${said} Next: ${next}`,

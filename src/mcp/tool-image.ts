@@ -2,9 +2,10 @@ import { z } from 'zod'
 import { imageTypeOf } from '../gateway/wire/images.ts'
 import { brHeader } from '../gateway/wire/response-headers.ts'
 import { type AnyRow, Reply } from '../platform/endpoint.ts'
+import { fail } from '../platform/errors.ts'
 import { counted, line, rupees } from './text-lines.ts'
-import { type ContentBlock, customTool, jsonOf, type Tool, type ToolContext, type ToolResult } from './tool.ts'
-import { refuseRelayed } from './tool-errors.ts'
+import { type ContentBlock, customTool, type Tool, type ToolContext, type ToolResult } from './tool.ts'
+import { providerAnswer } from './tool-errors.ts'
 
 /** Larger pictures (base64 characters) go as a link where there is one: clients refuse messages of many megabytes. */
 const blockMaxChars = 4 * 1024 * 1024
@@ -96,8 +97,7 @@ function saying({ report, clock }: ToolContext): () => void {
 
 function resultOf(value: unknown, model: string, requestId: string): ToolResult {
   const headers = value instanceof Reply ? value.headers : {}
-  refuseRelayed(value)
-  const { data, br_sangam: panel } = replyShape.parse(jsonOf(value))
+  const { data, br_sangam: panel } = providerAnswer(replyShape, value)
   const drawn = data.map(pictureOf)
   const cost = headers[brHeader.costInr]
   const provider = headers[brHeader.provider] ?? null
@@ -126,6 +126,6 @@ function pictureOf({ url, b64_json: base64 }: z.output<typeof replyShape>['data'
     const mimeType = imageTypeOf(bytes) ?? 'image/png'
     return { block: { type: 'image', data: base64, mimeType }, entry: { type: 'image', mime_type: mimeType, bytes: bytes.length } }
   }
-  if (!url) throw new Error('a picture has neither an address nor bytes')
+  if (!url) throw fail('all_routes_failed', { message: 'The provider answered with a picture that has neither an address nor bytes.' })
   return { block: { type: 'resource_link', uri: url, name: `picture ${index + 1}` }, entry: { type: 'link', mime_type: null, bytes: null, url } }
 }
