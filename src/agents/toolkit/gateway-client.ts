@@ -67,6 +67,11 @@ function wellFormed(name: string, text: string): string {
 }
 
 /** fetch says that it failed and not where. */
-function unreachable(baseUrl: string, cause: unknown): TypeError {
+function unreachable(baseUrl: string, cause: TypeError): TypeError {
+  const inner = cause.cause
+  const code = typeof inner === 'object' && inner !== null && 'code' in inner ? String(inner.code) : ''
+  // A body that is far too large is not read to its end, so the answer about it may never be seen.
+  if (['ECONNRESET', 'EPIPE', 'UND_ERR_SOCKET'].includes(code))
+    return new TypeError(`fetch failed: the connection to ${baseUrl} was cut (${code}). Try again; a body that is far too large is cut each time.`, { cause })
   return new TypeError(`fetch failed: no gateway answers at ${baseUrl}. Is it running, and is that its address?`, { cause })
 }

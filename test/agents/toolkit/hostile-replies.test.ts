@@ -158,6 +158,18 @@ describe('what is no gateway', () => {
     await expect(gatewayClient({ baseUrl, credential: secret }).json('GET', '/v1/me/whoami')).rejects.toMatchObject({ code: 'wrong_address' })
   })
 
+  test('and cuts the connection is told apart from what is not there', async () => {
+    const gone = createServer().listen(0, '127.0.0.1')
+    await once(gone, 'listening')
+    const { port } = gone.address() as AddressInfo
+    const client = gatewayClient({ baseUrl: `http://127.0.0.1:${port}`, credential: secret })
+    gone.on('request', (request: IncomingMessage) => request.socket.destroy())
+    await expect(client.send('GET', '/')).rejects.toThrow(/^fetch failed: the connection to http.* was cut \(\w+\)/)
+    gone.close().closeAllConnections()
+    await once(gone, 'close')
+    await expect(client.send('GET', '/')).rejects.toThrow(/^fetch failed: no gateway answers at http/)
+  })
+
   test('but a proxy with a 401 of its own is shown as it is, and asks for no new token', async () => {
     answers = [{}, { status: 401, headers: { 'www-authenticate': 'Basic realm="proxy"' }, body: '<h1>Sign in</h1>' }]
     const reply = await agentFetch(provider())(`${baseUrl}/v1/models`)
