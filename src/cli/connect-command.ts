@@ -82,6 +82,7 @@ function wishOf(client: ClientName, flags: ConnectFlags): ConnectWish {
   if (flags.project && flags.user) throw wrongUsage('--project and --user exclude each other.')
   if (!/^[A-Za-z0-9_-]{1,64}$/.test(flags.name)) throw wrongUsage('--name takes letters, digits, - and _, at most 64.')
   if (flags.agent !== undefined && !/^[^\p{Cc}]{1,200}$/u.test(flags.agent)) throw wrongUsage('--agent takes the name or the id of an agent.')
+  if (!/^[^\s\p{Cc}]{1,200}$/u.test(flags.model)) throw wrongUsage('--model takes the id of a model; GET /v1/models lists them.')
   if (flags.toolsets !== undefined && !/^[a-z_,]+$/.test(flags.toolsets))
     throw wrongUsage('--toolsets takes names with commas between: core,memory,usage,images.')
   if (flags.trustTools && client !== 'claude-code' && client !== 'codex')

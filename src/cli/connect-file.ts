@@ -1,5 +1,6 @@
 import { chmodSync, chownSync, existsSync, mkdirSync, readFileSync, readlinkSync, realpathSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
+import { CommandError } from './command-error.ts'
 import { cannotChange } from './connect-edits.ts'
 
 /** A file as it was read. */
@@ -33,6 +34,8 @@ export function replaceTextFile(read: ReadFile, text: string, isShared: boolean,
   try {
     mkdirSync(dirname(read.path), { recursive: true })
     const before = read.isThere ? statSync(read.path) : null
+    // A file can be replaced whatever its own mode is; who took that right away meant it.
+    if (before !== null && (before.mode & 0o222) === 0) throw cannotChange('it is read-only')
     writeFileSync(beside, text, { mode: before === null && isShared ? 0o644 : 0o600, flag: 'wx' })
     if (before !== null) keepOwnerAndMode(beside, before)
     const now = readTextFile(read.path)
@@ -40,6 +43,7 @@ export function replaceTextFile(read: ReadFile, text: string, isShared: boolean,
     renameSync(beside, read.path)
     return true
   } catch (error) {
+    if (error instanceof CommandError) throw error
     throw cannotChange(`it cannot be written (${codeOf(error)})`)
   } finally {
     rmSync(beside, { force: true })

@@ -14,15 +14,17 @@ export function editToml(text: string, edits: readonly SettingEdit[]): string {
   if (missing.length === 0) return text
   const eol = text.includes('\r\n') ? '\r\n' : '\n'
   const after = missing.reduce((now, edit) => changed(now, edit, eol), text)
-  const isAsMeant = (): boolean => {
-    try {
-      return isDeepStrictEqual(tomlSettings(after), plainly(edited(before, edits)))
-    } catch {
-      return false
-    }
+  if (means(after, edited(before, edits))) return after
+  const alone = missing.find(edit => !means(changed(text, edit, eol), edited(before, [edit])))
+  throw cannotChange(`${dotted(alone?.path.slice(0, 2) ?? [])} is written in a way that cannot be changed safely; a table of its own can be`)
+}
+
+function means(text: string, settings: Settings): boolean {
+  try {
+    return isDeepStrictEqual(tomlSettings(text), plainly(settings))
+  } catch {
+    return false
   }
-  if (!isAsMeant()) throw cannotChange(`${dotted(missing[0]?.path.slice(0, 2) ?? [])} is written in a way that cannot be changed safely`)
-  return after
 }
 
 function changed(text: string, edit: SettingEdit, eol: string): string {

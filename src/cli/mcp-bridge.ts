@@ -6,7 +6,7 @@ import type { Readable, Writable } from 'node:stream'
 import type { Clock } from '../platform/clock.ts'
 import { type Called, CommandError, commandErrorOf, exitCodes } from './command-error.ts'
 import { LineWriter, lineMaxBytes, linesOf } from './mcp-bridge-lines.ts'
-import { type ClientMessage, fieldAt, messagesOf, protocolHeaders } from './mcp-bridge-message.ts'
+import { type ClientMessage, fieldAt, jsonOf, messagesOf, protocolHeaders } from './mcp-bridge-message.ts'
 import { carryReply, transportError } from './mcp-bridge-reply.ts'
 
 export interface BridgeOptions {
@@ -25,6 +25,8 @@ export interface BridgeOptions {
 
 type ClientRequest = Extract<ClientMessage, { kind: 'request' }>
 
+/** The gateway takes no more, and hangs up on who sends more, often before its answer is read: so it is said here. */
+const requestMaxBytes = 4 * 1024 * 1024
 /** Calls at once. A client that wants more gets an error instead of a growing queue. */
 const callsMax = 256
 /** After the end of the input, answers that are on their way may still come: lines from a pipe are answered so. */
@@ -71,7 +73,8 @@ class Bridge {
 
   async #takeLine(line: string): Promise<void> {
     const messages = messagesOf(line)
-    if (messages === null) return this.#say({ code: -32700, message: 'The line is no JSON-RPC message.' })
+    // Not JSON at all is a parse error of JSON-RPC, any other JSON an invalid request.
+    if (messages === null) return this.#say({ code: jsonOf(line) === undefined ? -32700 : -32600, message: 'The line is no JSON-RPC message.' })
     for (const message of messages) {
       if (message.kind === 'notification' && message.method === 'notifications/cancelled') this.#cancel(message)
       else if (message.kind === 'request') await this.#start(message)
@@ -91,10 +94,8 @@ class Bridge {
   }
 
   async #start(request: ClientRequest): Promise<void> {
-    if (this.#calls.size >= callsMax) {
-      const error = new CommandError(`more than ${callsMax} calls at once: wait for some to end.`, { code: 'too_many_calls' })
-      return this.#writer.write(transportError(request.id, error))
-    }
+    const refusal = this.#refusalOf(request)
+    if (refusal !== null) return this.#writer.write(transportError(request.id, refusal))
     const controller = new AbortController()
     const call = { controller, isListening: request.method === 'subscriptions/listen' }
     this.#calls.set(request.id, call)
@@ -102,6 +103,16 @@ class Bridge {
       if (this.#calls.get(request.id) === call) this.#calls.delete(request.id)
     })
     this.#track(done)
+  }
+
+  /** Why a request is not even sent. */
+  #refusalOf({ text }: ClientRequest): CommandError | null {
+    if (this.#calls.size >= callsMax) return new CommandError(`more than ${callsMax} calls at once: wait for some to end.`, { code: 'too_many_calls' })
+    if (Buffer.byteLength(text) <= requestMaxBytes) return null
+    return new CommandError(`a message of more than ${requestMaxBytes / 1024 / 1024} MiB is more than the gateway takes.`, {
+      code: 'payload_too_large',
+      status: 413,
+    })
   }
 
   async #call(request: ClientRequest, signal: AbortSignal): Promise<void> {

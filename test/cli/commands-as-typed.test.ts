@@ -1,14 +1,12 @@
 /** The commands as somebody types them: processes of their own, on the embedded database of a gateway that runs. */
-import { spawn } from 'node:child_process'
 import { readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { TestBrowser } from '../harness/browser.ts'
 import { type GatewayProcess, startProcess } from '../harness/process.ts'
+import { startProgram } from '../harness/started-program.ts'
 import { until } from '../harness/until.ts'
-
-const brigade = fileURLToPath(new URL('../../dist/cli/brigade.js', import.meta.url))
+import { brigade } from './stdio-clients.ts'
 
 interface Ran {
   readonly code: number | null
@@ -28,17 +26,9 @@ describe('brigade, as typed', () => {
 
   /** Starts the command; `output` is what it has printed so far. */
   function type(...words: string[]): { readonly output: () => string; readonly ended: Promise<Ran> } {
-    const env = { PATH: process.env['PATH'] ?? '', HOME: gateway.dataDir, DATA_DIR: gateway.dataDir, LOG_LEVEL: 'error' }
-    const child = spawn(process.execPath, [brigade, ...words], { env, stdio: ['ignore', 'pipe', 'pipe'] })
-    let out = ''
-    let err = ''
-    child.stdout.on('data', chunk => {
-      out += String(chunk)
-    })
-    child.stderr.on('data', chunk => {
-      err += String(chunk)
-    })
-    return { output: () => out, ended: new Promise(done => child.once('close', code => done({ code, out, err }))) }
+    const env = { HOME: gateway.dataDir, DATA_DIR: gateway.dataDir, LOG_LEVEL: 'error' }
+    const { out, err, ended } = startProgram(process.execPath, [brigade, ...words], { env })
+    return { output: out, ended: ended.then(code => ({ code, out: out(), err: err() })) }
   }
   // biome-ignore lint/suspicious/noExplicitAny: the commands print arbitrary objects.
   const json = async (...words: string[]): Promise<any> => JSON.parse((await type(...words, '--json').ended).out)

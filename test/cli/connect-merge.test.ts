@@ -89,6 +89,29 @@ describe('JSON with comments', () => {
   })
 
   test.each([
+    ['{"a":1,"mcpServers":{"o":{"args":["1"]}},"b":[1,{"c":3}]}', ['{"a":1,"mcpServers":{"o":{"args":["1"]},', '},"b":[1,{"c":3}],']],
+    ['{ "theme": "dark", "big": 12345678901234567890, "f": 1.0 }\n', ['{ "theme": "dark", "big": 12345678901234567890, "f": 1.0,']],
+    ['{\n  "a": 1 // of a\n  // at the end\n}\n// after\n', ['  "a": 1, // of a', '  // at the end', '// after']],
+    ['{\n  "mcpServers": {\n    "brigade": {\n      // why\n      "command": "x" // this\n    }\n  }\n}\n', ['      // why', ' // this']],
+    ['{\n  "mcpServers": { "brigade": { "command": "x", } },\n}\n', ['}']],
+    ['// mine\n', ['// mine']],
+    ['/* mine */', ['/* mine */']],
+  ])('%j: what was typed stays as it was typed, comments where they were', (text, lines) => {
+    const after = editJsonc(text, edits)
+    expect(after.split('\n')).toEqual(expect.arrayContaining(lines.map(line => expect.stringContaining(line))))
+    expect(parse(after, [], { allowTrailingComma: true })).toEqual(edited(parse(text, [], { allowTrailingComma: true }) ?? {}, edits))
+    expect(editJsonc(after, edits)).toBe(after)
+  })
+
+  test('a file of megabytes without a line break is merged at once', () => {
+    const history = Array.from({ length: 4 }, (_one, at) => ({ display: `${'x'.repeat(120)}${at}` }))
+    const text = JSON.stringify({ projects: Object.fromEntries(Array.from({ length: 4000 }, (_one, at) => [`/srv/work/${at}`, { history }])) })
+    expect(text.length).toBeGreaterThan(2_000_000)
+    const after = editJsonc(text, edits)
+    expect(after.startsWith(text.slice(0, -1))).toBe(true)
+  }, 10_000)
+
+  test.each([
     ['{"a": ', 'it is not JSON'],
     ['{"a": 1}}', 'it is not JSON'],
     ['[1]', 'no object'],
@@ -228,7 +251,7 @@ args = ["a", "b"]
 
   test.each([
     ['model = ', 'it is not TOML'],
-    ['mcp_servers = { brigade = { url = "x", command = "y" } }\n', 'cannot be changed safely'],
+    ['mcp_servers = { brigade = { url = "x", command = "y" } }\n', 'mcp_servers.brigade is written in a way that cannot be changed safely'],
     ['mcp_servers = 1\n', 'mcp_servers'],
     ['[[mcp_servers]]\nx = 1\n', 'mcp_servers'],
   ])('%s is refused', (text, why) => {

@@ -1,4 +1,3 @@
-import { spawn } from 'node:child_process'
 import { chmodSync, existsSync, lstatSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -7,6 +6,8 @@ import { beforeEach, describe, expect, test } from 'vitest'
 import { planConnect, snippet, type WrittenFile, writePlan } from '../../src/cli/connect.ts'
 import { readTextFile, replaceTextFile } from '../../src/cli/connect-file.ts'
 import { type ClientName, type ConnectPlace, type ConnectWish, clientNames } from '../../src/cli/connect-plan.ts'
+import { startProgram } from '../harness/started-program.ts'
+import { runHere } from './run-here.ts'
 import { brigade } from './stdio-clients.ts'
 
 let home: string
@@ -278,6 +279,13 @@ describe('the file itself', () => {
     expect([textOf('f.json'), readdirSync(home)]).toEqual(['{"a": 2}', ['f.json']])
   })
 
+  test('a file that nobody may write stays as it is', () => {
+    const path = put('{"a": 1}', '.cursor', 'mcp.json')
+    chmodSync(path, 0o444)
+    expect(() => write('cursor')).toThrow(`${path} was left as it is: it is read-only`)
+    expect([readFileSync(path, 'utf8'), readdirSync(join(home, '.cursor'))]).toEqual(['{"a": 1}', ['mcp.json']])
+  })
+
   test('when one of two files cannot be merged, neither is written', () => {
     put('nonsense', '.claude', 'settings.json')
     expect(() => write('claude-code')).toThrow('settings.json was left as it is')
@@ -291,18 +299,10 @@ describe('the file itself', () => {
 })
 
 describe('as typed', () => {
-  async function type(...words: string[]): Promise<{ code: number; out: string; err: string }> {
-    const env = { PATH: process.env['PATH'] ?? '', HOME: home, BRIGADE: 'https://gw.example.com/', BRIGADE_KEY: 'br-secret-secret-secret' }
-    const child = spawn(process.execPath, [brigade, 'connect', ...words], { env, cwd: home, stdio: ['ignore', 'pipe', 'pipe'] })
-    let [out, err] = ['', '']
-    child.stdout.on('data', chunk => {
-      out += String(chunk)
-    })
-    child.stderr.on('data', chunk => {
-      err += String(chunk)
-    })
-    const code = await new Promise<number>(resolve => child.once('close', resolve))
-    return { code, out, err }
+  async function type(...words: string[]): Promise<{ code: number | null; out: string; err: string }> {
+    const env = { HOME: home, BRIGADE: 'https://gw.example.com/', BRIGADE_KEY: 'br-secret-secret-secret' }
+    const { ended, out, err } = startProgram(process.execPath, [brigade, 'connect', ...words], { env, cwd: home })
+    return { code: await ended, out: out(), err: err() }
   }
 
   test('without --write it prints where what belongs and writes nothing', async () => {
@@ -328,11 +328,12 @@ describe('as typed', () => {
   test.each([
     [['emacs'], 'It knows claude-code, codex, cursor, opencode, vscode'],
     [['codex', '--name', 'a b'], '--name takes'],
+    [['codex', '--model', ''], '--model takes'],
     [['codex', '--user', '--project'], 'exclude each other'],
     [['cursor', '--trust-tools'], '--trust-tools is for'],
     [['codex', '--base-url', 'ftp://x'], '--base-url must be'],
   ])('%j is wrong usage', async (words, says) => {
-    const { code, err } = await type(...words)
+    const { code, err } = await runHere(['connect', ...words], { HOME: home })
     expect([code, err]).toEqual([2, expect.stringContaining(says)])
   })
 })

@@ -1,11 +1,10 @@
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { startApp, type TestApp } from '../harness/app.ts'
 import { type MovableClock, movableClock } from '../harness/clock.ts'
+import { startProgram } from '../harness/started-program.ts'
 import { startTcpProxy, type TcpProxy } from '../harness/tcp-proxy.ts'
 import { until } from '../harness/until.ts'
 import { brigade, discoverClient, eras, type StdioClient } from './stdio-clients.ts'
@@ -42,25 +41,16 @@ async function kept<T extends StdioClient>(connecting: Promise<T>): Promise<T> {
 
 /** `brigade mcp` with the lines on its input; what it answers, and how it ends. */
 async function piped(lines: readonly (object | string)[], options: { env?: Record<string, string>; args?: string[]; keepOpen?: boolean } = {}) {
-  const child = spawn(process.execPath, [brigade, 'mcp', ...(options.args ?? [])], { env: { PATH: process.env['PATH'] ?? '', ...(options.env ?? env()) } })
-  let out = ''
-  let err = ''
-  child.stdout.on('data', chunk => {
-    out += String(chunk)
-  })
-  child.stderr.on('data', chunk => {
-    err += String(chunk)
-  })
-  const ended = once(child, 'close')
-  for (const line of lines) child.stdin.write(`${typeof line === 'string' ? line : JSON.stringify(line)}\n`)
-  if (options.keepOpen !== true) child.stdin.end()
+  const { child, out, err, ended } = startProgram(process.execPath, [brigade, 'mcp', ...(options.args ?? [])], { env: options.env ?? env(), stdin: 'open' })
+  for (const line of lines) child.stdin?.write(`${typeof line === 'string' ? line : JSON.stringify(line)}\n`)
+  if (options.keepOpen !== true) child.stdin?.end()
   // biome-ignore lint/suspicious/noExplicitAny: test assertions read arbitrary JSON.
   const messages = (): any[] =>
-    out
+    out()
       .split('\n')
       .filter(line => line !== '')
       .map(line => JSON.parse(line))
-  return { child, messages, stderr: () => err, code: async () => (await ended)[0] as number | null }
+  return { child, messages, stderr: err, code: () => ended }
 }
 const toolCall = (id: number | string, name: string, args: object = {}) => ({ jsonrpc: '2.0', id, method: 'tools/call', params: { name, arguments: args } })
 
@@ -178,9 +168,11 @@ test('lines from a pipe are answered, in a batch too, and the process ends with 
     toolCall('w', 'memory_write', { key: 'agents/pipe/a.md', content }),
     [toolCall(1, 'whoami'), { jsonrpc: '2.0', method: 'notifications/initialized' }],
     'no json',
+    { jsonrpc: '2.0', id: null, method: 'ping' },
   ])
   expect(await code()).toBe(0)
-  expect(messages()).toHaveLength(3)
+  expect(messages()).toHaveLength(4)
+  expect(messages()).toContainEqual({ jsonrpc: '2.0', id: null, error: { code: -32600, message: 'The line is no JSON-RPC message.' } })
   expect(messages()).toContainEqual({ jsonrpc: '2.0', id: null, error: { code: -32700, message: 'The line is no JSON-RPC message.' } })
   expect(messages().map(({ id }) => id)).toEqual(expect.arrayContaining(['w', 1]))
   expect(stderr()).toBe('')
@@ -199,7 +191,7 @@ test('the end of the input gives up what still runs', async () => {
   app.alpha.script([{ holdAfterChunks: 3 }])
   const { code, child } = await piped([toolCall(1, 'chat', { model: 'alpha-only', prompt: 'x' })], { keepOpen: true })
   await until(() => app.alpha.requests.length === 1, 'the provider is asked')
-  child.stdin.end()
+  child.stdin?.end()
   expect(await code()).toBe(0)
   await until(() => app.alpha.requests[0]?.aborted === true, 'the provider is hung up on')
 })
@@ -216,7 +208,7 @@ test('a client that is gone ends the process and its calls', async () => {
     { keepOpen: true },
   )
   await until(() => app.alpha.requests.length === 1, 'the provider is asked')
-  child.stdout.destroy()
+  child.stdout?.destroy()
   await code()
   await until(() => app.alpha.requests[0]?.aborted === true, 'the provider is hung up on')
 })

@@ -1,8 +1,8 @@
-import { spawn } from 'node:child_process'
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
 import { createServer, request } from 'node:http'
 import { homedir } from 'node:os'
 import { join } from 'node:path'
+import { startProgram } from '../harness/started-program.ts'
 
 /** What a program came to. */
 export interface Ran {
@@ -22,21 +22,9 @@ export function throwAwayHome(): { readonly path: string; readonly work: string;
 }
 
 /** Runs a program with nothing of this process's environment but PATH, and with `stdin` as its whole input. */
-export function run(program: string, args: readonly string[], options: { cwd: string; env: Record<string, string>; stdin?: string }): Promise<Ran> {
-  return new Promise((resolve, reject) => {
-    const child = spawn(program, args, { cwd: options.cwd, env: { PATH: process.env['PATH'] ?? '', ...options.env }, timeout: 100_000 })
-    let stdout = ''
-    let stderr = ''
-    child.stdout.on('data', chunk => {
-      stdout += String(chunk)
-    })
-    child.stderr.on('data', chunk => {
-      stderr += String(chunk)
-    })
-    child.once('error', reject)
-    child.once('close', code => resolve({ code, stdout, stderr }))
-    child.stdin.end(options.stdin ?? '')
-  })
+export async function run(program: string, args: readonly string[], options: { cwd: string; env: Record<string, string>; stdin?: string }): Promise<Ran> {
+  const { ended, out, err } = startProgram(program, args, { timeoutMs: 100_000, ...options, stdin: options.stdin ?? '' })
+  return { code: await ended, stdout: out(), stderr: err() }
 }
 
 /** The program that scripts/test-clients.mjs has installed. */
