@@ -1,45 +1,36 @@
 import { type Command, Option } from 'commander'
 import type { GatewayClient } from '../agents/toolkit/gateway-client.ts'
 import { type AgentRow, agentNamed, everyAgent } from './agent-lookup.ts'
+import { addRuleOptions, agentFields, type RuleFlags, ruleWishOf } from './agent-rules.ts'
 import { addAgentTokenCommand, tokenCache } from './agent-token-command.ts'
 import { addClientFlags, addExamples, withGateway } from './client-command.ts'
 import type { ClientFlags } from './client-settings.ts'
-import { CommandError } from './command-error.ts'
+import { CommandError, wrongUsage } from './command-error.ts'
 import { plain, printFields, printJson, printLine, printTable, rupees } from './command-output.ts'
 import { confirmed } from './confirmation.ts'
-import { amount, count, list } from './option-values.ts'
+import { amount } from './option-values.ts'
 
-interface CreateFlags extends ClientFlags {
+interface CreateFlags extends ClientFlags, RuleFlags {
   readonly budgetInr?: number
-  readonly models?: string[]
-  readonly providers?: string[]
-  readonly mayDelegate?: boolean
-  readonly maxCostInr?: number
-  readonly maxOutputTokens?: number
-  readonly maxConcurrency?: number
 }
 
 /** `brigade agent …`: identities of agents, their tokens, budgets and ends. */
 export function addAgentCommands(program: Command): void {
-  const agent = program.command('agent').description('identities of agents: token, create, list, budget, revoke')
+  const agent = program.command('agent').description('identities of agents: token, create, update, list, budget, revoke')
   addAgentTokenCommand(agent)
   addCreate(agent)
+  addUpdate(agent)
   addList(agent)
   addBudget(agent)
   addRevoke(agent)
 }
 
 function addCreate(agent: Command): void {
-  const command = addClientFlags(agent.command('create').description('make an agent, or set on the active one of that name what is given'))
-    .argument('<name>', '1 to 100 characters')
-    .option('--budget-inr <inr>', 'monthly budget in rupees; 0 clears it', amount)
-    .option('--models <ids>', 'models that it may use, with commas between', list)
-    .option('--providers <ids>', 'providers that may serve it, with commas between', list)
-    .option('--may-delegate', 'it may make agents of its own')
-    .option('--no-may-delegate', 'it may not')
-    .option('--max-cost-inr <inr>', 'most rupees of one call', amount)
-    .option('--max-output-tokens <n>', 'most output tokens of one call', count)
-    .option('--max-concurrency <n>', 'most calls at once', count)
+  const command = addRuleOptions(
+    addClientFlags(agent.command('create').description('make an agent, or set on the active one of that name what is given'))
+      .argument('<name>', '1 to 100 characters')
+      .option('--budget-inr <inr>', 'monthly budget in rupees; 0 clears it', amount),
+  )
   addExamples(command, [
     ['brigade agent create reviewer', 'an agent without rules'],
     ['brigade agent create reviewer --budget-inr 500', 'it stops at ₹500 a month'],
@@ -47,25 +38,37 @@ function addCreate(agent: Command): void {
   ])
   command.action((name: string, flags: CreateFlags) =>
     withGateway(flags, async ({ client }) => {
-      const reply = await client.send('POST', '/v1/me/agents', { json: { name, ...wishOf(flags) } })
+      const reply = await client.send('POST', '/v1/me/agents', { json: { name, ...ruleWishOf(flags) } })
       let made = (await reply.json()) as AgentRow
       if (flags.budgetInr !== undefined) made = await setBudget(client, made, flags.budgetInr, reply.status === 201)
-      if (flags.json === true) return printJson(made)
-      printLine(reply.status === 201 ? 'made' : 'was there')
-      printFields(fieldsOf(made))
+      if (flags.json !== true) printLine(reply.status === 201 ? 'made' : 'was there')
+      printAgent(made, flags)
     }),
   )
 }
 
-function wishOf({ models, providers, mayDelegate, maxCostInr, maxOutputTokens, maxConcurrency }: CreateFlags): Record<string, unknown> {
-  return {
-    allowed_models: models,
-    allowed_providers: providers,
-    may_delegate: mayDelegate,
-    max_cost_inr_per_call: maxCostInr,
-    max_output_tokens: maxOutputTokens,
-    max_concurrency: maxConcurrency,
-  }
+function addUpdate(agent: Command): void {
+  const command = addRuleOptions(
+    addClientFlags(agent.command('update').description('change the rules of an agent; what is not named stays')).argument('<agent>', 'name or id'),
+  )
+  addExamples(command, [
+    ['brigade agent update reviewer --models sandbox-chat', 'this model and no other'],
+    ['brigade agent update reviewer --models none --max-cost-inr none', 'lifts both rules'],
+  ])
+  command.action((named: string, flags: ClientFlags & RuleFlags) => {
+    const wish = ruleWishOf(flags)
+    if (Object.values(wish).every(rule => rule === undefined))
+      throw wrongUsage('say which rule to change, such as --max-cost-inr 2; brigade agent budget sets the budget.')
+    return withGateway(flags, async ({ client }) => {
+      const found = await agentNamed(client, named)
+      printAgent(await client.json<AgentRow>('PATCH', `/v1/me/agents/${found.id}`, { json: wish }), flags)
+    })
+  })
+}
+
+function printAgent(row: AgentRow, { json }: ClientFlags): void {
+  if (json === true) printJson(row)
+  else printFields(agentFields(row))
 }
 
 /** A second call: what the first one did stands, and the message says so. */
@@ -130,8 +133,7 @@ function addBudget(agent: Command): void {
       const found = await agentNamed(client, named)
       const wish = flags.clear === true ? null : flags.inr
       const row = wish === undefined ? found : await client.json<AgentRow>('POST', `/v1/me/agents/${found.id}/budget`, { json: { monthly_budget_inr: wish } })
-      if (flags.json === true) printJson(row)
-      else printFields(fieldsOf(row))
+      printAgent(row, flags)
     }),
   )
 }
@@ -152,19 +154,4 @@ function addRevoke(agent: Command): void {
       else printLine(`revoked ${plain(ended.name)} (id ${ended.id})`)
     }),
   )
-}
-
-function fieldsOf(row: AgentRow): Record<string, string> {
-  const names = (ids: readonly string[] | null): string => (ids === null ? 'all' : ids.join(', '))
-  const cap = (limit: number | null, unit: string): string => (limit === null ? 'none' : unit + String(limit))
-  return {
-    agent: `${row.name} (id ${row.id}), ${row.status}`,
-    'monthly budget': row.monthly_budget_inr === null ? 'none' : `₹${rupees([row.monthly_budget_inr])[0]}`,
-    'spent this month': `₹${rupees([row.spend_month_inr])[0]}${row.held_inr > 0 ? `, ₹${rupees([row.held_inr])[0]} held by running calls` : ''}`,
-    models: names(row.allowed_models),
-    providers: names(row.allowed_providers),
-    'may delegate': row.may_delegate ? 'yes' : 'no',
-    'cap of a call': `cost ${cap(row.max_cost_inr_per_call, '₹')}, output tokens ${cap(row.max_output_tokens, '')}`,
-    'calls at once': row.max_concurrency === null ? 'any number' : String(row.max_concurrency),
-  }
 }

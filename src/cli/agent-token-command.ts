@@ -18,6 +18,9 @@ interface TokenFlags extends ClientFlags {
   readonly fresh?: boolean
 }
 
+/** A gateway that takes longer is not waited for, because a client waits for the token. */
+const checkTimeoutMs = 3_000
+
 /** The tokens that are kept for this user. */
 export function tokenCache(): TokenCache {
   return new TokenCache(userConfigFolder(), { nowMs: () => systemClock.nowMs(), randomName: bootUuid })
@@ -50,12 +53,15 @@ export function addAgentTokenCommand(agent: Command): void {
   })
 }
 
-/** The kept token of that wish, or a new one, which is then kept. Throws CommandError. */
+/** The kept token of that wish if the gateway still takes it, or a new one, which is then kept. Throws CommandError. */
 async function tokenOf(settings: ClientSettings, agent: string, flags: TokenFlags): Promise<KeptToken> {
   const wish: TokenWish = { baseUrl: settings.baseUrl, credential: credentialOf(settings), agent, scope: flags.scope?.trim(), ttlS: flags.ttlS }
   const cache = tokenCache()
   const kept = flags.fresh === true ? null : cache.find(wish)
-  if (kept !== null) return kept
+  if (kept !== null) {
+    if (await isStillTaken(kept)) return kept
+    cache.drop(wish)
+  }
   const token = await mint(wish, settings)
   try {
     cache.keep(wish, token)
@@ -64,6 +70,21 @@ async function tokenOf(settings: ClientSettings, agent: string, flags: TokenFlag
     process.stderr.write(`brigade: the token is not kept for the next call: ${fileReason(thrown)}\n`)
   }
   return token
+}
+
+/**
+ * Whether the gateway takes a kept token: it may have been ended before its time, with its key, its agent, or the database. Only a 401 says
+ * no: a gateway that is away, slow or busy says nothing about the token.
+ */
+async function isStillTaken({ access_token, base_url }: KeptToken): Promise<boolean> {
+  const { gatewayFetch } = await import('./gateway-fetch.ts')
+  try {
+    const reply = await gatewayFetch(base_url, checkTimeoutMs)(`${base_url}/v1/me/whoami`, { headers: { authorization: `Bearer ${access_token}` } })
+    await reply.body?.cancel()
+    return reply.status !== 401
+  } catch {
+    return true
+  }
 }
 
 async function mint({ baseUrl, credential, agent, scope, ttlS }: TokenWish, settings: ClientSettings): Promise<KeptToken> {

@@ -1,20 +1,8 @@
 import type { Command } from 'commander'
+import type { AgentBudget } from '../agents/toolkit/connect-agent.ts'
 import { addClientFlags, addExamples, withGateway } from './client-command.ts'
 import type { ClientFlags } from './client-settings.ts'
 import { printJson, printLine, printTable, rupees } from './command-output.ts'
-
-interface BudgetRow {
-  readonly scope: string
-  readonly id: string
-  readonly cap_inr: number
-  readonly strict: boolean
-  readonly spent_inr: number
-  readonly held_inr: number
-  readonly in_doubt_inr: number
-  readonly remaining_inr: number
-  readonly state: string
-  readonly resets_at: string
-}
 
 /** `brigade budget`. */
 export function addBudgetCommand(program: Command): void {
@@ -27,7 +15,7 @@ export function addBudgetCommand(program: Command): void {
   ])
   command.action((flags: ClientFlags) =>
     withGateway(flags, async ({ client }) => {
-      const reply = await client.json<{ budgets: BudgetRow[] }>('GET', '/v1/me/budgets')
+      const reply = await client.json<{ budgets: AgentBudget[] }>('GET', '/v1/me/budgets')
       if (flags.json === true) printJson(reply)
       else if (reply.budgets.length === 0) printLine('No monthly budget binds this credential.')
       else printBudgets(reply.budgets)
@@ -35,8 +23,8 @@ export function addBudgetCommand(program: Command): void {
   )
 }
 
-function printBudgets(budgets: readonly BudgetRow[]): void {
-  const column = (amountOf: (row: BudgetRow) => number): string[] => rupees(budgets.map(amountOf))
+function printBudgets(budgets: readonly AgentBudget[]): void {
+  const column = (amountOf: (row: AgentBudget) => number): string[] => rupees(budgets.map(amountOf))
   const caps = column(row => row.cap_inr)
   const spent = column(row => row.spent_inr)
   const held = column(row => row.held_inr + row.in_doubt_inr)
@@ -54,7 +42,7 @@ function printBudgets(budgets: readonly BudgetRow[]): void {
     ],
     budgets.map((row, at) => [
       row.scope,
-      row.id,
+      String(row.id),
       caps[at] ?? '',
       spent[at] ?? '',
       held[at] ?? '',

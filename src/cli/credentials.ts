@@ -1,4 +1,4 @@
-import { chmodSync, existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
+import { chmodSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 
 /** What `brigade login` keeps for this user. */
@@ -31,4 +31,9 @@ export function readCredentials(folder: string): Credentials | null {
   } catch {
     return null
   }
+}
+
+/** Removes the file, and one that was being written. Throws what the disk throws. */
+export function removeCredentials(folder: string): void {
+  for (const name of [fileName, `${fileName}.new`]) rmSync(join(folder, name), { force: true })
 }

@@ -30,3 +30,8 @@ export function list(text: string): string[] {
   if (ids.length === 0) throw new InvalidArgumentError('It must name at least one.')
   return ids
 }
+
+/** The word `none`, which lifts a rule, beside what `value` takes. */
+export function orNone<T>(value: (text: string) => T): (text: string) => T | 'none' {
+  return text => (text.trim() === 'none' ? 'none' : value(text))
+}

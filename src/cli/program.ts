@@ -6,6 +6,7 @@ import { addAgentCommands } from './agent-commands.ts'
 import { addBudgetCommand } from './budget-command.ts'
 import { addConnectCommand } from './connect-command.ts'
 import { addLoginCommand } from './login-command.ts'
+import { addLogoutCommand } from './logout-command.ts'
 import { addMcpCommand } from './mcp-bridge-command.ts'
 import { addMemoryCommands } from './memory-commands.ts'
 import { prepareProgram } from './run-program.ts'
@@ -33,6 +34,7 @@ export function brigadeProgram(): Command {
   addServerCommands(program)
   program.commandsGroup('Clients of a gateway:')
   addLoginCommand(program)
+  addLogoutCommand(program)
   addWhoamiCommand(program)
   addAgentCommands(program)
   addMemoryCommands(program)

@@ -14,6 +14,8 @@ export function prepareProgram(program: Command): Command {
 /** Who reads our output may stop reading: `brigade memory ls | head`. Then the process ends, quietly. */
 export function endWithReader(): void {
   process.stdout.on('error', error => process.exit('code' in error && error.code === 'EPIPE' ? 0 : 1))
+  // Words that nobody reads any more change nothing of what a command does, nor of its exit code.
+  process.stderr.on('error', () => undefined)
 }
 
 /**

@@ -65,6 +65,18 @@ export class TokenCache {
     this.#forget(kept => kept.expires_at_ms < this.#nowMs())
   }
 
+  /** Forgets the token of that wish: the gateway does not take it any more. */
+  drop(wish: TokenWish): void {
+    rmSync(this.#pathOf(wish), { force: true })
+  }
+
+  /** Forgets every token of this user; how many there were. Throws what the disk throws. */
+  clear(): number {
+    const names = filesIn(this.#folder)
+    rmSync(this.#folder, { recursive: true, force: true })
+    return names.length
+  }
+
   /** Drops what is kept of an agent, because it was revoked. */
   forgetAgent(baseUrl: string, agentId: number): void {
     this.#forget(kept => kept.base_url === baseUrl && kept.agent_id === agentId)

@@ -1,16 +1,15 @@
 /** The client commands against a gateway that runs: as processes where that matters, else the same program in this process, which starts faster. */
-import { spawn } from 'node:child_process'
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { startApp, type TestApp } from '../harness/app.ts'
+import { startProgram } from '../harness/started-program.ts'
+import { startTcpProxy } from '../harness/tcp-proxy.ts'
 import { until } from '../harness/until.ts'
 import { documentedLines } from './documented-lines.ts'
 import { type Ran, runHere } from './run-here.ts'
-
-const brigade = fileURLToPath(new URL('../../dist/cli/brigade.js', import.meta.url))
+import { brigade } from './stdio-clients.ts'
 
 interface Typing {
   readonly stdin?: string | Buffer
@@ -33,22 +32,14 @@ describe('client commands, as typed', () => {
   })
 
   function start(words: readonly string[], { stdin, key = app.key, address = app.baseUrl }: Typing) {
-    const env = { PATH: process.env['PATH'] ?? '', HOME: home, BRIGADE: address, ...(key === null ? {} : { BRIGADE_KEY: key }) }
-    const child = spawn(process.execPath, [brigade, ...words], { env, cwd: home, stdio: [stdin === undefined ? 'ignore' : 'pipe', 'pipe', 'pipe'] })
-    child.stdin?.end(stdin)
-    return child
+    const env = { HOME: home, BRIGADE: address, ...(key === null ? {} : { BRIGADE_KEY: key }) }
+    return startProgram(process.execPath, [brigade, ...words], { env, cwd: home, ...(stdin === undefined ? {} : { stdin }) })
   }
   /** Types a command and waits for its end. */
   async function type(words: readonly string[], typing: Typing = {}): Promise<Ran> {
-    const child = start(words, typing)
-    const out: Buffer[] = []
-    let err = ''
-    child.stdout?.on('data', chunk => out.push(chunk))
-    child.stderr?.on('data', chunk => {
-      err += String(chunk)
-    })
-    const code = await new Promise<number | null>(done => child.once('close', done))
-    return shown({ code, bytes: Buffer.concat(out), err })
+    const { ended, bytes, err } = start(words, typing)
+    const code = await ended
+    return shown({ code, bytes: bytes(), err: err() })
   }
   /** The same program in this process. */
   const run = async (words: readonly string[], { key = app.key, address = app.baseUrl }: Omit<Typing, 'stdin'> = {}): Promise<Ran> =>
@@ -71,16 +62,11 @@ describe('client commands, as typed', () => {
 
   test('TOOL-02 brigade login, whoami, agent token, memory and budget work against a running gateway', async () => {
     const login = start(['login', '--no-browser'], { key: null })
-    let printed = ''
-    login.stdout?.on('data', chunk => {
-      printed += String(chunk)
-    })
-    const ended = new Promise<number | null>(done => login.once('close', done))
-    const address = (): string | undefined => /http:\S+(\/cli\/login\?\S+)/.exec(printed)?.[1]
+    const address = (): string | undefined => /http:\S+(\/cli\/login\?\S+)/.exec(login.out())?.[1]
     await until(() => address() !== undefined, 'the address is printed')
     const handOver = await app.call('GET', address() ?? '', undefined, { cookie: await app.signIn() })
     expect((await fetch(handOver.headers.get('location') ?? '')).status).toBe(200)
-    expect(await ended).toBe(0)
+    expect(await login.ended).toBe(0)
 
     // From here on nothing but what login keeps says who is calling.
     const asUser: Typing = { key: null }
@@ -120,6 +106,81 @@ describe('client commands, as typed', () => {
     const parallel = await Promise.all([1, 2, 3].map(() => typed(['agent', 'token', 'helper'])))
     for (const one of parallel) expect((await app.call('GET', '/v1/me/whoami', undefined, { token: one.trim() })).json.agent).toEqual({ id, name: 'helper' })
     expect(tokenFiles().filter(name => !name.endsWith('.json'))).toEqual([])
+  })
+
+  test('agent token: one that was ended early is not given out again; while the gateway is away the kept one is', async () => {
+    const proxy = await startTcpProxy({ host: '127.0.0.1', port: Number(new URL(app.baseUrl).port) })
+    const address = `http://127.0.0.1:${proxy.port}`
+    try {
+      const parent = await json(['agent', 'create', 'parent', '--may-delegate'], { address })
+      const first = await ran(['agent', 'token', 'parent'], { address })
+      expect(await ran(['agent', 'token', 'parent'], { address })).toBe(first)
+      await proxy.cut()
+      expect(await ran(['agent', 'token', 'parent'], { address })).toBe(first)
+      await proxy.restore()
+      const ended = await fetch(`${app.baseUrl}/oauth/revoke`, {
+        method: 'POST',
+        headers: { authorization: `Bearer ${app.key}` },
+        body: new URLSearchParams({ token: first.trim() }),
+      })
+      expect(ended.status).toBe(200)
+      const second = await ran(['agent', 'token', 'parent'], { address })
+      expect(second).not.toBe(first)
+      expect((await app.call('GET', '/v1/me/whoami', undefined, { token: second.trim() })).status).toBe(200)
+      // A child ends with its parent, whoever revokes it; what was kept of it is gone after the next question.
+      const child = await app.call('POST', `/v1/me/agents/${parent.id}/children`, { name: 'child' }, { token: second.trim() })
+      expect(child.status).toBe(201)
+      await ran(['agent', 'token', 'child'], { address })
+      await json(['agent', 'revoke', 'parent', '--yes'], { address })
+      for (const name of ['parent', 'child']) expect((await run(['agent', 'token', name], { address })).code).toBe(6)
+      expect(tokenFiles()).toEqual([])
+    } finally {
+      await proxy.close()
+    }
+  })
+
+  test('agent update changes and lifts rules, and leaves the others alone', async () => {
+    await json(['agent', 'create', 'ruled', '--models', 'test-model', '--max-cost-inr', '2', '--max-concurrency', '3'])
+    expect(await json(['agent', 'update', 'ruled', '--models', 'none', '--max-output-tokens', '50', '--may-delegate'])).toMatchObject({
+      allowed_models: null,
+      max_cost_inr_per_call: 2,
+      max_output_tokens: 50,
+      max_concurrency: 3,
+      may_delegate: true,
+    })
+    expect(await json(['agent', 'update', 'ruled', '--max-cost-inr', 'none', '--no-may-delegate'])).toMatchObject({
+      max_cost_inr_per_call: null,
+      may_delegate: false,
+    })
+    expect(await run(['agent', 'update', 'ruled'])).toMatchObject({ code: 2, err: expect.stringContaining('say which rule') })
+    expect((await run(['agent', 'update', 'nobody-of-that-name', '--models', 'none'])).code).toBe(4)
+  })
+
+  test('logout leaves no key and no token on this computer, with or without the gateway', async () => {
+    const folder = join(home, '.config', 'brigade')
+    const { key } = await app.newKey({ name: 'CLI of mine' })
+    const kept = JSON.stringify({ base_url: app.baseUrl, key })
+    const signedIn = (text: string): void => {
+      mkdirSync(folder, { recursive: true })
+      writeFileSync(join(folder, 'credentials.json'), text)
+    }
+    signedIn(kept)
+    await json(['agent', 'create', 'left'])
+    await ran(['agent', 'token', 'left'], { key: null })
+    const out = await ran(['logout'], { key: null })
+    expect(out).toContain(`Signed out of ${app.baseUrl}`)
+    expect(out).toMatch(/^1 kept agent token is gone too\.$/m)
+    expect(out).toMatch(/^The key "CLI of mine" itself stays good until somebody ends it: DELETE \/me\/keys\/\d+/m)
+    expect([out.includes(key), readdirSync(folder)]).toEqual([false, []])
+    expect(await run(['whoami'], { key: null })).toMatchObject({ code: 3, err: expect.stringContaining('not signed in') })
+    expect(await ran(['logout'])).toBe(
+      'Nobody was signed in; nothing was kept.\nBRIGADE_KEY or BRIGADE_KEY_FILE is still set in this shell: commands go on using it.\n',
+    )
+    for (const text of [kept.replace(app.baseUrl, 'http://127.0.0.1:1'), '{"base_url":']) {
+      signedIn(text)
+      expect(await json(['logout'], { key: null })).toMatchObject({ key: null, tokens: 0 })
+      expect(readdirSync(folder)).toEqual([])
+    }
   })
 
   test('a revoked agent: revoke asks first, forgets what was kept, and there is no further token', async () => {
@@ -178,13 +239,9 @@ describe('client commands, as typed', () => {
 
   test('a reader that goes away ends the command quietly', async () => {
     await app.call('PUT', '/v1/me/memory/o?key=agents/large.txt', 'large '.repeat(500_000))
-    const child = start(['memory', 'get', 'agents/large.txt'], {})
-    let err = ''
-    child.stderr?.on('data', chunk => {
-      err += String(chunk)
-    })
+    const { child, ended, err } = start(['memory', 'get', 'agents/large.txt'], {})
     child.stdout?.once('data', () => child.stdout?.destroy())
-    expect([await new Promise(done => child.once('close', done)), err]).toEqual([0, ''])
+    expect([await ended, err()]).toEqual([0, ''])
   })
 
   test('usage by agent, model and day, and as CSV', async () => {
