@@ -9,7 +9,7 @@ import { AgentRevokedError } from '../../../src/agents/toolkit/brigade-error.ts'
 import { connectAgent } from '../../../src/agents/toolkit/connect-agent.ts'
 import { gatewayClient } from '../../../src/agents/toolkit/gateway-client.ts'
 import { createAgentTokenProvider } from '../../../src/agents/toolkit/token-provider.ts'
-import { until } from '../../harness/app.ts'
+import { until } from '../../harness/until.ts'
 import { wordsOf } from './setup.ts'
 
 interface Answer {
@@ -231,7 +231,7 @@ describe('an agent that is revoked', () => {
     })
     answers = [{}, { ...revoked, body: '{}' }]
     await agentFetch(tokens)(`${baseUrl}/v1/models`)
-    await until(() => ends === 1)
+    await until(() => ends === 1, 'the callback')
     await new Promise(resolve => setImmediate(resolve))
     process.off('unhandledRejection', note)
     expect(unhandled).toEqual([])

@@ -4,7 +4,7 @@ import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { type AgentTokenOptions, createAgentTokenProvider } from '../../../src/agents/toolkit/token-provider.ts'
-import { until } from '../../harness/app.ts'
+import { until } from '../../harness/until.ts'
 
 /** What the next mints answer; after them tokens of 900 seconds. */
 interface Answer {
@@ -68,7 +68,7 @@ describe('a good token', () => {
     await tokens.getToken()
     at(721)
     expect(await times(5, () => tokens.getToken())).toEqual(Array(5).fill('token-1'))
-    await until(async () => (await tokens.getToken()) === 'token-2')
+    await until(async () => (await tokens.getToken()) === 'token-2', 'a new token')
     expect(mints).toBe(2)
   })
 
@@ -97,7 +97,7 @@ describe('a good token', () => {
     })
     const tokens = provider()
     const first = tokens.getToken()
-    await until(() => mints === 1)
+    await until(() => mints === 1, 'a mint')
     at(100)
     open()
     await first
@@ -142,8 +142,8 @@ describe('a gateway that cannot mint', () => {
     answers = [{ status: 429, code: 'rate_limit_exceeded', headers: { 'retry-after': '60' } }]
     at(721)
     await tokens.getToken()
-    await until(() => mints === 2)
-    await until(() => answers.length === 0)
+    await until(() => mints === 2, 'a mint')
+    await until(() => answers.length === 0, 'a mint')
     for (let second = 722; second < 780; second++) {
       at(second)
       await tokens.getToken()
@@ -151,7 +151,7 @@ describe('a gateway that cannot mint', () => {
     expect(mints).toBe(2)
     at(790)
     await tokens.getToken()
-    await until(async () => (await tokens.getToken()) === 'token-3')
+    await until(async () => (await tokens.getToken()) === 'token-3', 'a new token')
   })
 
   test('is tried a few times by a call that has no token, and a wrong key is not', async () => {
@@ -184,7 +184,7 @@ describe('a revoked agent', () => {
     answers = [{ status: 409, code: 'agent_revoked' }]
     at(721)
     expect(await tokens.getToken()).toBe('token-1')
-    await until(() => tokens.revoked !== null)
+    await until(() => tokens.revoked !== null, 'the end')
     for (const result of await Promise.allSettled(Array.from({ length: 5 }, () => tokens.getToken({ forceRefresh: true }))))
       expect(result).toMatchObject({ status: 'rejected', reason: { name: 'AgentRevokedError', code: 'agent_revoked' } })
     expect(mints).toBe(2)
