@@ -87,7 +87,7 @@ function textOf({ text, reasoning }: ChatAnswer, finishReason: string | null, ar
     ...(finishReason === 'length' ? ['cut short by max_tokens'] : []),
     ...(finishReason === 'content_filter' ? ['ended by the content filter of the provider'] : []),
     ...(text === '' && reasoning !== '' ? ['only reasoning came and no answer; give a larger max_tokens'] : []),
-    ...(text === '' && reasoning === '' && finishReason === 'stop' ? ['the model said nothing'] : []),
+    ...(text === '' && reasoning === '' && (finishReason === 'stop' || finishReason === null) ? ['the model said nothing'] : []),
     ...(dropped === undefined ? [] : [`not passed on, because the provider has no word for it: ${dropped}`]),
   ]
   const added = notes.map(note => `[${note}]`).join('\n')

@@ -80,8 +80,9 @@ function isDeeperThan(levels: number, value: unknown): boolean {
 const page = z.object({ cursor: z.string().optional() }).optional()
 const completionRef = z.union([z.object({ type: z.literal('ref/prompt'), name: z.string() }), z.object({ type: z.literal('ref/resource'), uri: z.string() })])
 
-/** Of these methods both SDKs say -32603 for params of a wrong type, as if the fault were ours. */
+/** Of these methods the SDKs say -32603 for params of a wrong type, as if the fault were ours. */
 const paramsOf: ReadonlyMap<unknown, z.ZodType> = new Map<unknown, z.ZodType>([
+  ['initialize', z.object({ protocolVersion: z.string(), capabilities: z.looseObject({}), clientInfo: z.object({ name: z.string(), version: z.string() }) })],
   ['tools/list', page],
   ['prompts/list', page],
   ['resources/list', page],

@@ -75,6 +75,13 @@ describe('a body', () => {
     }
   })
 
+  test('an initialize without its params is -32602', async () => {
+    for (const params of [{}, { protocolVersion: 1, capabilities: {}, clientInfo: { name: 'x', version: '1' } }]) {
+      const error = await errorOf(await initializePost(JSON.stringify(request('initialize', params))))
+      expect(error).toEqual({ code: -32602, message: expect.stringContaining('protocolVersion') })
+    }
+  })
+
   test('a compressed one is 415 and says so', async () => {
     const reply = await initializePost(gzipSync(JSON.stringify(request('ping', {}))), { 'content-encoding': 'gzip' })
     expect([reply.status, (await errorOf(reply)).message]).toEqual([415, expect.stringContaining('Content-Encoding')])
@@ -127,6 +134,8 @@ describe('words of others', () => {
     }
     app.alpha.script({ status: 200, body: { data: [{ embedding: [1, 0] }, { embedding: [0, 1] }] } })
     const { isError, structuredContent } = await embed()
+    app.alpha.script({ rawStream: ['data: {"choices":[{"delta":{}}]}\n\n', 'data: [DONE]\n\n'] })
+    expect((await call('chat', { model: 'alpha-only', prompt: 'x' })).content[0].text).toBe('[the model said nothing]')
     expect([isError, structuredContent]).toMatchObject([
       undefined,
       {
