@@ -41,6 +41,8 @@ async function run(flags: BridgeFlags): Promise<void> {
   const settings = clientSettings(flags)
   const url = new URL(`${settings.baseUrl}/mcp`)
   if (flags.toolsets !== undefined) url.searchParams.set('toolsets', flags.toolsets)
+  if (process.stdin.isTTY)
+    process.stderr.write('brigade mcp: this is for programs: it waits for MCP messages on stdin. brigade connect puts it into the settings of a client.\n')
   // A call takes as long as it takes; its client cancels it.
   const inner = gatewayFetch(settings.baseUrl, null)
   const exitCode = await runBridge({

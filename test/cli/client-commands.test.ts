@@ -71,23 +71,23 @@ describe('client commands, as typed', () => {
     // From here on nothing but what login keeps says who is calling.
     const asUser: Typing = { key: null }
     expect(JSON.parse(await typed(['whoami', '--json'], asUser))).toMatchObject({ org: { name: 'Test Org' }, role: 'owner', scope: 'full' })
-    const agent = JSON.parse(await typed(['agent', 'create', 'reviewer', '--budget-inr', '500', '--models', 'test-model', '--json'], asUser))
+    const agent = await json(['agent', 'create', 'reviewer', '--budget-inr', '500', '--models', 'test-model'], asUser)
     expect(agent).toMatchObject({ name: 'reviewer', monthly_budget_inr: 500, allowed_models: ['test-model'] })
-    const token = (await typed(['agent', 'token', 'reviewer'], asUser)).trim()
+    const token = (await ran(['agent', 'token', 'reviewer'], asUser)).trim()
     const asAgent: Typing = { key: token }
-    const me = await typed(['whoami'], asAgent)
+    const me = await ran(['whoami'], asAgent)
     expect(me).toMatch(/^agent +reviewer \(id \d+\)$/m)
     expect(me).toMatch(/^scope +inference memory:read memory:write usage:read$/m)
 
     await typed(['memory', 'put', 'agents/reviewer/notes.md'], { ...asAgent, stdin: 'The build is green.\n' })
-    const read = await type(['memory', 'get', 'agents/reviewer/notes.md', '-v'], asUser)
+    const read = await run(['memory', 'get', 'agents/reviewer/notes.md', '-v'], asUser)
     expect([read.code, read.out]).toEqual([0, 'The build is green.\n'])
     expect(read.err).toMatch(new RegExp(`^agent: reviewer \\(${agent.id}\\)$`, 'm'))
 
-    const budget = await typed(['budget'], asAgent)
+    const budget = await ran(['budget'], asAgent)
     expect(budget.split('\n')[0]).toMatch(/^SCOPE +ID +CAP ₹ +SPENT ₹ +HELD ₹ +LEFT ₹ +STATE +RESETS$/)
     expect(budget).toMatch(new RegExp(`^agent +${agent.id} +500\\.00 +0\\.00 +0\\.00 +500\\.00 +under`, 'm'))
-    expect(JSON.parse(await typed(['budget', '--json'], asUser))).toEqual({ budgets: [] })
+    expect(await json(['budget'], asUser)).toEqual({ budgets: [] })
   })
 
   test('agent token prints one thing only, keeps it, and mints again for another wish, for --fresh and for a broken file', async () => {

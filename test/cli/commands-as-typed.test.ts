@@ -1,11 +1,12 @@
 /** The commands as somebody types them: processes of their own, on the embedded database of a gateway that runs. */
-import { readFileSync, rmSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { TestBrowser } from '../harness/browser.ts'
 import { type GatewayProcess, startProcess } from '../harness/process.ts'
 import { startProgram } from '../harness/started-program.ts'
 import { until } from '../harness/until.ts'
+import { blockWith, checkout } from './readme-lines.ts'
 import { brigade } from './stdio-clients.ts'
 
 interface Ran {
@@ -17,7 +18,7 @@ interface Ran {
 describe('brigade, as typed', () => {
   let gateway: GatewayProcess
   beforeAll(async () => {
-    gateway = await startProcess({})
+    gateway = await startProcess({ SANDBOX: 'on' })
   }, 60_000)
   afterAll(async () => {
     await gateway.kill()
@@ -78,4 +79,22 @@ describe('brigade, as typed', () => {
     expect([code, out]).toEqual([1, ''])
     expect(err).toBe('brigade: there is no gateway at http://127.0.0.1:9. Give its address with --base-url.\n')
   })
+
+  test('the lines of the README write memory over MCP with Node alone, in a clean home, on the gateway of a first start', async () => {
+    const key = /API key +(br-\S+)/.exec(gateway.output())?.[1] ?? ''
+    const lines = blockWith('| npx brigade mcp')
+    // With npm start and the export of the key, these are all commands from a fresh clone to a memory that is written.
+    expect(lines.length).toBeLessThanOrEqual(2)
+    const home = mkdtempSync(join(gateway.dataDir, 'clean-'))
+    const { ended, out, err } = startProgram('sh', ['-e', '-c', lines.join('\n')], {
+      cwd: checkout,
+      env: { HOME: home, BRIGADE: gateway.baseUrl, BRIGADE_KEY: key },
+    })
+    // npm may warn about the settings of this computer.
+    const code = await ended
+    expect([code, code === 0 ? '' : err()]).toEqual([0, ''])
+    const [answer = '', ...content] = out().split('\n')
+    expect(JSON.parse(answer)).toMatchObject({ id: 1, result: { structuredContent: { key: 'agents/me/pipe.md' } } })
+    expect(content.join('\n')).toContain('MCP works.')
+  }, 60_000)
 })
