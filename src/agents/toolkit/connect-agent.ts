@@ -47,6 +47,8 @@ export interface AgentIdentity {
   readonly scope: string
   readonly token_expires_at: string | null
   readonly limits: { readonly rpm_limit: number | null; readonly daily_limit: number | null }
+  /** Of the budgets that bind it the one with the least left; null without one. */
+  readonly budget: Pick<AgentBudget, 'scope' | 'id' | 'cap_inr' | 'spent_inr' | 'remaining_inr' | 'state' | 'resets_at'> | null
   readonly memory: { readonly configured: boolean }
   readonly version: string
 }
@@ -54,14 +56,14 @@ export interface AgentIdentity {
 /** One monthly budget that binds the agent, in rupees. */
 export interface AgentBudget {
   readonly scope: string
-  readonly id: string | number
+  readonly id: string
   readonly cap_inr: number
   readonly strict: boolean
   readonly spent_inr: number
   readonly held_inr: number
   readonly in_doubt_inr: number
   readonly remaining_inr: number
-  readonly state: string
+  readonly state: 'under' | 'warned' | 'blocked'
   readonly resets_at: string
 }
 

@@ -2,11 +2,12 @@
 import { once } from 'node:events'
 import { createServer, type IncomingHttpHeaders, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, expectTypeOf, test } from 'vitest'
 import { agentFetch } from '../../../src/agents/toolkit/agent-fetch.ts'
 import { AgentRevokedError, BrigadeError } from '../../../src/agents/toolkit/brigade-error.ts'
-import { connectAgent } from '../../../src/agents/toolkit/connect-agent.ts'
+import { type AgentBudget, connectAgent } from '../../../src/agents/toolkit/connect-agent.ts'
 import { createAgentTokenProvider } from '../../../src/agents/toolkit/token-provider.ts'
+import type { BudgetView } from '../../../src/gateway/limits/budget-view.ts'
 import { startApp, type TestApp, until } from '../../harness/app.ts'
 import { movableClock } from '../../harness/clock.ts'
 import { postForm } from '../oauth-calls.ts'
@@ -209,9 +210,11 @@ describe('what is sent', () => {
 
 describe('a connection', () => {
   test('knows who it is and what it may spend', async () => {
+    expectTypeOf<BudgetView>().toExtend<AgentBudget>()
+    expectTypeOf<keyof BudgetView>().toEqualTypeOf<keyof AgentBudget>()
     const { id, name, agent } = await countedAgent(app, { scope: 'usage:read', ttlS: 60 })
     await app.setBudget('agent', id, 25)
-    expect(await agent.whoami()).toMatchObject({ agent: { id, name }, scope: 'usage:read' })
+    expect(await agent.whoami()).toMatchObject({ agent: { id, name }, scope: 'usage:read', budget: { scope: 'agent', cap_inr: 25, remaining_inr: 25 } })
     expect(await agent.budget()).toMatchObject([{ scope: 'agent', cap_inr: 25 }])
     expect(agent.baseUrl).toBe(app.baseUrl)
   })
