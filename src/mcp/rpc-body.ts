@@ -43,7 +43,7 @@ export function writeRefusal(response: ServerResponse, { status, code, message, 
 function wrongBody(body: unknown): BodyRefusal | null {
   if (isDeeperThan(depthMax, body)) return invalidRequest(`Invalid Request: the body is nested more than ${depthMax} levels deep.`)
   const messages = (Array.isArray(body) ? body.slice(0, batchMax) : [body]).map(each => message.safeParse(each).data ?? {})
-  const ids = messages.flatMap(({ id }) => (id === undefined ? [] : [id]))
+  const ids = messages.flatMap(({ id, method }) => (id === undefined || method === undefined ? [] : [id]))
   // The SDK answers one of them alone; the others would run, and cost, for nobody.
   if (new Set(ids).size < ids.length) return invalidRequest('Invalid Request: two requests of the batch have the same id.')
   if (messages.some(({ params }) => (params?._meta?.progressToken?.length ?? 0) > progressTokenCharsMax))
@@ -56,6 +56,8 @@ const invalidRequest = (text: string): BodyRefusal => ({ status: 400, code: -326
 const requestId = z.union([z.string(), z.number()])
 const message = z.object({
   id: requestId.optional().catch(undefined),
+  /** Answers have none, and ids of their own. */
+  method: z.string().optional().catch(undefined),
   params: z
     .object({
       _meta: z
