@@ -57,7 +57,9 @@ function unreachable(baseUrl: string, thrown: unknown): CommandError {
       return said(`the name ${new URL(baseUrl).hostname} cannot be found. Check the address in BRIGADE or --base-url, and your network.`)
     case 'ECONNRESET':
     case 'UND_ERR_SOCKET':
-      return said(`the connection to ${baseUrl} was cut. Try again; is it the right address, and http rather than https or the reverse?`)
+      return said(
+        `the connection to ${baseUrl} was cut before the answer. What was asked may have been done: look, then try again. Is it the right address, and http rather than https or the reverse?`,
+      )
     case 'ERR_SSL_WRONG_VERSION_NUMBER':
     case 'ERR_SSL_PACKET_LENGTH_TOO_LONG':
     case 'EPROTO':

@@ -51,7 +51,8 @@ export function transportError(id: string | number | null, thrown: unknown): str
   return JSON.stringify({ jsonrpc: '2.0', id, error: { code: transportErrorCode, message, data } })
 }
 
-function described(thrown: unknown): { message: string; data: Readonly<Record<string, unknown>> } {
+/** What a person or program is told about a request that came to nothing on the way. */
+export function described(thrown: unknown): { readonly message: string; readonly data: Readonly<Record<string, unknown>> } {
   if (thrown instanceof CommandError) return { message: sentence(thrown.message), data: { ...thrown.evidence, code: thrown.code, status: thrown.status } }
   return {
     message: 'The connection to the gateway broke before it had answered. What was asked may have been done. Try again.',

@@ -7,7 +7,7 @@ import type { Clock } from '../platform/clock.ts'
 import { type Called, CommandError, commandErrorOf, exitCodes } from './command-error.ts'
 import { LineWriter, lineMaxBytes, linesOf } from './mcp-bridge-lines.ts'
 import { type ClientMessage, fieldAt, jsonOf, messagesOf, protocolHeaders } from './mcp-bridge-message.ts'
-import { carryReply, transportError } from './mcp-bridge-reply.ts'
+import { carryReply, described, transportError } from './mcp-bridge-reply.ts'
 
 export interface BridgeOptions {
   /** Of the MCP server. */
@@ -147,7 +147,8 @@ class Bridge {
 
   #note(error: unknown): void {
     this.#isRefused = error instanceof CommandError && error.exitCode === exitCodes.refused
-    const line = error instanceof Error ? error.message : String(error)
+    const cause = error instanceof Error && !(error instanceof CommandError) ? ` (${error.message})` : ''
+    const line = `${described(error).message}${cause}`
     if (line !== this.#lastLogged) this.#options.log(line)
     this.#lastLogged = line
   }

@@ -66,7 +66,8 @@ function writeToFile(path: string, bytes: Uint8Array): void {
   try {
     writeFileSync(path, bytes)
   } catch (cause) {
-    throw new CommandError(`${path} cannot be written: ${fileReason(cause)}.`, { cause })
+    const isFolderMissing = cause instanceof Error && 'code' in cause && cause.code === 'ENOENT'
+    throw new CommandError(`${path} cannot be written: ${isFolderMissing ? 'there is no such folder' : fileReason(cause)}.`, { cause })
   }
 }
 

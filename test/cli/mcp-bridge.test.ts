@@ -119,6 +119,7 @@ describe.each(eras)('brigade mcp, %s', (era, connect) => {
     await expect(client.call('whoami')).rejects.toThrow(/nothing listens at/i)
     await proxy.restore()
     expect((await client.call('whoami')).isError).toBeUndefined()
+    expect(client.stderr()).toContain('What was asked may have been done')
   })
 
   test('a text of 200 KiB goes both ways whole', async () => {
