@@ -1,6 +1,6 @@
 // The AI SDK as an agent: a stream, in which the model calls the tools of shared memory.
 import { createOpenAICompatible } from '@ai-sdk/openai-compatible'
-import { isStepCount, streamText } from 'ai'
+import { stepCountIs, streamText } from 'ai'
 import { aiSdkMemoryTools, connectAgent } from 'brigade-gateway/agents'
 
 const { BRIGADE = 'http://127.0.0.1:8787', BRIGADE_KEY, MODEL = 'sandbox-chat' } = process.env
@@ -21,7 +21,7 @@ async function ask(prompt) {
     model: brigade(MODEL),
     prompt,
     tools: { memory_append, memory_search },
-    stopWhen: isStepCount(5),
+    stopWhen: stepCountIs(5),
     onError: ({ error }) => {
       throw error
     },
