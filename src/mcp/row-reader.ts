@@ -6,8 +6,8 @@ import { type GatewayError, toGatewayError } from '../platform/errors.ts'
 import type { Log } from '../platform/log.ts'
 import { mayCall } from '../platform/principal.ts'
 import { SurfaceError, type surfaceErrorCodes } from './surface.ts'
-import { type InvokeRow, jsonOf, plainJson, type RowInput, type ToolCall } from './tool.ts'
-import { toolError } from './tool-errors.ts'
+import { type InvokeRow, jsonOf, plainJson, type RowInput, type ToolCall } from './tools/tool.ts'
+import { toolError } from './tools/tool-errors.ts'
 
 /** Reads rows for one caller, with the caller's rights. */
 export class RowReader {

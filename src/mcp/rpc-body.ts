@@ -4,7 +4,7 @@
  */
 import type { ServerResponse } from 'node:http'
 import { z } from 'zod'
-import { issueText } from './tool.ts'
+import { issueText } from './tools/tool.ts'
 
 /** A body that goes no further, and its answer. */
 export interface BodyRefusal {

@@ -2,7 +2,7 @@
  * What one caller sees of the MCP server, without any SDK: tools, resources, prompts, completion, news of changes. Both protocol eras
  * are served from the same surface, and what a surface lacks is neither announced nor answered.
  */
-import type { ToolCall, ToolProgress } from './tool.ts'
+import type { ToolCall, ToolProgress } from './tools/tool.ts'
 
 /** What a resource holds: text, or bytes in base64. */
 export type ResourceContents = { readonly uri: string; readonly mimeType?: string; readonly _meta?: { [key: string]: unknown } } & (

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { mcpIdentity } from '../../src/mcp/instructions.ts'
-import { mcpTools } from '../../src/mcp/tools.ts'
+import { mcpTools } from '../../src/mcp/tools/tools.ts'
 
 const { instructions } = mcpIdentity('brigade', '1.2.3')
 

@@ -1,10 +1,10 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { type EditOutcome, editText } from '../../src/mcp/tool-memory-edit-text.ts'
-import { fenced, nameText, oneLine } from '../../src/mcp/tool-memory-marking.ts'
-import { boundedPage, jsonBytes } from '../../src/mcp/tool-memory-parts.ts'
-import { sliceOf } from '../../src/mcp/tool-memory-slice.ts'
-import { inToolWords } from '../../src/mcp/tool-memory-words.ts'
+import { type EditOutcome, editText } from '../../src/mcp/tools/tool-memory-edit-text.ts'
+import { fenced, nameText, oneLine } from '../../src/mcp/tools/tool-memory-marking.ts'
+import { boundedPage, jsonBytes } from '../../src/mcp/tools/tool-memory-parts.ts'
+import { sliceOf } from '../../src/mcp/tools/tool-memory-slice.ts'
+import { inToolWords } from '../../src/mcp/tools/tool-memory-words.ts'
 
 const edited = (text: string, oldText: string, newText: string, replacesAll = false): EditOutcome =>
   editText(text, { oldText, newText, replacesAll, charsMax: 1_000_000 })

@@ -1,7 +1,7 @@
 /** What a failed tool call says: text for the model, data beside it, and the error for programs in `_meta`. */
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { errorMetaKey } from '../../src/mcp/tool-errors.ts'
-import { mcpTools } from '../../src/mcp/tools.ts'
+import { errorMetaKey } from '../../src/mcp/tools/tool-errors.ts'
+import { mcpTools } from '../../src/mcp/tools/tools.ts'
 import { startApp, type TestApp, until } from '../harness/app.ts'
 import { mcpClients } from './mcp-clients.ts'
 

@@ -1,0 +1,56 @@
+import type { ServerEvent } from '@modelcontextprotocol/server'
+import type { ChangeDetail, ChangeSink, SurfaceChange } from '../surface.ts'
+
+/** Details that one notification carries; of more changes the last ones are told. */
+const detailsMax = 20
+
+interface Waiting {
+  readonly change: SurfaceChange
+  readonly details: ChangeDetail[]
+  count: number
+}
+
+/**
+ * Changes that a reader has not taken yet, one for each thing that changed: a slow reader gets fewer notifications, never a queue
+ * without end.
+ */
+export class ChangeOutbox implements ChangeSink {
+  readonly #waiting = new Map<string, Waiting>()
+  readonly #onTell: () => void
+  readonly #onEnd: () => void
+
+  /** `onTell` is called when there is something to take, `onEnd` when the source has nothing more to say. */
+  constructor(onTell: () => void, onEnd: () => void) {
+    this.#onTell = onTell
+    this.#onEnd = onEnd
+  }
+
+  get isEmpty(): boolean {
+    return this.#waiting.size === 0
+  }
+
+  tell(change: SurfaceChange): void {
+    const name = change.kind === 'resource' ? `resource ${change.uri}` : change.kind
+    const waiting = this.#waiting.get(name) ?? { change, details: [], count: 0 }
+    this.#waiting.set(name, waiting)
+    waiting.count++
+    if (change.kind === 'resource' && change.detail !== undefined) waiting.details.push(change.detail)
+    if (waiting.details.length > detailsMax) waiting.details.shift()
+    this.#onTell()
+  }
+
+  end(): void {
+    this.#onEnd()
+  }
+
+  /** The oldest change as the SDK sends it; null when nothing waits. */
+  take(): ServerEvent | null {
+    const [first] = this.#waiting
+    if (!first) return null
+    const [name, { change, details, count }] = first
+    this.#waiting.delete(name)
+    if (change.kind !== 'resource') return { kind: `${change.kind}_list_changed` }
+    const meta = { 'brigade/changes': details, ...(count > details.length ? { 'brigade/more_changes': count - details.length } : {}) }
+    return { kind: 'resource_updated', uri: change.uri, ...(details.length === 0 ? {} : { params: { _meta: meta } }) }
+  }
+}

@@ -1,0 +1,39 @@
+/** The body of `subscriptions/listen`. */
+import { type ChangeWish, type ChangingList, SurfaceError } from '../surface.ts'
+
+/** A body with the method `subscriptions/listen`; the SDK checks the rest. */
+export interface ListenBody {
+  readonly [key: string]: unknown
+  readonly params?: { readonly [key: string]: unknown; readonly notifications?: Record<string, unknown> }
+}
+
+/** Whether a body asks for a stream of changes. */
+export function isListen(body: unknown): body is ListenBody {
+  return typeof body === 'object' && body !== null && 'method' in body && body.method === 'subscriptions/listen'
+}
+
+const lists: readonly ChangingList[] = ['tools', 'prompts', 'resources']
+
+/** What it asks to hear. Throws SurfaceError for URIs that are none. */
+export function wishOf({ params }: ListenBody): ChangeWish {
+  const filter = params?.notifications === undefined ? {} : params.notifications
+  if (typeof filter !== 'object' || filter === null || Array.isArray(filter)) throw new SurfaceError('badParams', 'Invalid params: notifications is an object.')
+  const { resourceSubscriptions: uris = [] } = filter
+  if (!isListOfTexts(uris)) throw new SurfaceError('badParams', 'Invalid params: resourceSubscriptions is a list of URIs.')
+  return { lists: lists.filter(list => filter[`${list}ListChanged`] === true), uris }
+}
+
+function isListOfTexts(value: unknown): value is string[] {
+  return Array.isArray(value) && value.every(each => typeof each === 'string')
+}
+
+/** The body with the part of its wish that is granted, which the SDK acknowledges. */
+export function narrowed(body: ListenBody, { lists: granted, uris }: ChangeWish): unknown {
+  const filter = body.params?.notifications
+  if (filter === undefined || typeof filter !== 'object') return body
+  const notifications = {
+    ...Object.fromEntries(granted.map(list => [`${list}ListChanged`, true])),
+    ...(uris.length === 0 ? {} : { resourceSubscriptions: uris }),
+  }
+  return { ...body, params: { ...body.params, notifications } }
+}

@@ -1,0 +1,177 @@
+/** One `subscriptions/listen` stream: the SDK's frames, sent as fast as the reader takes them. */
+import { createMcpHandler, type McpServerFactory, type ServerEvent, type ServerEventBus } from '@modelcontextprotocol/server'
+import type { Clock } from '../../platform/clock.ts'
+import type { ChangeSurface, Listening } from '../surface.ts'
+import { ChangeOutbox } from './change-outbox.ts'
+import { type ListenBody, narrowed, wishOf } from './listen-body.ts'
+
+/** Who listens. */
+export interface Listener {
+  /** Streams of the same credential are counted together. */
+  readonly owner: string
+  /** Whether the credential would still be taken. */
+  isStillGood(): Promise<boolean>
+  /** Aborts when the gateway cuts the credential's calls, as a revoke does. */
+  readonly cut: AbortSignal
+  /** When the credential ends, in Unix milliseconds; null when it does not say. */
+  readonly endsAtMs: number | null
+  /** Cuts the connection of a reader that does not read. */
+  hangUp(): void
+}
+
+/** How often an idle stream says that it lives, and its credential is looked at. */
+export const keepAliveMs = 15_000
+/** Keep-alives that a reader may leave unread. */
+const unreadMax = 8
+/** How long the end of a stream may take to be read. */
+const lastWordsMs = 1_000
+/** Longest span of a timer. */
+const timerMaxMs = 2 ** 31 - 1
+
+const keepAlive = new TextEncoder().encode(': keepalive\n\n')
+
+export class ListenStream {
+  readonly #clock: Clock
+  readonly #listener: Listener
+  readonly #outbox: ChangeOutbox
+  readonly #handler: ReturnType<typeof createMcpHandler>
+  readonly #subscribers = new Set<(event: ServerEvent) => void>()
+  readonly #timers: (() => void)[] = []
+  #listening: Listening | null = null
+  #controller: ReadableStreamDefaultController<Uint8Array> | null = null
+  #isSending = false
+  #checking: Promise<boolean> | null = null
+  #isEnding = false
+  #unread = 0
+  #isOver = false
+  /** Called once when the stream is over. */
+  onOver: () => void = () => undefined
+
+  constructor(clock: Clock, listener: Listener, factory: McpServerFactory) {
+    this.#clock = clock
+    this.#listener = listener
+    this.#outbox = new ChangeOutbox(
+      () => void this.#send(),
+      () => this.end(),
+    )
+    const bus: ServerEventBus = {
+      publish: event => {
+        for (const subscriber of this.#subscribers) subscriber(event)
+      },
+      subscribe: subscriber => {
+        this.#subscribers.add(subscriber)
+        return () => this.#subscribers.delete(subscriber)
+      },
+    }
+    this.#handler = createMcpHandler(factory, { legacy: 'reject', bus, keepAliveMs: 0, maxSubscriptions: 1 })
+  }
+
+  /** Answers the POST. Changes are heard before the acknowledgement is sent. Throws SurfaceError. */
+  async open(request: Request, body: ListenBody, changes: ChangeSurface): Promise<Response> {
+    try {
+      this.#listening = await changes.listen(wishOf(body), this.#outbox)
+      const response = await this.#handler.fetch(request, { parsedBody: narrowed(body, this.#listening.granted) })
+      const { body: frames } = response
+      if (frames === null || !response.headers.get('content-type')?.startsWith('text/event-stream')) {
+        this.#over()
+        return response
+      }
+      this.#watchCredential()
+      return new Response(this.#paced(frames), { status: response.status, headers: response.headers })
+    } catch (thrown) {
+      this.#over()
+      throw thrown
+    }
+  }
+
+  /** Ends the stream in good order: the client reads the result of its request. */
+  end(): void {
+    if (this.#isEnding || this.#isOver) return
+    this.#isEnding = true
+    void this.#handler.close()
+    this.#clock.after(lastWordsMs, () => this.#listener.hangUp())
+  }
+
+  #watchCredential(): void {
+    this.#timers.push(this.#clock.every(keepAliveMs, () => void this.#tick()))
+    const { endsAtMs, cut } = this.#listener
+    if (cut.aborted) this.end()
+    else cut.addEventListener('abort', () => this.end(), { once: true })
+    if (endsAtMs !== null) this.#timers.push(this.#clock.after(Math.min(Math.max(endsAtMs - this.#clock.nowMs(), 0), timerMaxMs), () => void this.#check()))
+  }
+
+  /** The SDK writes a frame whenever it is told something; so it is told the next thing only when the reader has room for it. */
+  #paced(frames: ReadableStream<Uint8Array>): ReadableStream<Uint8Array> {
+    const reader = frames.getReader()
+    const relay = async (controller: ReadableStreamDefaultController<Uint8Array>): Promise<void> => {
+      try {
+        for (;;) {
+          const { done, value } = await reader.read()
+          if (done) break
+          controller.enqueue(value)
+          this.#isSending = false
+          void this.#send()
+        }
+        controller.close()
+      } catch {
+        // The reader has gone; nobody is left to tell.
+      } finally {
+        this.#over()
+      }
+    }
+    return new ReadableStream<Uint8Array>({
+      start: controller => {
+        this.#controller = controller
+        void relay(controller)
+      },
+      pull: () => {
+        this.#unread = 0
+        void this.#send()
+      },
+      cancel: reason => {
+        this.#over()
+        return reader.cancel(reason)
+      },
+    })
+  }
+
+  get #hasRoom(): boolean {
+    return !this.#isOver && (this.#controller?.desiredSize ?? 0) > 0
+  }
+
+  async #send(): Promise<void> {
+    if (this.#isSending || this.#outbox.isEmpty || !this.#hasRoom) return
+    this.#isSending = true
+    const isGood = await this.#check()
+    const next = isGood && this.#hasRoom ? this.#outbox.take() : null
+    if (next === null) this.#isSending = false
+    else for (const subscriber of this.#subscribers) subscriber(next)
+  }
+
+  async #tick(): Promise<void> {
+    if (!(await this.#check())) return
+    if (this.#hasRoom) {
+      this.#controller?.enqueue(keepAlive)
+      return
+    }
+    this.#unread++
+    if (this.#unread >= unreadMax) this.#listener.hangUp()
+  }
+
+  /** Whether the credential still stands; ends the stream when it does not. */
+  async #check(): Promise<boolean> {
+    this.#checking ??= this.#listener.isStillGood().finally(() => {
+      this.#checking = null
+    })
+    if (!(await this.#checking)) this.end()
+    return !this.#isEnding && !this.#isOver
+  }
+
+  #over(): void {
+    if (this.#isOver) return
+    this.#isOver = true
+    for (const stop of this.#timers.splice(0)) stop()
+    this.#listening?.stop()
+    this.onOver()
+  }
+}

@@ -1,0 +1,113 @@
+/**
+ * News of memory for one listener: which of its URIs a changed key belongs to, and whether the caller may still know. Rights are asked
+ * when the change is told, so a share that ended a moment ago ends its news.
+ */
+import type { Log } from '../../platform/log.ts'
+import type { BearerPrincipal } from '../../platform/principal.ts'
+import { type MemoryPlace, memoryPlaceOf } from '../resources/memory-uri.ts'
+import type { ChangeSink } from '../surface.ts'
+
+/** A change of one object, as far as it is told. */
+export interface KeyChange {
+  readonly key: string
+  readonly action: string
+  readonly etag: string | null
+  readonly author: { readonly user: string; readonly agent?: string } | null
+  readonly at: Date
+}
+
+/** Where changes come from, and who may know of them. */
+export interface MemoryWatch {
+  /** Calls the listener for every change of the organisation that is made once this has resolved, on whichever process. */
+  on(orgId: number, listener: (change: KeyChange) => void): Promise<() => void>
+  /** The prefixes that the caller may read now, each with its trailing slash; none when no memory is configured. */
+  scopesOf(principal: BearerPrincipal): Promise<string[]>
+}
+
+/** Changed keys that wait for the look at the caller's rights; beyond it every URI counts as changed. */
+const waitingMax = 500
+
+export class MemoryNews {
+  readonly #watch: MemoryWatch
+  readonly #principal: BearerPrincipal
+  readonly #sink: ChangeSink
+  readonly #log: Log
+  #places: readonly { readonly uri: string; readonly place: MemoryPlace }[] = []
+  readonly #waiting = new Map<string, KeyChange>()
+  #isOverfull = false
+  #isAsking = false
+
+  constructor(watch: MemoryWatch, principal: BearerPrincipal, sink: ChangeSink, log: Log) {
+    this.#watch = watch
+    this.#principal = principal
+    this.#sink = sink
+    this.#log = log
+  }
+
+  /** Takes the URIs of which something may be read now, whether or not it exists yet; which. */
+  async take(uris: readonly string[]): Promise<string[]> {
+    const scopes = await this.#watch.scopesOf(this.#principal)
+    this.#places = uris.flatMap(uri => {
+      const place = memoryPlaceOf(uri)
+      return place !== null && isReadable(place, scopes) ? [{ uri, place }] : []
+    })
+    return this.#places.map(({ uri }) => uri)
+  }
+
+  /** Listens until the returned function is called. */
+  listen(): Promise<() => void> {
+    return this.#watch.on(this.#principal.orgId, change => this.#hear(change))
+  }
+
+  #hear(change: KeyChange): void {
+    if (!this.#places.some(({ place }) => holds(place, change.key))) return
+    this.#waiting.delete(change.key)
+    this.#waiting.set(change.key, change)
+    if (this.#waiting.size > waitingMax) {
+      this.#waiting.clear()
+      this.#isOverfull = true
+    }
+    if (!this.#isAsking) void this.#tell()
+  }
+
+  async #tell(): Promise<void> {
+    this.#isAsking = true
+    try {
+      while (this.#waiting.size > 0 || this.#isOverfull) {
+        const scopes = await this.#watch.scopesOf(this.#principal)
+        const changes = [...this.#waiting.values()]
+        this.#waiting.clear()
+        if (this.#isOverfull) this.#tellAll(scopes)
+        this.#isOverfull = false
+        for (const change of changes) if (isReadable({ kind: 'object', key: change.key }, scopes)) this.#tellOne(change)
+      }
+    } catch (error) {
+      // Whether the caller may know cannot be said now; the next change asks again, and then everything counts as changed.
+      this.#log.warn('mcp.news_untold', { orgId: this.#principal.orgId, error })
+      this.#waiting.clear()
+      this.#isOverfull = true
+    } finally {
+      this.#isAsking = false
+    }
+  }
+
+  #tellOne({ key, action, etag, author, at }: KeyChange): void {
+    const detail = { key, action, etag, author, at: at.toISOString() }
+    for (const { uri, place } of this.#places) if (holds(place, key)) this.#sink.tell({ kind: 'resource', uri, detail })
+  }
+
+  #tellAll(scopes: readonly string[]): void {
+    for (const { uri, place } of this.#places) if (isReadable(place, scopes)) this.#sink.tell({ kind: 'resource', uri })
+  }
+}
+
+/** Whether a change of the key changes the place. */
+function holds(place: MemoryPlace, key: string): boolean {
+  return place.kind === 'object' ? place.key === key : key.startsWith(place.prefix)
+}
+
+/** A key is readable strictly below a readable prefix; a folder when some of it is. */
+function isReadable(place: MemoryPlace, scopes: readonly string[]): boolean {
+  if (place.kind === 'object') return scopes.some(scope => place.key.startsWith(scope) && place.key.length > scope.length)
+  return scopes.some(scope => place.prefix.startsWith(scope) || scope.startsWith(place.prefix))
+}

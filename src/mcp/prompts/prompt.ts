@@ -1,0 +1,19 @@
+import type { Clock } from '../../platform/clock.ts'
+import type { AnyRow } from '../../platform/endpoint.ts'
+import type { RowReader } from '../row-reader.ts'
+import type { PromptEntry, PromptMessage } from '../surface.ts'
+import type { SurfaceRows } from '../surface-rows.ts'
+
+export interface PromptDeps {
+  readonly rows: SurfaceRows
+  readonly reader: RowReader
+  readonly clock: Clock
+}
+
+/** A prompt of ours; `row` is what the caller must be allowed. */
+export interface Prompt {
+  readonly entry: PromptEntry
+  rowOf(rows: SurfaceRows): AnyRow
+  /** Arguments are those of `entry`, the required ones present. Throws SurfaceError. */
+  write(args: Readonly<Record<string, string>>, deps: PromptDeps, signal: AbortSignal): Promise<PromptMessage[]>
+}

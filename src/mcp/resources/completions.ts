@@ -1,0 +1,68 @@
+/** Completion: keys of memory for its template, names for the arguments of prompts. Every answer is bounded, and no failure is told: it only helps to type. */
+import { z } from 'zod'
+import type { MemoryWatch } from '../news/memory-news.ts'
+import type { RowReader } from '../row-reader.ts'
+import { type CompletionAnswer, type CompletionQuestion, SurfaceError } from '../surface.ts'
+import type { SurfaceRows } from '../surface-rows.ts'
+import { memoryTemplate } from './memory-uri.ts'
+
+export interface CompletionDeps {
+  readonly rows: SurfaceRows
+  readonly reader: RowReader
+  readonly memory: Pick<MemoryWatch, 'scopesOf'>
+  /** Names of the prompts that there are for this caller. */
+  readonly promptNames: readonly string[]
+}
+
+/** The protocol's own bound. */
+const valuesMax = 100
+const nothing: CompletionAnswer = { values: [], total: 0, hasMore: false }
+
+const listPage = z.looseObject({
+  keys: z.array(z.looseObject({ key: z.string() })),
+  prefixes: z.array(z.string()).default([]),
+  next_cursor: z.string().nullable(),
+})
+const agentList = z.looseObject({ agents: z.array(z.looseObject({ name: z.string() })) })
+
+/** Completes what somebody types. Throws SurfaceError for a prompt or template that there is not. */
+export async function complete({ ref, argument }: CompletionQuestion, deps: CompletionDeps, signal: AbortSignal): Promise<CompletionAnswer> {
+  if (ref.type === 'ref/resource') {
+    if (ref.uri !== memoryTemplate) throw new SurfaceError('badParams', `There is no resource template ${ref.uri.slice(0, 128)}.`)
+    return argument.name === 'key' ? quietly(() => keysFor(argument.value, deps, signal)) : nothing
+  }
+  if (!deps.promptNames.includes(ref.name)) throw new SurfaceError('badParams', `There is no prompt ${ref.name.slice(0, 128)}.`)
+  if (argument.name === 'prefix') return quietly(() => keysFor(argument.value, deps, signal))
+  if (argument.name === 'to') return quietly(() => agentsFor(argument.value, deps, signal))
+  return nothing
+}
+
+/** One level: keys, and folders with a slash at the end, which complete further. */
+async function keysFor(typed: string, { rows, reader, memory }: CompletionDeps, signal: AbortSignal): Promise<CompletionAnswer> {
+  if (!reader.may(rows.memoryList)) return nothing
+  if (!typed.includes('/')) {
+    const scopes = (await memory.scopesOf(reader.call.principal)).filter(scope => scope.startsWith(typed))
+    return bounded(scopes, scopes.length > valuesMax)
+  }
+  const page = listPage.parse(await reader.json(rows.memoryList, { query: { prefix: typed, delimiter: '/', limit: String(valuesMax) } }, signal))
+  return bounded([...page.prefixes, ...page.keys.map(({ key }) => key)].sort(), page.next_cursor !== null)
+}
+
+async function agentsFor(typed: string, { rows, reader }: CompletionDeps, signal: AbortSignal): Promise<CompletionAnswer> {
+  if (!reader.may(rows.agents)) return nothing
+  const { agents } = agentList.parse(await reader.json(rows.agents, { query: { limit: '200' } }, signal))
+  const names = [...new Set(agents.map(({ name }) => name))].filter(name => name.toLowerCase().startsWith(typed.toLowerCase()))
+  return bounded(names, names.length > valuesMax)
+}
+
+function bounded(values: readonly string[], hasMore: boolean): CompletionAnswer {
+  return { values: values.slice(0, valuesMax), hasMore, ...(hasMore ? {} : { total: values.length }) }
+}
+
+async function quietly(work: () => Promise<CompletionAnswer>): Promise<CompletionAnswer> {
+  try {
+    return await work()
+  } catch {
+    return nothing
+  }
+}

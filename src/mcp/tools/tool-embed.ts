@@ -1,0 +1,108 @@
+import { z } from 'zod'
+import { brHeader } from '../../gateway/wire/response-headers.ts'
+import { type AnyRow, Reply } from '../../platform/endpoint.ts'
+import { counted, line, rupees } from './text-lines.ts'
+import { rowTool, type Tool, type ToolResult } from './tool.ts'
+import { providerAnswer } from './tool-errors.ts'
+
+const inputsMax = 64
+/** Numbers of each vector in a short answer. */
+const previewNumbers = 8
+/** Longest part of an input that the text repeats. */
+const quotedChars = 40
+
+const replyShape = z.looseObject({
+  model: z.string().nullish(),
+  data: z.array(z.looseObject({ index: z.number().int().optional(), embedding: z.array(z.number()) })).min(1),
+  usage: z.looseObject({ prompt_tokens: z.number(), total_tokens: z.number() }).nullish(),
+})
+
+const outputSchema = z.object({
+  model: z.string(),
+  provider: z.string().nullable(),
+  dims: z.number().int().describe('Numbers of each whole vector.'),
+  vectors: z.array(z.array(z.number())).describe('One for each input, in order; cut to the first numbers unless vectors is "full".'),
+  truncated: z.boolean().describe('true: vectors holds only the first numbers of each.'),
+  similarity: z.array(z.array(z.number())).optional().describe('Cosine of each input with each other one; for two inputs and more.'),
+  usage: z.object({ prompt_tokens: z.number(), total_tokens: z.number() }).nullable().describe('null: the provider does not say.'),
+  cost_inr: z.number().nullable(),
+})
+
+/** embed: texts to vectors, short unless the whole vectors are asked for, with how alike the texts are. */
+export function embedTool(row: AnyRow): Tool {
+  return rowTool({
+    name: 'embed',
+    toolset: 'core',
+    title: 'Embed texts',
+    description:
+      'Turn up to 64 texts into vectors and see how alike they are (cosine). Costs money. Vectors come shortened unless vectors is "full", because thousands of numbers fill a conversation.',
+    annotations: { readOnlyHint: false, destructiveHint: false, idempotentHint: false, openWorldHint: true },
+    row,
+    inputSchema: z.object({
+      input: z.array(z.string().min(1)).min(1).max(inputsMax).describe(`1 to ${inputsMax} texts.`),
+      model: z.string().min(1).max(256).describe('Id of an embedding model; models_list with kind "embedding" lists them.'),
+      dimensions: z.number().int().min(1).max(100_000).optional().describe('Shorter vectors, where the model can.'),
+      vectors: z.enum(['short', 'full']).default('short').describe('full: every number of every vector.'),
+      provider: z.string().min(1).optional().describe('Pin one provider id.'),
+      data_policy: z.enum(['india_only']).optional().describe('india_only: nothing leaves India.'),
+    }),
+    outputSchema,
+    toInput: ({ vectors: _vectors, ...fields }) => ({ body: Buffer.from(JSON.stringify({ ...fields, encoding_format: 'float' })) }),
+    toResult: (value, args) => resultOf(value, args.input, args.model, args.vectors === 'full'),
+  })
+}
+
+function resultOf(value: unknown, inputs: readonly string[], asked: string, isFull: boolean): ToolResult {
+  const { model: said, data, usage } = providerAnswer(replyShape, value)
+  const model = said ?? asked
+  const headers = value instanceof Reply ? value.headers : {}
+  const vectors = data.toSorted((a, b) => (a.index ?? 0) - (b.index ?? 0)).map(({ embedding }) => embedding)
+  const dims = vectors[0]?.length ?? 0
+  const truncated = !isFull && dims > previewNumbers
+  const provider = headers[brHeader.provider] ?? null
+  const cost = headers[brHeader.costInr]
+  const similarity = vectors.length > 1 ? similarityOf(vectors) : null
+  const head = line(
+    `${counted(vectors.length, 'vector')} of ${counted(dims, 'dimension')}`,
+    provider === null ? model : `${model} at ${provider}`,
+    usage && counted(usage.prompt_tokens, 'token'),
+    cost !== undefined && rupees(Number(cost)),
+  )
+  return {
+    text: [head, ...(similarity === null ? [] : similarity.map((row, index) => nearestLine(row, index, inputs)))].join('\n'),
+    structured: {
+      model,
+      provider,
+      dims,
+      vectors: truncated ? vectors.map(vector => vector.slice(0, previewNumbers)) : vectors,
+      truncated,
+      ...(similarity === null ? {} : { similarity }),
+      usage: usage ? { prompt_tokens: usage.prompt_tokens, total_tokens: usage.total_tokens } : null,
+      cost_inr: cost === undefined ? null : Number(cost),
+    },
+  }
+}
+
+/** Cosines with three digits; 0 with a vector of zeros. */
+function similarityOf(vectors: readonly (readonly number[])[]): number[][] {
+  const dot = (a: readonly number[], b: readonly number[]): number => a.reduce((sum, number, index) => sum + number * (b[index] ?? 0), 0)
+  const lengths = vectors.map(vector => Math.sqrt(dot(vector, vector)))
+  return vectors.map((a, i) =>
+    vectors.map((b, j) => {
+      const scale = (lengths[i] ?? 0) * (lengths[j] ?? 0)
+      return scale === 0 ? 0 : Math.round((dot(a, b) / scale) * 1000) / 1000
+    }),
+  )
+}
+
+/** Which other input is nearest to this one. */
+function nearestLine(row: readonly number[], index: number, inputs: readonly string[]): string {
+  const others = row.map((cosine, other) => ({ cosine, other })).filter(({ other }) => other !== index)
+  const nearest = others.reduce((best, next) => (next.cosine > best.cosine ? next : best))
+  return `${index + 1} ${quoted(inputs[index])}: nearest ${nearest.other + 1} ${quoted(inputs[nearest.other])} at ${nearest.cosine}`
+}
+
+function quoted(text = ''): string {
+  const chars = [...text.replace(/\s+/g, ' ')]
+  return `"${chars.length > quotedChars ? `${chars.slice(0, quotedChars).join('')}…` : chars.join('')}"`
+}

@@ -1,0 +1,131 @@
+import { z } from 'zod'
+import { imageTypeOf } from '../../gateway/wire/images.ts'
+import { brHeader } from '../../gateway/wire/response-headers.ts'
+import { type AnyRow, Reply } from '../../platform/endpoint.ts'
+import { fail } from '../../platform/errors.ts'
+import { counted, line, rupees } from './text-lines.ts'
+import { type ContentBlock, customTool, type Tool, type ToolContext, type ToolResult } from './tool.ts'
+import { providerAnswer } from './tool-errors.ts'
+
+/** Larger pictures (base64 characters) go as a link where there is one: clients refuse messages of many megabytes. */
+const blockMaxChars = 4 * 1024 * 1024
+/** A picture may take a minute; a client that hears nothing gives up. */
+const sayEveryMs = 5000
+
+const replyShape = z.looseObject({
+  data: z.array(z.looseObject({ url: z.string().nullish(), b64_json: z.string().nullish() })).min(1),
+  br_sangam: z.looseObject({ chosen: z.looseObject({ model: z.string() }), reason: z.string() }).nullish(),
+})
+
+const inputSchema = z.object({
+  prompt: z.string().min(1).describe('What to draw.'),
+  model: z.string().min(1).max(256).optional().describe('Id of an image model; models_list with kind "image" lists them. Left out: the usual one.'),
+  size: z
+    .string()
+    .regex(/^[1-9]\d{0,4}x[1-9]\d{0,4}$/, 'must be WIDTHxHEIGHT, such as 1024x1024')
+    .optional()
+    .describe('WIDTHxHEIGHT in pixels. Default: 1024x1024.'),
+  n: z.number().int().min(1).max(4).default(1).describe('How many pictures.'),
+  quality: z.string().min(1).optional().describe('Where the provider knows it.'),
+  deliver: z.enum(['image', 'link']).default('image').describe('image: the pictures themselves. link: addresses, which end after a while.'),
+  provider: z.string().min(1).optional().describe('Pin one provider id.'),
+  data_policy: z.enum(['india_only']).optional().describe('india_only: nothing leaves India.'),
+  exclude: z.array(z.string().min(1)).max(50).optional().describe('Providers, or provider/model, never to be used.'),
+})
+type Wanted = z.output<typeof inputSchema>
+
+const outputSchema = z.object({
+  images: z.array(
+    z.object({
+      type: z.enum(['image', 'link']),
+      mime_type: z.string().nullable(),
+      bytes: z.number().int().nullable().describe('Size of a picture that stands in the content.'),
+      url: z.string().optional(),
+    }),
+  ),
+  model: z.string(),
+  provider: z.string().nullable(),
+  cost_inr: z.number().nullable(),
+  reason: z.string().optional().describe('Of a panel: why this picture.'),
+  request_id: z.string(),
+})
+
+/** image_generate: pictures as content blocks, or as links. */
+export function imageTool(row: AnyRow): Tool {
+  return customTool({
+    name: 'image_generate',
+    toolset: 'images',
+    title: 'Draw',
+    description: 'Draw pictures from a prompt. Costs money for each picture and counts against your budgets. The prompt goes to a provider.',
+    annotations: { readOnlyHint: false, destructiveHint: false, idempotentHint: false, openWorldHint: true },
+    row,
+    inputSchema,
+    outputSchema,
+    run: (args, context) => draw(row, args, context),
+  })
+}
+
+async function draw(row: AnyRow, args: Wanted, context: ToolContext): Promise<ToolResult> {
+  const { deliver, ...fields } = args
+  const body = { ...fields, response_format: deliver === 'link' ? 'url' : 'b64_json' }
+  let model = args.model ?? null
+  const stop = saying(context)
+  try {
+    const onRoute = ({ model: tried }: { model: string }): void => {
+      model = tried
+    }
+    const value = await context.invoke(row, { body: Buffer.from(JSON.stringify(body)) }, { ...context.call, onRoute })
+    return resultOf(value, model ?? '', context.call.requestId)
+  } finally {
+    stop()
+  }
+}
+
+/** Tells a client that asked for progress that there is some, until it is stopped. */
+function saying({ report, clock }: ToolContext): () => void {
+  if (!report) return () => undefined
+  let seconds = 0
+  let stop: () => void = () => undefined
+  const say = (): void => {
+    report({ progress: seconds, message: seconds === 0 ? 'drawing' : `drawing, ${seconds} s` })
+    seconds += sayEveryMs / 1000
+    stop = clock.after(sayEveryMs, say)
+  }
+  say()
+  return () => stop()
+}
+
+function resultOf(value: unknown, model: string, requestId: string): ToolResult {
+  const headers = value instanceof Reply ? value.headers : {}
+  const { data, br_sangam: panel } = providerAnswer(replyShape, value)
+  const drawn = data.map(pictureOf)
+  const cost = headers[brHeader.costInr]
+  const provider = headers[brHeader.provider] ?? null
+  const by = panel?.chosen.model ?? model
+  const links = drawn.flatMap(({ block }) => (block.type === 'resource_link' ? [block.uri] : []))
+  return {
+    text: [line(counted(drawn.length, 'picture'), provider === null ? by : `${by} at ${provider}`, cost !== undefined && rupees(Number(cost))), ...links].join(
+      '\n',
+    ),
+    structured: {
+      images: drawn.map(({ entry }) => entry),
+      model: by,
+      provider,
+      cost_inr: cost === undefined ? null : Number(cost),
+      ...(panel ? { reason: panel.reason } : {}),
+      request_id: requestId,
+    },
+    more: drawn.map(({ block }) => block),
+  }
+}
+
+/** A picture as a block of content; as a link when it has an address and is large or has no bytes. */
+function pictureOf({ url, b64_json: base64 }: z.output<typeof replyShape>['data'][number], index: number): { block: ContentBlock; entry: object } {
+  if (base64 && (base64.length <= blockMaxChars || !url)) {
+    const bytes = Buffer.from(base64, 'base64')
+    const mimeType = imageTypeOf(bytes) ?? 'image/png'
+    return { block: { type: 'image', data: base64, mimeType }, entry: { type: 'image', mime_type: mimeType, bytes: bytes.length } }
+  }
+  if (!url) throw fail('all_routes_failed', { message: 'The provider answered with a picture that has neither an address nor bytes.' })
+  return { block: { type: 'resource_link', uri: url, name: `picture ${index + 1}` }, entry: { type: 'link', mime_type: null, bytes: null, url } }
+}

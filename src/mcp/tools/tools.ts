@@ -1,0 +1,40 @@
+/** The tools of the MCP server, each on its endpoint row. A new tool is a line here; one without a row gets a row first. */
+import { accessEndpoints } from '../../gateway/access/endpoints.ts'
+import { catalogEndpoints } from '../../gateway/catalog/endpoints.ts'
+import { inferenceEndpoints } from '../../gateway/inference/endpoints.ts'
+import { imageEndpoints } from '../../gateway/inference/image-endpoints.ts'
+import { limitsEndpoints } from '../../gateway/limits/endpoints.ts'
+import { routingEndpoints } from '../../gateway/routing/routing-endpoints.ts'
+import { usageEndpoints } from '../../gateway/usage/endpoints.ts'
+import { appendEndpoints } from '../../memory/append-endpoints.ts'
+import { memoryEndpoints } from '../../memory/endpoints.ts'
+import { historyEndpoints } from '../../memory/history-endpoints.ts'
+import { promoteEndpoints } from '../../memory/promote-endpoints.ts'
+import { searchEndpoints } from '../../memory/search-endpoints.ts'
+import { shareEndpoints } from '../../memory/share-endpoints.ts'
+import type { Tool } from './tool.ts'
+import { budgetTool, whoamiTool } from './tool-account.ts'
+import { chatTool } from './tool-chat.ts'
+import { embedTool } from './tool-embed.ts'
+import { imageTool } from './tool-image.ts'
+import { memoryTools } from './tool-memory.ts'
+import { modelsTool } from './tool-models.ts'
+import { routeTool } from './tool-route.ts'
+import { usageTool } from './tool-usage.ts'
+
+const memoryRows = { ...memoryEndpoints, ...appendEndpoints, ...historyEndpoints, ...searchEndpoints, ...promoteEndpoints, ...shareEndpoints }
+
+/** Every tool; `memoryObjectMaxBytes` bounds one memory object over MCP (setting MEMORY_MCP_MAX_BYTES). */
+export function mcpTools(memoryObjectMaxBytes: number): Tool[] {
+  return [
+    whoamiTool(accessEndpoints.whoami),
+    chatTool(inferenceEndpoints.chatCompletions),
+    embedTool(inferenceEndpoints.embeddings),
+    imageTool(imageEndpoints.generateImages),
+    modelsTool(catalogEndpoints.listModels),
+    routeTool(routingEndpoints.previewRoute),
+    ...memoryTools(memoryRows, memoryObjectMaxBytes),
+    usageTool(usageEndpoints.usage),
+    budgetTool(limitsEndpoints.budgets),
+  ]
+}
