@@ -115,7 +115,10 @@ module.exports = {
       name: 'endpoints-are-for-edges',
       comment: 'endpoints.ts is imported by the endpoint table and by the lists of rows that MCP serves only.',
       severity: 'error',
-      from: { path: '^src/', pathNot: ['^src/gateway/http/endpoint-table\\.ts$', '^src/mcp/(tools/tools|surface-rows)\\.ts$', '^src/gateway/http/hot-routes\\.ts$'] },
+      from: {
+        path: '^src/',
+        pathNot: ['^src/gateway/http/endpoint-table\\.ts$', '^src/mcp/(tools/tools|surface-rows)\\.ts$', '^src/gateway/http/hot-routes\\.ts$'],
+      },
       to: { path: '/endpoints\\.ts$' },
     },
     {
