@@ -3,10 +3,10 @@ import { fail } from '../platform/errors.ts'
 import { afterAllBelow, KeyWalk, type KeyWalkOptions } from './key-walk.ts'
 import { entryOf, type ListPageView, type ListWish, pageOf } from './list-page.ts'
 import type { ListEntry, MemoryCall, ReadResult } from './memory-call.ts'
-import { joinKey, keyBytesMax, parseKey, parsePrefix } from './memory-key.ts'
+import { joinKey, keyBytesMax, type MemoryKey, parseKey, parsePrefix } from './memory-key.ts'
 import type { MemoryObjectsDeps } from './object-deps.ts'
 import { noObject, outsideScope, storeFailure } from './object-failures.ts'
-import { isStoreError } from './object-store.ts'
+import { isStoreError, type ObjectStore, type StoredObject } from './object-store.ts'
 import { cursorFrom, notOurCursor } from './page-cursor.ts'
 import { metaHeaders, writtenMsOf } from './provenance.ts'
 import { isExpired, listPrefixes, mayRead } from './scopes.ts'
@@ -30,7 +30,7 @@ export class MemoryReads {
     const key = parseKey(keyText)
     if (!mayRead(await this.#deps.callers.forKey(call.principal, key), key)) throw outsideScope('read')
     try {
-      const found = await store.get(joinKey(orgId, key), { signal: call.signal, sizeBytesMax: this.#deps.objectBytesMax })
+      const found = await this.#get(store, orgId, key, call)
       const writtenMs = writtenMsOf(found)
       if (isExpired(key, writtenMs, row.journalTtlDays, this.#deps.clock.nowMs())) throw noObject()
       return { bytes: found.bytes, etag: found.etag, modified: new Date(writtenMs), metaHeaders: metaHeaders(found.metadata) }
@@ -39,6 +39,19 @@ export class MemoryReads {
       if (isStoreError(error, 'too-large'))
         throw fail('payload_too_large', { message: `The stored object is larger than the ${this.#deps.objectBytesMax} bytes that this gateway reads.` })
       throw storeFailure(error)
+    }
+  }
+
+  /**
+   * The object. Some stores replace an object in two steps and show none in between, so one that the index knows is looked for once more.
+   */
+  async #get(store: ObjectStore, orgId: number, key: MemoryKey, { signal }: MemoryCall): Promise<StoredObject> {
+    const get = (): Promise<StoredObject> => store.get(joinKey(orgId, key), { signal, sizeBytesMax: this.#deps.objectBytesMax })
+    try {
+      return await get()
+    } catch (error) {
+      if (!isStoreError(error, 'not-found') || !(await this.#deps.index.between(orgId, key, key)).has(key)) throw error
+      return get()
     }
   }
 

@@ -140,6 +140,17 @@ describe('one call goes wrong', () => {
     expect((await objects().read(call, 'agents/a')).bytes).toHaveLength(100_000)
   })
 
+  test('an object that the store does not show for a moment, while it replaces it, is looked for once more', async () => {
+    await write('agents/a', 'here')
+    once(status(404, 'NoSuchKey'), /GET/)
+    expect((await objects().read(call, 'agents/a')).bytes.toString()).toBe('here')
+    proxy.calls.length = 0
+    expect((await refusal(() => objects().read(call, 'agents/never'))).name).toBe('not_found')
+    expect(proxy.calls).toHaveLength(1)
+    server.objects.delete(`org-${orgId}/agents/a`)
+    expect((await refusal(() => objects().read(call, 'agents/a'))).name).toBe('not_found')
+  })
+
   test('a write in doubt holds nobody up: the next writer of the key resolves it', async () => {
     await write('agents/a', '1')
     current = impatient
