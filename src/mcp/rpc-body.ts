@@ -22,15 +22,18 @@ const batchMax = 100
 /** Every progress notification repeats its token, also to a reader who does not read. */
 const progressTokenCharsMax = 1_000
 
-/** The JSON value of a body, or why it is not taken. */
-export function parseRpcBody(bytes: Buffer): { readonly body: unknown } | { readonly refusal: BodyRefusal } {
+/** From this version on there is no `initialize`, and the SDK of that era says so. Versions are dates. */
+const discoverEraVersion = '2026-07-28'
+
+/** The JSON value of a body, or why it is not taken. `version` is what the header MCP-Protocol-Version says. */
+export function parseRpcBody(bytes: Buffer, version: string | string[] | undefined): { readonly body: unknown } | { readonly refusal: BodyRefusal } {
   let body: unknown
   try {
     body = JSON.parse(bytes.toString('utf8'))
   } catch {
     return { refusal: { status: 400, code: -32700, message: 'Parse error: the body is not valid JSON.', id: null } }
   }
-  const refusal = wrongBody(body)
+  const refusal = wrongBody(body, typeof version === 'string' && version >= discoverEraVersion)
   return refusal === null ? { body } : { refusal }
 }
 
@@ -40,7 +43,7 @@ export function writeRefusal(response: ServerResponse, { status, code, message, 
   response.end(JSON.stringify({ jsonrpc: '2.0', error: { code, message }, id }))
 }
 
-function wrongBody(body: unknown): BodyRefusal | null {
+function wrongBody(body: unknown, isDiscoverEra: boolean): BodyRefusal | null {
   if (isDeeperThan(depthMax, body)) return invalidRequest(`Invalid Request: the body is nested more than ${depthMax} levels deep.`)
   const messages = (Array.isArray(body) ? body.slice(0, batchMax) : [body]).map(each => message.safeParse(each).data ?? {})
   const ids = messages.flatMap(({ id, method }) => (id === undefined || method === undefined ? [] : [id]))
@@ -48,7 +51,7 @@ function wrongBody(body: unknown): BodyRefusal | null {
   if (new Set(ids).size < ids.length) return invalidRequest('Invalid Request: two requests of the batch have the same id.')
   if (messages.some(({ params }) => (params?._meta?.progressToken?.length ?? 0) > progressTokenCharsMax))
     return invalidRequest(`Invalid Request: a progressToken has at most ${progressTokenCharsMax} characters.`)
-  return wrongParams(body)
+  return wrongParams(body, isDiscoverEra)
 }
 
 const invalidRequest = (text: string): BodyRefusal => ({ status: 400, code: -32600, message: text, id: null })
@@ -95,8 +98,9 @@ const paramsOf: ReadonlyMap<unknown, z.ZodType> = new Map<unknown, z.ZodType>([
 ])
 
 /** The members of a batch are left to the SDK. */
-function wrongParams(body: unknown): BodyRefusal | null {
+function wrongParams(body: unknown, isDiscoverEra: boolean): BodyRefusal | null {
   const request = z.looseObject({ id: requestId, method: z.string() }).safeParse(body).data
+  if (isDiscoverEra && request?.method === 'initialize') return null
   const wrong = request && paramsOf.get(request.method)?.safeParse(request['params']).error
   if (!wrong) return null
   const issues = wrong.issues.slice(0, 5).map(issueText).join('; ')

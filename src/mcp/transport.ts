@@ -96,7 +96,7 @@ export function createMcp(deps: McpDeps): Mcp {
       deps.recheck(principal)
       const agentLabel = agentLabelOf(request.headers[agentIdHeader])
       checkMediaTypes(request.headers)
-      const parsed = parseRpcBody(await readBody(request, bodyLimitBytes))
+      const parsed = parseRpcBody(await readBody(request, bodyLimitBytes), request.headers['mcp-protocol-version'])
       if ('refusal' in parsed) return writeRefusal(response, parsed.refusal)
       const { body } = parsed
       const surface = deps.surfaceOf(
