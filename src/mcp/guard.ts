@@ -53,9 +53,14 @@ export function withBearer(headers: IncomingHttpHeaders): IncomingHttpHeaders {
 export function withChallenge(error: GatewayError, realm: string, headers: IncomingHttpHeaders): GatewayError {
   if (error.status !== 401) return error
   const reason = error.options.extra?.['reason']
-  const quoted = realm.replace(/[^\x20-\x7e]|["\\]/g, '')
-  const challenge = `Bearer realm="${quoted}", error="invalid_token"${typeof reason === 'string' ? `, error_description="${reason}"` : ''}`
+  const parameters = `error="invalid_token"${typeof reason === 'string' ? `, error_description="${reason}"` : ''}`
   const message = missingCredential(headers) ?? (reason === 'token_expired' ? `${error.message} ${renewal}` : error.message)
+  return challenged(error, realm, parameters, message)
+}
+
+/** A refusal with a bearer challenge of these parameters. A realm is the operator's text, so what no header can carry is left out of it. */
+export function challenged(error: GatewayError, realm: string, parameters: string, message = error.message): GatewayError {
+  const challenge = `Bearer realm="${realm.replace(/[^\x20-\x7e]|["\\]/g, '')}", ${parameters}`
   return new GatewayError(error.errorName, { ...error.options, message, headers: { ...error.options.headers, 'www-authenticate': challenge } })
 }
 

@@ -3,8 +3,9 @@
  * the operator names an issuer. It has a URL of its own because clients that are told of OAuth drop a bearer that their user configured.
  */
 import type { IncomingHttpHeaders } from 'node:http'
-import { fail, GatewayError } from '../platform/errors.ts'
+import { fail } from '../platform/errors.ts'
 import type { AgentPrincipal, BearerPrincipal } from '../platform/principal.ts'
+import { challenged } from './guard.ts'
 import type { McpCaller, McpMount } from './transport.ts'
 
 /** Sign-in at another issuer; the agents domain provides it. */
@@ -49,15 +50,10 @@ export function oauthMount(orgId: number, deps: OAuthMountDeps): McpMount {
       return principal
     },
     challenge(error, headers) {
-      const reason = error.status === 401 ? (deps.bearerOf(headers) === null ? '' : ', error="invalid_token"') : null
-      const why = error.status === 403 ? ', error="insufficient_scope"' : reason
-      return why === null ? error : withHeader(error, `Bearer realm="${deps.realm.replace(/[^\x20-\x7e]|["\\]/g, '')}", ${parameters}${why}`)
+      if (error.status === 401) return challenged(error, deps.realm, `${parameters}${deps.bearerOf(headers) === null ? '' : ', error="invalid_token"'}`)
+      return error.errorName === 'forbidden' ? challenged(error, deps.realm, `${parameters}, error="insufficient_scope"`) : error
     },
   }
 }
 
 const idOf = ({ requestId, clientIp }: McpCaller) => ({ requestId, sourceIp: clientIp() || null })
-
-function withHeader(error: GatewayError, challenge: string): GatewayError {
-  return new GatewayError(error.errorName, { ...error.options, message: error.message, headers: { ...error.options.headers, 'www-authenticate': challenge } })
-}
