@@ -105,7 +105,14 @@ export const errorTable = {
   /** A budget with money left, all of it held by calls that run right now: waiting helps. */
   budget_held: { code: 'budget_exceeded', status: 429, type: 'rate_limit_error', source: 'ours', message: 'What is left of the budget is held by running calls. Try again shortly.' },
   agent_budget_held: { code: 'agent_budget_exceeded', status: 429, type: 'rate_limit_error', source: 'ours', message: "What is left of the agent's budget is held by its running calls. Try again shortly." },
+  address_required: { code: 'address_required', status: 400, type: invalid, source: 'interface', message: 'A billing address is needed before the first top-up. Set one with POST /me/billing/address.' },
+  bad_address: { code: 'bad_address', status: 400, type: invalid, source: 'interface', message: 'The billing address is not valid.' },
+  promo_invalid: { code: 'promo_invalid', status: 400, type: invalid, source: 'interface', message: 'There is no such promo code, or it has expired or is used up.' },
+  promo_redeemed: { code: 'promo_redeemed', status: 400, type: invalid, source: 'interface', message: 'This organisation has redeemed that promo code already.' },
+  bad_signature: { code: 'bad_signature', status: 400, type: invalid, source: 'ours', message: 'The signature does not belong to this content. Nothing was credited.' },
   // 5xx
+  billing_disabled: { code: 'billing_disabled', status: 503, type: 'api_error', source: 'interface', message: 'Payments are not configured here. The operator sets the key id and secret of the payment provider.', shouldRetry: false },
+  payment_provider_failed: { code: 'payment_provider_failed', status: 502, type: 'api_error', source: 'ours', message: 'The payment provider did not answer as it should. Nothing was charged. Try again shortly.', shouldRetry: true },
   provider_not_configured: { code: 'provider_not_configured', status: 503, type: 'api_error', source: 'interface', message: 'This way to sign in is not configured here. The operator sets its client id and secret.', shouldRetry: false },
   byok_disabled: { code: 'byok_disabled', status: 503, type: 'api_error', source: 'interface', message: 'Own provider keys are switched off here.', shouldRetry: false },
   internal_error: { code: 'internal_error', status: 500, type: 'api_error', source: 'ours', message: 'Something went wrong on our side. The x-request-id finds it in the log.' },

@@ -3,6 +3,7 @@ import type { Tx } from '../../platform/db.ts'
 import type { Ids } from '../../platform/ids.ts'
 import { inrFromUinr } from '../../platform/money.ts'
 import { type BudgetCrossing, emit, eventId } from '../webhooks/events.ts'
+import type { Scope } from './counter-state.ts'
 
 /** Which marks a charge or a changed cap newly crossed. */
 export interface Crossed {
@@ -18,7 +19,7 @@ export function crossed(spent: bigint, cap: bigint | null, before: { readonly wa
 
 export interface CrossingOwner {
   readonly orgId: number
-  readonly scope: string
+  readonly scope: Scope
   readonly scopeId: string
   readonly spent: bigint
   readonly cap: bigint
@@ -26,7 +27,7 @@ export interface CrossingOwner {
 
 /** Writes the events of newly crossed marks into the outbox: warn before block, each mirrored by `usage.threshold`. */
 export async function emitCrossings(tx: Tx, ids: Ids, atMs: number, owner: CrossingOwner, marks: Crossed): Promise<void> {
-  const data = (threshold: number): BudgetCrossing => ({
+  const data = (threshold: 80 | 100): BudgetCrossing => ({
     scope: owner.scope,
     scope_id: owner.scopeId,
     threshold,
@@ -36,7 +37,7 @@ export async function emitCrossings(tx: Tx, ids: Ids, atMs: number, owner: Cross
   // Sorted, so that ids of one instant follow the order of the events as well.
   const names = [1, 2, 3, 4].map(() => eventId(ids, atMs)).sort()
   const next = (): string => names.shift() ?? eventId(ids, atMs)
-  const send = async (type: 'budget.warn' | 'budget.block', threshold: number): Promise<void> => {
+  const send = async (type: 'budget.warn' | 'budget.block', threshold: 80 | 100): Promise<void> => {
     await emit(tx, { id: next(), orgId: owner.orgId, type, atMs, data: data(threshold) })
     await emit(tx, { id: next(), orgId: owner.orgId, type: 'usage.threshold', atMs, data: data(threshold) })
   }

@@ -193,7 +193,7 @@ export const findFlushTo = statement<[processId: bigint], { flushTo: bigint }>(
 
 export interface LockedCounterRow extends CounterRow {
   readonly orgId: number
-  readonly scope: string
+  readonly scope: Scope
   readonly scopeId: string
   readonly metric: string
   /** Null: never. */

@@ -1,0 +1,122 @@
+-- Money of organisations: what they paid or were given, promo codes, and the papers that the tax office asks for.
+--
+-- The balance stands nowhere: it is what the prepaid counter of the organisation has left, and always the sum of its ledger.
+-- Ledger rows are only ever added. Additive: binaries from before this migration run against it.
+
+-- Why money moved, and what about: a payment, a promo code, a word of the operator. The same credit is never written twice.
+alter table ledger
+  add column reason text not null default 'usage' check (reason in ('usage', 'topup', 'promo', 'grant', 'correction')),
+  add column ref text;
+create unique index ledger_once on ledger (org_id, reason, ref) where ref is not null;
+
+create table billing_accounts (
+  org_id int primary key references orgs (id),
+  -- Below it the owners are told; null: nobody is.
+  low_balance_threshold_uinr bigint check (low_balance_threshold_uinr > 0),
+  -- When it was told that the balance is low; null: it is armed.
+  low_since timestamptz,
+  low_mailed_at timestamptz,
+  -- What stands on invoices beside the address.
+  legal_name text,
+  billing_email text,
+  gstin text,
+  updated_at timestamptz not null
+);
+
+create table billing_addresses (
+  org_id int primary key references orgs (id),
+  name text not null,
+  line1 text not null,
+  line2 text,
+  city text not null,
+  state text not null,
+  -- Two digits of the GST state list: the place of supply.
+  state_code text not null check (state_code ~ '^[0-9]{2}$'),
+  pincode text not null check (pincode ~ '^[1-9][0-9]{5}$'),
+  country text not null default 'IN',
+  updated_at timestamptz not null
+);
+
+-- An order at the payment provider. It is paid at most once.
+create table payment_orders (
+  order_id text primary key,
+  org_id int not null references orgs (id),
+  provider text not null,
+  amount_uinr bigint not null check (amount_uinr > 0),
+  promo_code text,
+  key_id text not null,
+  created_by int,
+  status text not null default 'created' check (status in ('created', 'paid')),
+  created_at timestamptz not null,
+  paid_at timestamptz,
+  check ((status = 'paid') = (paid_at is not null))
+);
+create index payment_orders_by_org on payment_orders (org_id, created_at);
+
+-- What the provider said of payments of our orders. Amounts are what it named; what was credited stands in the ledger.
+create table payments (
+  payment_id text primary key,
+  org_id int not null references orgs (id),
+  order_id text not null references payment_orders (order_id),
+  status text not null check (status in ('captured', 'failed', 'flagged')),
+  amount_uinr bigint not null,
+  currency text not null,
+  -- upi, card, netbanking, wallet …, as the provider names it; null while nobody told.
+  method text,
+  -- A code, never free text: why it failed or was flagged.
+  reason text,
+  promo_code text,
+  bonus_uinr bigint not null default 0 check (bonus_uinr >= 0),
+  created_at timestamptz not null,
+  captured_at timestamptz,
+  check ((status = 'captured') = (captured_at is not null))
+);
+create unique index payments_captured_once on payments (order_id) where status = 'captured';
+create index payments_by_org on payments (org_id, created_at);
+
+create table promo_codes (
+  -- Capital letters, digits and dashes.
+  code text primary key check (code ~ '^[A-Z0-9][A-Z0-9-]{2,31}$'),
+  bonus_uinr bigint not null check (bonus_uinr > 0),
+  -- Least top-up that it comes with.
+  topup_min_uinr bigint not null default 0 check (topup_min_uinr >= 0),
+  redemptions_max int check (redemptions_max > 0),
+  redemptions int not null default 0 check (redemptions >= 0),
+  expires_at timestamptz,
+  ended_at timestamptz,
+  created_at timestamptz not null,
+  check (redemptions_max is null or redemptions <= redemptions_max)
+);
+create table promo_redemptions (
+  org_id int not null references orgs (id),
+  code text not null references promo_codes (code),
+  payment_id text not null references payments (payment_id),
+  at timestamptz not null,
+  primary key (org_id, code)
+);
+
+-- The last number of a series such as BR/26-27. Its row lock is what leaves no hole: a transaction that rolls back gives the number back.
+create table invoice_series (
+  series text primary key,
+  last int not null default 0 check (last >= 0)
+);
+create table invoices (
+  number text primary key check (length(number) <= 16),
+  org_id int not null references orgs (id),
+  payment_id text not null unique references payments (payment_id),
+  series text not null references invoice_series (series),
+  seq int not null check (seq > 0),
+  issued_at timestamptz not null,
+  -- Seller and buyer as they were on that day.
+  seller jsonb not null,
+  buyer jsonb not null,
+  place_of_supply text not null,
+  total_paise bigint not null check (total_paise > 0),
+  taxable_paise bigint not null,
+  cgst_paise bigint not null,
+  sgst_paise bigint not null,
+  igst_paise bigint not null,
+  unique (series, seq),
+  check (taxable_paise + cgst_paise + sgst_paise + igst_paise = total_paise)
+);
+create index invoices_by_org on invoices (org_id, issued_at);
