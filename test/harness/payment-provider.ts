@@ -1,0 +1,214 @@
+import { createHmac, randomBytes } from 'node:crypto'
+import { once } from 'node:events'
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+
+/** An order as the provider keeps it. */
+export interface ProviderOrder {
+  readonly id: string
+  /** Paise. */
+  readonly amount: number
+  readonly currency: string
+  readonly receipt: string | null
+  readonly notes: Readonly<Record<string, string>>
+}
+
+/** What the next request gets instead of what it asked for. */
+export interface ProviderFailure {
+  readonly status?: number
+  /** A JSON value, or text that is sent as it is. */
+  readonly body?: unknown
+  /** Takes the request and never answers. */
+  readonly hang?: boolean
+  /** Takes the request and breaks the connection. */
+  readonly reset?: boolean
+  /** Makes the order, with these fields of the reply changed. */
+  readonly change?: Readonly<Record<string, unknown>>
+}
+
+export interface PaymentFacts {
+  readonly orderId: string
+  readonly paymentId?: string
+  /** Paise; default: the amount of the order. */
+  readonly amount?: number
+  readonly currency?: string
+  readonly method?: string
+  /** Why it failed. */
+  readonly errorReason?: string
+}
+
+/** What the browser gets from the checkout of the provider when the payment went well. */
+export interface CheckoutResult {
+  readonly order_id: string
+  readonly payment_id: string
+  readonly signature: string
+}
+
+/** A webhook as the provider would send it. */
+export interface ProviderWebhook {
+  readonly body: string
+  readonly headers: Readonly<Record<string, string>>
+}
+
+export interface PaymentProvider {
+  readonly url: string
+  readonly keyId: string
+  readonly keySecret: string
+  readonly webhookSecret: string
+  /** All orders so far, oldest first. */
+  readonly orders: readonly ProviderOrder[]
+  /** Bodies and authorization headers of all requests so far. */
+  readonly requests: readonly { readonly method: string; readonly path: string; readonly authorization: string; readonly body: string }[]
+  /** Queues failures for the next requests. */
+  failNext(...failures: readonly ProviderFailure[]): void
+  /** A payment of that order that went well, with the signature of the checkout. */
+  checkout(orderId: string, paymentId?: string): CheckoutResult
+  /** An event of a payment with its signature. The event may be any name. */
+  webhook(event: string, facts: PaymentFacts): ProviderWebhook
+  close(): Promise<void>
+}
+
+/** The settings that switch billing on at this provider. */
+export function billingEnv({ url, keyId, keySecret, webhookSecret }: PaymentProvider): Record<string, string> {
+  return { RAZORPAY_BASE_URL: url, RAZORPAY_KEY_ID: keyId, RAZORPAY_KEY_SECRET: keySecret, RAZORPAY_WEBHOOK_SECRET: webhookSecret }
+}
+
+/** Hex HMAC-SHA256: the checkout signs `order_id|payment_id` with the key secret, a webhook its raw body with the webhook secret. */
+export function providerSignature(text: string | Buffer, secret: string): string {
+  return createHmac('sha256', secret).update(text).digest('hex')
+}
+
+/** An id such as `order_…` or `pay_…`, as the provider makes them. */
+export function providerId(kind: 'order' | 'pay'): string {
+  return `${kind}_${randomBytes(32)
+    .toString('base64')
+    .replace(/[^A-Za-z0-9]/g, '')
+    .slice(0, 14)}`
+}
+
+/** A real HTTP server that speaks the Orders API of the payment provider: basic auth, amounts in paise, failures on request. */
+export async function startPaymentProvider(): Promise<PaymentProvider> {
+  const orders: ProviderOrder[] = []
+  const requests: { method: string; path: string; authorization: string; body: string }[] = []
+  const failures: ProviderFailure[] = []
+  const server = createServer((request, response) => {
+    play(request, response).catch(() => response.destroy())
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const provider: PaymentProvider = {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    keyId: 'rzp_test_harnessKey01',
+    keySecret: 'harness-key-secret-never-shown',
+    webhookSecret: 'harness-webhook-secret-never-shown',
+    orders,
+    requests,
+    failNext: (...next) => void failures.push(...next),
+    checkout(orderId, paymentId = providerId('pay')) {
+      return { order_id: orderId, payment_id: paymentId, signature: providerSignature(`${orderId}|${paymentId}`, provider.keySecret) }
+    },
+    webhook(event, facts) {
+      const amount = facts.amount ?? orders.find(order => order.id === facts.orderId)?.amount ?? 10_000
+      const body = eventBody(event, { ...facts, amount })
+      return {
+        body,
+        headers: {
+          'content-type': 'application/json',
+          'x-razorpay-signature': providerSignature(body, provider.webhookSecret),
+          'x-razorpay-event-id': randomBytes(7).toString('hex'),
+        },
+      }
+    },
+    async close() {
+      server.closeAllConnections()
+      server.close()
+      await once(server, 'close')
+    },
+  }
+
+  async function play(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const parts: Buffer[] = []
+    for await (const part of request) parts.push(part)
+    const body = Buffer.concat(parts).toString()
+    const { method = '', url = '' } = request
+    const authorization = request.headers.authorization ?? ''
+    requests.push({ method, path: url, authorization, body })
+    const failure = failures.shift() ?? {}
+    if (failure.hang) return
+    if (failure.reset) return void response.destroy()
+    if (failure.status !== undefined) return answer(response, failure.status, failure.body ?? refusal('something went wrong'))
+    const expected = `Basic ${Buffer.from(`${provider.keyId}:${provider.keySecret}`).toString('base64')}`
+    if (authorization !== expected) return answer(response, 401, refusal('Authentication failed'))
+    if (method !== 'POST' || url !== '/v1/orders') return answer(response, 404, refusal('The requested URL was not found on the server.'))
+    const asked: unknown = JSON.parse(body)
+    const order = orderOf(asked)
+    if (typeof order === 'string') return answer(response, 400, refusal(order))
+    orders.push(order)
+    answer(response, 200, {
+      ...order,
+      entity: 'order',
+      amount_paid: 0,
+      amount_due: order.amount,
+      offer_id: null,
+      status: 'created',
+      attempts: 0,
+      created_at: 1_767_225_600,
+      ...failure.change,
+    })
+  }
+  return provider
+}
+
+function orderOf(asked: unknown): ProviderOrder | string {
+  const { amount, currency, receipt, notes } = asked as Record<string, unknown>
+  if (typeof amount !== 'number' || !Number.isInteger(amount)) return 'The amount must be an integer.'
+  if (amount < 100) return 'Order amount less than minimum amount allowed'
+  if (typeof currency !== 'string') return 'The currency field is required.'
+  if (receipt !== undefined && (typeof receipt !== 'string' || receipt.length > 40)) return 'The receipt may not be greater than 40 characters.'
+  if (typeof notes === 'object' && notes !== null && Object.keys(notes).length > 15) return 'notes may have at most 15 keys'
+  return { id: providerId('order'), amount, currency, receipt: receipt ?? null, notes: (notes ?? {}) as Record<string, string> }
+}
+
+function refusal(description: string): object {
+  return { error: { code: 'BAD_REQUEST_ERROR', description, source: 'business', step: 'payment_initiation', reason: 'input_validation_failed', metadata: {} } }
+}
+
+function answer(response: ServerResponse, status: number, body: unknown): void {
+  response.writeHead(status, { 'content-type': 'application/json' }).end(typeof body === 'string' ? body : JSON.stringify(body))
+}
+
+function eventBody(event: string, { orderId, paymentId = providerId('pay'), amount, currency = 'INR', method = 'upi', errorReason }: PaymentFacts): string {
+  const isFailure = event === 'payment.failed'
+  const entity = {
+    id: paymentId,
+    entity: 'payment',
+    amount,
+    currency,
+    status: isFailure ? 'failed' : 'captured',
+    order_id: orderId,
+    invoice_id: null,
+    international: false,
+    method,
+    amount_refunded: 0,
+    refund_status: null,
+    captured: !isFailure,
+    description: 'Top-up of Asha Rao — ₹',
+    card_id: null,
+    bank: null,
+    wallet: null,
+    vpa: 'asha@examplebank',
+    email: 'asha@example.test',
+    contact: '+919900000000',
+    notes: [],
+    fee: 236,
+    tax: 36,
+    error_code: isFailure ? 'BAD_REQUEST_ERROR' : null,
+    error_description: isFailure ? 'Payment was unsuccessful because Asha typed a wrong PIN' : null,
+    error_source: isFailure ? 'customer' : null,
+    error_step: isFailure ? 'payment_authentication' : null,
+    error_reason: isFailure ? (errorReason ?? 'payment_failed') : null,
+    created_at: 1_767_225_600,
+  }
+  const contains = ['payment']
+  return JSON.stringify({ entity: 'event', account_id: 'acc_harness0000001', event, contains, payload: { payment: { entity } }, created_at: 1_767_225_605 })
+}
