@@ -107,9 +107,11 @@ create table invoices (
   series text not null references invoice_series (series),
   seq int not null check (seq > 0),
   issued_at timestamptz not null,
-  -- Seller and buyer as they were on that day.
+  -- Seller, buyer and what was sold (description, service code, percent of tax) as they were on that day.
   seller jsonb not null,
   buyer jsonb not null,
+  item jsonb not null,
+  -- Two digits of the GST state list; empty when neither party has a state.
   place_of_supply text not null,
   total_paise bigint not null check (total_paise > 0),
   taxable_paise bigint not null,

@@ -374,6 +374,7 @@ create table invoices (
   issued_at timestamp with time zone not null,
   seller jsonb not null,
   buyer jsonb not null,
+  item jsonb not null,
   place_of_supply text not null,
   total_paise bigint not null,
   taxable_paise bigint not null,
