@@ -24,6 +24,7 @@ const link = z.url({ protocol: /^https?$/ })
 const shapes = {
   invitation: z.object({ orgName: line, inviter: line, role: line, link }),
   key_inactivity: z.object({ orgName: line, keyName: line, keyPrefix: line, disabledOn: line, link }),
+  low_balance: z.object({ orgName: line, balance: line, threshold: line, link }),
 }
 
 /** What each template needs to know. Names, amounts and links; never a secret that is worth more than the mail. */
@@ -49,6 +50,15 @@ const letters: { readonly [T in MailTemplate]: (data: z.output<(typeof shapes)[T
     action: { label: 'Look at the keys', link: to },
     footer: `You have this mail because ${orgName} disables keys that are not used.`,
   }),
+  low_balance: ({ orgName, balance, threshold, link: to }) => ({
+    subject: `The balance of ${orgName} is low: ${balance} left`,
+    paragraphs: [
+      `The prepaid balance of ${orgName} has fallen to ${balance}, below the threshold of ${threshold}.`,
+      'When nothing is left, calls to models that cost money are refused until the next top-up. Calls on your own provider keys go on.',
+    ],
+    action: { label: 'Look at the balance and top up', link: to },
+    footer: `You have this mail because ${orgName} asked to be told of a low balance. It comes at most once in 24 hours; an owner can change or clear the threshold.`,
+  }),
 }
 
 /** The values as the template takes them, in plain lines; null when it cannot. */
@@ -64,6 +74,8 @@ export function renderMail(template: string, data: unknown): RenderedMail | null
       return render(shapes.invitation, letters.invitation, data)
     case 'key_inactivity':
       return render(shapes.key_inactivity, letters.key_inactivity, data)
+    case 'low_balance':
+      return render(shapes.low_balance, letters.low_balance, data)
     default:
       return null
   }
