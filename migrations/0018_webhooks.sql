@@ -44,6 +44,9 @@ create table webhook_deliveries (
   error text,
   -- When it is to be sent; null: it is settled.
   due_at timestamptz,
+  -- Attempts that there were when somebody queued it by hand (a test: 0); null: nobody did. Until the next attempt it waits behind no pause
+  -- and no other delivery, and its schedule of retries begins anew there.
+  queued_after int check (queued_after between 0 and attempts),
   -- A process is at it until then.
   claimed_until timestamptz,
   created_at timestamptz not null,
@@ -51,5 +54,5 @@ create table webhook_deliveries (
   check ((due_at is not null) = (status in ('pending', 'failed')))
 );
 create index webhook_deliveries_due on webhook_deliveries (endpoint_id, due_at) where due_at is not null;
-create index webhook_deliveries_by_endpoint on webhook_deliveries (org_id, endpoint_id, created_at);
+create index webhook_deliveries_by_endpoint on webhook_deliveries (org_id, endpoint_id, event_seq);
 create index webhook_deliveries_settled on webhook_deliveries (settled_at) where settled_at is not null;

@@ -220,6 +220,14 @@ create table chains (
   constraint chains_pkey PRIMARY KEY (org_id, model_id)
 );
 
+create table circuit_outages (
+  route text not null,
+  opened_at timestamp with time zone not null,
+  told_at timestamp with time zone not null,
+  open_until timestamp with time zone not null,
+  constraint circuit_outages_pkey PRIMARY KEY (route)
+);
+
 create table coding_profiles (
   org_id integer not null,
   user_id integer not null,
@@ -807,6 +815,14 @@ create table signing_keys (
 );
 CREATE UNIQUE INDEX signing_keys_one_of_state ON public.signing_keys USING btree (state) WHERE (state = ANY (ARRAY['next'::text, 'current'::text]));
 
+create table usage_anomalies (
+  org_id integer not null,
+  metric text not null,
+  since timestamp with time zone not null,
+  constraint usage_anomalies_metric_check CHECK ((metric = ANY (ARRAY['spend'::text, 'errors'::text, 'tokens'::text]))),
+  constraint usage_anomalies_pkey PRIMARY KEY (org_id, metric)
+);
+
 create table usage_events (
   day date not null,
   id uuid not null,
@@ -885,6 +901,16 @@ create table usage_events_default (
 CREATE INDEX usage_events_default_org_id_agent_id_day_idx ON public.usage_events_default USING btree (org_id, agent_id, day) WHERE (agent_id IS NOT NULL);
 CREATE INDEX usage_events_default_org_id_day_model_provider_idx ON public.usage_events_default USING btree (org_id, day, model, provider);
 
+create table usage_hours (
+  org_id integer not null,
+  hour timestamp with time zone not null,
+  spend_uinr bigint not null,
+  errors bigint not null,
+  tokens bigint not null,
+  constraint usage_hours_pkey PRIMARY KEY (org_id, hour)
+);
+CREATE INDEX usage_hours_by_hour ON public.usage_hours USING btree (hour);
+
 create table user_identities (
   provider text not null,
   subject text not null,
@@ -918,15 +944,17 @@ create table webhook_deliveries (
   code integer,
   error text,
   due_at timestamp with time zone,
+  queued_after integer,
   claimed_until timestamp with time zone,
   created_at timestamp with time zone not null,
   settled_at timestamp with time zone,
   constraint webhook_deliveries_attempts_check CHECK ((attempts >= 0)),
-  constraint webhook_deliveries_check CHECK (((due_at IS NOT NULL) = (status = ANY (ARRAY['pending'::text, 'failed'::text])))),
+  constraint webhook_deliveries_check CHECK (((queued_after >= 0) AND (queued_after <= attempts))),
+  constraint webhook_deliveries_check1 CHECK (((due_at IS NOT NULL) = (status = ANY (ARRAY['pending'::text, 'failed'::text])))),
   constraint webhook_deliveries_status_check CHECK ((status = ANY (ARRAY['pending'::text, 'acknowledged'::text, 'failed'::text, 'dead'::text]))),
   constraint webhook_deliveries_pkey PRIMARY KEY (id)
 );
-CREATE INDEX webhook_deliveries_by_endpoint ON public.webhook_deliveries USING btree (org_id, endpoint_id, created_at);
+CREATE INDEX webhook_deliveries_by_endpoint ON public.webhook_deliveries USING btree (org_id, endpoint_id, event_seq);
 CREATE INDEX webhook_deliveries_due ON public.webhook_deliveries USING btree (endpoint_id, due_at) WHERE (due_at IS NOT NULL);
 CREATE INDEX webhook_deliveries_settled ON public.webhook_deliveries USING btree (settled_at) WHERE (settled_at IS NOT NULL);
 
