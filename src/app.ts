@@ -134,7 +134,7 @@ export async function createApp(deps: AppDeps): Promise<App> {
     async stop() {
       state.isDraining = true
       await drain(deps, domains.inflight, server, mcp)
-      routes.stop()
+      await routes.stop()
       await stopSandbox()
       await domains.stop()
       await db.close()

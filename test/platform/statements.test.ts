@@ -22,6 +22,8 @@ const exceptions: Readonly<Record<string, string>> = {
   'access.starting_org': 'over all organisations of the person who signs in',
   'orgs.insert_invited_person': 'the operator names an address that some organisation has invited',
   'orgs.has_membership': 'over all organisations of the person who signs in',
+  'byok.find_server_owner': 'the number of a server in the name of its circuit says whose it is',
+  'webhooks.list_subscribers': 'events of the whole gateway go to every organisation that subscribes',
   'content.delete_expired': 'sweep of what has run out in all organisations',
   'once.end_by_event': 'flush of one process over all organisations, by the ids of its events',
   'once.end_of_dead': 'keys of one dead process over all organisations',

@@ -38,6 +38,12 @@ export const findServer = statement<[orgId: number, id: number], SealedServerRow
   `select ${columns}, key_sealed as "keySealed" from custom_endpoints where org_id = $1::int and id = $2::int`,
 )
 
+/** Whose server it is, and how it is addressed there. */
+export const findServerOwner = statement<[id: number], { orgId: number; slug: string; modelId: string }>(
+  'byok.find_server_owner',
+  `select org_id as "orgId", slug, model_id as "modelId" from custom_endpoints where id = $1::int`,
+)
+
 /** Registrations of one organisation wait for each other, so that slugs and their number are right. */
 export const lockOrg = statement<[orgId: number], { id: number }>('byok.lock_org', `select id from orgs where id = $1::int for no key update`)
 

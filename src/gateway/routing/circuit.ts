@@ -45,8 +45,8 @@ export type CircuitChange = 'opened' | 'reopened' | 'closed'
 export interface CircuitsOptions {
   readonly clock: Clock
   readonly rule: CircuitRule
-  /** Called when a dial of this process has opened or closed a circuit, never for what another process told. */
-  readonly onChange?: (routeId: RouteId, change: CircuitChange) => void
+  /** Called with the new state when a dial of this process has opened or closed a circuit, never for what another process told. */
+  readonly onChange?: (routeId: RouteId, change: CircuitChange, state: CircuitState) => void
 }
 
 /**
@@ -70,7 +70,7 @@ export class Circuits {
     const before = this.#states.get(routeId)
     if (before === undefined) return
     this.#close(routeId)
-    if (before.openUntilMs !== null) this.#options.onChange?.(routeId, 'closed')
+    if (before.openUntilMs !== null) this.#options.onChange?.(routeId, 'closed', closedCircuit)
   }
 
   failure(routeId: RouteId): void {
@@ -80,7 +80,7 @@ export class Circuits {
     this.#states.set(routeId, after)
     if (after.openUntilMs === before.openUntilMs) return
     this.#probes.delete(routeId)
-    onChange?.(routeId, before.openUntilMs === null ? 'opened' : 'reopened')
+    onChange?.(routeId, before.openUntilMs === null ? 'opened' : 'reopened', after)
   }
 
   /**
