@@ -24,6 +24,7 @@ const link = z.url({ protocol: /^https?$/ })
 const shapes = {
   invitation: z.object({ orgName: line, inviter: line, role: line, link }),
   key_inactivity: z.object({ orgName: line, keyName: line, keyPrefix: line, disabledOn: line, link }),
+  receipt: z.object({ orgName: line, amount: line, paymentId: line, invoiceNumber: line, paidOn: line, link }),
   low_balance: z.object({ orgName: line, balance: line, threshold: line, link }),
 }
 
@@ -59,6 +60,16 @@ const letters: { readonly [T in MailTemplate]: (data: z.output<(typeof shapes)[T
     action: { label: 'Look at the balance and top up', link: to },
     footer: `You have this mail because ${orgName} asked to be told of a low balance. It comes at most once in 24 hours; an owner can change or clear the threshold.`,
   }),
+  receipt: ({ orgName, amount, paymentId, invoiceNumber, paidOn, link: to }) => ({
+    subject: `Receipt: ${amount} for ${orgName}, invoice ${invoiceNumber}`,
+    paragraphs: [
+      `${amount} was paid for ${orgName} on ${paidOn} and has been credited.`,
+      `Payment ${paymentId}, invoice ${invoiceNumber}.`,
+      'The invoice can be opened, printed and saved by everybody in the organisation who is signed in.',
+    ],
+    action: { label: 'Open the invoice', link: to },
+    footer: `You have this mail because you are an owner of ${orgName} or its address for bills.`,
+  }),
 }
 
 /** The values as the template takes them, in plain lines; null when it cannot. */
@@ -74,6 +85,8 @@ export function renderMail(template: string, data: unknown): RenderedMail | null
       return render(shapes.invitation, letters.invitation, data)
     case 'key_inactivity':
       return render(shapes.key_inactivity, letters.key_inactivity, data)
+    case 'receipt':
+      return render(shapes.receipt, letters.receipt, data)
     case 'low_balance':
       return render(shapes.low_balance, letters.low_balance, data)
     default:
