@@ -37,6 +37,7 @@ create table webhook_deliveries (
   event_seq bigint not null,
   type text not null,
   status text not null default 'pending' check (status in ('pending', 'acknowledged', 'failed', 'dead')),
+  -- Attempts that were begun.
   attempts int not null default 0 check (attempts >= 0),
   -- HTTP status of the last attempt; null without an answer.
   code int,
@@ -47,12 +48,17 @@ create table webhook_deliveries (
   -- Attempts that there were when somebody queued it by hand (a test: 0); null: nobody did. Until the next attempt it waits behind no pause
   -- and no other delivery, and its schedule of retries begins anew there.
   queued_after int check (queued_after between 0 and attempts),
-  -- A process is at it until then.
+  -- A process is at it until then, by the clock of the database; the claim is what its outcome must name.
   claimed_until timestamptz,
+  claim uuid,
   created_at timestamptz not null,
   settled_at timestamptz,
   check ((due_at is not null) = (status in ('pending', 'failed')))
 );
 create index webhook_deliveries_due on webhook_deliveries (endpoint_id, due_at) where due_at is not null;
+create index webhook_deliveries_in_order on webhook_deliveries (endpoint_id, event_seq, due_at) where due_at is not null;
+create index webhook_deliveries_by_hand on webhook_deliveries (endpoint_id, event_seq) where queued_after = attempts and due_at is not null;
+create index webhook_deliveries_claimed on webhook_deliveries (endpoint_id, claimed_until) where claimed_until is not null;
+create index webhook_deliveries_by_event on webhook_deliveries (event_id);
 create index webhook_deliveries_by_endpoint on webhook_deliveries (org_id, endpoint_id, event_seq);
 create index webhook_deliveries_settled on webhook_deliveries (settled_at) where settled_at is not null;

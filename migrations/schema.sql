@@ -941,7 +941,6 @@ create table webhook_deliveries (
   type text not null,
   status text not null default 'pending'::text,
   attempts integer not null default 0,
-  asked boolean not null default false,
   code integer,
   error text,
   due_at timestamp with time zone,
@@ -956,9 +955,9 @@ create table webhook_deliveries (
   constraint webhook_deliveries_status_check CHECK ((status = ANY (ARRAY['pending'::text, 'acknowledged'::text, 'failed'::text, 'dead'::text]))),
   constraint webhook_deliveries_pkey PRIMARY KEY (id)
 );
-CREATE INDEX webhook_deliveries_asked ON public.webhook_deliveries USING btree (endpoint_id) WHERE (asked AND (due_at IS NOT NULL));
 CREATE INDEX webhook_deliveries_by_endpoint ON public.webhook_deliveries USING btree (org_id, endpoint_id, event_seq);
 CREATE INDEX webhook_deliveries_by_event ON public.webhook_deliveries USING btree (event_id);
+CREATE INDEX webhook_deliveries_by_hand ON public.webhook_deliveries USING btree (endpoint_id, event_seq) WHERE ((queued_after = attempts) AND (due_at IS NOT NULL));
 CREATE INDEX webhook_deliveries_claimed ON public.webhook_deliveries USING btree (endpoint_id, claimed_until) WHERE (claimed_until IS NOT NULL);
 CREATE INDEX webhook_deliveries_due ON public.webhook_deliveries USING btree (endpoint_id, due_at) WHERE (due_at IS NOT NULL);
 CREATE INDEX webhook_deliveries_in_order ON public.webhook_deliveries USING btree (endpoint_id, event_seq, due_at) WHERE (due_at IS NOT NULL);

@@ -1,16 +1,5 @@
-/** What a receiver checks a delivery by: the secret, its signature and the id on the wire. */
+/** What a receiver checks a delivery by: its signature and its id on the wire. */
 import { createHmac } from 'node:crypto'
-import type { Ids } from '../../platform/ids.ts'
-
-/** A new signing secret of an endpoint: `whsec_` and 32 random bytes as base64url. The whole text is the key, prefix included. */
-export function newWebhookSecret(ids: Ids): string {
-  return ids.secret('whsec_', 32)
-}
-
-/** The associated data under which the secret of an endpoint is sealed. */
-export function secretOwner(endpointId: number): string {
-  return `webhook_endpoint:${endpointId}`
-}
 
 /** `t=<unix>,v1=<hex>`: HMAC-SHA256 of `<t>.<body>`, keyed by the secret as it was shown. */
 export function signatureOf(secret: string, timestampS: number, body: string): string {
