@@ -3,6 +3,7 @@ import type { Server } from 'node:http'
 import type { Agents } from './agents/agents.ts'
 import { accessServices } from './app-access.ts'
 import { auditServices, strangers } from './app-audit.ts'
+import { type BillingDesk, billingDesk } from './app-billing-operator.ts'
 import { budgetServices } from './app-budgets.ts'
 import { startCatalog } from './app-catalog.ts'
 import { createCustomServers } from './app-custom-servers.ts'
@@ -48,6 +49,7 @@ import { UsageReports } from './gateway/usage/reports.ts'
 import type { Mcp } from './mcp/transport.ts'
 import type { Memory } from './memory/memory.ts'
 import { AudioLengths } from './platform/audio-length.ts'
+import { isBilling } from './platform/config.ts'
 import { ImageScaler } from './platform/image-scaler.ts'
 import type { Inflight } from './platform/inflight.ts'
 import type { Jobs } from './platform/jobs.ts'
@@ -71,6 +73,8 @@ export interface App {
   readonly jobs: Jobs
   readonly contentLog: ContentLog
   readonly audit: AuditTrail
+  /** Money, as the operator sees and moves it. */
+  readonly billing: BillingDesk
   baseUrl(): string
   setBaseUrl(url: string): void
   /** A chat model that this gateway can serve now, for examples. */
@@ -113,6 +117,7 @@ export async function createApp(deps: AppDeps): Promise<App> {
     circuits,
     health,
     maintenance: routes.maintenance,
+    billing: billingDesk(deps, domains, () => state.baseUrl),
     baseUrl: () => state.baseUrl,
     setBaseUrl(url) {
       state.baseUrl = url
@@ -169,6 +174,7 @@ function rowServices(parts: AppParts, bindings: readonly Binding[]): RowServices
         outbound,
         inflight,
         limits,
+        isBilling: isBilling(config),
         contentLog,
         dialectOf,
         audioLengths: new AudioLengths(clock),

@@ -2,6 +2,8 @@ import { z } from 'zod'
 import type { App } from '../app.ts'
 import type { Withheld } from '../gateway/routing/maintenance.ts'
 import { uinrFromInr } from '../platform/money.ts'
+import { argsOf } from './admin-args.ts'
+import { billingCommand } from './admin-billing-commands.ts'
 import type { AdminCommand, AdminHandler } from './admin-socket.ts'
 import { asOperator } from './operator-act.ts'
 
@@ -73,16 +75,16 @@ export function adminHandler(app: App): AdminHandler {
       case 'doctor':
         return app.doctor()
       default:
-        throw new Error(`unknown command ${command.name}`)
+        return otherFamilies(app, command)
     }
   }
 }
 
-/** The checked arguments, or an error of one line that a person at a terminal can act on. */
-function argsOf<T>(schema: z.ZodType<T>, command: AdminCommand): T {
-  const parsed = schema.safeParse(command.args)
-  if (parsed.success) return parsed.data
-  throw new Error(parsed.error.issues.map(issue => `${issue.path.join('.')}: ${issue.message}`).join('; '))
+/** Commands that have files of their own. */
+function otherFamilies(app: App, command: AdminCommand): Promise<object> {
+  const answer = billingCommand(app, command)
+  if (answer === null) throw new Error(`unknown command ${command.name}`)
+  return answer
 }
 
 function create(app: App, args: z.output<typeof createArgs>): Promise<object> {

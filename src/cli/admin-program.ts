@@ -1,4 +1,5 @@
 import type { Command } from 'commander'
+import { addBillingCommands } from './admin-billing-program.ts'
 import type { AdminCommand } from './admin-socket.ts'
 import type { AuditPage } from './audit-lines.ts'
 import { printResult } from './command-output.ts'
@@ -18,6 +19,7 @@ async function printAudit(page: AuditPage, asJson: boolean): Promise<void> {
 export function addAdminCommands(program: Command): void {
   const admin = program.command('admin').description('commands of the operator')
   addAccountCommands(admin)
+  addBillingCommands(admin, runAdmin)
   addUpkeepCommands(admin)
 }
 
