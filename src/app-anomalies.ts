@@ -1,0 +1,8 @@
+/** The sweep over what organisations use. */
+import type { AppDeps, Domains } from './app-domains.ts'
+import { anomalySweepMs, sweepAnomalies } from './gateway/usage/anomaly-sweep.ts'
+
+export function watchUsage({ db, clock, ids }: AppDeps, { limits, jobs }: Domains): void {
+  const sweep = { db, clock, ids, flushNow: () => limits.flushNow() }
+  jobs.every('usage.anomalies', anomalySweepMs, signal => sweepAnomalies(sweep, signal))
+}
