@@ -3,6 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import type { LookupFunction } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { checkBillingInvariants } from '../../src/gateway/billing/invariants.ts'
 import type { Scope } from '../../src/gateway/limits/counter-state.ts'
 import { checkInvariants } from '../../src/gateway/limits/invariants.ts'
 import type { JournalDisk } from '../../src/gateway/limits/journal-disk.ts'
@@ -252,7 +253,7 @@ export async function startApp(options: TestOptions = {}): Promise<TestApp> {
     dump: () => dumpTables(database.db),
     async stop() {
       await app.limits.flushNow()
-      const violations = await checkInvariants(database.db)
+      const violations = [...(await checkInvariants(database.db)), ...(await checkBillingInvariants(database.db))]
       await gateway.stop()
       await Promise.all([alpha.close(), beta.close(), indus.close(), others?.close(), database.dispose()])
       rmSync(dataDir, { recursive: true, force: true })

@@ -1,0 +1,26 @@
+/** What must always be true of payments, invoices and promo codes. `brigade doctor` and the tests ask it. */
+import type { Queryable } from '../../platform/db.ts'
+import { inrTextOf } from '../../platform/money.ts'
+import { violationsOfBonuses, violationsOfCaptures, violationsOfPromos, violationsOfSeries, violationsOfUncaptured } from './invariant-queries.ts'
+
+/**
+ * Checks in the database: every captured payment is one credit, one invoice and one paid order of the same amount; nothing is credited,
+ * invoiced or called paid without one; the numbers of an invoice series have no hole; a promo code counts its redemptions; a
+ * redemption is one credit of its bonus. That the balance is the sum of the ledger is checked with the other counters.
+ * One sentence for each broken invariant; empty when all is well.
+ */
+export async function checkBillingInvariants(db: Queryable): Promise<string[]> {
+  const found: string[] = []
+  for (const { paymentId, amountUinr, ledger, invoices, invoicedUinr, paid } of await db.many(violationsOfCaptures))
+    found.push(
+      `Payment ${paymentId} was captured with ₹${inrTextOf(amountUinr)}: ₹${inrTextOf(ledger)} credited, ${invoices} invoices over ₹${inrTextOf(invoicedUinr)}, its order ${paid ? 'paid' : 'not paid'}.`,
+    )
+  for (const { what, ref } of await db.many(violationsOfUncaptured)) found.push(`The ${what} ${ref} has no captured payment.`)
+  for (const { series, last, count, highest } of await db.many(violationsOfSeries))
+    found.push(`Invoice series ${series} stands at ${last}, with ${count} invoices up to ${highest}: a hole.`)
+  for (const { code, counted, found: there } of await db.many(violationsOfPromos))
+    found.push(`Promo code ${code} counts ${counted} redemptions, there are ${there}.`)
+  for (const { orgId, code, credited, bonus } of await db.many(violationsOfBonuses))
+    found.push(`Promo code ${code} gave organisation ${orgId} ₹${inrTextOf(credited ?? 0n)}, its redemption says ₹${inrTextOf(bonus ?? 0n)}.`)
+  return found
+}
