@@ -2,6 +2,7 @@
 import type { Server } from 'node:http'
 import type { Agents } from './agents/agents.ts'
 import { accessServices } from './app-access.ts'
+import { watchUsage } from './app-anomalies.ts'
 import { auditServices, strangers } from './app-audit.ts'
 import { type BillingDesk, billingDesk } from './app-billing-operator.ts'
 import { budgetServices } from './app-budgets.ts'
@@ -15,11 +16,13 @@ import { keyServices } from './app-keys.ts'
 import { mcpOf } from './app-mcp.ts'
 import { mcpOfOrg, oauthServices } from './app-oauth.ts'
 import { orgServices } from './app-orgs.ts'
+import { paymentServices } from './app-payments.ts'
 import { profileServices } from './app-profile.ts'
 import { createProviderKeys } from './app-provider-keys.ts'
 import { createRouteState } from './app-route-state.ts'
 import { routingServices } from './app-routing.ts'
 import type { AppParts } from './app-services.ts'
+import { webhookServices } from './app-webhooks.ts'
 import type { Finding } from './cli/doctor.ts'
 import type { Authenticator } from './gateway/access/authenticate.ts'
 import { sessionCaller } from './gateway/access/session-caller.ts'
@@ -103,6 +106,7 @@ export async function createApp(deps: AppDeps): Promise<App> {
   const healthOf = (id: string) => ({ available: circuits.available(id), maintenance: health.inMaintenance(id) })
   const { catalog, stopSandbox } = await startCatalog({ ...deps, outbound: domains.outbound, healthOf })
   await routes.start()
+  watchUsage(deps, domains)
   const bindings = bindingsOf(endpointTable)
   const services = rowServices({ ...deps, ...domains, catalog, circuits, health, routeObserver: routes.observer, baseUrl: () => state.baseUrl }, bindings)
   const edge = edgeDeps(deps, domains, services, state)
@@ -157,7 +161,9 @@ function rowServices(parts: AppParts, bindings: readonly Binding[]): RowServices
     ...accessServices(parts, people.invitations),
     ...profileServices(parts),
     ...keyServices(parts),
+    ...paymentServices(parts),
     ...auditServices(parts),
+    ...webhookServices(parts),
     ...oauthServices(parts),
     ...routing,
     ...byok,

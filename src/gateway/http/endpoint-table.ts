@@ -17,6 +17,7 @@ import { accessEndpoints } from '../access/endpoints.ts'
 import { invitationEndpoints } from '../access/invitation-endpoints.ts'
 import { signInEndpoints } from '../access/sign-in-endpoints.ts'
 import { auditEndpoints } from '../audit/audit-endpoints.ts'
+import { paymentEndpoints } from '../billing/payment-endpoints.ts'
 import { customEndpoints } from '../byok/custom-endpoints.ts'
 import { providerKeyEndpoints } from '../byok/provider-key-endpoints.ts'
 import { catalogEndpoints } from '../catalog/endpoints.ts'
@@ -33,6 +34,7 @@ import { profileEndpoints } from '../orgs/profile-endpoints.ts'
 import { workspaceEndpoints } from '../orgs/workspace-endpoints.ts'
 import { routingEndpoints } from '../routing/routing-endpoints.ts'
 import { usageEndpoints } from '../usage/endpoints.ts'
+import { webhookEndpoints } from '../webhooks/webhook-endpoints.ts'
 import { discoveryEndpoints } from './discovery.ts'
 import type { Binding } from './edge.ts'
 
@@ -54,6 +56,7 @@ export const endpointTable = {
   ...providerKeyEndpoints,
   ...customEndpoints,
   ...routingEndpoints,
+  ...paymentEndpoints,
   ...auditEndpoints,
   ...agentEndpoints,
   ...trustEndpoints,
@@ -68,6 +71,7 @@ export const endpointTable = {
   ...promoteEndpoints,
   ...usageEndpoints,
   ...limitsEndpoints,
+  ...webhookEndpoints,
   ...discoveryEndpoints,
   ...mcpEndpoints,
   ...mcpOAuthEndpoints,

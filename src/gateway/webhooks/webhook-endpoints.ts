@@ -1,0 +1,205 @@
+import { z } from 'zod'
+import { endpointOf, reply } from '../../platform/endpoint.ts'
+import { fail } from '../../platform/errors.ts'
+import type { Principal } from '../../platform/principal.ts'
+import { rowId } from '../../platform/row-id.ts'
+import { describedEvents } from './event-schemas.ts'
+import type { WebhookDeliveries } from './webhook-deliveries.ts'
+import { deliveryView, deliveryViewOf, webhookView, webhookViewOf } from './webhook-views.ts'
+import { noWebhook, type Webhooks } from './webhooks.ts'
+
+const row = endpointOf<{ webhooks: Webhooks; webhookDeliveries: WebhookDeliveries }>()
+
+const tag = 'webhooks'
+/** More than there are events: one named twice counts once. */
+const eventTypesMax = 100
+const pageDefault = 50
+const pageMax = 200
+const noStore = { 'cache-control': 'no-store' }
+
+const path = z.object({ id: z.string().describe('Id of the webhook.') })
+const withSecret = webhookView.extend({
+  secret: z.string().describe('Key of the signature of every delivery, `whsec_` included. It is shown once.'),
+})
+const eventTypes = z.array(z.string()).max(eventTypesMax).nullish()
+const queued = z.object({ ok: z.literal(true), delivery: deliveryView })
+
+export const webhookEndpoints = {
+  listWebhooks: row({
+    at: 'GET /me/webhooks',
+    auth: 'session',
+    access: { role: 'admin' },
+    tag,
+    summary: 'Where the organisation hears of events, oldest first, and the events that there are. Never a secret.',
+    input: {},
+    output: z.object({
+      webhooks: z.array(webhookView),
+      events: z.array(
+        z.object({
+          type: z.string(),
+          family: z.string(),
+          when: z.string().describe('When it fires.'),
+          data_schema: z.record(z.string(), z.unknown()).describe('JSON Schema of `data` in the envelope. Fields may be added.'),
+        }),
+      ),
+    }),
+    errors: ['forbidden'],
+    handle: async ({ webhooks }, _input, call) => ({ webhooks: (await webhooks.list(call.principal.orgId)).map(webhookViewOf), events: describedEvents }),
+  }),
+
+  createWebhook: row({
+    at: 'POST /me/webhooks',
+    auth: 'session',
+    access: { role: 'admin' },
+    tag,
+    summary: 'Registers an https URL for events. The signing secret is in this reply and nowhere else.',
+    input: {
+      body: z.object({
+        url: z.string().describe('Where deliveries are posted: public https only, unless the operator permits more.'),
+        subscribe_all: z.boolean().nullish().describe('Hear every event, those of later versions too. Default: true, but false where event_types is given.'),
+        event_types: eventTypes.describe('Hear these; GET /me/webhooks lists them. Kept, but without effect, while subscribe_all is true.'),
+        description: z.string().nullish().describe('For people: one line of plain text, at most 200 characters.'),
+      }),
+    },
+    output: withSecret,
+    status: 201,
+    errors: ['forbidden', 'bad_request', 'cap'],
+    async handle({ webhooks }, { body }, call) {
+      const wish = { url: body.url, description: body.description ?? '', subscribeAll: body.subscribe_all ?? null, eventTypes: body.event_types ?? null }
+      const { webhook, secret } = await webhooks.create(call.principal.orgId, personOf(call.principal), wish)
+      return reply.json({ ...webhookViewOf(webhook), secret }, 201, noStore)
+    },
+  }),
+
+  changeWebhook: row({
+    at: 'PATCH /me/webhooks/{id}',
+    auth: 'session',
+    access: { role: 'admin' },
+    tag,
+    summary:
+      'Changes what is named. Disabling ends the deliveries that are still to be sent; enabling forgets failures, and what happened meanwhile is not sent.',
+    input: {
+      path,
+      body: z.object({
+        enabled: z.boolean().nullish(),
+        subscribe_all: z.boolean().nullish().describe('False: only event_types are heard. Becomes false where event_types is given without it.'),
+        event_types: eventTypes.describe('Replaces the list.'),
+        description: z.string().nullish().describe('Empty or null: none.'),
+        url: z
+          .never({
+            error: 'cannot be changed, because the secret belongs to one receiver. Register the new URL with POST /me/webhooks and delete this webhook',
+          })
+          .optional()
+          .describe('Cannot be changed.'),
+      }),
+    },
+    output: webhookView,
+    errors: ['forbidden', 'bad_request', 'not_found'],
+    async handle({ webhooks }, input, call) {
+      const { enabled = null, subscribe_all = null, event_types = null, description } = input.body
+      const wish = { enabled, subscribeAll: subscribe_all, eventTypes: event_types, description: description === undefined ? null : (description ?? '') }
+      return webhookViewOf(await webhooks.change(call.principal.orgId, idOf(input.path), wish))
+    },
+  }),
+
+  deleteWebhook: row({
+    at: 'DELETE /me/webhooks/{id}',
+    auth: 'session',
+    access: { role: 'admin' },
+    tag,
+    summary: 'Removes a webhook. Deliveries that are still to be sent are dead.',
+    input: { path },
+    output: z.object({ ok: z.literal(true) }),
+    errors: ['forbidden', 'not_found'],
+    async handle({ webhooks }, input, call) {
+      await webhooks.remove(call.principal.orgId, idOf(input.path))
+      return { ok: true }
+    },
+  }),
+
+  rotateWebhookSecret: row({
+    at: 'POST /me/webhooks/{id}/rotate-secret',
+    auth: 'session',
+    access: { role: 'admin' },
+    tag,
+    summary: 'Gives a webhook a new signing secret, which is in this reply and nowhere else. The old one signs nothing from now on.',
+    input: { path },
+    output: withSecret,
+    errors: ['forbidden', 'not_found'],
+    async handle({ webhooks }, input, call) {
+      const { webhook, secret } = await webhooks.rotateSecret(call.principal.orgId, idOf(input.path))
+      return reply.json({ ...webhookViewOf(webhook), secret }, 200, noStore)
+    },
+  }),
+
+  testWebhook: row({
+    at: 'POST /me/webhooks/{id}/test',
+    auth: 'session',
+    access: { role: 'admin' },
+    tag,
+    summary: 'Queues a delivery of the event ping, whatever the webhook subscribes to. Its deliveries tell what became of it.',
+    input: { path },
+    output: queued,
+    errors: ['forbidden', 'bad_request', 'not_found'],
+    async handle({ webhookDeliveries }, input, call) {
+      return { ok: true, delivery: deliveryViewOf(await webhookDeliveries.ping(call.principal.orgId, idOf(input.path))) }
+    },
+  }),
+
+  listWebhookDeliveries: row({
+    at: 'GET /me/webhooks/{id}/deliveries',
+    auth: 'session',
+    access: { role: 'admin' },
+    tag,
+    summary: 'What was sent to a webhook and what is still to be sent, newest event first.',
+    input: {
+      path,
+      query: z.object({
+        limit: z.coerce.number().int().min(1).max(pageMax).optional().describe(`1 to ${pageMax}. Default ${pageDefault}.`),
+        before: z
+          .string()
+          .regex(/^\d{1,18}$/, 'must be the next_before of an earlier page')
+          .optional()
+          .describe('next_before of the page before.'),
+      }),
+    },
+    output: z.object({
+      deliveries: z.array(deliveryView),
+      next_before: z.int().nullable().describe('Send it as before for the next page; null: this was the last.'),
+    }),
+    errors: ['forbidden', 'bad_request', 'not_found'],
+    async handle({ webhookDeliveries }, input, call) {
+      const { limit = pageDefault, before } = input.query
+      const asked = { limit, before: before === undefined ? null : BigInt(before) }
+      const { deliveries, nextBefore } = await webhookDeliveries.list(call.principal.orgId, idOf(input.path), asked)
+      return { deliveries: deliveries.map(deliveryViewOf), next_before: nextBefore === null ? null : Number(nextBefore) }
+    },
+  }),
+
+  redeliverWebhookDelivery: row({
+    at: 'POST /me/webhooks/{id}/deliveries/{did}/redeliver',
+    auth: 'session',
+    access: { role: 'admin' },
+    tag,
+    summary: 'Queues one delivery again, whatever became of it, with the same event and delivery id and a new signature.',
+    input: { path: path.extend({ did: z.string().describe('Id of the delivery.') }) },
+    output: queued,
+    errors: ['forbidden', 'bad_request', 'not_found'],
+    async handle({ webhookDeliveries }, input, call) {
+      return { ok: true, delivery: deliveryViewOf(await webhookDeliveries.redeliver(call.principal.orgId, idOf(input.path), input.path.did)) }
+    },
+  }),
+}
+
+/** The id in the path; a text that can be no id is a webhook that does not exist. */
+function idOf(given: { id: string }): number {
+  const id = rowId(given.id)
+  if (id === null) throw noWebhook()
+  return id
+}
+
+/** Webhooks are made at the console, by somebody. */
+function personOf({ userId }: Principal): number {
+  if (userId === null) throw fail('forbidden')
+  return userId
+}

@@ -1,0 +1,94 @@
+import { statement } from '../../platform/db.ts'
+import type { EventType } from './event-catalog.ts'
+
+/** A webhook endpoint without its secret. */
+export interface WebhookRow {
+  readonly id: number
+  readonly url: string
+  readonly description: string
+  readonly subscribeAll: boolean
+  readonly eventTypes: readonly EventType[]
+  readonly enabled: boolean
+  /** Why it is disabled, as a code; null while it is enabled. */
+  readonly disabledReason: string | null
+  readonly createdAt: Date
+}
+
+const columns = `id, url, description, subscribe_all as "subscribeAll", event_types as "eventTypes", enabled, disabled_reason as "disabledReason",
+     created_at as "createdAt"`
+
+export const listWebhooks = statement<[orgId: number], WebhookRow>(
+  'webhooks.list_webhooks',
+  `select ${columns} from webhook_endpoints where org_id = $1::int order by id`,
+)
+
+export const findWebhook = statement<[orgId: number, id: number], WebhookRow>(
+  'webhooks.find_webhook',
+  `select ${columns} from webhook_endpoints where org_id = $1::int and id = $2::int`,
+)
+
+/** Whoever changes an endpoint, or its deliveries as a whole, holds its row first. */
+export const lockWebhook = statement<[orgId: number, id: number], WebhookRow>(
+  'webhooks.lock_webhook',
+  `select ${columns} from webhook_endpoints where org_id = $1::int and id = $2::int for update`,
+)
+
+/** New endpoints of one organisation wait for each other, so that their number is right. */
+export const lockOrg = statement<[orgId: number], { id: number }>('webhooks.lock_org', `select id from orgs where id = $1::int for no key update`)
+
+export const countWebhooks = statement<[orgId: number], { count: number }>(
+  'webhooks.count_webhooks',
+  `select count(*)::int as "count" from webhook_endpoints where org_id = $1::int`,
+)
+
+/** The id of the next endpoint: its secret is sealed for it before the row is written. */
+export const nextWebhookId = statement<[], { id: number }>(
+  'webhooks.next_webhook_id',
+  `select nextval(pg_get_serial_sequence('webhook_endpoints', 'id'))::int as "id"`,
+)
+
+export const insertWebhook = statement<
+  [
+    orgId: number,
+    id: number,
+    url: string,
+    description: string,
+    subscribeAll: boolean,
+    eventTypes: readonly string[],
+    secretSealed: string,
+    createdBy: number,
+    now: Date,
+  ],
+  WebhookRow
+>(
+  'webhooks.insert_webhook',
+  `insert into webhook_endpoints (org_id, id, url, description, subscribe_all, event_types, secret_sealed, created_by, created_at)
+   values ($1::int, $2::int, $3::text, $4::text, $5::bool, $6::text[], $7::text, $8::int, $9::timestamptz)
+   returning ${columns}`,
+)
+
+export const changeWebhook = statement<[orgId: number, id: number, description: string, subscribeAll: boolean, eventTypes: readonly string[]], WebhookRow>(
+  'webhooks.change_webhook',
+  `update webhook_endpoints set description = $3::text, subscribe_all = $4::bool, event_types = $5::text[]
+   where org_id = $1::int and id = $2::int
+   returning ${columns}`,
+)
+
+/** With a reason it is disabled; without one it is enabled and begins without a history of failures. */
+export const switchWebhook = statement<[orgId: number, id: number, disabledReason: string | null], WebhookRow>(
+  'webhooks.switch_webhook',
+  `update webhook_endpoints set enabled = $3::text is null, disabled_reason = $3::text,
+          failures = case when $3::text is null then 0 else failures end, paused_until = null
+   where org_id = $1::int and id = $2::int
+   returning ${columns}`,
+)
+
+export const replaceSecret = statement<[orgId: number, id: number, secretSealed: string]>(
+  'webhooks.replace_secret',
+  `update webhook_endpoints set secret_sealed = $3::text where org_id = $1::int and id = $2::int`,
+)
+
+export const deleteWebhook = statement<[orgId: number, id: number], { id: number }>(
+  'webhooks.delete_webhook',
+  `delete from webhook_endpoints where org_id = $1::int and id = $2::int returning id`,
+)

@@ -1,0 +1,55 @@
+/** Webhooks and deliveries as they go on the wire. */
+import { z } from 'zod'
+import type { DeliveryRow } from './delivery-list-queries.ts'
+import { deliveryName } from './signature.ts'
+import type { WebhookRow } from './webhook-queries.ts'
+
+export const webhookView = z.object({
+  id: z.int(),
+  url: z.string(),
+  description: z.string(),
+  subscribe_all: z.boolean().describe('Every event is heard; event_types are kept for when it is false.'),
+  event_types: z.array(z.string()),
+  enabled: z.boolean().describe('False: nothing is sent.'),
+  disabled_reason: z.string().nullable().describe('manual: a person did it; other codes: the gateway did, because deliveries failed.'),
+  created_at: z.string().describe('ISO 8601, UTC.'),
+})
+
+export const deliveryView = z.object({
+  id: z.string().describe('X-BR-Delivery-Id: the same in every attempt.'),
+  event_id: z.string().describe('`id` of the envelope.'),
+  type: z.string(),
+  status: z.enum(['pending', 'acknowledged', 'failed', 'dead']).describe('failed: it will be tried again; dead: it will not.'),
+  code: z.int().nullable().describe('HTTP status of the last attempt; null: none came.'),
+  attempts: z.int(),
+  error: z.string().nullable().describe('Why the last attempt failed, or why there will be none, as a code.'),
+  next_attempt_at: z.string().nullable().describe('ISO 8601, UTC: not before then; null: settled.'),
+  created_at: z.string().describe('ISO 8601, UTC.'),
+})
+
+export function webhookViewOf(webhook: WebhookRow): z.output<typeof webhookView> {
+  return {
+    id: webhook.id,
+    url: webhook.url,
+    description: webhook.description,
+    subscribe_all: webhook.subscribeAll,
+    event_types: [...webhook.eventTypes],
+    enabled: webhook.enabled,
+    disabled_reason: webhook.disabledReason,
+    created_at: webhook.createdAt.toISOString(),
+  }
+}
+
+export function deliveryViewOf(delivery: DeliveryRow): z.output<typeof deliveryView> {
+  return {
+    id: deliveryName(delivery.id),
+    event_id: delivery.eventId,
+    type: delivery.type,
+    status: delivery.status,
+    code: delivery.code,
+    attempts: delivery.attempts,
+    error: delivery.error,
+    next_attempt_at: delivery.dueAt?.toISOString() ?? null,
+    created_at: delivery.createdAt.toISOString(),
+  }
+}

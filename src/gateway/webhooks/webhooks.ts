@@ -1,0 +1,148 @@
+/** Where an organisation wants to hear of events: made, changed, switched, rotated, removed. */
+import type { Clock } from '../../platform/clock.ts'
+import type { Db, Tx } from '../../platform/db.ts'
+import { fail, type GatewayError } from '../../platform/errors.ts'
+import type { Ids } from '../../platform/ids.ts'
+import type { Sealer } from '../../platform/secrets.ts'
+import type { UrlGuard } from '../../platform/url-guard.ts'
+import { endOpenDeliveries } from './delivery-list-queries.ts'
+import { leadsInside } from './public-address.ts'
+import {
+  changeWebhook,
+  countWebhooks,
+  deleteWebhook,
+  insertWebhook,
+  listWebhooks,
+  lockOrg,
+  lockWebhook,
+  nextWebhookId,
+  replaceSecret,
+  switchWebhook,
+  type WebhookRow,
+} from './webhook-queries.ts'
+import { checkedDescription, checkedUrl, type SubscriptionWish, subscriptionOf } from './webhook-rules.ts'
+import { newWebhookSecret, sealWebhookSecret } from './webhook-secret.ts'
+
+export interface WebhooksDeps {
+  readonly db: Db
+  readonly clock: Clock
+  readonly ids: Ids
+  readonly sealer: Sealer
+  readonly guard: UrlGuard
+  /** WEBHOOK_ENDPOINTS_MAX. */
+  readonly endpointsMax: number
+}
+
+export interface WebhookWish extends SubscriptionWish {
+  readonly url: string
+  readonly description: string
+}
+
+/** What is to change; null stays as it is. */
+export interface WebhookChange extends SubscriptionWish {
+  readonly description: string | null
+  readonly enabled: boolean | null
+}
+
+/** A webhook with the secret that is shown this once. */
+export interface WebhookWithSecret {
+  readonly webhook: WebhookRow
+  readonly secret: string
+}
+
+/** `disabled_reason` of an endpoint that a person switched off. */
+const byHand = 'manual'
+
+export const noWebhook = (): GatewayError => fail('not_found', { message: 'There is no such webhook. GET /me/webhooks lists those of this organisation.' })
+
+export class Webhooks {
+  readonly #deps: WebhooksDeps
+  constructor(deps: WebhooksDeps) {
+    this.#deps = deps
+  }
+
+  /** Oldest first. */
+  list(orgId: number): Promise<WebhookRow[]> {
+    return this.#deps.db.many(listWebhooks, orgId)
+  }
+
+  /**
+   * Makes an endpoint that hears of what happens from the commit on. Throws `bad_request` for a URL where the gateway may not go, a
+   * description that is none and a subscription to unknown events or to nothing; `cap`.
+   */
+  async create(orgId: number, userId: number, wish: WebhookWish): Promise<WebhookWithSecret> {
+    const { db, clock, ids, sealer, endpointsMax } = this.#deps
+    const url = await this.#reachable(wish.url)
+    const description = checkedDescription(wish.description)
+    const { subscribeAll, eventTypes } = subscriptionOf(wish, null)
+    const secret = newWebhookSecret(ids)
+    const webhook = await db.tx(async tx => {
+      await tx.one(lockOrg, orgId)
+      const { count } = await tx.one(countWebhooks, orgId)
+      if (count >= endpointsMax) throw fail('cap', { message: `An organisation may have ${endpointsMax} webhooks. Delete one first.` })
+      const { id } = await tx.one(nextWebhookId)
+      const sealed = sealWebhookSecret(sealer, id, secret)
+      return tx.one(insertWebhook, orgId, id, url.href, description, subscribeAll, eventTypes, sealed, userId, new Date(clock.nowMs()))
+    })
+    return { webhook, secret }
+  }
+
+  /**
+   * Changes what was named. Disabling ends its open deliveries; enabling begins without a history of failures, and what happened meanwhile
+   * is not sent. Throws `not_found`, and `bad_request` as `create` does.
+   */
+  change(orgId: number, id: number, wish: WebhookChange): Promise<WebhookRow> {
+    return this.#deps.db.tx(async tx => {
+      const before = await lockedWebhook(tx, orgId, id)
+      const description = wish.description === null ? before.description : checkedDescription(wish.description)
+      const { subscribeAll, eventTypes } = subscriptionOf(wish, before)
+      const changed = await tx.one(changeWebhook, orgId, id, description, subscribeAll, eventTypes)
+      if (wish.enabled === null || wish.enabled === before.enabled) return changed
+      // At enabling too: an event that was on its way while the endpoint was disabled may have left a delivery behind.
+      await tx.exec(endOpenDeliveries, orgId, id, 'endpoint_disabled', this.#now())
+      return tx.one(switchWebhook, orgId, id, wish.enabled ? null : byHand)
+    })
+  }
+
+  /** Gives it a new secret; what is sent from the commit on is signed with that one only. Throws `not_found`. */
+  rotateSecret(orgId: number, id: number): Promise<WebhookWithSecret> {
+    const { db, ids, sealer } = this.#deps
+    const secret = newWebhookSecret(ids)
+    return db.tx(async tx => {
+      const webhook = await lockedWebhook(tx, orgId, id)
+      await tx.exec(replaceSecret, orgId, id, sealWebhookSecret(sealer, id, secret))
+      return { webhook, secret }
+    })
+  }
+
+  /** Removes it and ends its open deliveries. Throws `not_found`. */
+  remove(orgId: number, id: number): Promise<void> {
+    return this.#deps.db.tx(async tx => {
+      if ((await tx.maybe(deleteWebhook, orgId, id)) === null) throw noWebhook()
+      await tx.exec(endOpenDeliveries, orgId, id, 'endpoint_deleted', this.#now())
+    })
+  }
+
+  async #reachable(given: string): Promise<URL> {
+    const { guard, clock } = this.#deps
+    const url = checkedUrl(given, guard)
+    if (await leadsInside(url, guard, clock)) {
+      const port = url.port === '' ? (url.protocol === 'https:' ? '443' : '80') : url.port
+      throw fail('bad_request', {
+        message: `The host of "url" leads to a private, loopback or otherwise reserved address. Only the operator can permit it, by listing ${url.hostname}:${port} in OUTBOUND_ALLOW.`,
+      })
+    }
+    return url
+  }
+
+  #now(): Date {
+    return new Date(this.#deps.clock.nowMs())
+  }
+}
+
+/** The endpoint, held until the transaction ends. Throws `not_found`. */
+export async function lockedWebhook(tx: Tx, orgId: number, id: number): Promise<WebhookRow> {
+  const found = await tx.maybe(lockWebhook, orgId, id)
+  if (found === null) throw noWebhook()
+  return found
+}
