@@ -71,6 +71,7 @@ export const settings = {
   RAZORPAY_KEY_ID: s('billing', 'string', null, 'Payments: key id. With the secret it switches billing on: keys are trial keys until the organisation has credit.'),
   RAZORPAY_KEY_SECRET: s('billing', 'secret', null, 'Payments: key secret.'),
   RAZORPAY_BASE_URL: s('billing', 'url', 'https://api.razorpay.com', 'Payments: where the HTTP API is.'),
+  RAZORPAY_TIMEOUT_MS: s('billing', 'int', '15000', 'Payments: longest wait for an answer of the HTTP API.', 1),
   RAZORPAY_WEBHOOK_SECRET: s('billing', 'secret', null, 'Payments: secret of the webhook that the payment provider calls. Absent: such calls are refused, and only the browser confirms payments.'),
   PAYMENT_PROVIDER: s('billing', 'string', 'razorpay', 'Id of the payment provider in POST /webhooks/<id> and in its signature header x-<id>-signature.'),
   INVOICE_SELLER_NAME: s('billing', 'string', 'Brigade', 'Who sells, as it stands on invoices and receipts.'),
@@ -185,6 +186,11 @@ function read(name: string, setting: Setting, raw: string | undefined): unknown 
       throw new Error(`unknown kind ${never}`)
     }
   }
+}
+
+/** Payments are configured: balances are prepaid, new keys are trial keys and credit is asked for. */
+export function isBilling({ RAZORPAY_KEY_ID, RAZORPAY_KEY_SECRET }: Pick<Config, 'RAZORPAY_KEY_ID' | 'RAZORPAY_KEY_SECRET'>): boolean {
+  return RAZORPAY_KEY_ID !== null && RAZORPAY_KEY_SECRET !== null
 }
 
 /** Reads the environment (or `env` in tests) into typed settings. Throws ConfigError. `NAME_FILE` names a file that holds the value of a secret. */

@@ -18,6 +18,8 @@ export interface LogFields {
   readonly latencyMs?: number
   readonly count?: number
   readonly bytes?: number
+  /** Id of a payment at the payment provider. */
+  readonly paymentId?: string
   readonly processId?: string
   readonly job?: string
   readonly url?: string
@@ -45,6 +47,7 @@ const allowed = [
   'latencyMs',
   'count',
   'bytes',
+  'paymentId',
   'processId',
   'job',
   'url',

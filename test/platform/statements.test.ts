@@ -52,6 +52,7 @@ const exceptions: Readonly<Record<string, string>> = {
   'trust.matching': 'issuer and audience of a presented token say which organisation it is',
   'revoked_tokens.live': 'a starting process must know the dead tokens of all organisations',
   'revoked_tokens.delete_expired': 'sweep of what has run out in all organisations',
+  'billing.lock_order': 'the id of an order comes under a signature of the payment provider, and says whose it is',
   'billing.violations_of_bonuses': 'check of the whole database',
   'billing.violations_of_captures': 'check of the whole database',
   'billing.violations_of_promos': 'check of the whole database',

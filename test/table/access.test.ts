@@ -147,7 +147,15 @@ describe('who may call what: PERM-01 PERM-02 PERM-03 PERM-04 PERM-07 (chains, en
   let app: TestApp
   beforeAll(async () => {
     // The order of refusals is what is looked at here, so the anonymous limit must not come first.
-    app = await startApp({ env: { ANON_RPM: '100000', MEMBERS_MAX: '100000' } })
+    app = await startApp({
+      env: {
+        ANON_RPM: '100000',
+        MEMBERS_MAX: '100000',
+        RAZORPAY_KEY_ID: 'rzp_test_id',
+        RAZORPAY_KEY_SECRET: 'rzp-secret',
+        RAZORPAY_WEBHOOK_SECRET: 'rzp-hook',
+      },
+    })
   })
   afterAll(() => app.stop())
 

@@ -1,0 +1,58 @@
+/** What the payment provider's webhook says, read from bytes whose signature was checked. */
+import { z } from 'zod'
+import { providerId } from './payment-ids.ts'
+
+export interface PaymentEvent {
+  readonly kind: 'captured' | 'failed'
+  readonly orderId: string
+  readonly paymentId: string
+  readonly told: { readonly amountPaise: number; readonly currency: string; readonly method: string | null }
+  /** Why it failed, as a code. */
+  readonly failure: string
+}
+
+/** Above every amount that a payment has; what is larger would not fit into the columns. */
+const amountMax = 100_000_000_000_000
+
+const envelope = z.object({ event: z.string() })
+const paymentEnvelope = z.object({ payload: z.object({ payment: z.object({ entity: z.unknown() }) }) })
+const code = z
+  .string()
+  .regex(/^\w{1,60}$/)
+  .nullable()
+  .catch(null)
+const entity = z.object({
+  id: providerId,
+  order_id: providerId,
+  amount: z.int().min(0).max(amountMax),
+  currency: z.string().regex(/^[A-Z]{3}$/),
+  method: code,
+  error_reason: code,
+  error_code: code,
+})
+
+/**
+ * The event of a payment of an order. Null for every other event and for payments without an order: an account of the provider may
+ * serve more than this gateway. Its own free text, names and addresses of payers are not read.
+ */
+export function paymentEventOf(json: unknown): PaymentEvent | null {
+  const said = envelope.safeParse(json)
+  const kind = said.success ? kinds[said.data.event] : undefined
+  const payment = paymentEnvelope.safeParse(json)
+  if (kind === undefined || !payment.success) return null
+  const facts = entity.safeParse(payment.data.payload.payment.entity)
+  if (!facts.success) return null
+  const { id, order_id, amount, currency, method, error_reason, error_code } = facts.data
+  return {
+    kind,
+    orderId: order_id,
+    paymentId: id,
+    told: { amountPaise: amount, currency, method },
+    failure: error_reason ?? error_code?.toLowerCase() ?? 'payment_failed',
+  }
+}
+
+const kinds: Readonly<Record<string, PaymentEvent['kind'] | undefined>> = Object.assign(Object.create(null), {
+  'payment.captured': 'captured',
+  'payment.failed': 'failed',
+})
