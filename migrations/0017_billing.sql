@@ -8,6 +8,9 @@ alter table ledger
   add column reason text not null default 'usage' check (reason in ('usage', 'topup', 'promo', 'grant', 'correction')),
   add column ref text;
 create unique index ledger_once on ledger (org_id, reason, ref) where ref is not null;
+-- Pages go by id: ids are given under the lock of the prepaid counter, so their order is the order in which the balance moved.
+drop index ledger_by_org;
+create index ledger_by_org on ledger (org_id, id);
 
 create table billing_accounts (
   org_id int primary key references orgs (id),

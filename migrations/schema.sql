@@ -429,7 +429,7 @@ create table ledger (
   constraint ledger_event_id_key UNIQUE (event_id),
   constraint ledger_payment_id_key UNIQUE (payment_id)
 );
-CREATE INDEX ledger_by_org ON public.ledger USING btree (org_id, at);
+CREATE INDEX ledger_by_org ON public.ledger USING btree (org_id, id);
 CREATE UNIQUE INDEX ledger_once ON public.ledger USING btree (org_id, reason, ref) WHERE (ref IS NOT NULL);
 
 create table memory_changes (
