@@ -4,7 +4,6 @@ import type { Agents } from './agents/agents.ts'
 import { accessServices } from './app-access.ts'
 import { watchUsage } from './app-anomalies.ts'
 import { auditServices, strangers } from './app-audit.ts'
-import { type BillingDesk, billingDesk } from './app-billing-operator.ts'
 import { budgetServices } from './app-budgets.ts'
 import { startCatalog } from './app-catalog.ts'
 import { createCustomServers } from './app-custom-servers.ts'
@@ -12,9 +11,11 @@ import { discoveryOf } from './app-discovery.ts'
 import { diagnose } from './app-doctor.ts'
 import { type AppDeps, createDomains, type Domains } from './app-domains.ts'
 import { imageSettings } from './app-images.ts'
+import { invoiceServices } from './app-invoices.ts'
 import { keyServices } from './app-keys.ts'
 import { mcpOf } from './app-mcp.ts'
 import { mcpOfOrg, oauthServices } from './app-oauth.ts'
+import { type OperatorDesk, operatorDesk } from './app-operator.ts'
 import { orgServices } from './app-orgs.ts'
 import { paymentServices } from './app-payments.ts'
 import { profileServices } from './app-profile.ts'
@@ -76,8 +77,8 @@ export interface App {
   readonly jobs: Jobs
   readonly contentLog: ContentLog
   readonly audit: AuditTrail
-  /** Money, as the operator sees and moves it. */
-  readonly billing: BillingDesk
+  /** Money and webhooks, as the operator sees and moves them. */
+  readonly operator: OperatorDesk
   baseUrl(): string
   setBaseUrl(url: string): void
   /** A chat model that this gateway can serve now, for examples. */
@@ -121,7 +122,7 @@ export async function createApp(deps: AppDeps): Promise<App> {
     circuits,
     health,
     maintenance: routes.maintenance,
-    billing: billingDesk(deps, domains, () => state.baseUrl),
+    operator: operatorDesk(deps, domains, () => state.baseUrl),
     baseUrl: () => state.baseUrl,
     setBaseUrl(url) {
       state.baseUrl = url
@@ -163,6 +164,7 @@ function rowServices(parts: AppParts, bindings: readonly Binding[]): RowServices
     ...keyServices(parts),
     ...paymentServices(parts),
     ...auditServices(parts),
+    ...invoiceServices(parts),
     ...webhookServices(parts),
     ...oauthServices(parts),
     ...routing,

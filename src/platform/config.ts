@@ -78,6 +78,7 @@ export const settings = {
   INVOICE_SELLER_ADDRESS: s('billing', 'string', '', 'Address of the seller on invoices; commas become lines.'),
   INVOICE_SELLER_GSTIN: s('billing', 'string', null, 'GSTIN of the seller. Its first two digits are the state that decides between CGST with SGST and IGST.'),
   INVOICE_PREFIX: s('billing', 'string', 'BR', 'First part of invoice numbers: one to three capital letters or digits.'),
+  INVOICE_SAC: s('billing', 'string', '998315', 'Service accounting code on invoices, six digits that begin with 99. Default: hosting and provisioning of information technology.'),
   GST_BUSINESS_INVOICES: s('billing', 'bool', 'off', 'Organisations may give their GSTIN and get it on their invoices. Switch it on when e-invoicing is settled for your business.'),
   TRIAL_RPM: s('billing', 'int', '300', 'Requests a minute of a trial key, and the most it can be given.', 1),
   TRIAL_DAILY: s('billing', 'int', '2000', 'Requests a day of a trial key, and the most it can be given.', 1),

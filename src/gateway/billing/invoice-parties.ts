@@ -1,6 +1,7 @@
 /** Who sells, who buys and what, as an invoice keeps them: copies of that day, which no later change reaches. */
 import { z } from 'zod'
 import type { BuyerRow } from './invoice-queries.ts'
+import type { TaxKind, TaxParts } from './invoice-tax.ts'
 
 /** The operator's business as the configuration names it. */
 export interface Seller {
@@ -34,6 +35,19 @@ export const itemSnapshot = z.object({ description: z.string(), sac: z.string(),
 export type SellerSnapshot = z.output<typeof sellerSnapshot>
 export type BuyerSnapshot = z.output<typeof buyerSnapshot>
 export type ItemSnapshot = z.output<typeof itemSnapshot>
+
+/** An issued invoice, as its page shows it. */
+export interface InvoiceDocument extends TaxParts {
+  readonly number: string
+  readonly paymentId: string
+  readonly issuedAt: Date
+  readonly seller: SellerSnapshot
+  readonly buyer: BuyerSnapshot
+  readonly item: ItemSnapshot
+  /** Code of the state list; empty when neither party has a state. */
+  readonly placeOfSupply: string
+  readonly kind: TaxKind
+}
 
 /** The state of a registered business; null without a GSTIN. */
 export function stateOfGstin(gstin: string | null): string | null {

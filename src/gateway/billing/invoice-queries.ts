@@ -1,4 +1,5 @@
 import { statement } from '../../platform/db.ts'
+import type { TaxParts } from './invoice-tax.ts'
 
 /**
  * The next number of a series, and its lock until the transaction ends: whoever comes next waits and goes on from what was committed,
@@ -63,4 +64,33 @@ export const insertInvoice = statement<
      total_paise, taxable_paise, cgst_paise, sgst_paise, igst_paise)
    values ($1::int, $2::text, $3::text, $4::text, $5::int, $6::timestamptz, $7::jsonb, $8::jsonb, $9::jsonb, $10::text,
      $11::bigint, $12::bigint, $13::bigint, $14::bigint, $15::bigint)`,
+)
+
+const columns = `number, payment_id as "paymentId", issued_at as "issuedAt", seller, buyer, item, place_of_supply as "placeOfSupply", total_paise as "totalPaise",
+  taxable_paise as "taxablePaise", cgst_paise as "cgstPaise", sgst_paise as "sgstPaise", igst_paise as "igstPaise"`
+
+export interface InvoiceRow extends TaxParts {
+  readonly number: string
+  readonly paymentId: string
+  readonly issuedAt: Date
+  readonly seller: unknown
+  readonly buyer: unknown
+  readonly item: unknown
+  readonly placeOfSupply: string
+}
+
+/** Newest first. With a number only what stands below it, which is nothing when the organisation has no such invoice. */
+export const listInvoices = statement<[orgId: number, below: string | null, limit: number], InvoiceRow>(
+  'billing.list_invoices',
+  `select ${columns} from invoices
+   where org_id = $1::int
+     and ($2::text is null
+       or (issued_at, series, seq) < (select b.issued_at, b.series, b.seq from invoices b where b.org_id = $1::int and b.number = $2::text))
+   order by issued_at desc, series desc, seq desc
+   limit $3::int`,
+)
+
+export const findInvoice = statement<[orgId: number, paymentId: string], InvoiceRow>(
+  'billing.find_invoice',
+  `select ${columns} from invoices where org_id = $1::int and payment_id = $2::text`,
 )

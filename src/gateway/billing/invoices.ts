@@ -26,8 +26,8 @@ export async function issueInvoice(tx: Tx, seller: Seller, { orgId, paymentId, a
   if (earlier !== null) return earlier
   const buyer = buyerOf(await tx.one(findBuyer, orgId), seller)
   const sellerState = stateOfGstin(seller.gstin)
-  // Section 12(2)(b) of the IGST Act: the buyer's address on record, else the seller's place.
-  const placeOfSupply = buyer.stateCode ?? sellerState ?? ''
+  // Section 12(2) of the IGST Act: where a registered buyer is registered, else the address on record, else where the seller is.
+  const placeOfSupply = stateOfGstin(buyer.gstin) ?? buyer.stateCode ?? sellerState ?? ''
   const parts = splitTax(totalPaise, taxKindOf(sellerState, placeOfSupply))
   const series = seriesOf(seller.prefix, at.getTime())
   const { seq } = await tx.one(takeNumber, series)

@@ -16,3 +16,25 @@ export const receiptReaders = statement<[orgId: number], { email: string; reader
    where o.id = $1::int
    order by r.reader`,
 )
+
+export interface ReceiptRow {
+  readonly paymentId: string
+  readonly orderId: string
+  readonly amountUinr: bigint
+  readonly bonusUinr: bigint
+  /** As the payment provider names it. */
+  readonly method: string | null
+  readonly capturedAt: Date
+  readonly invoiceNumber: string
+  readonly seller: unknown
+  readonly buyer: unknown
+}
+
+/** A captured payment with the parties of its invoice. */
+export const findReceipt = statement<[orgId: number, paymentId: string], ReceiptRow>(
+  'billing.find_receipt',
+  `select p.payment_id as "paymentId", p.order_id as "orderId", p.amount_uinr as "amountUinr", p.bonus_uinr as "bonusUinr", p.method as "method",
+     p.captured_at as "capturedAt", i.number as "invoiceNumber", i.seller as "seller", i.buyer as "buyer"
+   from payments p join invoices i on i.org_id = p.org_id and i.payment_id = p.payment_id
+   where p.org_id = $1::int and p.payment_id = $2::text and p.status = 'captured'`,
+)

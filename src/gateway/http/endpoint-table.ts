@@ -17,6 +17,7 @@ import { accessEndpoints } from '../access/endpoints.ts'
 import { invitationEndpoints } from '../access/invitation-endpoints.ts'
 import { signInEndpoints } from '../access/sign-in-endpoints.ts'
 import { auditEndpoints } from '../audit/audit-endpoints.ts'
+import { invoiceEndpoints } from '../billing/invoice-endpoints.ts'
 import { paymentEndpoints } from '../billing/payment-endpoints.ts'
 import { customEndpoints } from '../byok/custom-endpoints.ts'
 import { providerKeyEndpoints } from '../byok/provider-key-endpoints.ts'
@@ -58,6 +59,7 @@ export const endpointTable = {
   ...routingEndpoints,
   ...paymentEndpoints,
   ...auditEndpoints,
+  ...invoiceEndpoints,
   ...agentEndpoints,
   ...trustEndpoints,
   ...oauthEndpoints,
