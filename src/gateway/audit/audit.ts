@@ -1,5 +1,5 @@
 import type { Clock } from '../../platform/clock.ts'
-import type { Db } from '../../platform/db.ts'
+import type { Db, Queryable, Tx } from '../../platform/db.ts'
 import { fail } from '../../platform/errors.ts'
 import type { Principal } from '../../platform/principal.ts'
 import { deleteOldLines, endLine, insertLine, type LineRow, listLines } from './queries.ts'
@@ -83,6 +83,11 @@ export class AuditTrail {
     await this.#insert(act, outcome)
   }
 
+  /** The same in the transaction of the act: the line is there if, and only if, it commits. */
+  async recordIn(tx: Tx, act: Act, outcome: string): Promise<void> {
+    await this.#insert(act, outcome, tx)
+  }
+
   /** Lines of an organisation (null: of the installation), newest first; `next_before` asks for the ones after them. */
   async list(orgId: number | null, filter: AuditFilter, limit: number): Promise<{ entries: AuditEntry[]; next_before: number | null }> {
     const { before = null, actorKind = null, actorId = null, act = null, from = null, to = null } = filter
@@ -103,10 +108,10 @@ export class AuditTrail {
     return count
   }
 
-  async #insert(act: Act, outcome: string | null): Promise<bigint> {
+  async #insert(act: Act, outcome: string | null, db: Queryable = this.#deps.db): Promise<bigint> {
     const [kind, id] = actorOf(act.actor)
     const at = new Date(this.#deps.clock.nowMs())
-    return (await this.#deps.db.one(insertLine, act.orgId, at, kind, id, act.act, act.target, act.sourceIp, act.requestId, outcome)).id
+    return (await db.one(insertLine, act.orgId, at, kind, id, act.act, act.target, act.sourceIp, act.requestId, outcome)).id
   }
 }
 

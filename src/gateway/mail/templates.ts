@@ -23,6 +23,7 @@ const link = z.url({ protocol: /^https?$/ })
 
 const shapes = {
   invitation: z.object({ orgName: line, inviter: line, role: line, link }),
+  webhook_disabled: z.object({ orgName: line, endpointId: z.int(), host: line, why: line, link }),
   key_inactivity: z.object({ orgName: line, keyName: line, keyPrefix: line, disabledOn: line, link }),
   receipt: z.object({ orgName: line, amount: line, paymentId: line, invoiceNumber: line, paidOn: line, link }),
   low_balance: z.object({ orgName: line, balance: line, threshold: line, link }),
@@ -41,6 +42,15 @@ const letters: { readonly [T in MailTemplate]: (data: z.output<(typeof shapes)[T
     ],
     action: { label: 'Open the invitation', link: to },
     footer: `You have this mail because somebody at ${orgName} wrote down your address. Nothing happens unless you accept.`,
+  }),
+  webhook_disabled: ({ orgName, endpointId, host, why, link: to }) => ({
+    subject: `Webhook ${endpointId} of ${orgName} was disabled`,
+    paragraphs: [
+      `The webhook ${endpointId} of ${orgName}, which sends to ${host}, was disabled: ${why}.`,
+      'Nothing is sent to it any more, and what was waiting for it was given up. When its receiver works again, enable the webhook; single deliveries can then be sent again.',
+    ],
+    action: { label: 'Look at the webhooks', link: to },
+    footer: `You have this mail because you are an owner of ${orgName}.`,
   }),
   key_inactivity: ({ orgName, keyName, keyPrefix, disabledOn, link: to }) => ({
     subject: `API key ${keyName} of ${orgName} will be disabled on ${disabledOn}`,
@@ -83,6 +93,8 @@ export function renderMail(template: string, data: unknown): RenderedMail | null
   switch (template) {
     case 'invitation':
       return render(shapes.invitation, letters.invitation, data)
+    case 'webhook_disabled':
+      return render(shapes.webhook_disabled, letters.webhook_disabled, data)
     case 'key_inactivity':
       return render(shapes.key_inactivity, letters.key_inactivity, data)
     case 'receipt':

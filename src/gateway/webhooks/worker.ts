@@ -1,0 +1,167 @@
+import type { Clock } from '../../platform/clock.ts'
+import type { Db } from '../../platform/db.ts'
+import type { Ids } from '../../platform/ids.ts'
+import type { Log } from '../../platform/log.ts'
+import type { Sealer } from '../../platform/secrets.ts'
+import { attemptDelivery, type DeliveryDeps } from './delivery.ts'
+import { type ClaimedDelivery, claimDeliveries, endDeliveriesOfClosed, endpointsWithWork, lockOpenEndpoints, type OpenEndpoint } from './delivery-queries.ts'
+import type { Outcomes } from './outcomes.ts'
+import { pauseMaxMs, type RetrySchedule } from './schedule.ts'
+import { openWebhookSecret } from './webhook-secret.ts'
+
+export interface DeliveryWorkerDeps extends DeliveryDeps {
+  readonly db: Db
+  readonly clock: Clock
+  readonly ids: Ids
+  readonly log: Log
+  readonly sealer: Sealer
+  readonly outcomes: Outcomes
+  readonly schedule: RetrySchedule
+  /** WEBHOOK_POLL_MS. */
+  readonly pollMs: number
+  /** WEBHOOK_CONCURRENCY: deliveries to one endpoint at once, over all processes. */
+  readonly concurrency: number
+}
+
+/** Deliveries under way in one process. Above half of them an endpoint gets no second one, so that slow receivers cannot take all. */
+const underWayMax = 256
+/** Endpoints that one claim looks at. */
+const endpointsMax = 100
+/** After an end the next look comes so soon: ends that come together share it. */
+const wakeMs = 5
+/** How often a look also searches for what a clock that was put back would hold. */
+const thoroughEveryMs = 60_000
+/** A claim outlives its attempt by so much, for the note of its outcome. */
+const leaseMarginMs = 5_000
+const closedBatch = 5_000
+/** How long a stop lets what is under way go on. */
+const stopGraceMs = 5_000
+/** A delivery that this process cannot sign waits so long. */
+const unsignedWaitMs = 60_000
+
+/**
+ * Sends deliveries. Every process does, each claims others. A delivery is sent at least once: again, with the same id and bytes, when a
+ * process dies between the receiver's answer and the note of it. Deliveries to one endpoint begin in the order of their events, as
+ * many at once as its concurrency allows; endpoints do not wait for each other.
+ */
+export class DeliveryWorker {
+  readonly #deps: DeliveryWorkerDeps
+  readonly #leaseMs: number
+  readonly #stop = new AbortController()
+  readonly #cut = new AbortController()
+  /** Endpoint of each attempt under way. */
+  readonly #underWay = new Map<Promise<void>, number>()
+  #pass: Promise<void> | null = null
+  #isWakePlanned = false
+  #nextThoroughMs = Number.NEGATIVE_INFINITY
+
+  constructor(deps: DeliveryWorkerDeps) {
+    this.#deps = deps
+    this.#leaseMs = 2 * deps.timeoutMs + leaseMarginMs
+  }
+
+  /** Looks every WEBHOOK_POLL_MS. The returned function stops that, lets what is under way end within 5 s, and gives back what does not. */
+  start(): () => Promise<void> {
+    const { clock, pollMs } = this.#deps
+    const stopTimer = clock.every(pollMs, () => this.#look())
+    return async () => {
+      stopTimer()
+      this.#stop.abort()
+      const stopGrace = clock.after(stopGraceMs, () => this.#cut.abort(new Error('the process stops')))
+      await this.#pass
+      await Promise.all(this.#underWay.keys())
+      stopGrace()
+    }
+  }
+
+  #look(): void {
+    if (this.#pass !== null || this.#stop.signal.aborted) return
+    this.#pass = this.#sendDue()
+      .catch((error: unknown) => {
+        if (!this.#stop.signal.aborted) this.#deps.log.warn('webhook_poll_failed', { error })
+      })
+      .finally(() => {
+        this.#pass = null
+      })
+  }
+
+  /** Something has ended, so something else may begin. */
+  #wake(): void {
+    if (this.#isWakePlanned || this.#stop.signal.aborted) return
+    this.#isWakePlanned = true
+    this.#deps.clock.after(wakeMs, () => {
+      this.#isWakePlanned = false
+      if (this.#pass === null) this.#look()
+      else this.#wake()
+    })
+  }
+
+  /** One look, and the start of what it found. */
+  async #sendDue(): Promise<void> {
+    const { db, clock, concurrency, schedule } = this.#deps
+    if (this.#underWay.size >= underWayMax) return
+    const nowMs = clock.nowMs()
+    const isThorough = clock.monotonicMs() >= this.#nextThoroughMs
+    if (isThorough) this.#nextThoroughMs = clock.monotonicMs() + thoroughEveryMs
+    const times = [new Date(nowMs), new Date(nowMs + pauseMaxMs), concurrency, isThorough, new Date(nowMs + schedule.furthestMs)] as const
+    const found = await db.many(endpointsWithWork, ...times, endpointsMax)
+    const closed = found.filter(({ isClosed }) => isClosed).map(({ endpointId }) => endpointId)
+    if (closed.length > 0) await db.exec(endDeliveriesOfClosed, closed, new Date(nowMs), closedBatch)
+    const isCrowded = this.#underWay.size >= underWayMax / 2
+    const busy = new Set(isCrowded ? this.#underWay.values() : [])
+    const open = found.filter(({ isClosed, endpointId }) => !isClosed && !busy.has(endpointId)).map(({ endpointId }) => endpointId)
+    if (open.length > 0) await this.#claim(open, times, isCrowded ? 1 : concurrency)
+  }
+
+  async #claim(
+    endpointIds: readonly number[],
+    times: readonly [now: Date, pauseFurthest: Date, concurrency: number, isThorough: boolean, retryFurthest: Date],
+    perEndpoint: number,
+  ): Promise<void> {
+    const { db, clock, ids } = this.#deps
+    const claim = ids.uuidv7(clock.nowMs())
+    const { endpoints, deliveries } = await db.tx(async tx => {
+      const locked = await tx.many(lockOpenEndpoints, endpointIds)
+      const of = locked.map(({ id }) => id)
+      const limit = underWayMax - this.#underWay.size
+      const claimed = of.length === 0 ? [] : await tx.many(claimDeliveries, ...times, of, perEndpoint, limit, claim, this.#leaseMs)
+      return { endpoints: new Map(locked.map(endpoint => [endpoint.id, endpoint])), deliveries: claimed }
+    })
+    deliveries.sort((a, b) => (a.eventSeq < b.eventSeq ? -1 : 1))
+    for (const delivery of deliveries) this.#begin(delivery, endpoints.get(delivery.endpointId), claim)
+    // More may wait than one claim takes.
+    if (deliveries.length > 0 && endpointIds.length === endpointsMax) this.#wake()
+  }
+
+  #begin(delivery: ClaimedDelivery, endpoint: OpenEndpoint | undefined, claim: string): void {
+    const attempt = this.#send(delivery, endpoint, claim)
+      .catch((error: unknown) => this.#deps.log.warn('webhook_outcome_lost', { orgId: delivery.orgId, error }))
+      .finally(() => {
+        this.#underWay.delete(attempt)
+        this.#wake()
+      })
+    this.#underWay.set(attempt, delivery.endpointId)
+  }
+
+  async #send(delivery: ClaimedDelivery, endpoint: OpenEndpoint | undefined, claim: string): Promise<void> {
+    const { outcomes, log } = this.#deps
+    const { body } = delivery
+    if (body === null) return outcomes.forgo(delivery, claim)
+    const secret = endpoint === undefined ? null : this.#secretOf(endpoint)
+    if (endpoint === undefined || secret === null) {
+      log.error('webhook_secret_does_not_open', { orgId: delivery.orgId })
+      return outcomes.postpone(delivery, claim, unsignedWaitMs)
+    }
+    const result = await attemptDelivery(this.#deps, { ...delivery, body, url: endpoint.url, secret }, this.#cut.signal)
+    await outcomes.record(delivery, claim, result)
+  }
+
+  /** Null under another master key than it was sealed with: that is no fault of the receiver. */
+  #secretOf({ id, secretSealed }: OpenEndpoint): string | null {
+    try {
+      return openWebhookSecret(this.#deps.sealer, id, secretSealed)
+    } catch {
+      return null
+    }
+  }
+}
