@@ -2,6 +2,7 @@
 import type { LookupFunction } from 'node:net'
 import { type Agents, createAgents } from './agents/agents.ts'
 import { createMail } from './app-mail.ts'
+import { createWebhookDelivery } from './app-webhook-delivery.ts'
 import { Authenticator } from './gateway/access/authenticate.ts'
 import { Sessions } from './gateway/access/sessions.ts'
 import { AuditTrail } from './gateway/audit/audit.ts'
@@ -77,6 +78,7 @@ export async function createDomains(deps: AppDeps, baseUrl: () => string): Promi
   const cacheTtlMs = config.CACHE_TTL_MS
   const contentLog = new ContentLog({ db, clock, log, sealer, controlLog })
   const audit = new AuditTrail({ db, clock, keepDays: config.AUDIT_KEEP_DAYS })
+  const webhooks = createWebhookDelivery(deps, { outbound, sealer, mail, audit, baseUrl })
   const sessions = new Sessions({ db, clock, ids, controlLog, masterKey: deps.masterKey, ttlSeconds: config.SESSION_TTL_S, cacheTtlMs, baseUrl })
   const orgs = createOrgs({ db, clock, controlLog, cacheTtlMs })
   const hasBilling = config.RAZORPAY_KEY_ID !== null && config.RAZORPAY_KEY_SECRET !== null
@@ -106,6 +108,7 @@ export async function createDomains(deps: AppDeps, baseUrl: () => string): Promi
   const memory = createMemory({ db, controlLog, config, clock, ids, log, sealer, guard: outbound.guard, kind: db.kind, dataDir, agentByLabel })
   const jobs = regularJobs(deps, memory, contentLog, idempotency, mailSender)
   const stopMail = mailSender.start()
+  const stopWebhooks = webhooks.start(jobs)
   const stopWatch = cutWhenOffline(deps, limits, inflight)
   return {
     inflight,
@@ -127,7 +130,7 @@ export async function createDomains(deps: AppDeps, baseUrl: () => string): Promi
     async stop() {
       stopWatch()
       await jobs.stop()
-      await stopMail()
+      await Promise.all([stopMail(), stopWebhooks()])
       await contentLog.stop()
       agents.stop()
       memory.stop()
