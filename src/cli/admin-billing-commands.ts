@@ -42,20 +42,20 @@ export function billingCommand(app: App, command: AdminCommand): Promise<object>
 async function giveCredit(app: App, reason: 'grant' | 'correction', { org, inr, ref }: z.output<typeof creditArgs>): Promise<object> {
   const amountUinr = uinrFromInr(inr)
   const act = { act: reason === 'grant' ? 'grantCredit' : 'correctCredit', orgId: org, target: `inr=${inr}` }
-  const { credited, balanceUinr } = await asOperator(app.audit, act, () => app.billing.credits.give({ orgId: org, reason, amountUinr, ref }))
+  const { credited, balanceUinr } = await asOperator(app.audit, act, () => app.operator.credits.give({ orgId: org, reason, amountUinr, ref }))
   const notes = [
     ...(credited ? [] : ['nothing was changed: this ref was credited before']),
-    ...(app.billing.isOn ? [] : ['payments are not configured, so no call asks for the balance']),
+    ...(app.operator.isBilling ? [] : ['payments are not configured, so no call asks for the balance']),
   ]
   return { org_id: org, credited, amount_inr: inr, balance_inr: inrFromUinr(balanceUinr), ...(notes.length === 0 ? {} : { note: notes.join('; ') }) }
 }
 
 async function showCredit(app: App, { org, limit }: z.output<typeof showArgs>): Promise<object> {
-  const { balanceUinr, ledger } = await app.billing.credits.show(org, limit ?? 20)
+  const { balanceUinr, ledger } = await app.operator.credits.show(org, limit ?? 20)
   return {
     org_id: org,
     balance_inr: inrFromUinr(balanceUinr),
-    payments_configured: app.billing.isOn,
+    payments_configured: app.operator.isBilling,
     ledger: ledger.map(row => ({
       id: Number(row.id),
       at: row.at.toISOString(),
@@ -75,15 +75,15 @@ async function createPromo(app: App, { code, bonusInr, minTopupInr, maxRedemptio
     redemptionsMax: maxRedemptions ?? null,
     expiresAt: expiresAt === undefined ? null : instantOf(expiresAt),
   }
-  return promoView(await asOperator(app.audit, { act: 'createPromo', orgId: null, target: targetOf(code) }, () => app.billing.promos.create(wish)))
+  return promoView(await asOperator(app.audit, { act: 'createPromo', orgId: null, target: targetOf(code) }, () => app.operator.promos.create(wish)))
 }
 
 async function listPromos(app: App): Promise<object> {
-  return { promos: (await app.billing.promos.list()).map(promoView) }
+  return { promos: (await app.operator.promos.list()).map(promoView) }
 }
 
 async function endPromo(app: App, { code }: z.output<typeof promoEndArgs>): Promise<object> {
-  return promoView(await asOperator(app.audit, { act: 'endPromo', orgId: null, target: targetOf(code) }, () => app.billing.promos.end(code)))
+  return promoView(await asOperator(app.audit, { act: 'endPromo', orgId: null, target: targetOf(code) }, () => app.operator.promos.end(code)))
 }
 
 /** What was typed may be no code at all, and then it stays out of the audit trail. */

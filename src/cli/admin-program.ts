@@ -1,6 +1,7 @@
 import type { Command } from 'commander'
 import { addBillingCommands } from './admin-billing-program.ts'
 import type { AdminCommand } from './admin-socket.ts'
+import { addWebhookCommands } from './admin-webhook-program.ts'
 import type { AuditPage } from './audit-lines.ts'
 import { printResult } from './command-output.ts'
 import { number } from './option-values.ts'
@@ -20,6 +21,7 @@ export function addAdminCommands(program: Command): void {
   const admin = program.command('admin').description('commands of the operator')
   addAccountCommands(admin)
   addBillingCommands(admin, runAdmin)
+  addWebhookCommands(admin, runAdmin)
   addUpkeepCommands(admin)
 }
 

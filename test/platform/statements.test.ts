@@ -16,6 +16,7 @@ const scopedBy = [/\borg_id = \$1::int\b/, /\binsert into \w+( as \w+)? \([^)]*\
 
 /** Statements on tables of organisations that are not bound so, each with its reason. A row that is not needed any more fails too. */
 const exceptions: Readonly<Record<string, string>> = {
+  'webhooks.count_backlog': 'for the operator, over the whole installation',
   'access.find_session': 'the hash of a presented cookie says which session it is',
   'access.revoke_session': 'by the hash of the cookie of the caller',
   'access.delete_old_sessions': 'sweep of what has run out',

@@ -51,7 +51,7 @@ export interface WebhookWithSecret {
 }
 
 /** `disabled_reason` of an endpoint that a person switched off. */
-const byHand = 'manual'
+export const byHand = 'manual'
 
 export const noWebhook = (): GatewayError => fail('not_found', { message: 'There is no such webhook. GET /me/webhooks lists those of this organisation.' })
 

@@ -1,24 +1,25 @@
-/** What the operator does with money by hand: credits, promo codes, payments that were not credited. */
+/** What the operator sees and does by hand with money and webhooks, over all organisations. */
 import type { AppDeps, Domains } from './app-domains.ts'
 import { onDebitedOf } from './gateway/billing/low-balance.ts'
 import { OperatorCredits } from './gateway/billing/operator-credits.ts'
 import { OperatorPromos } from './gateway/billing/operator-promos.ts'
+import { OperatorWebhooks } from './gateway/webhooks/operator-webhooks.ts'
 
-export interface BillingDesk {
+export interface OperatorDesk {
   readonly credits: OperatorCredits
   readonly promos: OperatorPromos
+  readonly webhooks: OperatorWebhooks
   /** Whether payments are configured; without them the balance is kept and asked by nobody. */
-  readonly isOn: boolean
+  readonly isBilling: boolean
 }
 
-export function billingDesk(
+export function operatorDesk(
   { db, clock, ids, config }: AppDeps,
-  domains: Pick<Domains, 'controlLog' | 'orgs' | 'keys' | 'limits' | 'mail'>,
+  { controlLog, orgs, keys, limits, mail }: Pick<Domains, 'controlLog' | 'orgs' | 'keys' | 'limits' | 'mail'>,
   baseUrl: () => string,
-): BillingDesk {
-  const { controlLog, orgs, keys, limits, mail } = domains
+): OperatorDesk {
   return {
-    isOn: config.RAZORPAY_KEY_ID !== null && config.RAZORPAY_KEY_SECRET !== null,
+    isBilling: config.RAZORPAY_KEY_ID !== null && config.RAZORPAY_KEY_SECRET !== null,
     credits: new OperatorCredits({
       db,
       clock,
@@ -29,5 +30,6 @@ export function billingDesk(
       flushNow: () => limits.flushNow(),
     }),
     promos: new OperatorPromos({ db, clock }),
+    webhooks: new OperatorWebhooks({ db, clock }),
   }
 }

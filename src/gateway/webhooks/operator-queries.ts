@@ -1,0 +1,51 @@
+/** What the operator sees of webhooks, over all organisations. Never a secret, never a body. */
+import { statement } from '../../platform/db.ts'
+
+export interface EndpointRow {
+  readonly id: number
+  readonly orgId: number
+  readonly url: string
+  readonly enabled: boolean
+  readonly disabledReason: string | null
+  /** Attempts that failed since the last that did not. */
+  readonly failures: number
+  readonly pausedUntil: Date | null
+  /** Deliveries that are still to be sent. */
+  readonly open: number
+  /** When the oldest of them happened. */
+  readonly oldestAt: Date | null
+}
+
+export const listAllEndpoints = statement<[orgId: number | null, limit: number], EndpointRow>(
+  'webhooks.list_all_endpoints',
+  `select e.id, e.org_id as "orgId", e.url, e.enabled, e.disabled_reason as "disabledReason", e.failures, e.paused_until as "pausedUntil",
+          d.open as "open", d.oldest as "oldestAt"
+   from webhook_endpoints e
+   left join lateral (
+     select count(*)::int as open, min(created_at) as oldest from webhook_deliveries d where d.endpoint_id = e.id and d.due_at is not null) d on true
+   where $1::int is null or e.org_id = $1::int
+   order by e.enabled, e.failures desc, d.oldest, e.id limit $2::int`,
+)
+
+export interface BacklogRow {
+  readonly endpoints: number
+  /** Switched off by the gateway, not by a person. */
+  readonly disabled: number
+  readonly open: number
+  /** Due now, at endpoints that answer: what a worker would send. */
+  readonly dueNow: number
+  readonly oldestDueAt: Date | null
+  /** Given up in the last day. */
+  readonly dead: number
+}
+
+export const countBacklog = statement<[now: Date, since: Date, byHand: string], BacklogRow>(
+  'webhooks.count_backlog',
+  `select (select count(*)::int from webhook_endpoints) as "endpoints",
+          (select count(*)::int from webhook_endpoints where not enabled and disabled_reason <> $3::text) as "disabled",
+          (select count(*)::int from webhook_deliveries where due_at is not null) as "open",
+          due.count as "dueNow", due.oldest as "oldestDueAt",
+          (select count(*)::int from webhook_deliveries where status = 'dead' and settled_at >= $2::timestamptz) as "dead"
+   from (select count(*)::int as count, min(d.due_at) as oldest from webhook_deliveries d join webhook_endpoints e on e.id = d.endpoint_id
+         where d.due_at <= $1::timestamptz and e.enabled and e.failures = 0) due`,
+)

@@ -1,0 +1,34 @@
+import type { Clock } from '../../platform/clock.ts'
+import type { Db } from '../../platform/db.ts'
+import { type BacklogRow, countBacklog, type EndpointRow, listAllEndpoints } from './operator-queries.ts'
+import { byHand } from './webhooks.ts'
+
+/** Endpoints that one list shows at most: those in trouble first. */
+const listedMax = 500
+const dayMs = 24 * 3600_000
+
+export interface Backlog extends BacklogRow {
+  /** How long what is due waits already, where nothing holds it up but the workers; null: nothing is due. */
+  readonly lateMs: number | null
+}
+
+/** Webhooks of the whole installation, for the operator. */
+export class OperatorWebhooks {
+  readonly #db: Db
+  readonly #clock: Clock
+  constructor(deps: { readonly db: Db; readonly clock: Clock }) {
+    this.#db = deps.db
+    this.#clock = deps.clock
+  }
+
+  /** Endpoints of an organisation, or null for all: switched off ones first, then those that fail. */
+  list(orgId: number | null): Promise<EndpointRow[]> {
+    return this.#db.many(listAllEndpoints, orgId, listedMax)
+  }
+
+  async backlog(): Promise<Backlog> {
+    const nowMs = this.#clock.nowMs()
+    const row = await this.#db.one(countBacklog, new Date(nowMs), new Date(nowMs - dayMs), byHand)
+    return { ...row, lateMs: row.oldestDueAt === null ? null : nowMs - row.oldestDueAt.getTime() }
+  }
+}
