@@ -4,6 +4,7 @@ import type { Agents } from './agents/agents.ts'
 import { accessServices } from './app-access.ts'
 import { watchUsage } from './app-anomalies.ts'
 import { auditServices, strangers } from './app-audit.ts'
+import { billingAccountServices } from './app-billing-account.ts'
 import { budgetServices } from './app-budgets.ts'
 import { startCatalog } from './app-catalog.ts'
 import { createCustomServers } from './app-custom-servers.ts'
@@ -162,6 +163,7 @@ function rowServices(parts: AppParts, bindings: readonly Binding[]): RowServices
     ...accessServices(parts, people.invitations),
     ...profileServices(parts),
     ...keyServices(parts),
+    ...billingAccountServices(parts),
     ...paymentServices(parts),
     ...auditServices(parts),
     ...invoiceServices(parts),

@@ -2,7 +2,6 @@ import { statement } from '../../platform/db.ts'
 
 export interface LowRow {
   readonly orgId: number
-  readonly orgName: string
   readonly balanceUinr: bigint
   readonly thresholdUinr: bigint
   /** The last mail is long enough ago: this crossing is mailed too. */
@@ -21,18 +20,9 @@ export const markLow = statement<[orgIds: readonly number[], balances: readonly 
      where a.low_since is null and f.balance < a.low_balance_threshold_uinr
      order by a.org_id for no key update of a)
    update billing_accounts a set low_since = $3::timestamptz, low_mailed_at = case when low.mail_due then $3::timestamptz else a.low_mailed_at end
-   from low join orgs o on o.id = low.org_id where a.org_id = low.org_id
-   returning a.org_id as "orgId", o.name as "orgName", low.balance as "balanceUinr", low.low_balance_threshold_uinr as "thresholdUinr",
+   from low where a.org_id = low.org_id
+   returning a.org_id as "orgId", low.balance as "balanceUinr", low.low_balance_threshold_uinr as "thresholdUinr",
      low.mail_due as "mailDue"`,
-)
-
-/** Who hears of a low balance: the owners and the address for bills. */
-export const lowBalanceReaders = statement<[orgId: number], { email: string }>(
-  'billing.low_balance_readers',
-  `select u.email as "email" from org_members m join users u on u.id = m.user_id
-   where m.org_id = $1::int and m.role = 'owner' and m.status = 'active'
-   union select a.billing_email from billing_accounts a where a.org_id = $1::int and a.billing_email is not null
-   order by 1`,
 )
 
 export const armAgain = statement<[orgId: number, balanceUinr: bigint]>(

@@ -6,10 +6,12 @@ import type { Clock } from '../../platform/clock.ts'
 import type { Tx } from '../../platform/db.ts'
 import { GatewayError } from '../../platform/errors.ts'
 import type { Ids } from '../../platform/ids.ts'
-import { inrFromUinr, inrTextOf } from '../../platform/money.ts'
+import { inrFromUinr } from '../../platform/money.ts'
 import type { Mail } from '../mail/mail.ts'
 import { emit, eventId } from '../webhooks/events.ts'
-import { armAgain, type LowRow, lowBalanceReaders, markLow } from './low-balance-queries.ts'
+import { rupeesOf } from './indian-money.ts'
+import { armAgain, type LowRow, markLow } from './low-balance-queries.ts'
+import { receiptReaders } from './receipt-queries.ts'
 
 export interface LowBalanceDeps {
   readonly clock: Clock
@@ -47,7 +49,7 @@ export async function rearmLowBalance(tx: Tx, orgId: number, balanceUinr: bigint
 }
 
 async function tell({ ids, mail, baseUrl }: LowBalanceDeps, tx: Tx, row: LowRow, nowMs: number): Promise<void> {
-  const { orgId, orgName, balanceUinr, thresholdUinr, mailDue } = row
+  const { orgId, balanceUinr, thresholdUinr, mailDue } = row
   await emit(tx, {
     id: eventId(ids, nowMs),
     orgId,
@@ -57,13 +59,13 @@ async function tell({ ids, mail, baseUrl }: LowBalanceDeps, tx: Tx, row: LowRow,
   })
   if (!mailDue) return
   const link = `${baseUrl()}/auth?return_to=%2Fme%2Fbilling`
-  for (const { email } of await tx.many(lowBalanceReaders, orgId)) {
+  for (const { email, reader, orgName } of await tx.many(receiptReaders, orgId)) {
     const letter = {
       orgId,
       to: email,
       template: 'low_balance',
       data: { orgName, balance: rupees(balanceUinr), threshold: rupees(thresholdUinr), link },
-      onceKey: `low_balance:${orgId}:${nowMs}:${email}`,
+      onceKey: `low_balance:${orgId}:${nowMs}:${reader}`,
     } as const
     // An address that takes no mail must not hold up the flush: the event is told all the same.
     await mail.enqueue(tx, letter).catch((error: unknown) => {
@@ -72,10 +74,8 @@ async function tell({ ids, mail, baseUrl }: LowBalanceDeps, tx: Tx, row: LowRow,
   }
 }
 
-/** Rupees and paise for people: what is left is rounded down, so that nobody is told more than there is. */
+/** For people, with paise: rounded down, so that nobody is told of more than there is. */
 function rupees(uinr: bigint): string {
   const uinrPerPaisa = 10_000n
-  const rest = ((uinr % uinrPerPaisa) + uinrPerPaisa) % uinrPerPaisa
-  const [whole = '0', decimals = ''] = inrTextOf(uinr - rest).split('.')
-  return `₹${whole}.${decimals.padEnd(2, '0')}`
+  return uinr >= 0n ? rupeesOf(uinr / uinrPerPaisa) : `-${rupeesOf((uinrPerPaisa - 1n - uinr) / uinrPerPaisa)}`
 }

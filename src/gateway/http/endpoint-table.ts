@@ -17,8 +17,10 @@ import { accessEndpoints } from '../access/endpoints.ts'
 import { invitationEndpoints } from '../access/invitation-endpoints.ts'
 import { signInEndpoints } from '../access/sign-in-endpoints.ts'
 import { auditEndpoints } from '../audit/audit-endpoints.ts'
+import { billingEndpoints } from '../billing/billing-endpoints.ts'
 import { invoiceEndpoints } from '../billing/invoice-endpoints.ts'
 import { paymentEndpoints } from '../billing/payment-endpoints.ts'
+import { billingProfileEndpoints } from '../billing/profile-endpoints.ts'
 import { customEndpoints } from '../byok/custom-endpoints.ts'
 import { providerKeyEndpoints } from '../byok/provider-key-endpoints.ts'
 import { catalogEndpoints } from '../catalog/endpoints.ts'
@@ -57,6 +59,8 @@ export const endpointTable = {
   ...providerKeyEndpoints,
   ...customEndpoints,
   ...routingEndpoints,
+  ...billingEndpoints,
+  ...billingProfileEndpoints,
   ...paymentEndpoints,
   ...auditEndpoints,
   ...invoiceEndpoints,

@@ -1,0 +1,130 @@
+/** The account of an organisation: what it has, what moved, what it paid and used, and the settings around that. */
+import type { Clock } from '../../platform/clock.ts'
+import type { Db } from '../../platform/db.ts'
+import { fail } from '../../platform/errors.ts'
+import { istDay } from '../../platform/ist-time.ts'
+import { inrFromUinr } from '../../platform/money.ts'
+import { type AddressJson, findOverview, type LedgerJson, type PaymentJson, saveAddress, saveThreshold, type UsageJson } from './account-queries.ts'
+import { type BillingAddress, readAddress, type SentAddress } from './address.ts'
+
+export interface AccountsDeps {
+  readonly db: Db
+  readonly clock: Clock
+  /** Brings what this process has settled into the database. */
+  readonly flushNow: () => Promise<void>
+}
+
+/** A row of the ledger as the wire has it. */
+export interface LedgerEntry {
+  readonly id: number
+  readonly kind: LedgerJson['kind']
+  readonly reason: LedgerJson['reason']
+  readonly amount_inr: number
+  readonly balance_after_inr: number
+  readonly ref: string
+  readonly created_at: string
+}
+
+/** Where a page of the ledger begins: below this row, with the balance that stood before it. */
+export interface LedgerCursor {
+  readonly id: bigint
+  readonly balanceUinr: bigint
+}
+
+const usageDays = 30
+const paymentsMax = 200
+const dayMs = 24 * 3600_000
+
+/** Billing accounts of organisations. */
+export class BillingAccounts {
+  readonly #deps: AccountsDeps
+  constructor(deps: AccountsDeps) {
+    this.#deps = deps
+  }
+
+  /** Everything on one page, from one look at the database. What this process served before the call is in it. */
+  async overview(orgId: number, before: LedgerCursor | null, limit: number) {
+    const { db, clock, flushNow } = this.#deps
+    await flushNow()
+    const days = lastDays(clock.nowMs())
+    const [firstDay = '', lastDay = ''] = [days[0], days.at(-1)]
+    const row = await db.one(findOverview, orgId, before?.id ?? null, limit + 1, paymentsMax, firstDay, lastDay)
+    const { entries, next } = pageOf(row.ledger, before?.balanceUinr ?? row.balanceUinr, limit)
+    return {
+      balance_inr: inrFromUinr(row.balanceUinr),
+      low_balance_threshold_inr: row.thresholdUinr === null ? null : inrFromUinr(row.thresholdUinr),
+      ledger: entries,
+      next_before: next === null ? null : `${next.id}.${next.balanceUinr}`,
+      payments: row.payments.map(paymentView),
+      usage_30d: days.map(day => usageView(day, row.usage)),
+      address: row.address,
+    }
+  }
+
+  /** Keeps the address for the next bills; those that are written stay as they are. Throws `bad_address` that names every wrong field. */
+  async setAddress(orgId: number, sent: SentAddress): Promise<AddressJson> {
+    const finding = readAddress(sent)
+    if ('wrong' in finding) {
+      const fields = [...finding.wrong].map(([field, why]) => `${field} ${why}`)
+      throw fail('bad_address', { message: `${fields.join('; ')}.`, extra: { fields: Object.fromEntries(finding.wrong) } })
+    }
+    const { name, line1, line2, city, state, stateCode, pincode, country } = finding.address
+    const { db, clock } = this.#deps
+    await db.exec(saveAddress, orgId, name, line1, line2, city, state, stateCode, pincode, country, new Date(clock.nowMs()))
+    return addressView(finding.address)
+  }
+
+  /** Null: nobody is told of a low balance. Micro-rupees above zero otherwise. */
+  async setThreshold(orgId: number, thresholdUinr: bigint | null): Promise<void> {
+    await this.#deps.db.exec(saveThreshold, orgId, thresholdUinr, new Date(this.#deps.clock.nowMs()))
+  }
+}
+
+function addressView({ stateCode, ...address }: BillingAddress): AddressJson {
+  const { name, line1, line2, city, state, pincode, country } = address
+  return { name, line1, line2, city, state, state_code: stateCode, pincode, country }
+}
+
+/** The last days in IST with today, oldest first. */
+function lastDays(nowMs: number): string[] {
+  return Array.from({ length: usageDays }, (_, i) => istDay(nowMs - (usageDays - 1 - i) * dayMs))
+}
+
+/** Rows with the balance after each, counted back from the balance after the first; a row more than `limit` says that there is a next page. */
+export function pageOf(
+  rows: readonly LedgerJson[],
+  balanceUinr: bigint,
+  limit: number,
+): { readonly entries: LedgerEntry[]; readonly next: LedgerCursor | null } {
+  let after = balanceUinr
+  const entries = rows.slice(0, limit).map(({ id, kind, reason, uinr, ref, ms }) => {
+    const entry = {
+      id: Number(id),
+      kind,
+      reason,
+      amount_inr: inrFromUinr(BigInt(uinr)),
+      balance_after_inr: inrFromUinr(after),
+      ref,
+      created_at: new Date(ms).toISOString(),
+    }
+    after -= BigInt(uinr)
+    return entry
+  })
+  const last = rows[limit - 1]
+  return { entries, next: rows.length > limit && last !== undefined ? { id: BigInt(last.id), balanceUinr: after } : null }
+}
+
+function paymentView({ uinr, bonus, ms, captured_ms, ...payment }: PaymentJson) {
+  return {
+    ...payment,
+    amount_inr: inrFromUinr(BigInt(uinr)),
+    bonus_inr: inrFromUinr(BigInt(bonus)),
+    created_at: new Date(ms).toISOString(),
+    captured_at: captured_ms === null ? null : new Date(captured_ms).toISOString(),
+  }
+}
+
+function usageView(day: string, usage: readonly UsageJson[]) {
+  const { requests = 0, tokens = 0, uinr = '0' } = usage.find(row => row.day === day) ?? {}
+  return { day, requests, tokens, cost_inr: inrFromUinr(BigInt(uinr)) }
+}

@@ -1,0 +1,32 @@
+/** Names of states as people write them, brought to the state list of GST. Pure. */
+import { gstStates, stateName } from './gst-states.ts'
+
+/** Former and short names, as letters only, and the codes for them. Two letters are those of vehicles and of ISO 3166-2. */
+// biome-ignore format: a table reads by rows
+const otherNames: Readonly<Record<string, string>> = {
+  jk: '01', hp: '02', pb: '03', ch: '04', uk: '05', ut: '05', ua: '05', uttaranchal: '05', hr: '06', dl: '07', newdelhi: '07', nctofdelhi: '07', delhinct: '07',
+  nationalcapitalterritoryofdelhi: '07', rj: '08', up: '09', br: '10', sk: '11', ar: '12', nl: '13', mn: '14', mz: '15', tr: '16', ml: '17', as: '18',
+  wb: '19', jh: '20', od: '21', or: '21', orissa: '21', cg: '22', ct: '22', chattisgarh: '22', chhatisgarh: '22', mp: '23', gj: '24',
+  dd: '26', dn: '26', dh: '26', dnhdd: '26', damananddiu: '26', dadraandnagarhaveli: '26', thedadraandnagarhavelianddamananddiu: '26',
+  mh: '27', ka: '29', ga: '30', ld: '31', kl: '32', tn: '33', py: '34', pondicherry: '34', an: '35', andamanandnicobar: '35',
+  ts: '36', tg: '36', telengana: '36', ap: '37', la: '38',
+}
+
+const lettersOf = (text: string): string =>
+  text
+    .toLowerCase()
+    .replaceAll('&', 'and')
+    .replace(/[^a-z]/g, '')
+
+const codeOfName: ReadonlyMap<string, string> = new Map([...gstStates.map(({ code, name }) => [lettersOf(name), code] as const), ...Object.entries(otherNames)])
+
+/** Code 97 is the continental shelf: nobody has an address there. */
+const notOnLand = '97'
+
+/** The state as GST lists it, from its name in any spelling that is in use, its two letters or its two-digit code. Null for no state of India. */
+export function stateOf(text: string): { readonly code: string; readonly name: string } | null {
+  const trimmed = text.trim()
+  const code = /^\d{1,2}$/.test(trimmed) ? trimmed.padStart(2, '0') : codeOfName.get(lettersOf(trimmed))
+  const name = code === undefined || code === notOnLand ? null : stateName(code)
+  return code === undefined || name === null ? null : { code, name }
+}
