@@ -3,6 +3,7 @@ import type { At, AuthKind, InputSpec } from '../../platform/endpoint.ts'
 import { type ErrorName, errorTable } from '../../platform/errors.ts'
 import { type Binding, countsStrangers } from './edge.ts'
 import { oauthErrorCode } from './oauth-wire.ts'
+import { openApiWebhooks } from './openapi-webhooks.ts'
 
 /** Codes that any row of this credential kind and path can answer, beside the ones it names; `bad_request` also for a label that is none. */
 function commonErrors({ auth, at }: Binding, hasInput: boolean): ErrorName[] {
@@ -149,6 +150,7 @@ export function openApiOf(bindings: readonly Binding[], baseUrl: string, version
     servers: [{ url: baseUrl, description: 'The base URL that the operator has set.' }],
     externalDocs: { url: `${baseUrl}/llms.txt`, description: 'The same in plain text, with the lines that connect Claude Code, Codex and others.' },
     paths,
+    webhooks: openApiWebhooks(),
     'x-mcp': mcpServer(baseUrl),
     components: {
       securitySchemes: {

@@ -62,6 +62,6 @@ export const requeueDelivery = statement<[orgId: number, endpointId: number, id:
 /** Ends what is still to be sent to an endpoint; the reason stands as its error. */
 export const endOpenDeliveries = statement<[orgId: number, endpointId: number, reason: string, at: Date]>(
   'webhooks.end_open_deliveries',
-  `update webhook_deliveries set status = 'dead', error = $3::text, due_at = null, claimed_until = null, claim = null, settled_at = $4::timestamptz
+  `update webhook_deliveries set status = 'dead', error = $3::text, due_at = null, claimed_until = null, settled_at = $4::timestamptz
    where org_id = $1::int and endpoint_id = $2::int and due_at is not null`,
 )

@@ -30,7 +30,7 @@ export const findWebhook = statement<[orgId: number, id: number], WebhookRow>(
 /** Whoever changes an endpoint, or its deliveries as a whole, holds its row first. */
 export const lockWebhook = statement<[orgId: number, id: number], WebhookRow>(
   'webhooks.lock_webhook',
-  `select ${columns} from webhook_endpoints where org_id = $1::int and id = $2::int for update`,
+  `select ${columns} from webhook_endpoints where org_id = $1::int and id = $2::int for no key update`,
 )
 
 /** New endpoints of one organisation wait for each other, so that their number is right. */
