@@ -46,7 +46,7 @@ ${sums(invoice)}
 function sellerBlock({ name, lines, gstin }: SellerSnapshot): Html {
   const state = stateOfGstin(gstin)
   return html`<address class="seller"><strong>${typed(name)}</strong>${lines.map(line => html`${typed(line)}<br>`)}${
-    gstin === null || state === null ? null : html`GSTIN ${gstin}<br>State ${stateText(state)}`
+    gstin === null || state === null ? null : html`GSTIN: ${gstin}<br>State: ${stateText(state)}`
   }</address>`
 }
 
@@ -55,21 +55,21 @@ function buyerBlock({ name, attention, lines, state, stateCode, country, gstin }
     state === null || stateCode === null ? null : html`${typed(state)} (${stateCode})${country === null ? null : `, ${countryName(country)}`}<br>`
   return html`<address><strong>${typed(name)}</strong>${attention === null ? null : html`${typed(attention)}<br>`}${lines.map(
     line => html`${typed(line)}<br>`,
-  )}${stateLine}</address>${gstin === null ? null : html`<dl>${fact('GSTIN', gstin)}</dl>`}`
+  )}${stateLine}${gstin === null ? null : `GSTIN: ${gstin}`}</address>`
 }
 
 function itemTable({ item, taxablePaise }: InvoiceDocument): Html {
   const amount = item.gstPercent === 0 ? 'Amount (₹)' : 'Taxable value (₹)'
   return html`<table>
-<thead><tr><th scope="col">Description of service</th><th scope="col">SAC</th><th scope="col" class="amount">${amount}</th></tr></thead>
-<tbody><tr><td>${item.description}</td><td>${item.sac}</td><td class="amount">${groupedRupees(taxablePaise)}</td></tr></tbody>
+<thead><tr><th scope="col">Description of service</th><th scope="col" class="code">SAC</th><th scope="col" class="amount">${amount}</th></tr></thead>
+<tbody><tr><td>${item.description}</td><td class="code">${item.sac}</td><td class="amount">${groupedRupees(taxablePaise)}</td></tr></tbody>
 </table>`
 }
 
 function sums(invoice: InvoiceDocument): Html {
-  const { totalPaise, paymentId } = invoice
+  const { totalPaise, issuedAt } = invoice
   return html`<section class="sums">
-<div class="words"><h2>Total in words</h2><p>${amountInWords(totalPaise)}</p><h2>Payment</h2><p>Paid in full</p><span class="note">${paymentId}</span></div>
+<div class="words"><h2>Total in words</h2><p>${amountInWords(totalPaise)}</p><h2>Payment</h2><p>Paid in full on ${longDay(issuedAt.getTime())}</p></div>
 <dl>${taxLines(invoice)}<div class="total"><dt>Total</dt><dd>${rupeesOf(totalPaise)}</dd></div></dl>
 </section>`
 }

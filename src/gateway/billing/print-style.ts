@@ -7,6 +7,7 @@ body { margin: 0; padding: 2rem 1rem; }
 .sheet { display: flex; flex-direction: column; max-width: 210mm; min-height: 280mm; margin: 0 auto; padding: 16mm 17mm 14mm; background: #fff; border-radius: 3px; box-shadow: 0 1px 2px rgb(20 23 31 / .12), 0 8px 28px rgb(20 23 31 / .08); overflow-wrap: anywhere; }
 h1, h2, p, dl, dd, address { margin: 0; font-style: normal; }
 bdi { unicode-bidi: isolate; }
+a { color: inherit; }
 .top { display: grid; grid-template-columns: minmax(0, 1fr) auto; gap: 1.5rem 2.5rem; align-items: start; padding-bottom: 1.4rem; border-bottom: 2px solid var(--ink); }
 .seller strong { display: block; font-size: 1.3rem; line-height: 1.25; letter-spacing: -.01em; margin-bottom: .35rem; }
 .seller, .party { font-size: .93rem; line-height: 1.45; }
@@ -18,17 +19,14 @@ dt, h2, th { color: var(--soft); font-size: .75rem; line-height: 1.4; font-weigh
 dd, td { font-variant-numeric: tabular-nums lining-nums; }
 .facts { display: grid; grid-template-columns: repeat(4, minmax(0, auto)); justify-content: space-between; gap: 1rem 2rem; padding: 1.1rem 0; border-bottom: 1px solid var(--line); }
 .facts dd { font-weight: 500; margin-top: .1rem; }
-.parties { display: grid; grid-template-columns: minmax(0, 1fr) minmax(0, 1fr); gap: 1.25rem 2.5rem; padding: 1.3rem 0 1.5rem; }
+.parties { display: grid; grid-template-columns: minmax(0, 1.7fr) minmax(0, 1fr); gap: 1.25rem 2.5rem; padding: 1.3rem 0 1.5rem; }
 .parties h2 { margin-bottom: .3rem; }
 .party strong { display: block; font-size: 1.02rem; line-height: 1.35; }
-.party dl { margin-top: .35rem; }
-.party dl div { display: flex; gap: .4em; }
-.party dt { all: unset; color: var(--soft); flex: none; }
 table { width: 100%; border-collapse: collapse; }
 th { text-align: left; padding: .5rem .75rem; background: var(--tint); border-bottom: 1px solid var(--line); }
 td { padding: .8rem .75rem; border-bottom: 1px solid var(--line); vertical-align: top; }
+.code { white-space: nowrap; }
 .amount { text-align: right; white-space: nowrap; }
-.note { display: block; color: var(--soft); font-size: .87rem; }
 .sums { display: grid; grid-template-columns: minmax(0, 1fr) minmax(15rem, 19rem); gap: 1.5rem 2.5rem; padding-top: 1.1rem; }
 .sums dl div { display: flex; justify-content: space-between; gap: 1.5rem; padding: .3rem .75rem; }
 .sums dl dt { all: unset; }
@@ -52,6 +50,7 @@ td { padding: .8rem .75rem; border-bottom: 1px solid var(--line); vertical-align
   .top, .parties, .sums { grid-template-columns: minmax(0, 1fr); }
   .kind { text-align: left; grid-row: 1; }
   .facts { grid-template-columns: repeat(2, minmax(0, 1fr)); gap: .9rem 1.25rem; }
+  .facts div:nth-child(3) { grid-column: 1 / -1; }
   .table div { grid-template-columns: minmax(0, 1fr); gap: 0; }
   .sums .words { grid-row: 2; }
   th, td { padding-left: .5rem; padding-right: .5rem; }

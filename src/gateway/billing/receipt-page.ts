@@ -25,7 +25,7 @@ export function receiptPage({ paymentId, orderId, amountUinr, bonusUinr, method,
   return printable(
     `Receipt ${paymentId}`,
     html`<header class="top">
-<address class="seller"><strong>${typed(seller.name)}</strong>${seller.lines.map(line => html`${typed(line)}<br>`)}${seller.gstin === null ? null : `GSTIN ${seller.gstin}`}</address>
+<address class="seller"><strong>${typed(seller.name)}</strong>${seller.lines.map(line => html`${typed(line)}<br>`)}${seller.gstin === null ? null : `GSTIN: ${seller.gstin}`}</address>
 <div class="kind"><h1>Receipt</h1></div>
 </header>
 <section class="paid">
