@@ -72,9 +72,14 @@ create table payments (
   bonus_uinr bigint not null default 0 check (bonus_uinr >= 0),
   created_at timestamptz not null,
   captured_at timestamptz,
-  check ((status = 'captured') = (captured_at is not null))
+  -- When the operator decided about one that did not fit: credited it after all, or put it right elsewhere.
+  settled_at timestamptz,
+  check ((status = 'captured') = (captured_at is not null)),
+  check (settled_at is null or status <> 'failed')
 );
-create unique index payments_captured_once on payments (order_id) where status = 'captured';
+-- An order is paid once; a second payment of it can only be credited by the operator.
+create unique index payments_captured_once on payments (order_id) where status = 'captured' and settled_at is null;
+create index payments_to_look_at on payments (created_at) where settled_at is null and reason is not null and status <> 'failed';
 create index payments_by_org on payments (org_id, created_at);
 
 create table promo_codes (

@@ -674,15 +674,18 @@ create table payments (
   bonus_uinr bigint not null default 0,
   created_at timestamp with time zone not null,
   captured_at timestamp with time zone,
+  settled_at timestamp with time zone,
   constraint payments_bonus_uinr_check CHECK ((bonus_uinr >= 0)),
   constraint payments_check CHECK (((status = 'captured'::text) = (captured_at IS NOT NULL))),
+  constraint payments_check1 CHECK (((settled_at IS NULL) OR (status <> 'failed'::text))),
   constraint payments_status_check CHECK ((status = ANY (ARRAY['captured'::text, 'failed'::text, 'flagged'::text]))),
   constraint payments_order_id_fkey FOREIGN KEY (order_id) REFERENCES payment_orders(order_id),
   constraint payments_org_id_fkey FOREIGN KEY (org_id) REFERENCES orgs(id),
   constraint payments_pkey PRIMARY KEY (payment_id)
 );
 CREATE INDEX payments_by_org ON public.payments USING btree (org_id, created_at);
-CREATE UNIQUE INDEX payments_captured_once ON public.payments USING btree (order_id) WHERE (status = 'captured'::text);
+CREATE UNIQUE INDEX payments_captured_once ON public.payments USING btree (order_id) WHERE ((status = 'captured'::text) AND (settled_at IS NULL));
+CREATE INDEX payments_to_look_at ON public.payments USING btree (created_at) WHERE ((settled_at IS NULL) AND (reason IS NOT NULL) AND (status <> 'failed'::text));
 
 create table processes (
   id bigint not null generated always as identity,

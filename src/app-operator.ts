@@ -1,5 +1,7 @@
 /** What the operator sees and does by hand with money and webhooks, over all organisations. */
 import type { AppDeps, Domains } from './app-domains.ts'
+import { FlaggedPayments } from './gateway/billing/flagged-payments.ts'
+import { sellerOf } from './gateway/billing/invoice-seller.ts'
 import { onDebitedOf } from './gateway/billing/low-balance.ts'
 import { OperatorCredits } from './gateway/billing/operator-credits.ts'
 import { OperatorPromos } from './gateway/billing/operator-promos.ts'
@@ -8,6 +10,7 @@ import { OperatorWebhooks } from './gateway/webhooks/operator-webhooks.ts'
 export interface OperatorDesk {
   readonly credits: OperatorCredits
   readonly promos: OperatorPromos
+  readonly payments: FlaggedPayments
   readonly webhooks: OperatorWebhooks
   /** Whether payments are configured; without them the balance is kept and asked by nobody. */
   readonly isBilling: boolean
@@ -30,6 +33,12 @@ export function operatorDesk(
       flushNow: () => limits.flushNow(),
     }),
     promos: new OperatorPromos({ db, clock }),
+    payments: new FlaggedPayments({
+      db,
+      clock,
+      controlLog,
+      capture: { ids, mail, seller: sellerOf(config), promote: (tx, orgId, at) => keys.promote(tx, orgId, at), baseUrl },
+    }),
     webhooks: new OperatorWebhooks({ db, clock }),
   }
 }

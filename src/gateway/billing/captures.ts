@@ -134,6 +134,25 @@ async function credit(deps: CaptureDeps, tx: Tx, order: OrderRow, facts: Payment
   const promo = promoCode === null || bonus === null ? null : promoResult(promoCode, bonus)
   const balanceUinr = topUp.balanceUinr + (promo?.bonusUinr ?? 0n)
   if (promo !== null) await tx.exec(setPromo, orgId, paymentId, promo.code, promo.bonusUinr, promo.refusal)
+  const booked = await bookTopUp(deps, tx, { orgId, orderId, paymentId, amountUinr, bonusUinr: promo?.bonusUinr ?? 0n, balanceUinr, at })
+  return { outcome: { kind: 'credited', orgId, balanceUinr, promo }, news: [...topUp.news, ...booked] }
+}
+
+/** A top-up that is in the ledger of its organisation. */
+export interface TopUp {
+  readonly orgId: number
+  readonly orderId: string
+  readonly paymentId: string
+  readonly amountUinr: bigint
+  readonly bonusUinr: bigint
+  /** With both. */
+  readonly balanceUinr: bigint
+  readonly at: Date
+}
+
+/** What follows on a credited top-up: standard keys, the invoice, the events, the receipt. The news is for the control log of the caller. */
+export async function bookTopUp(deps: CaptureDeps, tx: Tx, topUp: TopUp): Promise<readonly NewsItem[]> {
+  const { orgId, orderId, paymentId, amountUinr, bonusUinr, balanceUinr, at } = topUp
   const promoted = await deps.promote(tx, orgId, at)
   await rearmLowBalance(tx, orgId, balanceUinr)
   const invoice = await issueInvoice(tx, deps.seller, { orgId, paymentId, amountUinr, at })
@@ -142,14 +161,14 @@ async function credit(deps: CaptureDeps, tx: Tx, order: OrderRow, facts: Payment
     payment_id: paymentId,
     order_id: orderId,
     amount_inr: inrFromUinr(amountUinr),
-    bonus_inr: inrFromUinr(promo?.bonusUinr ?? 0n),
+    bonus_inr: inrFromUinr(bonusUinr),
     balance_inr: inrFromUinr(balanceUinr),
   }
   await emit(tx, { id: eventId(deps.ids, atMs), orgId, type: 'payment.captured', atMs, data: captured })
   const issued = { invoice_number: invoice.number, payment_id: paymentId, total_inr: inrFromUinr(amountUinr) }
   await emit(tx, { id: eventId(deps.ids, atMs), orgId, type: 'invoice.created', atMs, data: issued })
   await enqueueReceipt(tx, deps.mail, { orgId, paymentId, amountUinr, at, invoiceNumber: invoice.number, baseUrl: deps.baseUrl() })
-  return { outcome: { kind: 'credited', orgId, balanceUinr, promo }, news: [...topUp.news, ...promoted] }
+  return promoted
 }
 
 function promoResult(code: string, redeemed: Redeemed): PromoResult {
