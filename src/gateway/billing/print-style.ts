@@ -25,8 +25,9 @@ dd, td { font-variant-numeric: tabular-nums lining-nums; }
 table { width: 100%; border-collapse: collapse; }
 th { text-align: left; padding: .5rem .75rem; background: var(--tint); border-bottom: 1px solid var(--line); }
 td { padding: .8rem .75rem; border-bottom: 1px solid var(--line); vertical-align: top; }
-.code { white-space: nowrap; }
-.amount { text-align: right; white-space: nowrap; }
+th, td { overflow-wrap: break-word; }
+.code, td.amount { white-space: nowrap; }
+.amount { text-align: right; }
 .sums { display: grid; grid-template-columns: minmax(0, 1fr) minmax(15rem, 19rem); gap: 1.5rem 2.5rem; padding-top: 1.1rem; }
 .sums dl div { display: flex; justify-content: space-between; gap: 1.5rem; padding: .3rem .75rem; }
 .sums dl dt { all: unset; }
