@@ -9,21 +9,56 @@ const orgScopes = ['org', 'team', 'workspace', 'member', 'key', 'agent'] as cons
 
 /** Figures of a budget that crossed a threshold. */
 const budgetCrossing = z.object({
-  scope: z.enum(orgScopes),
-  scope_id: z.string(),
-  /** Percent of the cap. */
-  threshold: z.union([z.literal(80), z.literal(100)]),
-  spent_inr: z.number(),
-  cap_inr: z.number(),
+  scope: z.enum(orgScopes).describe('What the budget is of.'),
+  scope_id: z.string().describe('Its id: of the organisation, workspace, member, key or agent.'),
+  threshold: z.union([z.literal(80), z.literal(100)]).describe('Percent of the cap.'),
+  spent_inr: z.number().describe('Spent in the month (IST) so far, in rupees.'),
+  cap_inr: z.number().describe('The cap of the month, in rupees.'),
 })
 
 /** A key that was made or ended. Its name is what a person typed and stays at home. */
 const keyFacts = z.object({
   key_id: z.int(),
-  /** The start of the key that lists show. */
-  prefix: z.string(),
-  tier: z.string(),
-  scope: z.string(),
+  prefix: z.string().describe('The start of the key, as lists show it.'),
+  tier: z.string().describe('trial or standard.'),
+  scope: z.string().describe('full or inference.'),
+})
+
+const accessDecision = z.object({ request_id: z.string(), decision: z.enum(['approved', 'denied']) })
+
+const invoice = z.object({
+  invoice_number: z.string().describe('As it stands on the invoice.'),
+  payment_id: z.string().describe('The payment that it is for.'),
+  total_inr: z.number().describe('In rupees, tax included.'),
+})
+
+const capturedPayment = z.object({
+  payment_id: z.string().describe('Id of the payment provider.'),
+  order_id: z.string().describe('Id of the payment provider.'),
+  amount_inr: z.number().describe('What was paid and credited, in rupees.'),
+  bonus_inr: z.number().describe('What a promo code added, in rupees.'),
+  balance_inr: z.number().describe('The prepaid balance afterwards, in rupees.'),
+})
+
+const lowCredit = z.object({
+  balance_inr: z.number().describe('The prepaid balance, in rupees; it may be below zero.'),
+  threshold_inr: z.number().describe('The threshold that it fell below, in rupees.'),
+})
+
+const openCircuit = z.object({
+  provider: z.string().describe('Id of the provider.'),
+  model: z.string().describe('Id of the model.'),
+  failures: z.int().describe('Failures in a row.'),
+  retry_at: z.int().describe('When the route is tried again, in unix seconds.'),
+})
+
+const anomaly = z.object({
+  metric: z.enum(['spend', 'errors', 'tokens']),
+  observed: z.number().describe('In the last hour: rupees of spend, failed calls or tokens.'),
+  baseline: z.number().describe('Mean of an hour of the seven days before, in the same unit.'),
+  ratio: z.number().nullable().describe('observed by baseline; null where the baseline is 0.'),
+  window_start: z.int().describe('Begin of the observed hour, in unix seconds.'),
+  window_end: z.int().describe('Its end, in unix seconds.'),
 })
 
 interface CatalogEntry {
@@ -40,13 +75,13 @@ export const eventCatalog = {
   'usage.threshold': { family: 'budget', when: 'Mirrors every budget.warn and budget.block, also when usage on own provider keys crosses the mark.', data: budgetCrossing },
   'key.created': { family: 'keys', when: 'An API key is made.', data: keyFacts },
   'key.revoked': { family: 'keys', when: 'An API key is revoked.', data: keyFacts },
-  'access.decided': { family: 'keys', when: 'An owner or admin decides a request for access. Nothing of this build asks for such decisions yet.', data: z.object({ request_id: z.string(), decision: z.enum(['approved', 'denied']) }) },
-  'invoice.created': { family: 'billing', when: 'A GST tax invoice is issued for a captured top-up.', data: z.object({ invoice_number: z.string(), payment_id: z.string(), total_inr: z.number() }) },
-  'payment.captured': { family: 'billing', when: 'A top-up is captured and credited.', data: z.object({ payment_id: z.string(), order_id: z.string(), amount_inr: z.number(), bonus_inr: z.number(), balance_inr: z.number() }) },
-  'credit.low': { family: 'billing', when: 'The prepaid balance falls below the low-balance threshold; once until it is above it again.', data: z.object({ balance_inr: z.number(), threshold_inr: z.number() }) },
-  'provider.circuit_open': { family: 'reliability', when: 'The circuit of a route opens after consecutive failures. Every organisation that subscribes is told.', data: z.object({ provider: z.string(), model: z.string(), failures: z.int(), retry_at: z.int() }) },
-  'request.anomaly': { family: 'reliability', when: 'Spend, errors or tokens of the last hour are far above the hours of the seven days before.', data: z.object({ metric: z.enum(['spend', 'errors', 'tokens']), observed: z.number(), baseline: z.number(), ratio: z.number().nullable(), window_start: z.int(), window_end: z.int() }) },
-  ping: { family: 'test', when: 'A test is asked for; sent to that endpoint whatever it subscribes to.', data: z.object({ message: z.string() }) },
+  'access.decided': { family: 'keys', when: 'An owner or admin decides a request for access. Nothing of this build asks for such decisions yet.', data: accessDecision },
+  'invoice.created': { family: 'billing', when: 'A GST tax invoice is issued for a captured top-up.', data: invoice },
+  'payment.captured': { family: 'billing', when: 'A top-up is captured and credited.', data: capturedPayment },
+  'credit.low': { family: 'billing', when: 'The prepaid balance falls below the low-balance threshold; once until it is above it again.', data: lowCredit },
+  'provider.circuit_open': { family: 'reliability', when: 'The circuit of a route opens after consecutive failures. Every organisation that subscribes is told.', data: openCircuit },
+  'request.anomaly': { family: 'reliability', when: 'Spend, errors or tokens of the last hour are far above the hours of the seven days before.', data: anomaly },
+  ping: { family: 'test', when: 'A test is asked for; sent to that endpoint whatever it subscribes to.', data: z.object({ message: z.string().describe('Always the same text.') }) },
 } as const satisfies Record<string, CatalogEntry>
 
 export type EventType = keyof typeof eventCatalog
