@@ -1,0 +1,312 @@
+/** Webhooks as owners and admins manage them. The worker is quiet here: what is queued stays so. */
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { subscribable } from '../../../src/gateway/webhooks/event-catalog.ts'
+import { statement } from '../../../src/platform/db.ts'
+import { startApp, type TestApp, type TestReply } from '../../harness/app.ts'
+
+const deliveriesOf = statement<[orgId: number, endpointId: number], { type: string; status: string; error: string | null; isSettled: boolean }>(
+  'test.webhooks_deliveries_of',
+  `select type, status, error, settled_at is not null and due_at is null as "isSettled" from webhook_deliveries
+   where org_id = $1::int and endpoint_id = $2::int order by event_seq`,
+)
+const noteFailing = statement<[id: number]>(
+  'test.webhooks_note_failing',
+  `update webhook_endpoints set failures = 7, paused_until = now() + interval '5 minutes' where id = $1::int`,
+)
+const healthOf = statement<[id: number], { failures: number; isPaused: boolean }>(
+  'test.webhooks_health_of',
+  'select failures, paused_until is not null as "isPaused" from webhook_endpoints where id = $1::int',
+)
+const actsOf = statement<[orgId: number], { act: string; target: string | null; outcome: string | null }>(
+  'test.webhooks_acts_of',
+  'select act, target, outcome from audit_log where org_id = $1::int order by id',
+)
+
+const isoTime = expect.stringMatching(/^\d{4}-\d\d-\d\dT.*Z$/)
+const https = 'https://hooks.example.com/brigade?tenant=7'
+
+describe('management of webhooks', () => {
+  let app: TestApp
+  let owner: string
+  beforeAll(async () => {
+    app = await startApp({
+      env: { WEBHOOK_POLL_MS: '3600000', OUTBOUND_ALLOW: 'receiver.internal:8080', WEBHOOK_ENDPOINTS_MAX: '100' },
+      lookup: (host, _options, done) => {
+        const address = { 'inside.example.com': '10.1.2.3', localhost: '127.0.0.1', 'hooks.example.com': '93.184.216.34' }[host]
+        if (address === undefined) done(Object.assign(new Error(`no ${host}`), { code: 'ENOTFOUND' }), '', 0)
+        else done(null, [{ address, family: 4 }], 4)
+      },
+    })
+    owner = await app.signIn()
+  })
+  afterAll(() => app.stop())
+
+  const ask = (method: string, path: string, body?: unknown, cookie = owner): Promise<TestReply> => app.call(method, `/me/webhooks${path}`, body, { cookie })
+  const make = (more: object = {}, cookie = owner): Promise<TestReply> => ask('POST', '', { url: https, ...more }, cookie)
+  const newId = async (more: object = {}): Promise<number> => (await make(more)).json.id
+  const listed = async (id: number, cookie = owner) => (await ask('GET', '', undefined, cookie)).json.webhooks.find((each: { id: number }) => each.id === id)
+  const refusal = ({ status, json }: TestReply): [number, string] => [status, json.error.code]
+
+  test('HOOK-01 SHAPE-35 an https URL is registered with 201; the secret is in that reply, which nobody may store, and nowhere else', async () => {
+    const made = await make({ description: ' Billing ', event_types: ['invoice.created', 'payment.captured'] })
+    expect([made.status, made.headers.get('cache-control')]).toEqual([201, 'no-store'])
+    const { secret, ...webhook } = made.json
+    expect(secret).toMatch(/^whsec_[A-Za-z0-9_-]{43}$/)
+    expect(webhook).toEqual({
+      id: expect.any(Number),
+      url: https,
+      description: 'Billing',
+      subscribe_all: false,
+      event_types: ['invoice.created', 'payment.captured'],
+      enabled: true,
+      disabled_reason: null,
+      created_at: isoTime,
+    })
+    expect(await listed(webhook.id)).toEqual(webhook)
+    expect((await make()).json.secret).not.toBe(secret)
+  })
+
+  test('HOOK-02 http, addresses that are not public and names that lead there are 400 bad_request, and the message names the entry of OUTBOUND_ALLOW', async () => {
+    for (const [url, entry] of [
+      ['http://hooks.example.com/x', 'hooks.example.com:80'],
+      ['http://hooks.example.com:8080/x', 'hooks.example.com:8080'],
+      ['https://127.0.0.1/x', '127.0.0.1:443'],
+      ['https://10.0.0.8:8443/x', '10.0.0.8:8443'],
+      ['https://169.254.169.254/latest/meta-data', '169.254.169.254:443'],
+      ['https://[::1]/x', '[::1]:443'],
+      ['https://2130706433/x', '127.0.0.1:443'],
+      ['https://localhost/x', 'localhost:443'],
+      ['https://inside.example.com/x', 'inside.example.com:443'],
+    ] as const) {
+      const reply = await make({ url })
+      expect(refusal(reply), url).toEqual([400, 'bad_request'])
+      expect(reply.json.error.message, url).toContain('OUTBOUND_ALLOW')
+      expect(reply.json.error.message, url).toContain(`listing ${entry} in`)
+    }
+    expect((await make({ url: 'http://receiver.internal:8080/x' })).status).toBe(201)
+    expect(refusal(await make({ url: 'http://receiver.internal:8081/x' }))).toEqual([400, 'bad_request'])
+  })
+
+  test('what is no URL for a webhook is 400; a name that does not resolve yet is taken', async () => {
+    for (const url of [
+      '',
+      'hooks.example.com',
+      'ftp://hooks.example.com',
+      'https://u:p@hooks.example.com/',
+      `${https}#part`,
+      `https://a.example/${'x'.repeat(2100)}`,
+    ])
+      expect(refusal(await make({ url })), url).toEqual([400, 'bad_request'])
+    expect((await make({ url: ' https://not-there-yet.example/x ' })).json.url).toBe('https://not-there-yet.example/x')
+  })
+
+  test('HOOK-03 an unknown event type is 400 bad_request; the message names it and lists those that there are', async () => {
+    const id = await newId()
+    for (const reply of [await make({ event_types: ['key.created', 'key.renamed'] }), await ask('PATCH', `/${id}`, { event_types: ['key.renamed'] })]) {
+      expect(refusal(reply)).toEqual([400, 'bad_request'])
+      expect(reply.json.error.message).toContain('"key.renamed"')
+      for (const type of subscribable) expect(reply.json.error.message).toContain(type)
+    }
+    expect((await make({ event_types: ['ping'] })).json.error.message).toContain('/test')
+    expect(refusal(await make({ event_types: ['constructor'] }))).toEqual([400, 'bad_request'])
+    expect((await listed(id)).subscribe_all).toBe(true)
+  })
+
+  test('HOOK-04 GET lists the endpoints, oldest first, and the events that can be subscribed to with a schema of their data; no secret', async () => {
+    const { secret } = (await make()).json
+    const { json, text } = await ask('GET', '')
+    const ids = json.webhooks.map((each: { id: number }) => each.id)
+    expect(ids).toEqual([...ids].sort((a, b) => a - b))
+    expect(json.events.map((event: { type: string }) => event.type)).toEqual(subscribable)
+    expect(json.events.find((event: { type: string }) => event.type === 'budget.block')).toEqual({
+      type: 'budget.block',
+      family: 'budget',
+      when: expect.stringContaining('100 %'),
+      data_schema: expect.objectContaining({ type: 'object', required: ['scope', 'scope_id', 'threshold', 'spent_inr', 'cap_inr'] }),
+    })
+    expect(text).not.toContain(secret)
+    expect(text).not.toContain('whsec_')
+  })
+
+  test('HOOK-05 PERM-09 (webhooks) a member gets 403 on every row, an agent too; owners and admins do not; refused acts leave a line in the audit trail', async () => {
+    const id = await newId()
+    const { did } = await ask('POST', `/${id}/test`, {}).then(reply => ({ did: reply.json.delivery.id }))
+    const { cookie: member } = await app.newMember('member')
+    const { cookie: admin } = await app.newMember('admin')
+    const { token } = await app.newAgent('looker')
+    const calls = [
+      ['GET', '', undefined, 200],
+      ['POST', '', { url: https }, 201],
+      ['PATCH', `/${id}`, { description: 'x' }, 200],
+      ['POST', `/${id}/rotate-secret`, {}, 200],
+      ['POST', `/${id}/test`, {}, 200],
+      ['GET', `/${id}/deliveries`, undefined, 200],
+      ['POST', `/${id}/deliveries/${did}/redeliver`, {}, 200],
+      ['DELETE', `/${id}`, undefined, 200],
+    ] as const
+    for (const [method, path, body] of calls) {
+      expect(refusal(await ask(method, path, body, member)), `${method} ${path}`).toEqual([403, 'forbidden'])
+      expect((await app.call(method, `/me/webhooks${path}`, body, { token })).status, `${method} ${path}`).toBe(403)
+    }
+    for (const [method, path, body, status] of calls) expect((await ask(method, path, body, admin)).status, `${method} ${path}`).toBe(status)
+    const lines = await app.db.many(actsOf, app.orgId)
+    for (const act of ['createWebhook', 'changeWebhook', 'rotateWebhookSecret', 'testWebhook', 'redeliverWebhookDelivery', 'deleteWebhook']) {
+      expect(lines, act).toContainEqual({ act, target: act === 'createWebhook' ? null : expect.stringContaining(`id=${id}`), outcome: 'forbidden' })
+      expect(lines.find(line => line.act === act && line.outcome === 'ok')?.target, act).toMatch(
+        act === 'createWebhook' ? /^id=\d+$/ : new RegExp(`^id=${id}\\b`),
+      )
+    }
+  })
+
+  test('HOOK-06 PATCH switches it off and on, and changes events, subscribe_all and description; what is left out stays', async () => {
+    const id = await newId({ description: 'first' })
+    const change = async (body: object) => (await ask('PATCH', `/${id}`, body)).json
+    expect(await change({ event_types: ['key.revoked', 'key.created', 'key.revoked'] })).toMatchObject({
+      subscribe_all: false,
+      event_types: ['key.created', 'key.revoked'],
+      description: 'first',
+    })
+    expect(await change({ description: 'second' })).toMatchObject({ subscribe_all: false, event_types: ['key.created', 'key.revoked'], description: 'second' })
+    expect(await change({ subscribe_all: true })).toMatchObject({ subscribe_all: true, event_types: ['key.created', 'key.revoked'] })
+    expect(await change({ subscribe_all: false })).toMatchObject({ subscribe_all: false, event_types: ['key.created', 'key.revoked'] })
+    expect(await change({ enabled: false })).toMatchObject({ enabled: false, disabled_reason: 'manual', description: 'second' })
+    expect(await change({ description: null })).toMatchObject({ enabled: false, disabled_reason: 'manual', description: '' })
+    expect(await change({ enabled: true })).toMatchObject({ enabled: true, disabled_reason: null })
+    expect(await change({})).toEqual(await listed(id))
+    expect(await listed(id)).toMatchObject({ url: https, enabled: true, subscribe_all: false, description: '' })
+  })
+
+  test('what PATCH cannot change is refused, with nothing changed: the URL, a subscription to nothing, descriptions of more than a line', async () => {
+    const id = await newId({ event_types: ['credit.low'] })
+    for (const body of [
+      { url: 'https://elsewhere.example.com/', description: 'moved' },
+      { event_types: [] },
+      { subscribe_all: false, event_types: [] },
+      { description: 'two\nlines' },
+      { description: 'x'.repeat(201) },
+      { enabled: 'no' },
+    ])
+      expect(refusal(await ask('PATCH', `/${id}`, body)), JSON.stringify(body)).toEqual([400, 'bad_request'])
+    expect((await ask('PATCH', `/${id}`, { url: https })).json.error.message).toContain('POST /me/webhooks')
+    expect(await listed(id)).toMatchObject({ url: https, description: '', event_types: ['credit.low'], subscribe_all: false, enabled: true })
+    expect(refusal(await ask('PATCH', `/${await newId()}`, { subscribe_all: false }))).toEqual([400, 'bad_request'])
+  })
+
+  test('HOOK-31 neither subscribe_all nor event_types: everything is heard; with both, subscribe_all decides and the list is kept', async () => {
+    expect((await make()).json).toMatchObject({ subscribe_all: true, event_types: [] })
+    expect((await make({ subscribe_all: null, event_types: null })).json).toMatchObject({ subscribe_all: true, event_types: [] })
+    expect((await make({ event_types: ['credit.low'] })).json).toMatchObject({ subscribe_all: false, event_types: ['credit.low'] })
+    expect((await make({ subscribe_all: true, event_types: ['credit.low'] })).json).toMatchObject({ subscribe_all: true, event_types: ['credit.low'] })
+    for (const nothing of [{ event_types: [] }, { subscribe_all: false }, { subscribe_all: false, event_types: [] }])
+      expect(refusal(await make(nothing)), JSON.stringify(nothing)).toEqual([400, 'bad_request'])
+  })
+
+  test('HOOK-20 with subscribe_all false only the listed types are delivered', async () => {
+    const some = await newId({ event_types: ['key.revoked'] })
+    const all = await newId({ subscribe_all: true, event_types: ['key.revoked'] })
+    const key = (await app.call('POST', '/me/keys', {}, { cookie: owner })).json
+    await app.call('DELETE', `/me/keys/${key.id}`, undefined, { cookie: owner })
+    const types = async (id: number) => (await ask('GET', `/${id}/deliveries`)).json.deliveries.map((each: { type: string }) => each.type)
+    expect(await types(some)).toEqual(['key.revoked'])
+    expect(await types(all)).toEqual(['key.revoked', 'key.created'])
+  })
+
+  test('HOOK-28 access.decided is in the catalog and can be subscribed to; no endpoint decides about access', async () => {
+    expect((await ask('GET', '')).json.events).toContainEqual(expect.objectContaining({ type: 'access.decided', when: expect.stringContaining('request') }))
+    expect((await make({ event_types: ['access.decided'] })).status).toBe(201)
+    const { paths, webhooks } = (await app.call('GET', '/openapi.json')).json
+    expect(Object.keys(webhooks)).toContain('access.decided')
+    expect(Object.keys(paths).filter(path => /access|approv|decid|den(y|ied)/i.test(path))).toEqual([])
+  })
+
+  test('HOOK-29 a test of a disabled endpoint is 400 bad_request that says how to enable it, and a redelivery to one is too', async () => {
+    const id = await newId()
+    const { delivery } = (await ask('POST', `/${id}/test`, {})).json
+    await ask('PATCH', `/${id}`, { enabled: false })
+    for (const path of [`/${id}/test`, `/${id}/deliveries/${delivery.id}/redeliver`]) {
+      const reply = await ask('POST', path, {})
+      expect(refusal(reply), path).toEqual([400, 'bad_request'])
+      expect(reply.json.error.message).toContain('"enabled": true')
+    }
+    expect((await ask('GET', `/${id}/deliveries`)).json.deliveries.map((each: { status: string }) => each.status)).toEqual(['dead'])
+  })
+
+  test('disabling ends what is still to be sent; enabling begins without failures and a pause', async () => {
+    const id = await newId()
+    await ask('POST', `/${id}/test`, {})
+    await app.db.exec(noteFailing, id)
+    await ask('PATCH', `/${id}`, { description: 'still failing', enabled: true })
+    expect(await app.db.one(healthOf, id)).toEqual({ failures: 7, isPaused: true })
+    await ask('PATCH', `/${id}`, { enabled: false })
+    await app.call('POST', '/me/keys', {}, { cookie: owner })
+    await ask('PATCH', `/${id}`, { enabled: true })
+    expect(await app.db.one(healthOf, id)).toEqual({ failures: 0, isPaused: false })
+    expect(await app.db.many(deliveriesOf, app.orgId, id)).toEqual([{ type: 'ping', status: 'dead', error: 'endpoint_disabled', isSettled: true }])
+  })
+
+  test('HOOK-26 DELETE removes it and makes its pending deliveries dead; it is 404 afterwards', async () => {
+    const id = await newId()
+    await ask('POST', `/${id}/test`, {})
+    expect((await ask('DELETE', `/${id}`)).json).toEqual({ ok: true })
+    expect(await app.db.many(deliveriesOf, app.orgId, id)).toEqual([{ type: 'ping', status: 'dead', error: 'endpoint_deleted', isSettled: true }])
+    expect(await listed(id)).toBeUndefined()
+    for (const [method, path] of [
+      ['GET', '/deliveries'],
+      ['PATCH', ''],
+      ['POST', '/test'],
+      ['DELETE', ''],
+    ] as const)
+      expect(refusal(await ask(method, `/${id}${path}`, method === 'GET' || method === 'DELETE' ? undefined : {})), method).toEqual([404, 'not_found'])
+  })
+
+  test('HOOK-24 ids that are unknown, of another organisation or no ids at all are 404 on every row', async () => {
+    const other = await app.otherOrg('Elsewhere')
+    const theirs = await app.signIn(other.userId, other.orgId)
+    const id = await newId()
+    const theirId = (await make({}, theirs)).json.id
+    const { delivery } = (await ask('POST', `/${theirId}/test`, {}, theirs)).json
+    for (const wrong of [theirId, 999_999, 0, -1, '1e3', 'abc', '99999999999', '%00'])
+      for (const [method, path] of [
+        ['PATCH', ''],
+        ['DELETE', ''],
+        ['POST', '/rotate-secret'],
+        ['POST', '/test'],
+        ['GET', '/deliveries'],
+        ['POST', `/deliveries/${delivery.id}/redeliver`],
+      ] as const) {
+        const reply = await ask(method, `/${wrong}${path}`, method === 'GET' || method === 'DELETE' ? undefined : {})
+        expect(refusal(reply), `${method} ${wrong}${path}`).toEqual([404, 'not_found'])
+      }
+    for (const did of [delivery.id, `dlv_${'0'.repeat(32)}`, 'dlv_1', '1', 'DLV_', delivery.id.toUpperCase()])
+      expect(refusal(await ask('POST', `/${id}/deliveries/${did}/redeliver`, {})), did).toEqual([404, 'not_found'])
+    expect(await listed(theirId, theirs)).toMatchObject({ enabled: true })
+    expect((await ask('GET', `/${theirId}/deliveries`, undefined, theirs)).json.deliveries).toHaveLength(1)
+  })
+
+  test('HOOK-30 the secret is in no reply of GET and PATCH, in no audit line and in no log line, and at rest only sealed', async () => {
+    const { id, secret } = (await make()).json
+    const rotated = (await ask('POST', `/${id}/rotate-secret`, {})).json.secret
+    const replies = [
+      await ask('GET', ''),
+      await ask('PATCH', `/${id}`, { description: 'x' }),
+      await ask('PATCH', `/${id}`, { enabled: false }),
+      await ask('PATCH', `/${id}`, { enabled: true }),
+      await ask('POST', `/${id}/test`, {}),
+      await ask('GET', `/${id}/deliveries`),
+      await app.call('GET', '/me/audit', undefined, { cookie: owner }),
+    ]
+    const told = [...replies.map(reply => reply.text), ...app.logLines, await app.dump()].join('\n')
+    for (const text of [secret, rotated, secret.slice(6), rotated.slice(6)]) expect(told).not.toContain(text)
+  })
+
+  test('the organisation has at most WEBHOOK_ENDPOINTS_MAX of them, also when many are asked for at once', async () => {
+    const other = await app.otherOrg('Crowd')
+    const cookie = await app.signIn(other.userId, other.orgId)
+    for (let made = 0; made < 98; made++) expect((await make({}, cookie)).status).toBe(201)
+    const replies = await Promise.all(Array.from({ length: 5 }, () => make({}, cookie)))
+    expect(replies.map(reply => reply.status).sort()).toEqual([201, 201, 400, 400, 400])
+    const full = await make({}, cookie)
+    expect(refusal(full)).toEqual([400, 'cap'])
+    expect(full.json.error.message).toContain('100')
+  })
+})
