@@ -4,7 +4,7 @@ import { gstStates, stateName } from './gst-states.ts'
 /** Former and short names, as letters only, and the codes for them. Two letters are those of vehicles and of ISO 3166-2. */
 // biome-ignore format: a table reads by rows
 const otherNames: Readonly<Record<string, string>> = {
-  jk: '01', hp: '02', pb: '03', ch: '04', uk: '05', ut: '05', ua: '05', uttaranchal: '05', hr: '06', dl: '07', newdelhi: '07', nctofdelhi: '07', delhinct: '07',
+  jk: '01', jandk: '01', hp: '02', pb: '03', ch: '04', uk: '05', ut: '05', ua: '05', uttaranchal: '05', hr: '06', dl: '07', newdelhi: '07', nctofdelhi: '07', delhinct: '07',
   nationalcapitalterritoryofdelhi: '07', rj: '08', up: '09', br: '10', sk: '11', ar: '12', nl: '13', mn: '14', mz: '15', tr: '16', ml: '17', as: '18',
   wb: '19', jh: '20', od: '21', or: '21', orissa: '21', cg: '22', ct: '22', chattisgarh: '22', chhatisgarh: '22', mp: '23', gj: '24',
   dd: '26', dn: '26', dh: '26', dnhdd: '26', damananddiu: '26', dadraandnagarhaveli: '26', thedadraandnagarhavelianddamananddiu: '26',
