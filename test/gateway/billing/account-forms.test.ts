@@ -70,7 +70,10 @@ describe('the billing address', () => {
         { ...good, state: 'Orissa', pincode: '751001' },
         { ...kept, state: 'Odisha', state_code: '21', pincode: '751001' },
       ],
-      [{ ...good, state: 'J & K', pincode: '190001' }, { ...kept, state: 'Jammu and Kashmir', state_code: '01', pincode: '190001' }],
+      [
+        { ...good, state: 'J & K', pincode: '190001' },
+        { ...kept, state: 'Jammu and Kashmir', state_code: '01', pincode: '190001' },
+      ],
       [
         { ...good, state: 'Jammu & Kashmir', pincode: '190001' },
         { ...kept, state: 'Jammu and Kashmir', state_code: '01', pincode: '190001' },
