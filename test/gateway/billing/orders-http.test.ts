@@ -1,0 +1,173 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { startApp, type TestApp } from '../../harness/app.ts'
+import { movableClock } from '../../harness/clock.ts'
+import { billingEnv, type PaymentProvider, type ProviderFailure, startPaymentProvider } from '../../harness/payment-provider.ts'
+import { addAddress, addPromo, ledgerOf, newPayer, type Payer, promoRedemptions } from './top-ups.ts'
+
+const dayMs = 24 * 3600_000
+
+describe('orders for top-ups', () => {
+  const clock = movableClock()
+  let provider: PaymentProvider
+  let app: TestApp
+  let payer: Payer
+  beforeAll(async () => {
+    provider = await startPaymentProvider()
+    app = await startApp({ clock, env: { ...billingEnv(provider), RAZORPAY_TIMEOUT_MS: '300', CONSOLE_RPM: '100000' } })
+    payer = await newPayer(app)
+  })
+  afterAll(async () => {
+    await app?.stop()
+    await provider?.close()
+  })
+
+  const order = (body: unknown, cookie = payer.cookie) => app.call('POST', '/me/billing/orders', body, { cookie })
+  const check = (body: unknown, cookie = payer.cookie) => app.call('POST', '/me/billing/promo/check', body, { cookie })
+  const codeOf = ({ status, json }: { status: number; json: { error: { code: string } } }) => [status, json.error.code]
+
+  test('BILL-04 without a billing address there is no order, and none is made at the provider', async () => {
+    const { orgId, userId } = await app.otherOrg('No Address')
+    const cookie = await app.signIn(userId, orgId)
+    const before = provider.requests.length
+    const refused = await order({ amount_inr: 500 }, cookie)
+    expect(codeOf(refused)).toEqual([400, 'address_required'])
+    expect(refused.json.error.message).toContain('POST /me/billing/address')
+    expect(provider.requests.length).toBe(before)
+    await app.db.exec(addAddress, orgId)
+    expect((await order({ amount_inr: 500 }, cookie)).status).toBe(201)
+  })
+
+  test('BILL-05 BILL-07 SHAPE-13 an order of 100 to 100000 whole rupees is made at the provider in paise, under a receipt of ours', async () => {
+    for (const amount_inr of [100, 250, 100_000]) {
+      const made = await order({ amount_inr })
+      const there = provider.orders.at(-1)
+      expect([made.status, made.json]).toEqual([201, { order_id: there?.id, amount_inr, amount: amount_inr * 100, currency: 'INR', key_id: provider.keyId }])
+      expect(there).toMatchObject({ amount: amount_inr * 100, currency: 'INR', notes: { org_id: String(payer.orgId) } })
+      expect(there?.receipt).toMatch(/^rcpt_[0-9a-f]{32}$/)
+    }
+    expect(new Set(provider.orders.map(({ receipt }) => receipt)).size).toBe(provider.orders.length)
+    const sent = provider.requests.at(-1)
+    expect(sent?.authorization).toBe(`Basic ${Buffer.from(`${provider.keyId}:${provider.keySecret}`).toString('base64')}`)
+    expect(JSON.parse(sent?.body ?? '')).toMatchObject({ payment_capture: true })
+  })
+
+  test('BILL-06 what is no whole number of rupees from 100 to 100000 is refused with the bounds, and asks the provider nothing', async () => {
+    const before = provider.requests.length
+    for (const amount_inr of [99, 100_001, 250.5, '500', null, undefined, 0, -500, true, [500], 1e30]) {
+      const refused = await order({ amount_inr })
+      expect(codeOf(refused), String(amount_inr)).toEqual([400, 'bad_request'])
+      expect(refused.json.error.message).toContain('from 100 to 100000')
+    }
+    expect(codeOf(await order({ amount_inr: 500, promo_code: 5 }))).toEqual([400, 'bad_request'])
+    expect(provider.requests.length).toBe(before)
+  })
+
+  test('BILL-08 BILL-13 SHAPE-15 a promo code is checked without being redeemed; a bad one and one that was used say so', async () => {
+    await app.db.exec(addPromo, 'WELCOME', 50_000_000n, 0n, 2, null)
+    await app.db.exec(addPromo, 'BIG-ONE', 500_000_000n, 5_000_000_000n, null, null)
+    await app.db.exec(addPromo, 'SHORT', 10_000_000n, 0n, null, new Date(clock.nowMs() + dayMs))
+    for (const promo_code of ['WELCOME', ' welcome ']) {
+      const { status, json } = await check({ promo_code })
+      expect([status, json]).toEqual([200, { valid: true, bonus_inr: 50 }])
+    }
+    const { json: withPromo } = await order({ amount_inr: 200, promo_code: 'welcome' })
+    expect(withPromo.promo).toEqual({ promo_code: 'WELCOME', bonus_inr: 50 })
+    expect((await app.db.one(promoRedemptions, 'WELCOME')).redemptions).toBe(0)
+    expect((await check({ promo_code: 'BIG-ONE' })).json).toEqual({ valid: true, bonus_inr: 500, topup_min_inr: 5000 })
+    const small = await order({ amount_inr: 4999, promo_code: 'BIG-ONE' })
+    expect(codeOf(small)).toEqual([400, 'promo_invalid'])
+    expect(small.json.error.message).toContain('₹5000')
+    expect(codeOf(await check({ promo_code: 'BIG-ONE', amount_inr: 4999 }))).toEqual([400, 'promo_invalid'])
+    expect((await order({ amount_inr: 5000, promo_code: 'BIG-ONE' })).json.promo.bonus_inr).toBe(500)
+    for (const promo_code of ['NOSUCH', '', '  ', "'; drop", '\u0000', 'é', 'X'.repeat(200)]) {
+      expect(codeOf(await check({ promo_code })), promo_code).toEqual([400, 'promo_invalid'])
+      if (promo_code.trim() !== '') expect(codeOf(await order({ amount_inr: 500, promo_code })), promo_code).toEqual([400, 'promo_invalid'])
+    }
+    for (const promo_code of ['', null]) expect((await order({ amount_inr: 500, promo_code })).json).not.toHaveProperty('promo')
+    expect(codeOf(await check({}))).toEqual([400, 'bad_request'])
+
+    expect((await check({ promo_code: 'SHORT' })).json.bonus_inr).toBe(10)
+    clock.advance(dayMs)
+    expect(codeOf(await check({ promo_code: 'SHORT' }))).toEqual([400, 'promo_invalid'])
+
+    expect((await payer.verify(provider.checkout(withPromo.order_id))).json.credited).toBe(true)
+    expect(codeOf(await check({ promo_code: 'WELCOME' }))).toEqual([400, 'promo_redeemed'])
+    expect(codeOf(await order({ amount_inr: 200, promo_code: 'WELCOME' }))).toEqual([400, 'promo_redeemed'])
+    const other = await newPayer(app)
+    expect((await check({ promo_code: 'WELCOME' }, other.cookie)).json.bonus_inr).toBe(50)
+    const orderId = await other.order(200, 'WELCOME')
+    await other.verify(provider.checkout(orderId))
+    const third = await newPayer(app)
+    expect(codeOf(await check({ promo_code: 'WELCOME' }, third.cookie))).toEqual([400, 'promo_invalid'])
+  })
+
+  test('PERM-05 (orders, verify, promo codes) members and admins are refused', async () => {
+    for (const role of ['member', 'admin'] as const) {
+      const { cookie } = await app.newMember(role, { orgId: payer.orgId })
+      const calls = [order({ amount_inr: 500 }, cookie), check({ promo_code: 'WELCOME' }, cookie), app.call('POST', '/me/billing/verify', {}, { cookie })]
+      for (const refused of await Promise.all(calls)) expect(codeOf(refused)).toEqual([403, 'forbidden'])
+    }
+  })
+
+  test('a provider that fails is 502 payment_provider_failed, whatever it does, and no order of ours', async () => {
+    const failures: ProviderFailure[] = [
+      { status: 500 },
+      { status: 503, body: '<html>' },
+      { status: 429 },
+      { status: 400 },
+      { status: 401 },
+      { status: 302, body: '' },
+      { status: 200, body: 'not json' },
+      { status: 200, body: { id: 7 } },
+      { status: 200, body: { id: 'or|der' } },
+      { hang: true },
+      { reset: true },
+      { change: { amount: 1 } },
+      { change: { currency: 'USD' } },
+    ]
+    const again: unknown[] = []
+    for (const failure of failures) {
+      provider.failNext(failure)
+      const { status, json, headers, text } = await order({ amount_inr: 500 })
+      expect([status, json.error.code], JSON.stringify(failure)).toEqual([502, 'payment_provider_failed'])
+      expect(json.error.message).toContain('Nothing was charged')
+      expect(text).not.toContain(provider.keySecret)
+      again.push(headers.get('x-should-retry'))
+    }
+    expect(again).toEqual(['true', 'true', 'true', 'false', 'false', 'false', 'true', 'true', 'true', 'true', 'true', 'true', 'true'])
+    expect((await order({ amount_inr: 500 })).status).toBe(201)
+    const log = app.logLines.join('')
+    expect(log).toContain('refuses our credentials; look at RAZORPAY_KEY_ID and RAZORPAY_KEY_SECRET')
+    for (const secret of [provider.keySecret, provider.webhookSecret, Buffer.from(`${provider.keyId}:${provider.keySecret}`).toString('base64')])
+      expect(log).not.toContain(secret)
+  })
+
+  test('an id that the provider gave before is refused: the orders stay apart', async () => {
+    const orderId = await newPayer(app).then(each => each.order(300))
+    provider.failNext({ change: { id: orderId } })
+    expect(codeOf(await order({ amount_inr: 100 }))).toEqual([502, 'payment_provider_failed'])
+    expect((await app.call('POST', '/me/billing/verify', provider.checkout(orderId), { cookie: payer.cookie })).status).toBe(404)
+  })
+
+  test('nothing is credited by orders alone', async () => {
+    const other = await newPayer(app)
+    await other.order(500)
+    expect(await app.db.many(ledgerOf, other.orgId)).toEqual([])
+  })
+})
+
+test('BILL-09 without a payment provider orders, verify, promo codes and its webhook are 503 billing_disabled', async () => {
+  const app = await startApp()
+  const cookie = await app.signIn()
+  const calls = [
+    app.call('POST', '/me/billing/orders', { amount_inr: 500 }, { cookie }),
+    app.call('POST', '/me/billing/verify', { order_id: 'order_1', payment_id: 'pay_1', signature: '0' }, { cookie }),
+    app.call('POST', '/me/billing/promo/check', { promo_code: 'WELCOME' }, { cookie }),
+    app.call('POST', '/webhooks/razorpay', '{}', { token: null }),
+  ]
+  for (const { status, json, headers } of await Promise.all(calls)) {
+    expect([status, json.error.code]).toEqual([503, 'billing_disabled'])
+    expect(headers.get('x-should-retry')).toBe('false')
+  }
+  await app.stop()
+})
