@@ -11,6 +11,9 @@ import type { Outbound } from './platform/outbound.ts'
 import type { Sealer } from './platform/secrets.ts'
 import { version } from './version.ts'
 
+/** How long a stop lets deliveries go on that are under way. */
+const stopGraceMs = 5_000
+
 interface WebhookDelivery {
   /** Begins to send; the returned function ends that. */
   start(jobs: Jobs): () => Promise<void>
@@ -35,7 +38,7 @@ export function createWebhookDelivery(
     onDisabled: (tx, orgId, endpointId) =>
       audit.recordIn(tx, { orgId, actor: 'system', act: 'disableWebhook', target: `webhook=${endpointId}`, sourceIp: null, requestId: null }, 'ok'),
   })
-  const limits = { pollMs: config.WEBHOOK_POLL_MS, timeoutMs: config.WEBHOOK_TIMEOUT_MS, concurrency: config.WEBHOOK_CONCURRENCY }
+  const limits = { pollMs: config.WEBHOOK_POLL_MS, timeoutMs: config.WEBHOOK_TIMEOUT_MS, concurrency: config.WEBHOOK_CONCURRENCY, stopGraceMs }
   const worker = new DeliveryWorker({ db, clock, ids, log, outbound, sealer, outcomes, schedule, userAgent: `Brigade-Webhooks/${version}`, ...limits })
   return {
     start(jobs) {

@@ -64,6 +64,7 @@ export interface ClaimedDelivery {
   readonly endpointId: number
   readonly eventSeq: bigint
   readonly type: string
+  readonly dueAt: Date
   /** This one counted. */
   readonly attempts: number
   /** This one's number in the schedule of retries, from 1. */
@@ -118,7 +119,7 @@ export const claimDeliveries = statement<
    update webhook_deliveries d
    set claim = $9::uuid, claimed_until = now() + make_interval(secs => $10::int / 1000.0), attempts = d.attempts + 1
    from chosen where d.id = chosen.id
-   returning d.id, d.org_id as "orgId", d.endpoint_id as "endpointId", d.event_seq as "eventSeq", d.type, d.attempts,
+   returning d.id, d.org_id as "orgId", d.endpoint_id as "endpointId", d.event_seq as "eventSeq", d.type, d.due_at as "dueAt", d.attempts,
              d.attempts - coalesce(d.queued_after, 0) as "attempt", (select v.body from webhook_events v where v.id = d.event_id) as "body"`,
 )
 

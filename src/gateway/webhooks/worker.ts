@@ -21,6 +21,8 @@ export interface DeliveryWorkerDeps extends DeliveryDeps {
   readonly pollMs: number
   /** WEBHOOK_CONCURRENCY: deliveries to one endpoint at once, over all processes. */
   readonly concurrency: number
+  /** How long a stop lets what is under way go on. */
+  readonly stopGraceMs: number
 }
 
 /** Deliveries under way in one process. Above half of them an endpoint gets no second one, so that slow receivers cannot take all. */
@@ -34,8 +36,6 @@ const thoroughEveryMs = 60_000
 /** A claim outlives its attempt by so much, for the note of its outcome. */
 const leaseMarginMs = 5_000
 const closedBatch = 5_000
-/** How long a stop lets what is under way go on. */
-const stopGraceMs = 5_000
 /** A delivery that this process cannot sign waits so long. */
 const unsignedWaitMs = 60_000
 
@@ -60,9 +60,9 @@ export class DeliveryWorker {
     this.#leaseMs = 2 * deps.timeoutMs + leaseMarginMs
   }
 
-  /** Looks every WEBHOOK_POLL_MS. The returned function stops that, lets what is under way end within 5 s, and gives back what does not. */
+  /** Looks every WEBHOOK_POLL_MS. The returned function stops that, lets what is under way end for a while, and gives back what does not. */
   start(): () => Promise<void> {
-    const { clock, pollMs } = this.#deps
+    const { clock, pollMs, stopGraceMs } = this.#deps
     const stopTimer = clock.every(pollMs, () => this.#look())
     return async () => {
       stopTimer()
@@ -129,6 +129,8 @@ export class DeliveryWorker {
     })
     deliveries.sort((a, b) => (a.eventSeq < b.eventSeq ? -1 : 1))
     for (const delivery of deliveries) this.#begin(delivery, endpoints.get(delivery.endpointId), claim)
+    // One that should have waited was found by a thorough look only: there may be more of them.
+    if (deliveries.some(({ dueAt }) => dueAt > times[0])) this.#nextThoroughMs = Number.NEGATIVE_INFINITY
     // More may wait than one claim takes.
     if (deliveries.length > 0 && endpointIds.length === endpointsMax) this.#wake()
   }

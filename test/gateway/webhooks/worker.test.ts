@@ -1,0 +1,162 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { statement } from '../../../src/platform/db.ts'
+import { until } from '../../harness/until.ts'
+import { startWebhookReceiver, type WebhookReceiver } from '../../harness/webhook-receiver.ts'
+import { type DeliverySetup, startDelivery } from './delivery-setup.ts'
+
+const lapse = statement<[endpointId: number]>(
+  'test.webhook_lapse',
+  `update webhook_deliveries set claimed_until = now() - interval '1 second' where endpoint_id = $1::int`,
+)
+
+describe('the delivery worker', () => {
+  let setup: DeliverySetup
+  let receiver: WebhookReceiver
+
+  beforeAll(async () => {
+    setup = await startDelivery()
+  })
+  afterAll(() => setup.database.dispose())
+  beforeEach(async () => {
+    receiver = await startWebhookReceiver()
+  })
+  afterEach(async () => {
+    await receiver.close()
+    await setup.stopAll()
+    await setup.db.script('delete from webhook_deliveries; delete from webhook_endpoints')
+  })
+
+  test('many deliveries arrive in the order of their events, never more at once than the endpoint may have', async () => {
+    const endpoint = await setup.endpoint(`${receiver.url}/a`)
+    const ids = await setup.emit(endpoint.orgId, 60)
+    setup.worker({ concurrency: 1 })
+    await setup.settled(endpoint)
+    expect(receiver.received.map(({ json }) => json.id)).toEqual(ids)
+    expect(receiver.openAt('/a').max).toBe(1)
+  })
+
+  test('two workers never send one delivery at once, nor more to an endpoint than it may have', async () => {
+    const [a, b] = [await setup.endpoint(`${receiver.url}/a`), await setup.endpoint(`${receiver.url}/b`)]
+    await setup.emit(a.orgId, 100)
+    await setup.emit(b.orgId, 100)
+    setup.worker({ concurrency: 3 })
+    setup.worker({ concurrency: 3 })
+    await setup.settled(a)
+    await setup.settled(b)
+    expect(receiver.received.filter(({ earlier }) => earlier > 0)).toEqual([])
+    expect(receiver.received).toHaveLength(200)
+    expect(receiver.openAt('/a').max).toBeLessThanOrEqual(3)
+    expect(receiver.openAt('/b').max).toBeLessThanOrEqual(3)
+  })
+
+  test('a receiver that hangs delays no other endpoint, and its own deliveries wait', async () => {
+    const [slow, quick] = [await setup.endpoint(`${receiver.url}/slow`), await setup.endpoint(`${receiver.url}/quick`)]
+    receiver.answer(({ path }) => (path === '/slow' ? 'hang' : {}))
+    await setup.emit(slow.orgId, 50)
+    await setup.emit(quick.orgId, 50)
+    setup.worker({ timeoutMs: 10_000 })
+    await setup.settled(quick)
+    expect(receiver.at('/slow')).toHaveLength(4)
+    expect(receiver.openAt('/slow').now).toBe(4)
+    expect((await slow.deliveries()).filter(({ attempts }) => attempts === 0)).toHaveLength(46)
+  })
+  test('a delivery whose process died is sent again after its claim has lapsed, with the same id and bytes', async () => {
+    const endpoint = await setup.endpoint(`${receiver.url}/a`)
+    await setup.emit(endpoint.orgId)
+    receiver.answer('hang')
+    setup.worker({ timeoutMs: 500 })
+    const [first] = await receiver.untilReceived(1)
+    // What a process leaves behind that died here: its claim runs out, and nobody notes an outcome.
+    const other = setup.worker()
+    receiver.answer({})
+    await setup.db.exec(lapse, endpoint.id)
+    const [, second] = await receiver.untilReceived(2)
+    expect(second?.deliveryId).toBe(first?.deliveryId)
+    expect(second?.raw.equals(first?.raw ?? Buffer.alloc(0))).toBe(true)
+    const [settled] = await setup.settled(endpoint)
+    expect(settled).toMatchObject({ status: 'acknowledged', code: 200, attempts: 2 })
+    // The first attempt ends by its timeout, after the second has been noted, and changes nothing.
+    await until(() => receiver.openAt('/a').now === 0, 'the first attempt ends')
+    await other()
+    await setup.stopAll()
+    expect(await endpoint.deliveries()).toEqual([settled])
+    expect(await endpoint.state()).toMatchObject({ failures: 0, pausedUntil: null })
+  })
+
+  test('a stop waits for what is under way, and gives back what does not end', async () => {
+    const endpoint = await setup.endpoint(`${receiver.url}/a`)
+    const [endsSoon, endsNever] = [await setup.endpoint(`${receiver.url}/soon`), endpoint]
+    let open = (): void => {}
+    const after = new Promise<void>(done => {
+      open = done
+    })
+    receiver.answer(({ path }) => (path === '/soon' ? { after } : 'hang'))
+    await setup.emit(endsSoon.orgId)
+    await setup.emit(endsNever.orgId)
+    const stop = setup.worker({ timeoutMs: 60_000 })
+    await receiver.untilReceived(2)
+    const stopped = stop()
+    await setup.emit(endsSoon.orgId)
+    open()
+    await stopped
+    expect(await endsSoon.deliveries()).toMatchObject([{ status: 'acknowledged' }, { status: 'pending', attempts: 0, claimedUntil: null }])
+    expect(await endsNever.deliveries()).toMatchObject([{ status: 'pending', attempts: 0, claimedUntil: null, error: null }])
+    expect(await endsNever.state()).toMatchObject({ failures: 0 })
+  })
+
+  test('a clock that is put back strands nothing, and one that is put forward sends early', async () => {
+    const endpoint = await setup.endpoint(`${receiver.url}/a`)
+    const dayMs = 24 * 3600_000
+    receiver.answer(({ earlier }) => (earlier === 0 ? { status: 500 } : {}))
+    setup.clock.advance(3 * dayMs)
+    await setup.emit(endpoint.orgId)
+    const stop = setup.worker()
+    await until(async () => (await endpoint.state()).failures === 1, 'a failure in days to come')
+    await stop()
+    const [id] = await setup.emit(endpoint.orgId)
+    receiver.answer({})
+    setup.clock.advance(-3 * dayMs)
+    // Both are due in three days now, and the endpoint is paused until then.
+    setup.worker()
+    expect((await setup.settled(endpoint)).map(({ status }) => status)).toEqual(['acknowledged', 'acknowledged'])
+    expect(receiver.received.map(({ json }) => json.id)).toContain(id)
+
+    receiver.answer(({ earlier }) => (earlier === 0 ? { status: 500 } : {}))
+    const later = await setup.endpoint(`${receiver.url}/b`)
+    await setup.emit(later.orgId)
+    await until(async () => (await later.state()).failures === 1, 'a failure now')
+    setup.clock.advance(dayMs)
+    expect(await setup.settled(later)).toMatchObject([{ status: 'acknowledged', attempts: 2 }])
+  })
+
+  test('what an event on its way leaves at a closed endpoint is ended, and nothing is sent', async () => {
+    const [disabled, deleted] = [await setup.endpoint(`${receiver.url}/a`), await setup.endpoint(`${receiver.url}/b`)]
+    await setup.emit(disabled.orgId, 2)
+    await setup.emit(deleted.orgId)
+    await setup.db.script(
+      `update webhook_endpoints set enabled = false, disabled_reason = 'manual' where id = ${disabled.id}; delete from webhook_endpoints where id = ${deleted.id}`,
+    )
+    setup.worker()
+    for (const endpoint of [disabled, deleted]) {
+      for (const row of await setup.settled(endpoint)) expect(row).toMatchObject({ status: 'dead', error: 'endpoint_closed', attempts: 0 })
+    }
+    expect(receiver.received).toEqual([])
+  })
+
+  test('an event that is not kept any more ends its delivery; a secret of another master key ends none', async () => {
+    const [gone, foreign] = [await setup.endpoint(`${receiver.url}/a`), await setup.endpoint(`${receiver.url}/b`)]
+    await setup.emit(gone.orgId)
+    await setup.emit(foreign.orgId)
+    await setup.db.script(`delete from webhook_events where org_id = ${gone.orgId}`)
+    await setup.db.script(
+      `update webhook_endpoints set secret_sealed = (select secret_sealed from webhook_endpoints where id = ${gone.id}) where id = ${foreign.id}`,
+    )
+    setup.worker()
+    expect(await setup.settled(gone)).toMatchObject([{ status: 'dead', error: 'event_not_kept' }])
+    await until(() => setup.logLines.some(line => line.includes('webhook_secret_does_not_open')), 'a line in the log')
+    await setup.stopAll()
+    expect(await foreign.deliveries()).toMatchObject([{ status: 'pending', attempts: 0, claimedUntil: null }])
+    expect(await foreign.state()).toMatchObject({ failures: 0 })
+    expect(receiver.received).toEqual([])
+  })
+})
