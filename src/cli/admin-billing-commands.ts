@@ -2,10 +2,12 @@
 import { z } from 'zod'
 import type { App } from '../app.ts'
 import type { Promo } from '../gateway/billing/operator-promos.ts'
+import { providerId } from '../gateway/billing/payment-ids.ts'
 import { startOfIstDayMs } from '../platform/ist-time.ts'
 import { inrFromUinr, uinrFromInr } from '../platform/money.ts'
 import { argsOf } from './admin-args.ts'
 import type { AdminCommand } from './admin-socket.ts'
+import { flaggedView } from './flagged-view.ts'
 import { asOperator } from './operator-act.ts'
 
 const creditArgs = z.object({ org: z.int().positive(), inr: z.number(), ref: z.string() })
@@ -17,6 +19,8 @@ const promoArgs = z.object({
   maxRedemptions: z.int().positive().max(2_147_483_647).optional(),
   expiresAt: z.string().optional(),
 })
+const flaggedArgs = z.object({ org: z.int().positive().optional() })
+const paymentArgs = z.object({ payment: providerId })
 const promoEndArgs = z.object({ code: z.string() })
 
 /** What a command about money answers; null when the command is none of these. */
@@ -34,6 +38,12 @@ export function billingCommand(app: App, command: AdminCommand): Promise<object>
       return listPromos(app)
     case 'promo-end':
       return endPromo(app, argsOf(promoEndArgs, command))
+    case 'payments-flagged':
+      return listFlagged(app, argsOf(flaggedArgs, command))
+    case 'payments-credit':
+      return creditPayment(app, argsOf(paymentArgs, command))
+    case 'payments-settle':
+      return settlePayment(app, argsOf(paymentArgs, command))
     default:
       return null
   }
@@ -56,6 +66,7 @@ async function showCredit(app: App, { org, limit }: z.output<typeof showArgs>): 
     org_id: org,
     balance_inr: inrFromUinr(balanceUinr),
     payments_configured: app.operator.isBilling,
+    flagged_payments: (await app.operator.payments.list(org)).map(flaggedView),
     ledger: ledger.map(row => ({
       id: Number(row.id),
       at: row.at.toISOString(),
@@ -65,6 +76,31 @@ async function showCredit(app: App, { org, limit }: z.output<typeof showArgs>): 
       ref: row.ref,
     })),
   }
+}
+
+async function listFlagged(app: App, { org }: z.output<typeof flaggedArgs>): Promise<object> {
+  return { payments: (await app.operator.payments.list(org ?? null)).map(flaggedView) }
+}
+
+async function creditPayment(app: App, { payment }: z.output<typeof paymentArgs>): Promise<object> {
+  return asOperator(app.audit, { act: 'creditFlaggedPayment', orgId: null, target: `payment=${payment}` }, async () => {
+    const { credited, orgId, amountUinr, balanceUinr } = await app.operator.payments.credit(payment)
+    return {
+      org_id: orgId,
+      payment_id: payment,
+      credited,
+      amount_inr: inrFromUinr(amountUinr),
+      balance_inr: inrFromUinr(balanceUinr),
+      ...(credited ? {} : { note: 'nothing was changed: this payment was credited before' }),
+    }
+  })
+}
+
+async function settlePayment(app: App, { payment }: z.output<typeof paymentArgs>): Promise<object> {
+  return asOperator(app.audit, { act: 'settlePayment', orgId: null, target: `payment=${payment}` }, async () => {
+    const { settled, orgId } = await app.operator.payments.settle(payment)
+    return { org_id: orgId, payment_id: payment, settled, ...(settled ? {} : { note: 'nothing was changed: this payment was settled before' }) }
+  })
 }
 
 async function createPromo(app: App, { code, bonusInr, minTopupInr, maxRedemptions, expiresAt }: z.output<typeof promoArgs>): Promise<object> {

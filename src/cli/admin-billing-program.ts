@@ -1,5 +1,7 @@
 import type { Command } from 'commander'
 import { printJson, printLine, printResult, printTable, rupees } from './command-output.ts'
+import type { ShownFlagged } from './flagged-view.ts'
+import { printFlagged } from './flagged-view.ts'
 import { amount, count, number } from './option-values.ts'
 
 type RunAdmin = (command: { name: string; args: Readonly<Record<string, unknown>> }) => Promise<object>
@@ -11,6 +13,7 @@ interface ShownCredit {
   readonly org_id: number
   readonly balance_inr: number
   readonly payments_configured: boolean
+  readonly flagged_payments: readonly ShownFlagged[]
   readonly ledger: readonly { at: string; reason: string; amount_inr: number; balance_after_inr: number; ref: string | null }[]
 }
 interface ShownPromo {
@@ -23,9 +26,10 @@ interface ShownPromo {
   readonly expires_at: string | null
 }
 
-/** `brigade admin credit …` and `brigade admin promo …`. `runAdmin` runs a command in the process that owns the database. */
+/** `brigade admin credit …`, `promo …` and `payments …`. `runAdmin` runs a command in the process that owns the database. */
 export function addBillingCommands(admin: Command, runAdmin: RunAdmin): void {
   addCreditCommands(admin.command('credit').description('money that you give or take, and what a balance is made of'), runAdmin)
+  addPaymentCommands(admin.command('payments').description('payments that do not fit their order, and what becomes of them'), runAdmin)
   addPromoCommands(admin.command('promo').description('codes that add a bonus to a top-up'), runAdmin)
 }
 
@@ -55,8 +59,9 @@ function addCreditCommands(credit: Command, runAdmin: RunAdmin): void {
     })
 }
 
-function printCredit({ org_id: orgId, balance_inr: balance, payments_configured: isOn, ledger }: ShownCredit): void {
+function printCredit({ org_id: orgId, balance_inr: balance, payments_configured: isOn, flagged_payments: flagged, ledger }: ShownCredit): void {
   printLine(`organisation ${orgId}: ₹${rupees([balance])[0]}${isOn ? '' : ' (payments are not configured, so no call asks for it)'}`)
+  if (flagged.length > 0) printLine(`${flagged.length} payments to look at: brigade admin payments flagged --org ${orgId}`)
   if (ledger.length === 0) {
     printLine('the ledger is empty')
     return
@@ -67,6 +72,31 @@ function printCredit({ org_id: orgId, balance_inr: balance, payments_configured:
     [{ head: 'AT' }, { head: 'WHY' }, { head: '₹', align: 'right' }, { head: 'BALANCE ₹', align: 'right' }, { head: 'REF' }],
     ledger.map((row, at) => [row.at, row.reason, amounts[at] ?? '', balances[at] ?? '', row.ref ?? '']),
   )
+}
+
+function addPaymentCommands(payments: Command, runAdmin: RunAdmin): void {
+  payments
+    .command('flagged')
+    .description('what was paid and not credited, why, and what to do')
+    .option('--org <id>', 'of this organisation only', count)
+    .option('--json', 'print JSON')
+    .action(async ({ json, ...args }: JsonFlag) => {
+      const shown = (await runAdmin({ name: 'payments-flagged', args })) as { payments: readonly ShownFlagged[] }
+      if (json === true) printJson(shown)
+      else printFlagged(shown.payments)
+    })
+  payments
+    .command('credit')
+    .description('credit a flagged payment after all, with an invoice over what was paid')
+    .requiredOption('--payment <id>', 'id of the payment')
+    .option('--json', 'print JSON')
+    .action(async ({ json, ...args }: JsonFlag) => printResult(await runAdmin({ name: 'payments-credit', args }), json === true))
+  payments
+    .command('settle')
+    .description('take a payment off the list: you have given the money back, or put the balance right')
+    .requiredOption('--payment <id>', 'id of the payment')
+    .option('--json', 'print JSON')
+    .action(async ({ json, ...args }: JsonFlag) => printResult(await runAdmin({ name: 'payments-settle', args }), json === true))
 }
 
 function addPromoCommands(promo: Command, runAdmin: RunAdmin): void {

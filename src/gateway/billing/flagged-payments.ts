@@ -9,6 +9,8 @@ import { captureFlagged, countFlagged, type FlaggedRow, findForOperator, listFla
 import { topUpCurrency } from './payment-ids.ts'
 import { lockOrder, markPaid } from './payment-queries.ts'
 
+export type { FlaggedRow } from './flagged-queries.ts'
+
 export interface FlaggedPaymentsDeps {
   readonly db: Db
   readonly clock: Clock

@@ -1,0 +1,152 @@
+/** Payments that do not fit their order: what the operator sees, and decides. */
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { adminHandler } from '../../src/cli/admin-commands.ts'
+import { startApp, type TestApp } from '../harness/app.ts'
+import { onPostgres } from '../harness/database.ts'
+import { billingEnv, type PaymentFacts, type PaymentProvider, providerId, startPaymentProvider } from '../harness/payment-provider.ts'
+import { runHere } from './run-here.ts'
+
+let app: TestApp
+let provider: PaymentProvider
+let cookie: string
+beforeAll(async () => {
+  provider = await startPaymentProvider()
+  app = await startApp({ env: billingEnv(provider) })
+  cookie = await app.signIn()
+  const address = { name: 'Asha Rao', line1: '1 Fort Road', city: 'Bengaluru', state: 'Karnataka', pincode: '560001' }
+  expect((await app.call('POST', '/me/billing/address', address, { cookie })).status).toBe(200)
+})
+afterAll(async () => {
+  await app.stop()
+  await provider.close()
+})
+// biome-ignore lint/suspicious/noExplicitAny: commands answer arbitrary objects.
+const run = (name: string, args: Record<string, unknown> = {}): Promise<any> => adminHandler(app.gateway.app)({ name, args })
+const order = async (inr: number): Promise<string> => (await app.call('POST', '/me/billing/orders', { amount_inr: inr }, { cookie })).json.order_id
+async function captured(facts: PaymentFacts): Promise<string> {
+  const paymentId = facts.paymentId ?? providerId('pay')
+  const { body, headers } = provider.webhook('payment.captured', { ...facts, paymentId })
+  expect((await app.call('POST', '/webhooks/razorpay', body, { token: null, headers })).status).toBe(200)
+  return paymentId
+}
+const billing = async () => (await app.call('GET', '/me/billing', undefined, { cookie })).json
+const invoices = async (): Promise<unknown[]> => (await app.call('GET', '/me/invoices', undefined, { cookie })).json.invoices
+
+test('a payment of another amount is listed with what to do, and credited once with what was paid', async () => {
+  const orderId = await order(500)
+  const paymentId = await captured({ orderId, amount: 40_000 })
+  expect((await billing()).balance_inr).toBe(0)
+  expect((await run('payments-flagged')).payments).toEqual([
+    expect.objectContaining({
+      payment_id: paymentId,
+      org_id: app.orgId,
+      order_id: orderId,
+      reason: 'amount_differs',
+      amount_inr: 400,
+      currency: 'INR',
+      order_inr: 500,
+      credited: false,
+      why: 'its order is over ₹500',
+      what_to_do: expect.stringContaining(`brigade admin payments credit --payment ${paymentId}`),
+    }),
+  ])
+  expect((await run('credit-show', { org: app.orgId })).flagged_payments).toHaveLength(1)
+  expect(await run('payments-credit', { payment: paymentId })).toEqual({
+    org_id: app.orgId,
+    payment_id: paymentId,
+    credited: true,
+    amount_inr: 400,
+    balance_inr: 400,
+  })
+  expect(await run('payments-credit', { payment: paymentId })).toMatchObject({ credited: false, balance_inr: 400, note: expect.stringContaining('before') })
+  expect(await invoices()).toEqual([expect.objectContaining({ payment_id: paymentId })])
+  const [line] = (await run('audit', { org: app.orgId, limit: 1 })).entries
+  expect(line).toMatchObject({ act: 'creditFlaggedPayment', target: `payment=${paymentId}`, outcome: 'ok' })
+  // The provider says it again, and the checkout comes late: nothing more happens, and nobody is asked to look again.
+  await captured({ orderId, paymentId, amount: 40_000 })
+  await app.call('POST', '/me/billing/verify', provider.checkout(orderId, paymentId), { cookie })
+  expect((await billing()).balance_inr).toBe(400)
+  expect((await run('payments-flagged')).payments).toEqual([])
+})
+
+test('a second payment of a paid order is credited beside the first, by as many hands as there are', async () => {
+  const before = (await billing()).balance_inr
+  const orderId = await order(100)
+  await captured({ orderId })
+  const second = await captured({ orderId })
+  expect((await run('payments-flagged', { org: app.orgId })).payments).toMatchObject([{ payment_id: second, reason: 'order_paid_already' }])
+  const given = await Promise.all(Array.from({ length: 8 }, () => run('payments-credit', { payment: second })))
+  expect(given.filter(({ credited }) => credited)).toHaveLength(1)
+  expect((await billing()).balance_inr).toBe(before + 200)
+  expect(await invoices()).toHaveLength(3)
+  // A third one is flagged as the second was.
+  const third = await captured({ orderId })
+  expect((await run('payments-flagged')).payments).toMatchObject([{ payment_id: third }])
+  expect(await run('payments-settle', { payment: third })).toEqual({ org_id: app.orgId, payment_id: third, settled: true })
+  expect(await run('payments-settle', { payment: third })).toMatchObject({ settled: false })
+  await expect(run('payments-credit', { payment: third })).rejects.toThrow(/was settled on .* credit grant/)
+  expect((await run('payments-flagged')).payments).toEqual([])
+})
+
+test('a payment in another currency is not credited by its number', async () => {
+  const paymentId = await captured({ orderId: await order(100), currency: 'USD', amount: 1234 })
+  expect((await run('payments-flagged')).payments).toMatchObject([{ reason: 'currency_differs', amount_inr: null, currency: 'USD', amount: 1234 }])
+  await expect(run('payments-credit', { payment: paymentId })).rejects.toThrow(`--ref ${paymentId}`)
+  await run('credit-grant', { org: app.orgId, inr: 1000, ref: paymentId })
+  await run('payments-settle', { payment: paymentId })
+  expect((await run('payments-flagged')).payments).toEqual([])
+})
+
+test('a payment that was credited and is told otherwise later is put right by hand', async () => {
+  const orderId = await order(300)
+  const proof = provider.checkout(orderId)
+  expect((await app.call('POST', '/me/billing/verify', proof, { cookie })).json).toMatchObject({ ok: true, credited: true })
+  await captured({ orderId, paymentId: proof.payment_id, amount: 20_000 })
+  expect((await run('payments-flagged')).payments).toMatchObject([{ payment_id: proof.payment_id, credited: true, order_inr: 300 }])
+  await expect(run('payments-credit', { payment: proof.payment_id })).rejects.toThrow('was credited with the amount of its order')
+  await run('credit-correct', { org: app.orgId, inr: -100, ref: proof.payment_id })
+  expect(await run('payments-settle', { payment: proof.payment_id })).toMatchObject({ settled: true })
+  expect((await run('payments-flagged')).payments).toEqual([])
+})
+
+test('payments that were never flagged, failed or do not exist are named', async () => {
+  const orderId = await order(100)
+  const failed = providerId('pay')
+  const { body, headers } = provider.webhook('payment.failed', { orderId, paymentId: failed })
+  await app.call('POST', '/webhooks/razorpay', body, { token: null, headers })
+  await expect(run('payments-credit', { payment: failed })).rejects.toThrow('nothing was paid')
+  await expect(run('payments-settle', { payment: failed })).rejects.toThrow('is not flagged')
+  const good = await captured({ orderId })
+  await expect(run('payments-settle', { payment: good })).rejects.toThrow('is not flagged')
+  await expect(run('payments-credit', { payment: 'pay_nobody' })).rejects.toThrow('There is no payment pay_nobody')
+  await expect(run('payments-credit', { payment: 'two words' })).rejects.toThrow(/^payment: /)
+})
+
+// On PostgreSQL commands go to the database itself, and this program has none to give them.
+test.runIf(!onPostgres)('as typed: tables for people, JSON for programs, wrong words in one line', async () => {
+  const orderId = await order(200)
+  const paymentId = await captured({ orderId, amount: 100 })
+  const env = { DATA_DIR: app.dataDir, DATABASE_URL: undefined, BASE_URL: undefined }
+  const typed = (...words: string[]) => runHere(['admin', ...words], env)
+  const flagged = await typed('payments', 'flagged')
+  expect(flagged.err).toBe('')
+  expect(flagged.out).toMatch(new RegExp(`^${paymentId}  organisation ${app.orgId}  INR 1\\.00  .*\n {2}why: its order is over ₹200\n {2}do: {2}credit it`))
+  expect((await typed('credit', 'show', '--org', String(app.orgId), '--limit', '1')).out).toMatch(
+    /^organisation \d+: ₹[\d.]+\n1 payments to look at: .*\nAT +WHY +₹ +BALANCE ₹ +REF\n/,
+  )
+  expect(JSON.parse((await typed('credit', 'grant', '--org', String(app.orgId), '--inr', '5', '--ref', 'typed', '--json')).out)).toMatchObject({
+    credited: true,
+  })
+  expect((await typed('credit', 'correct', '--org', String(app.orgId), '--inr=-5', '--ref', 'typed')).out).toMatch(
+    /^org_id +\d+\ncredited +true\namount_inr +-5\n/,
+  )
+  expect((await typed('promo', 'list')).out).toBe('there is no promo code\n')
+  expect((await typed('promo', 'create', '--code', 'typed', '--bonus-inr', '10', '--max-redemptions', '3')).code).toBe(0)
+  expect((await typed('promo', 'list')).out).toMatch(/^CODE +STATE +BONUS ₹ +FROM ₹ +USED +EXPIRES\nTYPED +active +10\.00 +0\.00 +0 of 3 +never\n$/)
+  expect((await typed('webhooks', 'list')).out).toBe('there is no webhook\n')
+  expect((await typed('payments', 'settle', '--payment', paymentId, '--json')).code).toBe(0)
+  expect((await typed('payments', 'flagged')).out).toBe('no payment is flagged\n')
+  const wrong = await typed('promo', 'end', '--code', 'NOBODY')
+  expect([wrong.code, wrong.out, wrong.err]).toEqual([1, '', 'brigade: There is no promo code NOBODY. brigade admin promo list shows them.\n'])
+  expect((await typed('credit', 'grant', '--org', 'x', '--inr', '1', '--ref', 'y')).code).toBe(2)
+})
