@@ -36,7 +36,7 @@ export const findBuyer = statement<[orgId: number], BuyerRow>(
   'billing.find_invoice_buyer',
   `select o.name as "orgName", b.legal_name as "legalName", b.gstin as "gstin", a.name as "name", a.line1 as "line1", a.line2 as "line2",
      a.city as "city", a.state as "state", a.state_code as "stateCode", a.pincode as "pincode", a.country as "country"
-   from orgs o left join billing_accounts b on b.org_id = o.id left join billing_addresses a on a.org_id = o.id
+   from orgs o left join billing_accounts b on b.org_id = $1::int left join billing_addresses a on a.org_id = $1::int
    where o.id = $1::int`,
 )
 
