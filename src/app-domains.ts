@@ -6,6 +6,7 @@ import { createWebhookDelivery } from './app-webhook-delivery.ts'
 import { Authenticator } from './gateway/access/authenticate.ts'
 import { Sessions } from './gateway/access/sessions.ts'
 import { AuditTrail } from './gateway/audit/audit.ts'
+import { onDebitedOf } from './gateway/billing/low-balance.ts'
 import { ContentLog, contentExpiryMs } from './gateway/inference/content-log.ts'
 import { endOnceKeys, endOnceKeysOf, Idempotency, onceSweepMs } from './gateway/inference/once.ts'
 import { createKeys, type Keys } from './gateway/keys/keys.ts'
@@ -22,7 +23,7 @@ import { createMemory, type Memory, memorySweepMs } from './memory/memory.ts'
 import { purgeEveryMs } from './memory/purge.ts'
 import { reconcileEveryMs } from './memory/reconcile.ts'
 import type { Clock } from './platform/clock.ts'
-import type { Config } from './platform/config.ts'
+import { type Config, isBilling } from './platform/config.ts'
 import type { Db } from './platform/db.ts'
 import { ControlLog } from './platform/db-control-log.ts'
 import type { Ids } from './platform/ids.ts'
@@ -81,8 +82,7 @@ export async function createDomains(deps: AppDeps, baseUrl: () => string): Promi
   const webhooks = createWebhookDelivery(deps, { outbound, sealer, mail, audit, baseUrl })
   const sessions = new Sessions({ db, clock, ids, controlLog, masterKey: deps.masterKey, ttlSeconds: config.SESSION_TTL_S, cacheTtlMs, baseUrl })
   const orgs = createOrgs({ db, clock, controlLog, cacheTtlMs })
-  const hasBilling = config.RAZORPAY_KEY_ID !== null && config.RAZORPAY_KEY_SECRET !== null
-  const trialLimits = hasBilling ? { rpmLimit: config.TRIAL_RPM, dailyLimit: config.TRIAL_DAILY } : null
+  const trialLimits = isBilling(config) ? { rpmLimit: config.TRIAL_RPM, dailyLimit: config.TRIAL_DAILY } : null
   const keys = createKeys({ db, clock, ids, controlLog, cacheTtlMs, defaultRpm: config.DEFAULT_RPM, trialLimits })
   const limits = await createLimits({
     db,
@@ -95,6 +95,7 @@ export async function createDomains(deps: AppDeps, baseUrl: () => string): Promi
     appliers: [insertUsageEvents, endOnceKeys],
     endOf: endOnceKeysOf,
     eventText: usageEventText,
+    onDebited: onDebitedOf({ clock, ids, mail, baseUrl }),
     ...(deps.journalDisk ? { disk: deps.journalDisk } : {}),
   })
   const idempotency = new Idempotency({ db, clock, ids, masterKey: deps.masterKey, processId: () => limits.processId })

@@ -277,6 +277,7 @@ export class AgentTokens {
       scopes: claims.scopes,
       workspaceId: key.workspaceId,
       limits: key.limits,
+      isTrial: key.isTrial,
       capabilities: key.capabilities,
       policies: bothOf(key.policies, policies),
       expiresAtMs: claims.exp * 1000,

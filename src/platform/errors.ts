@@ -38,7 +38,9 @@ export const errorTable = {
   no_session: { code: 'no_session', status: 401, type: 'authentication_error', source: 'interface', message: 'Sign in first, at /auth: this endpoint takes the session cookie br_session and no API key.' },
   byok_required: { code: 'byok_required', status: 401, type: 'authentication_error', source: 'ours', message: 'This model runs on your own provider credential only. Save one or forward it in Authorization.' },
   // 402, 403
-  insufficient_credits: { code: 'insufficient_credits', status: 402, type: 'billing_error', source: 'interface', message: 'The prepaid balance is used up. Top up, or use your own provider key.' },
+  insufficient_credits: { code: 'insufficient_credits', status: 402, type: 'billing_error', source: 'interface', message: 'The prepaid balance is used up. Top up, or use your own provider key.', shouldRetry: false },
+  /** Money is left, all of it held by calls that run right now: waiting helps. */
+  credits_held: { code: 'insufficient_credits', status: 402, type: 'billing_error', source: 'ours', message: 'What is left of the prepaid balance is held by running calls. Try again shortly, or top up.', shouldRetry: true },
   forbidden: { code: 'forbidden', status: 403, type: 'permission_error', source: 'interface', message: 'This credential may not do that.' },
   agent_revoked_label: { code: 'agent_revoked', status: 403, type: 'permission_error', source: 'ours', message: 'The agent named in x-br-agent-id is revoked.' },
   foreign_origin: { code: 'forbidden', status: 403, type: 'permission_error', source: 'ours', message: 'The Origin or Host of this request is not allowed here.' },
@@ -130,7 +132,7 @@ export const errorTable = {
 
 export type ErrorName = keyof typeof errorTable
 
-/** What can be said of a call before anything is held or dialed: by the call itself and by its preview. */
+/** What can be said of a call before anything is held or dialed: by the call itself and by its preview. Of credit that is what a trial key hears. */
 export const planningErrors: readonly ErrorName[] = [
   'bad_request',
   'bad_steps',
@@ -142,6 +144,7 @@ export const planningErrors: readonly ErrorName[] = [
   'no_route_virtual',
   'no_route_residency',
   'agent_revoked_label',
+  'insufficient_credits',
 ]
 
 export interface FailOptions {

@@ -47,6 +47,8 @@ export interface KeyPrincipal extends Common {
   readonly scope: KeyScope
   readonly workspaceId: number | null
   readonly limits: KeyLimits
+  /** A trial key: free on the platform's models in India, nothing else on the platform's account. Absent: what the platform pays for is debited where billing is on. */
+  readonly isTrial?: boolean
   /** All hold at once; empty when nothing is ruled. */
   readonly policies: readonly CallPolicy[]
 }
@@ -67,6 +69,8 @@ export interface AgentPrincipal extends Common {
   readonly scopes: readonly AgentScope[]
   readonly workspaceId: number | null
   readonly limits: KeyLimits
+  /** The minting key is a trial key. */
+  readonly isTrial?: boolean
   /** Those of the minting key, of the agent and of every agent above it. */
   readonly policies: readonly CallPolicy[]
   /** Unix milliseconds at which the token ends. */

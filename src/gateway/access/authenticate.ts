@@ -77,6 +77,7 @@ export class Authenticator {
         scope: record.scope,
         workspaceId: record.workspaceId,
         limits: record.limits,
+        isTrial: record.isTrial,
         capabilities: record.capabilities,
         policies: record.policies,
       }

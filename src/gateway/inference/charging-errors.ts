@@ -13,7 +13,7 @@ export const charging: readonly ErrorName[] = [
   'budget_held',
   'agent_budget_exceeded',
   'agent_budget_held',
-  'insufficient_credits',
+  'credits_held',
   'all_routes_failed',
   'provider_unavailable_billing',
   'database_unavailable',

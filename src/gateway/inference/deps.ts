@@ -62,6 +62,8 @@ export interface InferenceDeps {
   readonly outbound: Outbound
   readonly inflight: Inflight
   readonly limits: Limits<UsageEvent>
+  /** True: what the platform's account pays is taken from the prepaid balance of the organisation, unless the key is on trial. */
+  readonly isBilling: boolean
   /** Throws model_not_found and every no_route; dials nothing. */
   resolve(request: ResolveRequest): Plan
   /** What of an organisation decides where its calls may go. Synchronous when cached. */

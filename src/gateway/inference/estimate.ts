@@ -80,10 +80,21 @@ const costOf = ({ route }: Attempt, { promptTokens, media }: ParsedRequest, comp
   return priceHeld(route.price, media === undefined ? tokens : { ...tokens, media })
 }
 
-/** The hold of a call, at the dearest route of its plan, and its worst case, which a strict budget holds instead. */
-export function holdOf(kind: Kind, request: ParsedRequest, plan: Plan): { needUinr: bigint; worstUinr: bigint } {
+/** The hold of a call in micro-rupees. */
+export interface CallHold {
+  /** At the dearest route of its plan. */
+  readonly needUinr: bigint
+  /** The worst case, which a strict budget holds instead. */
+  readonly worstUinr: bigint
+  /** At the dearest route on the platform's account; null without one. */
+  readonly debitUinr: bigint | null
+}
+
+/** What a call holds before its dial. */
+export function holdOf(kind: Kind, request: ParsedRequest, plan: Plan): CallHold {
   let needUinr = 0n
   let worstUinr = 0n
+  let debitUinr: bigint | null = null
   // Each attempt is counted with the tokens that its own model may use.
   for (const attempt of plan.attempts) {
     const needTokens = firstHoldTokens(kind, request, attempt.model)
@@ -91,7 +102,8 @@ export function holdOf(kind: Kind, request: ParsedRequest, plan: Plan): { needUi
     const need = costOf(attempt, request, needTokens)
     const worst = worstTokens === needTokens ? need : costOf(attempt, request, worstTokens)
     if (need > needUinr) needUinr = need
+    if (!attempt.byok && (debitUinr === null || need > debitUinr)) debitUinr = need
     if (worst > worstUinr) worstUinr = worst
   }
-  return { needUinr, worstUinr }
+  return { needUinr, worstUinr, debitUinr }
 }

@@ -1,8 +1,7 @@
 import type { Clock } from '../../platform/clock.ts'
 import { inrFromUinr } from '../../platform/money.ts'
 import type { BearerPrincipal, CallPolicy } from '../../platform/principal.ts'
-import type { Permit } from '../limits/admission.ts'
-import type { Scope } from '../limits/counter-state.ts'
+import type { Permit, RefusedBy } from '../limits/admission.ts'
 import type { Attempt } from '../routing/plan.ts'
 import type { Outcome, UsageEvent } from '../usage/record.ts'
 import type { Bill } from '../wire/client-format.ts'
@@ -30,6 +29,8 @@ export interface MeterInput {
   readonly startedAtMs: number
   /** The call holds an idempotency key. */
   readonly idempotent: boolean
+  /** What the platform's account pays is taken from the prepaid balance. */
+  readonly debits: boolean
 }
 
 /** What a call is taken to have used that ends while a provider works on it, before its answer: the prompt has been read, the units are being made. */
@@ -117,7 +118,8 @@ export class Meter {
 
   /** Makes the hold cover these tokens on the route that is being served. */
   cover(tokens: TokenUsage): boolean | Promise<boolean> {
-    return this.#attempt === null || this.#permit.cover(priceHeld(this.#attempt.route.price, tokens))
+    const attempt = this.#attempt
+    return attempt === null || this.#permit.cover(priceHeld(attempt.route.price, tokens), this.#input.debits && !attempt.byok)
   }
 
   /** Tokens of output that the hold covers behind so many of prompt. After a refused `cover` that is what was left. */
@@ -125,9 +127,9 @@ export class Meter {
     return this.#attempt === null ? 0 : outputTokensFor(this.#permit.heldUinr, this.#attempt.route.price, promptTokens)
   }
 
-  /** The budget that refused the last `cover`, or null. */
-  get refusedScope(): Scope | null {
-    return this.#permit.refusedScope
+  /** What refused the last `cover`, or null. */
+  get refusedBy(): RefusedBy | null {
+    return this.#permit.refusedBy
   }
 
   /** What the caller is told that the call costs with this usage, on the route that serves it. */
@@ -135,7 +137,7 @@ export class Meter {
     const attempt = this.#attempt
     const valueUinr = attempt === null ? 0n : priceTokens(attempt.route.price, cappedAt(tokens, this.#input.request.maxTokens))
     const value = inrFromUinr(valueUinr)
-    return { cost_inr: attempt?.byok === true ? 0 : value, value_inr: value, provider: attempt?.route.provider.id ?? '' }
+    return { cost_inr: this.#isFree(attempt) ? 0 : value, value_inr: value, provider: attempt?.route.provider.id ?? '' }
   }
 
   /** Ends the call with what it used. Returns the charged value once the record is in the journal. */
@@ -165,6 +167,11 @@ export class Meter {
     if (this.#ended) return
     this.#ended = true
     this.#permit.release()
+  }
+
+  /** The caller's own credential pays, or the key is on trial. */
+  #isFree(attempt: Attempt | null): boolean {
+    return attempt?.byok === true || this.#input.principal.isTrial === true
   }
 
   #event(tokens: TokenUsage, estimated: boolean, outcome: Outcome, status: number): UsageEvent {
@@ -199,7 +206,7 @@ export class Meter {
       characters: tokens.media?.characters ?? 0,
       estimated,
       valueUinr,
-      costUinr: attempt?.byok ? 0n : valueUinr,
+      costUinr: this.#isFree(attempt) ? 0n : valueUinr,
       latencyMs: Math.round(this.#clock.monotonicMs() - startedAtMs),
       firstByteMs: this.#firstByteMs === null ? null : Math.round(this.#firstByteMs),
       ...(this.#input.idempotent ? idempotent : none),

@@ -9,12 +9,12 @@ import { stateKeyOf } from '../catalog/model.ts'
 import type { Plan } from '../routing/plan.ts'
 import type { Outcome } from '../usage/record.ts'
 import { brHeader } from '../wire/response-headers.ts'
+import { admitCall, isDebited } from './admit-call.ts'
 import type { BytesAnswer, StreamAnswer, WholeAnswer } from './answer.ts'
-import { withinCallCaps } from './call-caps.ts'
 import type { ContentCall } from './content-capture.ts'
 import type { InferenceDeps, NamedAgent } from './deps.ts'
 import { type Answer, dial } from './dial.ts'
-import { firstHoldTokens, holdOf } from './estimate.ts'
+import { firstHoldTokens } from './estimate.ts'
 import type { Kind } from './kinds/kind.ts'
 import type { CallInput, ParsedRequest } from './kinds/request.ts'
 import { type ChargedAgent, Meter } from './meter.ts'
@@ -40,34 +40,11 @@ export async function serve(kind: Kind, input: CallInput, call: Call<Principal>,
   const agent = charged instanceof Promise ? await charged : charged
   const known = deps.orgRouting(principal.orgId)
   const org = known instanceof Promise ? await known : known
-  const plan = deps.resolve({
-    modelId: parsed.modelId,
-    kind: kind.modelKind,
-    fields: parsed.fields,
-    org,
-    policies: agent.policies,
-    promptTokens: parsed.promptTokens,
-    needs: parsed.needs,
-    forwards: parsed.forwarded !== null,
-    overflows: parsed.overflows === true,
-    promptText: () => parsed.promptText(),
-    accepts: model => parsed.accepts?.(model),
-  })
-  const request = agent.policies.length === 0 ? parsed : withinCallCaps(kind, parsed, plan, agent.policies)
-  const [first] = plan.attempts
-  if (first !== undefined) request.checkFor?.(first)
-  const hold = holdOf(kind, request, plan)
-  const admitted = deps.limits.admit({
-    principal,
-    eventId: once?.eventId ?? deps.ids.uuidv7(deps.clock.nowMs()),
-    agentId: agent.agentId,
-    agentAncestorIds: agent.ancestorIds,
-    policies: agent.policies,
-    needUinr: hold.needUinr,
-    worstUinr: hold.worstUinr,
-  })
-  const permit = admitted instanceof Promise ? await admitted : admitted
-  const meter = new Meter(permit, { kind, request, principal, agent, requestId: call.requestId, startedAtMs, idempotent: once !== null }, deps.clock)
+  const eventId = once?.eventId ?? deps.ids.uuidv7(deps.clock.nowMs())
+  const admitted = admitCall({ kind, parsed, principal, agent, org, eventId }, deps)
+  const { plan, request, permit } = admitted instanceof Promise ? await admitted : admitted
+  const facts = { kind, request, principal, agent, requestId: call.requestId, startedAtMs, idempotent: once !== null, debits: isDebited(principal, deps) }
+  const meter = new Meter(permit, facts, deps.clock)
   const watch = watchAgent(principal, agent, call, deps)
   const content = org.retentionDays === 0 ? null : contentOf(request, plan, principal, call, sentBytes(input))
   let isStream = false

@@ -11,7 +11,7 @@ const coverWaitMs = 500
 const unseenTokensPerSecond = 50
 
 /** What a stream's cover asks of the meter of its call. */
-type Hold = Pick<Meter, 'cover' | 'coveredTokens' | 'refusedScope'>
+type Hold = Pick<Meter, 'cover' | 'coveredTokens' | 'refusedBy'>
 
 /**
  * Keeps a stream's hold ahead of what it has produced: when half a slice is left, the next one (twice as large, at most 2,048 tokens)
@@ -99,11 +99,13 @@ export class StreamCover {
       })
   }
 
-  /** Why a stream that is not covered ends: the budget that refused, or nobody who could say that one covers it. */
+  /** Why a stream that is not covered ends: the budget or balance that refused, or nobody who could say that one covers it. */
   get refusal(): StreamEnd {
-    switch (this.#meter.refusedScope) {
+    switch (this.#meter.refusedBy) {
       case 'agent':
         return { name: 'agent_budget_exceeded' }
+      case 'prepaid':
+        return { name: 'insufficient_credits' }
       case null:
         return { name: 'database_unavailable', message: 'The gateway cannot confirm that the budget covers more of this stream.' }
       default:

@@ -1,4 +1,5 @@
 import type { CallPolicy, Capability, KeyLimits, KeyScope, Role } from '../../platform/principal.ts'
+import { type TierLimits, tierOf } from './key-rules.ts'
 import type { KeyRow } from './queries.ts'
 
 /** 'rotated' is a matter of the presented secret, not of the key: the key lives on under a newer one. */
@@ -15,6 +16,7 @@ export interface KeyRecord {
   readonly name: string
   readonly scope: KeyScope
   readonly limits: KeyLimits
+  readonly isTrial: boolean
   readonly capabilities: readonly Capability[]
   /** At most one; empty when nothing is ruled. */
   readonly policies: readonly CallPolicy[]
@@ -32,7 +34,7 @@ export interface KeySecrets {
 }
 
 /** The record of a row; null for no row. */
-export function recordOf(row: KeyRow | null): KeyRecord | null {
+export function recordOf(row: KeyRow | null, tiers: TierLimits): KeyRecord | null {
   if (row === null) return null
   const { id, orgId, userId, role, workspaceId, name, scope, rpmLimit, dailyLimit } = row
   return {
@@ -44,6 +46,7 @@ export function recordOf(row: KeyRow | null): KeyRecord | null {
     name,
     scope,
     limits: { rpmLimit, dailyLimit },
+    isTrial: tierOf(row.tier, tiers) === 'trial',
     capabilities: row.capabilities ?? [],
     policies: policiesOf(row),
     state: stateOf(row),

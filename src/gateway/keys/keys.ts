@@ -70,7 +70,12 @@ export class Keys {
       clock,
       load: async hash => (await db.maybe(findIdByHash, Buffer.from(hash, 'base64')))?.id ?? null,
     })
-    this.#records = new ExpiringCache({ max: keysCachedMax, ttlMs: deps.cacheTtlMs, clock, load: async id => recordOf(await db.maybe(findForAuth, id)) })
+    this.#records = new ExpiringCache({
+      max: keysCachedMax,
+      ttlMs: deps.cacheTtlMs,
+      clock,
+      load: async id => recordOf(await db.maybe(findForAuth, id), this.tiers),
+    })
     this.use = new KeyUse(db, clock)
     deps.controlLog.on(news => {
       if (news.kind === 'key_changed' || news.kind === 'key_revoked') this.#records.invalidate(Number(news.ref))

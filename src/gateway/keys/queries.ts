@@ -11,6 +11,7 @@ export interface KeyRow {
   readonly workspaceId: number | null
   readonly name: string
   readonly scope: KeyScope
+  readonly tier: KeyTier
   readonly rpmLimit: number | null
   readonly dailyLimit: number | null
   readonly enabled: boolean
@@ -37,7 +38,7 @@ export const findIdByHash = statement<[hash: Buffer], { id: number }>(
 /** Not limited to one org: the id comes from the hash of a presented key or from a signed token. */
 export const findForAuth = statement<[id: number], KeyRow>(
   'keys.find_for_auth',
-  `select k.id, k.org_id as "orgId", k.user_id as "userId", m.role, k.workspace_id as "workspaceId", k.name, k.scope,
+  `select k.id, k.org_id as "orgId", k.user_id as "userId", m.role, k.workspace_id as "workspaceId", k.name, k.scope, k.tier,
      k.rpm_limit as "rpmLimit", k.daily_limit as "dailyLimit", k.enabled, k.disabled_reason as "disabledReason",
      k.expires_at as "expiresAt", k.revoked_at as "revokedAt", m.capabilities, k.allowed_models as "allowedModels",
      k.allowed_providers as "allowedProviders", k.max_cost_uinr as "maxCostUinr", k.max_output_tokens as "maxOutputTokens",

@@ -7,7 +7,7 @@
 import type { Clock } from '../../platform/clock.ts'
 import { DatabaseUnavailableError, type Db } from '../../platform/db.ts'
 import { type CounterAsk, ensureRows } from './counter-rows.ts'
-import type { Counter, CounterTable } from './counter-state.ts'
+import { type Counter, type CounterTable, isMoney } from './counter-state.ts'
 import type { ProcessRegistry } from './processes.ts'
 import { acquire, type CounterRow, findEvidence, findOwnLeases, notify, setLimitCap, syncCaps } from './queries.ts'
 import type { Refused } from './refusal.ts'
@@ -116,7 +116,9 @@ export class Acquirer {
         if (row === undefined) continue
         this.#options.counters.identify(counter, row.id)
         counter.learnSpent(row.spent)
-        if (row.cap !== counter.cap || row.strict !== counter.strict) await this.bringCap(counter)
+        // What was paid in is no wish of this process: it is learnt.
+        if (counter.metric === 'prepaid') counter.cap = row.cap
+        else if (row.cap !== counter.cap || row.strict !== counter.strict) await this.bringCap(counter)
       }
     }
   }
@@ -273,7 +275,7 @@ export class Acquirer {
     const least = need + counter.waiting
     const { allowanceSeconds, db, clock } = this.#options
     if (allowanceSeconds === 0) return least
-    const isRate = counter.metric !== 'spend'
+    const isRate = !isMoney(counter.metric)
     if (isRate && db.kind === 'embedded') return max(least, counter.cap ?? 0n)
     if (isRate && counter.cap !== null && counter.cap <= smallCap) return least
     const elapsedMs = Math.max(clock.monotonicMs() - counter.askedAtMs, 50)

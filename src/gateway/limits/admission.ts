@@ -30,7 +30,12 @@ export interface AdmissionRequest {
   readonly needUinr: bigint
   /** The worst case of the call, which a strict budget holds in full. */
   readonly worstUinr: bigint
+  /** What the dearest route that debits the prepaid balance may cost at first; null or absent: none of them does. */
+  readonly debitUinr?: bigint | null
 }
+
+/** What refused to cover more of a call: a budget, or the prepaid balance. */
+export type RefusedBy = Scope | 'prepaid'
 
 /**
  * A call's hold in every counter that binds it. Exactly one of `settle` or `release` is called, once.
@@ -40,16 +45,16 @@ export interface Permit<E extends ChargedEvent = ChargedEvent> {
   readonly eventId: string
   /** What the call may cost as things stand. After a refused `cover` it may be more than before and less than asked: what was left. */
   readonly heldUinr: bigint
-  /** The budget that refused the last `cover`; null when none did, for example because the database could not be asked. */
-  readonly refusedScope: Scope | null
+  /** What refused the last `cover`; null when nothing did, for example because the database could not be asked. */
+  readonly refusedBy: RefusedBy | null
   /** What the charged agent's tightest budget has left as far as this process knows; null without one. */
   readonly agentRemainingUinr: bigint | null
   /** Wall-clock ms of admission: the call's charges belong to the IST day and month of this instant. */
   readonly admittedAtMs: number
   /** Writes the `open` record before a dial; it is in the journal when this resolves. Throws `journal_full`. Called again when failover dials another route. `draft` is the event as it would stand if the process died now. */
   open(draft: E): Promise<void>
-  /** Makes the hold at least `totalUinr`. true: it is; false: refused, the call must end; a promise when the database has to be asked. */
-  cover(totalUinr: bigint): boolean | Promise<boolean>
+  /** Makes the hold at least `totalUinr`, with `debits` that of the prepaid balance too. true: it is; false: refused, the call must end; a promise when the database has to be asked. */
+  cover(totalUinr: bigint, debits?: boolean): boolean | Promise<boolean>
   /** Writes a `progress` record (the caller paces them: first byte, then at most one a second). */
   progress(draft: E): void
   /** Ends the call with what it really cost. Resolves when the record is in the journal, or (SETTLE=postgres, full disk) committed. */
@@ -61,6 +66,6 @@ export interface Permit<E extends ChargedEvent = ChargedEvent> {
 export interface Limits<E extends ChargedEvent = ChargedEvent> {
   /** Takes one of the key's requests of this minute. Throws `rate_limit_exceeded` (retry-after to the minute's end) or `database_unavailable`. Returns nothing when decided locally. */
   takeRate(principal: BearerPrincipal): void | Promise<void>
-  /** Holds in daily limit, every budget, every cap of calls at once and (billing) prepaid, all or none. Throws `daily_limit_reached`, `concurrency_limit_reached`, `budget_exceeded`, `agent_budget_exceeded` (or their `…_held` kin) with BUDX-04 evidence, `database_unavailable`, `journal_full`. */
+  /** Holds in daily limit, every budget, the prepaid balance where a route debits it and every cap of calls at once, all or none. Throws `daily_limit_reached`, `concurrency_limit_reached`, `budget_exceeded`, `agent_budget_exceeded`, `insufficient_credits` (or their `…_held` kin) with BUDX-04 evidence, `database_unavailable`, `journal_full`. */
   admit(request: AdmissionRequest): Permit<E> | Promise<Permit<E>>
 }

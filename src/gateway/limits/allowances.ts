@@ -185,14 +185,20 @@ export class Allowances<E extends ChargedEvent> implements Limits<E> {
   }
 }
 
-/** What each counter must hold: one unit of the daily limit and of a cap of calls at once, the worst case of a strict budget, else the first hold. Never zero, so that an exhausted budget also stops what is free. */
-function needsOf(binding: Binding, request: AdmissionRequest): bigint[] {
-  const { needUinr, worstUinr } = request
-  const need = needUinr > 0n ? needUinr : 1n
-  return binding.counters.map(counter =>
-    counter.metric === 'daily' || counter.metric === 'running' ? 1n : counter.strict && worstUinr > need ? worstUinr : need,
-  )
+/**
+ * What each counter must hold: one unit of the daily limit and of a cap of calls at once, the worst case of a strict budget, what may be
+ * debited of the prepaid balance, else the first hold. Never zero, so that an exhausted budget also stops what is free.
+ */
+function needsOf(binding: Binding, { needUinr, worstUinr, debitUinr }: AdmissionRequest): bigint[] {
+  const need = atLeastOne(needUinr)
+  return binding.counters.map(({ metric, strict }) => {
+    if (metric === 'prepaid') return atLeastOne(debitUinr ?? 0n)
+    if (metric !== 'spend') return 1n
+    return strict && worstUinr > need ? worstUinr : need
+  })
 }
+
+const atLeastOne = (uinr: bigint): bigint => (uinr > 0n ? uinr : 1n)
 
 function asUnavailable(error: unknown): unknown {
   return error instanceof DatabaseUnavailableError || error instanceof FencedError ? fail('database_unavailable', { cause: error }) : error

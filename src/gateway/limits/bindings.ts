@@ -17,7 +17,7 @@ export interface Binding {
   /** Unix ms at which the IST day or month turns. */
   readonly validUntilMs: number
   readonly entries: readonly BudgetEntry[]
-  /** Capped counters in the order in which they refuse: daily, then from the narrowest budget to the widest, then calls at once, which waiting helps. */
+  /** Capped counters in the order in which they refuse: daily, then from the narrowest budget to the widest, then the prepaid balance, then calls at once, which waiting helps. */
   readonly counters: readonly Counter[]
   readonly charge: Charge
 }
@@ -70,6 +70,8 @@ export class Bindings {
     const counters: Counter[] = []
     if (dailyLimit !== null) counters.push(this.#limited({ orgId: principal.orgId, scope: 'key', scopeId: String(principal.keyId) }, dailyLimit, nowMs))
     for (const entry of entries) if (entry.capUinr !== null) counters.push(this.#budgeted(entry, nowMs))
+    const prepaid = isPrepaid(request)
+    if (prepaid) counters.push(this.#counters.get({ orgId: principal.orgId, scope: 'org', scopeId: String(principal.orgId) }, 'prepaid', nowMs, 0n))
     const running = runningCapsOf(principal.orgId, request.policies)
     for (const { ref, cap } of running) counters.push(this.#counters.get(ref, 'running', nowMs, BigInt(cap)))
     const binding: Binding = {
@@ -84,6 +86,7 @@ export class Bindings {
         month: istMonth(nowMs),
         monthEndsAtMs: endOfIstMonthMs(nowMs),
         scopes: refs.map(ref => [ref.scope, ref.scopeId] as const),
+        ...(prepaid ? { prepaid } : {}),
       },
     }
     this.#bindings.set(callerKey(request), binding)
@@ -104,8 +107,10 @@ export class Bindings {
   }
 }
 
+const isPrepaid = ({ debitUinr }: AdmissionRequest): boolean => debitUinr !== undefined && debitUinr !== null
+
 function callerKey(request: AdmissionRequest): string {
   const { principal, agentId, agentAncestorIds } = request
   const ancestors = agentAncestorIds.length === 0 ? '' : agentAncestorIds.join('.')
-  return `${principal.keyId}|${agentId ?? ''}|${ancestors}|${principal.workspaceId ?? ''}|${principal.userId ?? ''}|${request.teamId ?? ''}`
+  return `${principal.keyId}|${agentId ?? ''}|${ancestors}|${principal.workspaceId ?? ''}|${principal.userId ?? ''}|${request.teamId ?? ''}${isPrepaid(request) ? '|prepaid' : ''}`
 }

@@ -62,7 +62,7 @@ async function findRows(db: Queryable, asks: readonly CounterAsk[]): Promise<(Co
 /** Most spend counters whose ids the flusher remembers. */
 const spendIdsMax = 50_000
 
-/** Ids of spend counters by natural key, for the flusher: every scope that was charged has one, with or without a cap. */
+/** Ids of the money counters of charges by natural key, for the flusher: every scope that was charged has one, with or without a cap. */
 export class SpendIds {
   readonly #ids = new LRUCache<string, bigint>({ max: spendIdsMax })
 
@@ -75,6 +75,8 @@ export class SpendIds {
         if (this.#ids.get(key) === undefined)
           asks.set(key, { orgId: charge.orgId, scope, scopeId, metric: 'spend', period: charge.month, cap: null, endsAtMs: charge.monthEndsAtMs })
       }
+      const balance = prepaidKey(charge.orgId)
+      if (charge.prepaid === true && this.#ids.get(balance) === undefined) asks.set(balance, prepaidAsk(charge.orgId))
     }
     if (asks.size === 0) return
     const rows = await ensureRows(db, [...asks.values()])
@@ -89,7 +91,15 @@ export class SpendIds {
     this.#ids.clear()
   }
 
-  /** The ids of a charge's counters; they were learnt before. */
+  /** The id of the prepaid counter that a charge debits; null when it debits none. It was learnt before. */
+  prepaidOf({ orgId, prepaid }: Charge): bigint | null {
+    if (prepaid !== true) return null
+    const id = this.#ids.get(prepaidKey(orgId))
+    if (id === undefined) throw new Error('prepaid counter was not learnt')
+    return id
+  }
+
+  /** The ids of a charge's spend counters; they were learnt before. */
   of(charge: Charge): bigint[] {
     return charge.scopes.map(([scope, scopeId]) => {
       const id = this.#ids.get(spendKey(charge, scope, scopeId))
@@ -98,5 +108,16 @@ export class SpendIds {
     })
   }
 }
+
+const prepaidKey = (orgId: number): string => `${orgId}|prepaid`
+const prepaidAsk = (orgId: number): CounterAsk => ({
+  orgId,
+  scope: 'org',
+  scopeId: String(orgId),
+  metric: 'prepaid',
+  period: 'ever',
+  cap: 0n,
+  endsAtMs: Number.POSITIVE_INFINITY,
+})
 
 const spendKey = (charge: Charge, scope: string, scopeId: string): string => `${charge.orgId}|${scope}|${scopeId}|${charge.month}`

@@ -12,6 +12,9 @@ export type Scope = (typeof scopes)[number]
 /** 'running' counts calls at once: units are held and given back, never spent. */
 export type Metric = 'spend' | 'prepaid' | 'rpm' | 'daily' | 'running'
 
+/** Amounts of these are micro-rupees. */
+export const isMoney = (metric: Metric): boolean => metric === 'spend' || metric === 'prepaid'
+
 /** Whether a text names a scope. */
 export function isScope(text: string): text is Scope {
   return (scopes as readonly string[]).includes(text)
@@ -90,7 +93,7 @@ export class Counter {
     this.period = period
     this.endsAtMs = endsAtMs
     this.cap = cap
-    this.untold = metric === 'spend'
+    this.untold = isMoney(metric)
   }
 
   get lease(): bigint {

@@ -36,8 +36,14 @@ export interface FlushTools<E extends ChargedEvent> {
   readonly nowMs: () => number
   readonly spendIds: SpendIds
   readonly applyEvents: ApplyEvents<E>
-  /** True: events with a cost debit the ledger and the prepaid counter. */
-  readonly billing: boolean
+  /** Told of balances that fell, in the transaction in which they did. */
+  onDebited(tx: Tx, debited: readonly Debited[]): Promise<void>
+}
+
+/** An organisation whose prepaid balance has fallen, and to what. */
+export interface Debited {
+  readonly orgId: number
+  readonly balanceUinr: bigint
 }
 
 /** Which range of whose journal. `to` null: records that never reached the journal (disk full); then only the event ids guard. */
@@ -180,14 +186,14 @@ async function applyBatch<E extends ChargedEvent>(
   }
   const spent = byNumber(counts)
   for (const [charge, value] of values) for (const id of tools.spendIds.of(charge)) add(spent, id, value)
+  const debits = fresh.filter(({ charge, event }) => charge.prepaid === true && event.costUinr > 0n)
+  for (const { charge, event } of debits) {
+    const balance = tools.spendIds.prepaidOf(charge)
+    if (balance !== null) add(spent, balance, event.costUinr)
+  }
   const leaving = byNumber(released)
   const rows = await settleRows(tools, tx, range.processId, locked, spent, leaving)
-  if (tools.billing)
-    await debit(
-      tools,
-      tx,
-      fresh.filter(item => item.event.costUinr > 0n),
-    )
+  await debit(tools, tx, debits, rows)
   return { released: leaving, rows }
 }
 
@@ -200,6 +206,9 @@ function checkSpendRows<E extends ChargedEvent>({ spendIds }: FlushTools<E>, { c
       const [scope, scopeId] = charge.scopes[i] ?? []
       if (row?.orgId !== charge.orgId || row.scope !== scope || row.scopeId !== scopeId) throw new CounterGoneError(`counter ${id} is gone`)
     }
+    const balance = spendIds.prepaidOf(charge)
+    const row = balance === null ? undefined : rows.get(balance)
+    if (balance !== null && (row?.orgId !== charge.orgId || row.metric !== 'prepaid')) throw new CounterGoneError(`counter ${balance} is gone`)
   }
 }
 
@@ -213,7 +222,11 @@ function touchedBy<E extends ChargedEvent>({ spendIds }: FlushTools<E>, { charge
     for (const [id] of item.released) texts.add(id)
   }
   const ids = new Set([...texts].map(BigInt))
-  for (const charge of charges) for (const id of spendIds.of(charge)) ids.add(id)
+  for (const charge of charges) {
+    for (const id of spendIds.of(charge)) ids.add(id)
+    const balance = spendIds.prepaidOf(charge)
+    if (balance !== null) ids.add(balance)
+  }
   return [...ids]
 }
 
@@ -251,7 +264,8 @@ function crossedAtMs({ endsAt }: LockedCounterRow, nowMs: number): number {
   return endsAt === null ? nowMs : Math.min(nowMs, endsAt.getTime() - 1000)
 }
 
-async function debit<E extends ChargedEvent>(tools: FlushTools<E>, tx: Tx, charged: readonly Charged<E>[]): Promise<void> {
+/** One row of the ledger for each call that cost something; the balance itself fell with its counter. */
+async function debit<E extends ChargedEvent>(tools: FlushTools<E>, tx: Tx, charged: readonly Charged<E>[], rows: readonly LockedCounterRow[]): Promise<void> {
   if (charged.length === 0) return
   await tx.exec(
     insertDebits,
@@ -259,5 +273,11 @@ async function debit<E extends ChargedEvent>(tools: FlushTools<E>, tx: Tx, charg
     charged.map(c => c.event.id),
     charged.map(c => c.event.costUinr),
     new Date(tools.nowMs()),
+  )
+  const orgs = new Set(charged.map(c => c.charge.orgId))
+  const fallen = rows.filter(row => row.metric === 'prepaid' && orgs.has(row.orgId))
+  await tools.onDebited(
+    tx,
+    fallen.map(({ orgId, cap, spent }) => ({ orgId, balanceUinr: (cap ?? 0n) - spent })),
   )
 }

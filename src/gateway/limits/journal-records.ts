@@ -15,6 +15,8 @@ export interface Charge {
   readonly month: string
   readonly monthEndsAtMs: number
   readonly scopes: readonly (readonly [Scope, string])[]
+  /** The prepaid balance was asked: what the call cost is debited. Absent: nothing is, whatever the call cost. */
+  readonly prepaid?: boolean
 }
 
 export type JournalRecord<E extends ChargedEvent> =

@@ -6,7 +6,7 @@ import type { ControlLog } from '../../platform/db-control-log.ts'
 import type { Ids } from '../../platform/ids.ts'
 import type { Log } from '../../platform/log.ts'
 import type { ChargedEvent } from './admission.ts'
-import type { ApplyEvents } from './flush-batch.ts'
+import type { ApplyEvents, Debited } from './flush-batch.ts'
 import type { JournalDisk } from './journal-disk.ts'
 import type { EventText } from './journal-records.ts'
 
@@ -44,8 +44,8 @@ export interface LimitsOptions<E extends ChargedEvent> {
   readonly eventText?: EventText<E>
   /** Started by the composition root. */
   readonly controlLog: ControlLog
-  /** True: events with a cost debit the ledger. Default false. */
-  readonly billing?: boolean
+  /** Told of every organisation whose prepaid balance has just fallen, in the transaction in which it fell. */
+  onDebited?(tx: Tx, debited: readonly Debited[]): Promise<void>
   /** Whether periods follow the database's clock. Default: only on the machine's own clock; an injected clock is the truth. */
   readonly followDatabaseClock?: boolean
 }

@@ -10,7 +10,7 @@ import { Bindings, scopesOf } from './bindings.ts'
 import { BudgetCache } from './budget-cache.ts'
 import { type BudgetStatus, Budgets, capChanged, parseCapRef } from './budgets.ts'
 import { SpendIds, withoutRow } from './counter-rows.ts'
-import { type Counter, CounterTable } from './counter-state.ts'
+import { type Counter, CounterTable, isMoney } from './counter-state.ts'
 import { type FlushResult, type FlushTools, inOrder } from './flush-batch.ts'
 import { Flusher } from './flusher.ts'
 import { returnIdle, sweepIdle, writeCounts } from './idle.ts'
@@ -77,7 +77,15 @@ export class LimitsEngine<E extends ChargedEvent> implements Limits<E> {
     const nowMs = (): number => registry.nowMs()
     this.#cache = new BudgetCache({ db, clock, ttlMs: config.CACHE_TTL_MS, offlineMaxMs: config.OFFLINE_MAX_MS, onChange: () => this.#rebind() })
     this.#bindings = new Bindings(this.#cache, this.#counters)
-    const tools: FlushTools<E> = { db, ids, log, nowMs, spendIds: new SpendIds(), applyEvents: inOrder(options.appliers), billing: options.billing ?? false }
+    const tools: FlushTools<E> = {
+      db,
+      ids,
+      log,
+      nowMs,
+      spendIds: new SpendIds(),
+      applyEvents: inOrder(options.appliers),
+      onDebited: options.onDebited ?? (async () => {}),
+    }
     this.#flusher = this.#makeFlusher(tools)
     this.#acquirer = new Acquirer({
       db,
@@ -357,9 +365,9 @@ export class LimitsEngine<E extends ChargedEvent> implements Limits<E> {
     for (const counter of counters) {
       counter.refusal = null
       // Holds under a lowered cap go back when their calls end; the next grant that fits says otherwise.
-      counter.overdrawn = counter.metric === 'spend'
+      counter.overdrawn = isMoney(counter.metric)
       // What was spent before there was a cap was held by nobody.
-      counter.untold = counter.metric === 'spend'
+      counter.untold = isMoney(counter.metric)
     }
     if (
       returnIdle(

@@ -3,9 +3,9 @@ import { DatabaseUnavailableError } from '../../platform/db.ts'
 import { fail } from '../../platform/errors.ts'
 import type { Acquirer } from './acquire.ts'
 import { FencedError } from './acquire.ts'
-import type { ChargedEvent, Permit } from './admission.ts'
+import type { ChargedEvent, Permit, RefusedBy } from './admission.ts'
 import { agentRemainingOf } from './agent-remaining.ts'
-import type { Counter, Scope } from './counter-state.ts'
+import { type Counter, isMoney } from './counter-state.ts'
 import type { Flusher } from './flusher.ts'
 import { JournalWriteError } from './journal.ts'
 import type { Amounts, Charge, JournalRecord } from './journal-records.ts'
@@ -41,7 +41,7 @@ export class CallPermit<E extends ChargedEvent> implements Permit<E> {
   #ended = false
   #draft: E | null = null
   #extending: Promise<boolean> | null = null
-  #refusedScope: Scope | null = null
+  #refusedBy: RefusedBy | null = null
 
   constructor(tools: PermitTools<E>, eventId: string, admittedAtMs: number, heldUinr: bigint, hold: Hold) {
     this.#tools = tools
@@ -58,8 +58,8 @@ export class CallPermit<E extends ChargedEvent> implements Permit<E> {
     return this.#heldUinr
   }
 
-  get refusedScope(): Scope | null {
-    return this.#refusedScope
+  get refusedBy(): RefusedBy | null {
+    return this.#refusedBy
   }
 
   get agentRemainingUinr(): bigint | null {
@@ -90,29 +90,29 @@ export class CallPermit<E extends ChargedEvent> implements Permit<E> {
     if (this.#draft !== null && !this.#ended) this.progress(this.#draft)
   }
 
-  cover(totalUinr: bigint): boolean | Promise<boolean> {
+  cover(totalUinr: bigint, debits = false): boolean | Promise<boolean> {
     if (this.#ended) return false
-    if (totalUinr <= this.#heldUinr) return true
-    if (this.#extending !== null) return this.#extending.then(() => this.cover(totalUinr))
-    if (this.#generation !== this.#tools.acquirer.generation) return false
-    const short = this.#shortOf(totalUinr)
+    if (!debits && totalUinr <= this.#heldUinr) return true
+    if (this.#extending !== null) return this.#extending.then(() => this.cover(totalUinr, debits))
+    if (this.#generation !== this.#tools.acquirer.generation) return totalUinr <= this.#heldUinr
+    const short = this.#shortOf(totalUinr, debits)
     if (short.length > 0) {
       const needs = short.map(i => totalUinr - this.#amountAt(i))
       const counters = short.map(i => this.#counters[i] as Counter)
-      if (!this.#tools.acquirer.take(counters, needs, this.#tools.monotonicMs())) return this.#extend(totalUinr, short, counters, needs)
+      if (!this.#tools.acquirer.take(counters, needs, this.#tools.monotonicMs())) return this.#extend(totalUinr, short, counters, needs, debits)
       for (const [n, i] of short.entries()) this.#amounts[i] = this.#amountAt(i) + (needs[n] as bigint)
     }
-    this.#heldUinr = totalUinr
+    if (totalUinr > this.#heldUinr) this.#heldUinr = totalUinr
     return true
   }
 
   settle(event: E): Promise<void> {
     this.#end()
-    this.#absorb(event.valueUinr)
+    this.#absorb(event)
     const charged = { event, charge: this.#charge, counts: this.#counts() }
-    const parts = this.#counters.map((counter, i) => this.#outOf(counter, this.#amountAt(i), spentOf(counter, event.valueUinr)))
+    const parts = this.#counters.map((counter, i) => this.#outOf(counter, this.#amountAt(i), spentOf(counter, event)))
     const record: JournalRecord<E> = { kind: 'settle', ...charged, released: this.#released(parts) }
-    this.#noteSpend(event.valueUinr)
+    this.#noteSpend(event)
     const written = this.#tools.flusher.appendSoon(record)
     this.#leave(parts)
     const { flusher, waitsForCommit } = this.#tools
@@ -123,12 +123,13 @@ export class CallPermit<E extends ChargedEvent> implements Permit<E> {
   }
 
   /** What this call has cost, for what this process knows of its counters. */
-  #noteSpend(valueUinr: bigint): void {
+  #noteSpend(event: E): void {
     for (let i = 0; i < this.#counters.length; i++) {
       const counter = this.#counters[i] as Counter
-      if (counter.metric !== 'spend') continue
-      counter.knownSpent += valueUinr
-      if (this.#amountAt(i) < valueUinr) counter.untold = true
+      if (!isMoney(counter.metric)) continue
+      const spent = spentOf(counter, event)
+      counter.knownSpent += spent
+      if (this.#amountAt(i) < spent) counter.untold = true
     }
   }
 
@@ -148,12 +149,12 @@ export class CallPermit<E extends ChargedEvent> implements Permit<E> {
     }
   }
 
-  async #extend(totalUinr: bigint, short: readonly number[], counters: readonly Counter[], needs: readonly bigint[]): Promise<boolean> {
-    this.#refusedScope = null
+  async #extend(totalUinr: bigint, short: readonly number[], counters: readonly Counter[], needs: readonly bigint[], debits: boolean): Promise<boolean> {
+    this.#refusedBy = null
     const asked = this.#tools.acquirer.obtain(counters, needs, true).then(
       answer => {
-        if (!('counter' in answer)) return this.#extended(totalUinr, short, answer)
-        this.#refusedScope = answer.counter.scope
+        if (!('counter' in answer)) return this.#extended(totalUinr, short, answer, debits)
+        this.#refusedBy = refuserOf(answer.counter)
         return false
       },
       error => {
@@ -169,7 +170,7 @@ export class CallPermit<E extends ChargedEvent> implements Permit<E> {
     }
   }
 
-  #extended(totalUinr: bigint, short: readonly number[], got: readonly bigint[]): boolean {
+  #extended(totalUinr: bigint, short: readonly number[], got: readonly bigint[], debits: boolean): boolean {
     for (const [n, i] of short.entries()) {
       const amount = got[n] as bigint
       const counter = this.#counters[i] as Counter
@@ -181,17 +182,18 @@ export class CallPermit<E extends ChargedEvent> implements Permit<E> {
     if (this.#ended) return false
     let held = totalUinr
     for (const [i, counter] of this.#counters.entries()) {
-      if (counter.metric !== 'spend' || this.#amountAt(i) >= held) continue
+      if (!covers(counter, debits) || this.#amountAt(i) >= held) continue
       held = this.#amountAt(i)
-      this.#refusedScope = counter.scope
+      this.#refusedBy = refuserOf(counter)
     }
-    if (held > this.#heldUinr) this.#heldUinr = held
-    return this.#heldUinr >= totalUinr
+    // Less than before when the balance is what binds and another route of the plan, which is not debited, was dearer.
+    if (held > this.#heldUinr || this.#refusedBy === 'prepaid') this.#heldUinr = held
+    return held >= totalUinr
   }
 
-  #shortOf(totalUinr: bigint): number[] {
+  #shortOf(totalUinr: bigint, debits: boolean): number[] {
     const short: number[] = []
-    for (const [i, counter] of this.#counters.entries()) if (counter.metric === 'spend' && this.#amountAt(i) < totalUinr) short.push(i)
+    for (const [i, counter] of this.#counters.entries()) if (covers(counter, debits) && this.#amountAt(i) < totalUinr) short.push(i)
     return short
   }
 
@@ -200,12 +202,12 @@ export class CallPermit<E extends ChargedEvent> implements Permit<E> {
   }
 
   /** A call that cost more than its hold takes the rest out of what is leased and free, so that it cannot serve another call as well. */
-  #absorb(valueUinr: bigint): void {
+  #absorb(event: E): void {
     if (this.#generation !== this.#tools.acquirer.generation) return
     for (let i = 0; i < this.#counters.length; i++) {
       const counter = this.#counters[i] as Counter
-      if (counter.metric !== 'spend') continue
-      const over = valueUinr - this.#amountAt(i)
+      if (!isMoney(counter.metric)) continue
+      const over = spentOf(counter, event) - this.#amountAt(i)
       if (over <= 0n) continue
       const extra = counter.idle < over ? counter.idle : over
       counter.idle -= extra
@@ -275,8 +277,22 @@ function throwFull(error: unknown): never {
   throw error instanceof JournalWriteError ? fail('journal_full', { cause: error }) : error
 }
 
-/** What a call takes out of a counter for good: money, a request of the day, and nothing of the calls at once. */
-function spentOf({ metric }: Counter, valueUinr: bigint): bigint {
-  if (metric === 'running') return 0n
-  return metric === 'spend' ? valueUinr : 1n
+/** What a call takes out of a counter for good: its value from a budget, its cost from the balance, a request of the day, and nothing of the calls at once. */
+function spentOf({ metric }: Counter, { valueUinr, costUinr }: ChargedEvent): bigint {
+  switch (metric) {
+    case 'spend':
+      return valueUinr
+    case 'prepaid':
+      return costUinr
+    case 'running':
+      return 0n
+    case 'daily':
+    case 'rpm':
+      return 1n
+  }
 }
+
+/** Whether the counter has to cover what a call comes to. */
+const covers = ({ metric }: Counter, debits: boolean): boolean => metric === 'spend' || (debits && metric === 'prepaid')
+
+const refuserOf = ({ metric, scope }: Counter): RefusedBy => (metric === 'prepaid' ? 'prepaid' : scope)

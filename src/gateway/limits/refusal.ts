@@ -25,6 +25,7 @@ export function refusalError({ counter, note }: Refused, nowMs: number, counters
   const left = agentRemainingOf(counters)
   const headers = left === null ? {} : { [brHeader.budgetRemainingInr]: inrTextOf(left) }
   if (counter.metric === 'running') return concurrencyError(counter, note, headers)
+  if (counter.metric === 'prepaid') return creditError(note, headers)
   const endSeconds = Math.max(1, Math.ceil((counter.endsAtMs - nowMs) / 1000))
   const resetsAt = new Date(counter.endsAtMs).toISOString()
   if (counter.metric === 'rpm')
@@ -53,6 +54,13 @@ export function refusalError({ counter, note }: Refused, nowMs: number, counters
         ? `${message} too small for what is asked.`
         : `${message} spent. Do not retry: it resets at ${resetsAt}, or its owner can raise it.`,
   })
+}
+
+/** The balance has no period: it comes back by a top-up, or in a moment when running calls hold what is left of it. */
+function creditError({ cap, spent, held, inDoubt }: RefusalNote, headers: Readonly<Record<string, string>>): GatewayError {
+  const extra = { balance_inr: inrFromUinr(cap - spent), held_inr: inrFromUinr(held), in_doubt_inr: inrFromUinr(inDoubt) }
+  if (spent < cap && held > 0n) return fail('credits_held', { extra, headers, retryAfterSeconds: heldRetrySeconds })
+  return fail('insufficient_credits', { extra, headers })
 }
 
 function concurrencyError({ scope }: Counter, { cap }: RefusalNote, headers: Readonly<Record<string, string>>): GatewayError {

@@ -35,6 +35,8 @@ export interface Credentials {
   readonly forwards: boolean
   /** Behind it the saved key may be tried. */
   readonly overflows: boolean
+  /** Where the platform's own account may pay; left out: everywhere. */
+  readonly platform?: 'india' | 'none' | undefined
   /** Whether the platform's route is withheld for the time being. */
   inMaintenance(stateKey: RouteId): boolean
 }
@@ -48,7 +50,7 @@ const takesForwarded = ({ byokOnly, dialect, provider }: Route): boolean =>
  * platform's may not, or ahead of it when the organisation wants that. A credential that comes with the call goes before a saved key. A
  * server of the organisation is dialed with the key that it has.
  */
-export function addAttempts({ model, route }: Candidate, { savedKeys, forwards, overflows, inMaintenance }: Credentials, attempts: Attempt[]): void {
+export function addAttempts({ model, route }: Candidate, { savedKeys, forwards, overflows, platform, inMaintenance }: Credentials, attempts: Attempt[]): void {
   const { provider } = route
   if (provider.userGiven) {
     attempts.push({ model, route, credential: provider.platformKey, byok: true })
@@ -60,7 +62,8 @@ export function addAttempts({ model, route }: Candidate, { savedKeys, forwards, 
     if (saved !== undefined && overflows) attempts.push({ model, route, credential: saved.key, byok: true, afterRateLimit: true })
     return
   }
-  const isPlatforms = provider.configured && !route.byokOnly && !inMaintenance(stateKeyOf(route))
+  const isPaid = platform === undefined || (platform === 'india' && route.residency === 'india')
+  const isPlatforms = provider.configured && !route.byokOnly && isPaid && !inMaintenance(stateKeyOf(route))
   if (saved !== undefined && (saved.alwaysUse || !isPlatforms)) attempts.push({ model, route, credential: saved.key, byok: true })
   if (isPlatforms) attempts.push({ model, route, credential: provider.platformKey, byok: false })
 }

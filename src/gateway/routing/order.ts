@@ -18,6 +18,7 @@ export function reachable(candidates: readonly Candidate[], request: ResolveRequ
     savedKeys: request.org.savedKeys,
     forwards: request.forwards === true,
     overflows: request.overflows === true,
+    platform: request.platform,
     inMaintenance: id => world.health.inMaintenance(id),
   }
   const attempts: Attempt[] = []

@@ -54,6 +54,8 @@ export interface ResolveRequest {
   readonly forwards?: boolean
   /** True: behind that credential the saved key is tried, when the credential has run into its rate limit. */
   readonly overflows?: boolean
+  /** Where the platform's own account may pay: everywhere when left out; a trial key's only in India; nobody's when the balance is out. */
+  readonly platform?: 'india' | 'none'
   /** Throws when a model that is known cannot do what the request wants. Asked before residency and credentials. */
   accepts?(model: Model): void
 }

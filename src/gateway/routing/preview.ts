@@ -2,6 +2,7 @@ import type { CallPolicy, Principal } from '../../platform/principal.ts'
 import { brHeader } from '../wire/response-headers.ts'
 import { type Explained, explain, reasonOf } from './explain.ts'
 import type { OrgRouting } from './org-routing.ts'
+import { resolveAsPaid } from './payer.ts'
 import type { Attempt, ResolveRequest } from './plan.ts'
 import { resolve } from './resolve.ts'
 import type { RoutingWorld } from './routing-world.ts'
@@ -41,7 +42,8 @@ export class RoutePreview {
     const [org, policies] = await Promise.all([this.#deps.orgRouting(caller.orgId), this.#deps.policiesOf(caller, agentLabel)])
     const read = this.#deps.requestOf(body)
     const request = { ...read.request, org, policies }
-    const plan = resolve(request, world)
+    const isTrial = caller.kind !== 'session' && caller.isTrial === true
+    const plan = resolveAsPaid(isTrial, request, asked => resolve(asked, world))
     const [first] = plan.attempts
     if (!first) throw new Error('a plan has attempts')
     read.checkFor(first)

@@ -131,7 +131,7 @@ const attemptOf = (price: RoutePrice, model: object, byok = false): Attempt =>
 class Ledger implements Permit<UsageEvent> {
   readonly eventId = 'e'
   readonly heldUinr = 0n
-  readonly refusedScope = null
+  readonly refusedBy = null
   readonly agentRemainingUinr = null
   readonly admittedAtMs = 0
   readonly ends: (UsageEvent | 'released')[] = []

@@ -4,11 +4,11 @@ import type { Scope } from '../../../src/gateway/limits/counter-state.ts'
 import { systemClock } from '../../../src/platform/clock.ts'
 
 /** A hold of which the test decides; `asked` are the totals in tokens of output. */
-function holdThat(answer: (tokens: number) => boolean | Promise<boolean>, left: { refusedScope: Scope | null; tokens: number }) {
+function holdThat(answer: (tokens: number) => boolean | Promise<boolean>, left: { refusedBy: Scope | null; tokens: number }) {
   const asked: number[] = []
   return {
     asked,
-    refusedScope: left.refusedScope,
+    refusedBy: left.refusedBy,
     coveredTokens: () => left.tokens,
     cover(tokens: { completionTokens: number }) {
       asked.push(tokens.completionTokens)
@@ -20,7 +20,7 @@ function holdThat(answer: (tokens: number) => boolean | Promise<boolean>, left: 
 const hastyClock = { ...systemClock, sleep: () => Promise.resolve() }
 
 test('the next slice is asked for when half of the one before is left, twice as large, and never beyond what the caller allows', () => {
-  const hold = holdThat(() => true, { refusedScope: null, tokens: 0 })
+  const hold = holdThat(() => true, { refusedBy: null, tokens: 0 })
   const cover = new StreamCover(hold, systemClock, 10, 256, 1000)
   for (const tokens of [1, 128]) expect(cover.afterChunk(tokens)).toBe(true)
   expect(hold.asked).toEqual([])
@@ -29,7 +29,7 @@ test('the next slice is asked for when half of the one before is left, twice as 
 })
 
 test('what was left is used up behind a refusal, which is then named by the budget that refused', () => {
-  const hold = holdThat(() => false, { refusedScope: 'workspace', tokens: 300 })
+  const hold = holdThat(() => false, { refusedBy: 'workspace', tokens: 300 })
   const cover = new StreamCover(hold, systemClock, 10, 256, null)
   expect([cover.afterChunk(200), cover.afterChunk(299), cover.afterChunk(300)]).toEqual([true, true, false])
   expect(hold.asked).toEqual([768])
@@ -38,7 +38,7 @@ test('what was left is used up behind a refusal, which is then named by the budg
 
 test('an answer that does not come, or fails, ends the stream, and is not called a spent budget', async () => {
   for (const answer of [() => new Promise<boolean>(() => {}), () => Promise.reject(new Error('no database'))]) {
-    const cover = new StreamCover(holdThat(answer, { refusedScope: null, tokens: 0 }), hastyClock, 10, 256, null)
+    const cover = new StreamCover(holdThat(answer, { refusedBy: null, tokens: 0 }), hastyClock, 10, 256, null)
     expect(cover.afterChunk(200)).toBe(true)
     expect(await cover.afterChunk(256)).toBe(false)
     expect(cover.refusal.name).toBe('database_unavailable')
@@ -50,7 +50,7 @@ test('output that ran ahead of the question under way is asked for again behind 
   const first = new Promise<boolean>(resolve => {
     answerFirst = resolve
   })
-  const hold = holdThat(tokens => (tokens === 768 ? first : true), { refusedScope: null, tokens: 0 })
+  const hold = holdThat(tokens => (tokens === 768 ? first : true), { refusedBy: null, tokens: 0 })
   const cover = new StreamCover(hold, systemClock, 10, 256, null)
   expect(cover.afterChunk(200)).toBe(true)
   const covered = cover.afterChunk(5000)
@@ -73,7 +73,7 @@ function standingClock() {
 
 test('thinking that nobody sees is covered by the time that it takes, at fifty tokens a second', () => {
   const clock = standingClock()
-  const hold = holdThat(() => true, { refusedScope: null, tokens: 0 })
+  const hold = holdThat(() => true, { refusedBy: null, tokens: 0 })
   const cover = new StreamCover(hold, clock, 10, 8192, null)
   expect(cover.afterChunk(0)).toBe(true)
   // The first look begins the count; 160 seconds later 8,000 tokens may have been thought, and 8,100 soon after.
@@ -95,7 +95,7 @@ test('thinking that nobody sees is covered by the time that it takes, at fifty t
 
 test('thinking that a budget covers no more ends the stream when what was left has been thought', () => {
   const clock = standingClock()
-  const hold = holdThat(() => false, { refusedScope: 'agent', tokens: 8292 })
+  const hold = holdThat(() => false, { refusedBy: 'agent', tokens: 8292 })
   const cover = new StreamCover(hold, clock, 10, 8192, null)
   expect(cover.duringSilence(0)).toBe(true)
   clock.advance(164_000)
@@ -108,7 +108,7 @@ test('thinking that a budget covers no more ends the stream when what was left h
 
 test('a call that holds all that its caller allows is left to think', () => {
   const clock = standingClock()
-  const hold = holdThat(() => false, { refusedScope: 'agent', tokens: 0 })
+  const hold = holdThat(() => false, { refusedBy: 'agent', tokens: 0 })
   const cover = new StreamCover(hold, clock, 10, 4000, 4000)
   for (let i = 0; i < 5; i++) {
     expect(cover.duringSilence(0)).toBe(true)

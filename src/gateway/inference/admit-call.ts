@@ -1,0 +1,85 @@
+import { GatewayError } from '../../platform/errors.ts'
+import type { BearerPrincipal } from '../../platform/principal.ts'
+import type { Permit } from '../limits/admission.ts'
+import type { OrgRouting } from '../routing/org-routing.ts'
+import { resolveAsPaid, resolveWithoutBalance } from '../routing/payer.ts'
+import type { Plan, ResolveRequest } from '../routing/plan.ts'
+import type { UsageEvent } from '../usage/record.ts'
+import { withinCallCaps } from './call-caps.ts'
+import type { InferenceDeps } from './deps.ts'
+import { holdOf } from './estimate.ts'
+import type { Kind } from './kinds/kind.ts'
+import type { ParsedRequest } from './kinds/request.ts'
+import type { ChargedAgent } from './meter.ts'
+
+/** A call that wants to be served. */
+export interface AskedCall {
+  readonly kind: Kind
+  readonly parsed: ParsedRequest
+  readonly principal: BearerPrincipal
+  readonly agent: ChargedAgent
+  readonly org: OrgRouting
+  readonly eventId: string
+}
+
+/** A call that may be dialed: where it goes, within what bounds, and what it holds. */
+export interface AdmittedCall {
+  readonly plan: Plan
+  readonly request: ParsedRequest
+  readonly permit: Permit<UsageEvent>
+}
+
+/**
+ * Plans a call and holds what it may cost at first, in every budget and, where a route of the plan is on the platform's account, in the
+ * prepaid balance. When the balance refuses, what the organisation brings along itself is tried before the call is. Nothing has been
+ * dialed yet. A promise only when the database has to be asked. Throws all of `resolve` and of `Limits.admit`.
+ */
+export function admitCall(asked: AskedCall, deps: InferenceDeps): AdmittedCall | Promise<AdmittedCall> {
+  const { kind, parsed, principal, agent, org } = asked
+  const request: ResolveRequest = {
+    modelId: parsed.modelId,
+    kind: kind.modelKind,
+    fields: parsed.fields,
+    org,
+    policies: agent.policies,
+    promptTokens: parsed.promptTokens,
+    needs: parsed.needs,
+    forwards: parsed.forwarded !== null,
+    overflows: parsed.overflows === true,
+    promptText: () => parsed.promptText(),
+    accepts: model => parsed.accepts?.(model),
+  }
+  const plan = resolveAsPaid(principal.isTrial, request, deps.resolve)
+  const held = hold(plan, asked, deps)
+  if (!(held instanceof Promise)) return held
+  return held.catch((error: unknown) => {
+    const own = isOutOfCredit(error) ? resolveWithoutBalance(request, deps.resolve) : null
+    if (own === null) throw error
+    return hold(own, asked, deps)
+  })
+}
+
+const isOutOfCredit = (error: unknown): boolean => error instanceof GatewayError && error.code === 'insufficient_credits'
+
+function hold(plan: Plan, { kind, parsed, principal, agent, eventId }: AskedCall, deps: InferenceDeps): AdmittedCall | Promise<AdmittedCall> {
+  const request = agent.policies.length === 0 ? parsed : withinCallCaps(kind, parsed, plan, agent.policies)
+  const [first] = plan.attempts
+  if (first !== undefined) request.checkFor?.(first)
+  const { needUinr, worstUinr, debitUinr } = holdOf(kind, request, plan)
+  const permit = deps.limits.admit({
+    principal,
+    eventId,
+    agentId: agent.agentId,
+    agentAncestorIds: agent.ancestorIds,
+    policies: agent.policies,
+    needUinr,
+    worstUinr,
+    debitUinr: isDebited(principal, deps) ? debitUinr : null,
+  })
+  return permit instanceof Promise ? permit.then(granted => ({ plan, request, permit: granted })) : { plan, request, permit }
+}
+
+/** Whether what the platform's account pays for this caller is taken from the prepaid balance. */
+export function isDebited(principal: BearerPrincipal, { isBilling }: Pick<InferenceDeps, 'isBilling'>): boolean {
+  return isBilling && principal.isTrial !== true
+}
