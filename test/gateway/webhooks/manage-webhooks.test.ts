@@ -128,7 +128,7 @@ describe('management of webhooks', () => {
     expect(text).not.toContain('whsec_')
   })
 
-  test('HOOK-05 PERM-09 (webhooks) a member gets 403 on every row, an agent too; owners and admins do not; refused acts leave a line in the audit trail', async () => {
+  test('HOOK-05 a member gets 403 on every row, an agent too; owners and admins do not; refused acts leave a line in the audit trail', async () => {
     const id = await newId()
     const { did } = await ask('POST', `/${id}/test`, {}).then(reply => ({ did: reply.json.delivery.id }))
     const { cookie: member } = await app.newMember('member')
