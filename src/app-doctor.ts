@@ -1,5 +1,7 @@
 import type { SigningKeys } from './agents/signing-keys.ts'
+import { checkBilling } from './app-doctor-billing.ts'
 import { checkProviders } from './app-doctor-providers.ts'
+import type { OperatorDesk } from './app-operator.ts'
 import type { Finding } from './cli/doctor.ts'
 import type { Catalog } from './gateway/catalog/catalog.ts'
 import { checkInvariants } from './gateway/limits/invariants.ts'
@@ -21,6 +23,8 @@ interface DoctorDeps {
   readonly mail: Mail
   readonly signingKeys: Pick<SigningKeys, 'isOpened'>
   readonly recovery: Pick<Recovery, 'silent' | 'parked'>
+  readonly operator: Pick<OperatorDesk, 'payments' | 'webhooks'>
+  readonly baseUrl: string
 }
 
 /** Looks at everything that can be wrong with a running gateway and says what it found. */
@@ -31,6 +35,7 @@ export async function diagnose(deps: DoctorDeps): Promise<Finding[]> {
     ...(await database(deps)),
     await masterKey(deps),
     ...(await money(deps)),
+    ...(await checkBilling(deps)),
     ...(await inDoubt(deps)),
     ...(await refused(deps)),
     ...checkProviders(deps.catalog.snapshot, deps.config),

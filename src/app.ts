@@ -117,13 +117,14 @@ export async function createApp(deps: AppDeps): Promise<App> {
     main: (request, response) => void mcp.handle(request, response),
     ofOrg: mcpOfOrg(config, mcp, services.mcpOAuth, edge),
   })
+  const operator = operatorDesk(deps, domains, () => state.baseUrl)
   return {
     ...domains,
     server,
     circuits,
     health,
     maintenance: routes.maintenance,
-    operator: operatorDesk(deps, domains, () => state.baseUrl),
+    operator,
     baseUrl: () => state.baseUrl,
     setBaseUrl(url) {
       state.baseUrl = url
@@ -140,6 +141,8 @@ export async function createApp(deps: AppDeps): Promise<App> {
         mail: domains.mail,
         signingKeys: domains.agents.signingKeys,
         recovery: domains.limits.recovery,
+        operator,
+        baseUrl: state.baseUrl,
       }),
     makeSignInLink: email => services.signInLinks.make(email),
     async stop() {
