@@ -1,0 +1,157 @@
+/** Money runs out: real calls take it, real top-ups bring it back, and the owners hear of it once. */
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { onDebitedOf } from '../../../src/gateway/billing/low-balance.ts'
+import { Mail } from '../../../src/gateway/mail/mail.ts'
+import { renderMail } from '../../../src/gateway/mail/templates.ts'
+import { statement } from '../../../src/platform/db.ts'
+import { systemIds } from '../../../src/platform/ids.ts'
+import { startApp, type TestApp } from '../../harness/app.ts'
+import { movableClock } from '../../harness/clock.ts'
+import { billingEnv, type PaymentProvider, startPaymentProvider } from '../../harness/payment-provider.ts'
+import { newPayer, type Payer, tell } from './top-ups.ts'
+
+const lowEvents = statement<[orgId: number], { data: { balance_inr: number; threshold_inr: number } }>(
+  'test.low_events',
+  `select data as "data" from webhook_events where org_id = $1::int and type = 'credit.low' order by seq`,
+)
+const lowMails = statement<[orgId: number], { to: string; data: Record<string, string> }>(
+  'test.low_mails',
+  `select to_address as "to", data as "data" from emails where org_id = $1::int and template = 'low_balance' order by id`,
+)
+const setMailedEarlier = statement<[orgId: number]>(
+  'test.set_mailed_earlier',
+  `update billing_accounts set low_mailed_at = null, low_since = null where org_id = $1::int`,
+)
+
+const hourMs = 3600_000
+const clock = movableClock()
+let app: TestApp
+let provider: PaymentProvider
+
+beforeAll(async () => {
+  provider = await startPaymentProvider()
+  app = await startApp({ env: billingEnv(provider), clock })
+})
+afterAll(async () => {
+  await app.stop()
+  await provider.close()
+})
+beforeEach(() => {
+  // A million tokens of output at ₹40.
+  app.alpha.script(() => ({ usage: { prompt_tokens: 0, completion_tokens: 1_000_000, total_tokens: 1_000_000 } }))
+})
+
+const events = async (orgId: number) => (await app.db.many(lowEvents, orgId)).map(({ data }) => data)
+const mails = (orgId: number) => app.db.many(lowMails, orgId)
+
+async function setThreshold(payer: Payer, inr: number | null, cookie = payer.cookie): Promise<void> {
+  const set = await app.call('POST', '/me/billing/settings', { low_balance_threshold_inr: inr }, { cookie })
+  expect(set.status).toBe(200)
+}
+
+async function keyOf(payer: Payer): Promise<string> {
+  const base = { workspaceId: null, name: 'caller', scope: 'full', rpmLimit: null, dailyLimit: null } as const
+  return (await app.gateway.app.keys.create({ orgId: payer.orgId, userId: payer.userId, ...base })).key
+}
+
+async function topUp(payer: Payer, inr: number): Promise<void> {
+  const orderId = await payer.order(inr)
+  expect((await tell(app, provider, 'payment.captured', { orderId })).status).toBe(200)
+}
+
+/** Spends ₹40 and sees to it that it is booked. */
+async function spend(key: string): Promise<void> {
+  const reply = await app.call('POST', '/v1/chat/completions', { model: 'alpha-only', messages: [{ role: 'user', content: 'hello' }] }, { token: key })
+  expect(reply.status).toBe(200)
+  await app.gateway.app.limits.flushNow()
+}
+
+describe('a low balance', () => {
+  test('BILL-15 is told once when a call takes the balance below the threshold, with a mail to owners and the address for bills, and again after a top-up', async () => {
+    const payer = await newPayer(app)
+    const { orgId } = payer
+    const second = await app.newMember('owner', { orgId })
+    await app.newMember('admin', { orgId })
+    await app.call('POST', '/me/billing/profile', { billing_email: 'bills@payer.test' }, { cookie: payer.cookie })
+    await topUp(payer, 250)
+    const key = await keyOf(payer)
+    await setThreshold(payer, 200)
+    // 250 → 210: not below. 170: below. 130: still below.
+    await spend(key)
+    expect([await events(orgId), await mails(orgId)]).toEqual([[], []])
+    await spend(key)
+    expect(await events(orgId)).toEqual([{ balance_inr: 170, threshold_inr: 200 }])
+    await spend(key)
+    expect(await events(orgId)).toHaveLength(1)
+    const sent = await mails(orgId)
+    expect(sent.map(({ to }) => to).sort()).toEqual(['bills@payer.test', expect.stringMatching(/^owner@payer/), second.email])
+    const letter = renderMail('low_balance', sent[0]?.data)
+    expect(letter?.subject).toMatch(/₹170\.00 left/)
+    for (const part of [letter?.text, letter?.html]) expect(part).toMatch(/₹170\.00[\s\S]*₹200\.00[\s\S]*%2Fme%2Fbilling/)
+
+    // Back above: armed again. The next crossing is an event; a mail only when the last one is a day old.
+    await topUp(payer, 100)
+    await spend(key)
+    expect(await events(orgId)).toEqual([
+      { balance_inr: 170, threshold_inr: 200 },
+      { balance_inr: 190, threshold_inr: 200 },
+    ])
+    expect(await mails(orgId)).toHaveLength(3)
+    await topUp(payer, 100)
+    clock.advance(24 * hourMs)
+    // 290 → 250 → 210 → 170.
+    for (let i = 0; i < 3; i++) await spend(key)
+    expect((await events(orgId)).at(-1)).toEqual({ balance_inr: 170, threshold_inr: 200 })
+    expect([(await events(orgId)).length, (await mails(orgId)).length]).toEqual([3, 6])
+  })
+
+  test('a top-up that does not reach the threshold leaves it told; the same threshold again too; another one arms it', async () => {
+    const payer = await newPayer(app)
+    const { orgId } = payer
+    await topUp(payer, 200)
+    const key = await keyOf(payer)
+    await setThreshold(payer, 1000)
+    // It was below before anybody cared: the next call tells.
+    expect(await events(orgId)).toEqual([])
+    await spend(key)
+    expect(await events(orgId)).toEqual([{ balance_inr: 160, threshold_inr: 1000 }])
+    await topUp(payer, 100)
+    await setThreshold(payer, 1000)
+    await spend(key)
+    expect(await events(orgId)).toHaveLength(1)
+    await setThreshold(payer, 900)
+    await spend(key)
+    expect((await events(orgId)).at(-1)).toEqual({ balance_inr: 180, threshold_inr: 900 })
+    // Cleared: nobody is told any more.
+    await setThreshold(payer, null)
+    await spend(key)
+    expect(await events(orgId)).toHaveLength(2)
+    expect(await mails(orgId)).toHaveLength(1)
+  })
+
+  test('money that the operator takes counts, and below nothing is told as what it is', async () => {
+    const payer = await newPayer(app)
+    await setThreshold(payer, 0.01)
+    const { credits } = app.gateway.app.operator
+    await credits.give({ orgId: payer.orgId, reason: 'grant', amountUinr: 5_000_000n, ref: 'start' })
+    await credits.give({ orgId: payer.orgId, reason: 'correction', amountUinr: -5_001_234n, ref: 'slip' })
+    expect(await events(payer.orgId)).toEqual([{ balance_inr: -0.001234, threshold_inr: 0.01 }])
+    expect((await mails(payer.orgId))[0]?.data).toMatchObject({ balance: '-₹0.01', threshold: '₹0.01' })
+  })
+
+  test('of many processes that book at once one tells; an address that takes no mail holds up nobody', async () => {
+    const payer = await newPayer(app)
+    const { orgId } = payer
+    await setThreshold(payer, 10)
+    await app.db.script(`update users set email = 'not, an address' where id = ${payer.userId}`)
+    const onDebited = onDebitedOf({ clock, ids: systemIds, mail: new Mail({ db: app.db, clock }), baseUrl: () => app.baseUrl })
+    const low = { orgId, balanceUinr: 9_990_000n }
+    for (let round = 1; round <= 3; round++) {
+      await Promise.all(Array.from({ length: 8 }, () => app.db.tx(tx => onDebited(tx, [low, { orgId: app.orgId, balanceUinr: 0n }]))))
+      expect(await events(orgId)).toHaveLength(round)
+      await app.db.exec(setMailedEarlier, orgId)
+    }
+    expect(await mails(orgId)).toEqual([])
+    expect(await events(app.orgId)).toEqual([])
+  })
+})
