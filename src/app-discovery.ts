@@ -5,12 +5,13 @@ import type { Binding } from './gateway/http/edge.ts'
 import { llmsTextOf } from './gateway/http/llms-text.ts'
 import { openApiOf } from './gateway/http/openapi.ts'
 import type { Circuits } from './gateway/routing/circuit.ts'
+import { openApiWebhooks } from './gateway/webhooks/openapi-webhooks.ts'
 import { version } from './version.ts'
 
 /** What the gateway tells of itself: the table as OpenAPI and as text, the live state of providers and routes. */
 export function discoveryOf(catalog: Catalog, circuits: Circuits, bindings: readonly Binding[]): Discovery {
   return {
-    openApi: url => openApiOf(bindings, url, version),
+    openApi: url => openApiOf(bindings, openApiWebhooks(), url, version),
     llmsText: url => llmsTextOf(bindings, url),
     health: () => ({
       status: 'ok',

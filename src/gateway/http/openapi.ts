@@ -3,7 +3,6 @@ import type { At, AuthKind, InputSpec } from '../../platform/endpoint.ts'
 import { type ErrorName, errorTable } from '../../platform/errors.ts'
 import { type Binding, countsStrangers } from './edge.ts'
 import { oauthErrorCode } from './oauth-wire.ts'
-import { openApiWebhooks } from './openapi-webhooks.ts'
 
 /** Codes that any row of this credential kind and path can answer, beside the ones it names; `bad_request` also for a label that is none. */
 function commonErrors({ auth, at }: Binding, hasInput: boolean): ErrorName[] {
@@ -131,8 +130,8 @@ function mcpServer(baseUrl: string): Json {
   }
 }
 
-/** The OpenAPI 3.1 document of the table. zod writes JSON Schema 2020-12, which is the dialect of OpenAPI 3.1. */
-export function openApiOf(bindings: readonly Binding[], baseUrl: string, version: string): Json {
+/** The OpenAPI 3.1 document of the table and of what is posted to registered URLs (`webhooks`: path items by name). zod writes JSON Schema 2020-12, which is the dialect of OpenAPI 3.1. */
+export function openApiOf(bindings: readonly Binding[], webhooks: Json, baseUrl: string, version: string): Json {
   const paths: Record<string, Json> = {}
   for (const binding of bindings) {
     const path = openApiPath(binding.at)
@@ -150,7 +149,7 @@ export function openApiOf(bindings: readonly Binding[], baseUrl: string, version
     servers: [{ url: baseUrl, description: 'The base URL that the operator has set.' }],
     externalDocs: { url: `${baseUrl}/llms.txt`, description: 'The same in plain text, with the lines that connect Claude Code, Codex and others.' },
     paths,
-    webhooks: openApiWebhooks(),
+    webhooks,
     'x-mcp': mcpServer(baseUrl),
     components: {
       securitySchemes: {

@@ -1,6 +1,6 @@
 /** The `webhooks` of the OpenAPI document: what this gateway posts to the URLs that organisations register. */
-import { type EventType, eventCatalog } from '../webhooks/event-catalog.ts'
-import { envelopeSchemaOf } from '../webhooks/event-schemas.ts'
+import { type EventType, eventCatalog } from './event-catalog.ts'
+import { envelopeSchemaOf } from './event-schemas.ts'
 
 type Json = Record<string, unknown>
 
