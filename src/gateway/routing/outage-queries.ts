@@ -7,11 +7,10 @@ export const beginOutage = statement<[route: string, now: Date, openUntil: Date]
    on conflict (route) do nothing`,
 )
 
-/** The circuit is open again, or still; also for an outage whose row is gone. */
+/** The circuit is open again, or still. An outage that another process has ended meanwhile stays ended, or the next one would not be told. */
 export const noteOutage = statement<[route: string, now: Date, openUntil: Date]>(
   'routing.note_outage',
-  `insert into circuit_outages as o (route, opened_at, told_at, open_until) values ($1::text, $2::timestamptz, $2::timestamptz, $3::timestamptz)
-   on conflict (route) do update set told_at = greatest(o.told_at, excluded.told_at), open_until = greatest(o.open_until, excluded.open_until)`,
+  `update circuit_outages set told_at = greatest(told_at, $2::timestamptz), open_until = greatest(open_until, $3::timestamptz) where route = $1::text`,
 )
 
 export const endOutage = statement<[route: string]>('routing.end_outage', `delete from circuit_outages where route = $1::text`)
