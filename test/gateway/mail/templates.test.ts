@@ -26,6 +26,20 @@ describe('the texts of mails', () => {
     for (const word of ['laptop', 'br-abcd', '2026-12-05', 'one call']) expect(mail?.text).toContain(word)
   })
 
+  test('a receipt says how much, for which payment, with which invoice, and where that is', () => {
+    const mail = renderMail('receipt', {
+      orgName: 'Acme',
+      amount: '₹1,00,000.00',
+      paymentId: 'pay_1',
+      invoiceNumber: 'BR/26-27/000001',
+      paidOn: '22 November 2026',
+      link: 'https://gateway.test/auth?return_to=%2Fme%2Finvoices%2Fpay_1',
+    })
+    expect(mail?.subject).toBe('Receipt: ₹1,00,000.00 for Acme, invoice BR/26-27/000001')
+    for (const word of ['₹1,00,000.00', 'pay_1', 'BR/26-27/000001', '22 November 2026', 'return_to=%2Fme%2Finvoices%2Fpay_1'])
+      expect(mail?.text).toContain(word)
+  })
+
   test('markup in a name is text in the HTML', () => {
     const mail = renderMail('invitation', { ...invitation, orgName: '<script>alert(1)</script>', inviter: `"><img src=x onerror='alert(1)'>` })
     expect(mail?.html).not.toMatch(/<script|<img/)
