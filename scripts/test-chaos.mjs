@@ -1,7 +1,7 @@
 /**
- * `npm run test:chaos [-- --seed N --rounds N --seconds N --first N --soak N]`: three gateways on one PostgreSQL under random load, of
+ * `npm run test:chaos [-- --seed N --rounds N --seconds N --first N --soak N --deliveries N]`: three gateways on one PostgreSQL under random load, of
  * which one is killed with kill -9 in every round, at a point that the seed names; then a minute in which everything meets on the same
- * rows, without a deadlock. The server is the one of TEST_POSTGRES_URL, or one that is started here. Without --seed a new one is taken
+ * rows, without a deadlock; then 10,000 webhook deliveries, of which one in 20 fails at first. The server is the one of TEST_POSTGRES_URL, or one that is started here. Without --seed a new one is taken
  * and printed: with it the same schedule is played again. Exit code 0: nothing was lost, doubled or held.
  */
 import { randomInt } from 'node:crypto'
@@ -13,7 +13,7 @@ import { runNode } from './paths.mjs'
 import { findPostgres, startPostgres } from './postgres.mjs'
 
 const whole = { type: 'string' }
-const { values } = parseArgs({ options: { seed: whole, rounds: whole, seconds: whole, first: whole, soak: whole } })
+const { values } = parseArgs({ options: { seed: whole, rounds: whole, seconds: whole, first: whole, soak: whole, deliveries: whole } })
 const number = (name, fallback) => {
   const value = Number(values[name] ?? fallback)
   if (Number.isInteger(value) && value >= 0) return String(value)
@@ -30,6 +30,7 @@ const env = {
   // Together with the soak and the start this stays below a quarter of an hour.
   CHAOS_SECONDS: number('seconds', 780),
   CHAOS_SOAK_SECONDS: number('soak', 60),
+  CHAOS_DELIVERIES: number('deliveries', 10_000),
 }
 
 ensure()
@@ -44,7 +45,11 @@ if (!env.TEST_POSTGRES_URL) {
 }
 console.log(`seed ${env.CHAOS_SEED}, ${env.CHAOS_ROUNDS} rounds in at most ${env.CHAOS_SECONDS} s, then ${env.CHAOS_SOAK_SECONDS} s of soak`)
 const vitest = join(dirname(createRequire(import.meta.url).resolve('vitest/package.json')), 'vitest.mjs')
-const parts = [...(env.CHAOS_ROUNDS === '0' ? [] : ['kill-rounds']), ...(env.CHAOS_SOAK_SECONDS === '0' ? [] : ['deadlock-soak'])]
+const parts = [
+  ...(env.CHAOS_ROUNDS === '0' ? [] : ['kill-rounds']),
+  ...(env.CHAOS_SOAK_SECONDS === '0' ? [] : ['deadlock-soak']),
+  ...(env.CHAOS_DELIVERIES === '0' ? [] : ['webhook-load']),
+]
 const codes = []
 for (const part of parts) codes.push(await runNode([vitest, 'run', '--disableConsoleIntercept=true', `test/chaos/${part}`], { env }))
 process.exitCode = codes.every(code => code === 0) ? 0 : 1

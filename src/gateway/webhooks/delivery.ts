@@ -1,5 +1,5 @@
 /** One attempt at one delivery: what is sent, what of the answer counts, and why it failed when it did. */
-import { Cancellation } from '../../platform/cancellation.ts'
+import { Cancellation, type CancelSignal } from '../../platform/cancellation.ts'
 import type { Clock } from '../../platform/clock.ts'
 import { GatewayError } from '../../platform/errors.ts'
 import type { Outbound } from '../../platform/outbound.ts'
@@ -39,7 +39,7 @@ export const goneError = 'gone'
 const replyMaxBytes = 64 * 1024
 
 /** Sends it once. Never rejects. `stop` ends it at once. */
-export async function attemptDelivery(deps: DeliveryDeps, delivery: OutgoingDelivery, stop: AbortSignal): Promise<AttemptResult> {
+export async function attemptDelivery(deps: DeliveryDeps, delivery: OutgoingDelivery, stop: CancelSignal): Promise<AttemptResult> {
   if (stop.aborted) return { kind: 'cut' }
   const cancellation = new Cancellation()
   const timedOut = new Error('the receiver took too long')

@@ -1,3 +1,4 @@
+import { Cancellation } from '../../platform/cancellation.ts'
 import type { Clock } from '../../platform/clock.ts'
 import type { Db } from '../../platform/db.ts'
 import type { Ids } from '../../platform/ids.ts'
@@ -48,7 +49,7 @@ export class DeliveryWorker {
   readonly #deps: DeliveryWorkerDeps
   readonly #leaseMs: number
   readonly #stop = new AbortController()
-  readonly #cut = new AbortController()
+  readonly #cut = new Cancellation()
   /** Endpoint of each attempt under way. */
   readonly #underWay = new Map<Promise<void>, number>()
   #pass: Promise<void> | null = null
@@ -154,7 +155,7 @@ export class DeliveryWorker {
       log.error('webhook_secret_does_not_open', { orgId: delivery.orgId })
       return outcomes.postpone(delivery, claim, unsignedWaitMs)
     }
-    const result = await attemptDelivery(this.#deps, { ...delivery, body, url: endpoint.url, secret }, this.#cut.signal)
+    const result = await attemptDelivery(this.#deps, { ...delivery, body, url: endpoint.url, secret }, this.#cut)
     await outcomes.record(delivery, claim, result)
   }
 

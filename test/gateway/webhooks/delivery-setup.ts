@@ -8,7 +8,7 @@ import { Outcomes } from '../../../src/gateway/webhooks/outcomes.ts'
 import { retrySchedule } from '../../../src/gateway/webhooks/schedule.ts'
 import { sealWebhookSecret } from '../../../src/gateway/webhooks/webhook-secret.ts'
 import { DeliveryWorker } from '../../../src/gateway/webhooks/worker.ts'
-import { type Db, statement } from '../../../src/platform/db.ts'
+import { type Db, statement, type Tx } from '../../../src/platform/db.ts'
 import { systemIds } from '../../../src/platform/ids.ts'
 import { makeLog } from '../../../src/platform/log.ts'
 import { createOutbound } from '../../../src/platform/outbound.ts'
@@ -64,6 +64,8 @@ const endpointState = statement<[id: number], EndpointState>(
   `select enabled, disabled_reason as "reason", failures, paused_until as "pausedUntil" from webhook_endpoints where id = $1::int`,
 )
 
+const openCount = statement<[], { open: number }>('test.webhook_open_count', `select count(*)::int as "open" from webhook_deliveries where due_at is not null`)
+
 export interface WorkerOptions {
   readonly db?: Db
   readonly clock?: MovableClock
@@ -94,6 +96,10 @@ export interface DeliverySetup {
   endpoint(url: string, orgId?: number): Promise<TestEndpoint>
   /** Emits so many events of an organisation, each in a transaction of its own; their ids. */
   emit(orgId: number, count?: number): Promise<string[]>
+  /** The same in one transaction. */
+  emitMany(orgId: number, count: number): Promise<void>
+  /** Deliveries that are to be sent. */
+  openCount(): Promise<number>
   /** Starts a worker, as a process has one; it ends with the test (`stopAll`) or by the returned function. */
   worker(options?: WorkerOptions): () => Promise<void>
   stopAll(): Promise<void>
@@ -111,6 +117,11 @@ export async function startDelivery(): Promise<DeliverySetup> {
   const allowed = new Set<string>()
   const stops: (() => Promise<void>)[] = []
   const deliveries = (id: number): Promise<DeliveryState[]> => db.many(deliveryStates, id)
+  const emitIn = async (tx: Tx, orgId: number, made: number): Promise<string> => {
+    const event = { id: eventId(systemIds, clock.nowMs()), orgId, type: 'key.revoked', atMs: clock.nowMs() } as const
+    await emit(tx, { ...event, data: { key_id: made, prefix: 'br-abc', tier: 'standard', scope: 'full' } })
+    return event.id
+  }
   const newOrg = async (): Promise<number> => (await db.one(insertOrg, 'Receivers & Co')).id
   return {
     database,
@@ -128,13 +139,14 @@ export async function startDelivery(): Promise<DeliverySetup> {
     },
     async emit(orgId, count = 1) {
       const ids: string[] = []
-      for (let made = 0; made < count; made++) {
-        const event = { id: eventId(systemIds, clock.nowMs()), orgId, type: 'key.revoked', atMs: clock.nowMs() } as const
-        await db.tx(tx => emit(tx, { ...event, data: { key_id: made, prefix: 'br-abc', tier: 'standard', scope: 'full' } }))
-        ids.push(event.id)
-      }
+      for (let made = 0; made < count; made++) ids.push(await db.tx(tx => emitIn(tx, orgId, made)))
       return ids
     },
+    emitMany: (orgId, count) =>
+      db.tx(async tx => {
+        for (let made = 0; made < count; made++) await emitIn(tx, orgId, made)
+      }),
+    openCount: async () => (await db.one(openCount)).open,
     worker(options = {}) {
       const { db: own = db, clock: time = clock, timeoutMs = 2_000, concurrency = 4, failuresMax = 20, retryS = '5,300,1800', lookup } = options
       const timeouts = { connectTimeoutMs: timeoutMs, firstByteTimeoutMs: 60_000, streamIdleTimeoutMs: 60_000 }
