@@ -95,7 +95,7 @@ describe('what the doctor says of payments and webhooks', () => {
 
   test('deliveries that come late are told; endpoints that were given up are mentioned', async () => {
     const { id } = await app.db.one(endpoint, app.orgId, true, null)
-    await app.db.one(endpoint, app.orgId, false, 'failures')
+    await app.db.one(endpoint, app.orgId, false, 'too_many_failures')
     await app.db.one(endpoint, app.orgId, false, 'manual')
     expect((await look({})).at(-1)).toEqual({
       what: 'webhooks',

@@ -7,7 +7,7 @@ import { startApp, type TestApp } from '../harness/app.ts'
 const failing = statement<[id: number]>('test.failing_endpoint', 'update webhook_endpoints set failures = 3 where id = $1::int')
 const givenUp = statement<[id: number]>(
   'test.given_up_endpoint',
-  `update webhook_endpoints set enabled = false, disabled_reason = 'failures', failures = 20 where id = $1::int`,
+  `update webhook_endpoints set enabled = false, disabled_reason = 'too_many_failures', failures = 20 where id = $1::int`,
 )
 
 let app: TestApp
