@@ -130,7 +130,10 @@ function mcpServer(baseUrl: string): Json {
   }
 }
 
-/** The OpenAPI 3.1 document of the table and of what is posted to registered URLs (`webhooks`: path items by name). zod writes JSON Schema 2020-12, which is the dialect of OpenAPI 3.1. */
+/**
+ * The OpenAPI 3.1 document of the table and of what is posted to registered URLs (`webhooks`: path items by name). zod writes JSON Schema
+ * 2020-12, which is the dialect of OpenAPI 3.1.
+ */
 export function openApiOf(bindings: readonly Binding[], webhooks: Json, baseUrl: string, version: string): Json {
   const paths: Record<string, Json> = {}
   for (const binding of bindings) {
