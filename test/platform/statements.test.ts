@@ -89,6 +89,12 @@ const exceptions: Readonly<Record<string, string>> = {
   'memory.read_changes': 'one process reads for all organisations that it has listeners of',
   'memory.delete_old_changes': 'sweep of what is too old in all organisations',
   'memory.list_stores': 'sweep over the stores of all organisations',
+  'webhooks.endpoints_with_work': 'deliveries of the whole installation are sent by whoever finds them',
+  'webhooks.lock_open_endpoints': 'by the ids of endpoints that have something to send',
+  'webhooks.claim_deliveries': 'of endpoints that the claim holds',
+  'webhooks.end_deliveries_of_closed': 'by the ids of endpoints that nobody sends to',
+  'webhooks.delete_settled_deliveries': 'sweep of what is too old in all organisations',
+  'webhooks.delete_old_events': 'sweep of what is too old in all organisations',
 }
 
 const product = (): readonly { name: string; text: string }[] => allStatements().filter(made => !made.name.startsWith('test.'))
