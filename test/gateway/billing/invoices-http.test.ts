@@ -67,17 +67,17 @@ describe('invoices and receipts', () => {
   test('INV-02 INV-03 captures at once, some of which crash behind their invoice, leave no hole; at IST midnight another year begins', async () => {
     const payer = await newPayer(app)
     const told = await Promise.all(
-      Array.from({ length: 9 }, async (_, k) => ({ orderId: await payer.order(100 + k), paymentId: k % 3 === 0 ? `pay_crash${k}` : providerId('pay') })),
+      Array.from({ length: 6 }, async (_, k) => ({ orderId: await payer.order(100 + k), paymentId: k % 3 === 0 ? `pay_crash${k}` : providerId('pay') })),
     )
     await app.db.script(crash)
     const replies = await Promise.all(told.map(facts => tell(app, provider, 'payment.captured', facts)))
     await app.db.script(noCrash)
-    expect(replies.map(({ status }) => status)).toEqual([500, 200, 200, 500, 200, 200, 500, 200, 200])
+    expect(replies.map(({ status }) => status)).toEqual([500, 200, 200, 500, 200, 200])
     const numbers = async (): Promise<string[]> => (await app.db.many(invoicesOf, payer.orgId)).map(({ number }) => number)
     const upTo = (n: number): string[] => Array.from({ length: n }, (_, k) => `BR/26-27/00000${k + 1}`)
-    expect(await numbers()).toEqual(upTo(6))
+    expect(await numbers()).toEqual(upTo(4))
     for (const facts of told) await tell(app, provider, 'payment.captured', facts)
-    expect(await numbers()).toEqual(upTo(9))
+    expect(await numbers()).toEqual(upTo(6))
     expect((await numbers()).every(number => number.length <= 16)).toBe(true)
 
     clock.moveTo(Date.parse('2027-03-31T18:29:58Z'))
@@ -87,10 +87,10 @@ describe('invoices and receipts', () => {
     const { invoices } = (await get('/me/invoices', payer.cookie)).json
     expect(invoices.slice(0, 2)).toMatchObject([
       { number: 'BR/27-28/000001', date: '2027-04-01' },
-      { number: 'BR/26-27/000010', date: '2027-03-31' },
+      { number: 'BR/26-27/000007', date: '2027-03-31' },
     ])
     expect(await app.db.many(series)).toEqual([
-      { series: 'BR/26-27', last: 10 },
+      { series: 'BR/26-27', last: 7 },
       { series: 'BR/27-28', last: 1 },
     ])
   })
