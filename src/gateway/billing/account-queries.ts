@@ -57,14 +57,14 @@ const msOf = (column: string): string => `(extract(epoch from ${column}) * 1000)
 const debitDay = `(l.at at time zone 'Asia/Kolkata')::date`
 
 /**
- * A page is a range of the index by organisation and id. Written as `org_id = … order by id`, the planner goes through the rows of all
- * organisations by id instead, which is slow for one that has long been quiet. A debit is about a call: its request id where the call
- * is still kept, which is recorded on a day close to that of the debit.
+ * A page is a range of the index by organisation and id, and only that index has this order: of a plain `org_id = … order by id` the
+ * planner may go through the rows of all organisations by id, which is slow for one that has long been quiet. A debit is about a
+ * call: its request id where the call is still kept, which is recorded on a day close to that of the debit.
  */
 const ledgerPage = `
   select l.id, l.kind, l.reason, l.amount_uinr, l.at, coalesce(l.ref, l.payment_id, u.request_id, l.event_id::text) as ref
   from (
-    select * from ledger where org_id >= $1::int and (org_id, id) < ($1::int, coalesce($2::bigint, 9223372036854775807))
+    select * from ledger where org_id = any(array[$1::int]) and id < coalesce($2::bigint, 9223372036854775807)
     order by org_id desc, id desc limit $3::int) l
   left join lateral (
     select e.request_id from usage_events e

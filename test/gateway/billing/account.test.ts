@@ -170,7 +170,7 @@ test('a page of a long ledger reads no more rows than it shows', async () => {
     await app.db.script(`update counters set spent = 10000 where org_id = ${orgId} and metric = 'prepaid'`)
     for (const before of [null, 12_345n]) {
       const plan = (await app.db.many(planOfOverview, orgId, before, 51, 200, '2026-01-01', '2026-01-30')).map(row => row['QUERY PLAN']).join('\n')
-      expect(plan).toMatch(/Limit\n *-> +Index Scan Backward using ledger_by_org on ledger\n *Index Cond: \(\(org_id >= .*ROW\(org_id, id\) < ROW/)
+      expect(plan).toMatch(/Limit\n *-> +Index Scan Backward using ledger_by_org on ledger\n *Index Cond: \(\(org_id = ANY .* AND \(id < /)
       expect(plan).toMatch(/Index Cond: \(\(day = ANY .*\(id = ledger.event_id\)\)/)
       expect(plan).not.toContain('Seq Scan')
     }
