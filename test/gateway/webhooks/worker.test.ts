@@ -28,7 +28,7 @@ describe('the delivery worker', () => {
 
   test('many deliveries arrive in the order of their events, never more at once than the endpoint may have', async () => {
     const endpoint = await setup.endpoint(`${receiver.url}/a`)
-    const ids = await setup.emit(endpoint.orgId, 60)
+    const ids = await setup.emit(endpoint.orgId, 20)
     setup.worker({ concurrency: 1 })
     await setup.settled(endpoint)
     expect(receiver.received.map(({ json }) => json.id)).toEqual(ids)
@@ -37,14 +37,14 @@ describe('the delivery worker', () => {
 
   test('two workers never send one delivery at once, nor more to an endpoint than it may have', async () => {
     const [a, b] = [await setup.endpoint(`${receiver.url}/a`), await setup.endpoint(`${receiver.url}/b`)]
-    await setup.emit(a.orgId, 100)
-    await setup.emit(b.orgId, 100)
+    await setup.emit(a.orgId, 40)
+    await setup.emit(b.orgId, 40)
     setup.worker({ concurrency: 3 })
     setup.worker({ concurrency: 3 })
     await setup.settled(a)
     await setup.settled(b)
     expect(receiver.received.filter(({ earlier }) => earlier > 0)).toEqual([])
-    expect(receiver.received).toHaveLength(200)
+    expect(receiver.received).toHaveLength(80)
     expect(receiver.openAt('/a').max).toBeLessThanOrEqual(3)
     expect(receiver.openAt('/b').max).toBeLessThanOrEqual(3)
   })
@@ -52,13 +52,13 @@ describe('the delivery worker', () => {
   test('a receiver that hangs delays no other endpoint, and its own deliveries wait', async () => {
     const [slow, quick] = [await setup.endpoint(`${receiver.url}/slow`), await setup.endpoint(`${receiver.url}/quick`)]
     receiver.answer(({ path }) => (path === '/slow' ? 'hang' : {}))
-    await setup.emit(slow.orgId, 50)
-    await setup.emit(quick.orgId, 50)
+    await setup.emit(slow.orgId, 20)
+    await setup.emit(quick.orgId, 20)
     setup.worker({ timeoutMs: 10_000 })
     await setup.settled(quick)
     expect(receiver.at('/slow')).toHaveLength(4)
     expect(receiver.openAt('/slow').now).toBe(4)
-    expect((await slow.deliveries()).filter(({ attempts }) => attempts === 0)).toHaveLength(46)
+    expect((await slow.deliveries()).filter(({ attempts }) => attempts === 0)).toHaveLength(16)
   })
   test('a delivery whose process died is sent again after its claim has lapsed, with the same id and bytes', async () => {
     const endpoint = await setup.endpoint(`${receiver.url}/a`)
