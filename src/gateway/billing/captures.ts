@@ -118,7 +118,9 @@ async function repeated(tx: Tx, order: OrderRow, payment: PaymentRow, { paymentI
   const mismatch = mismatchOf(order, told)
   const isNew = mismatch !== null && (await tx.exec(complain, orgId, paymentId, mismatch)) === 1
   const { bonusUinr, reason } = payment
-  const promo = promoCode === null ? null : { code: promoCode, bonusUinr, refusal: bonusUinr > 0n ? null : reason }
+  // The column also holds what the operator has to look at.
+  const refusal = reason?.startsWith('promo_') ? reason : null
+  const promo = promoCode === null ? null : { code: promoCode, bonusUinr, refusal }
   return { kind: 'repeated', orgId, balanceUinr: await balanceOf(tx, orgId), promo, complaint: isNew ? mismatch : null }
 }
 

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { startApp, type TestApp } from '../../harness/app.ts'
 import { movableClock } from '../../harness/clock.ts'
 import { billingEnv, type PaymentProvider, type ProviderFailure, startPaymentProvider } from '../../harness/payment-provider.ts'
-import { addAddress, addPromo, ledgerOf, newPayer, type Payer, promoRedemptions } from './top-ups.ts'
+import { addAddress, addPromo, deliver, ledgerOf, newPayer, type Payer, promoRedemptions } from './top-ups.ts'
 
 const dayMs = 24 * 3600_000
 
@@ -13,7 +13,10 @@ describe('orders for top-ups', () => {
   let payer: Payer
   beforeAll(async () => {
     provider = await startPaymentProvider()
-    app = await startApp({ clock, env: { ...billingEnv(provider), RAZORPAY_TIMEOUT_MS: '300', CONSOLE_RPM: '100000' } })
+    app = await startApp({
+      clock,
+      env: { ...billingEnv(provider), PAYMENT_PROVIDER: 'paisa', RAZORPAY_WEBHOOK_SECRET: '', RAZORPAY_TIMEOUT_MS: '300', CONSOLE_RPM: '100000' },
+    })
     payer = await newPayer(app)
   })
   afterAll(async () => {
@@ -147,6 +150,18 @@ describe('orders for top-ups', () => {
     provider.failNext({ change: { id: orderId } })
     expect(codeOf(await order({ amount_inr: 100 }))).toEqual([502, 'payment_provider_failed'])
     expect((await app.call('POST', '/me/billing/verify', provider.checkout(orderId), { cookie: payer.cookie })).status).toBe(404)
+  })
+
+  test('another PAYMENT_PROVIDER id names the path and the header; without the secret of the webhook its calls are refused, and verify goes on', async () => {
+    const other = await newPayer(app)
+    const proof = provider.checkout(await other.order(500))
+    const { body, headers } = provider.webhook('payment.captured', { orderId: proof.order_id, paymentId: proof.payment_id })
+    const signed = { body, headers: { 'x-paisa-signature': headers['x-razorpay-signature'] ?? '' } }
+    expect((await deliver(app, signed, 'razorpay')).status).toBe(404)
+    const refused = await deliver(app, signed, 'paisa')
+    expect([refused.status, refused.json.error.code]).toEqual([503, 'billing_disabled'])
+    expect(app.logLines.join('')).toContain('RAZORPAY_WEBHOOK_SECRET is not set')
+    expect((await other.verify(proof)).json.credited).toBe(true)
   })
 
   test('nothing is credited by orders alone', async () => {
