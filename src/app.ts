@@ -43,6 +43,7 @@ import { Inference } from './gateway/inference/inference.ts'
 import type { Keys } from './gateway/keys/keys.ts'
 import { tightestOf } from './gateway/limits/budget-view.ts'
 import type { LimitsEngine } from './gateway/limits/limits.ts'
+import { balanceOf } from './gateway/limits/prepaid.ts'
 import type { Orgs } from './gateway/orgs/orgs.ts'
 import { dialectOf } from './gateway/providers/dialects.ts'
 import type { Circuits } from './gateway/routing/circuit.ts'
@@ -58,6 +59,7 @@ import { isBilling } from './platform/config.ts'
 import { ImageScaler } from './platform/image-scaler.ts'
 import type { Inflight } from './platform/inflight.ts'
 import type { Jobs } from './platform/jobs.ts'
+import { inrFromUinr } from './platform/money.ts'
 import { version } from './version.ts'
 
 /** A whole gateway without a port: `server` listens when somebody tells it to. */
@@ -206,6 +208,7 @@ function rowServices(parts: AppParts, bindings: readonly Binding[]): RowServices
       orgName: async orgId => (await orgs.find(orgId))?.name ?? '',
       memoryConfigured: orgId => memory.isConfigured(orgId),
       tightestBudget: async principal => tightestOf(await limits.budgetsOf(principal)),
+      balanceInr: async orgId => (isBilling(config) ? inrFromUinr(await balanceOf(db, orgId)) : null),
     }),
     usage: new UsageReports({ db, clock, flushNow: () => limits.flushNow(), agentNames: (orgId, agentIds) => agents.names(orgId, agentIds) }),
     mcpCard: { serviceId: config.SERVICE_ID, version },

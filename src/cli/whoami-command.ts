@@ -13,6 +13,7 @@ interface Whoami {
   readonly scope: string
   readonly token_expires_at: string | null
   readonly limits: { readonly rpm_limit: number | null; readonly daily_limit: number | null }
+  readonly credit: { readonly balance_inr: number; readonly trial: boolean } | null
   readonly memory: { readonly configured: boolean }
   readonly version: string
 }
@@ -44,6 +45,7 @@ function fieldsOf(me: Whoami, baseUrl: string): Record<string, string> {
     scope: me.scope,
     ...(me.token_expires_at === null ? {} : { expires: me.token_expires_at }),
     requests: `${perTime(me.limits.rpm_limit, 'minute')}, ${perTime(me.limits.daily_limit, 'day')}`,
+    ...(me.credit === null ? {} : { credit: me.credit.trial ? 'on trial: free on models that the platform runs in India' : `₹${me.credit.balance_inr}` }),
     memory: me.memory.configured ? 'configured' : 'not configured',
     gateway: `${baseUrl}, version ${me.version}`,
   }

@@ -49,6 +49,8 @@ export interface AgentIdentity {
   readonly limits: { readonly rpm_limit: number | null; readonly daily_limit: number | null }
   /** Of the budgets that bind it the one with the least left; null without one. */
   readonly budget: Pick<AgentBudget, 'scope' | 'id' | 'cap_inr' | 'spent_inr' | 'remaining_inr' | 'state' | 'resets_at'> | null
+  /** Prepaid credit of the organisation; null where nothing is prepaid. A key on trial is free on the platform's models in India only. */
+  readonly credit: { readonly balance_inr: number; readonly trial: boolean } | null
   readonly memory: { readonly configured: boolean }
   readonly version: string
 }

@@ -35,6 +35,13 @@ export const accessEndpoints = {
         })
         .nullable()
         .describe('Of the monthly budgets that bind this credential the one with the least left; null without one.'),
+      credit: z
+        .object({
+          balance_inr: z.number(),
+          trial: z.boolean().describe("The key is on trial: free on the platform's models in India, nothing else is paid for it."),
+        })
+        .nullable()
+        .describe('Prepaid credit of the organisation; null where nothing is prepaid.'),
       memory: z.object({ configured: z.boolean() }),
       version: z.string(),
     }),

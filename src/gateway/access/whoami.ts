@@ -7,6 +7,8 @@ export interface WhoamiDeps {
   memoryConfigured(orgId: number): Promise<boolean>
   /** The budget with the least left among those that bind the caller; null without one. */
   tightestBudget(principal: BearerPrincipal): Promise<object | null>
+  /** What is left of the organisation's prepaid credit, in rupees; null where nothing is prepaid. */
+  balanceInr(orgId: number): Promise<number | null>
 }
 
 /** Describes a caller to itself: what an agent asks first. */
@@ -19,8 +21,13 @@ export class Whoami {
   async describe(principal: Principal): Promise<object> {
     if (principal.kind === 'session') throw fail('invalid_api_key')
     const isAgent = principal.kind === 'agent'
-    const { orgName, memoryConfigured, tightestBudget } = this.#deps
-    const [name, configured, budget] = await Promise.all([orgName(principal.orgId), memoryConfigured(principal.orgId), tightestBudget(principal)])
+    const { orgName, memoryConfigured, tightestBudget, balanceInr } = this.#deps
+    const [name, configured, budget, balance] = await Promise.all([
+      orgName(principal.orgId),
+      memoryConfigured(principal.orgId),
+      tightestBudget(principal),
+      balanceInr(principal.orgId),
+    ])
     return {
       principal: isAgent ? { kind: 'agent', id: principal.agentId, name: principal.agentName } : { kind: 'key', id: principal.keyId, name: principal.keyName },
       org: { id: principal.orgId, name },
@@ -33,6 +40,7 @@ export class Whoami {
       token_expires_at: isAgent ? new Date(principal.expiresAtMs).toISOString() : null,
       limits: { rpm_limit: principal.limits.rpmLimit, daily_limit: principal.limits.dailyLimit },
       budget,
+      credit: balance === null ? null : { balance_inr: balance, trial: principal.isTrial === true },
       memory: { configured },
       version: this.#deps.version,
     }

@@ -31,6 +31,10 @@ const who = z.looseObject({
   token_expires_at: z.string().nullable(),
   limits: z.looseObject({ rpm_limit: z.number().nullable(), daily_limit: z.number().nullable() }),
   budget: budget.nullable().describe('Of the budgets that bind this credential the one with the least left.'),
+  credit: z
+    .looseObject({ balance_inr: z.number(), trial: z.boolean() })
+    .nullable()
+    .describe('Prepaid credit of the organisation; null where nothing is prepaid.'),
   memory: z.looseObject({ configured: z.boolean() }),
   version: z.string(),
 })
@@ -43,7 +47,7 @@ export function whoamiTool(row: AnyRow): Tool {
     toolset: 'core',
     title: 'Who am I',
     description:
-      'Who this credential is: key or agent, organisation, workspace, scopes, role, limits, tightest budget, when the token ends, and whether shared memory is configured.',
+      'Who this credential is: key or agent, organisation, workspace, scopes, role, limits, tightest budget, prepaid credit, when the token ends, and whether shared memory is configured.',
     annotations: readsOnly,
     row,
     inputSchema: z.object({}),
@@ -71,9 +75,17 @@ function whoText(me: Who): string {
       limits.daily_limit === null ? null : `at most ${counted(limits.daily_limit, 'request')} a day`,
       me.budget === null ? 'no budget binds this credential' : `tightest budget: ${budgetLine(me.budget)}`,
     ),
+    ...(me.credit === null ? [] : [creditLine(me.credit)]),
     `shared memory is ${memory.configured ? 'configured; memory_paths lists what you may read and write' : 'not configured'}`,
     `gateway version ${version}`,
   ].join('\n')
+}
+
+function creditLine({ balance_inr: balance, trial }: NonNullable<Who['credit']>): string {
+  if (trial) return "the key is on trial: models that the platform runs in India are free, others need the organisation's own provider key or a top-up"
+  return balance > 0
+    ? `prepaid credit of the organisation: ₹${balance}`
+    : `the prepaid credit of the organisation is used up (₹${balance}): models on the platform's account are refused until an owner tops up`
 }
 
 const scopeNames = ['agent', 'key', 'workspace', 'member', 'team', 'org'] as const

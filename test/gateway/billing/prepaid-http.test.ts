@@ -284,6 +284,16 @@ describe('prepaid credit', () => {
     })
   })
 
+  test('an agent asks whoami what is left', async () => {
+    const org = await on.newOrg()
+    const creditOf = async () => (await app.call('GET', '/v1/me/whoami', undefined, { token: org.key })).json.credit
+    expect(await creditOf()).toEqual({ balance_inr: 0, trial: true })
+    await on.credit(org, 1)
+    expect((await on.chat(org.key)).status).toBe(200)
+    await app.gateway.app.limits.flushNow()
+    expect(await creditOf()).toEqual({ balance_inr: 0.997, trial: false })
+  })
+
   test('an agent token is on trial as long as the key that minted it', async () => {
     const org = await on.newOrg()
     const { id } = (await app.call('POST', '/v1/me/agents', { name: 'trier' }, { token: org.key })).json
@@ -305,6 +315,7 @@ test('KEY-25 with billing off every key is standard and no call is refused for c
       expect((await app.call('POST', '/v1/chat/completions', { model, messages: hello })).status).toBe(200)
     await app.gateway.app.limits.flushNow()
     expect(await app.db.many(ledgerOf, app.orgId)).toEqual([])
+    expect((await app.call('GET', '/v1/me/whoami')).json.credit).toBeNull()
   } finally {
     await app.stop()
   }

@@ -58,6 +58,7 @@ test('a created key is found by its text, with its owner, limits and role', asyn
     name: 'ci',
     scope: 'inference',
     limits: { rpmLimit: 600, dailyLimit: 50 },
+    isTrial: false,
     capabilities: [],
     policies: [],
     state: 'active',
