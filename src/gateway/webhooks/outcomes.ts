@@ -63,9 +63,9 @@ export class Outcomes {
     await this.#deps.db.exec(putBack, orgId, id, claim, new Date(this.#deps.clock.nowMs() + delayMs))
   }
 
-  /** Gives a delivery up whose event is not kept any more. */
-  async forgo({ orgId, id }: ClaimedDelivery, claim: string): Promise<void> {
-    await this.#deps.db.exec(recordFailure, orgId, id, claim, 'dead', null, 'event_not_kept', null, new Date(this.#deps.clock.nowMs()))
+  /** Gives a delivery up that is not to be tried. */
+  async forgo({ orgId, id }: ClaimedDelivery, claim: string, error: 'event_not_kept' | 'outcomes_lost'): Promise<void> {
+    await this.#deps.db.exec(recordFailure, orgId, id, claim, 'dead', null, error, null, new Date(this.#deps.clock.nowMs()))
   }
 
   async #fail(tx: Tx, { orgId, endpointId, id, attempt }: ClaimedDelivery, claim: string, { code, error, retryAfterMs }: Failure): Promise<void> {

@@ -147,9 +147,11 @@ export class DeliveryWorker {
   }
 
   async #send(delivery: ClaimedDelivery, endpoint: OpenEndpoint | undefined, claim: string): Promise<void> {
-    const { outcomes, log } = this.#deps
+    const { outcomes, log, schedule } = this.#deps
     const { body } = delivery
-    if (body === null) return outcomes.forgo(delivery, claim)
+    if (body === null) return outcomes.forgo(delivery, claim, 'event_not_kept')
+    // Processes that die at it must not try it for ever.
+    if (delivery.attempt > schedule.waitsMs.length + 1) return outcomes.forgo(delivery, claim, 'outcomes_lost')
     const secret = endpoint === undefined ? null : this.#secretOf(endpoint)
     if (endpoint === undefined || secret === null) {
       log.error('webhook_secret_does_not_open', { orgId: delivery.orgId })

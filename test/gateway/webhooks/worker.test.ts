@@ -159,4 +159,13 @@ describe('the delivery worker', () => {
     expect(await foreign.state()).toMatchObject({ failures: 0 })
     expect(receiver.received).toEqual([])
   })
+  test('a delivery at which every process has died is given up behind its schedule, without another attempt', async () => {
+    const endpoint = await setup.endpoint(`${receiver.url}/a`)
+    await setup.emit(endpoint.orgId)
+    await setup.db.script(`update webhook_deliveries set attempts = 4 where endpoint_id = ${endpoint.id}`)
+    setup.worker()
+    expect(await setup.settled(endpoint)).toMatchObject([{ status: 'dead', error: 'outcomes_lost' }])
+    expect(receiver.received).toEqual([])
+    expect(await endpoint.state()).toMatchObject({ enabled: true, failures: 0 })
+  })
 })
