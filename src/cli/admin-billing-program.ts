@@ -61,7 +61,7 @@ function addCreditCommands(credit: Command, runAdmin: RunAdmin): void {
 
 function printCredit({ org_id: orgId, balance_inr: balance, payments_configured: isOn, flagged_payments: flagged, ledger }: ShownCredit): void {
   printLine(`organisation ${orgId}: ₹${rupees([balance])[0]}${isOn ? '' : ' (payments are not configured, so no call asks for it)'}`)
-  if (flagged.length > 0) printLine(`${flagged.length} payments to look at: brigade admin payments flagged --org ${orgId}`)
+  if (flagged.length > 0) printLine(`payments to look at: ${flagged.length}, see brigade admin payments flagged --org ${orgId}`)
   if (ledger.length === 0) {
     printLine('the ledger is empty')
     return

@@ -5,12 +5,12 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { runHere } from '../../cli/run-here.ts'
-import { startApp, type TestApp } from '../../harness/app.ts'
-import { onPostgres } from '../../harness/database.ts'
-import { billingEnv, type PaymentProvider, providerSignature, startPaymentProvider } from '../../harness/payment-provider.ts'
+import { startApp, type TestApp } from '../harness/app.ts'
+import { onPostgres } from '../harness/database.ts'
+import { billingEnv, type PaymentProvider, providerSignature, startPaymentProvider } from '../harness/payment-provider.ts'
+import { runHere } from './run-here.ts'
 
-const page = readFileSync(new URL('../../../docs/billing.md', import.meta.url), 'utf8')
+const page = readFileSync(new URL('../../docs/billing.md', import.meta.url), 'utf8')
 const [operators = '', owners = ''] = page.split('## For owners')
 const shell = (text: string): string[] => [...text.matchAll(/```sh\n([\s\S]*?)```/g)].map(match => match[1] ?? '')
 const hasTools = process.platform !== 'win32' && ['bash', 'curl', 'node'].every(name => spawnSync(name, ['--version']).status === 0)

@@ -1,10 +1,8 @@
 /** Payments that do not fit their order: what the operator sees, and decides. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { adminHandler } from '../../src/cli/admin-commands.ts'
-import { startApp, type TestApp } from '../harness/app.ts'
-import { onPostgres } from '../harness/database.ts'
-import { billingEnv, type PaymentFacts, type PaymentProvider, providerId, startPaymentProvider } from '../harness/payment-provider.ts'
-import { runHere } from './run-here.ts'
+import { adminHandler } from '../../../src/cli/admin-commands.ts'
+import { startApp, type TestApp } from '../../harness/app.ts'
+import { billingEnv, type PaymentFacts, type PaymentProvider, providerId, startPaymentProvider } from '../../harness/payment-provider.ts'
 
 let app: TestApp
 let provider: PaymentProvider
@@ -120,33 +118,4 @@ test('payments that were never flagged, failed or do not exist are named', async
   await expect(run('payments-settle', { payment: good })).rejects.toThrow('is not flagged')
   await expect(run('payments-credit', { payment: 'pay_nobody' })).rejects.toThrow('There is no payment pay_nobody')
   await expect(run('payments-credit', { payment: 'two words' })).rejects.toThrow(/^payment: /)
-})
-
-// On PostgreSQL commands go to the database itself, and this program has none to give them.
-test.runIf(!onPostgres)('as typed: tables for people, JSON for programs, wrong words in one line', async () => {
-  const orderId = await order(200)
-  const paymentId = await captured({ orderId, amount: 100 })
-  const env = { DATA_DIR: app.dataDir, DATABASE_URL: undefined, BASE_URL: undefined }
-  const typed = (...words: string[]) => runHere(['admin', ...words], env)
-  const flagged = await typed('payments', 'flagged')
-  expect(flagged.err).toBe('')
-  expect(flagged.out).toMatch(new RegExp(`^${paymentId}  organisation ${app.orgId}  INR 1\\.00  .*\n {2}why: its order is over ₹200\n {2}do: {2}credit it`))
-  expect((await typed('credit', 'show', '--org', String(app.orgId), '--limit', '1')).out).toMatch(
-    /^organisation \d+: ₹[\d.]+\n1 payments to look at: .*\nAT +WHY +₹ +BALANCE ₹ +REF\n/,
-  )
-  expect(JSON.parse((await typed('credit', 'grant', '--org', String(app.orgId), '--inr', '5', '--ref', 'typed', '--json')).out)).toMatchObject({
-    credited: true,
-  })
-  expect((await typed('credit', 'correct', '--org', String(app.orgId), '--inr=-5', '--ref', 'typed')).out).toMatch(
-    /^org_id +\d+\ncredited +true\namount_inr +-5\n/,
-  )
-  expect((await typed('promo', 'list')).out).toBe('there is no promo code\n')
-  expect((await typed('promo', 'create', '--code', 'typed', '--bonus-inr', '10', '--max-redemptions', '3')).code).toBe(0)
-  expect((await typed('promo', 'list')).out).toMatch(/^CODE +STATE +BONUS ₹ +FROM ₹ +USED +EXPIRES\nTYPED +active +10\.00 +0\.00 +0 of 3 +never\n$/)
-  expect((await typed('webhooks', 'list')).out).toBe('there is no webhook\n')
-  expect((await typed('payments', 'settle', '--payment', paymentId, '--json')).code).toBe(0)
-  expect((await typed('payments', 'flagged')).out).toBe('no payment is flagged\n')
-  const wrong = await typed('promo', 'end', '--code', 'NOBODY')
-  expect([wrong.code, wrong.out, wrong.err]).toEqual([1, '', 'brigade: There is no promo code NOBODY. brigade admin promo list shows them.\n'])
-  expect((await typed('credit', 'grant', '--org', 'x', '--inr', '1', '--ref', 'y')).code).toBe(2)
 })
