@@ -3,9 +3,8 @@ import { createHmac } from 'node:crypto'
 import { createServer } from 'node:net'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { startApp, type TestApp } from '../harness/app.ts'
+import { startApp, type TestApp, until } from '../harness/app.ts'
 import { type StartedProgram, startProgram } from '../harness/started-program.ts'
-import { until } from '../harness/until.ts'
 
 const program = fileURLToPath(new URL('../../examples/webhook-receiver/receiver.mjs', import.meta.url))
 
