@@ -81,7 +81,7 @@ export class Acquirer {
   }
 
   /**
-   * Holds the needs in all counters or in none. A partial ask may hold less than asked, as much as is left, in all of them.
+   * Holds the needs in all counters or in none. A partial ask may hold less than asked, as much as is left, in each of them.
    * Throws DatabaseUnavailableError and FencedError.
    */
   async obtain(counters: readonly Counter[], needs: readonly bigint[], partial: boolean): Promise<readonly bigint[] | Refused> {
@@ -187,16 +187,15 @@ export class Acquirer {
     }
   }
 
-  /** Turns what was reserved and granted into holds. A partial ask holds the same amount everywhere. */
+  /** Turns what was reserved and granted into holds, none above its need. */
   #hold(counters: readonly Counter[], needs: readonly bigint[], totals: readonly bigint[]): readonly bigint[] {
-    let portion: bigint | null = null
-    for (const [i, total] of totals.entries()) if (total < (needs[i] as bigint) && (portion === null || total < portion)) portion = total
     const nowMs = this.#options.clock.monotonicMs()
     return counters.map((counter, i) => {
       const need = needs[i] as bigint
-      const held = portion !== null && portion < need ? portion : need
+      const total = totals[i] as bigint
+      const held = total < need ? total : need
       counter.held += held
-      counter.idle += (totals[i] as bigint) - held
+      counter.idle += total - held
       counter.taken += held
       counter.usedAtMs = nowMs
       return held

@@ -154,7 +154,7 @@ export class CallPermit<E extends ChargedEvent> implements Permit<E> {
     const asked = this.#tools.acquirer.obtain(counters, needs, true).then(
       answer => {
         if (!('counter' in answer)) return this.#extended(totalUinr, short, answer, debits)
-        this.#refusedBy = refuserOf(answer.counter)
+        this.#refused(answer.counter)
         return false
       },
       error => {
@@ -171,24 +171,36 @@ export class CallPermit<E extends ChargedEvent> implements Permit<E> {
   }
 
   #extended(totalUinr: bigint, short: readonly number[], got: readonly bigint[], debits: boolean): boolean {
-    for (const [n, i] of short.entries()) {
-      const amount = got[n] as bigint
-      const counter = this.#counters[i] as Counter
-      if (this.#ended) {
-        counter.held -= amount
-        counter.idle += amount
-      } else this.#amounts[i] = this.#amountAt(i) + amount
-    }
-    if (this.#ended) return false
-    let held = totalUinr
+    const before = short.map(i => this.#amountAt(i))
+    for (const [n, i] of short.entries()) this.#amounts[i] = (before[n] as bigint) + (got[n] as bigint)
+    let level = this.#ended ? 0n : totalUinr
+    let tightest: Counter | null = null
     for (const [i, counter] of this.#counters.entries()) {
-      if (!covers(counter, debits) || this.#amountAt(i) >= held) continue
-      held = this.#amountAt(i)
-      this.#refusedBy = refuserOf(counter)
+      if (!covers(counter, debits) || this.#amountAt(i) >= level) continue
+      level = this.#amountAt(i)
+      tightest = counter
     }
-    // Less than before when the balance is what binds and another route of the plan, which is not debited, was dearer.
-    if (held > this.#heldUinr || this.#refusedBy === 'prepaid') this.#heldUinr = held
-    return held >= totalUinr
+    // What the others got beyond the tightest is of no use to this call.
+    for (const [n, i] of short.entries()) this.#lower(i, max(before[n] as bigint, level))
+    if (this.#ended) return false
+    if (level > this.#heldUinr) this.#heldUinr = level
+    if (tightest !== null) this.#refused(tightest)
+    return level >= totalUinr
+  }
+
+  /** Less is held than before when the balance is what binds, and another route of the plan, which is not debited, was dearer. */
+  #refused(counter: Counter): void {
+    this.#refusedBy = refuserOf(counter)
+    const amount = this.#amountAt(this.#counters.indexOf(counter))
+    if (counter.metric === 'prepaid' && amount < this.#heldUinr) this.#heldUinr = amount
+  }
+
+  #lower(index: number, amount: bigint): void {
+    const counter = this.#counters[index] as Counter
+    const beyond = this.#amountAt(index) - amount
+    counter.held -= beyond
+    counter.idle += beyond
+    this.#amounts[index] = amount
   }
 
   #shortOf(totalUinr: bigint, debits: boolean): number[] {
@@ -272,6 +284,8 @@ export class CallPermit<E extends ChargedEvent> implements Permit<E> {
 }
 
 const nothing = (): void => {}
+
+const max = (a: bigint, b: bigint): bigint => (a > b ? a : b)
 
 function throwFull(error: unknown): never {
   throw error instanceof JournalWriteError ? fail('journal_full', { cause: error }) : error
