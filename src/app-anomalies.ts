@@ -1,5 +1,6 @@
 /** The sweep over what organisations use. */
-import type { AppDeps, Domains } from './app-domains.ts'
+import type { AppDeps } from './app-deps.ts'
+import type { Domains } from './app-domains.ts'
 import { anomalySweepMs, sweepAnomalies } from './gateway/usage/anomaly-sweep.ts'
 
 export function watchUsage({ db, clock, ids }: AppDeps, { limits, jobs }: Domains): void {

@@ -1,5 +1,5 @@
 /** The audit trail as a service of rows, and what the edges know of callers whom nobody vouches for. */
-import type { AppDeps } from './app-domains.ts'
+import type { AppDeps } from './app-deps.ts'
 import type { AppParts } from './app-services.ts'
 import { auditSweepMs } from './gateway/audit/audit.ts'
 import { AnonymousLimit } from './gateway/http/anonymous.ts'

@@ -1,6 +1,6 @@
 /** The domains of the gateway, constructed and handed to each other: everything but inference and the edges. */
-import type { LookupFunction } from 'node:net'
 import { type Agents, createAgents } from './agents/agents.ts'
+import type { AppDeps } from './app-deps.ts'
 import { createMail } from './app-mail.ts'
 import { createWebhookDelivery } from './app-webhook-delivery.ts'
 import { Authenticator } from './gateway/access/authenticate.ts'
@@ -10,7 +10,6 @@ import { onDebitedOf } from './gateway/billing/low-balance.ts'
 import { ContentLog, contentExpiryMs } from './gateway/inference/content-log.ts'
 import { endOnceKeys, endOnceKeysOf, Idempotency, onceSweepMs } from './gateway/inference/once.ts'
 import { createKeys, type Keys } from './gateway/keys/keys.ts'
-import type { JournalDisk } from './gateway/limits/journal-disk.ts'
 import { createLimits, type LimitsEngine } from './gateway/limits/limits.ts'
 import type { Mail } from './gateway/mail/mail.ts'
 import { type MailSender, mailSweepMs } from './gateway/mail/mail-sender.ts'
@@ -22,30 +21,12 @@ import { usageEventText } from './gateway/usage/record-text.ts'
 import { createMemory, type Memory, memorySweepMs } from './memory/memory.ts'
 import { purgeEveryMs } from './memory/purge.ts'
 import { reconcileEveryMs } from './memory/reconcile.ts'
-import type { Clock } from './platform/clock.ts'
-import { type Config, isBilling } from './platform/config.ts'
-import type { Db } from './platform/db.ts'
+import { isBilling } from './platform/config.ts'
 import { ControlLog } from './platform/db-control-log.ts'
-import type { Ids } from './platform/ids.ts'
 import { Inflight } from './platform/inflight.ts'
 import { Jobs } from './platform/jobs.ts'
-import type { Log } from './platform/log.ts'
 import { createOutbound, type Outbound } from './platform/outbound.ts'
 import { makeSealer, type Sealer } from './platform/secrets.ts'
-
-export interface AppDeps {
-  readonly config: Config
-  readonly clock: Clock
-  readonly ids: Ids
-  readonly log: Log
-  readonly db: Db
-  readonly dataDir: string
-  readonly masterKey: Buffer
-  /** Resolves the hosts of user-given URLs; default: the resolver of the machine. */
-  readonly lookup?: LookupFunction
-  /** Where the usage journal goes; default: the disk of the machine. */
-  readonly journalDisk?: JournalDisk
-}
 
 export interface Domains {
   readonly inflight: Inflight

@@ -1,5 +1,6 @@
 /** Composition of the MCP server: tools, resources, prompts and news over the endpoint rows. */
-import type { AppDeps, Domains } from './app-domains.ts'
+import type { AppDeps } from './app-deps.ts'
+import type { Domains } from './app-domains.ts'
 import type { Binding, EdgeDeps } from './gateway/http/edge.ts'
 import { makeInvoke } from './gateway/http/invoke.ts'
 import { gatewaySurface } from './mcp/gateway-surface.ts'

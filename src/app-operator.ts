@@ -1,5 +1,6 @@
 /** What the operator sees and does by hand with money and webhooks, over all organisations. */
-import type { AppDeps, Domains } from './app-domains.ts'
+import type { AppDeps } from './app-deps.ts'
+import type { Domains } from './app-domains.ts'
 import { FlaggedPayments } from './gateway/billing/flagged-payments.ts'
 import { sellerOf } from './gateway/billing/invoice-seller.ts'
 import { onDebitedOf } from './gateway/billing/low-balance.ts'

@@ -1,5 +1,6 @@
 /** What is known of routes: circuits, averages, what is withheld; and how it is shared with other processes. */
-import type { AppDeps, Domains } from './app-domains.ts'
+import type { AppDeps } from './app-deps.ts'
+import type { Domains } from './app-domains.ts'
 import { findServerOwner } from './gateway/byok/custom-server-queries.ts'
 import type { CatalogSnapshot } from './gateway/catalog/model.ts'
 import { Circuits } from './gateway/routing/circuit.ts'

@@ -1,5 +1,6 @@
 /** What the service files of the composition root (app-*.ts) work with. */
-import type { AppDeps, Domains } from './app-domains.ts'
+import type { AppDeps } from './app-deps.ts'
+import type { Domains } from './app-domains.ts'
 import type { Catalog } from './gateway/catalog/catalog.ts'
 import type { Circuits } from './gateway/routing/circuit.ts'
 import type { DialObserver } from './gateway/routing/observe.ts'

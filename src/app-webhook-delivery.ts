@@ -1,5 +1,5 @@
 /** Who sends webhooks, and what is done of them again and again. */
-import type { AppDeps } from './app-domains.ts'
+import type { AppDeps } from './app-deps.ts'
 import type { AuditTrail } from './gateway/audit/audit.ts'
 import type { Mail } from './gateway/mail/mail.ts'
 import { sweepWebhooks, webhookSweepMs } from './gateway/webhooks/delivery-sweep.ts'
