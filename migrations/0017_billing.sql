@@ -52,9 +52,12 @@ create table payment_orders (
   status text not null default 'created' check (status in ('created', 'paid')),
   created_at timestamptz not null,
   paid_at timestamptz,
+  -- When the provider was last asked whether it is paid after all; null: never.
+  asked_at timestamptz,
   check ((status = 'paid') = (paid_at is not null))
 );
 create index payment_orders_by_org on payment_orders (org_id, created_at);
+create index payment_orders_unpaid on payment_orders (created_at) where status = 'created';
 
 -- What the provider said of payments of our orders. Amounts are what it named; what was credited stands in the ledger.
 create table payments (

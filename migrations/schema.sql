@@ -653,6 +653,7 @@ create table payment_orders (
   status text not null default 'created'::text,
   created_at timestamp with time zone not null,
   paid_at timestamp with time zone,
+  asked_at timestamp with time zone,
   constraint payment_orders_amount_uinr_check CHECK ((amount_uinr > 0)),
   constraint payment_orders_check CHECK (((status = 'paid'::text) = (paid_at IS NOT NULL))),
   constraint payment_orders_status_check CHECK ((status = ANY (ARRAY['created'::text, 'paid'::text]))),
@@ -660,6 +661,7 @@ create table payment_orders (
   constraint payment_orders_pkey PRIMARY KEY (order_id)
 );
 CREATE INDEX payment_orders_by_org ON public.payment_orders USING btree (org_id, created_at);
+CREATE INDEX payment_orders_unpaid ON public.payment_orders USING btree (created_at) WHERE (status = 'created'::text);
 
 create table payments (
   payment_id text not null,

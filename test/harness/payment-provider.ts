@@ -61,6 +61,8 @@ export interface PaymentProvider {
   readonly requests: readonly { readonly method: string; readonly path: string; readonly authorization: string; readonly body: string }[]
   /** Queues failures for the next requests. */
   failNext(...failures: readonly ProviderFailure[]): void
+  /** A payment that is in the list of its order from now on, and that nobody is told of; `fields` of it are changed. Answers its id. */
+  pay(facts: PaymentFacts, fields?: Readonly<Record<string, unknown>>): string
   /** A payment of that order that went well, with the signature of the checkout. */
   checkout(orderId: string, paymentId?: string): CheckoutResult
   /** An event of a payment with its signature. The event may be any name. */
@@ -91,6 +93,8 @@ export async function startPaymentProvider(): Promise<PaymentProvider> {
   const orders: ProviderOrder[] = []
   const requests: { method: string; path: string; authorization: string; body: string }[] = []
   const failures: ProviderFailure[] = []
+  const paid: { readonly orderId: string; readonly payment: object }[] = []
+  const amountOf = ({ orderId, amount }: PaymentFacts): number => amount ?? orders.find(order => order.id === orderId)?.amount ?? 10_000
   const server = createServer((request, response) => {
     play(request, response).catch(() => response.destroy())
   })
@@ -104,12 +108,16 @@ export async function startPaymentProvider(): Promise<PaymentProvider> {
     orders,
     requests,
     failNext: (...next) => void failures.push(...next),
+    pay(facts, fields = {}) {
+      const paymentId = facts.paymentId ?? providerId('pay')
+      paid.push({ orderId: facts.orderId, payment: { ...paymentEntity('captured', { ...facts, paymentId, amount: amountOf(facts) }), ...fields } })
+      return paymentId
+    },
     checkout(orderId, paymentId = providerId('pay')) {
       return { order_id: orderId, payment_id: paymentId, signature: providerSignature(`${orderId}|${paymentId}`, provider.keySecret) }
     },
     webhook(event, facts) {
-      const amount = facts.amount ?? orders.find(order => order.id === facts.orderId)?.amount ?? 10_000
-      const body = eventBody(event, { ...facts, amount })
+      const body = eventBody(event, { ...facts, amount: amountOf(facts) })
       return {
         body,
         headers: {
@@ -139,6 +147,13 @@ export async function startPaymentProvider(): Promise<PaymentProvider> {
     if (failure.status !== undefined) return answer(response, failure.status, failure.body ?? refusal('something went wrong'))
     const expected = `Basic ${Buffer.from(`${provider.keyId}:${provider.keySecret}`).toString('base64')}`
     if (authorization !== expected) return answer(response, 401, refusal('Authentication failed'))
+    const ofOrder = method === 'GET' ? /^\/v1\/orders\/([^/]+)\/payments$/.exec(url)?.[1] : undefined
+    if (ofOrder !== undefined) {
+      const orderId = decodeURIComponent(ofOrder)
+      if (!orders.some(order => order.id === orderId)) return answer(response, 400, refusal('The id provided does not exist'))
+      const items = paid.filter(entry => entry.orderId === orderId).map(entry => entry.payment)
+      return answer(response, 200, { entity: 'collection', count: items.length, items })
+    }
     if (method !== 'POST' || url !== '/v1/orders') return answer(response, 404, refusal('The requested URL was not found on the server.'))
     const asked: unknown = JSON.parse(body)
     const order = orderOf(asked)
@@ -177,14 +192,21 @@ function answer(response: ServerResponse, status: number, body: unknown): void {
   response.writeHead(status, { 'content-type': 'application/json' }).end(typeof body === 'string' ? body : JSON.stringify(body))
 }
 
-function eventBody(event: string, { orderId, paymentId = providerId('pay'), amount, currency = 'INR', method = 'upi', errorReason }: PaymentFacts): string {
-  const isFailure = event === 'payment.failed'
-  const entity = {
+function eventBody(event: string, facts: PaymentFacts): string {
+  const entity = paymentEntity(event === 'payment.failed' ? 'failed' : 'captured', facts)
+  const contains = ['payment']
+  return JSON.stringify({ entity: 'event', account_id: 'acc_harness0000001', event, contains, payload: { payment: { entity } }, created_at: 1_767_225_605 })
+}
+
+function paymentEntity(status: 'captured' | 'failed', facts: PaymentFacts): object {
+  const { orderId, paymentId = providerId('pay'), amount, currency = 'INR', method = 'upi', errorReason } = facts
+  const isFailure = status === 'failed'
+  return {
     id: paymentId,
     entity: 'payment',
     amount,
     currency,
-    status: isFailure ? 'failed' : 'captured',
+    status,
     order_id: orderId,
     invoice_id: null,
     international: false,
@@ -209,6 +231,4 @@ function eventBody(event: string, { orderId, paymentId = providerId('pay'), amou
     error_reason: isFailure ? (errorReason ?? 'payment_failed') : null,
     created_at: 1_767_225_600,
   }
-  const contains = ['payment']
-  return JSON.stringify({ entity: 'event', account_id: 'acc_harness0000001', event, contains, payload: { payment: { entity } }, created_at: 1_767_225_605 })
 }

@@ -1,4 +1,4 @@
-/** The HTTP API of the payment provider: orders. Our credentials go there in basic auth and nowhere else. */
+/** The HTTP API of the payment provider: orders and the payments of them. Our credentials go there in basic auth and nowhere else. */
 import { z } from 'zod'
 import { fail } from '../../platform/errors.ts'
 import type { Log } from '../../platform/log.ts'
@@ -26,7 +26,16 @@ export interface WantedOrder {
   readonly notes: Readonly<Record<string, string>>
 }
 
+/** What the provider says of the payments of an order: each as it writes it, unread. */
+export type PaymentsReply =
+  | { readonly kind: 'payments'; readonly payments: readonly unknown[] }
+  /** It knows no such order. */
+  | { readonly kind: 'unknown' }
+  /** It cannot say: it is away, refuses us, or has no such address. `status` null: nothing came back. */
+  | { readonly kind: 'unavailable'; readonly status: number | null }
+
 const replyMaxBytes = 256 * 1024
+const paymentList = z.object({ items: z.array(z.unknown()) })
 const madeOrder = z.object({ id: providerId, amount: z.number().optional(), currency: z.string().optional() })
 /** Their code and reason are from fixed lists; their description is free text and stays out of logs and errors. */
 const refusal = z.object({ error: z.object({ code: word().optional(), reason: word().optional() }) })
@@ -51,7 +60,10 @@ export class PaymentClient {
   async createOrder({ amountPaise, receipt, notes }: WantedOrder): Promise<string> {
     // A payment that is authorized and never captured goes back to its payer, so capture does not hang on a setting of the account.
     const order = { amount: amountPaise, currency: topUpCurrency, receipt, notes, payment_capture: true }
-    const { status, text } = await this.#post(JSON.stringify(order))
+    const { status, text } = await this.#send('POST', this.#url, JSON.stringify(order)).catch((error: unknown) => {
+      this.#deps.log.error('the payment provider cannot be reached', { provider: this.#deps.provider, error })
+      throw fail('payment_provider_failed', { message: 'The payment provider could not be reached. Nothing was charged. Try again shortly.', cause: error })
+    })
     if (status < 200 || status > 299) throw this.#refused(status, text)
     const made = madeOrder.safeParse(jsonOf(text))
     const isAsAsked = made.success && (made.data.amount ?? amountPaise) === amountPaise && (made.data.currency ?? topUpCurrency) === topUpCurrency
@@ -62,17 +74,25 @@ export class PaymentClient {
     return made.data.id
   }
 
-  async #post(body: string): Promise<{ status: number; text: string }> {
-    const { dial, log, provider, keyId, keySecret, timeoutMs } = this.#deps
-    const authorization = `Basic ${Buffer.from(`${keyId}:${keySecret.reveal()}`).toString('base64')}`
-    const headers = { authorization, 'content-type': 'application/json', accept: 'application/json', 'accept-encoding': 'identity' }
+  /** Asks what was paid of an order. Never throws. */
+  async paymentsOf(orderId: string): Promise<PaymentsReply> {
     try {
-      const reply = await dial({ method: 'POST', url: this.#url, headers, body, signal: AbortSignal.timeout(timeoutMs) })
-      return { status: reply.status, text: (await reply.body.buffer(replyMaxBytes)).toString('utf8') }
-    } catch (error) {
-      log.error('the payment provider cannot be reached', { provider, error })
-      throw fail('payment_provider_failed', { message: 'The payment provider could not be reached. Nothing was charged. Try again shortly.', cause: error })
+      const { status, text } = await this.#send('GET', `${this.#url}/${encodeURIComponent(orderId)}/payments`)
+      if (status === 400) return { kind: 'unknown' }
+      const list = paymentList.safeParse(jsonOf(text))
+      return status === 200 && list.success ? { kind: 'payments', payments: list.data.items } : { kind: 'unavailable', status }
+    } catch {
+      return { kind: 'unavailable', status: null }
     }
+  }
+
+  async #send(method: 'GET' | 'POST', url: string, body?: string): Promise<{ status: number; text: string }> {
+    const { dial, keyId, keySecret, timeoutMs } = this.#deps
+    const authorization = `Basic ${Buffer.from(`${keyId}:${keySecret.reveal()}`).toString('base64')}`
+    const headers = { authorization, accept: 'application/json', 'accept-encoding': 'identity' }
+    const sent = body === undefined ? { headers } : { headers: { ...headers, 'content-type': 'application/json' }, body }
+    const reply = await dial({ method, url, ...sent, signal: AbortSignal.timeout(timeoutMs) })
+    return { status: reply.status, text: (await reply.body.buffer(replyMaxBytes)).toString('utf8') }
   }
 
   #refused(status: number, text: string): Error {

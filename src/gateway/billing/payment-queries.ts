@@ -81,6 +81,23 @@ export const setPromo = statement<[orgId: number, paymentId: string, code: strin
   `update payments set promo_code = $3::text, bonus_uinr = $4::bigint, reason = $5::text where org_id = $1::int and payment_id = $2::text`,
 )
 
+/**
+ * Orders that are not paid and whose turn it is: first when they are old enough, then each time that their age has doubled since
+ * they were last asked about, so that one that was abandoned costs a handful of questions.
+ */
+export const listUnpaid = statement<[provider: string, keyId: string, from: Date, to: Date, at: Date, limit: number], { orgId: number; orderId: string }>(
+  'billing.list_unpaid',
+  `select org_id as "orgId", order_id as "orderId" from payment_orders
+   where status = 'created' and provider = $1::text and key_id = $2::text and created_at between $3::timestamptz and $4::timestamptz
+     and (asked_at is null or asked_at + (asked_at - created_at) <= $5::timestamptz)
+   order by coalesce(asked_at, created_at), order_id limit $6::int`,
+)
+
+export const noteAsked = statement<[orgId: number, orderId: string, at: Date]>(
+  'billing.note_asked',
+  `update payment_orders set asked_at = $3::timestamptz where org_id = $1::int and order_id = $2::text`,
+)
+
 /** The checkout names no method; the webhook that comes later does. */
 export const setMethod = statement<[orgId: number, paymentId: string, method: string]>(
   'billing.set_payment_method',

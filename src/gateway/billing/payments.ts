@@ -109,7 +109,7 @@ export class Payments {
         message:
           'The signature does not belong to this order and payment. Nothing was credited. Send order_id, payment_id and signature as the checkout gave them.',
       })
-    const outcome = await this.#capture({ orderId, paymentId, told: null, at: new Date(this.#deps.clock.nowMs()) })
+    const outcome = await this.take({ orderId, paymentId, told: null, at: new Date(this.#deps.clock.nowMs()) })
     if (outcome.kind === 'unknown') throw fail('not_found', { message: 'That payment belongs to another order. Nothing was credited.' })
     return outcome
   }
@@ -134,10 +134,11 @@ export class Payments {
     const { kind, orderId, paymentId, told, failure } = event
     const facts = { orderId, paymentId, told, at: new Date(this.#deps.clock.nowMs()) }
     if (kind === 'failed') return (await this.#deps.db.tx(tx => failIn(tx, facts, failure))) ? 'failed' : 'ignored'
-    return outcomeName[(await this.#capture(facts)).kind]
+    return outcomeName[(await this.take(facts)).kind]
   }
 
-  async #capture(facts: PaymentFacts): Promise<CaptureOutcome> {
+  /** Credits a payment that the provider vouches for, once, and logs what the operator has to look at. */
+  async take(facts: PaymentFacts): Promise<CaptureOutcome> {
     const { controlLog, capture, log, provider } = this.#deps
     const outcome = await controlLog.change(async tx => {
       const { outcome: value, news } = await captureIn(capture, tx, facts)

@@ -1,12 +1,13 @@
-/** What the payment provider's webhook says, read from bytes whose signature was checked. */
+/** What the payment provider says of payments: in webhooks, read from bytes whose signature was checked, and when it is asked. */
 import { z } from 'zod'
+import type { PaymentTold } from './captures.ts'
 import { providerId } from './payment-ids.ts'
 
 export interface PaymentEvent {
   readonly kind: 'captured' | 'failed'
   readonly orderId: string
   readonly paymentId: string
-  readonly told: { readonly amountPaise: number; readonly currency: string; readonly method: string | null }
+  readonly told: PaymentTold
   /** Why it failed, as a code. */
   readonly failure: string
 }
@@ -50,6 +51,17 @@ export function paymentEventOf(json: unknown): PaymentEvent | null {
     told: { amountPaise: amount, currency, method },
     failure: error_reason ?? error_code?.toLowerCase() ?? 'payment_failed',
   }
+}
+
+/** What stands in the provider's list beside what a webhook says. What was given back, whole or in part, is for the operator to weigh. */
+const captured = entity.extend({ status: z.literal('captured'), amount_refunded: z.literal(0).nullish() })
+
+/** A payment of that order that the provider has captured and kept, as it answers when it is asked. Null for every other. */
+export function capturedPaymentOf(orderId: string, json: unknown): Pick<PaymentEvent, 'orderId' | 'paymentId' | 'told'> | null {
+  const facts = captured.safeParse(json)
+  if (!facts.success || facts.data.order_id !== orderId) return null
+  const { id, amount, currency, method } = facts.data
+  return { orderId, paymentId: id, told: { amountPaise: amount, currency, method } }
 }
 
 const kinds: Readonly<Record<string, PaymentEvent['kind'] | undefined>> = Object.assign(Object.create(null), {

@@ -169,6 +169,52 @@ describe('orders for top-ups', () => {
     await other.order(500)
     expect(await app.db.many(ledgerOf, other.orgId)).toEqual([])
   })
+
+  test('a payment of which neither browser nor webhook told is found by asking: seldom, not for long, and not while the provider cannot say', async () => {
+    const other = await newPayer(app)
+    const orderId = await other.order(700)
+    const stale = await newPayer(app)
+    const staleId = await stale.order(700)
+    const asks = (id = '') => provider.requests.filter(({ method, path }) => method === 'GET' && path.includes(id)).length
+    const sweepAfter = async (minutes: number) => {
+      clock.advance(minutes * 60_000)
+      const before = asks()
+      await app.gateway.app.jobs.runOnce('billing.unheard')
+      return asks() - before
+    }
+    const credits = async () => (await app.db.many(ledgerOf, other.orgId)).map(({ inr }) => inr)
+    await sweepAfter(9)
+    expect(asks(orderId)).toBe(0)
+    await sweepAfter(2)
+    expect(asks(orderId)).toBe(1)
+    await sweepAfter(10)
+    expect(asks(orderId)).toBe(1)
+    const facts = { orderId }
+    const elsewhere = { order_id: 'order_of_nobody' }
+    for (const fields of [{ status: 'authorized' }, { status: 'refunded' }, { amount_refunded: 100 }, elsewhere, { amount: '70000' }, { id: '' }])
+      provider.pay(facts, fields)
+    await sweepAfter(2)
+    expect([asks(orderId), await credits()]).toEqual([2, []])
+
+    const paymentId = provider.pay(facts)
+    const failures: ProviderFailure[] = [{ status: 404 }, { status: 500 }, { status: 401 }, { status: 200, body: 'not json' }, { hang: true }, { reset: true }]
+    for (const failure of failures) {
+      provider.failNext(failure)
+      expect(await sweepAfter(70), JSON.stringify(failure)).toBe(1)
+      expect(await sweepAfter(50)).toBe(0)
+    }
+    provider.failNext({ status: 400 })
+    expect(await sweepAfter(24 * 60)).toBeGreaterThan(1)
+    expect(await credits()).toEqual([700])
+    const told = { ok: true, balance_inr: 700, credited: false }
+    expect((await other.verify(provider.checkout(orderId, paymentId))).json).toEqual(told)
+    expect(app.logLines.filter(line => line.includes('neither the checkout nor the webhook told of'))).toHaveLength(1)
+
+    // Nobody is asked about what is older than three days, or paid.
+    provider.pay({ orderId: staleId })
+    expect(await sweepAfter(48 * 60)).toBe(0)
+    expect(await app.db.many(ledgerOf, stale.orgId)).toEqual([])
+  })
 })
 
 test('BILL-09 without a payment provider orders, verify, promo codes and its webhook are 503 billing_disabled', async () => {
