@@ -4,16 +4,19 @@ import { statement } from '../../platform/db.ts'
 const claimFurthest = `interval '1 hour'`
 /** A process is at delivery `d`. */
 const isClaimed = `d.claimed_until > now() and d.claimed_until < now() + ${claimFurthest}`
+/** Endpoint `e` fails, not only one delivery to it: it is asked one at a time. */
+const isFailing = `e.failures > 1`
 /** Endpoint `e` is left alone for now. $1: now, $2: the end of the longest pause. */
 const isPaused = `e.paused_until > $1::timestamptz and e.paused_until <= $2::timestamptz`
 
 /**
  * Endpoints with something to send now, in an order of chance, and closed ones (disabled, deleted) with open deliveries, as an event
  * leaves that was on its way. It steps from endpoint to endpoint over an index: without open deliveries it costs one look. `isThorough`
- * counts as due, too, what a clock that was put back would hold for long: first attempts, and retries further away than any is.
+ * counts as due, too, what a clock that was put back would hold for long: first attempts, and retries further away than any is. Open
+ * endpoints among `leftOut` are passed over.
  */
 export const endpointsWithWork = statement<
-  [now: Date, pauseFurthest: Date, concurrency: number, isThorough: boolean, retryFurthest: Date, limit: number],
+  [now: Date, pauseFurthest: Date, concurrency: number, isThorough: boolean, retryFurthest: Date, leftOut: readonly number[], limit: number],
   { endpointId: number; isClosed: boolean }
 >(
   'webhooks.endpoints_with_work',
@@ -30,10 +33,10 @@ export const endpointsWithWork = statement<
      select count(*)::int as claimed from webhook_deliveries d where d.endpoint_id = w.endpoint_id and ${isClaimed}) c on true
    where w.endpoint_id is not null and case
      when e.id is null or not e.enabled then true
-     when c.claimed >= $3::int then false
+     when e.id = any($6::int[]) or c.claimed >= $3::int then false
      else exists (select 1 from webhook_deliveries d
                   where d.endpoint_id = e.id and d.queued_after = d.attempts and d.due_at is not null and (${isClaimed}) is not true)
-       or (${isPaused}) is not true and (e.failures = 0 or c.claimed = 0) and (
+       or (${isPaused}) is not true and (not (${isFailing}) or c.claimed = 0) and (
          exists (select 1 from webhook_deliveries d where d.endpoint_id = e.id and d.due_at <= $1::timestamptz and (${isClaimed}) is not true)
          or $4::bool and exists (
            select 1 from webhook_deliveries d
@@ -41,7 +44,7 @@ export const endpointsWithWork = statement<
              and (${isClaimed}) is not true))
      end
    order by random()
-   limit $6::int`,
+   limit $7::int`,
 )
 
 export interface OpenEndpoint {
@@ -75,7 +78,7 @@ export interface ClaimedDelivery {
 
 /**
  * Claims of endpoints that the transaction holds what is due there: first what a person queued, then in the order of the events; of each
- * endpoint as much as may be under way at once, one at a time where the last attempt failed. What is first at its endpoint goes before
+ * endpoint as much as may be under way at once, one at a time where the last two attempts failed. What is first at its endpoint goes before
  * what is second elsewhere.
  */
 export const claimDeliveries = statement<
@@ -96,7 +99,7 @@ export const claimDeliveries = statement<
   'webhooks.claim_deliveries',
   `with room as (
      select e.id as endpoint_id, $3::int - c.claimed as all_free,
-            case when ${isPaused} then 0 when e.failures > 0 then 1 - c.claimed else $3::int - c.claimed end as free
+            case when ${isPaused} then 0 when ${isFailing} then 1 - c.claimed else $3::int - c.claimed end as free
      from webhook_endpoints e
      cross join lateral (select count(*)::int as claimed from webhook_deliveries d where d.endpoint_id = e.id and ${isClaimed}) c
      where e.id = any($6::int[]) and e.enabled),

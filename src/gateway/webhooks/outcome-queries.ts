@@ -46,7 +46,7 @@ export const putBack = statement<[orgId: number, id: string, claim: string, dueA
    where org_id = $1::int and id = $2::uuid and claim = $3::uuid and due_at is not null`,
 )
 
-export const countFailure = statement<[orgId: number, endpointId: number, failures: number, pausedUntil: Date]>(
+export const countFailure = statement<[orgId: number, endpointId: number, failures: number, pausedUntil: Date | null]>(
   'webhooks.count_failure',
   `update webhook_endpoints set failures = $3::int, paused_until = $4::timestamptz where org_id = $1::int and id = $2::int`,
 )

@@ -78,7 +78,8 @@ export class Outcomes {
     if (noted === 0 || !endpoint?.enabled) return
     const failures = endpoint.failures + 1
     const reason = error === goneError ? 'gone' : failures >= failuresMax ? 'too_many_failures' : null
-    if (reason === null) await tx.exec(countFailure, orgId, endpointId, failures, new Date(nowMs + pauseMs(failures, retryAfterMs)))
+    const pause = pauseMs(failures, retryAfterMs)
+    if (reason === null) await tx.exec(countFailure, orgId, endpointId, failures, pause === 0 ? null : new Date(nowMs + pause))
     else await this.#disable(tx, { ...endpoint, orgId, endpointId, failures, reason, last: code === null ? error : `HTTP ${code}` }, nowMs)
   }
 

@@ -47,9 +47,13 @@ export function retryWaitMs(schedule: RetrySchedule, attempt: number, random: nu
   return Math.ceil(Math.max(waitMs, Math.min(retryAfterMs ?? 0, schedule.retryAfterMaxMs)) * (1 + jitterShare * random))
 }
 
-/** How long an endpoint is left alone after so many failures in a row: doubled from 1 s to 5 min. What its receiver asks for counts up to that too. */
+/**
+ * How long an endpoint is left alone after so many failures in a row: not at all after one, which may be that delivery's own, then doubled
+ * from 1 s to 5 min. What its receiver asks for counts from the first one on, up to that too.
+ */
 export function pauseMs(failures: number, retryAfterMs: number | null): number {
-  return Math.min(pauseMaxMs, Math.max(pauseFirstMs * 2 ** Math.min(failures - 1, 20), retryAfterMs ?? 0))
+  const ownMs = failures < 2 ? 0 : pauseFirstMs * 2 ** Math.min(failures - 2, 20)
+  return Math.min(pauseMaxMs, Math.max(ownMs, retryAfterMs ?? 0))
 }
 
 /** A Retry-After header, seconds or a date, as milliseconds from now; null: none that can be read. */

@@ -7,6 +7,7 @@ import type { Sealer } from '../../platform/secrets.ts'
 import { attemptDelivery, type DeliveryDeps } from './delivery.ts'
 import { type ClaimedDelivery, claimDeliveries, endDeliveriesOfClosed, endpointsWithWork, lockOpenEndpoints, type OpenEndpoint } from './delivery-queries.ts'
 import type { Outcomes } from './outcomes.ts'
+import { type Place, Places, type Room } from './places.ts'
 import { pauseMaxMs, type RetrySchedule } from './schedule.ts'
 import { openWebhookSecret } from './webhook-secret.ts'
 
@@ -24,10 +25,10 @@ export interface DeliveryWorkerDeps extends DeliveryDeps {
   readonly concurrency: number
   /** How long a stop lets what is under way go on. */
   readonly stopGraceMs: number
+  /** Deliveries under way in this process at quick endpoints. */
+  readonly places?: number | undefined
 }
 
-/** Deliveries under way in one process. Above half of them an endpoint gets no second one, so that slow receivers cannot take all. */
-const underWayMax = 256
 /** Endpoints that one claim looks at. */
 const endpointsMax = 100
 /** After an end the next look comes so soon: ends that come together share it. */
@@ -39,19 +40,24 @@ const leaseMarginMs = 5_000
 const closedBatch = 5_000
 /** A delivery that this process cannot sign waits so long. */
 const unsignedWaitMs = 60_000
+/** A receiver that takes longer than this share of its time is slow. */
+const slowShare = 1 / 15
+/** An outcome that cannot be written is written again so often, and so long. */
+const noteRetryMs = 500
+const noteForMs = 5 * 60_000
 
 /**
  * Sends deliveries. Every process does, each claims others. A delivery is sent at least once: again, with the same id and bytes, when a
  * process dies between the receiver's answer and the note of it. Deliveries to one endpoint begin in the order of their events, as
- * many at once as its concurrency allows; endpoints do not wait for each other.
+ * many at once as its concurrency allows; endpoints do not wait for each other, and quick ones not for places that slow ones hold.
  */
 export class DeliveryWorker {
   readonly #deps: DeliveryWorkerDeps
   readonly #leaseMs: number
   readonly #stop = new AbortController()
   readonly #cut = new Cancellation()
-  /** Endpoint of each attempt under way. */
-  readonly #underWay = new Map<Promise<void>, number>()
+  readonly #places: Places
+  readonly #underWay = new Set<Promise<void>>()
   #pass: Promise<void> | null = null
   #isWakePlanned = false
   #nextThoroughMs = Number.NEGATIVE_INFINITY
@@ -59,6 +65,7 @@ export class DeliveryWorker {
   constructor(deps: DeliveryWorkerDeps) {
     this.#deps = deps
     this.#leaseMs = 2 * deps.timeoutMs + leaseMarginMs
+    this.#places = new Places({ clock: deps.clock, slowMs: deps.timeoutMs * slowShare, places: deps.places })
   }
 
   /** Looks every WEBHOOK_POLL_MS. The returned function stops that, lets what is under way end for a while, and gives back what does not. */
@@ -70,7 +77,7 @@ export class DeliveryWorker {
       this.#stop.abort()
       const stopGrace = clock.after(stopGraceMs, () => this.#cut.abort(new Error('the process stops')))
       await this.#pass
-      await Promise.all(this.#underWay.keys())
+      await Promise.all(this.#underWay)
       stopGrace()
     }
   }
@@ -100,31 +107,33 @@ export class DeliveryWorker {
   /** One look, and the start of what it found. */
   async #sendDue(): Promise<void> {
     const { db, clock, concurrency, schedule } = this.#deps
-    if (this.#underWay.size >= underWayMax) return
+    const places = this.#places
+    places.learn()
+    if (places.isFull) return
     const nowMs = clock.nowMs()
     const isThorough = clock.monotonicMs() >= this.#nextThoroughMs
     if (isThorough) this.#nextThoroughMs = clock.monotonicMs() + thoroughEveryMs
     const times = [new Date(nowMs), new Date(nowMs + pauseMaxMs), concurrency, isThorough, new Date(nowMs + schedule.furthestMs)] as const
-    const found = await db.many(endpointsWithWork, ...times, endpointsMax)
+    const found = await db.many(endpointsWithWork, ...times, places.leftOut(), endpointsMax)
     const closed = found.filter(({ isClosed }) => isClosed).map(({ endpointId }) => endpointId)
     if (closed.length > 0) await db.exec(endDeliveriesOfClosed, closed, new Date(nowMs), closedBatch)
-    const isCrowded = this.#underWay.size >= underWayMax / 2
-    const busy = new Set(isCrowded ? this.#underWay.values() : [])
-    const open = found.filter(({ isClosed, endpointId }) => !isClosed && !busy.has(endpointId)).map(({ endpointId }) => endpointId)
-    if (open.length > 0) await this.#claim(open, times, isCrowded ? 1 : concurrency)
+    const open = found.filter(({ isClosed }) => !isClosed).map(({ endpointId }) => endpointId)
+    let begun = 0
+    for (const room of places.roomsFor(open, concurrency)) begun += await this.#claim(room, times)
+    // More may wait than one claim takes.
+    if (begun > 0 && found.length === endpointsMax) this.#wake()
   }
 
+  /** Begins what it finds there; how many. */
   async #claim(
-    endpointIds: readonly number[],
+    { endpointIds, perEndpoint, limit }: Room,
     times: readonly [now: Date, pauseFurthest: Date, concurrency: number, isThorough: boolean, retryFurthest: Date],
-    perEndpoint: number,
-  ): Promise<void> {
+  ): Promise<number> {
     const { db, clock, ids } = this.#deps
     const claim = ids.uuidv7(clock.nowMs())
     const { endpoints, deliveries } = await db.tx(async tx => {
       const locked = await tx.many(lockOpenEndpoints, endpointIds)
       const of = locked.map(({ id }) => id)
-      const limit = underWayMax - this.#underWay.size
       const claimed = of.length === 0 ? [] : await tx.many(claimDeliveries, ...times, of, perEndpoint, limit, claim, this.#leaseMs)
       return { endpoints: new Map(locked.map(endpoint => [endpoint.id, endpoint])), deliveries: claimed }
     })
@@ -132,21 +141,22 @@ export class DeliveryWorker {
     for (const delivery of deliveries) this.#begin(delivery, endpoints.get(delivery.endpointId), claim)
     // One that should have waited was found by a thorough look only: there may be more of them.
     if (deliveries.some(({ dueAt }) => dueAt > times[0])) this.#nextThoroughMs = Number.NEGATIVE_INFINITY
-    // More may wait than one claim takes.
-    if (deliveries.length > 0 && endpointIds.length === endpointsMax) this.#wake()
+    return deliveries.length
   }
 
   #begin(delivery: ClaimedDelivery, endpoint: OpenEndpoint | undefined, claim: string): void {
-    const attempt = this.#send(delivery, endpoint, claim)
+    const place = this.#places.take(delivery.endpointId)
+    const attempt = this.#send(delivery, endpoint, claim, place)
       .catch((error: unknown) => this.#deps.log.warn('webhook_outcome_lost', { orgId: delivery.orgId, error }))
       .finally(() => {
+        place.leave()
         this.#underWay.delete(attempt)
         this.#wake()
       })
-    this.#underWay.set(attempt, delivery.endpointId)
+    this.#underWay.add(attempt)
   }
 
-  async #send(delivery: ClaimedDelivery, endpoint: OpenEndpoint | undefined, claim: string): Promise<void> {
+  async #send(delivery: ClaimedDelivery, endpoint: OpenEndpoint | undefined, claim: string, place: Place): Promise<void> {
     const { outcomes, log, schedule } = this.#deps
     const { body } = delivery
     if (body === null) return outcomes.forgo(delivery, claim, 'event_not_kept')
@@ -158,7 +168,23 @@ export class DeliveryWorker {
       return outcomes.postpone(delivery, claim, unsignedWaitMs)
     }
     const result = await attemptDelivery(this.#deps, { ...delivery, body, url: endpoint.url, secret }, this.#cut)
-    await outcomes.record(delivery, claim, result)
+    place.answered()
+    await this.#note(() => outcomes.record(delivery, claim, result))
+  }
+
+  /** Writes an outcome. While the database is away it is tried again: what has arrived is not to be sent twice for that. */
+  async #note(write: () => Promise<void>): Promise<void> {
+    const { clock, log } = this.#deps
+    const untilMs = clock.monotonicMs() + noteForMs
+    for (let tried = 1; ; tried++) {
+      try {
+        return await write()
+      } catch (error) {
+        if (this.#stop.signal.aborted || clock.monotonicMs() >= untilMs) throw error
+        if (tried === 1) log.warn('webhook_outcome_waits', { error })
+        await clock.sleep(noteRetryMs, this.#stop.signal).catch(() => undefined)
+      }
+    }
   }
 
   /** Null under another master key than it was sealed with: that is no fault of the receiver. */

@@ -72,6 +72,7 @@ export interface WorkerOptions {
   readonly timeoutMs?: number
   readonly concurrency?: number
   readonly failuresMax?: number
+  readonly places?: number
   readonly retryS?: string
   /** host:port pairs that may be dialed; default: the receivers that were named by `endpoint`. */
   readonly allow?: readonly string[]
@@ -171,6 +172,7 @@ export async function startDelivery(): Promise<DeliverySetup> {
         pollMs: 20,
         stopGraceMs: 300,
         concurrency,
+        places: options.places,
         userAgent: 'Brigade-Webhooks/test',
       }).start()
       const stop = async (): Promise<void> => {

@@ -1,6 +1,6 @@
 import type { LookupFunction } from 'node:net'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { retrySchedule } from '../../../src/gateway/webhooks/schedule.ts'
+import { pauseMs, retrySchedule } from '../../../src/gateway/webhooks/schedule.ts'
 import { statement } from '../../../src/platform/db.ts'
 import { until } from '../../harness/until.ts'
 import { startWebhookReceiver, type WebhookReceiver } from '../../harness/webhook-receiver.ts'
@@ -171,10 +171,11 @@ describe('what becomes of an attempt', () => {
     receiver.answer({ status: 503 })
     await setup.emit(endpoint.orgId, 6)
     setup.worker({ concurrency: 1 })
-    for (const failures of [1, 2, 3]) {
+    for (const failures of [2, 3]) {
       await until(async () => (await endpoint.state()).failures === failures, `${failures} failures`)
       const pauseMs = ((await endpoint.state()).pausedUntil?.getTime() ?? 0) - setup.clock.nowMs()
-      expect(pauseMs).toBeLessThanOrEqual(1000 * 2 ** (failures - 1))
+      expect(pauseMs).toBeLessThanOrEqual(1000 * 2 ** (failures - 2))
+      expect(pauseMs).toBeGreaterThan(0)
       if (failures < 3) setup.clock.advance(pauseMs)
     }
     expect((await endpoint.deliveries()).map(({ attempts }) => attempts)).toEqual([1, 1, 1, 0, 0, 0])
@@ -185,6 +186,25 @@ describe('what becomes of an attempt', () => {
     // Its success ends the pause for the others.
     await until(async () => (await endpoint.deliveries()).slice(3).every(({ status }) => status === 'acknowledged'), 'the waiting ones')
     expect(await endpoint.state()).toMatchObject({ failures: 0, pausedUntil: null })
+  })
+
+  test('one failure holds up nothing but its own delivery, unless the receiver asks for a pause', async () => {
+    const [endpoint, asks] = [await setup.endpoint(`${receiver.url}/a`), await setup.endpoint(`${receiver.url}/asks`)]
+    const { orgId } = endpoint
+    const ids = await setup.emit(orgId, 6)
+    receiver.answer(({ path, json }) =>
+      path === '/asks' ? { status: 429, headers: { 'retry-after': '20' } } : json.id === ids[0] || json.id === ids[3] ? { status: 500 } : {},
+    )
+    setup.worker({ concurrency: 1 })
+    await until(async () => (await endpoint.deliveries()).filter(({ status }) => status === 'acknowledged').length === 4, 'all but the two that fail')
+    expect((await endpoint.deliveries()).map(({ status, attempts }) => `${status} ${attempts}`)).toEqual(
+      [0, 1, 2, 3, 4, 5].map(place => (place % 3 === 0 ? 'failed 1' : 'acknowledged 1')),
+    )
+    expect(receiver.openAt('/a').max).toBe(1)
+    await setup.emit(asks.orgId, 2)
+    await attempted(asks)
+    const pauseMs = ((await asks.state()).pausedUntil?.getTime() ?? 0) - setup.clock.nowMs()
+    expect(Math.round(pauseMs / 10_000)).toBe(2)
   })
 
   test('failures in a row disable the endpoint once: a reason, its open deliveries dead, one mail to each owner, one line in the audit trail', async () => {
@@ -226,4 +246,10 @@ test('a schedule that cannot be read is refused at start, with what it takes', (
   for (const wrong of [['0'], ['-5'], ['5', 'soon'], ['1.5'], ['99999999'], []])
     expect(() => retrySchedule(wrong)).toThrow(/^WEBHOOK_RETRY_S must list .*such as/)
   expect(retrySchedule(['5', '300']).waitsMs).toEqual([5_000, 300_000])
+})
+
+test('twenty failures in a row are about an hour of trouble', () => {
+  const pausesMs = Array.from({ length: 19 }, (_, before) => pauseMs(before + 1, null))
+  expect(pausesMs.slice(0, 4)).toEqual([0, 1_000, 2_000, 4_000])
+  expect(Math.round(pausesMs.reduce((sum, ms) => sum + ms, 0) / minuteMs)).toBe(54)
 })

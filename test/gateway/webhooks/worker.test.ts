@@ -60,6 +60,39 @@ describe('the delivery worker', () => {
     expect(receiver.openAt('/slow').now).toBe(4)
     expect((await slow.deliveries()).filter(({ attempts }) => attempts === 0)).toHaveLength(16)
   })
+
+  test('receivers that take their time hold up no quick one, however many they are', async () => {
+    const orgId = await setup.newOrg()
+    const slow = []
+    for (let made = 0; made < 24; made++) slow.push(await setup.endpoint(`${receiver.url}/slow`, orgId))
+    const quick = await setup.endpoint(`${receiver.url}/quick`)
+    receiver.answer(({ path }) => (path === '/slow' ? 'hang' : {}))
+    await setup.emit(orgId, 2)
+    setup.worker({ timeoutMs: 6_000, places: 8 })
+    await receiver.untilReceived(8, '/slow')
+    await setup.emit(quick.orgId, 30)
+    await setup.settled(quick)
+    // None of them has ended.
+    expect(receiver.openAt('/slow').now).toBe(receiver.at('/slow').length)
+    expect(receiver.at('/slow').length).toBeLessThanOrEqual(32)
+    expect((await slow[0]?.state())?.failures).toBe(0)
+  })
+
+  test('what has arrived is not sent again because the database was away when it was to be noted', async () => {
+    const endpoint = await setup.endpoint(`${receiver.url}/a`)
+    await setup.db.script(
+      `create function test_away() returns trigger language plpgsql as 'begin raise exception ''away''; end';
+       create trigger test_away before update on webhook_deliveries for each row when (new.status = 'acknowledged') execute function test_away()`,
+    )
+    await setup.emit(endpoint.orgId)
+    setup.worker({ timeoutMs: 200 })
+    await receiver.untilReceived(1)
+    await until(() => setup.logLines.some(line => line.includes('webhook_outcome_waits')), 'a line in the log')
+    await setup.db.script('drop trigger test_away on webhook_deliveries; drop function test_away()')
+    expect(await setup.settled(endpoint)).toMatchObject([{ status: 'acknowledged', attempts: 1 }])
+    expect(receiver.received).toHaveLength(1)
+  })
+
   test('a delivery whose process died is sent again after its claim has lapsed, with the same id and bytes', async () => {
     const endpoint = await setup.endpoint(`${receiver.url}/a`)
     await setup.emit(endpoint.orgId)

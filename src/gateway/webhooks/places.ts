@@ -1,0 +1,102 @@
+/** How many attempts one process has under way, and where: receivers that are slow must take nothing from those that are quick. */
+import type { Clock } from '../../platform/clock.ts'
+
+/** Attempts at once at quick endpoints, and as many at slow ones. */
+const placesDefault = 256
+/** With those at endpoints that have only just turned out to be slow, so many times as many. */
+const allFactor = 4
+/** Slow endpoints that are remembered; what is forgotten is learned again. */
+const slowMax = 10_000
+
+interface Attempt {
+  readonly endpointId: number
+  readonly begunMs: number
+  isAnswered: boolean
+}
+
+/** An attempt at work. */
+export interface Place {
+  /** The receiver has answered, or will not any more. */
+  answered(): void
+  /** Somebody else may have the place. */
+  leave(): void
+}
+
+/** Endpoints that may be claimed from together. */
+export interface Room {
+  readonly endpointIds: readonly number[]
+  readonly perEndpoint: number
+  readonly limit: number
+}
+
+/**
+ * An endpoint whose last attempt here took longer than `slowMs`, or one of whose attempts does now, is slow. Slow ones share places of
+ * their own. Where more than half of a kind's places are taken, no endpoint of that kind gets a second one.
+ */
+export class Places {
+  readonly #clock: Clock
+  readonly #slowMs: number
+  readonly #places: number
+  readonly #attempts = new Set<Attempt>()
+  readonly #slow = new Set<number>()
+
+  constructor({ clock, slowMs, places = placesDefault }: { readonly clock: Clock; readonly slowMs: number; readonly places?: number | undefined }) {
+    this.#clock = clock
+    this.#slowMs = slowMs
+    this.#places = places
+  }
+
+  take(endpointId: number): Place {
+    const attempt: Attempt = { endpointId, begunMs: this.#clock.monotonicMs(), isAnswered: false }
+    this.#attempts.add(attempt)
+    return {
+      answered: () => {
+        if (this.#tookLong(attempt)) this.#slow.add(endpointId)
+        else this.#slow.delete(endpointId)
+        attempt.isAnswered = true
+      },
+      leave: () => this.#attempts.delete(attempt),
+    }
+  }
+
+  /** To be called before every look at the numbers below. */
+  learn(): void {
+    if (this.#slow.size > slowMax) this.#slow.clear()
+    for (const attempt of this.#attempts) if (!attempt.isAnswered && this.#tookLong(attempt)) this.#slow.add(attempt.endpointId)
+  }
+
+  get isFull(): boolean {
+    return this.#free(true) <= 0 && this.#free(false) <= 0
+  }
+
+  /** Endpoints for which there is no place now. */
+  leftOut(): number[] {
+    const busy = [...this.#attempts].map(({ endpointId }) => endpointId).filter(endpointId => this.#isCrowded(this.#slow.has(endpointId)))
+    return [...new Set([...busy, ...(this.#free(true) <= 0 ? this.#slow : [])])]
+  }
+
+  /** How much of these endpoints may be claimed, at most `perEndpoint` of each: first of quick ones, then of slow ones. */
+  roomsFor(endpointIds: readonly number[], perEndpoint: number): Room[] {
+    return [false, true]
+      .map(isSlow => ({
+        endpointIds: endpointIds.filter(id => this.#slow.has(id) === isSlow),
+        perEndpoint: this.#isCrowded(isSlow) ? 1 : perEndpoint,
+        limit: this.#free(isSlow),
+      }))
+      .filter(room => room.endpointIds.length > 0 && room.limit > 0)
+  }
+
+  #tookLong({ begunMs }: Attempt): boolean {
+    return this.#clock.monotonicMs() - begunMs > this.#slowMs
+  }
+
+  #isCrowded(isSlow: boolean): boolean {
+    return this.#free(isSlow) <= this.#places / 2
+  }
+
+  #free(isSlow: boolean): number {
+    let taken = 0
+    for (const { endpointId } of this.#attempts) if (this.#slow.has(endpointId) === isSlow) taken++
+    return Math.min(this.#places - taken, this.#places * allFactor - this.#attempts.size)
+  }
+}
