@@ -38,6 +38,7 @@ function readOptions() {
       memory: { type: 'boolean', default: false },
       revokes: { type: 'boolean', default: false },
       postgres: { type: 'boolean', default: false },
+      prepaid: { type: 'boolean', default: false },
       'install-portkey': { type: 'boolean', default: false },
       'no-build': { type: 'boolean', default: false },
     },
@@ -61,6 +62,7 @@ function readOptions() {
     scenarios: values.scenarios?.split(',') ?? null,
     // News and revokes go from process to process through PostgreSQL only.
     postgres: values.postgres || ((values.news || values.revokes) && !process.env.BENCH_DATABASE_URL),
+    prepaid: values.prepaid,
     news: values.news,
     newsSamples: quick ? 10 : 50,
     memory: values.memory,
@@ -219,7 +221,7 @@ async function main() {
     }
     if (options.memory) return await runMemory(options, folder, databaseUrl)
     if (options.revokes) return await runRevokes(options, folder, databaseUrl)
-    const contenders = chosen('only', contendersOf({ databaseUrl }), options.only, 'passthrough')
+    const contenders = chosen('only', contendersOf({ databaseUrl, isPrepaid: options.prepaid }), options.only, 'passthrough')
     const scenarios = chosen('scenarios', scenariosOf(options), options.scenarios)
     const upstreamArgs = ['--chunks', chunksOfStream, '--slow-chunks', slowChunks, '--slow-interval-ms', options.slowIntervalMs].map(String)
     const upstream = await startServer(core.load, [program('upstream.mjs'), ...upstreamArgs], { ready: /^listening (\d+)$/ })

@@ -14,20 +14,30 @@ import { costUinrOfCall, operatorFile } from './workload.mjs'
 const program = name => join(root, 'bench', name)
 const billDeadlineMs = 30_000
 
-/** The contenders that can run here, in the order of a round. `databaseUrl` adds Brigade on that PostgreSQL. */
-export function contendersOf({ databaseUrl }) {
+/** Billing is on with keys of a payment provider that nobody calls: every call asks the balance, and is debited. */
+const billingOn = { RAZORPAY_KEY_ID: 'bench', RAZORPAY_KEY_SECRET: 'bench' }
+/** As much as the operator may give at once: no run uses it up. */
+const creditInr = 10_000_000
+
+/** The contenders that can run here, in the order of a round. `databaseUrl` adds Brigade on that PostgreSQL; `isPrepaid` switches billing on. */
+export function contendersOf({ databaseUrl, isPrepaid }) {
   const portkey = findPortkey()
+  const settings = isPrepaid ? billingOn : {}
   return [
     { name: 'passthrough', title: 'node:http + undici passthrough', start: ({ upstreamUrl }) => startPassthrough('passthrough.mjs', upstreamUrl) },
     { name: 'express', title: 'express + undici passthrough', start: ({ upstreamUrl }) => startPassthrough('express-passthrough.mjs', upstreamUrl) },
-    { name: 'brigade', title: 'Brigade, governed, embedded database', start: options => startBrigade({ ...options, name: 'brigade', databaseUrl: null }) },
+    {
+      name: 'brigade',
+      title: 'Brigade, governed, embedded database',
+      start: options => startBrigade({ ...options, name: 'brigade', databaseUrl: null, settings }),
+    },
     ...(databaseUrl === null
       ? []
       : [
           {
             name: 'brigade-postgres',
             title: 'Brigade, governed, PostgreSQL',
-            start: options => startBrigade({ ...options, name: 'brigade-postgres', databaseUrl }),
+            start: options => startBrigade({ ...options, name: 'brigade-postgres', databaseUrl, settings }),
           },
         ]),
     ...(portkey === null
@@ -72,7 +82,9 @@ export async function startBrigade({ upstreamUrl, folder, name, databaseUrl, set
     'key-budget-inr': 10_000_000,
   }
   const args = ['admin', 'create', '--json', ...Object.entries(flags).flatMap(([flag, value]) => [`--${flag}`, String(value)])]
-  const { key } = JSON.parse(await runToEnd(core.load, [join(root, 'dist', 'cli', 'brigade.js'), ...args], { env, cwd: folder }))
+  const brigade = words => runToEnd(core.load, [join(root, 'dist', 'cli', 'brigade.js'), ...words], { env, cwd: folder })
+  const { key, org_id: orgId } = JSON.parse(await brigade(args))
+  if ('RAZORPAY_KEY_ID' in settings) await brigade(['admin', 'credit', 'grant', '--org', String(orgId), '--inr', String(creditInr), '--ref', 'bench'])
   const headers = { authorization: `Bearer ${key}` }
   const url = match[1]
   return { pid, stop, url, headers, checkBill: answered => checkBill(url, headers, answered) }
