@@ -2,7 +2,7 @@
 import type { Tx } from '../../platform/db.ts'
 import type { Ids } from '../../platform/ids.ts'
 import type { EventData, EventType } from './event-catalog.ts'
-import { insertEvent } from './queries.ts'
+import { insertEvents } from './queries.ts'
 
 export type { BudgetCrossing } from './event-catalog.ts'
 
@@ -31,6 +31,18 @@ export function envelopeOf({ id, type, atMs, orgId, data }: NewEvent): string {
  * if, and only if, the transaction commits.
  */
 export async function emit<T extends EventType>(tx: Tx, event: NewEvent<T>): Promise<void> {
-  const { orgId, id, type, atMs, data } = event
-  await tx.exec(insertEvent, orgId, id, type, BigInt(Math.floor(atMs / 1000)), JSON.stringify(data), envelopeOf(event), new Date(atMs))
+  await emitToAll(tx, event, [event])
+}
+
+/** The same for what happened to several organisations at once, in one statement. */
+export async function emitToAll<T extends EventType>(
+  tx: Tx,
+  happened: Pick<NewEvent<T>, 'type' | 'atMs' | 'data'>,
+  heard: readonly Pick<NewEvent, 'id' | 'orgId'>[],
+): Promise<void> {
+  const { type, atMs, data } = happened
+  const orgIds = heard.map(({ orgId }) => orgId)
+  const ids = heard.map(({ id }) => id)
+  const bodies = heard.map(({ id, orgId }) => envelopeOf({ id, orgId, type, atMs, data }))
+  await tx.exec(insertEvents, orgIds, ids, type, BigInt(Math.floor(atMs / 1000)), JSON.stringify(data), bodies, new Date(atMs))
 }
