@@ -31,7 +31,8 @@ function payments({ config, baseUrl }: BillingLook): Finding[] {
   const hook = `${baseUrl}/webhooks/${provider}`
   if (webhookSecret === null)
     return [warning(`RAZORPAY_WEBHOOK_SECRET is not set: a payment whose browser goes away is not credited. Make a webhook to ${hook} at the provider`)]
-  if (!baseUrl.startsWith('https:')) return [warning(`the provider reaches its webhook at ${hook}: set BASE_URL to an https address that the world can reach`)]
+  if (!baseUrl.startsWith('https:'))
+    return [warning(`the provider cannot reach its webhook at ${hook}: set BASE_URL to an https address that the world can reach`)]
   return [
     {
       what: 'payments',
@@ -46,7 +47,7 @@ function seller(config: Config): Finding[] {
   if (config.RAZORPAY_KEY_ID === null || config.RAZORPAY_KEY_SECRET === null) return []
   const lacks = [
     ...(config.INVOICE_SELLER_NAME === 'Brigade' ? ['INVOICE_SELLER_NAME (the legal name of your business)'] : []),
-    ...(config.INVOICE_SELLER_ADDRESS.trim() === '' ? ['INVOICE_SELLER_ADDRESS'] : []),
+    ...(config.INVOICE_SELLER_ADDRESS.trim() === '' ? ['INVOICE_SELLER_ADDRESS (an invoice has to name it)'] : []),
     ...(config.INVOICE_SELLER_GSTIN === null ? ['INVOICE_SELLER_GSTIN (without it invoices show no tax)'] : []),
   ]
   if (lacks.length > 0) return [{ what: 'invoices', state: 'warning', detail: `set ${lacks.join(', ')}` }]

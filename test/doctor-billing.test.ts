@@ -69,7 +69,7 @@ describe('what the doctor says of payments and webhooks', () => {
     [
       'a seller without a name and address',
       { ...on, ...sold, INVOICE_SELLER_NAME: 'Brigade', INVOICE_SELLER_ADDRESS: '' },
-      /^warning invoices: set INVOICE_SELLER_NAME.*INVOICE_SELLER_ADDRESS$/,
+      /^warning invoices: set INVOICE_SELLER_NAME.*INVOICE_SELLER_ADDRESS \(an invoice has to name it\)$/,
     ],
     ['a seller without a GSTIN', { ...on, ...sold, INVOICE_SELLER_GSTIN: '' }, /^warning invoices: set INVOICE_SELLER_GSTIN/],
   ])('%s is told, once', async (_, env, expected) => {
@@ -77,7 +77,9 @@ describe('what the doctor says of payments and webhooks', () => {
   })
 
   test('an address that the payment provider cannot reach is told', async () => {
-    expect(await trouble({ ...on, ...sold }, 'http://127.0.0.1:8787')).toEqual([expect.stringMatching(/^warning payments: .*set BASE_URL/)])
+    expect(await trouble({ ...on, ...sold }, 'http://127.0.0.1:8787')).toEqual([
+      expect.stringMatching(/^warning payments: the provider cannot reach .*set BASE_URL/),
+    ])
   })
 
   test('flagged payments are counted until somebody decides', async () => {

@@ -33,7 +33,8 @@ export interface LedgerJson {
 export interface PaymentJson {
   readonly payment_id: string
   readonly order_id: string
-  readonly status: 'captured' | 'failed' | 'flagged'
+  /** `settled`: flagged, and the operator has decided without crediting it. */
+  readonly status: 'captured' | 'failed' | 'flagged' | 'settled'
   readonly uinr: string
   readonly bonus: string
   readonly currency: string
@@ -72,7 +73,7 @@ const ledgerPage = `
     limit 1) u on true`
 
 const newestPayments = `
-  select p.payment_id, p.order_id, p.status, p.amount_uinr, p.bonus_uinr, p.currency, p.method, p.reason, p.promo_code, p.created_at, p.captured_at,
+  select p.payment_id, p.order_id, case when p.status = 'flagged' and p.settled_at is not null then 'settled' else p.status end as status, p.amount_uinr, p.bonus_uinr, p.currency, p.method, p.reason, p.promo_code, p.created_at, p.captured_at,
     i.number as invoice_number
   from payments p left join invoices i on i.payment_id = p.payment_id where p.org_id = $1::int order by p.created_at desc, p.payment_id desc limit $4::int`
 

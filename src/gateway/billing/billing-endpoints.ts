@@ -38,7 +38,11 @@ const ledgerEntry = z.object({
 const payment = z.object({
   payment_id: z.string(),
   order_id: z.string(),
-  status: z.enum(['captured', 'failed', 'flagged']).describe('flagged: taken by the provider but not credited; the operator looks into it.'),
+  status: z
+    .enum(['captured', 'failed', 'flagged', 'settled'])
+    .describe(
+      'flagged: taken by the provider but not credited; the operator looks into it. settled: the operator gave it back, or put the balance right by hand.',
+    ),
   amount_inr: z.number(),
   bonus_inr: z.number().describe('What a promo code added.'),
   promo_code: z.string().nullable(),

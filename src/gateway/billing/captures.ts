@@ -169,7 +169,7 @@ export async function bookTopUp(deps: CaptureDeps, tx: Tx, topUp: TopUp): Promis
   await emit(tx, { id: eventId(deps.ids, atMs), orgId, type: 'payment.captured', atMs, data: captured })
   const issued = { invoice_number: invoice.number, payment_id: paymentId, total_inr: inrFromUinr(amountUinr) }
   await emit(tx, { id: eventId(deps.ids, atMs), orgId, type: 'invoice.created', atMs, data: issued })
-  await enqueueReceipt(tx, deps.mail, { orgId, paymentId, amountUinr, at, invoiceNumber: invoice.number, baseUrl: deps.baseUrl() })
+  await enqueueReceipt(tx, deps.mail, { orgId, paymentId, amountUinr, at, invoiceNumber: invoice.number, seller: deps.seller.name, baseUrl: deps.baseUrl() })
   return promoted
 }
 

@@ -24,6 +24,14 @@ export function stateName(code: string): string | null {
   return states[code]?.name ?? null
 }
 
+/** Codes of before the merger of 2020 and the division of 2014, which old GSTINs may still begin with. */
+const laterCodes: Readonly<Record<string, string>> = { '25': '26', '28': '37' }
+
+/** The code of a state today: two states meet in one code also when one of them is written with that of before. */
+export function currentStateCode(code: string): string {
+  return laterCodes[code] ?? code
+}
+
 /** Whether the tax beside CGST goes to a union territory, which calls it UTGST. */
 export function isTerritory(code: string): boolean {
   return states[code]?.isTerritory === true

@@ -1,5 +1,6 @@
 /** Who sells, who buys and what, as an invoice keeps them: copies of that day, which no later change reaches. */
 import { z } from 'zod'
+import { currentStateCode } from './gst-states.ts'
 import type { BuyerRow } from './invoice-queries.ts'
 import type { TaxKind, TaxParts } from './invoice-tax.ts'
 
@@ -49,9 +50,9 @@ export interface InvoiceDocument extends TaxParts {
   readonly kind: TaxKind
 }
 
-/** The state of a registered business; null without a GSTIN. */
+/** The state of a registered business as it is coded today; null without a GSTIN. */
 export function stateOfGstin(gstin: string | null): string | null {
-  return gstin === null ? null : gstin.slice(0, 2)
+  return gstin === null ? null : currentStateCode(gstin.slice(0, 2))
 }
 
 /** The buyer on this day. Without a billing address the organisation is named and the address is left out. */

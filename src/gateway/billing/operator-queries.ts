@@ -1,5 +1,6 @@
 /** What the operator reads and writes of money: credits by hand and promo codes. */
 import { statement } from '../../platform/db.ts'
+import { type PromoTerms, promoTerms } from './promo-queries.ts'
 
 export interface LedgerRow {
   readonly id: bigint
@@ -29,19 +30,12 @@ export const findEntry = statement<[orgId: number, reason: string, ref: string],
   `select amount_uinr as "amountUinr", at from ledger where org_id = $1::int and reason = $2::text and ref = $3::text`,
 )
 
-export interface PromoRow {
+export interface PromoRow extends PromoTerms {
   readonly code: string
-  readonly bonusUinr: bigint
-  readonly topupMinUinr: bigint
-  readonly redemptionsMax: number | null
-  readonly redemptions: number
-  readonly expiresAt: Date | null
-  readonly endedAt: Date | null
   readonly createdAt: Date
 }
 
-const promoColumns = `code, bonus_uinr as "bonusUinr", topup_min_uinr as "topupMinUinr", redemptions_max as "redemptionsMax", redemptions,
-  expires_at as "expiresAt", ended_at as "endedAt", created_at as "createdAt"`
+const promoColumns = `code, ${promoTerms}, created_at as "createdAt"`
 
 /** No row where a code of that name was made before: codes are never used again. */
 export const insertPromo = statement<

@@ -4,7 +4,7 @@ import type { NewsItem } from '../../platform/db-control-log.ts'
 import { fail, type GatewayError } from '../../platform/errors.ts'
 import { inrTextOf } from '../../platform/money.ts'
 import { creditIn } from '../limits/prepaid.ts'
-import { countRedemption, findPromo, insertRedemption, lockPromo, type PromoTerms } from './promo-queries.ts'
+import { type AskedPromo, countRedemption, findPromo, insertRedemption, lockPromo } from './promo-queries.ts'
 
 /** Why a code gives nothing, as callers of the API read it. */
 export type PromoRefusal = 'promo_unknown' | 'promo_ended' | 'promo_expired' | 'promo_used_up' | 'promo_redeemed' | 'promo_topup_too_small'
@@ -62,7 +62,7 @@ export async function redeemIn(tx: Tx, { orgId, code, topupUinr, paymentId, at }
 }
 
 /** Pure. Who has redeemed a code hears that, whatever has become of the code since. */
-export function refusalOf(terms: PromoTerms, topupUinr: bigint | null, at: Date): PromoRefusal | null {
+export function refusalOf(terms: AskedPromo, topupUinr: bigint | null, at: Date): PromoRefusal | null {
   if (terms.redeemed) return 'promo_redeemed'
   if (terms.endedAt !== null) return 'promo_ended'
   if (terms.expiresAt !== null && terms.expiresAt <= at) return 'promo_expired'
@@ -71,7 +71,7 @@ export function refusalOf(terms: PromoTerms, topupUinr: bigint | null, at: Date)
   return null
 }
 
-function refused(refusal: PromoRefusal, terms?: PromoTerms): GatewayError {
+function refused(refusal: PromoRefusal, terms?: AskedPromo): GatewayError {
   switch (refusal) {
     case 'promo_redeemed':
       return fail('promo_redeemed')

@@ -1,5 +1,6 @@
 import { statement } from '../../platform/db.ts'
 
+/** What a code gives, to whom, and until when. */
 export interface PromoTerms {
   readonly bonusUinr: bigint
   /** Least top-up that the bonus comes with. */
@@ -8,17 +9,21 @@ export interface PromoTerms {
   readonly redemptions: number
   readonly expiresAt: Date | null
   readonly endedAt: Date | null
-  /** By the organisation that asks. */
+}
+
+/** The terms, and whether the organisation that asks has redeemed the code. */
+export interface AskedPromo extends PromoTerms {
   readonly redeemed: boolean
 }
 
-const terms = `p.bonus_uinr as "bonusUinr", p.topup_min_uinr as "topupMinUinr", p.redemptions_max as "redemptionsMax", p.redemptions as "redemptions",
-  p.expires_at as "expiresAt", p.ended_at as "endedAt",
-  exists (select 1 from promo_redemptions r where r.org_id = $1::int and r.code = p.code) as "redeemed"`
+/** Columns of PromoTerms in promo_codes. */
+export const promoTerms = `bonus_uinr as "bonusUinr", topup_min_uinr as "topupMinUinr", redemptions_max as "redemptionsMax", redemptions,
+  expires_at as "expiresAt", ended_at as "endedAt"`
 
-export const findPromo = statement<[orgId: number, code: string], PromoTerms>(
+export const findPromo = statement<[orgId: number, code: string], AskedPromo>(
   'billing.find_promo',
-  `select ${terms} from promo_codes p where p.code = $2::text`,
+  `select ${promoTerms}, exists (select 1 from promo_redemptions r where r.org_id = $1::int and r.code = p.code) as "redeemed"
+   from promo_codes p where p.code = $2::text`,
 )
 
 /** Captures of all organisations that bring the same code go one after the other from here. */

@@ -12,6 +12,8 @@ export interface PaidTopUp {
   /** When it was captured. */
   readonly at: Date
   readonly invoiceNumber: string
+  /** Who was paid, as the invoice names it. */
+  readonly seller: string
   /** Public address of this gateway, for the link to the invoice. */
   readonly baseUrl: string
 }
@@ -23,7 +25,7 @@ export interface PaidTopUp {
 export async function enqueueReceipt(
   tx: Tx,
   mail: Pick<Mail, 'enqueue'>,
-  { orgId, paymentId, amountUinr, at, invoiceNumber, baseUrl }: PaidTopUp,
+  { orgId, paymentId, amountUinr, at, invoiceNumber, seller, baseUrl }: PaidTopUp,
 ): Promise<void> {
   const path = `/me/invoices/${encodeURIComponent(paymentId)}`
   for (const { email, orgName, reader } of await tx.many(receiptReaders, orgId)) {
@@ -36,6 +38,7 @@ export async function enqueueReceipt(
         amount: rupeesOf(paiseOf(amountUinr)),
         paymentId,
         invoiceNumber,
+        seller,
         paidOn: longDay(at.getTime()),
         link: `${baseUrl}/auth?return_to=${encodeURIComponent(path)}`,
       },

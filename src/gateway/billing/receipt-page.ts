@@ -4,17 +4,10 @@ import { longMinute, rupeesOf } from './indian-money.ts'
 import type { BuyerSnapshot, SellerSnapshot } from './invoice-parties.ts'
 import { paiseOf } from './invoice-tax.ts'
 import { fact, printable, typed } from './printable.ts'
+import type { ReceiptRow } from './receipt-queries.ts'
 
 /** A captured payment, with who paid and whom as the invoice of it names them. */
-export interface Receipt {
-  readonly paymentId: string
-  readonly orderId: string
-  readonly amountUinr: bigint
-  /** Credit of a promo code on top; 0 without one. */
-  readonly bonusUinr: bigint
-  readonly method: string | null
-  readonly capturedAt: Date
-  readonly invoiceNumber: string
+export interface Receipt extends Omit<ReceiptRow, 'seller' | 'buyer'> {
   readonly seller: SellerSnapshot
   readonly buyer: BuyerSnapshot
 }

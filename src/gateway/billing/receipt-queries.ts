@@ -21,6 +21,7 @@ export interface ReceiptRow {
   readonly paymentId: string
   readonly orderId: string
   readonly amountUinr: bigint
+  /** Credit of a promo code on top; 0 without one. */
   readonly bonusUinr: bigint
   /** As the payment provider names it. */
   readonly method: string | null

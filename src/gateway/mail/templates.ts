@@ -25,7 +25,7 @@ const shapes = {
   invitation: z.object({ orgName: line, inviter: line, role: line, link }),
   webhook_disabled: z.object({ orgName: line, endpointId: z.int(), host: line, why: line, link }),
   key_inactivity: z.object({ orgName: line, keyName: line, keyPrefix: line, disabledOn: line, link }),
-  receipt: z.object({ orgName: line, amount: line, paymentId: line, invoiceNumber: line, paidOn: line, link }),
+  receipt: z.object({ orgName: line, amount: line, paymentId: line, invoiceNumber: line, seller: line, paidOn: line, link }),
   low_balance: z.object({ orgName: line, balance: line, threshold: line, link }),
 }
 
@@ -65,17 +65,17 @@ const letters: { readonly [T in MailTemplate]: (data: z.output<(typeof shapes)[T
     subject: `The balance of ${orgName} is low: ${balance} left`,
     paragraphs: [
       `The prepaid balance of ${orgName} has fallen to ${balance}, below the threshold of ${threshold}.`,
-      'When nothing is left, calls to models that cost money are refused until the next top-up. Calls on your own provider keys go on.',
+      'When nothing is left, calls to models that cost money are refused until an owner tops up. Calls on your own provider keys go on.',
     ],
     action: { label: 'Look at the balance and top up', link: to },
     footer: `You have this mail because ${orgName} asked to be told of a low balance. It comes at most once in 24 hours; an owner can change or clear the threshold.`,
   }),
-  receipt: ({ orgName, amount, paymentId, invoiceNumber, paidOn, link: to }) => ({
+  receipt: ({ orgName, amount, paymentId, invoiceNumber, seller, paidOn, link: to }) => ({
     subject: `Receipt: ${amount} for ${orgName}, invoice ${invoiceNumber}`,
     paragraphs: [
-      `${amount} was paid for ${orgName} on ${paidOn} and has been credited.`,
+      `${amount} was paid to ${seller} for ${orgName} on ${paidOn} and has been credited.`,
       `Payment ${paymentId}, invoice ${invoiceNumber}.`,
-      'The invoice can be opened, printed and saved by everybody in the organisation who is signed in.',
+      'Whoever is in the organisation can open, print and save the invoice after signing in. If you are not, ask one of its owners for it: this mail alone does not open it.',
     ],
     action: { label: 'Open the invoice', link: to },
     footer: `You have this mail because you are an owner of ${orgName} or its address for bills.`,

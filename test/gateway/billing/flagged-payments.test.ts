@@ -80,8 +80,11 @@ test('a second payment of a paid order is credited beside the first, by as many 
   // A third one is flagged as the second was.
   const third = await captured({ orderId })
   expect((await run('payments-flagged')).payments).toMatchObject([{ payment_id: third }])
+  const shown = async () => (await billing()).payments.find(({ payment_id }: { payment_id: string }) => payment_id === third)
+  expect(await shown()).toMatchObject({ status: 'flagged', reason: 'order_paid_already' })
   expect(await run('payments-settle', { payment: third })).toEqual({ org_id: app.orgId, payment_id: third, settled: true })
   expect(await run('payments-settle', { payment: third })).toMatchObject({ settled: false })
+  expect(await shown()).toMatchObject({ status: 'settled', reason: 'order_paid_already', invoice_number: null, captured_at: null })
   await expect(run('payments-credit', { payment: third })).rejects.toThrow(/was settled on .* credit grant/)
   expect((await run('payments-flagged')).payments).toEqual([])
 })

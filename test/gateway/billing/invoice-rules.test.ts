@@ -5,6 +5,7 @@ import { gstStates, isTerritory, stateName } from '../../../src/gateway/billing/
 import { html } from '../../../src/gateway/billing/html-text.ts'
 import { longDay, longMinute, rupeesOf } from '../../../src/gateway/billing/indian-money.ts'
 import { financialYear, invoiceNumber, seriesOf } from '../../../src/gateway/billing/invoice-number.ts'
+import { stateOfGstin } from '../../../src/gateway/billing/invoice-parties.ts'
 import { sellerOf } from '../../../src/gateway/billing/invoice-seller.ts'
 import { paiseOf, splitTax, type TaxKind, taxKindOf } from '../../../src/gateway/billing/invoice-tax.ts'
 import { loadConfig } from '../../../src/platform/config.ts'
@@ -43,6 +44,13 @@ describe('the tax inside an amount', () => {
 
   test('the states of both decide; a seller without a GSTIN charges none', () => {
     expect([taxKindOf('29', '29'), taxKindOf('29', '27'), taxKindOf(null, '29')]).toEqual(['intra', 'inter', 'none'])
+    // Andhra Pradesh was 28 and is 37; Daman and Diu, 25, is a part of 26.
+    expect([stateOfGstin('28AAGCB7383J1Z6'), stateOfGstin('25AAGCB7383J1ZC'), stateOfGstin('29AAGCB7383J1Z4'), stateOfGstin(null)]).toEqual([
+      '37',
+      '26',
+      '29',
+      null,
+    ])
   })
 
   test('an invoice is for whole paise above zero', () => {

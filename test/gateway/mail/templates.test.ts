@@ -32,11 +32,20 @@ describe('the texts of mails', () => {
       amount: '₹1,00,000.00',
       paymentId: 'pay_1',
       invoiceNumber: 'BR/26-27/000001',
+      seller: 'Fort Models LLP',
       paidOn: '22 November 2026',
       link: 'https://gateway.test/auth?return_to=%2Fme%2Finvoices%2Fpay_1',
     })
     expect(mail?.subject).toBe('Receipt: ₹1,00,000.00 for Acme, invoice BR/26-27/000001')
-    for (const word of ['₹1,00,000.00', 'pay_1', 'BR/26-27/000001', '22 November 2026', 'return_to=%2Fme%2Finvoices%2Fpay_1'])
+    for (const word of [
+      '₹1,00,000.00',
+      'pay_1',
+      'BR/26-27/000001',
+      '22 November 2026',
+      'paid to Fort Models LLP',
+      'ask one of its owners',
+      'return_to=%2Fme%2Finvoices%2Fpay_1',
+    ])
       expect(mail?.text).toContain(word)
   })
 

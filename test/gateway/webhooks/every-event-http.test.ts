@@ -6,6 +6,7 @@ import { eventCatalog } from '../../../src/gateway/webhooks/event-catalog.ts'
 import { statement } from '../../../src/platform/db.ts'
 import { startApp, type TestApp } from '../../harness/app.ts'
 import { movableClock } from '../../harness/clock.ts'
+import { fileWithMedia } from '../../harness/media-models.ts'
 import { billingEnv, type PaymentProvider, startPaymentProvider } from '../../harness/payment-provider.ts'
 import { until } from '../../harness/until.ts'
 import { startWebhookReceiver, type WebhookReceiver } from '../../harness/webhook-receiver.ts'
@@ -102,6 +103,24 @@ async function aLife(): Promise<void> {
   await app.call('DELETE', `/me/keys/${key.id}`, undefined, { cookie })
 }
 
+/** The same words in the other formats, and what is no chat. */
+async function otherFormats(): Promise<void> {
+  const drawn = { status: 200, body: { created: 1, data: [{ b64_json: 'aGk=', revised_prompt: replied }] } }
+  const chats = { model: 'alpha-only', max_tokens: 20, messages: asked.messages }
+  for (const [path, body, reply] of [
+    ['/v1/messages', chats, spending(0.01)],
+    ['/v1/messages', { ...chats, stream: true }, spending(0.01)],
+    ['/v1/responses', { model: 'alpha-only', input: said, instructions: said }, spending(0.01)],
+    ['/v1/responses', { model: 'alpha-only', input: said, stream: true }, spending(0.01)],
+    ['/v1/images/generations', { model: 'draw', prompt: said }, drawn],
+  ] as const) {
+    app.alpha.script(reply)
+    const answered = await post(path, body, { token: org.key })
+    expect(answered.status, `${path}: ${answered.text}`).toBe(200)
+    expect(answered.text).toContain(replied)
+  }
+}
+
 /** Calls that go wrong in every way, some of them with a key of the caller, which the provider repeats in its refusals. */
 async function whatGoesWrong(): Promise<void> {
   const echo = (status: number) => ({ status, body: { error: { message: `Wrong: ${ownKey} said ${said}` } }, headers: { 'x-echo': ownKey } })
@@ -133,12 +152,14 @@ beforeAll(async () => {
   ;[receiver, payments, mail] = await Promise.all([startWebhookReceiver(), startPaymentProvider(), startMailServer()])
   app = await startApp({
     clock,
+    operatorFile: fileWithMedia,
     env: { ...billingEnv(payments), OUTBOUND_ALLOW: receiver.hostPort, WEBHOOK_POLL_MS: '20', SMTP_URL: mail.url, MAIL_POLL_MS: '20', LOG_LEVEL: 'debug' },
   })
   org = await app.otherOrg('Everything Happens')
   cookie = await app.signIn(org.userId, org.orgId)
   const id = await listen(app, receiver, '/all', { description: typed.description }, cookie)
   await aLife()
+  await otherFormats()
   await whatGoesWrong()
   await made(`/me/webhooks/${id}/test`, {})
   await settled(app)
@@ -210,7 +231,7 @@ describe('every event', () => {
 })
 
 describe('what was said', () => {
-  test('CHAT-33 prompt and answer are in no log line, no table, no webhook, no file and no mail', async () => {
+  test('CHAT-33 prompt and answer, in whatever format, are in no log line, no table, no webhook, no file and no mail', async () => {
     const places = { log: app.logLines.join('\n'), tables: await app.dump(), webhooks: wire(), files: files(), mails: mails() }
     expect(places.tables).toContain(typed.keyName)
     for (const mark of [said, replied]) expect(placesOf(mark, places)).toEqual([])
