@@ -63,8 +63,9 @@ export async function createDomains(deps: AppDeps, baseUrl: () => string): Promi
   const webhooks = createWebhookDelivery(deps, { outbound, sealer, mail, audit, baseUrl })
   const sessions = new Sessions({ db, clock, ids, controlLog, masterKey: deps.masterKey, ttlSeconds: config.SESSION_TTL_S, cacheTtlMs, baseUrl })
   const orgs = createOrgs({ db, clock, controlLog, cacheTtlMs })
-  const trialLimits = isBilling(config) ? { rpmLimit: config.TRIAL_RPM, dailyLimit: config.TRIAL_DAILY } : null
-  const keys = createKeys({ db, clock, ids, controlLog, cacheTtlMs, defaultRpm: config.DEFAULT_RPM, trialLimits })
+  const formerTrialLimits = { rpmLimit: config.TRIAL_RPM, dailyLimit: config.TRIAL_DAILY }
+  const trialLimits = isBilling(config) ? formerTrialLimits : null
+  const keys = createKeys({ db, clock, ids, controlLog, cacheTtlMs, defaultRpm: config.DEFAULT_RPM, trialLimits, formerTrialLimits })
   const limits = await createLimits({
     db,
     config,

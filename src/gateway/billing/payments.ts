@@ -130,7 +130,8 @@ export class Payments {
       })
     }
     const event = paymentEventOf(parse(bytes))
-    if (event === null) return 'ignored'
+    if (event === 'unreadable') log.error('a webhook of the payment provider is about a payment that cannot be read; look it up there', { provider })
+    if (event === null || event === 'unreadable') return 'ignored'
     const { kind, orderId, paymentId, told, failure } = event
     const facts = { orderId, paymentId, told, at: new Date(this.#deps.clock.nowMs()) }
     if (kind === 'failed') return (await this.#deps.db.tx(tx => failIn(tx, facts, failure))) ? 'failed' : 'ignored'

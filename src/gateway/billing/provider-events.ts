@@ -16,7 +16,7 @@ export interface PaymentEvent {
 const amountMax = 100_000_000_000_000
 
 const envelope = z.object({ event: z.string() })
-const paymentEnvelope = z.object({ payload: z.object({ payment: z.object({ entity: z.unknown() }) }) })
+const paymentEnvelope = z.object({ payload: z.object({ payment: z.object({ entity: z.looseObject({ order_id: z.string().min(1) }) }) }) })
 const code = z
   .string()
   .regex(/^\w{1,60}$/)
@@ -34,15 +34,16 @@ const entity = z.object({
 
 /**
  * The event of a payment of an order. Null for every other event and for payments without an order: an account of the provider may
- * serve more than this gateway. Its own free text, names and addresses of payers are not read.
+ * serve more than this gateway. 'unreadable': of an order, with facts that no payment of ours has. Its own free text, names and
+ * addresses of payers are not read.
  */
-export function paymentEventOf(json: unknown): PaymentEvent | null {
+export function paymentEventOf(json: unknown): PaymentEvent | 'unreadable' | null {
   const said = envelope.safeParse(json)
   const kind = said.success ? kinds[said.data.event] : undefined
   const payment = paymentEnvelope.safeParse(json)
   if (kind === undefined || !payment.success) return null
   const facts = entity.safeParse(payment.data.payload.payment.entity)
-  if (!facts.success) return null
+  if (!facts.success) return 'unreadable'
   const { id, order_id, amount, currency, method, error_reason, error_code } = facts.data
   return {
     kind,

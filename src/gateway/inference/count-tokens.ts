@@ -1,10 +1,11 @@
 /** How many tokens a messages request would have: asked of the provider where it speaks the format, reckoned here everywhere else. */
 import { type Call, type Reply, reply } from '../../platform/endpoint.ts'
 import { fail, GatewayError } from '../../platform/errors.ts'
-import type { CallPolicy, Principal } from '../../platform/principal.ts'
+import type { BearerPrincipal, CallPolicy, Principal } from '../../platform/principal.ts'
 import type { Dialect } from '../providers/dialect.ts'
 import { dialectOf } from '../providers/dialects.ts'
-import type { Attempt, Plan } from '../routing/plan.ts'
+import { resolveAsPaid } from '../routing/payer.ts'
+import type { Attempt, Plan, ResolveRequest } from '../routing/plan.ts'
 import { messagesFormat } from '../wire/messages/format.ts'
 import { brHeader } from '../wire/response-headers.ts'
 import type { ClientError, Failed } from './answer.ts'
@@ -32,7 +33,7 @@ export async function countTokens(input: CallInput, call: Call<Principal>, deps:
   const principal = bearer(call.principal)
   const request = parseMessages(input)
   const { policies } = await chargedAgent(principal, call.agentLabel, deps)
-  const plan = await planOf(request, principal.orgId, policies, deps)
+  const plan = await planOf(request, principal, policies, deps)
   const attempts = plan?.attempts.filter(({ route }) => route.dialect === request.native.format) ?? []
   const [first] = attempts
   const count = first && dialectOf(first.route.dialect).count
@@ -47,10 +48,10 @@ export async function countTokens(input: CallInput, call: Call<Principal>, deps:
 const estimateOf = ({ promptTokens }: ParsedRequest): Reply => reply.json({ input_tokens: promptTokens }, 200, { [brHeader.estimate]: 'true' })
 
 /** Where the call would go; null where it could not be made now, which is no reason not to count. */
-async function planOf(request: ParsedRequest, orgId: number, policies: readonly CallPolicy[], deps: InferenceDeps): Promise<Plan | null> {
-  const org = await deps.orgRouting(orgId)
+async function planOf(request: ParsedRequest, principal: BearerPrincipal, policies: readonly CallPolicy[], deps: InferenceDeps): Promise<Plan | null> {
+  const org = await deps.orgRouting(principal.orgId)
   try {
-    return deps.resolve({
+    const wanted: ResolveRequest = {
       modelId: request.modelId,
       kind: 'chat',
       fields: request.fields,
@@ -61,7 +62,8 @@ async function planOf(request: ParsedRequest, orgId: number, policies: readonly 
       forwards: request.forwarded !== null,
       overflows: request.overflows === true,
       promptText: () => request.promptText(),
-    })
+    }
+    return resolveAsPaid(principal.isTrial, wanted, deps.resolve)
   } catch (error) {
     if (!(error instanceof GatewayError) || refusals.has(error.errorName)) throw error
     return null

@@ -27,6 +27,8 @@ export interface KeysDeps {
   readonly defaultRpm: number
   /** TRIAL_RPM and TRIAL_DAILY where billing is configured; left out or null: every key is standard. */
   readonly trialLimits?: KeyLimits | null
+  /** What keys had that were made while billing was on; while it is off, credit makes those standard as well. */
+  readonly formerTrialLimits?: KeyLimits
 }
 
 /** More that is written in the transaction of a change, e.g. a budget; the news that it makes. */
@@ -178,8 +180,9 @@ export class Keys {
    */
   async promote(tx: Tx, orgId: number, at: Date): Promise<NewsItem[]> {
     await tx.exec(setCredited, orgId, at)
-    const { trial, standard } = this.tiers
-    if (trial === null) return []
+    const { standard } = this.tiers
+    const trial = this.tiers.trial ?? this.#deps.formerTrialLimits
+    if (trial === undefined) return []
     const promoted = await tx.many(promoteKeys, orgId, trial.rpmLimit, trial.dailyLimit, standard.rpmLimit, standard.dailyLimit)
     return promoted.map(({ id }) => ({ kind: 'key_changed', ref: String(id) }))
   }

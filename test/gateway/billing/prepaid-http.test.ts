@@ -16,6 +16,11 @@ const eventsOf = statement<[orgId: number], { costUinr: bigint; valueUinr: bigin
   'select cost_uinr as "costUinr", value_uinr as "valueUinr" from usage_events where org_id = $1::int order by id',
 )
 
+const tiersOf = statement<[orgId: number], { tier: string; rpm: number; daily: number }>(
+  'test.tiers_of',
+  'select distinct tier as "tier", rpm_limit as "rpm", daily_limit as "daily" from api_keys where org_id = $1::int',
+)
+
 /** An organisation of its own on the gateway. */
 interface Org {
   readonly orgId: number
@@ -28,14 +33,16 @@ const usage = { prompt_tokens: 100, completion_tokens: 50, total_tokens: 150 }
 const costUinr = 3000n
 const hello = [{ role: 'user', content: 'hello' }]
 
-/** A model whose token of output costs half a micro-rupee, and one that paints on the caller's key. */
-function withMore(file: ReturnType<typeof defaultOperatorFile>) {
+/** A model whose token of output costs half a micro-rupee, one that paints on the caller's key, and one whose provider counts tokens. */
+function withMore(file: ReturnType<typeof defaultOperatorFile>, counting: string) {
   const facts = { provider: 'alpha', source: 'test', as_of: '2026-01-01' }
   const half = { ...facts, upstream_model: 'half', input_inr_per_mtok: 0, output_inr_per_mtok: 0.5 }
   return {
     ...file,
+    providers: [...file.providers, { id: 'claude', base_url: counting, dialect: 'anthropic', residency: 'global', auth: 'x-api-key' }],
     models: [
       ...file.models,
+      { id: 'counted', kind: 'chat', context_length: 1000, routes: [{ ...half, provider: 'claude', upstream_model: 'counted' }] },
       { id: 'half', kind: 'chat', context_length: 1000, routes: [half] },
       { id: 'brush', kind: 'image', inr_per_image: 2, edits: false, routes: [{ ...facts, upstream_model: 'brush', byok_only: true }] },
     ],
@@ -58,7 +65,7 @@ describe('prepaid credit', () => {
   let app: TestApp
   let on: ReturnType<typeof helpersOf>
   beforeAll(async () => {
-    app = await startApp({ env: billingOn, operatorFile: urls => withMore(defaultOperatorFile(urls)) })
+    app = await startApp({ env: billingOn, operatorFile: urls => withMore(defaultOperatorFile(urls), urls.beta) })
     on = helpersOf(app)
   })
   afterAll(() => app.stop())
@@ -261,6 +268,19 @@ describe('prepaid credit', () => {
       expect([preview.status, preview.json.error.code]).toEqual([402, 'insufficient_credits'])
     })
 
+    test('what a trial key may not call is not counted on the platform’s account either', async () => {
+      const org = await on.newOrg()
+      app.beta.script(() => ({ body: { input_tokens: 12 } }))
+      const count = async () => {
+        const { status, json, headers } = await app.call('POST', '/v1/messages/count_tokens', { model: 'counted', messages: hello }, { token: org.key })
+        return [status, json.input_tokens === 12, headers.get('x-br-estimate')]
+      }
+      expect(await count()).toEqual([200, false, 'true'])
+      expect(app.beta.requests).toHaveLength(0)
+      await on.credit(org, 1)
+      expect(await count()).toEqual([200, true, null])
+    })
+
     test('KEY-28 a trial key on an own provider key is served, and nothing is debited', async () => {
       const org = await on.newOrg()
       const served = await on.chat(org.key, { provider: 'alpha', upstream_key: 'sk-own-key-of-alpha-123456' })
@@ -318,6 +338,10 @@ test('KEY-25 with billing off every key is standard and no call is refused for c
     await app.gateway.app.limits.flushNow()
     expect(await app.db.many(ledgerOf, app.orgId)).toEqual([])
     expect((await app.call('GET', '/v1/me/whoami')).json.credit).toBeNull()
+    // A key from a time with billing is standard for good when credit is given while it is off: it must not be on trial when it comes back.
+    await app.db.script(`update api_keys set tier = 'trial', rpm_limit = 300, daily_limit = 7 where org_id = ${app.orgId}`)
+    await app.gateway.app.operator.credits.give({ orgId: app.orgId, reason: 'grant', amountUinr: 1n, ref: 'before billing' })
+    expect(await app.db.many(tiersOf, app.orgId)).toEqual([{ tier: 'standard', rpm: 600, daily: 7 }])
   } finally {
     await app.stop()
   }
