@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { statement } from '../../src/platform/db.ts'
 import { startApp, type TestApp } from '../harness/app.ts'
 import { onPostgres } from '../harness/database.ts'
 import { billingEnv, type PaymentProvider, providerSignature, startPaymentProvider } from '../harness/payment-provider.ts'
@@ -111,5 +112,10 @@ describe.runIf(hasTools)('the page about money', () => {
     const before = (await app.call('GET', '/me/billing', undefined, { cookie })).json.balance_inr
     await button.onclick?.()
     await expect.poll(() => said).toEqual([`Your balance is ₹${before + 500}.`])
+    // The list for the books has it.
+    const list = /--csv -c "([^"]+)"/.exec(operators)?.[1]?.replace("'BR/26-27'", '(select max(series) from invoice_series)') ?? ''
+    const listed = await app.db.many(statement<[], { number: string; buyer: string; total: string; igst: string }>('test.list_of_invoices', list))
+    expect(listed.at(-1)).toMatchObject({ number: expect.stringMatching(/^BR\//), buyer: expect.any(String), place_of_supply: '29' })
+    expect(Number(listed.at(-1)?.total)).toBe(500)
   })
 })
