@@ -87,7 +87,8 @@ describe('the OpenAPI document of a machine where nothing is set', () => {
 
   test('has an example for every inference endpoint, and each answers as it stands', async () => {
     const asked: string[] = []
-    for (const [path, , one] of operations()) {
+    const inference = operations().flatMap(([path]) => (/^\/v1\/(chat|embeddings|messages|responses|images|audio)/.test(path) ? [path] : []))
+    for (const [path, , one] of operations().filter(([path]) => inference.includes(path))) {
       const [[media, { example }] = ['', { example: undefined }]] = Object.entries(one.requestBody?.content ?? {})
       if (example === undefined) continue
       asked.push(path)
@@ -100,7 +101,6 @@ describe('the OpenAPI document of a machine where nothing is set', () => {
       const reply = await post(path, body)
       expect(reply.status, `${path} ${await reply.text()}`).toBe(200)
     }
-    const inference = operations().flatMap(([path]) => (/^\/v1\/(chat|embeddings|messages|responses|images|audio)/.test(path) ? [path] : []))
     expect(asked.sort()).toEqual(inference.sort())
   })
 })
