@@ -74,10 +74,10 @@ export class PaymentClient {
     return made.data.id
   }
 
-  /** Asks what was paid of an order. Never throws. */
-  async paymentsOf(orderId: string): Promise<PaymentsReply> {
+  /** Asks what was paid of an order, until the signal ends it. Never throws. */
+  async paymentsOf(orderId: string, signal: AbortSignal): Promise<PaymentsReply> {
     try {
-      const { status, text } = await this.#send('GET', `${this.#url}/${encodeURIComponent(orderId)}/payments`)
+      const { status, text } = await this.#send('GET', `${this.#url}/${encodeURIComponent(orderId)}/payments`, undefined, signal)
       if (status === 400) return { kind: 'unknown' }
       const list = paymentList.safeParse(jsonOf(text))
       return status === 200 && list.success ? { kind: 'payments', payments: list.data.items } : { kind: 'unavailable', status }
@@ -86,12 +86,13 @@ export class PaymentClient {
     }
   }
 
-  async #send(method: 'GET' | 'POST', url: string, body?: string): Promise<{ status: number; text: string }> {
+  async #send(method: 'GET' | 'POST', url: string, body?: string, ending?: AbortSignal): Promise<{ status: number; text: string }> {
     const { dial, keyId, keySecret, timeoutMs } = this.#deps
     const authorization = `Basic ${Buffer.from(`${keyId}:${keySecret.reveal()}`).toString('base64')}`
     const headers = { authorization, accept: 'application/json', 'accept-encoding': 'identity' }
     const sent = body === undefined ? { headers } : { headers: { ...headers, 'content-type': 'application/json' }, body }
-    const reply = await dial({ method, url, ...sent, signal: AbortSignal.timeout(timeoutMs) })
+    const late = AbortSignal.timeout(timeoutMs)
+    const reply = await dial({ method, url, ...sent, signal: ending === undefined ? late : AbortSignal.any([late, ending]) })
     return { status: reply.status, text: (await reply.body.buffer(replyMaxBytes)).toString('utf8') }
   }
 

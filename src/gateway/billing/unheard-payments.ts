@@ -48,8 +48,9 @@ export class UnheardPayments {
       if (signal.aborted) return
       // Noted first: an order that the provider chokes on comes to the end of the line.
       await db.exec(noteAsked, orgId, orderId, new Date(nowMs))
-      const reply = await client.paymentsOf(orderId)
+      const reply = await client.paymentsOf(orderId, signal)
       if (reply.kind === 'unavailable') {
+        if (signal.aborted) return
         this.#askAgainAtMs = clock.nowMs() + pauseMs
         log.warn('the payment provider does not say which orders are paid; it is asked again in an hour', {
           provider,

@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { checkInvariants } from '../../../src/gateway/limits/invariants.ts'
+import { creditIn } from '../../../src/gateway/limits/prepaid.ts'
 import { GatewayError } from '../../../src/platform/errors.ts'
 import { type TestDatabase, testDatabase } from '../../harness/database.ts'
 import { caller, callOnce, type EngineOptions, eventOf, movableClock, outcomeOf, request, startEngine, type TestEngine } from './engine.ts'
@@ -123,6 +124,18 @@ describe.each([
     void permit.open(eventOf(asked, 0n))
     await permit.settle(eventOf(asked, 1000n))
     expect(await outcomeOf(engine.limits.admit(request(1n, { agentId: 9 })))).toBe('agent_budget_exceeded')
+    // Behind a budget with room, and on the cheaper of two routes, the balance is what refuses, and what it has left is what the call may use.
+    const at = new Date()
+    await engine.db.tx(tx => creditIn(tx, { orgId: 1, amountUinr: 300n, reason: 'grant', ref: 'a', at }))
+    const mixed = await engine.limits.admit(request(500n, { agentId: 8, debitUinr: 100n }))
+    expect([await mixed.cover(500n), await mixed.cover(900n, true), mixed.refusedBy, mixed.heldUinr]).toEqual([true, false, 'prepaid', 300n])
+    expect([await mixed.cover(900n, true), mixed.refusedBy, mixed.heldUinr]).toEqual([false, 'prepaid', 300n])
+    mixed.release()
+    await engine.limits.budgets.set(1, 'org', '1', 1500n)
+    await engine.db.tx(tx => creditIn(tx, { orgId: 1, amountUinr: 9000n, reason: 'grant', ref: 'b', at }))
+    const wide = await engine.limits.admit(request(100n, { agentId: 7, debitUinr: 50n }))
+    expect([await wide.cover(900n, true), wide.refusedBy, wide.heldUinr]).toEqual([false, 'org', 500n])
+    wide.release()
   })
 
   it('start anew with the IST month, and charge a running call to the month of its admission', async () => {
