@@ -48,7 +48,7 @@ export async function attemptDelivery(deps: DeliveryDeps, delivery: OutgoingDeli
   stop.addEventListener('abort', onStop, { once: true })
   try {
     const reply = await deps.outbound.toUserUrl(requestOf(deps, delivery, cancellation))
-    await readOff(reply)
+    await readOff(reply, cancellation)
     return resultOf(reply, deps.clock.nowMs())
   } catch (error) {
     if (stop.aborted) return { kind: 'cut' }
@@ -78,12 +78,19 @@ function requestOf({ clock, timeoutMs, userAgent }: DeliveryDeps, { id, endpoint
   } as const
 }
 
-/** Reads the reply to its end, or to the bound and no further: what comes behind it is not waited for. */
-async function readOff({ body }: OutboundReply): Promise<void> {
+/**
+ * Reads the reply to its end, or to the bound and no further: what comes behind it is not waited for. One that breaks off, or has a body
+ * where none may be, has said its status all the same.
+ */
+async function readOff({ body }: OutboundReply, signal: CancelSignal): Promise<void> {
   let bytes = 0
-  for await (const chunk of body) {
-    bytes += chunk.byteLength
-    if (bytes > replyMaxBytes) return
+  try {
+    for await (const chunk of body) {
+      bytes += chunk.byteLength
+      if (bytes > replyMaxBytes) return
+    }
+  } catch (error) {
+    if (signal.aborted) throw error
   }
 }
 
@@ -103,6 +110,7 @@ const errorCodes: Readonly<Record<string, string>> = {
   EAI_AGAIN: 'unknown_host',
   ETIMEDOUT: 'timeout',
   UND_ERR_CONNECT_TIMEOUT: 'timeout',
+  UND_ERR_HEADERS_OVERFLOW: 'bad_reply',
   UND_ERR_HEADERS_TIMEOUT: 'timeout',
   UND_ERR_BODY_TIMEOUT: 'timeout',
 }
@@ -113,6 +121,6 @@ function errorCodeOf(thrown: unknown): string {
   if (thrown instanceof GatewayError) return 'blocked_address'
   const code = typeof thrown === 'object' && thrown !== null && 'code' in thrown ? String(thrown.code) : ''
   if (/^(ERR_TLS|ERR_SSL|CERT_|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO_|EPROTO)/.test(code)) return 'tls'
-  if (code.startsWith('HPE_')) return 'bad_reply'
+  if (thrown instanceof Error && thrown.name === 'HTTPParserError') return 'bad_reply'
   return errorCodes[code] ?? 'connection_failed'
 }

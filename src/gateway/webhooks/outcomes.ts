@@ -72,12 +72,12 @@ export class Outcomes {
     const { clock, ids, schedule, failuresMax } = this.#deps
     const endpoint = await tx.maybe(lockEndpoint, orgId, endpointId)
     const nowMs = clock.nowMs()
-    const waitMs = endpoint?.enabled ? retryWaitMs(schedule, attempt, ids.random(), retryAfterMs) : null
+    const failures = (endpoint?.failures ?? 0) + 1
+    const reason = error === goneError ? 'gone' : failures >= failuresMax ? 'too_many_failures' : null
+    const waitMs = endpoint?.enabled && reason === null ? retryWaitMs(schedule, attempt, ids.random(), retryAfterMs) : null
     const dueAt = waitMs === null ? null : new Date(nowMs + waitMs)
     const noted = await tx.exec(recordFailure, orgId, id, claim, dueAt === null ? 'dead' : 'failed', code, error, dueAt, new Date(nowMs))
     if (noted === 0 || !endpoint?.enabled) return
-    const failures = endpoint.failures + 1
-    const reason = error === goneError ? 'gone' : failures >= failuresMax ? 'too_many_failures' : null
     const pause = pauseMs(failures, retryAfterMs)
     if (reason === null) await tx.exec(countFailure, orgId, endpointId, failures, pause === 0 ? null : new Date(nowMs + pause))
     else await this.#disable(tx, { ...endpoint, orgId, endpointId, failures, reason, last: code === null ? error : `HTTP ${code}` }, nowMs)

@@ -31,7 +31,7 @@ export interface DeliveryWorkerDeps extends DeliveryDeps {
 
 /** Endpoints that one claim looks at. */
 const endpointsMax = 100
-/** After an end the next look comes so soon: ends that come together share it. */
+/** After an end the next look comes so soon, and not before half the time that the last one took: ends that come together share it. */
 const wakeMs = 5
 /** How often a look also searches for what a clock that was put back would hold. */
 const thoroughEveryMs = 60_000
@@ -60,6 +60,7 @@ export class DeliveryWorker {
   readonly #underWay = new Set<Promise<void>>()
   #pass: Promise<void> | null = null
   #isWakePlanned = false
+  #lookMs = 0
   #nextThoroughMs = Number.NEGATIVE_INFINITY
 
   constructor(deps: DeliveryWorkerDeps) {
@@ -84,12 +85,15 @@ export class DeliveryWorker {
 
   #look(): void {
     if (this.#pass !== null || this.#stop.signal.aborted) return
+    const { clock } = this.#deps
+    const begunMs = clock.monotonicMs()
     this.#pass = this.#sendDue()
       .catch((error: unknown) => {
         if (!this.#stop.signal.aborted) this.#deps.log.warn('webhook_poll_failed', { error })
       })
       .finally(() => {
         this.#pass = null
+        this.#lookMs = clock.monotonicMs() - begunMs
       })
   }
 
@@ -97,7 +101,7 @@ export class DeliveryWorker {
   #wake(): void {
     if (this.#isWakePlanned || this.#stop.signal.aborted) return
     this.#isWakePlanned = true
-    this.#deps.clock.after(wakeMs, () => {
+    this.#deps.clock.after(Math.max(wakeMs, Math.min(this.#lookMs / 2, this.#deps.pollMs)), () => {
       this.#isWakePlanned = false
       if (this.#pass === null) this.#look()
       else this.#wake()

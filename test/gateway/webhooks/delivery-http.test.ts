@@ -9,9 +9,9 @@ import { type ReceivedDelivery, startWebhookReceiver, type WebhookReceiver } fro
 import { type MailServer, startMailServer } from '../mail/mail-server.ts'
 
 /** To wait by: the console has a rate limit. */
-const states = statement<[endpointId: number], { status: string; attempts: number }>(
+const states = statement<[endpointId: number], { status: string; attempts: number; isNoted: boolean }>(
   'test.webhook_states',
-  `select status, attempts from webhook_deliveries where endpoint_id = $1::int order by event_seq desc`,
+  `select status, attempts, claimed_until is null as "isNoted" from webhook_deliveries where endpoint_id = $1::int order by event_seq desc`,
 )
 const minuteMs = 60_000
 const isoTime = expect.stringMatching(/^\d{4}-\d\d-\d\dT.*Z$/)
@@ -73,7 +73,7 @@ describe('webhooks are delivered', () => {
   const newest = async (webhook: Webhook, status: string, attempts = 1) => {
     const isThere = async () => {
       const [first] = await app.db.many(states, webhook.id)
-      return first?.status === status && first.attempts === attempts
+      return first?.status === status && first.attempts === attempts && first.isNoted
     }
     await until(isThere, `${status} after ${attempts} attempts`)
     return (await deliveries(webhook))[0]

@@ -1,4 +1,4 @@
-import type { LookupFunction } from 'node:net'
+import { type AddressInfo, createServer, type LookupFunction } from 'node:net'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { pauseMs, retrySchedule } from '../../../src/gateway/webhooks/schedule.ts'
 import { statement } from '../../../src/platform/db.ts'
@@ -84,6 +84,39 @@ describe('what becomes of an attempt', () => {
     })
     expect(receiver.at('/elsewhere')).toEqual([])
     await until(() => receiver.openAt('/huge').now === 0, 'what is cut off is closed')
+  })
+
+  test('a status counts however its reply goes on, and what is no reply has a code of its own', async () => {
+    const answers: Readonly<Record<string, string>> = {
+      '/hints': 'HTTP/1.1 103 Early Hints\r\nlink: </a>\r\n\r\nHTTP/1.0 202 Accepted\r\n\r\nold',
+      '/no-content': 'HTTP/1.1 204 No Content\r\ncontent-length: 2\r\n\r\n{}',
+      '/breaks-off': 'HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\n{}',
+      '/gzip': 'HTTP/1.1 200 OK\r\ncontent-encoding: gzip\r\ncontent-length: 2\r\n\r\n{}',
+      '/gone': 'HTTP/1.1 410 Gone\r\ncontent-length: 100\r\n\r\n{}',
+      '/other': '220 mail.test ESMTP\r\n',
+      '/head': `HTTP/1.1 200 OK\r\nx-long: ${'y'.repeat(100_000)}\r\n\r\n`,
+    }
+    const server = createServer(socket => {
+      socket.on('error', () => undefined)
+      socket.once('data', head => socket.end(answers[/^POST (\S+)/.exec(String(head))?.[1] ?? ''] ?? ''))
+    })
+    await new Promise<void>(done => server.listen(0, '127.0.0.1', done))
+    const orgId = await setup.newOrg()
+    const endpoints = new Map<string, TestEndpoint>()
+    const { port } = server.address() as AddressInfo
+    for (const path of Object.keys(answers)) endpoints.set(path, await setup.endpoint(`http://127.0.0.1:${port}${path}`, orgId))
+    await setup.emit(orgId)
+    setup.worker({ timeoutMs: 20_000 })
+    expect(await endsOf(endpoints)).toEqual({
+      '/hints': ['acknowledged', 202, null],
+      '/no-content': ['acknowledged', 204, null],
+      '/breaks-off': ['acknowledged', 200, null],
+      '/gzip': ['acknowledged', 200, null],
+      '/gone': ['dead', 410, 'gone'],
+      '/other': ['failed', null, 'bad_reply'],
+      '/head': ['failed', null, 'bad_reply'],
+    })
+    server.close()
   })
 
   test('a receiver that does not answer, or never comes to an end, has failed when its time is up', async () => {
