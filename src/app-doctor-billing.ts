@@ -37,9 +37,14 @@ function payments({ config, baseUrl }: BillingLook): Finding[] {
     {
       what: 'payments',
       state: 'ok',
-      detail: `configured${keyId.startsWith('rzp_test_') ? ' in test mode: no real money moves' : ''}; the provider calls ${hook}`,
+      detail: `configured${takesRealMoney(config) ? '' : ' in test mode: no real money moves'}; the provider calls ${hook}`,
     },
   ]
+}
+
+/** Whether organisations pay with more than the play money of the provider's test mode. */
+export function takesRealMoney({ RAZORPAY_KEY_ID: keyId, RAZORPAY_KEY_SECRET: keySecret }: Config): boolean {
+  return keyId !== null && keySecret !== null && !keyId.startsWith('rzp_test_')
 }
 
 /** What an invoice has to say of its seller, once invoices are made. */

@@ -1,3 +1,4 @@
+import { takesRealMoney } from './app-doctor-billing.ts'
 import type { Finding } from './cli/doctor.ts'
 import type { CatalogSnapshot, Route } from './gateway/catalog/model.ts'
 import { isSandbox } from './gateway/catalog/sandbox.ts'
@@ -8,7 +9,7 @@ import type { Config } from './platform/config.ts'
 export function checkProviders({ providers, models }: CatalogSnapshot, config: Config): Finding[] {
   const routes = [...models.values()].flatMap(model => (model.kind === 'virtual' ? [] : model.routes))
   const slips = [...providers.values()].flatMap(provider => {
-    const detail = isSandbox(provider) || provider.userGiven ? null : slipOf(provider, routes, config)
+    const detail = isSandbox(provider) ? sandboxSlip(provider, config) : provider.userGiven ? null : slipOf(provider, routes, config)
     return detail === null ? [] : [{ what: `provider ${provider.id}`, state: 'warning' as const, detail }]
   })
   return [summary([...providers.values()]), ...slips, ...judge(models, config)]
@@ -19,6 +20,10 @@ function summary(providers: readonly Provider[]): Finding {
   if (configured.length === 0)
     return { what: 'providers', state: 'warning', detail: 'none is configured: set <PROVIDER>_API_KEY, or SANDBOX=on to try things out' }
   return { what: 'providers', state: 'ok', detail: configured.map(provider => provider.id).join(', ') }
+}
+
+function sandboxSlip({ configured }: Provider, config: Config): string | null {
+  return configured && takesRealMoney(config) ? 'answers, and takes credit that was paid for with real money: set SANDBOX=off' : null
 }
 
 function slipOf(provider: Provider, routes: readonly Route[], config: Config): string | null {

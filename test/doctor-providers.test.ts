@@ -3,18 +3,20 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, describe, expect, test } from 'vitest'
 import { checkProviders } from '../src/app-doctor-providers.ts'
+import type { CatalogPart } from '../src/gateway/catalog/build-snapshot.ts'
 import { loadCatalog } from '../src/gateway/catalog/load.ts'
+import { sandboxProvider } from '../src/gateway/catalog/sandbox.ts'
 import { loadConfig } from '../src/platform/config.ts'
 
 describe('what the doctor says of providers', () => {
   const folder = mkdtempSync(join(tmpdir(), 'brigade-doctor-'))
   afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
-  const warnings = (env: Record<string, string>, file: object = {}): string[] => {
+  const warnings = (env: Record<string, string>, file: object = {}, extraProviders: readonly CatalogPart[] = []): string[] => {
     const operatorFile = join(folder, 'brigade.config.json')
     writeFileSync(operatorFile, JSON.stringify(file))
     const config = loadConfig(env)
-    return checkProviders(loadCatalog({ config, operatorFile }), config)
+    return checkProviders(loadCatalog({ config, operatorFile, extraProviders }), config)
       .filter(({ state }) => state !== 'ok')
       .map(({ what, detail }) => `${what}: ${detail}`)
   }
@@ -25,6 +27,14 @@ describe('what the doctor says of providers', () => {
   test('a gateway that serves on its own key has nothing to be said', () => {
     expect(warnings({ GROQ_API_KEY: 'gsk_abc' })).toEqual([])
     expect(warnings({ YAMUNA_API_KEY: 'k' }, { providers: [yamuna], models })).toEqual([])
+  })
+
+  test('a sandbox that is paid for with real money is told', () => {
+    const sandbox = [sandboxProvider('http://127.0.0.1:1')]
+    const payments = { RAZORPAY_KEY_ID: 'rzp_live_key', RAZORPAY_KEY_SECRET: 's' }
+    expect(warnings(payments, {}, sandbox)).toEqual([expect.stringMatching(/^provider sandbox: .*set SANDBOX=off$/)])
+    expect(warnings({ ...payments, RAZORPAY_KEY_ID: 'rzp_test_key' }, {}, sandbox)).toEqual([])
+    expect(warnings({}, {}, sandbox)).toEqual([])
   })
 
   test('nothing at all is configured', () => {

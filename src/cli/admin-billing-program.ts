@@ -66,11 +66,11 @@ function printCredit({ org_id: orgId, balance_inr: balance, payments_configured:
     printLine('the ledger is empty')
     return
   }
-  const amounts = rupees(ledger.map(row => row.amount_inr))
-  const balances = rupees(ledger.map(row => row.balance_after_inr))
+  // One number of decimals for both: a balance that moves less than a paisa is seen to move.
+  const shown = rupees(ledger.flatMap(row => [row.amount_inr, row.balance_after_inr]))
   printTable(
     [{ head: 'AT' }, { head: 'WHY' }, { head: '₹', align: 'right' }, { head: 'BALANCE ₹', align: 'right' }, { head: 'REF' }],
-    ledger.map((row, at) => [row.at, row.reason, amounts[at] ?? '', balances[at] ?? '', row.ref ?? '']),
+    ledger.map((row, at) => [row.at, row.reason, shown[2 * at] ?? '', shown[2 * at + 1] ?? '', row.ref ?? '']),
   )
 }
 
