@@ -54,6 +54,7 @@ const exceptions: Readonly<Record<string, string>> = {
   'revoked_tokens.live': 'a starting process must know the dead tokens of all organisations',
   'revoked_tokens.delete_expired': 'sweep of what has run out in all organisations',
   'billing.lock_order': 'the id of an order comes under a signature of the payment provider, and says whose it is',
+  'billing.find_payment': 'the id of a payment comes under a signature of the payment provider; its order says whose it is',
   'billing.list_unpaid': 'sweep over the orders of all organisations',
   'billing.count_flagged': 'for the operator, over the whole installation',
   'billing.find_for_operator': 'the operator names a payment, whoever made it',

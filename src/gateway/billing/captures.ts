@@ -80,7 +80,7 @@ export async function captureIn(deps: CaptureDeps, tx: Tx, facts: PaymentFacts):
   const order = await tx.maybe(lockOrder, orderId)
   if (order === null) return { outcome: { kind: 'unknown' }, news: [] }
   const { orgId } = order
-  const payment = await tx.maybe(findPayment, orgId, paymentId)
+  const payment = await tx.maybe(findPayment, paymentId)
   if (payment !== null && payment.orderId !== orderId) return { outcome: { kind: 'unknown' }, news: [] }
   if (payment?.status === 'captured') return { outcome: await repeated(tx, order, payment, facts), news: [] }
   if (payment?.status === 'flagged') {

@@ -46,10 +46,11 @@ export interface PaymentRow {
   readonly bonusUinr: bigint
 }
 
-export const findPayment = statement<[orgId: number, paymentId: string], PaymentRow>(
+/** Whoever's it is: one that stands under another order is told apart by that. */
+export const findPayment = statement<[paymentId: string], PaymentRow>(
   'billing.find_payment',
   `select order_id as "orderId", status as "status", reason as "reason", bonus_uinr as "bonusUinr"
-   from payments where org_id = $1::int and payment_id = $2::text`,
+   from payments where payment_id = $1::text`,
 )
 
 /** Writes what became of a payment. One that is settled, or stands under another order, is left as it is: no row. */
