@@ -352,9 +352,10 @@ export const violationsOfSpend = statement<[], { counterId: bigint; scope: strin
 
 export const violationsOfPrepaid = statement<[], { orgId: number; balance: bigint; sum: bigint }>(
   'limits.violations_of_prepaid',
-  `select c.org_id as "orgId", (c.cap - c.spent)::bigint as "balance", coalesce(sum(l.amount_uinr), 0)::bigint as "sum"
-   from counters c left join ledger l on l.org_id = c.org_id where c.metric = 'prepaid' and c.scope = 'org'
-   group by c.org_id, c.cap, c.spent having c.cap - c.spent <> coalesce(sum(l.amount_uinr), 0)`,
+  `select coalesce(c.org_id, l.org_id) as "orgId", coalesce(c.cap - c.spent, 0)::bigint as "balance", coalesce(l.sum, 0)::bigint as "sum"
+   from (select org_id, cap, spent from counters where metric = 'prepaid' and scope = 'org') c
+   full join (select org_id, sum(amount_uinr) as sum from ledger group by org_id) l on l.org_id = c.org_id
+   where coalesce(c.cap - c.spent, 0) <> coalesce(l.sum, 0)`,
 )
 
 export const violationsOfCrossings = statement<[], { orgId: number; type: string; scope: string; scopeId: string; count: number }>(

@@ -26,6 +26,11 @@ const broken: readonly (readonly [string, string, RegExp])[] = [
     /has a balance of 50, its ledger sums to 0/,
   ],
   [
+    'a credit without a balance',
+    "insert into ledger (org_id, kind, amount_uinr, reason, ref, at) values (1, 'credit', 70, 'grant', 'x', now())",
+    /has a balance of 0, its ledger sums to 70/,
+  ],
+  [
     'a debit of no event',
     "insert into ledger (org_id, kind, amount_uinr, event_id, at) values (1, 'debit', -5, gen_random_uuid(), now())",
     /is 5, its cost is nowhere/,
