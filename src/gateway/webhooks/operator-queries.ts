@@ -47,5 +47,5 @@ export const countBacklog = statement<[now: Date, since: Date, byHand: string], 
           due.count as "dueNow", due.oldest as "oldestDueAt",
           (select count(*)::int from webhook_deliveries where status = 'dead' and settled_at >= $2::timestamptz) as "dead"
    from (select count(*)::int as count, min(d.due_at) as oldest from webhook_deliveries d join webhook_endpoints e on e.id = d.endpoint_id
-         where d.due_at <= $1::timestamptz and e.enabled and e.failures = 0) due`,
+         where d.due_at <= $1::timestamptz and e.enabled and e.failures < 2 and (e.paused_until <= $1::timestamptz) is not false) due`,
 )

@@ -71,8 +71,10 @@ export class Places {
 
   /** Endpoints for which there is no place now. */
   leftOut(): number[] {
-    const busy = [...this.#attempts].map(({ endpointId }) => endpointId).filter(endpointId => this.#isCrowded(this.#slow.has(endpointId)))
-    return [...new Set([...busy, ...(this.#free(true) <= 0 ? this.#slow : [])])]
+    const left = new Set(this.#free(true) <= 0 ? this.#slow : [])
+    const [quickCrowded, slowCrowded] = [this.#isCrowded(false), this.#isCrowded(true)]
+    for (const { endpointId } of this.#attempts) if (this.#slow.has(endpointId) ? slowCrowded : quickCrowded) left.add(endpointId)
+    return [...left]
   }
 
   /** How much of these endpoints may be claimed, at most `perEndpoint` of each: first of quick ones, then of slow ones. */
