@@ -37,7 +37,7 @@ ${fact('Paid at', paidAt)}
 ${bonusUinr > 0n ? fact('Bonus credit', `${rupeesOf(bonusUinr / uinrPerPaisa)} from a promo code, on top of the amount paid`) : null}
 ${fact('Invoice', html`<a href="/me/invoices/${encodeURIComponent(paymentId)}">${invoiceNumber}</a>`)}
 </dl>
-<footer class="foot"><p>This receipt confirms the payment. It is not a tax invoice; that is ${invoiceNumber}.</p></footer>`,
+<footer class="foot"><p>This receipt confirms the payment. It is not the invoice; that is ${invoiceNumber}.</p></footer>`,
   )
 }
 

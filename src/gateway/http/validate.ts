@@ -29,6 +29,11 @@ function parsePart(schema: z.ZodType, value: unknown, where: string): unknown {
   const issue = result.error.issues[0]
   const field = issue?.path.join('.') ?? ''
   throw fail('bad_request', {
-    message: `${field === '' ? `The ${where}` : `${where === 'body' ? 'Field' : where} "${field}"`}: ${issue?.message ?? 'not valid'}.`,
+    message: `${field === '' ? `The ${where}` : `${where === 'body' ? 'Field' : where} "${field}"`}: ${wordsOf(issue?.message ?? 'not valid')}.`,
   })
+}
+
+/** What is not there at all is said to be missing. */
+function wordsOf(message: string): string {
+  return message.replace(/^Invalid input: (expected .*), received undefined$/, 'is missing; $1')
 }

@@ -148,6 +148,8 @@ describe('settings', () => {
       expect(refused.json.error.message).toContain('low_balance_threshold_inr')
     }
     expect(await threshold()).toBe(10_000_000)
+    const nothing = await post('/me/billing/settings', {})
+    expect([nothing.status, nothing.json.error.message]).toEqual([400, 'Field "low_balance_threshold_inr": is missing; expected number.'])
     const cleared = await post('/me/billing/settings', { low_balance_threshold_inr: null })
     expect([cleared.status, cleared.json]).toEqual([200, { low_balance_threshold_inr: null }])
     expect(await threshold()).toBeNull()
