@@ -56,6 +56,7 @@ function unreachable(baseUrl: string, thrown: unknown): CommandError {
     case 'EAI_AGAIN':
       return said(`the name ${new URL(baseUrl).hostname} cannot be found. Check the address in BRIGADE or --base-url, and your network.`)
     case 'ECONNRESET':
+    case 'EPIPE':
     case 'UND_ERR_SOCKET':
       return said(
         `the connection to ${baseUrl} was cut before the answer. What was asked may have been done: look, then try again. Is it the right address, and http rather than https or the reverse?`,

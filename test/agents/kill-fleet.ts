@@ -8,7 +8,7 @@ import { heldAnswer, writeKillConfig } from './kill-calls.ts'
 /** The contract: longest time from a revoke to the end of what runs on another process, with or without notifications. */
 export const cutDeadlineMs = 2000
 
-const setParent = statement<[childId: number, parentId: number]>('test.set_parent', 'update agents set parent_id = $2::int where id = $1::int')
+const setParent = statement<[childId: number, parentId: number]>('test.kill_fleet_set_parent', 'update agents set parent_id = $2::int where id = $1::int')
 
 /** Gateways on one database; each but the first has its own way to it, which can be made deaf. */
 export interface KillFleet {

@@ -73,7 +73,7 @@ describe('what answers is not as a gateway should be', () => {
   test('nothing listens, no TLS, no HTTP, cut, no answer in time', async () => {
     const silent = await listening(createSocketServer(() => {}))
     const cutting = await listening(createSocketServer(socket => socket.destroy()))
-    const other = await listening(createSocketServer(socket => socket.on('error', () => {}).end('220 mail.example.com ESMTP\r\n')))
+    const other = await listening(createSocketServer(socket => socket.on('error', () => {}).once('data', () => socket.end('220 mail.example.com ESMTP\r\n'))))
     const plain = (await answering((_request, response) => response.end())).replace('http:', 'https:')
     const closed = createServer()
     const nobody = await listening(closed)

@@ -7,11 +7,11 @@ import { peers } from './stores.ts'
 
 const mb = 1024 * 1024
 const addOrg = statement<[orgId: number]>(
-  'test.add_org',
+  'test.objects_add_org',
   `insert into orgs (id, name, kind, created_at) values ($1::int, 'Journal ' || $1::text, 'personal', now())`,
 )
 const addWorkspace = statement<[orgId: number], { id: number }>(
-  'test.add_workspace',
+  'test.objects_add_workspace',
   `insert into workspaces (org_id, name, created_at) values ($1::int, 'Crew', now()) returning id`,
 )
 

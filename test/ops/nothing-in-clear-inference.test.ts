@@ -19,7 +19,7 @@ beforeAll(async () => {
 })
 afterAll(() => app.stop())
 
-const countContent = statement<[], { rows: number }>('test.count_content', `select count(*)::int as "rows" from content_log`)
+const countContent = statement<[], { rows: number }>('test.nothing_in_clear_inference_count_content', `select count(*)::int as "rows" from content_log`)
 
 /** What was said or sent: each is looked for behind the run. */
 const secrets = new Map<string, string>()

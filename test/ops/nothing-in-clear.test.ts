@@ -29,7 +29,7 @@ afterAll(async () => {
   await own.close()
 })
 
-const countContent = statement<[], { rows: number }>('test.count_content', `select count(*)::int as "rows" from content_log`)
+const countContent = statement<[], { rows: number }>('test.nothing_in_clear_count_content', `select count(*)::int as "rows" from content_log`)
 
 test('AUTH-19 a full run leaves no API key, provider key, cookie, token or prompt in clear: not in the database, the journal or the log', async () => {
   const secrets = new Map<string, string>([['owner key', app.key]])

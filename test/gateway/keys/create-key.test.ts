@@ -14,7 +14,7 @@ const joinWorkspace = statement<[orgId: number, workspaceId: number, userId: num
   `insert into workspace_members (org_id, workspace_id, user_id, created_at) values ($1::int, $2::int, $3::int, now())`,
 )
 const outbox = statement<[orgId: number, type: string], { data: { key_id: number } }>(
-  'test.key_events',
+  'test.create_key_key_events',
   `select data from webhook_events where org_id = $1::int and type = $2::text order by id`,
 )
 

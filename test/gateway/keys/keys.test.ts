@@ -20,7 +20,7 @@ afterAll(() => database.dispose())
 
 const dayMs = 24 * 3600_000
 const disableForInactivity = statement<[keyId: number]>(
-  'test.disable_for_inactivity',
+  'test.keys_disable_for_inactivity',
   `update api_keys set enabled = false, disabled_reason = 'inactivity' where id = $1::int`,
 )
 const removeMember = statement<[orgId: number, userId: number]>(

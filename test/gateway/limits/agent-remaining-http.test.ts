@@ -8,7 +8,7 @@ import { picture as pictureOf } from '../../harness/pictures.ts'
 import { wavOf } from '../../harness/wav.ts'
 
 const header = 'x-br-budget-remaining-inr'
-const setParent = statement<[id: number, parentId: number]>('test.set_parent', 'update agents set parent_id = $2::int where id = $1::int')
+const setParent = statement<[id: number, parentId: number]>('test.agent_remaining_http_set_parent', 'update agents set parent_id = $2::int where id = $1::int')
 const spentOf = statement<[agentId: string], { spent: bigint }>(
   'test.spent_of_agent',
   `select coalesce(sum(spent), 0)::bigint as "spent" from counters where scope = 'agent' and scope_id = $1::text and metric = 'spend'`,

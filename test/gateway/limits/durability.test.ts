@@ -9,7 +9,7 @@ import { type TestDatabase, testDatabase } from '../../harness/database.ts'
 import { callOnce, eventOf, request, startEngine } from './engine.ts'
 
 const outbox = statement<[], { type: string; threshold: number }>(
-  'test.outbox',
+  'test.durability_outbox',
   `select type as "type", (data->>'threshold')::int as "threshold" from webhook_events order by seq`,
 )
 const events = statement<[], { id: string; outcome: string; valueUinr: bigint }>(

@@ -8,7 +8,7 @@ const insertWorkspace = statement<[orgId: number, name: string], { id: number }>
   'insert into workspaces (org_id, name, created_at) values ($1::int, $2::text, now()) returning id',
 )
 const archive = statement<[id: number]>('test.archive_workspace', 'update workspaces set archived_at = now() where id = $1::int')
-const removeMember = statement<[userId: number]>('test.remove_member', `update org_members set status = 'removed' where user_id = $1::int`)
+const removeMember = statement<[userId: number]>('test.org_budgets_http_remove_member', `update org_members set status = 'removed' where user_id = $1::int`)
 const makePersonal = statement<[orgId: number]>('test.make_personal', `update orgs set kind = 'personal' where id = $1::int`)
 const events = statement<[orgId: number], { type: string; data: { scope: string; scope_id: string; threshold: number; spent_inr: number; cap_inr: number } }>(
   'test.budget_outbox',

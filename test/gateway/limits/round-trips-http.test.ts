@@ -2,7 +2,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { statement } from '../../../src/platform/db.ts'
 import { startApp, type TestApp } from '../../harness/app.ts'
 
-const setParent = statement<[id: number, parentId: number]>('test.set_parent_of', 'update agents set parent_id = $2::int where id = $1::int')
+const setParent = statement<[id: number, parentId: number]>('test.round_trips_http_set_parent_of', 'update agents set parent_id = $2::int where id = $1::int')
 /** ₹0.004 a call: 100 tokens of output at ₹40 a million, and nothing else. */
 const body = { model: 'alpha-only', max_tokens: 100, messages: [{ role: 'user', content: '' }] }
 const usage = { prompt_tokens: 0, completion_tokens: 100, total_tokens: 100 }
