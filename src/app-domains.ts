@@ -83,6 +83,7 @@ export async function createDomains(deps: AppDeps, baseUrl: () => string): Promi
   const idempotency = new Idempotency({ db, clock, ids, masterKey: deps.masterKey, processId: () => limits.processId })
   const times = { tokenTtlSeconds: config.AGENT_TOKEN_TTL_S, staleMs: config.AGENT_STALE_MS, cacheTtlMs }
   const agents = createAgents({ db, clock, ids, log, controlLog, inflight, keys, sealer, baseUrl, ...times, budgets: limits.budgets })
+  await keys.beginTrials()
   await controlLog.start()
   await agents.start()
   const stopKeyUse = keys.use.start(log)

@@ -43,6 +43,7 @@ const exceptions: Readonly<Record<string, string>> = {
   'mail.delete_old_mails': 'sweep of what is too old in all organisations',
   'keys.find_id_by_hash': 'the hash of a presented key says which organisation it is',
   'keys.find_for_auth': 'the id comes from that hash or from a signed token',
+  'keys.begin_trials': 'billing was switched on: over all organisations that never had credit',
   'keys.find_idle': 'sweep over the keys of all organisations',
   'keys.touch': 'flush of one process over all organisations, by id',
   'orgs.find_own_invitation': 'the address of the signed-in person says which invitations are theirs',

@@ -11,7 +11,7 @@ import { asPresented, type KeyRecord, knowsSecret, recordOf } from './key-record
 import { overlapDaysMax, type TierLimits } from './key-rules.ts'
 import { KeyUse } from './key-use.ts'
 import { type AllowLimits, type CreatedKey, changeKey, endKey, type KeyChanges, lockedKey, makeKey, type NewKey, type WriteTools } from './key-writes.ts'
-import { findForAuth, findIdByHash, keyExists, promoteKeys, rotateKey, setCredited } from './queries.ts'
+import { beginTrials, findForAuth, findIdByHash, keyExists, promoteKeys, rotateKey, setCredited } from './queries.ts'
 
 export type { KeyRecord, KeyState } from './key-record.ts'
 export type { CreatedKey, NewKey } from './key-writes.ts'
@@ -185,6 +185,14 @@ export class Keys {
     if (trial === undefined) return []
     const promoted = await tx.many(promoteKeys, orgId, trial.rpmLimit, trial.dailyLimit, standard.rpmLimit, standard.dailyLimit)
     return promoted.map(({ id }) => ({ kind: 'key_changed', ref: String(id) }))
+  }
+
+  /**
+   * Where billing is on, keys of organisations that never had credit are on trial, whenever they were made: those that were made before it
+   * was switched on become so. Their limits stay. To be called when the process starts; how many there were.
+   */
+  async beginTrials(): Promise<number> {
+    return this.tiers.trial === null ? 0 : await this.#deps.db.exec(beginTrials)
   }
 
   #write<T>(keyId: number, kind: string, write: (tx: Tx) => Promise<{ value: T; news: readonly NewsItem[] }>): Promise<T> {

@@ -187,6 +187,13 @@ export const setCredited = statement<[orgId: number, at: Date]>(
   `update orgs set credited_at = $2::timestamptz where id = $1::int and credited_at is null`,
 )
 
+/** Keys of organisations that never had credit, made while nothing was prepaid. */
+export const beginTrials = statement<[]>(
+  'keys.begin_trials',
+  `update api_keys k set tier = 'trial' from orgs o
+   where o.id = k.org_id and o.credited_at is null and k.tier = 'standard' and k.revoked_at is null`,
+)
+
 /** Limits that still are those of the tier become those of the new one; a lower limit was somebody's choice and stays. */
 export const promoteKeys = statement<
   [orgId: number, trialRpm: number | null, trialDaily: number | null, standardRpm: number | null, standardDaily: number | null],

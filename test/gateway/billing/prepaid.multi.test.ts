@@ -18,6 +18,7 @@ const debits = statement<[orgId: number], { count: number; sum: bigint }>(
   'test.prepaid_debits',
   `select count(*)::int as "count", coalesce(sum(-amount_uinr), 0)::bigint as "sum" from ledger where org_id = $1::int and kind = 'debit'`,
 )
+const setCredited = statement<[orgId: number]>('test.prepaid_set_credited', 'update orgs set credited_at = now() where id = $1::int')
 const costTokens = 100
 const costUinr = BigInt(costTokens) * tokenUinr
 const times = (count: number): number[] => Array.from({ length: count }, (_, i) => i)
@@ -29,6 +30,7 @@ describe.runIf(onPostgres)('prepaid credit over several processes', () => {
   let granted = 0
   beforeAll(async () => {
     fleet = await startFleet({ RECALL_WAIT_MS: '1000', ...billingOn })
+    await fleet.db.exec(setCredited, fleet.orgId)
     controlLog = new ControlLog({ db: fleet.db, clock: systemClock, log: silentLog, pollMs: 1000 })
     members = await Promise.all(times(3).map(() => fleet.start()))
     await until(async () => (await Promise.all(members.map(process => call(process, fleet.key, 'GET', '/health')))).every(reply => reply.status === 200))

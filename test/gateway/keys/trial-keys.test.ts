@@ -1,5 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { createKeys } from '../../../src/gateway/keys/keys.ts'
+import { systemClock } from '../../../src/platform/clock.ts'
 import { statement } from '../../../src/platform/db.ts'
+import { ControlLog } from '../../../src/platform/db-control-log.ts'
+import { systemIds } from '../../../src/platform/ids.ts'
+import { silentLog } from '../../../src/platform/log.ts'
 import { startApp, type TestApp, type TestReply } from '../../harness/app.ts'
 import { movableClock } from '../../harness/clock.ts'
 
@@ -86,6 +91,26 @@ describe('trial keys, where billing is configured', () => {
     const mine = (await app.call('GET', '/me/keys', undefined, { cookie })).json.keys
     expect(mine.find((key: { id: number }) => key.id === stranger.id).tier).toBe('trial')
   })
+})
+
+test('KEY-25 when billing is switched on, keys of organisations that never had credit are on trial, whenever they were made', async () => {
+  const app = await startApp()
+  try {
+    const { keys } = app.gateway.app
+    const paying = await app.otherOrg('Paying before')
+    await app.db.tx(tx => keys.promote(tx, paying.orgId, new Date()))
+    expect(await keys.beginTrials()).toBe(0)
+    // What the next start does, with billing on.
+    const controlLog = new ControlLog({ db: app.db, clock: systemClock, log: silentLog, pollMs: 1000 })
+    const limits = { rpmLimit: 300, dailyLimit: 2000 }
+    const billed = createKeys({ db: app.db, clock: systemClock, ids: systemIds, controlLog, cacheTtlMs: 1000, defaultRpm: 600, trialLimits: limits })
+    expect(await billed.beginTrials()).toBe(1)
+    expect((await billed.findForAuth(app.key))?.isTrial).toBe(true)
+    expect((await billed.findForAuth(paying.key))?.isTrial).toBe(false)
+    expect(await billed.beginTrials()).toBe(0)
+  } finally {
+    await app.stop()
+  }
 })
 
 test('where billing is not configured, or only half of it, every key is standard and has no ceiling', async () => {
