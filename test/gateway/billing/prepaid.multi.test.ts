@@ -26,13 +26,16 @@ const times = (count: number): number[] => Array.from({ length: count }, (_, i) 
 describe.runIf(onPostgres)('prepaid credit over several processes', () => {
   let fleet: Fleet
   let members: GatewayProcess[]
+  /** One for all: who finds the journal of a dead process there adopts it. */
+  let folder: string
   let controlLog: ControlLog
   let granted = 0
   beforeAll(async () => {
     fleet = await startFleet({ RECALL_WAIT_MS: '1000', ...billingOn })
     await fleet.db.exec(setCredited, fleet.orgId)
     controlLog = new ControlLog({ db: fleet.db, clock: systemClock, log: silentLog, pollMs: 1000 })
-    members = await Promise.all(times(3).map(() => fleet.start()))
+    folder = fleet.newFolder()
+    members = await Promise.all(times(3).map(() => fleet.start({}, folder)))
     await until(async () => (await Promise.all(members.map(process => call(process, fleet.key, 'GET', '/health')))).every(reply => reply.status === 200))
   })
   afterAll(() => fleet?.stop())
@@ -80,7 +83,7 @@ describe.runIf(onPostgres)('prepaid credit over several processes', () => {
 
   test('what a killed process had been paid for is debited once, and what it held comes back', async () => {
     await haveExactly(1000n * costUinr)
-    const victim = await fleet.start()
+    const victim = await fleet.start({}, folder)
     const before = fleet.upstream.requests.length
     const replies = Promise.all(times(60).map(i => buy(i % 2 === 0 ? victim : member(i)).catch(() => null)))
     await until(() => fleet.upstream.requests.length - before >= 30)
@@ -96,7 +99,7 @@ describe.runIf(onPostgres)('prepaid credit over several processes', () => {
     const { cap, spent } = await fleet.db.one(prepaid, fleet.orgId)
     expect(cap - spent).toBe(1000n * costUinr - (sum - BigInt(served) * costUinr))
     served = count
-  })
+  }, 90_000)
 
   test('a top-up is heard by every process at once', async () => {
     await haveExactly(0n)
