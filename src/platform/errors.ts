@@ -38,7 +38,7 @@ export const errorTable = {
   no_session: { code: 'no_session', status: 401, type: 'authentication_error', source: 'interface', message: 'Sign in first, at /auth: this endpoint takes the session cookie br_session and no API key.' },
   byok_required: { code: 'byok_required', status: 401, type: 'authentication_error', source: 'ours', message: 'This model runs on your own provider credential only. Save one or forward it in Authorization.' },
   // 402, 403
-  insufficient_credits: { code: 'insufficient_credits', status: 402, type: 'billing_error', source: 'interface', message: 'The prepaid balance is used up. Top up, or use your own provider key.', shouldRetry: false },
+  insufficient_credits: { code: 'insufficient_credits', status: 402, type: 'billing_error', source: 'interface', message: 'The prepaid balance of the organisation is used up. An owner can top up (POST /me/billing/orders), or use your own provider key.', shouldRetry: false },
   /** Money is left, all of it held by calls that run right now: waiting helps. */
   credits_held: { code: 'insufficient_credits', status: 402, type: 'billing_error', source: 'ours', message: 'What is left of the prepaid balance is held by running calls. Try again shortly, or top up.', shouldRetry: true },
   forbidden: { code: 'forbidden', status: 403, type: 'permission_error', source: 'interface', message: 'This credential may not do that.' },

@@ -21,7 +21,7 @@ export interface CaptureDeps {
   readonly ids: Ids
   readonly mail: Pick<Mail, 'enqueue'>
   readonly seller: Seller
-  /** Makes trial keys of the organisation standard. */
+  /** Makes trial keys of the organisation standard. Before the money: whoever changes a key locks it first and its budget then. */
   readonly promote: (tx: Tx, orgId: number, at: Date) => Promise<readonly NewsItem[]>
   readonly baseUrl: () => string
 }
@@ -124,10 +124,11 @@ async function repeated(tx: Tx, order: OrderRow, payment: PaymentRow, { paymentI
   return { kind: 'repeated', orgId, balanceUinr: await balanceOf(tx, orgId), promo, complaint: isNew ? mismatch : null }
 }
 
-/** Locks, in the order of everybody: order, prepaid counter, promo code, organisation and keys, invoice series, the outboxes. */
+/** Locks, in the order of everybody: order, organisation and keys, prepaid counter, promo code, invoice series, the outboxes. */
 async function credit(deps: CaptureDeps, tx: Tx, order: OrderRow, facts: PaymentFacts): Promise<Captured> {
   const { orgId, amountUinr, promoCode } = order
   const { orderId, paymentId, at } = facts
+  const promoted = await deps.promote(tx, orgId, at)
   const topUp = await creditIn(tx, { orgId, amountUinr, reason: 'topup', ref: paymentId, paymentId, at })
   if (!topUp.credited || !(await put(tx, order, facts, 'captured', null)))
     throw new Error('a payment is in the ledger, or under another order, without being captured')
@@ -136,8 +137,8 @@ async function credit(deps: CaptureDeps, tx: Tx, order: OrderRow, facts: Payment
   const promo = promoCode === null || bonus === null ? null : promoResult(promoCode, bonus)
   const balanceUinr = topUp.balanceUinr + (promo?.bonusUinr ?? 0n)
   if (promo !== null) await tx.exec(setPromo, orgId, paymentId, promo.code, promo.bonusUinr, promo.refusal)
-  const booked = await bookTopUp(deps, tx, { orgId, orderId, paymentId, amountUinr, bonusUinr: promo?.bonusUinr ?? 0n, balanceUinr, at })
-  return { outcome: { kind: 'credited', orgId, balanceUinr, promo }, news: [...topUp.news, ...booked] }
+  await bookTopUp(deps, tx, { orgId, orderId, paymentId, amountUinr, bonusUinr: promo?.bonusUinr ?? 0n, balanceUinr, at })
+  return { outcome: { kind: 'credited', orgId, balanceUinr, promo }, news: [...topUp.news, ...promoted] }
 }
 
 /** A top-up that is in the ledger of its organisation. */
@@ -152,10 +153,9 @@ export interface TopUp {
   readonly at: Date
 }
 
-/** What follows on a credited top-up: standard keys, the invoice, the events, the receipt. The news is for the control log of the caller. */
-export async function bookTopUp(deps: CaptureDeps, tx: Tx, topUp: TopUp): Promise<readonly NewsItem[]> {
+/** What follows on a credited top-up: the invoice, the events, the receipt. */
+export async function bookTopUp(deps: CaptureDeps, tx: Tx, topUp: TopUp): Promise<void> {
   const { orgId, orderId, paymentId, amountUinr, bonusUinr, balanceUinr, at } = topUp
-  const promoted = await deps.promote(tx, orgId, at)
   await rearmLowBalance(tx, orgId, balanceUinr)
   const invoice = await issueInvoice(tx, deps.seller, { orgId, paymentId, amountUinr, at })
   const atMs = at.getTime()
@@ -170,7 +170,6 @@ export async function bookTopUp(deps: CaptureDeps, tx: Tx, topUp: TopUp): Promis
   const issued = { invoice_number: invoice.number, payment_id: paymentId, total_inr: inrFromUinr(amountUinr) }
   await emit(tx, { id: eventId(deps.ids, atMs), orgId, type: 'invoice.created', atMs, data: issued })
   await enqueueReceipt(tx, deps.mail, { orgId, paymentId, amountUinr, at, invoiceNumber: invoice.number, seller: deps.seller.name, baseUrl: deps.baseUrl() })
-  return promoted
 }
 
 function promoResult(code: string, redeemed: Redeemed): PromoResult {

@@ -57,12 +57,13 @@ export class FlaggedPayments {
       if (payment.status === 'captured' && !isComplaint(payment))
         return { value: { credited: false, orgId, amountUinr, balanceUinr: await balanceOf(tx, orgId) }, news: [] }
       mayBeCredited(payment)
+      const promoted = await this.#deps.capture.promote(tx, orgId, at)
       const topUp = await creditIn(tx, { orgId, amountUinr, reason: 'topup', ref: paymentId, paymentId, at })
       if (!topUp.credited || (await tx.exec(captureFlagged, orgId, paymentId, at)) !== 1) throw new Error('a flagged payment is in the ledger')
       if (payment.orderStatus === 'created') await tx.exec(markPaid, orgId, orderId, at)
       const { balanceUinr } = topUp
-      const booked = await bookTopUp(this.#deps.capture, tx, { orgId, orderId, paymentId, amountUinr, bonusUinr: 0n, balanceUinr, at })
-      return { value: { credited: true, orgId, amountUinr, balanceUinr }, news: [...topUp.news, ...booked] }
+      await bookTopUp(this.#deps.capture, tx, { orgId, orderId, paymentId, amountUinr, bonusUinr: 0n, balanceUinr, at })
+      return { value: { credited: true, orgId, amountUinr, balanceUinr }, news: [...topUp.news, ...promoted] }
     })
   }
 

@@ -63,12 +63,13 @@ export class OperatorCredits {
     await this.#deps.flushNow()
     const at = new Date(this.#deps.clock.nowMs())
     return this.#deps.controlLog.change<CreditGiven>(async tx => {
+      // Keys before money, the order of everybody. Of a repeated credit they are standard already.
+      const promoted = amountUinr > 0n ? await this.#deps.promote(tx, orgId, at) : []
       const { credited, balanceUinr, news } = await creditIn(tx, { orgId, amountUinr, reason, ref, at })
       if (!credited) {
         await sameAsBefore(tx, { orgId, reason, amountUinr, ref })
-        return { value: { credited, balanceUinr }, news: [] }
+        return { value: { credited, balanceUinr }, news: promoted }
       }
-      const promoted = amountUinr > 0n ? await this.#deps.promote(tx, orgId, at) : []
       if (amountUinr > 0n) await rearmLowBalance(tx, orgId, balanceUinr)
       else await this.#deps.onDebited(tx, [{ orgId, balanceUinr }])
       return { value: { credited, balanceUinr }, news: [...news, ...promoted] }
