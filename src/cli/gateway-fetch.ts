@@ -80,6 +80,10 @@ function isTimeout(thrown: unknown): boolean {
 /** The code of the innermost cause that has one; '' when none has. */
 function codeOf(thrown: unknown): string {
   let found = ''
-  for (let at: unknown = thrown; at instanceof Error; at = at.cause) if ('code' in at && typeof at.code === 'string') found = at.code
+  for (let at: unknown = thrown; at instanceof Error; at = at.cause) {
+    if ('code' in at && typeof at.code === 'string') found = at.code
+    // Not every version of undici gives its code along.
+    else if (at.name === 'HTTPParserError') found = 'HPE_'
+  }
   return found
 }
