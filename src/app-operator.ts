@@ -7,6 +7,7 @@ import { onDebitedOf } from './gateway/billing/low-balance.ts'
 import { OperatorCredits } from './gateway/billing/operator-credits.ts'
 import { OperatorPromos } from './gateway/billing/operator-promos.ts'
 import { OperatorWebhooks } from './gateway/webhooks/operator-webhooks.ts'
+import { isBilling } from './platform/config.ts'
 
 export interface OperatorDesk {
   readonly credits: OperatorCredits
@@ -23,7 +24,7 @@ export function operatorDesk(
   baseUrl: () => string,
 ): OperatorDesk {
   return {
-    isBilling: config.RAZORPAY_KEY_ID !== null && config.RAZORPAY_KEY_SECRET !== null,
+    isBilling: isBilling(config),
     credits: new OperatorCredits({
       db,
       clock,
