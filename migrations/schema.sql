@@ -131,6 +131,19 @@ create table api_keys (
 );
 CREATE UNIQUE INDEX api_keys_active_name ON public.api_keys USING btree (org_id, name) WHERE (revoked_at IS NULL);
 
+create table attestation_keys (
+  key_id text not null,
+  public_key jsonb not null,
+  sealed_private_key text not null,
+  hmac_key_id text not null,
+  sealed_hmac_key text not null,
+  created_at timestamp with time zone not null,
+  retired_at timestamp with time zone,
+  constraint attestation_keys_pkey PRIMARY KEY (key_id),
+  constraint attestation_keys_hmac_key_id_key UNIQUE (hmac_key_id)
+);
+CREATE UNIQUE INDEX attestation_keys_current ON public.attestation_keys USING btree (((retired_at IS NULL))) WHERE (retired_at IS NULL);
+
 create table attributions (
   user_id integer not null,
   source text not null,
@@ -239,6 +252,103 @@ create table coding_profiles (
   constraint coding_profiles_user_id_fkey FOREIGN KEY (user_id) REFERENCES users(id),
   constraint coding_profiles_pkey PRIMARY KEY (org_id, user_id)
 );
+
+create table collection_alerts (
+  id integer not null generated always as identity,
+  collection_id integer not null,
+  org_id integer not null,
+  metric text not null,
+  threshold double precision not null,
+  channel text not null,
+  target text,
+  firing_since timestamp with time zone,
+  told_at timestamp with time zone,
+  created_by integer,
+  created_at timestamp with time zone not null,
+  constraint collection_alerts_channel_check CHECK ((channel = ANY (ARRAY['email'::text, 'webhook'::text]))),
+  constraint collection_alerts_metric_check CHECK ((metric = ANY (ARRAY['error_rate'::text, 'latency_p95'::text]))),
+  constraint collection_alerts_threshold_check CHECK ((threshold >= (0)::double precision)),
+  constraint collection_alerts_collection_id_fkey FOREIGN KEY (collection_id) REFERENCES collections(id) ON DELETE CASCADE,
+  constraint collection_alerts_pkey PRIMARY KEY (id)
+);
+CREATE INDEX collection_alerts_by_collection ON public.collection_alerts USING btree (collection_id, id);
+
+create table collection_checks (
+  collection_id integer not null,
+  org_id integer not null,
+  at timestamp with time zone not null,
+  step smallint not null,
+  model text not null,
+  provider text not null,
+  ok boolean not null,
+  latency_ms integer,
+  code text,
+  constraint collection_checks_collection_id_fkey FOREIGN KEY (collection_id) REFERENCES collections(id) ON DELETE CASCADE,
+  constraint collection_checks_pkey PRIMARY KEY (collection_id, at, step)
+);
+
+create table collection_monitors (
+  collection_id integer not null,
+  org_id integer not null,
+  due_at timestamp with time zone not null,
+  constraint collection_monitors_collection_id_fkey FOREIGN KEY (collection_id) REFERENCES collections(id) ON DELETE CASCADE,
+  constraint collection_monitors_pkey PRIMARY KEY (collection_id)
+);
+CREATE INDEX collection_monitors_due ON public.collection_monitors USING btree (due_at);
+
+create table collection_stars (
+  collection_id integer not null,
+  org_id integer not null,
+  created_at timestamp with time zone not null,
+  constraint collection_stars_collection_id_fkey FOREIGN KEY (collection_id) REFERENCES collections(id) ON DELETE CASCADE,
+  constraint collection_stars_org_id_fkey FOREIGN KEY (org_id) REFERENCES orgs(id) ON DELETE CASCADE,
+  constraint collection_stars_pkey PRIMARY KEY (collection_id, org_id)
+);
+CREATE INDEX collection_stars_by_org ON public.collection_stars USING btree (org_id);
+
+create table collection_versions (
+  collection_id integer not null,
+  version integer not null,
+  org_id integer not null,
+  name text not null,
+  model_id text not null,
+  steps jsonb not null,
+  readme_md text not null,
+  created_by integer,
+  created_at timestamp with time zone not null,
+  constraint collection_versions_collection_id_fkey FOREIGN KEY (collection_id) REFERENCES collections(id) ON DELETE CASCADE,
+  constraint collection_versions_pkey PRIMARY KEY (collection_id, version)
+);
+
+create table collections (
+  id integer not null generated always as identity,
+  org_id integer not null,
+  slug text not null,
+  name text not null,
+  model_id text not null,
+  steps jsonb not null,
+  readme_md text not null default ''::text,
+  is_public boolean not null default false,
+  version integer not null default 1,
+  stars integer not null default 0,
+  forks integer not null default 0,
+  forked_from_id integer,
+  forked_from_slug text,
+  monitored boolean not null default false,
+  created_by integer,
+  created_at timestamp with time zone not null,
+  updated_at timestamp with time zone not null,
+  constraint collections_forks_check CHECK ((forks >= 0)),
+  constraint collections_stars_check CHECK ((stars >= 0)),
+  constraint collections_version_check CHECK ((version >= 1)),
+  constraint collections_forked_from_id_fkey FOREIGN KEY (forked_from_id) REFERENCES collections(id) ON DELETE SET NULL,
+  constraint collections_org_id_fkey FOREIGN KEY (org_id) REFERENCES orgs(id) ON DELETE CASCADE,
+  constraint collections_pkey PRIMARY KEY (id),
+  constraint collections_slug_key UNIQUE (slug)
+);
+CREATE INDEX collections_by_org ON public.collections USING btree (org_id, id);
+CREATE UNIQUE INDEX collections_one_fork ON public.collections USING btree (org_id, forked_from_id) WHERE (forked_from_id IS NOT NULL);
+CREATE INDEX collections_public ON public.collections USING btree (stars DESC, created_at DESC, id DESC) WHERE is_public;
 
 create table content_log (
   org_id integer not null,
@@ -593,6 +703,28 @@ CREATE INDEX memory_versions_by_age ON public.memory_versions USING btree (kept_
 CREATE INDEX memory_versions_doomed ON public.memory_versions USING btree (doomed_at) WHERE (doomed_at IS NOT NULL);
 CREATE INDEX memory_versions_journal ON public.memory_versions USING btree (written_at) WHERE ((doomed_at IS NULL) AND (key ~ '^workspaces/[^/]+/journal/.'::text));
 
+create table model_days (
+  day date not null,
+  model text not null,
+  shard smallint not null,
+  requests bigint not null,
+  tokens bigint not null,
+  succeeded bigint not null,
+  failed bigint not null,
+  written_tokens bigint not null,
+  written_ms bigint not null,
+  constraint model_days_pkey PRIMARY KEY (day, model, shard)
+);
+
+create table model_latencies (
+  day date not null,
+  model text not null,
+  bucket smallint not null,
+  shard smallint not null,
+  requests bigint not null,
+  constraint model_latencies_pkey PRIMARY KEY (day, model, bucket, shard)
+);
+
 create table org_members (
   org_id integer not null,
   user_id integer not null,
@@ -688,6 +820,15 @@ create table payments (
 CREATE INDEX payments_by_org ON public.payments USING btree (org_id, created_at);
 CREATE UNIQUE INDEX payments_captured_once ON public.payments USING btree (order_id) WHERE ((status = 'captured'::text) AND (settled_at IS NULL));
 CREATE INDEX payments_to_look_at ON public.payments USING btree (created_at) WHERE ((settled_at IS NULL) AND (reason IS NOT NULL) AND (status <> 'failed'::text));
+
+create table price_feeds (
+  name text not null,
+  source text not null,
+  content jsonb,
+  fetched_at timestamp with time zone,
+  tried_at timestamp with time zone not null,
+  constraint price_feeds_pkey PRIMARY KEY (name)
+);
 
 create table processes (
   id bigint not null generated always as identity,
@@ -828,6 +969,75 @@ create table usage_anomalies (
   constraint usage_anomalies_pkey PRIMARY KEY (org_id, metric)
 );
 
+create table usage_days (
+  org_id integer not null,
+  day date not null,
+  model text not null,
+  provider text not null,
+  residency text not null,
+  byok boolean not null,
+  requests bigint not null,
+  errors bigint not null,
+  prompt_tokens bigint not null,
+  completion_tokens bigint not null,
+  cached_tokens bigint not null,
+  cache_write_tokens bigint not null,
+  value_uinr bigint not null,
+  cost_uinr bigint not null,
+  constraint usage_days_pkey PRIMARY KEY (org_id, day, model, provider, residency, byok)
+);
+
+create table usage_days_by_agent (
+  org_id integer not null,
+  day date not null,
+  agent_id integer not null,
+  agent_label text not null,
+  residency text not null,
+  requests bigint not null,
+  errors bigint not null,
+  prompt_tokens bigint not null,
+  completion_tokens bigint not null,
+  cached_tokens bigint not null,
+  cache_write_tokens bigint not null,
+  value_uinr bigint not null,
+  cost_uinr bigint not null,
+  constraint usage_days_by_agent_pkey PRIMARY KEY (org_id, day, agent_id, agent_label, residency)
+);
+
+create table usage_days_by_key (
+  org_id integer not null,
+  day date not null,
+  key_id integer not null,
+  requests bigint not null,
+  errors bigint not null,
+  prompt_tokens bigint not null,
+  completion_tokens bigint not null,
+  cached_tokens bigint not null,
+  cache_write_tokens bigint not null,
+  value_uinr bigint not null,
+  cost_uinr bigint not null,
+  constraint usage_days_by_key_pkey PRIMARY KEY (org_id, day, key_id)
+);
+
+create table usage_days_by_key_model (
+  org_id integer not null,
+  key_id integer not null,
+  day date not null,
+  model text not null,
+  provider text not null,
+  byok boolean not null,
+  requests bigint not null,
+  errors bigint not null,
+  prompt_tokens bigint not null,
+  completion_tokens bigint not null,
+  cached_tokens bigint not null,
+  cache_write_tokens bigint not null,
+  value_uinr bigint not null,
+  cost_uinr bigint not null,
+  constraint usage_days_by_key_model_pkey PRIMARY KEY (org_id, key_id, day, model, provider, byok)
+);
+CREATE INDEX usage_days_by_key_model_by_model ON public.usage_days_by_key_model USING btree (org_id, model, day);
+
 create table usage_events (
   day date not null,
   id uuid not null,
@@ -864,8 +1074,7 @@ create table usage_events (
   constraint usage_events_value_uinr_check CHECK ((value_uinr >= 0)),
   constraint usage_events_pkey PRIMARY KEY (day, id)
 ) partition by RANGE (day);
-CREATE INDEX usage_events_by_agent ON ONLY public.usage_events USING btree (org_id, agent_id, day) WHERE (agent_id IS NOT NULL);
-CREATE INDEX usage_events_by_org ON ONLY public.usage_events USING btree (org_id, day, model, provider);
+CREATE INDEX usage_events_newest ON ONLY public.usage_events USING btree (org_id, day, id);
 
 create table usage_events_default (
   day date not null,
@@ -903,8 +1112,7 @@ create table usage_events_default (
   constraint usage_events_value_uinr_check CHECK ((value_uinr >= 0)),
   constraint usage_events_default_pkey PRIMARY KEY (day, id)
 ) partition of usage_events DEFAULT;
-CREATE INDEX usage_events_default_org_id_agent_id_day_idx ON public.usage_events_default USING btree (org_id, agent_id, day) WHERE (agent_id IS NOT NULL);
-CREATE INDEX usage_events_default_org_id_day_model_provider_idx ON public.usage_events_default USING btree (org_id, day, model, provider);
+CREATE INDEX usage_events_default_org_id_day_id_idx ON public.usage_events_default USING btree (org_id, day, id);
 
 create table usage_hours (
   org_id integer not null,

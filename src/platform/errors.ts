@@ -58,6 +58,7 @@ export const errorTable = {
   // 400, 409, 412, 413, 415, 422
   bad_request: { code: 'bad_request', status: 400, type: invalid, source: 'interface', message: 'The request is not well formed.' },
   bad_name: { code: 'bad_name', status: 400, type: invalid, source: 'interface', message: 'The name is empty, too long or has control characters.' },
+  bad_readme: { code: 'bad_readme', status: 400, type: invalid, source: 'interface', message: 'The readme is too long or has control characters. It takes Markdown of at most 64 KiB.' },
   bad_steps: { code: 'bad_steps', status: 400, type: invalid, source: 'interface', message: 'The chain steps are not valid: 1 to 10 steps, each a model id or {model, provider?}.' },
   bad_memory_key: { code: 'bad_memory_key', status: 400, type: invalid, source: 'ours', message: 'Not a valid memory key: relative path, no "..", no empty segment, no control character.' },
   bad_model: { code: 'bad_model', status: 400, type: invalid, source: 'interface', message: 'That is no id of a model in the catalog. GET /v1/models lists the ids.' },
