@@ -18,6 +18,7 @@ import { insertUsageEvents } from './gateway/usage/apply.ts'
 import { makePartitions, partitionsEveryMs } from './gateway/usage/partitions.ts'
 import type { UsageEvent } from './gateway/usage/record.ts'
 import { usageEventText } from './gateway/usage/record-text.ts'
+import { keepsSums, modelShards } from './gateway/usage/rollups.ts'
 import { createMemory, type Memory, memorySweepMs } from './memory/memory.ts'
 import { purgeEveryMs } from './memory/purge.ts'
 import { reconcileEveryMs } from './memory/reconcile.ts'
@@ -74,7 +75,7 @@ export async function createDomains(deps: AppDeps, baseUrl: () => string): Promi
     log,
     dataDir,
     controlLog,
-    appliers: [insertUsageEvents, endOnceKeys],
+    appliers: [insertUsageEvents, endOnceKeys, keepsSums(Math.floor(ids.random() * modelShards))],
     endOf: endOnceKeysOf,
     eventText: usageEventText,
     onDebited: onDebitedOf({ clock, ids, mail, baseUrl }),

@@ -1,0 +1,36 @@
+/** What the columns of usage take of figures, names and instants. One record that the database refused would keep every later one out of it. */
+import { endOfIstDayMs, istDay } from '../../platform/ist-time.ts'
+
+/** The primary keys of the sums take no longer text. */
+const modelMaxChars = 300
+/** No call has a trillion tokens. A column of sums holds nine million times as much. */
+const countMax = 1_000_000_000_000
+const intMax = 2_147_483_647
+const dayMs = 24 * 3600_000
+
+/** A figure as a bigint column takes it. Records of a journal that an earlier version wrote may not have it. */
+export const countOf = (n: number | undefined): bigint => (n === undefined ? 0n : BigInt(n >= countMax ? countMax : Math.max(0, Math.trunc(n))))
+
+/** A figure as an int column takes it. */
+export const intOf = (n: number | undefined): number => Math.min(intMax, Number(countOf(n)))
+
+/** Whole milliseconds, at least 0. */
+export const wholeMs = (ms: number): number => Math.min(intMax, Math.max(0, Math.round(ms)))
+
+/** The id of a model as the tables take it. */
+export const modelText = (id: string): string => id.slice(0, modelMaxChars).replaceAll('\u0000', '')
+
+/** The IST day of an instant, worked out anew only when it is another than that of the instant before. */
+export function istDays(): (ms: number) => string {
+  let day = ''
+  let fromMs = 0
+  let endMs = 0
+  return ms => {
+    if (ms >= endMs || ms < fromMs) {
+      day = istDay(ms)
+      endMs = endOfIstDayMs(ms)
+      fromMs = endMs - dayMs
+    }
+    return day
+  }
+}
