@@ -273,28 +273,59 @@ create table collection_alerts (
 );
 CREATE INDEX collection_alerts_by_collection ON public.collection_alerts USING btree (collection_id, id);
 
+create table collection_canaries (
+  collection_id integer not null,
+  org_id integer not null,
+  model text not null,
+  pinned text not null,
+  at timestamp with time zone not null,
+  provider text,
+  ok boolean not null,
+  code text,
+  constraint collection_canaries_collection_id_fkey FOREIGN KEY (collection_id) REFERENCES collections(id) ON DELETE CASCADE,
+  constraint collection_canaries_pkey PRIMARY KEY (collection_id, model, pinned)
+);
+
 create table collection_checks (
   collection_id integer not null,
   org_id integer not null,
   at timestamp with time zone not null,
-  step smallint not null,
   model text not null,
-  provider text not null,
+  pinned text not null,
+  provider text,
   ok boolean not null,
   latency_ms integer,
   code text,
   constraint collection_checks_collection_id_fkey FOREIGN KEY (collection_id) REFERENCES collections(id) ON DELETE CASCADE,
-  constraint collection_checks_pkey PRIMARY KEY (collection_id, at, step)
+  constraint collection_checks_pkey PRIMARY KEY (collection_id, at, model, pinned)
 );
+CREATE INDEX collection_checks_by_time ON public.collection_checks USING btree (at);
+
+create table collection_health (
+  collection_id integer not null,
+  org_id integer not null,
+  starts_at timestamp with time zone not null,
+  model text not null,
+  pinned text not null,
+  bucket smallint not null,
+  checks integer not null,
+  is_day boolean not null,
+  constraint collection_health_collection_id_fkey FOREIGN KEY (collection_id) REFERENCES collections(id) ON DELETE CASCADE,
+  constraint collection_health_pkey PRIMARY KEY (collection_id, starts_at, model, pinned, bucket)
+);
+CREATE INDEX collection_health_by_time ON public.collection_health USING btree (is_day, starts_at);
 
 create table collection_monitors (
   collection_id integer not null,
   org_id integer not null,
-  due_at timestamp with time zone not null,
+  due_at timestamp with time zone,
+  begun_at timestamp with time zone,
+  ended_at timestamp with time zone,
   constraint collection_monitors_collection_id_fkey FOREIGN KEY (collection_id) REFERENCES collections(id) ON DELETE CASCADE,
   constraint collection_monitors_pkey PRIMARY KEY (collection_id)
 );
-CREATE INDEX collection_monitors_due ON public.collection_monitors USING btree (due_at);
+CREATE INDEX collection_monitors_by_org ON public.collection_monitors USING btree (org_id);
+CREATE INDEX collection_monitors_due ON public.collection_monitors USING btree (due_at) WHERE (due_at IS NOT NULL);
 
 create table collection_stars (
   collection_id integer not null,
