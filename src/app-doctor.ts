@@ -1,6 +1,7 @@
 import type { SigningKeys } from './agents/signing-keys.ts'
 import { checkBilling } from './app-doctor-billing.ts'
 import { checkProviders } from './app-doctor-providers.ts'
+import { checkUsageSums } from './app-doctor-usage.ts'
 import type { OperatorDesk } from './app-operator.ts'
 import type { Finding } from './cli/doctor.ts'
 import type { Catalog } from './gateway/catalog/catalog.ts'
@@ -23,7 +24,7 @@ interface DoctorDeps {
   readonly mail: Mail
   readonly signingKeys: Pick<SigningKeys, 'isOpened'>
   readonly recovery: Pick<Recovery, 'silent' | 'parked'>
-  readonly operator: Pick<OperatorDesk, 'payments' | 'webhooks'>
+  readonly operator: Pick<OperatorDesk, 'payments' | 'webhooks' | 'usage'>
   readonly baseUrl: string
 }
 
@@ -36,6 +37,7 @@ export async function diagnose(deps: DoctorDeps): Promise<Finding[]> {
     await masterKey(deps),
     ...(await money(deps)),
     ...(await checkBilling(deps)),
+    await checkUsageSums(deps),
     ...(await inDoubt(deps)),
     ...(await refused(deps)),
     ...checkProviders(deps.catalog.snapshot, deps.config),

@@ -1,4 +1,4 @@
-/** What the operator sees and does by hand with money and webhooks, over all organisations. */
+/** What the operator sees and does by hand with money, webhooks and usage, over all organisations. */
 import type { AppDeps } from './app-deps.ts'
 import type { Domains } from './app-domains.ts'
 import { FlaggedPayments } from './gateway/billing/flagged-payments.ts'
@@ -6,6 +6,7 @@ import { sellerOf } from './gateway/billing/invoice-seller.ts'
 import { onDebitedOf } from './gateway/billing/low-balance.ts'
 import { OperatorCredits } from './gateway/billing/operator-credits.ts'
 import { OperatorPromos } from './gateway/billing/operator-promos.ts'
+import { UsageSums } from './gateway/usage/rollup-rebuild.ts'
 import { OperatorWebhooks } from './gateway/webhooks/operator-webhooks.ts'
 import { isBilling } from './platform/config.ts'
 
@@ -14,6 +15,8 @@ export interface OperatorDesk {
   readonly promos: OperatorPromos
   readonly payments: FlaggedPayments
   readonly webhooks: OperatorWebhooks
+  /** The sums that reports read. */
+  readonly usage: UsageSums
   /** Whether payments are configured; without them the balance is kept and asked by nobody. */
   readonly isBilling: boolean
 }
@@ -42,5 +45,6 @@ export function operatorDesk(
       capture: { ids, mail, seller: sellerOf(config), promote: (tx, orgId, at) => keys.promote(tx, orgId, at), baseUrl },
     }),
     webhooks: new OperatorWebhooks({ db, clock }),
+    usage: new UsageSums({ db, clock, keepDays: config.USAGE_KEEP_DAYS, flushNow: () => limits.flushNow() }),
   }
 }

@@ -5,6 +5,7 @@ import { uinrFromInr } from '../platform/money.ts'
 import { argsOf } from './admin-args.ts'
 import { billingCommand } from './admin-billing-commands.ts'
 import type { AdminCommand, AdminHandler } from './admin-socket.ts'
+import { usageCommand } from './admin-usage-commands.ts'
 import { webhookCommand } from './admin-webhook-commands.ts'
 import { asOperator } from './operator-act.ts'
 
@@ -83,7 +84,7 @@ export function adminHandler(app: App): AdminHandler {
 
 /** Commands that have files of their own. */
 function otherFamilies(app: App, command: AdminCommand): Promise<object> {
-  const answer = billingCommand(app, command) ?? webhookCommand(app, command)
+  const answer = billingCommand(app, command) ?? webhookCommand(app, command) ?? usageCommand(app, command)
   if (answer === null) throw new Error(`unknown command ${command.name}`)
   return answer
 }

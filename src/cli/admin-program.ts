@@ -1,6 +1,7 @@
 import type { Command } from 'commander'
 import { addBillingCommands } from './admin-billing-program.ts'
 import type { AdminCommand } from './admin-socket.ts'
+import { addUsageCommands } from './admin-usage-program.ts'
 import { addWebhookCommands } from './admin-webhook-program.ts'
 import type { AuditPage } from './audit-lines.ts'
 import { printResult } from './command-output.ts'
@@ -22,6 +23,7 @@ export function addAdminCommands(program: Command): void {
   addAccountCommands(admin)
   addBillingCommands(admin, runAdmin)
   addWebhookCommands(admin, runAdmin)
+  addUsageCommands(admin, runAdmin)
   addUpkeepCommands(admin)
 }
 

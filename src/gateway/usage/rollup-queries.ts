@@ -8,10 +8,12 @@ const modelSums = ['requests', 'tokens', 'succeeded', 'failed', 'written_tokens'
 const types = (names: readonly string[]): string => names.map(name => `${name} bigint`).join(', ')
 const added = (names: readonly string[]): string => names.map(name => `${name} = sums.${name} + excluded.${name}`).join(', ')
 
+/** The first of a flush: it waits here while a day is added up anew (`rollup-rebuild.ts`), and holds that off until it has committed. */
 export const addToDays = statement<[rows: string]>(
   'usage.add_to_days',
   `insert into usage_days as sums (org_id, day, model, provider, residency, byok, ${sums.join(', ')})
-   select * from jsonb_to_recordset($1::jsonb) as r (org_id int, day date, model text, provider text, residency text, byok boolean, ${types(sums)})
+   select r.* from (select pg_advisory_xact_lock_shared(3, 20)) as gate,
+     jsonb_to_recordset($1::jsonb) as r (org_id int, day date, model text, provider text, residency text, byok boolean, ${types(sums)})
    on conflict (org_id, day, model, provider, residency, byok) do update set ${added(sums)}`,
 )
 
