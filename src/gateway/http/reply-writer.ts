@@ -18,6 +18,8 @@ export function jsonText(value: unknown): string {
  */
 export function writeReply(response: ServerResponse, value: unknown, status: number, requestId: string, streams: OpenStreams): void | Promise<void> {
   if (!(value instanceof Reply)) return writeJson(response, status, requestId, {}, value ?? null)
+  // What caches on the way may keep carries nobody's cookie.
+  if (value.headers['cache-control']?.startsWith('public')) response.removeHeader('set-cookie')
   // Behind the device cookie, which may have been set before.
   for (const cookie of value.cookies) response.appendHeader('set-cookie', cookie)
   switch (value.body.kind) {
@@ -28,7 +30,8 @@ export function writeReply(response: ServerResponse, value: unknown, status: num
       response.end(value.body.bytes)
       return
     case 'empty':
-      writeHead(response, value.status, requestId, value.headers, 0)
+      // The length in a 304 would be that of the body which the client keeps.
+      writeHead(response, value.status, requestId, value.headers, value.status === 304 ? null : 0)
       response.end()
       return
     case 'stream':

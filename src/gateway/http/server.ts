@@ -14,12 +14,13 @@ function expressPath(path: string): string {
   return path.replace(/\{(\w+)\+\}/g, '*$1').replace(/\{(\w+)\}/g, ':$1')
 }
 
-/** More literal paths first, so that `/star/{slug}` is not taken for `/{slug}/monitor`; the table test proves there is no real clash. */
+/**
+ * More literal paths first, so that `/star/{slug}` is not taken for `/{slug}/monitor`, and what goes on behind `{id+}` before what ends with
+ * it, which would swallow the rest; the table test proves there is no real clash.
+ */
 function specificity(path: string): string {
-  return path
-    .split('/')
-    .map(segment => (segment.includes('+}') ? '2' : segment.includes('{') ? '1' : '0'))
-    .join('')
+  const segments = path.split('/').map(segment => (segment.includes('+}') ? '2' : segment.includes('{') ? '1' : '0'))
+  return `${segments.join('')}3`
 }
 
 /** The paths that speak JSON-RPC and are no rows. */
