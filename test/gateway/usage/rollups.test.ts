@@ -1,0 +1,167 @@
+/** The sums by day are those of the events, whatever comes in which order, how often, and who else writes at the same time. */
+import fc from 'fast-check'
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { inOrder } from '../../../src/gateway/limits/flush-batch.ts'
+import { insertUsageEvents } from '../../../src/gateway/usage/apply.ts'
+import type { Outcome, UsageEvent } from '../../../src/gateway/usage/record.ts'
+import { UsageSums } from '../../../src/gateway/usage/rollup-rebuild.ts'
+import { keepsSums, latencyBucket } from '../../../src/gateway/usage/rollups.ts'
+import { statement } from '../../../src/platform/db.ts'
+import { istDay } from '../../../src/platform/ist-time.ts'
+import { type TestDatabase, testDatabase } from '../../harness/database.ts'
+import { eventOf, movableClock, request } from '../limits/engine.ts'
+
+/** Midnight in India between October and November 2026. */
+const edgeMs = Date.UTC(2026, 9, 31, 18, 30)
+const hourMs = 3600_000
+
+const eventsWith = fc.record({
+  atMs: fc.constantFrom(-24 * hourMs, -1, 0, 1, 24 * hourMs - 1, 24 * hourMs).map(offset => edgeMs + offset),
+  orgId: fc.integer({ min: 1, max: 3 }),
+  keyId: fc.constantFrom(null, 1, 2),
+  agentId: fc.constantFrom(null, 7),
+  agentLabel: fc.constantFrom(null, 'ci', 'night "shift"'),
+  model: fc.constantFrom('a', 'b', 'vendor/c:free', 'x'.repeat(400)),
+  provider: fc.constantFrom('alpha', 'beta'),
+  residency: fc.constantFrom('india' as const, 'global' as const, 'unknown' as const),
+  byok: fc.boolean(),
+  outcome: fc.constantFrom<Outcome>('ok', 'failed', 'client_gone', 'upstream_broke', 'cut', 'interrupted'),
+  status: fc.constantFrom(200, 400, 502),
+  promptTokens: fc.integer({ min: 0, max: 1e9 }),
+  completionTokens: fc.integer({ min: 0, max: 1000 }),
+  valueUinr: fc.bigInt({ min: 0n, max: 10n ** 13n }),
+  latencyMs: fc.constantFrom(0, 0.4, 1, 2, 1000, 1e9),
+})
+
+const rowsOf = (table: string, columns: string) =>
+  statement<[], { row: string }>(`test.sums_${table}`, `select concat_ws('|', ${columns}) as "row" from ${table} where requests > 0 order by 1`)
+const byDay = rowsOf('usage_days', 'org_id, day, model, provider, residency, byok, requests, errors, prompt_tokens, completion_tokens, value_uinr, cost_uinr')
+const byKey = rowsOf('usage_days_by_key', 'org_id, day, key_id, requests, errors, prompt_tokens, completion_tokens, value_uinr, cost_uinr')
+const byKeyModel = rowsOf(
+  'usage_days_by_key_model',
+  'org_id, key_id, day, model, provider, byok, requests, errors, prompt_tokens, completion_tokens, value_uinr, cost_uinr',
+)
+const byAgent = rowsOf(
+  'usage_days_by_agent',
+  'org_id, day, agent_id, agent_label, residency, requests, errors, prompt_tokens, completion_tokens, value_uinr, cost_uinr',
+)
+const latencies = rowsOf('model_latencies', 'day, model, bucket, requests')
+const forget = statement<[]>(
+  'test.sums_forget',
+  `with a as (delete from usage_events), b as (delete from usage_days), c as (delete from usage_days_by_key), d as (delete from usage_days_by_key_model),
+     e as (delete from usage_days_by_agent), f as (delete from model_days) delete from model_latencies`,
+)
+const breakSums = statement<[]>('test.sums_break', 'update usage_days_by_agent set requests = requests + 1, value_uinr = 0')
+
+describe('sums of usage by day', () => {
+  let database: TestDatabase
+  let sums: UsageSums
+  const keep = inOrder<UsageEvent>([insertUsageEvents, keepsSums(3)])
+  const put = (events: readonly UsageEvent[], apply = keep) => database.db.tx(tx => apply(tx, events))
+  const made = (over: fc.infer<typeof eventsWith>): UsageEvent =>
+    eventOf(request(1n, {}, over.atMs), 0n, { ...over, costUinr: over.byok ? 0n : over.valueUinr / 2n })
+
+  beforeAll(async () => {
+    database = await testDatabase()
+    sums = new UsageSums({ db: database.db, clock: movableClock(edgeMs + 30 * hourMs), keepDays: 400, flushNow: () => Promise.resolve() })
+  })
+  afterAll(() => database.dispose())
+  beforeEach(() => database.db.exec(forget))
+
+  /** What a table should hold: events grouped by a key, with their sums, as the rows above say it. */
+  const grouped = (events: readonly UsageEvent[], keyOf: (event: UsageEvent) => readonly unknown[]): string[] => {
+    const groups = new Map<string, bigint[]>()
+    for (const event of events) {
+      const key = keyOf(event).map(String).join('|')
+      const now = groups.get(key) ?? [0n, 0n, 0n, 0n, 0n, 0n]
+      const isError = event.outcome !== 'ok' && event.outcome !== 'client_gone'
+      const more = [1n, isError ? 1n : 0n, BigInt(event.promptTokens), BigInt(event.completionTokens), event.valueUinr, event.costUinr]
+      groups.set(
+        key,
+        now.map((sum, i) => sum + (more[i] ?? 0n)),
+      )
+    }
+    return [...groups].map(([key, figures]) => `${key}|${figures.join('|')}`).sort()
+  }
+  const stored = async (rows: typeof byDay): Promise<string[]> => (await database.db.many(rows)).map(({ row }) => row).sort()
+  const modelOf = ({ model }: UsageEvent): string => model.slice(0, 300)
+  const flag = (value: boolean): string => (value ? 't' : 'f')
+
+  test('every table holds what its events add up to, at the edges of IST days and months, and nothing counts twice', async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.array(fc.array(eventsWith, { minLength: 1, maxLength: 12 }), { minLength: 1, maxLength: 4 }), fc.nat(3), async (batches, again) => {
+        await database.db.exec(forget)
+        const flushed = batches.map(batch => batch.map(made))
+        for (const batch of flushed) await put(batch)
+        // A range that is flushed again after a crash, together with something new.
+        const late = made({ ...(batches[0]?.[0] as fc.infer<typeof eventsWith>) })
+        await put([...(flushed[again] ?? []), late])
+        const all = [...flushed.flat(), late]
+        const day = (event: UsageEvent) => istDay(event.atMs)
+        expect(await stored(byDay)).toEqual(grouped(all, e => [e.orgId, day(e), modelOf(e), e.provider, e.residency, flag(e.byok)]))
+        expect(await stored(byKey)).toEqual(grouped(all, e => [e.orgId, day(e), e.keyId ?? 0]))
+        expect(await stored(byKeyModel)).toEqual(grouped(all, e => [e.orgId, e.keyId ?? 0, day(e), modelOf(e), e.provider, flag(e.byok)]))
+        expect(await stored(byAgent)).toEqual(grouped(all, e => [e.orgId, day(e), e.agentId ?? 0, e.agentId === null ? (e.agentLabel ?? '') : '', e.residency]))
+        expect(await sums.disagreements(10)).toEqual([])
+      }),
+      { numRuns: 12 },
+    )
+  })
+
+  test('a latency stands in the bucket whose bounds hold it, and only served calls have one', async () => {
+    expect([0, 0.4, 1, 2, 4, 1e9].map(latencyBucket)).toEqual([0, 0, 0, 8, 16, 200])
+    for (const ms of [3, 10, 99, 1234, 60_000]) {
+      const bucket = latencyBucket(ms)
+      expect([2 ** (bucket / 8) <= ms, ms < 2 ** ((bucket + 1) / 8)]).toEqual([true, true])
+    }
+    const served = made({
+      ...(fc.sample(eventsWith, 1)[0] as fc.infer<typeof eventsWith>),
+      atMs: edgeMs,
+      model: 'a',
+      outcome: 'ok',
+      status: 200,
+      latencyMs: 1000,
+    })
+    await put([served, { ...made({ ...served, outcome: 'failed', status: 502 } as never) }])
+    expect(await stored(latencies)).toEqual([`2026-11-01|a|${latencyBucket(1000)}|1`])
+  })
+
+  test('sums that lack events of an earlier version are found and added up anew; those that agree stay as they are', async () => {
+    const events = fc.sample(eventsWith, 60).map(made)
+    await put(events.slice(0, 30))
+    // Stored by a process that keeps no sums.
+    await put(events.slice(30), insertUsageEvents)
+    const days = [...new Set(events.slice(30).map(event => istDay(event.atMs)))].sort()
+    expect((await sums.disagreements(10)).map(({ day }) => day)).toEqual(days)
+    expect((await sums.rebuild(undefined, undefined)).map(({ day }) => day)).toEqual(days)
+    expect(await sums.disagreements(10)).toEqual([])
+    expect(await stored(byKey)).toEqual(grouped(events, e => [e.orgId, istDay(e.atMs), e.keyId ?? 0]))
+    expect(await sums.rebuild(undefined, undefined)).toEqual([])
+    await database.db.exec(breakSums)
+    expect(await sums.disagreements(10)).not.toEqual([])
+    await sums.rebuild('2026-10-01', '2026-11-30')
+    expect(await sums.disagreements(10)).toEqual([])
+    for (const [from, to] of [
+      ['2026-02-30', undefined],
+      ['2026-11-02', '2026-11-01'],
+      ['2020-01-01', undefined],
+    ] as const)
+      await expect(sums.rebuild(from, to)).rejects.toMatchObject({ code: 'bad_request' })
+  })
+
+  test('flushes of several processes over the same rows, and a day added up anew among them, neither lock each other for good nor lose a call', async () => {
+    const older = insertUsageEvents
+    const processes = [0, 1, 2].map(shard => inOrder<UsageEvent>([insertUsageEvents, keepsSums(shard)])).concat(older)
+    const batches = processes.map(() => fc.sample(eventsWith, 120).map(made))
+    const flush = async (events: readonly UsageEvent[], apply: typeof keep): Promise<void> => {
+      for (let i = 0; i < events.length; i += 15) await put(events.slice(i, i + 15), apply)
+    }
+    const rebuilds = async (): Promise<void> => {
+      for (let i = 0; i < 6; i++) await sums.rebuild(undefined, undefined)
+    }
+    await Promise.all([...processes.map((apply, i) => flush(batches[i] ?? [], apply)), rebuilds()])
+    await sums.rebuild(undefined, undefined)
+    expect(await sums.disagreements(10)).toEqual([])
+    expect(await stored(byKey)).toEqual(grouped(batches.flat(), e => [e.orgId, istDay(e.atMs), e.keyId ?? 0]))
+  })
+})
