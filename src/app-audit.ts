@@ -1,6 +1,7 @@
 /** The audit trail as a service of rows, and what the edges know of callers whom nobody vouches for. */
 import type { AppDeps } from './app-deps.ts'
 import type { AppParts } from './app-services.ts'
+import { otherMasterKeys } from './boot.ts'
 import { auditSweepMs } from './gateway/audit/audit.ts'
 import { AnonymousLimit } from './gateway/http/anonymous.ts'
 import { clientIpOf } from './gateway/http/client-ip.ts'
@@ -17,9 +18,12 @@ export function auditServices({ audit, jobs }: AppParts) {
 }
 
 /** Where a request comes from, and how often strangers and signed-in people may call. */
-export function strangers({ config, clock, ids, masterKey }: AppDeps, baseUrl: () => string): Pick<EdgeDeps, 'clientIp' | 'countAnonymous' | 'countPerson'> {
+export function strangers(
+  { config, clock, ids, dataDir, masterKey }: AppDeps,
+  baseUrl: () => string,
+): Pick<EdgeDeps, 'clientIp' | 'countAnonymous' | 'countPerson'> {
   const clientIp = clientIpOf(addressRangesOf(config.TRUSTED_PROXIES).ranges)
-  const cookies = new DeviceCookies({ clock, ids, masterKey, baseUrl })
+  const cookies = new DeviceCookies({ clock, ids, masterKey, otherMasterKeys: otherMasterKeys(config, dataDir), baseUrl })
   const limit = new AnonymousLimit({ clock, perMinute: config.ANON_RPM, cookies, clientIp })
   const people = new PersonLimit(clock, config.CONSOLE_RPM)
   return { clientIp, countAnonymous: (request, response) => limit.count(request, response), countPerson: userId => people.count(userId) }

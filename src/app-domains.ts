@@ -3,6 +3,7 @@ import { type Agents, createAgents } from './agents/agents.ts'
 import type { AppDeps } from './app-deps.ts'
 import { createMail } from './app-mail.ts'
 import { createWebhookDelivery } from './app-webhook-delivery.ts'
+import { otherMasterKeys } from './boot.ts'
 import { Authenticator } from './gateway/access/authenticate.ts'
 import { Sessions } from './gateway/access/sessions.ts'
 import { AuditTrail } from './gateway/audit/audit.ts'
@@ -54,7 +55,8 @@ export interface Domains {
 export async function createDomains(deps: AppDeps, baseUrl: () => string): Promise<Domains> {
   const { config, clock, ids, log, db, dataDir } = deps
   const { mail, mailSender } = createMail(deps)
-  const sealer = makeSealer(deps.masterKey)
+  const masterKeys = { masterKey: deps.masterKey, otherMasterKeys: otherMasterKeys(config, dataDir) }
+  const sealer = makeSealer(deps.masterKey, masterKeys.otherMasterKeys)
   const inflight = new Inflight()
   const outbound = outboundOf(deps)
   const controlLog = new ControlLog({ db, clock, log, pollMs: config.CONTROL_POLL_MS })
@@ -62,7 +64,7 @@ export async function createDomains(deps: AppDeps, baseUrl: () => string): Promi
   const contentLog = new ContentLog({ db, clock, log, sealer, controlLog })
   const audit = new AuditTrail({ db, clock, keepDays: config.AUDIT_KEEP_DAYS })
   const webhooks = createWebhookDelivery(deps, { outbound, sealer, mail, audit, baseUrl })
-  const sessions = new Sessions({ db, clock, ids, controlLog, masterKey: deps.masterKey, ttlSeconds: config.SESSION_TTL_S, cacheTtlMs, baseUrl })
+  const sessions = new Sessions({ db, clock, ids, controlLog, ...masterKeys, ttlSeconds: config.SESSION_TTL_S, cacheTtlMs, baseUrl })
   const orgs = createOrgs({ db, clock, controlLog, cacheTtlMs })
   const formerTrialLimits = { rpmLimit: config.TRIAL_RPM, dailyLimit: config.TRIAL_DAILY }
   const trialLimits = isBilling(config) ? formerTrialLimits : null
@@ -81,7 +83,7 @@ export async function createDomains(deps: AppDeps, baseUrl: () => string): Promi
     onDebited: onDebitedOf({ clock, ids, mail, baseUrl }),
     ...(deps.journalDisk ? { disk: deps.journalDisk } : {}),
   })
-  const idempotency = new Idempotency({ db, clock, ids, masterKey: deps.masterKey, processId: () => limits.processId })
+  const idempotency = new Idempotency({ db, clock, ids, ...masterKeys, processId: () => limits.processId })
   const times = { tokenTtlSeconds: config.AGENT_TOKEN_TTL_S, staleMs: config.AGENT_STALE_MS, cacheTtlMs }
   const agents = createAgents({ db, clock, ids, log, controlLog, inflight, keys, sealer, baseUrl, ...times, budgets: limits.budgets })
   await keys.beginTrials()

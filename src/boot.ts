@@ -35,6 +35,29 @@ export async function openFoundation(config: Config, clock: Clock, log: Log): Pr
   return { dataDir, masterKey, db }
 }
 
+/** Where the key before a change of the master key lies beside `master.key`, until it is forgotten. */
+export const formerKeyName = 'master.key.old'
+
+/**
+ * Keys that open what was sealed before, or by processes that have the new key already: MASTER_KEY_OTHER, and `master.key.old` in DATA_DIR
+ * where the key lies in a file. Nothing is sealed with them. Throws ConfigError when one is none.
+ */
+export function otherMasterKeys(config: Pick<Config, 'MASTER_KEY' | 'MASTER_KEY_OTHER'>, dataDir: string): readonly Buffer[] {
+  const keys: Buffer[] = []
+  if (config.MASTER_KEY_OTHER !== null) {
+    const key = parseMasterKey(config.MASTER_KEY_OTHER.reveal())
+    if (key === null) throw new ConfigError('MASTER_KEY_OTHER must be 32 bytes as base64 or hex: the master key before the change, or the one after it.')
+    keys.push(key)
+  }
+  const file = join(resolve(dataDir), formerKeyName)
+  if (config.MASTER_KEY === null && existsSync(file)) {
+    const key = parseMasterKey(readFileSync(file, 'utf8').trim())
+    if (key === null) throw new ConfigError(`${file} does not hold 32 bytes. It is the master key before its change: restore it from a backup.`)
+    keys.push(key)
+  }
+  return keys
+}
+
 /** The key of MASTER_KEY; on the embedded database one is made on the first start and kept in DATA_DIR, readable by its owner only. */
 export function loadMasterKey(config: Config, dataDir: string): Buffer {
   if (config.MASTER_KEY !== null) {

@@ -171,7 +171,7 @@ export class SigningKeys {
   async #openSigning({ kid, privateSealed }: SigningKeyRow): Promise<void> {
     this.#signing = null
     try {
-      const jwk = privateJwk.parse(JSON.parse(this.#deps.sealer.open(privateSealed, sealedFor(kid))))
+      const jwk = privateJwk.parse(JSON.parse(this.#deps.sealer.open(privateSealed, signingKeyOwner(kid))))
       this.#signing = { kid, key: await importJWK(jwk, tokenAlgorithm) }
     } catch (error) {
       this.#whyNotOpened = error
@@ -180,7 +180,7 @@ export class SigningKeys {
 
   #opens({ kid, privateSealed }: Pick<SigningKeyRow, 'kid' | 'privateSealed'>): boolean {
     try {
-      this.#deps.sealer.open(privateSealed, sealedFor(kid))
+      this.#deps.sealer.open(privateSealed, signingKeyOwner(kid))
       return true
     } catch {
       return false
@@ -192,7 +192,7 @@ export class SigningKeys {
     const bare: JWK = await exportJWK(pair.publicKey)
     const kid = await calculateJwkThumbprint(bare)
     const shown = publicJwk.parse({ ...bare, kid, alg: tokenAlgorithm, use: 'sig' })
-    const sealed = this.#deps.sealer.seal(JSON.stringify(await exportJWK(pair.privateKey)), sealedFor(kid))
+    const sealed = this.#deps.sealer.seal(JSON.stringify(await exportJWK(pair.privateKey)), signingKeyOwner(kid))
     return {
       async insert(tx, state) {
         await tx.exec(insertSigningKey, kid, state, JSON.stringify(shown), sealed)
@@ -206,4 +206,5 @@ async function loadedKey(row: SigningKeyRow): Promise<LoadedKey> {
   return { kid: row.kid, state: row.state, jwk, verifying: await importJWK(jwk, tokenAlgorithm) }
 }
 
-const sealedFor = (kid: string): string => `signing_keys:${kid}`
+/** Names the row that a sealed private key belongs to. */
+export const signingKeyOwner = (kid: string): string => `signing_keys:${kid}`

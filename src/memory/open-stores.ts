@@ -74,12 +74,12 @@ export class OpenStores {
 
   placeOf(row: StoreRow): StorePlace {
     if (row.store === 'folder') return { store: 'folder' }
-    const credentials = JSON.parse(this.#deps.sealer.open(row.sealedCredentials ?? '', sealedFor(row.orgId))) as Credentials
+    const credentials = JSON.parse(this.#deps.sealer.open(row.sealedCredentials ?? '', storeOwner(row.orgId))) as Credentials
     return { store: 's3', endpoint: row.endpoint ?? '', bucket: row.bucket ?? '', region: row.region ?? '', credentials }
   }
 
   seal(orgId: number, credentials: Credentials): string {
-    return this.#deps.sealer.seal(JSON.stringify(credentials), sealedFor(orgId))
+    return this.#deps.sealer.seal(JSON.stringify(credentials), storeOwner(orgId))
   }
 
   close(): void {
@@ -89,6 +89,6 @@ export class OpenStores {
 }
 
 /** Names the row that owns the sealed value, so that a copy in another organisation's row does not open. */
-function sealedFor(orgId: number): string {
+export function storeOwner(orgId: number): string {
   return `memory_stores:${orgId}`
 }

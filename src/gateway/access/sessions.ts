@@ -19,6 +19,8 @@ export interface SessionsDeps {
   readonly ids: Ids
   readonly controlLog: ControlLog
   readonly masterKey: Buffer
+  /** Keys whose cookies are taken too, while the master key is changed. */
+  readonly otherMasterKeys?: readonly Buffer[]
   /** SESSION_TTL_S. */
   readonly ttlSeconds: number
   /** CACHE_TTL_MS. */
@@ -40,11 +42,14 @@ const unknownTtlMs = 2_000
 export class Sessions {
   readonly #deps: SessionsDeps
   readonly #key: Buffer
+  /** The key that signs, then those whose signatures are taken too. */
+  readonly #keys: readonly Buffer[]
   readonly #rows: ExpiringCache<string, SessionRow>
 
   constructor(deps: SessionsDeps) {
     this.#deps = deps
     this.#key = deriveKey(deps.masterKey, 'session-cookie')
+    this.#keys = [this.#key, ...(deps.otherMasterKeys ?? []).map(key => deriveKey(key, 'session-cookie'))]
     this.#rows = new ExpiringCache({
       max: sessionsCachedMax,
       ttlMs: deps.cacheTtlMs,
@@ -122,14 +127,16 @@ export class Sessions {
     const value = cookieHeader === undefined ? undefined : parseCookie(cookieHeader)[sessionCookie]
     const [id, mac, ...rest] = value?.split('.') ?? []
     if (id === undefined || mac === undefined || rest.length > 0) return null
-    const expected = Buffer.from(this.#mac(id))
     const given = Buffer.from(mac)
-    if (expected.length !== given.length || !timingSafeEqual(expected, given)) return null
-    return hashKey(id).toString('base64')
+    const isOurs = this.#keys.some(key => {
+      const expected = Buffer.from(macOf(key, id))
+      return expected.length === given.length && timingSafeEqual(expected, given)
+    })
+    return isOurs ? hashKey(id).toString('base64') : null
   }
 
   #mac(id: string): string {
-    return createHmac('sha256', this.#key).update(id).digest('base64url')
+    return macOf(this.#key, id)
   }
 
   #setCookie(value: string, maxAge: number): string {
@@ -143,4 +150,8 @@ export class Sessions {
       maxAge,
     })
   }
+}
+
+function macOf(key: Buffer, id: string): string {
+  return createHmac('sha256', key).update(id).digest('base64url')
 }

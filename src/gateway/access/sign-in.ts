@@ -73,7 +73,7 @@ export class SignIn {
     const location = await provider.authorizationUrl(this.#redirectUri(provider), secrets).catch((cause: unknown) => this.#fail(provider, cause))
     const underWay: UnderWay = { verifier: secrets.verifier, nonce: secrets.nonce, returnTo, browser: hashKey(browser).toString('base64') }
     const hash = hashKey(state)
-    await db.exec(insertState, hash, provider.name, sealer.seal(JSON.stringify(underWay), owner(hash)), new Date(clock.nowMs() + stateTtlSeconds * 1000))
+    await db.exec(insertState, hash, provider.name, sealer.seal(JSON.stringify(underWay), signInOwner(hash)), new Date(clock.nowMs() + stateTtlSeconds * 1000))
     return { location: location.href, cookies: [this.#browserCookie(browser)] }
   }
 
@@ -116,7 +116,7 @@ export class SignIn {
     const hash = hashKey(state)
     const row = await db.maybe(takeState, hash)
     if (row === null || row.provider !== provider.name || row.expiresAt.getTime() <= clock.nowMs()) return null
-    return underWayShape.parse(JSON.parse(sealer.open(row.sealed, owner(hash))))
+    return underWayShape.parse(JSON.parse(sealer.open(row.sealed, signInOwner(hash))))
   }
 
   async #identify(provider: IdentityProvider, query: Readonly<Record<string, string>>, secrets: SignInSecrets): Promise<ProvenIdentity> {
@@ -142,7 +142,8 @@ export class SignIn {
   }
 }
 
-const owner = (stateHash: Buffer): string => `sign_in_state:${stateHash.toString('hex')}`
+/** Names the row that a sealed sign-in belongs to. */
+export const signInOwner = (stateHash: Buffer): string => `sign_in_state:${stateHash.toString('hex')}`
 
 function browserOf(cookieHeader: string | undefined): string | null {
   const value = cookieHeader === undefined ? undefined : parseCookie(cookieHeader)[browserCookie]

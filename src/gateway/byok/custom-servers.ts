@@ -133,7 +133,7 @@ export class CustomServers {
   async #insert(tx: Tx, orgId: number, slug: string, wish: ServerWish, compliance: Compliance): Promise<CustomServerRow> {
     const { sealer, clock } = this.#deps
     const { name, model, baseUrl, upstreamModel, key, residency } = wish
-    const sealed = key === null ? null : sealer.seal(key, sealName(orgId, slug))
+    const sealed = key === null ? null : sealer.seal(key, serverKeyOwner(orgId, slug))
     const mask = key === null ? null : maskSecret(key)
     const now = new Date(clock.nowMs())
     return tx.one(insertServer, orgId, slug, name, model, baseUrl, upstreamModel, sealed, mask, residency, JSON.stringify(compliance), now)
@@ -155,7 +155,7 @@ export class CustomServers {
   #providerOf(orgId: number, row: SealedServerRow): Provider | null {
     const { sealer, log } = this.#deps
     try {
-      return customProvider(row.slug, row, row.keySealed === null ? null : new Secret(sealer.open(row.keySealed, sealName(orgId, row.slug))))
+      return customProvider(row.slug, row, row.keySealed === null ? null : new Secret(sealer.open(row.keySealed, serverKeyOwner(orgId, row.slug))))
     } catch {
       log.warn('custom_endpoint_key_unreadable', { orgId, provider: customReference(row.slug) })
       return null
@@ -202,6 +202,7 @@ export function complianceView({ pass, checks }: Compliance) {
   return { pass, checks: checks.map(({ latencyMs, ...check }) => ({ ...check, latency_ms: latencyMs })) }
 }
 
-const sealName = (orgId: number, slug: string): string => `custom_endpoint:${orgId}:${slug}`
+/** Names the row that the sealed key of a server belongs to. */
+export const serverKeyOwner = (orgId: number, slug: string): string => `custom_endpoint:${orgId}:${slug}`
 
 const notFound = (): GatewayError => fail('not_found', { message: 'There is no such custom endpoint.' })

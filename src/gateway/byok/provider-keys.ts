@@ -90,7 +90,7 @@ export class ProviderKeys {
     if (outcome.kind === 'unreachable')
       throw fail('unavailable', { message: `The key could not be verified: ${provider.name} could not be reached (${outcome.why}). Nothing was saved.` })
     const now = new Date(this.#deps.clock.nowMs())
-    const sealed = this.#deps.sealer.seal(key.reveal(), sealName(orgId, provider.id))
+    const sealed = this.#deps.sealer.seal(key.reveal(), providerKeyOwner(orgId, provider.id))
     const mask = maskSecret(key.reveal())
     const { label, alwaysUse } = wish
     const row = await this.#change(orgId, tx =>
@@ -180,7 +180,7 @@ export class ProviderKeys {
 
   #open(orgId: number, row: SealedKeyRow): Secret | null {
     try {
-      return new Secret(this.#deps.sealer.open(row.sealed, sealName(orgId, row.providerId)))
+      return new Secret(this.#deps.sealer.open(row.sealed, providerKeyOwner(orgId, row.providerId)))
     } catch {
       this.#deps.log.warn('provider_key_unreadable', { orgId, provider: row.providerId })
       return null
@@ -195,6 +195,7 @@ export class ProviderKeys {
 /** A provider that is dialed without a key has no use for one. */
 const takesKeys = (provider: Provider): boolean => provider.byok && provider.auth !== 'none'
 
-const sealName = (orgId: number, providerId: string): string => `provider_key:${orgId}:${providerId}`
+/** Names the row that a sealed key belongs to. */
+export const providerKeyOwner = (orgId: number, providerId: string): string => `provider_key:${orgId}:${providerId}`
 
 const notSaved = (provider: Provider): Error => fail('not_found', { message: `No key is saved at ${provider.name}.` })

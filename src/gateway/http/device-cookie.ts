@@ -12,6 +12,8 @@ export interface DeviceCookieDeps {
   readonly clock: Clock
   readonly ids: Ids
   readonly masterKey: Buffer
+  /** Keys whose cookies are taken too, while the master key is changed. */
+  readonly otherMasterKeys?: readonly Buffer[]
   readonly baseUrl: () => string
 }
 
@@ -27,12 +29,15 @@ const idBytes = 12
 export class DeviceCookies {
   readonly #deps: DeviceCookieDeps
   readonly #key: Buffer
+  /** The key that signs, then those whose signatures are taken too. */
+  readonly #keys: readonly Buffer[]
   #hour = 0
   #issued = new Map<string, number>()
 
   constructor(deps: DeviceCookieDeps) {
     this.#deps = deps
     this.#key = deriveKey(deps.masterKey, 'device-cookie')
+    this.#keys = [this.#key, ...(deps.otherMasterKeys ?? []).map(key => deriveKey(key, 'device-cookie'))]
   }
 
   /** The device that the cookie header names, or null when there is none with our signature. */
@@ -40,9 +45,12 @@ export class DeviceCookies {
     const value = cookieHeader === undefined ? undefined : parseCookie(cookieHeader)[deviceCookie]
     const [id, mac, ...rest] = value?.split('.') ?? []
     if (id === undefined || mac === undefined || rest.length > 0) return null
-    const expected = Buffer.from(this.#mac(id))
     const given = Buffer.from(mac)
-    return expected.length === given.length && timingSafeEqual(expected, given) ? id : null
+    const isOurs = this.#keys.some(key => {
+      const expected = Buffer.from(macOf(key, id))
+      return expected.length === given.length && timingSafeEqual(expected, given)
+    })
+    return isOurs ? id : null
   }
 
   /** A new cookie for a browser, or null: for programs, for pages of other sites (the browser would not keep it), and when the address had its share. */
@@ -51,7 +59,7 @@ export class DeviceCookies {
     const device = this.#deps.ids.secret('', idBytes)
     const setCookie = stringifySetCookie({
       name: deviceCookie,
-      value: `${device}.${this.#mac(device)}`,
+      value: `${device}.${macOf(this.#key, device)}`,
       httpOnly: true,
       sameSite: 'lax',
       secure: this.#deps.baseUrl().startsWith('https:'),
@@ -72,10 +80,10 @@ export class DeviceCookies {
     this.#issued.set(network, issued + 1)
     return true
   }
+}
 
-  #mac(id: string): string {
-    return createHmac('sha256', this.#key).update(id).digest('base64url')
-  }
+function macOf(key: Buffer, id: string): string {
+  return createHmac('sha256', key).update(id).digest('base64url')
 }
 
 /** Every current browser says from which site a request comes. Sec-Fetch-Mode tells nothing: the fetch of Node.js sends it too. */

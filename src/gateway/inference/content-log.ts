@@ -79,7 +79,7 @@ export class ContentLog {
     const row = await this.#deps.db.maybe(findContent, orgId, requestId, this.#now())
     if (row === null) return null
     const { sealed, ...record } = row
-    return { ...record, ...(JSON.parse(this.#deps.sealer.open(sealed, sealName(orgId, requestId))) as Content) }
+    return { ...record, ...(JSON.parse(this.#deps.sealer.open(sealed, contentOwner(orgId, requestId))) as Content) }
   }
 
   /** Deletes at once what a window of so many days does not cover any more; 0: everything, also what waits in any process. */
@@ -199,7 +199,7 @@ export class ContentLog {
       captures.map(({ atMs }) => new Date(atMs)),
       captures.map(({ call }) => call.keyId),
       captures.map(({ call }) => call.model),
-      captures.map(capture => sealer.seal(JSON.stringify(capture.content()), sealName(capture.call.orgId, capture.call.requestId))),
+      captures.map(capture => sealer.seal(JSON.stringify(capture.content()), contentOwner(capture.call.orgId, capture.call.requestId))),
       this.#now(),
     )
   }
@@ -212,7 +212,8 @@ export class ContentLog {
 /** Behind every row. */
 const farMs = Date.UTC(9999, 0)
 
-const sealName = (orgId: number, requestId: string): string => `content:${orgId}:${requestId}`
+/** Names the row that sealed content belongs to. */
+export const contentOwner = (orgId: number, requestId: string): string => `content:${orgId}:${requestId}`
 
 function bytesOf(body: Exclude<ReplyBody, { kind: 'stream' }>): Uint8Array {
   switch (body.kind) {

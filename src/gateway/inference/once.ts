@@ -53,6 +53,8 @@ export interface IdempotencyDeps {
   readonly clock: Clock
   readonly ids: Ids
   readonly masterKey: Buffer
+  /** Keys under which a first call may have been noted, while the master key is changed. */
+  readonly otherMasterKeys?: readonly Buffer[]
   /** This process's id in the database; it changes when the process is fenced. */
   processId(): bigint
 }
@@ -62,16 +64,20 @@ interface KeyRef {
   readonly principal: string
   readonly keyHash: Buffer
   readonly bodyMac: Buffer
+  /** The same body under the other master keys. */
+  readonly otherMacs: readonly Buffer[]
 }
 
 /** Serves calls once by key. */
 export class Idempotency {
   readonly #deps: IdempotencyDeps
   readonly #macKey: Buffer
+  readonly #otherMacKeys: readonly Buffer[]
 
   constructor(deps: IdempotencyDeps) {
     this.#deps = deps
     this.#macKey = deriveKey(deps.masterKey, 'idempotency')
+    this.#otherMacKeys = (deps.otherMasterKeys ?? []).map(key => deriveKey(key, 'idempotency'))
   }
 
   /**
@@ -123,13 +129,17 @@ export class Idempotency {
 
   #refOf(key: string, { principal, path }: Call<Principal>, body: readonly (Buffer | string)[]): KeyRef {
     if (principal.kind === 'session') throw fail('invalid_api_key')
-    const mac = createHmac('sha256', this.#macKey).update(`${path ?? ''}\n`)
-    for (const part of body) mac.update(`${Buffer.byteLength(part)}\n`).update(part)
+    const macUnder = (macKey: Buffer): Buffer => {
+      const mac = createHmac('sha256', macKey).update(`${path ?? ''}\n`)
+      for (const part of body) mac.update(`${Buffer.byteLength(part)}\n`).update(part)
+      return mac.digest()
+    }
     return {
       orgId: principal.orgId,
       principal: principal.kind === 'agent' ? `agent:${principal.agentId}` : `key:${principal.keyId}`,
       keyHash: createHash('sha256').update(key).digest(),
-      bodyMac: mac.digest(),
+      bodyMac: macUnder(this.#macKey),
+      otherMacs: this.#otherMacKeys.map(macUnder),
     }
   }
 
@@ -146,7 +156,7 @@ export class Idempotency {
         const taken = await db.maybe(findKey, orgId, principal, keyHash)
         // It may have been let go of between the two.
         if (taken === null) continue
-        const refused = refusalOf(taken, bodyMac, clock.monotonicMs() >= deadlineMs)
+        const refused = refusalOf(taken, [bodyMac, ...ref.otherMacs], clock.monotonicMs() >= deadlineMs)
         if (refused !== null) throw refused
         await clock.sleep(pollMs)
         signal.throwIfAborted()
@@ -163,8 +173,8 @@ export class Idempotency {
 }
 
 /** Null: the first call still runs, and there is time to wait for it. */
-function refusalOf({ bodyMac, state, usage }: KeyRow, asked: Buffer, isLate: boolean): GatewayError | null {
-  if (!bodyMac.equals(asked)) return fail('idempotency_mismatch')
+function refusalOf({ bodyMac, state, usage }: KeyRow, asked: readonly Buffer[], isLate: boolean): GatewayError | null {
+  if (!asked.some(mac => mac.equals(bodyMac))) return fail('idempotency_mismatch')
   switch (state) {
     case 'finished':
       return fail('idempotency_replayed', { extra: { usage } })

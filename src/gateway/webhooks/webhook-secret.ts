@@ -9,14 +9,15 @@ export function newWebhookSecret(ids: Ids): string {
   return ids.secret('whsec_', secretBytes)
 }
 
-const owner = (endpointId: number): string => `webhook_endpoint:${endpointId}`
+/** Names the row that a sealed secret belongs to. */
+export const webhookSecretOwner = (endpointId: number): string => `webhook_endpoint:${endpointId}`
 
 /** The secret as the row of its endpoint keeps it; it opens for that endpoint only. */
 export function sealWebhookSecret(sealer: Sealer, endpointId: number, secret: string): string {
-  return sealer.seal(secret, owner(endpointId))
+  return sealer.seal(secret, webhookSecretOwner(endpointId))
 }
 
 /** The secret as signing needs it. Throws when it was sealed for another endpoint or under a master key that is not known. */
 export function openWebhookSecret(sealer: Sealer, endpointId: number, sealed: string): string {
-  return sealer.open(sealed, owner(endpointId))
+  return sealer.open(sealed, webhookSecretOwner(endpointId))
 }
