@@ -38,6 +38,12 @@ export function abandonedUsage({ promptTokens, media }: Pick<ParsedRequest, 'pro
   return { ...noUsage, promptTokens, ...(media === undefined ? {} : { media }) }
 }
 
+/** A call that was sent abroad before a provider in India answered has not stayed in India. */
+function farther(before: UsageEvent['residency'] | null, next: UsageEvent['residency']): UsageEvent['residency'] {
+  if (before === null || before === next) return next
+  return before === 'global' || next === 'global' ? 'global' : 'unknown'
+}
+
 const idempotent = { idempotent: true } as const
 const none = {}
 
@@ -47,6 +53,7 @@ export class Meter {
   readonly #input: MeterInput
   readonly #clock: Clock
   #attempt: Attempt | null = null
+  #residency: UsageEvent['residency'] | null = null
   #dialed = false
   #isWorking = false
   #firstByteMs: number | null = null
@@ -75,6 +82,7 @@ export class Meter {
   /** Before a dial: when it resolves, a death of this process leaves a trace of the call. */
   opens(attempt: Attempt): Promise<void> {
     this.#attempt = attempt
+    this.#residency = farther(this.#residency, attempt.route.residency)
     return this.#permit.open(this.#event(noUsage, true, 'interrupted', 200))
   }
 
@@ -191,7 +199,7 @@ export class Meter {
       kind: kind.usageKind,
       model: attempt?.route.modelId ?? request.modelId,
       provider: attempt?.route.provider.id ?? '',
-      residency: attempt?.route.residency ?? 'unknown',
+      residency: this.#residency ?? 'unknown',
       streamed: request.stream,
       byok: attempt?.byok ?? false,
       status,
