@@ -13,7 +13,7 @@ create table collections (
   readme_md text not null default '',
   is_public boolean not null default false,
   version int not null default 1 check (version >= 1),
-  -- Kept beside collection_stars and forked_from_id by the statements that change those.
+  -- Counted anew, under a lock of the row, by whoever changes collection_stars or makes or deletes a fork.
   stars int not null default 0 check (stars >= 0),
   forks int not null default 0 check (forks >= 0),
   -- What it was forked from; the text outlives the source.
@@ -26,7 +26,16 @@ create table collections (
 );
 create index collections_by_org on collections (org_id, id);
 create index collections_public on collections (stars desc, created_at desc, id desc) where is_public;
+create index collections_public_by_model on collections (model_id, stars desc, created_at desc, id desc) where is_public;
+create index collections_by_source on collections (forked_from_id) where forked_from_id is not null;
 create unique index collections_one_fork on collections (org_id, forked_from_id) where forked_from_id is not null;
+
+-- Every slug that was ever given away: one that is free again would lead old links to something else.
+create table collection_slugs (
+  slug text primary key,
+  -- The last number that was tried behind it, 1 for none.
+  last int not null default 1
+);
 
 -- Every version, the present one too.
 create table collection_versions (

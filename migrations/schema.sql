@@ -327,6 +327,12 @@ create table collection_monitors (
 CREATE INDEX collection_monitors_by_org ON public.collection_monitors USING btree (org_id);
 CREATE INDEX collection_monitors_due ON public.collection_monitors USING btree (due_at) WHERE (due_at IS NOT NULL);
 
+create table collection_slugs (
+  slug text not null,
+  last integer not null default 1,
+  constraint collection_slugs_pkey PRIMARY KEY (slug)
+);
+
 create table collection_stars (
   collection_id integer not null,
   org_id integer not null,
@@ -378,8 +384,10 @@ create table collections (
   constraint collections_slug_key UNIQUE (slug)
 );
 CREATE INDEX collections_by_org ON public.collections USING btree (org_id, id);
+CREATE INDEX collections_by_source ON public.collections USING btree (forked_from_id) WHERE (forked_from_id IS NOT NULL);
 CREATE UNIQUE INDEX collections_one_fork ON public.collections USING btree (org_id, forked_from_id) WHERE (forked_from_id IS NOT NULL);
 CREATE INDEX collections_public ON public.collections USING btree (stars DESC, created_at DESC, id DESC) WHERE is_public;
+CREATE INDEX collections_public_by_model ON public.collections USING btree (model_id, stars DESC, created_at DESC, id DESC) WHERE is_public;
 
 create table content_log (
   org_id integer not null,
@@ -1154,6 +1162,13 @@ create table usage_hours (
   constraint usage_hours_pkey PRIMARY KEY (org_id, hour)
 );
 CREATE INDEX usage_hours_by_hour ON public.usage_hours USING btree (hour);
+
+create table usage_retention (
+  single boolean not null default true,
+  kept_from date not null,
+  constraint usage_retention_single_check CHECK (single),
+  constraint usage_retention_pkey PRIMARY KEY (single)
+);
 
 create table user_identities (
   provider text not null,

@@ -1,20 +1,19 @@
 import { statement } from '../../platform/db.ts'
+import type { StoredStep } from '../routing/queries.ts'
 
-/** A step as it is stored and shown. */
-export interface CollectionStep {
-  readonly model: string
-  readonly provider?: string
+/** What of a collection has versions. */
+export interface CollectionContent {
+  readonly name: string
+  readonly modelId: string
+  readonly steps: readonly StoredStep[]
+  readonly readmeMd: string
 }
 
 /** A collection as its own organisation sees it. */
-export interface CollectionRow {
+export interface CollectionRow extends CollectionContent {
   readonly id: number
   readonly orgId: number
   readonly slug: string
-  readonly name: string
-  readonly modelId: string
-  readonly steps: readonly CollectionStep[]
-  readonly readmeMd: string
   readonly isPublic: boolean
   readonly version: number
   readonly stars: number
@@ -22,19 +21,171 @@ export interface CollectionRow {
   /** Whether its own organisation has starred it. */
   readonly starred: boolean
   readonly forkedFromId: number | null
-  /** Slug of the source as it was called when it was forked; slugs never change. */
+  /** Slug of the source; it outlives the source. */
   readonly forkedFromSlug: string | null
   readonly monitored: boolean
   readonly createdAt: Date
   readonly updatedAt: Date
 }
 
+/** One version without its readme. */
+export interface VersionRow extends Omit<CollectionContent, 'readmeMd'> {
+  readonly version: number
+  readonly createdAt: Date
+}
+
+const content = `name, model_id as "modelId", steps`
 const columns = `c.id, c.org_id as "orgId", c.slug, c.name, c.model_id as "modelId", c.steps, c.readme_md as "readmeMd", c.is_public as "isPublic",
      c.version, c.stars, c.forks, exists (select 1 from collection_stars s where s.collection_id = c.id and s.org_id = c.org_id) as "starred",
      c.forked_from_id as "forkedFromId", c.forked_from_slug as "forkedFromSlug", c.monitored, c.created_at as "createdAt", c.updated_at as "updatedAt"`
+
+/** Newest first. */
+export const listOwn = statement<[orgId: number], CollectionRow>(
+  'collections.list_own',
+  `select ${columns} from collections c where c.org_id = $1::int order by c.id desc`,
+)
 
 /** A collection of the organisation by its slug; none for a slug of somebody else, public or not. */
 export const findOwn = statement<[orgId: number, slug: string], CollectionRow>(
   'collections.find_own',
   `select ${columns} from collections c where c.org_id = $1::int and c.slug = $2::text`,
+)
+
+export const findOwnById = statement<[orgId: number, id: number], CollectionRow>(
+  'collections.find_own_by_id',
+  `select ${columns} from collections c where c.org_id = $1::int and c.id = $2::int`,
+)
+
+/** The newest versions of a collection, newest first. */
+export const listVersions = statement<[orgId: number, id: number, max: number], VersionRow>(
+  'collections.list_versions',
+  `select version, ${content}, created_at as "createdAt" from collection_versions
+   where org_id = $1::int and collection_id = $2::int order by version desc limit $3::int`,
+)
+
+export const findVersion = statement<[orgId: number, id: number, version: number], CollectionContent & { readonly version: number }>(
+  'collections.find_version',
+  `select version, ${content}, readme_md as "readmeMd" from collection_versions where org_id = $1::int and collection_id = $2::int and version = $3::int`,
+)
+
+/** Holds the row against edits, stars, forks and deletion. */
+export const lockOwn = statement<[orgId: number, id: number], CollectionRow>(
+  'collections.lock_own',
+  `select ${columns} from collections c where c.org_id = $1::int and c.id = $2::int for no key update of c`,
+)
+
+/** Holds a row that the organisation can see: its own, or a public one. */
+export const lockVisible = statement<[orgId: number, slug: string], CollectionRow>(
+  'collections.lock_visible',
+  `select ${columns} from collections c where (c.org_id = $1::int or c.is_public) and c.slug = $2::text for no key update of c`,
+)
+
+/**
+ * Holds a collection of the organisation and what it was forked from, in the order of their ids: a source is older than its forks, and its own
+ * deletion goes the same way.
+ */
+export const lockWithSource = statement<[orgId: number, id: number], { id: number; slug: string; isPublic: boolean }>(
+  'collections.lock_with_source',
+  `select c.id, c.slug, c.is_public as "isPublic" from collections c
+   where c.id in (select unnest(array[o.id, o.forked_from_id]) from collections o where o.org_id = $1::int and o.id = $2::int)
+   order by c.id for no key update of c`,
+)
+
+/** The fork that the organisation has of a collection. */
+export const findFork = statement<[orgId: number, sourceId: number], CollectionRow>(
+  'collections.find_fork',
+  `select ${columns} from collections c where c.org_id = $1::int and c.forked_from_id = $2::int`,
+)
+
+/** New collections of one organisation wait for each other, so that their number is right. */
+export const lockOrg = statement<[orgId: number], { id: number }>('collections.lock_org', `select id from orgs where id = $1::int for no key update`)
+
+export const countOwn = statement<[orgId: number], { count: number }>(
+  'collections.count_own',
+  `select count(*)::int as "count" from collections where org_id = $1::int`,
+)
+
+/** Takes the slug itself ("last" is 1), or says which number to try behind it. Whoever wants one of the same name waits for the commit. */
+export const takeStem = statement<[stem: string, stride: number], { last: number }>(
+  'collections.take_stem',
+  `insert into collection_slugs as s (slug) values ($1::text) on conflict (slug) do update set last = s.last + $2::int returning last`,
+)
+
+/** Takes a slug with a number; nothing when it was given away before. */
+export const takeSlug = statement<[slug: string], { slug: string }>(
+  'collections.take_slug',
+  `insert into collection_slugs (slug) values ($1::text) on conflict (slug) do nothing returning slug`,
+)
+
+export const insertCollection = statement<
+  [
+    orgId: number,
+    slug: string,
+    name: string,
+    modelId: string,
+    steps: string,
+    readmeMd: string,
+    isPublic: boolean,
+    forkedFromId: number | null,
+    forkedFromSlug: string | null,
+    userId: number | null,
+    now: Date,
+  ],
+  CollectionRow
+>(
+  'collections.insert_collection',
+  `insert into collections as c (org_id, slug, name, model_id, steps, readme_md, is_public, forked_from_id, forked_from_slug, created_by, created_at, updated_at)
+   values ($1::int, $2::text, $3::text, $4::text, $5::jsonb, $6::text, $7::bool, $8::int, $9::text, $10::int, $11::timestamptz, $11::timestamptz)
+   returning ${columns}`,
+)
+
+export const updateCollection = statement<
+  [orgId: number, id: number, name: string, modelId: string, steps: string, readmeMd: string, isPublic: boolean, version: number, now: Date],
+  CollectionRow
+>(
+  'collections.update_collection',
+  `update collections c set name = $3::text, model_id = $4::text, steps = $5::jsonb, readme_md = $6::text, is_public = $7::bool, version = $8::int,
+     updated_at = $9::timestamptz
+   where c.org_id = $1::int and c.id = $2::int returning ${columns}`,
+)
+
+/** Writes down the present version. */
+export const keepVersion = statement<[orgId: number, id: number, userId: number | null, now: Date]>(
+  'collections.keep_version',
+  `insert into collection_versions (collection_id, version, org_id, name, model_id, steps, readme_md, created_by, created_at)
+   select c.id, c.version, c.org_id, c.name, c.model_id, c.steps, c.readme_md, $3::int, $4::timestamptz
+   from collections c where c.org_id = $1::int and c.id = $2::int`,
+)
+
+export const deleteCollection = statement<[orgId: number, id: number]>(
+  'collections.delete_collection',
+  `delete from collections where org_id = $1::int and id = $2::int`,
+)
+
+export const addStar = statement<[orgId: number, id: number, now: Date]>(
+  'collections.add_star',
+  `insert into collection_stars (org_id, collection_id, created_at) values ($1::int, $2::int, $3::timestamptz) on conflict do nothing`,
+)
+
+export const removeStar = statement<[orgId: number, id: number]>(
+  'collections.remove_star',
+  `delete from collection_stars where org_id = $1::int and collection_id = $2::int`,
+)
+
+/** For a row that the transaction holds: whoever would change the number waits. */
+export const countStars = statement<[id: number], { stars: number }>(
+  'collections.count_stars',
+  `update collections set stars = (select count(*) from collection_stars s where s.collection_id = $1::int) where id = $1::int returning stars`,
+)
+
+/** For a row that the transaction holds. */
+export const countForks = statement<[id: number]>(
+  'collections.count_forks',
+  `update collections set forks = (select count(*) from collections f where f.forked_from_id = $1::int) where id = $1::int`,
+)
+
+/** What the organisation has starred. */
+export const listStarred = statement<[orgId: number], { id: number }>(
+  'collections.list_starred',
+  `select collection_id as "id" from collection_stars where org_id = $1::int`,
 )
