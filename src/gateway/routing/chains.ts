@@ -1,6 +1,6 @@
 import type { Clock } from '../../platform/clock.ts'
-import type { Db } from '../../platform/db.ts'
-import type { ControlLog } from '../../platform/db-control-log.ts'
+import type { Db, Tx } from '../../platform/db.ts'
+import type { ControlLog, NewsItem } from '../../platform/db-control-log.ts'
 import { fail } from '../../platform/errors.ts'
 import { orgRoutingChanged } from '../byok/org-credentials.ts'
 import type { CatalogSnapshot } from '../catalog/model.ts'
@@ -52,19 +52,41 @@ export class Chains {
 
   /** Saves a chain in place of the one before. `wish` is what the client sent as steps. Throws `bad_model` and `bad_steps`. */
   async save(orgId: number, userId: number | null, modelId: string, wish: unknown): Promise<Chain> {
-    const { clock, controlLog } = this.#deps
+    this.checkModel(modelId)
+    const chain = { model: modelId, steps: await this.stepsOf(orgId, wish) }
+    await this.#deps.controlLog.change(async tx => ({ value: undefined, news: [await this.saveIn(tx, orgId, userId, chain)] }))
+    return chain
+  }
+
+  /** Saves a checked chain in a transaction of the caller, who appends the news that it returns. */
+  async saveIn(tx: Tx, orgId: number, userId: number | null, { model, steps }: Chain): Promise<NewsItem> {
+    await tx.exec(saveChain, orgId, model, JSON.stringify(steps), userId, new Date(this.#deps.clock.nowMs()))
+    return changed(orgId)
+  }
+
+  /** Throws `bad_model` unless it is one model of the catalog. */
+  checkModel(modelId: string): void {
     const model = this.#deps.catalog().models.get(modelId)
     if (!model || model.kind === 'virtual')
       throw fail('bad_model', { message: 'A chain belongs to one model of the catalog, not to a virtual id. GET /v1/models lists the ids.' })
+  }
+
+  /** The steps that a client sent, checked for an organisation and normalised. Throws `bad_steps`. */
+  async stepsOf(orgId: number, wish: unknown): Promise<readonly StoredStep[]> {
+    const isCustom = parseChainSteps(wish, 'steps').some(({ provider }) => provider !== null && isCustomReference(provider))
+    return this.stepsWith(isCustom ? await this.references(orgId) : noReferences, wish)
+  }
+
+  /** References (`byoe:<slug>`) of the servers that an organisation has registered. It reads the database: not to be called in a transaction. */
+  references(orgId: number): Promise<ReadonlySet<string>> {
+    return this.#deps.customReferences(orgId)
+  }
+
+  /** As `stepsOf`, for references that the caller has got before. */
+  stepsWith(references: ReadonlySet<string>, wish: unknown): readonly StoredStep[] {
     const parsed = parseChainSteps(wish, 'steps')
-    const references = parsed.some(({ provider }) => provider !== null && isCustomReference(provider)) ? await this.#deps.customReferences(orgId) : noReferences
     for (const [index, step] of parsed.entries()) this.#check(step, `steps[${index}]`, references)
-    const steps = parsed.map(step => (step.provider === null ? { model: step.model } : { model: step.model, provider: step.provider }))
-    await controlLog.change(async tx => {
-      await tx.exec(saveChain, orgId, modelId, JSON.stringify(steps), userId, new Date(clock.nowMs()))
-      return { value: undefined, news: [changed(orgId)] }
-    })
-    return { model: modelId, steps }
+    return parsed.map(step => (step.provider === null ? { model: step.model } : { model: step.model, provider: step.provider }))
   }
 
   /** Gives the model its default routing back. Throws `not_found`. */
