@@ -1,10 +1,13 @@
 import type { SigningKeys } from './agents/signing-keys.ts'
 import { checkBilling } from './app-doctor-billing.ts'
+import { checkMasterKey } from './app-doctor-master-key.ts'
 import { checkProviders } from './app-doctor-providers.ts'
 import { checkUsageSums } from './app-doctor-usage.ts'
+import type { MasterKeys } from './app-master-keys.ts'
 import type { OperatorDesk } from './app-operator.ts'
 import type { Finding } from './cli/doctor.ts'
 import type { Catalog } from './gateway/catalog/catalog.ts'
+import type { AttestationKeys } from './gateway/compliance/attestation-keys.ts'
 import { checkInvariants } from './gateway/limits/invariants.ts'
 import type { Recovery } from './gateway/limits/recovery.ts'
 import type { Mail } from './gateway/mail/mail.ts'
@@ -23,8 +26,10 @@ interface DoctorDeps {
   readonly controlLog: ControlLog
   readonly mail: Mail
   readonly signingKeys: Pick<SigningKeys, 'isOpened'>
+  readonly attestationKeys: Pick<AttestationKeys, 'isOpened'>
   readonly recovery: Pick<Recovery, 'silent' | 'parked'>
   readonly operator: Pick<OperatorDesk, 'payments' | 'webhooks' | 'usage'>
+  readonly masterKeys: Pick<MasterKeys, 'status'>
   readonly baseUrl: string
 }
 
@@ -34,7 +39,8 @@ export async function diagnose(deps: DoctorDeps): Promise<Finding[]> {
     ...configuration(deps),
     ...signIn(deps),
     ...(await database(deps)),
-    await masterKey(deps),
+    ...(await checkMasterKey(deps)),
+    ...(await attestationKey(deps)),
     ...(await money(deps)),
     ...(await checkBilling(deps)),
     await checkUsageSums(deps),
@@ -104,15 +110,12 @@ async function database({ db, controlLog }: DoctorDeps): Promise<Finding[]> {
   ]
 }
 
-/** Agent tokens are signed with a sealed key, so another master key shows there first. */
-async function masterKey({ signingKeys }: DoctorDeps): Promise<Finding> {
-  if (await signingKeys.isOpened()) return { what: 'master key', state: 'ok', detail: 'opens what is sealed in the database' }
-  return {
-    what: 'master key',
-    state: 'wrong',
-    detail:
-      'does not open the signing key of agent tokens: it is another one than the database was sealed with. Put the old one back (MASTER_KEY, or master.key in DATA_DIR); until then no token can be minted, and saved keys and kept content do not open.',
-  }
+/** Said only when it is wrong: the line above speaks of the master key. */
+async function attestationKey({ attestationKeys }: DoctorDeps): Promise<Finding[]> {
+  if (await attestationKeys.isOpened()) return []
+  const detail =
+    'was sealed under another master key, so no attestation can be signed. Put the old one back, or run brigade admin rotate-attestation-key; what was signed before stays valid.'
+  return [{ what: 'key of attestations', state: 'wrong', detail }]
 }
 
 async function money({ db }: DoctorDeps): Promise<Finding[]> {

@@ -7,6 +7,7 @@ import { auditServices, strangers } from './app-audit.ts'
 import { billingAccountServices } from './app-billing-account.ts'
 import { budgetServices } from './app-budgets.ts'
 import { startCatalog } from './app-catalog.ts'
+import { complianceServices } from './app-compliance.ts'
 import { createCustomServers } from './app-custom-servers.ts'
 import type { AppDeps } from './app-deps.ts'
 import { discoveryOf } from './app-discovery.ts'
@@ -15,6 +16,7 @@ import { createDomains, type Domains } from './app-domains.ts'
 import { imageSettings } from './app-images.ts'
 import { invoiceServices } from './app-invoices.ts'
 import { keyServices } from './app-keys.ts'
+import { MasterKeys } from './app-master-keys.ts'
 import { mcpOf } from './app-mcp.ts'
 import { mcpOfOrg, oauthServices } from './app-oauth.ts'
 import { type OperatorDesk, operatorDesk } from './app-operator.ts'
@@ -34,6 +36,7 @@ import type { SignInLink } from './gateway/access/sign-in-links.ts'
 import { Whoami } from './gateway/access/whoami.ts'
 import type { AuditTrail } from './gateway/audit/audit.ts'
 import type { Catalog } from './gateway/catalog/catalog.ts'
+import type { Attestations } from './gateway/compliance/attestation.ts'
 import { Cors } from './gateway/http/cors.ts'
 import type { Binding, EdgeDeps } from './gateway/http/edge.ts'
 import { bindingsOf, endpointTable, type RowServices } from './gateway/http/endpoint-table.ts'
@@ -81,8 +84,12 @@ export interface App {
   readonly jobs: Jobs
   readonly contentLog: ContentLog
   readonly audit: AuditTrail
+  /** What signs attestations. */
+  readonly attestations: Attestations
   /** Money and webhooks, as the operator sees and moves them. */
   readonly operator: OperatorDesk
+  /** The master key and what it sealed. */
+  readonly masterKeys: MasterKeys
   baseUrl(): string
   setBaseUrl(url: string): void
   /** A chat model that this gateway can serve now, for examples. */
@@ -121,6 +128,7 @@ export async function createApp(deps: AppDeps): Promise<App> {
     ofOrg: mcpOfOrg(config, mcp, services.mcpOAuth, edge),
   })
   const operator = operatorDesk(deps, domains, () => state.baseUrl)
+  const masterKeys = new MasterKeys(deps)
   return {
     ...domains,
     server,
@@ -128,6 +136,7 @@ export async function createApp(deps: AppDeps): Promise<App> {
     health,
     maintenance: routes.maintenance,
     operator,
+    attestations: services.attestations,
     baseUrl: () => state.baseUrl,
     setBaseUrl(url) {
       state.baseUrl = url
@@ -143,8 +152,10 @@ export async function createApp(deps: AppDeps): Promise<App> {
         controlLog: domains.controlLog,
         mail: domains.mail,
         signingKeys: domains.agents.signingKeys,
+        attestationKeys: services.attestations.keys,
         recovery: domains.limits.recovery,
         operator,
+        masterKeys,
         baseUrl: state.baseUrl,
       }),
     makeSignInLink: email => services.signInLinks.make(email),
@@ -170,6 +181,7 @@ function rowServices(parts: AppParts, bindings: readonly Binding[]): RowServices
     ...profileServices(parts),
     ...keyServices(parts),
     ...billingAccountServices(parts),
+    ...complianceServices(parts),
     ...paymentServices(parts),
     ...auditServices(parts),
     ...invoiceServices(parts),

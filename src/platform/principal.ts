@@ -106,6 +106,8 @@ export interface AccessRule {
   readonly userBacked?: true
   /** Only agent tokens. */
   readonly agentOnly?: true
+  /** No agent tokens, whoever let the agent act. */
+  readonly noAgents?: true
 }
 
 const rank: Record<Role, number> = { member: 0, admin: 1, owner: 2 }
@@ -118,6 +120,7 @@ export function lacksScope({ scopes }: AgentPrincipal, missing: AgentScope): str
 /** Whether the principal may call a row with this rule. Pure; the reason is for the error message. */
 export function mayCall(principal: Principal, rule: AccessRule): { ok: true } | { ok: false; why: string } {
   if (rule.agentOnly && principal.kind !== 'agent') return { ok: false, why: 'This endpoint takes an agent token.' }
+  if (rule.noAgents && principal.kind === 'agent') return { ok: false, why: 'Agent tokens may not do this; it needs an API key or a session of a person.' }
   if (rule.scope === 'full' && (principal.kind === 'agent' || (principal.kind === 'key' && principal.scope !== 'full')))
     return { ok: false, why: 'This needs an API key of scope full; agent tokens and inference-scoped keys may not do it.' }
   if (rule.agentScope !== undefined && principal.kind === 'agent' && !principal.scopes.includes(rule.agentScope))

@@ -24,6 +24,7 @@ import { billingProfileEndpoints } from '../billing/profile-endpoints.ts'
 import { customEndpoints } from '../byok/custom-endpoints.ts'
 import { providerKeyEndpoints } from '../byok/provider-key-endpoints.ts'
 import { catalogEndpoints } from '../catalog/endpoints.ts'
+import { complianceEndpoints } from '../compliance/endpoints.ts'
 import { audioEndpoints } from '../inference/audio-endpoints.ts'
 import { inferenceEndpoints } from '../inference/endpoints.ts'
 import { imageEndpoints } from '../inference/image-endpoints.ts'
@@ -78,6 +79,7 @@ export const endpointTable = {
   ...usageEndpoints,
   ...limitsEndpoints,
   ...webhookEndpoints,
+  ...complianceEndpoints,
   ...discoveryEndpoints,
   ...mcpEndpoints,
   ...mcpOAuthEndpoints,

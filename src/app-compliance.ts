@@ -1,0 +1,26 @@
+/** Attestations and assessments as services of rows. */
+import type { AppParts } from './app-services.ts'
+import { Attestations } from './gateway/compliance/attestation.ts'
+import { AttestationKeys } from './gateway/compliance/attestation-keys.ts'
+import { Dpias } from './gateway/compliance/dpia.ts'
+
+export function complianceServices({ db, clock, ids, config, sealer, controlLog, limits, orgs, memory, agents, catalog }: AppParts) {
+  const keys = new AttestationKeys({ db, clock, ids, sealer, controlLog, cacheTtlMs: config.CACHE_TTL_MS })
+  const flushNow = (): Promise<void> => limits.flushNow()
+  return {
+    attestations: new Attestations({ db, clock, keys, flushNow, evidenceMax: config.ATTESTATION_EVIDENCE_MAX }),
+    dpias: new Dpias({
+      db,
+      clock,
+      flushNow,
+      snapshot: () => catalog.snapshot,
+      async org(orgId) {
+        const found = await orgs.find(orgId)
+        return { name: found?.name ?? '', retentionDays: found?.retentionDays ?? 0 }
+      },
+      memoryStore: async orgId => (await memory.config.known(orgId))?.store ?? null,
+      agentNames: (orgId, agentIds) => agents.names(orgId, agentIds),
+      usageKeepDays: config.USAGE_KEEP_DAYS,
+    }),
+  }
+}

@@ -1,0 +1,63 @@
+/** What an attestation is made of. */
+import { z } from 'zod'
+
+/** The span of a document. */
+export const period = z.object({
+  from: z.string().describe('First IST day.'),
+  to: z.string().describe('Last IST day; included.'),
+  time_zone: z.literal('Asia/Kolkata'),
+  from_at: z.string().describe('The instant at which the first day begins.'),
+  until_at: z.string().describe('The instant up to which calls are in it.'),
+})
+
+/** Where a call went: india only where that is proven. */
+export const residency = z.enum(['india', 'global', 'unknown'])
+
+const payload = z.object({
+  schema: z.literal('brigade.residency-attestation.v1'),
+  issuer: z.string().describe('Base URL of the gateway that signed.'),
+  org_id: z.int(),
+  window: z.string(),
+  generated_at: z.string(),
+  period,
+  summary: z
+    .object({
+      total: z.int(),
+      india_requests: z.int(),
+      india_pct: z.number(),
+      global_requests: z.int().describe('All that are not proven to have stayed in India.'),
+      global_pct: z.number(),
+      unknown_requests: z.int().describe('Part of global_requests: of providers whose place is not known.'),
+    })
+    .describe('Over the whole window.'),
+  evidence: z.object({
+    count: z.int().describe('How many items there are.'),
+    capped: z.boolean().describe('True: the window has more calls than items.'),
+    capped_by: z.enum(['limit', 'retention']).nullable().describe('limit: only the newest are listed; retention: the rows of older calls are kept no longer.'),
+    items: z
+      .array(
+        z.object({
+          model: z.string(),
+          provider: z.string(),
+          residency,
+          timestamp: z.string(),
+          correlation_id: z.string().describe('x-request-id of the call.'),
+        }),
+      )
+      .describe('The newest first.'),
+  }),
+})
+
+/** An attestation. Both signatures are over the payload as RFC 8785 writes it. */
+export const attestation = z.object({
+  payload,
+  alg: z.literal('HMAC-SHA256'),
+  key_id: z.string().describe('Fingerprint of the secret of the HMAC.'),
+  signature: z.string().describe('Hex. Only the gateway that signed can check it.'),
+  ed25519: z
+    .object({ alg: z.literal('EdDSA'), key_id: z.string(), signature: z.string().describe('Base64url.'), jwks_url: z.string() })
+    .describe('Anybody can check it with the published key.'),
+})
+
+export type Attestation = z.output<typeof attestation>
+export type AttestationPayload = Attestation['payload']

@@ -1,0 +1,21 @@
+/**
+ * The shares of counts in percent, with two decimals, in the order of the counts. They add up to exactly 100, or are all 0 when there is
+ * nothing. A share is 100 only when it is everything: one request in a million outside India is not rounded away.
+ */
+export function percentages(counts: readonly number[]): number[] {
+  const total = counts.reduce((sum, count) => sum + count, 0)
+  if (total === 0) return counts.map(() => 0)
+  // In hundredths of a percent, as integers: the sum is right by construction, and a hundredth is the nearest double of what is written.
+  const exact = counts.map(count => (count / total) * 10_000)
+  const shares = exact.map(Math.floor)
+  const byRest = exact.map((share, at) => ({ at, rest: share - Math.floor(share) })).sort((a, b) => b.rest - a.rest || a.at - b.at)
+  const left = 10_000 - shares.reduce((sum, share) => sum + share, 0)
+  for (const { at } of byRest.slice(0, left)) shares[at] = (shares[at] ?? 0) + 1
+  const whole = shares.indexOf(10_000)
+  if (whole >= 0 && counts[whole] !== total) {
+    const other = counts.reduce((best, count, at) => (at !== whole && (best < 0 || count > (counts[best] ?? 0)) ? at : best), -1)
+    shares[whole] = 9_999
+    shares[other] = 1
+  }
+  return shares.map(share => share / 100)
+}

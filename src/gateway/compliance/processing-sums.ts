@@ -1,0 +1,49 @@
+import type { ResidencyMix } from './dpia-shape.ts'
+import { percentages } from './percentages.ts'
+import type { ProcessingRow } from './queries.ts'
+
+/** Figures that add up. */
+export interface Sums {
+  readonly requests: number
+  readonly promptTokens: number
+  readonly completionTokens: number
+  /** Of the requests. */
+  readonly india: number
+  readonly unknown: number
+}
+
+export const none: Sums = { requests: 0, promptTokens: 0, completionTokens: 0, india: 0, unknown: 0 }
+
+/** The figures of a row. */
+export function sumsOf(row: ProcessingRow): Sums {
+  return {
+    requests: Number(row.requests),
+    promptTokens: Number(row.promptTokens),
+    completionTokens: Number(row.completionTokens),
+    india: Number(row.india),
+    unknown: Number(row.unknown),
+  }
+}
+
+/** Both together. */
+export function add(a: Sums, b: Sums): Sums {
+  return {
+    requests: a.requests + b.requests,
+    promptTokens: a.promptTokens + b.promptTokens,
+    completionTokens: a.completionTokens + b.completionTokens,
+    india: a.india + b.india,
+    unknown: a.unknown + b.unknown,
+  }
+}
+
+/** Requests and tokens as the wire has them. */
+export function countsOf({ requests, promptTokens, completionTokens }: Sums) {
+  return { requests, prompt_tokens: promptTokens, completion_tokens: completionTokens, total_tokens: promptTokens + completionTokens }
+}
+
+/** Where the requests went. What is not known stands by itself. */
+export function mixOf({ requests, india, unknown }: Sums): ResidencyMix {
+  const global = requests - india - unknown
+  const [indiaPct = 0, globalPct = 0, unknownPct = 0] = percentages([india, global, unknown])
+  return { india: { requests: india, pct: indiaPct }, global: { requests: global, pct: globalPct }, unknown: { requests: unknown, pct: unknownPct } }
+}

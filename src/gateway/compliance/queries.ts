@@ -1,0 +1,112 @@
+import { statement } from '../../platform/db.ts'
+
+export interface AttestedRow {
+  readonly total: bigint
+  readonly india: bigint
+  readonly unknown: bigint
+  /** One call; null in the one row of a window without events. */
+  readonly model: string | null
+  readonly provider: string
+  readonly residency: string
+  readonly at: Date
+  readonly requestId: string
+}
+
+/** Sums of the whole window beside its newest calls, newest first. One statement sees one snapshot, so the two cannot disagree. */
+export const readAttested = statement<[orgId: number, from: string, to: string, evidenceMax: number], AttestedRow>(
+  'compliance.read_attested',
+  `select s.total as "total", s.india as "india", s.unknown as "unknown", e.model as "model", e.provider as "provider", e.residency as "residency",
+     e.at as "at", e.request_id as "requestId"
+   from (
+     select coalesce(sum(requests), 0)::bigint as total, coalesce(sum(requests) filter (where residency = 'india'), 0)::bigint as india,
+       coalesce(sum(requests) filter (where residency not in ('india', 'global')), 0)::bigint as unknown
+     from usage_days where org_id = $1::int and day between $2::date and $3::date
+   ) as s
+   left join (
+     select day, id, model, provider, residency, at, request_id from usage_events
+     where org_id = $1::int and day between $2::date and $3::date order by day desc, id desc limit $4::int
+   ) as e on true
+   order by e.day desc, e.id desc`,
+)
+
+export interface ProcessingRow {
+  /** 'route': a model at a provider · 'agent': a registered agent, a label of a header, or neither. */
+  readonly part: 'route' | 'agent'
+  readonly model: string
+  readonly provider: string
+  readonly residency: string
+  readonly byok: boolean
+  /** 0: none. */
+  readonly agentId: number
+  readonly agentLabel: string
+  readonly requests: bigint
+  readonly errors: bigint
+  readonly promptTokens: bigint
+  readonly completionTokens: bigint
+  /** Of the requests. */
+  readonly india: bigint
+  readonly unknown: bigint
+  /** First and last IST day of the window on which there was any. */
+  readonly firstDay: string
+  readonly lastDay: string
+}
+
+const figures = `sum(requests)::bigint as requests, sum(errors)::bigint as errors, sum(prompt_tokens)::bigint as prompt_tokens,
+       sum(completion_tokens)::bigint as completion_tokens, coalesce(sum(requests) filter (where residency = 'india'), 0)::bigint as india,
+       coalesce(sum(requests) filter (where residency not in ('india', 'global')), 0)::bigint as unknown, min(day) as first_day, max(day) as last_day`
+
+/** What processed an organisation's data, by route and by agent, the busiest first; one statement, so that both add up to the same. */
+export const sumProcessing = statement<[orgId: number, from: string, to: string, agentsMax: number], ProcessingRow>(
+  'compliance.sum_processing',
+  `select part as "part", model as "model", provider as "provider", residency as "residency", byok as "byok", agent_id as "agentId",
+     agent_label as "agentLabel", requests as "requests", errors as "errors", prompt_tokens as "promptTokens", completion_tokens as "completionTokens",
+     india as "india", unknown as "unknown", first_day as "firstDay", last_day as "lastDay"
+   from (
+     select 'route' as part, model, provider, residency, byok, 0 as agent_id, '' as agent_label, ${figures}
+     from usage_days where org_id = $1::int and day between $2::date and $3::date group by model, provider, residency, byok
+     union all
+     (select 'agent', '', '', '', false, agent_id, agent_label, ${figures}
+     from usage_days_by_agent where org_id = $1::int and day between $2::date and $3::date group by agent_id, agent_label
+     order by sum(requests) desc, agent_id, agent_label limit $4::int)
+   ) as processing
+   order by part, requests desc, model, provider, residency, byok, agent_id, agent_label`,
+)
+
+export interface AttestationKeyRow {
+  readonly keyId: string
+  readonly publicKey: unknown
+  readonly sealedPrivateKey: string
+  readonly hmacKeyId: string
+  readonly sealedHmacKey: string
+}
+
+const keyColumns = `key_id as "keyId", public_key as "publicKey", sealed_private_key as "sealedPrivateKey", hmac_key_id as "hmacKeyId",
+     sealed_hmac_key as "sealedHmacKey"`
+
+export const findCurrentKey = statement<[], AttestationKeyRow>(
+  'attestation_keys.find_current',
+  `select ${keyColumns} from attestation_keys where retired_at is null`,
+)
+
+export const findHmacKey = statement<[hmacKeyId: string], AttestationKeyRow>(
+  'attestation_keys.find_hmac_key',
+  `select ${keyColumns} from attestation_keys where hmac_key_id = $1::text`,
+)
+
+/** The newest first. */
+export const listPublicKeys = statement<[], { publicKey: unknown }>(
+  'attestation_keys.list_public',
+  `select public_key as "publicKey" from attestation_keys order by created_at desc, key_id`,
+)
+
+/** Does nothing while another key is current. */
+export const insertKey = statement<[keyId: string, publicKey: string, sealedPrivateKey: string, hmacKeyId: string, sealedHmacKey: string, createdAt: Date]>(
+  'attestation_keys.insert_key',
+  `insert into attestation_keys (key_id, public_key, sealed_private_key, hmac_key_id, sealed_hmac_key, created_at)
+   values ($1::text, $2::jsonb, $3::text, $4::text, $5::text, $6::timestamptz) on conflict do nothing`,
+)
+
+export const retireCurrentKey = statement<[at: Date]>(
+  'attestation_keys.retire_current',
+  `update attestation_keys set retired_at = $1::timestamptz where retired_at is null`,
+)

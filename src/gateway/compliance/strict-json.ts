@@ -1,0 +1,48 @@
+/** JSON as a signature needs it: a text that has one meaning only. */
+
+/** Why a text cannot be taken at its word. */
+export class AmbiguousJsonError extends Error {
+  override readonly name = 'AmbiguousJsonError'
+}
+
+const tokens = /"(?:[^"\\]|\\.)*"|[{}[\]:,]|[^\s{}[\]:,"]+/g
+
+/**
+ * The value of the text. Throws AmbiguousJsonError for what is no JSON, for an object with a name twice (readers disagree on which one
+ * counts), and for a number that says more than a double can hold (it would be signed as another one than is written).
+ */
+export function parseStrictJson(text: string): unknown {
+  let value: unknown
+  try {
+    value = JSON.parse(text)
+  } catch (cause) {
+    throw new AmbiguousJsonError('it is no JSON', { cause })
+  }
+  // From here on the grammar is known to be right, so a walk over the tokens is enough.
+  const open: (Set<string> | null)[] = []
+  let before = ''
+  for (const [token] of text.matchAll(tokens)) {
+    if (token === '{') open.push(new Set())
+    else if (token === '[') open.push(null)
+    else if (token === '}' || token === ']') open.pop()
+    else if (token === ':') addName(open.at(-1) ?? null, before)
+    else if (/^[-\d]/.test(token) && exactly(token) !== exactly(String(Number(token))))
+      throw new AmbiguousJsonError(`the number ${token.slice(0, 40)} is more exact than a double`)
+    before = token
+  }
+  return value
+}
+
+function addName(names: Set<string> | null, token: string): void {
+  const name = String(JSON.parse(token))
+  if (names?.has(name)) throw new AmbiguousJsonError(`the name ${token.slice(0, 40)} stands twice in one object`)
+  names?.add(name)
+}
+
+/** A decimal number without the ways of writing it: digits without zeros around them, and where the point stands. */
+function exactly(text: string): string {
+  const [, sign = '', whole = '', fraction = '', exponent = '0'] = /^(-?)(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/.exec(text) ?? []
+  const digits = (whole + fraction).replace(/^0+/, '')
+  const short = digits.replace(/0+$/, '')
+  return short === '' ? '0' : `${sign}${short}e${Number(exponent) - fraction.length + digits.length - short.length}`
+}
