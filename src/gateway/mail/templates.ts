@@ -27,6 +27,17 @@ const shapes = {
   key_inactivity: z.object({ orgName: line, keyName: line, keyPrefix: line, disabledOn: line, link }),
   receipt: z.object({ orgName: line, amount: line, paymentId: line, invoiceNumber: line, seller: line, paidOn: line, link }),
   low_balance: z.object({ orgName: line, balance: line, threshold: line, link }),
+  collection_alert: z.object({
+    orgName: line,
+    collection: line,
+    state: z.enum(['firing', 'recovered']),
+    metric: line,
+    value: line,
+    threshold: line,
+    step: line,
+    minutes: line,
+    link,
+  }),
 }
 
 /** What each template needs to know. Names, amounts and links; never a secret that is worth more than the mail. */
@@ -70,6 +81,19 @@ const letters: { readonly [T in MailTemplate]: (data: z.output<(typeof shapes)[T
     action: { label: 'Look at the balance and top up', link: to },
     footer: `You have this mail because ${orgName} asked to be told of a low balance. It comes at most once in 24 hours; an owner can change or clear the threshold.`,
   }),
+  collection_alert: ({ orgName, collection, state, metric, value, threshold, step, minutes, link: to }) => ({
+    subject:
+      state === 'firing' ? `Collection ${collection} of ${orgName}: ${metric} is ${value}` : `Collection ${collection} of ${orgName}: ${metric} is well again`,
+    paragraphs:
+      state === 'firing'
+        ? [
+            `The ${metric} of the collection ${collection} of ${orgName} has reached ${value}; the alert is set to ${threshold}. The step ${step} does worst.`,
+            `Canaries of the last ${minutes} minutes were looked at. You hear of it again only if it stays like that for long, and when it is over.`,
+          ]
+        : [`The ${metric} of the collection ${collection} of ${orgName} is down to ${value}, below the ${threshold} that the alert is set to.`],
+    action: { label: 'Look at the health of its steps', link: to },
+    footer: `You have this mail because an alert of ${orgName} names you or, as it names nobody else, its owners. An owner or admin can delete the alert.`,
+  }),
   receipt: ({ orgName, amount, paymentId, invoiceNumber, seller, paidOn, link: to }) => ({
     subject: `Receipt: ${amount} for ${orgName}, invoice ${invoiceNumber}`,
     paragraphs: [
@@ -101,6 +125,8 @@ export function renderMail(template: string, data: unknown): RenderedMail | null
       return render(shapes.receipt, letters.receipt, data)
     case 'low_balance':
       return render(shapes.low_balance, letters.low_balance, data)
+    case 'collection_alert':
+      return render(shapes.collection_alert, letters.collection_alert, data)
     default:
       return null
   }

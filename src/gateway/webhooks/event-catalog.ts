@@ -61,6 +61,19 @@ const anomaly = z.object({
   window_end: z.int().describe('Its end, in unix seconds.'),
 })
 
+const collectionAlert = z.object({
+  alert_id: z.int(),
+  collection_id: z.int(),
+  state: z.enum(['firing', 'recovered']),
+  metric: z.enum(['error_rate', 'latency_p95']),
+  threshold: z.number().describe('Of the alert: a share of failed canaries from 0 to 1, or milliseconds.'),
+  value: z.number().describe('Where the metric stands at the step where it is worst, in the unit of the threshold.'),
+  model: z.string().describe('Model of that step.'),
+  provider: z.string().nullable().describe('Provider that the step pins; null: none.'),
+  checks: z.int().describe('Canaries of that step that were looked at.'),
+  window_s: z.int().describe('Span of time that was looked at, in seconds.'),
+})
+
 interface CatalogEntry {
   readonly family: 'budget' | 'keys' | 'billing' | 'reliability' | 'test'
   /** When it fires. */
@@ -81,6 +94,7 @@ export const eventCatalog = {
   'credit.low': { family: 'billing', when: 'The prepaid balance falls below the low-balance threshold; once until it is above it again.', data: lowCredit },
   'provider.circuit_open': { family: 'reliability', when: 'The circuit of a route opens after consecutive failures. Every organisation that subscribes is told.', data: openCircuit },
   'request.anomaly': { family: 'reliability', when: 'Spend, errors or tokens of the last hour are far above the hours of the seven days before.', data: anomaly },
+  'collection.alert': { family: 'reliability', when: 'Canaries of a collection reach the threshold of an alert, stay there for the cool-down, or are below it again.', data: collectionAlert },
   ping: { family: 'test', when: 'A test is asked for; sent to that endpoint whatever it subscribes to.', data: z.object({ message: z.string().describe('Always the same text.') }) },
 } as const satisfies Record<string, CatalogEntry>
 

@@ -34,15 +34,21 @@ export async function emit<T extends EventType>(tx: Tx, event: NewEvent<T>): Pro
   await emitToAll(tx, event, [event])
 }
 
+/** The same for those of its endpoints alone that have this URL; null: for all. */
+export async function emitAt<T extends EventType>(tx: Tx, event: NewEvent<T>, url: string | null): Promise<void> {
+  await emitToAll(tx, event, [event], url)
+}
+
 /** The same for what happened to several organisations at once, in one statement. */
 export async function emitToAll<T extends EventType>(
   tx: Tx,
   happened: Pick<NewEvent<T>, 'type' | 'atMs' | 'data'>,
   heard: readonly Pick<NewEvent, 'id' | 'orgId'>[],
+  url: string | null = null,
 ): Promise<void> {
   const { type, atMs, data } = happened
   const orgIds = heard.map(({ orgId }) => orgId)
   const ids = heard.map(({ id }) => id)
   const bodies = heard.map(({ id, orgId }) => envelopeOf({ id, orgId, type, atMs, data }))
-  await tx.exec(insertEvents, orgIds, ids, type, BigInt(Math.floor(atMs / 1000)), JSON.stringify(data), bodies, new Date(atMs))
+  await tx.exec(insertEvents, orgIds, ids, type, BigInt(Math.floor(atMs / 1000)), JSON.stringify(data), bodies, new Date(atMs), url)
 }

@@ -1,8 +1,8 @@
 import { statement } from '../../platform/db.ts'
 
-/** Appends one event for each of these organisations to the outbox, and a delivery for each endpoint that hears it. Data is JSON text, bodies are the envelopes. */
+/** Appends one event for each of these organisations to the outbox, and a delivery for each endpoint that hears it (of that URL only, where one is given). Data is JSON text, bodies are the envelopes. */
 export const insertEvents = statement<
-  [orgIds: readonly number[], ids: readonly string[], type: string, createdS: bigint, data: string, bodies: readonly string[], at: Date]
+  [orgIds: readonly number[], ids: readonly string[], type: string, createdS: bigint, data: string, bodies: readonly string[], at: Date, url: string | null]
 >(
   'webhooks.insert_events',
   `with event as (
@@ -13,5 +13,5 @@ export const insertEvents = statement<
    insert into webhook_deliveries (id, org_id, endpoint_id, event_id, event_seq, type, due_at, created_at)
    select gen_random_uuid(), event.org_id, e.id, event.id, event.seq, $3::text, $7::timestamptz, $7::timestamptz
    from event join webhook_endpoints e on e.org_id = event.org_id
-   where e.enabled and (e.subscribe_all or $3::text = any(e.event_types))`,
+   where e.enabled and (e.subscribe_all or $3::text = any(e.event_types)) and ($8::text is null or e.url = $8::text)`,
 )

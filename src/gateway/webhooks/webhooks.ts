@@ -6,6 +6,7 @@ import type { Ids } from '../../platform/ids.ts'
 import type { Sealer } from '../../platform/secrets.ts'
 import type { UrlGuard } from '../../platform/url-guard.ts'
 import { endOpenDeliveries } from './delivery-list-queries.ts'
+import { type EventType, subscribable } from './event-catalog.ts'
 import { leadsInside } from './public-address.ts'
 import {
   changeWebhook,
@@ -20,7 +21,7 @@ import {
   switchWebhook,
   type WebhookRow,
 } from './webhook-queries.ts'
-import { checkedDescription, checkedUrl, type SubscriptionWish, subscriptionOf } from './webhook-rules.ts'
+import { checkedDescription, checkedUrl, type Subscription, type SubscriptionWish, subscriptionOf } from './webhook-rules.ts'
 import { newWebhookSecret, sealWebhookSecret } from './webhook-secret.ts'
 
 export interface WebhooksDeps {
@@ -50,6 +51,14 @@ export interface WebhookWithSecret {
   readonly secret: string
 }
 
+/** An endpoint that hears of what it should, with what was made beside it. */
+export interface EnsuredWebhook<T> {
+  readonly made: T
+  readonly webhook: WebhookRow
+  /** Of a new endpoint: shown this once. */
+  readonly secret: string | null
+}
+
 /** `disabled_reason` of an endpoint that a person switched off. */
 export const byHand = 'manual'
 
@@ -71,20 +80,45 @@ export class Webhooks {
    * description that is none and a subscription to unknown events or to nothing; `cap`.
    */
   async create(orgId: number, userId: number, wish: WebhookWish): Promise<WebhookWithSecret> {
-    const { db, clock, ids, sealer, endpointsMax } = this.#deps
+    const { db, ids } = this.#deps
     const url = await this.#reachable(wish.url)
     const description = checkedDescription(wish.description)
-    const { subscribeAll, eventTypes } = subscriptionOf(wish, null)
+    const subscription = subscriptionOf(wish, null)
     const secret = newWebhookSecret(ids)
     const webhook = await db.tx(async tx => {
       await tx.one(lockOrg, orgId)
-      const { count } = await tx.one(countWebhooks, orgId)
-      if (count >= endpointsMax) throw fail('cap', { message: `An organisation may have ${endpointsMax} webhooks. Delete one first.` })
-      const { id } = await tx.one(nextWebhookId)
-      const sealed = sealWebhookSecret(sealer, id, secret)
-      return tx.one(insertWebhook, orgId, id, url.href, description, subscribeAll, eventTypes, sealed, userId, new Date(clock.nowMs()))
+      return this.#insert(tx, orgId, userId, { url: url.href, description, ...subscription }, secret)
     })
     return { webhook, secret }
+  }
+
+  /**
+   * Sees to it that the endpoint of that URL hears of one type of event, and makes it when there is none; `inTx` adds what goes with it and is
+   * given the URL as it is kept. The secret is null where there was an endpoint. Throws as `create` does, and `bad_request` for an endpoint that
+   * is disabled.
+   */
+  async ensure<T>(orgId: number, userId: number, given: string, type: EventType, inTx: (tx: Tx, url: string) => Promise<T>): Promise<EnsuredWebhook<T>> {
+    const { db, ids } = this.#deps
+    const { href } = await this.#reachable(given)
+    const secret = newWebhookSecret(ids)
+    return db.tx(async tx => {
+      await tx.one(lockOrg, orgId)
+      const same = (await tx.many(listWebhooks, orgId)).filter(({ url }) => url === href)
+      const found = same.find(({ enabled }) => enabled)
+      if (found === undefined && same.length > 0)
+        throw fail('bad_request', {
+          message: `The webhook ${same[0]?.id} of this URL is disabled. Enable it first: PATCH /me/webhooks/${same[0]?.id} with "enabled": true.`,
+        })
+      if (found === undefined) {
+        const webhook = await this.#insert(tx, orgId, userId, { url: href, description: '', subscribeAll: false, eventTypes: [type] }, secret)
+        return { made: await inTx(tx, href), webhook, secret }
+      }
+      if (found.subscribeAll || found.eventTypes.includes(type)) return { made: await inTx(tx, href), webhook: found, secret: null }
+      const { description, eventTypes } = await lockedWebhook(tx, orgId, found.id)
+      const heard = subscribable.filter(known => known === type || eventTypes.includes(known))
+      const webhook = await tx.one(changeWebhook, orgId, found.id, description, false, heard)
+      return { made: await inTx(tx, href), webhook, secret: null }
+    })
   }
 
   /**
@@ -121,6 +155,17 @@ export class Webhooks {
       if ((await tx.maybe(deleteWebhook, orgId, id)) === null) throw noWebhook()
       await tx.exec(endOpenDeliveries, orgId, id, 'endpoint_deleted', this.#now())
     })
+  }
+
+  /** The organisation is locked. Throws `cap`. */
+  async #insert(tx: Tx, orgId: number, userId: number, wish: Subscription & { url: string; description: string }, secret: string): Promise<WebhookRow> {
+    const { clock, sealer, endpointsMax } = this.#deps
+    const { count } = await tx.one(countWebhooks, orgId)
+    if (count >= endpointsMax) throw fail('cap', { message: `An organisation may have ${endpointsMax} webhooks. Delete one first.` })
+    const { id } = await tx.one(nextWebhookId)
+    const sealed = sealWebhookSecret(sealer, id, secret)
+    const { url, description, subscribeAll, eventTypes } = wish
+    return tx.one(insertWebhook, orgId, id, url, description, subscribeAll, eventTypes, sealed, userId, new Date(clock.nowMs()))
   }
 
   async #reachable(given: string): Promise<URL> {

@@ -1,0 +1,87 @@
+/** How the steps of a collection have done: sums of canaries as figures for people. */
+import type { Clock } from '../../platform/clock.ts'
+import type { Db } from '../../platform/db.ts'
+import type { StoredStep } from '../routing/queries.ts'
+import { type HealthSum, type LastCanary, listCanaries, sumHealth } from './health-queries.ts'
+
+const hourMs = 3600_000
+const dayMs = 24 * hourMs
+/** Bucket of canaries that failed. */
+export const failedBucket = -1
+const bucketsPerOctave = 8
+
+/** The bucket of a latency: [2^(n/8), 2^((n+1)/8)) ms. */
+export const latencyBucket = (latencyMs: number): number => Math.floor(Math.log2(Math.max(1, latencyMs)) * bucketsPerOctave)
+
+/** The middle of a bucket, ms: within 5 % of whatever is in it. */
+const bucketMs = (bucket: number): number => Math.max(1, Math.round(2 ** ((bucket + 0.5) / bucketsPerOctave)))
+
+/** A step by what it is, not by its place: so its history stays when steps are moved. '' stands for no pinned provider. */
+export const stepKey = (step: StoredStep): string => keyOf(step.model, step.provider ?? '')
+const keyOf = (model: string, pinned: string): string => JSON.stringify([model, pinned])
+
+export type StepState = 'ok' | 'failing' | 'unknown' | 'unsupported'
+
+export interface StepHealth {
+  readonly model: string
+  /** The provider that the step pins; of a step that pins none who answered last, or null. */
+  readonly provider: string | null
+  /** Share of canaries that were answered, 0 to 1; null without any. 1 means all of them. */
+  readonly uptime: number | null
+  readonly p95Ms: number | null
+  readonly checks: number
+  readonly lastCheck: Date | null
+  readonly state: StepState
+  /** Why the last canary failed. */
+  readonly lastCode: string | null
+}
+
+export interface HealthDeps {
+  readonly db: Db
+  readonly clock: Clock
+  /** False for steps that no canary is made of. */
+  isProbed(modelId: string, step: StoredStep): boolean
+}
+
+/** The steps of a collection as they stand, in their order. Reads sums only: hours of about a week, days before. */
+export async function healthOf(
+  collection: { readonly id: number; readonly orgId: number; readonly modelId: string; readonly steps: readonly StoredStep[] },
+  days: number,
+  { db, clock, isProbed }: HealthDeps,
+): Promise<StepHealth[]> {
+  const { id, orgId, modelId, steps } = collection
+  const fromMs = clock.nowMs() - days * dayMs
+  const [sums, canaries] = await Promise.all([
+    db.many(sumHealth, orgId, id, new Date(Math.floor(fromMs / dayMs) * dayMs), new Date(Math.floor(fromMs / hourMs) * hourMs)),
+    db.many(listCanaries, orgId, id),
+  ])
+  const sumsOf = Map.groupBy(sums, ({ model, pinned }) => keyOf(model, pinned))
+  const lastOf = new Map(canaries.map(canary => [keyOf(canary.model, canary.pinned), canary]))
+  return steps.map(step => stepHealth(step, isProbed(modelId, step), sumsOf.get(stepKey(step)) ?? [], lastOf.get(stepKey(step)) ?? null))
+}
+
+function stepHealth(step: StoredStep, isProbed: boolean, sums: readonly HealthSum[], last: LastCanary | null): StepHealth {
+  const checks = sums.reduce((total, sum) => total + sum.checks, 0)
+  const answered = sums.filter(({ bucket }) => bucket !== failedBucket)
+  const good = answered.reduce((total, sum) => total + sum.checks, 0)
+  return {
+    model: step.model,
+    provider: step.provider ?? last?.provider ?? null,
+    uptime: checks === 0 ? null : Math.floor((good / checks) * 10_000) / 10_000,
+    p95Ms: good === 0 ? null : p95Of(answered, good),
+    checks,
+    lastCheck: last?.at ?? null,
+    state: !isProbed ? 'unsupported' : last === null ? 'unknown' : last.ok ? 'ok' : 'failing',
+    lastCode: last === null || last.ok ? null : last.code,
+  }
+}
+
+function p95Of(answered: readonly HealthSum[], count: number): number {
+  const rank = Math.ceil(count * 0.95)
+  let seen = 0
+  for (const { bucket, checks } of [...answered].sort((a, b) => a.bucket - b.bucket)) {
+    seen += checks
+    if (seen >= rank) return bucketMs(bucket)
+  }
+  throw new Error('the rank lies within the count')
+}
