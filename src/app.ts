@@ -7,6 +7,7 @@ import { auditServices, strangers } from './app-audit.ts'
 import { billingAccountServices } from './app-billing-account.ts'
 import { budgetServices } from './app-budgets.ts'
 import { startCatalog } from './app-catalog.ts'
+import { collectionServices } from './app-collections.ts'
 import { complianceServices } from './app-compliance.ts'
 import { createCustomServers } from './app-custom-servers.ts'
 import type { AppDeps } from './app-deps.ts'
@@ -18,12 +19,15 @@ import { invoiceServices } from './app-invoices.ts'
 import { keyServices } from './app-keys.ts'
 import { MasterKeys } from './app-master-keys.ts'
 import { mcpOf } from './app-mcp.ts'
+import { monitoringServices } from './app-monitoring.ts'
 import { mcpOfOrg, oauthServices } from './app-oauth.ts'
 import { type OperatorDesk, operatorDesk } from './app-operator.ts'
 import { orgServices } from './app-orgs.ts'
 import { paymentServices } from './app-payments.ts'
 import { profileServices } from './app-profile.ts'
 import { createProviderKeys } from './app-provider-keys.ts'
+import { publicDataServices } from './app-public-data.ts'
+import { reportServices } from './app-reports.ts'
 import { createRouteState } from './app-route-state.ts'
 import { routingServices } from './app-routing.ts'
 import type { AppParts } from './app-services.ts'
@@ -43,6 +47,7 @@ import { bindingsOf, endpointTable, type RowServices } from './gateway/http/endp
 import { OpenStreams } from './gateway/http/open-streams.ts'
 import { createEdge } from './gateway/http/server.ts'
 import type { ContentLog } from './gateway/inference/content-log.ts'
+import type { InferenceDeps } from './gateway/inference/deps.ts'
 import { Inference } from './gateway/inference/inference.ts'
 import type { Keys } from './gateway/keys/keys.ts'
 import { tightestOf } from './gateway/limits/budget-view.ts'
@@ -55,7 +60,6 @@ import type { Maintenance } from './gateway/routing/maintenance.ts'
 import { resolve } from './gateway/routing/resolve.ts'
 import type { RouteHealth } from './gateway/routing/route-health.ts'
 import type { UsageEvent } from './gateway/usage/record.ts'
-import { UsageReports } from './gateway/usage/reports.ts'
 import type { Mcp } from './mcp/transport.ts'
 import type { Memory } from './memory/memory.ts'
 import { AudioLengths } from './platform/audio-length.ts'
@@ -136,6 +140,7 @@ export async function createApp(deps: AppDeps): Promise<App> {
     health,
     maintenance: routes.maintenance,
     operator,
+    masterKeys,
     attestations: services.attestations,
     baseUrl: () => state.baseUrl,
     setBaseUrl(url) {
@@ -162,6 +167,7 @@ export async function createApp(deps: AppDeps): Promise<App> {
     async stop() {
       state.isDraining = true
       await drain(deps, domains.inflight, server, mcp)
+      await services.monitor.stop()
       await routes.stop()
       await stopSandbox()
       await domains.stop()
@@ -175,6 +181,26 @@ function rowServices(parts: AppParts, bindings: readonly Binding[]): RowServices
   const people = orgServices(parts)
   const byok = { providerKeys: createProviderKeys(parts), customServers: createCustomServers(parts) }
   const routing = routingServices(parts, byok.providerKeys, byok.customServers)
+  const webhooks = webhookServices(parts)
+  const inference: InferenceDeps = {
+    clock,
+    ids,
+    log,
+    outbound,
+    inflight,
+    limits,
+    isBilling: isBilling(config),
+    contentLog,
+    dialectOf,
+    audioLengths: new AudioLengths(clock),
+    imageScaler: new ImageScaler(),
+    recheck: principal => agents.tokens.recheck(principal),
+    resolve: request => resolve(request, { catalog: catalog.snapshot, circuits, health, clock }),
+    observer: parts.routeObserver,
+    images: imageSettings(config),
+    agentByLabel: (orgId, label) => agents.byLabel(orgId, label),
+    orgRouting: orgId => routing.orgRoutings.get(orgId),
+  }
   return {
     ...people,
     ...accessServices(parts, people.invitations),
@@ -185,37 +211,19 @@ function rowServices(parts: AppParts, bindings: readonly Binding[]): RowServices
     ...paymentServices(parts),
     ...auditServices(parts),
     ...invoiceServices(parts),
-    ...webhookServices(parts),
+    ...webhooks,
     ...oauthServices(parts),
+    ...publicDataServices(parts),
     ...routing,
+    ...collectionServices(parts, routing.chains),
     ...byok,
     catalog,
     agents,
     memory,
     budgets: limits,
     ...budgetServices(parts),
-    inference: new Inference(
-      {
-        clock,
-        ids,
-        log,
-        outbound,
-        inflight,
-        limits,
-        isBilling: isBilling(config),
-        contentLog,
-        dialectOf,
-        audioLengths: new AudioLengths(clock),
-        imageScaler: new ImageScaler(),
-        recheck: principal => agents.tokens.recheck(principal),
-        resolve: request => resolve(request, { catalog: catalog.snapshot, circuits, health, clock }),
-        observer: parts.routeObserver,
-        images: imageSettings(config),
-        agentByLabel: (orgId, label) => agents.byLabel(orgId, label),
-        orgRouting: orgId => routing.orgRoutings.get(orgId),
-      },
-      parts.idempotency,
-    ),
+    inference: new Inference(inference, parts.idempotency),
+    ...monitoringServices(parts, inference, webhooks.webhooks),
     whoami: new Whoami({
       version,
       orgName: async orgId => (await orgs.find(orgId))?.name ?? '',
@@ -223,7 +231,7 @@ function rowServices(parts: AppParts, bindings: readonly Binding[]): RowServices
       tightestBudget: async principal => tightestOf(await limits.budgetsOf(principal)),
       balanceInr: async orgId => (isBilling(config) ? inrFromUinr(await balanceOf(db, orgId)) : null),
     }),
-    usage: new UsageReports({ db, clock, flushNow: () => limits.flushNow(), agentNames: (orgId, agentIds) => agents.names(orgId, agentIds) }),
+    ...reportServices(parts),
     mcpCard: { serviceId: config.SERVICE_ID, version },
     discovery: discoveryOf(catalog, circuits, bindings),
   }

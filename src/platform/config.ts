@@ -9,7 +9,8 @@ import { addressRangesOf } from './address-ranges.ts'
 import { Secret } from './secret.ts'
 import { parseAllowed } from './url-guard.ts'
 
-type Kind = 'string' | 'int' | 'bool' | 'list' | 'secret' | 'url'
+/** 'url-or-off': empty or `off` is null, also where there is a default. */
+type Kind = 'string' | 'int' | 'bool' | 'list' | 'secret' | 'url' | 'url-or-off'
 interface Setting {
   readonly kind: Kind
   readonly default: string | null
@@ -124,13 +125,15 @@ export const settings = {
   STORE_TIMEOUT_MS: s('memory', 'int', '30000', 'One call to a memory store.', 1),
   COLLECTIONS_MAX: s('limits', 'int', '100', 'Collections of an organisation.', 1),
   MONITOR_EVERY_S: s('monitoring', 'int', '300', 'Pause between two rounds of canaries of a monitored collection.', 1),
+  MONITOR_TIMEOUT_S: s('monitoring', 'int', '30', 'When a canary is given up and counts as failed.', 1),
   MONITORED_MAX: s('monitoring', 'int', '20', 'Monitored collections of an organisation.', 0),
   ALERTS_MAX: s('monitoring', 'int', '20', 'Alerts of a collection.', 1),
   ALERT_COOLDOWN_S: s('monitoring', 'int', '3600', 'Least time between two notices of one alert.', 0),
-  ALERT_WINDOW_S: s('monitoring', 'int', '1800', 'Span of canaries that an alert looks at.', 1),
+  ALERT_WINDOW_S: s('monitoring', 'int', '1800', 'Span of canaries that an alert looks at; at least three rounds of them, whatever is set.', 1),
   USAGE_KEEP_DAYS: s('data', 'int', '400', 'Days for which single usage events are kept. Sums by day stay.', 32),
-  PRICE_FEED_URL: s('catalog', 'string', 'https://openrouter.ai/api/v1/models', 'Public price list that GET /v1/pricing/compare compares with. Empty or off: no comparison.'),
-  FX_URL: s('catalog', 'string', 'https://open.er-api.com/v6/latest/USD', 'Exchange rates of one US dollar, for that comparison.'),
+  PUBLIC_STATS: s('catalog', 'bool', 'on', 'GET /v1/rankings and the stats of models are for everybody. off: for callers with a credential, because sums over few organisations say much of each.'),
+  PRICE_FEED_URL: s('catalog', 'url-or-off', 'https://openrouter.ai/api/v1/models', 'Public price list that GET /v1/pricing/compare compares with. Empty or off: no comparison.'),
+  FX_URL: s('catalog', 'url-or-off', 'https://open.er-api.com/v6/latest/USD', 'Exchange rates of one US dollar, for that comparison. Empty or off: no comparison.'),
   PRICE_FEED_EVERY_S: s('catalog', 'int', '3600', 'Least age of the price list and the rate before they are fetched again.', 1),
   METRICS: s('operations', 'bool', 'on', 'GET /metrics.'),
   METRICS_TOKEN: s('operations', 'secret', null, 'Bearer token that GET /metrics asks for. Absent: it answers callers from this machine only.'),
@@ -154,9 +157,11 @@ type Value<K extends Kind, D> = K extends 'int'
         : boolean | null
       : K extends 'secret'
         ? Secret | null
-        : D extends string
-          ? string
-          : string | null
+        : K extends 'url-or-off'
+          ? string | null
+          : D extends string
+            ? string
+            : string | null
 
 /** The settings as values, plus what each provider row asks of the environment. */
 export type Config = { readonly [N in keyof Settings]: Value<Settings[N]['kind'], Settings[N]['default']> } & {
@@ -172,6 +177,7 @@ export class ConfigError extends Error {
 }
 
 function read(name: string, setting: Setting, raw: string | undefined): unknown {
+  if (setting.kind === 'url-or-off' && raw !== undefined && /^\s*(off)?\s*$/i.test(raw)) return null
   const text = raw === undefined || raw === '' ? setting.default : raw
   switch (setting.kind) {
     case 'int': {
@@ -197,6 +203,12 @@ function read(name: string, setting: Setting, raw: string | undefined): unknown 
       if (text === null) return null
       if (!URL.canParse(text) || !/^https?:$/.test(new URL(text).protocol)) throw new ConfigError(`${name} must be an http or https URL, not "${text}".`)
       return text.replace(/\/+$/, '')
+    }
+    case 'url-or-off': {
+      if (text === null) return null
+      if (!URL.canParse(text) || !/^https?:$/.test(new URL(text).protocol))
+        throw new ConfigError(`${name} must be an http or https URL, or off, not "${text}".`)
+      return text
     }
     case 'string':
       return text

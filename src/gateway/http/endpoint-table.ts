@@ -24,6 +24,10 @@ import { billingProfileEndpoints } from '../billing/profile-endpoints.ts'
 import { customEndpoints } from '../byok/custom-endpoints.ts'
 import { providerKeyEndpoints } from '../byok/provider-key-endpoints.ts'
 import { catalogEndpoints } from '../catalog/endpoints.ts'
+import { priceEndpoints } from '../catalog/price-endpoints.ts'
+import { alertEndpoints } from '../collections/alert-endpoints.ts'
+import { collectionEndpoints } from '../collections/collection-endpoints.ts'
+import { monitorEndpoints } from '../collections/monitor-endpoints.ts'
 import { complianceEndpoints } from '../compliance/endpoints.ts'
 import { audioEndpoints } from '../inference/audio-endpoints.ts'
 import { inferenceEndpoints } from '../inference/endpoints.ts'
@@ -37,10 +41,13 @@ import { orgEndpoints } from '../orgs/org-endpoints.ts'
 import { profileEndpoints } from '../orgs/profile-endpoints.ts'
 import { workspaceEndpoints } from '../orgs/workspace-endpoints.ts'
 import { routingEndpoints } from '../routing/routing-endpoints.ts'
+import { activityEndpoints } from '../usage/activity-endpoints.ts'
 import { usageEndpoints } from '../usage/endpoints.ts'
+import { modelStatsEndpoints } from '../usage/model-stats-endpoints.ts'
 import { webhookEndpoints } from '../webhooks/webhook-endpoints.ts'
 import { discoveryEndpoints } from './discovery.ts'
 import type { Binding } from './edge.ts'
+import { healthEndpoints } from './health-endpoints.ts'
 
 export const endpointTable = {
   ...inferenceEndpoints,
@@ -49,6 +56,8 @@ export const endpointTable = {
   ...imageEndpoints,
   ...audioEndpoints,
   ...catalogEndpoints,
+  ...modelStatsEndpoints,
+  ...priceEndpoints,
   ...accessEndpoints,
   ...signInEndpoints,
   ...invitationEndpoints,
@@ -60,6 +69,7 @@ export const endpointTable = {
   ...providerKeyEndpoints,
   ...customEndpoints,
   ...routingEndpoints,
+  ...collectionEndpoints,
   ...billingEndpoints,
   ...billingProfileEndpoints,
   ...paymentEndpoints,
@@ -77,10 +87,14 @@ export const endpointTable = {
   ...shareEndpoints,
   ...promoteEndpoints,
   ...usageEndpoints,
+  ...activityEndpoints,
   ...limitsEndpoints,
+  ...monitorEndpoints,
+  ...alertEndpoints,
   ...webhookEndpoints,
   ...complianceEndpoints,
   ...discoveryEndpoints,
+  ...healthEndpoints,
   ...mcpEndpoints,
   ...mcpOAuthEndpoints,
 }
