@@ -28,6 +28,7 @@ const exceptions: Readonly<Record<string, string>> = {
   'usage.list_anomalies': 'sweep over the usage of all organisations',
   'usage.last_summed_hour': 'sweep over the usage of all organisations',
   'usage.delete_old_hours': 'sweep of what is too old in all organisations',
+  'usage.delete_old_events': 'sweep of what is too old in all organisations',
   'webhooks.list_subscribers': 'events of the whole gateway go to every organisation that subscribes',
   'content.delete_expired': 'sweep of what has run out in all organisations',
   'once.end_by_event': 'flush of one process over all organisations, by the ids of its events',
@@ -97,6 +98,12 @@ const exceptions: Readonly<Record<string, string>> = {
   'webhooks.claim_deliveries': 'of endpoints that the claim holds',
   'webhooks.end_deliveries_of_closed': 'by the ids of endpoints that nobody sends to',
   'webhooks.delete_settled_deliveries': 'sweep of what is too old in all organisations',
+  'collections.count_forks': 'by the id of a row that the transaction holds',
+  'collections.count_stars': 'by the id of a row that the transaction holds',
+  'collections.find_public': 'public, whoever has it',
+  'collections.list_public': 'public, whoever has it',
+  'collections.list_public_of_model': 'public, whoever has it',
+  'collections.list_public_versions': 'public, whoever has it',
   'webhooks.delete_old_events': 'sweep of what is too old in all organisations',
 }
 

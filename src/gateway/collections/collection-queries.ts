@@ -1,6 +1,9 @@
 import { statement } from '../../platform/db.ts'
 import type { StoredStep } from '../routing/queries.ts'
 
+/** A step as it is stored and shown. */
+export type CollectionStep = StoredStep
+
 /** What of a collection has versions. */
 export interface CollectionContent {
   readonly name: string
@@ -88,7 +91,7 @@ export const lockWithSource = statement<[orgId: number, id: number], { id: numbe
   'collections.lock_with_source',
   `select c.id, c.slug, c.is_public as "isPublic" from collections c
    where c.id in (select unnest(array[o.id, o.forked_from_id]) from collections o where o.org_id = $1::int and o.id = $2::int)
-   order by c.id for no key update of c`,
+   order by c.id for update of c`,
 )
 
 /** The fork that the organisation has of a collection. */

@@ -1,0 +1,56 @@
+/** What a collection may hold, whoever writes it. */
+import { cleanName } from '../../platform/clean-name.ts'
+import { fail } from '../../platform/errors.ts'
+import { isCustomReference } from '../routing/own-models.ts'
+import type { StoredStep } from '../routing/queries.ts'
+import type { CollectionContent } from './collection-queries.ts'
+
+const readmeMaxBytes = 64 * 1024
+/** All but tab and the ends of lines. */
+// biome-ignore lint/suspicious/noControlCharactersInRegex: refusing control characters is the point.
+const controlCharacters = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f]/
+
+/** A name that a client sent. Throws `bad_name`. */
+export function nameOf(given: unknown): string {
+  if (typeof given !== 'string') throw fail('bad_name', { message: '"name" must be a text of 1 to 100 characters.' })
+  return cleanName(given.toWellFormed())
+}
+
+/** A readme that a client sent; null is none. It is kept as it is and never interpreted here. Throws `bad_readme`. */
+export function readmeOf(given: unknown): string {
+  if (given === null) return ''
+  if (typeof given !== 'string') throw fail('bad_readme', { message: '"readme_md" must be Markdown as a text.' })
+  const readme = given.toWellFormed()
+  const bytes = Buffer.byteLength(readme)
+  if (bytes > readmeMaxBytes) throw fail('bad_readme', { message: `"readme_md" has ${bytes} bytes; at most ${readmeMaxBytes} are kept.` })
+  if (controlCharacters.test(readme))
+    throw fail('bad_readme', { message: '"readme_md" must not hold control characters other than tab and the ends of lines.' })
+  return readme
+}
+
+/** The id of a model, as far as that can be said without the catalog. Throws `bad_model`. */
+export function modelIdOf(given: unknown): string {
+  if (typeof given !== 'string') throw fail('bad_model', { message: '"model" must be the id of a model of the catalog. GET /v1/models lists the ids.' })
+  return given
+}
+
+/** Nothing in a public collection may lead to servers that only its organisation has. Throws `bad_steps`. */
+export function checkPublishable(steps: readonly StoredStep[]): void {
+  const index = steps.findIndex(({ provider }) => provider !== undefined && isCustomReference(provider))
+  if (index >= 0)
+    throw fail('bad_steps', {
+      message: `"steps[${index}].provider" is a server of your organisation, which nobody else can reach: a public collection cannot name it. Take the step out, or keep the collection private.`,
+    })
+}
+
+/** Steps as they are shown to others: versions from before a collection was public may name servers of the organisation, and those stay its own. */
+export const withoutOwnServers = (steps: readonly StoredStep[]): readonly StoredStep[] =>
+  steps.map(step => (step.provider !== undefined && isCustomReference(step.provider) ? { model: step.model, provider: 'byoe' } : step))
+
+/** Whether two contents are the same, so that one is no new version of the other. */
+export function isSameContent(a: CollectionContent, b: CollectionContent): boolean {
+  return a.name === b.name && a.modelId === b.modelId && a.readmeMd === b.readmeMd && isSameSteps(a.steps, b.steps)
+}
+
+const isSameSteps = (a: readonly StoredStep[], b: readonly StoredStep[]): boolean =>
+  a.length === b.length && a.every((step, index) => step.model === b[index]?.model && step.provider === b[index]?.provider)

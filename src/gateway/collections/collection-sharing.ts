@@ -1,0 +1,109 @@
+/** What organisations do with each other's public collections: star them, fork them, make them their routing. */
+import type { Clock } from '../../platform/clock.ts'
+import type { Db, Tx } from '../../platform/db.ts'
+import type { ControlLog } from '../../platform/db-control-log.ts'
+import type { Chain, Chains } from '../routing/chains.ts'
+import { addStar, type CollectionRow, countForks, countStars, findFork, lockOrg, lockVisible, removeStar } from './collection-queries.ts'
+import { isSlug } from './collection-slug.ts'
+import { type Collections, noCollection } from './collections.ts'
+
+export interface CollectionSharingDeps {
+  readonly db: Db
+  readonly clock: Clock
+  readonly controlLog: Pick<ControlLog, 'change'>
+  readonly chains: Pick<Chains, 'checkModel' | 'references' | 'stepsWith' | 'saveIn'>
+  readonly collections: Pick<Collections, 'insert'>
+  /** Called after the commit when the numbers of a collection have changed. */
+  counted(slug: string): void
+}
+
+export interface Starred {
+  readonly id: number
+  readonly starred: boolean
+  readonly stars: number
+}
+
+export interface Forked {
+  readonly collection: CollectionRow
+  /** False: the organisation had forked it before. */
+  readonly isNew: boolean
+}
+
+export interface Imported extends Chain {
+  /** The collection of the organisation that its routing was made of. */
+  readonly id: number
+  /** Slug of the fork that was taken, now or before; null for a collection of one's own. */
+  readonly forkedAs: string | null
+}
+
+/** Numbers are counted under a lock of the collection, so they never drift from what they count. */
+export class CollectionSharing {
+  readonly #deps: CollectionSharingDeps
+  constructor(deps: CollectionSharingDeps) {
+    this.#deps = deps
+  }
+
+  /** Gives the star of the organisation or takes it back; `wish` null: the other way round than it is. Throws `not_found`. */
+  async star(orgId: number, slug: string, wish: boolean | null): Promise<Starred> {
+    const { db, clock, counted } = this.#deps
+    const result = await db.tx(async tx => {
+      const { id } = await heldVisible(tx, orgId, slug)
+      const removed = wish === true ? 0 : await tx.exec(removeStar, orgId, id)
+      const starred = wish ?? removed === 0
+      if (starred) await tx.exec(addStar, orgId, id, new Date(clock.nowMs()))
+      return { id, starred, stars: (await tx.one(countStars, id)).stars }
+    })
+    counted(slug)
+    return result
+  }
+
+  /**
+   * Copies the present version into the organisation, private and at version 1; what its author does later changes nothing in it. The fork that
+   * there is already is given instead. Throws `not_found` and `cap`.
+   */
+  async fork(orgId: number, userId: number | null, slug: string): Promise<Forked> {
+    const forked = await this.#deps.db.tx(async tx => {
+      await tx.one(lockOrg, orgId)
+      return this.#forkIn(tx, orgId, userId, await heldVisible(tx, orgId, slug))
+    })
+    if (forked.isNew) this.#deps.counted(slug)
+    return forked
+  }
+
+  /**
+   * Makes a collection the routing of its model for the organisation: one of its own as it is, one of somebody else through a fork, all in one
+   * transaction. Throws `not_found`, `cap`, and `bad_model` or `bad_steps` for what is not in the catalog any more.
+   */
+  async apply(orgId: number, userId: number | null, slug: string): Promise<Imported> {
+    const { chains, controlLog, counted } = this.#deps
+    const references = await chains.references(orgId)
+    const { imported, isForked } = await controlLog.change(async tx => {
+      await tx.one(lockOrg, orgId)
+      const found = await heldVisible(tx, orgId, slug)
+      const forked = found.orgId === orgId ? null : await this.#forkIn(tx, orgId, userId, found)
+      const { id, modelId, steps } = forked?.collection ?? found
+      chains.checkModel(modelId)
+      const chain = { model: modelId, steps: chains.stepsWith(references, steps) }
+      const news = await chains.saveIn(tx, orgId, userId, chain)
+      const imported = { ...chain, id, forkedAs: forked?.collection.slug ?? null }
+      return { value: { imported, isForked: forked?.isNew ?? false }, news: [news] }
+    })
+    if (isForked) counted(slug)
+    return imported
+  }
+
+  async #forkIn(tx: Tx, orgId: number, userId: number | null, source: CollectionRow): Promise<Forked> {
+    const before = await tx.maybe(findFork, orgId, source.id)
+    if (before !== null) return { collection: before, isNew: false }
+    const collection = await this.#deps.collections.insert(tx, orgId, userId, { ...source, isPublic: false, source })
+    await tx.exec(countForks, source.id)
+    return { collection, isNew: true }
+  }
+}
+
+/** A collection that the organisation can see, held until the transaction ends. A private one of somebody else is none. */
+async function heldVisible(tx: Tx, orgId: number, slug: string): Promise<CollectionRow> {
+  const found = isSlug(slug) ? await tx.maybe(lockVisible, orgId, slug) : null
+  if (found === null) throw noCollection()
+  return found
+}

@@ -1,0 +1,42 @@
+/** The address of a collection: from its name, unique over the installation, given away once. */
+import type { Tx } from '../../platform/db.ts'
+import { takeSlug, takeStem } from './collection-queries.ts'
+
+/** Longest part that comes from the name. */
+const stemMaxChars = 60
+/** Segments of paths beside slugs. */
+const reserved: ReadonlySet<string> = new Set(['star', 'fork', 'import'])
+const slugShape = /^[a-z0-9]+(-[a-z0-9]+)*$/
+const slugMaxChars = 80
+/** Numbers are tried one by one so often, then in strides that double. */
+const plainTries = 4
+const triesMax = 30
+
+/** Whether a text can be a slug: anything else is looked up nowhere. */
+export const isSlug = (text: string): boolean => text.length <= slugMaxChars && slugShape.test(text)
+
+/** Latin letters and digits of a name, accents taken off; `collection` for a name that has none. */
+export function stemOf(name: string): string {
+  const plain = name
+    .normalize('NFKD')
+    .toLowerCase()
+    .replace(/\p{M}/gu, '')
+    .replace(/[^a-z0-9]+/g, '-')
+    .replace(/^-+/, '')
+    .slice(0, stemMaxChars)
+    .replace(/-+$/, '')
+  return plain === '' ? 'collection' : reserved.has(plain) ? `${plain}-collection` : plain
+}
+
+/** Takes a slug for a name: the name itself, or with the next number behind it. It belongs to the caller when the transaction commits, and is never given away again. */
+export async function claimSlug(tx: Tx, name: string): Promise<string> {
+  const stem = stemOf(name)
+  for (let tries = 0; tries < triesMax; tries++) {
+    // Names that end in numbers may have taken a whole row of them.
+    const { last } = await tx.one(takeStem, stem, 2 ** Math.max(0, tries - plainTries))
+    if (last === 1) return stem
+    const taken = await tx.maybe(takeSlug, `${stem}-${last}`)
+    if (taken !== null) return taken.slug
+  }
+  throw new Error('no slug is free')
+}

@@ -1,0 +1,168 @@
+/** Collections of an organisation: a chain of steps for one model of the catalog, with a readme and every version that there was. */
+import type { Clock } from '../../platform/clock.ts'
+import type { Db, Tx } from '../../platform/db.ts'
+import type { ControlLog, NewsItem } from '../../platform/db-control-log.ts'
+import { fail, type GatewayError } from '../../platform/errors.ts'
+import type { Chains } from '../routing/chains.ts'
+import {
+  type CollectionContent,
+  type CollectionRow,
+  countForks,
+  countOwn,
+  deleteCollection,
+  findOwnById,
+  findVersion,
+  insertCollection,
+  keepVersion,
+  listOwn,
+  listVersions,
+  lockOrg,
+  lockOwn,
+  lockWithSource,
+  updateCollection,
+  type VersionRow,
+} from './collection-queries.ts'
+import { checkPublishable, isSameContent, modelIdOf, nameOf, readmeOf } from './collection-rules.ts'
+import { claimSlug } from './collection-slug.ts'
+
+/** Kind of the news that a collection which others can see, or could, is not what it was; the ref is its slug. */
+export const collectionChanged = 'collection_changed'
+
+/** Versions that are listed; older ones stay and can be asked for by number. */
+export const versionsListedMax = 100
+
+export interface CollectionsDeps {
+  readonly db: Db
+  readonly clock: Clock
+  readonly controlLog: Pick<ControlLog, 'change'>
+  readonly chains: Pick<Chains, 'checkModel' | 'stepsOf'>
+  /** COLLECTIONS_MAX. */
+  readonly collectionsMax: number
+}
+
+/** What a client sent, in any shape; undefined is left out. */
+export interface CollectionWish {
+  readonly name?: unknown
+  readonly model?: unknown
+  readonly steps?: unknown
+  readonly readmeMd?: unknown
+  readonly isPublic?: boolean | undefined
+}
+
+/** What a new collection is made of. */
+export interface NewCollection extends CollectionContent {
+  readonly isPublic: boolean
+  readonly source: Pick<CollectionRow, 'id' | 'slug'> | null
+}
+
+export interface CollectionWithVersions {
+  readonly collection: CollectionRow
+  /** Newest first. */
+  readonly versions: readonly VersionRow[]
+}
+
+export const noCollection = (): GatewayError =>
+  fail('not_found', { message: 'There is no such collection. GET /me/collections lists your own, GET /v1/collections the public ones.' })
+
+export class Collections {
+  readonly #deps: CollectionsDeps
+  constructor(deps: CollectionsDeps) {
+    this.#deps = deps
+  }
+
+  /** All of the organisation, newest first. */
+  list(orgId: number): Promise<readonly CollectionRow[]> {
+    return this.#deps.db.many(listOwn, orgId)
+  }
+
+  /** One of the organisation, as it is or as it was in a version. Throws `not_found`. */
+  async get(orgId: number, id: number, version: number | null): Promise<CollectionWithVersions> {
+    const { db } = this.#deps
+    const collection = await db.maybe(findOwnById, orgId, id)
+    if (collection === null) throw noCollection()
+    const then = version === null ? collection : await db.maybe(findVersion, orgId, id, version)
+    if (then === null) throw fail('not_found', { message: `The collection has no such version; the present one is ${collection.version}.` })
+    return { collection: { ...collection, ...then }, versions: await db.many(listVersions, orgId, id, versionsListedMax) }
+  }
+
+  /** Makes a collection, at version 1. Throws `bad_name`, `bad_model`, `bad_steps`, `bad_readme` and `cap`. */
+  async create(orgId: number, userId: number | null, wish: CollectionWish): Promise<CollectionRow> {
+    const content = {
+      name: nameOf(wish.name),
+      modelId: this.#model(wish.model),
+      steps: await this.#deps.chains.stepsOf(orgId, wish.steps),
+      readmeMd: readmeOf(wish.readmeMd ?? null),
+    }
+    const isPublic = wish.isPublic ?? false
+    if (isPublic) checkPublishable(content.steps)
+    return this.#deps.controlLog.change(async tx => {
+      await tx.one(lockOrg, orgId)
+      const value = await this.insert(tx, orgId, userId, { ...content, isPublic, source: null })
+      return { value, news: isPublic ? [newsOf(value)] : [] }
+    })
+  }
+
+  /** The insert itself, for a transaction that holds the organisation's row. Throws `cap`. */
+  async insert(tx: Tx, orgId: number, userId: number | null, { name, modelId, steps, readmeMd, isPublic, source }: NewCollection): Promise<CollectionRow> {
+    const { collectionsMax } = this.#deps
+    if ((await tx.one(countOwn, orgId)).count >= collectionsMax)
+      throw fail('cap', { message: `An organisation may have ${collectionsMax} collections, forks among them. Delete one first.` })
+    const slug = await claimSlug(tx, name)
+    const [now, stepsText] = [this.#now(), JSON.stringify(steps)]
+    const [sourceId, sourceSlug] = [source?.id ?? null, source?.slug ?? null]
+    const made = await tx.one(insertCollection, orgId, slug, name, modelId, stepsText, readmeMd, isPublic, sourceId, sourceSlug, userId, now)
+    await tx.exec(keepVersion, orgId, made.id, userId, now)
+    return made
+  }
+
+  /**
+   * Changes what was named. Another name, model, steps or readme is a new version; the slug stays, and publishing is no version. Throws
+   * `not_found` and as `create` does.
+   */
+  async change(orgId: number, userId: number | null, id: number, wish: CollectionWish): Promise<CollectionRow> {
+    if ((await this.#deps.db.maybe(findOwnById, orgId, id)) === null) throw noCollection()
+    const changes: Partial<CollectionContent> = {
+      ...(wish.name === undefined ? {} : { name: nameOf(wish.name) }),
+      ...(wish.model === undefined ? {} : { modelId: this.#model(wish.model) }),
+      ...(wish.steps === undefined ? {} : { steps: await this.#deps.chains.stepsOf(orgId, wish.steps) }),
+      ...(wish.readmeMd === undefined ? {} : { readmeMd: readmeOf(wish.readmeMd) }),
+    }
+    return this.#deps.controlLog.change(async tx => {
+      const before = await tx.maybe(lockOwn, orgId, id)
+      if (before === null) throw noCollection()
+      const { name, modelId, steps, readmeMd } = { ...before, ...changes }
+      const isPublic = wish.isPublic ?? before.isPublic
+      const isSame = isSameContent(before, { name, modelId, steps, readmeMd })
+      if (isSame && isPublic === before.isPublic) return { value: before, news: [] }
+      if (isPublic) checkPublishable(steps)
+      const [now, version] = [this.#now(), isSame ? before.version : before.version + 1]
+      const value = await tx.one(updateCollection, orgId, id, name, modelId, JSON.stringify(steps), readmeMd, isPublic, version, now)
+      if (!isSame) await tx.exec(keepVersion, orgId, id, userId, now)
+      return { value, news: before.isPublic || isPublic ? [newsOf(before)] : [] }
+    })
+  }
+
+  /** Removes it with its versions and stars. Forks of it stay, and so does the routing that was made of it. Throws `not_found`. */
+  remove(orgId: number, id: number): Promise<void> {
+    return this.#deps.controlLog.change(async tx => {
+      const held = await tx.many(lockWithSource, orgId, id)
+      const own = held.find(row => row.id === id)
+      if (own === undefined) throw noCollection()
+      await tx.exec(deleteCollection, orgId, id)
+      for (const source of held) if (source !== own) await tx.exec(countForks, source.id)
+      return { value: undefined, news: held.filter(row => row.isPublic).map(newsOf) }
+    })
+  }
+
+  #model(given: unknown): string {
+    const modelId = modelIdOf(given)
+    this.#deps.chains.checkModel(modelId)
+    return modelId
+  }
+
+  #now(): Date {
+    return new Date(this.#deps.clock.nowMs())
+  }
+}
+
+const newsOf = ({ slug }: { readonly slug: string }): NewsItem => ({ kind: collectionChanged, ref: slug })
