@@ -866,7 +866,8 @@ create table price_feeds (
   content jsonb,
   fetched_at timestamp with time zone,
   tried_at timestamp with time zone not null,
-  constraint price_feeds_pkey PRIMARY KEY (name)
+  asked_at timestamp with time zone not null,
+  constraint price_feeds_pkey PRIMARY KEY (name, source)
 );
 
 create table processes (

@@ -169,6 +169,8 @@ export async function startApp(options: TestOptions = {}): Promise<TestApp> {
     SANDBOX: 'off',
     LOCAL_SERVERS: 'off',
     CIRCUIT_OPEN_MS: '1000',
+    // No test asks the internet.
+    PRICE_FEED_URL: 'off',
     ...keys,
     ...options.env,
   })

@@ -24,11 +24,13 @@ const rows: readonly Row[] = bindingsOf(endpointTable).map(binding => {
   return { binding, method, path: patternOf(path), codes: new Set(errorsOf(binding).map(name => `${errorTable[name].status} ${errorTable[name].code}`)) }
 })
 
-/** The row that a request reaches: a literal path before a pattern. */
+/** The row that a request reaches: a literal path before a pattern, and of patterns the one with more segments. */
 function rowOf(method: string, path: string): Row | undefined {
   const found = rows.filter(row => row.method === method && row.path.test(path))
-  return found.find(row => !row.binding.at.includes('{')) ?? found[0]
+  return found.find(row => !row.binding.at.includes('{')) ?? found.sort((a, b) => segments(b) - segments(a))[0]
 }
+
+const segments = ({ binding }: Row): number => binding.at.split('/').length
 
 /**
  * Holds every reply that a test sees to what its row declares: a 2xx JSON body parses with the row's output, an error of ours has a

@@ -66,6 +66,7 @@ export function toModel(entry: ModelEntry, providers: ReadonlyMap<string, Provid
     edits: entry.edits ?? false,
     gated: entry.gated ?? false,
     ...(entry.default_voice === undefined ? {} : { defaultVoice: entry.default_voice }),
+    ...(entry.compare_with === undefined ? {} : { comparedWith: entry.compare_with }),
     routes,
   }
 }

@@ -1,6 +1,6 @@
 import { inrFromUinr } from '../../platform/money.ts'
 import { type Allowance, allowedPart, allowedProviders } from './allowance.ts'
-import { type CatalogSnapshot, type Model, type Route, type RouteId, stateKeyOf } from './model.ts'
+import { type CatalogSnapshot, cheapestRoute, type Model, type Route, type RouteId, stateKeyOf } from './model.ts'
 
 /** Live state of a route, as routing knows it. The two flags are independent of each other and of `byok_only`. */
 export interface RouteState {
@@ -153,8 +153,7 @@ const pricedInTokens = (model: Model): boolean => model.kind === 'chat' || model
 
 /** Prices of the cheapest route. Audio has its own unit beside the two token prices, which are 0 then. */
 function pricing(model: Model): Record<string, number> {
-  const [first, ...rest] = model.routes
-  const cheapest = rest.reduce((best, route) => (best && sum(best) <= sum(route) ? best : route), first)
+  const cheapest = cheapestRoute(model)
   if (!cheapest) return { inputINRPerMtok: 0, outputINRPerMtok: 0 }
   const { inputUinrPerMtok, outputUinrPerMtok, cachedInputUinrPerMtok, cacheWriteUinrPerMtok } = cheapest.price
   if (model.kind === 'transcription') return { inputINRPerMtok: 0, outputINRPerMtok: 0, inrPerMinute: Math.round(inrFromUinr(inputUinrPerMtok) * 60) / 1e6 }
@@ -166,5 +165,3 @@ function pricing(model: Model): Record<string, number> {
     ...(cacheWriteUinrPerMtok === null ? {} : { cacheWriteINRPerMtok: inrFromUinr(cacheWriteUinrPerMtok) }),
   }
 }
-
-const sum = (route: Route): bigint => route.price.inputUinrPerMtok + route.price.outputUinrPerMtok

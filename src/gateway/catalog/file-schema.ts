@@ -103,6 +103,13 @@ export const modelEntry = z.strictObject({
   edits: z.boolean().optional().describe('Images: takes images to edit. Default: false.'),
   dimensions: z.int().min(1).max(100_000).optional().describe('Embeddings: length of a vector.'),
   default_voice: z.string().min(1).max(128).optional().describe("Speech: the voice of calls that name none. Default: the provider's own."),
+  compare_with: z
+    .string()
+    .min(1)
+    .max(200)
+    .nullable()
+    .optional()
+    .describe('Id in the price list of GET /v1/pricing/compare. Default: the model of the same name there; null: no comparison.'),
   gated: z.boolean().optional().describe('Needs a data-retention window of the organisation. Default: false.'),
   routes: z.array(routeEntry).min(1).max(50).optional().describe("Replaces the catalog's routes of this model. Required for a new model."),
 })

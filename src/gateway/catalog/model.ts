@@ -66,6 +66,8 @@ export interface Model extends ModelTraits {
   readonly gated: boolean
   /** Speech: the voice of calls that name none; left out: the provider's own default. */
   readonly defaultVoice?: string
+  /** Id in the price list that prices are compared with; null: with none; left out: the one of the same name. */
+  readonly comparedWith?: string | null
   readonly routes: readonly Route[]
 }
 
@@ -75,3 +77,11 @@ export interface CatalogSnapshot {
   readonly models: ReadonlyMap<string, Model>
   readonly rankings: Rankings
 }
+
+/** The route with the least price of one input and one output token together; undefined when the model has none. */
+export function cheapestRoute({ routes }: Pick<Model, 'routes'>): Route | undefined {
+  const [first, ...rest] = routes
+  return rest.reduce((best, route) => (best && bothPrices(best) <= bothPrices(route) ? best : route), first)
+}
+
+const bothPrices = ({ price }: Route): bigint => price.inputUinrPerMtok + price.outputUinrPerMtok
