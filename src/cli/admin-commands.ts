@@ -4,9 +4,12 @@ import type { Withheld } from '../gateway/routing/maintenance.ts'
 import { uinrFromInr } from '../platform/money.ts'
 import { argsOf } from './admin-args.ts'
 import { billingCommand } from './admin-billing-commands.ts'
+import { complianceCommand } from './admin-compliance-commands.ts'
 import type { AdminCommand, AdminHandler } from './admin-socket.ts'
 import { usageCommand } from './admin-usage-commands.ts'
 import { webhookCommand } from './admin-webhook-commands.ts'
+import { backupCommand } from './backup.ts'
+import { masterKeyCommand } from './master-key.ts'
 import { asOperator } from './operator-act.ts'
 
 const createArgs = z.object({
@@ -84,7 +87,7 @@ export function adminHandler(app: App): AdminHandler {
 
 /** Commands that have files of their own. */
 function otherFamilies(app: App, command: AdminCommand): Promise<object> {
-  const answer = billingCommand(app, command) ?? webhookCommand(app, command) ?? usageCommand(app, command)
+  const answer = billingCommand(app, command) ?? webhookCommand(app, command) ?? complianceCommand(app, command) ?? usageCommand(app, command) ?? masterKeyCommand(app, command) ?? backupCommand(app, command)
   if (answer === null) throw new Error(`unknown command ${command.name}`)
   return answer
 }

@@ -1,5 +1,6 @@
 import type { Command } from 'commander'
 import { addBillingCommands } from './admin-billing-program.ts'
+import { addComplianceCommands } from './admin-compliance-program.ts'
 import type { AdminCommand } from './admin-socket.ts'
 import { addUsageCommands } from './admin-usage-program.ts'
 import { addWebhookCommands } from './admin-webhook-program.ts'
@@ -23,6 +24,7 @@ export function addAdminCommands(program: Command): void {
   addAccountCommands(admin)
   addBillingCommands(admin, runAdmin)
   addWebhookCommands(admin, runAdmin)
+  addComplianceCommands(admin, runAdmin)
   addUsageCommands(admin, runAdmin)
   addUpkeepCommands(admin)
 }

@@ -3,15 +3,19 @@ import { Command } from 'commander'
 import { version } from '../version.ts'
 import { addAdminCommands } from './admin-program.ts'
 import { addAgentCommands } from './agent-commands.ts'
+import { addBackupCommands } from './backup-commands.ts'
 import { addBudgetCommand } from './budget-command.ts'
 import { addConnectCommand } from './connect-command.ts'
 import { addLoginCommand } from './login-command.ts'
 import { addLogoutCommand } from './logout-command.ts'
+import { addMasterKeyCommands } from './master-key-program.ts'
 import { addMcpCommand } from './mcp-bridge-command.ts'
 import { addMemoryCommands } from './memory-commands.ts'
+import { addMigrateDataCommand } from './migrate-data-command.ts'
 import { prepareProgram } from './run-program.ts'
 import { addServerCommands } from './server-commands.ts'
 import { addUsageCommand } from './usage-command.ts'
+import { addVerifyCommand } from './verify-command.ts'
 import { addWhoamiCommand } from './whoami-command.ts'
 
 const afterHelp = `
@@ -42,7 +46,11 @@ export function brigadeProgram(): Command {
   addBudgetCommand(program)
   addConnectCommand(program)
   addMcpCommand(program)
+  addVerifyCommand(program)
   program.commandsGroup('Operators:')
   addAdminCommands(program)
+  addBackupCommands(program)
+  addMigrateDataCommand(program)
+  addMasterKeyCommands(program)
   return program.addHelpText('after', afterHelp)
 }
