@@ -78,8 +78,8 @@ const newestPayments = `
   from payments p left join invoices i on i.payment_id = p.payment_id where p.org_id = $1::int order by p.created_at desc, p.payment_id desc limit $4::int`
 
 const usageByDay = `
-  select day, count(*) as requests, sum(prompt_tokens + completion_tokens)::bigint as tokens, sum(cost_uinr)::bigint as cost_uinr
-  from usage_events where org_id = $1::int and day between $5::date and $6::date group by day`
+  select day, sum(requests)::bigint as requests, sum(prompt_tokens + completion_tokens)::bigint as tokens, sum(cost_uinr)::bigint as cost_uinr
+  from usage_days where org_id = $1::int and day between $5::date and $6::date group by day`
 
 /** All of an account in one statement, which is one look: the balance is the sum of the very ledger beside it. Newest first, usage oldest first. */
 export const findOverview = statement<

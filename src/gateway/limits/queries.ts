@@ -335,7 +335,7 @@ export const violationsOfLeases = statement<[], { counterId: bigint; leased: big
    from counters c left join leases l on l.counter_id = c.id group by c.id, c.leased having c.leased <> coalesce(sum(l.amount), 0)`,
 )
 
-/** Spend counters of key, member, workspace, agent and org against the events of their month. Ancestor agents count their descendants too, so an agent's counter is at least its own events. */
+/** Spend counters of key, member, workspace, agent and org against the events of their month. Ancestor agents count their descendants too, so an agent's counter is at least its own events. Months with days whose events have been deleted are left out. */
 export const violationsOfSpend = statement<[], { counterId: bigint; scope: string; spent: bigint; sum: bigint }>(
   'limits.violations_of_spend',
   `with totals as (
@@ -346,8 +346,10 @@ export const violationsOfSpend = statement<[], { counterId: bigint; scope: strin
    select coalesce(c.id, 0)::bigint as "counterId", coalesce(c.scope, t.scope) as "scope", coalesce(c.spent, 0)::bigint as "spent", coalesce(t.total, 0)::bigint as "sum"
    from (select * from counters where metric = 'spend' and scope <> 'team') c
    full join totals t on t.org_id = c.org_id and t.scope = c.scope and t.scope_id = c.scope_id and t.period = c.period
-   where (coalesce(c.scope, t.scope) = 'agent' and coalesce(c.spent, 0) < coalesce(t.total, 0))
-      or (coalesce(c.scope, t.scope) <> 'agent' and coalesce(c.spent, 0) <> coalesce(t.total, 0))`,
+   where coalesce(c.period, t.period)
+       >= coalesce((select to_char(date_trunc('month', kept_from - interval '1 day') + interval '1 month', 'YYYY-MM') from usage_retention), '')
+     and ((coalesce(c.scope, t.scope) = 'agent' and coalesce(c.spent, 0) < coalesce(t.total, 0))
+      or (coalesce(c.scope, t.scope) <> 'agent' and coalesce(c.spent, 0) <> coalesce(t.total, 0)))`,
 )
 
 export const violationsOfPrepaid = statement<[], { orgId: number; balance: bigint; sum: bigint }>(

@@ -71,10 +71,11 @@ export const violationsOfRunning = statement<[], { counterId: bigint; spent: big
   `select c.id as "counterId", c.spent as "spent" from counters c where c.metric = 'running' and c.spent <> 0`,
 )
 
-/** A debit is the cost of an event that is there. */
+/** A debit is the cost of an event that is there, unless it is so old that the event has been deleted. */
 export const violationsOfDebits = statement<[], { eventId: string; debit: bigint; cost: bigint | null }>(
   'limits.violations_of_debits',
   `select l.event_id as "eventId", (-l.amount_uinr)::bigint as "debit", e.cost_uinr as "cost"
    from ledger l left join usage_events e on e.id = l.event_id
-   where l.kind = 'debit' and l.event_id is not null and e.cost_uinr is distinct from -l.amount_uinr`,
+   where l.kind = 'debit' and l.event_id is not null and e.cost_uinr is distinct from -l.amount_uinr
+     and (e.id is not null or (l.at at time zone 'Asia/Kolkata')::date >= coalesce((select kept_from + 2 from usage_retention), '-infinity'))`,
 )

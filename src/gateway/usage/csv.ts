@@ -7,6 +7,6 @@ export function csvLine(cells: readonly (string | number | bigint)[]): string {
 
 function cell(value: string | number | bigint): string {
   if (typeof value !== 'string') return String(value)
-  const text = /^[=+\-@\t\r]/.test(value) ? `'${value}` : value
+  const text = /^[=+\-@\t\r\n]/.test(value) ? `'${value}` : value
   return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text
 }

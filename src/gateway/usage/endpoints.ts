@@ -4,6 +4,12 @@ import type { UsageReports } from './reports.ts'
 
 const row = endpointOf<{ usage: UsageReports }>()
 
+const csvType = 'text/csv; charset=utf-8'
+const span = {
+  from: z.string().optional().describe('First IST day, YYYY-MM-DD. Default: the first of the month of `to`.'),
+  to: z.string().optional().describe('Last IST day, YYYY-MM-DD; included. Default: today.'),
+}
+
 const totals = {
   requests: z.int(),
   prompt_tokens: z.int(),
@@ -26,9 +32,8 @@ export const usageEndpoints = {
       'Usage of the organisation in a span of IST days (default: this month to date): totals, by model, by agent. format=csv: a line a day, model and provider.',
     input: {
       query: z.object({
-        from: z.string().optional().describe('First IST day, YYYY-MM-DD.'),
-        to: z.string().optional().describe('Last IST day, YYYY-MM-DD; included.'),
-        format: z.enum(['json', 'csv']).optional(),
+        ...span,
+        format: z.enum(['json', 'csv']).optional().describe('csv: what GET /v1/usage.csv answers.'),
         group_by: z.enum(['day']).optional().describe('day: by_day as well.'),
       }),
     },
@@ -45,10 +50,26 @@ export const usageEndpoints = {
     }),
     errors: ['bad_request', 'database_unavailable'],
     async handle({ usage }, { query }, call) {
-      const span = usage.span(query.from, query.to)
-      if (query.format === 'csv') return reply.text(await usage.csv(call.principal.orgId, span), 'text/csv; charset=utf-8')
-      const report = await usage.report(call.principal.orgId, span)
-      return query.group_by === 'day' ? { ...report, by_day: await usage.days(call.principal.orgId, span) } : report
+      const days = usage.span(query.from, query.to)
+      if (query.format === 'csv') return reply.text(await usage.csv(call.principal.orgId, days), csvType)
+      const { by_day, ...report } = await usage.report(call.principal.orgId, days)
+      return query.group_by === 'day' ? { ...report, by_day } : report
+    },
+  }),
+
+  usageCsv: row({
+    at: 'GET /v1/usage.csv',
+    auth: 'key',
+    access: { agentScope: 'usage:read' },
+    tag: 'usage',
+    summary: 'The usage of the organisation in a span of IST days (default: this month to date) as CSV, a line a day, model and provider.',
+    input: { query: z.object(span) },
+    output: { media: 'text/csv' },
+    errors: ['bad_request', 'database_unavailable'],
+    async handle({ usage }, { query }, call) {
+      const days = usage.span(query.from, query.to)
+      const name = `usage-${days.from}-to-${days.to}.csv`
+      return reply.text(await usage.csv(call.principal.orgId, days), csvType, { 'content-disposition': `attachment; filename="${name}"` })
     },
   }),
 }

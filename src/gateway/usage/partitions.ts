@@ -4,12 +4,19 @@ import { endOfIstMonthMs, istMonth } from '../../platform/ist-time.ts'
 import type { Log } from '../../platform/log.ts'
 import { partitionSql } from './queries.ts'
 
-/** How often the job looks; partitions are made a month ahead. */
+/** How often the job looks. */
 export const partitionsEveryMs = 6 * 3600_000
+/**
+ * Months that are made beside the running one. A month whose first event came before its partition can get none any more: its rows lie
+ * in the default partition, are reported and deleted like all others, but one by one. So only a gateway whose jobs have not run for
+ * three months, or whose clock has jumped, can get there.
+ */
+const monthsAhead = 3
 
-/** Makes the partitions of this IST month and the next. A month that already has rows in the default partition stays there: reports read both. */
+/** Makes the partitions of this IST month and of those that follow. */
 export async function makePartitions(db: Db, nowMs: number, log: Log): Promise<void> {
-  for (const atMs of [nowMs, endOfIstMonthMs(nowMs)]) {
+  let atMs = nowMs
+  for (let ahead = 0; ahead <= monthsAhead; ahead++, atMs = endOfIstMonthMs(atMs)) {
     const [year, month] = istMonth(atMs).split('-').map(Number)
     if (year === undefined || month === undefined) continue
     try {

@@ -49,41 +49,6 @@ export const insertEvents = statement<
    select count(*) as "count", case when count(*) < cardinality($2::uuid[]) then array_agg(id::text) end as "ids" from inserted`,
 )
 
-export interface TotalsRow {
-  readonly requests: bigint
-  readonly promptTokens: bigint
-  readonly completionTokens: bigint
-  readonly valueUinr: bigint
-  readonly costUinr: bigint
-  /** Parts of the prompt. */
-  readonly cachedTokens: bigint
-  readonly cacheWriteTokens: bigint
-}
-
-const sums = `count(*) as "requests", sum(prompt_tokens)::bigint as "promptTokens", sum(completion_tokens)::bigint as "completionTokens",
-     sum(value_uinr)::bigint as "valueUinr", sum(cost_uinr)::bigint as "costUinr",
-     sum(cached_tokens)::bigint as "cachedTokens", sum(cache_write_tokens)::bigint as "cacheWriteTokens"`
-
-export const sumByModel = statement<[orgId: number, from: string, to: string], TotalsRow & { model: string }>(
-  'usage.sum_by_model',
-  `select model as "model", ${sums}
-   from usage_events where org_id = $1::int and day between $2::date and $3::date group by model order by sum(value_uinr) desc, model`,
-)
-
-export const sumByAgent = statement<[orgId: number, from: string, to: string], TotalsRow & { agentId: number | null; agentLabel: string | null }>(
-  'usage.sum_by_agent',
-  `select agent_id as "agentId", case when agent_id is null then agent_label end as "agentLabel", ${sums}
-   from usage_events where org_id = $1::int and day between $2::date and $3::date
-   group by agent_id, case when agent_id is null then agent_label end
-   order by sum(value_uinr) desc, agent_id nulls last, 2 nulls last`,
-)
-
-export const sumByDay = statement<[orgId: number, from: string, to: string], TotalsRow & { day: string; model: string; provider: string }>(
-  'usage.sum_by_day',
-  `select day as "day", model as "model", provider as "provider", ${sums}
-   from usage_events where org_id = $1::int and day between $2::date and $3::date group by day, model, provider order by day, model, provider`,
-)
-
 /** The statement that makes the partition of an IST month. The texts are built here from numbers only. */
 export function partitionSql(year: number, month: number): string {
   const first = (y: number, m: number): string => `${y}-${String(m).padStart(2, '0')}-01`
