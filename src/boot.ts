@@ -20,6 +20,8 @@ export interface Foundation {
 export async function openFoundation(config: Config, clock: Clock, log: Log): Promise<Foundation> {
   const dataDir = resolve(config.DATA_DIR)
   mkdirSync(dataDir, { recursive: true, mode: 0o700 })
+  if (existsSync(join(dataDir, restoreStaging)))
+    throw new ConfigError(`A restore into ${dataDir} was stopped in the middle. Run brigade restore again, with the same backup.`)
   const masterKey = loadMasterKey(config, dataDir)
   const db =
     config.DATABASE_URL === null
@@ -34,6 +36,9 @@ export async function openFoundation(config: Config, clock: Clock, log: Log): Pr
   }
   return { dataDir, masterKey, db }
 }
+
+/** What a restore works in, inside DATA_DIR. While it is there, nothing may be opened. */
+export const restoreStaging = 'restore-staging'
 
 /** Where the key before a change of the master key lies beside `master.key`, until it is forgotten. */
 export const formerKeyName = 'master.key.old'

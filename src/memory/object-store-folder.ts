@@ -5,7 +5,7 @@
  */
 import { createHash } from 'node:crypto'
 import { copyFile, link, mkdir, open, readdir, readFile, rename, rm } from 'node:fs/promises'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import type { Clock } from '../platform/clock.ts'
 import type { Ids } from '../platform/ids.ts'
 import { directoriesOfPrefix, placeOf } from './folder-names.ts'
@@ -194,6 +194,25 @@ export class FolderStore implements ObjectStore {
         await this.#clock.sleep(10 * tries)
       }
     }
+  }
+}
+
+/** An object of a folder store as it lies there, for whoever copies the whole folder. */
+export interface FolderObject {
+  readonly key: string
+  readonly etag: string
+  readonly metadata: Readonly<Record<string, string>>
+  readonly contentType: string
+  bytes(): Promise<Buffer>
+}
+
+/** Every object below the root of a folder store that nobody writes to; each folder is read once. Throws when one has no bytes. */
+export async function* folderObjects(root: string): AsyncGenerator<FolderObject> {
+  for (const path of (await sidecarPathsBelow(root)).sort()) {
+    const found = await readSidecar(path)
+    if (found === null) continue
+    const { key, etag, metadata, contentType, data } = found
+    yield { key, etag, metadata, contentType, bytes: () => readFile(join(dirname(path), data)) }
   }
 }
 

@@ -1,0 +1,109 @@
+/** Memory that lies in folders to a bucket: the objects, and the rows that say where they are. */
+import { join } from 'node:path'
+import { type MovedObjects, moveFolder } from './memory/folder-move.ts'
+import { S3Store } from './memory/object-store-s3.ts'
+import { storeOwner } from './memory/open-stores.ts'
+import { type Capabilities, probe } from './memory/store-probe.ts'
+import { asked } from './move-tables.ts'
+import type { Clock } from './platform/clock.ts'
+import type { Config } from './platform/config.ts'
+import type { Queryable, SqlValue, Tx } from './platform/db.ts'
+import type { Ids } from './platform/ids.ts'
+import { Secret } from './platform/secret.ts'
+import { makeSealer, maskSecret } from './platform/secrets.ts'
+import { makeUrlGuard } from './platform/url-guard.ts'
+
+/** A bucket of any store that speaks S3. */
+export interface BucketPlace {
+  readonly endpoint: string
+  readonly bucket: string
+  readonly region: string
+  readonly accessKey: string
+  readonly secretKey: Secret
+}
+
+/** What one organisation's memory came to. */
+export interface MovedMemory extends Pick<MovedObjects, 'objects' | 'bytes' | 'sha256'> {
+  readonly orgId: number
+}
+
+interface MovedWithEtags extends MovedMemory, MovedObjects {
+  readonly capabilities: Capabilities
+}
+
+/** Organisations whose memory lies in a folder. */
+export async function folderOrgs(db: Queryable): Promise<number[]> {
+  return (await db.many(asked<{ orgId: number }>('folder_orgs', `select org_id as "orgId" from memory_stores where store = 'folder' order by org_id`))).map(
+    row => row.orgId,
+  )
+}
+
+/** Copies the objects of these organisations and checks each. Throws `bad_request` for an endpoint that OUTBOUND_ALLOW does not permit, `unavailable`, StrangeObjectError. */
+export async function moveMemory(
+  orgIds: readonly number[],
+  place: BucketPlace,
+  deps: { readonly config: Config; readonly clock: Clock; readonly ids: Ids; readonly dataDir: string; readonly progress: (line: string) => void },
+): Promise<MovedWithEtags[]> {
+  const { config, clock, ids, dataDir, progress } = deps
+  const guard = makeUrlGuard(config.OUTBOUND_ALLOW)
+  const endpoint = new URL(place.endpoint)
+  // The gateway will ask the same when it opens the store.
+  guard.check(endpoint)
+  const { bucket, region, secretKey } = place
+  const accessKey = new Secret(place.accessKey)
+  const lookup = guard.lookupFor(endpoint)
+  const store = new S3Store({ endpoint: place.endpoint, bucket, region, accessKey, secretKey, timeoutMs: config.STORE_TIMEOUT_MS, lookup, clock, ids })
+  try {
+    const moved: MovedWithEtags[] = []
+    for (const orgId of orgIds) {
+      const capabilities = await probe(store, orgId, clock, ids)
+      const objects = await moveFolder(join(dataDir, 'memory', `org-${orgId}`), orgId, store)
+      progress(`memory of organisation ${orgId}: ${objects.objects} objects, ${objects.bytes} bytes`)
+      moved.push({ orgId, capabilities, ...objects })
+    }
+    return moved
+  } finally {
+    store.close()
+  }
+}
+
+/**
+ * Points the rows at the bucket. The generation stays: a write that was under way when the gateway died is settled by asking the bucket,
+ * which has what the folder had. An object whose etag the index did not know keeps it, and the reconcile that is due now looks at it.
+ */
+export async function placeMemory(tx: Tx, moved: readonly MovedWithEtags[], place: BucketPlace, masterKey: Buffer): Promise<void> {
+  const sealer = makeSealer(masterKey)
+  const credentials = JSON.stringify({ accessKey: place.accessKey, secretKey: place.secretKey.reveal() })
+  for (const { orgId, capabilities, etags } of moved) {
+    await tx.exec(
+      asked<never, readonly SqlValue[]>(
+        'place_store',
+        `update memory_stores set store = 's3', endpoint = $2::text, bucket = $3::text, region = $4::text, sealed_credentials = $5::text,
+           access_key_masked = $6::text, cas_put = $7::boolean, cas_delete = $8::boolean, clock_skew_ms = $9::bigint, capabilities = $10::text::jsonb,
+           probed_at = clock_timestamp(), updated_at = clock_timestamp(), reconcile_due_at = clock_timestamp()
+         where org_id = $1::int`,
+      ),
+      orgId,
+      place.endpoint,
+      place.bucket,
+      place.region,
+      sealer.seal(credentials, storeOwner(orgId)),
+      maskSecret(place.accessKey),
+      capabilities.casPut,
+      capabilities.casDelete,
+      BigInt(Math.round(capabilities.clockSkewMs)),
+      JSON.stringify(capabilities.details),
+    )
+    await tx.exec(
+      asked<never, readonly SqlValue[]>(
+        'place_objects',
+        `update memory_objects o set etag = m.after from unnest($2::text[], $3::text[], $4::text[]) as m (key, before, after)
+         where o.org_id = $1::int and o.key = m.key and o.etag = m.before`,
+      ),
+      orgId,
+      etags.map(({ key }) => key),
+      etags.map(({ before }) => before),
+      etags.map(({ after }) => after),
+    )
+  }
+}
