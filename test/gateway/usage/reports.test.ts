@@ -4,6 +4,11 @@ import { csvLine } from '../../../src/gateway/usage/csv.ts'
 import { makePartitions } from '../../../src/gateway/usage/partitions.ts'
 import type { UsageEvent } from '../../../src/gateway/usage/record.ts'
 import { UsageReports } from '../../../src/gateway/usage/reports.ts'
+import { keepsSums } from '../../../src/gateway/usage/rollups.ts'
+import { deleteOldUsage } from '../../../src/gateway/usage/usage-retention.ts'
+import { findKeptFrom, listPartitions } from '../../../src/gateway/usage/usage-retention-queries.ts'
+import { activitySpan, lastDays, monthSpan } from '../../../src/gateway/usage/usage-span.ts'
+import { statement } from '../../../src/platform/db.ts'
 import { silentLog } from '../../../src/platform/log.ts'
 import { type TestDatabase, testDatabase } from '../../harness/database.ts'
 import { eventOf, movableClock, request } from '../limits/engine.ts'
@@ -14,8 +19,11 @@ let reports: UsageReports
 
 const put = async (atMs: number, over: Partial<UsageEvent>): Promise<void> => {
   const event = eventOf(request(1n, {}, atMs), 0n, over)
-  expect(await database.db.tx(tx => insertUsageEvents(tx, [event]))).toEqual([event.id])
-  expect(await database.db.tx(tx => insertUsageEvents(tx, [event]))).toEqual([])
+  await database.db.tx(async tx => {
+    expect(await insertUsageEvents(tx, [event])).toEqual([event.id])
+    expect(await insertUsageEvents(tx, [event])).toEqual([])
+    await keepsSums(0)(tx, [event])
+  })
 }
 
 beforeEach(async () => {
@@ -56,7 +64,7 @@ it('sums up by model and agent; days are those of IST, both ends included', asyn
     { id: 9, name: 'reader', label: null },
     { id: null, name: null, label: 'ci' },
   ])
-  expect(await reports.csv(1, report)).toContain('2026-11-20,a,p,1,3,4,7,0,1.5,0,0,0\r\n')
+  expect(await reports.csv(1, report)).toContain('2026-11-20,a,p,1,3,4,0,1.5,7,0,0,0,0\r\n')
   expect((await reports.report(2, report)).totals.requests).toBe(0)
 })
 
@@ -70,6 +78,63 @@ it('takes the month to date when nothing is said, and refuses what is no span of
     expect(() => reports.span(from, to)).toThrow(/calendar day|after/)
 })
 
+it('spans: years that leap, ends that are not given, and the longest', () => {
+  const leapDay = Date.parse('2028-02-29T18:29:59.999Z')
+  expect(monthSpan(undefined, undefined, leapDay)).toEqual({ from: '2028-02-01', to: '2028-02-29' })
+  expect(monthSpan(undefined, undefined, leapDay + 1)).toEqual({ from: '2028-03-01', to: '2028-03-01' })
+  expect(monthSpan(undefined, '2026-05-09', noon)).toEqual({ from: '2026-05-01', to: '2026-05-09' })
+  expect(lastDays(30, noon)).toEqual({ from: '2026-10-23', to: '2026-11-21' })
+  expect(activitySpan(undefined, undefined, noon)).toEqual({ from: '2026-10-23', to: '2026-11-21' })
+  expect(activitySpan(undefined, '2028-03-01', noon)).toEqual({ from: '2028-02-01', to: '2028-03-01' })
+  expect(activitySpan('2026-11-20', undefined, noon)).toEqual({ from: '2026-11-20', to: '2026-11-21' })
+  expect(activitySpan('2028-01-01', '2028-12-31', noon)).toEqual({ from: '2028-01-01', to: '2028-12-31' })
+  for (const [from, to] of [
+    ['2027-01-01', '2028-01-02'],
+    ['2027-02-29', '2027-03-01'],
+    ['2026-11-22', undefined],
+  ] as const)
+    expect(() => activitySpan(from, to, noon)).toThrow(/366 days|calendar day|after/)
+})
+
 it('quotes CSV and disarms formulas', () => {
   expect(csvLine(['=1+1', 'a,b', 'say "x"', 5, -3])).toBe(`'=1+1,"a,b","say ""x""",5,-3\r\n`)
+})
+
+const countEvents = statement<[], { day: string; count: bigint }>(
+  'test.count_events_by_day',
+  'select day as "day", count(*) as "count" from usage_events group by day order by day',
+)
+const dayMs = 24 * 3600_000
+const soon = (): AbortSignal => AbortSignal.timeout(60_000)
+
+it('deletes events that are too old, by month and one by one; sums stay, and the first kept day never goes back', async () => {
+  const { db } = database
+  // A year of partitions, as a gateway that has run for so long has them, and days before the first.
+  for (let month = 0; month < 12; month++) await makePartitions(db, Date.UTC(2025, 11 + month, 15), silentLog)
+  const days = ['2025-11-30', '2025-12-15', '2026-08-31', '2026-09-01', '2026-10-11', '2026-10-12', '2026-10-13', '2026-11-21']
+  for (const day of days) await put(Date.parse(`${day}T06:30:00Z`), { valueUinr: 5n, costUinr: 5n })
+  await put(Date.parse('2026-10-11T18:29:59.999Z'), { valueUinr: 5n, costUinr: 5n })
+  const retention = { db, clock: movableClock(noon), log: silentLog, keepDays: 40 }
+  // Of the default partition one, two of the month at the edge; three went with their months.
+  expect(await deleteOldUsage(retention, soon())).toBe(3)
+  expect(await db.many(countEvents)).toEqual(['2026-10-12', '2026-10-13', '2026-11-21'].map(day => ({ day, count: 1n })))
+  expect((await db.many(listPartitions)).map(({ name }) => name)[0]).toBe('usage_events_2026_10')
+  expect(await db.one(findKeptFrom)).toEqual({ keptFrom: '2026-10-12' })
+  expect((await reports.report(1, { from: '2025-01-01', to: '2026-12-31' })).totals).toMatchObject({ requests: 9, cost_uinr: 45 })
+  expect(await deleteOldUsage({ ...retention, keepDays: 400 }, soon())).toBe(0)
+  expect(await db.one(findKeptFrom)).toEqual({ keptFrom: '2026-10-12' })
+  expect(await deleteOldUsage({ ...retention, clock: movableClock(noon + 90 * dayMs) }, AbortSignal.abort())).toBe(0)
+  expect(await db.many(countEvents)).toHaveLength(3)
+})
+
+it('a month whose first event came before its partition is reported and deleted like every other', async () => {
+  const { db } = database
+  const atMs = Date.parse('2027-06-10T06:30:00Z')
+  await put(atMs, {})
+  await makePartitions(db, atMs, silentLog)
+  const names = (await db.many(listPartitions)).map(({ name }) => name)
+  expect(names).not.toContain('usage_events_2027_06')
+  expect(names).toContain('usage_events_2027_09')
+  expect((await reports.report(1, { from: '2027-06-10', to: '2027-06-10' })).totals.requests).toBe(1)
+  expect(await deleteOldUsage({ db, clock: movableClock(atMs + 60 * dayMs), log: silentLog, keepDays: 40 }, soon())).toBe(1)
 })
