@@ -167,6 +167,8 @@ module.exports = {
     packageRule('openid', 'openid-client', '^src/gateway/access/'),
     packageRule('cookie', 'cookie', '^src/gateway/(access|http)/'),
     packageRule('commander', 'commander', '^src/cli/'),
+    packageRule('prom-client', 'prom-client', '^src/platform/metrics\\.ts$'),
+    packageRule('opentelemetry', '@opentelemetry/[^/]+', '^src/platform/telemetry-otel\\.ts$'),
     {
       name: 'no-development-packages',
       comment: 'What src imports at run time stands in dependencies.',

@@ -1,6 +1,7 @@
 /** What a whole gateway is made of, from outside: everything else is constructed by the composition root. */
 import type { LookupFunction } from 'node:net'
 import type { JournalDisk } from './gateway/limits/journal-disk.ts'
+import type { StoreWatch } from './memory/watched-store.ts'
 import type { Clock } from './platform/clock.ts'
 import type { Config } from './platform/config.ts'
 import type { Db } from './platform/db.ts'
@@ -15,6 +16,8 @@ export interface AppDeps {
   readonly db: Db
   readonly dataDir: string
   readonly masterKey: Buffer
+  /** Told of the calls of memory stores; left out: nobody counts. */
+  readonly storeWatch?: StoreWatch | undefined
   /** Resolves the hosts of user-given URLs; default: the resolver of the machine. */
   readonly lookup?: LookupFunction
   /** Where the usage journal goes; default: the disk of the machine. */

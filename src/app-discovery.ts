@@ -2,6 +2,7 @@ import type { Catalog } from './gateway/catalog/catalog.ts'
 import { routeId } from './gateway/catalog/model.ts'
 import type { Discovery } from './gateway/http/discovery.ts'
 import type { Binding } from './gateway/http/edge.ts'
+import type { Readiness } from './gateway/http/health-endpoints.ts'
 import { llmsTextOf } from './gateway/http/llms-text.ts'
 import { openApiOf } from './gateway/http/openapi.ts'
 import type { Circuits } from './gateway/routing/circuit.ts'
@@ -9,12 +10,12 @@ import { openApiWebhooks } from './gateway/webhooks/openapi-webhooks.ts'
 import { version } from './version.ts'
 
 /** What the gateway tells of itself: the table as OpenAPI and as text, the live state of providers and routes. */
-export function discoveryOf(catalog: Catalog, circuits: Circuits, bindings: readonly Binding[]): Discovery {
+export function discoveryOf(catalog: Catalog, circuits: Circuits, bindings: readonly Binding[], readiness: () => Readiness): Discovery {
   return {
     openApi: url => openApiOf(bindings, openApiWebhooks(), url, version),
     llmsText: url => llmsTextOf(bindings, url),
     health: () => ({
-      status: 'ok',
+      status: statusOf(readiness()),
       version,
       providers: catalog.publicProviders().map(({ id, configured, residency }) => ({ id, configured, residency })),
       routes: [...catalog.snapshot.models.values()].flatMap(model =>
@@ -27,4 +28,11 @@ export function discoveryOf(catalog: Catalog, circuits: Circuits, bindings: read
       ),
     }),
   }
+}
+
+/** What /health says of the process in one word: the first that keeps calls away. */
+function statusOf({ checks }: Readiness): 'ok' | 'draining' | 'database_away' | 'journal_full' {
+  if (checks.process === 'draining') return 'draining'
+  if (checks.database === 'away') return 'database_away'
+  return checks.journal === 'full' ? 'journal_full' : 'ok'
 }

@@ -1,6 +1,7 @@
 /** The domains of the gateway, constructed and handed to each other: everything but inference and the edges. */
 import { type Agents, createAgents } from './agents/agents.ts'
 import type { AppDeps } from './app-deps.ts'
+import { usageAccount } from './app-limits.ts'
 import { createMail } from './app-mail.ts'
 import { createWebhookDelivery } from './app-webhook-delivery.ts'
 import { otherMasterKeys } from './boot.ts'
@@ -9,17 +10,14 @@ import { Sessions } from './gateway/access/sessions.ts'
 import { AuditTrail } from './gateway/audit/audit.ts'
 import { onDebitedOf } from './gateway/billing/low-balance.ts'
 import { ContentLog, contentExpiryMs } from './gateway/inference/content-log.ts'
-import { endOnceKeys, endOnceKeysOf, Idempotency, onceSweepMs } from './gateway/inference/once.ts'
+import { Idempotency, onceSweepMs } from './gateway/inference/once.ts'
 import { createKeys, type Keys } from './gateway/keys/keys.ts'
 import { createLimits, type LimitsEngine } from './gateway/limits/limits.ts'
 import type { Mail } from './gateway/mail/mail.ts'
 import { type MailSender, mailSweepMs } from './gateway/mail/mail-sender.ts'
 import { createOrgs, type Orgs } from './gateway/orgs/orgs.ts'
-import { insertUsageEvents } from './gateway/usage/apply.ts'
 import { makePartitions, partitionsEveryMs } from './gateway/usage/partitions.ts'
 import type { UsageEvent } from './gateway/usage/record.ts'
-import { usageEventText } from './gateway/usage/record-text.ts'
-import { keepsSums, modelShards } from './gateway/usage/rollups.ts'
 import { createMemory, type Memory, memorySweepMs } from './memory/memory.ts'
 import { purgeEveryMs } from './memory/purge.ts'
 import { reconcileEveryMs } from './memory/reconcile.ts'
@@ -77,9 +75,7 @@ export async function createDomains(deps: AppDeps, baseUrl: () => string): Promi
     log,
     dataDir,
     controlLog,
-    appliers: [insertUsageEvents, endOnceKeys, keepsSums(Math.floor(ids.random() * modelShards))],
-    endOf: endOnceKeysOf,
-    eventText: usageEventText,
+    ...usageAccount(ids),
     onDebited: onDebitedOf({ clock, ids, mail, baseUrl }),
     ...(deps.journalDisk ? { disk: deps.journalDisk } : {}),
   })
@@ -91,8 +87,7 @@ export async function createDomains(deps: AppDeps, baseUrl: () => string): Promi
   await agents.start()
   const stopKeyUse = keys.use.start(log)
   await makePartitions(db, clock.nowMs(), log)
-  const agentByLabel: Agents['byLabel'] = (orgId, label) => agents.byLabel(orgId, label)
-  const memory = createMemory({ db, controlLog, config, clock, ids, log, sealer, guard: outbound.guard, kind: db.kind, dataDir, agentByLabel })
+  const memory = createMemory({ ...deps, controlLog, sealer, guard: outbound.guard, kind: db.kind, agentByLabel: agents.byLabel.bind(agents) })
   const jobs = regularJobs(deps, memory, contentLog, idempotency, mailSender)
   const stopMail = mailSender.start()
   const stopWebhooks = webhooks.start(jobs)

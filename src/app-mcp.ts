@@ -5,13 +5,20 @@ import type { Binding, EdgeDeps } from './gateway/http/edge.ts'
 import { makeInvoke } from './gateway/http/invoke.ts'
 import { gatewaySurface } from './mcp/gateway-surface.ts'
 import type { MemoryWatch } from './mcp/news/memory-news.ts'
+import type { ToolWatch } from './mcp/tools/tool-watch.ts'
 import { mcpTools } from './mcp/tools/tools.ts'
 import { createMcp, type Mcp } from './mcp/transport.ts'
 import type { Memory } from './memory/memory.ts'
 import { readablePrefixes } from './memory/scopes.ts'
 import { version } from './version.ts'
 
-export function mcpOf({ config, ids, clock, log }: AppDeps, { inflight, agents, memory }: Domains, edge: EdgeDeps, bindings: readonly Binding[]): Mcp {
+export function mcpOf(
+  { config, ids, clock, log }: AppDeps,
+  { inflight, agents, memory }: Domains,
+  edge: EdgeDeps,
+  bindings: readonly Binding[],
+  watch: ToolWatch | undefined,
+): Mcp {
   const objectMaxBytes = config.MEMORY_MCP_MAX_BYTES
   return createMcp({
     surfaceOf: gatewaySurface({
@@ -19,6 +26,7 @@ export function mcpOf({ config, ids, clock, log }: AppDeps, { inflight, agents, 
       invoke: makeInvoke(edge, bindings),
       clock,
       log,
+      watch,
       beyondTools: { memory: memoryWatch(memory), peek: makeInvoke({ ...edge, takeRate: () => undefined }, bindings), objectMaxBytes },
     }),
     ids,
@@ -33,6 +41,7 @@ export function mcpOf({ config, ids, clock, log }: AppDeps, { inflight, agents, 
     clientIp: edge.clientIp,
     countAnonymous: edge.countAnonymous,
     recheck: principal => agents.tokens.recheck(principal),
+    placeOf: edge.placeOf,
     isDraining: edge.isDraining,
   })
 }

@@ -1,6 +1,7 @@
 /** What the service files of the composition root (app-*.ts) work with. */
 import type { AppDeps } from './app-deps.ts'
 import type { Domains } from './app-domains.ts'
+import type { ServiceWatch } from './app-watch.ts'
 import type { Catalog } from './gateway/catalog/catalog.ts'
 import type { Circuits } from './gateway/routing/circuit.ts'
 import type { DialObserver } from './gateway/routing/observe.ts'
@@ -12,4 +13,5 @@ export interface AppParts extends AppDeps, Omit<Domains, 'stop'> {
   readonly health: RouteHealth
   readonly routeObserver: DialObserver
   readonly baseUrl: () => string
+  readonly watch: ServiceWatch
 }

@@ -31,7 +31,9 @@ import { reportServices } from './app-reports.ts'
 import { createRouteState } from './app-route-state.ts'
 import { routingServices } from './app-routing.ts'
 import type { AppParts } from './app-services.ts'
+import { watchProcess } from './app-watch.ts'
 import { webhookServices } from './app-webhooks.ts'
+import { type BackupReport, backUp } from './backup.ts'
 import type { Finding } from './cli/doctor.ts'
 import type { Authenticator } from './gateway/access/authenticate.ts'
 import { sessionCaller } from './gateway/access/session-caller.ts'
@@ -64,6 +66,7 @@ import type { Mcp } from './mcp/transport.ts'
 import type { Memory } from './memory/memory.ts'
 import { AudioLengths } from './platform/audio-length.ts'
 import { isBilling } from './platform/config.ts'
+import { isEmbedded } from './platform/db-embedded.ts'
 import { ImageScaler } from './platform/image-scaler.ts'
 import type { Inflight } from './platform/inflight.ts'
 import type { Jobs } from './platform/jobs.ts'
@@ -92,6 +95,8 @@ export interface App {
   readonly attestations: Attestations
   /** Money and webhooks, as the operator sees and moves them. */
   readonly operator: OperatorDesk
+  /** A copy of the embedded installation as of one moment. Throws BackupError. */
+  backUp(options: { readonly to: string; readonly withMasterKey: boolean }): Promise<BackupReport>
   /** The master key and what it sealed. */
   readonly masterKeys: MasterKeys
   baseUrl(): string
@@ -116,7 +121,8 @@ interface RunState {
 export async function createApp(deps: AppDeps): Promise<App> {
   const { config, db } = deps
   const state: RunState = { baseUrl: config.BASE_URL ?? '', isDraining: false }
-  const domains = await createDomains(deps, () => state.baseUrl)
+  const watched = await watchProcess(deps, () => catalog.snapshot)
+  const domains = await createDomains({ ...deps, storeWatch: watched.stores }, () => state.baseUrl)
   const routes = createRouteState(deps, domains, () => catalog.snapshot)
   const { circuits, health } = routes
   const healthOf = (id: string) => ({ available: circuits.available(id), maintenance: health.inMaintenance(id) })
@@ -124,9 +130,11 @@ export async function createApp(deps: AppDeps): Promise<App> {
   await routes.start()
   watchUsage(deps, domains)
   const bindings = bindingsOf(endpointTable)
-  const services = rowServices({ ...deps, ...domains, catalog, circuits, health, routeObserver: routes.observer, baseUrl: () => state.baseUrl }, bindings)
-  const edge = edgeDeps(deps, domains, services, state)
-  const mcp = mcpOf(deps, domains, edge, bindings)
+  const baseUrl = (): string => state.baseUrl
+  const watch = watched.begin({ ...domains, circuits, isDraining: () => state.isDraining })
+  const services = rowServices({ ...deps, ...domains, catalog, circuits, health, routeObserver: routes.observer, baseUrl, watch }, bindings)
+  const edge = { ...edgeDeps(deps, domains, services, state), ...watched.edge }
+  const mcp = mcpOf(deps, domains, edge, bindings, watched.tools)
   const server = createEdge(bindings, edge, {
     main: (request, response) => void mcp.handle(request, response),
     ofOrg: mcpOfOrg(config, mcp, services.mcpOAuth, edge),
@@ -163,6 +171,10 @@ export async function createApp(deps: AppDeps): Promise<App> {
         masterKeys,
         baseUrl: state.baseUrl,
       }),
+    async backUp(options) {
+      if (!isEmbedded(db)) throw new Error('PostgreSQL is backed up with pg_dump: docs/operate.md')
+      return backUp({ ...deps, db }, options)
+    },
     makeSignInLink: email => services.signInLinks.make(email),
     async stop() {
       state.isDraining = true
@@ -171,6 +183,7 @@ export async function createApp(deps: AppDeps): Promise<App> {
       await routes.stop()
       await stopSandbox()
       await domains.stop()
+      await watched.stop()
       await db.close()
     },
   }
@@ -197,6 +210,8 @@ function rowServices(parts: AppParts, bindings: readonly Binding[]): RowServices
     recheck: principal => agents.tokens.recheck(principal),
     resolve: request => resolve(request, { catalog: catalog.snapshot, circuits, health, clock }),
     observer: parts.routeObserver,
+    watch: parts.watch.calls,
+    traces: parts.watch.traces,
     images: imageSettings(config),
     agentByLabel: (orgId, label) => agents.byLabel(orgId, label),
     orgRouting: orgId => routing.orgRoutings.get(orgId),
@@ -233,7 +248,8 @@ function rowServices(parts: AppParts, bindings: readonly Binding[]): RowServices
     }),
     ...reportServices(parts),
     mcpCard: { serviceId: config.SERVICE_ID, version },
-    discovery: discoveryOf(catalog, circuits, bindings),
+    probes: parts.watch.probes,
+    discovery: discoveryOf(catalog, circuits, bindings, () => parts.watch.probes.readiness()),
   }
 }
 
@@ -266,14 +282,17 @@ function edgeDeps(deps: AppDeps, { inflight, agents, authenticator, sessions, li
 /** After the cut-off, how long a cut call may take to write its end. */
 const lastWordsMs = 1000
 
-/** Stops accepting, waits for running calls at most DRAIN_MS, then cuts them in their own protocol. */
+/**
+ * Takes no calls any more, waits for running ones at most DRAIN_MS, then cuts them in their own protocol. While calls run, connections are
+ * still taken, so that probes hear what becomes of this process.
+ */
 async function drain({ clock, config }: AppDeps, inflight: Inflight, server: Server, mcp: Mcp): Promise<void> {
-  const closed = new Promise<void>(done => (server.listening ? server.close(() => done()) : done()))
   server.closeIdleConnections()
   mcp.endSubscriptions()
   const isIdle = new AbortController()
   await Promise.race([inflight.whenIdle(), clock.sleep(config.DRAIN_MS, isIdle.signal).catch(() => {})])
   isIdle.abort()
+  const closed = new Promise<void>(done => (server.listening ? server.close(() => done()) : done()))
   inflight.abortAll('shutdown')
   await mcp.close()
   await Promise.race([inflight.whenIdle(), clock.sleep(lastWordsMs)])

@@ -9,6 +9,7 @@ import { RowReader } from './row-reader.ts'
 import type { SurfaceOf } from './surface.ts'
 import { surfaceRows as rows } from './surface-rows.ts'
 import type { InvokeRow, Tool } from './tools/tool.ts'
+import type { ToolWatch } from './tools/tool-watch.ts'
 import { Toolbox, ToolCatalog } from './tools/toolbox.ts'
 import { toolsetsOf } from './tools/toolset-choice.ts'
 
@@ -18,6 +19,8 @@ export interface GatewaySurfaceDeps {
   readonly invoke: InvokeRow
   readonly clock: Clock
   readonly log: Log
+  /** Left out: nobody counts or traces. */
+  readonly watch?: ToolWatch | undefined
   /** Without it there are tools alone. */
   readonly beyondTools?: {
     readonly memory: MemoryWatch
@@ -29,10 +32,10 @@ export interface GatewaySurfaceDeps {
 }
 
 /** The surface of this gateway for each caller: what the endpoint rows let them do. */
-export function gatewaySurface({ tools, invoke, clock, log, beyondTools }: GatewaySurfaceDeps): SurfaceOf {
+export function gatewaySurface({ tools, invoke, clock, log, watch, beyondTools }: GatewaySurfaceDeps): SurfaceOf {
   const catalog = new ToolCatalog(tools)
   return (call, url) => {
-    const toolbox = new Toolbox({ catalog, invoke, clock, log, toolsets: toolsetsOf(url) }, call)
+    const toolbox = new Toolbox({ catalog, invoke, clock, log, watch, toolsets: toolsetsOf(url) }, call)
     if (beyondTools === undefined) return { tools: toolbox }
     const { memory, peek, objectMaxBytes } = beyondTools
     const reader = new RowReader(invoke, call, log)

@@ -16,6 +16,7 @@ import type { Ids } from '../platform/ids.ts'
 import type { Inflight } from '../platform/inflight.ts'
 import type { Log } from '../platform/log.ts'
 import type { BearerPrincipal } from '../platform/principal.ts'
+import type { TracePlace } from '../platform/tracing.ts'
 import { Eras } from './eras.ts'
 import { allowedHostNames, checkMediaTypes, checkOrigin, withBearer, withChallenge } from './guard.ts'
 import { mcpIdentity } from './instructions.ts'
@@ -46,6 +47,8 @@ export interface McpDeps {
   clientIp(request: IncomingMessage): string
   /** Counts a request without a valid credential against its sender. Throws `rate_limit_exceeded`. */
   countAnonymous(request: IncomingMessage): void
+  /** Where a request stands in traces, by its headers; left out: nobody traces. */
+  readonly placeOf?: ((headers: IncomingHttpHeaders) => TracePlace) | undefined
   isDraining(): boolean
 }
 
@@ -99,8 +102,17 @@ export function createMcp(deps: McpDeps): Mcp {
       const parsed = parseRpcBody(await readBody(request, bodyLimitBytes), request.headers['mcp-protocol-version'])
       if ('refusal' in parsed) return writeRefusal(response, parsed.refusal)
       const { body } = parsed
+      const trace = deps.placeOf?.(request.headers)
       const surface = deps.surfaceOf(
-        { principal, requestId, agentLabel, signal: cut.signal, clientIp: () => deps.clientIp(request), ...clientNameOf(body) },
+        {
+          principal,
+          requestId,
+          agentLabel,
+          signal: cut.signal,
+          clientIp: () => deps.clientIp(request),
+          ...clientNameOf(body),
+          ...(trace === undefined ? {} : { trace }),
+        },
         request.url,
       )
       cut.signal.addEventListener('abort', () => {

@@ -27,6 +27,7 @@ import { Reconcile } from './reconcile.ts'
 import { MemorySearch } from './search.ts'
 import { Shares } from './shares.ts'
 import { StoreConfig } from './store-config.ts'
+import type { StoreWatch } from './watched-store.ts'
 
 export interface MemoryDeps {
   readonly db: Db
@@ -39,6 +40,8 @@ export interface MemoryDeps {
   readonly guard: UrlGuard
   readonly kind: Db['kind']
   readonly dataDir: string
+  /** Told of the calls of stores; left out: nobody counts. */
+  readonly storeWatch?: StoreWatch | undefined
   /** Refuses writes under the label of a revoked agent. Without it no label is looked up. */
   readonly agentByLabel?: MemoryObjectsDeps['agentByLabel']
 }
@@ -77,7 +80,7 @@ const storesCheckedAtOnce = 8
 
 export function createMemory(deps: MemoryDeps): Memory {
   const { db, clock, ids, log } = deps
-  const stores = new OpenStores({ ...deps, timeoutMs: deps.config.STORE_TIMEOUT_MS })
+  const stores = new OpenStores({ ...deps, watch: deps.storeWatch, timeoutMs: deps.config.STORE_TIMEOUT_MS })
   const config = new StoreConfig({
     db,
     clock,

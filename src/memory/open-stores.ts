@@ -8,6 +8,7 @@ import type { ObjectStore } from './object-store.ts'
 import { FolderStore } from './object-store-folder.ts'
 import { S3Store } from './object-store-s3.ts'
 import type { StoreRow } from './queries.ts'
+import { type StoreWatch, watchedStore } from './watched-store.ts'
 
 export interface Credentials {
   readonly accessKey: string
@@ -26,6 +27,8 @@ export interface OpenStoresDeps {
   readonly guard: UrlGuard
   readonly dataDir: string
   readonly timeoutMs: number
+  /** Left out: nobody counts. */
+  readonly watch?: StoreWatch | undefined
 }
 
 /** Stores that one process keeps; the one used longest ago is let go beyond that. */
@@ -45,12 +48,17 @@ export class OpenStores {
 
   of(row: StoreRow): ObjectStore {
     const found = this.#open.get(row.orgId)
-    const store = found?.generation === row.generation ? found.store : this.make(row.orgId, this.placeOf(row))
+    const store = found?.generation === row.generation ? found.store : this.#watched(this.make(row.orgId, this.placeOf(row)))
     this.#open.delete(row.orgId)
     this.#open.set(row.orgId, { generation: row.generation, store })
     const [oldest] = this.#open.keys()
     if (this.#open.size > openMax && oldest !== undefined) this.#open.delete(oldest)
     return store
+  }
+
+  #watched(store: ObjectStore): ObjectStore {
+    const { watch, clock } = this.#deps
+    return watch === undefined ? store : watchedStore(store, watch, clock)
   }
 
   /** A store that the caller closes. Throws `bad_request` for an endpoint that a user may not reach. */

@@ -5,7 +5,7 @@
 import type { Duplex } from 'node:stream'
 import pg from 'pg'
 import type { Clock } from './clock.ts'
-import { DatabaseUnavailableError, type Db, type SqlValue, type Statement, statement, type Tx } from './db.ts'
+import { DatabaseUnavailableError, type Db, type PoolState, type SqlValue, type Statement, statement, type Tx } from './db.ts'
 import { PostgresChannels } from './db-postgres-channels.ts'
 import { queryableOver, type RawResult } from './db-queryable.ts'
 import { isStatementError, notifyStatement, runTransaction, type Session, translateError } from './db-session.ts'
@@ -15,6 +15,8 @@ import type { Secret } from './secret.ts'
 export interface PostgresOptions {
   /** Most connections of the pool, the one that listens not counted. */
   readonly poolMax: number
+  /** No time limits of statements and transactions: for work that takes as long as it takes, such as moving all data. */
+  readonly isPatient?: boolean
   readonly clock: Clock
   readonly log: Log
 }
@@ -128,9 +130,9 @@ export async function openPostgres(url: Secret, options: PostgresOptions): Promi
   const pool = new pg.Pool({
     ...connection,
     max: options.poolMax,
-    statement_timeout: statementTimeoutMs,
-    query_timeout: replyTimeoutMs,
-    idle_in_transaction_session_timeout: idleInTransactionTimeoutMs,
+    ...(options.isPatient === true
+      ? {}
+      : { statement_timeout: statementTimeoutMs, query_timeout: replyTimeoutMs, idle_in_transaction_session_timeout: idleInTransactionTimeoutMs }),
     idleTimeoutMillis: 60_000,
     onConnect: prepareSession,
   })
@@ -175,6 +177,11 @@ class PostgresDb implements Db {
 
   get roundTrips(): number {
     return this.#roundTrips
+  }
+
+  get pool(): PoolState {
+    const { totalCount, idleCount, waitingCount } = this.#pool
+    return { inUse: totalCount - idleCount, idle: idleCount, waiting: waitingCount }
   }
 
   async checkServer(): Promise<void> {

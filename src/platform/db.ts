@@ -58,6 +58,13 @@ export interface Tx extends Queryable {
   readonly inTransaction: true
 }
 
+/** What the pool of connections looks like. */
+export interface PoolState {
+  readonly inUse: number
+  readonly idle: number
+  readonly waiting: number
+}
+
 export interface Db extends Queryable {
   readonly kind: 'postgres' | 'embedded'
   /** Runs `fn` in one READ COMMITTED transaction; commits when it resolves, rolls back when it throws. Never call the outer `db` inside: the embedded database has one session. */
@@ -70,6 +77,8 @@ export interface Db extends Queryable {
   script(sql: string): Promise<void>
   /** Round trips made so far: the hot path's tests count them. */
   readonly roundTrips: number
+  /** Connections of the pool now, and how many callers wait for one; left out where there is no pool. */
+  readonly pool?: PoolState
   close(): Promise<void>
 }
 

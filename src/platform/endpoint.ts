@@ -6,6 +6,7 @@ import type { z } from 'zod'
 import type { CancelSignal } from './cancellation.ts'
 import type { ErrorName } from './errors.ts'
 import type { AccessRule, Principal } from './principal.ts'
+import type { TracePlace } from './tracing.ts'
 
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
 /** `GET /v1/models/{id+}`: `{name}` is one path segment, `{name+}` one or more (ids with slashes). */
@@ -32,6 +33,8 @@ export interface Call<P extends Principal | null = Principal | null> {
   readonly baseUrl: string
   /** Address of the client; behind trusted proxies the one that they report. A function, because looking it up costs a little. */
   clientIp(): string
+  /** Where the call stands in traces; left out: nobody traces. */
+  readonly trace?: TracePlace
   /** Told of every route that a charging call tries, as it happens. It must not throw. */
   readonly onRoute?: (step: RouteStep) => void
 }
@@ -159,6 +162,8 @@ export interface EndpointRow<S = unknown, A extends AuthKind = AuthKind, I exten
   readonly clients?: 'anthropic' | 'oauth'
   /** True for rows that may charge money: matched before express, limits and budgets apply. */
   readonly inference?: true
+  /** True: answered while the process drains, too. */
+  readonly always?: true
   /** True: reading it does something (makes a key, begins a sign-in), so HEAD is not answered. */
   readonly hasEffect?: true
   /** False: a write that is no act of management (data of users, dry runs). Every other row that changes something leaves a line in the audit trail. */

@@ -6,8 +6,16 @@ import { DatabaseUnavailableError, type Db, type SqlValue, type Statement, state
 import type { Ids } from './ids.ts'
 import type { Log } from './log.ts'
 
+/** How often a job has run in this process, and how often it has failed. */
+export interface JobCounts {
+  readonly name: string
+  runs: number
+  failures: number
+}
+
 interface Job {
   readonly name: string
+  readonly counts: JobCounts
   readonly intervalMs: number
   readonly run: (signal: AbortSignal) => Promise<void>
 }
@@ -48,9 +56,14 @@ export class Jobs {
    */
   every(name: string, intervalMs: number, run: (signal: AbortSignal) => Promise<void>): void {
     if (this.#jobs.has(name)) throw new Error(`two jobs are called ${name}`)
-    const job: Job = { name, intervalMs, run }
+    const job: Job = { name, counts: { name, runs: 0, failures: 0 }, intervalMs, run }
     this.#jobs.set(name, job)
     this.#schedule(job)
+  }
+
+  /** Every job with its counts. A run that another process had is none. */
+  get counts(): readonly JobCounts[] {
+    return [...this.#jobs.values()].map(({ counts }) => counts)
   }
 
   /** Runs a job now, or waits for the run that is under way. False when another process has it. Errors rise: for tests and commands. */
@@ -59,7 +72,7 @@ export class Jobs {
     if (job === undefined) return Promise.reject(new Error(`there is no job ${name}`))
     const running = this.#running.get(name)
     if (running !== undefined) return running
-    const run = this.#last.then(() => this.#run(job)).finally(() => this.#running.delete(name))
+    const run = this.#last.then(() => this.#counted(job)).finally(() => this.#running.delete(name))
     this.#last = run.catch(() => {})
     this.#running.set(name, run)
     return run
@@ -89,6 +102,17 @@ export class Jobs {
       if (!this.#stop.signal.aborted) this.#log.error('job_failed', { job: job.name, error })
     }
     this.#schedule(job)
+  }
+
+  async #counted(job: Job): Promise<boolean> {
+    try {
+      const isRun = await this.#run(job)
+      if (isRun) job.counts.runs++
+      return isRun
+    } catch (error) {
+      if (!this.#stop.signal.aborted) job.counts.failures++
+      throw error
+    }
   }
 
   async #run(job: Job): Promise<boolean> {

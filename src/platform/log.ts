@@ -6,6 +6,8 @@ import { pino } from 'pino'
  */
 export interface LogFields {
   readonly requestId?: string
+  /** Of the trace that the request is part of, when traces are made. */
+  readonly traceId?: string
   readonly orgId?: number
   readonly keyId?: number
   readonly agentId?: number
@@ -35,6 +37,7 @@ export interface Log {
 
 const allowed = [
   'requestId',
+  'traceId',
   'orgId',
   'keyId',
   'agentId',

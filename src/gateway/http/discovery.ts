@@ -18,15 +18,16 @@ export const discoveryEndpoints = {
     auth: 'public',
     access: {},
     tag: 'discovery',
-    summary: 'Which providers are configured, and the circuit of every route.',
+    summary: 'Which providers are configured, and the circuit of every route. Always 200; status says whether this process serves.',
     input: {},
     output: z.object({
-      status: z.literal('ok'),
+      status: z.enum(['ok', 'draining', 'database_away', 'journal_full']),
       version: z.string(),
       providers: z.array(z.object({ id: z.string(), configured: z.boolean(), residency: z.string() })),
       routes: z.array(routeHealth),
     }),
     errors: [],
+    always: true,
     handle: ({ discovery }) => discovery.health(),
   }),
   openApi: row({

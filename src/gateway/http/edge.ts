@@ -5,8 +5,10 @@ import type { Ids } from '../../platform/ids.ts'
 import type { Inflight } from '../../platform/inflight.ts'
 import type { Log } from '../../platform/log.ts'
 import type { AccessRule, BearerPrincipal, Principal } from '../../platform/principal.ts'
+import type { TracePlace } from '../../platform/tracing.ts'
 import type { ActTrail } from './acts.ts'
 import type { Cors } from './cors.ts'
+import type { EdgeWatch } from './edge-watch.ts'
 import type { FormLimits } from './multipart.ts'
 import type { OpenStreams } from './open-streams.ts'
 
@@ -48,6 +50,10 @@ export interface EdgeDeps {
   readonly streams: OpenStreams
   /** Answers browsers about pages of other origins. */
   readonly cors: Cors
+  /** Left out: nobody counts. */
+  readonly watch?: EdgeWatch | undefined
+  /** Where a request stands in traces, by its headers; left out: nobody traces. */
+  readonly placeOf?: ((headers: IncomingHttpHeaders) => TracePlace) | undefined
   /** True while the process drains: new calls are turned away. */
   isDraining(): boolean
 }

@@ -1,5 +1,5 @@
 import type { AnyRow, Call } from '../../platform/endpoint.ts'
-import { fail } from '../../platform/errors.ts'
+import { fail, toGatewayError } from '../../platform/errors.ts'
 import { mayCall, type Principal } from '../../platform/principal.ts'
 import { isAct, performAct, recordForbidden } from './acts.ts'
 import type { Binding, EdgeDeps } from './edge.ts'
@@ -30,7 +30,9 @@ export function makeInvoke(deps: EdgeDeps, bindings: readonly Binding[]): Invoke
       const handle = (): unknown => row.handle(deps.services, input, { ...call, baseUrl: deps.baseUrl() })
       return await (act === null ? handle() : performAct(act, deps, handle))
     } catch (thrown) {
-      throw translate(thrown)
+      const refusal = translate(thrown)
+      deps.watch?.refused(toGatewayError(refusal).code)
+      throw refusal
     }
   }
 }

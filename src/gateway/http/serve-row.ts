@@ -3,9 +3,10 @@ import { Cancellation } from '../../platform/cancellation.ts'
 import type { AnyRow, Call } from '../../platform/endpoint.ts'
 import { fail } from '../../platform/errors.ts'
 import { mayCall, type Principal } from '../../platform/principal.ts'
+import { type TracePlace, traceFields } from '../../platform/tracing.ts'
 import { isAct, performAct, recordForbidden } from './acts.ts'
 import { agentIdHeader, agentLabelOf, idempotencyHeader, idempotencyKeyOf } from './call-context.ts'
-import { actOf, authenticate, ownersOf, refusalOfUnknown } from './caller.ts'
+import { actOf, authenticate, ownersOf, type RowRequest, refusalOfUnknown } from './caller.ts'
 import type { Binding, EdgeDeps } from './edge.ts'
 import { readForm } from './multipart.ts'
 import { parseFormBody } from './oauth-wire.ts'
@@ -30,13 +31,16 @@ export async function serveRow(
 ): Promise<void> {
   const requestId = deps.ids.requestId()
   const cancellation = new Cancellation()
+  const begunAt = deps.watch?.begun() ?? 0
   response.on('close', () => {
     if (!response.writableFinished) cancellation.abort(new ClientGoneError())
+    deps.watch?.ended(binding, begunAt, response.headersSent ? response.statusCode : null)
   })
+  const trace = deps.placeOf?.(request.headers)
   let unregister: (() => void) | undefined
   let principal: Principal | null = null
   try {
-    if (deps.isDraining()) throw fail('shutting_down', { headers: { connection: 'close' } })
+    if (deps.isDraining() && binding.row.always !== true) throw fail('shutting_down', { headers: { connection: 'close' } })
     const signedIn = authenticate(binding, request, response, deps)
     principal = signedIn instanceof Promise ? await signedIn : signedIn
     if (principal !== null) {
@@ -63,6 +67,7 @@ export async function serveRow(
       baseUrl: deps.baseUrl(),
       clientIp: () => deps.clientIp(request),
       ...(idempotencyKey === undefined ? {} : { idempotencyKey, path: binding.at }),
+      ...(trace === undefined ? {} : { trace }),
     }
     const read = readInput(binding.row, params, query, request, deps)
     const input = read instanceof Promise ? await read : read
@@ -75,7 +80,7 @@ export async function serveRow(
     if (written !== undefined) await written
   } catch (thrown) {
     const refusal = principal === null ? await refusalOfUnknown(thrown, { binding, params, requestId, request, response }, deps) : thrown
-    report(refusal, binding, requestId, principal, request, response, deps)
+    report(refusal, { binding, params, requestId, request, response }, principal, trace, deps)
   } finally {
     unregister?.()
   }
@@ -130,11 +135,9 @@ function queryOf(query: string): Record<string, string | string[]> {
 /** Says it to the client, and to the log when it is our fault. */
 function report(
   thrown: unknown,
-  binding: Binding,
-  requestId: string,
+  { binding, requestId, request, response }: RowRequest,
   principal: Principal | null,
-  request: IncomingMessage,
-  response: ServerResponse,
+  trace: TracePlace | undefined,
   deps: EdgeDeps,
 ): void {
   if (thrown instanceof ClientGoneError) {
@@ -143,10 +146,12 @@ function report(
   }
   if (!response.headersSent) response.setHeader('x-request-id', requestId)
   const error = writeError(response, translate(thrown), binding.row)
+  deps.watch?.refused(error.code)
   if (!request.complete) request.resume()
   if (error.status < 500) return
   const fields = {
     requestId,
+    ...traceFields(trace),
     method: request.method ?? '',
     path: binding.row.at.split(' ')[1] ?? '',
     status: error.status,

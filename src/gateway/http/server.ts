@@ -39,13 +39,20 @@ export function createEdge(bindings: readonly Binding[], deps: EdgeDeps, mcp: Mc
   app.disable('etag')
   app.set('query parser', false)
   app.set('case sensitive routing', true)
-  app.all('/mcp', (request, response) => mcp.main(request, response))
+  const toMcp = (request: IncomingMessage, response: ServerResponse): void => deps.watch?.strayed('/mcp', request, response)
+  app.all('/mcp', (request, response) => {
+    toMcp(request, response)
+    mcp.main(request, response)
+  })
   const { ofOrg } = mcp
   if (ofOrg)
     app.all('/orgs/:id/mcp', (request, response, next) => {
       const id = rowId(request.params.id)
       if (id === null) next()
-      else ofOrg(id, request, response)
+      else {
+        toMcp(request, response)
+        ofOrg(id, request, response)
+      }
     })
   const paths = new Map<string, Binding[]>()
   for (const binding of bindings) {
@@ -101,6 +108,7 @@ function queryTextOf(url: string): string {
 
 function miss(request: IncomingMessage, response: ServerResponse, deps: EdgeDeps, error: Error, row?: AnyRow): void {
   request.resume()
+  deps.watch?.strayed('other', request, response)
   response.setHeader('x-request-id', deps.ids.requestId())
-  writeError(response, error, row)
+  deps.watch?.refused(writeError(response, error, row).code)
 }

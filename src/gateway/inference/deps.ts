@@ -13,6 +13,8 @@ import type { DialectId } from '../providers/provider.ts'
 import type { OrgRouting } from '../routing/org-routing.ts'
 import type { Plan, ResolveRequest } from '../routing/plan.ts'
 import type { UsageEvent } from '../usage/record.ts'
+import type { CallTraces } from './call-trace.ts'
+import type { CallWatch } from './call-watch.ts'
 import type { ContentLog } from './content-log.ts'
 
 /** A registered agent that `x-br-agent-id` names. */
@@ -76,6 +78,10 @@ export interface InferenceDeps {
   /** How long recordings last. */
   readonly audioLengths: Pick<AudioLengths, 'measure'>
   readonly observer: RouteObserver
+  /** Left out: nobody counts. */
+  readonly watch?: CallWatch | undefined
+  /** Left out: nobody traces. */
+  readonly traces?: CallTraces | undefined
   readonly images: ImageSettings
   /** The agent of the org with that id or exact name, or null. Synchronous when cached. */
   agentByLabel(orgId: number, label: string): NamedAgent | null | Promise<NamedAgent | null>

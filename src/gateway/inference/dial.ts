@@ -65,8 +65,8 @@ export async function dial(
     }
     failures.push(result)
     onRoute?.(stepOf(attempt, 'failed', result.message))
-    meter.routeFailed()
-    note(result, deps)
+    meter.routeFailed(String(result.failure.status ?? result.failure.kind))
+    note(result, meter, deps)
   }
   const relayed = failures.findLast(failed => failed.relayed !== undefined)?.relayed
   if (relayed !== undefined) return relayed
@@ -112,10 +112,11 @@ function unreachable(attempt: Attempt, error: unknown): Failed {
   return { kind: 'failed', attempt, failure: { kind: 'transient', status: null }, message: `${attempt.route.provider.id} ${what}` }
 }
 
-function note({ attempt, failure }: Failed, deps: InferenceDeps): void {
+function note({ attempt, failure }: Failed, meter: Meter, deps: InferenceDeps): void {
   const id = stateKeyOf(attempt.route)
   if (!attempt.byok && (failure.kind === 'credential' || failure.kind === 'billing')) deps.observer.refused(id)
   deps.log.warn('route failed', {
+    ...meter.logFields,
     provider: attempt.route.provider.id,
     model: attempt.route.modelId,
     code: failure.kind,

@@ -6,6 +6,8 @@ import type { Attempt } from '../routing/plan.ts'
 import type { Outcome, UsageEvent } from '../usage/record.ts'
 import type { Bill } from '../wire/client-format.ts'
 import { noUsage, type TokenUsage } from '../wire/usage.ts'
+import type { CallTrace } from './call-trace.ts'
+import type { CallWatch } from './call-watch.ts'
 import { cappedAt, outputTokensFor, priceHeld, priceTokens } from './estimate.ts'
 import type { Kind } from './kinds/kind.ts'
 import type { ParsedRequest } from './kinds/request.ts'
@@ -31,6 +33,8 @@ export interface MeterInput {
   readonly idempotent: boolean
   /** What the platform's account pays is taken from the prepaid balance. */
   readonly debits: boolean
+  readonly watch?: CallWatch | undefined
+  readonly trace?: CallTrace | undefined
 }
 
 /** What a call is taken to have used that ends while a provider works on it, before its answer: the prompt has been read, the units are being made. */
@@ -90,11 +94,20 @@ export class Meter {
   dials(): void {
     this.#dialed = true
     this.#isWorking = true
+    if (this.#attempt !== null) this.#input.trace?.dials(this.#attempt)
   }
 
-  /** The provider that was called has failed: nobody works on the call until the next dial. */
-  routeFailed(): void {
+  /** The provider that was called has failed: nobody works on the call until the next dial. `reason` is a class of failure or the provider's status. */
+  routeFailed(reason: string): void {
     this.#isWorking = false
+    if (this.#attempt !== null) this.#input.watch?.routeFailed(this.#attempt, reason)
+    this.#input.trace?.routeFailed(reason)
+  }
+
+  /** The fields of a log line that name the call. */
+  get logFields(): { readonly requestId: string; readonly traceId?: string } {
+    const { requestId, trace } = this.#input
+    return trace === undefined ? { requestId } : { requestId, traceId: trace.traceId }
   }
 
   firstByte(): void {
@@ -152,7 +165,10 @@ export class Meter {
   settle(tokens: TokenUsage, estimated: boolean, outcome: Outcome, status: number): void | Promise<void> {
     if (this.#ended) return
     this.#ended = true
-    return this.#permit.settle(this.#event(cappedAt(tokens, this.#input.request.maxTokens), estimated, outcome, status))
+    const event = this.#event(cappedAt(tokens, this.#input.request.maxTokens), estimated, outcome, status)
+    this.#input.watch?.settled(event)
+    this.#input.trace?.settled(event)
+    return this.#permit.settle(event)
   }
 
   /** Ends a call that cost nothing: dialed and failed. It stays in the usage rows with zero tokens. */

@@ -11,6 +11,7 @@ import type { Outcome } from '../usage/record.ts'
 import { brHeader } from '../wire/response-headers.ts'
 import { admitCall, isDebited } from './admit-call.ts'
 import type { BytesAnswer, StreamAnswer, WholeAnswer } from './answer.ts'
+import type { CallTrace } from './call-trace.ts'
 import type { ContentCall } from './content-capture.ts'
 import type { InferenceDeps, NamedAgent } from './deps.ts'
 import { type Answer, dial } from './dial.ts'
@@ -31,7 +32,24 @@ const nobodyWaitsStatus = 499
  * Serves one inference call. The steps in order; each returns its value or throws a GatewayError. Before `dial` nothing has left the
  * process, after it nothing can be taken back: `settle` (in the meter) runs exactly once either way.
  */
-export async function serve(kind: Kind, input: CallInput, call: Call<Principal>, deps: InferenceDeps, once: Once | null = null): Promise<Reply> {
+export function serve(kind: Kind, input: CallInput, call: Call<Principal>, deps: InferenceDeps, once: Once | null = null): Promise<Reply> {
+  return deps.traces === undefined || call.trace === undefined
+    ? serveCall(kind, input, call, deps, once)
+    : traced(deps.traces.begin(kind.usageKind, call.trace, call.requestId), trace => serveCall(kind, input, call, deps, once, trace))
+}
+
+async function traced(trace: CallTrace, go: (trace: CallTrace) => Promise<Reply>): Promise<Reply> {
+  try {
+    const made = await go(trace)
+    trace.replied()
+    return made
+  } catch (error) {
+    trace.failed(error)
+    throw error
+  }
+}
+
+async function serveCall(kind: Kind, input: CallInput, call: Call<Principal>, deps: InferenceDeps, once: Once | null, trace?: CallTrace): Promise<Reply> {
   const principal = bearer(call.principal)
   const startedAtMs = deps.clock.monotonicMs()
   const parsed = kind.parse(input)
@@ -43,7 +61,20 @@ export async function serve(kind: Kind, input: CallInput, call: Call<Principal>,
   const eventId = once?.eventId ?? deps.ids.uuidv7(deps.clock.nowMs())
   const admitted = admitCall({ kind, parsed, principal, agent, org, eventId }, deps)
   const { plan, request, permit } = admitted instanceof Promise ? await admitted : admitted
-  const facts = { kind, request, principal, agent, requestId: call.requestId, startedAtMs, idempotent: once !== null, debits: isDebited(principal, deps) }
+  trace?.planned(plan.model.id === request.modelId ? request.modelId : plan.model.id, request.stream)
+  const { watch: counted } = deps
+  const facts = {
+    kind,
+    request,
+    principal,
+    agent,
+    requestId: call.requestId,
+    startedAtMs,
+    idempotent: once !== null,
+    debits: isDebited(principal, deps),
+    watch: counted,
+    trace,
+  }
   const meter = new Meter(permit, facts, deps.clock)
   const watch = watchAgent(principal, agent, call, deps)
   const content = org.retentionDays === 0 ? null : contentOf(request, plan, principal, call, sentBytes(input))

@@ -70,6 +70,9 @@ export class Flusher<E extends ChargedEvent> {
   #running: Promise<void> | null = null
   #cancelTimer: (() => void) | null = null
   #isRotating = false
+  /** Since when something has been waiting to be flushed, monotonic; null: nothing waits. */
+  #waitingSinceMs: number | null = null
+  #failures = 0
   readonly #portion = new PortionSize(batchRecords)
   #chain: Promise<unknown> = Promise.resolve()
 
@@ -87,6 +90,16 @@ export class Flusher<E extends ChargedEvent> {
   /** Bytes that are in the journal and not yet in the database. */
   get unflushedBytes(): number {
     return this.#journal.endOffset - this.#flushedTo
+  }
+
+  /** How long the oldest record that is not in the database has been waiting, nearly: behind a flush that took a part of them, since that flush. */
+  get lagMs(): number {
+    return this.#waitingSinceMs === null ? 0 : this.#options.clock.monotonicMs() - this.#waitingSinceMs
+  }
+
+  /** Flushes that have failed so far. */
+  get failures(): number {
+    return this.#failures
   }
 
   get isFull(): boolean {
@@ -181,6 +194,7 @@ export class Flusher<E extends ChargedEvent> {
     this.#queue = []
     this.#spilled = false
     this.#flushedTo = 0
+    this.#waitingSinceMs = null
     // What they leased belongs to whoever fenced this process; the charges are still this process's to write.
     this.#owed = this.#owed.map(record => ('released' in record ? { ...record, released: [] } : record))
     for (const waiter of this.#waiters.splice(0)) waiter.reject(new DatabaseUnavailableError('the process was fenced'))
@@ -218,6 +232,7 @@ export class Flusher<E extends ChargedEvent> {
   #appendAll(records: readonly JournalRecord<E>[]): number {
     if (this.#journal.isSegmentFull && !this.#isRotating) this.#rotate()
     const endOffsets = this.#journal.append(records)
+    this.#waitingSinceMs ??= this.#options.clock.monotonicMs()
     for (let index = 0; index < records.length; index++) {
       const record = records[index] as JournalRecord<E>
       if (this.#spilled || this.#queue.length >= queueMax) this.#spilled = true
@@ -245,6 +260,7 @@ export class Flusher<E extends ChargedEvent> {
   }
 
   #failed(error: unknown): void {
+    this.#failures++
     if (!(error instanceof DatabaseUnavailableError)) this.#options.log.error('flush_failed', { error, processId: String(this.#processId) })
     this.#cancelTimer ??= this.#options.clock.after(retryMs, () => this.#start())
   }
@@ -332,6 +348,7 @@ export class Flusher<E extends ChargedEvent> {
 
   #advance(offset: number): void {
     this.#flushedTo = offset
+    this.#waitingSinceMs = offset >= this.#journal.endOffset ? null : this.#options.clock.monotonicMs()
     const ready = this.#waiters.filter(waiter => waiter.offset <= offset)
     if (ready.length === 0) return
     this.#waiters = this.#waiters.filter(waiter => waiter.offset > offset)

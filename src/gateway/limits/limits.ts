@@ -154,6 +154,11 @@ export class LimitsEngine<E extends ChargedEvent> implements Limits<E> {
     return this.#acquirer.acquires
   }
 
+  /** The journal on its way to the database, for those who watch this process. */
+  get journal(): Pick<Flusher<E>, 'unflushedBytes' | 'lagMs' | 'failures' | 'isFull'> {
+    return this.#flusher
+  }
+
   /** What this process believes to lease, by counter id: the database must say the same when nothing is under way. */
   get ownLeases(): ReadonlyMap<bigint, bigint> {
     return this.#counters.leases()

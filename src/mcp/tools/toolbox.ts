@@ -4,11 +4,13 @@ import type { Clock } from '../../platform/clock.ts'
 import { fail, type GatewayError, toGatewayError } from '../../platform/errors.ts'
 import { CallCutError } from '../../platform/inflight.ts'
 import type { Log } from '../../platform/log.ts'
+import { traceFields } from '../../platform/tracing.ts'
 import type { ToolRun, ToolSurface } from '../surface.ts'
 import { revokedEvidence } from './chat-stream.ts'
 import type { ContentBlock, InvokeRow, Tool, ToolCall, ToolResult, Toolset } from './tool.ts'
 import { BrokenAnswer, RelayedRefusal, toolError } from './tool-errors.ts'
 import { type ListedTool, listedTool } from './tool-schema.ts'
+import type { ToolWatch } from './tool-watch.ts'
 
 /** A tool result as both SDKs send it. */
 export interface ToolReply {
@@ -43,6 +45,8 @@ export interface ToolboxDeps {
   readonly invoke: InvokeRow
   readonly clock: Clock
   readonly log: Log
+  /** Left out: nobody counts or traces. */
+  readonly watch?: ToolWatch | undefined
   /** The sets that the client chose. */
   readonly toolsets: ReadonlySet<Toolset>
 }
@@ -83,14 +87,17 @@ export class Toolbox implements ToolSurface {
   /** Runs a tool that `has()` knows. A failure is a result with `isError`, never an exception. */
   async run(name: string, args: unknown, { signal, report }: ToolRun): Promise<ToolReply> {
     const tool = this.#find(name)
+    const watched = tool === undefined ? undefined : this.#deps.watch?.begin(tool.name, this.#call)
     this.#running++
     try {
       if (!tool) throw fail('not_found', { message: this.unknown(name) })
-      const call: ToolCall = { ...this.#call, signal: AbortSignal.any([signal, abortSignalOf(this.#call.signal)]) }
+      const call: ToolCall = { ...this.#call, ...watched?.below, signal: AbortSignal.any([signal, abortSignalOf(this.#call.signal)]) }
       call.signal.throwIfAborted()
       const result = await tool.run(args, { call, invoke: this.#deps.invoke, clock: this.#deps.clock, report })
+      watched?.end(true)
       return toReply(result, false)
     } catch (thrown) {
+      watched?.end(false)
       return toReply(this.#failure(signal.aborted ? cancelled() : thrown, name), true)
     } finally {
       this.#running--
@@ -103,13 +110,20 @@ export class Toolbox implements ToolSurface {
   }
 
   #failure(thrown: unknown, tool: string): ToolResult {
-    const { requestId, principal } = this.#call
+    const { requestId, principal, trace } = this.#call
     const cut: unknown = this.#call.signal.reason
     if (thrown instanceof RelayedRefusal) return toolError(thrown, requestId)
     if (thrown instanceof BrokenAnswer) return toolError(thrown.error, requestId)
     const error = toGatewayError(cut instanceof CallCutError ? endOf(cut) : thrown)
     if (error.errorName === 'internal_error')
-      this.#deps.log.error('tool failed', { requestId, orgId: principal.orgId, path: `mcp:${tool}`, code: error.code, error: error.cause })
+      this.#deps.log.error('tool failed', {
+        requestId,
+        ...traceFields(trace),
+        orgId: principal.orgId,
+        path: `mcp:${tool}`,
+        code: error.code,
+        error: error.cause,
+      })
     return toolError(error, requestId)
   }
 }

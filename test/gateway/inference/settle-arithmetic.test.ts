@@ -182,7 +182,7 @@ describe('the meter of a call', () => {
             works = true
           }
           if (step === 'fails' && works) {
-            meter.routeFailed()
+            meter.routeFailed('transient')
             works = false
           }
           if (step === 'first-byte') meter.firstByte()
