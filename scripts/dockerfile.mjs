@@ -3,7 +3,11 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { root } from './paths.mjs'
 
-/** The instructions in order: the word, its flags (`--from=build` as `{from: 'build'}`) and the rest of its line. */
+/**
+ * The instructions in order: the word, its flags (`--from=build` as `{from: 'build'}`) and the rest of its line.
+ * @param {string} text
+ * @returns {{ word: string, flags: Record<string, string>, rest: string }[]}
+ */
 export function instructionsOf(text) {
   return text
     .split('\n')

@@ -1,0 +1,150 @@
+/**
+ * `npm run bench:reports`: whether reports cost the same however many events there are. A real gateway on a real PostgreSQL is asked every
+ * report at 100 thousand events of one organisation and at 10 million, over 90 days and 1,000 keys. See README.md. The table goes to stdout,
+ * progress to stderr, every number to results/reports.json. `--check` ends with 1 when a report misses the bar.
+ */
+import { randomBytes } from 'node:crypto'
+import { mkdirSync, mkdtempSync, rmSync, statfsSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { parseArgs } from 'node:util'
+import { ensure } from '../scripts/ensure.mjs'
+import { root } from '../scripts/paths.mjs'
+import { startPostgres } from '../scripts/postgres.mjs'
+import { killAll, runToEnd, startServer } from './child.mjs'
+import { machine } from './machine.mjs'
+import { askAll } from './reports-asked.mjs'
+import { fillEvents, fillNames, models, providers, sizesOf, spanDays } from './reports-events.mjs'
+import { judge, reportsTable } from './reports-table.mjs'
+
+/** What the database takes for an event with its indexes, with room for the log that is written meanwhile. */
+const bytesOfEvent = 420
+const reserveBytes = 1.5e9
+const fewerEvents = 1_000_000
+const say = text => process.stderr.write(`${text}\n`)
+
+function readOptions() {
+  const { values } = parseArgs({
+    options: {
+      small: { type: 'string', default: '100000' },
+      large: { type: 'string', default: '10000000' },
+      times: { type: 'string', default: '30' },
+      check: { type: 'boolean', default: false },
+      'no-build': { type: 'boolean', default: false },
+    },
+  })
+  const number = (name, min) => {
+    const value = Number(values[name])
+    if (Number.isSafeInteger(value) && value >= min) return value
+    throw new Error(`--${name} must be a whole number of at least ${min}, not "${values[name]}"`)
+  }
+  return { small: number('small', 1000), large: number('large', 1000), times: number('times', 1), check: values.check, noBuild: values['no-build'] }
+}
+
+/** The larger size, or a million where the disk of the database has no room for it. */
+function largeThatFits(large, folder) {
+  const { bavail, bsize } = statfsSync(folder)
+  const free = bavail * bsize
+  // A tenth comes on top, in other organisations.
+  const needed = large * 1.1 * bytesOfEvent + reserveBytes
+  if (free >= needed || large <= fewerEvents) return large
+  say(`only ${(free / 1e9).toFixed(1)} GB free at ${folder}, ${(needed / 1e9).toFixed(1)} GB are needed: ${fewerEvents.toLocaleString('en')} events instead`)
+  return fewerEvents
+}
+
+/** The operator's file: the models that the events name. */
+function writeConfig(folder) {
+  const file = join(folder, 'reports.json')
+  const rows = providers.map(({ id, residency }) => ({ id, base_url: 'http://127.0.0.1:9/v1', auth: 'none', residency }))
+  const routes = providers.map(({ id }) => ({ provider: id, input_inr_per_mtok: 10, output_inr_per_mtok: 40 }))
+  writeFileSync(file, JSON.stringify({ providers: rows, models: models.map(id => ({ id, kind: 'chat', routes })) }))
+  return file
+}
+
+function settingsOf(folder, databaseUrl) {
+  return {
+    HOST: '127.0.0.1',
+    PORT: '0',
+    DATABASE_URL: databaseUrl,
+    MASTER_KEY: randomBytes(32).toString('base64'),
+    DATA_DIR: join(folder, 'data'),
+    CONFIG_FILE: writeConfig(folder),
+    SANDBOX: 'off',
+    LOCAL_SERVERS: 'off',
+    PRICE_FEED_URL: 'off',
+    LOG_LEVEL: 'error',
+    CONSOLE_RPM: '1000000',
+    ANON_RPM: '1000000',
+    AGENT_TOKEN_TTL_S: '86400',
+  }
+}
+
+const brigade = (env, words) => runToEnd(null, [join(root, 'dist', 'cli', 'brigade.js'), ...words], { env, cwd: root })
+const secondsOf = async work => {
+  const beganMs = performance.now()
+  const value = await work()
+  return [(performance.now() - beganMs) / 1000, value]
+}
+
+/** Starts the gateway, lets `work` ask it, and ends it: what it keeps in memory is of one size. */
+async function withGateway(env, work) {
+  const gateway = await startServer(null, [join(root, 'dist', 'main.js')], { env, cwd: root, ready: /listens on (http:\S+)/ })
+  try {
+    return await work(gateway.match[1])
+  } finally {
+    await gateway.stop()
+  }
+}
+
+async function measure(client, env, world, size, before, times) {
+  say(`${size.toLocaleString('en')} events: inserting`)
+  const [fillS] = await secondsOf(() => fillEvents(client, world, before, size, say))
+  say(`${size.toLocaleString('en')} events: brigade admin usage rebuild`)
+  const [rebuildS] = await secondsOf(() => brigade(env, ['admin', 'usage', 'rebuild', '--json']))
+  await client.query('vacuum analyze')
+  const sizes = await sizesOf(client)
+  say(`${size.toLocaleString('en')} events: asking`)
+  const answers = await withGateway(env, url => askAll(client, url, world, times))
+  return { events: size, fillS, rebuildS, sizes, answers }
+}
+
+async function main() {
+  const options = readOptions()
+  if (!options.noBuild) ensure()
+  const postgres = await startPostgres()
+  const folder = mkdtempSync(join(postgres.folder, 'bench-'))
+  const clear = async () => {
+    killAll()
+    await postgres.stop()
+    rmSync(folder, { recursive: true, force: true, maxRetries: 5 })
+  }
+  for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => void clear().finally(() => process.exit(1)))
+  let client = null
+  try {
+    const large = largeThatFits(options.large, postgres.folder)
+    const env = settingsOf(folder, postgres.url)
+    const before = machine()
+    const made = JSON.parse(
+      await brigade(env, ['admin', 'create', '--json', '--email', 'bench@example.test', '--org', 'Bench', '--rpm', '100000000', '--daily', '100000000']),
+    )
+    const { default: pg } = await import('pg')
+    client = new pg.Client({ connectionString: postgres.url })
+    await client.connect()
+    const world = { orgId: made.org_id, key: made.key, nowMs: Date.now(), ...(await fillNames(client, made.org_id)) }
+    const small = await measure(client, env, world, options.small, 0, options.times)
+    const big = await measure(client, env, world, large, options.small, options.times)
+    const rows = judge(small, big)
+    const run = { at: new Date().toISOString(), options: { ...options, large }, spanDays, machine: { ...before, loadAverageAtEnd: machine().loadAverage } }
+    mkdirSync(join(root, 'bench', 'results'), { recursive: true })
+    writeFileSync(join(root, 'bench', 'results', 'reports.json'), `${JSON.stringify({ ...run, rows, small, large: big }, null, 2)}\n`)
+    console.log(reportsTable(run, rows, small, big))
+    if (options.check && rows.some(({ isMissed }) => isMissed)) process.exitCode = 1
+  } finally {
+    await client?.end().catch(() => undefined)
+    await clear()
+  }
+}
+
+main().catch(error => {
+  say(`bench: ${error.message}`)
+  process.exitCode = 1
+})
