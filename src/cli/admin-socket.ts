@@ -9,6 +9,9 @@ export interface AdminCommand {
   readonly args: Readonly<Record<string, unknown>>
 }
 
+/** A command can carry an attestation with as many calls as ATTESTATION_EVIDENCE_MAX lets in. */
+const commandMaxChars = 64_000_000
+
 export type AdminHandler = (command: AdminCommand) => Promise<unknown>
 
 /** Only one process can hold an embedded database; commands reach it here. Unix: a socket that only its owner may open; Windows: a named pipe. */
@@ -29,7 +32,7 @@ export async function serveAdmin(dataDir: string, handle: AdminHandler): Promise
     socket.on('error', () => socket.destroy())
     socket.on('data', chunk => {
       text += chunk
-      if (text.length > 1_000_000) return socket.destroy()
+      if (text.length > commandMaxChars) return socket.destroy()
       const end = text.indexOf('\n')
       if (end < 0) return
       const line = text.slice(0, end)

@@ -75,6 +75,7 @@ describe('attestations', () => {
     await chat(app, home(app), 'alpha')
     await chat(app, home(app), 'indus')
     await chat(app, home(app), 'indus')
+    expect((await attest()).json.payload.summary).toMatchObject({ total: 3, india_requests: 2, india_pct: 66.67, global_requests: 1, global_pct: 33.33 })
     await chat(app, home(app), 'murky', 'global-only')
     const { payload } = (await attest()).json
     expect(payload.summary).toEqual({ total: 4, india_requests: 2, india_pct: 50, global_requests: 2, global_pct: 50, unknown_requests: 1 })
