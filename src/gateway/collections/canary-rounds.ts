@@ -1,7 +1,7 @@
 import type { CancelSignal } from '../../platform/cancellation.ts'
 import type { Clock } from '../../platform/clock.ts'
 import type { Db, Tx } from '../../platform/db.ts'
-import type { StoredStep } from '../routing/queries.ts'
+import type { StoredStep } from '../routing/chains.ts'
 import { addToHealth, insertChecks, upsertCanaries } from './canary-queries.ts'
 import type { CanarySlots } from './canary-slots.ts'
 import { failedBucket, latencyBucket, stepKey } from './health.ts'

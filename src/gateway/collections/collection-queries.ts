@@ -1,8 +1,5 @@
 import { statement } from '../../platform/db.ts'
-import type { StoredStep } from '../routing/queries.ts'
-
-/** A step as it is stored and shown. */
-export type CollectionStep = StoredStep
+import type { StoredStep } from '../routing/chains.ts'
 
 /** What of a collection has versions. */
 export interface CollectionContent {

@@ -1,8 +1,8 @@
 /** What a collection may hold, whoever writes it. */
 import { cleanName } from '../../platform/clean-name.ts'
 import { fail } from '../../platform/errors.ts'
+import type { StoredStep } from '../routing/chains.ts'
 import { isCustomReference } from '../routing/own-models.ts'
-import type { StoredStep } from '../routing/queries.ts'
 import type { CollectionContent } from './collection-queries.ts'
 
 const readmeMaxBytes = 64 * 1024

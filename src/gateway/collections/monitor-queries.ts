@@ -1,5 +1,5 @@
 import { statement } from '../../platform/db.ts'
-import type { StoredStep } from '../routing/queries.ts'
+import type { StoredStep } from '../routing/chains.ts'
 
 /** What a round needs to know of its collection. */
 export interface RoundCollection {

@@ -5,6 +5,7 @@ import type { Ids } from '../../platform/ids.ts'
 import { quietAlerts } from './alert-queries.ts'
 import type { CanaryWorker } from './canary-worker.ts'
 import { type CollectionRow, findOwn } from './collection-queries.ts'
+import { isSlug } from './collection-slug.ts'
 import { type HealthDeps, healthOf, type StepHealth } from './health.ts'
 import { claimRound, countMonitored, findRound, lockMonitorsOfOrg, setDue, setMonitored } from './monitor-queries.ts'
 
@@ -42,7 +43,7 @@ export const noCollection = (): GatewayError =>
 
 /** A collection of the organisation by its slug. Throws `not_found`, for public ones of others too. */
 export async function ownCollection(db: Db, orgId: number, slug: string): Promise<CollectionRow> {
-  const found = await db.maybe(findOwn, orgId, slug)
+  const found = isSlug(slug) ? await db.maybe(findOwn, orgId, slug) : null
   if (found === null) throw noCollection()
   return found
 }

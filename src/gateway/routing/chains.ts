@@ -9,6 +9,9 @@ import { type ChainStep, parseChainSteps } from '../wire/router-fields.ts'
 import { isCustomReference, splitOwnId } from './own-models.ts'
 import { deleteChain, findChain, listChains, type StoredStep, saveChain } from './queries.ts'
 
+/** A step as it is stored and shown. */
+export type { StoredStep }
+
 /** A chain that replaces the default routing of a model for a whole organisation. */
 export interface Chain {
   readonly model: string
