@@ -17,7 +17,7 @@ const roundsMax = 32
 const slotsOfMonitors = 32
 const slotsOfChecks = 64
 const lookMinMs = 100
-const lookMaxMs = 2_000
+const lookMaxMs = 1_000
 const looksPerPause = 10
 
 /**

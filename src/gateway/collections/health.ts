@@ -1,7 +1,7 @@
 /** How the steps of a collection have done: sums of canaries as figures for people. */
 import type { Clock } from '../../platform/clock.ts'
 import type { Db } from '../../platform/db.ts'
-import type { StoredStep } from '../routing/queries.ts'
+import type { StoredStep } from '../routing/chains.ts'
 import { type HealthSum, type LastCanary, listCanaries, sumHealth } from './health-queries.ts'
 
 const hourMs = 3600_000
@@ -55,7 +55,13 @@ export async function healthOf(
     db.many(sumHealth, orgId, id, new Date(Math.floor(fromMs / dayMs) * dayMs), new Date(Math.floor(fromMs / hourMs) * hourMs)),
     db.many(listCanaries, orgId, id),
   ])
-  const sumsOf = Map.groupBy(sums, ({ model, pinned }) => keyOf(model, pinned))
+  const sumsOf = new Map<string, HealthSum[]>()
+  for (const sum of sums) {
+    const key = keyOf(sum.model, sum.pinned)
+    const known = sumsOf.get(key)
+    if (known === undefined) sumsOf.set(key, [sum])
+    else known.push(sum)
+  }
   const lastOf = new Map(canaries.map(canary => [keyOf(canary.model, canary.pinned), canary]))
   return steps.map(step => stepHealth(step, isProbed(modelId, step), sumsOf.get(stepKey(step)) ?? [], lastOf.get(stepKey(step)) ?? null))
 }

@@ -1,0 +1,372 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { statement } from '../../../src/platform/db.ts'
+import { until } from '../../harness/until.ts'
+import { startWatched, type Watched } from './watched.ts'
+
+const money = statement<[], { line: string }>(
+  'test.money_of_canaries',
+  `select 'event ' || e::text as "line" from usage_events e union all select 'day ' || d::text from usage_days d
+   union all select 'key ' || k::text from usage_days_by_key k union all select 'model ' || m::text from model_days m
+   union all select 'latency ' || l::text from model_latencies l union all select 'ledger ' || l::text from ledger l
+   union all select 'counter ' || c.scope || c.scope_id || c.metric || c.spent || '/' || c.leased from counters c
+   union all select 'hook ' || w::text from webhook_events w union all select 'once ' || o::text from idempotency_keys o order by 1`,
+)
+const leftOf = statement<[collectionId: number], { count: number }>(
+  'test.left_of_collection',
+  `select ((select count(*) from collection_monitors where collection_id = $1::int) + (select count(*) from collection_checks where collection_id = $1::int)
+     + (select count(*) from collection_canaries where collection_id = $1::int) + (select count(*) from collection_health where collection_id = $1::int)
+     + (select count(*) from collection_alerts where collection_id = $1::int))::int as "count"`,
+)
+const roundsOf = statement<[collectionId: number], { at: Date }>(
+  'test.rounds_of_collection',
+  'select distinct at from collection_checks where collection_id = $1::int order by at',
+)
+
+let watched: Watched
+beforeAll(async () => {
+  watched = await startWatched({ MONITORED_MAX: '3' })
+})
+afterAll(() => watched.stop())
+beforeEach(() => watched.reset())
+
+const fails = { status: 500, body: { error: { message: 'down' } } }
+const stepsOf = async (slug: string, query = '') => (await watched.health(slug, query)).json.health
+const rounds = async (id: number): Promise<number> => (await watched.app.db.many(roundsOf, id)).length
+
+describe('monitoring', () => {
+  test('MON-01 LIFE-15 owners and admins turn it on and off: the first canaries at once, then again and again, off keeps the history', async () => {
+    const { app, clock, member, admin, owner, on } = watched
+    const { slug, id } = await watched.make(['alpha-only', { model: 'test-model', provider: 'indus' }])
+    const path = `/me/collections/${slug}/monitor`
+    const monitored = async () =>
+      (await app.call('GET', '/me/collections', undefined, { cookie: member.cookie })).json.collections.find((found: { id: number }) => found.id === id)
+        .monitored
+    expect([(await app.call('POST', path, { monitored: true }, { cookie: member.cookie })).status, await monitored()]).toEqual([403, false])
+    const first = await app.call('POST', path, { monitored: true }, { cookie: admin.cookie })
+    expect([first.status, first.json.ok, first.json.monitored, await monitored()]).toEqual([200, true, true, true])
+    expect(first.json.note).toContain('not billed')
+    await until(async () => (await rounds(id)) === 1, 'the first round is written')
+    // Once more on is no second first round.
+    expect((await on(slug)).json.monitored).toBe(true)
+    clock.advance(301_000 * 1.1)
+    await until(async () => (await rounds(id)) === 2, 'the second round is written')
+    expect([app.alpha.requests.length, app.indus.requests.length]).toEqual([2, 2])
+    // Nothing, an empty object, null and false all turn it off.
+    for (const body of [undefined, {}, { monitored: null }, { monitored: false }]) {
+      expect((await on(slug)).json.monitored).toBe(true)
+      const off = await app.call('POST', path, body, { cookie: owner })
+      expect([off.status, off.json.ok, off.json.monitored, await monitored()]).toEqual([200, true, false, false])
+    }
+    const written = await rounds(id)
+    clock.advance(700_000)
+    await app.gateway.app.jobs.runOnce('collections.health')
+    expect([await rounds(id), (await stepsOf(slug)).map((step: { checks: number }) => step.checks)]).toEqual([written, [written, written]])
+    for (const [body, other] of [
+      [{ monitored: 'yes' }, slug],
+      [{ monitored: 1 }, slug],
+    ] as const)
+      expect((await app.call('POST', `/me/collections/${other}/monitor`, body, { cookie: owner })).json.error.code).toBe('bad_request')
+  })
+
+  test('at most MONITORED_MAX collections of an organisation are monitored', async () => {
+    const made = [
+      await watched.make(['alpha-only']),
+      await watched.make(['alpha-only']),
+      await watched.make(['alpha-only']),
+      await watched.make(['alpha-only']),
+    ]
+    for (const { slug } of made.slice(0, 3)) expect((await watched.on(slug)).status).toBe(200)
+    const refused = await watched.on(made[3]?.slug ?? '')
+    expect([refused.status, refused.json.error.code]).toEqual([400, 'cap'])
+    await watched.on(made[0]?.slug ?? '', false)
+    expect((await watched.on(made[3]?.slug ?? '')).status).toBe(200)
+    for (const { slug } of made) await watched.on(slug, false)
+  })
+
+  test('a collection of others, public or not, and one that is none are not found', async () => {
+    const { app } = watched
+    const stranger = await app.otherOrg('Strangers')
+    const cookie = await app.signIn(stranger.userId, stranger.orgId)
+    const { slug } = await watched.make(['alpha-only'], 'test-model', { public: true })
+    for (const [method, path, body] of [
+      ['POST', 'monitor', { monitored: true }],
+      ['POST', 'check', undefined],
+      ['GET', 'health', undefined],
+      ['GET', 'alerts', undefined],
+      ['POST', 'alerts', { metric: 'error_rate', threshold: 0.5, channel: 'email' }],
+      ['DELETE', 'alerts/1', undefined],
+    ] as const)
+      for (const [name, who] of [
+        [slug, cookie],
+        ['there-is-none', watched.owner],
+      ] as const) {
+        const reply = await app.call(method, `/me/collections/${name}/${path}`, body, { cookie: who })
+        expect([reply.status, reply.json.error.code], `${method} ${name}/${path}`).toEqual([404, 'not_found'])
+      }
+  })
+
+  test('deleting a collection removes all that was found, and a round under way stores nothing', async () => {
+    const { app, owner } = watched
+    const { slug, id } = await watched.make([{ model: 'test-model', provider: 'beta' }])
+    expect((await watched.addAlert(slug, { metric: 'error_rate', threshold: 0.5, channel: 'email' })).status).toBe(201)
+    await watched.check(slug)
+    app.beta.hold()
+    watched.clock.advance(21_000)
+    const running = app.call('POST', `/me/collections/${slug}/check`, undefined, { cookie: owner })
+    await app.beta.arrived(2)
+    expect((await app.call('DELETE', `/me/collections/${id}`, undefined, { cookie: owner })).status).toBe(200)
+    app.beta.release()
+    expect([(await running).status, (await app.db.one(leftOf, id)).count]).toEqual([404, 0])
+  })
+
+  test('a monitored round that is under way when monitoring is turned off stores nothing', async () => {
+    const { app } = watched
+    const { slug, id } = await watched.make([{ model: 'test-model', provider: 'beta' }])
+    app.beta.hold()
+    await watched.on(slug)
+    await app.beta.arrived(1)
+    await watched.on(slug, false)
+    app.beta.release()
+    await until(async () => {
+      watched.clock.advance(21_000)
+      return (await app.call('POST', `/me/collections/${slug}/check`, undefined, { cookie: watched.owner })).json.checked
+    }, 'the next round')
+    expect(await rounds(id)).toBe(1)
+  })
+})
+
+describe('canaries', () => {
+  test('MON-02 PERM-08 any role asks for one of every step now and gets fresh health; nothing is sent twice within seconds', async () => {
+    const { app, member, owner } = watched
+    const { slug } = await watched.make([{ model: 'test-model', provider: 'indus' }, 'test-model', { model: 'global-only', provider: 'alpha' }, 'test-model'])
+    const path = `/me/collections/${slug}/check`
+    const reply = await app.call('POST', path, undefined, { cookie: member.cookie })
+    expect([reply.status, reply.json.ok, reply.json.checked, reply.json.monitored, reply.json.days]).toEqual([200, true, true, false, 7])
+    expect(reply.json.health.map((step: Record<string, unknown>) => [step['model'], step['provider'], step['uptime'], step['checks'], step['state']])).toEqual([
+      ['test-model', 'indus', 1, 1, 'ok'],
+      // The cheapest route serves a step that pins none.
+      ['test-model', 'alpha', 1, 1, 'ok'],
+      ['global-only', 'alpha', 1, 1, 'ok'],
+      ['test-model', 'alpha', 1, 1, 'ok'],
+    ])
+    // A step that stands twice is called once; one token each, at the model that the provider knows.
+    expect([app.alpha.requests.length, app.indus.requests.length, app.beta.requests.length]).toEqual([2, 1, 0])
+    for (const { json } of watched.canaries()) expect([json?.['max_tokens'], json?.['stream'] ?? false, json?.['fallbacks']]).toEqual([1, false, undefined])
+    expect(app.indus.requests[0]?.json?.['model']).toBe('indus-upstream')
+    const again = await app.call('POST', path, undefined, { cookie: owner })
+    expect([again.status, again.json.checked, again.json.health, watched.canaries().length]).toEqual([200, false, reply.json.health, 3])
+    expect(again.json.note).toContain('15 s')
+    // Several at once share a round.
+    watched.clock.advance(21_000)
+    const many = await Promise.all(Array.from({ length: 5 }, () => app.call('POST', path, undefined, { cookie: member.cookie })))
+    expect([many.map(({ json }) => json.health[0].checks), watched.canaries().length]).toEqual([[2, 2, 2, 2, 2], 6])
+    // Stars, forks, lists and health are every member's too.
+    const other = await app.otherOrg('Givers')
+    const giver = await app.signIn(other.userId, other.orgId)
+    const shared = await app.call('POST', '/me/collections', { name: 'Given', model: 'test-model', steps: ['test-model'], public: true }, { cookie: giver })
+    for (const { cookie } of [member, watched.admin, { cookie: owner }]) {
+      expect((await app.call('POST', `/me/collections/star/${shared.json.slug}`, undefined, { cookie })).status).toBe(200)
+      expect((await app.call('GET', '/me/collections', undefined, { cookie })).status).toBe(200)
+      expect((await app.call('GET', `/me/collections/${slug}/health`, undefined, { cookie })).status).toBe(200)
+      expect((await app.call('GET', `/me/collections/${slug}/alerts`, undefined, { cookie })).status).toBe(200)
+      expect((await app.call('POST', path, undefined, { cookie })).status).toBe(200)
+    }
+    const fork = await app.call('POST', `/me/collections/fork/${shared.json.slug}`, undefined, { cookie: member.cookie })
+    expect(fork.status, fork.text).toBeLessThan(300)
+  })
+
+  test('an organisation begins at most 20 rounds a minute by asking', async () => {
+    const { app, owner } = watched
+    watched.clock.advance(61_000)
+    const made = []
+    for (let count = 0; count < 21; count++) made.push(await watched.make(['alpha-only']))
+    const checked = []
+    for (const { slug } of made) checked.push((await app.call('POST', `/me/collections/${slug}/check`, undefined, { cookie: owner })).json.checked)
+    expect([checked.filter(Boolean).length, checked.at(-1), app.alpha.requests.length]).toEqual([20, false, 20])
+    watched.clock.advance(61_000)
+    expect((await app.call('POST', `/me/collections/${made.at(-1)?.slug}/check`, undefined, { cookie: owner })).json.checked).toBe(true)
+    for (const { id } of made) await app.call('DELETE', `/me/collections/${id}`, undefined, { cookie: owner })
+  })
+
+  test('MON-08 canaries are not billed, not in usage, budgets, rate limits, statistics or webhooks, and open no circuit', async () => {
+    const { app, check } = watched
+    const { slug } = await watched.make([{ model: 'test-model', provider: 'alpha' }, 'test-embed'])
+    const chat = () => app.call('POST', '/v1/chat/completions', { model: 'alpha-only', messages: [{ role: 'user', content: 'Hi' }] })
+    const nothing = await app.db.many(money)
+    expect((await chat()).status).toBe(200)
+    await app.gateway.app.limits.flushNow()
+    const before = await app.db.many(money)
+    expect(before.length).toBeGreaterThan(nothing.length)
+    app.alpha.reset()
+    const usage = async () => (await app.call('GET', '/v1/usage')).json
+    const whole = await usage()
+    let sent = 0
+    for (const script of [{}, fails, fails, fails, fails, fails, fails, {}]) {
+      app.alpha.script(() => script)
+      const reply = await check(slug)
+      expect(reply.json.health[0].state).toBe(script === fails ? 'failing' : 'ok')
+      sent = app.alpha.requests.length
+    }
+    expect(sent).toBe(8)
+    await app.gateway.app.limits.flushNow()
+    expect(await app.db.many(money)).toEqual(before)
+    expect((await usage()).totals).toEqual(whole.totals)
+    const models = (await app.call('GET', '/v1/models/test-model')).json
+    expect(models.routes.map((route: { available: boolean }) => route.available)).toEqual([true, true, true])
+    expect(app.logLines.join('\n')).not.toContain('ping')
+  })
+
+  test('failures have codes; a step that pins no provider fails over as a call does; a provider that hangs is given up', async () => {
+    const { app, check } = watched
+    const { slug } = await watched.make([{ model: 'test-model', provider: 'beta' }, 'test-model'])
+    const code = async (script: object): Promise<unknown> => {
+      app.beta.script(() => script)
+      return (await check(slug)).json.health[0].last_code
+    }
+    for (const [script, expected] of [
+      [fails, 'upstream_error'],
+      [{ status: 429, body: {} }, 'rate_limited'],
+      [{ status: 401, body: { error: { message: 'no' } } }, 'credential_refused'],
+      [{ status: 404, body: { error: { message: 'no such model' } } }, 'refused'],
+      [{ reset: true }, 'unreachable'],
+      [{ hang: true }, 'timeout'],
+      [{ status: 400, body: { error: { message: "Unsupported value: 'max_tokens' must be at least 16" } } }, null],
+      [{}, null],
+    ] as const)
+      expect(await code(script), JSON.stringify(script)).toBe(expected)
+    app.alpha.script(() => fails)
+    const failedOver = (await check(slug)).json.health[1]
+    expect([failedOver.provider, failedOver.state]).toEqual(['beta', 'ok'])
+    const all = [app.alpha, app.beta, app.indus]
+    for (const upstream of all) upstream.script(() => fails)
+    const down = (await check(slug)).json.health[1]
+    // Who answered last stays known.
+    expect([down.provider, down.state, down.last_code, down.uptime < 1]).toEqual(['beta', 'failing', 'upstream_error', true])
+  })
+
+  test('the saved key and the servers of the organisation serve its canaries; a step that nothing can serve has no_route', async () => {
+    const { app, check, owner, own } = watched
+    const server = await app.call(
+      'POST',
+      '/me/endpoints',
+      { name: 'Own', model: 'test-model', base_url: own.url, upstream_model: 'own-model' },
+      { cookie: owner },
+    )
+    expect(server.status, server.text).toBe(201)
+    own.behave()
+    const { slug } = await watched.make([{ model: 'test-model', provider: 'byoe:own' }, 'byok-model'])
+    const without = (await check(slug)).json.health
+    expect(without.map((step: Record<string, unknown>) => [step['provider'], step['state'], step['last_code'], step['uptime']])).toEqual([
+      ['byoe:own', 'ok', null, 1],
+      [null, 'failing', 'no_route', 0],
+    ])
+    expect([own.requests.length, own.requests[0]?.json?.['model']]).toEqual([1, 'own-model'])
+    const saved = await app.call('PUT', '/me/byok/alpha', { key: 'sk-own-alpha-key-0123456789' }, { cookie: owner })
+    expect(saved.status, saved.text).toBe(200)
+    app.alpha.reset()
+    const served = (await check(slug)).json.health[1]
+    expect([served.provider, served.state, served.uptime]).toEqual(['alpha', 'ok', 0.5])
+    expect(app.alpha.requests.at(-1)?.headers.authorization).toBe('Bearer sk-own-alpha-key-0123456789')
+    await app.call('DELETE', '/me/byok/alpha', undefined, { cookie: owner })
+  })
+
+  test('embeddings are asked for one word; of images and audio nothing is sent and nothing is said to be down', async () => {
+    const { app, check, owner } = watched
+    const embeds = await watched.make(['test-embed'], 'test-embed')
+    expect((await check(embeds.slug)).json.health[0]).toMatchObject({ state: 'ok', uptime: 1, provider: 'alpha' })
+    expect([app.alpha.requests[0]?.path, app.alpha.requests[0]?.json?.['input']]).toEqual(['/v1/embeddings', 'ping'])
+    watched.reset()
+    for (const model of ['draw', 'say', 'hear']) {
+      const { slug } = await watched.make([model], model)
+      const reply = await app.call('POST', `/me/collections/${slug}/check`, undefined, { cookie: owner })
+      expect([reply.status, reply.json.checked, reply.json.health]).toEqual([
+        200,
+        false,
+        [{ model, provider: null, uptime: null, p95_ms: null, checks: 0, last_check: null, state: 'unsupported', last_code: null }],
+      ])
+      expect(reply.json.note).toContain('images or audio')
+      expect((await watched.on(slug)).json.note).toContain('images or audio')
+      await watched.on(slug, false)
+    }
+    expect(watched.canaries()).toEqual([])
+  })
+})
+
+describe('health', () => {
+  test('MON-03 SHAPE-21 tells uptime, p95 and last canary of each step over 7 days, and keeps them when steps are moved and edited', async () => {
+    const { app, check, owner } = watched
+    const { slug, id } = await watched.make([
+      { model: 'test-model', provider: 'alpha' },
+      { model: 'test-model', provider: 'beta' },
+    ])
+    const empty = await watched.health(slug)
+    const nothing = { uptime: null, p95_ms: null, checks: 0, last_check: null, state: 'unknown', last_code: null }
+    expect(empty.json).toEqual({
+      monitored: false,
+      days: 7,
+      health: [
+        { model: 'test-model', provider: 'alpha', ...nothing },
+        { model: 'test-model', provider: 'beta', ...nothing },
+      ],
+    })
+    for (let count = 0; count < 4; count++) {
+      app.beta.script(count === 0 ? fails : {})
+      await check(slug)
+    }
+    const before = await stepsOf(slug)
+    expect(before.map((step: Record<string, unknown>) => [step['uptime'], step['checks'], step['state']])).toEqual([
+      [1, 4, 'ok'],
+      [0.75, 4, 'ok'],
+    ])
+    for (const { p95_ms, last_check } of before) {
+      expect(p95_ms).toBeGreaterThan(0)
+      expect(new Date(last_check).toISOString()).toBe(last_check)
+    }
+    const steps = [{ model: 'alpha-only' }, { model: 'test-model', provider: 'beta' }, { model: 'test-model', provider: 'alpha' }]
+    expect((await app.call('PATCH', `/me/collections/${id}`, { steps }, { cookie: owner })).status).toBe(200)
+    expect(await stepsOf(slug)).toEqual([{ model: 'alpha-only', provider: null, ...nothing }, before[1], before[0]])
+  })
+
+  test('MON-04 days may be 1 to 90; anything else is a bad request', async () => {
+    const { app, owner } = watched
+    const { slug } = await watched.make(['alpha-only'])
+    for (const days of [1, 2, 7, 9, 10, 89, 90]) {
+      const reply = await watched.health(slug, `?days=${days}`)
+      expect([reply.status, reply.json.days]).toEqual([200, days])
+    }
+    for (const days of ['0', '91', 'x', '', '-1', '1.5', '7d', '007', '1e1', '%207', '900', '7&days=8']) {
+      const reply = await app.call('GET', `/me/collections/${slug}/health?days=${days}`, undefined, { cookie: owner })
+      expect([reply.status, reply.json.error?.code], days).toEqual([400, 'bad_request'])
+    }
+  })
+
+  test('the window rolls: old canaries become sums of days, are seen as far as it reaches, and end behind 90 days', async () => {
+    const { app, clock, check } = watched
+    const { slug, id } = await watched.make(['alpha-only'])
+    const checks = async (days: number): Promise<number> => (await stepsOf(slug, `?days=${days}`))[0].checks
+    const day = 24 * 3600_000
+    const sweep = () => app.gateway.app.jobs.runOnce('collections.health')
+    app.alpha.script([fails, {}, {}])
+    for (let count = 0; count < 3; count++) await check(slug)
+    clock.advance(5 * 3600_000)
+    await check(slug)
+    expect([await checks(1), await checks(7)]).toEqual([4, 4])
+    clock.advance(2 * day)
+    await sweep()
+    expect([await checks(1), await checks(3), await checks(90)]).toEqual([0, 4, 4])
+    clock.advance(10 * day)
+    await sweep()
+    await sweep()
+    await check(slug)
+    const twoWeeks = (await stepsOf(slug, '?days=14'))[0]
+    expect([await checks(1), await checks(7), twoWeeks.checks, twoWeeks.uptime]).toEqual([1, 1, 5, 0.8])
+    expect((await rounds(id)) === 1, 'single canaries go after a few days').toBe(true)
+    clock.advance(85 * day)
+    await sweep()
+    expect([await checks(90), (await stepsOf(slug))[0].last_check !== null]).toEqual([1, true])
+    clock.advance(20 * day)
+    await sweep()
+    expect([await checks(90), (await stepsOf(slug))[0].last_check]).toEqual([0, null])
+    expect((await app.db.one(leftOf, id)).count).toBe(1)
+  })
+})

@@ -1,0 +1,94 @@
+/** An organisation with collections that are watched, its upstreams, its mail server and a receiver of its webhooks. */
+import { expect } from 'vitest'
+import { startApp, type TestApp, type TestReply } from '../../harness/app.ts'
+import { type MovableClock, movableClock } from '../../harness/clock.ts'
+import { fileWithMedia } from '../../harness/media-models.ts'
+import type { RecordedRequest } from '../../harness/upstream-server.ts'
+import { startWebhookReceiver, type WebhookReceiver } from '../../harness/webhook-receiver.ts'
+import { type OwnServer, startOwnServer } from '../byok/own-server.ts'
+import { type MailServer, startMailServer } from '../mail/mail-server.ts'
+
+export interface Watched {
+  readonly app: TestApp
+  readonly clock: MovableClock
+  readonly receiver: WebhookReceiver
+  readonly mail: MailServer
+  readonly own: OwnServer
+  readonly owner: string
+  readonly member: { readonly cookie: string; readonly email: string }
+  readonly admin: { readonly cookie: string; readonly email: string }
+  /** Makes a collection; its slug and id. */
+  make(steps: readonly unknown[], model?: string, more?: object): Promise<{ slug: string; id: number }>
+  on(slug: string, monitored?: unknown): Promise<TestReply>
+  /** A round, behind the pause that one of the same collection needs. */
+  check(slug: string): Promise<TestReply>
+  health(slug: string, query?: string): Promise<TestReply>
+  addAlert(slug: string, alert: object, cookie?: string): Promise<TestReply>
+  /** Requests at all upstreams since the last reset that are canaries. */
+  canaries(): RecordedRequest[]
+  reset(): void
+  stop(): Promise<void>
+}
+
+/** More than the pause of one collection, and enough that an organisation may always ask. */
+const betweenChecksMs = 21_000
+
+export async function startWatched(env: Readonly<Record<string, string>> = {}): Promise<Watched> {
+  const clock = movableClock()
+  const [receiver, mail, own] = await Promise.all([startWebhookReceiver(), startMailServer(), startOwnServer()])
+  own.behave()
+  const app = await startApp({
+    clock,
+    operatorFile: fileWithMedia,
+    env: {
+      OUTBOUND_ALLOW: `${receiver.hostPort},${own.hostPort}`,
+      WEBHOOK_POLL_MS: '20',
+      SMTP_URL: mail.url,
+      MAIL_POLL_MS: '20',
+      MONITOR_TIMEOUT_S: '2',
+      // Tests move the clock by months.
+      SESSION_TTL_S: String(400 * 86_400),
+      ...env,
+    },
+  })
+  const owner = await app.signIn()
+  const [member, admin] = [await app.newMember('member'), await app.newMember('admin')]
+  let made = 0
+  const upstreams = [app.alpha, app.beta, app.indus]
+  const watched: Watched = {
+    app,
+    clock,
+    receiver,
+    mail,
+    own,
+    owner,
+    member,
+    admin,
+    async make(steps, model = 'test-model', more = {}) {
+      made++
+      const reply = await app.call('POST', '/me/collections', { name: `Watched ${made}`, model, steps, ...more }, { cookie: owner })
+      expect(reply.status, reply.text).toBe(201)
+      return { slug: reply.json.slug, id: reply.json.id }
+    },
+    on: (slug, monitored = true) => app.call('POST', `/me/collections/${slug}/monitor`, { monitored }, { cookie: owner }),
+    async check(slug) {
+      clock.advance(betweenChecksMs)
+      const reply = await app.call('POST', `/me/collections/${slug}/check`, undefined, { cookie: owner })
+      expect([reply.status, reply.json.checked], reply.text).toEqual([200, true])
+      return reply
+    },
+    health: (slug, query = '') => app.call('GET', `/me/collections/${slug}/health${query}`, undefined, { cookie: owner }),
+    addAlert: (slug, alert, cookie = owner) => app.call('POST', `/me/collections/${slug}/alerts`, alert, { cookie }),
+    canaries: () => upstreams.flatMap(({ requests }) => requests),
+    reset() {
+      for (const upstream of upstreams) upstream.reset()
+      receiver.forget()
+      mail.received.length = 0
+    },
+    async stop() {
+      await app.stop()
+      await Promise.all([receiver.close(), mail.close(), own.close()])
+    },
+  }
+  return watched
+}
