@@ -1,6 +1,10 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { insertUsageEvents } from '../../../src/gateway/usage/apply.ts'
+import { keepsSums } from '../../../src/gateway/usage/rollups.ts'
+import { istDay } from '../../../src/platform/ist-time.ts'
 import { startApp, type TestApp } from '../../harness/app.ts'
 import { movableClock } from '../../harness/clock.ts'
+import { eventOf, request } from '../limits/engine.ts'
 
 const hello = [{ role: 'user', content: 'Hello there' }]
 /** Half a minute before midnight in India at the end of 31 October 2026. */
@@ -15,6 +19,7 @@ describe('usage over HTTP', () => {
   })
   afterAll(() => app.stop())
   beforeEach(() => {
+    clock.moveTo(Date.UTC(2026, 10, 3, 12, 0))
     for (const upstream of [app.alpha, app.beta, app.indus]) upstream.reset()
   })
 
@@ -24,6 +29,14 @@ describe('usage over HTTP', () => {
   }
   const usage = (token: string, query = '') => app.call('GET', `/v1/usage${query}`, undefined, { token })
   const requests = async (token: string, query = ''): Promise<number> => (await usage(token, query)).json.totals.requests
+  /** Events of calls at these instants, without money. */
+  const put = async (orgId: number, instantsMs: readonly number[], models: readonly string[] = ['m']): Promise<void> => {
+    const events = instantsMs.flatMap(atMs => models.map(model => ({ ...eventOf(request(0n, {}, atMs), 0n, { model, userId: null, keyId: null }), orgId })))
+    await app.db.tx(async tx => {
+      await insertUsageEvents(tx, events)
+      await keepsSums(0)(tx, events)
+    })
+  }
   /** An organisation of its own for each test, so that sums are its own. */
   const newOrg = (name: string) => app.otherOrg(name)
 
@@ -42,6 +55,16 @@ describe('usage over HTTP', () => {
     expect(await requests(key, '?from=2026-11-02&to=2026-11-02')).toBe(0)
     const month = (await usage(key)).json
     expect([month.from, month.to, month.totals.requests]).toEqual(['2026-11-01', '2026-11-03', 3])
+    // To the millisecond: the last and the first of a month, of a leap day, of a year.
+    const edges = await newOrg('Edges')
+    for (const text of ['2027-04-30T18:30:00.000Z', '2028-02-29T18:30:00.000Z', '2028-12-31T18:30:00.000Z']) {
+      const firstMs = Date.parse(text)
+      await put(edges.orgId, [firstMs - 1, firstMs, firstMs + 1])
+      const [last, first] = [text.slice(0, 10), istDay(firstMs)]
+      expect([await requests(edges.key, `?from=${last}&to=${last}`), await requests(edges.key, `?from=${first}&to=${first}`)]).toEqual([1, 2])
+      clock.moveTo(firstMs - 500)
+      expect((await usage(edges.key)).json).toMatchObject({ from: `${last.slice(0, 7)}-01`, to: last, totals: { requests: 1 } })
+    }
   })
 
   test('USAGE-03 a span that is none is 400 bad_request', async () => {
@@ -113,6 +136,56 @@ describe('usage over HTTP', () => {
     expect([csv.status, csv.headers.get('content-type')?.split(';')[0]]).toEqual([200, 'text/csv'])
     expect(csv.text.split('\r\n')[1]).toMatch(/^2026-11-\d\d,test-model,alpha,1,12,5,/)
     expect((await usage(key, '?format=xml')).status).toBe(400)
+  })
+
+  test('USAGE-06 SHAPE-27 GET /v1/usage.csv has a line a day, model and provider, and is what format=csv answers', async () => {
+    const { key } = await newOrg('Exports')
+    clock.moveTo(Date.UTC(2028, 1, 29, 18, 29, 30))
+    await chat(key)
+    clock.moveTo(Date.UTC(2028, 1, 29, 18, 30))
+    await chat(key)
+    await chat(key, { stream: true })
+    await chat(key, { provider: 'indus' })
+    await chat(key, { model: 'same-id' })
+    const csv = await app.call('GET', '/v1/usage.csv?from=2028-02-01&to=2028-03-31', undefined, { token: key })
+    expect([csv.status, csv.headers.get('content-type'), csv.headers.get('content-disposition')]).toEqual([
+      200,
+      'text/csv; charset=utf-8',
+      'attachment; filename="usage-2028-02-01-to-2028-03-31.csv"',
+    ])
+    expect(csv.text).toMatch(/^day,model,provider,requests,prompt_tokens,completion_tokens,cost_inr,value_inr[,\r]/)
+    // 12 tokens at ₹10 and 5 at ₹40 a million; ₹30 and ₹120 in India.
+    const shown = csv.text
+      .trimEnd()
+      .split('\r\n')
+      .slice(1)
+      .map(line => line.split(',').slice(0, 8).join(','))
+    expect(shown).toEqual([
+      '2028-02-29,test-model,alpha,1,12,5,0.00032,0.00032',
+      '2028-03-01,same-id,alpha,1,12,5,0.00032,0.00032',
+      '2028-03-01,test-model,alpha,2,24,10,0.00064,0.00064',
+      '2028-03-01,test-model,indus,1,12,5,0.00096,0.00096',
+    ])
+    expect((await usage(key, '?from=2028-02-01&to=2028-03-31&format=csv')).text).toBe(csv.text)
+    // The leap day alone, and the month so far.
+    expect((await app.call('GET', '/v1/usage.csv?from=2028-02-29&to=2028-02-29', undefined, { token: key })).text.trimEnd().split('\r\n')).toHaveLength(2)
+    expect((await app.call('GET', '/v1/usage.csv', undefined, { token: key })).headers.get('content-disposition')).toContain('2028-03-01-to-2028-03-01')
+    for (const query of ['?from=2027-02-29', '?from=2028-03-02&to=2028-03-01']) {
+      const refused = await app.call('GET', `/v1/usage.csv${query}`, undefined, { token: key })
+      expect([refused.status, refused.json.error?.code]).toEqual([400, 'bad_request'])
+    }
+    expect((await app.call('GET', '/v1/usage.csv', undefined, { token: null })).status).toBe(401)
+  })
+
+  test('USAGE-07 cells are quoted after RFC 4180, and none is a formula to a spreadsheet', async () => {
+    const { orgId, key } = await newOrg('Quotes')
+    const atMs = Date.UTC(2028, 4, 5, 6, 0)
+    const models = ['=HYPERLINK("http://x.test","a, b")', '+1', '-1', '@sum(a)', '\tx', 'a,b', 'say "x"', 'two\r\nlines', 'plain']
+    await put(orgId, [atMs], models)
+    const { text } = await app.call('GET', '/v1/usage.csv?from=2028-05-05&to=2028-05-05', undefined, { token: key })
+    const cells = ['"\'=HYPERLINK(""http://x.test"",""a, b"")"', "'+1", "'-1", "'@sum(a)", "'\tx", '"a,b"', '"say ""x"""', '"two\r\nlines"', 'plain']
+    for (const cell of cells) expect(text).toContain(`\r\n2028-05-05,${cell},p,1,3,4,0,0,`)
+    expect(text.endsWith('\r\n')).toBe(true)
   })
 
   test('USAGE-08 calls stand under the registered agent, the label of a header that names none, or null', async () => {

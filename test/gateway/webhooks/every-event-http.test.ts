@@ -241,17 +241,23 @@ describe('what was said', () => {
     const usage = await app.call('GET', '/v1/usage?from=2026-11-01&to=2026-11-30', undefined, { token: org.key })
     const csv = await app.call('GET', '/v1/usage?from=2026-11-01&to=2026-11-30&format=csv', undefined, { token: org.key })
     const audit = await app.call('GET', '/me/audit', undefined, { cookie })
-    expect([usage.status, csv.status, audit.status]).toEqual([200, 200, 200])
+    const activity = await Promise.all(
+      ['/me/activity', '/me/activity/events?limit=200', '/me/usage', '/me/usage/daily'].map(path => app.call('GET', path, undefined, { cookie })),
+    )
+    expect([usage, csv, audit, ...activity].map(({ status }) => status)).toEqual([200, 200, 200, 200, 200, 200, 200])
+    expect(activity[1]?.json.events.length).toBeGreaterThan(20)
     const places = {
       tables: await app.dump(),
       log: app.logLines.join('\n'),
       errors: errors.join('\n'),
       webhooks: wire(),
-      activity: usage.text + csv.text + audit.text,
+      activity: [usage, csv, audit, ...activity].map(({ text }) => text).join('\n'),
       files: files(),
       mails: mails(),
     }
     expect(errors.length).toBeGreaterThan(8)
     expect(placesOf(ownKey, places)).toEqual([])
+    // Nor does what was said come back in them.
+    for (const mark of [said, replied]) expect(placesOf(mark, { activity: places.activity })).toEqual([])
   })
 })
