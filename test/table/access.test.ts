@@ -143,7 +143,7 @@ test('access.txt has a line for every row of the table and no other', () => {
   for (const [at, cells] of kept) expect(cells.length, at).toBe(callers.length)
 })
 
-describe('who may call what: PERM-01 PERM-02 PERM-03 PERM-04 PERM-07 (chains, endpoints) PERM-09 PERM-10; SCOPE-01 SCOPE-02 SCOPE-03 SCOPE-04 SCOPE-05 SCOPE-06 SCOPE-07 SCOPE-13 SCOPE-14', () => {
+describe('who may call what: PERM-01 PERM-02 PERM-03 PERM-04 PERM-07 PERM-08 PERM-09 PERM-10; SCOPE-01 SCOPE-02 SCOPE-03 SCOPE-04 SCOPE-05 SCOPE-06 SCOPE-07 SCOPE-13 SCOPE-14', () => {
   let app: TestApp
   beforeAll(async () => {
     // The order of refusals is what is looked at here, so the anonymous limit must not come first.
