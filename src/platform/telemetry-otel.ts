@@ -33,6 +33,7 @@ export interface OtelTelemetry extends Telemetry {
 /** Spans that wait to be sent; beyond it new ones are dropped, so that a collector that is away costs no more memory than this. */
 const queueMax = 4096
 const batchMax = 512
+const batchDelayMs = 500
 const exportTimeoutMs = 10_000
 const metricsEveryMs = 60_000
 /** Prefix of the names of values in what we make ourselves. */
@@ -54,7 +55,14 @@ export function startOtel(options: OtelOptions): OtelTelemetry {
   const tracers = new BasicTracerProvider({
     resource,
     sampler: new ParentBasedSampler({ root: new TraceIdRatioBasedSampler(samplePercent / 100) }),
-    spanProcessors: [new BatchSpanProcessor(spans, { maxQueueSize: queueMax, maxExportBatchSize: batchMax, exportTimeoutMillis: exportTimeoutMs })],
+    spanProcessors: [
+      new BatchSpanProcessor(spans, {
+        maxQueueSize: queueMax,
+        maxExportBatchSize: batchMax,
+        scheduledDelayMillis: batchDelayMs,
+        exportTimeoutMillis: exportTimeoutMs,
+      }),
+    ],
   })
   const meters = new MeterProvider({
     resource,
