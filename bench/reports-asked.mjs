@@ -1,4 +1,4 @@
-/** The reports that `bench:reports` asks, and how long each takes over HTTP, on one connection, one after the other. */
+/** The reports that `bench:reports` asks, and how long each takes over HTTP, one after the other. */
 import { percentilesOf } from './statistics.mjs'
 
 const warmups = 3
@@ -9,27 +9,47 @@ const deepDays = 80
 
 const istDay = ms => new Date(ms + istOffsetMs).toISOString().slice(0, 10)
 
-/** Asks every report `times` times and tells how long that took, and the first time, when nothing was warm. Throws when one is not answered. */
-export async function askAll(client, url, world, times) {
-  const token = await agentToken(url, world)
-  const answers = []
-  for (const { name, path, as } of await reportsOf(client, world)) {
-    const headers = as === 'nobody' ? {} : { authorization: `Bearer ${as === 'agent' ? token : world.key}` }
-    const ask = async () => {
-      const beganMs = performance.now()
-      const reply = await fetch(url + path, { headers })
-      const bytes = (await reply.arrayBuffer()).byteLength
-      if (reply.status !== 200) throw new Error(`${path}: ${reply.status}`)
-      return { ms: performance.now() - beganMs, bytes }
+/**
+ * Asks every report of both gateways, in turn, so that a busy moment of the machine meets both; `times` times each, and once before that, when nothing
+ * is warm. Throws when one is not answered. One list for each gateway.
+ */
+export async function askBoth(sides, times) {
+  const asked = await Promise.all(
+    sides.map(async side => ({ side, token: await agentToken(side.url, side.world), reports: await reportsOf(side.client, side.world) })),
+  )
+  const answers = asked.map(() => [])
+  for (const index of asked[0].reports.keys()) {
+    const took = asked.map(() => [])
+    const first = []
+    for (const one of asked) first.push(await ask(one, index))
+    for (let i = 0; i < warmups + times; i++) for (const [place, one] of asked.entries()) took[place].push((await ask(one, index)).ms)
+    for (const [place, { reports }] of asked.entries()) {
+      const warm = took[place].slice(warmups)
+      const { p50, max } = percentilesOf(warm)
+      const { name, path } = reports[index]
+      answers[place].push({
+        name,
+        path,
+        bytes: first[place].bytes,
+        firstMs: first[place].ms,
+        best: warm[0],
+        p50,
+        p95: warm[Math.ceil(warm.length * 0.95) - 1],
+        max,
+      })
     }
-    const first = await ask()
-    for (let i = 0; i < warmups; i++) await ask()
-    const took = []
-    for (let i = 0; i < times; i++) took.push((await ask()).ms)
-    const { p50, max } = percentilesOf(took)
-    answers.push({ name, path, bytes: first.bytes, firstMs: first.ms, p50, p95: took[Math.ceil(took.length * 0.95) - 1], max })
   }
   return answers
+}
+
+async function ask({ side, token, reports }, index) {
+  const { path, as } = reports[index]
+  const headers = as === 'nobody' ? {} : { authorization: `Bearer ${as === 'agent' ? token : side.world.key}` }
+  const beganMs = performance.now()
+  const reply = await fetch(side.url + path, { headers })
+  const bytes = (await reply.arrayBuffer()).byteLength
+  if (reply.status !== 200) throw new Error(`${path}: ${reply.status}`)
+  return { ms: performance.now() - beganMs, bytes }
 }
 
 /** Rows of the console are read with an agent token, which reads as a member. */
@@ -43,7 +63,7 @@ async function agentToken(url, { key }) {
     if (!reply.ok) throw new Error(`${path}: ${reply.status} ${await reply.text()}`)
     return reply.json()
   }
-  const { id } = await post('/v1/me/agents', { name: `reader-${Math.round(performance.now())}` })
+  const { id } = await post('/v1/me/agents', { name: 'reader' })
   return (await post(`/v1/me/agents/${id}/token`, {})).access_token
 }
 

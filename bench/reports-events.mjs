@@ -56,26 +56,13 @@ const insertEvents = `
       hashint8extended(i, 4) & 1073741823 as r4
     from generate_series($2::bigint, $3::bigint) i) n`
 
-/** Brings the events of the organisation from `before` to `size`, and those of others to a tenth of it. */
-export async function fillEvents(client, { orgId, firstKey, firstAgent, nowMs }, before, size, say) {
-  const [from, to] = [before, size].map(count => Math.round(count * 1.1))
-  for (let at = from; at < to; at += batchEvents) {
-    const end = Math.min(at + batchEvents, to)
-    // What is new is spread over the whole span again.
-    await client.query(insertEvents, [
-      nowMs / 1000,
-      at + 1,
-      end,
-      orgId,
-      firstOtherOrg,
-      otherOrgs,
-      firstKey,
-      firstAgent,
-      agentCount,
-      to - from,
-      spanDays * 86_400,
-    ])
-    if (to - from > batchEvents) say(`  ${end.toLocaleString('en')} of ${to.toLocaleString('en')}`)
+/** Makes so many events of the organisation, and a tenth of them in others. */
+export async function fillEvents(client, { orgId, firstKey, firstAgent, nowMs }, size, say) {
+  const total = Math.round(size * 1.1)
+  for (let at = 0; at < total; at += batchEvents) {
+    const end = Math.min(at + batchEvents, total)
+    await client.query(insertEvents, [nowMs / 1000, at + 1, end, orgId, firstOtherOrg, otherOrgs, firstKey, firstAgent, agentCount, total, spanDays * 86_400])
+    if (total > batchEvents) say(`  ${end.toLocaleString('en')} of ${total.toLocaleString('en')}`)
   }
 }
 

@@ -12,7 +12,7 @@ import { root } from '../scripts/paths.mjs'
 import { startPostgres } from '../scripts/postgres.mjs'
 import { killAll, runToEnd, startServer } from './child.mjs'
 import { machine } from './machine.mjs'
-import { askAll } from './reports-asked.mjs'
+import { askBoth } from './reports-asked.mjs'
 import { fillEvents, fillNames, models, providers, sizesOf, spanDays } from './reports-events.mjs'
 import { judge, reportsTable } from './reports-table.mjs'
 
@@ -44,7 +44,7 @@ function readOptions() {
 function largeThatFits(large, folder) {
   const { bavail, bsize } = statfsSync(folder)
   const free = bavail * bsize
-  // A tenth comes on top, in other organisations.
+  // A tenth comes on top, in other organisations; the smaller database is a hundredth.
   const needed = large * 1.1 * bytesOfEvent + reserveBytes
   if (free >= needed || large <= fewerEvents) return large
   say(`only ${(free / 1e9).toFixed(1)} GB free at ${folder}, ${(needed / 1e9).toFixed(1)} GB are needed: ${fewerEvents.toLocaleString('en')} events instead`)
@@ -61,6 +61,7 @@ function writeConfig(folder) {
 }
 
 function settingsOf(folder, databaseUrl) {
+  mkdirSync(folder, { recursive: true })
   return {
     HOST: '127.0.0.1',
     PORT: '0',
@@ -85,26 +86,32 @@ const secondsOf = async work => {
   return [(performance.now() - beganMs) / 1000, value]
 }
 
-/** Starts the gateway, lets `work` ask it, and ends it: what it keeps in memory is of one size. */
-async function withGateway(env, work) {
-  const gateway = await startServer(null, [join(root, 'dist', 'main.js')], { env, cwd: root, ready: /listens on (http:\S+)/ })
-  try {
-    return await work(gateway.match[1])
-  } finally {
-    await gateway.stop()
-  }
-}
-
-async function measure(client, env, world, size, before, times) {
+/** A database with so many events, and a gateway on it. */
+async function prepare(server, folder, name, size, nowMs) {
+  const { default: pg } = await import('pg')
+  const admin = new pg.Client({ connectionString: server })
+  await admin.connect()
+  await admin.query(`create database ${name}`)
+  await admin.end()
+  const url = Object.assign(new URL(server), { pathname: `/${name}` }).href
+  const env = settingsOf(join(folder, name), url)
+  const words = ['admin', 'create', '--json', '--email', 'bench@example.test', '--org', 'Bench', '--rpm', '100000000', '--daily', '100000000']
+  const made = JSON.parse(await brigade(env, words))
+  const client = new pg.Client({ connectionString: url })
+  await client.connect()
+  const world = { orgId: made.org_id, key: made.key, nowMs, ...(await fillNames(client, made.org_id)) }
   say(`${size.toLocaleString('en')} events: inserting`)
-  const [fillS] = await secondsOf(() => fillEvents(client, world, before, size, say))
+  const [fillS] = await secondsOf(() => fillEvents(client, world, size, say))
   say(`${size.toLocaleString('en')} events: brigade admin usage rebuild`)
   const [rebuildS] = await secondsOf(() => brigade(env, ['admin', 'usage', 'rebuild', '--json']))
   await client.query('vacuum analyze')
   const sizes = await sizesOf(client)
-  say(`${size.toLocaleString('en')} events: asking`)
-  const answers = await withGateway(env, url => askAll(client, url, world, times))
-  return { events: size, fillS, rebuildS, sizes, answers }
+  const gateway = await startServer(null, [join(root, 'dist', 'main.js')], { env, cwd: root, ready: /listens on (http:\S+)/ })
+  const stop = async () => {
+    await gateway.stop()
+    await client.end()
+  }
+  return { events: size, fillS, rebuildS, sizes, client, world, url: gateway.match[1], stop }
 }
 
 async function main() {
@@ -118,20 +125,19 @@ async function main() {
     rmSync(folder, { recursive: true, force: true, maxRetries: 5 })
   }
   for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => void clear().finally(() => process.exit(1)))
-  let client = null
+  const sides = []
   try {
     const large = largeThatFits(options.large, postgres.folder)
-    const env = settingsOf(folder, postgres.url)
     const before = machine()
-    const made = JSON.parse(
-      await brigade(env, ['admin', 'create', '--json', '--email', 'bench@example.test', '--org', 'Bench', '--rpm', '100000000', '--daily', '100000000']),
-    )
-    const { default: pg } = await import('pg')
-    client = new pg.Client({ connectionString: postgres.url })
-    await client.connect()
-    const world = { orgId: made.org_id, key: made.key, nowMs: Date.now(), ...(await fillNames(client, made.org_id)) }
-    const small = await measure(client, env, world, options.small, 0, options.times)
-    const big = await measure(client, env, world, large, options.small, options.times)
+    const nowMs = Date.now()
+    for (const [name, size] of [
+      ['bench_small', options.small],
+      ['bench_large', large],
+    ])
+      sides.push(await prepare(postgres.url, folder, name, size, nowMs))
+    say('asking')
+    const answers = await askBoth(sides, options.times)
+    const [small, big] = sides.map(({ events, fillS, rebuildS, sizes }, index) => ({ events, fillS, rebuildS, sizes, answers: answers[index] }))
     const rows = judge(small, big)
     const run = { at: new Date().toISOString(), options: { ...options, large }, spanDays, machine: { ...before, loadAverageAtEnd: machine().loadAverage } }
     mkdirSync(join(root, 'bench', 'results'), { recursive: true })
@@ -139,7 +145,7 @@ async function main() {
     console.log(reportsTable(run, rows, small, big))
     if (options.check && rows.some(({ isMissed }) => isMissed)) process.exitCode = 1
   } finally {
-    await client?.end().catch(() => undefined)
+    for (const { stop } of sides) await stop().catch(() => undefined)
     await clear()
   }
 }
