@@ -35,6 +35,7 @@ const typed = {
   tool: 'zqtoolzq',
   user: 'zquserzq',
   userAgent: 'zquseragentzq',
+  collection: 'zqcollectionzq',
 }
 
 let receiver: WebhookReceiver
@@ -148,6 +149,18 @@ async function whatGoesWrong(): Promise<void> {
   await settled(app)
 }
 
+/** Canaries of a collection fail until its alert is told, and answer again. */
+async function aBadHour(): Promise<void> {
+  const { slug } = await made('/me/collections', { name: typed.collection, model: 'global-only', steps: [{ model: 'global-only', provider: 'alpha' }] })
+  await made(`/me/collections/${slug}/alerts`, { metric: 'error_rate', threshold: 0.5, channel: 'webhook' })
+  app.alpha.script(() => ({ status: 503, body: { error: { message: said } } }))
+  for (let count = 0; count < 3; count++) {
+    clock.advance(20_000)
+    await made(`/me/collections/${slug}/check`, {})
+  }
+  app.alpha.script(() => ({ chunks: [replied] }))
+}
+
 beforeAll(async () => {
   ;[receiver, payments, mail] = await Promise.all([startWebhookReceiver(), startPaymentProvider(), startMailServer()])
   app = await startApp({
@@ -161,6 +174,7 @@ beforeAll(async () => {
   await aLife()
   await otherFormats()
   await whatGoesWrong()
+  await aBadHour()
   await made(`/me/webhooks/${id}/test`, {})
   await settled(app)
   await until(() => mail.received.length >= 2, 'the receipt and the word of the low balance are sent', 20_000)
@@ -210,6 +224,7 @@ describe('every event', () => {
       'credit.low': 1,
       'key.revoked': 1,
       'provider.circuit_open': 1,
+      'collection.alert': 1,
       ping: 1,
     })
     expect(Object.keys(eventCatalog).filter(type => counts[type] === undefined)).toEqual(['access.decided'])
