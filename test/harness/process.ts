@@ -27,7 +27,17 @@ export async function startProcess(
   program = main,
 ): Promise<GatewayProcess> {
   const child = spawn(process.execPath, [program], {
-    env: { PATH: process.env['PATH'] ?? '', HOME: dataDir, PORT: '0', SANDBOX: 'off', LOCAL_SERVERS: 'off', LOG_LEVEL: 'warn', DATA_DIR: dataDir, ...env },
+    env: {
+      PATH: process.env['PATH'] ?? '',
+      HOME: dataDir,
+      PORT: '0',
+      SANDBOX: 'off',
+      LOCAL_SERVERS: 'off',
+      PRICE_FEED_URL: 'off',
+      LOG_LEVEL: 'warn',
+      DATA_DIR: dataDir,
+      ...env,
+    },
     cwd: dataDir,
     stdio: [program === main ? 'ignore' : 'pipe', 'pipe', 'pipe'],
   })
