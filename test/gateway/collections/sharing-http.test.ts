@@ -55,6 +55,13 @@ describe('collections of others', () => {
     expect((await third.post(`/star/${slug}`, { starred: true })).json).toMatchObject({ starred: true, stars: 3 })
     const same = await Promise.all(Array.from({ length: 6 }, () => third.post(`/star/${slug}`, { starred: false })))
     for (const reply of same) expect(reply.json).toMatchObject({ starred: false, stars: 2 })
+    // Many organisations in the same moment.
+    const crowd = await Promise.all(Array.from({ length: 10 }, (_, index) => app.otherOrg(`Crowd ${index}`)))
+    const cookies = await Promise.all(crowd.map(({ userId, orgId }) => app.signIn(userId, orgId)))
+    for (const count of [10, 0, 10]) {
+      await Promise.all(cookies.map(cookie => author.post(`/star/${slug}`, undefined, cookie)))
+      expect(await own(author, slug)).toMatchObject({ stars: 2 + count })
+    }
     expect(outcome(await third.post(`/star/${slug}`, { starred: 'yes' }))).toEqual([400, 'bad_request'])
     const hidden = (await author.post('', wish({ name: 'Not to be seen' }))).json
     expect((await author.post(`/star/${hidden.slug}`)).json).toMatchObject({ starred: true, stars: 1 })
