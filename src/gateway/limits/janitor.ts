@@ -12,6 +12,7 @@ import { deleteJournal, type Entry, journalsIn, lastWriteMs, readJournal } from 
 import type { Amounts, Charge, JournalRecord } from './journal-records.ts'
 import { askSocket, bootId, removeSocket } from './liveness.ts'
 import { findProcess, lockLeasedCounters, lockProcessForAdoption, returnAllLeases, setProcessState } from './queries.ts'
+import { insertForgotten } from './restored-queries.ts'
 
 /** Records of one replay transaction. */
 const replayRecords = 500
@@ -71,7 +72,12 @@ export class Janitor<E extends ChargedEvent> {
   /** Whether the process was adopted. */
   async #look(id: bigint): Promise<boolean> {
     const { tools, silentMs } = this.#options
-    const found = await tools.db.maybe(findProcess, id, BigInt(silentMs))
+    let found = await tools.db.maybe(findProcess, id, BigInt(silentMs))
+    if (found === null) {
+      // Rows of processes are never deleted: this one was made after the moment to which the database was brought back.
+      await tools.db.one(insertForgotten, id, this.#options.folder)
+      found = await tools.db.maybe(findProcess, id, BigInt(silentMs))
+    }
     if (found === null || found.state === 'closed') {
       this.#discard(id)
       return false

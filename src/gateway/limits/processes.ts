@@ -5,6 +5,7 @@
 import type { Server } from 'node:net'
 import type { Clock } from '../../platform/clock.ts'
 import type { Db } from '../../platform/db.ts'
+import { journalsIn } from './journal.ts'
 import { bootId, holdSocket, removeSocket } from './liveness.ts'
 import { beat, insertProcess, setProcessState } from './queries.ts'
 
@@ -65,7 +66,9 @@ export class ProcessRegistry {
   /** Makes a new row, its beat and its socket. Called at start and again when the old row was fenced off. */
   async register(): Promise<void> {
     const { db, folder } = this.#options
-    const { id } = await db.one(insertProcess, bootId(), folder)
+    let { id } = await db.one(insertProcess, bootId(), folder)
+    // The database was brought back to an earlier moment, and another process has had this id since: the row is for its journal, which is replayed.
+    for (const taken = new Set(journalsIn(folder)); taken.has(id); ) id = (await db.one(insertProcess, bootId(), folder)).id
     removeSocket(folder, id)
     const server = await holdSocket(folder, id)
     this.#closeSocket()
