@@ -14,9 +14,9 @@ import type { Clock } from '../platform/clock.ts'
 import { fail, type GatewayError, toGatewayError } from '../platform/errors.ts'
 import type { Ids } from '../platform/ids.ts'
 import type { Inflight } from '../platform/inflight.ts'
-import type { Log } from '../platform/log.ts'
+import type { Log, LogFields } from '../platform/log.ts'
 import type { BearerPrincipal } from '../platform/principal.ts'
-import type { TracePlace } from '../platform/tracing.ts'
+import { type TracePlace, traceFields } from '../platform/tracing.ts'
 import { Eras } from './eras.ts'
 import { allowedHostNames, checkMediaTypes, checkOrigin, withBearer, withChallenge } from './guard.ts'
 import { mcpIdentity } from './instructions.ts'
@@ -89,6 +89,7 @@ export function createMcp(deps: McpDeps): Mcp {
   const handle = async (request: IncomingMessage, response: ServerResponse, mount = bearer): Promise<void> => {
     const requestId = deps.ids.requestId()
     response.setHeader('x-request-id', requestId)
+    const trace = deps.placeOf?.(request.headers)
     const cut = new AbortController()
     let unregister: (() => void) | undefined
     try {
@@ -102,7 +103,6 @@ export function createMcp(deps: McpDeps): Mcp {
       const parsed = parseRpcBody(await readBody(request, bodyLimitBytes), request.headers['mcp-protocol-version'])
       if ('refusal' in parsed) return writeRefusal(response, parsed.refusal)
       const { body } = parsed
-      const trace = deps.placeOf?.(request.headers)
       const surface = deps.surfaceOf(
         {
           principal,
@@ -123,7 +123,7 @@ export function createMcp(deps: McpDeps): Mcp {
       const listener = { ...listenerOf(principal, response), cut: cut.signal, isStillGood }
       await eras.serve({ request, response, body, surface, cancelOwner: cancelOwner(principal, request), listener })
     } catch (thrown) {
-      refuse(thrown, requestId, request, response, deps)
+      refuse(thrown, { requestId, ...traceFields(trace) }, request, response, deps)
     } finally {
       unregister?.()
     }
@@ -187,7 +187,7 @@ function cancelOwner(principal: BearerPrincipal, request: IncomingMessage): stri
 }
 
 /** Failures of HTTP itself have the envelope of every other path; those of JSON-RPC are the SDKs' own. */
-function refuse(thrown: unknown, requestId: string, request: IncomingMessage, response: ServerResponse, deps: McpDeps): void {
+function refuse(thrown: unknown, call: Pick<LogFields, 'requestId' | 'traceId'>, request: IncomingMessage, response: ServerResponse, deps: McpDeps): void {
   if (thrown instanceof ClientGoneError) {
     response.destroy()
     return
@@ -195,5 +195,5 @@ function refuse(thrown: unknown, requestId: string, request: IncomingMessage, re
   const error = writeError(response, translate(thrown))
   if (!request.complete) request.resume()
   if (error.errorName === 'internal_error')
-    deps.log.error('mcp request failed', { requestId, path: '/mcp', status: error.status, code: error.code, error: error.cause })
+    deps.log.error('mcp request failed', { ...call, path: '/mcp', status: error.status, code: error.code, error: error.cause })
 }

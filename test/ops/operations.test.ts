@@ -62,6 +62,7 @@ describe('OPS-01 figures for Prometheus with bounded labels, and traces by the G
         OTEL_EXPORTER_OTLP_HEADERS: 'x-tenant=home%20team,authorization=Basic abc',
         OTEL_SERVICE_NAME: 'gateway-of-the-test',
         CIRCUIT_FAILURES: '1000',
+        FOLDER_STORE: 'on',
       },
     })
   })
