@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { settings } from '../../src/platform/config.ts'
 import { deliver, newPayer } from '../gateway/billing/top-ups.ts'
-import { startApp } from '../harness/app.ts'
+import { startApp, until } from '../harness/app.ts'
 import { TestBrowser } from '../harness/browser.ts'
 import { startGithub } from '../harness/github-server.ts'
 import { startGoogle } from '../harness/google-server.ts'
@@ -37,8 +37,12 @@ test('TEST-02 object store, identity providers, payment provider, price list and
     expect((await deliver(app, captured)).status).toBe(200)
     expect((await app.call('GET', '/me/billing', undefined, { cookie: payer.cookie })).json.balance_inr).toBe(600)
 
-    const compared = await app.call('GET', '/v1/pricing/compare?model=test-model', undefined, { token: null })
-    expect(compared.json).toMatchObject({ usd_inr: 90, models: [{ inputINRPerMtok: 10, compared_with: { inputINRPerMtok: 18, outputINRPerMtok: 90 } }] })
+    const compare = () => app.call('GET', '/v1/pricing/compare?model=test-model', undefined, { token: null })
+    await until(async () => (await compare()).json.models.length > 0)
+    expect((await compare()).json).toMatchObject({
+      usd_inr: 90,
+      models: [{ inputINRPerMtok: 10, compared_with: { inputINRPerMtok: 18, outputINRPerMtok: 90 } }],
+    })
 
     const page = readFileSync(new URL('../../docs/stand-ins.md', import.meta.url), 'utf8').replaceAll('\\|', '|')
     for (const name of Object.keys(env)) {
