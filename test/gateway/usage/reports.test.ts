@@ -1,4 +1,6 @@
-import { afterEach, beforeEach, expect, it } from 'vitest'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { violationsOfSpend } from '../../../src/gateway/limits/queries.ts'
+import { violationsOfDebits } from '../../../src/gateway/limits/recovery-queries.ts'
 import { insertUsageEvents } from '../../../src/gateway/usage/apply.ts'
 import { csvLine } from '../../../src/gateway/usage/csv.ts'
 import { makePartitions } from '../../../src/gateway/usage/partitions.ts'
@@ -26,56 +28,14 @@ const put = async (atMs: number, over: Partial<UsageEvent>): Promise<void> => {
   })
 }
 
-beforeEach(async () => {
-  database = await testDatabase()
-  await makePartitions(database.db, noon, silentLog)
-  await makePartitions(database.db, noon, silentLog)
-  reports = new UsageReports({
-    db: database.db,
-    clock: movableClock(noon),
-    flushNow: () => Promise.resolve(),
-    agentNames: () => Promise.resolve(new Map([[9, 'reader']])),
-  })
-})
-afterEach(() => database.dispose())
-
-it('sums up by model and agent; days are those of IST, both ends included', async () => {
-  await put(Date.parse('2026-11-19T18:29:59Z'), { valueUinr: 1n, costUinr: 1n })
-  await put(Date.parse('2026-11-19T18:30:00Z'), { model: 'a', agentId: 9, valueUinr: 1_500_000n, costUinr: 0n, byok: true })
-  await put(Date.parse('2026-11-20T18:29:59Z'), { model: 'b', agentLabel: 'ci', valueUinr: 250_000n, costUinr: 250_000n })
-  await put(Date.parse('2026-11-20T18:30:00Z'), { valueUinr: 1n, costUinr: 1n })
-  const report = await reports.report(1, reports.span('2026-11-20', '2026-11-20'))
-  expect(report.totals).toEqual({
-    requests: 2,
-    prompt_tokens: 6,
-    completion_tokens: 8,
-    total_tokens: 14,
-    cost_inr: 0.25,
-    value_inr: 1.75,
-    cost_uinr: 250_000,
-    cached_tokens: 0,
-    cache_write_tokens: 0,
-  })
-  expect(report.by_model.map(({ model, value_inr, cost_inr }) => ({ model, value_inr, cost_inr }))).toEqual([
-    { model: 'a', value_inr: 1.5, cost_inr: 0 },
-    { model: 'b', value_inr: 0.25, cost_inr: 0.25 },
-  ])
-  expect(report.by_agent.map(({ id, name, label }) => ({ id, name, label }))).toEqual([
-    { id: 9, name: 'reader', label: null },
-    { id: null, name: null, label: 'ci' },
-  ])
-  expect(await reports.csv(1, report)).toContain('2026-11-20,a,p,1,3,4,0,1.5,7,0,0,0,0\r\n')
-  expect((await reports.report(2, report)).totals.requests).toBe(0)
-})
-
 it('takes the month to date when nothing is said, and refuses what is no span of days', () => {
-  expect(reports.span(undefined, undefined)).toEqual({ from: '2026-11-01', to: '2026-11-21' })
+  expect(monthSpan(undefined, undefined, noon)).toEqual({ from: '2026-11-01', to: '2026-11-21' })
   for (const [from, to] of [
     ['2026-02-30', undefined],
     ['x', undefined],
     ['2026-11-02', '2026-11-01'],
   ] as const)
-    expect(() => reports.span(from, to)).toThrow(/calendar day|after/)
+    expect(() => monthSpan(from, to, noon)).toThrow(/calendar day|after/)
 })
 
 it('spans: years that leap, ends that are not given, and the longest', () => {
@@ -100,41 +60,90 @@ it('quotes CSV and disarms formulas', () => {
   expect(csvLine(['=1+1', 'a,b', 'say "x"', 5, -3])).toBe(`'=1+1,"a,b","say ""x""",5,-3\r\n`)
 })
 
-const countEvents = statement<[], { day: string; count: bigint }>(
-  'test.count_events_by_day',
-  'select day as "day", count(*) as "count" from usage_events group by day order by day',
-)
-const dayMs = 24 * 3600_000
-const soon = (): AbortSignal => AbortSignal.timeout(60_000)
+describe('on a database', () => {
+  beforeEach(async () => {
+    database = await testDatabase()
+    await makePartitions(database.db, noon, silentLog)
+    await makePartitions(database.db, noon, silentLog)
+    reports = new UsageReports({
+      db: database.db,
+      clock: movableClock(noon),
+      flushNow: () => Promise.resolve(),
+      agentNames: () => Promise.resolve(new Map([[9, 'reader']])),
+    })
+  })
+  afterEach(() => database.dispose())
 
-it('deletes events that are too old, by month and one by one; sums stay, and the first kept day never goes back', async () => {
-  const { db } = database
-  // A year of partitions, as a gateway that has run for so long has them, and days before the first.
-  for (let month = 0; month < 12; month++) await makePartitions(db, Date.UTC(2025, 11 + month, 15), silentLog)
-  const days = ['2025-11-30', '2025-12-15', '2026-08-31', '2026-09-01', '2026-10-11', '2026-10-12', '2026-10-13', '2026-11-21']
-  for (const day of days) await put(Date.parse(`${day}T06:30:00Z`), { valueUinr: 5n, costUinr: 5n })
-  await put(Date.parse('2026-10-11T18:29:59.999Z'), { valueUinr: 5n, costUinr: 5n })
-  const retention = { db, clock: movableClock(noon), log: silentLog, keepDays: 40 }
-  // Of the default partition one, two of the month at the edge; three went with their months.
-  expect(await deleteOldUsage(retention, soon())).toBe(3)
-  expect(await db.many(countEvents)).toEqual(['2026-10-12', '2026-10-13', '2026-11-21'].map(day => ({ day, count: 1n })))
-  expect((await db.many(listPartitions)).map(({ name }) => name)[0]).toBe('usage_events_2026_10')
-  expect(await db.one(findKeptFrom)).toEqual({ keptFrom: '2026-10-12' })
-  expect((await reports.report(1, { from: '2025-01-01', to: '2026-12-31' })).totals).toMatchObject({ requests: 9, cost_uinr: 45 })
-  expect(await deleteOldUsage({ ...retention, keepDays: 400 }, soon())).toBe(0)
-  expect(await db.one(findKeptFrom)).toEqual({ keptFrom: '2026-10-12' })
-  expect(await deleteOldUsage({ ...retention, clock: movableClock(noon + 90 * dayMs) }, AbortSignal.abort())).toBe(0)
-  expect(await db.many(countEvents)).toHaveLength(3)
-})
+  it('sums up by model and agent; days are those of IST, both ends included', async () => {
+    await put(Date.parse('2026-11-19T18:29:59Z'), { valueUinr: 1n, costUinr: 1n })
+    await put(Date.parse('2026-11-19T18:30:00Z'), { model: 'a', agentId: 9, valueUinr: 1_500_000n, costUinr: 0n, byok: true })
+    await put(Date.parse('2026-11-20T18:29:59Z'), { model: 'b', agentLabel: 'ci', valueUinr: 250_000n, costUinr: 250_000n })
+    await put(Date.parse('2026-11-20T18:30:00Z'), { valueUinr: 1n, costUinr: 1n })
+    const report = await reports.report(1, reports.span('2026-11-20', '2026-11-20'))
+    expect(report.totals).toEqual({
+      requests: 2,
+      prompt_tokens: 6,
+      completion_tokens: 8,
+      total_tokens: 14,
+      cost_inr: 0.25,
+      value_inr: 1.75,
+      cost_uinr: 250_000,
+      cached_tokens: 0,
+      cache_write_tokens: 0,
+    })
+    expect(report.by_model.map(({ model, value_inr, cost_inr }) => ({ model, value_inr, cost_inr }))).toEqual([
+      { model: 'a', value_inr: 1.5, cost_inr: 0 },
+      { model: 'b', value_inr: 0.25, cost_inr: 0.25 },
+    ])
+    expect(report.by_agent.map(({ id, name, label }) => ({ id, name, label }))).toEqual([
+      { id: 9, name: 'reader', label: null },
+      { id: null, name: null, label: 'ci' },
+    ])
+    expect(await reports.csv(1, report)).toContain('2026-11-20,a,p,1,3,4,0,1.5,7,0,0,0,0\r\n')
+    expect((await reports.report(2, report)).totals.requests).toBe(0)
+  })
 
-it('a month whose first event came before its partition is reported and deleted like every other', async () => {
-  const { db } = database
-  const atMs = Date.parse('2027-06-10T06:30:00Z')
-  await put(atMs, {})
-  await makePartitions(db, atMs, silentLog)
-  const names = (await db.many(listPartitions)).map(({ name }) => name)
-  expect(names).not.toContain('usage_events_2027_06')
-  expect(names).toContain('usage_events_2027_09')
-  expect((await reports.report(1, { from: '2027-06-10', to: '2027-06-10' })).totals.requests).toBe(1)
-  expect(await deleteOldUsage({ db, clock: movableClock(atMs + 60 * dayMs), log: silentLog, keepDays: 40 }, soon())).toBe(1)
+  const countEvents = statement<[], { day: string; count: bigint }>(
+    'test.count_events_by_day',
+    'select day as "day", count(*) as "count" from usage_events group by day order by day',
+  )
+  const dayMs = 24 * 3600_000
+  const soon = (): AbortSignal => AbortSignal.timeout(60_000)
+
+  it('deletes events that are too old, by month and one by one; sums stay, and the first kept day never goes back', async () => {
+    const { db } = database
+    // A year of partitions, as a gateway that has run for so long has them, and days before the first.
+    for (let month = 0; month < 12; month++) await makePartitions(db, Date.UTC(2025, 11 + month, 15), silentLog)
+    const days = ['2025-11-30', '2025-12-15', '2026-08-31', '2026-09-01', '2026-10-11', '2026-10-12', '2026-10-13', '2026-11-21']
+    for (const day of days) await put(Date.parse(`${day}T06:30:00Z`), { valueUinr: 5n, costUinr: 5n })
+    await put(Date.parse('2026-10-11T18:29:59.999Z'), { valueUinr: 5n, costUinr: 5n })
+    const retention = { db, clock: movableClock(noon), log: silentLog, keepDays: 40 }
+    // Of the default partition one, two of the month at the edge; three went with their months.
+    expect(await deleteOldUsage(retention, soon())).toBe(3)
+    expect(await db.many(countEvents)).toEqual(['2026-10-12', '2026-10-13', '2026-11-21'].map(day => ({ day, count: 1n })))
+    expect((await db.many(listPartitions)).map(({ name }) => name)[0]).toBe('usage_events_2026_10')
+    expect(await db.one(findKeptFrom)).toEqual({ keptFrom: '2026-10-12' })
+    expect((await reports.report(1, { from: '2025-01-01', to: '2026-12-31' })).totals).toMatchObject({ requests: 9, cost_uinr: 45 })
+    // What compares money with events looks at whole months that are kept, and at debits whose event must be there.
+    await db.script(`insert into ledger (org_id, kind, amount_uinr, event_id, at) values
+    (1, 'debit', -5, gen_random_uuid(), '2026-10-11T12:00:00Z'), (1, 'debit', -7, gen_random_uuid(), '2026-10-20T12:00:00Z')`)
+    expect(new Set((await db.many(violationsOfSpend)).map(({ sum }) => sum))).toEqual(new Set([5n]))
+    expect((await db.many(violationsOfDebits)).map(({ debit }) => debit)).toEqual([7n])
+    expect(await deleteOldUsage({ ...retention, keepDays: 400 }, soon())).toBe(0)
+    expect(await db.one(findKeptFrom)).toEqual({ keptFrom: '2026-10-12' })
+    expect(await deleteOldUsage({ ...retention, clock: movableClock(noon + 90 * dayMs) }, AbortSignal.abort())).toBe(0)
+    expect(await db.many(countEvents)).toHaveLength(3)
+  })
+
+  it('a month whose first event came before its partition is reported and deleted like every other', async () => {
+    const { db } = database
+    const atMs = Date.parse('2027-06-10T06:30:00Z')
+    await put(atMs, {})
+    await makePartitions(db, atMs, silentLog)
+    const names = (await db.many(listPartitions)).map(({ name }) => name)
+    expect(names).not.toContain('usage_events_2027_06')
+    expect(names).toContain('usage_events_2027_09')
+    expect((await reports.report(1, { from: '2027-06-10', to: '2027-06-10' })).totals.requests).toBe(1)
+    expect(await deleteOldUsage({ db, clock: movableClock(atMs + 60 * dayMs), log: silentLog, keepDays: 40 }, soon())).toBe(1)
+  })
 })
