@@ -2,8 +2,10 @@
 -- many events there are. Rows of events may be dropped when they are old; the sums stay.
 --
 -- Absent is 0 (keys, agents) or '' (labels), because a primary key takes no null. Sums of one organisation are its own; those of models are
--- over all organisations, and know no caller. Additive: binaries from before this migration run against it, but their events are not in the
--- sums until `brigade admin usage rebuild` has added them up again.
+-- over all organisations, and know no caller.
+--
+-- Additive: binaries from before this migration run against it, but their events are not in the sums until `brigade admin usage rebuild`
+-- has added them up again.
 
 create table usage_days (
   org_id int not null,
@@ -76,7 +78,7 @@ create table usage_days_by_agent (
   primary key (org_id, day, agent_id, agent_label, residency)
 );
 
--- How models do, over all organisations. Flushes of different processes write different shards, so that they do not wait for each other.
+-- How models do, over all organisations, on everything but servers of their own. Flushes of different processes write different shards, so that they do not wait for each other.
 create table model_days (
   day date not null,
   model text not null,
@@ -129,11 +131,11 @@ select day, model, 0, count(*), sum(prompt_tokens + completion_tokens),
   count(*) filter (where outcome = 'upstream_broke' or (outcome = 'failed' and status >= 500)),
   coalesce(sum(completion_tokens) filter (where outcome = 'ok' and status < 400 and completion_tokens > 0), 0),
   coalesce(sum(latency_ms) filter (where outcome = 'ok' and status < 400 and completion_tokens > 0), 0)
-from usage_events group by 1, 2;
+from usage_events where provider not like 'byoe:%' group by 1, 2;
 
 insert into model_latencies
 select day, model, least(200, floor(8 * ln(greatest(latency_ms, 1)::float8) / ln(2::float8)))::smallint, 0, count(*)
-from usage_events where outcome = 'ok' and status < 400 group by 1, 2, 3;
+from usage_events where outcome = 'ok' and status < 400 and provider not like 'byoe:%' group by 1, 2, 3;
 
 -- Sums come from above now. What is still read of single events is the newest of an organisation, page by page.
 create index usage_events_newest on usage_events (org_id, day, id);

@@ -7,6 +7,8 @@ export const lockSums = statement<[], { isLocked: boolean }>('usage.lock_sums', 
 const failedOutcome = "outcome not in ('ok', 'client_gone')"
 const eventSums = `count(*), count(*) filter (where ${failedOutcome}), sum(prompt_tokens), sum(completion_tokens), sum(cached_tokens), sum(cache_write_tokens),
      sum(value_uinr), sum(cost_uinr)`
+/** Not on a server of the organisation's own. */
+const onOurs = "provider not like 'byoe:%'"
 const served = "outcome = 'ok' and status < 400"
 const columns = 'requests, errors, prompt_tokens, completion_tokens, cached_tokens, cache_write_tokens, value_uinr, cost_uinr'
 
@@ -46,13 +48,13 @@ export const rebuildDay = [
        count(*) filter (where outcome = 'upstream_broke' or (outcome = 'failed' and status >= 500)),
        coalesce(sum(completion_tokens) filter (where ${served} and completion_tokens > 0), 0),
        coalesce(sum(latency_ms) filter (where ${served} and completion_tokens > 0), 0)
-     from usage_events where day = $1::date group by 1, 2`,
+     from usage_events where day = $1::date and ${onOurs} group by 1, 2`,
   ),
   statement<[day: string]>(
     'usage.sum_up_model_latencies',
     `insert into model_latencies (day, model, bucket, shard, requests)
      select day, model, least(200, floor(8 * ln(greatest(latency_ms, 1)::float8) / ln(2::float8)))::smallint, 0, count(*)
-     from usage_events where day = $1::date and ${served} group by 1, 2, 3`,
+     from usage_events where day = $1::date and ${onOurs} and ${served} group by 1, 2, 3`,
   ),
 ] as const
 
@@ -60,7 +62,8 @@ export const rebuildDay = [
 export const disagreeingDays = statement<[from: string, to: string], { day: string; events: bigint; summed: bigint; eventsUinr: bigint; summedUinr: bigint }>(
   'usage.disagreeing_days',
   `with events as (
-     select day, count(*) as requests, sum(value_uinr)::bigint as value, sum(cost_uinr)::bigint as cost, sum(prompt_tokens + completion_tokens)::bigint as tokens
+     select day, count(*) as requests, sum(value_uinr)::bigint as value, sum(cost_uinr)::bigint as cost, sum(prompt_tokens + completion_tokens)::bigint as tokens,
+       count(*) filter (where ${onOurs}) as our_requests, coalesce(sum(prompt_tokens + completion_tokens) filter (where ${onOurs}), 0)::bigint as our_tokens
      from usage_events where day between $1::date and $2::date group by 1),
    days as (
      select day, sum(requests) as requests, sum(value_uinr) as value, sum(cost_uinr) as cost, sum(prompt_tokens + completion_tokens) as tokens
@@ -83,6 +86,6 @@ export const disagreeingDays = statement<[from: string, to: string], { day: stri
      or (events.requests, events.value, events.cost, events.tokens) is distinct from (keys.requests, keys.value, keys.cost, keys.tokens)
      or (events.requests, events.value, events.cost, events.tokens) is distinct from (key_models.requests, key_models.value, key_models.cost, key_models.tokens)
      or (events.requests, events.value, events.cost, events.tokens) is distinct from (agents.requests, agents.value, agents.cost, agents.tokens)
-     or (events.requests, events.tokens) is distinct from (models.requests, models.tokens)
+     or (events.our_requests, events.our_tokens) is distinct from (coalesce(models.requests, 0), coalesce(models.tokens, 0))
    order by events.day`,
 )

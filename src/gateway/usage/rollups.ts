@@ -77,6 +77,7 @@ export async function addToSums(tx: Tx, events: readonly UsageEvent[], shard: nu
     const key = factsOf(event, dayOf(event.atMs))
     const sums = sumsOf(event)
     add(facts, key, sums)
+    if (isOwnServer(event)) continue
     const model = { day: key.day, model: key.model, shard }
     add(models, model, modelSumsOf(event, sums))
     if (isServed(event)) add(latencies, { day: key.day, model: key.model, bucket: latencyBucket(event.latencyMs), shard }, { requests: 1n })
@@ -85,7 +86,7 @@ export async function addToSums(tx: Tx, events: readonly UsageEvent[], shard: nu
   await tx.exec(addToKeyDays, coarser(facts, ['org_id', 'day', 'key_id']))
   await tx.exec(addToKeyModelDays, coarser(facts, ['org_id', 'key_id', 'day', 'model', 'provider', 'byok']))
   await tx.exec(addToAgentDays, coarser(facts, ['org_id', 'day', 'agent_id', 'agent_label', 'residency']))
-  await tx.exec(addToModelDays, jsonOf(models))
+  if (models.size > 0) await tx.exec(addToModelDays, jsonOf(models))
   if (latencies.size > 0) await tx.exec(addToModelLatencies, jsonOf(latencies))
 }
 
@@ -117,6 +118,8 @@ function sumsOf(event: UsageEvent): Sums {
   }
 }
 
+/** What an organisation's own server does is no figure of the model for everybody. */
+const isOwnServer = ({ provider }: UsageEvent): boolean => provider.startsWith('byoe:')
 const isServed = ({ outcome, status }: UsageEvent): boolean => outcome === 'ok' && status < 400
 /** What a client did wrong, or what the gateway cut, is no failure of a model. */
 const isFailed = ({ outcome, status }: UsageEvent): boolean => outcome === 'upstream_broke' || (outcome === 'failed' && status >= 500)

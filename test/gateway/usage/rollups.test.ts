@@ -22,7 +22,7 @@ const eventsWith = fc.record({
   agentId: fc.constantFrom(null, 7),
   agentLabel: fc.constantFrom(null, 'ci', 'night "shift"'),
   model: fc.constantFrom('a', 'b', 'vendor/c:free', 'x'.repeat(400)),
-  provider: fc.constantFrom('alpha', 'beta'),
+  provider: fc.constantFrom('alpha', 'beta', 'byoe:own'),
   residency: fc.constantFrom('india' as const, 'global' as const, 'unknown' as const),
   byok: fc.boolean(),
   outcome: fc.constantFrom<Outcome>('ok', 'failed', 'client_gone', 'upstream_broke', 'cut', 'interrupted'),
