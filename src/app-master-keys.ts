@@ -9,7 +9,7 @@ import { contentOwner } from './gateway/inference/content-log.ts'
 import { webhookSecretOwner } from './gateway/webhooks/webhook-secret.ts'
 import { storeOwner } from './memory/open-stores.ts'
 import type { Db } from './platform/db.ts'
-import { type Resealed, type SealedColumn, SealedValues } from './platform/sealed-columns.ts'
+import { type Resealed, type SealedColumn, SealedValues } from './platform/sealed-queries.ts'
 import { keyIdOf, makeSealer } from './platform/secrets.ts'
 
 const column = (table: string, name: string, keys: readonly string[], ownerOf: (...keys: string[]) => string): SealedColumn => ({

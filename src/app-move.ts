@@ -12,8 +12,8 @@ import { copyTree } from './backup-files.ts'
 import { loadMasterKey } from './boot.ts'
 import { createLimits } from './gateway/limits/limits.ts'
 import { type BucketPlace, folderOrgs, type MovedMemory, moveMemory, placeMemory } from './move-memory.ts'
+import { isUsedStatement, openProcesses } from './move-queries.ts'
 import { MoveError, moveRows, type TableProof } from './move-rows.ts'
-import { asked } from './move-tables.ts'
 import type { Clock } from './platform/clock.ts'
 import { type Config, ConfigError } from './platform/config.ts'
 import type { Db } from './platform/db.ts'
@@ -123,12 +123,7 @@ async function moveFrom(source: EmbeddedDb, masterKey: { key: Buffer; from: stri
 
 /** Told before anything is copied to a bucket; the transaction asks again under its locks, table by table. */
 async function refuseUsed(target: Db): Promise<void> {
-  const { isUsed } = await target.one(
-    asked<{ isUsed: boolean }>(
-      'is_used',
-      'select exists (select 1 from orgs) or exists (select 1 from processes) or exists (select 1 from signing_keys) as "isUsed"',
-    ),
-  )
+  const { isUsed } = await target.one(isUsedStatement)
   if (isUsed)
     throw new MoveError('The target is not empty: a gateway has run on it, or the data were moved before. Make a new database (createdb) and name that.')
 }
@@ -153,9 +148,7 @@ async function settle(copy: EmbeddedDb, work: string, { config, clock, ids, log,
   const controlLog = new ControlLog({ db: copy, clock, log, pollMs: config.CONTROL_POLL_MS })
   const limits = await createLimits({ db: copy, config, clock, ids, log, dataDir: work, controlLog, ...usageAccount(ids) })
   await limits.stop()
-  const open = await copy.many(
-    asked<{ id: bigint; journal: string }>('open_processes', `select id as "id", journal as "journal" from processes where state <> 'closed' order by id`),
-  )
+  const open = await copy.many(openProcesses)
   for (const { id, journal } of open)
     progress(`process ${id} was never closed and its journal is not here (it was in ${journal}): what it holds stays counted; see brigade doctor`)
 }

@@ -4,10 +4,10 @@ import { type MovedObjects, moveFolder } from './memory/folder-move.ts'
 import { S3Store } from './memory/object-store-s3.ts'
 import { storeOwner } from './memory/open-stores.ts'
 import { type Capabilities, probe } from './memory/store-probe.ts'
-import { asked } from './move-tables.ts'
+import { folderOrgIds, placeObjects, placeStore } from './move-queries.ts'
 import type { Clock } from './platform/clock.ts'
 import type { Config } from './platform/config.ts'
-import type { Queryable, SqlValue, Tx } from './platform/db.ts'
+import type { Queryable, Tx } from './platform/db.ts'
 import type { Ids } from './platform/ids.ts'
 import { Secret } from './platform/secret.ts'
 import { makeSealer, maskSecret } from './platform/secrets.ts'
@@ -33,9 +33,7 @@ interface MovedWithEtags extends MovedMemory, MovedObjects {
 
 /** Organisations whose memory lies in a folder. */
 export async function folderOrgs(db: Queryable): Promise<number[]> {
-  return (await db.many(asked<{ orgId: number }>('folder_orgs', `select org_id as "orgId" from memory_stores where store = 'folder' order by org_id`))).map(
-    row => row.orgId,
-  )
+  return (await db.many(folderOrgIds)).map(row => row.orgId)
 }
 
 /** Copies the objects of these organisations and checks each. Throws `bad_request` for an endpoint that OUTBOUND_ALLOW does not permit, `unavailable`, StrangeObjectError. */
@@ -76,13 +74,7 @@ export async function placeMemory(tx: Tx, moved: readonly MovedWithEtags[], plac
   const credentials = JSON.stringify({ accessKey: place.accessKey, secretKey: place.secretKey.reveal() })
   for (const { orgId, capabilities, etags } of moved) {
     await tx.exec(
-      asked<never, readonly SqlValue[]>(
-        'place_store',
-        `update memory_stores set store = 's3', endpoint = $2::text, bucket = $3::text, region = $4::text, sealed_credentials = $5::text,
-           access_key_masked = $6::text, cas_put = $7::boolean, cas_delete = $8::boolean, clock_skew_ms = $9::bigint, capabilities = $10::text::jsonb,
-           probed_at = clock_timestamp(), updated_at = clock_timestamp(), reconcile_due_at = clock_timestamp()
-         where org_id = $1::int`,
-      ),
+      placeStore,
       orgId,
       place.endpoint,
       place.bucket,
@@ -95,11 +87,7 @@ export async function placeMemory(tx: Tx, moved: readonly MovedWithEtags[], plac
       JSON.stringify(capabilities.details),
     )
     await tx.exec(
-      asked<never, readonly SqlValue[]>(
-        'place_objects',
-        `update memory_objects o set etag = m.after from unnest($2::text[], $3::text[], $4::text[]) as m (key, before, after)
-         where o.org_id = $1::int and o.key = m.key and o.etag = m.before`,
-      ),
+      placeObjects,
       orgId,
       etags.map(({ key }) => key),
       etags.map(({ before }) => before),

@@ -1,6 +1,6 @@
 /** Every row of every table from one database to another, in bounded memory, and the proof that it is there. */
 import { createHash } from 'node:crypto'
-import { asked, foreignKeysOf, type MovedTable, migrationsOf, partitionsOf, sequencesOf, tablesOf } from './move-tables.ts'
+import { asked, foreignKeysOf, hasRowsIn, insertInto, type MovedTable, migrationsOf, partitionsOf, sequencesOf, sumsIn, tablesOf } from './move-queries.ts'
 import type { Queryable, SqlValue, Tx } from './platform/db.ts'
 
 /** Data that cannot be moved so; the message says what to do. */
@@ -62,7 +62,7 @@ async function lock(target: Tx, tables: readonly MovedTable[]): Promise<void> {
 async function refuseRows(target: Queryable, tables: readonly MovedTable[]): Promise<void> {
   const full: string[] = []
   for (const { name } of tables) {
-    const { hasRows } = await target.one(asked<{ hasRows: boolean }>(`any_${name}`, `select exists (select 1 from "${name}") as "hasRows"`))
+    const { hasRows } = await target.one(hasRowsIn(name))
     if (hasRows) full.push(name)
   }
   if (full.length > 0)
@@ -77,11 +77,7 @@ async function makePartitions(source: Queryable, target: Queryable): Promise<voi
 }
 
 async function moveTable(source: Tx, target: Tx, table: MovedTable): Promise<TableProof> {
-  const insert = asked<never, [rows: string[]]>(
-    `insert_${table.name}`,
-    `insert into "${table.name}" (${table.written.join(', ')}) overriding system value
-     select ${table.written.map(column => `r.${column}`).join(', ')} from unnest($1::text[]::"${table.name}"[]) as r`,
-  )
+  const insert = insertInto(table)
   const left = await proofOf(source, table, 'from', rows => target.exec(insert, rows))
   const arrived = await proofOf(target, table, 'to', async () => {})
   if (left.rows !== arrived.rows || left.sha256 !== arrived.sha256 || JSON.stringify(left.sums) !== JSON.stringify(arrived.sums))
@@ -92,13 +88,7 @@ async function moveTable(source: Tx, target: Tx, table: MovedTable): Promise<Tab
 /** Reads a table once from end to end; `each` gets its rows as text. */
 async function proofOf(db: Tx, table: MovedTable, side: string, each: (rows: string[]) => Promise<unknown>): Promise<TableProof> {
   const { name, key } = table
-  const sums = table.sums.map(column => `coalesce(sum(${column}), 0)::text`)
-  const found = await db.one(
-    asked<{ rows: bigint; sums: string[]; rowBytesMax: number }>(
-      `sums_${side}_${name}`,
-      `select count(*) as "rows", array[${sums.join(', ')}]::text[] as "sums", coalesce(max(octet_length(t::text)), 0)::int as "rowBytesMax" from "${name}" t`,
-    ),
-  )
+  const found = await db.one(sumsIn(side, table))
   const hash = createHash('sha256')
   let rows = 0
   // Text in bytewise order, whatever the two databases think of letters.

@@ -1,19 +1,7 @@
 import type { Command } from 'commander'
 import type { MoveReport } from '../app-move.ts'
 import { printJson, printLine } from './command-output.ts'
-
-/** What was typed. */
-export interface MoveFlags {
-  readonly from?: string
-  readonly to?: string
-  readonly bucket?: string
-  readonly endpoint?: string
-  readonly region?: string
-  readonly accessKey?: string
-  readonly secretKeyFile?: string
-  readonly keepFolders?: boolean
-  readonly json?: boolean
-}
+import type { MoveFlags } from './migrate-data-flags.ts'
 
 const help = `
 Stop the gateway first. The source is only read; the target is a new, empty database that has everything afterwards, or nothing when

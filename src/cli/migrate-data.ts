@@ -7,7 +7,7 @@ import { systemIds } from '../platform/ids.ts'
 import { makeLog } from '../platform/log.ts'
 import { Secret } from '../platform/secret.ts'
 import { fileReason, wrongUsage } from './command-error.ts'
-import type { MoveFlags } from './migrate-data-command.ts'
+import type { MoveFlags } from './migrate-data-flags.ts'
 
 /** Moves as the flags say. Throws CommandError (2) for flags that do not go together, else what the move throws. */
 export function runMove(flags: MoveFlags, progress: (line: string) => void, config: Config = loadConfig()): Promise<MoveReport> {

@@ -11,7 +11,7 @@ describe('backup and restore of an embedded installation', { timeout: 180_000 },
   let filled: Filled
   let backup: string
   const folderOf = (name: string) => join(around.folder, name)
-  const brigade = (dir: string, ...words: string[]) => runHere(words, { ...around.env, BASE_URL: '', DATA_DIR: dir })
+  const brigade = (dir: string, ...words: string[]) => runHere(words, { ...around.env, DATA_DIR: dir })
 
   beforeAll(async () => {
     around = await startSurroundings()

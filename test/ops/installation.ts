@@ -33,6 +33,8 @@ export async function startSurroundings() {
     GITHUB_CLIENT_ID: 'brigade',
     GITHUB_CLIENT_SECRET: 'secret',
     OUTBOUND_ALLOW: `${s3.hostPort},${new URL(upstream.url).host},127.0.0.1:9`,
+    // Tokens and cookies belong to the address of the gateway, which stays when its data move.
+    BASE_URL: 'http://brigade.test',
     PRICE_FEED_URL: 'off',
   }
   return { upstream, s3, folder, env, close: () => Promise.all([upstream.close(), s3.close()]) }
@@ -44,7 +46,9 @@ export async function startOn(surroundings: Surroundings, dataDir: string, more:
   mkdirSync(dataDir, { recursive: true })
   const config = loadConfig({ ...surroundings.env, DATA_DIR: dataDir, ...more })
   const gateway = await startGateway(config, { log: silentLog, makesFirstOrg: false })
-  return { gateway, config, dataDir, call: callerOf(gateway.baseUrl) }
+  const address = gateway.app.server.address()
+  const port = typeof address === 'object' && address !== null ? address.port : 0
+  return { gateway, config, dataDir, call: callerOf(`http://127.0.0.1:${port}`, gateway.baseUrl) }
 }
 export type Started = Awaited<ReturnType<typeof startOn>>
 
@@ -58,14 +62,14 @@ export interface Reply {
 
 type Credential = { readonly token?: string; readonly cookie?: string; readonly headers?: Record<string, string> }
 
-function callerOf(baseUrl: string) {
+function callerOf(baseUrl: string, origin: string) {
   return async (method: string, path: string, body: unknown, { token, cookie, headers = {} }: Credential): Promise<Reply> => {
     const isText = typeof body === 'string'
     const response = await fetch(baseUrl + path, {
       method,
       redirect: 'manual',
       headers: {
-        ...(cookie === undefined ? {} : { cookie, origin: baseUrl }),
+        ...(cookie === undefined ? {} : { cookie, origin }),
         ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
         ...(body === undefined ? {} : { 'content-type': isText ? 'text/plain' : 'application/json' }),
         ...headers,

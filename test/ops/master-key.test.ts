@@ -44,7 +44,7 @@ describe('the master key of an embedded installation', { timeout: 180_000 }, () 
   let inBucket: Filled
   const keyFile = (name: string) => join(dataDir, name)
   const idIn = (name: string) => keyIdOf(parseMasterKey(readFileSync(keyFile(name), 'utf8').trim()) ?? Buffer.alloc(0))
-  const brigade = (...words: string[]) => runHere(words, { ...around.env, BASE_URL: '', DATA_DIR: dataDir })
+  const brigade = (...words: string[]) => runHere(words, { ...around.env, DATA_DIR: dataDir })
   const withDb = async <T>(work: (db: Db) => Promise<T>): Promise<T> => {
     const db = await openEmbedded(join(dataDir, 'db'), { clock: systemClock, log: silentLog })
     try {
@@ -142,7 +142,7 @@ describe('the master key of an embedded installation', { timeout: 180_000 }, () 
     expect((await third.call('GET', '/me/byok', undefined, { cookie: cookieOfNew })).status).toBe(200)
     expect((await third.call('GET', `/v1/me/memory/o?key=${inBucket.notes}`, undefined, { token: inBucket.key })).text).toBe('third ✓')
     await third.gateway.stop()
-    const wrong = await runHere(['master-key', 'change'], { ...around.env, BASE_URL: '', DATA_DIR: dataDir, MASTER_KEY: newKey })
+    const wrong = await runHere(['master-key', 'change'], { ...around.env, DATA_DIR: dataDir, MASTER_KEY: newKey })
     expect(wrong.err).toContain('Set MASTER_KEY_OTHER to a new one')
     await withDb(async db => expect(await sealedUnder(db, keyIdOf(Buffer.from(oldKey, 'base64')))).toEqual([]))
   })

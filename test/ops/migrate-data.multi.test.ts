@@ -56,7 +56,7 @@ describe.runIf(onPostgres)('from embedded to PostgreSQL', { timeout: 180_000 }, 
       await db.close()
     }
   }
-  const brigade = (...words: string[]) => runHere(words, { ...around.env, BASE_URL: '', DATA_DIR: dataDir })
+  const brigade = (...words: string[]) => runHere(words, { ...around.env, DATA_DIR: dataDir })
   const bucket = (): string[] => {
     const file = join(around.folder, 'secret')
     writeFileSync(file, `${around.s3.secretKey}\n`)
@@ -124,7 +124,7 @@ describe.runIf(onPostgres)('from embedded to PostgreSQL', { timeout: 180_000 }, 
       headers: { 'if-match': read.headers.get('etag') ?? '' },
     })
     expect(write.status, write.text).toBe(200)
-    expect((await anew.gateway.app.orgs.createOrg({ name: 'Next', ownerEmail: 'next@people.test' })).orgId).toBe(2)
+    expect((await anew.gateway.app.orgs.createOrg({ name: 'Next', ownerEmail: 'next@people.test' })).orgId).toBeGreaterThan(1)
     expect(await complaints(anew.gateway)).toEqual([])
     await anew.gateway.stop()
 
@@ -137,6 +137,7 @@ describe.runIf(onPostgres)('from embedded to PostgreSQL', { timeout: 180_000 }, 
     expect((await brigade('migrate-data')).err).toContain('say where to')
     expect((await brigade('migrate-data', '--to', url, '--bucket', 'b')).err).toContain('a bucket needs')
     expect((await brigade('migrate-data', '--from', join(around.folder, 'none'), '--to', url)).err).toContain('There is no embedded database')
+    around.s3.objects.clear()
     around.s3.put('org-1/users/1/strange.md', 'of somebody else')
     expect((await brigade('migrate-data', '--to', url, ...bucket())).err).toContain('org-1/users/1/strange.md')
     const copy = join(around.folder, 'copy')
@@ -155,6 +156,7 @@ describe.runIf(onPostgres)('from embedded to PostgreSQL', { timeout: 180_000 }, 
     const bin = findPostgres() ?? ''
     if (!existsSync(join(bin, 'pg_dump'))) return
     const url = await newDatabase()
+    around.s3.objects.clear()
     const home = join(around.folder, 'postgres-home')
     mkdirSync(home)
     const env = { DATABASE_URL: url, MASTER_KEY: Buffer.alloc(32, 5).toString('base64') }

@@ -90,3 +90,57 @@ export async function sequencesOf(db: Queryable): Promise<{ name: string; last: 
   }
   return found
 }
+
+/** Whether a table has any row. */
+export function hasRowsIn(table: string): Statement<[], { hasRows: boolean }> {
+  return asked(`any_${table}`, `select exists (select 1 from "${table}") as "hasRows"`)
+}
+
+/** Inserts rows that are given as the text of their row type. */
+export function insertInto({ name, written }: MovedTable): Statement<[rows: string[]], never> {
+  return asked(
+    `insert_${name}`,
+    `insert into "${name}" (${written.join(', ')}) overriding system value
+     select ${written.map(column => `r.${column}`).join(', ')} from unnest($1::text[]::"${name}"[]) as r`,
+  )
+}
+
+/** Rows, sums in the order of `sums`, and the longest row of a table as text. */
+export function sumsIn(side: string, { name, sums }: MovedTable): Statement<[], { rows: bigint; sums: string[]; rowBytesMax: number }> {
+  const added = sums.map(column => `coalesce(sum(${column}), 0)::text`)
+  return asked(
+    `sums_${side}_${name}`,
+    `select count(*) as "rows", array[${added.join(', ')}]::text[] as "sums", coalesce(max(octet_length(t::text)), 0)::int as "rowBytesMax" from "${name}" t`,
+  )
+}
+
+/** Whether a gateway has run on the database. */
+export const isUsedStatement = asked<{ isUsed: boolean }>(
+  'is_used',
+  'select exists (select 1 from orgs) or exists (select 1 from processes) or exists (select 1 from signing_keys) as "isUsed"',
+)
+
+/** Processes that were never closed. */
+export const openProcesses = asked<{ id: bigint; journal: string }>(
+  'open_processes',
+  `select id as "id", journal as "journal" from processes where state <> 'closed' order by id`,
+)
+
+/** Organisations whose memory lies in a folder. */
+export const folderOrgIds = asked<{ orgId: number }>('folder_orgs', `select org_id as "orgId" from memory_stores where store = 'folder' order by org_id`)
+
+/** Points the store of an organisation at a bucket. */
+export const placeStore = asked<never, readonly SqlValue[]>(
+  'place_store',
+  `update memory_stores set store = 's3', endpoint = $2::text, bucket = $3::text, region = $4::text, sealed_credentials = $5::text,
+           access_key_masked = $6::text, cas_put = $7::boolean, cas_delete = $8::boolean, clock_skew_ms = $9::bigint, capabilities = $10::text::jsonb,
+           probed_at = clock_timestamp(), updated_at = clock_timestamp(), reconcile_due_at = clock_timestamp()
+         where org_id = $1::int`,
+)
+
+/** Gives objects the etags of their new store, where the index knew the old one. */
+export const placeObjects = asked<never, readonly SqlValue[]>(
+  'place_objects',
+  `update memory_objects o set etag = m.after from unnest($2::text[], $3::text[], $4::text[]) as m (key, before, after)
+         where o.org_id = $1::int and o.key = m.key and o.etag = m.before`,
+)
