@@ -144,7 +144,8 @@ const withoutComments = (sql: string): string => sql.replace(/\/\*.*?\*\/|--[^\n
 beforeAll(async () => {
   const files = readdirSync(src, { recursive: true, encoding: 'utf8' }).filter(name => name.endsWith('.ts'))
   const declaring = files.filter(name => /\bstatement(<|\()/.test(readFileSync(join(src, name), 'utf8')))
-  for (const name of declaring) await import(pathToFileURL(join(src, name)).href)
+  // The list of sealed columns declares a set of statements for each.
+  for (const name of [...declaring, 'app-master-keys.ts']) await import(pathToFileURL(join(src, name)).href)
   // A domain's queries.ts without a statement would mean that the search above misses the way in which they are declared.
   expect(files.filter(name => /(^|[\\/])queries\.ts$/.test(name)).filter(name => !declaring.includes(name))).toEqual([])
 })
