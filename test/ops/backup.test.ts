@@ -23,7 +23,7 @@ describe('backup and restore of an embedded installation', { timeout: 180_000 },
     rmSync(around.folder, { recursive: true, force: true })
   })
 
-  test('a backup of the running gateway, restored elsewhere, has keys, budgets, ledger, memory with versions and sealed values of that moment', async () => {
+  test('BACK-01 a backup of the running gateway, restored elsewhere, has keys, budgets, ledger, memory with versions and sealed values of that moment', async () => {
     const started = await startOn(around, dataDir)
     filled = await fill(started, around, 'folder')
     // Calls go on while the copy is made.

@@ -68,7 +68,7 @@ describe('the master key of an embedded installation', { timeout: 180_000 }, () 
     expect(await withDb(db => sealedUnder(db, idIn('master.key')))).toEqual(everywhere)
   })
 
-  test('a change that was killed in the middle goes on with the same key, nothing is left under the old one, and everything works', async () => {
+  test('BACK-01 a change of the master key that was killed in the middle goes on with the same key, nothing is left under the old one, and everything works', async () => {
     const before = idIn('master.key')
     const started = await startOn(around, dataDir)
     const refused = await brigade('master-key', 'change')
@@ -113,7 +113,7 @@ describe('the master key of an embedded installation', { timeout: 180_000 }, () 
     await done.gateway.stop()
   })
 
-  test('with settings: processes of both keys serve each other, reseal moves everything, the old key can go', async () => {
+  test('BACK-01 with settings: processes of both keys serve each other, reseal moves everything, the old key can go', async () => {
     const oldKey = readFileSync(keyFile('master.key'), 'utf8').trim()
     const newKey = randomBytes(32).toString('base64')
     const at = (env: Record<string, string>) => startOn(around, dataDir, env)

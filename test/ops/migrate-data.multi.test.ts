@@ -152,7 +152,7 @@ describe.runIf(onPostgres)('from embedded to PostgreSQL', { timeout: 180_000 }, 
     expect(await withDb(url, async db => (await db.one(count)).orgs).catch(() => 0)).toBe(0)
   })
 
-  test('pg_dump and pg_restore bring PostgreSQL back; journals of the time since are replayed, and the doctor is content', async () => {
+  test('BACK-01 pg_dump and pg_restore bring PostgreSQL back; journals of the time since are replayed, and the doctor is content', async () => {
     const bin = findPostgres() ?? ''
     if (!existsSync(join(bin, 'pg_dump'))) return
     const url = await newDatabase()
