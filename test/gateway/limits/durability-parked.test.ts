@@ -22,8 +22,8 @@ const daySpent = statement<[], { spent: bigint }>('test.parked_day', `select spe
 const ageBeat = statement<[id: bigint]>('test.parked_age_beat', `update beats set beat_at = beat_at - interval '1 hour' where process_id = $1::bigint`)
 
 const still = { JOURNAL_FLUSH_MS: '600000', BEAT_MS: '600000', JANITOR_MS: '600000' }
-/** What no column takes: a NUL in a text, an amount beyond 64 bits, one below zero, a time beyond 32 bits. */
-const refused = [{ requestId: 'req\u0000' }, { valueUinr: 2n ** 70n }, { valueUinr: -5n }, { latencyMs: 1e12 }] as const
+/** What no column takes: a NUL in a text, an amount beyond 64 bits, one below zero, a number beyond 32 bits. */
+const refused = [{ requestId: 'req\u0000' }, { valueUinr: 2n ** 70n }, { valueUinr: -5n }, { status: 3e9 }] as const
 
 let database: TestDatabase
 beforeEach(async () => {
@@ -96,7 +96,7 @@ it('the doctor counts parked records with their money', async () => {
   const { limits } = app.gateway.app
   const permit = await limits.admit(asked)
   await permit.open(eventOf(asked, 0n))
-  await permit.settle({ ...eventOf(asked, 2_500_000n), latencyMs: 1e12 })
+  await permit.settle({ ...eventOf(asked, 2_500_000n), status: 3e9 })
   await limits.flushNow()
   const finding = (await app.gateway.app.doctor()).find(({ what }) => what === 'usage records')
   expect(finding).toMatchObject({ state: 'wrong' })
