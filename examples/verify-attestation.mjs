@@ -16,13 +16,23 @@ function canonical(value) {
   return `{${members.map(name => `${JSON.stringify(name)}:${canonical(value[name])}`).join(',')}}`
 }
 
+/** Some readers take Total and total for one name, so there is one way of writing names. */
+function known(name, value) {
+  if (!/^([a-z][a-z0-9_]*|\d*)$/.test(name)) fail(`not valid: the name ${name} stands in no attestation`)
+  return value
+}
+
 try {
   const text = textOf(file).trim()
-  const { payload, ed25519 } = JSON.parse(text)
+  const attestation = JSON.parse(text, known)
+  const { payload, ed25519 } = attestation
   // A text with a name twice, or with a number that no double holds, means different things to different readers. The gateway writes neither,
   // so the text without the spaces between its tokens has to be what its own value says.
   const bare = text.replace(/("(?:[^"\\]|\\.)*")|\s+/g, '$1')
   if (bare !== JSON.stringify(JSON.parse(text))) fail('not valid: this is not the text that the gateway wrote')
+  const unsigned = [...Object.keys(attestation), ...Object.keys(ed25519)]
+  const more = unsigned.find(name => !['payload', 'alg', 'key_id', 'signature', 'ed25519', 'jwks_url'].includes(name))
+  if (more) fail(`not valid: ${more} is not signed and stands in no attestation`)
   const jwk = JSON.parse(textOf(keysFile)).keys.find(({ kid, kty }) => kid === ed25519.key_id && kty === 'OKP')
   if (!jwk) fail(`not valid: the key ${ed25519.key_id} is not in ${keysFile}`)
   const signature = Buffer.from(ed25519.signature, 'base64url')

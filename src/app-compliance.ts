@@ -21,6 +21,12 @@ export function complianceServices({ db, clock, ids, config, sealer, controlLog,
       memoryStore: async orgId => (await memory.config.known(orgId))?.store ?? null,
       agentNames: (orgId, agentIds) => agents.names(orgId, agentIds),
       usageKeepDays: config.USAGE_KEEP_DAYS,
+      keepTimes: {
+        auditDays: config.AUDIT_KEEP_DAYS,
+        webhookDays: config.WEBHOOK_KEEP_DAYS,
+        sessionS: config.SESSION_TTL_S,
+        journalMs: config.JOURNAL_KEEP_MS,
+      },
     }),
   }
 }

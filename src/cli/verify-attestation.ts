@@ -65,13 +65,14 @@ function linesOf(payload: unknown): string[] {
   if (data === undefined) return ['it states something that this version of brigade has no words for; --json shows it']
   const { summary, period, evidence } = data
   const share = (requests: number, pct: number): string => `${requests} of ${summary.total} requests (${pct.toFixed(2)} %)`
+  const declared = summary.declared_requests === 0 ? '' : `, ${summary.declared_requests} of them on own servers that it says are in India`
   const unknown = summary.unknown_requests === 0 ? '' : `, ${summary.unknown_requests} of them to providers whose place is not known`
   const listed = { limit: 'the newest calls; the figures are of all', retention: 'older calls are listed no longer; the figures are of all' }
   return [
     `of: organisation ${data.org_id} at ${data.issuer}, made ${data.generated_at}`,
     `window: ${data.window}, the IST days ${period.from} to ${period.to}`,
     `in India: ${share(summary.india_requests, summary.india_pct)}`,
-    `not proven to be in India: ${share(summary.global_requests, summary.global_pct)}${unknown}`,
+    `not proven to be in India: ${share(summary.global_requests, summary.global_pct)}${declared}${unknown}`,
     `evidence: ${evidence.count} calls, ${evidence.capped_by === null ? 'all there were' : listed[evidence.capped_by]}`,
   ]
 }

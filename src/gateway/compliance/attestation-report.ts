@@ -1,6 +1,6 @@
 /** An attestation as a page to read and to keep: the same facts, the signatures, and the signed JSON itself at the end. */
 import type { Attestation, AttestationPayload } from './attestation-shape.ts'
-import { markdownTable, markdownText, percent } from './markdown.ts'
+import { indiaRule, markdownTable, markdownText, percent } from './markdown.ts'
 
 /** The report in Markdown. `brigade verify` takes it as well as the JSON. */
 export function attestationReport(attestation: Attestation): string {
@@ -19,8 +19,8 @@ export function attestationReport(attestation: Attestation): string {
         ['total', summary.total, percent(summary.total === 0 ? 0 : 100)],
       ],
     ),
-    `${summary.unknown_requests} of those not proven to be in India went to providers whose place is not known. A call counts as in India only when every ` +
-      'provider that it was sent to is proven to be there; one that was sent elsewhere first, and failed there, does not.',
+    `Of those not proven to be in India, ${summary.declared_requests} went to servers of the organisation of which it says itself that they are there, and ` +
+      `${summary.unknown_requests} to providers whose place is not known. ${indiaRule}`,
     '## Evidence',
     evidenceSentence(payload),
     ...(payload.evidence.items.length === 0 ? [] : [evidenceTable(payload)]),

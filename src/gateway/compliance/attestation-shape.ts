@@ -10,8 +10,8 @@ export const period = z.object({
   until_at: z.string().describe('The instant up to which calls are in it.'),
 })
 
-/** Where a call went: india only where that is proven. */
-export const residency = z.enum(['india', 'global', 'unknown'])
+/** Where a call went: india only where the gateway vouches for it; declared where nobody but the organisation says so of its own server. */
+export const residency = z.enum(['india', 'declared', 'unknown', 'global'])
 
 const payload = z.object({
   schema: z.literal('brigade.residency-attestation.v1'),
@@ -27,6 +27,7 @@ const payload = z.object({
       india_pct: z.number(),
       global_requests: z.int().describe('All that are not proven to have stayed in India.'),
       global_pct: z.number(),
+      declared_requests: z.int().describe('Part of global_requests: on servers of the organisation, which says itself that they are in India.'),
       unknown_requests: z.int().describe('Part of global_requests: of providers whose place is not known.'),
     })
     .describe('Over the whole window.'),

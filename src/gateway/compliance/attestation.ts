@@ -12,7 +12,8 @@ import { iso, periodOf, type Window, windowOf } from './window.ts'
 /** Where the public keys are. */
 export const attestationKeysPath = '/.well-known/attestation-keys.json'
 
-const incomplete = 'The sums of usage lack calls that stand in the books, so nothing was signed. The operator runs brigade admin usage rebuild; then ask again.'
+const incomplete =
+  'The sums of usage and the rows of single calls disagree, so nothing was signed. The operator runs brigade admin usage rebuild; then ask again.'
 
 export interface AttestationsDeps {
   readonly db: Db
@@ -74,11 +75,14 @@ interface Facts {
 
 function payloadOf(rows: readonly AttestedRow[], { orgId, window, baseUrl, madeAtMs, evidenceMax }: Facts): AttestationPayload {
   const sums = rows[0]
-  const [total, india, unknown] = [Number(sums?.total ?? 0n), Number(sums?.india ?? 0n), Number(sums?.unknown ?? 0n)]
+  const [total = 0, india = 0, declared = 0, unknown = 0] = [sums?.total, sums?.india, sums?.declared, sums?.unknown].map(count => Number(count ?? 0n))
   const items = rows.flatMap(row => (row.model === null ? [] : [{ ...row, model: row.model }])).map(itemOf)
   const isCapped = items.length < total
   const listedIndia = items.filter(item => item.residency === 'india').length
-  if (listedIndia > india || items.length - listedIndia > total - india) throw fail('internal_error', { message: incomplete })
+  // Fewer than the cap although there were more calls: rows of the window were deleted by age, or else they are missing.
+  const isThinned = isCapped && items.length < evidenceMax
+  if (listedIndia > india || items.length - listedIndia > total - india || (isThinned && sums?.isThinned !== true))
+    throw fail('internal_error', { message: incomplete })
   const [indiaPct = 0, globalPct = 0] = percentages([india, total - india])
   return {
     schema: 'brigade.residency-attestation.v1',
@@ -93,19 +97,22 @@ function payloadOf(rows: readonly AttestedRow[], { orgId, window, baseUrl, madeA
       india_pct: indiaPct,
       global_requests: total - india,
       global_pct: globalPct,
+      declared_requests: declared,
       unknown_requests: unknown,
     },
     evidence: {
       count: items.length,
       capped: isCapped,
-      // Fewer than the cap although there were more calls: the rows of the older ones are kept no longer.
-      capped_by: isCapped ? (items.length < evidenceMax ? 'retention' : 'limit') : null,
+      capped_by: isThinned ? 'retention' : isCapped ? 'limit' : null,
       items,
     },
   }
 }
 
 function itemOf({ model, provider, residency, at, requestId }: AttestedRow & { model: string }): AttestationPayload['evidence']['items'][number] {
-  const shown = residency === 'india' || residency === 'global' ? residency : 'unknown'
-  return { model, provider, residency: shown, timestamp: at.toISOString(), correlation_id: requestId }
+  return { model, provider, residency: residencyOf(residency), timestamp: at.toISOString(), correlation_id: requestId }
 }
+
+/** A place as documents write it: what is none of the known ones is not known. */
+export const residencyOf = (text: string): AttestationPayload['evidence']['items'][number]['residency'] =>
+  text === 'india' || text === 'declared' || text === 'global' ? text : 'unknown'

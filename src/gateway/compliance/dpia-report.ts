@@ -1,6 +1,6 @@
 /** An assessment as a page to read. */
 import type { Dpia, ResidencyMix } from './dpia-shape.ts'
-import { markdownTable, markdownText, percent } from './markdown.ts'
+import { indiaRule, markdownTable, markdownText, percent } from './markdown.ts'
 
 /** The report in Markdown: the facts of the JSON, without content. */
 export function dpiaReport(dpia: Dpia): string {
@@ -11,12 +11,16 @@ export function dpiaReport(dpia: Dpia): string {
     ...processingSections(dpia),
     '## Where data was processed',
     mixTable(dpia.residency),
-    'A call counts as in India only when every provider that it was sent to is proven to be there. Providers whose place is not known are listed by themselves and never count as India.',
+    `${indiaRule} Providers whose place is not known are listed by themselves, and so are servers of the organisation of which it says itself that they are in India (declared): neither count as India.`,
     '## What is kept',
     `Content (${dpia.content_retention.mode === 'zero' ? 'zero retention' : `a window of ${dpia.content_retention.days} days`}). ${dpia.content_retention.stored} ` +
       `Where: ${dpia.content_retention.where} Readable by: ${dpia.content_retention.readable_by}`,
     `Usage records (${dpia.usage_records.kept_days} days). ${dpia.usage_records.stored}`,
     `Shared memory (${dpia.memory.store === null ? 'not configured' : `store: ${dpia.memory.store}`}). ${dpia.memory.stored}`,
+    table(
+      ['record', 'stored', 'kept'],
+      dpia.other_records.map(({ what, stored, kept }) => [what, stored, kept]),
+    ),
     '## Algorithmic audit log',
     table(
       ['model', 'provider', 'residency', 'openness', 'purpose', 'own key', 'requests', 'errors', 'tokens', 'first day', 'last day'],
@@ -73,16 +77,17 @@ function agentSections(dpia: Dpia): string[] {
   ]
 }
 
-const mixHeads = ['India', 'global', 'unknown']
-const mixCells = ({ india, global, unknown }: ResidencyMix): number[] => [india.requests, global.requests, unknown.requests]
+const mixHeads = ['India', 'global', 'unknown', 'declared']
+const mixCells = ({ india, global, unknown, declared }: ResidencyMix): number[] => [india, global, unknown, declared].map(({ requests }) => requests)
 
-const mixTable = ({ india, global, unknown }: ResidencyMix): string =>
+const mixTable = ({ india, global, unknown, declared }: ResidencyMix): string =>
   markdownTable(
     ['', 'requests', 'share'],
     [
       ['in India', india.requests, percent(india.pct)],
       ['outside India', global.requests, percent(global.pct)],
       ['not known', unknown.requests, percent(unknown.pct)],
+      ['declared', declared.requests, percent(declared.pct)],
     ],
   )
 

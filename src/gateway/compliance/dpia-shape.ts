@@ -4,7 +4,12 @@ import { period, residency } from './attestation-shape.ts'
 
 const share = z.object({ requests: z.int(), pct: z.number() })
 
-const mix = z.object({ india: share, global: share, unknown: share.describe('Of providers whose place is not known; never counted as India.') })
+const mix = z.object({
+  india: share,
+  global: share,
+  unknown: share.describe('Of providers whose place is not known; never counted as India.'),
+  declared: share.describe('On servers of the organisation, which says itself that they are in India; never counted as India.'),
+})
 
 const counts = { requests: z.int(), prompt_tokens: z.int(), completion_tokens: z.int(), total_tokens: z.int() }
 
@@ -39,6 +44,7 @@ export const dpia = z.object({
   }),
   usage_records: z.object({ kept_days: z.int(), stored: z.string() }),
   memory: z.object({ configured: z.boolean(), store: z.enum(['s3', 'folder']).nullable(), stored: z.string() }),
+  other_records: z.array(z.object({ what: z.string(), stored: z.string(), kept: z.string() })).describe('All else that is kept, and for how long.'),
   audit_log: z
     .array(
       z.object({

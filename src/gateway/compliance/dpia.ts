@@ -2,10 +2,11 @@
 import type { Clock } from '../../platform/clock.ts'
 import type { Db } from '../../platform/db.ts'
 import type { CatalogSnapshot, ModelKind } from '../catalog/model.ts'
+import { residencyOf } from './attestation.ts'
 import type { Dpia, Purpose } from './dpia-shape.ts'
 import { add, countsOf, mixOf, none, type Sums, sumsOf } from './processing-sums.ts'
 import { type ProcessingRow, sumProcessing } from './queries.ts'
-import { retentionOf, usageRecords } from './retention-posture.ts'
+import { type KeepTimes, memoryOf, otherRecords, retentionOf, usageRecords } from './retention-posture.ts'
 import { iso, periodOf, windowOf } from './window.ts'
 
 /** Agents and labels that an assessment lists at most; labels are free text of callers. Ours. */
@@ -22,6 +23,7 @@ export interface DpiasDeps {
   readonly agentNames: (orgId: number, agentIds: readonly number[]) => Promise<ReadonlyMap<number, string>>
   /** USAGE_KEEP_DAYS. */
   readonly usageKeepDays: number
+  readonly keepTimes: KeepTimes
 }
 
 /** Makes assessments. */
@@ -34,7 +36,7 @@ export class Dpias {
 
   /** A new assessment of the window. Throws `bad_request` for a window that is none. */
   async make(orgId: number, windowText: string, baseUrl: string): Promise<Dpia> {
-    const { db, clock, flushNow, snapshot, org, memoryStore, usageKeepDays } = this.#deps
+    const { db, clock, flushNow, snapshot, org, memoryStore, usageKeepDays, keepTimes } = this.#deps
     const window = windowOf(windowText, clock.nowMs())
     await flushNow()
     const rows = await db.many(sumProcessing, orgId, window.from, window.to, agentsMax)
@@ -56,11 +58,8 @@ export class Dpias {
       ...processingOf(routes, snapshot()),
       content_retention: retentionOf(retentionDays),
       usage_records: usageRecords(usageKeepDays),
-      memory: {
-        configured: store !== null,
-        store,
-        stored: store === null ? 'Nothing: no store is configured.' : 'What agents and people of the organisation write there, until they delete it.',
-      },
+      memory: memoryOf(store),
+      other_records: otherRecords(keepTimes),
       ...(await this.#agentsOf(
         orgId,
         rows.filter(row => row.part === 'agent'),
@@ -123,7 +122,7 @@ function processingOf(routes: readonly ProcessingRow[], { models, providers }: C
     audit_log: routes.map(row => ({
       model: row.model,
       provider: row.provider,
-      residency: row.residency === 'india' || row.residency === 'global' ? row.residency : 'unknown',
+      residency: residencyOf(row.residency),
       openness: opennessOf(row.model),
       purpose: purposeOf(row.model),
       own_key: row.byok,

@@ -27,3 +27,7 @@ export function markdownTable(heads: readonly string[], rows: readonly (readonly
 export const percent = (share: number): string => `${share.toFixed(2)} %`
 
 const percentOr = (cell: string): string => (/^\d+\.\d\d %$/.test(cell) ? cell : markdownText(cell) || '–')
+
+/** What both reports mean by India. */
+export const indiaRule =
+  'A call counts as in India only when every provider that it was sent to is there, as the catalog of this gateway had it when the call was made; one that was sent elsewhere first, and failed there, does not.'

@@ -9,10 +9,11 @@ export interface Sums {
   readonly completionTokens: number
   /** Of the requests. */
   readonly india: number
+  readonly declared: number
   readonly unknown: number
 }
 
-export const none: Sums = { requests: 0, promptTokens: 0, completionTokens: 0, india: 0, unknown: 0 }
+export const none: Sums = { requests: 0, promptTokens: 0, completionTokens: 0, india: 0, declared: 0, unknown: 0 }
 
 /** The figures of a row. */
 export function sumsOf(row: ProcessingRow): Sums {
@@ -21,6 +22,7 @@ export function sumsOf(row: ProcessingRow): Sums {
     promptTokens: Number(row.promptTokens),
     completionTokens: Number(row.completionTokens),
     india: Number(row.india),
+    declared: Number(row.declared),
     unknown: Number(row.unknown),
   }
 }
@@ -32,6 +34,7 @@ export function add(a: Sums, b: Sums): Sums {
     promptTokens: a.promptTokens + b.promptTokens,
     completionTokens: a.completionTokens + b.completionTokens,
     india: a.india + b.india,
+    declared: a.declared + b.declared,
     unknown: a.unknown + b.unknown,
   }
 }
@@ -42,8 +45,9 @@ export function countsOf({ requests, promptTokens, completionTokens }: Sums) {
 }
 
 /** Where the requests went. What is not known stands by itself. */
-export function mixOf({ requests, india, unknown }: Sums): ResidencyMix {
-  const global = requests - india - unknown
-  const [indiaPct = 0, globalPct = 0, unknownPct = 0] = percentages([india, global, unknown])
-  return { india: { requests: india, pct: indiaPct }, global: { requests: global, pct: globalPct }, unknown: { requests: unknown, pct: unknownPct } }
+export function mixOf({ requests, india, declared, unknown }: Sums): ResidencyMix {
+  const counts = [india, requests - india - declared - unknown, unknown, declared]
+  const pcts = percentages(counts)
+  const share = (at: number) => ({ requests: counts[at] ?? 0, pct: pcts[at] ?? 0 })
+  return { india: share(0), global: share(1), unknown: share(2), declared: share(3) }
 }

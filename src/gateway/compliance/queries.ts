@@ -3,7 +3,10 @@ import { statement } from '../../platform/db.ts'
 export interface AttestedRow {
   readonly total: bigint
   readonly india: bigint
+  readonly declared: bigint
   readonly unknown: bigint
+  /** Rows of single calls of the window have been deleted, because they are kept no longer. */
+  readonly isThinned: boolean
   /** One call; null in the one row of a window without events. */
   readonly model: string | null
   readonly provider: string
@@ -12,18 +15,25 @@ export interface AttestedRow {
   readonly requestId: string
 }
 
+/** Versions before this one wrote `india` where an organisation says so of its own server. */
+const isIndia = "residency = 'india' and provider not like 'byoe:%'"
+const isDeclared = "(residency = 'declared' or residency = 'india' and provider like 'byoe:%')"
+const isUnknown = "residency not in ('india', 'declared', 'global')"
+const isDistinct = `case when ${isDeclared} then 'declared' else residency end`
+
 /** Sums of the whole window beside its newest calls, newest first. One statement sees one snapshot, so the two cannot disagree. */
 export const readAttested = statement<[orgId: number, from: string, to: string, evidenceMax: number], AttestedRow>(
   'compliance.read_attested',
-  `select s.total as "total", s.india as "india", s.unknown as "unknown", e.model as "model", e.provider as "provider", e.residency as "residency",
+  `select s.total as "total", s.india as "india", s.declared as "declared", s.unknown as "unknown",
+     coalesce((select kept_from > $2::date from usage_retention), false) as "isThinned", e.model as "model", e.provider as "provider", e.residency as "residency",
      e.at as "at", e.request_id as "requestId"
    from (
-     select coalesce(sum(requests), 0)::bigint as total, coalesce(sum(requests) filter (where residency = 'india'), 0)::bigint as india,
-       coalesce(sum(requests) filter (where residency not in ('india', 'global')), 0)::bigint as unknown
+     select coalesce(sum(requests), 0)::bigint as total, coalesce(sum(requests) filter (where ${isIndia}), 0)::bigint as india,
+       coalesce(sum(requests) filter (where ${isDeclared}), 0)::bigint as declared, coalesce(sum(requests) filter (where ${isUnknown}), 0)::bigint as unknown
      from usage_days where org_id = $1::int and day between $2::date and $3::date
    ) as s
    left join (
-     select day, id, model, provider, residency, at, request_id from usage_events
+     select day, id, model, provider, ${isDistinct} as residency, at, request_id from usage_events
      where org_id = $1::int and day between $2::date and $3::date order by day desc, id desc limit $4::int
    ) as e on true
    order by e.day desc, e.id desc`,
@@ -45,27 +55,32 @@ export interface ProcessingRow {
   readonly completionTokens: bigint
   /** Of the requests. */
   readonly india: bigint
+  readonly declared: bigint
   readonly unknown: bigint
   /** First and last IST day of the window on which there was any. */
   readonly firstDay: string
   readonly lastDay: string
 }
 
-const figures = `sum(requests)::bigint as requests, sum(errors)::bigint as errors, sum(prompt_tokens)::bigint as prompt_tokens,
-       sum(completion_tokens)::bigint as completion_tokens, coalesce(sum(requests) filter (where residency = 'india'), 0)::bigint as india,
-       coalesce(sum(requests) filter (where residency not in ('india', 'global')), 0)::bigint as unknown, min(day) as first_day, max(day) as last_day`
+const figures = (table: 'with provider' | 'without'): string => {
+  const [india, declared] = table === 'without' ? ["residency = 'india'", "residency = 'declared'"] : [isIndia, isDeclared]
+  return `sum(requests)::bigint as requests, sum(errors)::bigint as errors, sum(prompt_tokens)::bigint as prompt_tokens,
+       sum(completion_tokens)::bigint as completion_tokens, coalesce(sum(requests) filter (where ${india}), 0)::bigint as india,
+       coalesce(sum(requests) filter (where ${declared}), 0)::bigint as declared, coalesce(sum(requests) filter (where ${isUnknown}), 0)::bigint as unknown,
+       min(day) as first_day, max(day) as last_day`
+}
 
 /** What processed an organisation's data, by route and by agent, the busiest first; one statement, so that both add up to the same. */
 export const sumProcessing = statement<[orgId: number, from: string, to: string, agentsMax: number], ProcessingRow>(
   'compliance.sum_processing',
   `select part as "part", model as "model", provider as "provider", residency as "residency", byok as "byok", agent_id as "agentId",
      agent_label as "agentLabel", requests as "requests", errors as "errors", prompt_tokens as "promptTokens", completion_tokens as "completionTokens",
-     india as "india", unknown as "unknown", first_day as "firstDay", last_day as "lastDay"
+     india as "india", declared as "declared", unknown as "unknown", first_day as "firstDay", last_day as "lastDay"
    from (
-     select 'route' as part, model, provider, residency, byok, 0 as agent_id, '' as agent_label, ${figures}
-     from usage_days where org_id = $1::int and day between $2::date and $3::date group by model, provider, residency, byok
+     select 'route' as part, model, provider, ${isDistinct} as residency, byok, 0 as agent_id, '' as agent_label, ${figures('with provider')}
+     from usage_days where org_id = $1::int and day between $2::date and $3::date group by model, provider, ${isDistinct}, byok
      union all
-     (select 'agent', '', '', '', false, agent_id, agent_label, ${figures}
+     (select 'agent', '', '', '', false, agent_id, agent_label, ${figures('without')}
      from usage_days_by_agent where org_id = $1::int and day between $2::date and $3::date group by agent_id, agent_label
      order by sum(requests) desc, agent_id, agent_label limit $4::int)
    ) as processing

@@ -1,4 +1,4 @@
-/** What is kept of calls, in words. These sentences are promises: they follow content-log.ts and record.ts. */
+/** What is kept, in words. These sentences are promises: they follow the schema, and what deletes from it. */
 import type { Dpia } from './dpia-shape.ts'
 
 /** What is kept of what was said, with a retention window of so many days. */
@@ -8,14 +8,15 @@ export function retentionOf(days: number): Dpia['content_retention'] {
       mode: 'zero',
       days,
       stored: 'Nothing of what is said in a call: neither prompts nor answers.',
-      where: 'Nowhere. Content passes through the memory of the gateway.',
+      where: 'Nowhere here: content passes through the memory of the gateway to the providers named above. What they keep is for them to say.',
       readable_by: 'Nobody.',
     }
   return {
     mode: 'window',
     days,
-    stored: `Prompts and answers of calls, each for ${days} ${days === 1 ? 'day' : 'days'} from the call; they are deleted then, and at once when the window is made shorter.`,
-    where: 'In the database of the gateway, encrypted with AES-256-GCM under its master key. Not in logs, usage records, webhooks or any endpoint.',
+    stored: `Prompts and answers of calls, at most 1 MiB of each, each for ${days} ${days === 1 ? 'day' : 'days'} from the call; they are deleted then, and at once when the window is made shorter.`,
+    where:
+      'In the database of the gateway, encrypted with AES-256-GCM under its master key, and in backups of it for as long as those are kept. Not in logs, usage records, webhooks or any endpoint. What providers keep is for them to say.',
     readable_by: 'The operator of the gateway alone, a call at a time (brigade admin content), with a line in the audit trail of the organisation each time.',
   }
 }
@@ -25,6 +26,90 @@ export function usageRecords(keptDays: number): Dpia['usage_records'] {
   return {
     kept_days: keptDays,
     stored:
-      'Per call: time, request id, model, provider, residency, status, latency, tokens, cost, and the ids of organisation, person, key, workspace and agent or agent label. Never content. Sums by day are kept on.',
+      'Per call: time, request id, kind, model, provider, residency, whose key, status, outcome, latency, tokens, images, seconds of audio, characters, value, cost, and the ids of organisation, person, key, workspace and agent, or the label that the caller gave its agent. Never content. Sums by day are kept on.',
   }
+}
+
+/** What kind of memory an organisation has, and what lies there. */
+export function memoryOf(store: Dpia['memory']['store']): Dpia['memory'] {
+  if (store === null) return { configured: false, store, stored: 'Nothing: no store is configured.' }
+  return {
+    configured: true,
+    store,
+    stored:
+      'What agents and people of the organisation write there, which may be anything that was said, until they delete it; what was replaced or deleted stays as a version for as long as the settings of the memory say. In the database of the gateway: names, sizes, hashes, times, and who wrote.',
+  }
+}
+
+/** How long what has an end is kept. */
+export interface KeepTimes {
+  readonly auditDays: number
+  readonly webhookDays: number
+  readonly sessionS: number
+  readonly journalMs: number
+}
+
+const untilRemoved = 'Until somebody changes or removes it.'
+const forGood = 'For good.'
+
+/** Everything else that is kept: of the organisation and its people, and of calls beside their records. */
+export function otherRecords({ auditDays, webhookDays, sessionS, journalMs }: KeepTimes): Dpia['other_records'] {
+  return [
+    {
+      what: 'people',
+      stored:
+        'Address of mail, name, address of the picture, account at the service of sign-in, how they say they heard of it; role, capabilities, workspaces; addresses of people who were invited.',
+      kept: 'For good; who is removed from the organisation is marked as removed.',
+    },
+    {
+      what: 'sessions',
+      stored: 'Hash of the cookie, person, organisation, times.',
+      kept: `${sessionS} seconds at most; links and states of sign-in some minutes.`,
+    },
+    {
+      what: 'audit trail',
+      stored: 'Of acts of management: who, what, on which ids, when, from which IP address, request id, outcome.',
+      kept: `${auditDays} days.`,
+    },
+    {
+      what: 'idempotency keys',
+      stored:
+        'Of calls that carry one: a hash of the key, an HMAC of the body under a key of the gateway (the body cannot be read from it), model, provider, tokens, cost, outcome. No answer.',
+      kept: '24 hours.',
+    },
+    {
+      what: 'keys, agents and servers',
+      stored:
+        'Names; hashes and first characters of API keys, last use; agents, whose tokens they trust; address and model of own servers; keys at providers and of stores and secrets of webhooks, encrypted.',
+      kept: `${untilRemoved} Revoked keys and agents stay as entries.`,
+    },
+    {
+      what: 'what people typed',
+      stored:
+        'Names of the organisation and its workspaces, chains, collections with their texts (public ones are read by everybody), coding profiles with their rules.',
+      kept: `${untilRemoved} Of collections the earlier versions too.`,
+    },
+    { what: 'mail', stored: 'Address, kind of mail, names and figures in it.', kept: '90 days after it was sent or given up.' },
+    {
+      what: 'webhooks',
+      stored:
+        'Addresses that the organisation gave; events with ids, counts, amounts and times, and how their deliveries went. They are sent to those addresses.',
+      kept: `Addresses: ${untilRemoved.toLowerCase()} Events: ${webhookDays} days.`,
+    },
+    {
+      what: 'billing',
+      stored: 'Entries of the ledger (one per call that is charged), payments, invoices with legal name, address, address of mail and GSTIN.',
+      kept: forGood,
+    },
+    {
+      what: 'journals',
+      stored: 'Usage records and budgets on their way into the database, on the disk of each process. Never content.',
+      kept: `${Math.ceil(journalMs / 60_000)} minutes after they are in the database; records that it refused, until the operator has dealt with them.`,
+    },
+    {
+      what: 'logs, traces, backups',
+      stored: 'Log lines and, where the operator has set a collector, traces: ids, models, providers, statuses, times. Backups: all of the above.',
+      kept: 'As the operator of the gateway has arranged.',
+    },
+  ]
 }

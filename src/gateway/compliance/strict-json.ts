@@ -9,9 +9,10 @@ const tokens = /"(?:[^"\\]|\\.)*"|[{}[\]:,]|[^\s{}[\]:,"]+/g
 
 /**
  * The value of the text. Throws AmbiguousJsonError for what is no JSON, for an object with a name twice (readers disagree on which one
- * counts), and for a number that says more than a double can hold (it would be signed as another one than is written).
+ * counts) or with one that is not of `names` (there are readers to whom `Total` and `total` are one), and for a number that says more than
+ * a double can hold (it would be signed as another one than is written).
  */
-export function parseStrictJson(text: string): unknown {
+export function parseStrictJson(text: string, names = /^/): unknown {
   let value: unknown
   try {
     value = JSON.parse(text)
@@ -25,7 +26,7 @@ export function parseStrictJson(text: string): unknown {
     if (token === '{') open.push(new Set())
     else if (token === '[') open.push(null)
     else if (token === '}' || token === ']') open.pop()
-    else if (token === ':') addName(open.at(-1) ?? null, before)
+    else if (token === ':') addName(open.at(-1) ?? null, before, names)
     else if (/^[-\d]/.test(token) && exactly(token) !== exactly(String(Number(token))))
       throw new AmbiguousJsonError(`the number ${token.slice(0, 40)} is more exact than a double`)
     before = token
@@ -33,8 +34,9 @@ export function parseStrictJson(text: string): unknown {
   return value
 }
 
-function addName(names: Set<string> | null, token: string): void {
+function addName(names: Set<string> | null, token: string, known: RegExp): void {
   const name = String(JSON.parse(token))
+  if (!known.test(name)) throw new AmbiguousJsonError(`the name ${token.slice(0, 40)} is of no attestation`)
   if (names?.has(name)) throw new AmbiguousJsonError(`the name ${token.slice(0, 40)} stands twice in one object`)
   names?.add(name)
 }

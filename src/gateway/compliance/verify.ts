@@ -1,15 +1,38 @@
 /** Whether an attestation is what a gateway signed, with nothing but its text and the published keys. */
 import { createPublicKey, verify } from 'node:crypto'
+import { z } from 'zod'
 import { isObject, type JsonObject } from '../../platform/json.ts'
 import { canonicalBytes } from './attestation.ts'
+import { attestationReport } from './attestation-report.ts'
+import { type Attestation, attestation } from './attestation-shape.ts'
 import { AmbiguousJsonError, parseStrictJson } from './strict-json.ts'
 
 export type Verdict = { readonly isValid: true; readonly keyId: string; readonly payload: JsonObject } | { readonly isValid: false; readonly why: string }
 
-/** A text that holds an attestation: its JSON, or a report with the JSON in its last block. */
-export function attestationText(text: string): string {
-  if (text.trimStart().startsWith('{')) return text
-  return [...text.matchAll(/^```json\r?\n(\{[^\r\n]*\})\r?\n```\s*$/gm)].at(-1)?.[1] ?? text
+/** How everything in an attestation is named. */
+const names = /^[a-z][a-z0-9_]*$/
+/** All that stands in one: what else stood beside the payload would not be signed, and look as if it were. */
+const parts = z.strictObject({ ...attestation.shape, payload: z.record(z.string(), z.unknown()), ed25519: z.strictObject(attestation.shape.ed25519.shape) })
+
+/**
+ * The attestation that a text holds: its JSON, or a report, which has to be the one of the JSON in its last block. No signature is looked
+ * at. Throws AmbiguousJsonError for what could be read in more than one way, or is none.
+ */
+export function attestationIn(text: string): z.output<typeof parts> {
+  const isReport = !text.trimStart().startsWith('{')
+  const json = isReport ? ([...text.matchAll(/^```json\r?\n(\{[^\r\n]*\})\r?\n```\s*$/gm)].at(-1)?.[1] ?? text) : text
+  const value = parseStrictJson(json, names)
+  const { data, error } = parts.safeParse(value)
+  if (data === undefined) throw new AmbiguousJsonError(`${error.issues[0]?.path.join('.') ?? ''}: ${error.issues[0]?.message}`.replace(/^: /, ''))
+  if (isReport && !isReportOf(value, text)) throw new AmbiguousJsonError(otherReport)
+  return data
+}
+
+const otherReport =
+  'its text is not the report of the JSON in its last block: it was changed, or another version of brigade wrote it. Only that JSON is signed: check it alone, and go by it'
+
+function isReportOf(value: unknown, text: string): boolean {
+  return attestation.safeParse(value).success && attestationReport(value as Attestation).trim() === text.replaceAll('\r\n', '\n').trim()
 }
 
 /**
@@ -18,19 +41,14 @@ export function attestationText(text: string): string {
  */
 export function verifyAttestation(text: string, keys: unknown): Verdict {
   try {
-    return checked(parseStrictJson(attestationText(text)), keys)
+    return checked(attestationIn(text), keys)
   } catch (thrown) {
     if (thrown instanceof AmbiguousJsonError) return invalid(`this is no attestation to rely on: ${thrown.message}`)
     return invalid('this is no attestation: it cannot be brought into the form that is signed')
   }
 }
 
-function checked(attestation: unknown, keys: unknown): Verdict {
-  const [payload, signed] = [own(attestation, 'payload'), own(attestation, 'ed25519')]
-  const [keyId, signature] = [own(signed, 'key_id'), own(signed, 'signature')]
-  if (!isObject(payload) || typeof keyId !== 'string' || typeof signature !== 'string')
-    return invalid('this is no attestation with an Ed25519 signature: it lacks payload, ed25519.key_id or ed25519.signature')
-  if (own(signed, 'alg') !== 'EdDSA') return invalid('ed25519.alg is not EdDSA')
+function checked({ payload, ed25519: { key_id: keyId, signature } }: ReturnType<typeof attestationIn>, keys: unknown): Verdict {
   const key = keyOf(keys, keyId)
   if (key === null) return invalid(`it names the key ${keyId.slice(0, 100)}, which is not among the keys that were given`)
   const bytes = Buffer.from(signature, 'base64url')

@@ -1,6 +1,7 @@
 import type { Clock } from '../../platform/clock.ts'
 import { inrFromUinr } from '../../platform/money.ts'
 import type { BearerPrincipal, CallPolicy } from '../../platform/principal.ts'
+import type { Route } from '../catalog/model.ts'
 import type { Permit, RefusedBy } from '../limits/admission.ts'
 import type { Attempt } from '../routing/plan.ts'
 import type { Outcome, UsageEvent } from '../usage/record.ts'
@@ -42,10 +43,13 @@ export function abandonedUsage({ promptTokens, media }: Pick<ParsedRequest, 'pro
   return { ...noUsage, promptTokens, ...(media === undefined ? {} : { media }) }
 }
 
+/** From proven to be near to far away. */
+const distances: Readonly<Record<UsageEvent['residency'], number>> = { india: 0, declared: 1, unknown: 2, global: 3 }
+
 /** A call that was sent abroad before a provider in India answered has not stayed in India. */
-function farther(before: UsageEvent['residency'] | null, next: UsageEvent['residency']): UsageEvent['residency'] {
-  if (before === null || before === next) return next
-  return before === 'global' || next === 'global' ? 'global' : 'unknown'
+function farther(before: UsageEvent['residency'] | null, { residency, provider }: Route): UsageEvent['residency'] {
+  const next = residency === 'india' && provider.userGiven === true ? 'declared' : residency
+  return before === null || distances[before] < distances[next] ? next : before
 }
 
 const idempotent = { idempotent: true } as const
@@ -86,7 +90,7 @@ export class Meter {
   /** Before a dial: when it resolves, a death of this process leaves a trace of the call. */
   opens(attempt: Attempt): Promise<void> {
     this.#attempt = attempt
-    this.#residency = farther(this.#residency, attempt.route.residency)
+    this.#residency = farther(this.#residency, attempt.route)
     return this.#permit.open(this.#event(noUsage, true, 'interrupted', 200))
   }
 

@@ -31,7 +31,8 @@ export interface UsageEvent {
   readonly kind: UsageKind
   readonly model: string
   readonly provider: string
-  readonly residency: 'india' | 'global' | 'unknown'
+  /** The farthest place that it was sent to. declared: in India, as the organisation says of its own server; nobody else vouches for it. */
+  readonly residency: 'india' | 'declared' | 'unknown' | 'global'
   readonly streamed: boolean
   readonly byok: boolean
   /** HTTP status the client saw (200 for a stream that began). */

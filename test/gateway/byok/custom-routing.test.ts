@@ -148,10 +148,10 @@ describe('calls on custom endpoints', () => {
     expect((await chat(indiaOnly)).json.error.code).toBe('all_routes_failed')
     expect((await app.call('DELETE', '/me/routing/test-model', undefined, { cookie: owner })).status).toBe(200)
     expect([server.requests.length, app.alpha.requests.length, app.beta.requests.length]).toEqual([0, 0, 0])
-    // What the organisation declares stands in its books as such; the public residency of a model is the platform's alone.
+    // What the organisation declares stands in its books as its own word; the public residency of a model is the platform's alone.
     second.behave()
     for (const [provider, residency] of [
-      ['byoe:at-home', 'india'],
+      ['byoe:at-home', 'declared'],
       ['byoe:silent', 'global'],
     ] as const) {
       await app.call('DELETE', '/me/routing/test-model', undefined, { cookie: owner })

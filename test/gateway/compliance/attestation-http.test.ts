@@ -6,6 +6,7 @@ import { checkArgsOf } from '../../../src/cli/attestation-args.ts'
 import { statement } from '../../../src/platform/db.ts'
 import { startApp, type TestApp, type TestReply } from '../../harness/app.ts'
 import { movableClock } from '../../harness/clock.ts'
+import { type OwnServer, startOwnServer } from '../byok/own-server.ts'
 import { chat, dayMs, home } from './calls.ts'
 
 const path = '/v1/org/residency/attestation'
@@ -16,6 +17,16 @@ const clock = movableClock()
 const addOldSums = statement<[orgId: number, day: string]>(
   'test.add_old_usage_sums',
   `insert into usage_days values ($1::int, $2::date, 'test-model', 'indus', 'india', false, 3, 0, 1, 1, 0, 0, 1, 1)`,
+)
+const keepFrom = statement<[day: string]>(
+  'test.keep_usage_from',
+  `insert into usage_retention (kept_from) values ($1::date) on conflict (single) do update set kept_from = excluded.kept_from`,
+)
+/** As versions before this one wrote a call to a server that its organisation says is in India. */
+const makeOld = statement<[orgId: number]>(
+  'test.make_declared_usage_old',
+  `with days as (update usage_days set residency = 'india' where org_id = $1::int and provider like 'byoe:%')
+   update usage_events set residency = 'india' where org_id = $1::int and provider like 'byoe:%'`,
 )
 const forgetSums = statement<[]>('test.forget_usage_sums', 'delete from usage_days')
 const sealUnderAnother = statement<[]>(
@@ -33,10 +44,15 @@ function canonical(value: unknown): string {
 
 describe('attestations', () => {
   let app: TestApp
+  let server: OwnServer
   beforeAll(async () => {
-    app = await startApp({ clock, env: { ATTESTATION_EVIDENCE_MAX: '4', ANON_RPM: '1000' } })
+    server = await startOwnServer()
+    app = await startApp({ clock, env: { ATTESTATION_EVIDENCE_MAX: '4', ANON_RPM: '1000', OUTBOUND_ALLOW: server.hostPort } })
   })
-  afterAll(() => app.stop())
+  afterAll(async () => {
+    await app.stop()
+    await server.close()
+  })
   const attest = (query = '', key = app.key): Promise<TestReply> => app.call('GET', path + query, undefined, { token: key })
   const published = async (): Promise<{ keys: { kid: string; x: string }[] }> => (await app.call('GET', keysPath, undefined, { token: null })).json
 
@@ -49,7 +65,7 @@ describe('attestations', () => {
       issuer: app.baseUrl,
       org_id: app.orgId,
       window: '30d',
-      summary: { total: 0, india_requests: 0, india_pct: 0, global_requests: 0, global_pct: 0, unknown_requests: 0 },
+      summary: { total: 0, india_requests: 0, india_pct: 0, global_requests: 0, global_pct: 0, declared_requests: 0, unknown_requests: 0 },
       evidence: { count: 0, capped: false, capped_by: null, items: [] },
     })
     const { period, generated_at: generatedAt } = payload
@@ -78,7 +94,15 @@ describe('attestations', () => {
     expect((await attest()).json.payload.summary).toMatchObject({ total: 3, india_requests: 2, india_pct: 66.67, global_requests: 1, global_pct: 33.33 })
     await chat(app, home(app), 'murky', 'global-only')
     const { payload } = (await attest()).json
-    expect(payload.summary).toEqual({ total: 4, india_requests: 2, india_pct: 50, global_requests: 2, global_pct: 50, unknown_requests: 1 })
+    expect(payload.summary).toEqual({
+      total: 4,
+      india_requests: 2,
+      india_pct: 50,
+      global_requests: 2,
+      global_pct: 50,
+      declared_requests: 0,
+      unknown_requests: 1,
+    })
     expect(payload.evidence).toMatchObject({ count: 4, capped: false, capped_by: null })
     expect(payload.evidence.items.map((item: object) => Object.keys(item))).toEqual(
       Array(4).fill(['model', 'provider', 'residency', 'timestamp', 'correlation_id']),
@@ -113,10 +137,40 @@ describe('attestations', () => {
     await chat(app, org, 'indus')
     await chat(app, org, 'alpha')
     await app.db.exec(addOldSums, org.orgId, new Date(clock.nowMs() - 20 * dayMs).toISOString().slice(0, 10))
+    // Rows are missing, and not because of their age.
+    expect([(await attest('', org.key)).json.error.message]).toEqual([expect.stringContaining('disagree')])
+    await app.db.exec(keepFrom, new Date(clock.nowMs() - 10 * dayMs).toISOString().slice(0, 10))
     const old = (await attest('', org.key)).json.payload
     expect(old.summary).toMatchObject({ total: 5, india_requests: 4 })
     expect(old.evidence).toMatchObject({ count: 2, capped: true, capped_by: 'retention' })
     expect((await attest('?window=2d', org.key)).json.payload).toMatchObject({ summary: { total: 2 }, evidence: { count: 2, capped: false } })
+  })
+
+  test('ATT-03 a server of which the organisation itself says that it is in India never counts as India in what the gateway signs', async () => {
+    const cookie = await app.signIn()
+    const before = (await attest()).json.payload.summary
+    const made = await app.call(
+      'POST',
+      '/me/endpoints',
+      { name: 'Says So', model: 'test-model', base_url: server.url, upstream_model: 'm', residency: 'india' },
+      { cookie },
+    )
+    expect(made.status, made.text).toBe(201)
+    const more = { total: before.total + 2, india_requests: before.india_requests, declared_requests: 1, unknown_requests: before.unknown_requests }
+    await chat(app, home(app), 'byoe:says-so')
+    // Tried there first, it is not India's either.
+    server.misbehave(() => ({ status: 500 }))
+    const steps = ['byoe:says-so', 'indus'].map(provider => ({ model: 'test-model', provider }))
+    const served = await app.call('POST', '/v1/chat/completions', { model: 'test-model', fallbacks: steps, messages: [{ role: 'user', content: 'x' }] })
+    expect(served.headers.get('x-br-provider')).toBe('indus')
+    const { summary, evidence } = (await attest()).json.payload
+    expect(summary).toMatchObject({ ...more, declared_requests: 2, global_requests: more.total - more.india_requests })
+    expect(evidence.items.slice(0, 2).map(({ residency }: { residency: string }) => residency)).toEqual(['declared', 'declared'])
+    const dpia = async () => (await app.call('GET', '/v1/org/dpia')).json
+    expect((await dpia()).residency).toMatchObject({ declared: { requests: 2 }, india: { requests: more.india_requests } })
+    await app.db.exec(makeOld, app.orgId)
+    expect((await attest()).json.payload.evidence.items[1]).toMatchObject({ provider: 'byoe:says-so', residency: 'declared' })
+    expect((await dpia()).audit_log).toContainEqual(expect.objectContaining({ provider: 'byoe:says-so', residency: 'declared' }))
   })
 
   test('ATT-08 ATT-09 the window is 1d to 365d, 30d when none is given, and counts IST days', async () => {

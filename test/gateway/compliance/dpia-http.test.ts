@@ -50,7 +50,12 @@ describe('assessments', () => {
 
     const dpia = await assess()
     expect(dpia).toMatchObject({ schema: 'brigade.dpia.v1', org_id: app.orgId, org_name: 'Test Org', window: '30d', total_requests: 6 })
-    expect(dpia.residency).toEqual({ india: { requests: 2, pct: 33.33 }, global: { requests: 3, pct: 50 }, unknown: { requests: 1, pct: 16.67 } })
+    expect(dpia.residency).toEqual({
+      india: { requests: 2, pct: 33.33 },
+      global: { requests: 3, pct: 50 },
+      unknown: { requests: 1, pct: 16.67 },
+      declared: { requests: 0, pct: 0 },
+    })
     expect(dpia.purposes).toEqual([
       { purpose: 'text generation', requests: 5, models: 2 },
       { purpose: 'embeddings', requests: 1, models: 1 },
@@ -114,6 +119,10 @@ describe('assessments', () => {
     expect(dpia.memory).toMatchObject({ configured: true, store: 'folder' })
     expect(Object.keys(dpia.memory)).toEqual(['configured', 'store', 'stored'])
     expect(dpia.usage_records.kept_days).toBe(400)
+    const kept = new Map(dpia.other_records.map((row: { what: string; stored: string; kept: string }) => [row.what, `${row.stored} ${row.kept}`]))
+    expect(kept.get('audit trail')).toMatch(/IP address.* 400 days/)
+    expect(kept.get('idempotency keys')).toMatch(/HMAC of the body.* 24 hours/)
+    expect([...kept.keys()]).toEqual(expect.arrayContaining(['people', 'sessions', 'mail', 'webhooks', 'billing', 'journals', 'logs, traces, backups']))
     expect((await report()).text).toContain('a window of 7 days')
     await app.call('PUT', '/me/org/data-retention', { days: 0 }, { cookie })
     expect((await assess()).content_retention.mode).toBe('zero')

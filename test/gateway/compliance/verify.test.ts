@@ -7,6 +7,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { checkArgsOf } from '../../../src/cli/attestation-args.ts'
 import { canonicalBytes } from '../../../src/gateway/compliance/attestation.ts'
 import { parseStrictJson } from '../../../src/gateway/compliance/strict-json.ts'
 import { verifyAttestation } from '../../../src/gateway/compliance/verify.ts'
@@ -70,6 +71,24 @@ describe('attestations that others check', () => {
     expect((await runAlone(anew, keysFile)).code).toBe(0)
     const report = written('report.md', (await app.call('GET', '/v1/org/residency/attestation?format=report')).text)
     expect((await runHere(['verify', report, '--keys', keysFile], env)).code).toBe(0)
+  })
+
+  test('a report whose text is not what its signed JSON says is refused, by whichever command', async () => {
+    const report = (await app.call('GET', '/v1/org/residency/attestation?format=report')).text
+    expect(isValid(report.replaceAll('\n', '\r\n'))).toBe(true)
+    const json = report.slice(report.indexOf('```json'))
+    for (const changed of [
+      report.replace('| in India | 1 | 50.00 % |', '| in India | 2 | 100.00 % |'),
+      report.replace('## Evidence', 'Everything stayed in India.\n\n## Evidence'),
+      `${report}\n${json}`,
+      `# All is well\n\n${json}`,
+    ]) {
+      expect(changed).not.toBe(report)
+      const verdict = verifyAttestation(changed, JSON.parse(keys))
+      expect(verdict).toMatchObject({ isValid: false, why: expect.stringContaining('Only that JSON is signed') })
+      expect(() => checkArgsOf(changed)).toThrow('Only that JSON is signed')
+    }
+    expect(isValid(json.split('\n')[1] ?? '')).toBe(true)
   })
 
   test('without --keys the keys are those of the gateway that is set, never of the address in the attestation', async () => {
@@ -138,6 +157,13 @@ describe('attestations that others check', () => {
       text.replace(total, '"total":$1.00000000000000000000001'),
       text.replace('"payload":', '"payload":{"summary":{"total":9}},"payload":'),
       text.replace('{"payload"', '{"__proto__":{"payload":{}},"payload2"'),
+      // Readers that take names of other letters, or cut off at a zero, for one that they know.
+      text.replace('{"payload"', '{"Payload":{"summary":{"total":9}},"payload"'),
+      text.replace('{"payload"', '{"payload\\u0000":{},"payload"'),
+      text.replace(total, '"tota\u017f":9,"total":$1'),
+      // Beside the payload, where nothing is signed.
+      text.replace('{"payload"', '{"summary":{"india_pct":100},"payload"'),
+      text.replace('"jwks_url"', '"verified":true,"jwks_url"'),
       text.slice(0, -1),
       `${text}{}`,
       '',
@@ -148,8 +174,10 @@ describe('attestations that others check', () => {
       '['.repeat(100_000),
     ]
     for (const changed of texts) expect(isValid(changed), changed.slice(0, 60)).toBe(false)
-    const ran = await Promise.all([texts[0], texts[1], texts[2], texts[9]].map((changed = '', at) => runAlone(written(`two-${at}.json`, changed), keysFile)))
-    expect(ran.map(({ code, err }) => [code, err.startsWith('not valid')])).toEqual(Array(4).fill([1, true]))
+    const ran = await Promise.all(
+      [texts[0], texts[2], texts[4], texts[7], texts[8]].map((changed = '', at) => runAlone(written(`two-${at}.json`, changed), keysFile)),
+    )
+    expect(ran.map(({ code, err }) => [code, err.startsWith('not valid')])).toEqual(Array(5).fill([1, true]))
     const bad = Buffer.from(text)
     bad[text.indexOf('indus')] = 0xff
     expect((await runAlone(written('bad.json', bad), keysFile)).code).toBe(1)
