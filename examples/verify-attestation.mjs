@@ -1,6 +1,6 @@
 // Checks a residency attestation with nothing but Node: node verify-attestation.mjs attestation.json keys.json
 // keys.json is what the gateway publishes at /.well-known/attestation-keys.json; fetch it yourself, from the gateway that you know.
-import { createPublicKey, verify } from 'node:crypto'
+import { createHash, createPublicKey, verify } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 
 const [, , file, keysFile] = process.argv
@@ -35,6 +35,9 @@ try {
   if (more) fail(`not valid: ${more} is not signed and stands in no attestation`)
   const jwk = JSON.parse(textOf(keysFile)).keys.find(({ kid, kty }) => kid === ed25519.key_id && kty === 'OKP')
   if (!jwk) fail(`not valid: the key ${ed25519.key_id} is not in ${keysFile}`)
+  // An id is the thumbprint of its key (RFC 7638), so nobody puts another key under the id that you know.
+  const thumbprint = createHash('sha256').update(JSON.stringify({ crv: 'Ed25519', kty: 'OKP', x: jwk.x }))
+  if (thumbprint.digest('base64url') !== jwk.kid) fail(`not valid: the key ${jwk.kid} in ${keysFile} is not the one of this id`)
   const signature = Buffer.from(ed25519.signature, 'base64url')
   const key = createPublicKey({ key: jwk, format: 'jwk' })
   if (ed25519.alg !== 'EdDSA' || signature.toString('base64url') !== ed25519.signature) fail('not valid: that is no Ed25519 signature')

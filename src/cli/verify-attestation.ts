@@ -19,6 +19,7 @@ export async function verifyFile(file: string, flags: { readonly keys?: string; 
   const { keyId, payload } = verdict
   if (flags.json === true) return printJson({ valid: true, key_id: keyId, keys_from: from, payload })
   printLine(plain(`valid: signed with the key ${keyId}, of ${from}`))
+  if (isOpen(from)) printLine('The keys came over plain HTTP, where anybody on the way can put in their own: keep a file of which you know that it is right.')
   for (const line of linesOf(payload)) printLine(plain(line))
 }
 
@@ -32,6 +33,8 @@ async function keysOf({ keys, baseUrl }: { readonly keys?: string; readonly base
     throw new CommandError(`the keys at ${url} cannot be had: status ${reply.status}. Is it a gateway that publishes them?`, { status: reply.status })
   return { keys: parsed(await reply.text(), url), from: url }
 }
+
+const isOpen = (from: string): boolean => from.startsWith('http:') && !/^(localhost|127\..*|\[::1\])$/.test(new URL(from).hostname)
 
 const fetchTimeoutMs = 30_000
 

@@ -9,6 +9,7 @@ import { ExpiringCache } from '../../platform/expiring-cache.ts'
 import type { Ids } from '../../platform/ids.ts'
 import type { Sealer } from '../../platform/secrets.ts'
 import { type AttestationKeyRow, findCurrentKey, findHmacKey, insertKey, listPublicKeys, retireCurrentKey } from './queries.ts'
+import { thumbprintOf } from './thumbprint.ts'
 
 /** A published key (RFC 8037). Its `kid` is its thumbprint (RFC 7638). */
 export const publicJwk = z.object({
@@ -164,12 +165,6 @@ const privateJwk = z.object({ kty: z.literal('OKP'), crv: z.literal('Ed25519'), 
 const sealedFor = (keyId: string, part: 'private_key' | 'hmac_key'): string => `attestation_keys:${keyId}:${part}`
 
 const hmacOf = (key: string, bytes: Buffer): Buffer => createHmac('sha256', Buffer.from(key, 'base64url')).update(bytes).digest()
-
-/** RFC 7638 over RFC 8037: the required members in this order. */
-const thumbprintOf = (x: string): string =>
-  createHash('sha256')
-    .update(JSON.stringify({ crv: 'Ed25519', kty: 'OKP', x }))
-    .digest('base64url')
 
 /** Names a secret of 256 random bits without helping to find it. */
 const hmacKeyIdOf = (key: string): string => createHash('sha256').update(`brigade:attestation-hmac:${key}`).digest('hex').slice(0, 32)

@@ -6,6 +6,7 @@ import { canonicalBytes } from './attestation.ts'
 import { attestationReport } from './attestation-report.ts'
 import { type Attestation, attestation } from './attestation-shape.ts'
 import { AmbiguousJsonError, parseStrictJson } from './strict-json.ts'
+import { thumbprintOf } from './thumbprint.ts'
 
 export type Verdict = { readonly isValid: true; readonly keyId: string; readonly payload: JsonObject } | { readonly isValid: false; readonly why: string }
 
@@ -50,6 +51,7 @@ export function verifyAttestation(text: string, keys: unknown): Verdict {
 
 function checked({ payload, ed25519: { key_id: keyId, signature } }: ReturnType<typeof attestationIn>, keys: unknown): Verdict {
   const key = keyOf(keys, keyId)
+  if (key === 'another') return invalid(`the key set has another key under the id ${keyId.slice(0, 100)}: ids are made from keys, so somebody has changed it`)
   if (key === null) return invalid(`it names the key ${keyId.slice(0, 100)}, which is not among the keys that were given`)
   const bytes = Buffer.from(signature, 'base64url')
   // Base64url can say the same bytes in several ways; one of them is what the gateway wrote.
@@ -58,13 +60,14 @@ function checked({ payload, ed25519: { key_id: keyId, signature } }: ReturnType<
   return { isValid: true, keyId, payload }
 }
 
-function keyOf(keys: unknown, keyId: string): ReturnType<typeof createPublicKey> | null {
+function keyOf(keys: unknown, keyId: string): ReturnType<typeof createPublicKey> | 'another' | null {
   const list = own(keys, 'keys')
   const found: unknown = Array.isArray(list)
     ? list.find(jwk => own(jwk, 'kid') === keyId && own(jwk, 'kty') === 'OKP' && own(jwk, 'crv') === 'Ed25519')
     : undefined
   const x = own(found, 'x')
-  return typeof x === 'string' ? createPublicKey({ key: { kty: 'OKP', crv: 'Ed25519', x }, format: 'jwk' }) : null
+  if (typeof x !== 'string') return null
+  return thumbprintOf(x) === keyId ? createPublicKey({ key: { kty: 'OKP', crv: 'Ed25519', x }, format: 'jwk' }) : 'another'
 }
 
 const own = (value: unknown, name: string): unknown => (isObject(value) && Object.hasOwn(value, name) ? value[name] : undefined)

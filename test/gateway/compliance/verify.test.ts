@@ -10,6 +10,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { checkArgsOf } from '../../../src/cli/attestation-args.ts'
 import { canonicalBytes } from '../../../src/gateway/compliance/attestation.ts'
 import { parseStrictJson } from '../../../src/gateway/compliance/strict-json.ts'
+import { thumbprintOf } from '../../../src/gateway/compliance/thumbprint.ts'
 import { verifyAttestation } from '../../../src/gateway/compliance/verify.ts'
 import { runHere } from '../../cli/run-here.ts'
 import { startApp, type TestApp } from '../../harness/app.ts'
@@ -108,8 +109,15 @@ describe('attestations that others check', () => {
       expect(refused).toMatchObject({ code: 1, out: '', err: expect.stringContaining('not valid') })
       expect((await runAlone(written('forged.json', forged(keyId)), keysFile)).code).toBe(1)
     }
-    const theirs = { keys: [{ ...publicKey.export({ format: 'jwk' }), kid: 'theirs' }] }
-    expect(verifyAttestation(forged('theirs'), theirs).isValid).toBe(true)
+    // Their key under the id of the gateway's, in the file of whoever checks.
+    const { x = '' } = publicKey.export({ format: 'jwk' })
+    const theirs = (kid: string) => ({ keys: [{ kty: 'OKP', crv: 'Ed25519', x, kid }] })
+    expect(verifyAttestation(forged(ed25519.key_id), theirs(ed25519.key_id))).toMatchObject({
+      isValid: false,
+      why: expect.stringContaining('somebody has changed it'),
+    })
+    expect((await runAlone(written('forged.json', forged(ed25519.key_id)), written('theirs.json', JSON.stringify(theirs(ed25519.key_id))))).code).toBe(1)
+    expect(verifyAttestation(forged(thumbprintOf(x)), theirs(thumbprintOf(x))).isValid).toBe(true)
   })
 
   test('ATT-05 RCPT-01 any changed byte of the payload or of its signature breaks it', async () => {
