@@ -60,11 +60,30 @@ create table usage_days_by_key_model (
 );
 create index usage_days_by_key_model_by_model on usage_days_by_key_model (org_id, model, day);
 
+-- Weeks of usage_days_by_key (model '') and of usage_days_by_key_model, for spans with many keys: a quarter of a year is a dozen weeks and a few days.
+create table usage_weeks_by_key (
+  org_id int not null,
+  -- '': all models together.
+  model text not null,
+  -- Its Monday.
+  week date not null,
+  key_id int not null,
+  requests bigint not null,
+  errors bigint not null,
+  prompt_tokens bigint not null,
+  completion_tokens bigint not null,
+  cached_tokens bigint not null,
+  cache_write_tokens bigint not null,
+  value_uinr bigint not null,
+  cost_uinr bigint not null,
+  primary key (org_id, model, week, key_id)
+);
+
 create table usage_days_by_agent (
   org_id int not null,
   day date not null,
   agent_id int not null,
-  -- Of x-br-agent-id, where it names no registered agent.
+  -- Of x-br-agent-id, where it names no registered agent. '(others)': beyond a thousand labels of a day.
   agent_label text not null,
   residency text not null,
   requests bigint not null,
@@ -119,11 +138,27 @@ select org_id, day, key_id, sum(requests), sum(errors), sum(prompt_tokens), sum(
   sum(cost_uinr)
 from usage_days_by_key_model group by 1, 2, 3;
 
+insert into usage_weeks_by_key
+select org_id, model, day - (extract(isodow from day)::int - 1), key_id, sum(requests), sum(errors), sum(prompt_tokens), sum(completion_tokens), sum(cached_tokens),
+  sum(cache_write_tokens), sum(value_uinr), sum(cost_uinr)
+from (select org_id, model, day, key_id, requests, errors, prompt_tokens, completion_tokens, cached_tokens, cache_write_tokens, value_uinr, cost_uinr
+      from usage_days_by_key_model where model <> ''
+      union all
+      select org_id, '', day, key_id, requests, errors, prompt_tokens, completion_tokens, cached_tokens, cache_write_tokens, value_uinr, cost_uinr
+      from usage_days_by_key) as days
+group by 1, 2, 3, 4;
+
 insert into usage_days_by_agent
-select org_id, day, coalesce(agent_id, 0), case when agent_id is null then coalesce(agent_label, '') else '' end, residency, count(*),
+with labelled as materialized (select *, case when agent_id is null then coalesce(agent_label, '') else '' end as label from usage_events),
+  kept as (
+    select org_id, day, label from (
+      select org_id, day, label, row_number() over (partition by org_id, day order by count(*) desc, label) as place
+      from labelled where label <> '' group by 1, 2, 3) as ranked
+    where place <= 1000)
+select org_id, day, coalesce(agent_id, 0), case when label = '' or kept.label is not null then label else '(others)' end, residency, count(*),
   count(*) filter (where outcome not in ('ok', 'client_gone')), sum(prompt_tokens), sum(completion_tokens), sum(cached_tokens), sum(cache_write_tokens),
   sum(value_uinr), sum(cost_uinr)
-from usage_events group by 1, 2, 3, 4, 5;
+from labelled left join kept using (org_id, day, label) group by 1, 2, 3, 4, 5;
 
 insert into model_days
 select day, model, 0, count(*), sum(prompt_tokens + completion_tokens),

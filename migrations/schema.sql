@@ -222,6 +222,15 @@ create table budgets (
 );
 CREATE INDEX budgets_by_parent ON public.budgets USING btree (org_id, scope, parent_scope_id) WHERE (parent_scope_id IS NOT NULL);
 
+create table canary_use (
+  org_id integer not null,
+  kind text not null,
+  starts_at timestamp with time zone not null,
+  used bigint not null,
+  constraint canary_use_kind_check CHECK ((kind = ANY (ARRAY['asked'::text, 'canaries'::text, 'mails'::text]))),
+  constraint canary_use_pkey PRIMARY KEY (org_id, kind)
+);
+
 create table chains (
   org_id integer not null,
   model_id text not null,
@@ -1169,6 +1178,22 @@ create table usage_retention (
   kept_from date not null,
   constraint usage_retention_single_check CHECK (single),
   constraint usage_retention_pkey PRIMARY KEY (single)
+);
+
+create table usage_weeks_by_key (
+  org_id integer not null,
+  model text not null,
+  week date not null,
+  key_id integer not null,
+  requests bigint not null,
+  errors bigint not null,
+  prompt_tokens bigint not null,
+  completion_tokens bigint not null,
+  cached_tokens bigint not null,
+  cache_write_tokens bigint not null,
+  value_uinr bigint not null,
+  cost_uinr bigint not null,
+  constraint usage_weeks_by_key_pkey PRIMARY KEY (org_id, model, week, key_id)
 );
 
 create table user_identities (

@@ -79,20 +79,23 @@ export const scanDay = statement<
    where e.is_match or e.scanned = e.total order by e.id desc limit $5::int`,
 )
 
+/** Sums of older days stay when their events are deleted: there is nothing to look at. */
+const kept = "day >= coalesce((select max(kept_from) from usage_retention), '-infinity'::date)"
+
 type Filters = [orgId: number, until: string, isFailed: boolean]
 
 /** Days until a day, newest first, on which a model, or any, was called; with failures where they are asked for. */
 export const daysOfModel = statement<[...Filters, model: string | null], { day: string }>(
   'usage.days_of_model',
   `select distinct day as "day" from usage_days
-   where org_id = $1::int and day <= $2::date and ($4::text is null or model = $4::text) and (not $3::boolean or errors > 0) order by 1 desc`,
+   where org_id = $1::int and day <= $2::date and ${kept} and ($4::text is null or model = $4::text) and (not $3::boolean or errors > 0) order by 1 desc`,
 )
 
 /** The same of a key, 0 for calls without one. */
 export const daysOfKey = statement<[...Filters, model: string | null, keyId: number], { day: string }>(
   'usage.days_of_key',
   `select distinct day as "day" from usage_days_by_key_model
-   where org_id = $1::int and key_id = $5::int and day <= $2::date and ($4::text is null or model = $4::text) and (not $3::boolean or errors > 0)
+   where org_id = $1::int and key_id = $5::int and day <= $2::date and ${kept} and ($4::text is null or model = $4::text) and (not $3::boolean or errors > 0)
    order by 1 desc`,
 )
 
@@ -100,5 +103,5 @@ export const daysOfKey = statement<[...Filters, model: string | null, keyId: num
 export const daysOfAgent = statement<[...Filters, agentId: number], { day: string }>(
   'usage.days_of_agent',
   `select distinct day as "day" from usage_days_by_agent
-   where org_id = $1::int and agent_id = $4::int and day <= $2::date and (not $3::boolean or errors > 0) order by 1 desc`,
+   where org_id = $1::int and agent_id = $4::int and day <= $2::date and ${kept} and (not $3::boolean or errors > 0) order by 1 desc`,
 )

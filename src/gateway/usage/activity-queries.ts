@@ -1,6 +1,6 @@
 /** Statements of the activity report. They read sums by day, never single events. */
 import { statement } from '../../platform/db.ts'
-import { sumColumns, type TotalsRow } from './usage-totals.ts'
+import { keySums, sumColumns, type TotalsRow } from './usage-totals.ts'
 
 /** Sums of a day and model, of a model and provider, or of a model: the names that are null are summed over. */
 export type ActivityRow = TotalsRow & {
@@ -36,18 +36,20 @@ const named = (summed: string): string => `
      s."requests", s."errors", s."promptTokens", s."completionTokens", s."valueUinr", s."costUinr", s."cachedTokens", s."cacheWriteTokens"
    from (${summed}) s left join api_keys k on k.org_id = $1::int and k.id = s.key_id order by s."valueUinr" desc, s."requests" desc, s.key_id`
 
+/** A span in days and whole weeks, as `weeksIn` has it. */
+type Weeks = [orgId: number, from: string, headTo: string, tailFrom: string, to: string]
+const mostFirst = 'group by key_id order by sum(value_uinr) desc, sum(requests) desc, key_id'
+
 /** The keys with most value in a span. */
-export const topKeys = statement<[orgId: number, from: string, to: string, limit: number], ActivityKeyRow>(
+export const topKeys = statement<[...Weeks, limit: number], ActivityKeyRow>(
   'usage.top_keys',
-  named(`select key_id, ${sumColumns} from usage_days_by_key where org_id = $1::int and day between $2::date and $3::date
-     group by key_id order by sum(value_uinr) desc, sum(requests) desc, key_id limit $4::int`),
+  named(`select key_id, ${sumColumns} from (${keySums('usage_days_by_key')}) as s ${mostFirst} limit $6::int`),
 )
 
 /** The keys with most value of one model. */
-export const topKeysOfModel = statement<[orgId: number, from: string, to: string, limit: number, model: string], ActivityKeyRow>(
+export const topKeysOfModel = statement<[...Weeks, limit: number, model: string], ActivityKeyRow>(
   'usage.top_keys_of_model',
-  named(`select key_id, ${sumColumns} from usage_days_by_key_model where org_id = $1::int and model = $5::text and day between $2::date and $3::date
-     group by key_id order by sum(value_uinr) desc, sum(requests) desc, key_id limit $4::int`),
+  named(`select key_id, ${sumColumns} from (${keySums('usage_days_by_key_model', '$7::text')}) as s ${mostFirst} limit $6::int`),
 )
 
 export const listModels = statement<[orgId: number, from: string, to: string], { model: string }>(

@@ -3,7 +3,7 @@ import type { Clock } from '../../platform/clock.ts'
 import type { Db } from '../../platform/db.ts'
 import { inrFromUinr } from '../../platform/money.ts'
 import { type ActivityKeyRow, type ActivityRow, findKeyName, listModels, sumActivity, sumActivityOfKey, topKeys, topKeysOfModel } from './activity-queries.ts'
-import { activitySpan, type DaySpan } from './usage-span.ts'
+import { activitySpan, type DaySpan, weeksIn } from './usage-span.ts'
 import { type Figures, figuresOf, sumOf } from './usage-totals.ts'
 
 /** Models and keys of the top lists. */
@@ -89,7 +89,8 @@ export class Activity {
   /** All keys and models of the span, and the top keys of what is asked for. */
   async #lists(orgId: number, { from, to }: DaySpan, { model, keyId }: ActivityQuery, models: readonly ActivityRow[]) {
     const { db } = this.#deps
-    const keys = await db.many(topKeys, orgId, from, to, filterKeysMax)
+    const { headTo, tailFrom } = weeksIn({ from, to })
+    const keys = await db.many(topKeys, orgId, from, headTo, tailFrom, to, filterKeysMax)
     const isAll = model === undefined && keyId === undefined
     const modelIds = isAll ? models.map(row => row.model).sort() : (await db.many(listModels, orgId, from, to)).map(row => row.model)
     return { keys, modelIds, top: await this.#topKeys(orgId, { from, to }, { model, keyId }, models, keys) }
@@ -108,7 +109,9 @@ export class Activity {
       const key = await this.#deps.db.maybe(findKeyName, orgId, keyId)
       return [{ ...sumOf(models), keyId: keyId === 0 ? null : keyId, name: key?.name ?? null, revoked: key?.revoked ?? null }]
     }
-    return model === undefined ? keys.slice(0, topMax) : await this.#deps.db.many(topKeysOfModel, orgId, from, to, topMax, model)
+    if (model === undefined) return keys.slice(0, topMax)
+    const { headTo, tailFrom } = weeksIn({ from, to })
+    return this.#deps.db.many(topKeysOfModel, orgId, from, headTo, tailFrom, to, topMax, model)
   }
 }
 

@@ -17,8 +17,15 @@ export const intOf = (n: number | undefined): number => Math.min(intMax, Number(
 /** Whole milliseconds, at least 0. */
 export const wholeMs = (ms: number): number => Math.min(intMax, Math.max(0, Math.round(ms)))
 
-/** The id of a model as the tables take it. */
-export const modelText = (id: string): string => id.slice(0, modelMaxChars).replaceAll('\u0000', '')
+/** The id of a model as the tables take it. Half a character, as a cut may leave one, is no text: JSON for the database would refuse it. */
+export const modelText = (id: string): string => id.slice(0, modelMaxChars).replaceAll('\u0000', '').toWellFormed()
+
+/** The Monday of the week of an IST day: sums by week stand under it. */
+export function mondayOf(day: string): string {
+  const utcMs = Date.parse(`${day}T00:00:00Z`)
+  // 1970 began on a Thursday.
+  return new Date(utcMs - ((((utcMs / dayMs + 3) % 7) + 7) % 7) * dayMs).toISOString().slice(0, 10)
+}
 
 /** The IST day of an instant, worked out anew only when it is another than that of the instant before. */
 export function istDays(): (ms: number) => string {

@@ -49,10 +49,14 @@ export const insertEvents = statement<
    select count(*) as "count", case when count(*) < cardinality($2::uuid[]) then array_agg(id::text) end as "ids" from inserted`,
 )
 
-/** The statement that makes the partition of an IST month. The texts are built here from numbers only. */
+/**
+ * The statements that make the partition of an IST month. They take a lock that every flush waits behind, so they give up soon; one that is
+ * there already takes none. The texts are built here from numbers only.
+ */
 export function partitionSql(year: number, month: number): string {
   const first = (y: number, m: number): string => `${y}-${String(m).padStart(2, '0')}-01`
   const next = month === 12 ? first(year + 1, 1) : first(year, month + 1)
   const name = `usage_events_${year}_${String(month).padStart(2, '0')}`
-  return `create table if not exists ${name} partition of usage_events for values from ('${first(year, month)}') to ('${next}')`
+  return `begin; set local lock_timeout = '2s';
+    create table if not exists ${name} partition of usage_events for values from ('${first(year, month)}') to ('${next}'); commit;`
 }

@@ -2,17 +2,18 @@
 import type { Clock } from '../../platform/clock.ts'
 import type { Db } from '../../platform/db.ts'
 import { inrTextOf } from '../../platform/money.ts'
+import { labelsMax, otherLabels } from './agent-labels.ts'
 import { csvLine } from './csv.ts'
 import { type StatementRow, sumByDayAndProvider, sumStatement } from './usage-queries.ts'
 import { type DaySpan, monthSpan } from './usage-span.ts'
-import { sumOf, type Totals, type TotalsRow, totalsOf } from './usage-totals.ts'
+import { differenceOf, sumOf, type Totals, type TotalsRow, totalsOf } from './usage-totals.ts'
 
 export interface UsageReport {
   from: string
   to: string
   totals: Totals
   by_model: (Totals & { model: string })[]
-  /** `id` and `name` of a registered agent, `label` of a header that names none, all null for calls without an agent. */
+  /** `id` and `name` of a registered agent, `label` of a header that names none, all null for calls without an agent. Labels beyond a thousand are one, `(others)`. */
   by_agent: (Totals & { id: number | null; name: string | null; label: string | null })[]
   /** Oldest first; days without any use are left out. */
   by_day: (Totals & { day: string })[]
@@ -43,8 +44,9 @@ export class UsageReports {
   async report(orgId: number, span: DaySpan): Promise<UsageReport> {
     const { db, agentNames } = this.#options
     await this.#options.flushNow()
-    const rows = await db.many(sumStatement, orgId, span.from, span.to)
-    const [models, agents, days] = [partOf(rows, 'model'), partOf(rows, 'agent'), partOf(rows, 'day')]
+    const rows = await db.many(sumStatement, orgId, span.from, span.to, labelsMax + 1)
+    const [models, days] = [partOf(rows, 'model'), partOf(rows, 'day')]
+    const agents = withOthers(partOf(rows, 'agent'), sumOf(models))
     const ids = agents.flatMap(row => (row.agentId === null ? [] : [row.agentId]))
     const names = ids.length === 0 ? new Map<number, string>() : await agentNames(orgId, ids)
     return {
@@ -71,6 +73,18 @@ export class UsageReports {
 }
 
 const partOf = (rows: readonly StatementRow[], part: StatementRow['part']): readonly StatementRow[] => rows.filter(row => row.part === part)
+
+type AgentRow = Pick<StatementRow, 'agentId' | 'agentLabel'> & TotalsRow
+
+/** When there are more labels than are listed, what the listed rows lack of the total stands under `otherLabels`, at the end. */
+function withOthers(rows: readonly StatementRow[], total: TotalsRow): readonly AgentRow[] {
+  const labels = rows.filter(row => row.agentLabel !== null)
+  if (labels.length <= labelsMax) return rows
+  const shown = new Set(labels.filter(row => row.agentLabel !== otherLabels).slice(0, labelsMax))
+  const listed = rows.filter(row => row.agentLabel === null || shown.has(row))
+  const rest = differenceOf(total, sumOf(listed))
+  return [...listed, { agentId: null, agentLabel: otherLabels, ...rest }]
+}
 
 /** Columns that came later stand at the end, so that whoever reads by place goes on reading right. */
 const csvHead = csvLine([

@@ -31,6 +31,14 @@ export const addToKeyModelDays = statement<[rows: string]>(
    on conflict (org_id, key_id, day, model, provider, byok) do update set ${added(sums)}`,
 )
 
+/** Model '' stands for all models together. */
+export const addToKeyWeeks = statement<[rows: string]>(
+  'usage.add_to_key_weeks',
+  `insert into usage_weeks_by_key as sums (org_id, model, week, key_id, ${sums.join(', ')})
+   select * from jsonb_to_recordset($1::jsonb) as r (org_id int, model text, week date, key_id int, ${types(sums)})
+   on conflict (org_id, model, week, key_id) do update set ${added(sums)}`,
+)
+
 export const addToAgentDays = statement<[rows: string]>(
   'usage.add_to_agent_days',
   `insert into usage_days_by_agent as sums (org_id, day, agent_id, agent_label, residency, ${sums.join(', ')})

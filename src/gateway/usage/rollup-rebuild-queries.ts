@@ -1,5 +1,6 @@
 /** Statements that add a day up anew from its events, and that compare the two. They run over all organisations, for the operator. */
 import { statement } from '../../platform/db.ts'
+import { labelsMax, otherLabels } from './agent-labels.ts'
 
 /** Waits for the flushes that are adding, and holds off those that come. Until the transaction ends. */
 export const lockSums = statement<[], { isLocked: boolean }>('usage.lock_sums', 'select pg_advisory_xact_lock(3, 20) is not null as "isLocked"')
@@ -12,11 +13,15 @@ const onOurs = "provider not like 'byoe:%'"
 const served = "outcome = 'ok' and status < 400"
 const columns = 'requests, errors, prompt_tokens, completion_tokens, cached_tokens, cache_write_tokens, value_uinr, cost_uinr'
 
+/** The Monday of the week of a day. */
+const weekOf = (day: string): string => `${day} - (extract(isodow from ${day})::int - 1)`
+
 /** Deletes and inserts of one day, in the order in which they run. */
 export const rebuildDay = [
   statement<[day: string]>('usage.clear_days', 'delete from usage_days where day = $1::date'),
   statement<[day: string]>('usage.clear_key_days', 'delete from usage_days_by_key where day = $1::date'),
   statement<[day: string]>('usage.clear_key_model_days', 'delete from usage_days_by_key_model where day = $1::date'),
+  statement<[day: string]>('usage.clear_key_weeks', `delete from usage_weeks_by_key where week = ${weekOf('$1::date')}`),
   statement<[day: string]>('usage.clear_agent_days', 'delete from usage_days_by_agent where day = $1::date'),
   statement<[day: string]>('usage.clear_model_days', 'delete from model_days where day = $1::date'),
   statement<[day: string]>('usage.clear_model_latencies', 'delete from model_latencies where day = $1::date'),
@@ -35,11 +40,30 @@ export const rebuildDay = [
     `insert into usage_days_by_key_model (org_id, key_id, day, model, provider, byok, ${columns})
      select org_id, coalesce(key_id, 0), day, model, provider, byok, ${eventSums} from usage_events where day = $1::date group by 1, 2, 3, 4, 5, 6`,
   ),
+  // From days, not from events: those of the first days of a week may have been deleted.
+  statement<[day: string]>(
+    'usage.sum_up_key_weeks',
+    `insert into usage_weeks_by_key (org_id, model, week, key_id, ${columns})
+     select org_id, model, ${weekOf('$1::date')}, key_id, ${columns
+       .split(', ')
+       .map(name => `sum(${name})`)
+       .join(', ')}
+     from (select org_id, model, key_id, ${columns} from usage_days_by_key_model where model <> '' and day between ${weekOf('$1::date')} and ${weekOf('$1::date')} + 6
+           union all
+           select org_id, '', key_id, ${columns} from usage_days_by_key where day between ${weekOf('$1::date')} and ${weekOf('$1::date')} + 6) as days
+     group by 1, 2, 4`,
+  ),
   statement<[day: string]>(
     'usage.sum_up_agent_days',
     `insert into usage_days_by_agent (org_id, day, agent_id, agent_label, residency, ${columns})
-     select org_id, day, coalesce(agent_id, 0), case when agent_id is null then coalesce(agent_label, '') else '' end, residency, ${eventSums}
-     from usage_events where day = $1::date group by 1, 2, 3, 4, 5`,
+     with labelled as materialized (
+         select *, case when agent_id is null then coalesce(agent_label, '') else '' end as label from usage_events where day = $1::date),
+       kept as (
+         select org_id, label from (
+           select org_id, label, row_number() over (partition by org_id order by count(*) desc, label) as place from labelled where label <> '' group by 1, 2) as ranked
+         where place <= ${labelsMax})
+     select org_id, day, coalesce(agent_id, 0), case when label = '' or kept.label is not null then label else '${otherLabels}' end, residency, ${eventSums}
+     from labelled left join kept using (org_id, label) group by 1, 2, 3, 4, 5`,
   ),
   statement<[day: string]>(
     'usage.sum_up_model_days',

@@ -7,6 +7,7 @@ import type { Db } from '../../platform/db.ts'
 import { fail } from '../../platform/errors.ts'
 import { istDay, startOfIstDayMs } from '../../platform/ist-time.ts'
 import { disagreeingDays, lockSums, rebuildDay } from './rollup-rebuild-queries.ts'
+import { findKeptFrom } from './usage-retention-queries.ts'
 
 const dayMs = 24 * 3600_000
 
@@ -37,29 +38,44 @@ export class UsageSums {
   /** Days among the last `days` on which sums and events disagree. */
   async disagreements(days: number): Promise<readonly Disagreement[]> {
     const nowMs = this.#deps.clock.nowMs()
-    const rows = await this.#deps.db.many(disagreeingDays, istDay(nowMs - (Math.min(days, this.#deps.keepDays) - 1) * dayMs), istDay(nowMs))
+    const [from, oldest] = [istDay(nowMs - (days - 1) * dayMs), await this.#oldest()]
+    const rows = await this.#deps.db.many(disagreeingDays, from < oldest ? oldest : from, istDay(nowMs))
     return rows.map(({ day, events, summed }) => ({ day, events: Number(events), summed: Number(summed) }))
   }
 
   /**
    * Adds up anew what disagrees in a span of IST days, both ends included; by default all days whose events are kept. Each day is one
-   * transaction, during which flushes wait, so calls go on. Answers the days that were wrong. Throws `bad_request`.
+   * transaction, during which flushes wait, so calls go on. Answers the days that were wrong. Days whose events are not all kept any more
+   * stay as they are: their sums cannot be made again. Throws `bad_request`.
    */
   async rebuild(from: string | undefined, to: string | undefined): Promise<readonly Disagreement[]> {
     const { db, clock, keepDays, flushNow } = this.#deps
-    const oldest = istDay(clock.nowMs() - (keepDays - 1) * dayMs)
+    const oldest = await this.#oldest()
     const [first, last] = [from ?? oldest, to ?? istDay(clock.nowMs())]
     for (const day of [first, last])
       if (startOfIstDayMs(day) === null) throw fail('bad_request', { message: `"${day.slice(0, 40)}" is no calendar day; write YYYY-MM-DD.` })
     if (first > last) throw fail('bad_request', { message: '"from" lies after "to".' })
-    if (first < oldest) throw fail('bad_request', { message: `Events are kept for ${keepDays} days (USAGE_KEEP_DAYS); begin at ${oldest} or later.` })
+    if (first < oldest)
+      throw fail('bad_request', {
+        message: `Events from before ${oldest} are not all kept (USAGE_KEEP_DAYS is ${keepDays}), so sums of older days cannot be made again; begin at ${oldest} or later.`,
+      })
     await flushNow()
     const wrong = await db.many(disagreeingDays, first, last)
     for (const { day } of wrong)
       await db.tx(async tx => {
         await tx.one(lockSums)
+        // Retention says what it will delete under the same lock, so this holds until the day is added up.
+        if (day < ((await tx.one(findKeptFrom)).keptFrom ?? day)) return
         for (const part of rebuildDay) await tx.exec(part, day)
       })
     return wrong.map(({ day, events, summed }) => ({ day, events: Number(events), summed: Number(summed) }))
+  }
+
+  /** The first IST day whose events are all kept, whatever USAGE_KEEP_DAYS was before. */
+  async #oldest(): Promise<string> {
+    const { db, clock, keepDays } = this.#deps
+    const oldest = istDay(clock.nowMs() - (keepDays - 1) * dayMs)
+    const { keptFrom } = await db.one(findKeptFrom)
+    return keptFrom !== null && keptFrom > oldest ? keptFrom : oldest
   }
 }

@@ -6,9 +6,10 @@
  * so that two can wait for each other but never both. Sums over all organisations come last and are split into shards.
  */
 import type { Tx } from '../../platform/db.ts'
-import { countOf, istDays, modelText, wholeMs } from './columns.ts'
+import { type BoundedLabels, boundedLabels } from './agent-labels.ts'
+import { countOf, istDays, modelText, mondayOf, wholeMs } from './columns.ts'
 import type { UsageEvent } from './record.ts'
-import { addToAgentDays, addToDays, addToKeyDays, addToKeyModelDays, addToModelDays, addToModelLatencies } from './rollup-queries.ts'
+import { addToAgentDays, addToDays, addToKeyDays, addToKeyModelDays, addToKeyWeeks, addToModelDays, addToModelLatencies } from './rollup-queries.ts'
 
 /** Shards of the sums over all organisations. */
 export const modelShards = 16
@@ -60,21 +61,22 @@ export function latencyBucket(ms: number): number {
 
 /** Adds the new events of a flush to the sums. `shard`: the one of this process, 0 to `modelShards` - 1. */
 export function keepsSums(shard: number): (tx: Tx, events: readonly UsageEvent[]) => Promise<readonly string[]> {
+  const labelOf = boundedLabels()
   return async (tx, events) => {
-    await addToSums(tx, events, shard)
+    await addToSums(tx, events, shard, labelOf)
     return []
   }
 }
 
 /** Adds events to the sums that are not in them yet. */
-export async function addToSums(tx: Tx, events: readonly UsageEvent[], shard: number): Promise<void> {
+async function addToSums(tx: Tx, events: readonly UsageEvent[], shard: number, labelOf: BoundedLabels): Promise<void> {
   if (events.length === 0) return
   const facts: Rows<Sums> = new Map()
   const models: Rows<ModelSums> = new Map()
   const latencies: Rows<{ requests: bigint }> = new Map()
   const dayOf = istDays()
   for (const event of events) {
-    const key = factsOf(event, dayOf(event.atMs))
+    const key = factsOf(event, dayOf(event.atMs), labelOf)
     const sums = sumsOf(event)
     add(facts, key, sums)
     if (isOwnServer(event)) continue
@@ -85,19 +87,20 @@ export async function addToSums(tx: Tx, events: readonly UsageEvent[], shard: nu
   await tx.exec(addToDays, coarser(facts, ['org_id', 'day', 'model', 'provider', 'residency', 'byok']))
   await tx.exec(addToKeyDays, coarser(facts, ['org_id', 'day', 'key_id']))
   await tx.exec(addToKeyModelDays, coarser(facts, ['org_id', 'key_id', 'day', 'model', 'provider', 'byok']))
+  await tx.exec(addToKeyWeeks, weeksOf(facts))
   await tx.exec(addToAgentDays, coarser(facts, ['org_id', 'day', 'agent_id', 'agent_label', 'residency']))
   if (models.size > 0) await tx.exec(addToModelDays, jsonOf(models))
   if (latencies.size > 0) await tx.exec(addToModelLatencies, jsonOf(latencies))
 }
 
-function factsOf(event: UsageEvent, day: string): Named & Facts {
+function factsOf(event: UsageEvent, day: string, labelOf: BoundedLabels): Named & Facts {
   return {
     org_id: event.orgId,
     day,
     key_id: event.keyId ?? 0,
     agent_id: event.agentId ?? 0,
     // A label that stands beside a registered agent says nothing more.
-    agent_label: event.agentId === null ? (event.agentLabel ?? '') : '',
+    agent_label: event.agentId === null && event.agentLabel !== null ? labelOf(event.orgId, day, event.agentLabel) : '',
     model: modelText(event.model),
     provider: event.provider,
     residency: event.residency,
@@ -150,6 +153,19 @@ function add<S extends { [name in keyof S]: bigint }>(rows: Rows<S>, key: Named,
 function coarser(facts: Rows<Sums>, names: readonly (keyof Facts)[]): string {
   const rows: Rows<Sums> = new Map()
   for (const { key, sums } of facts.values()) add(rows, Object.fromEntries(names.map(name => [name, key[name] ?? ''])), sums)
+  return jsonOf(rows)
+}
+
+/** Weeks by key and model, and by key with all models together. */
+function weeksOf(facts: Rows<Sums>): string {
+  const rows: Rows<Sums> = new Map()
+  const weeks = new Map<string, string>()
+  for (const { key, sums } of facts.values()) {
+    const [day, model] = [String(key['day']), String(key['model'])]
+    const week = weeks.get(day) ?? mondayOf(day)
+    weeks.set(day, week)
+    for (const name of new Set(['', model])) add(rows, { org_id: key['org_id'] ?? 0, model: name, week, key_id: key['key_id'] ?? 0 }, sums)
+  }
   return jsonOf(rows)
 }
 

@@ -2,7 +2,7 @@
 import type { Clock } from '../../platform/clock.ts'
 import type { Db } from '../../platform/db.ts'
 import { type KeySumsRow, sumByDayAndModel, sumByKey } from './usage-queries.ts'
-import { lastDays, usualDays } from './usage-span.ts'
+import { lastDays, usualDays, weeksIn } from './usage-span.ts'
 import { type Figures, figuresOf, sumOf, type TotalsRow } from './usage-totals.ts'
 
 /** Keys without any use that the overview shows, the newest. Those with use are all there. */
@@ -48,7 +48,8 @@ export class UsageOverview {
     const { db, clock, flushNow } = this.#deps
     await flushNow()
     const { from, to } = lastDays(usualDays, clock.nowMs())
-    const rows = await db.many(sumByKey, orgId, from, to, unusedKeysMax)
+    const { headTo, tailFrom } = weeksIn({ from, to })
+    const rows = await db.many(sumByKey, orgId, from, headTo, tailFrom, to, unusedKeysMax)
     const todays = rows.map(todayOf)
     return {
       from,

@@ -1,6 +1,6 @@
 /** Statements of the usage statement and of the console's overview. They read sums by day, never single events. */
 import { statement } from '../../platform/db.ts'
-import { sumColumns, type TotalsRow } from './usage-totals.ts'
+import { keySums, sumColumns, type TotalsRow } from './usage-totals.ts'
 
 /** A row of a usage statement: of a model, of an agent or of a day. Which one, the part says; the other names are null. */
 export type StatementRow = TotalsRow & {
@@ -11,14 +11,18 @@ export type StatementRow = TotalsRow & {
   readonly day: string | null
 }
 
-/** Models and agents by value, days in order. One statement is one look: the parts add up to the same, whatever is flushed meanwhile. */
-export const sumStatement = statement<[orgId: number, from: string, to: string], StatementRow>(
+/** Models and agents by value, of labels of agents the first so many, days in order. One statement is one look: the parts add up to the same, whatever is flushed meanwhile. */
+export const sumStatement = statement<[orgId: number, from: string, to: string, labelsMax: number], StatementRow>(
   'usage.sum_statement',
   `select 'model' as "part", model as "model", null::int as "agentId", null::text as "agentLabel", null::date as "day", ${sumColumns}
    from usage_days where org_id = $1::int and day between $2::date and $3::date group by model
    union all
-   select 'agent', null, nullif(agent_id, 0), nullif(agent_label, ''), null, ${sumColumns}
-   from usage_days_by_agent where org_id = $1::int and day between $2::date and $3::date group by agent_id, agent_label
+   select 'agent', null, nullif(agent_id, 0), null, null, ${sumColumns}
+   from usage_days_by_agent where org_id = $1::int and day between $2::date and $3::date and agent_label = '' group by agent_id
+   union all
+   (select 'agent', null, null, agent_label, null, ${sumColumns}
+   from usage_days_by_agent where org_id = $1::int and day between $2::date and $3::date and agent_label <> '' group by agent_label
+   order by sum(value_uinr) desc, sum(requests) desc, agent_label limit $4::int)
    union all
    select 'day', null, null, null, day, ${sumColumns}
    from usage_days where org_id = $1::int and day between $2::date and $3::date group by day
@@ -53,20 +57,20 @@ export interface KeySumsRow extends TotalsRow {
   readonly todayCacheWriteTokens: bigint
 }
 
-const today = (column: string): string => `coalesce(sum(${column}) filter (where day = $3::date), 0)::bigint`
+const today = (column: string): string => `coalesce(sum(${column}) filter (where day = $5::date), 0)::bigint`
 
 /** Every key with use in the span, and the newest keys without any that are not revoked. */
-export const sumByKey = statement<[orgId: number, from: string, to: string, unusedMax: number], KeySumsRow>(
+export const sumByKey = statement<[orgId: number, from: string, headTo: string, tailFrom: string, to: string, unusedMax: number], KeySumsRow>(
   'usage.sum_by_key',
   `with used as (
      select key_id, ${sumColumns}, ${today('requests')} as "todayRequests", ${today('errors')} as "todayErrors",
        ${today('prompt_tokens')} as "todayPromptTokens", ${today('completion_tokens')} as "todayCompletionTokens",
        ${today('value_uinr')} as "todayValueUinr", ${today('cost_uinr')} as "todayCostUinr",
        ${today('cached_tokens')} as "todayCachedTokens", ${today('cache_write_tokens')} as "todayCacheWriteTokens"
-     from usage_days_by_key where org_id = $1::int and day between $2::date and $3::date group by key_id),
+     from (${keySums('usage_days_by_key')}) as s group by key_id),
    unused as (
      select k.id from api_keys k
-     where k.org_id = $1::int and k.revoked_at is null and not exists (select 1 from used u where u.key_id = k.id) order by k.id desc limit $4::int)
+     where k.org_id = $1::int and k.revoked_at is null and not exists (select 1 from used u where u.key_id = k.id) order by k.id desc limit $6::int)
    select nullif(u.key_id, 0) as "keyId", k.name as "name", k.prefix as "prefix", k.revoked_at is not null as "revoked", u."requests", u."errors",
      u."promptTokens", u."completionTokens", u."valueUinr", u."costUinr", u."cachedTokens", u."cacheWriteTokens", u."todayRequests", u."todayErrors",
      u."todayPromptTokens", u."todayCompletionTokens", u."todayValueUinr", u."todayCostUinr", u."todayCachedTokens", u."todayCacheWriteTokens"

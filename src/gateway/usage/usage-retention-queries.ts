@@ -1,3 +1,4 @@
+/** Statements of the deletion of old usage events. */
 import { statement } from '../../platform/db.ts'
 
 /** Partitions of a month, by name. The default partition has another name. */
@@ -7,10 +8,10 @@ export const listPartitions = statement<[], { name: string }>(
    where i.inhparent = 'usage_events'::regclass and c.relname ~ '^usage_events_[0-9]{4}_[0-9]{2}$' order by 1`,
 )
 
-/** Says, before anything is deleted, from which day on everything is kept. It never goes back. */
+/** Says, before anything is deleted, from which day on everything is kept. It never goes back. It waits while a day is added up anew (`rollup-rebuild.ts`). */
 export const keepFrom = statement<[day: string]>(
   'usage.keep_from',
-  `insert into usage_retention as r (kept_from) values ($1::date) on conflict (single) do update set kept_from = excluded.kept_from
+  `insert into usage_retention as r (kept_from) select $1::date from (select pg_advisory_xact_lock_shared(3, 20)) as gate on conflict (single) do update set kept_from = excluded.kept_from
    where r.kept_from < excluded.kept_from`,
 )
 

@@ -1,6 +1,7 @@
 /** Spans of IST days that callers ask for. */
 import { fail } from '../../platform/errors.ts'
 import { istDay, startOfIstDayMs } from '../../platform/ist-time.ts'
+import { mondayOf } from './columns.ts'
 
 const dayMs = 24 * 3600_000
 
@@ -33,6 +34,17 @@ export function activitySpan(from: string | undefined, to: string | undefined, n
   if ((daysBefore(span.to, activityDaysMax - 1) ?? '') > span.from)
     throw fail('bad_request', { message: `A span has at most ${activityDaysMax} days, both ends included; ask for less, or page by years.` })
   return span
+}
+
+/**
+ * A span as whole weeks and the days around them: days from `from` to `headTo`, weeks whose Monday lies behind that and before `tailFrom`, days from
+ * there to `to`. The last day is always among the days. Without a whole week `headTo` is `to`.
+ */
+export function weeksIn({ from, to }: DaySpan): { readonly headTo: string; readonly tailFrom: string } {
+  const [firstMonday, lastMonday] = [mondayOf(from), mondayOf(to)]
+  const first = firstMonday === from || firstMonday === lastMonday ? firstMonday : (daysBefore(firstMonday, -7) ?? lastMonday)
+  const headTo = first < lastMonday && first >= from ? daysBefore(first, 1) : null
+  return headTo === null ? { headTo: to, tailFrom: 'infinity' } : { headTo, tailFrom: lastMonday }
 }
 
 /** Null when that is no calendar day. */

@@ -2,6 +2,7 @@
 import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { insertUsageEvents } from '../../../src/gateway/usage/apply.ts'
+import { keepsSums } from '../../../src/gateway/usage/rollups.ts'
 import { systemIds } from '../../../src/platform/ids.ts'
 import { startApp, type TestApp } from '../../harness/app.ts'
 
@@ -89,6 +90,13 @@ describe('usage that no database takes', () => {
       latencyMs: 1,
       firstByteMs: null,
     } as const
-    expect(await app.db.tx(tx => insertUsageEvents(tx, [event]))).toEqual([event.id])
+    // A cut goes through a character of two halves.
+    const cut = { ...event, id: systemIds.uuidv7(atMs), model: `${'x'.repeat(299)}\u{1f600}` }
+    const stored = await app.db.tx(async tx => {
+      const ids = await insertUsageEvents(tx, [event, cut])
+      await keepsSums(0)(tx, [event, cut])
+      return ids
+    })
+    expect(stored).toEqual([event.id, cut.id])
   })
 })

@@ -1,15 +1,19 @@
+import fc from 'fast-check'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { violationsOfSpend } from '../../../src/gateway/limits/queries.ts'
 import { violationsOfDebits } from '../../../src/gateway/limits/recovery-queries.ts'
+import { ActivityEvents } from '../../../src/gateway/usage/activity-events.ts'
+import { labelsMax } from '../../../src/gateway/usage/agent-labels.ts'
 import { insertUsageEvents } from '../../../src/gateway/usage/apply.ts'
 import { csvLine } from '../../../src/gateway/usage/csv.ts'
 import { makePartitions } from '../../../src/gateway/usage/partitions.ts'
 import type { UsageEvent } from '../../../src/gateway/usage/record.ts'
 import { UsageReports } from '../../../src/gateway/usage/reports.ts'
+import { UsageSums } from '../../../src/gateway/usage/rollup-rebuild.ts'
 import { keepsSums } from '../../../src/gateway/usage/rollups.ts'
 import { deleteOldUsage } from '../../../src/gateway/usage/usage-retention.ts'
 import { findKeptFrom, listPartitions } from '../../../src/gateway/usage/usage-retention-queries.ts'
-import { activitySpan, lastDays, monthSpan } from '../../../src/gateway/usage/usage-span.ts'
+import { activitySpan, lastDays, monthSpan, weeksIn } from '../../../src/gateway/usage/usage-span.ts'
 import { statement } from '../../../src/platform/db.ts'
 import { silentLog } from '../../../src/platform/log.ts'
 import { type TestDatabase, testDatabase } from '../../harness/database.ts'
@@ -54,6 +58,29 @@ it('spans: years that leap, ends that are not given, and the longest', () => {
     ['2026-11-22', undefined],
   ] as const)
     expect(() => activitySpan(from, to, noon)).toThrow(/366 days|calendar day|after/)
+})
+
+it('a span is its whole weeks and the days around them, each day once, the last one always as a day', () => {
+  const dayMs = 24 * 3600_000
+  const dayAt = (n: number): string => new Date(n * dayMs).toISOString().slice(0, 10)
+  const until = (first: string, last: string): string[] => {
+    const days: string[] = []
+    for (let n = Date.parse(first) / dayMs; n <= Date.parse(last) / dayMs; n++) days.push(dayAt(n))
+    return days
+  }
+  fc.assert(
+    fc.property(fc.constantFrom(0, 19_000, 20_000, 2_932_770), fc.nat(60), fc.nat(60), (base, begin, more) => {
+      const [from, to] = [dayAt(base + begin), dayAt(base + begin + more)]
+      const { headTo, tailFrom } = weeksIn({ from, to })
+      const whole = tailFrom === 'infinity' ? [] : until(dayAt(Date.parse(headTo) / dayMs + 1), dayAt(Date.parse(tailFrom) / dayMs - 1))
+      const tail = tailFrom === 'infinity' ? [] : until(tailFrom, to)
+      expect([...until(from, headTo), ...whole, ...tail]).toEqual(until(from, to))
+      expect(whole.length % 7).toBe(0)
+      for (const monday of whole.filter((_, i) => i % 7 === 0)) expect(new Date(monday).getUTCDay()).toBe(1)
+      expect(tailFrom <= to || headTo === to).toBe(true)
+    }),
+  )
+  expect(weeksIn({ from: '9999-12-30', to: '9999-12-31' })).toEqual({ headTo: '9999-12-31', tailFrom: 'infinity' })
 })
 
 it('quotes CSV and disarms formulas', () => {
@@ -103,6 +130,33 @@ describe('on a database', () => {
     expect((await reports.report(2, report)).totals.requests).toBe(0)
   })
 
+  it('labels of agents beyond a thousand a day are one row, and the rows still add up to the totals', async () => {
+    const keep = keepsSums(0)
+    const flush = async (count: number, name: string, day: number): Promise<void> => {
+      const atMs = Date.parse(`2026-11-0${day}T06:30:00Z`)
+      const events = Array.from({ length: count }, (_, i) => eventOf(request(1n, {}, atMs), 0n, { agentLabel: `${name} ${i}`, valueUinr: 3n, costUinr: 2n }))
+      await database.db.tx(async tx => {
+        await insertUsageEvents(tx, events)
+        await keep(tx, events)
+      })
+    }
+    await flush(labelsMax + 20, 'session', 2)
+    await flush(15, 'session', 2)
+    await flush(labelsMax + 20, 'another', 3)
+    await put(Date.parse('2026-11-02T06:30:00Z'), { agentId: 9, valueUinr: 1n, costUinr: 1n })
+    const one = await reports.report(1, { from: '2026-11-02', to: '2026-11-02' })
+    expect([one.by_agent.length, one.by_agent.at(-1)]).toMatchObject([labelsMax + 2, { label: '(others)', requests: 20, cost_uinr: 40 }])
+    const both = await reports.report(1, { from: '2026-11-01', to: '2026-11-30' })
+    expect(both.by_agent.at(-1)).toMatchObject({ id: null, label: '(others)', requests: labelsMax + 40 })
+    expect(both.by_agent.filter(({ label }) => label === '(others)')).toHaveLength(1)
+    expect(both.by_agent.find(({ id }) => id === 9)).toMatchObject({ name: 'reader', requests: 1 })
+    expect(both.by_agent.reduce((sum, row) => sum + row.cost_uinr, 0)).toBe(both.totals.cost_uinr)
+    const sums = new UsageSums({ db: database.db, clock: movableClock(noon), keepDays: 400, flushNow: () => Promise.resolve() })
+    await database.db.script("update usage_days_by_agent set requests = requests + 1 where day = '2026-11-03' and agent_label = 'another 1'")
+    expect((await sums.rebuild(undefined, undefined)).map(({ day }) => day)).toEqual(['2026-11-03'])
+    expect((await reports.report(1, { from: '2026-11-03', to: '2026-11-03' })).by_agent.at(-1)).toMatchObject({ label: '(others)', requests: 20 })
+  })
+
   const countEvents = statement<[], { day: string; count: bigint }>(
     'test.count_events_by_day',
     'select day as "day", count(*) as "count" from usage_events group by day order by day',
@@ -131,8 +185,19 @@ describe('on a database', () => {
     expect((await db.many(violationsOfDebits)).map(({ debit }) => debit)).toEqual([7n])
     expect(await deleteOldUsage({ ...retention, keepDays: 400 }, soon())).toBe(0)
     expect(await db.one(findKeptFrom)).toEqual({ keptFrom: '2026-10-12' })
+    // Sums of days whose events were deleted are not made again of what is left, and pages do not look there.
+    await db.script("update usage_days set requests = requests + 1; update usage_days_by_key set cost_uinr = 7 where day < '2026-10-12'")
+    await put(Date.parse('2026-10-11T06:30:00Z'), { valueUinr: 5n, costUinr: 5n })
+    const sums = new UsageSums({ db, clock: movableClock(noon), keepDays: 400, flushNow: () => Promise.resolve() })
+    expect((await sums.disagreements(400)).map(({ day }) => day)).toEqual(['2026-10-12', '2026-10-13', '2026-11-21'])
+    await expect(sums.rebuild('2026-10-11', undefined)).rejects.toThrow(/begin at 2026-10-12/)
+    expect(await sums.rebuild(undefined, undefined)).toHaveLength(3)
+    expect((await reports.report(1, { from: '2025-01-01', to: '2026-10-11' })).totals).toMatchObject({ requests: 7 + 5, cost_uinr: 35 })
+    const before = db.roundTrips
+    const page = await new ActivityEvents({ db, flushNow: () => Promise.resolve() }).page(1, undefined, 50, { model: 'm' })
+    expect([page.rows.length, db.roundTrips - before]).toEqual([3, 4])
     expect(await deleteOldUsage({ ...retention, clock: movableClock(noon + 90 * dayMs) }, AbortSignal.abort())).toBe(0)
-    expect(await db.many(countEvents)).toHaveLength(3)
+    expect(await db.many(countEvents)).toHaveLength(4)
   })
 
   it('a month whose first event came before its partition is reported and deleted like every other', async () => {

@@ -33,6 +33,8 @@ const eventsWith = fc.record({
   latencyMs: fc.constantFrom(0, 0.4, 1, 2, 1000, 1e9),
 })
 
+type Wish = typeof eventsWith extends fc.Arbitrary<infer T> ? T : never
+
 const rowsOf = (table: string, columns: string) =>
   statement<[], { row: string }>(`test.sums_${table}`, `select concat_ws('|', ${columns}) as "row" from ${table} where requests > 0 order by 1`)
 const byDay = rowsOf('usage_days', 'org_id, day, model, provider, residency, byok, requests, errors, prompt_tokens, completion_tokens, value_uinr, cost_uinr')
@@ -41,6 +43,7 @@ const byKeyModel = rowsOf(
   'usage_days_by_key_model',
   'org_id, key_id, day, model, provider, byok, requests, errors, prompt_tokens, completion_tokens, value_uinr, cost_uinr',
 )
+const byWeek = rowsOf('usage_weeks_by_key', 'org_id, model, week, key_id, requests, errors, prompt_tokens, completion_tokens, value_uinr, cost_uinr')
 const byAgent = rowsOf(
   'usage_days_by_agent',
   'org_id, day, agent_id, agent_label, residency, requests, errors, prompt_tokens, completion_tokens, value_uinr, cost_uinr',
@@ -49,7 +52,7 @@ const latencies = rowsOf('model_latencies', 'day, model, bucket, requests')
 const forget = statement<[]>(
   'test.sums_forget',
   `with a as (delete from usage_events), b as (delete from usage_days), c as (delete from usage_days_by_key), d as (delete from usage_days_by_key_model),
-     e as (delete from usage_days_by_agent), f as (delete from model_days) delete from model_latencies`,
+     e as (delete from usage_days_by_agent), f as (delete from model_days), g as (delete from usage_weeks_by_key) delete from model_latencies`,
 )
 const breakSums = statement<[]>('test.sums_break', 'update usage_days_by_agent set requests = requests + 1, value_uinr = 0')
 
@@ -58,8 +61,7 @@ describe('sums of usage by day', () => {
   let sums: UsageSums
   const keep = inOrder<UsageEvent>([insertUsageEvents, keepsSums(3)])
   const put = (events: readonly UsageEvent[], apply = keep) => database.db.tx(tx => apply(tx, events))
-  const made = (over: fc.infer<typeof eventsWith>): UsageEvent =>
-    eventOf(request(1n, {}, over.atMs), 0n, { ...over, costUinr: over.byok ? 0n : over.valueUinr / 2n })
+  const made = (over: Wish): UsageEvent => eventOf(request(1n, {}, over.atMs), 0n, { ...over, costUinr: over.byok ? 0n : over.valueUinr / 2n })
 
   beforeAll(async () => {
     database = await testDatabase()
@@ -85,6 +87,10 @@ describe('sums of usage by day', () => {
   }
   const stored = async (rows: typeof byDay): Promise<string[]> => (await database.db.many(rows)).map(({ row }) => row).sort()
   const modelOf = ({ model }: UsageEvent): string => model.slice(0, 300)
+  /** The Monday of 31 October and 1 November, and the next one. */
+  const weekOf = (event: UsageEvent): string => (istDay(event.atMs) < '2026-11-02' ? '2026-10-26' : '2026-11-02')
+  const weeksOf = (events: readonly UsageEvent[]): string[] =>
+    ['', null].flatMap(all => grouped(events, e => [e.orgId, all ?? modelOf(e), weekOf(e), e.keyId ?? 0])).sort()
   const flag = (value: boolean): string => (value ? 't' : 'f')
 
   test('every table holds what its events add up to, at the edges of IST days and months, and nothing counts twice', async () => {
@@ -94,13 +100,14 @@ describe('sums of usage by day', () => {
         const flushed = batches.map(batch => batch.map(made))
         for (const batch of flushed) await put(batch)
         // A range that is flushed again after a crash, together with something new.
-        const late = made({ ...(batches[0]?.[0] as fc.infer<typeof eventsWith>) })
+        const late = made({ ...(batches[0]?.[0] as Wish) })
         await put([...(flushed[again] ?? []), late])
         const all = [...flushed.flat(), late]
         const day = (event: UsageEvent) => istDay(event.atMs)
         expect(await stored(byDay)).toEqual(grouped(all, e => [e.orgId, day(e), modelOf(e), e.provider, e.residency, flag(e.byok)]))
         expect(await stored(byKey)).toEqual(grouped(all, e => [e.orgId, day(e), e.keyId ?? 0]))
         expect(await stored(byKeyModel)).toEqual(grouped(all, e => [e.orgId, e.keyId ?? 0, day(e), modelOf(e), e.provider, flag(e.byok)]))
+        expect(await stored(byWeek)).toEqual(weeksOf(all))
         expect(await stored(byAgent)).toEqual(grouped(all, e => [e.orgId, day(e), e.agentId ?? 0, e.agentId === null ? (e.agentLabel ?? '') : '', e.residency]))
         expect(await sums.disagreements(10)).toEqual([])
       }),
@@ -115,7 +122,7 @@ describe('sums of usage by day', () => {
       expect([2 ** (bucket / 8) <= ms, ms < 2 ** ((bucket + 1) / 8)]).toEqual([true, true])
     }
     const served = made({
-      ...(fc.sample(eventsWith, 1)[0] as fc.infer<typeof eventsWith>),
+      ...(fc.sample(eventsWith, 1)[0] as Wish),
       atMs: edgeMs,
       model: 'a',
       outcome: 'ok',
@@ -136,6 +143,7 @@ describe('sums of usage by day', () => {
     expect((await sums.rebuild(undefined, undefined)).map(({ day }) => day)).toEqual(days)
     expect(await sums.disagreements(10)).toEqual([])
     expect(await stored(byKey)).toEqual(grouped(events, e => [e.orgId, istDay(e.atMs), e.keyId ?? 0]))
+    expect(await stored(byWeek)).toEqual(weeksOf(events))
     expect(await sums.rebuild(undefined, undefined)).toEqual([])
     await database.db.exec(breakSums)
     expect(await sums.disagreements(10)).not.toEqual([])
