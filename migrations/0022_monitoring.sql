@@ -77,3 +77,14 @@ create table collection_alerts (
   created_at timestamptz not null
 );
 create index collection_alerts_by_collection on collection_alerts (collection_id, id);
+
+-- What canaries cost the operator, counted apart from collections so that deleting them begins nothing anew: one row an organisation (0: all
+-- together) and kind, of the span that was counted last.
+create table canary_use (
+  org_id int not null,
+  -- asked: rounds by hand in a minute; canaries, mails: in a day (UTC).
+  kind text not null check (kind in ('asked', 'canaries', 'mails')),
+  starts_at timestamptz not null,
+  used bigint not null,
+  primary key (org_id, kind)
+);

@@ -5,8 +5,8 @@ import { CollectionSharing } from './gateway/collections/collection-sharing.ts'
 import { Collections } from './gateway/collections/collections.ts'
 import type { Chains } from './gateway/routing/chains.ts'
 
-export function collectionServices({ db, clock, log, controlLog, config }: AppParts, chains: Chains) {
-  const collections = new Collections({ db, clock, controlLog, chains, collectionsMax: config.COLLECTIONS_MAX })
+export function collectionServices({ db, clock, ids, log, controlLog, config }: AppParts, chains: Chains) {
+  const collections = new Collections({ db, clock, ids, controlLog, chains, collectionsMax: config.COLLECTIONS_MAX })
   const collectionRegistry = new CollectionRegistry({ db, clock, log, controlLog })
   const collectionSharing = new CollectionSharing({ db, clock, controlLog, chains, collections, counted: slug => collectionRegistry.counted(slug) })
   return { collections, collectionSharing, collectionRegistry }

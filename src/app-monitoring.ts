@@ -2,6 +2,7 @@
 import type { AppParts } from './app-services.ts'
 import { alertWindowMs, watchAlerts } from './gateway/collections/alert-watch.ts'
 import { Alerts } from './gateway/collections/alerts.ts'
+import { CanaryBudget } from './gateway/collections/canary-budget.ts'
 import { CanaryWorker } from './gateway/collections/canary-worker.ts'
 import { healthSweepMs, sweepHealth } from './gateway/collections/health-sweep.ts'
 import { Monitor } from './gateway/collections/monitor.ts'
@@ -18,7 +19,9 @@ export function monitoringServices(parts: AppParts, inference: InferenceDeps, we
   const kinds = { kindOf: (modelId: string) => catalog.snapshot.models.get(modelId)?.kind ?? null }
   const probes = { ...inference, ...kinds, probeTimeoutMs: timeoutS * 1000 }
   const alerting = { clock, ids, mail, baseUrl, windowMs, cooldownMs: config.ALERT_COOLDOWN_S * 1000 }
+  const budget = new CanaryBudget({ orgDayMax: config.CANARIES_ORG_MAX, dayMax: config.CANARIES_MAX })
   const worker = new CanaryWorker({
+    budget,
     db,
     clock,
     log,
@@ -31,6 +34,7 @@ export function monitoringServices(parts: AppParts, inference: InferenceDeps, we
     clock,
     ids,
     worker,
+    budget,
     everyS,
     timeoutS,
     monitoredMax: config.MONITORED_MAX,

@@ -127,6 +127,8 @@ export const settings = {
   MONITOR_EVERY_S: s('monitoring', 'int', '300', 'Pause between two rounds of canaries of a monitored collection.', 1),
   MONITOR_TIMEOUT_S: s('monitoring', 'int', '30', 'When a canary is given up and counts as failed.', 1),
   MONITORED_MAX: s('monitoring', 'int', '20', 'Monitored collections of an organisation.', 0),
+  CANARIES_ORG_MAX: s('monitoring', 'int', '60000', 'Canaries of an organisation in a day (UTC), by monitoring and by hand: the platform pays those on its keys.', 0),
+  CANARIES_MAX: s('monitoring', 'int', '600000', 'The same of all organisations together.', 0),
   ALERTS_MAX: s('monitoring', 'int', '20', 'Alerts of a collection.', 1),
   ALERT_COOLDOWN_S: s('monitoring', 'int', '3600', 'Least time between two notices of one alert.', 0),
   ALERT_WINDOW_S: s('monitoring', 'int', '1800', 'Span of canaries that an alert looks at; at least three rounds of them, whatever is set.', 1),

@@ -22,6 +22,14 @@ const alertView = z.object({
   created_at: z.string().describe('ISO 8601, UTC.'),
 })
 
+const listedAlert = alertView.extend({
+  heard: z
+    .boolean()
+    .describe(
+      'Whether anybody would be told now. False: the webhook of the URL is gone, disabled or not subscribed, none hears collection.alert, or no mail is sent.',
+    ),
+})
+
 export const alertEndpoints = {
   listAlerts: row({
     at: 'GET /me/collections/{slug}/alerts',
@@ -30,9 +38,11 @@ export const alertEndpoints = {
     tag,
     summary: 'The alerts of a collection, oldest first.',
     input: { path: z.object({ slug }) },
-    output: z.object({ alerts: z.array(alertView) }),
+    output: z.object({ alerts: z.array(listedAlert) }),
     errors: ['not_found'],
-    handle: async ({ alerts }, { path }, call) => ({ alerts: (await alerts.list(call.principal.orgId, path.slug)).map(alertViewOf) }),
+    handle: async ({ alerts }, { path }, call) => ({
+      alerts: (await alerts.list(call.principal.orgId, path.slug)).map(alert => ({ ...alertViewOf(alert), heard: alert.isHeard })),
+    }),
   }),
 
   createAlert: row({

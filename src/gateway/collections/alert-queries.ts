@@ -24,6 +24,12 @@ export const listAlerts = statement<[orgId: number, collectionId: number], Alert
   `select ${columns} from collection_alerts where org_id = $1::int and collection_id = $2::int order by id`,
 )
 
+/** URLs of the webhooks of the organisation that hear of alerts now. */
+export const listHearing = statement<[orgId: number], { url: string }>(
+  'collections.list_hearing',
+  `select url from webhook_endpoints where org_id = $1::int and enabled and (subscribe_all or 'collection.alert' = any(event_types))`,
+)
+
 /** Who evaluates them holds them: what one process tells, another does not. */
 export const lockAlerts = statement<[orgId: number, collectionId: number], AlertRow>(
   'collections.lock_alerts',

@@ -7,6 +7,7 @@ import type { Mail } from '../mail/mail.ts'
 import { emitAt, eventId } from '../webhooks/events.ts'
 import { type AlertRow, alertReaders, lockAlerts, noteAlert, sumChecks } from './alert-queries.ts'
 import { judge, type Reading, type Verdict } from './alert-rules.ts'
+import { takeAlertMail } from './canary-budget.ts'
 import type { WrittenRound } from './canary-rounds.ts'
 import { stepKey } from './health.ts'
 
@@ -101,6 +102,7 @@ async function tellPeople(tx: Tx, { round, alert, state, reading, now }: Notice,
       },
       onceKey: `collection_alert:${alert.id}:${now.getTime()}:${state}:${userId}`,
     } as const
+    if (!(await takeAlertMail(tx, orgId, now.getTime()))) return
     // An address that takes no mail must not cost the round.
     await mail.enqueue(tx, letter).catch((error: unknown) => {
       if (!(error instanceof GatewayError && error.errorName === 'bad_email')) throw error

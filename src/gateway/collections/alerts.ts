@@ -12,6 +12,7 @@ import {
   findMemberAddress,
   insertAlert,
   listAlerts,
+  listHearing,
   lockForAlert,
 } from './alert-queries.ts'
 import { noCollection, ownCollection } from './monitor.ts'
@@ -35,6 +36,11 @@ export interface AlertWish {
   readonly target: string | null
 }
 
+export interface HeardAlert extends AlertRow {
+  /** False: this installation sends no mail, or no webhook hears it any more. */
+  readonly isHeard: boolean
+}
+
 export interface NewAlert {
   readonly alert: AlertRow
   /** Of a webhook that was made for it: shown this once. */
@@ -53,10 +59,13 @@ export class Alerts {
     this.#deps = deps
   }
 
-  /** Oldest first. Throws `not_found`. */
-  async list(orgId: number, slug: string): Promise<AlertRow[]> {
-    const { id } = await ownCollection(this.#deps.db, orgId, slug)
-    return this.#deps.db.many(listAlerts, orgId, id)
+  /** Oldest first, each with whether anybody would be told. Throws `not_found`. */
+  async list(orgId: number, slug: string): Promise<readonly HeardAlert[]> {
+    const { db, sendsMail } = this.#deps
+    const { id } = await ownCollection(db, orgId, slug)
+    const [alerts, hearing] = await Promise.all([db.many(listAlerts, orgId, id), db.many(listHearing, orgId)])
+    const isHeard = ({ channel, target }: AlertRow): boolean => (channel === 'email' ? sendsMail : hearing.some(({ url }) => target === null || url === target))
+    return alerts.map(alert => ({ ...alert, isHeard: isHeard(alert) }))
   }
 
   /**

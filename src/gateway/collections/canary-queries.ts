@@ -75,3 +75,18 @@ export const deleteOldHealth = statement<[before: Date]>(
 export const deleteOldChecks = statement<[before: Date]>('collections.delete_old_checks', 'delete from collection_checks where at < $1::timestamptz')
 
 export const deleteOldCanaries = statement<[before: Date]>('collections.delete_old_canaries', 'delete from collection_canaries where at < $1::timestamptz')
+
+/**
+ * Counts so many more in a span that begins at `startsAt`, or returns nothing and counts nothing when that would be more than `max`. A process
+ * whose clock is a little behind counts in the newer span; one that is far ahead of the row, or behind it, begins anew.
+ */
+export const takeUse = statement<[orgId: number, kind: string, startsAt: Date, spanS: number, count: bigint, max: bigint], { used: bigint }>(
+  'collections.take_use',
+  `insert into canary_use as u (org_id, kind, starts_at, used)
+   select $1::int, $2::text, $3::timestamptz, $5::bigint where $5::bigint <= $6::bigint
+   on conflict (org_id, kind) do update
+   set starts_at = case when u.starts_at = excluded.starts_at + make_interval(secs => $4::int) then u.starts_at else excluded.starts_at end,
+     used = excluded.used + case when u.starts_at in (excluded.starts_at, excluded.starts_at + make_interval(secs => $4::int)) then u.used else 0 end
+   where excluded.used + case when u.starts_at in (excluded.starts_at, excluded.starts_at + make_interval(secs => $4::int)) then u.used else 0 end <= $6::bigint
+   returning u.used as "used"`,
+)

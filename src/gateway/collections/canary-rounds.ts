@@ -4,7 +4,7 @@ import type { Db, Tx } from '../../platform/db.ts'
 import type { StoredStep } from '../routing/chains.ts'
 import { addToHealth, insertChecks, upsertCanaries } from './canary-queries.ts'
 import type { CanarySlots } from './canary-slots.ts'
-import { failedBucket, latencyBucket, stepKey } from './health.ts'
+import { distinctSteps, failedBucket, latencyBucket, stepKey } from './health.ts'
 import { endRound, holdCollection, lockRound, type RoundCollection } from './monitor-queries.ts'
 
 /** What became of a canary, as inference says it. */
@@ -58,11 +58,10 @@ const hourMs = 3600_000
  */
 export async function runRound(round: Round, slots: CanarySlots, signal: CancelSignal, deps: CanaryRoundsDeps): Promise<void> {
   const { orgId, modelId, steps } = round.collection
-  const distinct = [...new Map(steps.map(step => [stepKey(step), step])).values()]
   const results = await Promise.all(
-    distinct.map(async step => {
+    distinctSteps(steps).map(async step => {
       const probed = { orgId, modelId, step: { model: step.model, provider: step.provider ?? null } }
-      const result = await slots.run(() => {
+      const result = await slots.run(orgId, () => {
         signal.throwIfAborted()
         return deps.probeStep(probed, signal)
       })

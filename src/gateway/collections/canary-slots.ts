@@ -1,21 +1,54 @@
-/** Bounds how many canaries run at once in this process; who finds no room waits in line. */
+interface Waiting {
+  readonly orgId: number
+  go(): void
+}
+
+/**
+ * Bounds how many canaries run at once in this process, and how many of them are of one organisation: one whose servers hang must not keep the
+ * others from theirs. Who finds no room waits in line.
+ */
 export class CanarySlots {
   #free: number
-  readonly #waiting: (() => void)[] = []
+  readonly #orgMax: number
+  /** Under way by organisation. */
+  readonly #running = new Map<number, number>()
+  readonly #waiting: Waiting[] = []
 
-  constructor(count: number) {
+  constructor(count: number, orgMax: number) {
     this.#free = count
+    this.#orgMax = orgMax
   }
 
-  async run<T>(work: () => Promise<T>): Promise<T> {
-    if (this.#free > 0) this.#free--
-    else await new Promise<void>(go => this.#waiting.push(go))
+  async run<T>(orgId: number, work: () => Promise<T>): Promise<T> {
+    if (this.#hasRoom(orgId)) this.#enter(orgId)
+    else await new Promise<void>(go => this.#waiting.push({ orgId, go }))
     try {
       return await work()
     } finally {
-      const next = this.#waiting.shift()
-      if (next === undefined) this.#free++
-      else next()
+      this.#leave(orgId)
     }
+  }
+
+  #hasRoom(orgId: number): boolean {
+    return this.#free > 0 && (this.#running.get(orgId) ?? 0) < this.#orgMax
+  }
+
+  #enter(orgId: number): void {
+    this.#free--
+    this.#running.set(orgId, (this.#running.get(orgId) ?? 0) + 1)
+  }
+
+  /** The first in line whose organisation has room goes next. */
+  #leave(orgId: number): void {
+    this.#free++
+    const left = (this.#running.get(orgId) ?? 1) - 1
+    if (left === 0) this.#running.delete(orgId)
+    else this.#running.set(orgId, left)
+    const next = this.#waiting.findIndex(waiting => this.#hasRoom(waiting.orgId))
+    if (next === -1) return
+    const [waiting] = this.#waiting.splice(next, 1)
+    if (waiting === undefined) return
+    this.#enter(waiting.orgId)
+    waiting.go()
   }
 }

@@ -1,21 +1,26 @@
 import { Cancellation } from '../../platform/cancellation.ts'
 import { claimDue } from '../../platform/jobs.ts'
 import type { Log } from '../../platform/log.ts'
+import type { CanaryBudget } from './canary-budget.ts'
 import { type CanaryRoundsDeps, type Round, runRound } from './canary-rounds.ts'
 import { CanarySlots } from './canary-slots.ts'
-import { claimDueRounds, type RoundCollection } from './monitor-queries.ts'
+import { distinctSteps } from './health.ts'
+import { claimDueRounds, endRound, type RoundCollection } from './monitor-queries.ts'
 
 export interface CanaryWorkerDeps extends CanaryRoundsDeps {
   readonly log: Log
+  readonly budget: Pick<CanaryBudget, 'take'>
   /** MONITOR_EVERY_S. */
   readonly everyS: number
 }
 
-/** Rounds of monitored collections under way in this process. */
-const roundsMax = 32
+/** Rounds of monitored collections under way in this process; most of them wait for a slot when there are many. */
+const roundsMax = 256
 /** Canaries at once of those rounds, and apart from them of rounds that somebody waits for. */
-const slotsOfMonitors = 32
+const slotsOfMonitors = 64
 const slotsOfChecks = 64
+/** Of one organisation: a whole round. */
+const slotsOfOrg = 10
 const lookMinMs = 100
 const lookMaxMs = 1_000
 const looksPerPause = 10
@@ -27,8 +32,8 @@ const looksPerPause = 10
 export class CanaryWorker {
   readonly #deps: CanaryWorkerDeps
   readonly #cut = new Cancellation()
-  readonly #monitorSlots = new CanarySlots(slotsOfMonitors)
-  readonly #checkSlots = new CanarySlots(slotsOfChecks)
+  readonly #monitorSlots = new CanarySlots(slotsOfMonitors, slotsOfOrg)
+  readonly #checkSlots = new CanarySlots(slotsOfChecks, slotsOfOrg)
   /** Rounds under way by collection. */
   readonly #running = new Map<number, { readonly round: Round; readonly end: Promise<void> }>()
   #monitoring = 0
@@ -91,12 +96,22 @@ export class CanaryWorker {
 
   #beginMonitored(collection: RoundCollection, begunAt: Date): void {
     this.#monitoring++
-    const end = this.#begin({ collection, begunAt, isAsked: false }, this.#monitorSlots)
+    const end = this.#beginWithRoom({ collection, begunAt, isAsked: false })
     this.#noting(
       end.finally(() => {
         this.#monitoring--
       }),
     )
+  }
+
+  /** A round that there is no room for today is left out: the next one is looked at a pause later. */
+  async #beginWithRoom(round: Round): Promise<void> {
+    const { db, budget, log } = this.#deps
+    const { id, orgId, steps } = round.collection
+    const exhausted = await budget.take(db, orgId, distinctSteps(steps).length, false, round.begunAt.getTime())
+    if (exhausted === null) return this.#begin(round, this.#monitorSlots)
+    await db.exec(endRound, orgId, id, round.begunAt, round.begunAt)
+    log.warn('canaries_used_up', { orgId, code: exhausted })
   }
 
   #begin(round: Round, slots: CanarySlots): Promise<void> {

@@ -21,14 +21,21 @@ function idOf(path: { id: string }): number {
 }
 
 /** Looked at by the service, which has an error for each. */
+const looked = (meta: Readonly<Record<string, unknown>>) => z.unknown().optional().meta(meta)
+const stepSchema = {
+  oneOf: [{ type: 'string' }, { type: 'object', properties: { model: { type: 'string' }, provider: { type: ['string', 'null'] } }, required: ['model'] }],
+}
 const wish = {
-  name: z.unknown().optional().describe('1 to 100 characters. The slug is made of the first name.'),
-  model: z.unknown().optional().describe('Id of a model of the catalog, not a virtual one.'),
-  steps: z
-    .unknown()
-    .optional()
-    .describe('1 to 10 steps, each a model id or {model, provider?}; dialed in this order. Example: ["m", {"model":"n","provider":"p"}].'),
-  readme_md: z.unknown().optional().describe('Markdown of at most 64 KiB. Default: none.'),
+  name: looked({ type: 'string', minLength: 1, maxLength: 100, description: '1 to 100 characters. The slug is made of the first name.' }),
+  model: looked({ type: 'string', description: 'Id of a model of the catalog, not a virtual one.' }),
+  steps: looked({
+    type: 'array',
+    minItems: 1,
+    maxItems: 10,
+    items: stepSchema,
+    description: '1 to 10 steps, each a model id or {model, provider?}; dialed in this order. Example: ["m", {"model":"n","provider":"p"}].',
+  }),
+  readme_md: looked({ type: ['string', 'null'], description: 'Markdown of at most 64 KiB. Default: none.' }),
   public: z.boolean().nullish().describe('Whether everybody sees it, with all its versions. Default: false.'),
 }
 const wishOf = ({ name, model, steps, readme_md, public: isPublic }: z.output<z.ZodObject<typeof wish>>) => ({
@@ -59,7 +66,7 @@ export const collectionEndpoints = {
     access: { role: 'admin' },
     tag,
     summary: 'Makes a collection: a chain of steps for a model, with a readme. Nothing is routed by it until it is imported.',
-    input: { body: z.object(wish) },
+    input: { body: z.object(wish).meta({ required: ['name', 'model', 'steps'] }) },
     output: collectionView,
     status: 201,
     errors: [...contentErrors, 'cap'],

@@ -106,9 +106,9 @@ export const countOwn = statement<[orgId: number], { count: number }>(
 )
 
 /** Takes the slug itself ("last" is 1), or says which number to try behind it. Whoever wants one of the same name waits for the commit. */
-export const takeStem = statement<[stem: string, stride: number], { last: number }>(
+export const takeStem = statement<[stem: string], { last: number }>(
   'collections.take_stem',
-  `insert into collection_slugs as s (slug) values ($1::text) on conflict (slug) do update set last = s.last + $2::int returning last`,
+  `insert into collection_slugs as s (slug) values ($1::text) on conflict (slug) do update set last = s.last + 1 returning last`,
 )
 
 /** Takes a slug with a number; nothing when it was given away before. */

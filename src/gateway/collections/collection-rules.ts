@@ -10,10 +10,16 @@ const readmeMaxBytes = 64 * 1024
 // biome-ignore lint/suspicious/noControlCharactersInRegex: refusing control characters is the point.
 const controlCharacters = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f]/
 
+/** They make the text around them read as something else. Those that join letters, which scripts and emoji need, are none of them. */
+const turningCharacters = /[\u202a-\u202e\u2066-\u2069\u2028\u2029]/
+
 /** A name that a client sent. Throws `bad_name`. */
 export function nameOf(given: unknown): string {
   if (typeof given !== 'string') throw fail('bad_name', { message: '"name" must be a text of 1 to 100 characters.' })
-  return cleanName(given.toWellFormed())
+  const name = cleanName(given.toWellFormed())
+  if (turningCharacters.test(name) || !/[^\s\p{Cf}]/u.test(name))
+    throw fail('bad_name', { message: '"name" must show something, and must not hold characters that turn or break lines: strangers read it.' })
+  return name
 }
 
 /** A readme that a client sent; null is none. It is kept as it is and never interpreted here. Throws `bad_readme`. */

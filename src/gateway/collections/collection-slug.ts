@@ -1,5 +1,6 @@
 /** The address of a collection: from its name, unique over the installation, given away once. */
 import type { Tx } from '../../platform/db.ts'
+import type { Ids } from '../../platform/ids.ts'
 import { takeSlug, takeStem } from './collection-queries.ts'
 
 /** Longest part that comes from the name. */
@@ -8,9 +9,10 @@ const stemMaxChars = 60
 const reserved: ReadonlySet<string> = new Set(['star', 'fork', 'import'])
 const slugShape = /^[a-z0-9]+(-[a-z0-9]+)*$/
 const slugMaxChars = 80
-/** Numbers are tried one by one so often, then in strides that double. */
-const plainTries = 4
-const triesMax = 30
+/** Numbers are tried so often, then what nobody can have taken on purpose. */
+const numberTries = 5
+const randomTries = 5
+const randomDigits = 8
 
 /** Whether a text can be a slug: anything else is looked up nowhere. */
 export const isSlug = (text: string): boolean => text.length <= slugMaxChars && slugShape.test(text)
@@ -28,14 +30,21 @@ export function stemOf(name: string): string {
   return plain === '' ? 'collection' : reserved.has(plain) ? `${plain}-collection` : plain
 }
 
-/** Takes a slug for a name: the name itself, or with the next number behind it. It belongs to the caller when the transaction commits, and is never given away again. */
-export async function claimSlug(tx: Tx, name: string): Promise<string> {
+/**
+ * Takes a slug for a name: the name itself, or with the next number behind it, or, where names that end in numbers have taken a row of those,
+ * with random digits: nobody may keep others from a name. It belongs to the caller when the transaction commits, and is never given
+ * away again.
+ */
+export async function claimSlug(tx: Tx, name: string, ids: Pick<Ids, 'requestId'>): Promise<string> {
   const stem = stemOf(name)
-  for (let tries = 0; tries < triesMax; tries++) {
-    // Names that end in numbers may have taken a whole row of them.
-    const { last } = await tx.one(takeStem, stem, 2 ** Math.max(0, tries - plainTries))
+  for (let tries = 0; tries < numberTries; tries++) {
+    const { last } = await tx.one(takeStem, stem)
     if (last === 1) return stem
     const taken = await tx.maybe(takeSlug, `${stem}-${last}`)
+    if (taken !== null) return taken.slug
+  }
+  for (let tries = 0; tries < randomTries; tries++) {
+    const taken = await tx.maybe(takeSlug, `${stem}-${ids.requestId().slice(-randomDigits)}`)
     if (taken !== null) return taken.slug
   }
   throw new Error('no slug is free')

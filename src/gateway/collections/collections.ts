@@ -3,6 +3,7 @@ import type { Clock } from '../../platform/clock.ts'
 import type { Db, Tx } from '../../platform/db.ts'
 import type { ControlLog, NewsItem } from '../../platform/db-control-log.ts'
 import { fail, type GatewayError } from '../../platform/errors.ts'
+import type { Ids } from '../../platform/ids.ts'
 import type { Chains } from '../routing/chains.ts'
 import {
   type CollectionContent,
@@ -34,6 +35,7 @@ export const versionsListedMax = 100
 export interface CollectionsDeps {
   readonly db: Db
   readonly clock: Clock
+  readonly ids: Ids
   readonly controlLog: Pick<ControlLog, 'change'>
   readonly chains: Pick<Chains, 'checkModel' | 'stepsOf'>
   /** COLLECTIONS_MAX. */
@@ -104,10 +106,10 @@ export class Collections {
 
   /** The insert itself, for a transaction that holds the organisation's row. Throws `cap`. */
   async insert(tx: Tx, orgId: number, userId: number | null, { name, modelId, steps, readmeMd, isPublic, source }: NewCollection): Promise<CollectionRow> {
-    const { collectionsMax } = this.#deps
+    const { collectionsMax, ids } = this.#deps
     if ((await tx.one(countOwn, orgId)).count >= collectionsMax)
       throw fail('cap', { message: `An organisation may have ${collectionsMax} collections, forks among them. Delete one first.` })
-    const slug = await claimSlug(tx, name)
+    const slug = await claimSlug(tx, name, ids)
     const [now, stepsText] = [this.#now(), JSON.stringify(steps)]
     const [sourceId, sourceSlug] = [source?.id ?? null, source?.slug ?? null]
     const made = await tx.one(insertCollection, orgId, slug, name, modelId, stepsText, readmeMd, isPublic, sourceId, sourceSlug, userId, now)

@@ -20,6 +20,9 @@ const bucketMs = (bucket: number): number => Math.max(1, Math.round(2 ** ((bucke
 export const stepKey = (step: StoredStep): string => keyOf(step.model, step.provider ?? '')
 const keyOf = (model: string, pinned: string): string => JSON.stringify([model, pinned])
 
+/** Each step that stands twice once. */
+export const distinctSteps = (steps: readonly StoredStep[]): readonly StoredStep[] => [...new Map(steps.map(step => [stepKey(step), step])).values()]
+
 export type StepState = 'ok' | 'failing' | 'unknown' | 'unsupported'
 
 export interface StepHealth {

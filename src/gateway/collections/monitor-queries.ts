@@ -52,18 +52,14 @@ export const claimDueRounds = statement<[now: Date, pauseS: number, limit: numbe
 )
 
 /**
- * Takes a round that somebody asks for: none when the last one began after `begunBefore`, or when the organisation has begun too many
- * since `sinceForOrg`. The next one of a monitored collection is then due at `nextDue`.
+ * Takes a round that somebody asks for: none when the last one began after `begunBefore`. The next one of a monitored collection is then due
+ * at `nextDue`.
  */
-export const claimRound = statement<
-  [orgId: number, collectionId: number, now: Date, begunBefore: Date, nextDue: Date, sinceForOrg: Date, orgRoundsMax: number],
-  { id: number }
->(
+export const claimRound = statement<[orgId: number, collectionId: number, now: Date, begunBefore: Date, nextDue: Date], { id: number }>(
   'collections.claim_round',
   `with held as (select id, org_id from collections where org_id = $1::int and id = $2::int for key share)
    insert into collection_monitors as m (collection_id, org_id, begun_at)
    select held.id, held.org_id, $3::timestamptz from held
-   where (select count(*) from collection_monitors o where o.org_id = $1::int and o.begun_at > $6::timestamptz and o.begun_at <= $3::timestamptz) < $7::int
    on conflict (collection_id) do update
    set begun_at = $3::timestamptz, ended_at = null, due_at = case when m.due_at is null then null else $5::timestamptz end
    where m.begun_at is null or m.begun_at <= $4::timestamptz or m.begun_at > $3::timestamptz

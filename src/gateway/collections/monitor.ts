@@ -3,16 +3,18 @@ import type { Db } from '../../platform/db.ts'
 import { fail, type GatewayError } from '../../platform/errors.ts'
 import type { Ids } from '../../platform/ids.ts'
 import { quietAlerts } from './alert-queries.ts'
+import { askedRoundsMax, type CanaryBudget, type Exhausted } from './canary-budget.ts'
 import type { CanaryWorker } from './canary-worker.ts'
 import { type CollectionRow, findOwn } from './collection-queries.ts'
 import { isSlug } from './collection-slug.ts'
-import { type HealthDeps, healthOf, type StepHealth } from './health.ts'
+import { distinctSteps, type HealthDeps, healthOf, type StepHealth } from './health.ts'
 import { claimRound, countMonitored, findRound, lockMonitorsOfOrg, setDue, setMonitored } from './monitor-queries.ts'
 
 export interface MonitorDeps extends HealthDeps {
   readonly db: Db
   readonly clock: Clock
   readonly ids: Ids
+  readonly budget: Pick<CanaryBudget, 'take'>
   readonly worker: Pick<CanaryWorker, 'joined' | 'run' | 'runAside' | 'stop'>
   /** MONITOR_EVERY_S. */
   readonly everyS: number
@@ -32,9 +34,6 @@ export interface CollectionHealth {
 export const healthDaysDefault = 7
 /** Least age of a round before somebody may ask for another one of the same collection. */
 const roundAgeMinMs = 15_000
-/** Rounds that an organisation begins in a minute at most by asking. */
-const orgRoundsMax = 20
-const orgRoundsWithinMs = 60_000
 /** How often the end of a round is looked for that another process runs. */
 const lookMs = 250
 
@@ -113,17 +112,27 @@ export class Monitor {
   }
 
   async #beginFirst(collection: CollectionRow): Promise<void> {
-    const begunAt = await this.#claim(collection)
-    if (begunAt !== null) this.#deps.worker.runAside(collection, begunAt)
+    const begun = await this.#claim(collection)
+    if (begun instanceof Date) this.#deps.worker.runAside(collection, begun)
   }
 
-  /** Begin of the round that the caller may now run; null: there was one just before, or too many in this organisation. */
-  async #claim({ id, orgId }: CollectionRow): Promise<Date | null> {
-    const { db, clock, everyS, ids } = this.#deps
+  /** Begin of the round that the caller may now run, or why there is none. */
+  async #claim({ id, orgId, steps }: CollectionRow): Promise<Date | 'recent' | Exhausted> {
+    const { db, clock, everyS, ids, budget } = this.#deps
     const nowMs = clock.nowMs()
     const begunAt = new Date(nowMs)
-    const times = [begunAt, new Date(nowMs - roundAgeMinMs), this.#in(everyS * (0.9 + 0.2 * ids.random())), new Date(nowMs - orgRoundsWithinMs)] as const
-    return (await db.maybe(claimRound, orgId, id, ...times, orgRoundsMax)) === null ? null : begunAt
+    const nextDue = this.#in(everyS * (0.9 + 0.2 * ids.random()))
+    try {
+      return await db.tx(async tx => {
+        if ((await tx.maybe(claimRound, orgId, id, begunAt, new Date(nowMs - roundAgeMinMs), nextDue)) === null) return 'recent'
+        const exhausted = await budget.take(tx, orgId, distinctSteps(steps).length, true, nowMs)
+        if (exhausted !== null) throw new NoRoom(exhausted)
+        return begunAt
+      })
+    } catch (error) {
+      if (error instanceof NoRoom) return error.exhausted
+      throw error
+    }
   }
 
   async #checked(collection: CollectionRow): Promise<{ checked: boolean; note: string }> {
@@ -134,16 +143,13 @@ export class Monitor {
       await joined
       return { checked: true, note: 'These are the results of a round that was under way.' }
     }
-    const begunAt = await this.#claim(collection)
-    if (begunAt !== null) {
-      await worker.run(collection, begunAt)
+    const begun = await this.#claim(collection)
+    if (begun instanceof Date) {
+      await worker.run(collection, begun)
       return { checked: true, note: 'Every step was called just now.' }
     }
-    await this.#untilEnd(collection)
-    return {
-      checked: false,
-      note: `No canary was sent: a round of this collection began less than ${roundAgeMinMs / 1000} s ago, or the organisation began ${orgRoundsMax} rounds within a minute. These are the last results.`,
-    }
+    if (begun === 'recent') await this.#untilEnd(collection)
+    return { checked: false, note: `No canary was sent: ${whyNone[begun]} These are the last results.` }
   }
 
   /** Waits for a round that another process runs, at most as long as one canary may take. */
@@ -173,5 +179,20 @@ export class Monitor {
   }
 }
 
+/** Rolls the claim of a round back for which there is no room. */
+class NoRoom extends Error {
+  readonly exhausted: Exhausted
+  constructor(exhausted: Exhausted) {
+    super(exhausted)
+    this.exhausted = exhausted
+  }
+}
+
+const whyNone: Readonly<Record<'recent' | Exhausted, string>> = {
+  recent: `a round of this collection began less than ${roundAgeMinMs / 1000} s ago.`,
+  minute: `the organisation began ${askedRoundsMax} rounds by hand within this minute. Try again in the next one.`,
+  'org-day': 'the organisation has had its canaries of today (CANARIES_ORG_MAX). Monitoring rests too, until midnight UTC.',
+  day: 'this installation has sent its canaries of today (CANARIES_MAX). Monitoring rests too, until midnight UTC.',
+}
 const noteUnprobed = 'No canaries are sent: even the smallest call of a model for images or audio costs real money. Its health stays unknown.'
 const spanText = (seconds: number): string => (seconds % 60 === 0 ? `${seconds / 60} min` : `${seconds} s`)

@@ -108,7 +108,7 @@ describe('alerts', () => {
       expect([reply.status, reply.json.error.code]).toEqual([403, 'forbidden'])
     const { id: _, ok: __, ...facts } = made.json
     for (const { cookie } of [member, admin])
-      expect((await app.call('GET', path, undefined, { cookie })).json).toEqual({ alerts: [{ id: made.json.id, ...facts }] })
+      expect((await app.call('GET', path, undefined, { cookie })).json).toEqual({ alerts: [{ id: made.json.id, ...facts, heard: true }] })
     const elsewhere = await watched.make([alpha])
     const foreign = await watched.addAlert(elsewhere.slug, errorRate())
     for (const id of [foreign.json.id, 2_147_483_647, 99_999_999_999, 0, 'x', '1e3', '%20'])
@@ -211,6 +211,11 @@ describe('what an alert does', () => {
     await app.call('PATCH', `/me/webhooks/${listening}`, { enabled: false }, { cookie: owner })
     const refused = await watched.addAlert(other.slug, errorRate({ channel: 'webhook', target: `${receiver.url}/budgets` }))
     expect([refused.status, refused.json.error.message.includes('disabled')]).toEqual([400, true])
+    // An alert whose webhook is switched off or gone says that nobody hears it.
+    const isHeard = async (of: string) => (await app.call('GET', `/me/collections/${of}/alerts`, undefined, { cookie: owner })).json.alerts[0].heard
+    expect([await isHeard(slug), await isHeard(other.slug)]).toEqual([true, false])
+    await app.call('DELETE', `/me/webhooks/${made.json.webhook_id}`, undefined, { cookie: owner })
+    expect(await isHeard(slug)).toBe(false)
   })
 
   test('without a target every webhook hears it that subscribes; slow answers cross a threshold of latency', async () => {

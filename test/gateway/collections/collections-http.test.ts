@@ -68,11 +68,20 @@ describe('collections of an organisation', () => {
     const before = (await home.list()).json
     const half = '\ud800'
     const bad: Readonly<Record<string, readonly Record<string, unknown>[]>> = {
-      bad_name: ['', '   ', 'x'.repeat(101), 'a\u0000b', 'a\nb', 7, null, [], {}].map(name => ({ name })),
+      bad_name: ['', '   ', 'x'.repeat(101), 'a\u0000b', 'a\nb', 'to\u202egnp', 'a\u2028b', '\u200b', 7, null, [], {}].map(name => ({ name })),
       bad_readme: ['x'.repeat(64 * 1024 + 1), 'é'.repeat(32 * 1024 + 1), 'a\u0000b', '\u001b[31m', 7, [], {}].map(readme_md => ({ readme_md })),
       bad_steps: [
         ...[[], Array(11).fill('alpha-only'), 'alpha-only', {}, null, 7, [7], [''], [{}], [{ model: 7 }], [{ model: 'alpha-only', weight: 1 }]],
-        ...[['nothing'], ['nobody/model'], [half], [{ model: 'alpha-only', provider: 'nobody' }], [{ model: 'alpha-only', provider: 'byoe:none' }]],
+        ...[
+          ['nothing'],
+          ['nobody/model'],
+          [half],
+          ['alpha/a\u0000b'],
+          [`alpha/${half}`],
+          ['x'.repeat(257)],
+          [{ model: 'alpha-only', provider: 'nobody' }],
+          [{ model: 'alpha-only', provider: 'byoe:none' }],
+        ],
       ].map(steps => ({ steps })),
       bad_model: ['nothing', 'auto', 'auto:cheapest', 'alpha/some-model', '', 7, null, [], half].map(model => ({ model })),
     }
@@ -228,6 +237,10 @@ describe('collections of an organisation', () => {
     const slugs = []
     for (const name of ['Slug 2', 'Slug', 'Slug', 'Slug 2', 'Slug']) slugs.push((await team.post('', wish({ name }))).json.slug)
     expect(slugs).toEqual(['slug-2', 'slug', 'slug-3', 'slug-2-2', 'slug-4'])
+    // Who takes a row of numbers keeps nobody from the name.
+    for (let number = 5; number < 11; number++) await team.post('', wish({ name: `Slug ${number}` }))
+    expect((await other.post('', wish({ name: 'Slug' }))).json.slug).toMatch(/^slug-[0-9a-f]{8}$/)
+    await team.clear()
     const crowd = await Promise.all(Array.from({ length: 12 }, (_, index) => [home, other, team][index % 3]?.post('', wish({ name: 'Crowd', public: true }))))
     const taken = crowd.flatMap(reply => (reply?.status === 201 ? [reply.json] : []))
     expect(taken.length).toBeGreaterThan(6)

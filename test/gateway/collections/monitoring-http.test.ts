@@ -24,7 +24,7 @@ const roundsOf = statement<[collectionId: number], { at: Date }>(
 
 let watched: Watched
 beforeAll(async () => {
-  watched = await startWatched({ MONITORED_MAX: '3' })
+  watched = await startWatched({ MONITORED_MAX: '3', CANARIES_ORG_MAX: '100', CANARIES_MAX: '101' })
 })
 afterAll(() => watched.stop())
 beforeEach(() => watched.reset())
@@ -177,15 +177,53 @@ describe('canaries', () => {
 
   test('an organisation begins at most 20 rounds a minute by asking', async () => {
     const { app, owner } = watched
-    watched.clock.advance(61_000)
+    // Minutes of the clock are counted, and one must not end while this asks.
+    watched.clock.moveTo(Math.ceil(watched.clock.nowMs() / 60_000 + 1) * 60_000)
     const made = []
     for (let count = 0; count < 21; count++) made.push(await watched.make(['alpha-only']))
+    const ask = async (slug: string) => (await app.call('POST', `/me/collections/${slug}/check`, undefined, { cookie: owner })).json
     const checked = []
-    for (const { slug } of made) checked.push((await app.call('POST', `/me/collections/${slug}/check`, undefined, { cookie: owner })).json.checked)
+    for (const { slug } of made) checked.push((await ask(slug)).checked)
     expect([checked.filter(Boolean).length, checked.at(-1), app.alpha.requests.length]).toEqual([20, false, 20])
-    watched.clock.advance(61_000)
-    expect((await app.call('POST', `/me/collections/${made.at(-1)?.slug}/check`, undefined, { cookie: owner })).json.checked).toBe(true)
-    for (const { id } of made) await app.call('DELETE', `/me/collections/${id}`, undefined, { cookie: owner })
+    // Neither a collection asked twice within the minute nor one in place of a deleted one counts anew.
+    watched.clock.advance(20_000)
+    for (const { id } of made.slice(1, -1)) await app.call('DELETE', `/me/collections/${id}`, undefined, { cookie: owner })
+    const [again, anew] = [await ask(made[0]?.slug ?? ''), await ask((await watched.make(['alpha-only'])).slug)]
+    expect([again.checked, anew.checked, anew.note.includes('20 rounds'), app.alpha.requests.length]).toEqual([false, false, true, 20])
+    watched.clock.advance(60_000)
+    expect((await ask(made.at(-1)?.slug ?? '')).checked).toBe(true)
+  })
+
+  test('an organisation and the installation have so many canaries a day, whoever sends them; one that has none left costs the others nothing', async () => {
+    const { app, owner, clock } = watched
+    const stranger = await app.otherOrg('Spenders')
+    const cookie = await app.signIn(stranger.userId, stranger.orgId)
+    clock.moveTo(Math.ceil(clock.nowMs() / 86_400_000 + 1) * 86_400_000)
+    const steps = ['alpha-only', { model: 'test-model', provider: 'beta' }, 'test-model']
+    const mine = (await app.call('POST', '/me/collections', { name: 'Spent', model: 'test-model', steps }, { cookie })).json
+    const theirs = await watched.make(['alpha-only'])
+    const ask = async (slug: string, who: string) => {
+      clock.advance(16_000)
+      return (await app.call('POST', `/me/collections/${slug}/check`, undefined, { cookie: who })).json
+    }
+    for (let count = 0; count < 33; count++) expect((await ask(mine.slug, cookie)).checked).toBe(true)
+    const sent = watched.canaries().length
+    for (let count = 0; count < 3; count++) {
+      const refused = await ask(mine.slug, cookie)
+      expect([refused.checked, refused.note]).toEqual([false, expect.stringContaining('CANARIES_ORG_MAX')])
+    }
+    // Monitoring rests as well, and says nothing of steps that it has not called.
+    await app.call('POST', `/me/collections/${mine.slug}/monitor`, { monitored: true }, { cookie })
+    clock.advance(400_000)
+    await until(() => app.logLines.some(line => line.includes('canaries_used_up')), 'the round is left out')
+    expect(watched.canaries().length).toBe(sent)
+    await app.call('POST', `/me/collections/${mine.slug}/monitor`, { monitored: false }, { cookie })
+    expect((await ask(theirs.slug, owner)).checked).toBe(true)
+    // Of all together there is one left.
+    expect((await ask(theirs.slug, owner)).note).toContain('called just now')
+    expect((await ask(theirs.slug, owner)).note).toContain('CANARIES_MAX')
+    clock.advance(86_400_000)
+    expect([(await ask(mine.slug, cookie)).checked, (await ask(theirs.slug, owner)).checked]).toEqual([true, true])
   })
 
   test('MON-08 canaries are not billed, not in usage, budgets, rate limits, statistics or webhooks, and open no circuit', async () => {
@@ -221,6 +259,7 @@ describe('canaries', () => {
     const { slug } = await watched.make([{ model: 'test-model', provider: 'beta' }, 'test-model'])
     const code = async (script: object): Promise<unknown> => {
       app.beta.script(() => script)
+      watched.impatient('hang' in script)
       return (await check(slug)).json.health[0].last_code
     }
     for (const [script, expected] of [
