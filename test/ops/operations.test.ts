@@ -1,45 +1,9 @@
-import { request } from 'node:http'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { startApp, type TestApp, type TestOptions, until } from '../harness/app.ts'
 import { movableClock } from '../harness/clock.ts'
 import { type OtlpCollector, type ReceivedSpan, startOtlpCollector } from '../harness/otlp-collector.ts'
+import { type Answer, ask, parsed } from '../harness/prometheus.ts'
 import { mcpClients } from '../mcp/mcp-clients.ts'
-
-/** What Prometheus reads of a text: values by name and labels. Throws at a line that is none of the format. */
-function parsed(text: string): Map<string, number> {
-  const values = new Map<string, number>()
-  for (const line of text.split('\n')) {
-    if (line === '' || line.startsWith('# HELP ') || line.startsWith('# TYPE ')) continue
-    const found = /^([a-zA-Z_:][a-zA-Z0-9_:]*)(\{(?:[a-zA-Z_][a-zA-Z0-9_]*="(?:[^"\\\n]|\\.)*",?)*\})? (-?[0-9.e+-]+|Na[Nn]|[+]Inf|-Inf)$/.exec(line)
-    if (found === null) throw new Error(`no line of Prometheus: ${line}`)
-    const key = `${found[1]}${found[2] ?? ''}`
-    if (values.has(key)) throw new Error(`twice: ${key}`)
-    values.set(key, Number(found[3]))
-  }
-  return values
-}
-
-interface Answer {
-  readonly status: number
-  readonly text: string
-  readonly headers: Readonly<Record<string, string | string[] | undefined>>
-}
-
-/** A request of any method with any headers, over a connection of its own. */
-function ask(url: string, headers: Readonly<Record<string, string>> = {}, method = 'GET'): Promise<Answer> {
-  return new Promise((done, failed) => {
-    const sent = request(url, { headers, method, agent: false }, reply => {
-      let text = ''
-      reply.setEncoding('utf8')
-      reply.on('data', (chunk: string) => {
-        text += chunk
-      })
-      reply.on('end', () => done({ status: reply.statusCode ?? 0, text, headers: reply.headers }))
-    })
-    sent.on('error', failed)
-    sent.end()
-  })
-}
 
 const errorCode = (answer: Answer): string => JSON.parse(answer.text).error.code
 const token = 'figures-token-of-the-test'
