@@ -45,7 +45,8 @@ const dayMs = 24 * 3600_000
 /** How exactly it is known when somebody asked. */
 const askedEveryMs = 30 * 60_000
 const forgetAfterMs = 30 * dayMs
-const replyMaxBytes = 16 * 1024 * 1024
+/** Several times what such a list has. Parsing stops this process for as long as it takes, so there is a bound. */
+const replyMaxBytes = 8 * 1024 * 1024
 const replyTimeoutMs = 15_000
 
 export class PriceFeeds {

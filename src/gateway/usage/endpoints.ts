@@ -42,7 +42,14 @@ export const usageEndpoints = {
       to: z.string(),
       totals: z.object(totals),
       by_model: z.array(z.object({ model: z.string(), ...totals })),
-      by_agent: z.array(z.object({ id: z.int().nullable(), name: z.string().nullable(), label: z.string().nullable(), ...totals })),
+      by_agent: z.array(
+        z.object({
+          id: z.int().nullable(),
+          name: z.string().nullable(),
+          label: z.string().nullable().describe('(others): labels beyond a thousand.'),
+          ...totals,
+        }),
+      ),
       by_day: z
         .array(z.object({ day: z.string(), ...totals }))
         .optional()

@@ -125,6 +125,7 @@ describe('sums of usage by day', () => {
       ...(fc.sample(eventsWith, 1)[0] as Wish),
       atMs: edgeMs,
       model: 'a',
+      provider: 'alpha',
       outcome: 'ok',
       status: 200,
       latencyMs: 1000,
