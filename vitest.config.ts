@@ -6,6 +6,8 @@ export default {
     include: ['test/**/*.test.ts'],
     // The programs that they run are installed by scripts of their own (test-clients.mjs, test-conformance.mjs); scripts/test-chaos.mjs takes a quarter of an hour.
     exclude: [
+      // Parts of another file, which starts one gateway for all of them.
+      'test/**/*.part.test.ts',
       ...(process.env['CLIENTS'] === 'on' ? [] : ['test/clients/**']),
       ...(process.env['CONFORMANCE_FOLDER'] ? [] : ['test/conformance/**']),
       ...(process.env['CHAOS'] === 'on' ? [] : ['test/chaos/**']),

@@ -29,19 +29,26 @@ export interface Watched {
   /** Whether a canary that hangs is given up at once. */
   impatient(wish: boolean): void
   reset(): void
+  /** Deletes every collection of the organisation. */
+  clear(): Promise<void>
   stop(): Promise<void>
 }
 
 const timeoutMs = 2000
+export const collectionsMax = 40
+export const cooldownS = 3600
+const everyS = 9
+/** How often due rounds are looked for at that pause. */
+const lookMs = 900
 /** More than the pause of one collection, and enough that an organisation may always ask. */
 const betweenChecksMs = 21_000
 
-export async function startWatched(env: Readonly<Record<string, string>> = {}): Promise<Watched> {
+export async function startWatched(): Promise<Watched> {
   const timed = movableClock()
   const clock: MovableClock = {
     ...timed,
-    // What the product looks for once a second is looked for sooner, and what hangs is given up sooner where a test says so.
-    every: (ms, work) => timed.every(ms === 1000 ? 50 : ms, work),
+    // Due rounds are looked for sooner, and what hangs is given up sooner where a test says so.
+    every: (ms, work) => timed.every(ms === lookMs ? 50 : ms, work),
     after: (ms, work) => timed.after(isImpatient && ms === timeoutMs ? 50 : ms, work),
   }
   let isImpatient = false
@@ -58,7 +65,16 @@ export async function startWatched(env: Readonly<Record<string, string>> = {}): 
       MONITOR_TIMEOUT_S: String(timeoutMs / 1000),
       // Tests move the clock by months.
       SESSION_TTL_S: String(400 * 86_400),
-      ...env,
+      CONSOLE_RPM: '1000000',
+      ANON_RPM: '1000000',
+      COLLECTIONS_MAX: String(collectionsMax),
+      MONITORED_MAX: '3',
+      MONITOR_EVERY_S: String(everyS),
+      CANARIES_ORG_MAX: '100',
+      CANARIES_MAX: '101',
+      ALERTS_MAX: '3',
+      ALERT_COOLDOWN_S: String(cooldownS),
+      ALERT_WINDOW_S: '120',
     },
   })
   const owner = await app.signIn()
@@ -97,6 +113,10 @@ export async function startWatched(env: Readonly<Record<string, string>> = {}): 
       for (const upstream of upstreams) upstream.reset()
       receiver.forget()
       mail.received.length = 0
+    },
+    async clear() {
+      const { collections } = (await app.call('GET', '/me/collections', undefined, { cookie: owner })).json
+      for (const { id } of collections) await app.call('DELETE', `/me/collections/${id}`, undefined, { cookie: owner })
     },
     async stop() {
       await app.stop()

@@ -1,0 +1,223 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { statement } from '../../../src/platform/db.ts'
+import { until } from '../../harness/until.ts'
+import type { Watched } from './watched.ts'
+
+const money = statement<[], { line: string }>(
+  'test.money_of_canaries',
+  `select 'event ' || e::text as "line" from usage_events e union all select 'day ' || d::text from usage_days d
+   union all select 'key ' || k::text from usage_days_by_key k union all select 'model ' || m::text from model_days m
+   union all select 'latency ' || l::text from model_latencies l union all select 'ledger ' || l::text from ledger l
+   union all select 'counter ' || c.scope || c.scope_id || c.metric || c.spent || '/' || c.leased from counters c
+   union all select 'hook ' || w::text from webhook_events w union all select 'once ' || o::text from idempotency_keys o order by 1`,
+)
+/** What a canary asks, whom, how often, and what comes of it. */
+export function canariesOfCollections(world: () => Watched): void {
+  let watched: Watched
+  beforeAll(() => {
+    watched = world()
+    // Another day than that of what went before: canaries are counted by day.
+    watched.clock.advance(86_400_000)
+  })
+  beforeEach(() => watched.reset())
+  afterAll(() => watched.clear())
+
+  const fails = { status: 500, body: { error: { message: 'down' } } }
+  describe('canaries', () => {
+    test('MON-02 PERM-08 any role asks for one of every step now and gets fresh health; nothing is sent twice within seconds', async () => {
+      const { app, member, owner } = watched
+      const { slug } = await watched.make([{ model: 'test-model', provider: 'indus' }, 'test-model', { model: 'global-only', provider: 'alpha' }, 'test-model'])
+      const path = `/me/collections/${slug}/check`
+      const reply = await app.call('POST', path, undefined, { cookie: member.cookie })
+      expect([reply.status, reply.json.ok, reply.json.checked, reply.json.monitored, reply.json.days]).toEqual([200, true, true, false, 7])
+      expect(
+        reply.json.health.map((step: Record<string, unknown>) => [step['model'], step['provider'], step['uptime'], step['checks'], step['state']]),
+      ).toEqual([
+        ['test-model', 'indus', 1, 1, 'ok'],
+        // The cheapest route serves a step that pins none.
+        ['test-model', 'alpha', 1, 1, 'ok'],
+        ['global-only', 'alpha', 1, 1, 'ok'],
+        ['test-model', 'alpha', 1, 1, 'ok'],
+      ])
+      // A step that stands twice is called once; one token each, at the model that the provider knows.
+      expect([app.alpha.requests.length, app.indus.requests.length, app.beta.requests.length]).toEqual([2, 1, 0])
+      for (const { json } of watched.canaries()) expect([json?.['max_tokens'], json?.['stream'] ?? false, json?.['fallbacks']]).toEqual([1, false, undefined])
+      expect(app.indus.requests[0]?.json?.['model']).toBe('indus-upstream')
+      const again = await app.call('POST', path, undefined, { cookie: owner })
+      expect([again.status, again.json.checked, again.json.health, watched.canaries().length]).toEqual([200, false, reply.json.health, 3])
+      expect(again.json.note).toContain('15 s')
+      // Several at once share a round.
+      watched.clock.advance(21_000)
+      const many = await Promise.all(Array.from({ length: 5 }, () => app.call('POST', path, undefined, { cookie: member.cookie })))
+      expect([many.map(({ json }) => json.health[0].checks), watched.canaries().length]).toEqual([[2, 2, 2, 2, 2], 6])
+      // Stars, forks, lists and health are every member's too.
+      const other = await app.otherOrg('Givers')
+      const giver = await app.signIn(other.userId, other.orgId)
+      const shared = await app.call('POST', '/me/collections', { name: 'Given', model: 'test-model', steps: ['test-model'], public: true }, { cookie: giver })
+      for (const { cookie } of [member, watched.admin, { cookie: owner }]) {
+        expect((await app.call('POST', `/me/collections/star/${shared.json.slug}`, undefined, { cookie })).status).toBe(200)
+        expect((await app.call('GET', '/me/collections', undefined, { cookie })).status).toBe(200)
+        expect((await app.call('GET', `/me/collections/${slug}/health`, undefined, { cookie })).status).toBe(200)
+        expect((await app.call('GET', `/me/collections/${slug}/alerts`, undefined, { cookie })).status).toBe(200)
+        expect((await app.call('POST', path, undefined, { cookie })).status).toBe(200)
+      }
+      const fork = await app.call('POST', `/me/collections/fork/${shared.json.slug}`, undefined, { cookie: member.cookie })
+      expect(fork.status, fork.text).toBeLessThan(300)
+    })
+
+    test('an organisation begins at most 20 rounds a minute by asking', async () => {
+      const { app, owner } = watched
+      // Minutes of the clock are counted, and one must not end while this asks.
+      watched.clock.moveTo(Math.ceil(watched.clock.nowMs() / 60_000 + 1) * 60_000)
+      const made = []
+      for (let count = 0; count < 21; count++) made.push(await watched.make(['alpha-only']))
+      const ask = async (slug: string) => (await app.call('POST', `/me/collections/${slug}/check`, undefined, { cookie: owner })).json
+      const checked = []
+      for (const { slug } of made) checked.push((await ask(slug)).checked)
+      expect([checked.filter(Boolean).length, checked.at(-1), app.alpha.requests.length]).toEqual([20, false, 20])
+      // Neither a collection asked twice within the minute nor one in place of a deleted one counts anew.
+      watched.clock.advance(20_000)
+      for (const { id } of made.slice(1, -1)) await app.call('DELETE', `/me/collections/${id}`, undefined, { cookie: owner })
+      const [again, anew] = [await ask(made[0]?.slug ?? ''), await ask((await watched.make(['alpha-only'])).slug)]
+      expect([again.checked, anew.checked, anew.note.includes('20 rounds'), app.alpha.requests.length]).toEqual([false, false, true, 20])
+      watched.clock.advance(60_000)
+      expect((await ask(made.at(-1)?.slug ?? '')).checked).toBe(true)
+    })
+
+    test('an organisation and the installation have so many canaries a day, whoever sends them; one that has none left costs the others nothing', async () => {
+      const { app, owner, clock } = watched
+      const stranger = await app.otherOrg('Spenders')
+      const cookie = await app.signIn(stranger.userId, stranger.orgId)
+      clock.moveTo(Math.ceil(clock.nowMs() / 86_400_000 + 1) * 86_400_000)
+      const steps = ['alpha-only', { model: 'test-model', provider: 'beta' }, 'test-model']
+      const mine = (await app.call('POST', '/me/collections', { name: 'Spent', model: 'test-model', steps }, { cookie })).json
+      const theirs = await watched.make(['alpha-only'])
+      const ask = async (slug: string, who: string) => {
+        clock.advance(16_000)
+        return (await app.call('POST', `/me/collections/${slug}/check`, undefined, { cookie: who })).json
+      }
+      for (let count = 0; count < 33; count++) expect((await ask(mine.slug, cookie)).checked).toBe(true)
+      const sent = watched.canaries().length
+      for (let count = 0; count < 3; count++) {
+        const refused = await ask(mine.slug, cookie)
+        expect([refused.checked, refused.note]).toEqual([false, expect.stringContaining('CANARIES_ORG_MAX')])
+      }
+      // Monitoring rests as well, and says nothing of steps that it has not called.
+      await app.call('POST', `/me/collections/${mine.slug}/monitor`, { monitored: true }, { cookie })
+      clock.advance(400_000)
+      await until(() => app.logLines.some(line => line.includes('canaries_used_up')), 'the round is left out')
+      expect(watched.canaries().length).toBe(sent)
+      await app.call('POST', `/me/collections/${mine.slug}/monitor`, { monitored: false }, { cookie })
+      expect((await ask(theirs.slug, owner)).checked).toBe(true)
+      // Of all together there is one left.
+      expect((await ask(theirs.slug, owner)).note).toContain('called just now')
+      expect((await ask(theirs.slug, owner)).note).toContain('CANARIES_MAX')
+      clock.advance(86_400_000)
+      expect([(await ask(mine.slug, cookie)).checked, (await ask(theirs.slug, owner)).checked]).toEqual([true, true])
+    })
+
+    test('MON-08 canaries are not billed, not in usage, budgets, rate limits, statistics or webhooks, and open no circuit', async () => {
+      const { app, check } = watched
+      const { slug } = await watched.make([{ model: 'test-model', provider: 'alpha' }, 'test-embed'])
+      const chat = () => app.call('POST', '/v1/chat/completions', { model: 'alpha-only', messages: [{ role: 'user', content: 'Hi' }] })
+      const nothing = await app.db.many(money)
+      expect((await chat()).status).toBe(200)
+      await app.gateway.app.limits.flushNow()
+      const before = await app.db.many(money)
+      expect(before.length).toBeGreaterThan(nothing.length)
+      app.alpha.reset()
+      const usage = async () => (await app.call('GET', '/v1/usage')).json
+      const whole = await usage()
+      let sent = 0
+      for (const script of [{}, fails, fails, fails, fails, fails, fails, {}]) {
+        app.alpha.script(() => script)
+        const reply = await check(slug)
+        expect(reply.json.health[0].state).toBe(script === fails ? 'failing' : 'ok')
+        sent = app.alpha.requests.length
+      }
+      expect(sent).toBe(8)
+      await app.gateway.app.limits.flushNow()
+      expect(await app.db.many(money)).toEqual(before)
+      expect((await usage()).totals).toEqual(whole.totals)
+      const models = (await app.call('GET', '/v1/models/test-model')).json
+      expect(models.routes.map((route: { available: boolean }) => route.available)).toEqual([true, true, true])
+      expect(app.logLines.join('\n')).not.toContain('ping')
+    })
+
+    test('failures have codes; a step that pins no provider fails over as a call does; a provider that hangs is given up', async () => {
+      const { app, check } = watched
+      const { slug } = await watched.make([{ model: 'test-model', provider: 'beta' }, 'test-model'])
+      const code = async (script: object): Promise<unknown> => {
+        app.beta.script(() => script)
+        watched.impatient('hang' in script)
+        return (await check(slug)).json.health[0].last_code
+      }
+      for (const [script, expected] of [
+        [fails, 'upstream_error'],
+        [{ status: 429, body: {} }, 'rate_limited'],
+        [{ status: 401, body: { error: { message: 'no' } } }, 'credential_refused'],
+        [{ status: 404, body: { error: { message: 'no such model' } } }, 'refused'],
+        [{ reset: true }, 'unreachable'],
+        [{ hang: true }, 'timeout'],
+        [{ status: 400, body: { error: { message: "Unsupported value: 'max_tokens' must be at least 16" } } }, null],
+        [{}, null],
+      ] as const)
+        expect(await code(script), JSON.stringify(script)).toBe(expected)
+      app.alpha.script(() => fails)
+      const failedOver = (await check(slug)).json.health[1]
+      expect([failedOver.provider, failedOver.state]).toEqual(['beta', 'ok'])
+      const all = [app.alpha, app.beta, app.indus]
+      for (const upstream of all) upstream.script(() => fails)
+      const down = (await check(slug)).json.health[1]
+      // Who answered last stays known.
+      expect([down.provider, down.state, down.last_code, down.uptime < 1]).toEqual(['beta', 'failing', 'upstream_error', true])
+    })
+
+    test('the saved key and the servers of the organisation serve its canaries; a step that nothing can serve has no_route', async () => {
+      const { app, check, owner, own } = watched
+      const server = await app.call(
+        'POST',
+        '/me/endpoints',
+        { name: 'Own', model: 'test-model', base_url: own.url, upstream_model: 'own-model' },
+        { cookie: owner },
+      )
+      expect(server.status, server.text).toBe(201)
+      own.behave()
+      const { slug } = await watched.make([{ model: 'test-model', provider: 'byoe:own' }, 'byok-model'])
+      const without = (await check(slug)).json.health
+      expect(without.map((step: Record<string, unknown>) => [step['provider'], step['state'], step['last_code'], step['uptime']])).toEqual([
+        ['byoe:own', 'ok', null, 1],
+        [null, 'failing', 'no_route', 0],
+      ])
+      expect([own.requests.length, own.requests[0]?.json?.['model']]).toEqual([1, 'own-model'])
+      const saved = await app.call('PUT', '/me/byok/alpha', { key: 'sk-own-alpha-key-0123456789' }, { cookie: owner })
+      expect(saved.status, saved.text).toBe(200)
+      app.alpha.reset()
+      const served = (await check(slug)).json.health[1]
+      expect([served.provider, served.state, served.uptime]).toEqual(['alpha', 'ok', 0.5])
+      expect(app.alpha.requests.at(-1)?.headers.authorization).toBe('Bearer sk-own-alpha-key-0123456789')
+      await app.call('DELETE', '/me/byok/alpha', undefined, { cookie: owner })
+    })
+
+    test('embeddings are asked for one word; of images and audio nothing is sent and nothing is said to be down', async () => {
+      const { app, check, owner } = watched
+      const embeds = await watched.make(['test-embed'], 'test-embed')
+      expect((await check(embeds.slug)).json.health[0]).toMatchObject({ state: 'ok', uptime: 1, provider: 'alpha' })
+      expect([app.alpha.requests[0]?.path, app.alpha.requests[0]?.json?.['input']]).toEqual(['/v1/embeddings', 'ping'])
+      watched.reset()
+      for (const model of ['draw', 'say', 'hear']) {
+        const { slug } = await watched.make([model], model)
+        const reply = await app.call('POST', `/me/collections/${slug}/check`, undefined, { cookie: owner })
+        expect([reply.status, reply.json.checked, reply.json.health]).toEqual([
+          200,
+          false,
+          [{ model, provider: null, uptime: null, p95_ms: null, checks: 0, last_check: null, state: 'unsupported', last_code: null }],
+        ])
+        expect(reply.json.note).toContain('images or audio')
+        expect((await watched.on(slug)).json.note).toContain('images or audio')
+        await watched.on(slug, false)
+      }
+      expect(watched.canaries()).toEqual([])
+    })
+  })
+}
