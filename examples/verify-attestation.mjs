@@ -42,10 +42,11 @@ try {
   const key = createPublicKey({ key: jwk, format: 'jwk' })
   if (ed25519.alg !== 'EdDSA' || signature.toString('base64url') !== ed25519.signature) fail('not valid: that is no Ed25519 signature')
   if (!verify(null, Buffer.from(canonical(payload)), key, signature)) fail('not valid: the signature does not belong to this payload')
-  const { issuer, org_id, window, generated_at, summary } = payload
+  const { issuer, org_id, window, generated_at, summary, token_counts: counts } = payload
   console.log(`valid: signed with ${ed25519.key_id}`)
   console.log(`organisation ${org_id} at ${issuer}, ${window} until ${generated_at}`)
   console.log(`in India: ${summary.india_requests} of ${summary.total} requests (${summary.india_pct} %)`)
+  console.log(`prompts sent out to have their tokens counted: ${counts.total}, ${counts.global_requests} of them not proven to be in India`)
 } catch (error) {
   fail(`not valid: ${error.message}`)
 }

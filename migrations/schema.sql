@@ -1010,6 +1010,16 @@ create table signing_keys (
 );
 CREATE UNIQUE INDEX signing_keys_one_of_state ON public.signing_keys USING btree (state) WHERE (state = ANY (ARRAY['next'::text, 'current'::text]));
 
+create table token_counts (
+  org_id integer not null,
+  day date not null,
+  model text not null,
+  provider text not null,
+  residency text not null,
+  requests bigint not null,
+  constraint token_counts_pkey PRIMARY KEY (org_id, day, model, provider, residency)
+);
+
 create table usage_anomalies (
   org_id integer not null,
   metric text not null,

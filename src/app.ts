@@ -51,6 +51,7 @@ import { createEdge } from './gateway/http/server.ts'
 import type { ContentLog } from './gateway/inference/content-log.ts'
 import type { InferenceDeps } from './gateway/inference/deps.ts'
 import { Inference } from './gateway/inference/inference.ts'
+import { tokenCountsIn } from './gateway/inference/token-counts.ts'
 import type { Keys } from './gateway/keys/keys.ts'
 import { tightestOf } from './gateway/limits/budget-view.ts'
 import type { LimitsEngine } from './gateway/limits/limits.ts'
@@ -205,6 +206,7 @@ function rowServices(parts: AppParts, bindings: readonly Binding[]): RowServices
     isBilling: isBilling(config),
     contentLog,
     dialectOf,
+    noteTokenCount: tokenCountsIn(db, clock),
     audioLengths: new AudioLengths(clock),
     imageScaler: new ImageScaler(),
     recheck: principal => agents.tokens.recheck(principal),

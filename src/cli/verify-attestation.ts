@@ -76,6 +76,7 @@ function linesOf(payload: unknown): string[] {
     `window: ${data.window}, the IST days ${period.from} to ${period.to}`,
     `in India: ${share(summary.india_requests, summary.india_pct)}`,
     `not proven to be in India: ${share(summary.global_requests, summary.global_pct)}${declared}${unknown}`,
+    `prompts sent out to have their tokens counted: ${data.token_counts.total}, ${data.token_counts.global_requests} of them not proven to be in India`,
     `evidence: ${evidence.count} calls, ${evidence.capped_by === null ? 'all there were' : listed[evidence.capped_by]}`,
   ]
 }

@@ -21,6 +21,8 @@ export function attestationReport(attestation: Attestation): string {
     ),
     `Of those not proven to be in India, ${summary.declared_requests} went to servers of the organisation of which it says itself that they are there, and ` +
       `${summary.unknown_requests} to providers whose place is not known. ${indiaRule}`,
+    `Beside these calls ${payload.token_counts.total} prompts were sent to a provider to have their tokens counted, ${payload.token_counts.global_requests} of them to ` +
+      'one that is not proven to be in India.',
     '## Evidence',
     evidenceSentence(payload),
     ...(payload.evidence.items.length === 0 ? [] : [evidenceTable(payload)]),

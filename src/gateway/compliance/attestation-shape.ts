@@ -31,6 +31,9 @@ const payload = z.object({
       unknown_requests: z.int().describe('Part of global_requests: of providers whose place is not known.'),
     })
     .describe('Over the whole window.'),
+  token_counts: z
+    .object({ total: z.int(), india_requests: z.int(), global_requests: z.int() })
+    .describe('Prompts that were sent to a provider to have their tokens counted (POST /v1/messages/count_tokens): no calls, so not in summary and evidence.'),
   evidence: z.object({
     count: z.int().describe('How many items there are.'),
     capped: z.boolean().describe('True: the window has more calls than items.'),

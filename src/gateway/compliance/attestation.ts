@@ -77,6 +77,7 @@ function payloadOf(rows: readonly AttestedRow[], { orgId, window, baseUrl, madeA
   const sums = rows[0]
   const [total = 0, india = 0, declared = 0, unknown = 0] = [sums?.total, sums?.india, sums?.declared, sums?.unknown].map(count => Number(count ?? 0n))
   const items = rows.flatMap(row => (row.model === null ? [] : [{ ...row, model: row.model }])).map(itemOf)
+  const [counts = 0, indiaCounts = 0] = [sums?.counts, sums?.indiaCounts].map(count => Number(count ?? 0n))
   const isCapped = items.length < total
   const listedIndia = items.filter(item => item.residency === 'india').length
   // Fewer than the cap although there were more calls: rows of the window were deleted by age, or else they are missing.
@@ -100,6 +101,7 @@ function payloadOf(rows: readonly AttestedRow[], { orgId, window, baseUrl, madeA
       declared_requests: declared,
       unknown_requests: unknown,
     },
+    token_counts: { total: counts, india_requests: indiaCounts, global_requests: counts - indiaCounts },
     evidence: {
       count: items.length,
       capped: isCapped,

@@ -29,6 +29,11 @@ export function dpiaReport(dpia: Dpia): string {
         ...[row.requests, row.errors, row.total_tokens, row.first_day, row.last_day],
       ]),
     ),
+    'Prompts that were sent out to have their tokens counted, beside the requests above:',
+    table(
+      ['model', 'provider', 'residency', 'prompts'],
+      dpia.token_counts.map(row => [row.model, row.provider, row.residency, row.requests]),
+    ),
     ...agentSections(dpia),
   ].join('\n\n')}\n`
 }

@@ -61,6 +61,9 @@ export const dpia = z.object({
       }),
     )
     .describe('Which algorithm processed data, where, and when.'),
+  token_counts: z
+    .array(z.object({ model: z.string(), provider: z.string(), residency, requests: z.int() }))
+    .describe('Prompts that were sent out to have their tokens counted; no calls, and in none of the other figures.'),
   agents: z.array(z.object({ agent_id: z.int(), name: z.string().nullable(), ...agentFigures })).describe('Registered agents, the busiest first.'),
   agent_labels: z.array(z.object({ label: z.string(), ...agentFigures })).describe('Values of x-br-agent-id that name no registered agent.'),
   without_agent: z.object(agentFigures),

@@ -5,7 +5,7 @@ import type { CatalogSnapshot, ModelKind } from '../catalog/model.ts'
 import { residencyOf } from './attestation.ts'
 import type { Dpia, Purpose } from './dpia-shape.ts'
 import { add, countsOf, mixOf, none, type Sums, sumsOf } from './processing-sums.ts'
-import { type ProcessingRow, sumProcessing } from './queries.ts'
+import { type ProcessingRow, sumProcessing, sumTokenCounts } from './queries.ts'
 import { type KeepTimes, memoryOf, otherRecords, retentionOf, usageRecords } from './retention-posture.ts'
 import { iso, periodOf, windowOf } from './window.ts'
 
@@ -40,6 +40,7 @@ export class Dpias {
     const window = windowOf(windowText, clock.nowMs())
     await flushNow()
     const rows = await db.many(sumProcessing, orgId, window.from, window.to, agentsMax)
+    const counted = await db.many(sumTokenCounts, orgId, window.from, window.to)
     const { name, retentionDays } = await org(orgId)
     const store = await memoryStore(orgId)
     const routes = rows.filter(row => row.part === 'route')
@@ -56,6 +57,7 @@ export class Dpias {
       total_requests: total.requests,
       residency: mixOf(total),
       ...processingOf(routes, snapshot()),
+      token_counts: counted.map(row => ({ ...row, residency: residencyOf(row.residency), requests: Number(row.requests) })),
       content_retention: retentionOf(retentionDays),
       usage_records: usageRecords(usageKeepDays),
       memory: memoryOf(store),

@@ -5,6 +5,9 @@ export interface AttestedRow {
   readonly india: bigint
   readonly declared: bigint
   readonly unknown: bigint
+  /** Prompts that were sent out to have their tokens counted; of them those that stayed in India. */
+  readonly counts: bigint
+  readonly indiaCounts: bigint
   /** Rows of single calls of the window have been deleted, because they are kept no longer. */
   readonly isThinned: boolean
   /** One call; null in the one row of a window without events. */
@@ -25,6 +28,7 @@ const isDistinct = `case when ${isDeclared} then 'declared' else residency end`
 export const readAttested = statement<[orgId: number, from: string, to: string, evidenceMax: number], AttestedRow>(
   'compliance.read_attested',
   `select s.total as "total", s.india as "india", s.declared as "declared", s.unknown as "unknown",
+     t.total as "counts", t.india as "indiaCounts",
      coalesce((select kept_from > $2::date from usage_retention), false) as "isThinned", e.model as "model", e.provider as "provider", e.residency as "residency",
      e.at as "at", e.request_id as "requestId"
    from (
@@ -32,6 +36,10 @@ export const readAttested = statement<[orgId: number, from: string, to: string, 
        coalesce(sum(requests) filter (where ${isDeclared}), 0)::bigint as declared, coalesce(sum(requests) filter (where ${isUnknown}), 0)::bigint as unknown
      from usage_days where org_id = $1::int and day between $2::date and $3::date
    ) as s
+   cross join (
+     select coalesce(sum(requests), 0)::bigint as total, coalesce(sum(requests) filter (where residency = 'india'), 0)::bigint as india
+     from token_counts where org_id = $1::int and day between $2::date and $3::date
+   ) as t
    left join (
      select day, id, model, provider, ${isDistinct} as residency, at, request_id from usage_events
      where org_id = $1::int and day between $2::date and $3::date order by day desc, id desc limit $4::int
@@ -85,6 +93,20 @@ export const sumProcessing = statement<[orgId: number, from: string, to: string,
      order by sum(requests) desc, agent_id, agent_label limit $4::int)
    ) as processing
    order by part, requests desc, model, provider, residency, byok, agent_id, agent_label`,
+)
+
+export interface TokenCountRow {
+  readonly model: string
+  readonly provider: string
+  readonly residency: string
+  readonly requests: bigint
+}
+
+/** Prompts that went to a provider to have their tokens counted, the most first. */
+export const sumTokenCounts = statement<[orgId: number, from: string, to: string], TokenCountRow>(
+  'compliance.sum_token_counts',
+  `select model as "model", provider as "provider", residency as "residency", sum(requests)::bigint as "requests" from token_counts
+   where org_id = $1::int and day between $2::date and $3::date group by model, provider, residency order by sum(requests) desc, model, provider, residency`,
 )
 
 export interface AttestationKeyRow {

@@ -26,7 +26,7 @@ const refusals: ReadonlySet<string> = new Set(['model_not_found', 'model_not_all
 /**
  * Counts. Nothing is held and nothing is charged. On a credential of the caller's own the provider's reply goes back as it is, an error too.
  * On the platform's, only its count and what it says of the request itself: how the platform's account is doing is nobody's business, and
- * then the count is ours. A count of ours says so in `x-br-estimate`. Throws `bad_request`, `model_not_found`, `model_not_allowed`,
+ * then the count is ours, and so it is while no database writes down where the prompt goes. A count of ours says so in `x-br-estimate`. Throws `bad_request`, `model_not_found`, `model_not_allowed`,
  * `byok_required`, `agent_revoked_label`, `all_routes_failed`.
  */
 export async function countTokens(input: CallInput, call: Call<Principal>, deps: InferenceDeps): Promise<Reply> {
@@ -39,7 +39,6 @@ export async function countTokens(input: CallInput, call: Call<Principal>, deps:
   const count = first && dialectOf(first.route.dialect).count
   // Only what the call itself would be served by: a later route that speaks the format is another model's, or another provider's.
   if (first === undefined || count === undefined || first !== plan?.attempts[0]) return estimateOf(request)
-  deps.recheck(principal)
   const overflow = attempts.find(({ afterRateLimit, route }) => afterRateLimit && route.provider.id === first.route.provider.id)
   const answer = await ask(request, first, count, call, deps)
   return answer.status === 429 && overflow !== undefined ? ask(request, overflow, count, call, deps) : answer
@@ -80,6 +79,12 @@ async function ask(request: ParsedRequest, attempt: Attempt, count: NonNullable<
     traits: model,
   }
   const headers = { [brHeader.provider]: route.provider.id }
+  try {
+    await deps.noteTokenCount(call.principal.orgId, route)
+  } catch {
+    return estimateOf(request)
+  }
+  deps.recheck(bearer(call.principal))
   try {
     const answer = decodedReply(await send(attempt, count({ ...request.native, stream: false }, target), call.signal, deps))
     if (answer.status < 200 || answer.status >= 300) return refusedCount(await readRefusal(answer, attempt, dialectOf(route.dialect), request), request)

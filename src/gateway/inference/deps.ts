@@ -6,7 +6,7 @@ import type { Inflight } from '../../platform/inflight.ts'
 import type { Log } from '../../platform/log.ts'
 import type { Outbound } from '../../platform/outbound.ts'
 import type { BearerPrincipal, CallPolicy } from '../../platform/principal.ts'
-import type { RouteId } from '../catalog/model.ts'
+import type { Route, RouteId } from '../catalog/model.ts'
 import type { Limits } from '../limits/admission.ts'
 import type { Dialect } from '../providers/dialect.ts'
 import type { DialectId } from '../providers/provider.ts'
@@ -83,6 +83,8 @@ export interface InferenceDeps {
   /** Left out: nobody traces. */
   readonly traces?: CallTraces | undefined
   readonly images: ImageSettings
+  /** Writes down that a prompt is about to be sent there to have its tokens counted. Rejects when it cannot: then it is not sent. */
+  noteTokenCount(orgId: number, route: Route): Promise<void>
   /** The agent of the org with that id or exact name, or null. Synchronous when cached. */
   agentByLabel(orgId: number, label: string): NamedAgent | null | Promise<NamedAgent | null>
   /** Throws when the caller was revoked meanwhile: asked again just before each dial. */

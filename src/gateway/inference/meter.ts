@@ -46,9 +46,12 @@ export function abandonedUsage({ promptTokens, media }: Pick<ParsedRequest, 'pro
 /** From proven to be near to far away. */
 const distances: Readonly<Record<UsageEvent['residency'], number>> = { india: 0, declared: 1, unknown: 2, global: 3 }
 
+/** Where a prompt is that goes this way. What an organisation says of its own server is its word alone. */
+export const placeOf = ({ residency, provider }: Route): UsageEvent['residency'] =>
+  residency === 'india' && provider.userGiven === true ? 'declared' : residency
+
 /** A call that was sent abroad before a provider in India answered has not stayed in India. */
-function farther(before: UsageEvent['residency'] | null, { residency, provider }: Route): UsageEvent['residency'] {
-  const next = residency === 'india' && provider.userGiven === true ? 'declared' : residency
+function farther(before: UsageEvent['residency'] | null, next: UsageEvent['residency']): UsageEvent['residency'] {
   return before === null || distances[before] < distances[next] ? next : before
 }
 
@@ -90,7 +93,7 @@ export class Meter {
   /** Before a dial: when it resolves, a death of this process leaves a trace of the call. */
   opens(attempt: Attempt): Promise<void> {
     this.#attempt = attempt
-    this.#residency = farther(this.#residency, attempt.route)
+    this.#residency = farther(this.#residency, placeOf(attempt.route))
     return this.#permit.open(this.#event(noUsage, true, 'interrupted', 200))
   }
 

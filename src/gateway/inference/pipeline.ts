@@ -61,7 +61,7 @@ async function serveCall(kind: Kind, input: CallInput, call: Call<Principal>, de
   const eventId = once?.eventId ?? deps.ids.uuidv7(deps.clock.nowMs())
   const admitted = admitCall({ kind, parsed, principal, agent, org, eventId }, deps)
   const { plan, request, permit } = admitted instanceof Promise ? await admitted : admitted
-  trace?.planned(plan.model.id === request.modelId ? request.modelId : plan.model.id, request.stream)
+  trace?.planned(plan.model.id, request.stream)
   const { watch: counted } = deps
   const facts = {
     kind,

@@ -43,6 +43,12 @@ test('CTOK-01 every model is counted: claude by its provider, others here and ma
   }
   await app.gateway.app.limits.flushNow()
   expect(await app.db.one(events)).toEqual({ count: 0 })
+  // No calls, but the prompts were there, and what is signed says so.
+  const { payload } = (await app.call('GET', '/v1/org/residency/attestation')).json
+  expect([payload.summary.total, payload.token_counts]).toEqual([0, { total: 3, india_requests: 0, global_requests: 3 }])
+  expect((await app.call('GET', '/v1/org/dpia')).json.token_counts).toEqual([
+    { model: 'claude-test', provider: expect.any(String), residency: 'global', requests: 3 },
+  ])
 })
 
 test('case 87 tools, thinking, images and documents count; what cannot be counted for is an error of the format', async () => {
