@@ -157,6 +157,13 @@ export const keepVersion = statement<[orgId: number, id: number, userId: number 
    from collections c where c.org_id = $1::int and c.id = $2::int`,
 )
 
+/** Removes versions before the newest `kept`. */
+export const dropOldVersions = statement<[orgId: number, id: number, kept: number]>(
+  'collections.drop_old_versions',
+  `delete from collection_versions v using collections c
+   where v.org_id = $1::int and v.collection_id = $2::int and c.id = v.collection_id and v.version <= c.version - $3::int`,
+)
+
 export const deleteCollection = statement<[orgId: number, id: number]>(
   'collections.delete_collection',
   `delete from collections where org_id = $1::int and id = $2::int`,

@@ -1,4 +1,4 @@
-/** Collections of an organisation: a chain of steps for one model of the catalog, with a readme and every version that there was. */
+/** Collections of an organisation: a chain of steps for one model of the catalog, with a readme and its versions. */
 import type { Clock } from '../../platform/clock.ts'
 import type { Db, Tx } from '../../platform/db.ts'
 import type { ControlLog, NewsItem } from '../../platform/db-control-log.ts'
@@ -11,6 +11,7 @@ import {
   countForks,
   countOwn,
   deleteCollection,
+  dropOldVersions,
   findOwnById,
   findVersion,
   insertCollection,
@@ -29,8 +30,10 @@ import { claimSlug } from './collection-slug.ts'
 /** Kind of the news that a collection which others can see, or could, is not what it was; the ref is its slug. */
 export const collectionChanged = 'collection_changed'
 
-/** Versions that are listed; older ones stay and can be asked for by number. */
+/** Versions that are listed; older ones can be asked for by number. */
 export const versionsListedMax = 100
+/** Versions that are kept: each may hold a readme of 64 KiB, and whoever edits all day must not fill the disk. */
+const versionsKept = 500
 
 export interface CollectionsDeps {
   readonly db: Db
@@ -83,7 +86,10 @@ export class Collections {
     const collection = await db.maybe(findOwnById, orgId, id)
     if (collection === null) throw noCollection()
     const then = version === null ? collection : await db.maybe(findVersion, orgId, id, version)
-    if (then === null) throw fail('not_found', { message: `The collection has no such version; the present one is ${collection.version}.` })
+    if (then === null)
+      throw fail('not_found', {
+        message: `The collection has no such version; the present one is ${collection.version}, and the newest ${versionsKept} are kept.`,
+      })
     return { collection: { ...collection, ...then }, versions: await db.many(listVersions, orgId, id, versionsListedMax) }
   }
 
@@ -139,7 +145,10 @@ export class Collections {
       if (isPublic) checkPublishable(steps)
       const [now, version] = [this.#now(), isSame ? before.version : before.version + 1]
       const value = await tx.one(updateCollection, orgId, id, name, modelId, JSON.stringify(steps), readmeMd, isPublic, version, now)
-      if (!isSame) await tx.exec(keepVersion, orgId, id, userId, now)
+      if (!isSame) {
+        await tx.exec(keepVersion, orgId, id, userId, now)
+        await tx.exec(dropOldVersions, orgId, id, versionsKept)
+      }
       return { value, news: before.isPublic || isPublic ? [newsOf(before)] : [] }
     })
   }

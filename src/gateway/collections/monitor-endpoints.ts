@@ -36,7 +36,8 @@ export const monitorEndpoints = {
     auth: 'session',
     access: { role: 'admin' },
     tag,
-    summary: 'Turns monitoring on or off. On: each step is called every few minutes with one token, not billed, the first time at once. Off keeps the history.',
+    summary:
+      'Turns monitoring on or off. On: each step is called every few minutes with one token, not billed here, the first time at once. Off keeps the history.',
     input: {
       path: slugPath,
       body: z
@@ -54,7 +55,7 @@ export const monitorEndpoints = {
     auth: 'session',
     access: {},
     tag,
-    summary: 'Sends a canary to every step now and answers the health of 7 days with it; not billed. A round of the last 15 seconds is not repeated.',
+    summary: 'Sends a canary to every step now and answers the health of 7 days with it; not billed here. A round of the last 15 seconds is not repeated.',
     audit: false,
     input: { path: slugPath },
     output: health.extend({

@@ -167,7 +167,7 @@ export class Monitor {
 
   #noteOn(collection: CollectionRow): string {
     if (!this.#isProbed(collection)) return noteUnprobed
-    return `Every step is called about every ${spanText(this.#deps.everyS)} with a call of one token, which is not billed. The first results are in GET …/health within seconds.`
+    return `Every step is called about every ${spanText(this.#deps.everyS)} with a call of one token, which is not billed here; what runs on a saved key, its provider bills. The first results are in GET …/health within seconds.`
   }
 
   #isProbed({ modelId, steps }: CollectionRow): boolean {

@@ -1,9 +1,12 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { stemOf } from '../../../src/gateway/collections/collection-slug.ts'
+import { statement } from '../../../src/platform/db.ts'
 import type { TestApp } from '../../harness/app.ts'
 import type { OwnServer } from '../byok/own-server.ts'
 import { type Team, teamOf, wish } from './team.ts'
 import { collectionsMax, type Watched } from './watched.ts'
+
+const setVersion = statement<[id: number, version: number]>('test.set_version', 'update collections set version = $2::int where id = $1::int')
 
 /** What an organisation does with its own collections. */
 export function ownCollections(world: () => Watched): void {
@@ -156,6 +159,10 @@ export function ownCollections(world: () => Watched): void {
       const together = await Promise.all(Array.from({ length: 8 }, (_, index) => home.patch(made.id, { readme_md: `together ${index}` })))
       expect(together.map(({ json }) => json.version).sort((a, b) => a - b)).toEqual([6, 7, 8, 9, 10, 11, 12, 13])
       expect((await at(made.id)).json.versions).toHaveLength(13)
+      // The newest 500 stay.
+      await app.db.exec(setVersion, made.id, 505)
+      expect((await home.patch(made.id, { readme_md: 'the 506th' })).json.version).toBe(506)
+      expect([(await at(made.id, '?version=6')).status, (await at(made.id, '?version=7')).status]).toEqual([404, 200])
     })
 
     test('COLL-05 a deleted collection is gone with its slug for good; forks of it and the routing made of it stay', async () => {

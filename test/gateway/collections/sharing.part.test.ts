@@ -221,7 +221,11 @@ export function sharedCollections(world: () => Watched): void {
       for (const path of ['', '/asked-for-often', '?model=test-model']) {
         const first = await see(path)
         const etag = first.headers.get('etag') ?? ''
-        expect([etag, first.headers.get('cache-control')]).toEqual([expect.stringMatching(/^"[\w-]{20,}"$/), 'public, max-age=10'])
+        expect([etag, first.headers.get('cache-control'), first.headers.get('x-content-type-options')]).toEqual([
+          expect.stringMatching(/^"[\w-]{20,}"$/),
+          'public, max-age=10',
+          'nosniff',
+        ])
         const again = await see(path, { headers: { 'if-none-match': `"other", W/${etag}` } })
         expect([again.status, again.text, again.headers.get('etag')]).toEqual([304, '', etag])
         expect((await see(path, { headers: { 'if-none-match': '"other"' } })).status).toBe(200)
