@@ -3,9 +3,9 @@
  * journals hold is settled in the copy, and the copy is moved. One transaction brings all rows: the target has everything or nothing.
  */
 import { existsSync } from 'node:fs'
-import { mkdtemp, rm } from 'node:fs/promises'
+import { mkdir, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { dirname, join, resolve } from 'node:path'
+import { basename, dirname, join, resolve } from 'node:path'
 import { usageAccount } from './app-limits.ts'
 import { MasterKeys } from './app-master-keys.ts'
 import { copyTree } from './backup-files.ts'
@@ -136,9 +136,16 @@ function sourceKey(config: Config, dataDir: string): { key: Buffer; from: string
   return { key: loadMasterKey({ ...config, DATABASE_URL: null }, dataDir), from: config.MASTER_KEY === null ? file : 'MASTER_KEY' }
 }
 
-/** Beside the data folder, where there is room for a copy of it; else where the system keeps temporary files. */
+/** Beside the data folder, where there is room for a copy of it, and nothing is left of a move that was killed; else where the system keeps temporary files. */
 async function workFolder(from: string): Promise<string> {
-  return await mkdtemp(join(dirname(from), '.brigade-move-')).catch(() => mkdtemp(join(tmpdir(), 'brigade-move-')))
+  const beside = join(dirname(from), `.brigade-move-${basename(from)}`)
+  try {
+    await rm(beside, { recursive: true, force: true })
+    await mkdir(beside, { mode: 0o700 })
+    return beside
+  } catch {
+    return await mkdtemp(join(tmpdir(), 'brigade-move-'))
+  }
 }
 
 /** Brings the copy to this version's schema and to rest: what the journals hold is in its tables, and leases are back. */

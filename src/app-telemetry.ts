@@ -40,7 +40,8 @@ export async function startTelemetry({ config, clock, ids, log }: AppDeps, names
       if (wasSent === isSent[signal]) return
       isSent[signal] = wasSent
       if (wasSent) log.info('telemetry export works again', { code: signal })
-      else log.warn('telemetry export failed', { code: signal, url: endpoint })
+      // Its address may have a password before the host or a token in the path.
+      else log.warn('telemetry export failed', { code: signal, url: new URL(endpoint).origin })
     },
   })
   return {

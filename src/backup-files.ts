@@ -3,6 +3,7 @@ import { createHash } from 'node:crypto'
 import { constants, createReadStream } from 'node:fs'
 import { copyFile, link, mkdir, readdir, stat } from 'node:fs/promises'
 import { join, relative, sep } from 'node:path'
+import { inParallel } from './agents/toolkit/memory-client-parallel.ts'
 
 /** One file of a backup. Paths have forward slashes and are relative to the backup. */
 export interface BackupFile {
@@ -13,6 +14,9 @@ export interface BackupFile {
 
 /** What never belongs to a copy: locks and sockets of the process that runs. */
 const leftOut = /(^|\/)(postmaster\.pid|brigade\.lock\.[^/]*|[^/]*\.sock)$/
+
+/** Files that are worked on at once: a memory of many small objects is copied while queries wait. */
+const filesAtOnce = 16
 
 interface Tree {
   readonly folders: readonly string[]
@@ -47,14 +51,14 @@ export async function copyTree(from: string, to: string, { share = false, mayVan
   const { folders, files } = await treeOf(from)
   await mkdir(to, { recursive: true, mode: 0o700 })
   for (const folder of folders) await mkdir(join(to, folder), { recursive: true, mode: 0o700 })
-  for (const file of files) {
+  await inParallel(files, filesAtOnce, async file => {
     const copied = share
       ? link(join(from, file), join(to, file)).catch(() => copyOf(join(from, file), join(to, file)))
       : copyOf(join(from, file), join(to, file))
     await copied.catch((error: NodeJS.ErrnoException) => {
       if (!mayVanish || error.code !== 'ENOENT') throw error
     })
-  }
+  })
 }
 
 /** Shares the blocks on disk where the file system can. */
@@ -65,9 +69,7 @@ function copyOf(from: string, to: string): Promise<void> {
 /** The files below `root` with their sums. */
 export async function sumsOf(root: string): Promise<BackupFile[]> {
   const { files } = await treeOf(root)
-  const sums: BackupFile[] = []
-  for (const path of files) sums.push({ path, bytes: (await stat(join(root, path))).size, sha256: await sha256Of(join(root, path)) })
-  return sums
+  return await inParallel(files, filesAtOnce, async path => ({ path, bytes: (await stat(join(root, path))).size, sha256: await sha256Of(join(root, path)) }))
 }
 
 /** The first file that is missing or another than the list says, in words; null when all are as they were. */

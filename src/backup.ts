@@ -73,10 +73,10 @@ export async function backUp(source: BackupSource, { to, withMasterKey }: { read
   try {
     await rm(staging, { recursive: true, force: true })
     await rm(part, { recursive: true, force: true })
-    await source.db.quietly(() => stage(dataDir, staging))
+    const madeAtMs = await source.db.quietly(() => stage(dataDir, staging).then(() => source.clock.nowMs()))
     await copyTree(staging, part)
     if (withMasterKey) await writeKeys(source, part)
-    const manifest = await manifestOf(source, part)
+    const manifest = await manifestOf(source, part, madeAtMs)
     await writeFile(join(part, manifestName), `${JSON.stringify(manifest, null, 1)}\n`, { mode: 0o600, flush: true })
     await rm(target, { recursive: true, force: true })
     await rename(part, target)
@@ -100,10 +100,10 @@ async function writeKeys({ masterKey, dataDir }: BackupSource, folder: string): 
   if (existsSync(former)) await writeFile(join(folder, formerKeyName), readFileSync(former), options)
 }
 
-async function manifestOf({ masterKey, clock }: BackupSource, folder: string): Promise<Manifest> {
+async function manifestOf({ masterKey }: BackupSource, folder: string, madeAtMs: number): Promise<Manifest> {
   const files: BackupFile[] = await sumsOf(folder)
   const { folders } = await treeOf(folder)
-  return { format: 1, version, made_at: new Date(clock.nowMs()).toISOString(), master_key_id: keyIdOf(masterKey), folders: [...folders], files }
+  return { format: 1, version, made_at: new Date(madeAtMs).toISOString(), master_key_id: keyIdOf(masterKey), folders: [...folders], files }
 }
 
 function reportOf(folder: string, { files, made_at, master_key_id }: Manifest): BackupReport {

@@ -3,13 +3,14 @@ import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, renameSync, r
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { runHere } from '../cli/run-here.ts'
-import { chat, complaints, expectWhole, type Filled, fill, type Surroundings, spentOf, startOn, startSurroundings } from './installation.ts'
+import { chat, complaints, expectWhole, type Filled, fill, type Started, type Surroundings, spentOf, startOn, startSurroundings } from './installation.ts'
 
 describe('backup and restore of an embedded installation', { timeout: 180_000 }, () => {
   let around: Surroundings
   let dataDir: string
   let filled: Filled
   let backup: string
+  let running: Started
   const folderOf = (name: string) => join(around.folder, name)
   const brigade = (dir: string, ...words: string[]) => runHere(words, { ...around.env, DATA_DIR: dir })
 
@@ -78,7 +79,7 @@ describe('backup and restore of an embedded installation', { timeout: 180_000 },
     // The key was revoked before this backup.
     expect((await chat(anew, filled.key)).status).toBe(401)
     expect(await complaints(anew.gateway)).toEqual([])
-    await anew.gateway.stop()
+    running = anew
 
     const other = folderOf('other-key')
     mkdirSync(other)
@@ -92,8 +93,8 @@ describe('backup and restore of an embedded installation', { timeout: 180_000 },
   })
 
   test('journals that are newer than a restored database are replayed: usage since the backup counts', async () => {
-    const home = folderOf('home')
-    const first = await startOn(around, home)
+    const first = running
+    const home = first.dataDir
     const { orgId, userId } = await first.gateway.app.orgs.createOrg({ name: 'Later', ownerEmail: 'later@people.test' })
     const { id: keyId, key } = await first.gateway.app.keys.create({
       orgId,

@@ -22,7 +22,7 @@ describe('OPS-01 figures for Prometheus with bounded labels, and traces by the G
     app = await startApp({
       env: {
         METRICS_TOKEN: token,
-        OTEL_EXPORTER_OTLP_ENDPOINT: collector.url,
+        OTEL_EXPORTER_OTLP_ENDPOINT: collector.url.replace('//', '//me:collector-password@'),
         OTEL_EXPORTER_OTLP_HEADERS: 'x-tenant=home%20team,authorization=Basic abc',
         OTEL_SERVICE_NAME: 'gateway-of-the-test',
         CIRCUIT_FAILURES: '1000',
@@ -308,7 +308,7 @@ describe('OPS-01 figures for Prometheus with bounded labels, and traces by the G
       ['telemetry', collector.text()],
       ['log', app.logLines.join('\n')],
     ] as const)
-      for (const word of [...Object.values(said), app.key, token, 'alpha-platform-secret', 'Basic abc'])
+      for (const word of [...Object.values(said), app.key, token, 'alpha-platform-secret', 'Basic abc', 'collector-password'])
         expect(text.includes(word), `${word} in ${where}`).toBe(false)
   })
 })

@@ -6,6 +6,7 @@ import type { Clock } from '../../platform/clock.ts'
 import { DatabaseUnavailableError } from '../../platform/db.ts'
 import type { Log } from '../../platform/log.ts'
 import type { ChargedEvent } from './admission.ts'
+import { BacklogAge } from './backlog-age.ts'
 import { batchOf, type FlushResult, type FlushTools, releasedBy } from './flush-batch.ts'
 import { flushEntries, PortionSize } from './flush-entries.ts'
 import { type Entry, type Journal, readJournal } from './journal.ts'
@@ -70,8 +71,8 @@ export class Flusher<E extends ChargedEvent> {
   #running: Promise<void> | null = null
   #cancelTimer: (() => void) | null = null
   #isRotating = false
-  /** Since when something has been waiting to be flushed, monotonic; null: nothing waits. */
-  #waitingSinceMs: number | null = null
+  readonly #backlogAge = new BacklogAge()
+  readonly #now = (): number => this.#options.clock.monotonicMs()
   #failures = 0
   readonly #portion = new PortionSize(batchRecords)
   #chain: Promise<unknown> = Promise.resolve()
@@ -92,9 +93,9 @@ export class Flusher<E extends ChargedEvent> {
     return this.#journal.endOffset - this.#flushedTo
   }
 
-  /** How long the oldest record that is not in the database has been waiting, nearly: behind a flush that took a part of them, since that flush. */
+  /** How long the oldest record that is not in the database has been waiting, exact to the time between two flushes. */
   get lagMs(): number {
-    return this.#waitingSinceMs === null ? 0 : this.#options.clock.monotonicMs() - this.#waitingSinceMs
+    return this.#backlogAge.at(this.#now())
   }
 
   /** Flushes that have failed so far. */
@@ -194,7 +195,7 @@ export class Flusher<E extends ChargedEvent> {
     this.#queue = []
     this.#spilled = false
     this.#flushedTo = 0
-    this.#waitingSinceMs = null
+    this.#backlogAge.clear()
     // What they leased belongs to whoever fenced this process; the charges are still this process's to write.
     this.#owed = this.#owed.map(record => ('released' in record ? { ...record, released: [] } : record))
     for (const waiter of this.#waiters.splice(0)) waiter.reject(new DatabaseUnavailableError('the process was fenced'))
@@ -232,7 +233,7 @@ export class Flusher<E extends ChargedEvent> {
   #appendAll(records: readonly JournalRecord<E>[]): number {
     if (this.#journal.isSegmentFull && !this.#isRotating) this.#rotate()
     const endOffsets = this.#journal.append(records)
-    this.#waitingSinceMs ??= this.#options.clock.monotonicMs()
+    this.#backlogAge.appended(this.#now)
     for (let index = 0; index < records.length; index++) {
       const record = records[index] as JournalRecord<E>
       if (this.#spilled || this.#queue.length >= queueMax) this.#spilled = true
@@ -348,7 +349,7 @@ export class Flusher<E extends ChargedEvent> {
 
   #advance(offset: number): void {
     this.#flushedTo = offset
-    this.#waitingSinceMs = offset >= this.#journal.endOffset ? null : this.#options.clock.monotonicMs()
+    this.#backlogAge.flushed(offset, this.#journal.endOffset, this.#now())
     const ready = this.#waiters.filter(waiter => waiter.offset <= offset)
     if (ready.length === 0) return
     this.#waiters = this.#waiters.filter(waiter => waiter.offset > offset)

@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { AdmissionRequest, Permit } from '../../../src/gateway/limits/admission.ts'
+import { BacklogAge } from '../../../src/gateway/limits/backlog-age.ts'
 import { checkInvariants } from '../../../src/gateway/limits/invariants.ts'
 import type { UsageEvent } from '../../../src/gateway/usage/record.ts'
 import { statement } from '../../../src/platform/db.ts'
@@ -207,4 +208,18 @@ describe.runIf(onPostgres)('calls at once over several processes', () => {
     await on(0).limits.flushNow()
     expect(await database.db.one(leased, 'key', String(keyId), 'running')).toEqual({ leased: 0n, spent: 0n })
   })
+})
+
+it('tells how long the oldest usage has been waiting, also for one that is behind although each flush succeeds', () => {
+  const age = new BacklogAge()
+  expect(age.at(1000)).toBe(0)
+  age.appended(() => 1000)
+  age.appended(() => 1500)
+  expect(age.at(2000)).toBe(1000)
+  // A flush every second takes 100 bytes while 200 come: at the end it is half of the time behind.
+  for (let second = 1; second <= 60; second++) age.flushed(second * 100, second * 200, 1000 + second * 1000)
+  expect(age.at(61_000)).toBeGreaterThanOrEqual(30_000)
+  expect(age.at(61_000)).toBeLessThanOrEqual(32_000)
+  age.flushed(12_000, 12_000, 62_000)
+  expect(age.at(99_000)).toBe(0)
 })
