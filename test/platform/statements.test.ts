@@ -27,6 +27,7 @@ const exceptions: Readonly<Record<string, string>> = {
   'usage.clear_agent_days': 'sums of one day are made anew, over all organisations',
   'usage.clear_days': 'sums of one day are made anew, over all organisations',
   'usage.clear_key_days': 'sums of one day are made anew, over all organisations',
+  'usage.clear_key_weeks': 'sums of the week of one day are made anew, over all organisations',
   'usage.clear_key_model_days': 'sums of one day are made anew, over all organisations',
   'usage.disagreeing_days': 'for the operator, over the whole installation',
   'usage.sum_up_model_days': 'sums over all organisations, without any of their names',

@@ -1,6 +1,7 @@
 /** Statements of the activity report. They read sums by day, never single events. */
 import { statement } from '../../platform/db.ts'
-import { keySums, sumColumns, type TotalsRow } from './usage-totals.ts'
+import { keySums } from './usage-queries.ts'
+import { sumColumns, type TotalsRow } from './usage-totals.ts'
 
 /** Sums of a day and model, of a model and provider, or of a model: the names that are null are summed over. */
 export type ActivityRow = TotalsRow & {

@@ -20,20 +20,6 @@ export const sumColumns = `sum(requests)::bigint as "requests", sum(errors)::big
      sum(completion_tokens)::bigint as "completionTokens", sum(value_uinr)::bigint as "valueUinr", sum(cost_uinr)::bigint as "costUinr",
      sum(cached_tokens)::bigint as "cachedTokens", sum(cache_write_tokens)::bigint as "cacheWriteTokens"`
 
-/**
- * Text of a subquery: sums by key of a span, of its whole weeks and of the days around them, which its reader adds up by `key_id`. Its parameters are the
- * organisation, `from`, `headTo`, `tailFrom` and `to` (`weeksIn`). `day` is null in rows of weeks. `model`: text of a parameter; absent: all models.
- */
-export function keySums(daysTable: 'usage_days_by_key' | 'usage_days_by_key_model', model?: string): string {
-  const columns = 'requests, errors, prompt_tokens, completion_tokens, value_uinr, cost_uinr, cached_tokens, cache_write_tokens'
-  const ofModel = model === undefined ? '' : ` and model = ${model}`
-  const days = (first: string, last: string): string =>
-    `select key_id, day, ${columns} from ${daysTable} where org_id = $1::int${ofModel} and day between ${first}::date and ${last}::date`
-  return `${days('$2', '$3')} union all ${days('$4', '$5')} union all
-     select key_id, null, ${columns} from usage_weeks_by_key
-     where org_id = $1::int and model = ${model ?? "''"} and week > $3::date and week < $4::date`
-}
-
 /** Sums of the statement GET /v1/usage. Money in ₹; `cost_uinr` is the exact integer of `cost_inr` in micro-rupees. */
 export interface Totals {
   requests: number
