@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { CanarySlots } from '../../../src/gateway/collections/canary-slots.ts'
 import { statement } from '../../../src/platform/db.ts'
 import { until } from '../../harness/until.ts'
 import type { Watched } from './watched.ts'
@@ -63,6 +64,26 @@ export function canariesOfCollections(world: () => Watched): void {
       }
       const fork = await app.call('POST', `/me/collections/fork/${shared.json.slug}`, undefined, { cookie: member.cookie })
       expect(fork.status, fork.text).toBeLessThan(300)
+    })
+
+    test('an organisation whose servers hang leaves room for the others', async () => {
+      const slots = new CanarySlots(3, 2)
+      const begun: string[] = []
+      const ends: (() => void)[] = []
+      const run = (orgId: number, name: string) =>
+        slots.run(orgId, () => {
+          begun.push(name)
+          return new Promise<void>(end => ends.push(end))
+        })
+      const all = [run(1, 'a'), run(1, 'b'), run(1, 'c'), run(2, 'd'), run(2, 'e')]
+      expect(begun).toEqual(['a', 'b', 'd'])
+      for (const next of [['c'], ['e'], [], [], []]) {
+        const before = begun.length
+        ends.shift()?.()
+        await new Promise(resolve => setImmediate(resolve))
+        expect(begun.slice(before)).toEqual(next)
+      }
+      await Promise.all(all)
     })
 
     test('an organisation begins at most 20 rounds a minute by asking', async () => {
