@@ -87,7 +87,13 @@ export function adminHandler(app: App): AdminHandler {
 
 /** Commands that have files of their own. */
 function otherFamilies(app: App, command: AdminCommand): Promise<object> {
-  const answer = billingCommand(app, command) ?? webhookCommand(app, command) ?? complianceCommand(app, command) ?? usageCommand(app, command) ?? masterKeyCommand(app, command) ?? backupCommand(app, command)
+  const answer =
+    billingCommand(app, command) ??
+    webhookCommand(app, command) ??
+    complianceCommand(app, command) ??
+    usageCommand(app, command) ??
+    masterKeyCommand(app, command) ??
+    backupCommand(app, command)
   if (answer === null) throw new Error(`unknown command ${command.name}`)
   return answer
 }
