@@ -262,7 +262,7 @@ describe('peer shares of memory', () => {
       expect(answerOf(await app.call('GET', `${shares}?all=true`, undefined, { token }))).toBe('403 forbidden')
   })
 
-  test('SHARE-16 SCOPE-10 SCOPE-11 inference keys, agent tokens and keys without a user change nothing; they list what their user has', async () => {
+  test('AUTH-16 SHARE-16 SCOPE-10 SCOPE-11 inference keys, agent tokens and keys without a user change nothing; they list what their user has', async () => {
     await open(anna, 'persons-only', [ben.userId])
     await memory.put(anna.key, 'shared/persons-only/a')
     const inference = await keyFor(app, anna.cookie, { scope: 'inference' })

@@ -198,7 +198,7 @@ describe('prepaid credit', () => {
   })
 
   describe('what the organisation brings along', () => {
-    test('ROUTE-56 a saved key with always_use false serves when no platform route may or the balance is out, and behind it platform routes come first', async () => {
+    test('BYOK-14 ROUTE-56 a saved key with always_use false serves when no platform route may or the balance is out, and behind it platform routes come first', async () => {
       const org = await on.newOrg()
       const cookie = await app.signIn(org.userId, org.orgId)
       expect((await app.call('PUT', '/me/byok/alpha', { key: 'sk-own-key-of-alpha-123456', always_use: false }, { cookie })).status).toBe(200)

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { insertUsageEvents } from '../../../src/gateway/usage/apply.ts'
 import { keepsSums } from '../../../src/gateway/usage/rollups.ts'
 import { istDay } from '../../../src/platform/ist-time.ts'
+import { settings } from '../../../src/platform/config.ts'
 import { startApp, type TestApp } from '../../harness/app.ts'
 import { movableClock } from '../../harness/clock.ts'
 import { eventOf, request } from '../limits/engine.ts'
@@ -212,6 +213,15 @@ describe('usage over HTTP', () => {
     // 12 tokens at ₹10 and 5 at ₹40 a million.
     expect(totals.value_inr).toBeCloseTo(0.00032, 9)
     expect(by_model[0]).toMatchObject({ model: 'test-model', cost_inr: 0, value_inr: totals.value_inr })
+  })
+
+  test('TEST-05 time moves where a test injects the clock, and by nothing that a caller or operator may set', async () => {
+    const { key } = await newOrg('Clock')
+    clock.moveTo(Date.UTC(2026, 11, 24, 6))
+    for (const name of ['date', 'x-br-now', 'x-br-time', 'x-test-clock']) await chat(key, { now: 0, timestamp: 0 }, { [name]: '2020-01-01T00:00:00Z' })
+    const month = (await usage(key)).json
+    expect([month.from, month.to, month.totals.requests]).toEqual(['2026-12-01', '2026-12-24', 4])
+    expect(Object.keys(settings).filter(name => /(^|_)(CLOCK|NOW|EPOCH|FAKE|TRAVEL|TEST)(_|$)/.test(name))).toEqual([])
   })
 
   test("another organisation's usage is not shown", async () => {
