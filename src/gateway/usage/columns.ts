@@ -9,7 +9,10 @@ const intMax = 2_147_483_647
 const dayMs = 24 * 3600_000
 
 /** A figure as a bigint column takes it. Records of a journal that an earlier version wrote may not have it. */
-export const countOf = (n: number | undefined): bigint => (n === undefined ? 0n : BigInt(n >= countMax ? countMax : Math.max(0, Math.trunc(n))))
+export const countOf = (n: number | undefined): bigint => BigInt(tokensOf(n))
+
+/** The same as a number: a flush adds thousands of them up. */
+export const tokensOf = (n: number | undefined): number => (n === undefined ? 0 : n >= countMax ? countMax : n > 0 ? Math.trunc(n) : 0)
 
 /** A figure as an int column takes it. */
 export const intOf = (n: number | undefined): number => Math.min(intMax, Number(countOf(n)))

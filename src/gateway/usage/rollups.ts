@@ -7,57 +7,17 @@
  */
 import type { Tx } from '../../platform/db.ts'
 import { type BoundedLabels, boundedLabels } from './agent-labels.ts'
-import { countOf, istDays, modelText, mondayOf, wholeMs } from './columns.ts'
+import { mondayOf } from './columns.ts'
 import type { UsageEvent } from './record.ts'
+import { type Facts, type Group, groupsOf, type ModelSums, noModelSums, noSums, type Sums } from './rollup-groups.ts'
 import { addToAgentDays, addToDays, addToKeyDays, addToKeyModelDays, addToKeyWeeks, addToModelDays, addToModelLatencies } from './rollup-queries.ts'
 
 /** Shards of the sums over all organisations. */
 export const modelShards = 16
-/** Latencies beyond 2^25 ms, nine hours, are in one bucket. */
-const bucketMax = 200
-
-/** Sums of one row, in the order of their columns. */
-interface Sums {
-  requests: bigint
-  errors: bigint
-  prompt_tokens: bigint
-  completion_tokens: bigint
-  cached_tokens: bigint
-  cache_write_tokens: bigint
-  value_uinr: bigint
-  cost_uinr: bigint
-}
-
-/** The finest grouping: every table of an organisation is a coarser one of it. Absent is 0 or ''. */
-interface Facts {
-  readonly org_id: number
-  readonly day: string
-  readonly key_id: number
-  readonly agent_id: number
-  readonly agent_label: string
-  readonly model: string
-  readonly provider: string
-  readonly residency: string
-  readonly byok: boolean
-}
-
-interface ModelSums {
-  requests: bigint
-  tokens: bigint
-  succeeded: bigint
-  failed: bigint
-  written_tokens: bigint
-  written_ms: bigint
-}
 
 type Named = Readonly<Record<string, string | number | boolean>>
 /** Rows of one table, by the text of their primary key. */
 type Rows<S> = Map<string, { readonly key: Named; readonly sums: S }>
-
-/** The bucket of a latency: n holds 2^(n/8) ms to below 2^((n+1)/8) ms. */
-export function latencyBucket(ms: number): number {
-  return ms <= 1 ? 0 : Math.min(bucketMax, Math.floor(8 * Math.log2(ms)))
-}
 
 /** Adds the new events of a flush to the sums. `shard`: the one of this process, 0 to `modelShards` - 1. */
 export function keepsSums(shard: number): (tx: Tx, events: readonly UsageEvent[]) => Promise<readonly string[]> {
@@ -71,106 +31,81 @@ export function keepsSums(shard: number): (tx: Tx, events: readonly UsageEvent[]
 /** Adds events to the sums that are not in them yet. */
 async function addToSums(tx: Tx, events: readonly UsageEvent[], shard: number, labelOf: BoundedLabels): Promise<void> {
   if (events.length === 0) return
-  const facts: Rows<Sums> = new Map()
-  const models: Rows<ModelSums> = new Map()
-  const latencies: Rows<{ requests: bigint }> = new Map()
-  const dayOf = istDays()
-  for (const event of events) {
-    const key = factsOf(event, dayOf(event.atMs), labelOf)
-    const sums = sumsOf(event)
-    add(facts, key, sums)
-    if (isOwnServer(event)) continue
-    const model = { day: key.day, model: key.model, shard }
-    add(models, model, modelSumsOf(event, sums))
-    if (isServed(event)) add(latencies, { day: key.day, model: key.model, bucket: latencyBucket(event.latencyMs), shard }, { requests: 1n })
-  }
-  await tx.exec(addToDays, coarser(facts, ['org_id', 'day', 'model', 'provider', 'residency', 'byok']))
-  await tx.exec(addToKeyDays, coarser(facts, ['org_id', 'day', 'key_id']))
-  await tx.exec(addToKeyModelDays, coarser(facts, ['org_id', 'key_id', 'day', 'model', 'provider', 'byok']))
-  await tx.exec(addToKeyWeeks, weeksOf(facts))
-  await tx.exec(addToAgentDays, coarser(facts, ['org_id', 'day', 'agent_id', 'agent_label', 'residency']))
+  const groups = groupsOf(events, labelOf)
+  await tx.exec(addToDays, coarser(groups, ['org_id', 'day', 'model', 'provider', 'residency', 'byok']))
+  await tx.exec(addToKeyDays, coarser(groups, ['org_id', 'day', 'key_id']))
+  await tx.exec(addToKeyModelDays, coarser(groups, ['org_id', 'key_id', 'day', 'model', 'provider', 'byok']))
+  await tx.exec(addToKeyWeeks, weeksOf(groups))
+  await tx.exec(addToAgentDays, coarser(groups, ['org_id', 'day', 'agent_id', 'agent_label', 'residency']))
+  const { models, latencies } = modelsOf(groups, shard)
   if (models.size > 0) await tx.exec(addToModelDays, jsonOf(models))
   if (latencies.size > 0) await tx.exec(addToModelLatencies, jsonOf(latencies))
 }
 
-function factsOf(event: UsageEvent, day: string, labelOf: BoundedLabels): Named & Facts {
-  return {
-    org_id: event.orgId,
-    day,
-    key_id: event.keyId ?? 0,
-    agent_id: event.agentId ?? 0,
-    // A label that stands beside a registered agent says nothing more.
-    agent_label: event.agentId === null && event.agentLabel !== null ? labelOf(event.orgId, day, event.agentLabel) : '',
-    model: modelText(event.model),
-    provider: event.provider,
-    residency: event.residency,
-    byok: event.byok,
-  }
-}
-
-function sumsOf(event: UsageEvent): Sums {
-  return {
-    requests: 1n,
-    errors: event.outcome === 'ok' || event.outcome === 'client_gone' ? 0n : 1n,
-    prompt_tokens: countOf(event.promptTokens),
-    completion_tokens: countOf(event.completionTokens),
-    cached_tokens: countOf(event.cachedTokens),
-    cache_write_tokens: countOf(event.cacheWriteTokens),
-    value_uinr: event.valueUinr,
-    cost_uinr: event.costUinr,
-  }
-}
-
-/** What an organisation's own server does is no figure of the model for everybody. */
-const isOwnServer = ({ provider }: UsageEvent): boolean => provider.startsWith('byoe:')
-const isServed = ({ outcome, status }: UsageEvent): boolean => outcome === 'ok' && status < 400
-/** What a client did wrong, or what the gateway cut, is no failure of a model. */
-const isFailed = ({ outcome, status }: UsageEvent): boolean => outcome === 'upstream_broke' || (outcome === 'failed' && status >= 500)
-
-function modelSumsOf(event: UsageEvent, { prompt_tokens, completion_tokens }: Sums): ModelSums {
-  const hasWritten = isServed(event) && completion_tokens > 0n
-  return {
-    requests: 1n,
-    tokens: prompt_tokens + completion_tokens,
-    succeeded: isServed(event) ? 1n : 0n,
-    failed: isFailed(event) ? 1n : 0n,
-    written_tokens: hasWritten ? completion_tokens : 0n,
-    written_ms: hasWritten ? BigInt(wholeMs(event.latencyMs)) : 0n,
-  }
-}
-
-function add<S extends { [name in keyof S]: bigint }>(rows: Rows<S>, key: Named, sums: S): void {
+/** The row of a key; it begins with nothing. */
+function rowOf<S>(rows: Rows<S>, key: Named, nothing: () => S): S {
   const text = JSON.stringify(Object.values(key))
   const known = rows.get(text)
-  if (known === undefined) {
-    rows.set(text, { key, sums: { ...sums } })
-    return
-  }
-  for (const name in sums) known.sums[name] = (known.sums[name] + sums[name]) as S[typeof name]
+  if (known !== undefined) return known.sums
+  const sums = nothing()
+  rows.set(text, { key, sums })
+  return sums
+}
+
+function add(sums: Sums, more: Sums): void {
+  sums.requests += more.requests
+  sums.errors += more.errors
+  sums.prompt_tokens += more.prompt_tokens
+  sums.completion_tokens += more.completion_tokens
+  sums.cached_tokens += more.cached_tokens
+  sums.cache_write_tokens += more.cache_write_tokens
+  sums.value_uinr += more.value_uinr
+  sums.cost_uinr += more.cost_uinr
+}
+
+function addModel(sums: ModelSums, more: ModelSums): void {
+  sums.requests += more.requests
+  sums.tokens += more.tokens
+  sums.succeeded += more.succeeded
+  sums.failed += more.failed
+  sums.written_tokens += more.written_tokens
+  sums.written_ms += more.written_ms
 }
 
 /** Rows with fewer names in their key, as JSON. */
-function coarser(facts: Rows<Sums>, names: readonly (keyof Facts)[]): string {
+function coarser(groups: readonly Group[], names: readonly (keyof Facts)[]): string {
   const rows: Rows<Sums> = new Map()
-  for (const { key, sums } of facts.values()) add(rows, Object.fromEntries(names.map(name => [name, key[name] ?? ''])), sums)
+  for (const { facts, sums } of groups) add(rowOf(rows, Object.fromEntries(names.map(name => [name, facts[name]])), noSums), sums)
   return jsonOf(rows)
 }
 
 /** Weeks by key and model, and by key with all models together. */
-function weeksOf(facts: Rows<Sums>): string {
+function weeksOf(groups: readonly Group[]): string {
   const rows: Rows<Sums> = new Map()
   const weeks = new Map<string, string>()
-  for (const { key, sums } of facts.values()) {
-    const [day, model] = [String(key['day']), String(key['model'])]
-    const week = weeks.get(day) ?? mondayOf(day)
-    weeks.set(day, week)
-    for (const name of new Set(['', model])) add(rows, { org_id: key['org_id'] ?? 0, model: name, week, key_id: key['key_id'] ?? 0 }, sums)
+  for (const { facts, sums } of groups) {
+    const week = weeks.get(facts.day) ?? mondayOf(facts.day)
+    weeks.set(facts.day, week)
+    for (const model of new Set(['', facts.model])) add(rowOf(rows, { org_id: facts.org_id, model, week, key_id: facts.key_id }, noSums), sums)
   }
   return jsonOf(rows)
 }
 
+/** Rows over all organisations: of models, and of their latencies. */
+function modelsOf(groups: readonly Group[], shard: number): { models: Rows<ModelSums>; latencies: Rows<{ requests: number }> } {
+  const models: Rows<ModelSums> = new Map()
+  const latencies: Rows<{ requests: number }> = new Map()
+  for (const { facts, model, latencies: served } of groups) {
+    if (model === null) continue
+    const key = { day: facts.day, model: facts.model }
+    addModel(rowOf(models, { ...key, shard }, noModelSums), model)
+    for (const [bucket, requests] of served) rowOf(latencies, { ...key, bucket, shard }, () => ({ requests: 0 })).requests += requests
+  }
+  return { models, latencies }
+}
+
 /** Rows as JSON, sorted: all processes take the rows of a table in one order. */
-function jsonOf<S extends { [name in keyof S]: bigint }>(rows: Rows<S>): string {
+function jsonOf<S>(rows: Rows<S>): string {
   const sorted = [...rows].sort(([a], [b]) => (a < b ? -1 : a > b ? 1 : 0))
   return JSON.stringify(
     sorted.map(([, { key, sums }]) => ({ ...key, ...sums })),

@@ -6,7 +6,7 @@ import { decimalOf, decimalText, roundedDivision, uinrPerMtokOf } from '../../..
 import { indexPrices, matchOf } from '../../../src/gateway/catalog/price-match.ts'
 import { pricesOf, rateOf } from '../../../src/gateway/catalog/price-sources.ts'
 import { quantile } from '../../../src/gateway/usage/model-stats.ts'
-import { latencyBucket } from '../../../src/gateway/usage/rollups.ts'
+import { latencyBucket } from '../../../src/gateway/usage/rollup-groups.ts'
 import { ConfigError, loadConfig } from '../../../src/platform/config.ts'
 
 const decimal = (text: string) => {
