@@ -1,10 +1,11 @@
 import type { CancelSignal } from '../../platform/cancellation.ts'
 import type { Clock } from '../../platform/clock.ts'
 import type { Db, Tx } from '../../platform/db.ts'
+import { latencyBucket } from '../../platform/latency-buckets.ts'
 import type { StoredStep } from '../routing/chains.ts'
 import { addToHealth, insertChecks, upsertCanaries } from './canary-queries.ts'
 import type { CanarySlots } from './canary-slots.ts'
-import { distinctSteps, failedBucket, latencyBucket, stepKey } from './health.ts'
+import { distinctSteps, failedBucket, stepKey } from './health.ts'
 import { endRound, holdCollection, lockRound, type RoundCollection } from './monitor-queries.ts'
 
 /** What became of a canary, as inference says it. */

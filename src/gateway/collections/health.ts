@@ -1,6 +1,7 @@
 /** How the steps of a collection have done: sums of canaries as figures for people. */
 import type { Clock } from '../../platform/clock.ts'
 import type { Db } from '../../platform/db.ts'
+import { quantileMs } from '../../platform/latency-buckets.ts'
 import type { StoredStep } from '../routing/chains.ts'
 import { type HealthSum, type LastCanary, listCanaries, sumHealth } from './health-queries.ts'
 
@@ -8,13 +9,6 @@ const hourMs = 3600_000
 const dayMs = 24 * hourMs
 /** Bucket of canaries that failed. */
 export const failedBucket = -1
-const bucketsPerOctave = 8
-
-/** The bucket of a latency: [2^(n/8), 2^((n+1)/8)) ms. */
-export const latencyBucket = (latencyMs: number): number => Math.floor(Math.log2(Math.max(1, latencyMs)) * bucketsPerOctave)
-
-/** The middle of a bucket, ms: within 5 % of whatever is in it. */
-const bucketMs = (bucket: number): number => Math.max(1, Math.round(2 ** ((bucket + 0.5) / bucketsPerOctave)))
 
 /** A step by what it is, not by its place: so its history stays when steps are moved. '' stands for no pinned provider. */
 export const stepKey = (step: StoredStep): string => keyOf(step.model, step.provider ?? '')
@@ -77,20 +71,13 @@ function stepHealth(step: StoredStep, isProbed: boolean, sums: readonly HealthSu
     model: step.model,
     provider: step.provider ?? last?.provider ?? null,
     uptime: checks === 0 ? null : Math.floor((good / checks) * 10_000) / 10_000,
-    p95Ms: good === 0 ? null : p95Of(answered, good),
+    p95Ms: quantileMs(
+      answered.map(({ bucket, checks: count }) => ({ bucket, count })),
+      0.95,
+    ),
     checks,
     lastCheck: last?.at ?? null,
     state: !isProbed ? 'unsupported' : last === null ? 'unknown' : last.ok ? 'ok' : 'failing',
     lastCode: last === null || last.ok ? null : last.code,
   }
-}
-
-function p95Of(answered: readonly HealthSum[], count: number): number {
-  const rank = Math.ceil(count * 0.95)
-  let seen = 0
-  for (const { bucket, checks } of [...answered].sort((a, b) => a.bucket - b.bucket)) {
-    seen += checks
-    if (seen >= rank) return bucketMs(bucket)
-  }
-  throw new Error('the rank lies within the count')
 }

@@ -23,7 +23,7 @@ export const modelStatsEndpoints = {
         .number()
         .nullable()
         .describe('Served calls among those that were served or failed, 0 to 1. What the client did wrong or gave up is neither.'),
-      p50_latency_ms: z.int().nullable().describe('Of served calls, from the request to the end of the reply; true within 9.1 %.'),
+      p50_latency_ms: z.int().nullable().describe('Of served calls, from the request to the end of the reply; true within 4.5 %.'),
       p95_latency_ms: z.int().nullable(),
       tokens_per_second: z.number().nullable().describe('Completion tokens a second of served calls, over the same time.'),
       requests: z.int(),

@@ -1,4 +1,5 @@
 /** How models did in the last days, over all organisations: what anybody may read. */
+import { type LatencyCount, quantileMs } from '../../platform/latency-buckets.ts'
 import type { ModelSumsRow } from './model-stats-queries.ts'
 
 /** Days of the stats, today included. */
@@ -17,42 +18,18 @@ export interface ModelStats {
   readonly requests: number
 }
 
-/** How many served calls were in one bucket of latency: n holds 2^(n/8) ms to below 2^((n+1)/8) ms. */
-export interface LatencyCount {
-  readonly bucket: number
-  readonly requests: bigint
-}
-
-const bucketsPerDoubling = 8
-
-/** The stats of a model. `latencies` by bucket, the fastest first. */
+/** The stats of a model. */
 export function statsOf(model: string, sums: ModelSumsRow | undefined, latencies: readonly LatencyCount[]): ModelStats {
   const judged = sums === undefined ? 0 : Number(sums.succeeded + sums.failed)
   return {
     model,
     window: '7d',
     success_rate: sums === undefined || judged === 0 ? null : rounded(Number(sums.succeeded) / judged, 4),
-    p50_latency_ms: quantile(latencies, 0.5),
-    p95_latency_ms: quantile(latencies, 0.95),
+    p50_latency_ms: quantileMs(latencies, 0.5),
+    p95_latency_ms: quantileMs(latencies, 0.95),
     tokens_per_second: sums === undefined || sums.writtenMs === 0n ? null : rounded((Number(sums.writtenTokens) * 1000) / Number(sums.writtenMs), 2),
     requests: sums === undefined ? 0 : Number(sums.requests),
   }
-}
-
-/**
- * The latency below which a share of the calls stayed, in whole ms; null without calls. Inside a bucket the calls are taken to be spread evenly
- * over the logarithm. The call that is looked for is in the same bucket, so the answer is at most a factor of 2^(1/8), 9.1 %, away from it.
- */
-export function quantile(latencies: readonly LatencyCount[], share: number): number | null {
-  const total = latencies.reduce((sum, { requests }) => sum + Number(requests), 0)
-  const wanted = share * total
-  let before = 0
-  for (const { bucket, requests } of latencies) {
-    const count = Number(requests)
-    if (count > 0 && before + count >= wanted) return Math.round(2 ** ((bucket + (wanted - before) / count) / bucketsPerDoubling))
-    before += count
-  }
-  return null
 }
 
 const rounded = (value: number, decimals: number): number => Math.round(value * 10 ** decimals) / 10 ** decimals

@@ -3,11 +3,12 @@ import type { Clock } from '../../platform/clock.ts'
 import type { Db } from '../../platform/db.ts'
 import { fail } from '../../platform/errors.ts'
 import { istDay } from '../../platform/ist-time.ts'
+import type { LatencyCount } from '../../platform/latency-buckets.ts'
 import type { Log } from '../../platform/log.ts'
 import { type PublicPage, publicPage } from '../../platform/public-page.ts'
 import { Snapshot } from '../../platform/snapshot.ts'
 import type { Catalog } from '../catalog/catalog.ts'
-import { type LatencyCount, type ModelStats, statsDays, statsOf } from './model-stats.ts'
+import { type ModelStats, statsDays, statsOf } from './model-stats.ts'
 import { sumLatencies, sumModels } from './model-stats-queries.ts'
 import { longRankingDays, rankingsOf } from './rankings.ts'
 
@@ -66,8 +67,8 @@ export class PublicUsage {
     const models = [...catalog.snapshot.models.values()].flatMap(({ id, kind }) => (kind === 'virtual' ? [] : [id]))
     const sums = await db.many(sumModels, from(longRankingDays), from(statsDays), today, models)
     const latencies = new Map<string, LatencyCount[]>()
-    for (const { model, ...count } of await db.many(sumLatencies, from(statsDays), today, models))
-      latencies.set(model, [...(latencies.get(model) ?? []), count])
+    for (const { model, bucket, requests } of await db.many(sumLatencies, from(statsDays), today, models))
+      latencies.set(model, [...(latencies.get(model) ?? []), { bucket, count: Number(requests) }])
     return {
       rankings: publicPage(rankingsOf(sums, catalog.snapshot), pageSeconds),
       stats: new Map(sums.map(row => [row.model, statsOf(row.model, row, latencies.get(row.model) ?? [])])),

@@ -2,12 +2,10 @@
  * Adds the events of one flush up in memory, before the tables see them. Every call passes here, so an event costs one look-up and a few
  * additions of numbers; money alone is added as bigint, because only money can pass 2^53 within one flush.
  */
+import { latencyBucket } from '../../platform/latency-buckets.ts'
 import type { BoundedLabels } from './agent-labels.ts'
 import { istDays, modelText, tokensOf, wholeMs } from './columns.ts'
 import type { UsageEvent } from './record.ts'
-
-/** Latencies beyond 2^25 ms, nine hours, are in one bucket. */
-const bucketMax = 200
 
 /** The finest grouping: every table of an organisation is a coarser one of it. Absent is 0 or ''. */
 export interface Facts {
@@ -52,11 +50,6 @@ export interface Group {
   readonly model: ModelSums | null
   /** Served calls by latency bucket. */
   readonly latencies: Map<number, number>
-}
-
-/** The bucket of a latency: n holds 2^(n/8) ms to below 2^((n+1)/8) ms. */
-export function latencyBucket(ms: number): number {
-  return ms <= 1 ? 0 : Math.min(bucketMax, Math.floor(8 * Math.log2(ms)))
 }
 
 /** The events of one flush, at most a few thousand, as groups. */

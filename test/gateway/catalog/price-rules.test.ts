@@ -5,8 +5,6 @@ import { loadCatalog } from '../../../src/gateway/catalog/load.ts'
 import { decimalOf, decimalText, roundedDivision, uinrPerMtokOf } from '../../../src/gateway/catalog/price-decimal.ts'
 import { indexPrices, matchOf } from '../../../src/gateway/catalog/price-match.ts'
 import { pricesOf, rateOf } from '../../../src/gateway/catalog/price-sources.ts'
-import { quantile } from '../../../src/gateway/usage/model-stats.ts'
-import { latencyBucket } from '../../../src/gateway/usage/rollup-groups.ts'
 import { ConfigError, loadConfig } from '../../../src/platform/config.ts'
 
 const decimal = (text: string) => {
@@ -154,21 +152,6 @@ test('models of our catalog are found under the names that others write', () => 
 function raise(id: string): never {
   throw new Error(`the catalog has no ${id}`)
 }
-
-test('a quantile from buckets is at most 9.1 % away from the call that it stands for', () => {
-  fc.assert(
-    fc.property(fc.array(fc.integer({ min: 2, max: 3_600_000 }), { minLength: 1, maxLength: 300 }), fc.constantFrom(0.5, 0.95), (latencies, share) => {
-      const counts = new Map<number, bigint>()
-      for (const ms of latencies) counts.set(latencyBucket(ms), (counts.get(latencyBucket(ms)) ?? 0n) + 1n)
-      const rows = [...counts].map(([bucket, requests]) => ({ bucket, requests })).sort((a, b) => a.bucket - b.bucket)
-      const exact = latencies.toSorted((a, b) => a - b)[Math.ceil(share * latencies.length) - 1] ?? 0
-      const estimate = quantile(rows, share) ?? 0
-      // Whole ms are rounded on top.
-      return estimate <= exact * 2 ** (1 / 8) + 0.5 && estimate >= exact / 2 ** (1 / 8) - 0.5
-    }),
-  )
-  expect(quantile([], 0.5)).toBeNull()
-})
 
 test('the addresses are http, or off', () => {
   expect(loadConfig({ PRICE_FEED_URL: '', FX_URL: 'off' })).toMatchObject({ PRICE_FEED_URL: null, FX_URL: null })

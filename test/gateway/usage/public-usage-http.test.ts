@@ -145,8 +145,8 @@ describe('stats and rankings of what was used', () => {
       model: 'team/fast:v1.5',
       window: '7d',
       success_rate: 0.9375,
-      // The 50th of 100 is a third into bucket 54, which begins at 107.6 ms; the 95th half into bucket 80, which begins at 1024 ms.
-      p50_latency_ms: Math.round(2 ** ((54 + 10 / 30) / 8)),
+      // The 50th of 100 is in bucket 54, which begins at 107.6 ms, the 95th in bucket 80, which begins at 1024 ms: their middles.
+      p50_latency_ms: Math.round(2 ** (54.5 / 8)),
       p95_latency_ms: Math.round(2 ** (80.5 / 8)),
       tokens_per_second: 166.67,
       requests: 20,
