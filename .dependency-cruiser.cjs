@@ -36,6 +36,15 @@ const domainRules = Object.entries(peers).map(([domain, allowed]) => ({
   to: { path: '^src/', pathNot: [platform, folders(['gateway/wire', 'gateway/providers', domain, ...allowed])] },
 }))
 
+/** SQL belongs to the domain whose tables it reads: a domain asks another one through its functions, never through its statements. */
+const queryRules = [...Object.keys(peers), 'operations'].map(domain => ({
+  name: `queries-of-${domain.replace('/', '-')}-are-private`,
+  comment: `The SQL statements of src/${domain} are for src/${domain} only.`,
+  severity: 'error',
+  from: { path: '^src/', pathNot: folders([domain]) },
+  to: { path: `^src/${domain}/.*queries\\.ts$` },
+}))
+
 /** A package that only the named files may import. */
 const packageRule = (name, packages, allowed) => ({
   name: `only-here-${name}`,
@@ -61,7 +70,7 @@ module.exports = {
       comment: 'gateway/wire imports errors, money, json and type-level contracts of platform; ids and time come as arguments.',
       severity: 'error',
       from: { path: '^src/gateway/wire/' },
-      to: { path: '^src/', pathNot: ['^src/gateway/wire/', '^src/platform/(errors|money|json|assert)\\.ts$'] },
+      to: { path: '^src/', pathNot: ['^src/gateway/wire/', '^src/platform/(errors|values/(money|json|assert))\\.ts$'] },
     },
     {
       name: 'providers-below-domains',
@@ -77,7 +86,11 @@ module.exports = {
       severity: 'error',
       from: {
         path: '^src/',
-        pathNot: [platform, folders([...Object.keys(peers), 'gateway/wire', 'gateway/providers', 'gateway/http', 'mcp', 'sandbox', 'cli']), '^src/[^/]+\\.ts$'],
+        pathNot: [
+          platform,
+          folders([...Object.keys(peers), 'gateway/wire', 'gateway/providers', 'gateway/http', 'mcp', 'sandbox', 'cli', 'composition', 'operations']),
+          '^src/(main|version)\\.ts$',
+        ],
       },
       to: {},
     },
@@ -92,40 +105,44 @@ module.exports = {
           platform,
           '^src/version\\.ts$',
           '^src/(gateway/http|gateway/access|gateway/wire|gateway/inference|mcp)/',
-          '/endpoints\\.ts$',
-          '^src/(gateway/[^/]+|agents|memory)/[^/]+-endpoints\\.ts$',
+          '^src/(gateway|agents|memory)/.*endpoints\\.ts$',
         ],
       },
     },
     {
       name: 'nobody-imports-edges',
-      comment: 'Only the composition root and the command line know the edges.',
+      comment: 'Only composition, operations, the command line and main.ts know the edges.',
       severity: 'error',
-      from: { path: '^src/', pathNot: ['^src/(gateway/http|mcp|cli)/', '^src/[^/]+\\.ts$'] },
-      to: { path: '^src/(gateway/http|mcp|cli)/|^src/[^/]+\\.ts$', pathNot: '^src/version\\.ts$' },
+      from: { path: '^src/', pathNot: '^src/(gateway/http|mcp|cli|composition|operations)/|^src/main\\.ts$' },
+      to: { path: '^src/(gateway/http|mcp|cli|composition|operations)/|^src/main\\.ts$' },
     },
     {
-      name: 'queries-are-private',
-      comment: 'queries.ts belongs to its folder.',
+      name: 'nobody-imports-the-command-line',
+      comment: 'The gateway does not depend on the program that a person types.',
       severity: 'error',
-      from: { path: '^src/(.+)/[^/]+$' },
-      to: { path: '/queries\\.ts$', pathNot: '^src/$1/' },
+      from: { path: '^src/', pathNot: '^src/(cli/|main\\.ts$)' },
+      to: { path: '^src/cli/' },
     },
+    {
+      name: 'the-operator-starts-the-gateway',
+      comment: 'Of the command line, only the programs for the machine of the gateway import composition and operations.',
+      severity: 'error',
+      from: { path: '^src/cli/', pathNot: '^src/cli/operator/' },
+      to: { path: '^src/(composition|operations)/' },
+    },
+    ...queryRules,
     {
       name: 'endpoints-are-for-edges',
       comment: 'endpoints.ts is imported by the endpoint table and by the lists of rows that MCP serves only.',
       severity: 'error',
-      from: {
-        path: '^src/',
-        pathNot: ['^src/gateway/http/endpoint-table\\.ts$', '^src/mcp/(tools/tools|surface-rows)\\.ts$', '^src/gateway/http/hot-routes\\.ts$'],
-      },
+      from: { path: '^src/', pathNot: '^src/gateway/http/rows/(endpoint-table|hot-routes)\\.ts$|^src/mcp/(tools/tools|surface-rows)\\.ts$' },
       to: { path: '/endpoints\\.ts$' },
     },
     {
       name: 'endpoints-stay-home',
       comment: 'endpoints.ts imports its own folder and platform.',
       severity: 'error',
-      from: { path: '^src/(.+)/endpoints\\.ts$' },
+      from: { path: '^src/(gateway/[^/]+|agents|memory|mcp).*/endpoints\\.ts$' },
       to: { path: '^src/', pathNot: [platform, '^src/$1/'] },
     },
     {
@@ -156,19 +173,19 @@ module.exports = {
       from: { path: '^src/' },
       to: { path: '^(test|bench|scripts)/' },
     },
-    packageRule('pg', 'pg|pg-[^/]+', '^src/platform/db-postgres[^/]*\\.ts$'),
-    packageRule('pglite', '@electric-sql/[^/]+', '^src/platform/db-embedded[^/]*\\.ts$'),
+    packageRule('pg', 'pg|pg-[^/]+', '^src/platform/db/postgres/'),
+    packageRule('pglite', '@electric-sql/[^/]+', '^src/platform/db/embedded/'),
     packageRule('express', 'express', '^src/(gateway/http/|mcp/transport\\.ts$)'),
-    packageRule('undici', 'undici', '^src/platform/(outbound|upstream-body)\\.ts$'),
-    packageRule('aws', '@aws-sdk/[^/]+|@smithy/[^/]+', '^src/memory/(s3-lists|s3-wire)\\.ts$'),
+    packageRule('undici', 'undici', '^src/platform/outbound/'),
+    packageRule('aws', '@aws-sdk/[^/]+|@smithy/[^/]+', '^src/memory/stores/s3/'),
     packageRule('jose', 'jose', '^src/(agents|gateway/access)/'),
     packageRule('mcp', '@modelcontextprotocol/[^/]+', '^src/(mcp|cli)/'),
     packageRule('nodemailer', 'nodemailer', '^src/gateway/mail/'),
     packageRule('openid', 'openid-client', '^src/gateway/access/'),
     packageRule('cookie', 'cookie', '^src/gateway/(access|http)/'),
     packageRule('commander', 'commander', '^src/cli/'),
-    packageRule('prom-client', 'prom-client', '^src/platform/metrics\\.ts$'),
-    packageRule('opentelemetry', '@opentelemetry/[^/]+', '^src/platform/telemetry-otel\\.ts$'),
+    packageRule('prom-client', 'prom-client', '^src/platform/observe/metrics\\.ts$'),
+    packageRule('opentelemetry', '@opentelemetry/[^/]+', '^src/platform/observe/telemetry-otel\\.ts$'),
     {
       name: 'no-development-packages',
       comment: 'What src imports at run time stands in dependencies.',

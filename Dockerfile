@@ -1,4 +1,4 @@
-# The gateway as an image. One stage compiles; the other has the packages that run and nothing else. How it is used: docs/deploy.md.
+# The gateway as an image. One stage compiles; the other has the packages that run and nothing else. How it is used: docs/operate/deploy.md.
 # `node scripts/rehearse-image.mjs` carries these steps out in a folder, for machines without a container engine.
 
 FROM node:22-slim AS build

@@ -11,6 +11,8 @@ export default {
       ...(process.env['CLIENTS'] === 'on' ? [] : ['test/clients/**']),
       ...(process.env['CONFORMANCE_FOLDER'] ? [] : ['test/conformance/**']),
       ...(process.env['CHAOS'] === 'on' ? [] : ['test/chaos/**']),
+      // A gateway with little memory and its two cores to itself: scripts/test-hostile.mjs.
+      ...(process.env['HOSTILE'] === 'on' ? [] : ['test/hostile/**']),
     ],
     globalSetup: ['test/harness/global-setup.ts'],
     pool: 'forks',

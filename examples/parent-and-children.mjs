@@ -15,8 +15,8 @@ await owner.json('POST', `/v1/me/agents/${id}/budget`, { json: { monthly_budget_
 const lead = connectAgent({ baseUrl: BRIGADE, agent: id, credential: BRIGADE_KEY })
 
 /** The lead makes a child with its own token, and never sees a key. The same name again gives the same child a new token. */
-async function childOf(name, wish) {
-  const made = await lead.gateway.json('POST', `/v1/me/agents/${id}/children`, { json: { name, ...wish } })
+async function childOf(name, params) {
+  const made = await lead.gateway.json('POST', `/v1/me/agents/${id}/children`, { json: { name, ...params } })
   return connectAgent({ baseUrl: BRIGADE, credential: made.access_token })
 }
 

@@ -1,5 +1,5 @@
 /**
- * docs/behaviour.md, made from the test titles. A test that shows a numbered behaviour through HTTP or MCP begins its title with
+ * docs/internals/behaviour.md, made from the test titles. A test that shows a numbered behaviour through HTTP or MCP begins its title with
  * the ids; this reads the titles out of the text, so it needs neither a build nor the test runner.
  */
 import { readFileSync } from 'node:fs'
@@ -78,6 +78,8 @@ const areas = {
   AUDIT: 'the audit log',
   BACK: 'backup and restore',
   OPS: 'operation: metrics, outages, shutdown',
+  EDGE: 'requests and replies at their edges',
+  HARD: 'hostile input, and fairness between organisations',
 }
 
 const intro = `# Behaviour
@@ -93,7 +95,7 @@ no ids and are not listed.
 processes; most of them run on PostgreSQL only (CONTRIBUTING.md says how). To run the tests of one id: \`npm test -- -t CHAT-01\`.`
 
 /** A string that opens with ids and is the first or only argument of a call: a test title. */
-const title = /(\.(?:skip|todo))?\(\s*(?:(['"`])((?:[A-Z]{2,8}-\d{2,3}\s+)+)((?:\\.|(?!\2)[^\\])*)\2)/g
+const title = /(\.(?:skip|todo))?\(\s*(?:(['"`])((?:[A-Z]{2,8}-\d{2,3},?\s+)+)((?:\\.|(?!\2)[^\\])*)\2)/g
 
 function sentence(text) {
   const plain = text
@@ -111,7 +113,7 @@ function citedBehaviour(base) {
     const source = readFileSync(join(base, path), 'utf8').replace(/^\s*\/\/.*$/gm, '')
     return [...source.matchAll(title)]
       .filter(match => match[1] === undefined)
-      .map(match => ({ ids: match[3].trim().split(/\s+/), text: sentence(match[4]), path }))
+      .map(match => ({ ids: match[3].trim().split(/[\s,]+/), text: sentence(match[4]), path }))
   })
 }
 
@@ -128,7 +130,7 @@ function areaRows(cited, area) {
   rows.sort((a, b) => a.numbers[0] - b.numbers[0] || compare(a.path, b.path) || compare(a.text, b.text))
   return rows.map(({ numbers, text, path }) => {
     const ids = numbers.map(number => `\`${area}-${number}\``).join(' ')
-    return `| ${ids} | ${cell(text)} | [${path.slice('test/'.length, -'.test.ts'.length)}](../${path}) |`
+    return `| ${ids} | ${cell(text)} | [${path.slice('test/'.length, -'.test.ts'.length)}](../../${path}) |`
   })
 }
 

@@ -23,7 +23,7 @@ function sourceStamp() {
     for (const entry of readdirSync(folder, { withFileTypes: true }).sort((a, b) => (a.name < b.name ? -1 : 1))) {
       const path = join(folder, entry.name)
       if (entry.isDirectory()) walk(path)
-      else add(path)
+      else if (!path.endsWith('.md')) add(path)
     }
   }
   add(join(root, 'tsconfig.json'))

@@ -7,35 +7,43 @@ import { join } from 'node:path'
 import { root, runAsMain } from './paths.mjs'
 import { filesBelow } from './tools.mjs'
 
-const databaseDrivers = /^src\/platform\/(db[^/]*|migrate|jobs)\.ts$/
+const databaseDrivers = /^src\/platform\/db\//
 
 const rules = [
   {
     what: 'the clock',
     use: 'inject Clock (platform/clock.ts)',
     pattern: /\bDate\.now\b|\bnew Date\(\)|\bDate\(\)|\bperformance\.now\b|\bprocess\.hrtime\b/,
-    home: /^src\/platform\/(clock|jobs)\.ts$/,
+    home: /^src\/platform\/(clock|db\/jobs)\.ts$/,
   },
   {
     what: 'a timer',
     use: 'inject Clock (platform/clock.ts)',
     pattern: /(?<![.\w])(setTimeout|setInterval)\(|\bnode:timers\b/,
-    home: /^src\/platform\/(clock|jobs|db[^/]*)\.ts$/,
+    home: /^src\/platform\/(clock\.ts$|db\/)/,
   },
   {
     what: 'chance',
-    use: 'inject Ids (platform/ids.ts)',
+    use: 'inject Ids (platform/values/ids.ts)',
     pattern: /\bMath\.random\b|\brandomUUID\b|\brandomBytes\b|\brandomInt\b|\bgetRandomValues\b/,
-    home: /^src\/platform\/(ids|secrets)\.ts$/,
+    home: /^src\/platform\/(values\/ids|security\/secrets)\.ts$/,
   },
   { what: 'the environment', use: 'read Config (platform/config.ts)', pattern: /\bprocess\.env\b/, home: /^src\/platform\/config\.ts$/ },
   {
     what: 'SQL text',
-    use: 'write it in the queries.ts of the folder',
+    use: 'write it in the queries.ts of the folder; up to three statements may stand, not exported, in the file that uses them',
     pattern: /[`'"]\s*(select\s[\s\S]{1,400}?\bfrom\b|insert\s+into\s|update\s+\w+\s+set\s|delete\s+from\s|with\s+\w+\s+as\s*(materialized\s*)?\()/,
-    home: path => databaseDrivers.test(path) || /(^|\/)queries\.ts$/.test(path) || /(^|\/)[a-z-]+-queries\.ts$/.test(path),
+    home: (path, text) => databaseDrivers.test(path) || /(^|[/-])queries\.ts$/.test(path) || hasOwnStatements(text),
   },
 ]
+
+const ownStatementsMax = 3
+
+/** A file keeps the few statements that only it uses beside their use. All SQL of the file is in them, and no other file can import them. */
+function hasOwnStatements(text) {
+  const statements = text.match(/^(export )?const \w+ = statement</gm) ?? []
+  return statements.length >= 1 && statements.length <= ownStatementsMax && statements.every(line => !line.startsWith('export '))
+}
 
 /** The text with comments blanked out, line breaks kept. A `//` inside a string or a URL stays. */
 function withoutComments(text) {
@@ -50,7 +58,7 @@ export function misplacedGlobals(base = root) {
   for (const path of filesBelow('src', name => name.endsWith('.ts'), base)) {
     const text = withoutComments(readFileSync(join(base, path), 'utf8'))
     for (const { what, use, pattern, home } of rules) {
-      if (typeof home === 'function' ? home(path) : home.test(path)) continue
+      if (typeof home === 'function' ? home(path, text) : home.test(path)) continue
       if (path.startsWith('src/agents/toolkit/') && what !== 'SQL text') continue
       for (const match of text.matchAll(new RegExp(pattern, 'g'))) {
         found.push(`${path}:${text.slice(0, match.index).split('\n').length}: ${what} (${match[0].trim().slice(0, 40).replace(/\s+/g, ' ')}); ${use}`)

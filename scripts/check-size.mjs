@@ -1,10 +1,11 @@
-/** A source file has one subject: more than 400 lines fail. Data tables are exempt by name. */
+/** A source file has one subject and a folder names what it holds: too many lines or files fail. What is one table or one list is exempt by name. */
 import { readFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { root, runAsMain } from './paths.mjs'
 import { filesBelow } from './tools.mjs'
 
-const linesMax = 400
+const linesMax = 500
+const filesMax = 12
 /** Files that are one table, or that a program wrote. */
 const exempt = new Set(['src/platform/errors.ts', 'src/platform/config.ts'])
 
@@ -18,8 +19,15 @@ export function tooLong(base = root) {
   )
 }
 
+/** One line of text for each folder of src that holds too many files directly. */
+export function tooFull(base = root) {
+  const counts = new Map()
+  for (const path of filesBelow('src', name => name.endsWith('.ts'), base)) counts.set(dirname(path), (counts.get(dirname(path)) ?? 0) + 1)
+  return [...counts].filter(([, files]) => files > filesMax).map(([folder, files]) => `${folder}: ${files} files; ${filesMax} is the limit`)
+}
+
 runAsMain(import.meta.url, () => {
-  const found = tooLong()
+  const found = [...tooLong(), ...tooFull()]
   for (const line of found) console.log(line)
   process.exitCode = found.length === 0 ? 0 : 1
 })

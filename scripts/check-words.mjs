@@ -12,7 +12,7 @@ const patterns = [
   { why: 'a decision by a number that the repository does not have', pattern: /\bC-\d{1,3}\b/ },
   {
     why: 'a document that the repository does not have',
-    pattern: new RegExp(`\\b${'interface'}\\.md\\b|\\b${'requirements'}\\.md\\b|(?<!docs/)\\b${'budgets'}\\.md\\b|\\bstyle\\.md\\b`),
+    pattern: new RegExp(`\\b${'interface'}\\.md\\b|\\b${'requirements'}\\.md\\b|(?<!concepts/)\\b${'budgets'}\\.md\\b|\\bstyle\\.md\\b`),
   },
   { why: 'another product', pattern: new RegExp(`b${'harat'}`, 'i') },
 ]

@@ -1,15 +1,19 @@
 /**
- * `npm run check`: everything that needs no database. One line a step; a failing step shows what it printed, and the steps after
- * it run all the same, so that one run tells the whole story.
+ * `npm run check`: everything that needs no database. Two steps run concurrently. Each step prints one line when it ends, a failing step
+ * also shows what it printed, and the other steps run all the same, so that one run tells the whole story.
  */
-import { existsSync } from 'node:fs'
+import { existsSync, mkdirSync } from 'node:fs'
+import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
+import { badCommits } from './check-commits.mjs'
 import { misplacedGlobals } from './check-globals.mjs'
-import { tooLong } from './check-size.mjs'
+import { brokenLinks } from './check-links.mjs'
+import { missingNotes, unknownPaths } from './check-notes.mjs'
+import { tooFull, tooLong } from './check-size.mjs'
 import { foreignWords } from './check-words.mjs'
-import { ensureInstalled } from './ensure.mjs'
+import { ensure } from './ensure.mjs'
 import { root } from './paths.mjs'
-import { binOf, runTool } from './tools.mjs'
+import { binOf, startTool } from './tools.mjs'
 
 /** Folders whose tests are pure functions, or tools that finish in seconds. Absent ones are passed over. */
 const fastTests = ['test/tooling', 'test/platform', 'test/gateway/wire', 'test/gateway/providers', 'test/gateway/routing', 'test/gateway/catalog', 'test/pins']
@@ -22,54 +26,73 @@ const slowTests = [
   'test/platform/control-log.test.ts',
 ]
 
-const tool = (packageName, command, args) => () => {
-  const { code, stdout, stderr } = runTool(binOf(packageName, command), args)
+/** The compiler keeps here what it found in its last run, so that the next one checks only what changed. */
+const cache = join(root, 'node_modules', '.cache', 'brigade-check')
+
+const tool = (packageName, command, args) => async () => {
+  const { code, stdout, stderr } = await startTool(binOf(packageName, command), args)
   return { ok: code === 0, text: stdout + stderr }
 }
-const lines = list => () => {
+const types = (project, name) =>
+  tool('typescript', 'tsc', ['--noEmit', '-p', project, '--incremental', '--tsBuildInfoFile', join(cache, `${name}.tsbuildinfo`)])
+const lines = list => async () => {
   const found = list()
   return { ok: found.length === 0, text: found.join('\n') }
 }
 
 /** The cruiser reports success when it could read nothing, so the count is part of the verdict. */
-function layers() {
-  const { stdout, stderr } = runTool(binOf('dependency-cruiser', 'depcruise'), ['--output-type', 'json', 'src'])
+async function layers() {
+  const { stdout, stderr } = await startTool(binOf('dependency-cruiser', 'depcruise'), ['--output-type', 'json', 'src'])
   const { summary } = JSON.parse(stdout || '{"summary":{"totalCruised":0,"error":0,"violations":[]}}')
   const text = summary.violations.map(found => `${found.rule.name}: ${found.from} -> ${found.to}`).join('\n')
   return summary.totalCruised === 0 ? { ok: false, text: `0 modules were read.\n${stderr}` } : { ok: summary.error === 0, text }
 }
 
+async function generatedFiles() {
+  const { code, stdout, stderr } = await startTool(join(root, 'scripts', 'generate.mjs'), ['--check'])
+  return { ok: code === 0, text: stdout + stderr }
+}
+
+/** The longest steps begin first, so that both places are busy to the end. */
 const steps = [
-  ['format and lint', tool('@biomejs/biome', 'biome', ['check', '--max-diagnostics=200', '.'])],
-  ['types: src', tool('typescript', 'tsc', ['--noEmit', '-p', 'tsconfig.json'])],
-  ['types: test', tool('typescript', 'tsc', ['--noEmit', '-p', 'tsconfig.test.json'])],
-  ['layers', layers],
-  ['dead code', tool('knip', 'knip', [])],
-  ['file size', lines(tooLong)],
-  ['clock, chance, environment, SQL', lines(misplacedGlobals)],
-  ['words', lines(foreignWords)],
-  [
-    'generated files',
-    () => {
-      const { code, stdout, stderr } = runTool(join(root, 'scripts', 'generate.mjs'), ['--check'])
-      return { ok: code === 0, text: stdout + stderr }
-    },
-  ],
   [
     'fast tests',
     tool('vitest', 'vitest', ['run', ...fastTests.filter(folder => existsSync(join(root, folder))), ...slowTests.flatMap(pattern => ['--exclude', pattern])]),
   ],
+  ['types: test', types('tsconfig.test.json', 'test')],
+  ['types: src', types('tsconfig.json', 'src')],
+  ['format and lint', tool('@biomejs/biome', 'biome', ['check', '--max-diagnostics=200', '.'])],
+  ['generated files', generatedFiles],
+  ['dead code', tool('knip', 'knip', [])],
+  ['layers', layers],
+  ['sizes of files and folders', lines(() => [...tooLong(), ...tooFull()])],
+  ['clock, chance, environment, SQL', lines(misplacedGlobals)],
+  ['words', lines(foreignWords)],
+  ['links', lines(brokenLinks)],
+  ['notes of folders', lines(() => [...missingNotes(), ...unknownPaths()])],
+  ['messages of commits', lines(badCommits)],
 ]
 
-ensureInstalled()
 const failed = []
-for (const [name, run] of steps) {
+
+async function runStep([name, run]) {
   const startedMs = Date.now()
-  const { ok, text } = run()
+  const { ok, text } = await run()
   console.log(`${ok ? 'ok  ' : 'FAIL'} ${name} (${((Date.now() - startedMs) / 1000).toFixed(1)} s)`)
-  if (ok) continue
+  if (ok) return
   failed.push(name)
   console.log(text.trimEnd().replace(/^/gm, '     '))
 }
-console.log(failed.length === 0 ? 'All checks passed.' : `${failed.length} of ${steps.length} checks failed: ${failed.join(', ')}.`)
+
+ensure()
+mkdirSync(cache, { recursive: true })
+const waiting = steps.values()
+const startedMs = Date.now()
+await Promise.all(
+  Array.from({ length: Math.min(2, availableParallelism()) }, async () => {
+    for (const step of waiting) await runStep(step)
+  }),
+)
+const seconds = ((Date.now() - startedMs) / 1000).toFixed(0)
+console.log(failed.length === 0 ? `All checks passed in ${seconds} s.` : `${failed.length} of ${steps.length} checks failed: ${failed.join(', ')}.`)
 process.exitCode = failed.length === 0 ? 0 : 1

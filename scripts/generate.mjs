@@ -1,10 +1,10 @@
 /**
- * `npm run generate [-- --check]`: writes the documents that are made from tables of the code: .env.example, docs/config.md,
- * docs/errors.md, docs/endpoints.md; and docs/behaviour.md from the titles of the tests. With --check it writes nothing and fails
+ * `npm run generate [-- --check]`: writes the documents that are made from tables of the code: .env.example, docs/reference/config.md,
+ * docs/reference/errors.md, docs/reference/endpoints.md; and docs/internals/behaviour.md from the titles of the tests. With --check it writes nothing and fails
  * when a file differs from what the code says.
  */
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { behaviourDoc } from './behaviour.mjs'
 import { ensure } from './ensure.mjs'
@@ -38,7 +38,7 @@ function envExample(settings) {
   const providers = [
     '# --- keys of providers ---',
     '# One is enough; none, and the sandbox answers. Every provider of GET /v1/providers takes <PROVIDER>_API_KEY, and <PROVIDER>_BASE_URL for another address.',
-    '# Models of Anthropic run on the credentials of their callers: docs/messages.md.',
+    '# Models of Anthropic run on the credentials of their callers: docs/guides/messages.md.',
     ...providerVariables(),
   ].join('\n')
   const parts = grouped(settings).map(([group, rows]) =>
@@ -80,17 +80,19 @@ const { settings } = await load('platform/config.js')
 const { errorTable } = await load('platform/errors.js')
 const files = {
   '.env.example': envExample(settings),
-  'docs/config.md': configDoc(settings),
-  'docs/errors.md': errorsDoc(errorTable),
-  'docs/endpoints.md': endpointsDoc(await load('gateway/http/endpoint-table.js')),
-  'docs/behaviour.md': behaviourDoc(),
+  'docs/reference/config.md': configDoc(settings),
+  'docs/reference/errors.md': errorsDoc(errorTable),
+  'docs/reference/endpoints.md': endpointsDoc(await load('gateway/http/rows/endpoint-table.js')),
+  'docs/internals/behaviour.md': behaviourDoc(),
 }
 const differing = Object.entries(files).filter(([path, text]) => !existsSync(join(root, path)) || readFileSync(join(root, path), 'utf8') !== text)
 if (process.argv.includes('--check')) {
   for (const [path] of differing) console.log(`${path} is not what the code says; run npm run generate`)
   process.exitCode = differing.length === 0 ? 0 : 1
 } else {
-  mkdirSync(join(root, 'docs'), { recursive: true })
-  for (const [path, text] of differing) writeFileSync(join(root, path), text)
+  for (const [path, text] of differing) {
+    mkdirSync(dirname(join(root, path)), { recursive: true })
+    writeFileSync(join(root, path), text)
+  }
   console.log(differing.length === 0 ? 'Nothing changed.' : differing.map(([path]) => `wrote ${path}`).join('\n'))
 }

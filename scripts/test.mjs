@@ -1,11 +1,12 @@
 /**
  * `npm test [-- vitest arguments]`: makes the checkout ready, then runs the tests once. They run on the embedded database unless
- * TEST_DATABASE=postgres asks for a real server: the one of TEST_POSTGRES_URL, or one that is started here for the run.
+ * TEST_DATABASE=postgres asks for a real server: the one of TEST_POSTGRES_URL, or one that is started here for the run. The last lines
+ * name the promises that could not be shown on this machine, and what for.
  */
 import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
 import { ensure } from './ensure.mjs'
-import { runNode } from './paths.mjs'
+import { root, runNode } from './paths.mjs'
 import { findPostgres, startPostgres } from './postgres.mjs'
 
 ensure()
@@ -20,5 +21,10 @@ if (env.TEST_DATABASE === 'postgres' && !env.TEST_POSTGRES_URL) {
   server = await startPostgres()
   env.TEST_POSTGRES_URL = server.url
 }
-process.exitCode = await runNode([vitest, 'run', ...process.argv.slice(2)], { env })
+const words = process.argv.slice(2)
+// A run of some tests by name skips all others: what it skips says nothing.
+const isByName = words.some(word => word === '-t' || word.startsWith('--testNamePattern'))
+const reporters = words.some(word => word.startsWith('--reporter')) ? [] : ['--reporter=default']
+if (!isByName) reporters.push(`--reporter=${join(root, 'scripts', 'missing.mjs')}`)
+process.exitCode = await runNode([vitest, 'run', ...words, ...reporters], { env })
 await server?.stop()

@@ -1,5 +1,5 @@
 /** Finds and runs the development tools of node_modules without a shell, so that every script works on every system. */
-import { spawnSync } from 'node:child_process'
+import { spawn, spawnSync } from 'node:child_process'
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join, relative, sep } from 'node:path'
 import { root } from './paths.mjs'
@@ -15,6 +15,17 @@ export function binOf(packageName, command = packageName.split('/').at(-1)) {
 export function runTool(script, args, { cwd = root, env = process.env } = {}) {
   const run = spawnSync(process.execPath, [script, ...args], { cwd, env, encoding: 'utf8', maxBuffer: 256 * 1024 * 1024 })
   return { code: run.status ?? 1, stdout: run.stdout ?? '', stderr: `${run.stderr ?? ''}${run.error ? run.error.message : ''}` }
+}
+
+/** Like `runTool`, while other work goes on: resolves when the tool has ended. */
+export function startTool(script, args, { cwd = root, env = process.env } = {}) {
+  return new Promise(done => {
+    const child = spawn(process.execPath, [script, ...args], { cwd, env, stdio: ['ignore', 'pipe', 'pipe'] })
+    const texts = { stdout: '', stderr: '' }
+    for (const name of ['stdout', 'stderr']) child[name].setEncoding('utf8').on('data', text => (texts[name] += text))
+    child.once('error', error => done({ code: 1, stdout: texts.stdout, stderr: texts.stderr + error.message }))
+    child.once('close', code => done({ code: code ?? 1, ...texts }))
+  })
 }
 
 /** Paths of the files below `folder` (relative to the checkout, with slashes) that `isWanted` accepts; node_modules is left out. */

@@ -1,10 +1,10 @@
-import { banner } from './cli/banner.ts'
+import { banner } from './cli/operator/banner.ts'
+import { startGateway } from './composition/serve.ts'
 import { ConfigError, loadConfig } from './platform/config.ts'
-import { startGateway } from './serve.ts'
 
 /** The process entry: configuration, start, signals. */
 async function main(): Promise<void> {
-  const gateway = await startGateway(loadConfig())
+  const gateway = await startGateway(loadConfig(), { onGivenUp: error => end(error.message) })
   process.stdout.write(banner(gateway))
   const stop = (): void => {
     void gateway.stop().then(
@@ -19,6 +19,12 @@ async function main(): Promise<void> {
   process.once('SIGINT', stop)
 }
 
+/** Says why and ends the process, so that whoever supervises it starts a new one. */
+function end(error: unknown): void {
+  process.stderr.write(`brigade: ${wordsOf(error)}\n`)
+  process.exit(1)
+}
+
 /** What a person can mend is said without a stack. */
 function wordsOf(error: unknown): string {
   if (error instanceof ConfigError) return error.message
@@ -30,7 +36,4 @@ function wordsOf(error: unknown): string {
   return error.stack ?? error.message
 }
 
-main().catch(error => {
-  process.stderr.write(`brigade: ${wordsOf(error)}\n`)
-  process.exit(1)
-})
+main().catch(end)

@@ -2,11 +2,11 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, expect, test } from 'vitest'
-import { openFoundation } from '../src/boot.ts'
+import { openFoundation } from '../src/composition/foundation.ts'
 import { systemClock } from '../src/platform/clock.ts'
 import { loadConfig } from '../src/platform/config.ts'
-import { statement } from '../src/platform/db.ts'
-import { makeLog } from '../src/platform/log.ts'
+import { statement } from '../src/platform/db/db.ts'
+import { makeLog } from '../src/platform/observe/log.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'brigade-boot-'))
 afterAll(() => rmSync(folder, { recursive: true, force: true }))

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { checkBilling } from '../src/app-doctor-billing.ts'
+import { checkBilling } from '../src/operations/doctor/billing.ts'
 import { loadConfig } from '../src/platform/config.ts'
-import { statement } from '../src/platform/db.ts'
+import { statement } from '../src/platform/db/db.ts'
 import { startApp, type TestApp } from './harness/app.ts'
 import { movableClock } from './harness/clock.ts'
 

@@ -1,12 +1,13 @@
-/** Monthly budgets of agents, and what of its parent's a child may have. */
-import { type BudgetStatus, type Budgets, capChanged } from '../gateway/limits/budgets.ts'
-import type { Tx } from '../platform/db.ts'
-import type { ControlLog, NewsItem } from '../platform/db-control-log.ts'
+/** Monthly budgets of agents, and what of its parent's a child may have. Decision 0191 says why. */
+import { type BudgetStatus, type Budgets, capChanged } from '../gateway/limits/budgets/budgets.ts'
+import type { Tx } from '../platform/db/db.ts'
+import type { ControlLog, NewsItem } from '../platform/db/db-control-log.ts'
 import { fail, type GatewayError } from '../platform/errors.ts'
-import { inrFromUinr } from '../platform/money.ts'
-import { activeChildIds } from './child-queries.ts'
-import { type AgentRow, findAgent, lockAgents } from './queries.ts'
-import { noAgent } from './token-refusal.ts'
+import { inrFromUinr } from '../platform/values/money.ts'
+import { type Actor, adminSetAfter, checkLoosening, isAdmin } from './authority.ts'
+import { activeChildIds } from './children/child-queries.ts'
+import { type AgentRow, findAgent, lockAgents, setAdminSet } from './queries.ts'
+import { noAgent } from './tokens/token-refusal.ts'
 
 /** What is asked of limits: the budget of an agent is a budget like any other. */
 export type BudgetBook = Pick<Budgets, 'list' | 'holdIn' | 'sumIn' | 'setIn'>
@@ -36,8 +37,8 @@ export class AgentBudgets {
     return new Map(found.map(status => [Number(status.id), status]))
   }
 
-  /** Sets the monthly cap; null clears it. Throws `not_found`, `agent_revoked` (409) and `budget_not_available`. */
-  set(orgId: number, agentId: number, capUinr: bigint | null, options: { strict?: boolean } = {}): Promise<AgentRow> {
+  /** Sets the monthly cap; null clears it. Throws `not_found`, `agent_revoked` (409), `budget_not_available`, and `forbidden` for whoever may not loosen it. */
+  set(orgId: number, agentId: number, capUinr: bigint | null, by: Actor, options: { strict?: boolean } = {}): Promise<AgentRow> {
     return this.#deps.controlLog.change(async tx => {
       const found = await tx.maybe(findAgent, orgId, agentId)
       if (found === null) throw noAgent()
@@ -45,7 +46,10 @@ export class AgentBudgets {
       const agent = locked.find(row => row.id === agentId)
       if (agent === undefined) throw noAgent()
       if (agent.status === 'revoked') throw fail('agent_revoked')
-      return { value: agent, news: await this.setIn(tx, orgId, agent, capUinr, options) }
+      if (isMore(capUinr, await this.capIn(tx, orgId, agentId))) checkLoosening(by, agent, ['budget'])
+      const news = await this.setIn(tx, orgId, agent, capUinr, options)
+      if (isAdmin(by)) await tx.exec(setAdminSet, orgId, agentId, adminSetAfter(by, agent, { budget: capUinr !== null }))
+      return { value: agent, news }
     })
   }
 
@@ -96,6 +100,8 @@ export class AgentBudgets {
   }
 }
 
+/** Whether a cap lets through more than the one before. */
+export const isMore = (capUinr: bigint | null, before: bigint | null): boolean => before !== null && (capUinr === null || capUinr > before)
 const refOf = (id: number) => ({ scope: 'agent' as const, scopeId: String(id) })
 const least = (a: bigint, b: bigint): bigint => (a < b ? a : b)
 const usedUinr = ({ spentUinr, heldUinr, inDoubtUinr }: BudgetStatus): bigint => spentUinr + heldUinr + inDoubtUinr
@@ -112,9 +118,9 @@ interface Room {
   readonly mostUinr: bigint
 }
 
-function notAvailable(parent: BudgetStatus, room: Room, wishedUinr: bigint | null): GatewayError {
+function notAvailable(parent: BudgetStatus, room: Room, requestedUinr: bigint | null): GatewayError {
   const mostInr = inrFromUinr(room.mostUinr > 0n ? room.mostUinr : 0n)
-  const asked = wishedUinr === null ? 'so each of its children needs one: send monthly_budget_inr' : 'and this is more than a child can get of it'
+  const asked = requestedUinr === null ? 'so each of its children needs one: send monthly_budget_inr' : 'and this is more than a child can get of it'
   const figures = `₹${inrFromUinr(room.capUinr)} a month, ₹${inrFromUinr(room.leftUinr)} of it left, ₹${inrFromUinr(room.givenUinr)} given to other children`
   return fail('budget_not_available', {
     message: `Agent ${parent.id} has a budget (${figures}), ${asked}. At most ₹${mostInr} now.`,

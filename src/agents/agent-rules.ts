@@ -1,6 +1,7 @@
 /** What the owner of an agent rules for its calls: which models and providers, how much one call may cost or produce, how many run at once. */
-import { inrFromUinr, uinrFromInr } from '../platform/money.ts'
-import type { CallPolicy } from '../platform/principal.ts'
+
+import type { CallPolicy } from '../platform/security/principal.ts'
+import { inrFromUinr, uinrFromInr } from '../platform/values/money.ts'
 
 /** The rules of one agent. Null is no rule. */
 export interface AgentRules {
@@ -11,13 +12,13 @@ export interface AgentRules {
   readonly maxConcurrency: number | null
 }
 
-/** What somebody wishes for an agent; a part that is left out stays as it is. */
-export interface AgentWish extends Partial<AgentRules> {
+/** What somebody requests for an agent; a part that is left out stays as it is. */
+export interface AgentParams extends Partial<AgentRules> {
   readonly mayDelegate?: boolean
 }
 
-/** The parts of a wish as a client sends them. */
-export interface AgentWishInput {
+/** The parts of a request as a client sends them. */
+export interface AgentParamsInput {
   readonly may_delegate?: boolean | undefined
   readonly allowed_models?: readonly string[] | null | undefined
   readonly allowed_providers?: readonly string[] | null | undefined
@@ -28,8 +29,8 @@ export interface AgentWishInput {
 
 const noPolicies: readonly CallPolicy[] = []
 
-/** The wish behind what a client sent. */
-export function wishOf(input: AgentWishInput): AgentWish {
+/** The parameters that a client sent, as the code names them. */
+export function paramsOf(input: AgentParamsInput): AgentParams {
   return {
     ...(input.may_delegate === undefined ? {} : { mayDelegate: input.may_delegate }),
     ...(input.allowed_models === undefined ? {} : { allowedModels: withoutDuplicates(input.allowed_models) }),
@@ -62,9 +63,9 @@ export function policiesOf(
   return [{ owner: 'agent', ownerId: agentId, allowedModels, allowedProviders, maxCostUinr, maxOutputTokens, maxConcurrency }]
 }
 
-/** True when the wish changes nothing. */
-export function isAsWished(now: AgentRules & { readonly mayDelegate: boolean }, wish: AgentWish): boolean {
-  const then = { ...now, ...wish }
+/** True when the request changes nothing. */
+export function isAsRequested(now: AgentRules & { readonly mayDelegate: boolean }, params: AgentParams): boolean {
+  const then = { ...now, ...params }
   return (
     then.mayDelegate === now.mayDelegate &&
     isSameList(then.allowedModels, now.allowedModels) &&
@@ -76,33 +77,33 @@ export function isAsWished(now: AgentRules & { readonly mayDelegate: boolean }, 
 }
 
 /**
- * Which part of a wish goes beyond these rules, by its name on the wire and in words; null: none does. A part that is left out, or null
+ * Which part of a request goes beyond these rules, by its name on the wire and in words; null: none does. A part that is left out, or null
  * for no rule of its own, stays within, because the rules of all above hold for a child too.
  */
-export function beyond(wish: AgentWish, bounds: AgentRules): string | null {
-  const foreign = (wished: readonly string[] | null | undefined, given: readonly string[] | null): string | undefined =>
-    given === null ? undefined : wished?.find(id => !given.includes(id))
-  const isMore = <T extends number | bigint>(wished: T | null | undefined, given: T | null): boolean =>
-    wished !== null && wished !== undefined && given !== null && wished > given
-  const model = foreign(wish.allowedModels, bounds.allowedModels)
+export function beyond(params: AgentParams, bounds: AgentRules): string | null {
+  const foreign = (requested: readonly string[] | null | undefined, given: readonly string[] | null): string | undefined =>
+    given === null ? undefined : requested?.find(id => !given.includes(id))
+  const isMore = <T extends number | bigint>(requested: T | null | undefined, given: T | null): boolean =>
+    requested !== null && requested !== undefined && given !== null && requested > given
+  const model = foreign(params.allowedModels, bounds.allowedModels)
   if (model !== undefined) return `allowed_models: ${model} is not among ${bounds.allowedModels?.join(', ')}`
-  const provider = foreign(wish.allowedProviders, bounds.allowedProviders)
+  const provider = foreign(params.allowedProviders, bounds.allowedProviders)
   if (provider !== undefined) return `allowed_providers: ${provider} is not among ${bounds.allowedProviders?.join(', ')}`
-  if (isMore(wish.maxCostUinr, bounds.maxCostUinr)) return `max_cost_inr_per_call: at most ${inrFromUinr(bounds.maxCostUinr ?? 0n)}`
-  if (isMore(wish.maxOutputTokens, bounds.maxOutputTokens)) return `max_output_tokens: at most ${bounds.maxOutputTokens}`
-  if (isMore(wish.maxConcurrency, bounds.maxConcurrency)) return `max_concurrency: at most ${bounds.maxConcurrency}`
+  if (isMore(params.maxCostUinr, bounds.maxCostUinr)) return `max_cost_inr_per_call: at most ${inrFromUinr(bounds.maxCostUinr ?? 0n)}`
+  if (isMore(params.maxOutputTokens, bounds.maxOutputTokens)) return `max_output_tokens: at most ${bounds.maxOutputTokens}`
+  if (isMore(params.maxConcurrency, bounds.maxConcurrency)) return `max_concurrency: at most ${bounds.maxConcurrency}`
   return null
 }
 
-/** Which part of a wish is looser than what is ruled now, in words; null: none is. Here null for a rule that is there is looser too. */
-export function looser(wish: AgentWish, now: AgentRules & { readonly mayDelegate: boolean }): string | null {
-  if (wish.mayDelegate === true && !now.mayDelegate) return 'may_delegate: it may not'
-  if (wish.allowedModels === null && now.allowedModels !== null) return 'allowed_models: there is a list'
-  if (wish.allowedProviders === null && now.allowedProviders !== null) return 'allowed_providers: there is a list'
-  if (wish.maxCostUinr === null && now.maxCostUinr !== null) return 'max_cost_inr_per_call: there is a cap'
-  if (wish.maxOutputTokens === null && now.maxOutputTokens !== null) return 'max_output_tokens: there is a cap'
-  if (wish.maxConcurrency === null && now.maxConcurrency !== null) return 'max_concurrency: there is a cap'
-  return beyond(wish, now)
+/** Which part of a request is looser than what is ruled now, in words; null: none is. Here null for a rule that is there is looser too. */
+export function looser(params: AgentParams, now: AgentRules & { readonly mayDelegate: boolean }): string | null {
+  if (params.mayDelegate === true && !now.mayDelegate) return 'may_delegate: it may not'
+  if (params.allowedModels === null && now.allowedModels !== null) return 'allowed_models: there is a list'
+  if (params.allowedProviders === null && now.allowedProviders !== null) return 'allowed_providers: there is a list'
+  if (params.maxCostUinr === null && now.maxCostUinr !== null) return 'max_cost_inr_per_call: there is a cap'
+  if (params.maxOutputTokens === null && now.maxOutputTokens !== null) return 'max_output_tokens: there is a cap'
+  if (params.maxConcurrency === null && now.maxConcurrency !== null) return 'max_concurrency: there is a cap'
+  return beyond(params, now)
 }
 
 function isSameList(a: readonly string[] | null, b: readonly string[] | null): boolean {

@@ -1,14 +1,14 @@
 /** The shapes that the rows of agents have in common. */
 import { z } from 'zod'
-import { agentScopes } from '../platform/principal.ts'
-import { int4Max, rowId } from '../platform/row-id.ts'
-import { noAgent } from './token-refusal.ts'
+import { agentScopes } from '../platform/security/principal.ts'
+import { int4Max, rowId } from '../platform/values/row-id.ts'
+import { noAgent } from './tokens/token-refusal.ts'
 
 /** An agent in a reply. */
 export const agentView = z.object({
   id: z.int(),
   name: z.string(),
-  status: z.enum(['active', 'revoked']),
+  status: z.enum(['active', 'paused', 'revoked']),
   parent_id: z.int().nullable().describe('The agent that made it; null: a person or program with an API key did.'),
   depth: z.int().min(0).max(3).describe('How many agents stand above it.'),
   monthly_budget_inr: z.number().nullable().describe('Monthly limit in rupees; null = none.'),
@@ -23,6 +23,9 @@ export const agentView = z.object({
   max_concurrency: z.int().nullable(),
   created_at: z.string().describe('ISO 8601, UTC.'),
 })
+
+/** An agent after a change. */
+export const changedAgent = agentView.extend({ ok: z.literal(true) })
 
 /** Most models or providers that a rule may name, and the length of an id. */
 const idsMax = 100
@@ -46,7 +49,7 @@ const allowed = z
   .nullable()
   .optional()
 /** What may be ruled for an agent. Left out: as it is; null: no rule. */
-export const wishShape = {
+export const paramsShape = {
   may_delegate: z.boolean().optional().describe('Let the agent make child agents. Default: false.'),
   allowed_models: allowed.describe('Model ids that its calls may use; null = all that its key may.'),
   allowed_providers: allowed.describe('Provider ids that may serve its calls, byoe:<slug> for servers of the organisation; null = all that its key may.'),
@@ -62,7 +65,7 @@ export const wishShape = {
 }
 
 /** What may be asked of a token. */
-export const tokenWishShape = {
+export const tokenParamsShape = {
   scope: z
     .string()
     .max(200)

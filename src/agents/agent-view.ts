@@ -1,15 +1,16 @@
 /** An agent as clients see it, and how lists of agents are walked. */
-import type { BudgetStatus } from '../gateway/limits/budgets.ts'
+import type { BudgetStatus } from '../gateway/limits/budgets/budgets.ts'
 import { fail } from '../platform/errors.ts'
-import { inrFromUinr } from '../platform/money.ts'
-import { rowId } from '../platform/row-id.ts'
+import { inrFromUinr } from '../platform/values/money.ts'
+import { rowId } from '../platform/values/row-id.ts'
 import { rulesView } from './agent-rules.ts'
+import { isPausedAt } from './pauses.ts'
 import type { AgentRow, AgentStatus } from './queries.ts'
 
 export interface AgentView extends ReturnType<typeof rulesView> {
   readonly id: number
   readonly name: string
-  readonly status: AgentStatus
+  readonly status: AgentStatus | 'paused'
   /** The agent that made it, or null. */
   readonly parent_id: number | null
   /** How many agents stand above it. */
@@ -34,7 +35,7 @@ export function viewOf(row: AgentRow, budget: BudgetStatus | undefined): AgentVi
   return {
     id: row.id,
     name: row.name,
-    status: row.status,
+    status: row.status === 'active' && isPausedAt(row.pauseSeq) ? 'paused' : row.status,
     parent_id: row.parentId,
     depth: row.depth,
     monthly_budget_inr: budget === undefined || budget.capUinr === null ? null : inrFromUinr(budget.capUinr),

@@ -1,24 +1,37 @@
 import type { Keys } from '../gateway/keys/keys.ts'
-import { capOfInr } from '../gateway/limits/budget-amount.ts'
-import { cleanName } from '../platform/clean-name.ts'
+import { clearingCapOfInr } from '../gateway/limits/budgets/budget-amount.ts'
 import type { Clock } from '../platform/clock.ts'
-import type { Db, Tx } from '../platform/db.ts'
-import type { ControlLog, NewsItem } from '../platform/db-control-log.ts'
+import type { Db, Tx } from '../platform/db/db.ts'
+import type { ControlLog, NewsItem } from '../platform/db/db-control-log.ts'
 import { fail } from '../platform/errors.ts'
-import { ExpiringCache } from '../platform/expiring-cache.ts'
-import type { Ids } from '../platform/ids.ts'
-import type { Inflight } from '../platform/inflight.ts'
-import type { Log } from '../platform/log.ts'
-import type { CallPolicy, Principal } from '../platform/principal.ts'
-import { rowId } from '../platform/row-id.ts'
-import type { Sealer } from '../platform/secrets.ts'
+import { ExpiringCache } from '../platform/loop/expiring-cache.ts'
+import type { Inflight } from '../platform/loop/inflight.ts'
+import type { Log } from '../platform/observe/log.ts'
+import type { AgentPrincipal, CallPolicy, Principal } from '../platform/security/principal.ts'
+import type { Sealer } from '../platform/security/secrets.ts'
+import { formsOfName } from '../platform/values/clean-name.ts'
+import type { Ids } from '../platform/values/ids.ts'
+import { rowId } from '../platform/values/row-id.ts'
 import { AgentBudgets, type BudgetBook } from './agent-budgets.ts'
-import { type AgentWish, isAsWished, policiesOf } from './agent-rules.ts'
-import { AgentTokens } from './agent-tokens.ts'
+import { type AgentParams, isAsRequested, policiesOf } from './agent-rules.ts'
 import { type AgentPage, type AgentView, cursorBehind, cursorOf, viewOf } from './agent-view.ts'
-import { Children } from './children.ts'
-import { FamilyRules } from './family-rules.ts'
+import {
+  type Actor,
+  adminSetAfter,
+  changesOf,
+  checkBelow,
+  checkEnded,
+  checkEnding,
+  checkLoosening,
+  checkResuming,
+  loosened,
+  noPauser,
+  strongerPauser,
+} from './authority.ts'
+import { Children } from './children/children.ts'
+import { FamilyRules } from './children/family-rules.ts'
 import { KillSwitch } from './kill-switch.ts'
+import { agentPause, isPausedAt, Pauses } from './pauses.ts'
 import {
   type AgentRow,
   type AgentWithAncestors,
@@ -27,17 +40,20 @@ import {
   findAgent,
   findByLabel,
   findRules,
+  findWithAncestors,
   insertAgent,
   listAgents,
-  lockActiveByName,
+  lockActive,
   lockAgent,
   namesOf,
   revokeTree,
   setAgentRules,
+  setPause,
 } from './queries.ts'
-import { RevokedTokens } from './revoked-tokens.ts'
-import { SigningKeys } from './signing-keys.ts'
-import { noAgent } from './token-refusal.ts'
+import { AgentTokens } from './tokens/agent-tokens.ts'
+import { RevokedTokens } from './tokens/revoked-tokens.ts'
+import { SigningKeys } from './tokens/signing-keys.ts'
+import { noAgent } from './tokens/token-refusal.ts'
 
 export interface AgentsDeps {
   readonly db: Db
@@ -58,6 +74,8 @@ export interface AgentsDeps {
   readonly cacheTtlMs: number
   /** Budgets of all scopes. */
   readonly budgets: BudgetBook
+  /** Makes sure that the organisation may have one more agent; throws `org_limit_reached`. Left out: it may. */
+  readonly allowOneMore?: (tx: Tx, orgId: number) => Promise<void>
 }
 
 /** The agent that a label means. */
@@ -80,6 +98,7 @@ export class Agents {
   readonly #byLabel: ExpiringCache<string, LabelledAgent>
   readonly #rules: FamilyRules
   readonly killSwitch: KillSwitch
+  readonly pauses: Pauses
   readonly signingKeys: SigningKeys
   readonly revokedTokens: RevokedTokens
   readonly tokens: AgentTokens
@@ -90,16 +109,18 @@ export class Agents {
     this.#deps = deps
     const tokenTtlMs = deps.tokenTtlSeconds * 1000
     this.killSwitch = new KillSwitch({ ...deps, tokenTtlMs })
+    this.pauses = new Pauses(deps)
     this.signingKeys = new SigningKeys({ ...deps, tokenTtlMs })
     this.#rules = new FamilyRules({ ...deps, load: id => this.#loadPolicies(id) })
     this.revokedTokens = new RevokedTokens({ ...deps, tokenTtlMs })
-    const { signingKeys, killSwitch, revokedTokens } = this
+    const { signingKeys, killSwitch, revokedTokens, pauses } = this
     this.tokens = new AgentTokens({
       ...deps,
       ttlSeconds: deps.tokenTtlSeconds,
       signingKeys,
       killSwitch,
       revokedTokens,
+      pauses,
       policiesOf: (id, ancestorIds) => this.#rules.of(id, ancestorIds),
     })
     this.budgets = new AgentBudgets(deps)
@@ -115,55 +136,68 @@ export class Agents {
   async start(): Promise<void> {
     await this.killSwitch.start()
     await this.revokedTokens.start()
+    await this.pauses.start()
   }
 
   stop(): void {
     this.killSwitch.stop()
     this.revokedTokens.stop()
+    this.pauses.stop()
   }
 
   /**
    * The active agent of that name, made when there is none; however many ask at once, there is one. A revoked agent's name makes a
-   * new identity. What the wish names is set on a reused agent too; the rest of it stays. Throws `bad_name`.
+   * new identity. What the request names is set on a reused agent too; the rest of it stays. Throws `bad_name`.
    */
-  async createOrReuse(principal: Principal, wishedName: string, wish: AgentWish = {}): Promise<{ agent: AgentView; isNew: boolean }> {
-    const name = cleanName(wishedName)
+  async createOrReuse(principal: Principal, requestedName: string, params: AgentParams = {}): Promise<{ agent: AgentView; isNew: boolean }> {
+    const forms = formsOfName(requestedName)
+    const [name = ''] = forms
     const { db, clock } = this.#deps
     const { orgId, userId } = principal
     const keyId = principal.kind === 'session' ? null : principal.keyId
-    for (let attempt = 0; attempt < createAttemptsMax; attempt++) {
-      const made = await db.maybe(
+    const adminSet = adminSetAfter(principal, { adminSet: [] }, setOnly(changesOf(params)))
+    const insert = async (tx: Tx): Promise<AgentRow | null> => {
+      await this.#deps.allowOneMore?.(tx, orgId)
+      const { mayDelegate = false, allowedModels = null, allowedProviders = null, maxCostUinr = null, maxOutputTokens = null, maxConcurrency = null } = params
+      const at = new Date(clock.nowMs())
+      return tx.maybe(
         insertAgent,
         orgId,
         name,
-        wish.mayDelegate ?? false,
+        mayDelegate,
         keyId,
         userId,
-        new Date(clock.nowMs()),
-        wish.allowedModels ?? null,
-        wish.allowedProviders ?? null,
-        wish.maxCostUinr ?? null,
-        wish.maxOutputTokens ?? null,
-        wish.maxConcurrency ?? null,
+        at,
+        allowedModels,
+        allowedProviders,
+        maxCostUinr,
+        maxOutputTokens,
+        maxConcurrency,
         null,
         0,
+        adminSet,
       )
+    }
+    for (let attempt = 0; attempt < createAttemptsMax; attempt++) {
+      // An active agent of that name is used again, also where the organisation may have no more.
+      const found = await db.maybe(findActiveByName, orgId, forms)
+      const made = found === null ? await db.tx(insert) : null
       if (made !== null) {
         this.#forgetLabels(orgId, made)
         return { agent: await this.#view(orgId, made), isNew: true }
       }
-      const found = await db.maybe(findActiveByName, orgId, name)
-      const reused = found === null || isAsWished(found, wish) ? found : await this.#change(orgId, tx => tx.maybe(lockActiveByName, orgId, name), wish)
+      const reused =
+        found === null || Object.keys(params).length === 0 ? found : await this.#change(orgId, tx => tx.maybe(lockActive, orgId, found.id), params, principal)
       if (reused !== null) return { agent: await this.#view(orgId, reused), isNew: false }
     }
     throw new Error('an agent name was made and revoked over and over while it was being created')
   }
 
   /**
-   * Changes what is ruled for an agent; what the wish does not name stays, null lifts a rule. In force here when this returns,
+   * Changes what is ruled for an agent; what the request does not name stays, null lifts a rule. In force here when this returns,
    * elsewhere within a second. Throws `not_found` and `agent_revoked` (409).
    */
-  async update(orgId: number, agentId: number, wish: AgentWish): Promise<AgentView> {
+  async update(orgId: number, agentId: number, params: AgentParams, by: Actor): Promise<AgentView> {
     const row = await this.#change(
       orgId,
       async tx => {
@@ -171,7 +205,8 @@ export class Agents {
         if (found?.status === 'revoked') throw fail('agent_revoked')
         return found
       },
-      wish,
+      params,
+      by,
     )
     if (row === null) throw noAgent()
     return this.#view(orgId, row)
@@ -187,15 +222,32 @@ export class Agents {
     return { agents: await this.#views(orgId, shown), nextCursor: rows.length > limit && last !== undefined ? cursorBehind(last) : null }
   }
 
-  /** Ends an agent and every agent below it: tokens are refused and running calls cut, here when this returns, elsewhere within a second. Ending it twice is fine. Throws `not_found`. */
-  async revoke(orgId: number, agentId: number): Promise<AgentView> {
+  /** Ends an agent and every agent below it: tokens are refused and running calls cut, here when this returns, elsewhere within a second. Ending it twice is fine. Throws `not_found` and, for whoever may not end it, `forbidden`. */
+  revoke(orgId: number, agentId: number, by: Actor): Promise<AgentView> {
+    return this.#end(orgId, agentId, by, async (_tx, agent) => checkEnding(by, agent))
+  }
+
+  /** As `revoke`, for an agent that ends one of those below it. Throws `not_found` for every other agent. */
+  async revokeBelow(by: AgentPrincipal, descendantId: number): Promise<AgentView> {
+    const { orgId, agentId } = by
+    return this.#end(orgId, await this.descendant(orgId, agentId, descendantId), by, async (tx, agent) =>
+      checkBelow(by, await tx.one(findAgent, orgId, agentId), agent),
+    )
+  }
+
+  async #end(orgId: number, agentId: number, by: Actor, check: (tx: Tx, agent: AgentRow) => Promise<void>): Promise<AgentView> {
     const { controlLog, clock } = this.#deps
     const row = await controlLog.change(async tx => {
+      const before = await tx.maybe(findAgent, orgId, agentId)
+      if (before === null) throw noAgent()
+      await check(tx, before)
       const revoked: { id: number; epoch: number }[] = []
       // Again until nothing is left: a child may have been committed while the statement waited for its parent's lock.
       for (let pass = 0; pass < revokePassesMax; pass++) {
         const rows = await tx.many(revokeTree, orgId, agentId, new Date(clock.nowMs()))
         if (rows.length === 0) break
+        // What was ended is read with the update itself, so no limit comes between; a refusal takes the whole transaction back.
+        checkEnded(by, rows)
         revoked.push(...rows)
       }
       const found = await tx.maybe(findAgent, orgId, agentId)
@@ -205,9 +257,40 @@ export class Agents {
     return this.#view(orgId, row)
   }
 
+  /**
+   * Pauses an agent or lets it go on: while it is paused its calls and those of all below it are refused with `agent_paused`, and running
+   * ones are cut, here when this returns, elsewhere within a second. Again is fine. Throws `not_found`, `agent_revoked` (409) and, for
+   * whoever may not resume it, `forbidden`.
+   */
+  async setPaused(orgId: number, agentId: number, isPaused: boolean, by: Actor): Promise<AgentView> {
+    const row = await this.#deps.controlLog.change(async tx => {
+      const before = await tx.maybe(lockAgent, orgId, agentId)
+      if (before === null) throw noAgent()
+      if (before.status === 'revoked') throw fail('agent_revoked')
+      const wasPaused = isPausedAt(before.pauseSeq)
+      const self = by !== 'operator' && by.kind === 'agent' ? await tx.one(findAgent, orgId, by.agentId) : null
+      if (!isPaused && wasPaused) checkResuming(by, before, self)
+      const { pausedBy, pausedByDepth } = isPaused ? strongerPauser(wasPaused ? before : noPauser, by, self) : noPauser
+      if (isPaused === wasPaused && pausedBy === before.pausedBy && pausedByDepth === before.pausedByDepth) return { value: before, news: [] }
+      const pauseSeq = isPaused === wasPaused ? before.pauseSeq : before.pauseSeq + 1
+      return {
+        value: await tx.one(setPause, orgId, agentId, pauseSeq, pausedBy, pausedByDepth),
+        news: [{ kind: agentPause, ref: String(agentId), epoch: pauseSeq }],
+      }
+    })
+    return this.#view(orgId, row)
+  }
+
+  /** The id of an agent below that one. Throws `not_found` for every other id. */
+  async descendant(orgId: number, agentId: number, descendantId: number): Promise<number> {
+    const found = await this.#deps.db.maybe(findWithAncestors, orgId, descendantId)
+    if (found === null || !found.ancestorIds.includes(agentId)) throw noAgent()
+    return found.id
+  }
+
   /** Sets the monthly budget in rupees; null or 0 clears it. Throws `bad_request`, `not_found`, `budget_not_available` and, for a revoked agent, 409 `agent_revoked`. */
-  async setBudget(orgId: number, agentId: number, monthlyBudgetInr: number | null): Promise<AgentView> {
-    return this.#view(orgId, await this.budgets.set(orgId, agentId, capOfInr(monthlyBudgetInr)))
+  async setBudget(orgId: number, agentId: number, monthlyBudgetInr: number | null, by: Actor): Promise<AgentView> {
+    return this.#view(orgId, await this.budgets.set(orgId, agentId, clearingCapOfInr(monthlyBudgetInr), by))
   }
 
   /** The agent with its budget, for whoever has its row. */
@@ -245,7 +328,9 @@ export class Agents {
   /** What was read of a labelled agent, set right by the news that came since. */
   #standing(agent: LabelledAgent | null): LabelledAgent | null {
     if (agent === null || agent.status === 'revoked') return agent
-    return this.killSwitch.stands(agent) ? agent : { ...agent, status: 'revoked' }
+    if (!this.killSwitch.stands(agent)) return { ...agent, status: 'revoked' }
+    this.pauses.check(agent.id, agent.ancestorIds)
+    return agent
   }
 
   async #loadLabel(key: string): Promise<LabelledAgent | null> {
@@ -267,13 +352,16 @@ export class Agents {
     return row
   }
 
-  /** Brings a wish to the agent that `find` locks, and tells every process when that changes something. Null: there is none. */
-  #change(orgId: number, find: (tx: Tx) => Promise<AgentRow | null>, wish: AgentWish): Promise<AgentRow | null> {
+  /** Brings a request to the agent that `find` locks, and tells every process when that changes something. Null: there is none. */
+  #change(orgId: number, find: (tx: Tx) => Promise<AgentRow | null>, params: AgentParams, by: Actor): Promise<AgentRow | null> {
     return this.#deps.controlLog.change(async tx => {
       const before = await find(tx)
-      if (before === null || isAsWished(before, wish)) return { value: before, news: [] }
-      const { id, mayDelegate, allowedModels, allowedProviders, maxCostUinr, maxOutputTokens, maxConcurrency } = { ...before, ...wish }
-      const row = await tx.one(setAgentRules, orgId, id, mayDelegate, allowedModels, allowedProviders, maxCostUinr, maxOutputTokens, maxConcurrency)
+      if (before === null) return { value: null, news: [] }
+      checkLoosening(by, before, loosened(params, before))
+      const adminSet = adminSetAfter(by, before, changesOf(params))
+      if (isAsRequested(before, params) && isSameSet(adminSet, before.adminSet)) return { value: before, news: [] }
+      const { id, mayDelegate, allowedModels, allowedProviders, maxCostUinr, maxOutputTokens, maxConcurrency } = { ...before, ...params }
+      const row = await tx.one(setAgentRules, orgId, id, mayDelegate, allowedModels, allowedProviders, maxCostUinr, maxOutputTokens, maxConcurrency, adminSet)
       return { value: row, news: [{ kind: 'agent_changed', ref: String(id) }] }
     })
   }
@@ -302,4 +390,8 @@ export function createAgents(deps: AgentsDeps): Agents {
   return new Agents(deps)
 }
 
+/** What a new agent is given: nothing is lifted of it yet. */
+const setOnly = (changes: ReturnType<typeof changesOf>): ReturnType<typeof changesOf> =>
+  Object.fromEntries(Object.entries(changes).filter(([, isSet]) => isSet))
+const isSameSet = (a: readonly string[], b: readonly string[]): boolean => a.length === b.length && a.every(name => b.includes(name))
 const labelKey = (orgId: number, label: string): string => `${orgId}:${label}`

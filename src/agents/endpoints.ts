@@ -1,9 +1,9 @@
 import { z } from 'zod'
 import { endpointOf, reply } from '../platform/endpoint.ts'
-import { wishOf } from './agent-rules.ts'
-import { agentPath, agentView, idOf, mintedShape, tokenWishShape, wishShape } from './agent-shapes.ts'
+import { paramsOf } from './agent-rules.ts'
+import { agentPath, agentView, changedAgent, idOf, mintedShape, paramsShape, tokenParamsShape } from './agent-shapes.ts'
 import type { Agents } from './agents.ts'
-import { jwksMaxAgeSeconds } from './signing-keys.ts'
+import { jwksMaxAgeSeconds } from './tokens/signing-keys.ts'
 
 const row = endpointOf<{ agents: Agents }>()
 
@@ -42,16 +42,16 @@ export const agentEndpoints = {
     tag: 'agents',
     summary: 'Makes an agent identity (201), or returns the active one of that name (200), on which it sets what is given.',
     input: {
-      body: z.object({
+      body: z.strictObject({
         name: z.string().describe('1 to 100 characters, unique among the active agents of the organisation.'),
-        ...wishShape,
+        ...paramsShape,
       }),
     },
     output: agentView,
     status: 201,
-    errors: ['forbidden', 'bad_name', 'bad_request'],
+    errors: ['forbidden', 'bad_name', 'bad_request', 'org_limit_reached'],
     async handle({ agents }, { body }, call) {
-      const { agent, isNew } = await agents.createOrReuse(call.principal, body.name, wishOf(body))
+      const { agent, isNew } = await agents.createOrReuse(call.principal, body.name, paramsOf(body))
       return reply.json(agent, isNew ? 201 : 200)
     },
   }),
@@ -62,10 +62,13 @@ export const agentEndpoints = {
     access: { scope: 'full' },
     tag: 'agents',
     summary: 'Changes what is ruled for an agent: models, providers, cost and length of one call, calls at once. What is left out stays, null lifts a rule.',
-    input: { path: agentPath, body: z.object(wishShape) },
-    output: agentView,
+    input: { path: agentPath, body: z.strictObject(paramsShape) },
+    output: changedAgent,
     errors: ['forbidden', 'not_found', 'bad_request', 'agent_revoked'],
-    handle: ({ agents }, { path, body }, call) => agents.update(call.principal.orgId, idOf(path), wishOf(body)),
+    handle: async ({ agents }, { path, body }, call) => ({
+      ok: true,
+      ...(await agents.update(call.principal.orgId, idOf(path), paramsOf(body), call.principal)),
+    }),
   }),
 
   mintAgentToken: row({
@@ -74,7 +77,7 @@ export const agentEndpoints = {
     access: { scope: 'full' },
     tag: 'agents',
     summary: 'Mints a short-lived token that acts as this agent, everywhere or for less. The limits of the minting key bind it too.',
-    input: { path: agentPath, body: z.object(tokenWishShape) },
+    input: { path: agentPath, body: z.strictObject(tokenParamsShape) },
     output: z.object(mintedShape),
     errors: ['forbidden', 'not_found', 'agent_revoked', 'bad_request'],
     async handle({ agents }, { path, body }, call) {
@@ -90,9 +93,33 @@ export const agentEndpoints = {
     tag: 'agents',
     summary: 'Kill switch: ends the agent and its children. Their tokens stop at once and their running calls are cut. There is no way back.',
     input: { path: agentPath },
-    output: agentView,
+    output: changedAgent,
     errors: ['forbidden', 'not_found'],
-    handle: ({ agents }, { path }, call) => agents.revoke(call.principal.orgId, idOf(path)),
+    handle: async ({ agents }, { path }, call) => ({ ok: true, ...(await agents.revoke(call.principal.orgId, idOf(path), call.principal)) }),
+  }),
+
+  pauseAgent: row({
+    at: 'POST /v1/me/agents/{id}/pause',
+    auth: 'key',
+    access: { scope: 'full' },
+    tag: 'agents',
+    summary: 'Pauses an agent: its calls and those of its children are refused with agent_paused and running ones are cut, until it is resumed.',
+    input: { path: agentPath },
+    output: changedAgent,
+    errors: ['forbidden', 'not_found', 'agent_revoked'],
+    handle: async ({ agents }, { path }, call) => ({ ok: true, ...(await agents.setPaused(call.principal.orgId, idOf(path), true, call.principal)) }),
+  }),
+
+  resumeAgent: row({
+    at: 'POST /v1/me/agents/{id}/resume',
+    auth: 'key',
+    access: { scope: 'full' },
+    tag: 'agents',
+    summary: 'Lets a paused agent go on with the tokens that it has. What an owner or admin paused, an owner or admin resumes.',
+    input: { path: agentPath },
+    output: changedAgent,
+    errors: ['forbidden', 'not_found', 'agent_revoked'],
+    handle: async ({ agents }, { path }, call) => ({ ok: true, ...(await agents.setPaused(call.principal.orgId, idOf(path), false, call.principal)) }),
   }),
 
   setAgentBudget: row({
@@ -101,10 +128,13 @@ export const agentEndpoints = {
     access: { scope: 'full' },
     tag: 'agents',
     summary: "Sets the monthly budget of an agent in rupees (IST month); null or 0 clears it. A child's fits into its parent's.",
-    input: { path: agentPath, body: z.object({ monthly_budget_inr: z.number().min(0).nullable() }) },
-    output: agentView,
+    input: { path: agentPath, body: z.strictObject({ monthly_budget_inr: z.number().min(0).nullable() }) },
+    output: changedAgent,
     errors: ['forbidden', 'not_found', 'bad_request', 'agent_revoked', 'budget_not_available'],
-    handle: ({ agents }, { path, body }, call) => agents.setBudget(call.principal.orgId, idOf(path), body.monthly_budget_inr),
+    handle: async ({ agents }, { path, body }, call) => ({
+      ok: true,
+      ...(await agents.setBudget(call.principal.orgId, idOf(path), body.monthly_budget_inr, call.principal)),
+    }),
   }),
 
   jwks: row({

@@ -1,11 +1,11 @@
 import type { Clock } from '../platform/clock.ts'
-import type { Db } from '../platform/db.ts'
-import type { ControlLog, News } from '../platform/db-control-log.ts'
+import type { Db } from '../platform/db/db.ts'
+import type { ControlLog, News } from '../platform/db/db-control-log.ts'
 import { fail } from '../platform/errors.ts'
-import type { Inflight } from '../platform/inflight.ts'
-import type { Log } from '../platform/log.ts'
+import type { Inflight } from '../platform/loop/inflight.ts'
+import type { Log } from '../platform/observe/log.ts'
 import { recentEpochs } from './queries.ts'
-import { refused } from './token-refusal.ts'
+import { refused } from './tokens/token-refusal.ts'
 
 export interface KillSwitchDeps {
   readonly db: Db
@@ -27,7 +27,7 @@ const pruneEveryMs = 60_000
 /**
  * What ends an agent everywhere at once. Each process knows the least epoch of every agent whose older tokens might still be
  * unexpired; a revoke raises it through the control log, and every token is held against it at every call. Epochs only rise here,
- * so news may come late, twice or in any order.
+ * so news may come late, twice or in any order. Decision 0060 says why.
  */
 export class KillSwitch {
   readonly #deps: KillSwitchDeps
@@ -36,7 +36,7 @@ export class KillSwitch {
 
   constructor(deps: KillSwitchDeps) {
     this.#deps = deps
-    deps.controlLog.on(news => this.#hear(news))
+    deps.controlLog.on(news => this.#onNews(news))
     deps.controlLog.onGap(() => void this.#load().catch(error => deps.log.error('agent_epochs_load_failed', { error })))
   }
 
@@ -87,7 +87,7 @@ export class KillSwitch {
     if (count > 0) this.#deps.log.warn('agent_calls_cut_stale', { count })
   }
 
-  #hear(news: News): void {
+  #onNews(news: News): void {
     const { inflight } = this.#deps
     const id = Number(news.ref)
     if (news.kind === 'agent_revoked') {

@@ -1,7 +1,9 @@
-import { statement } from '../platform/db.ts'
+import { statement } from '../platform/db/db.ts'
 import type { AgentRules } from './agent-rules.ts'
 
 export type AgentStatus = 'active' | 'revoked'
+/** As whom somebody paused an agent. */
+export type PausedBy = 'agent' | 'member' | 'admin'
 
 export interface AgentRow extends AgentRules {
   readonly id: number
@@ -12,6 +14,15 @@ export interface AgentRow extends AgentRules {
   /** How many agents stand above it, at most 3. */
   readonly depth: number
   readonly mayDelegate: boolean
+  /** The person behind the key that made it, or that let its parent act. */
+  readonly createdByUser: number | null
+  /** Odd: paused. */
+  readonly pauseSeq: number
+  readonly pausedBy: PausedBy | null
+  /** The depth of the agent that paused it; null: no agent did, or it is not known which. */
+  readonly pausedByDepth: number | null
+  /** Limits that only owners, admins and the operator loosen. */
+  readonly adminSet: readonly string[]
   readonly createdAt: Date
 }
 
@@ -26,7 +37,8 @@ export interface AgentWithAncestors extends AgentRules {
 
 const ruleColumns = `allowed_models as "allowedModels", allowed_providers as "allowedProviders", max_cost_uinr as "maxCostUinr",
   max_output_tokens as "maxOutputTokens", max_concurrency as "maxConcurrency"`
-const agentColumns = `id, name, status, parent_id as "parentId", depth, may_delegate as "mayDelegate", created_at as "createdAt", ${ruleColumns}`
+const agentColumns = `id, name, status, parent_id as "parentId", depth, may_delegate as "mayDelegate", created_by_user as "createdByUser",
+  pause_seq as "pauseSeq", paused_by as "pausedBy", paused_by_depth as "pausedByDepth", admin_set as "adminSet", created_at as "createdAt", ${ruleColumns}`
 
 export const insertAgent = statement<
   [
@@ -43,27 +55,30 @@ export const insertAgent = statement<
     maxConcurrency: number | null,
     parentId: number | null,
     depth: number,
+    adminSet: readonly string[],
   ],
   AgentRow
 >(
   'agents.insert',
   `insert into agents (org_id, name, may_delegate, created_by_key, created_by_user, created_at, allowed_models, allowed_providers,
-     max_cost_uinr, max_output_tokens, max_concurrency, parent_id, depth)
+     max_cost_uinr, max_output_tokens, max_concurrency, parent_id, depth, admin_set)
    values ($1::int, $2::text, $3::boolean, $4::int, $5::int, $6::timestamptz, $7::text[], $8::text[], $9::bigint, $10::int, $11::int,
-     $12::int, $13::int)
+     $12::int, $13::int, $14::text[])
    on conflict (org_id, name) where status = 'active' do nothing
    returning ${agentColumns}`,
 )
 
-export const findActiveByName = statement<[orgId: number, name: string], AgentRow>(
+/** By the forms of a name; the first of them wins where agents from before names were normalised have several. */
+export const findActiveByName = statement<[orgId: number, forms: readonly string[]], AgentRow>(
   'agents.find_active_by_name',
-  `select ${agentColumns} from agents where org_id = $1::int and name = $2::text and status = 'active'`,
+  `select ${agentColumns} from agents where org_id = $1::int and name = any($2::text[]) and status = 'active'
+   order by array_position($2::text[], name) limit 1`,
 )
 
 /** The same for a change: it waits for another one of the same agent. */
-export const lockActiveByName = statement<[orgId: number, name: string], AgentRow>(
-  'agents.lock_active_by_name',
-  `select ${agentColumns} from agents where org_id = $1::int and name = $2::text and status = 'active' for no key update`,
+export const lockActive = statement<[orgId: number, agentId: number], AgentRow>(
+  'agents.lock_active',
+  `select ${agentColumns} from agents where org_id = $1::int and id = $2::int and status = 'active' for no key update`,
 )
 
 export const lockAgent = statement<[orgId: number, agentId: number], AgentRow>(
@@ -87,13 +102,30 @@ export const setAgentRules = statement<
     maxCostUinr: bigint | null,
     maxOutputTokens: number | null,
     maxConcurrency: number | null,
+    adminSet: readonly string[],
   ],
   AgentRow
 >(
   'agents.set_rules',
   `update agents set may_delegate = $3::boolean, allowed_models = $4::text[], allowed_providers = $5::text[], max_cost_uinr = $6::bigint,
-     max_output_tokens = $7::int, max_concurrency = $8::int
+     max_output_tokens = $7::int, max_concurrency = $8::int, admin_set = $9::text[]
    where org_id = $1::int and id = $2::int returning ${agentColumns}`,
+)
+
+export const setAdminSet = statement<[orgId: number, agentId: number, adminSet: readonly string[]]>(
+  'agents.set_admin_set',
+  `update agents set admin_set = $3::text[] where org_id = $1::int and id = $2::int`,
+)
+
+export const setPause = statement<[orgId: number, agentId: number, pauseSeq: number, pausedBy: string | null, pausedByDepth: number | null], AgentRow>(
+  'agents.set_pause',
+  `update agents set pause_seq = $3::int, paused_by = $4::text, paused_by_depth = $5::int where org_id = $1::int and id = $2::int returning ${agentColumns}`,
+)
+
+/** Of all organisations: the agents that are paused, and how those stand that a process takes for paused. */
+export const pauseStates = statement<[knownIds: readonly number[]], { id: number; seq: number }>(
+  'agents.pause_states',
+  `select id, pause_seq as "seq" from agents /* every org_id */ where (pause_seq % 2 = 1 and status = 'active') or id = any($1::int[])`,
 )
 
 /** Not limited to one org: the id comes from a signed token. */
@@ -148,7 +180,7 @@ export const findByLabel = statement<[orgId: number, agentId: number | null, nam
 )
 
 /** Revokes the agent and all below it that are still active. The rows are locked in the order of their ids, so that two revokes of one family do not wait in a circle. */
-export const revokeTree = statement<[orgId: number, agentId: number, now: Date], { id: number; epoch: number }>(
+export const revokeTree = statement<[orgId: number, agentId: number, now: Date], { id: number; epoch: number; isRuledByAdmin: boolean }>(
   'agents.revoke_tree',
   `with recursive tree(id) as (
      select id from agents where org_id = $1::int and id = $2::int
@@ -159,7 +191,7 @@ export const revokeTree = statement<[orgId: number, agentId: number, now: Date],
    )
    update agents a set status = 'revoked', epoch = a.epoch + 1, epoch_at = clock_timestamp(), revoked_at = $3::timestamptz
    from locked where a.org_id = $1::int and a.id = locked.id and a.status = 'active'
-   returning a.id, a.epoch`,
+   returning a.id, a.epoch, (a.paused_by is not distinct from 'admin' or cardinality(a.admin_set) > 0) as "isRuledByAdmin"`,
 )
 
 /** Of all organisations: what a process must know before it takes tokens. */

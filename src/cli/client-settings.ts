@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs'
 import { clientEnvironment, userConfigFolder } from '../platform/config.ts'
-import { Secret } from '../platform/secret.ts'
+import { Secret } from '../platform/security/secret.ts'
+import { readCredentials } from './account/credentials.ts'
 import { CommandError, exitCodes, fileReason, wrongUsage } from './command-error.ts'
-import { readCredentials } from './credentials.ts'
 
 /** The flags of every command that is a client of a gateway. */
 export interface ClientFlags {

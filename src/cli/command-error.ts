@@ -1,6 +1,6 @@
 import { BrigadeError } from '../agents/toolkit/brigade-error.ts'
 
-/** How a command ends. Scripts branch on these; docs/cli.md lists them. */
+/** How a command ends. Scripts branch on these; docs/guides/cli.md lists them. */
 export const exitCodes = { failed: 1, wrongUsage: 2, refused: 3, notFound: 4, overBudget: 5, conflict: 6 } as const
 
 /** What somebody at a terminal, or a script, is told when a command fails. The message is one line and says what to do; it never holds a key. */

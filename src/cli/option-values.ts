@@ -14,6 +14,16 @@ export function count(text: string): number {
   return value
 }
 
+/** Rupees a month, more than 0: some mean "nothing more" by 0 and others "no limit". */
+export function budget(text: string): number {
+  const value = number(text)
+  if (value <= 0)
+    throw new InvalidArgumentError(
+      'It must be more than 0. `brigade agent budget <agent> --clear` lifts a budget, `brigade agent pause <agent>` stops an agent.',
+    )
+  return value
+}
+
 /** Rupees, at least 0. */
 export function amount(text: string): number {
   const value = number(text)

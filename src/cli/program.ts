@@ -1,22 +1,22 @@
 /** The command line, put together. Each family of commands has a file; what a command needs beyond its flags is loaded when it runs. */
 import { Command } from 'commander'
 import { version } from '../version.ts'
-import { addAdminCommands } from './admin-program.ts'
-import { addAgentCommands } from './agent-commands.ts'
-import { addBackupCommands } from './backup-commands.ts'
-import { addBudgetCommand } from './budget-command.ts'
-import { addConnectCommand } from './connect-command.ts'
-import { addLoginCommand } from './login-command.ts'
-import { addLogoutCommand } from './logout-command.ts'
-import { addMasterKeyCommands } from './master-key-program.ts'
-import { addMcpCommand } from './mcp-bridge-command.ts'
-import { addMemoryCommands } from './memory-commands.ts'
-import { addMigrateDataCommand } from './migrate-data-command.ts'
+import { addLoginCommand } from './account/login-command.ts'
+import { addLogoutCommand } from './account/logout-command.ts'
+import { addWhoamiCommand } from './account/whoami-command.ts'
+import { addAgentCommands } from './agent/agent-commands.ts'
+import { addConnectCommand } from './connect/connect-command.ts'
+import { addMcpCommand } from './mcp-bridge/mcp-bridge-command.ts'
+import { addMemoryCommands } from './memory/memory-commands.ts'
+import { addAdminCommands } from './operator/admin/admin-program.ts'
+import { addBackupCommands } from './operator/backup-commands.ts'
+import { addMasterKeyCommands } from './operator/master-key-program.ts'
+import { addMigrateDataCommand } from './operator/migrate-data-command.ts'
+import { addServerCommands } from './operator/server-commands.ts'
+import { addBudgetCommand } from './reports/budget-command.ts'
+import { addUsageCommand } from './reports/usage-command.ts'
+import { addVerifyCommand } from './reports/verify-command.ts'
 import { prepareProgram } from './run-program.ts'
-import { addServerCommands } from './server-commands.ts'
-import { addUsageCommand } from './usage-command.ts'
-import { addVerifyCommand } from './verify-command.ts'
-import { addWhoamiCommand } from './whoami-command.ts'
 
 const afterHelp = `
 Clients find their gateway in $BRIGADE (its address) and $BRIGADE_KEY (an API key or agent token), else in what brigade login keeps.
@@ -29,7 +29,7 @@ Examples:
   brigade memory put agents/reviewer/notes.md --text "The build is green."
   brigade connect claude-code
 
-docs/cli.md has more; brigade <command> --help has the flags and examples of a command.`
+docs/guides/cli.md has more; brigade <command> --help has the flags and examples of a command.`
 
 /** A whole command line, that runs words once. */
 export function brigadeProgram(): Command {

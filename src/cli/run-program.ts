@@ -44,7 +44,7 @@ function jsonOf({ message, code, status, evidence }: CommandError): string {
   return JSON.stringify({ error: { message, code, status }, ...evidence })
 }
 
-/** With the gateway's code, because docs/errors.md says more about it. */
+/** With the gateway's code, because docs/reference/errors.md says more about it. */
 function textOf({ message, code, status, evidence }: CommandError): string {
   const request = typeof evidence['request_id'] === 'string' ? `, request ${evidence['request_id']}` : ''
   return plain(`brigade: ${message}${status === null ? '' : ` (${code}${request})`}`)

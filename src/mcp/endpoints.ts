@@ -1,11 +1,11 @@
-import { createHash } from 'node:crypto'
 import { z } from 'zod'
-import { endpointOf, type Reply, reply } from '../platform/endpoint.ts'
-import { aiCatalog, cardMediaType, serverCard, serverCardShape } from './server-card.ts'
+import { endpointOf } from '../platform/endpoint.ts'
+import type { CardDocuments } from './documents/card-documents.ts'
+import { cardMediaType, serverCardShape } from './documents/server-card.ts'
 
-/** What these rows need of app.ts: the settings that stand in the card. */
+/** What these rows need of composition/gateway.ts. */
 export interface McpCardServices {
-  readonly mcpCard: { readonly serviceId: string; readonly version: string }
+  readonly mcpCard: CardDocuments
 }
 
 const row = endpointOf<McpCardServices>()
@@ -21,15 +21,6 @@ const publicHeaders = {
 
 const conditional = z.object({ 'if-none-match': z.string().optional() })
 
-/** A public document with its ETag; 304 when the reader has it already. */
-function document(value: unknown, contentType: string, ifNoneMatch: string | undefined): Reply {
-  const text = JSON.stringify(value, null, 2)
-  const etag = `"${createHash('sha256').update(text).digest('base64url').slice(0, 22)}"`
-  const headers = { ...publicHeaders, etag }
-  const known = ifNoneMatch?.split(',').map(tag => tag.trim().replace(/^W\//, ''))
-  return known?.includes(etag) ? reply.empty(304, headers) : reply.text(text, contentType, headers)
-}
-
 /** The rows that say where the MCP server is. `POST /mcp` itself is not a row: it speaks JSON-RPC. */
 export const mcpEndpoints = {
   wellKnownServerCard: row({
@@ -41,8 +32,7 @@ export const mcpEndpoints = {
     input: { headers: conditional },
     output: serverCardShape,
     errors: [],
-    handle: ({ mcpCard }, { headers }, call) =>
-      document(serverCard(call.baseUrl, mcpCard.serviceId, mcpCard.version), 'application/json', headers['if-none-match']),
+    handle: ({ mcpCard }, { headers }, call) => mcpCard.card.reply(call.baseUrl, headers['if-none-match'], 'application/json', publicHeaders),
   }),
   serverCard: row({
     at: 'GET /mcp/server-card',
@@ -53,7 +43,7 @@ export const mcpEndpoints = {
     input: { headers: conditional },
     output: { media: cardMediaType },
     errors: [],
-    handle: ({ mcpCard }, { headers }, call) => document(serverCard(call.baseUrl, mcpCard.serviceId, mcpCard.version), cardMediaType, headers['if-none-match']),
+    handle: ({ mcpCard }, { headers }, call) => mcpCard.card.reply(call.baseUrl, headers['if-none-match'], cardMediaType, publicHeaders),
   }),
   serverCardAlias: row({
     at: 'GET /.well-known/mcp-server-card',
@@ -64,7 +54,7 @@ export const mcpEndpoints = {
     input: { headers: conditional },
     output: { media: cardMediaType },
     errors: [],
-    handle: ({ mcpCard }, { headers }, call) => document(serverCard(call.baseUrl, mcpCard.serviceId, mcpCard.version), cardMediaType, headers['if-none-match']),
+    handle: ({ mcpCard }, { headers }, call) => mcpCard.card.reply(call.baseUrl, headers['if-none-match'], cardMediaType, publicHeaders),
   }),
   aiCatalog: row({
     at: 'GET /.well-known/ai-catalog.json',
@@ -75,7 +65,6 @@ export const mcpEndpoints = {
     input: { headers: conditional },
     output: { media: 'application/ai-catalog+json' },
     errors: [],
-    handle: ({ mcpCard }, { headers }, call) =>
-      document(aiCatalog(call.baseUrl, serverCard(call.baseUrl, mcpCard.serviceId, mcpCard.version)), 'application/ai-catalog+json', headers['if-none-match']),
+    handle: ({ mcpCard }, { headers }, call) => mcpCard.catalog.reply(call.baseUrl, headers['if-none-match'], 'application/ai-catalog+json', publicHeaders),
   }),
 } as const

@@ -1,5 +1,7 @@
 import type { Clock } from '../platform/clock.ts'
-import type { Log } from '../platform/log.ts'
+import type { Log } from '../platform/observe/log.ts'
+import type { Shares } from '../platform/shares.ts'
+import { AccountPolls } from './news/account-polls.ts'
 import type { MemoryWatch } from './news/memory-news.ts'
 import { GatewayChanges } from './news/subscriptions.ts'
 import { GatewayPrompts } from './prompts/prompts.ts'
@@ -8,10 +10,10 @@ import { GatewayResources } from './resources/resources.ts'
 import { RowReader } from './row-reader.ts'
 import type { SurfaceOf } from './surface.ts'
 import { surfaceRows as rows } from './surface-rows.ts'
-import type { InvokeRow, Tool } from './tools/tool.ts'
-import type { ToolWatch } from './tools/tool-watch.ts'
-import { Toolbox, ToolCatalog } from './tools/toolbox.ts'
-import { toolsetsOf } from './tools/toolset-choice.ts'
+import type { InvokeRow, Tool } from './tools/toolbox/tool.ts'
+import type { ToolWatch } from './tools/toolbox/tool-watch.ts'
+import { Toolbox, ToolCatalog } from './tools/toolbox/toolbox.ts'
+import { toolsetsOf } from './tools/toolbox/toolset-choice.ts'
 
 /** What the gateway's own surface is made of. */
 export interface GatewaySurfaceDeps {
@@ -23,6 +25,8 @@ export interface GatewaySurfaceDeps {
   readonly watch?: ToolWatch | undefined
   /** Without it there are tools alone. */
   readonly beyondTools?: {
+    /** Places for the looks at account resources, shared by organisations. */
+    readonly polls: Shares<number>
     readonly memory: MemoryWatch
     /** Calls a row without a count against the caller's rate, for what the gateway looks at by itself. */
     readonly peek: InvokeRow
@@ -34,9 +38,10 @@ export interface GatewaySurfaceDeps {
 /** The surface of this gateway for each caller: what the endpoint rows let them do. */
 export function gatewaySurface({ tools, invoke, clock, log, watch, beyondTools }: GatewaySurfaceDeps): SurfaceOf {
   const catalog = new ToolCatalog(tools)
+  const polls = beyondTools === undefined ? null : new AccountPolls(clock, beyondTools.polls)
   return (call, url) => {
     const toolbox = new Toolbox({ catalog, invoke, clock, log, watch, toolsets: toolsetsOf(url) }, call)
-    if (beyondTools === undefined) return { tools: toolbox }
+    if (beyondTools === undefined || polls === null) return { tools: toolbox }
     const { memory, peek, objectMaxBytes } = beyondTools
     const reader = new RowReader(invoke, call, log)
     const prompts = new GatewayPrompts({ rows, reader, clock })
@@ -45,7 +50,7 @@ export function gatewaySurface({ tools, invoke, clock, log, watch, beyondTools }
       resources: new GatewayResources({ rows, reader, memory, objectMaxBytes }),
       prompts,
       complete: (question, signal) => complete(question, { rows, reader, memory, promptNames: prompts.list().map(({ name }) => name) }, signal),
-      changes: new GatewayChanges({ rows, rated: reader, reader: new RowReader(peek, call, log), memory, clock, log }),
+      changes: new GatewayChanges({ rows, rated: reader, reader: new RowReader(peek, call, log), memory, polls, log }),
     }
   }
 }

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { endpointOf, reply } from '../platform/endpoint.ts'
 import { fail } from '../platform/errors.ts'
-import { rowId } from '../platform/row-id.ts'
+import { rowId } from '../platform/values/row-id.ts'
 import type { ExternalSignInPort } from './oauth-mount.ts'
 
 const row = endpointOf<{

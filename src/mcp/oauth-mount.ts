@@ -1,12 +1,13 @@
 /**
  * The second way to the MCP server: /orgs/{id}/mcp, an OAuth protected resource for clients that only know how to log in. It exists when
  * the operator names an issuer. It has a URL of its own because clients that are told of OAuth drop a bearer that their user configured.
+ * Decision 0280 says why.
  */
 import type { IncomingHttpHeaders } from 'node:http'
 import { fail } from '../platform/errors.ts'
-import type { AgentPrincipal, BearerPrincipal } from '../platform/principal.ts'
-import { challenged } from './guard.ts'
-import type { McpCaller, McpMount } from './transport.ts'
+import type { AgentPrincipal, BearerPrincipal } from '../platform/security/principal.ts'
+import { challenged } from './transport/guard.ts'
+import type { McpCaller, McpMount } from './transport/transport.ts'
 
 /** Sign-in at another issuer; the agents domain provides it. */
 export interface ExternalSignInPort {

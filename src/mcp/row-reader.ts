@@ -1,13 +1,13 @@
 /** Rows as resources and prompts read them: their failures become errors of the protocol. */
 import { translate } from '../gateway/http/translate.ts'
-import { abortSignalOf } from '../platform/cancellation.ts'
 import type { AnyRow } from '../platform/endpoint.ts'
 import { type GatewayError, toGatewayError } from '../platform/errors.ts'
-import type { Log } from '../platform/log.ts'
-import { mayCall } from '../platform/principal.ts'
+import { abortSignalOf } from '../platform/loop/cancellation.ts'
+import type { Log } from '../platform/observe/log.ts'
+import { mayCall } from '../platform/security/principal.ts'
 import { SurfaceError, type surfaceErrorCodes } from './surface.ts'
-import { type InvokeRow, jsonOf, plainJson, type RowInput, type ToolCall } from './tools/tool.ts'
-import { toolError } from './tools/tool-errors.ts'
+import { type InvokeRow, jsonOf, plainJson, type RowInput, type ToolCall } from './tools/toolbox/tool.ts'
+import { toolError } from './tools/toolbox/tool-errors.ts'
 
 /** Reads rows for one caller, with the caller's rights. */
 export class RowReader {

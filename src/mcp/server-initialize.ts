@@ -15,9 +15,10 @@ import {
   ReadResourceRequestSchema,
 } from '@modelcontextprotocol/sdk/types.js'
 import { z } from 'zod'
-import type { Cancellations } from './cancellations.ts'
-import type { McpIdentity } from './instructions.ts'
+import type { McpIdentity } from './documents/instructions.ts'
 import { type Questions, type Surface, SurfaceError, type ToolRun } from './surface.ts'
+import type { Cancellations } from './transport/cancellations.ts'
+import { listTurn } from './transport/list-turns.ts'
 
 /** Where cancels of this era find the calls of `owner`. */
 export interface CancelScope {
@@ -66,7 +67,10 @@ function makeServer(surface: Surface, identity: McpIdentity): Server {
 const toolCall = z.looseObject({ method: z.literal('tools/call') })
 
 function serveTools(server: Server, { tools, logging }: Surface, { cancellations, owner }: CancelScope): void {
-  server.setRequestHandler(ListToolsRequestSchema, () => ({ tools: tools.list() }))
+  server.setRequestHandler(ListToolsRequestSchema, async () => {
+    await listTurn()
+    return { tools: tools.list() }
+  })
   server.setNotificationHandler(CancelledNotificationSchema, notification => {
     const id = notification.params.requestId
     if (id !== undefined) cancellations.cancel(owner, id)
@@ -92,14 +96,23 @@ function serveTools(server: Server, { tools, logging }: Surface, { cancellations
 
 function serveResources(server: Server, { resources }: Surface): void {
   if (!resources) return
-  server.setRequestHandler(ListResourcesRequestSchema, (request, extra) => resources.list(request.params?.cursor, extra.signal))
-  server.setRequestHandler(ListResourceTemplatesRequestSchema, () => ({ resourceTemplates: resources.templates() }))
+  server.setRequestHandler(ListResourcesRequestSchema, async (request, extra) => {
+    await listTurn()
+    return resources.list(request.params?.cursor, extra.signal)
+  })
+  server.setRequestHandler(ListResourceTemplatesRequestSchema, async () => {
+    await listTurn()
+    return { resourceTemplates: resources.templates() }
+  })
   server.setRequestHandler(ReadResourceRequestSchema, async (request, extra) => ({ contents: await resources.read(request.params.uri, extra.signal) }))
 }
 
 function servePrompts(server: Server, { prompts, complete }: Surface): void {
   if (prompts) {
-    server.setRequestHandler(ListPromptsRequestSchema, () => ({ prompts: prompts.list() }))
+    server.setRequestHandler(ListPromptsRequestSchema, async () => {
+      await listTurn()
+      return { prompts: prompts.list() }
+    })
     server.setRequestHandler(GetPromptRequestSchema, async ({ params }, extra) =>
       answerOnly(await prompts.get(params.name, params.arguments ?? {}, extra.signal, null)),
     )

@@ -3,8 +3,8 @@ import { agentEndpoints } from '../agents/endpoints.ts'
 import { accessEndpoints } from '../gateway/access/endpoints.ts'
 import { limitsEndpoints } from '../gateway/limits/endpoints.ts'
 import { usageEndpoints } from '../gateway/usage/endpoints.ts'
-import { memoryEndpoints } from '../memory/endpoints.ts'
-import { searchEndpoints } from '../memory/search-endpoints.ts'
+import { memoryEndpoints } from '../memory/endpoints/endpoints.ts'
+import { searchEndpoints } from '../memory/endpoints/search-endpoints.ts'
 import type { AnyRow } from '../platform/endpoint.ts'
 
 export interface SurfaceRows {

@@ -1,8 +1,8 @@
 /**
  * What one caller sees of the MCP server, without any SDK: tools, resources, prompts, completion, news of changes. Both protocol eras
- * are served from the same surface, and what a surface lacks is neither announced nor answered.
+ * are served from the same surface, and what a surface lacks is neither announced nor answered. Decision 0250 says why.
  */
-import type { ToolCall, ToolProgress } from './tools/tool.ts'
+import type { ToolCall, ToolProgress } from './tools/toolbox/tool.ts'
 
 /** What a resource holds: text, or bytes in base64. */
 export type ResourceContents = { readonly uri: string; readonly mimeType?: string; readonly _meta?: { [key: string]: unknown } } & (
@@ -67,6 +67,8 @@ export interface ToolEntry {
 export interface ToolSurface {
   /** How many tools run now. */
   readonly running: number
+  /** Bytes of pictures that the answers so far have. Left out: no tool makes pictures. */
+  readonly pictureBytes?: number
   list(): ToolEntry[]
   has(name: string): boolean
   /** What to say of a name that `has()` does not know. */
@@ -142,20 +144,20 @@ export type SurfaceChange = { readonly kind: ChangingList } | { readonly kind: '
 export type ChangeDetail = Readonly<Record<string, unknown>>
 
 export interface ChangeSink {
-  tell(change: SurfaceChange): void
+  notify(change: SurfaceChange): void
   /** Ends the stream in good order; the client may listen anew. */
   end(): void
 }
 
 /** What a listener asks for. */
-export interface ChangeWish {
+export interface ChangeParams {
   readonly lists: readonly ChangingList[]
   readonly uris: readonly string[]
 }
 
 export interface Listening {
-  /** The part of the wish that is told; the client reads it in the acknowledgement. */
-  readonly granted: ChangeWish
+  /** The part of the request that is told; the client reads it in the acknowledgement. */
+  readonly granted: ChangeParams
   stop(): void
 }
 
@@ -164,7 +166,7 @@ export interface ChangeSurface {
   /** The lists whose changes are told. */
   readonly lists: readonly ChangingList[]
   /** Tells `sink` of every change that is made once this has resolved, until `stop` is called. Throws SurfaceError. */
-  listen(wish: ChangeWish, sink: ChangeSink): Promise<Listening>
+  listen(requested: ChangeParams, sink: ChangeSink): Promise<Listening>
 }
 
 export interface Surface {

@@ -22,11 +22,26 @@ export function basePrefixOf(orgId: number): string {
   return `org-${orgId}/`
 }
 
-/** Checks a key. Throws `bad_memory_key` that says what is wrong with it. */
+/**
+ * Checks the key of an object that may stand there already: what earlier versions took stays readable and deletable. Throws
+ * `bad_memory_key` that says what is wrong with it.
+ */
 export function parseKey(text: string): MemoryKey {
   const wrong = text === '' ? 'it is empty' : (problemOf(text) ?? (text.endsWith('/') ? 'it ends with a slash' : null))
   if (wrong !== null) throw fail('bad_memory_key', { message: `Not a valid memory key: ${wrong}.` })
   return text as MemoryKey
+}
+
+/**
+ * Checks a key under which something is to be written. Beside the rules of `parseKey` it has no character that nobody sees or that looks like a
+ * space, no byte that was no UTF-8, and nothing that another program could decode or normalise into another path. Throws `bad_memory_key`.
+ */
+export function parseNewKey(text: string): MemoryKey {
+  const key = parseKey(text)
+  const wrong = disguiseOf(key)
+  if (wrong !== null)
+    throw fail('bad_memory_key', { message: `Not a valid memory key: ${wrong}. An object of such a key that is there already can be read and deleted.` })
+  return key
 }
 
 /** Checks a list prefix: a key, or the beginning of one, or nothing. Throws `bad_memory_key`. */
@@ -47,6 +62,35 @@ function problemOf(text: string): string | null {
   if (segments.includes('')) return 'it has an empty segment'
   if (segments.some(segment => segment === '.' || segment === '..')) return 'it has a "." or ".." segment'
   return null
+}
+
+// Unicode's list of what is drawn as nothing, blank letters and signs that are not on it, every space but U+0020, and U+FFFD for bytes that were no text.
+const unseen = /[\p{Default_Ignorable_Code_Point}\p{Noncharacter_Code_Point}\u2800\ufffc\ufffd\u{13441}\u{13442}\u{16fe4}\u{1d159}]|(?! )\p{Zs}/u
+const escapes = /%([0-7][0-9a-f])/gi
+
+function disguiseOf(key: string): string | null {
+  const found = unseen.exec(key)?.[0]
+  if (found === '\ufffd') return 'it has U+FFFD, which stands for bytes that are no UTF-8'
+  if (found !== undefined) return `it has U+${codeText(found)}, which nobody sees or which looks like a space`
+  const segments = key.normalize('NFKC').split('/')
+  if (segments.length !== key.split('/').length || segments.some(segment => segment.includes('\\')))
+    return 'it has a character that looks like a slash or backslash'
+  return segments.some(isDots) ? 'it has a "." or ".." segment as escapes or look-alikes' : null
+}
+
+/** Whether a segment is "." or ".." to a program that decodes escapes, however often. */
+function isDots(segment: string): boolean {
+  // It ends: each round makes the text shorter, and a key has at most 1000 bytes.
+  for (let text = segment; ; ) {
+    if (text === '.' || text === '..') return true
+    const decoded = text.replace(escapes, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)))
+    if (decoded === text) return false
+    text = decoded
+  }
+}
+
+function codeText(character: string): string {
+  return (character.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, '0')
 }
 
 /** The key in the store. The result always begins with the organisation's prefix and stays below it. */

@@ -1,43 +1,50 @@
 /** Shared memory as one service: configuration, objects, and the sweep that resolves writes whose process died. */
+
 import type { Clock } from '../platform/clock.ts'
 import type { Config } from '../platform/config.ts'
-import type { Db } from '../platform/db.ts'
-import type { ControlLog } from '../platform/db-control-log.ts'
+import type { Db } from '../platform/db/db.ts'
+import type { ControlLog } from '../platform/db/db-control-log.ts'
 import { fail, toGatewayError } from '../platform/errors.ts'
-import type { Ids } from '../platform/ids.ts'
-import type { Log } from '../platform/log.ts'
-import type { Sealer } from '../platform/secrets.ts'
-import type { UrlGuard } from '../platform/url-guard.ts'
-import { Appends } from './appends.ts'
-import { MemoryCallers } from './callers.ts'
-import { MemoryChanges } from './changes.ts'
-import { MemoryHistory } from './history.ts'
-import { HistorySweep } from './history-sweep.ts'
-import { sweepIntents } from './intent-sweep.ts'
-import type { ConfiguredStore } from './memory-call.ts'
-import { MemoryIndex } from './memory-index.ts'
-import type { MemoryObjectsDeps } from './object-deps.ts'
-import { ObjectStoreError } from './object-store.ts'
-import { MemoryObjects } from './objects.ts'
-import { OpenStores } from './open-stores.ts'
-import { Promotions } from './promote.ts'
-import { JournalPurge } from './purge.ts'
-import { listStores, type StoreRow } from './queries.ts'
-import { Reconcile } from './reconcile.ts'
-import { MemorySearch } from './search.ts'
-import { Shares } from './shares.ts'
-import { StoreConfig } from './store-config.ts'
-import type { StoreWatch } from './watched-store.ts'
+import type { Log } from '../platform/observe/log.ts'
+import type { UrlGuard } from '../platform/outbound/url-guard.ts'
+import type { AddressTests } from '../platform/security/address-tests.ts'
+import type { Sealer } from '../platform/security/secrets.ts'
+import type { Ids } from '../platform/values/ids.ts'
+import { MemoryCallers } from './access/callers.ts'
+import type { ConfiguredStore } from './access/memory-call.ts'
+import { MemoryChanges } from './changes/changes.ts'
+import { OpenStores } from './config/open-stores.ts'
+import { StoreConfig } from './config/store-config.ts'
+import { StoreJobs } from './config/store-jobs.ts'
+import { MemoryHistory } from './history/history.ts'
+import { HistorySweep } from './history/history-sweep.ts'
+import { Appends } from './objects/appends.ts'
+import { MemoryIndex } from './objects/index/memory-index.ts'
+import { sweepIntents } from './objects/intent-sweep.ts'
+import type { MemoryObjectsDeps } from './objects/object-deps.ts'
+import { MemoryObjects } from './objects/objects.ts'
+import { externalIdOf, listStores, type StoreRow } from './objects/queries.ts'
+import { MemorySearch } from './search/search.ts'
+import { Promotions } from './sharing/promote.ts'
+import { Shares } from './sharing/shares.ts'
+import { GatewayBuckets } from './stores/gateway-buckets.ts'
+import { ObjectStoreError } from './stores/object-store.ts'
+import { AwsIdentity } from './stores/s3/aws-identity.ts'
+import type { StoreWatch } from './stores/watched-store.ts'
+import { JournalPurge } from './upkeep/purge.ts'
+import { Reconcile } from './upkeep/reconcile.ts'
 
 export interface MemoryDeps {
   readonly db: Db
   readonly controlLog: ControlLog
-  readonly config: Pick<Config, 'MEMORY_OBJECT_MAX_BYTES' | 'MEMORY_INTENT_MS' | 'CACHE_TTL_MS' | 'STORE_TIMEOUT_MS' | 'FOLDER_STORE'>
+  readonly config: Pick<Config, 'MEMORY_OBJECT_MAX_BYTES' | 'MEMORY_INTENT_MS' | 'CACHE_TTL_MS' | 'STORE_TIMEOUT_MS' | 'FOLDER_STORE'> &
+    Partial<Pick<Config, 'MEMORY_QUOTA_MAX_MB' | 'MEMORY_ROLE_BUCKETS' | 'MEMORY_ROLE_ENDPOINT' | 'MEMORY_STS_REGION'>>
   readonly clock: Clock
   readonly ids: Ids
   readonly log: Log
   readonly sealer: Sealer
   readonly guard: UrlGuard
+  readonly addressTests: Pick<AddressTests, 'take' | 'passed'>
   readonly kind: Db['kind']
   readonly dataDir: string
   /** Told of the calls of stores; left out: nobody counts. */
@@ -80,14 +87,20 @@ const storesCheckedAtOnce = 8
 
 export function createMemory(deps: MemoryDeps): Memory {
   const { db, clock, ids, log } = deps
-  const stores = new OpenStores({ ...deps, watch: deps.storeWatch, timeoutMs: deps.config.STORE_TIMEOUT_MS })
+  const gatewayBuckets = new GatewayBuckets(deps.config.MEMORY_ROLE_BUCKETS ?? [], deps.config.MEMORY_ROLE_ENDPOINT ?? null)
+  const stores = openStores(deps, gatewayBuckets)
+  const jobs = new StoreJobs()
   const config = new StoreConfig({
+    jobs,
+    addressTests: deps.addressTests,
     db,
     clock,
     ids,
     stores,
+    gatewayBuckets,
     controlLog: deps.controlLog,
     cacheTtlMs: deps.config.CACHE_TTL_MS,
+    operatorQuotaMbMax: deps.config.MEMORY_QUOTA_MAX_MB ?? 0,
     isFolderAllowed: deps.config.FOLDER_STORE ?? deps.kind === 'embedded',
   })
   const storeOf = async (orgId: number): Promise<ConfiguredStore | null> => {
@@ -96,7 +109,7 @@ export function createMemory(deps: MemoryDeps): Memory {
   }
   const changes = new MemoryChanges({ db, clock, log })
   const announce = (): void => changes.announce()
-  deps.controlLog.onOther(payload => changes.hear(payload))
+  deps.controlLog.onOther(payload => changes.onNotification(payload))
   const intentMs = deps.config.MEMORY_INTENT_MS
   const index = new MemoryIndex({ db, clock, ids, intentMs, storeOf, announce })
   const configured = async (orgId: number): Promise<ConfiguredStore> => {
@@ -133,7 +146,7 @@ export function createMemory(deps: MemoryDeps): Memory {
     shares: new Shares({ db, clock }),
     promotions: new Promotions({ db, objects, configured }),
     changes,
-    reconcile: new Reconcile({ db, clock, ids, log, intentMs, storeOf, announce, reprobe: orgId => config.reprobe(orgId) }),
+    reconcile: new Reconcile({ db, clock, ids, log, jobs, intentMs, storeOf, announce, reprobe: orgId => config.reprobe(orgId) }),
     purge: new JournalPurge({ db, clock, log, index, storeOf }),
     configured,
     sweep,
@@ -149,6 +162,20 @@ export function createMemory(deps: MemoryDeps): Memory {
       stores.close()
     },
   }
+}
+
+function openStores(deps: MemoryDeps, gatewayBuckets: GatewayBuckets): OpenStores {
+  const { db, clock, ids, config, storeWatch: watch } = deps
+  const identity = new AwsIdentity({ clock, stsRegion: config.MEMORY_STS_REGION ?? 'us-east-1' })
+  return new OpenStores({
+    ...deps,
+    watch,
+    timeoutMs: config.STORE_TIMEOUT_MS,
+    objectBytesMax: config.MEMORY_OBJECT_MAX_BYTES,
+    identity,
+    gatewayBuckets,
+    externalId: async orgId => (await db.one(externalIdOf, orgId, `brigade-${orgId}-${ids.uuidv7(clock.nowMs())}`)).externalId,
+  })
 }
 
 async function checkAll(config: StoreConfig, rows: readonly StoreRow[]): Promise<{ orgId: number; problem: string | null }[]> {

@@ -1,6 +1,6 @@
 /** Who wrote an object and when: from the caller to the object's metadata, and from there to what a reader sees. Pure. */
-import type { BearerPrincipal } from '../platform/principal.ts'
-import type { ObjectHead } from './object-store.ts'
+import type { BearerPrincipal } from '../platform/security/principal.ts'
+import type { ObjectHead } from './stores/object-store.ts'
 
 /** The author of one write, as index and metadata keep it. */
 export interface Author {
@@ -18,8 +18,10 @@ export interface Author {
 export interface AuthorView {
   /** User id, or `key-<id>` for a key that no user backs. */
   readonly user: string
-  /** Agent id from a token, or the label of a plain key. */
+  /** Agent id from a token, or in double quotes the label that a plain key gave itself: no label can be read as an id. */
   readonly agent?: string
+  /** Stands beside `agent`: true for an agent that proved itself by a token, false for a label. */
+  readonly verified?: boolean
 }
 
 /** The gateway itself. */
@@ -56,11 +58,16 @@ export function clientMetadata(clientName: string | undefined): Record<string, s
 
 const shown = ['user', 'ts', 'agent', 'agent-name', 'client', 'sha256', 'promoted-by', 'sources', 'restored-from'] as const
 
-/** Reply headers of a read: `x-br-meta-<name>` for our own metadata, whatever else the bucket's owner put there left out. */
+/**
+ * Reply headers of a read: `x-br-meta-<name>` for our own metadata, whatever else the bucket's owner put there left out. The agent is shown as
+ * lists show it: its id, or a label in quotes, and `x-br-meta-agent-verified` says which.
+ */
 export function metaHeaders(metadata: Readonly<Record<string, string>>): Record<string, string> {
   const headers: Record<string, string> = {}
+  const author = agentInMetadata(metadata)
+  if (author.verified !== undefined) headers['x-br-meta-agent-verified'] = String(author.verified)
   for (const name of shown) {
-    const value = metadata[`br-${name}`]
+    const value = name === 'agent' ? author.agent : metadata[`br-${name}`]
     if (value !== undefined && /^[\x20-\x7e]{0,1024}$/.test(value)) headers[`x-br-meta-${name}`] = value
   }
   return headers
@@ -80,8 +87,23 @@ export function writtenMsOf(head: ObjectHead): number {
 export function authorInMetadata(metadata: Readonly<Record<string, string>>): AuthorView | null {
   const user = metadata['br-user']
   if (user === undefined) return null
+  return { user, ...agentInMetadata(metadata) }
+}
+
+/**
+ * A verified agent is written down by id and with its name, a label without one, also by earlier versions. No header of a client becomes a
+ * name, so an id with a name beside it came from a token.
+ */
+function agentInMetadata(metadata: Readonly<Record<string, string>>): Pick<AuthorView, 'agent' | 'verified'> {
   const agent = metadata['br-agent']
-  return agent === undefined ? { user } : { user, agent }
+  if (agent === undefined) return {}
+  const isVerified = metadata['br-agent-name'] !== undefined && /^\d{1,15}$/.test(agent)
+  return isVerified ? { agent, verified: true } : labelled(agent)
+}
+
+/** Quoted as JSON quotes: what the label says cannot end the quotes. */
+function labelled(label: string): Pick<AuthorView, 'agent' | 'verified'> {
+  return { agent: JSON.stringify(label), verified: false }
 }
 
 /** The author of an index row; null when the gateway did not write the object. */
@@ -93,8 +115,8 @@ export function authorInRow(row: {
 }): AuthorView | null {
   if (row.keyId === null) return null
   const user = userText(row.userId, row.keyId)
-  const agent = row.agentId === null ? row.agentLabel : String(row.agentId)
-  return agent === null ? { user } : { user, agent }
+  if (row.agentId !== null) return { user, agent: String(row.agentId), verified: true }
+  return row.agentLabel === null ? { user } : { user, ...labelled(row.agentLabel) }
 }
 
 function userText(userId: number | null, keyId: number | null): string {

@@ -1,13 +1,13 @@
 /**
- * Every setting of the product, once: name, type, default, unit, meaning. `.env.example` and docs/config.md are generated from
+ * Every setting of the product, once: name, type, default, unit, meaning. `.env.example` and docs/reference/config.md are generated from
  * this table. It is the only file that reads the environment.
  */
 import { readFileSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { isAbsolute, join } from 'node:path'
-import { addressRangesOf } from './address-ranges.ts'
-import { Secret } from './secret.ts'
-import { parseAllowed } from './url-guard.ts'
+import { addressRangesOf } from './outbound/address-ranges.ts'
+import { parseAllowed } from './outbound/url-guard.ts'
+import { Secret } from './security/secret.ts'
 
 /** 'url-or-off': empty or `off` is null, also where there is a default. */
 type Kind = 'string' | 'int' | 'bool' | 'list' | 'secret' | 'url' | 'url-or-off'
@@ -89,6 +89,11 @@ export const settings = {
   AUDIT_KEEP_DAYS: s('security', 'int', '400', 'Days for which the audit trail is kept.', 1),
   OUTBOUND_ALLOW: s('security', 'list', '', 'host:port pairs that user-given URLs may reach although they are private or plain http.'),
   DEFAULT_RPM: s('limits', 'int', '600', 'Requests a minute of a new key.', 1),
+  ORG_RPM: s('limits', 'int', '6000', 'Requests a minute of an organisation, over all its keys. The oldest organisation has no limit of its own; brigade admin limits sets others. 0: none.', 0),
+  ORG_RUNNING: s('limits', 'int', '500', 'Calls of an organisation that run concurrently; a stream counts until it ends. Not for the oldest organisation. 0: none.', 0),
+  ORG_KEYS: s('limits', 'int', '1000', 'Keys of an organisation that can be used. Not for the oldest organisation. 0: none.', 0),
+  ORG_AGENTS: s('limits', 'int', '1000', 'Active agents of an organisation, children included. Not for the oldest organisation. 0: none.', 0),
+  ORG_STREAMS: s('limits', 'int', '100', 'Streams of changes (MCP) that an organisation has open. Not for the oldest organisation. 0: none.', 0),
   CIRCUIT_FAILURES: s('routing', 'int', '5', 'Consecutive failures that open a route circuit.', 1),
   CIRCUIT_OPEN_MS: s('routing', 'int', '30000', 'How long an open circuit waits before one probe.', 1),
   CONNECT_TIMEOUT_MS: s('routing', 'int', '10000', 'Connecting to a provider.', 1),
@@ -103,6 +108,16 @@ export const settings = {
   INFERENCE_BODY_LIMIT_BYTES: s('server', 'int', String(32 * 1024 * 1024), 'JSON body of an inference call.', 1),
   FORM_FILE_LIMIT_BYTES: s('server', 'int', String(25 * 1024 * 1024), 'One file of a multipart form (images to edit, audio).', 1),
   FORM_LIMIT_BYTES: s('server', 'int', String(64 * 1024 * 1024), 'A whole multipart form.', 1),
+  BODIES_MAX_BYTES: s('server', 'int', '0', 'Request bodies under way in this process, in bytes; beyond it 503. 0: a sixth of its heap, at least 128 MiB.', 0),
+  BODIES_ORG_PERCENT: s('server', 'int', '25', 'Share of them that one organisation may have; at least one whole form fits.', 1),
+  UPLOAD_LEAST_BYTES_PER_S: s('server', 'int', '65536', 'Least speed of an upload on average, behind its first ten seconds; 0: none.', 0),
+  CONNECTIONS_MAX: s('server', 'int', '10000', 'Client connections of this process. Beyond the limit the answer is 503, and idle connections are closed.', 20),
+  STREAMS_MAX: s('server', 'int', '10000', 'Streamed replies and MCP messages under way in this process; beyond it 503.', 20),
+  CHANGE_STREAMS_MAX: s('server', 'int', '1000', 'Streams of changes (MCP) of this process. In a full process a newcomer gets the place of whichever organisation has the most.', 2),
+  POLLS_MAX: s('server', 'int', '2000', 'Account resources that this process looks at for streams of changes; beyond it such a resource is refused.', 20),
+  ORG_SHARE_PERCENT: s('server', 'int', '50', 'What one organisation, or one address without a credential, may have of what others leave free of connections, streamed replies, looks and unread replies.', 1),
+  UNREAD_MAX_BYTES: s('server', 'int', '0', 'Replies that wait in this process for clients that read slowly, in bytes; beyond it the oldest is cut. 0: an eighth of its heap, at least 64 MiB.', 0),
+  READ_LEAST_BYTES_PER_S: s('server', 'int', '16384', 'Lowest speed at which a client must read a waiting reply, after thirty seconds. 0: no limit.', 0),
   MCP_OAUTH_ISSUER: s('agents', 'string', null, 'URL of the issuer at which clients of MCP may sign in, for /orgs/<id>/mcp, exactly as in its tokens. They act as the agents that trust rules name. Absent: no OAuth.'),
   AGENT_TOKEN_TTL_S: s('agents', 'int', '900', 'Life of an agent token.', 1),
   SIGNING_KEY_ROTATE_DAYS: s('agents', 'int', '30', 'Days after which another key signs agent tokens; the one before verifies until its last token has expired. 0: never by itself.', 0),
@@ -122,6 +137,10 @@ export const settings = {
   MEMORY_OBJECT_MAX_BYTES: s('memory', 'int', String(10 * 1024 * 1024), 'Largest memory object over HTTP.', 1),
   MEMORY_MCP_MAX_BYTES: s('memory', 'int', String(256 * 1024), 'Largest memory object over MCP.', 1),
   MEMORY_INTENT_MS: s('memory', 'int', '60000', 'Life of a reserved memory write whose process died.', 1),
+  MEMORY_QUOTA_MAX_MB: s('memory', 'int', '10240', 'Largest quota_mb of a store that the operator pays for: a folder, or a bucket of MEMORY_ROLE_BUCKETS. 0: none.', 0),
+  MEMORY_ROLE_BUCKETS: s('memory', 'list', '', 'Buckets that the AWS identity of the gateway may sign for, as organisation:bucket@region; * for every organisation. Empty: none.'),
+  MEMORY_ROLE_ENDPOINT: s('memory', 'url', null, 'S3 endpoint of MEMORY_ROLE_BUCKETS. Absent: AWS.'),
+  MEMORY_STS_REGION: s('memory', 'string', 'us-east-1', 'Region whose STS the gateway asks for the roles of organisations. AWS_ENDPOINT_URL_STS names another endpoint.'),
   STORE_TIMEOUT_MS: s('memory', 'int', '30000', 'One call to a memory store.', 1),
   COLLECTIONS_MAX: s('limits', 'int', '100', 'Collections of an organisation.', 1),
   MONITOR_EVERY_S: s('monitoring', 'int', '300', 'Pause between two rounds of canaries of a monitored collection.', 1),
@@ -144,7 +163,7 @@ export const settings = {
   OTEL_SERVICE_NAME: s('operations', 'string', 'brigade', 'Name of this service in traces and metrics.'),
   OTEL_TRACES_SAMPLE_PERCENT: s('operations', 'int', '100', 'Share of calls that are traced, where the caller has not decided it with traceparent.', 0),
   ATTESTATION_EVIDENCE_MAX: s('compliance', 'int', '1000', 'Most calls that a residency attestation lists one by one.', 1),
-  MASTER_KEY_OTHER: s('data', 'secret', null, 'A second master key whose values can be opened too, while the key is changed (docs/operate.md).'),
+  MASTER_KEY_OTHER: s('data', 'secret', null, 'A second master key whose values can be opened too, while the key is changed (docs/operate/operate.md).'),
   SERVICE_ID: s('server', 'string', 'brigade', 'Prefix of panel model ids and name of the MCP server.'),
 } as const satisfies Record<string, Setting>
 

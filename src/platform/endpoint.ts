@@ -3,10 +3,10 @@
  * validation, authentication, OpenAPI, docs, the MCP tool and the generated tests all read the same row.
  */
 import type { z } from 'zod'
-import type { CancelSignal } from './cancellation.ts'
 import type { ErrorName } from './errors.ts'
-import type { AccessRule, Principal } from './principal.ts'
-import type { TracePlace } from './tracing.ts'
+import type { CancelSignal } from './loop/cancellation.ts'
+import type { TracePlace } from './observe/tracing.ts'
+import type { AccessRule, Principal } from './security/principal.ts'
 
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
 /** `GET /v1/models/{id+}`: `{name}` is one path segment, `{name+}` one or more (ids with slashes). */
@@ -35,6 +35,8 @@ export interface Call<P extends Principal | null = Principal | null> {
   clientIp(): string
   /** Where the call stands in traces; left out: nobody traces. */
   readonly trace?: TracePlace
+  /** Takes one of the places for streamed replies, until the reply has ended. Left out: the caller holds one already. Throws `places_taken`. */
+  readonly holdStream?: () => void
   /** Told of every route that a charging call tries, as it happens. It must not throw. */
   readonly onRoute?: (step: RouteStep) => void
 }
@@ -178,6 +180,6 @@ export function endpointOf<S>() {
   return <const A extends AuthKind, const I extends InputSpec>(row: EndpointRow<S, A, I>): EndpointRow<S, A, I> => row
 }
 
-/** A row with its types erased, as the table and the edges hold it. The services object of app.ts satisfies all of them. */
+/** A row with its types erased, as the table and the edges hold it. The services object of composition/gateway.ts satisfies all of them. */
 // biome-ignore lint/suspicious/noExplicitAny: the table is a list of rows with different services; each row's own type was checked where it was made.
 export type AnyRow = EndpointRow<any, any, any>

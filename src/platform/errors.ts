@@ -1,8 +1,8 @@
 /**
  * Every error that a client can see, in one table.
  *
- * The key is our own name, because one wire code may stand for several statuses (`no_route` is 400, 404 or 422). A row says
- * what goes on the wire; `fail(name)` makes the exception; the HTTP and MCP edges turn it into a reply. docs/errors.md, the
+ * The key is our own name, because one wire code can have several statuses (`no_route` is 400, 404 or 422). A row says
+ * what goes on the wire; `fail(name)` makes the exception; the HTTP and MCP edges turn it into a reply. docs/reference/errors.md, the
  * OpenAPI responses and a pin test are made from this table.
  */
 
@@ -22,7 +22,7 @@ interface ErrorEntry {
   readonly type: ErrorType
   /** What a caller reads when the thrower says nothing better. It says what to do. */
   readonly message: string
-  /** 'ours' where the interface is silent; such rows are explained in docs/decisions/. */
+  /** 'ours' if the interface does not define the error. Decision 0082 explains these rows. */
   readonly source: 'interface' | 'ours'
   /** Sent as `x-should-retry` so that SDKs neither hammer nor give up wrongly. */
   readonly shouldRetry?: boolean
@@ -38,70 +38,72 @@ export const errorTable = {
   no_session: { code: 'no_session', status: 401, type: 'authentication_error', source: 'interface', message: 'Sign in first, at /auth: this endpoint takes the session cookie br_session and no API key.' },
   byok_required: { code: 'byok_required', status: 401, type: 'authentication_error', source: 'ours', message: 'This model runs on your own provider credential only. Save one or forward it in Authorization.' },
   // 402, 403
-  insufficient_credits: { code: 'insufficient_credits', status: 402, type: 'billing_error', source: 'interface', message: 'The prepaid balance of the organisation is used up. An owner can top up (POST /me/billing/orders), or use your own provider key.', shouldRetry: false },
+  insufficient_credits: { code: 'insufficient_credits', status: 402, type: 'billing_error', source: 'interface', message: 'The prepaid balance of the organisation is used up. An owner can top up with POST /me/billing/orders. Calls on your own provider key need no balance.', shouldRetry: false },
   /** Money is left, all of it held by calls that run right now: waiting helps. */
   credits_held: { code: 'insufficient_credits', status: 402, type: 'billing_error', source: 'ours', message: 'What is left of the prepaid balance is held by running calls. Try again shortly, or top up.', shouldRetry: true },
   forbidden: { code: 'forbidden', status: 403, type: 'permission_error', source: 'interface', message: 'This credential may not do that.' },
+  agent_paused: { code: 'agent_paused', status: 403, type: 'permission_error', source: 'ours', message: 'This agent is paused, and its calls are refused. The agent cannot resume itself. The person who paused it can resume it with POST /v1/me/agents/{id}/resume.' },
   agent_revoked_label: { code: 'agent_revoked', status: 403, type: 'permission_error', source: 'ours', message: 'The agent named in x-br-agent-id is revoked.' },
   foreign_origin: { code: 'forbidden', status: 403, type: 'permission_error', source: 'ours', message: 'The Origin or Host of this request is not allowed here.' },
   model_gated: { code: 'model_gated', status: 403, type: 'permission_error', source: 'interface', message: 'This model needs a data-retention window, which is off for this organisation.' },
   model_not_allowed: { code: 'model_not_allowed', status: 403, type: 'permission_error', source: 'ours', message: 'This credential may not use that model or provider.' },
   call_cap_exceeded: { code: 'call_cap_exceeded', status: 403, type: 'permission_error', source: 'ours', message: 'This call may cost or produce more than its key or agent is allowed. Send a smaller max_tokens or prompt.' },
   // 404, 405
-  not_found: { code: 'not_found', status: 404, type: 'not_found_error', source: 'interface', message: 'There is no such thing here.' },
+  not_found: { code: 'not_found', status: 404, type: 'not_found_error', source: 'interface', message: 'The resource does not exist.' },
   method_not_allowed: { code: 'method_not_allowed', status: 405, type: invalid, source: 'ours', message: 'This path does not take that method; see the Allow header.' },
   model_not_found: { code: 'model_not_found', status: 404, type: 'not_found_error', source: 'interface', message: 'Unknown model id. GET /v1/models lists the ids.' },
   model_not_found_media: { code: 'model_not_found', status: 400, type: invalid, source: 'interface', message: 'Unknown model id. GET /v1/models lists the ids.' },
   no_route_virtual: { code: 'no_route', status: 404, type: 'not_found_error', source: 'interface', message: 'No reachable model satisfies this preset.' },
   memory_not_configured: { code: 'memory_not_configured', status: 404, type: 'not_found_error', source: 'interface', message: 'No memory store is configured. An admin sets one with PUT /v1/me/memory-store.' },
-  unknown_provider: { code: 'unknown_provider', status: 404, type: 'not_found_error', source: 'interface', message: 'There is no provider of that id. GET /v1/providers lists the ids.' },
+  unknown_provider: { code: 'unknown_provider', status: 404, type: 'not_found_error', source: 'interface', message: 'There is no provider with that id. GET /v1/providers lists the ids.' },
   // 400, 409, 412, 413, 415, 422
   bad_request: { code: 'bad_request', status: 400, type: invalid, source: 'interface', message: 'The request is not well formed.' },
   bad_name: { code: 'bad_name', status: 400, type: invalid, source: 'interface', message: 'The name is empty, too long or has control characters.' },
   bad_readme: { code: 'bad_readme', status: 400, type: invalid, source: 'interface', message: 'The readme is too long or has control characters. It takes Markdown of at most 64 KiB.' },
   bad_steps: { code: 'bad_steps', status: 400, type: invalid, source: 'interface', message: 'The chain steps are not valid: 1 to 10 steps, each a model id or {model, provider?}.' },
   bad_memory_key: { code: 'bad_memory_key', status: 400, type: invalid, source: 'ours', message: 'Not a valid memory key: relative path, no "..", no empty segment, no control character.' },
-  bad_model: { code: 'bad_model', status: 400, type: invalid, source: 'interface', message: 'That is no id of a model in the catalog. GET /v1/models lists the ids.' },
+  bad_model: { code: 'bad_model', status: 400, type: invalid, source: 'interface', message: 'The catalog has no model with that id. GET /v1/models lists the ids.' },
   bad_key: { code: 'bad_key', status: 400, type: invalid, source: 'interface', message: 'That does not look like a key of this provider, or the provider refused it.' },
   trial_ceiling: { code: 'trial_ceiling', status: 400, type: invalid, source: 'interface', message: 'A trial key cannot be raised above the trial ceiling. Top up first.' },
-  bad_email: { code: 'bad_email', status: 400, type: invalid, source: 'interface', message: 'That is no e-mail address.' },
-  bad_role: { code: 'bad_role', status: 400, type: invalid, source: 'interface', message: 'The role must be member, admin or owner, and only an owner makes owners.' },
+  bad_email: { code: 'bad_email', status: 400, type: invalid, source: 'interface', message: 'The e-mail address is not valid.' },
+  bad_role: { code: 'bad_role', status: 400, type: invalid, source: 'interface', message: 'The role must be member, admin or owner. Only an owner can give the role owner.' },
   already_member: { code: 'already_member', status: 400, type: invalid, source: 'interface', message: 'That person is a member already.' },
   already_invited: { code: 'already_invited', status: 400, type: invalid, source: 'interface', message: 'That address has an open invitation already.' },
   last_owner: { code: 'last_owner', status: 400, type: invalid, source: 'interface', message: 'An organisation keeps at least one owner. Make somebody else owner first.' },
   personal_org: { code: 'personal_org', status: 400, type: invalid, source: 'interface', message: 'A personal organisation has one member. Make a team organisation with POST /me/orgs.' },
-  team_cap: { code: 'team_cap', status: 400, type: invalid, source: 'interface', message: 'You have made as many team organisations as one person may.' },
+  team_cap: { code: 'team_cap', status: 400, type: invalid, source: 'interface', message: 'You have reached the limit of team organisations for one person.' },
   member_cap: { code: 'member_cap', status: 400, type: invalid, source: 'interface', message: 'The organisation is full: members and open invitations count together.' },
-  duplicate_workspace: { code: 'duplicate_workspace', status: 400, type: invalid, source: 'interface', message: 'A workspace of that name exists.' },
-  cap: { code: 'cap', status: 400, type: invalid, source: 'interface', message: 'The organisation has as many of these as it may. Remove one first.' },
-  duplicate_key_name: { code: 'duplicate_key_name', status: 400, type: invalid, source: 'interface', message: 'An active key of that name exists.' },
-  no_route: { code: 'no_route', status: 400, type: invalid, source: 'interface', message: 'No eligible route serves this model. Nothing was dialed.' },
-  no_route_residency: { code: 'no_route', status: 422, type: invalid, source: 'interface', message: 'A hard constraint (data_policy or exclude) leaves no route. Nothing was dialed.' },
-  unavailable: { code: 'unavailable', status: 400, type: invalid, source: 'interface', message: 'That could not be reached or is not configured.' },
-  unsupported_operation: { code: 'unsupported_operation', status: 400, type: invalid, source: 'ours', message: 'This model cannot do that.' },
+  duplicate_workspace: { code: 'duplicate_workspace', status: 400, type: invalid, source: 'interface', message: 'A workspace with that name already exists.' },
+  cap: { code: 'cap', status: 400, type: invalid, source: 'interface', message: 'The organisation has reached its limit for this resource. Remove one first.' },
+  duplicate_key_name: { code: 'duplicate_key_name', status: 400, type: invalid, source: 'interface', message: 'An active key with that name already exists.' },
+  no_route: { code: 'no_route', status: 400, type: invalid, source: 'interface', message: 'No eligible route serves this model. No provider was called.' },
+  no_route_residency: { code: 'no_route', status: 422, type: invalid, source: 'interface', message: 'A hard constraint (data_policy or exclude) leaves no route. No provider was called.' },
+  unavailable: { code: 'unavailable', status: 400, type: invalid, source: 'interface', message: 'The service that this request needs cannot be reached or is not configured.' },
+  unsupported_operation: { code: 'unsupported_operation', status: 400, type: invalid, source: 'ours', message: 'This model does not support this operation.' },
   unsupported_grant_type: { code: 'unsupported_grant_type', status: 400, type: invalid, source: 'ours', message: 'The only grant type here is urn:ietf:params:oauth:grant-type:token-exchange.' },
-  unsupported_token_type: { code: 'unsupported_token_type', status: 400, type: invalid, source: 'ours', message: 'Only agent tokens are revoked here. An API key is revoked with DELETE /me/keys/{id}.' },
+  unsupported_token_type: { code: 'unsupported_token_type', status: 400, type: invalid, source: 'ours', message: 'This endpoint revokes only agent tokens. Revoke an API key with DELETE /me/keys/{id}.' },
   invalid_target: { code: 'invalid_target', status: 400, type: invalid, source: 'ours', message: 'No token is issued for that resource or audience. Leave both out, or name the base URL of this gateway.' },
-  invalid_scope: { code: 'invalid_scope', status: 400, type: invalid, source: 'ours', message: 'That scope is not known, or more than what may be given. A token exchange only narrows.' },
+  invalid_scope: { code: 'invalid_scope', status: 400, type: invalid, source: 'ours', message: 'The scope is unknown, or wider than this exchange can give. A token exchange can only narrow a scope.' },
   agent_revoked: { code: 'agent_revoked', status: 409, type: invalid, source: 'ours', message: 'This agent is revoked. Create a new one.' },
-  store_path_change_in_use: { code: 'store_path_change_in_use', status: 409, type: invalid, source: 'interface', message: 'The store holds memory. Nothing is migrated; send confirm_path_change: true to repoint all the same.' },
+  store_path_change_in_use: { code: 'store_path_change_in_use', status: 409, type: invalid, source: 'interface', message: 'The store holds memory, and Brigade does not migrate it. To change the path anyway, send confirm_path_change: true.' },
   agent_name_taken: { code: 'agent_name_taken', status: 409, type: invalid, source: 'ours', message: 'Another active agent of the organisation has that name. Choose another one.' },
   budget_not_available: { code: 'budget_not_available', status: 409, type: invalid, source: 'ours', message: "The budget does not fit into what the parent has left." },
   memory_conflict: { code: 'memory_conflict', status: 412, type: invalid, source: 'ours', message: 'The object changed since you read it. Read it again and repeat the write.' },
   memory_busy: { code: 'memory_conflict', status: 409, type: invalid, source: 'ours', message: 'Another writer holds this key. Try again.', shouldRetry: true },
-  space_taken: { code: 'space_taken', status: 409, type: invalid, source: 'ours', message: 'Somebody else owns a share of that name. Choose another name, or ask its owner for a grant.' },
+  space_taken: { code: 'space_taken', status: 409, type: invalid, source: 'ours', message: 'Another person owns a share with that name. Choose another name, or ask its owner for a grant.' },
   space_retired: { code: 'space_retired', status: 409, type: invalid, source: 'ours', message: 'A share of that name was retired, and its name is never used again. Choose another name.' },
   share_owner: { code: 'share_owner', status: 400, type: invalid, source: 'ours', message: 'The owner of a share cannot be revoked. Retire the share to close it.' },
   idempotency_mismatch: { code: 'idempotency_mismatch', status: 422, type: invalid, source: 'ours', message: 'This Idempotency-Key was used with another body or endpoint. Use a new key for a new call.', shouldRetry: false },
-  idempotency_replayed: { code: 'idempotency_replayed', status: 409, type: invalid, source: 'ours', message: 'The call with this Idempotency-Key was made and charged once; its reply is not kept. Its usage stands beside this error.', shouldRetry: false },
+  idempotency_replayed: { code: 'idempotency_replayed', status: 409, type: invalid, source: 'ours', message: 'The call with this Idempotency-Key was made and charged once; its reply is not kept. The body of this error has its usage.', shouldRetry: false },
   idempotency_in_progress: { code: 'idempotency_in_progress', status: 409, type: invalid, source: 'ours', message: 'The call with this Idempotency-Key still runs. Try again shortly.', shouldRetry: true },
   memory_quota_exceeded: { code: 'memory_quota_exceeded', status: 413, type: invalid, source: 'ours', message: 'The memory quota is used up. Delete something, or let an admin raise quota_mb.' },
   payload_too_large: { code: 'payload_too_large', status: 413, type: invalid, source: 'ours', message: 'The body is larger than this endpoint takes.' },
-  unsupported_media_type: { code: 'unsupported_media_type', status: 415, type: invalid, source: 'ours', message: 'This endpoint takes another content-type.' },
-  not_acceptable: { code: 'bad_request', status: 406, type: invalid, source: 'ours', message: 'Accept must allow what this endpoint sends.' },
+  unsupported_media_type: { code: 'unsupported_media_type', status: 415, type: invalid, source: 'ours', message: 'This endpoint does not accept this content-type.' },
+  not_acceptable: { code: 'bad_request', status: 406, type: invalid, source: 'ours', message: 'The Accept header must allow the content-type that this endpoint sends.' },
   // 429
   rate_limit_exceeded: { code: 'rate_limit_exceeded', status: 429, type: 'rate_limit_error', source: 'interface', message: 'Too many requests in this minute.' },
-  concurrency_limit_reached: { code: 'concurrency_limit_reached', status: 429, type: 'rate_limit_error', source: 'ours', message: 'This key or agent runs as many calls at once as it may. Wait for one to end.', shouldRetry: true },
+  concurrency_limit_reached: { code: 'concurrency_limit_reached', status: 429, type: 'rate_limit_error', source: 'ours', message: 'This key or agent has reached its limit of concurrent calls. Wait for a call to end.', shouldRetry: true },
+  org_limit_reached: { code: 'org_limit_reached', status: 409, type: 'invalid_request_error', source: 'ours', message: 'The organisation has reached its limit for this resource. Remove one, or ask the operator for a higher limit.', shouldRetry: false },
   daily_limit_reached: { code: 'daily_limit_reached', status: 429, type: 'rate_limit_error', source: 'interface', message: "The key's daily limit is reached. It resets at midnight IST.", shouldRetry: false },
   budget_exceeded: { code: 'budget_exceeded', status: 429, type: 'rate_limit_error', source: 'interface', message: 'The monthly budget is spent.', shouldRetry: false },
   agent_budget_exceeded: { code: 'agent_budget_exceeded', status: 429, type: 'rate_limit_error', source: 'interface', message: "The agent's monthly budget is spent. Do not retry: ask its owner for more.", shouldRetry: false },
@@ -112,20 +114,23 @@ export const errorTable = {
   bad_address: { code: 'bad_address', status: 400, type: invalid, source: 'interface', message: 'The billing address is not valid.' },
   promo_invalid: { code: 'promo_invalid', status: 400, type: invalid, source: 'interface', message: 'There is no such promo code, or it has expired or is used up.' },
   promo_redeemed: { code: 'promo_redeemed', status: 400, type: invalid, source: 'interface', message: 'This organisation has redeemed that promo code already.' },
-  bad_signature: { code: 'bad_signature', status: 400, type: invalid, source: 'ours', message: 'The signature does not belong to this content. Nothing was credited.' },
+  bad_signature: { code: 'bad_signature', status: 400, type: invalid, source: 'ours', message: 'The signature does not match this content. Nothing was credited.' },
   // 5xx
   billing_disabled: { code: 'billing_disabled', status: 503, type: 'api_error', source: 'interface', message: 'Payments are not configured here. The operator sets the key id and secret of the payment provider.', shouldRetry: false },
   payment_provider_failed: { code: 'payment_provider_failed', status: 502, type: 'api_error', source: 'ours', message: 'The payment provider did not answer as it should. Nothing was charged. Try again shortly.', shouldRetry: true },
   provider_not_configured: { code: 'provider_not_configured', status: 503, type: 'api_error', source: 'interface', message: 'This way to sign in is not configured here. The operator sets its client id and secret.', shouldRetry: false },
   byok_disabled: { code: 'byok_disabled', status: 503, type: 'api_error', source: 'interface', message: 'Own provider keys are switched off here.', shouldRetry: false },
-  internal_error: { code: 'internal_error', status: 500, type: 'api_error', source: 'ours', message: 'Something went wrong on our side. The x-request-id finds it in the log.' },
+  internal_error: { code: 'internal_error', status: 500, type: 'api_error', source: 'ours', message: 'Something went wrong on our side. Search the log for the x-request-id.' },
   all_routes_failed: { code: 'all_routes_failed', status: 502, type: 'api_error', source: 'interface', message: 'Every route was tried and failed.' },
+  reply_too_large: { code: 'upstream_reply_too_large', status: 502, type: 'api_error', source: 'ours', message: 'The reply of the provider is larger than this gateway accepts. The call was made and is charged. Ask for less in one call: fewer inputs or answers, or no logprobs.', shouldRetry: false },
   memory_store_failed: { code: 'memory_store_failed', status: 502, type: 'api_error', source: 'ours', message: 'The memory store did not answer as it should. Nothing was changed.' },
-  memory_store_busy: { code: 'memory_store_failed', status: 503, type: 'api_error', source: 'ours', message: 'The memory store has too much to do. Nothing was changed. Try again shortly.', shouldRetry: true },
+  memory_store_busy: { code: 'memory_store_failed', status: 503, type: 'api_error', source: 'ours', message: 'The memory store is overloaded. Nothing was changed. Try again shortly.', shouldRetry: true },
   provider_unavailable_billing: { code: 'provider_unavailable_billing', status: 503, type: 'api_error', source: 'interface', message: 'The provider refused this gateway on billing grounds. The operator has to act; waiting does not help.' },
   database_unavailable: { code: 'database_unavailable', status: 503, type: 'api_error', source: 'ours', message: 'The gateway cannot reach its database. Try again shortly.', shouldRetry: true },
   shutting_down: { code: 'database_unavailable', status: 503, type: 'api_error', source: 'ours', message: 'This gateway process is shutting down. Try again.', shouldRetry: true },
-  issuer_unavailable: { code: 'temporarily_unavailable', status: 503, type: 'api_error', source: 'ours', message: 'The keys of the token issuer could not be had. Try again shortly.', shouldRetry: true },
+  bodies_refused: { code: 'temporarily_unavailable', status: 503, type: 'api_error', source: 'ours', message: 'This process has no room for another request body. Try again shortly.', shouldRetry: true },
+  places_taken: { code: 'temporarily_unavailable', status: 503, type: 'api_error', source: 'ours', message: 'This process has reached one of its limits on open requests. Try again shortly.', shouldRetry: true },
+  issuer_unavailable: { code: 'temporarily_unavailable', status: 503, type: 'api_error', source: 'ours', message: 'The gateway could not fetch the keys of the token issuer. Try again shortly.', shouldRetry: true },
   journal_full: { code: 'database_unavailable', status: 503, type: 'api_error', source: 'ours', message: 'The usage journal cannot take more records. The operator has to act.', shouldRetry: true },
   /** Only inside a stream that has begun; never an HTTP status. */
   upstream_stream_error: { code: 'upstream_stream_error', status: 502, type: 'api_error', source: 'ours', message: 'The provider broke off the stream.' },
@@ -133,7 +138,7 @@ export const errorTable = {
 
 export type ErrorName = keyof typeof errorTable
 
-/** What can be said of a call before anything is held or dialed: by the call itself and by its preview. Of credit that is what a trial key hears. */
+/** The errors that a call and its preview can return before anything is held or dialed. The credit error is the one that a trial key gets. */
 export const planningErrors: readonly ErrorName[] = [
   'bad_request',
   'bad_steps',
@@ -145,6 +150,7 @@ export const planningErrors: readonly ErrorName[] = [
   'no_route_virtual',
   'no_route_residency',
   'agent_revoked_label',
+  'agent_paused',
   'insufficient_credits',
 ]
 
@@ -153,7 +159,7 @@ export interface FailOptions {
   readonly message?: string
   /** Internal cause, for the log only. */
   readonly cause?: unknown
-  /** Evidence that stands beside `error` in the body (for example the budget figures of a 429). */
+  /** Data that the body has beside `error` (for example the budget figures of a 429). */
   readonly extra?: Readonly<Record<string, unknown>>
   /** Whole seconds, at least 1; sent as `retry-after`. Left out where waiting does not help. */
   readonly retryAfterSeconds?: number
@@ -204,7 +210,7 @@ export function fail(errorName: ErrorName, options?: FailOptions): GatewayError 
   return new GatewayError(errorName, options)
 }
 
-/** What a client sees of anything thrown: a GatewayError as it is, all else as `internal_error` with the cause kept for the log. */
+/** Turns anything thrown into an error that a client may see. A GatewayError stays as it is. Everything else becomes `internal_error`, with the cause kept for the log. */
 export function toGatewayError(thrown: unknown): GatewayError {
   return thrown instanceof GatewayError ? thrown : fail('internal_error', { cause: thrown })
 }

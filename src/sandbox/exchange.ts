@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Clock } from '../platform/clock.ts'
-import type { Ids } from '../platform/ids.ts'
+import type { Ids } from '../platform/values/ids.ts'
 
 /** Largest request body that the sandbox reads. */
 const bodyMaxBytes = 64 * 1024 * 1024

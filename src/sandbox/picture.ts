@@ -3,7 +3,7 @@ import { crc32, deflateSync } from 'node:zlib'
 
 /** Squares along an edge of the pattern. */
 const squares = 8
-/** Longest edge that is drawn; larger wishes get this. */
+/** Longest edge that is drawn; larger requests get this. */
 const edgeMax = 2048
 
 /** What a simulated picture is made from: a digest of what was asked, and its size. Together they are its name. */

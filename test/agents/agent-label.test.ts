@@ -1,6 +1,6 @@
 /** A plain key that names an agent in x-br-agent-id: the agent's budget, rules, calls at once and end hold on every kind of call. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { bindingsOf, endpointTable } from '../../src/gateway/http/endpoint-table.ts'
+import { bindingsOf, endpointTable } from '../../src/gateway/http/rows/endpoint-table.ts'
 import { type ImageProviders, keys, startImageProviders } from '../gateway/inference/images/image-providers.ts'
 import { defaultOperatorFile, startApp, type TestApp, until } from '../harness/app.ts'
 import { picture as pictureOf } from '../harness/pictures.ts'
@@ -222,7 +222,7 @@ describe('an agent that a plain key names', () => {
     const header = { 'x-br-agent-id': name }
     for (const way of ['PUT', 'memory_write'] as const) {
       expect(said(await (writes[way] as Ask)(app.key, header))).toBe('200 null')
-      expect(await author()).toBe(encodeURIComponent(name).replaceAll('%20', ' '))
+      expect(await author()).toBe(JSON.stringify(name))
       expect(said(await (writes[way] as Ask)(token, { 'x-br-agent-id': 'somebody else' }))).toBe('200 null')
       expect(await author()).toBe(String(id))
     }

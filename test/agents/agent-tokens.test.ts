@@ -106,8 +106,8 @@ test('so is the token of a child, with what is ruled above it, until that change
   const { principal, orgId } = await newCaller(process)
   const { agent: top } = await process.agents.createOrReuse(principal, 'top', { mayDelegate: true, maxOutputTokens: 500 })
   const parent = await process.agents.tokens.principalOf((await process.agents.tokens.mint(principal, top.id)).token)
-  const wish = { name: 'below', rules: { maxConcurrency: 3 }, capUinr: undefined, token: {} }
-  const { agent, token } = await process.agents.children.create(parent, top.id, wish)
+  const params = { name: 'below', rules: { maxConcurrency: 3 }, capUinr: undefined, token: {} }
+  const { agent, token } = await process.agents.children.create(parent, top.id, params)
   const first = await process.agents.tokens.principalOf(token.token)
   expect(first).toMatchObject({
     agentId: agent.id,
@@ -120,7 +120,7 @@ test('so is the token of a child, with what is ruled above it, until that change
   const before = process.db.roundTrips
   expect(process.agents.tokens.principalOf(token.token)).toEqual(first)
   expect(process.db.roundTrips).toBe(before)
-  await process.agents.update(orgId, top.id, { maxOutputTokens: 5 })
+  await process.agents.update(orgId, top.id, { maxOutputTokens: 5 }, 'operator')
   expect((await process.agents.tokens.principalOf(token.token)).policies).toMatchObject([{ maxConcurrency: 3 }, { maxOutputTokens: 5 }])
 })
 
@@ -148,7 +148,7 @@ test('only a full API key mints', async () => {
 
 test('a revoked agent gets no token', async () => {
   const { principal, orgId, agentId } = await newToken()
-  await process.agents.revoke(orgId, agentId)
+  await process.agents.revoke(orgId, agentId, 'operator')
   await expect(process.agents.tokens.mint(principal, agentId)).rejects.toMatchObject({ errorName: 'agent_revoked', status: 409 })
 })
 

@@ -1,11 +1,11 @@
-/** The commands of docs/agents.md, run as they stand there. */
+/** The commands of docs/guides/agents.md, run as they stand there. */
 import { execFile, spawnSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { startApp, type TestApp } from '../harness/app.ts'
 
-const page = readFileSync(new URL('../../docs/agents.md', import.meta.url), 'utf8')
+const page = readFileSync(new URL('../../docs/guides/agents.md', import.meta.url), 'utf8')
 const hasTools = process.platform !== 'win32' && ['bash', 'curl', 'node'].every(name => spawnSync(name, ['--version']).status === 0)
 
 /** All blocks behind the one that sets the variables and before the one about our own tests. */

@@ -1,6 +1,6 @@
 import { createLocalJWKSet, createRemoteJWKSet, decodeProtectedHeader, jwtVerify } from 'jose'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { statement } from '../../src/platform/db.ts'
+import { statement } from '../../src/platform/db/db.ts'
 import { startApp, type TestApp, type TestReply } from '../harness/app.ts'
 import { movableClock } from '../harness/clock.ts'
 

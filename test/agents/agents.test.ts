@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeEach, expect, test } from 'vitest'
-import { statement } from '../../src/platform/db.ts'
-import { istMonth } from '../../src/platform/ist-time.ts'
+import { statement } from '../../src/platform/db/db.ts'
+import { istMonth } from '../../src/platform/values/ist-time.ts'
 import { testDatabase } from '../harness/database.ts'
 import { newCaller, type Process, startProcess } from './setup.ts'
 
@@ -97,9 +97,9 @@ test('the list shows budgets and spend, active agents before revoked ones', asyn
     await process.agents.createOrReuse(principal, 'b'),
     await process.agents.createOrReuse(principal, 'c'),
   ]
-  await process.agents.setBudget(orgId, a.agent.id, 12.5)
+  await process.agents.setBudget(orgId, a.agent.id, 12.5, 'operator')
   await process.db.exec(spend, orgId, String(a.agent.id), istMonth(process.clock.nowMs()), 1_250_001n)
-  await process.agents.revoke(orgId, b.agent.id)
+  await process.agents.revoke(orgId, b.agent.id, 'operator')
   const { agents: list } = await process.agents.list(orgId)
   expect(list.map(agent => [agent.name, agent.status])).toEqual([
     ['c', 'active'],
@@ -113,23 +113,23 @@ test('the list shows budgets and spend, active agents before revoked ones', asyn
 test('a budget is set in rupees and cleared by 0 or null', async () => {
   const { principal, orgId } = await newCaller(process)
   const { agent } = await process.agents.createOrReuse(principal, 'spender')
-  expect(await process.agents.setBudget(orgId, agent.id, 99.5)).toMatchObject({ id: agent.id, monthly_budget_inr: 99.5 })
-  expect(await process.agents.setBudget(orgId, agent.id, 0)).toMatchObject({ monthly_budget_inr: null })
-  await process.agents.setBudget(orgId, agent.id, 1)
-  expect(await process.agents.setBudget(orgId, agent.id, null)).toMatchObject({ monthly_budget_inr: null })
+  expect(await process.agents.setBudget(orgId, agent.id, 99.5, 'operator')).toMatchObject({ id: agent.id, monthly_budget_inr: 99.5 })
+  expect(await process.agents.setBudget(orgId, agent.id, 0, 'operator')).toMatchObject({ monthly_budget_inr: null })
+  await process.agents.setBudget(orgId, agent.id, 1, 'operator')
+  expect(await process.agents.setBudget(orgId, agent.id, null, 'operator')).toMatchObject({ monthly_budget_inr: null })
 })
 
 test.each([-1, Number.NaN, Number.POSITIVE_INFINITY, 1e-9, 1e12])('%s is no budget', async amount => {
   const { principal, orgId } = await newCaller(process)
   const { agent } = await process.agents.createOrReuse(principal, 'spender')
-  await expect(process.agents.setBudget(orgId, agent.id, amount)).rejects.toMatchObject({ errorName: 'bad_request' })
+  await expect(process.agents.setBudget(orgId, agent.id, amount, 'operator')).rejects.toMatchObject({ errorName: 'bad_request' })
 })
 
 test("another organisation's agent does not exist here", async () => {
   const [mine, theirs] = [await newCaller(process), await newCaller(process)]
   const { agent } = await process.agents.createOrReuse(theirs.principal, 'hidden')
-  await expect(process.agents.revoke(mine.orgId, agent.id)).rejects.toMatchObject({ errorName: 'not_found' })
-  await expect(process.agents.setBudget(mine.orgId, agent.id, 1)).rejects.toMatchObject({ errorName: 'not_found' })
+  await expect(process.agents.revoke(mine.orgId, agent.id, 'operator')).rejects.toMatchObject({ errorName: 'not_found' })
+  await expect(process.agents.setBudget(mine.orgId, agent.id, 1, 'operator')).rejects.toMatchObject({ errorName: 'not_found' })
   await expect(process.agents.tokens.mint(mine.principal, agent.id)).rejects.toMatchObject({ errorName: 'not_found' })
   expect(await process.agents.byLabel(mine.orgId, 'hidden')).toBeNull()
   expect(await process.agents.byLabel(mine.orgId, String(agent.id))).toBeNull()
@@ -146,7 +146,7 @@ test('a revoke takes all descendants along and nobody else', async () => {
     process.inflight.register({ agentIds: [id ?? 0], keyId: null }, controller)
     return controller
   })
-  await process.agents.revoke(caller.orgId, b ?? 0)
+  await process.agents.revoke(caller.orgId, b ?? 0, 'operator')
   const status = new Map((await process.agents.list(caller.orgId)).agents.map(agent => [agent.name, agent.status]))
   expect(Object.fromEntries(status)).toEqual({ a: 'active', b: 'revoked', c: 'revoked', d: 'revoked', other: 'active' })
   expect(running.map(controller => controller.signal.aborted)).toEqual([true, true, true, false])
@@ -155,16 +155,16 @@ test('a revoke takes all descendants along and nobody else', async () => {
 test('a second revoke answers like the first', async () => {
   const { principal, orgId } = await newCaller(process)
   const { agent } = await process.agents.createOrReuse(principal, 'gone')
-  const first = await process.agents.revoke(orgId, agent.id)
+  const first = await process.agents.revoke(orgId, agent.id, 'operator')
   expect(first).toMatchObject({ id: agent.id, status: 'revoked' })
-  expect(await process.agents.revoke(orgId, agent.id)).toEqual(first)
+  expect(await process.agents.revoke(orgId, agent.id, 'operator')).toEqual(first)
 })
 
 test('revokes of parent and child at once both succeed', async () => {
   const caller = await newCaller(process)
   for (let round = 0; round < 5; round++) {
     const [a, b, c] = await family(caller, [`a${round}`, `b${round}`, `c${round}`])
-    await Promise.all([a, c, b, a].map(id => process.agents.revoke(caller.orgId, id ?? 0)))
+    await Promise.all([a, c, b, a].map(id => process.agents.revoke(caller.orgId, id ?? 0, 'operator')))
   }
   expect((await process.agents.list(caller.orgId)).agents.every(agent => agent.status === 'revoked')).toBe(true)
 })
@@ -172,7 +172,7 @@ test('revokes of parent and child at once both succeed', async () => {
 test('the name of a revoked agent makes a new identity', async () => {
   const { principal, orgId } = await newCaller(process)
   const { agent: old } = await process.agents.createOrReuse(principal, 'phoenix')
-  await process.agents.revoke(orgId, old.id)
+  await process.agents.revoke(orgId, old.id, 'operator')
   const { agent, isNew } = await process.agents.createOrReuse(principal, 'phoenix')
   expect(isNew).toBe(true)
   expect(agent.id).not.toBe(old.id)
@@ -203,7 +203,7 @@ test('a label of a revoked agent says so, until a new agent takes the name', asy
   expect(await process.agents.byLabel(orgId, 'worker')).toBeNull()
   const { agent } = await process.agents.createOrReuse(principal, 'worker')
   expect(await process.agents.byLabel(orgId, 'worker')).toMatchObject({ id: agent.id, status: 'active' })
-  await process.agents.revoke(orgId, agent.id)
+  await process.agents.revoke(orgId, agent.id, 'operator')
   expect(await process.agents.byLabel(orgId, 'worker')).toMatchObject({ id: agent.id, status: 'revoked' })
   const next = await process.agents.createOrReuse(principal, 'worker')
   expect(await process.agents.byLabel(orgId, 'worker')).toMatchObject({ id: next.agent.id, status: 'active' })

@@ -1,6 +1,6 @@
 import { decodeJwt } from 'jose'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { statement } from '../../src/platform/db.ts'
+import { statement } from '../../src/platform/db/db.ts'
 import { startApp, type TestApp, type TestReply, until } from '../harness/app.ts'
 import { familyOf, type Member, newName, said } from './family.ts'
 
@@ -210,7 +210,7 @@ describe('children of agents', () => {
     expect((await family.chat(first.token)).status).toBe(401)
   })
 
-  test('a wish that is none is refused and makes nobody', async () => {
+  test('a request that is none is refused and makes nobody', async () => {
     const parent = await family.lead()
     for (const name of ['', '  ', 'x'.repeat(101), 'a\nb']) expect(said(await family.child(parent, { name }))).toEqual([400, 'bad_name'])
     for (const wrong of [

@@ -1,6 +1,6 @@
 /** An agent whose budget is spent: every endpoint and every tool that charges says so, and nothing is dialed. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { bindingsOf, endpointTable } from '../../src/gateway/http/endpoint-table.ts'
+import { bindingsOf, endpointTable } from '../../src/gateway/http/rows/endpoint-table.ts'
 import { mcpTools } from '../../src/mcp/tools/tools.ts'
 import { defaultOperatorFile, startApp, type TestApp } from '../harness/app.ts'
 import { picture as pictureOf } from '../harness/pictures.ts'

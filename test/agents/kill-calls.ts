@@ -14,7 +14,7 @@ export interface Caller {
   readonly credential: string
   readonly label?: string
   /** What a stream of it is told; default: that its agent was revoked. */
-  readonly code?: 'agent_revoked' | 'invalid_api_key' | 'database_unavailable'
+  readonly code?: 'agent_revoked' | 'agent_paused' | 'invalid_api_key' | 'database_unavailable'
 }
 
 /** One call on its way. */
@@ -221,10 +221,13 @@ async function checkRefused(response: Response, { label, code }: Caller): Promis
 const datasOf = (text: string): string[] => text.split('\n\n').flatMap(block => /^data: (.*)$/m.exec(block)?.[1] ?? [])
 const jsonAt = (text: string, at: number) => JSON.parse(datasOf(text).at(at) ?? 'null')
 
+/** Types of the ends that are no refusal of a credential. */
+const streamTypes: Readonly<Record<string, string>> = { database_unavailable: 'api_error', agent_paused: 'permission_error' }
+
 function checkChat(text: string, code: string): void {
   expect(text).toMatch(/data: \[DONE\]\n\n$/)
   expect(jsonAt(text, -2)).toMatchObject({
-    error: { type: code === 'database_unavailable' ? 'api_error' : 'authentication_error', code, param: null },
+    error: { type: streamTypes[code] ?? 'authentication_error', code, param: null },
     usage: { total_tokens: expect.any(Number) },
   })
   expect(text).not.toContain('"finish_reason":"')

@@ -1,4 +1,4 @@
-import { statement } from '../../src/platform/db.ts'
+import { statement } from '../../src/platform/db/db.ts'
 import { until } from '../harness/app.ts'
 import { type DeafProxy, startDeafProxy } from '../harness/deaf-proxy.ts'
 import { call, chat, type Fleet, fleetAnswer, startFleet, type UsageRow } from '../harness/fleet.ts'

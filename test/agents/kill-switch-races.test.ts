@@ -1,8 +1,8 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { KillSwitch } from '../../src/agents/kill-switch.ts'
-import { statement } from '../../src/platform/db.ts'
-import { Inflight } from '../../src/platform/inflight.ts'
-import { silentLog } from '../../src/platform/log.ts'
+import { statement } from '../../src/platform/db/db.ts'
+import { Inflight } from '../../src/platform/loop/inflight.ts'
+import { silentLog } from '../../src/platform/observe/log.ts'
 import { startApp, type TestApp } from '../harness/app.ts'
 import { onPostgres, testDatabase } from '../harness/database.ts'
 import { movableClock, newCaller, type Process, startProcess, thrownBy, until } from './setup.ts'
@@ -35,7 +35,7 @@ describe('a revoke beside a mint, a start, and time that goes by', () => {
     // Behind the look at the agent, before the signature.
     signingKeys.current = async () => {
       signingKeys.current = current
-      await process.agents.revoke(orgId, agentId)
+      await process.agents.revoke(orgId, agentId, 'operator')
       return current()
     }
     const { token } = await tokens.mint(principal, agentId)
@@ -49,7 +49,7 @@ describe('a revoke beside a mint, a start, and time that goes by', () => {
     const { principal, orgId, agentId } = await newAgent()
     const { tokens } = process.agents
     const mints = Array.from({ length: 100 }, () => tokens.mint(principal, agentId).catch((error: unknown) => error))
-    await process.agents.revoke(orgId, agentId)
+    await process.agents.revoke(orgId, agentId, 'operator')
     for (const minted of await Promise.all(mints)) {
       if (minted instanceof Error) {
         expect(minted).toMatchObject({ errorName: 'agent_revoked', status: 409 })
@@ -81,7 +81,7 @@ describe('a revoke beside a mint, a start, and time that goes by', () => {
       tokenTtlMs: 15 * minuteMs,
     })
     await killSwitch.start()
-    await process.agents.revoke(orgId, agentId)
+    await process.agents.revoke(orgId, agentId, 'operator')
     const passed = (minutes: number): void => {
       clock.advance(minutes * minuteMs)
       process.clock.advance(minutes * minuteMs)

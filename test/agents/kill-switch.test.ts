@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeEach, expect, test } from 'vitest'
-import { type Db, statement } from '../../src/platform/db.ts'
-import { CallCutError } from '../../src/platform/inflight.ts'
+import { type Db, statement } from '../../src/platform/db/db.ts'
+import { CallCutError } from '../../src/platform/loop/inflight.ts'
 import { testDatabase } from '../harness/database.ts'
 import { newCaller, type Process, startProcess, thrownBy, until } from './setup.ts'
 
@@ -42,7 +42,7 @@ test('a revoke refuses the next call and cuts the running ones, when it returns'
   const { token, agentId, keyId, orgId } = await newToken()
   const principal = await process.agents.tokens.principalOf(token)
   const call = running(process, agentId, keyId)
-  await process.agents.revoke(orgId, agentId)
+  await process.agents.revoke(orgId, agentId, 'operator')
   expect(call.signal.reason).toEqual(new CallCutError('agent_revoked'))
   expect(await thrownBy(() => process.agents.tokens.principalOf(token))).toMatchObject(revoked)
   expect(await thrownBy(() => process.agents.tokens.recheck(principal))).toMatchObject(revoked)
@@ -62,7 +62,7 @@ test("a child's token dies with its parent", async () => {
   await process.db.exec(setParent, child.id, parent.id)
   const { token } = await process.agents.tokens.mint(caller.principal, child.id)
   expect(await process.agents.tokens.principalOf(token)).toMatchObject({ ancestorIds: [parent.id] })
-  await process.agents.revoke(caller.orgId, parent.id)
+  await process.agents.revoke(caller.orgId, parent.id, 'operator')
   expect(await thrownBy(() => process.agents.tokens.principalOf(token))).toMatchObject(revoked)
 })
 
@@ -114,7 +114,7 @@ test.runIf(onPostgres)('another process refuses a revoked agent and cuts its cal
     const { token, agentId, keyId, orgId } = await newToken()
     expect(await other.agents.tokens.principalOf(token)).toMatchObject({ agentId })
     const call = running(other, agentId, keyId)
-    await process.agents.revoke(orgId, agentId)
+    await process.agents.revoke(orgId, agentId, 'operator')
     await until(() => call.signal.aborted, 'the cut in the other process')
     expect(await thrownBy(() => other.agents.tokens.principalOf(token))).toMatchObject(revoked)
   } finally {
@@ -142,7 +142,7 @@ test.runIf(onPostgres)('another process whose notifications are lost hears of a 
   try {
     const { agentId, keyId, orgId } = await newToken()
     const call = running(other, agentId, keyId)
-    await process.agents.revoke(orgId, agentId)
+    await process.agents.revoke(orgId, agentId, 'operator')
     await until(() => call.signal.aborted, 'the cut by poll')
   } finally {
     await other.stop()

@@ -45,8 +45,8 @@ describe('token exchange', () => {
   })
 
   const trust = async (more: object = {}) => {
-    const wish = { name: 'rule', issuer: issuer.url, subject, key_id: app.keyId, ...more }
-    const made = await app.call('POST', '/me/agent-trust', wish, { cookie: owner })
+    const requested = { name: 'rule', issuer: issuer.url, subject, key_id: app.keyId, ...more }
+    const made = await app.call('POST', '/me/agent-trust', requested, { cookie: owner })
     expect(made.status, made.text).toBe(201)
     return made.json as { id: number; agent_id: number }
   }
@@ -63,7 +63,7 @@ describe('token exchange', () => {
   const chat = (token: string) => app.call('POST', '/v1/chat/completions', hello, { token })
 
   test('TXCH-01 a token of a trusted issuer becomes a token of the agent that the rule names, with the actor in it and nothing more than the rule, the key and the token before it allow', async () => {
-    const agent = (await app.call('POST', '/v1/me/agents', { name: 'deployer', monthly_budget_inr: 1 })).json
+    const agent = (await app.call('POST', '/v1/me/agents', { name: 'deployer' })).json
     const key = await app.newKey()
     const rule = await trust({
       issuer: providerUrl,

@@ -2,9 +2,9 @@
 import type { LookupFunction } from 'node:net'
 import { decodeProtectedHeader, jwtVerify } from 'jose'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
-import { IssuerKeys, type KeySource } from '../../src/agents/oauth-issuer-keys.ts'
-import { makeLog } from '../../src/platform/log.ts'
-import { createOutbound, type Outbound } from '../../src/platform/outbound.ts'
+import { IssuerKeys, type KeySource } from '../../src/agents/federation/oauth-issuer-keys.ts'
+import { makeLog } from '../../src/platform/observe/log.ts'
+import { createOutbound, type Outbound } from '../../src/platform/outbound/outbound.ts'
 import { type OidcIssuer, startOidcIssuer } from './oidc-issuer.ts'
 import { type MovableClock, movableClock, thrownBy } from './setup.ts'
 

@@ -1,6 +1,6 @@
 import { decodeJwt } from 'jose'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { statement } from '../../src/platform/db.ts'
+import { statement } from '../../src/platform/db/db.ts'
 import { startApp, type TestApp, until } from '../harness/app.ts'
 import { exchange, postForm, refusal } from './oauth-calls.ts'
 import { type OidcIssuer, startOidcIssuer } from './oidc-issuer.ts'
@@ -152,8 +152,8 @@ describe('introspection and revocation', () => {
   test('an issuer that is down is 503 to who asks for an exchange, never 401', async () => {
     const { id } = await app.newAgent('waiting')
     const owner = await app.signIn()
-    const wish = { name: 'down', issuer: issuer.url, subject: 'repo:acme/*', agent_id: id, key_id: app.keyId }
-    await app.call('POST', '/me/agent-trust', wish, { cookie: owner })
+    const params = { name: 'down', issuer: issuer.url, subject: 'repo:acme/*', agent_id: id, key_id: app.keyId }
+    await app.call('POST', '/me/agent-trust', params, { cookie: owner })
     const token = await issuer.token({ aud: `${app.baseUrl}/orgs/${app.orgId}` })
     await issuer.close()
     const reply = await exchange(app, token)

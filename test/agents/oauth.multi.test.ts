@@ -1,6 +1,6 @@
 import { decodeJwt, decodeProtectedHeader } from 'jose'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { statement } from '../../src/platform/db.ts'
+import { statement } from '../../src/platform/db/db.ts'
 import { until } from '../harness/app.ts'
 import { onPostgres } from '../harness/database.ts'
 import { call, chat, type Fleet, startFleet } from '../harness/fleet.ts'
@@ -59,8 +59,8 @@ describe.runIf(onPostgres)('tokens over several processes', () => {
   test('a trust rule that is deleted on one process gives out nothing on the other, and its tokens end there', async () => {
     const { id } = await fleet.newAgent('trusted', null)
     const { keys } = (await (await console(at(0), 'GET', '/me/keys')).json()) as { keys: { id: number }[] }
-    const wish = { name: 'fleet', issuer: issuer.url, subject: 'repo:acme/*', audience: 'fleet', agent_id: id, key_id: keys[0]?.id }
-    const made = await console(at(0), 'POST', '/me/agent-trust', wish)
+    const params = { name: 'fleet', issuer: issuer.url, subject: 'repo:acme/*', audience: 'fleet', agent_id: id, key_id: keys[0]?.id }
+    const made = await console(at(0), 'POST', '/me/agent-trust', params)
     expect(made.status).toBe(201)
     const rule = (await made.json()) as { id: number }
     const external = { ...exchangeParameters, subject_token: await issuer.token({ aud: 'fleet' }) }

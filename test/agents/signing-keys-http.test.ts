@@ -1,8 +1,8 @@
 import { createPublicKey, verify } from 'node:crypto'
 import { createLocalJWKSet, createRemoteJWKSet, decodeProtectedHeader, type JSONWebKeySet, jwtVerify } from 'jose'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { adminHandler } from '../../src/cli/admin-commands.ts'
-import { statement } from '../../src/platform/db.ts'
+import { adminHandler } from '../../src/operations/admin/commands/admin-commands.ts'
+import { statement } from '../../src/platform/db/db.ts'
 import { startApp, type TestApp } from '../harness/app.ts'
 import { movableClock } from '../harness/clock.ts'
 

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { createLocalJWKSet, decodeProtectedHeader, jwtVerify } from 'jose'
 import { afterAll, afterEach, beforeEach, expect, test } from 'vitest'
-import { statement } from '../../src/platform/db.ts'
+import { statement } from '../../src/platform/db/db.ts'
 import { testDatabase } from '../harness/database.ts'
 import { newCaller, type Process, startProcess, thrownBy } from './setup.ts'
 

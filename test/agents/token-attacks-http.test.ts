@@ -126,14 +126,14 @@ describe('attacks with tokens and trust rules', () => {
   test('a token without the scope inference makes children but changes nothing of one that is there', async () => {
     const lead = await family.lead(10)
     const narrow = { id: lead.id, token: (await family.mint(lead.id, { scope: 'memory:read' })).json.access_token }
-    const wish = { name: 'worker of both', monthly_budget_inr: 5, max_output_tokens: 100 }
-    expect((await family.child(narrow, wish)).status).toBe(201)
-    for (const same of [wish, { name: wish.name }]) expect((await family.child(narrow, same)).status).toBe(200)
+    const params = { name: 'worker of both', monthly_budget_inr: 5, max_output_tokens: 100 }
+    expect((await family.child(narrow, params)).status).toBe(201)
+    for (const same of [params, { name: params.name }]) expect((await family.child(narrow, same)).status).toBe(200)
     for (const change of [{ monthly_budget_inr: 1 }, { monthly_budget_inr: 6 }, { max_output_tokens: 1 }, { allowed_models: ['alpha-only'] }]) {
-      const refused = await family.child(narrow, { ...wish, ...change })
+      const refused = await family.child(narrow, { ...params, ...change })
       expect([said(refused), refused.json.error.message], JSON.stringify(change)).toEqual([[403, 'forbidden'], expect.stringContaining('inference')])
     }
-    expect((await family.child(lead, { ...wish, monthly_budget_inr: 6, max_output_tokens: 50 })).json.agent).toMatchObject({
+    expect((await family.child(lead, { ...params, monthly_budget_inr: 6, max_output_tokens: 50 })).json.agent).toMatchObject({
       monthly_budget_inr: 6,
       max_output_tokens: 50,
     })

@@ -1,9 +1,9 @@
 import { decodeJwt, type JWTPayload, SignJWT } from 'jose'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Binding } from '../../src/gateway/http/edge.ts'
-import { bindingsOf, endpointTable } from '../../src/gateway/http/endpoint-table.ts'
+import { bindingsOf, endpointTable } from '../../src/gateway/http/rows/endpoint-table.ts'
 import { mcpTools } from '../../src/mcp/tools/tools.ts'
-import { type AgentScope, agentScopes, mayCall } from '../../src/platform/principal.ts'
+import { type AgentScope, agentScopes, mayCall } from '../../src/platform/security/principal.ts'
 import { startApp, type TestApp } from '../harness/app.ts'
 import { agent } from '../mcp/mount.ts'
 import { familyOf, newName, said } from './family.ts'
@@ -11,7 +11,7 @@ import { familyOf, newName, said } from './family.ts'
 /** Rows that every agent token may call, whatever it is good for. */
 const free: Readonly<Record<string, string>> = {
   'GET /v1/me/whoami': 'who it is itself',
-  'GET /v1/me/profile': 'how its person wishes to work',
+  'GET /v1/me/profile': 'how its person requests to work',
   'POST /v1/me/agents/{id}/children': 'children get no more than it has',
   'POST /oauth/revoke': 'it ends a token, itself for one',
 }
@@ -124,10 +124,12 @@ describe('scopes of agent tokens over HTTP', () => {
     if (scope === undefined) continue
     test(`${binding.at} needs ${scope}`, async () => {
       const [method = '', path = ''] = binding.at.split(' ')
+      // An agent names itself in the address of those below it.
+      const samples: Readonly<Record<string, string>> = path.includes('/{id}/children/') ? { id: String(id) } : sample
       const ask = (token: string) =>
         app.call(
           method,
-          path.replace(/\{(\w+)\+?\}/g, (_, name: string) => sample[name] ?? '999999'),
+          path.replace(/\{(\w+)\+?\}/g, (_, name: string) => samples[name] ?? '999999'),
           method === 'GET' || method === 'DELETE' ? undefined : {},
           { token },
         )

@@ -17,7 +17,7 @@ describe('trust rules', () => {
   })
   afterAll(() => app.stop())
 
-  const wish = (more: object = {}) => ({
+  const params = (more: object = {}) => ({
     name: 'deploy',
     issuer: 'https://issuer.example',
     subject: 'repo:acme/app:*',
@@ -25,7 +25,7 @@ describe('trust rules', () => {
     key_id: app.keyId,
     ...more,
   })
-  const create = (more: object = {}, cookie = owner) => app.call('POST', '/me/agent-trust', wish(more), { cookie })
+  const create = (more: object = {}, cookie = owner) => app.call('POST', '/me/agent-trust', params(more), { cookie })
   const list = async (cookie = owner) => (await app.call('GET', '/me/agent-trust', undefined, { cookie })).json.rules
 
   test('an owner makes, lists and deletes them; what is left out has a default', async () => {

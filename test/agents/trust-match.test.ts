@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { claimsHold, matchesGlob } from '../../src/agents/trust-match.ts'
+import { claimsHold, matchesGlob } from '../../src/agents/federation/oauth-exchange.ts'
 
 /** The same by a regular expression, which the product does not use: it can be made slow. */
 const byRegExp = (pattern: string, text: string): boolean =>

@@ -1,4 +1,4 @@
-/** The commands of docs/workload-tokens.md, run as they stand there. */
+/** The commands of docs/guides/workload-tokens.md, run as they stand there. */
 import { execFile, spawnSync } from 'node:child_process'
 import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -9,7 +9,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { startApp, type TestApp } from '../harness/app.ts'
 import { type OidcIssuer, startOidcIssuer } from './oidc-issuer.ts'
 
-const page = readFileSync(new URL('../../docs/workload-tokens.md', import.meta.url), 'utf8')
+const page = readFileSync(new URL('../../docs/guides/workload-tokens.md', import.meta.url), 'utf8')
 const hasTools = process.platform !== 'win32' && ['bash', 'curl', 'jq'].every(name => spawnSync(name, ['--version']).status === 0)
 
 /** The text behind `run: |`, without its indent. */

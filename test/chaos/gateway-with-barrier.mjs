@@ -7,7 +7,14 @@ import { createInterface } from 'node:readline'
 const dist = new URL('../../dist/', import.meta.url)
 const part = name => import(new URL(name, dist).href)
 const [{ startGateway }, { openFoundation }, { loadConfig }, { systemClock }, { makeLog }, { machineDisk }] = await Promise.all(
-  ['serve.js', 'boot.js', 'platform/config.js', 'platform/clock.js', 'platform/log.js', 'gateway/limits/journal-disk.js'].map(part),
+  [
+    'composition/serve.js',
+    'composition/foundation.js',
+    'platform/config.js',
+    'platform/clock.js',
+    'platform/observe/log.js',
+    'gateway/limits/journal/journal-disk.js',
+  ].map(part),
 )
 
 let barrier = null

@@ -1,6 +1,6 @@
 /** One round: random calls through three processes, one of which dies; then everything has to add up. */
 import { systemClock } from '../../src/platform/clock.ts'
-import { statement } from '../../src/platform/db.ts'
+import { statement } from '../../src/platform/db/db.ts'
 import { tokenUinr, type UsageRow } from '../harness/fleet.ts'
 import { until } from '../harness/until.ts'
 import { type Sent, send } from './client.ts'

@@ -1,8 +1,8 @@
 /** A process of its own under the load of the soak, until somebody kills it. */
 import { systemClock } from '../../src/platform/clock.ts'
-import { openPostgres } from '../../src/platform/db-postgres.ts'
-import { silentLog } from '../../src/platform/log.ts'
-import { Secret } from '../../src/platform/secret.ts'
+import { openPostgres } from '../../src/platform/db/postgres/db-postgres.ts'
+import { silentLog } from '../../src/platform/observe/log.ts'
+import { Secret } from '../../src/platform/security/secret.ts'
 import { startEngine } from '../gateway/limits/engine.ts'
 import { randomFrom } from './plan.ts'
 import { soakCall } from './soak-load.ts'

@@ -22,7 +22,7 @@ export async function soakCall(engine: TestEngine, random: () => number): Promis
     const permit = await engine.limits.admit(asked)
     if (random() < 0.1) return permit.release()
     await permit.open(eventOf(asked, 0n))
-    if (random() < 0.3) await permit.cover(BigInt(2000 + below(3000)))
+    if (random() < 0.3) await permit.extendTo(BigInt(2000 + below(3000)))
     await permit.settle(
       eventOf(asked, BigInt(below(4000)), { keyId: principal.keyId, userId: principal.userId, workspaceId: principal.workspaceId, agentId: agents[0] ?? null }),
     )

@@ -1,6 +1,6 @@
 /** Three gateways on one database and one folder, of which one dies in every round; the callers of a round; the upstream. */
 import { fileURLToPath } from 'node:url'
-import { statement } from '../../src/platform/db.ts'
+import { statement } from '../../src/platform/db/db.ts'
 import { call, type Fleet, startFleet, tokenUinr } from '../harness/fleet.ts'
 import type { GatewayProcess } from '../harness/process.ts'
 import type { RecordedRequest, UpstreamScript } from '../harness/upstream-server.ts'

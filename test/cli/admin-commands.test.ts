@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { adminHandler } from '../../src/cli/admin-commands.ts'
-import { statement } from '../../src/platform/db.ts'
+import { adminHandler } from '../../src/operations/admin/commands/admin-commands.ts'
+import { statement } from '../../src/platform/db/db.ts'
 import { startApp, type TestApp } from '../harness/app.ts'
 
 const sealWithAnotherKey = statement<[]>('test.seal_with_another_key', "update signing_keys set private_sealed = 'v1.00000000.AAAA'")
@@ -30,8 +30,11 @@ describe("the operator's commands", () => {
       expect.objectContaining({ scope: 'key', id: String(keyId), cap_inr: 12.5, strict: false }),
       expect.objectContaining({ scope: 'org', id: String(app.orgId), cap_inr: 100, strict: true }),
     ])
-    await run('budget', { org: app.orgId, scope: 'key', id: keyId, inr: 0 })
-    await run('budget', { org: app.orgId, scope: 'org', inr: 0 })
+    // EDGE-24: no number lifts a limit.
+    for (const wrong of [{ inr: 0 }, {}, { inr: 5, clear: true }]) await expect(run('budget', { org: app.orgId, scope: 'org', ...wrong })).rejects.toThrow()
+    expect(await budgets()).toHaveLength(2)
+    await run('budget', { org: app.orgId, scope: 'key', id: keyId, clear: true })
+    await run('budget', { org: app.orgId, scope: 'org', clear: true })
     expect(await budgets()).toEqual([])
   })
 

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { adminHandler } from '../../src/cli/admin-commands.ts'
+import { adminHandler } from '../../src/operations/admin/commands/admin-commands.ts'
 import { startApp, type TestApp } from '../harness/app.ts'
 
 let app: TestApp

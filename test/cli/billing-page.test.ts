@@ -1,17 +1,17 @@
-/** The commands and the page of docs/billing.md, run as they stand there. */
+/** The commands and the page of docs/guides/billing.md, run as they stand there. */
 import { execFile, spawnSync } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { statement } from '../../src/platform/db.ts'
+import { statement } from '../../src/platform/db/db.ts'
 import { startApp, type TestApp } from '../harness/app.ts'
 import { onPostgres } from '../harness/database.ts'
 import { billingEnv, type PaymentProvider, providerSignature, startPaymentProvider } from '../harness/payment-provider.ts'
 import { runHere } from './run-here.ts'
 
-const page = readFileSync(new URL('../../docs/billing.md', import.meta.url), 'utf8')
+const page = readFileSync(new URL('../../docs/guides/billing.md', import.meta.url), 'utf8')
 const [operators = '', owners = ''] = page.split('## For owners')
 const shell = (text: string): string[] => [...text.matchAll(/```sh\n([\s\S]*?)```/g)].map(match => match[1] ?? '')
 const hasTools = process.platform !== 'win32' && ['bash', 'curl', 'node'].every(name => spawnSync(name, ['--version']).status === 0)
@@ -81,7 +81,7 @@ describe.runIf(hasTools)('the page about money', () => {
     expect(invoices.invoices).toMatchObject([{ payment_id: 'pay_page1' }])
     expect(readFileSync(join(folder, 'invoice.html'), 'utf8')).toContain('Asha Rao')
     expect(readFileSync(join(folder, 'receipt.html'), 'utf8')).toContain('pay_page1')
-    expect(threshold).toEqual({ low_balance_threshold_inr: 200 })
+    expect(threshold).toEqual({ ok: true, low_balance_threshold_inr: 200 })
     expect(profile).toMatchObject({ legal_name: 'Fort Models LLP' })
     expect(gstin).toMatchObject({ valid: true, state: 'Karnataka' })
     expect(await operate(['admin', 'promo', 'end', '--code', 'WELCOME'])).toMatch(/state +ended/)

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { startApp, type TestApp } from '../harness/app.ts'
+import { formOf } from '../harness/cli-login.ts'
 import { startProgram } from '../harness/started-program.ts'
 import { startTcpProxy } from '../harness/tcp-proxy.ts'
 import { until } from '../harness/until.ts'
@@ -64,7 +65,10 @@ describe('client commands, as typed', () => {
     const login = start(['login', '--no-browser'], { key: null })
     const address = (): string | undefined => /http:\S+(\/cli\/login\?\S+)/.exec(login.out())?.[1]
     await until(() => address() !== undefined, 'the address is printed')
-    const handOver = await app.call('GET', address() ?? '', undefined, { cookie: await app.signIn() })
+    const cookie = await app.signIn()
+    const shown = await app.call('GET', address() ?? '', undefined, { cookie })
+    const headers = { 'content-type': 'application/x-www-form-urlencoded' }
+    const handOver = await app.call('POST', '/cli/login', new URLSearchParams(formOf(shown.text)).toString(), { cookie, headers })
     expect((await fetch(handOver.headers.get('location') ?? '')).status).toBe(200)
     expect(await login.ended).toBe(0)
 
@@ -90,7 +94,7 @@ describe('client commands, as typed', () => {
     expect(await json(['budget'], asUser)).toEqual({ budgets: [] })
   })
 
-  test('agent token prints one thing only, keeps it, and mints again for another wish, for --fresh and for a broken file', async () => {
+  test('agent token prints one thing only, keeps it, and mints again for another request, for --fresh and for a broken file', async () => {
     const { id } = await json(['agent', 'create', 'helper'])
     const first = await ran(['agent', 'token', 'helper'])
     expect(first).toMatch(/^eyJ[\w-]+\.[\w-]+\.[\w-]+\n$/)
@@ -292,7 +296,7 @@ describe('client commands, as typed', () => {
     }
   })
 
-  test('the lines of docs/cli.md work as they stand, from the first to the last', async () => {
+  test('the lines of docs/guides/cli.md work as they stand, from the first to the last', async () => {
     const lines = documentedLines()
     expect(lines.length).toBeGreaterThan(20)
     for (const words of lines) await ran(words)

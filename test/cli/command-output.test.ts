@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { plain, rupees, tableLines } from '../../src/cli/command-output.ts'
-import { csvRecords } from '../../src/cli/csv-records.ts'
-import { csvLine } from '../../src/gateway/usage/csv.ts'
+import { csvRecords } from '../../src/cli/reports/csv-records.ts'
+import { csvLine } from '../../src/gateway/usage/reports/csv.ts'
 
 describe('what commands print', () => {
   test('columns are aligned, numbers on the right, and nothing hangs behind a line', () => {

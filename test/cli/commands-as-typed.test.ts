@@ -3,10 +3,11 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { TestBrowser } from '../harness/browser.ts'
+import { pressThrough } from '../harness/cli-login.ts'
 import { type GatewayProcess, startProcess } from '../harness/process.ts'
 import { startProgram } from '../harness/started-program.ts'
 import { until } from '../harness/until.ts'
-import { blockWith, checkout } from './readme-lines.ts'
+import { blockWith, checkout } from './page-lines.ts'
 import { brigade } from './stdio-clients.ts'
 
 interface Ran {
@@ -65,7 +66,8 @@ describe('brigade, as typed', () => {
     const login = type('login', '--no-browser', '--base-url', gateway.baseUrl)
     const address = (): string | undefined => /http:\/\/\S+\/cli\/login\?\S+/.exec(login.output())?.[0]
     await until(() => address() !== undefined, 'the address is printed')
-    expect((await browser.follow(address() ?? '')).text).toContain('You can close this window')
+    const { location } = await pressThrough(browser, address() ?? '')
+    expect((await browser.follow(location ?? '')).text).toContain('You can close this window')
     const { code, out, err } = await login.ended
     expect([code, err]).toEqual([0, ''])
     expect(out).toContain('as owner')
@@ -80,7 +82,7 @@ describe('brigade, as typed', () => {
     expect(err).toBe('brigade: there is no gateway at http://127.0.0.1:9. Give its address with --base-url.\n')
   })
 
-  test('the lines of the README write memory over MCP with Node alone, in a clean home, on the gateway of a first start', async () => {
+  test('the lines of the page about clients write memory over MCP with Node alone, in a clean home, on the gateway of a first start', async () => {
     const key = /API key +(br-\S+)/.exec(gateway.output())?.[1] ?? ''
     const lines = blockWith('| npx brigade mcp')
     // With npm start and the export of the key, these are all commands from a fresh clone to a memory that is written.

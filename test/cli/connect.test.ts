@@ -3,9 +3,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parse as parseToml } from 'smol-toml'
 import { beforeEach, describe, expect, test } from 'vitest'
-import { planConnect, snippet, type WrittenFile, writePlan } from '../../src/cli/connect.ts'
-import { readTextFile, replaceTextFile } from '../../src/cli/connect-file.ts'
-import { type ClientName, type ConnectPlace, type ConnectWish, clientNames } from '../../src/cli/connect-plan.ts'
+import { planConnect, snippet, type WrittenFile, writePlan } from '../../src/cli/connect/connect.ts'
+import { readTextFile, replaceTextFile } from '../../src/cli/connect/connect-file.ts'
+import { type ClientName, type ConnectParams, type ConnectPlace, clientNames } from '../../src/cli/connect/connect-plan.ts'
 import { startProgram } from '../harness/started-program.ts'
 import { runHere } from './run-here.ts'
 import { brigade } from './stdio-clients.ts'
@@ -17,7 +17,7 @@ beforeEach(() => {
   return () => rmSync(home, { recursive: true, force: true })
 })
 
-const wishOf = (more: Partial<ConnectWish> = {}): ConnectWish => ({
+const paramsOf = (more: Partial<ConnectParams> = {}): ConnectParams => ({
   baseUrl: 'http://127.0.0.1:8787',
   name: 'brigade',
   scope: 'user',
@@ -40,8 +40,8 @@ const placeOf = (more: Partial<ConnectPlace> = {}): ConnectPlace => ({
   exists: existsSync,
   ...more,
 })
-const write = (client: ClientName, wish: Partial<ConnectWish> = {}, place: Partial<ConnectPlace> = {}): WrittenFile[] =>
-  writePlan(planConnect(client, wishOf(wish), placeOf(place)), () => String(count++))
+const write = (client: ClientName, params: Partial<ConnectParams> = {}, place: Partial<ConnectPlace> = {}): WrittenFile[] =>
+  writePlan(planConnect(client, paramsOf(params), placeOf(place)), () => String(count++))
 const textOf = (...path: string[]): string => readFileSync(join(home, ...path), 'utf8')
 // biome-ignore lint/suspicious/noExplicitAny: test assertions read arbitrary settings.
 const jsonIn = (...path: string[]): any => JSON.parse(textOf(...path))
@@ -56,8 +56,8 @@ function put(text: string, ...path: string[]): string {
 
 describe.each(clientNames)('%s', client => {
   test('what is written comes back unchanged from a second time, holds no key, and leaves nothing else behind', () => {
-    for (const wish of [{}, { agent: 'reviewer', models: 'no' as const }, { scope: 'project' as const }]) {
-      const [first, second] = [write(client, wish), write(client, wish)]
+    for (const params of [{}, { agent: 'reviewer', models: 'no' as const }, { scope: 'project' as const }]) {
+      const [first, second] = [write(client, params), write(client, params)]
       expect(first.map(({ outcome }) => outcome)).not.toContain('unchanged')
       expect(second.map(({ outcome }) => outcome)).toEqual(second.map(() => 'unchanged'))
       for (const { path } of first) {
@@ -69,10 +69,10 @@ describe.each(clientNames)('%s', client => {
 
   test('from a key to an agent and back: nothing of the other way stays', () => {
     write(client, { models: 'no' })
-    const before = planConnect(client, wishOf({ models: 'no' }), placeOf()).files.map(({ path }) => [path, readFileSync(path, 'utf8')])
+    const before = planConnect(client, paramsOf({ models: 'no' }), placeOf()).files.map(({ path }) => [path, readFileSync(path, 'utf8')])
     write(client, { models: 'no', agent: 'reviewer' })
     expect(
-      planConnect(client, wishOf({ models: 'no' }), placeOf())
+      planConnect(client, paramsOf({ models: 'no' }), placeOf())
         .files.map(({ path }) => readFileSync(path, 'utf8'))
         .join(),
     ).toContain('reviewer')
@@ -95,7 +95,7 @@ describe.each(clientNames)('%s', client => {
   })
 
   test('a file that cannot be read as what it is stays as it is, and the message names it', () => {
-    for (const { path } of planConnect(client, wishOf(), placeOf()).files) {
+    for (const { path } of planConnect(client, paramsOf(), placeOf()).files) {
       rmSync(join(home, '.claude.json'), { force: true })
       put('{ "a": [ = ', path.slice(home.length + 1))
       expect(() => write(client)).toThrow(`${path} was left as it is: it is not`)
@@ -173,7 +173,7 @@ describe('Claude Code', () => {
     )
     expect(jsonIn('.claude.json').mcpServers.brigade).toMatchObject({ type: 'stdio', command: '/usr/bin/node' })
     const windows = { platform: 'win32', program: ['C:\\Program Files\\nodejs\\node.exe', 'C:\\b\\brigade.js'] }
-    const [, settings] = planConnect('claude-code', wishOf({ agent: 'a b' }), placeOf(windows)).files
+    const [, settings] = planConnect('claude-code', paramsOf({ agent: 'a b' }), placeOf(windows)).files
     expect(settings && JSON.parse(snippet(settings)).apiKeyHelper).toBe(
       '"C:\\Program Files\\nodejs\\node.exe" C:\\b\\brigade.js agent token --base-url http://127.0.0.1:8787 --agent "a b"',
     )
@@ -216,7 +216,7 @@ describe('editors and opencode', () => {
     expect(text).toMatch(/"other": \{\s+"command": "y"/)
     // biome-ignore lint/suspicious/noTemplateCurlyInString: VS Code puts the input in.
     expect(text).toContain('Bearer ${input:brigade-key}')
-    const paths = (platform: string, env = {}): string => planConnect('vscode', wishOf(), placeOf({ platform, home: '/srv/a', env })).files[0]?.path ?? ''
+    const paths = (platform: string, env = {}): string => planConnect('vscode', paramsOf(), placeOf({ platform, home: '/srv/a', env })).files[0]?.path ?? ''
     expect(paths('linux')).toBe('/srv/a/.config/Code/User/mcp.json')
     expect(paths('darwin')).toBe('/srv/a/Library/Application Support/Code/User/mcp.json')
     expect(paths('win32', { APPDATA: 'C:\\Users\\a\\AppData\\Roaming' })).toBe('C:\\Users\\a\\AppData\\Roaming\\Code\\User\\mcp.json')
@@ -236,13 +236,13 @@ describe('editors and opencode', () => {
 
 test('a file with the key is named wherever the client can read one', () => {
   const keyFile = join(home, 'my key')
-  const wish = { keyFile, bridge: true }
-  for (const client of clientNames) write(client, wish)
+  const params = { keyFile, bridge: true }
+  for (const client of clientNames) write(client, params)
   expect(jsonIn('.claude', 'settings.json').apiKeyHelper).toBe(`cat '${keyFile}'`)
   expect(tomlIn('.codex', 'config.toml').model_providers.brigade.auth).toMatchObject({ command: 'cat', args: [keyFile] })
   expect(jsonIn('.config', 'opencode', 'opencode.json').provider.brigade.options.apiKey).toBe(`{file:${keyFile}}`)
   for (const client of clientNames) {
-    const { files, needsKeyInEnvironment } = planConnect(client, wishOf(wish), placeOf())
+    const { files, needsKeyInEnvironment } = planConnect(client, paramsOf(params), placeOf())
     expect([needsKeyInEnvironment, files.map(snippet).join().includes('BRIGADE_KEY') && client !== 'codex']).toEqual([false, false])
   }
 })

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 
 /** Lines of the page's shell blocks that are one command of ours with nothing to fill in. */
 export function documentedLines(): string[][] {
-  const page = readFileSync(new URL('../../docs/cli.md', import.meta.url), 'utf8')
+  const page = readFileSync(new URL('../../docs/guides/cli.md', import.meta.url), 'utf8')
   const lines = [...page.matchAll(/```sh\n([\s\S]*?)```/g)].flatMap(([, block = '']) => block.split('\n'))
   return lines
     .map(line => line.replace(/\s+# .*$/, ''))

@@ -4,12 +4,13 @@ import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { login } from '../../src/cli/login.ts'
+import { login } from '../../src/cli/account/login.ts'
 import { type Clock, systemClock } from '../../src/platform/clock.ts'
 import { userConfigFolder } from '../../src/platform/config.ts'
-import { systemIds } from '../../src/platform/ids.ts'
+import { systemIds } from '../../src/platform/values/ids.ts'
 import { startApp, type TestApp } from '../harness/app.ts'
 import { TestBrowser } from '../harness/browser.ts'
+import { pressThrough } from '../harness/cli-login.ts'
 import { type GoogleServer, startGoogle } from '../harness/google-server.ts'
 
 describe('brigade login', () => {
@@ -31,13 +32,18 @@ describe('brigade login', () => {
     return () => rmSync(home, { recursive: true, force: true })
   })
 
+  /** Signs in, presses the button of the page, and goes to the command line; the page that it shows. */
+  const pressed = async (url: string) => {
+    const browser = new TestBrowser()
+    return browser.follow((await pressThrough(browser, url)).location ?? '')
+  }
   const folder = (): string => join(home, 'brigade')
   const run = (openBrowser: ((url: string) => void) | null, more: { baseUrl?: string; clock?: Clock } = {}) =>
     login({ baseUrl: app.baseUrl, folder: folder(), clock: systemClock, ids: systemIds, openBrowser, print: line => printed.push(line), ...more })
 
-  test('somebody who is not signed in yet signs in, and the key is kept for this user only', async () => {
+  test('HARD-15 somebody who is not signed in yet signs in and presses the button, and the key is kept for this user only', async () => {
     const pages: Promise<{ status: number; text: string }>[] = []
-    await run(url => pages.push(new TestBrowser().follow(url)), { baseUrl: `${app.baseUrl}/` })
+    await run(url => pages.push(pressed(url)), { baseUrl: `${app.baseUrl}/` })
     const file = join(folder(), 'credentials.json')
     const { base_url, key } = JSON.parse(readFileSync(file, 'utf8'))
     expect(base_url).toBe(app.baseUrl)
@@ -45,7 +51,7 @@ describe('brigade login', () => {
     expect([statSync(file).mode & 0o777, statSync(folder()).mode & 0o777]).toEqual([0o600, 0o700])
     const text = printed.join('\n')
     expect(text).toContain(`${app.baseUrl}/cli/login?port=`)
-    expect(text).toMatch(/Signed in to Asha Rao as owner, with the key "CLI \d{4}-\d{2}-\d{2} /)
+    expect(text).toMatch(/Signed in to Asha Rao as owner, with the key "CLI \d{4}-\d{2}-\d{2} .*which ends on \d{4}-\d{2}-\d{2}/)
     expect(text).toContain(file)
     expect(text).not.toContain(key)
     const [page] = await Promise.all(pages)
@@ -57,40 +63,40 @@ describe('brigade login', () => {
   test('a second login takes the place of the first', async () => {
     const keys: string[] = []
     for (let round = 0; round < 2; round++) {
-      await run(url => void new TestBrowser().follow(url))
+      await run(url => void pressed(url))
       keys.push(JSON.parse(readFileSync(join(folder(), 'credentials.json'), 'utf8')).key)
     }
     expect(keys[0]).not.toBe(keys[1])
   })
 
-  test('a key with another state, without one, or to another path is not taken', async () => {
+  test('a code with another state, without one, or to another path is not taken', async () => {
     const refused: number[] = []
     await run(async url => {
       const { searchParams } = new URL(url)
       const at = `http://127.0.0.1:${searchParams.get('port')}`
       const state = searchParams.get('state') ?? ''
       for (const path of [
-        '/callback?key=br-planted-by-a-stranger&state=wrong-state',
-        '/callback?key=br-planted-by-a-stranger',
+        '/callback?code=planted-by-a-stranger&state=wrong-state',
+        '/callback?code=planted-by-a-stranger',
         `/callback?state=${state}`,
-        `/callback?key=x&state=${state}`,
-        `/other?key=br-planted-by-a-stranger&state=${state}`,
+        `/callback?code=x&state=${state}`,
+        `/other?code=planted-by-a-stranger&state=${state}`,
         '/',
         '//',
       ])
         refused.push((await fetch(at + path)).status)
-      refused.push((await fetch(`${at}/callback?key=br-planted-by-a-stranger&state=${state}`, { method: 'POST' })).status)
-      await new TestBrowser().follow(url)
+      refused.push((await fetch(`${at}/callback?code=planted-by-a-stranger&state=${state}`, { method: 'POST' })).status)
+      await pressed(url)
     })
     expect(refused).toEqual([400, 400, 400, 400, 400, 400, 400, 400])
     expect(readFileSync(join(folder(), 'credentials.json'), 'utf8')).not.toContain('planted')
   })
 
-  test('a key that the gateway does not know is not kept', async () => {
+  test('a code that the gateway does not know brings no key', async () => {
     await expect(
       run(url => {
         const { searchParams } = new URL(url)
-        void fetch(`http://127.0.0.1:${searchParams.get('port')}/callback?key=br-not-a-key-of-ours&state=${searchParams.get('state')}`)
+        void fetch(`http://127.0.0.1:${searchParams.get('port')}/callback?code=not-a-code-of-ours-at-all&state=${searchParams.get('state')}`)
       }),
     ).rejects.toThrow('Run brigade login again')
     expect(existsSync(join(folder(), 'credentials.json'))).toBe(false)

@@ -1,7 +1,7 @@
 import { PassThrough, Writable } from 'node:stream'
 import { expect, test } from 'vitest'
-import { LineWriter, lineMaxBytes, linesOf } from '../../src/cli/mcp-bridge-lines.ts'
-import { messagesOf, protocolHeaders } from '../../src/cli/mcp-bridge-message.ts'
+import { LineWriter, lineMaxBytes, linesOf } from '../../src/cli/mcp-bridge/mcp-bridge-lines.ts'
+import { messagesOf, protocolHeaders } from '../../src/cli/mcp-bridge/mcp-bridge-message.ts'
 
 test('lines are the same however their bytes arrive; a line that is too long is passed over', async () => {
   const long = 'x'.repeat(lineMaxBytes + 1)

@@ -2,9 +2,9 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { beforeEach, describe, expect, test } from 'vitest'
-import { type KeptToken, TokenCache, type TokenWish } from '../../src/cli/token-cache.ts'
-import { bootUuid } from '../../src/platform/ids.ts'
-import { Secret } from '../../src/platform/secret.ts'
+import { type KeptToken, TokenCache, type TokenParams } from '../../src/cli/agent/token-cache.ts'
+import { Secret } from '../../src/platform/security/secret.ts'
+import { bootUuid } from '../../src/platform/values/ids.ts'
 
 const key = 'br-the-key-that-mints-1'
 const startMs = 1_800_000_000_000
@@ -20,7 +20,7 @@ describe('tokens that are kept between two runs', () => {
     return () => rmSync(folder, { recursive: true, force: true })
   })
 
-  const wishOf = (more: Partial<TokenWish> = {}): TokenWish => ({
+  const paramsOf = (more: Partial<TokenParams> = {}): TokenParams => ({
     baseUrl: 'https://gw.example.com',
     credential: new Secret(key),
     agent: 'reviewer',
@@ -40,24 +40,24 @@ describe('tokens that are kept between two runs', () => {
   const files = (): string[] => readdirSync(join(folder, 'tokens'))
 
   test('a token is found until two minutes before its end, a short one for half of its life', () => {
-    cache.keep(wishOf(), tokenOf())
+    cache.keep(paramsOf(), tokenOf())
     nowMs = startMs + 779_000
-    expect(cache.find(wishOf())).toEqual(tokenOf())
+    expect(cache.find(paramsOf())).toEqual(tokenOf())
     nowMs = startMs + 780_000
-    expect(cache.find(wishOf())).toBe(null)
+    expect(cache.find(paramsOf())).toBe(null)
     nowMs = startMs
-    cache.keep(wishOf({ ttlS: 60 }), tokenOf(60))
+    cache.keep(paramsOf({ ttlS: 60 }), tokenOf(60))
     nowMs = startMs + 29_000
-    expect(cache.find(wishOf({ ttlS: 60 }))).not.toBe(null)
+    expect(cache.find(paramsOf({ ttlS: 60 }))).not.toBe(null)
     nowMs = startMs + 30_000
-    expect(cache.find(wishOf({ ttlS: 60 }))).toBe(null)
+    expect(cache.find(paramsOf({ ttlS: 60 }))).toBe(null)
     // A clock that was set back says nothing about the age of a token.
     nowMs = startMs - 61_000
-    expect(cache.find(wishOf())).toBe(null)
+    expect(cache.find(paramsOf())).toBe(null)
   })
 
   test('another gateway, key, agent, scope or life is another token', () => {
-    cache.keep(wishOf(), tokenOf())
+    cache.keep(paramsOf(), tokenOf())
     for (const more of [
       { baseUrl: 'https://two.example.com' },
       { credential: new Secret('br-another-key-00001') },
@@ -65,12 +65,12 @@ describe('tokens that are kept between two runs', () => {
       { scope: 'memory:read' },
       { ttlS: 900 },
     ])
-      expect(cache.find(wishOf(more)), JSON.stringify(more)).toBe(null)
-    expect(cache.find(wishOf())).not.toBe(null)
+      expect(cache.find(paramsOf(more)), JSON.stringify(more)).toBe(null)
+    expect(cache.find(paramsOf())).not.toBe(null)
   })
 
   test('only this user can read it, and the key that minted it is nowhere in it', () => {
-    cache.keep(wishOf(), tokenOf())
+    cache.keep(paramsOf(), tokenOf())
     const [name = ''] = files()
     const path = join(folder, 'tokens', name)
     expect([statSync(path).mode & 0o777, statSync(join(folder, 'tokens')).mode & 0o777]).toEqual([0o600, 0o700])
@@ -78,7 +78,7 @@ describe('tokens that are kept between two runs', () => {
   })
 
   test('a file that is no token counts as none, and the next token takes its place', () => {
-    cache.keep(wishOf(), tokenOf())
+    cache.keep(paramsOf(), tokenOf())
     const [name = ''] = files()
     for (const text of [
       '',
@@ -88,28 +88,28 @@ describe('tokens that are kept between two runs', () => {
       '{"access_token":"two\\nlines","base_url":"x","scope":"","minted_at_ms":0,"expires_at_ms":9e15}',
     ]) {
       writeFileSync(join(folder, 'tokens', name), text)
-      expect(cache.find(wishOf()), text).toBe(null)
+      expect(cache.find(paramsOf()), text).toBe(null)
     }
-    cache.keep(wishOf(), tokenOf())
-    expect(cache.find(wishOf())).toEqual(tokenOf())
+    cache.keep(paramsOf(), tokenOf())
+    expect(cache.find(paramsOf())).toEqual(tokenOf())
     expect(files()).toEqual([name])
   })
 
   test('tokens that have ended are thrown away with the next one; those of a revoked agent at once', () => {
-    cache.keep(wishOf({ agent: 'short' }), tokenOf(10))
-    cache.keep(wishOf({ agent: 'long' }), tokenOf(900, { agent_id: 8 }))
+    cache.keep(paramsOf({ agent: 'short' }), tokenOf(10))
+    cache.keep(paramsOf({ agent: 'long' }), tokenOf(900, { agent_id: 8 }))
     nowMs = startMs + 11_000
-    cache.keep(wishOf(), tokenOf())
+    cache.keep(paramsOf(), tokenOf())
     expect(files()).toHaveLength(2)
     cache.forgetAgent('https://two.example.com', 8)
     expect(files()).toHaveLength(2)
     cache.forgetAgent('https://gw.example.com', 8)
-    expect(cache.find(wishOf({ agent: 'long' }))).toBe(null)
-    expect(cache.find(wishOf())).not.toBe(null)
+    expect(cache.find(paramsOf({ agent: 'long' }))).toBe(null)
+    expect(cache.find(paramsOf())).not.toBe(null)
   })
 
   test('where nothing is kept yet, nothing is found and nothing is to forget', () => {
-    expect(cache.find(wishOf())).toBe(null)
+    expect(cache.find(paramsOf())).toBe(null)
     cache.forgetAgent('https://gw.example.com', 7)
   })
 })

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
-import { statement } from '../../src/platform/db.ts'
+import { statement } from '../../src/platform/db/db.ts'
 import { startApp, type TestApp } from '../harness/app.ts'
 import { listenBetween, programOf, type Ran, run, throwAwayHome } from './programs.ts'
 

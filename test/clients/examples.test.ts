@@ -3,7 +3,7 @@ import { readFileSync, rmSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { connectAgent } from '../../src/agents/toolkit/connect-agent.ts'
-import { checkout } from '../cli/readme-lines.ts'
+import { checkout } from '../cli/page-lines.ts'
 import { type GatewayProcess, startProcess } from '../harness/process.ts'
 import { programOf, run, throwAwayHome } from './programs.ts'
 

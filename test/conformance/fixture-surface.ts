@@ -5,8 +5,8 @@
 import {
   type Asked,
   type Block,
+  type ChangeParams,
   type ChangeSink,
-  type ChangeWish,
   type ChangingList,
   type Listening,
   type Questions,
@@ -37,14 +37,14 @@ const announced: readonly ChangingList[] = ['tools', 'prompts']
 class Listeners {
   readonly #sinks = new Map<ChangeSink, readonly ChangingList[]>()
 
-  async listen({ lists }: ChangeWish, sink: ChangeSink): Promise<Listening> {
+  async listen({ lists }: ChangeParams, sink: ChangeSink): Promise<Listening> {
     const granted = { lists: lists.filter(list => announced.includes(list)), uris: [] }
     this.#sinks.set(sink, granted.lists)
     return { granted, stop: () => this.#sinks.delete(sink) }
   }
 
-  tell(kind: ChangingList): void {
-    for (const [sink, lists] of this.#sinks) if (lists.includes(kind)) sink.tell({ kind })
+  notify(kind: ChangingList): void {
+    for (const [sink, lists] of this.#sinks) if (lists.includes(kind)) sink.notify({ kind })
   }
 }
 
@@ -112,7 +112,7 @@ function logging({ log }: ToolRun): ToolAnswer {
 }
 
 function changed(listeners: Listeners, list: ChangingList): ToolAnswer {
-  listeners.tell(list)
+  listeners.notify(list)
   return answer(text('Told.'))
 }
 
@@ -155,7 +155,7 @@ export function fixtureSurfaces(): () => Surface {
     resources: resourceSurface,
     prompts: fixturePrompts,
     complete: async ({ argument }) => ({ values: ['paris', 'park', 'party'].filter(value => value.startsWith(argument.value)), hasMore: false }),
-    changes: { lists: announced, listen: (wish, sink) => listeners.listen(wish, sink) },
+    changes: { lists: announced, listen: (params, sink) => listeners.listen(params, sink) },
     logging: true,
   })
 }

@@ -110,7 +110,7 @@ afterAll(() => app?.stop())
 
 test('every example is tested, told of in the pages, short, and begins with the same settings', () => {
   expect(exampleNames.sort()).toEqual(Object.keys(examples).sort())
-  const [page, toolkitPage] = [exampleText('README.md'), exampleText('../docs/toolkit.md')]
+  const [page, toolkitPage] = [exampleText('README.md'), exampleText('../docs/guides/toolkit.md')]
   const opening = /^const \{ BRIGADE = 'http:\/\/127\.0\.0\.1:8787', BRIGADE_KEY(, MODEL = 'sandbox-chat')? \} = process\.env\nif \(!BRIGADE_KEY\) \{$/m
   for (const name of exampleNames) {
     const text = exampleText(`${name}.mjs`)
@@ -118,7 +118,7 @@ test('every example is tested, told of in the pages, short, and begins with the 
     expect(text.split('process.env')).toHaveLength(2)
     expect(text.split('\n').length - 1).toBeLessThanOrEqual(50)
     expect(page).toContain(`[${name}.mjs](${name}.mjs)`)
-    expect(toolkitPage).toContain(`(../examples/${name}.mjs)`)
+    expect(toolkitPage).toContain(`(../../examples/${name}.mjs)`)
   }
 })
 
@@ -140,7 +140,7 @@ describe.each(Object.entries(examples))('%s.mjs', (name, { says, calls = {}, wro
       expect(by_agent).toContainEqual(expect.objectContaining({ id: agentNamed(agent)?.id, name: agent, requests }))
     for (const [agent, prefix] of Object.entries(wrote)) {
       const { keys } = (await app.call('GET', `/v1/me/memory/list?prefix=${prefix}`)).json
-      expect(keys.map(({ author }: { author: object }) => author)).toEqual([{ user: String(app.userId), agent: String(agentNamed(agent)?.id) }])
+      expect(keys.map(({ author }: { author: object }) => author)).toEqual([{ user: String(app.userId), agent: String(agentNamed(agent)?.id), verified: true }])
     }
   })
 })

@@ -55,7 +55,8 @@ export async function runExamples(names: readonly string[], settings: Readonly<R
 export function buildToolkit(): void {
   const sources = join(root, 'src/agents/toolkit')
   const built = join(root, 'dist/agents/toolkit')
-  const isStale = readdirSync(sources).some(file => {
+  const isStale = readdirSync(sources, { recursive: true, encoding: 'utf8' }).some(file => {
+    if (!file.endsWith('.ts')) return false
     const result = join(built, file.replace(/\.ts$/, '.js'))
     return !existsSync(result) || statSync(result).mtimeMs < statSync(join(sources, file)).mtimeMs
   })

@@ -1,12 +1,12 @@
 import { readFileSync } from 'node:fs'
 import { inject } from 'vitest'
 import { systemClock } from '../../src/platform/clock.ts'
-import type { Db } from '../../src/platform/db.ts'
-import { openEmbedded } from '../../src/platform/db-embedded.ts'
-import { openPostgres } from '../../src/platform/db-postgres.ts'
-import { bootUuid } from '../../src/platform/ids.ts'
-import { silentLog } from '../../src/platform/log.ts'
-import { Secret } from '../../src/platform/secret.ts'
+import type { Db } from '../../src/platform/db/db.ts'
+import { openEmbedded } from '../../src/platform/db/embedded/db-embedded.ts'
+import { openPostgres } from '../../src/platform/db/postgres/db-postgres.ts'
+import { silentLog } from '../../src/platform/observe/log.ts'
+import { Secret } from '../../src/platform/security/secret.ts'
+import { bootUuid } from '../../src/platform/values/ids.ts'
 import { databaseUrl, dropDatabase, runOnServer } from './postgres-server.ts'
 
 export interface TestDatabase {

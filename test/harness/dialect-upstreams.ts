@@ -51,7 +51,7 @@ export function dialectProviders(others: DialectUpstreams, alphaUrl: string): ob
   ].filter(({ dialect }) => hasDialect(dialect))
 }
 
-/** All of them take tools and images and think; ₹10 in, ₹40 out, ₹1 cached, ₹12 written to the cache, per million tokens. */
+/** All of them take tools and images and think, and two take sound for ₹100; ₹10 in, ₹40 out, ₹1 cached, ₹12 written to the cache, per million tokens. */
 export function dialectModels(): object[] {
   const model = (id: string, dialect: DialectId, provider: string, upstream_model: string, more: object = {}) => ({
     dialect,
@@ -83,7 +83,7 @@ export function dialectModels(): object[] {
     model('openai-newer-model', 'openai', 'newer', 'openai-newer-upstream'),
     model('claude-test', 'anthropic', 'claude', 'claude-test', { byok_only: true }),
     model('anthropic-model', 'anthropic', 'claude', 'anthropic-upstream'),
-    model('gemini-model', 'gemini', 'gem', 'gemini-upstream'),
-    model('responses-model', 'openai-responses', 'resp', 'responses-upstream'),
+    model('gemini-model', 'gemini', 'gem', 'gemini-upstream', { audio_input_inr_per_mtok: 100 }),
+    model('responses-model', 'openai-responses', 'resp', 'responses-upstream', { audio_input_inr_per_mtok: 100 }),
   ].flatMap(({ dialect, row }) => (hasDialect(dialect) ? [row] : []))
 }

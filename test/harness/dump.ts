@@ -1,4 +1,4 @@
-import { type Db, type Statement, statement } from '../../src/platform/db.ts'
+import { type Db, type Statement, statement } from '../../src/platform/db/db.ts'
 
 const tables = statement<[], { name: string }>(
   'test.tables',

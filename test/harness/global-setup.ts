@@ -9,11 +9,11 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { TestProject } from 'vitest/node'
 import { systemClock } from '../../src/platform/clock.ts'
-import { openEmbedded } from '../../src/platform/db-embedded.ts'
-import { openPostgres } from '../../src/platform/db-postgres.ts'
-import { silentLog } from '../../src/platform/log.ts'
-import { migrate, migrationsFolder } from '../../src/platform/migrate.ts'
-import { Secret } from '../../src/platform/secret.ts'
+import { openEmbedded } from '../../src/platform/db/embedded/db-embedded.ts'
+import { migrate, migrationsFolder } from '../../src/platform/db/migrate.ts'
+import { openPostgres } from '../../src/platform/db/postgres/db-postgres.ts'
+import { silentLog } from '../../src/platform/observe/log.ts'
+import { Secret } from '../../src/platform/security/secret.ts'
 import { databaseUrl, dropDatabase, runOnServer } from './postgres-server.ts'
 import { offerSwift } from './shared-swift.ts'
 
@@ -69,7 +69,7 @@ async function makeTemplate(server: string): Promise<string> {
 
 /** Tests run the source, but worker threads cannot: their files are compiled when the build is missing or older. */
 function buildWorkers(): void {
-  const sources = ['db-embedded-worker', 'webm-length', 'audio-length-worker'].filter(name => {
+  const sources = ['db/embedded/db-embedded-worker', 'media/webm-length', 'media/audio-length-worker'].filter(name => {
     const built = join(root, `dist/platform/${name}.js`)
     return !existsSync(built) || statSync(built).mtimeMs < statSync(join(root, `src/platform/${name}.ts`)).mtimeMs
   })

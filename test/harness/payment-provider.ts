@@ -37,6 +37,22 @@ export interface PaymentFacts {
   readonly errorReason?: string
 }
 
+/** A refund or dispute as the provider tells of it. */
+export interface ReturnFacts {
+  readonly id: string
+  readonly orderId: string
+  readonly paymentId: string
+  /** Paise. */
+  readonly amount: number
+  readonly currency?: string
+  /** Phase of a dispute; default: chargeback. */
+  readonly phase?: string
+  /** Unix seconds of the event. */
+  readonly at?: number
+  /** False: the event does not carry the payment. */
+  readonly withPayment?: boolean
+}
+
 /** What the browser gets from the checkout of the provider when the payment went well. */
 export interface CheckoutResult {
   readonly order_id: string
@@ -65,6 +81,8 @@ export interface PaymentProvider {
   pay(facts: PaymentFacts, fields?: Readonly<Record<string, unknown>>): string
   /** A payment of that order that went well, with the signature of the checkout. */
   checkout(orderId: string, paymentId?: string): CheckoutResult
+  /** An event of a refund or dispute of a payment, with its signature. */
+  returnWebhook(event: string, facts: ReturnFacts): ProviderWebhook
   /** An event of a payment with its signature. The event may be any name. */
   webhook(event: string, facts: PaymentFacts): ProviderWebhook
   close(): Promise<void>
@@ -81,7 +99,7 @@ export function providerSignature(text: string | Buffer, secret: string): string
 }
 
 /** An id such as `order_…` or `pay_…`, as the provider makes them. */
-export function providerId(kind: 'order' | 'pay'): string {
+export function providerId(kind: 'order' | 'pay' | 'rfnd' | 'disp'): string {
   return `${kind}_${randomBytes(32)
     .toString('base64')
     .replace(/[^A-Za-z0-9]/g, '')
@@ -116,17 +134,8 @@ export async function startPaymentProvider(): Promise<PaymentProvider> {
     checkout(orderId, paymentId = providerId('pay')) {
       return { order_id: orderId, payment_id: paymentId, signature: providerSignature(`${orderId}|${paymentId}`, provider.keySecret) }
     },
-    webhook(event, facts) {
-      const body = eventBody(event, { ...facts, amount: amountOf(facts) })
-      return {
-        body,
-        headers: {
-          'content-type': 'application/json',
-          'x-razorpay-signature': providerSignature(body, provider.webhookSecret),
-          'x-razorpay-event-id': randomBytes(7).toString('hex'),
-        },
-      }
-    },
+    returnWebhook: (event, facts) => signedWebhook(returnBody(event, facts), provider.webhookSecret),
+    webhook: (event, facts) => signedWebhook(eventBody(event, { ...facts, amount: amountOf(facts) }), provider.webhookSecret),
     async close() {
       server.closeAllConnections()
       server.close()
@@ -172,6 +181,34 @@ export async function startPaymentProvider(): Promise<PaymentProvider> {
     })
   }
   return provider
+}
+
+function signedWebhook(body: string, secret: string): ProviderWebhook {
+  const headers = {
+    'content-type': 'application/json',
+    'x-razorpay-signature': providerSignature(body, secret),
+    'x-razorpay-event-id': randomBytes(7).toString('hex'),
+  }
+  return { body, headers }
+}
+
+/** The body of an event of a refund (`refund.…`) or dispute (`payment.dispute.…`), as the provider documents it. */
+export function returnBody(event: string, facts: ReturnFacts): string {
+  const { id, orderId, paymentId, amount, currency = 'INR', phase = 'chargeback', at = 1_767_225_700, withPayment = true } = facts
+  const what = event.startsWith('refund.') ? 'refund' : 'dispute'
+  const own =
+    what === 'refund'
+      ? { id, entity: what, amount, currency, payment_id: paymentId, notes: [], receipt: null, status: event.split('.')[1], speed_processed: 'normal' }
+      : { id, entity: what, payment_id: paymentId, amount, currency, amount_deducted: 0, reason_code: 'goods_or_services_not_received', phase, status: 'open' }
+  const payment = withPayment ? { payment: { entity: paymentEntity('captured', { orderId, paymentId, amount }) } } : {}
+  return JSON.stringify({
+    entity: 'event',
+    account_id: 'acc_harness0000001',
+    event,
+    contains: [what],
+    payload: { [what]: { entity: own }, ...payment },
+    created_at: at,
+  })
 }
 
 function orderOf(asked: unknown): ProviderOrder | string {

@@ -1,7 +1,7 @@
 import { systemClock } from '../../src/platform/clock.ts'
-import { openPostgres } from '../../src/platform/db-postgres.ts'
-import { silentLog } from '../../src/platform/log.ts'
-import { Secret } from '../../src/platform/secret.ts'
+import { openPostgres } from '../../src/platform/db/postgres/db-postgres.ts'
+import { silentLog } from '../../src/platform/observe/log.ts'
+import { Secret } from '../../src/platform/security/secret.ts'
 
 /** The URL of another database on the same server. */
 export function databaseUrl(serverUrl: string, database: string): string {

@@ -18,15 +18,16 @@ export interface GatewayProcess {
 }
 
 const main = fileURLToPath(new URL('../../dist/main.js', import.meta.url))
-const startDeadlineMs = 30_000
+const startDeadlineMs = 90_000
 
-/** Starts dist/main.js, or another program in its place, on a free port and waits until it listens. A `dataDir` of a dead process is taken over as it is. */
+/** Starts dist/main.js, or another program in its place, on a free port and waits until it listens. A `dataDir` of a dead process is taken over as it is. `preload` is a module that Node loads before. */
 export async function startProcess(
   env: Readonly<Record<string, string>>,
   dataDir = mkdtempSync(join(tmpdir(), 'brigade-process-')),
   program = main,
+  preload?: string,
 ): Promise<GatewayProcess> {
-  const child = spawn(process.execPath, [program], {
+  const child = spawn(process.execPath, [...(preload === undefined ? [] : ['--import', preload]), program], {
     env: {
       PATH: process.env['PATH'] ?? '',
       HOME: dataDir,
@@ -80,7 +81,10 @@ export function fixedCostConfig(url: string): string {
     file,
     JSON.stringify({
       providers: [{ id: 'fixed', base_url: url, auth: 'none', residency: 'global' }],
-      models: [{ id: 'fixed-model', kind: 'chat', context_length: 100_000, routes: [route] }],
+      models: [
+        { id: 'fixed-model', kind: 'chat', context_length: 100_000, routes: [route] },
+        { id: 'thinking-model', kind: 'chat', context_length: 100_000, reasoning: true, routes: [route] },
+      ],
     }),
   )
   return file

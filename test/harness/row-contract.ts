@@ -1,7 +1,7 @@
+import { errorsOf } from '../../src/gateway/http/documents/openapi.ts'
 import type { Binding } from '../../src/gateway/http/edge.ts'
-import { bindingsOf, endpointTable } from '../../src/gateway/http/endpoint-table.ts'
 import { oauthErrorCode } from '../../src/gateway/http/oauth-wire.ts'
-import { errorsOf } from '../../src/gateway/http/openapi.ts'
+import { bindingsOf, endpointTable } from '../../src/gateway/http/rows/endpoint-table.ts'
 import { errorTable } from '../../src/platform/errors.ts'
 
 interface Row {

@@ -2,7 +2,7 @@
  * An S3 server for tests: node:http, one in-memory bucket set, real SigV4 verification (header form), conditional writes under a
  * per-key mutex, ListObjectsV2. Switches make it an old store, a slow one, a broken one.
  */
-import { createHash, createHmac, timingSafeEqual } from 'node:crypto'
+import { createHash, createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { crc32 } from 'node:zlib'
@@ -22,6 +22,10 @@ export interface S3Faults {
   conflicts: number
   /** Answers 503 SlowDown to that many calls. */
   slowDowns: number
+  /** The region of the bucket: a request that is signed for another one is answered 301 (GET, HEAD) or 400. Null: any. */
+  region: string | null
+  /** Asked before anything else, when it is there; true: it has answered by itself, whatever an S3 store would have said. */
+  answer: ((request: IncomingMessage, response: ServerResponse, url: URL) => boolean) | null
   /** Awaited before each write is applied: a test holds a write open with it. */
   beforeWrite: (key: string) => Promise<void>
 }
@@ -32,6 +36,15 @@ export interface S3Object {
   readonly modified: Date
   readonly contentType: string
   readonly metadata: Readonly<Record<string, string>>
+  /** The KMS key of the write; null: as the bucket says. */
+  readonly kmsKeyId?: string | null
+}
+
+/** Keys that end, as STS gives them. */
+export interface S3Session {
+  readonly secretKey: string
+  readonly token: string
+  readonly endMs: number
 }
 
 export interface S3TestServer {
@@ -41,6 +54,8 @@ export interface S3TestServer {
   readonly accessKey: string
   readonly secretKey: string
   readonly faults: S3Faults
+  /** Temporary keys beside `accessKey`, by their id. */
+  readonly sessions: Map<string, S3Session>
   /** What the bucket holds; a test may change it behind the gateway's back. */
   readonly objects: Map<string, S3Object>
   readonly requests: { readonly method: string; readonly key: string; readonly headers: IncomingMessage['headers'] }[]
@@ -64,6 +79,7 @@ const secretKey = 'test/secret+key'
 export async function startS3Server(bucket = 'memory'): Promise<S3TestServer> {
   const objects = new Map<string, S3Object>()
   const requests: S3TestServer['requests'] = []
+  const sessions = new Map<string, S3Session>()
   const faults: S3Faults = {
     noConditions: false,
     ignoreConditions: false,
@@ -72,6 +88,8 @@ export async function startS3Server(bucket = 'memory'): Promise<S3TestServer> {
     lostReplies: 0,
     conflicts: 0,
     slowDowns: 0,
+    region: null,
+    answer: null,
     beforeWrite: async () => {},
   }
   const tails = new Map<string, Promise<unknown>>()
@@ -86,15 +104,18 @@ export async function startS3Server(bucket = 'memory'): Promise<S3TestServer> {
   const handle = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     const body = await bodyOf(request)
     const url = new URL(request.url ?? '/', 'http://s3')
-    const [, first = '', ...rest] = url.pathname.split('/')
+    const isVirtual = (request.headers.host ?? '').startsWith(`${bucket}.`)
+    const [, first = '', ...rest] = isVirtual ? ['', bucket, ...url.pathname.split('/').slice(1)] : url.pathname.split('/')
     const key = decodeURIComponent(rest.join('/'))
     requests.push({ method: request.method ?? '', key, headers: request.headers })
+    if (faults.answer?.(request, response, url) === true) return
     if (faults.down) return void request.socket.destroy()
     if (faults.slowDowns > 0) {
       faults.slowDowns--
       throw new S3Fault(503, 'SlowDown')
     }
-    verifySignature(request, url, body)
+    const region = verifySignature(request, url, body, sessions)
+    if (faults.region !== null && region !== faults.region) return elsewhere(request, response, faults.region)
     if (decodeURIComponent(first) !== bucket) throw new S3Fault(404, 'NoSuchBucket')
     if (key === '') return bucketCall(request, url, body, objects, response)
     const isWrite = request.method === 'PUT' || request.method === 'DELETE'
@@ -137,6 +158,7 @@ export async function startS3Server(bucket = 'memory'): Promise<S3TestServer> {
     secretKey,
     faults,
     objects,
+    sessions,
     requests,
     put: (key, text) =>
       void objects.set(key, { bytes: Buffer.from(text), etag: etagOf(Buffer.from(text)), modified: new Date(), contentType: 'text/plain', metadata: {} }),
@@ -155,7 +177,11 @@ function etagOf(bytes: Buffer): string {
 function objectFrom(request: IncomingMessage, bytes: Buffer): S3Object {
   const metadata: Record<string, string> = {}
   for (const [name, value] of Object.entries(request.headers)) if (name.startsWith('x-amz-meta-')) metadata[name.slice('x-amz-meta-'.length)] = String(value)
-  return { bytes, etag: etagOf(bytes), modified: new Date(), contentType: request.headers['content-type'] ?? 'binary/octet-stream', metadata }
+  const isKms = request.headers['x-amz-server-side-encryption'] === 'aws:kms'
+  const kmsKeyId = isKms ? String(request.headers['x-amz-server-side-encryption-aws-kms-key-id'] ?? 'aws/s3') : null
+  // The etag of what KMS encrypts is no hash of what was sent.
+  const etag = isKms ? `"${randomBytes(16).toString('hex')}"` : etagOf(bytes)
+  return { bytes, etag, modified: new Date(), contentType: request.headers['content-type'] ?? 'binary/octet-stream', metadata, kmsKeyId }
 }
 
 /** CopyObject with its metadata kept, under the condition on the source. */
@@ -166,7 +192,7 @@ function copyOf(request: IncomingMessage, source: string, bucket: string, object
   if (found === undefined) throw new S3Fault(404, 'NoSuchKey')
   const ifMatch = request.headers['x-amz-copy-source-if-match']
   if (ifMatch !== undefined && !faults.ignoreConditions && found.etag !== ifMatch) throw new S3Fault(412, 'PreconditionFailed')
-  return { ...found, modified: new Date() }
+  return { ...found, modified: new Date(), kmsKeyId: objectFrom(request, found.bytes).kmsKeyId ?? null }
 }
 
 function checkConditions(request: IncomingMessage, current: S3Object | undefined, faults: S3Faults): void {
@@ -249,13 +275,18 @@ function listXml(query: URLSearchParams, objects: Map<string, S3Object>): string
 }
 
 /** Verifies the header form of AWS Signature Version 4 over the request as it came. */
-function verifySignature(request: IncomingMessage, url: URL, body: Buffer): void {
+function verifySignature(request: IncomingMessage, url: URL, body: Buffer, sessions: ReadonlyMap<string, S3Session>): string {
   const match = /^AWS4-HMAC-SHA256 Credential=([^/]+)\/(\d{8})\/([^/]+)\/s3\/aws4_request, SignedHeaders=([^,]+), Signature=([0-9a-f]{64})$/.exec(
     request.headers.authorization ?? '',
   )
   if (!match) throw new S3Fault(403, 'AccessDenied')
   const [, id = '', date = '', region = '', signedHeaders = '', signature = ''] = match
-  if (id !== accessKey) throw new S3Fault(403, 'InvalidAccessKeyId')
+  const session = sessions.get(id)
+  if (id !== accessKey && session === undefined) throw new S3Fault(403, 'InvalidAccessKeyId')
+  const sentToken = request.headers['x-amz-security-token']
+  if (sentToken !== session?.token || (session !== undefined && !signedHeaders.split(';').includes('x-amz-security-token')))
+    throw new S3Fault(400, 'InvalidToken')
+  if (session !== undefined && session.endMs <= Date.now()) throw new S3Fault(400, 'ExpiredToken')
   const payloadHash = String(request.headers['x-amz-content-sha256'] ?? '')
   if (/^STREAMING-/.test(payloadHash)) throw new S3Fault(501, 'NotImplemented')
   if (payloadHash !== 'UNSIGNED-PAYLOAD' && payloadHash !== sha256(body)) throw new S3Fault(400, 'XAmzContentSHA256Mismatch')
@@ -277,8 +308,18 @@ function verifySignature(request: IncomingMessage, url: URL, body: Buffer): void
   const canonical = [request.method, path, query, headers, signedHeaders, payloadHash].join('\n')
   const stamp = String(request.headers['x-amz-date'] ?? '')
   const toSign = ['AWS4-HMAC-SHA256', stamp, `${date}/${region}/s3/aws4_request`, sha256(Buffer.from(canonical))].join('\n')
-  const key = [date, region, 's3', 'aws4_request'].reduce<Buffer>((secret, part) => hmac(secret, part), Buffer.from(`AWS4${secretKey}`))
+  const key = [date, region, 's3', 'aws4_request'].reduce<Buffer>((secret, part) => hmac(secret, part), Buffer.from(`AWS4${session?.secretKey ?? secretKey}`))
   if (!timingSafeEqual(hmac(key, toSign), Buffer.from(signature, 'hex'))) throw new S3Fault(403, 'SignatureDoesNotMatch')
+  return region
+}
+
+/** What S3 answers in a region where the bucket is not. */
+function elsewhere(request: IncomingMessage, response: ServerResponse, region: string): void {
+  const isRead = request.method === 'GET' || request.method === 'HEAD'
+  const code = isRead ? 'PermanentRedirect' : 'AuthorizationHeaderMalformed'
+  const text = `<Error><Code>${code}</Code><Region>${region}</Region></Error>`
+  response.writeHead(isRead ? 301 : 400, { 'content-type': 'application/xml', ...(isRead ? { 'x-amz-bucket-region': region } : {}) })
+  response.end(request.method === 'HEAD' ? undefined : text)
 }
 
 function verifyChecksum(request: IncomingMessage, body: Buffer): void {

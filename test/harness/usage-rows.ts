@@ -1,4 +1,4 @@
-import { statement } from '../../src/platform/db.ts'
+import { statement } from '../../src/platform/db/db.ts'
 import type { TestApp } from './app.ts'
 
 export interface UsageRow {

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { ChatAnswer, readChatStream } from '../../src/mcp/tools/chat-stream.ts'
+import { ChatAnswer, readChatStream } from '../../src/mcp/tools/chat/chat-stream.ts'
 
 const frame = (value: object): string => `data: ${JSON.stringify(value)}\n\n`
 

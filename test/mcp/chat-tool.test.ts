@@ -112,6 +112,20 @@ describe.each(clients.eras)('chat in the %s', (_era, connect) => {
     expect(texts.filter(text => text === '')).toHaveLength(1)
     await until(() => app.alpha.requests.every(({ aborted }) => aborted))
   })
+
+  test('HARD-05 a short max_wait_s is no discount: a model that thinks unseen is read on, and what it made is charged', async () => {
+    const before = await totals()
+    const usage = { prompt_tokens: 10, completion_tokens: 20_000, total_tokens: 20_010 }
+    app.alpha.script([{ holdAfterChunks: 1, usage }])
+    const client = await connect()
+    const reply = await client.call('chat', { model: 'openai-model', prompt: 'x', max_wait_s: soonSeconds })
+    expect(reply.data).toMatchObject({ finish_reason: 'deadline' })
+    expect(app.alpha.requests[0]?.aborted).toBe(false)
+    app.alpha.release()
+    await until(async () => (await totals()).requests === before.requests + 1)
+    // The row of the model says that it writes 8,192 tokens at most, and what it makes unseen is believed up to that.
+    expect((await totals()).total_tokens - before.total_tokens).toBe(10 + 8192)
+  })
 })
 
 test("MCP-05 a call on the organisation's own provider key says so", async () => {

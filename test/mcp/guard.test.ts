@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { allowedHostNames, checkOrigin, withBearer, withChallenge } from '../../src/mcp/guard.ts'
+import { allowedHostNames, checkOrigin, withBearer, withChallenge } from '../../src/mcp/transport/guard.ts'
 import { fail } from '../../src/platform/errors.ts'
 
 const names = allowedHostNames('https://gw.acme.com', ['Gateway.Internal', 'proxy.internal:8443', 'http://other.internal/', 'fd00::7', 'münchen.example', ' '])

@@ -41,7 +41,7 @@ describe('a body', () => {
         expect([reply.status, await errorOf(reply)]).toEqual([400, { code: -32600, message: expect.stringContaining('nested') }])
       }
     expect(failures()).toEqual([])
-    const fits = await initializePost(JSON.stringify(request('tools/list', { _meta: { x: JSON.parse(`${'['.repeat(400)}${']'.repeat(400)}`) } })))
+    const fits = await initializePost(JSON.stringify(request('tools/list', { _meta: { x: JSON.parse(`${'['.repeat(120)}${']'.repeat(120)}`) } })))
     expect(fits.status).toBe(200)
   })
 

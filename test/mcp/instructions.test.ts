@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { mcpIdentity } from '../../src/mcp/instructions.ts'
+import { mcpIdentity } from '../../src/mcp/documents/instructions.ts'
 import { mcpTools } from '../../src/mcp/tools/tools.ts'
 
 const { instructions } = mcpIdentity('brigade', '1.2.3')

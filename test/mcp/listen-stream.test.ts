@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { mcpIdentity } from '../../src/mcp/instructions.ts'
+import { mcpIdentity } from '../../src/mcp/documents/instructions.ts'
 import { keepAliveMs, type Listener } from '../../src/mcp/news/listen-stream.ts'
 import { ListenStreams } from '../../src/mcp/news/listen-streams.ts'
 import type { ChangeSink, Surface } from '../../src/mcp/surface.ts'
@@ -29,10 +29,11 @@ async function openStream(more: Partial<Listener> = {}) {
       return () => ticks.splice(ticks.indexOf(fn), 1)
     },
   }
-  const streams = new ListenStreams(clock, mcpIdentity('brigade', '1'))
+  const streams = new ListenStreams(clock, mcpIdentity('brigade', '1'), { hold: async () => () => undefined, max: 1000 })
   const cut = new AbortController()
   const listener: Listener = {
     owner: 'key:1',
+    orgId: 1,
     cut: cut.signal,
     endsAtMs: null,
     isStillGood: async () => told.isGood,
@@ -61,7 +62,7 @@ async function openStream(more: Partial<Listener> = {}) {
     leave,
     tick,
     reader: (response.body as ReadableStream<Uint8Array>).getReader(),
-    tell: (uri: string, n: number) => told.sink?.tell({ kind: 'resource', uri, detail: { n } }),
+    notify: (uri: string, n: number) => told.sink?.notify({ kind: 'resource', uri, detail: { n } }),
   }
 }
 
@@ -70,9 +71,9 @@ const messageOf = (value: Uint8Array | undefined): any => JSON.parse(/data: (.*)
 
 describe('a stream of changes', () => {
   test('a reader who is slow gets one notification for each resource, with the last details, however much has happened', async () => {
-    const { reader, tell, told } = await openStream()
-    for (let n = 0; n < 10_000; n++) tell(n % 2 === 0 ? 'test://a' : 'test://b', n)
-    told.sink?.tell({ kind: 'resources' })
+    const { reader, notify, told } = await openStream()
+    for (let n = 0; n < 10_000; n++) notify(n % 2 === 0 ? 'test://a' : 'test://b', n)
+    told.sink?.notify({ kind: 'resources' })
     expect(messageOf((await reader.read()).value).method).toBe('notifications/subscriptions/acknowledged')
     const messages = []
     while (messages.length < 3 || messages.at(-1)?.method !== 'notifications/resources/list_changed') messages.push(messageOf((await reader.read()).value))
@@ -84,10 +85,10 @@ describe('a stream of changes', () => {
   })
 
   test('a reader who never reads is hung up on after some keep-alives', async () => {
-    const { told, tick, tell } = await openStream()
+    const { told, tick, notify } = await openStream()
     for (let n = 1; n <= 8; n++) {
       expect(told.hungUp).toBe(0)
-      tell('test://a', n)
+      notify('test://a', n)
       tick()
       await new Promise(resolve => setImmediate(resolve))
     }
@@ -95,10 +96,10 @@ describe('a stream of changes', () => {
   })
 
   test('a credential that is no longer good gets nothing more, and the stream ends in good order', async () => {
-    const { reader, told, tell } = await openStream()
+    const { reader, told, notify } = await openStream()
     expect(messageOf((await reader.read()).value).method).toBe('notifications/subscriptions/acknowledged')
     told.isGood = false
-    tell('test://a', 1)
+    notify('test://a', 1)
     expect(messageOf((await reader.read()).value)).toMatchObject({ id: 7, result: { resultType: 'complete' } })
     expect((await reader.read()).done).toBe(true)
     expect(told.stopped).toBe(1)

@@ -100,7 +100,7 @@ describe.each(eras)('rights of memory tools in the %s', (name, connect) => {
 
   test('memory_promote writes a record that says who vouches for it and what it was made from; nobody edits it', async () => {
     const client = await connect()
-    const name = `policies/${era}.md`
+    const name = `policy-${era}.md`
     const promoted = await client.call('memory_promote', {
       name,
       content: 'We deploy on Mondays.',
@@ -114,7 +114,7 @@ describe.each(eras)('rights of memory tools in the %s', (name, connect) => {
       etag: promoted.data.etag,
       provenance: { promoted_by: String(app.userId), sources: ['agents/a, b.md', 'agents/ü.md'] },
     })
-    expect(read.text).toContain(`promoted by user ${app.userId} · made from agents/a, b.md, agents/ü.md`)
+    expect(read.text).toContain(`promoted by user ${app.userId} · made from "agents/a, b.md", "agents/ü.md"`)
     expect(refusal(await client.call('memory_edit', { key: promoted.data.key, old_text: 'Mondays', new_text: 'Fridays' }))).toEqual([true, 'forbidden', 403])
     expect(refusal(await client.call('memory_promote', { name, content: 'x', create_only: true }))).toEqual([true, 'memory_conflict', 412])
     expect(refusal(await client.call('memory_promote', { name: '../x', content: 'x' }))).toEqual([true, 'bad_name', 400])

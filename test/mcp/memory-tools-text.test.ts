@@ -1,10 +1,10 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { type EditOutcome, editText } from '../../src/mcp/tools/tool-memory-edit-text.ts'
-import { fenced, nameText, oneLine } from '../../src/mcp/tools/tool-memory-marking.ts'
-import { boundedPage, jsonBytes } from '../../src/mcp/tools/tool-memory-parts.ts'
-import { sliceOf } from '../../src/mcp/tools/tool-memory-slice.ts'
-import { inToolWords } from '../../src/mcp/tools/tool-memory-words.ts'
+import { type EditOutcome, editText } from '../../src/mcp/tools/memory/text/tool-memory-edit-text.ts'
+import { fenced, nameText, oneLine } from '../../src/mcp/tools/memory/text/tool-memory-marking.ts'
+import { boundedPage, jsonBytes } from '../../src/mcp/tools/memory/text/tool-memory-parts.ts'
+import { sliceOf } from '../../src/mcp/tools/memory/text/tool-memory-slice.ts'
+import { inToolWords } from '../../src/mcp/tools/memory/text/tool-memory-words.ts'
 
 const edited = (text: string, oldText: string, newText: string, replacesAll = false): EditOutcome =>
   editText(text, { oldText, newText, replacesAll, charsMax: 1_000_000 })
@@ -104,9 +104,9 @@ describe('parts of a text', () => {
   })
 
   test('a line limit ends a part, and behind the last line there is nothing', () => {
-    const wish = { offsetLine: 1, offsetChar: 0, limitLines: 1, bytesMax: 1000 }
-    expect(sliceOf('a\nb\nc', wish)).toEqual({ text: 'b', lines: 1, totalLines: 3, next: { offset_line: 2, offset_char: 0 } })
-    expect(sliceOf('a\nb\nc', { ...wish, offsetLine: 9 })).toEqual({ text: '', lines: 0, totalLines: 3, next: null })
+    const params = { offsetLine: 1, offsetChar: 0, limitLines: 1, bytesMax: 1000 }
+    expect(sliceOf('a\nb\nc', params)).toEqual({ text: 'b', lines: 1, totalLines: 3, next: { offset_line: 2, offset_char: 0 } })
+    expect(sliceOf('a\nb\nc', { ...params, offsetLine: 9 })).toEqual({ text: '', lines: 0, totalLines: 3, next: null })
   })
 })
 

@@ -27,7 +27,7 @@ describe.each(eras)('writing memory with tools in the %s', (name, connect) => {
     const overHttp = await app.call('GET', at(key))
     expect(overHttp.text).toBe(content)
     expect(made.data).toEqual({ key, size: Buffer.byteLength(content), etag: overHttp.headers.get('etag') })
-    expect(made.text).toBe(`Wrote ${key}, ${Buffer.byteLength(content)} bytes, etag ${made.data.etag}.`)
+    expect(made.text).toBe(`Wrote "${key}", ${Buffer.byteLength(content)} bytes, etag ${made.data.etag}.`)
     expect(overHttp.headers.get('x-br-meta-user')).toBe(String(app.userId))
     expect((await client.call('memory_read', { key })).data.content).toBe(content)
     expect(refusal(await client.call('memory_write', { key, content: 'x', create_only: true }))).toEqual([true, 'memory_conflict', 412])
@@ -75,7 +75,7 @@ describe.each(eras)('writing memory with tools in the %s', (name, connect) => {
     expect(now.headers.get('x-br-meta-agent')).toBe(String(agent.id))
     const diff = '@@ line 2 @@\n- owner: nobody\n+ owner: triage\n+ since: today'
     expect(edited.data).toEqual({ key, etag: now.headers.get('etag'), size: now.text.length, replaced: 1, notice: expect.any(String), diff })
-    expect(edited.text).toContain(`Edited ${key}: 1 place, now ${now.text.length} bytes, etag ${edited.data.etag}. Untrusted content: `)
+    expect(edited.text).toContain(`Edited "${key}": 1 place, now ${now.text.length} bytes, etag ${edited.data.etag}. Untrusted content: `)
     expect(edited.text).toContain(diff)
 
     const twice = await client.call('memory_edit', { key, old_text: 'open', new_text: 'closed' })
@@ -138,7 +138,7 @@ describe.each(eras)('writing memory with tools in the %s', (name, connect) => {
     expect(new Set(keys).size).toBe(3)
     for (const key of keys) expect(key).toMatch(new RegExp(`^${path}/\\d{4}-\\d\\d-\\d\\d/\\w{26}-user-${app.userId}\\.md$`))
     expect(await stored(keys[0])).toBe('entry 1 अ')
-    expect(made[0]?.text).toBe(`Appended ${keys[0]}, 11 bytes, etag ${made[0]?.data.etag}.`)
+    expect(made[0]?.text).toBe(`Appended "${keys[0]}", 11 bytes, etag ${made[0]?.data.etag}.`)
     const changed = await client.call('memory_edit', { key: keys[0], old_text: '1', new_text: '2' })
     expect(refusal(changed)).toEqual([true, 'forbidden', 403])
     expect(changed.text).toContain('memory_append')
@@ -184,7 +184,7 @@ describe.each(eras)('writing memory with tools in the %s', (name, connect) => {
     expect(refusal(nothing)).toEqual([true, 'not_found', 404])
     expect(nothing.text).toContain('memory_history lists them')
 
-    expect((await client.call('memory_delete', { key, erase_history: true })).text).toBe(`Deleted ${key} and every earlier version of it.`)
+    expect((await client.call('memory_delete', { key, erase_history: true })).text).toBe(`Deleted "${key}" and every earlier version of it.`)
     expect(refusal(await client.call('memory_history', { key }))).toEqual([true, 'not_found', 404])
   })
 })

@@ -161,8 +161,9 @@ describe.each(clients.eras)('in the %s', (_era, connect) => {
   })
 })
 
-test('a picture that takes its time says so, and a cancel hangs up on the provider', async () => {
-  app.alpha.script([{ hang: true }])
+test('a picture that takes its time says so, and one that the caller cancels is drawn to its end and charged', async () => {
+  const before = await totals()
+  app.alpha.script([{ hold: true, body: { created: 1, data: [{ url: 'https://images.example/1.png' }] } }])
   const client = await clients.initializeClient()
   const steps: unknown[] = []
   const stop = new AbortController()
@@ -171,5 +172,8 @@ test('a picture that takes its time says so, and a cancel hangs up on the provid
   expect(steps).toMatchObject([{ progress: 0, message: 'drawing' }])
   stop.abort()
   expect(await call).toBe('cancelled')
-  await until(() => app.alpha.requests[0]?.aborted === true)
+  app.alpha.release()
+  await until(async () => (await totals()).requests === before.requests + 1)
+  expect((await totals()).cost_inr - before.cost_inr).toBeGreaterThan(0)
+  expect(app.alpha.requests[0]?.aborted).toBe(false)
 })

@@ -1,20 +1,22 @@
 /** A real HTTP server with only /mcp on it, for tests of the transport. The rows behind its tools are small ones of the test. */
+
 import { createServer, type IncomingHttpHeaders, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { Cors } from '../../src/gateway/http/cors.ts'
 import type { EdgeDeps } from '../../src/gateway/http/edge.ts'
-import { makeInvoke } from '../../src/gateway/http/invoke.ts'
-import { OpenStreams } from '../../src/gateway/http/open-streams.ts'
+import { OpenStreams } from '../../src/gateway/http/replies/open-streams.ts'
+import { makeInvoke } from '../../src/gateway/http/rows/invoke.ts'
 import { gatewaySurface } from '../../src/mcp/gateway-surface.ts'
 import type { SurfaceOf } from '../../src/mcp/surface.ts'
-import type { Tool } from '../../src/mcp/tools/tool.ts'
-import { createMcp } from '../../src/mcp/transport.ts'
+import type { Tool } from '../../src/mcp/tools/toolbox/tool.ts'
+import { createMcp } from '../../src/mcp/transport/transport.ts'
 import { type Clock, systemClock } from '../../src/platform/clock.ts'
 import { fail } from '../../src/platform/errors.ts'
-import { systemIds } from '../../src/platform/ids.ts'
-import { Inflight } from '../../src/platform/inflight.ts'
-import { silentLog } from '../../src/platform/log.ts'
-import { type AgentPrincipal, agentScopes, type BearerPrincipal, type KeyPrincipal } from '../../src/platform/principal.ts'
+import { Inflight } from '../../src/platform/loop/inflight.ts'
+import { silentLog } from '../../src/platform/observe/log.ts'
+import { type AgentPrincipal, agentScopes, type BearerPrincipal, type KeyPrincipal } from '../../src/platform/security/principal.ts'
+import { systemIds } from '../../src/platform/values/ids.ts'
+import { roomyBounds } from '../harness/bounds.ts'
 
 export const fullKey: KeyPrincipal = {
   kind: 'key',
@@ -85,12 +87,14 @@ export async function startMount(tools: readonly Tool[] | SurfaceOf, options: Mo
     if (!principal || revoked.has(token)) throw fail('invalid_api_key', revoked.has(token) ? { extra: { reason: 'agent_revoked' } } : {})
     return principal
   }
+  const bounds = roomyBounds(64e6)
   const edge: EdgeDeps = {
     services: {},
     ids: systemIds,
     log: silentLog,
     inflight,
     baseUrl: () => baseUrl,
+    ...bounds,
     bodyLimitBytes: 1 << 20,
     inferenceBodyLimitBytes: 1 << 20,
     formLimits: { fileBytes: 1e6, totalBytes: 1e6 },
@@ -113,6 +117,8 @@ export async function startMount(tools: readonly Tool[] | SurfaceOf, options: Mo
     clock: options.clock ?? systemClock,
     log: silentLog,
     inflight,
+    ...bounds,
+    changeStreamsMax: 1000,
     baseUrl: () => baseUrl,
     allowedHosts: options.allowedHosts ?? [],
     serviceId: 'brigade',
@@ -122,6 +128,8 @@ export async function startMount(tools: readonly Tool[] | SurfaceOf, options: Mo
     isDraining: () => draining,
     clientIp: () => '127.0.0.1',
     countAnonymous: () => undefined,
+    takeRate: () => undefined,
+    holdStream: () => Promise.resolve(() => undefined),
   })
   const server: Server = createServer((request, response) => {
     if (options.bearer !== undefined) request.headers.authorization ??= `Bearer ${options.bearer}`

@@ -38,8 +38,8 @@ describe('MCP behind an OAuth sign-in', () => {
   })
 
   const trust = async (more: object = {}): Promise<number> => {
-    const wish = { name: 'desk', issuer, audience: resource, subject: 'asha', agent_id: agentId, key_id: app.keyId, ...more }
-    const made = await app.call('POST', '/me/agent-trust', wish, { cookie: owner })
+    const requested = { name: 'desk', issuer, audience: resource, subject: 'asha', agent_id: agentId, key_id: app.keyId, ...more }
+    const made = await app.call('POST', '/me/agent-trust', requested, { cookie: owner })
     expect(made.status, made.text).toBe(201)
     return made.json.id
   }
@@ -129,6 +129,19 @@ describe('MCP behind an OAuth sign-in', () => {
     expect(await names({})).toContain('chat')
   })
 
+  test('HARD-10 a message at this mount takes from the rate of the key behind the token', async () => {
+    const { key, keyId } = await app.newKey({ rpm: 2 })
+    const id = await trust({ name: 'rated', subject: 'rated', key_id: keyId })
+    const token = await signed({ sub: 'rated' })
+    const ping = { jsonrpc: '2.0', id: 1, method: 'ping' }
+    const replies = []
+    for (let n = 0; n < 4; n++) replies.push(await post(ping, token))
+    expect(replies.map(reply => reply.status)).toContain(429)
+    await until(async () => (await post(ping, key)).status === 429)
+    expect((await post(ping, key)).json.error.code).toBe('rate_limit_exceeded')
+    await app.call('DELETE', `/me/agent-trust/${id}`, undefined, { cookie: owner })
+  })
+
   test('keys and agent tokens of the organisation are taken too, those of another are not found, and foreign tokens end at /mcp', async () => {
     const other = await app.otherOrg('Elsewhere')
     expect((await post(list, app.key)).status).toBe(200)
@@ -159,12 +172,12 @@ describe('MCP behind an OAuth sign-in', () => {
   })
 
   test('a rule that takes the place of another holds from the next call on, and no call is refused in between', async () => {
-    const wish = { subject: 'meera', agent_id: agentId }
-    const rule = await trust(wish)
+    const requested = { subject: 'meera', agent_id: agentId }
+    const rule = await trust(requested)
     const token = await signed({ sub: 'meera' })
     const names = async () => resultOf(await post(list, token)).tools.map((tool: { name: string }) => tool.name)
     expect(await names()).toContain('chat')
-    await trust({ ...wish, scope: 'usage:read' })
+    await trust({ ...requested, scope: 'usage:read' })
     expect((await app.call('DELETE', `/me/agent-trust/${rule}`, undefined, { cookie: owner })).status).toBe(200)
     const [one, other] = await Promise.all([names(), names()])
     expect([one.includes('usage_get'), one.includes('chat'), other]).toEqual([true, false, one])

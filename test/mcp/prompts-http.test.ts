@@ -39,7 +39,7 @@ describe.each(rawEras)('prompts in the %s', (_era, connect) => {
     expect(task).toContain('Topic: How do we rollback the billing service?')
     expect(task).toContain('memory_read')
     expect(data).toMatch(/^Untrusted content[\s\S]*----- untrusted content/)
-    expect(data).toMatch(new RegExp(`agents/deploy/rollback.md · user ${app.userId}, agent ${agent.id} · 20`))
+    expect(data).toMatch(new RegExp(`"agents/deploy/rollback.md" · user ${app.userId}, agent ${agent.id} · 20`))
     expect(data).toContain('1: To roll back the billing service run the rollback job.')
     expect(data.indexOf('agents/deploy/rollback.md')).toBeLessThan(data.indexOf('agents/deploy/other.md'))
     expect(data).not.toContain('Elephants')
@@ -48,7 +48,7 @@ describe.each(rawEras)('prompts in the %s', (_era, connect) => {
   test('recall keeps to its prefix, takes any characters, and says when there is nothing', async () => {
     const client = await connect(app.baseUrl, app.key)
     const [nothing = ''] = textsOf(await client.getPrompt({ name: 'recall', arguments: { topic: 'billing', prefix: 'agents/zoo/' } }))
-    expect(nothing).toMatch(/found nothing about it in shared memory under agents\/zoo\//)
+    expect(nothing).toMatch(/found nothing about it in shared memory under "agents\/zoo\/"/)
     for (const topic of ['(((', 'a+b*[c', '?', 'ಕನ್ನಡ ಭಾಷೆ', 'the'])
       expect(textsOf(await client.getPrompt({ name: 'recall', arguments: { topic } })).length).toBeGreaterThan(0)
     await expect(client.getPrompt({ name: 'recall', arguments: { topic: 'x', prefix: 'users/999999/' } })).rejects.toMatchObject({
@@ -60,7 +60,7 @@ describe.each(rawEras)('prompts in the %s', (_era, connect) => {
   test('handoff says where the note goes and what stands in it; following it works', async () => {
     const client = await connect(app.baseUrl, agent.token)
     const [text = ''] = textsOf(await client.getPrompt({ name: 'handoff', arguments: { to: 'Review Team/../x', summary: 'Half done.' } }))
-    const [, key = ''] = /key (\S+\.md)/.exec(text) ?? []
+    const [, key = ''] = /key "(\S+\.md)"/.exec(text) ?? []
     expect(key).toMatch(/^agents\/review-team-x\/inbox\/20\d\d-\d\d-\d\d-\d{4}-from-deploy-bot\.md$/)
     expect(text).toContain('Half done.')
     expect((await app.call('PUT', `/v1/me/memory/o?key=${key}`, text, { token: agent.token, headers: { 'if-none-match': '*' } })).status).toBe(200)

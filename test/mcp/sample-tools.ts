@@ -1,10 +1,10 @@
 /** Tools over rows of the test: an echo, one that fails as told, one for full keys only, one that waits until it is aborted, and chat over a scripted stream. */
 import { z } from 'zod'
-import { jsonOf, rowTool, type Tool } from '../../src/mcp/tools/tool.ts'
-import { chatTool } from '../../src/mcp/tools/tool-chat.ts'
-import { abortSignalOf } from '../../src/platform/cancellation.ts'
+import { chatTool } from '../../src/mcp/tools/chat/tool-chat.ts'
+import { jsonOf, rowTool, type Tool } from '../../src/mcp/tools/toolbox/tool.ts'
 import { endpointOf, reply } from '../../src/platform/endpoint.ts'
 import { type ErrorName, errorTable, fail } from '../../src/platform/errors.ts'
+import { abortSignalOf } from '../../src/platform/loop/cancellation.ts'
 
 const row = endpointOf<object>()
 const annotations = { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: false }

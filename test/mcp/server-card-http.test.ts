@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { serverCardShape } from '../../src/mcp/server-card.ts'
+import { serverCardShape } from '../../src/mcp/documents/server-card.ts'
 import { version } from '../../src/version.ts'
 import { startApp, type TestApp } from '../harness/app.ts'
 

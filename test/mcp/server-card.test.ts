@@ -1,7 +1,7 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
-import { mcpIdentity } from '../../src/mcp/instructions.ts'
-import { aiCatalog, serverCard, serverCardShape } from '../../src/mcp/server-card.ts'
+import { mcpIdentity } from '../../src/mcp/documents/instructions.ts'
+import { aiCatalog, serverCard, serverCardShape } from '../../src/mcp/documents/server-card.ts'
 import { version } from '../../src/version.ts'
 
 const example = serverCard('https://gateway.example.com', 'brigade', version)

@@ -1,7 +1,7 @@
 /** Which tools a credential is shown, by kind of credential and by `?toolsets=`, and what a call of another one says. */
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
-import { toolsetsOf } from '../../src/mcp/tools/toolset-choice.ts'
-import { agentScopes } from '../../src/platform/principal.ts'
+import { toolsetsOf } from '../../src/mcp/tools/toolbox/toolset-choice.ts'
+import { agentScopes } from '../../src/platform/security/principal.ts'
 import { startApp, type TestApp } from '../harness/app.ts'
 import { mcpClients } from './mcp-clients.ts'
 

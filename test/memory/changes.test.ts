@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import type { MemoryChange } from '../../src/memory/changes.ts'
-import type { StoreInput } from '../../src/memory/store-config.ts'
-import { statement } from '../../src/platform/db.ts'
+import type { MemoryChange } from '../../src/memory/changes/changes.ts'
+import type { StoreInput } from '../../src/memory/config/store-input.ts'
+import { statement } from '../../src/platform/db/db.ts'
 import { onPostgres, type TestDatabase, testDatabase } from '../harness/database.ts'
 import { type S3TestServer, startS3Server } from '../harness/s3-server.ts'
 import { until } from '../harness/until.ts'
@@ -54,7 +54,7 @@ test('every process hears of every change of its organisation: key, action, etag
   for (const { seen } of [mine, theirs]) {
     await until(() => seen.length >= 3, 'three changes')
     expect(named(seen)).toEqual(expected)
-    expect(seen[0]).toMatchObject({ orgId, etag, author: { user: '7', agent: '9' }, at: expect.any(Date) })
+    expect(seen[0]).toMatchObject({ orgId, etag, author: { user: '7', agent: '9', verified: true }, at: expect.any(Date) })
     expect(seen[2]).toMatchObject({ etag: null, author: { user: '7' } })
     expect(JSON.stringify(seen)).not.toContain('secret')
   }

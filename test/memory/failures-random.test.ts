@@ -1,7 +1,7 @@
 /** Random schedules of writers and faults: whatever happens, index, quota and bucket agree in the end, and no acknowledged update is lost. */
 import fc from 'fast-check'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { statement } from '../../src/platform/db.ts'
+import { statement } from '../../src/platform/db/db.ts'
 import { type TestDatabase, testDatabase } from '../harness/database.ts'
 import { type Fault, type FaultyStore, startFaultyStore } from '../harness/faulty-store.ts'
 import { type S3TestServer, startS3Server } from '../harness/s3-server.ts'

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import type { MemoryCall } from '../../src/memory/memory-call.ts'
-import { statement } from '../../src/platform/db.ts'
+import type { MemoryCall } from '../../src/memory/access/memory-call.ts'
+import { statement } from '../../src/platform/db/db.ts'
 import { toGatewayError } from '../../src/platform/errors.ts'
 import { type TestDatabase, testDatabase } from '../harness/database.ts'
 import { type Fault, type FaultyStore, startFaultyStore } from '../harness/faulty-store.ts'
@@ -76,12 +76,12 @@ const status = (status: number, code?: string): Fault => ({ kind: 'status', stat
 describe('what a failing store looks like from outside', () => {
   const rows: readonly [name: string, fault: Fault, expected: { status: number; message: RegExp; retry?: string }][] = [
     ['500', status(500), { status: 502, message: /Whether the write happened is not known/ }],
-    ['SlowDown', status(503, 'SlowDown'), { status: 503, message: /too much to do/, retry: '2' }],
-    ['429', status(429, 'TooManyRequests'), { status: 503, message: /too much to do/, retry: '2' }],
+    ['SlowDown', status(503, 'SlowDown'), { status: 503, message: /overloaded/, retry: '2' }],
+    ['429', status(429, 'TooManyRequests'), { status: 503, message: /overloaded/, retry: '2' }],
     ['507', status(507), { status: 502, message: /is full/ }],
     ['a quota of the store', status(403, 'QuotaExceeded'), { status: 502, message: /is full/ }],
-    ['revoked credentials', status(403, 'InvalidAccessKeyId'), { status: 502, message: /refused the organisation's credentials.*PUT \/v1\/me\/memory-store/ }],
-    ['a deleted bucket', status(404, 'NoSuchBucket'), { status: 502, message: /bucket .* does not exist/ }],
+    ['revoked credentials', status(403, 'InvalidAccessKeyId'), { status: 502, message: /cannot be used as it is configured.*PUT \/v1\/me\/memory-store/ }],
+    ['a deleted bucket', status(404, 'NoSuchBucket'), { status: 502, message: /cannot be used as it is configured/ }],
     ['silence', { kind: 'silence' }, { status: 502, message: /Whether the write happened is not known/ }],
   ]
   test.each(rows)('%s', async (_name, fault, expected) => {

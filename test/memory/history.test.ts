@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
-import type { MemoryCall } from '../../src/memory/memory-call.ts'
-import { versionKey } from '../../src/memory/version-keeper.ts'
-import { statement } from '../../src/platform/db.ts'
+import type { MemoryCall } from '../../src/memory/access/memory-call.ts'
+import { versionKey } from '../../src/memory/objects/version-keeper.ts'
+import { statement } from '../../src/platform/db/db.ts'
 import { memoryOn } from './memory-on.ts'
 import { agentOf, callFrom, errorCode, keyOf } from './service.ts'
 import { peers } from './stores.ts'
@@ -45,7 +45,7 @@ for (const kind of peers) {
       const found = await versions(call, 'agents/plan.md')
       expect(found.map(({ how, size, author, current }) => ({ how, size, author, current }))).toEqual([
         { how: 'put', size: 5, author: { user: '7' }, current: true },
-        { how: 'put', size: 4, author: { user: '7', agent: '9' }, current: false },
+        { how: 'put', size: 4, author: { user: '7', agent: '9', verified: true }, current: false },
         { how: 'put', size: 3, author: { user: '7' }, current: false },
       ])
       expect(found[2]).toMatchObject({ etag: first.etag, sha256: expect.stringMatching(/^[0-9a-f]{64}$/) })
@@ -63,7 +63,7 @@ for (const kind of peers) {
       await on.testing.memory.objects.remove(call, 'agents/gone')
       const found = await versions(call, 'agents/gone')
       expect(found.map(({ how, author, current, size }) => ({ how, author, current, size }))).toEqual([
-        { how: 'delete', author: { user: '7', agent: '9' }, current: false, size: 0 },
+        { how: 'delete', author: { user: '7', agent: '9', verified: true }, current: false, size: 0 },
         { how: 'put', author: { user: '7' }, current: false, size: 4 },
       ])
       expect(await errorCode(() => on.testing.memory.history.read(call, 'agents/gone', found[0]?.version ?? ''))).toBe('not_found')

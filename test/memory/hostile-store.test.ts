@@ -2,8 +2,8 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { afterAll, beforeEach, describe, expect, test } from 'vitest'
-import type { ObjectStoreError, ObjectStoreErrorKind } from '../../src/memory/object-store.ts'
 import { writtenMsOf } from '../../src/memory/provenance.ts'
+import type { ObjectStoreError, ObjectStoreErrorKind } from '../../src/memory/stores/object-store.ts'
 import { s3Store } from './stores.ts'
 
 let answer: (request: IncomingMessage, response: ServerResponse) => void = () => {}
@@ -76,7 +76,42 @@ describe('endless replies', () => {
       endlessly(response, 'x')
     }
     expect(await kindOf(store.copy('org-1/agents/a', 'org-1/.versions/b'))).toBe('too-large')
-    expect(sentBytes).toBeLessThan(4 * boundBytes)
+    expect(sentBytes).toBeLessThan(boundBytes)
+  })
+
+  test('HARD-04 copies through the gateway take no more than the largest object, for one object at a time', async () => {
+    const own = s3Store({ endpoint, bucket: 'memory', accessKey: 'A', secretKey: 'B', timeoutMs: 5_000, objectBytesMax: 1000 })
+    let underWay = 0
+    let mostUnderWay = 0
+    const lengths = new Map([
+      ['org-1/large', 1001],
+      ['org-1/largest', 1000],
+    ])
+    answer = (request, response) => {
+      if (request.headers['x-amz-copy-source'] !== undefined) return void response.writeHead(501).end()
+      if (request.method !== 'GET') {
+        underWay--
+        return void response.writeHead(200, { etag: '"e"' }).end()
+      }
+      const length = lengths.get(new URL(request.url ?? '', endpoint).pathname.slice('/memory/'.length)) ?? 0
+      if (length <= 1000) mostUnderWay = Math.max(mostUnderWay, ++underWay)
+      response.writeHead(200, { etag: '"e"', 'content-length': length }).end(Buffer.alloc(length))
+    }
+    expect(await kindOf(own.copy('org-1/large', 'org-1/.versions/0'))).toBe('too-large')
+    const kinds = await Promise.all(Array.from({ length: 20 }, (_, n) => kindOf(own.copy('org-1/largest', `org-1/.versions/${n}`))))
+    expect(new Set(kinds)).toEqual(new Set(['ok']))
+    expect(mostUnderWay).toBe(1)
+    own.close()
+  })
+
+  test('a copy that waits for its turn longer than for an answer of the store is given up', async () => {
+    const own = s3Store({ endpoint, bucket: 'memory', accessKey: 'A', secretKey: 'B', timeoutMs: 300 })
+    answer = (request, response) => {
+      if (request.headers['x-amz-copy-source'] !== undefined) response.writeHead(501).end()
+    }
+    const kinds = await Promise.all([1, 2, 3].map(n => kindOf(own.copy('org-1/a', `org-1/.versions/${n}`))))
+    expect(kinds.toSorted()).toEqual(['overloaded', 'overloaded', 'unavailable'])
+    own.close()
   })
 })
 
@@ -85,6 +120,42 @@ describe('lists of nonsense', () => {
     listOf(entry('org-1/agents/a') + entry('org-1/agents/b'), true)
     expect(await store.list({ prefix: 'org-1/' })).toMatchObject({ next: 'org-1/agents/b' })
     expect(await kindOf(store.list({ prefix: 'org-1/', startAfter: 'org-1/agents/b' }))).toBe('unavailable')
+  })
+
+  const sizeBytes = 1_190_000
+  const filled = (part: string): string => part.repeat(Math.floor(sizeBytes / part.length))
+  const beside = (text: string) => `<Name>${text}</Name>`
+  const heavy: Readonly<Record<string, string>> = {
+    escapes: beside(filled('&amp;')),
+    'bare ampersands': beside(filled('&')),
+    'numbered escapes': beside(filled('&#x41;')),
+    'empty elements': filled('<a/>'),
+    'elements with a text each': filled('<a>x</a>'),
+    'elements with an escape each': filled('<a>&amp;</a>'),
+    nesting: filled('<a>'),
+    comments: filled('<!--x-->'),
+    'raw texts': beside(filled('<![CDATA[x]]>')),
+    'prefixes of its own': filled('<CommonPrefixes><Prefix>a</Prefix></CommonPrefixes>'),
+    'attributes of one element': `<a ${Array.from({ length: 100_000 }, (_, n) => `a${n}="1"`).join(' ')}/>`,
+    'attributes of many elements': filled('<a b="&amp;"/>'),
+    'an element without an end': filled('<a '),
+    'one entry with many elements': `<Contents><Key>org-1/a</Key>${filled('<a/>')}</Contents>`,
+    'entries of many elements': `<Contents><Key>org-1/a</Key>${'<a/>'.repeat(280)}</Contents>`.repeat(1_000),
+    'entries of many escapes': `<Contents><Key>org-1/a</Key><a>${'&#9;'.repeat(280)}</a></Contents>`.repeat(1_000),
+  }
+  test.each(Object.entries(heavy))('HARD-04 a list whose parsing would hold up everybody is refused unread: %s', async (_name, contents) => {
+    listOf(contents)
+    await expect(store.list({ prefix: 'org-1/' })).rejects.toMatchObject({ kind: 'unavailable', message: expect.stringMatching(/^the store sent .*more than/) })
+  })
+
+  test('a full page is read with all that stores say of an entry, and so is one key of escapes', async () => {
+    const owner = '<Owner><ID>0123456789abcdef</ID><DisplayName>some&amp;body</DisplayName></Owner>'
+    const more = `<StorageClass>STANDARD</StorageClass><ChecksumAlgorithm>CRC64NVME</ChecksumAlgorithm><ChecksumType>FULL_OBJECT</ChecksumType>${owner}</Contents>`
+    const name = (n: number): string => `org-1/agents/a=${n}/${'&amp;'.repeat(20)}`
+    listOf(Array.from({ length: 1_000 }, (_, n) => entry(name(n)).replace('</Contents>', more)).join('\n  '))
+    expect((await store.list({ prefix: 'org-1/' })).objects).toHaveLength(1_000)
+    listOf(entry(`org-1/${'&quot;'.repeat(1_000)}`))
+    expect((await store.list({ prefix: 'org-1/', limit: 1 })).objects[0]?.key).toBe(`org-1/${'"'.repeat(1_000)}`)
   })
 
   test('etags and sizes that nobody could keep or send on are not taken over', async () => {

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest'
-import { wantedBy } from '../../src/memory/list-page.ts'
-import type { ListEntry, MemoryCall } from '../../src/memory/memory-call.ts'
-import { MemorySearch, type SearchRequest } from '../../src/memory/search.ts'
-import type { SearchMatch } from '../../src/memory/search-run.ts'
+import type { ListEntry, MemoryCall } from '../../src/memory/access/memory-call.ts'
+import { wantedBy } from '../../src/memory/objects/index/list-page.ts'
+import { MemorySearch, type SearchRequest } from '../../src/memory/search/search.ts'
+import type { SearchMatch } from '../../src/memory/search/search-run.ts'
 import { memoryOn } from './memory-on.ts'
 import { agentOf, callFrom, errorCode, keyOf } from './service.ts'
 import { peers } from './stores.ts'
@@ -18,14 +18,14 @@ for (const kind of peers) {
     async function pages(
       call: MemoryCall,
       prefix: string,
-      wish: { limit: number; delimiter?: string; author?: string; since?: string },
+      params: { limit: number; delimiter?: string; author?: string; since?: string },
       between = async () => {},
     ) {
       const keys: ListEntry[] = []
       const prefixes: string[] = []
       for (let cursor: string | undefined; ; ) {
-        const page = await on.testing.memory.objects.listPage(call, prefix, { ...wish, cursor, isWanted: wantedBy(wish.since, wish.author) })
-        expect(page.keys.length + (page.prefixes?.length ?? 0)).toBeLessThanOrEqual(wish.limit)
+        const page = await on.testing.memory.objects.listPage(call, prefix, { ...params, cursor, isWanted: wantedBy(params.since, params.author) })
+        expect(page.keys.length + (page.prefixes?.length ?? 0)).toBeLessThanOrEqual(params.limit)
         keys.push(...page.keys)
         prefixes.push(...(page.prefixes ?? []))
         if (page.next_cursor === null) return { keys: keys.map(({ key }) => key), prefixes }
@@ -103,7 +103,7 @@ for (const kind of peers) {
       expect(matches.map(({ key, line, author }) => ({ key, line, author }))).toEqual([
         { key: 'agents/a.md', line: 2, author: { user: '7' } },
         { key: 'agents/a.md', line: 3, author: { user: '7' } },
-        { key: 'agents/b.md', line: 1, author: { user: '7', agent: '9' } },
+        { key: 'agents/b.md', line: 1, author: { user: '7', agent: '9', verified: true } },
       ])
       expect(matches[0]?.snippet).toBe('The Needle is here')
       expect(matches[2]?.snippet).toContain(' needle ')

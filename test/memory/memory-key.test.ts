@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { segmentName } from '../../src/memory/folder-names.ts'
 import { joinKey, parseKey, parsePrefix, relativeKey } from '../../src/memory/memory-key.ts'
+import { segmentName } from '../../src/memory/stores/object-store-folder.ts'
 import { errorCode } from './service.ts'
 
 describe('memory keys', () => {

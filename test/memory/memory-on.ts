@@ -1,8 +1,8 @@
 /** A memory service on one of the stores, for a describe block: started before its tests, closed behind them. */
 import { afterAll, beforeAll } from 'vitest'
-import type { MemoryCall } from '../../src/memory/memory-call.ts'
-import type { StoreInput } from '../../src/memory/store-config.ts'
-import type { Db } from '../../src/platform/db.ts'
+import type { MemoryCall } from '../../src/memory/access/memory-call.ts'
+import type { StoreInput } from '../../src/memory/config/store-input.ts'
+import type { Db } from '../../src/platform/db/db.ts'
 import { type TestDatabase, testDatabase } from '../harness/database.ts'
 import { callFrom, keyOf, type TestMemory, type TestMemoryOptions, testMemory } from './service.ts'
 import type { Peer, PeerKind } from './stores.ts'

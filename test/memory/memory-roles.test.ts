@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { statement } from '../../src/platform/db.ts'
+import { statement } from '../../src/platform/db/db.ts'
 import { startApp, type TestApp } from '../harness/app.ts'
 
 const addUser = statement<[email: string], { id: number }>('test.add_user', `insert into users (email, created_at) values ($1::text, now()) returning id`)

@@ -1,6 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { isStoreError, type ObjectStore } from '../../src/memory/object-store.ts'
+import { isStoreError, type ObjectStore } from '../../src/memory/stores/object-store.ts'
 import { type Peer, peers } from './stores.ts'
+
+/** Of reads that are about something else. */
+const sizeBytesMax = 64 * 1024
 
 async function kindOf(call: Promise<unknown>): Promise<string> {
   try {
@@ -29,7 +32,7 @@ for (const kind of peers) {
         metadata: { 'br-user': '7', 'br-agent': 'x y' },
         contentType: 'text/plain; charset=utf-8',
       })
-      const found = await store.get('org-1/a/b c+ü.txt')
+      const found = await store.get('org-1/a/b c+ü.txt', { sizeBytesMax })
       expect(found.bytes.equals(bytes)).toBe(true)
       expect(found.metadata).toMatchObject({ 'br-user': '7', 'br-agent': 'x y' })
       expect(found.etag).toBe(etag)
@@ -39,11 +42,11 @@ for (const kind of peers) {
 
     test('an empty object is an object', async () => {
       await store.put('org-1/empty', Buffer.alloc(0))
-      expect((await store.get('org-1/empty')).bytes).toHaveLength(0)
+      expect((await store.get('org-1/empty', { sizeBytesMax })).bytes).toHaveLength(0)
     })
 
     test('what is missing is not found, its head is null, and deleting it succeeds', async () => {
-      expect(await kindOf(store.get('org-1/none'))).toBe('not-found')
+      expect(await kindOf(store.get('org-1/none', { sizeBytesMax }))).toBe('not-found')
       expect(await store.head('org-1/none')).toBeNull()
       await store.delete('org-1/none')
     })
@@ -51,7 +54,7 @@ for (const kind of peers) {
     test('a put replaces the object and its metadata whole', async () => {
       await store.put('org-1/r', Buffer.from('one'), { metadata: { first: '1' } })
       await store.put('org-1/r', Buffer.from('three'), { metadata: { second: '2' } })
-      const found = await store.get('org-1/r')
+      const found = await store.get('org-1/r', { sizeBytesMax })
       expect(found.bytes.toString()).toBe('three')
       expect(found.metadata['first']).toBeUndefined()
       await store.delete('org-1/r')
@@ -63,22 +66,22 @@ for (const kind of peers) {
       const { etag } = await store.put(from, Buffer.from('copied'), { metadata: { 'br-user': '7' }, contentType: 'text/plain; charset=utf-8' })
       await store.copy(from, 'org-1/.versions/1', { ifMatch: etag })
       await store.put(from, Buffer.from('changed'))
-      const copy = await store.get('org-1/.versions/1')
+      const copy = await store.get('org-1/.versions/1', { sizeBytesMax })
       expect([copy.bytes.toString(), copy.metadata['br-user']]).toEqual(['copied', '7'])
       expect(await kindOf(store.copy(from, 'org-1/.versions/2', { ifMatch: etag }))).toBe('precondition-failed')
       expect(await kindOf(store.copy('org-1/none', 'org-1/.versions/2'))).toBe('not-found')
       expect(await kindOf(store.copy('org-1/none', 'org-1/.versions/2', { ifMatch: etag }))).toMatch(/^(?:not-found|precondition-failed)$/)
       expect(await store.head('org-1/.versions/2')).toBeNull()
       await store.copy(from, 'org-1/.versions/1')
-      expect((await store.get('org-1/.versions/1')).bytes.toString()).toBe('changed')
+      expect((await store.get('org-1/.versions/1', { sizeBytesMax })).bytes.toString()).toBe('changed')
       await store.delete(from)
-      expect((await store.get('org-1/.versions/1')).bytes.toString()).toBe('changed')
+      expect((await store.get('org-1/.versions/1', { sizeBytesMax })).bytes.toString()).toBe('changed')
     })
 
     test('a key may be the beginning of another, and case counts', async () => {
       for (const key of ['org-1/n/a', 'org-1/n/a/b', 'org-1/n/A', 'org-1/n/con', 'org-1/n/x.', 'org-1/n/.y']) await store.put(key, Buffer.from(key))
       for (const key of ['org-1/n/a', 'org-1/n/a/b', 'org-1/n/A', 'org-1/n/con', 'org-1/n/x.', 'org-1/n/.y'])
-        expect((await store.get(key)).bytes.toString()).toBe(key)
+        expect((await store.get(key, { sizeBytesMax })).bytes.toString()).toBe(key)
     })
 
     test('lists are bytewise ordered, paged without gaps and bound to the prefix', async () => {
@@ -139,7 +142,7 @@ for (const kind of peers) {
       })()
       while (isWriting) {
         // A store may replace an object in two steps and show none in between; what it shows is one of the two.
-        const found = await store.get(key).catch(error => (isStoreError(error, 'not-found') ? null : Promise.reject(error)))
+        const found = await store.get(key, { sizeBytesMax }).catch(error => (isStoreError(error, 'not-found') ? null : Promise.reject(error)))
         if (found !== null) expect(new Set(found.bytes).size).toBe(1)
       }
       await writes

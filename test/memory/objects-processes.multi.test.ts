@@ -1,6 +1,6 @@
 /** Memory over several gateways on one PostgreSQL database and one bucket: each is a process of its own. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { statement } from '../../src/platform/db.ts'
+import { statement } from '../../src/platform/db/db.ts'
 import { onPostgres } from '../harness/database.ts'
 import { type Fleet, startFleet } from '../harness/fleet.ts'
 import type { GatewayProcess } from '../harness/process.ts'

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { statement } from '../../src/platform/db.ts'
+import { statement } from '../../src/platform/db/db.ts'
 import { toGatewayError } from '../../src/platform/errors.ts'
 import { memoryOn } from './memory-on.ts'
 import { agentOf, callFrom, errorCode, keyOf } from './service.ts'
@@ -33,8 +33,8 @@ for (const kind of peers) {
       await objects.write(callFrom(keyOf(orgId, { userId: null, role: null }), 'planner'), 'agents/c.md', Buffer.from('c'))
       const listed = await objects.list(call, '')
       expect(listed.map(({ key, size, author }) => ({ key, size, author }))).toEqual([
-        { key: 'agents/b.md', size: 1, author: { user: '7', agent: '9' } },
-        { key: 'agents/c.md', size: 1, author: { user: 'key-70', agent: 'planner' } },
+        { key: 'agents/b.md', size: 1, author: { user: '7', agent: '9', verified: true } },
+        { key: 'agents/c.md', size: 1, author: { user: 'key-70', agent: '"planner"', verified: false } },
         { key: 'users/7/a.md', size: 6, author: { user: '7' } },
       ])
       expect(listed[2]?.etag).toBe(etag)
@@ -84,7 +84,11 @@ for (const kind of peers) {
       for (const conditions of refusals) {
         const error = toGatewayError(await objects.write(call, 'agents/c', Buffer.from('333'), conditions).catch((thrown: unknown) => thrown))
         expect(error.errorName).toBe('memory_conflict')
-        expect(error.toBody()).toMatchObject({ current_etag: second.etag, author: { user: '7', agent: '9' }, modified: expect.stringMatching(/^20/) })
+        expect(error.toBody()).toMatchObject({
+          current_etag: second.etag,
+          author: { user: '7', agent: '9', verified: true },
+          modified: expect.stringMatching(/^20/),
+        })
       }
       expect(await errorCode(() => objects.write(call, 'agents/none', Buffer.from('1'), { ifMatch: first.etag }))).toBe('memory_conflict')
       expect(await errorCode(() => objects.write(call, 'agents/none', Buffer.from('1'), { ifMatch: '*' }))).toBe('memory_conflict')

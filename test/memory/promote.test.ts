@@ -47,11 +47,11 @@ describe('promotion of records', () => {
     for (const key of journal) expect(await memory.put(teammate.key, key)).toBe('200')
     const made = await promote(app.key, {
       workspace_id: workspaceId,
-      name: 'decisions/routing.md',
+      name: 'routing.md',
       content: 'We route by pricé.',
       source_keys: [...journal, journal[0]],
     })
-    const key = `workspaces/${workspaceId}/records/decisions/routing.md`
+    const key = `workspaces/${workspaceId}/records/routing.md`
     expect([made.status, made.json]).toEqual([200, { ok: true, key }])
     expect(stored(key)?.bytes.toString()).toBe('We route by pricé.')
     expect(stored(key)?.metadata).toMatchObject({ 'br-promoted-by': String(app.userId), 'br-user': String(app.userId), 'br-ts': expect.stringMatching(/Z$/) })
@@ -173,7 +173,17 @@ describe('promotion of records', () => {
         const answer = await promote(app.key, { workspace_id, name, content: 'x' })
         expect([answer.status, answer.json.error.code], String(name)).toEqual([400, 'bad_name'])
       }
-    for (const name of ['a', 'a/b/c.md', 'ünïcode 名.md', 'x'.repeat(900)]) expect(answerOf(await promote(app.key, { name, content: 'x' })), name).toBe('200')
+    for (const name of ['a', 'ünïcode 名.md', 'x'.repeat(900)]) expect(answerOf(await promote(app.key, { name, content: 'x' })), name).toBe('200')
+  })
+
+  test('HARD-14 a new record has no slash in its name, and one that has it from before is replaced', async () => {
+    const key = `org-${app.orgId}/org/records/old/nested.md`
+    store.put(key, 'from before')
+    expect(answerOf(await promote(app.key, { name: 'old/nested.md', content: 'x' }))).toBe('400 bad_name')
+    expect((await app.call('POST', '/v1/me/memory/reconcile')).status).toBe(200)
+    expect(answerOf(await promote(app.key, { name: 'old/nested.md', content: 'anew' }))).toBe('200')
+    expect(store.objects.get(key)?.bytes.toString()).toBe('anew')
+    expect(answerOf(await promote(app.key, { name: 'old/other.md', content: 'x' }))).toBe('400 bad_name')
   })
 
   test('wrong contents and sources say what is wrong; sources that do not fit are refused, not cut', async () => {

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import type { MemoryCall } from '../../src/memory/memory-call.ts'
-import { statement } from '../../src/platform/db.ts'
+import type { MemoryCall } from '../../src/memory/access/memory-call.ts'
+import { statement } from '../../src/platform/db/db.ts'
 import { type TestDatabase, testDatabase } from '../harness/database.ts'
 import { type S3TestServer, startS3Server } from '../harness/s3-server.ts'
 import { callFrom, errorCode, keyOf, type TestMemory, testMemory } from './service.ts'

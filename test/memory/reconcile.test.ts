@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import type { MemoryCall } from '../../src/memory/memory-call.ts'
-import { claimReconciles } from '../../src/memory/reconcile-queries.ts'
-import type { StoreInput } from '../../src/memory/store-config.ts'
-import { statement } from '../../src/platform/db.ts'
+import type { MemoryCall } from '../../src/memory/access/memory-call.ts'
+import type { StoreInput } from '../../src/memory/config/store-input.ts'
+import { claimReconciles } from '../../src/memory/upkeep/reconcile-queries.ts'
+import { statement } from '../../src/platform/db/db.ts'
 import { type TestDatabase, testDatabase } from '../harness/database.ts'
 import { type S3TestServer, startS3Server } from '../harness/s3-server.ts'
 import { callFrom, errorCode, keyOf, type TestMemory, testMemory } from './service.ts'
@@ -67,6 +67,8 @@ describe('a reconcile', () => {
   let database: TestDatabase
   let server: S3TestServer
   let testing: TestMemory
+  /** Another process on the same database. */
+  let others: TestMemory
   let orgId = 1000
   let call: MemoryCall
   let input: StoreInput
@@ -74,6 +76,7 @@ describe('a reconcile', () => {
     database = await testDatabase()
     server = await startS3Server()
     testing = await testMemory({ db: database.db, allow: [server.hostPort] })
+    others = await testMemory({ db: database.db, allow: [server.hostPort] })
     input = { endpoint: server.endpoint, bucket: server.bucket, access_key: server.accessKey, secret_key: server.secretKey, history_versions: 0 }
   }, 60_000)
   beforeEach(async () => {
@@ -84,6 +87,7 @@ describe('a reconcile', () => {
   })
   afterAll(async () => {
     await testing?.close()
+    await others?.close()
     await server?.close()
     await database?.dispose()
   })
@@ -127,7 +131,10 @@ describe('a reconcile', () => {
     const { objects, reconcile } = testing.memory
     for (let n = 0; n < 60; n++) server.put(`org-${orgId}/agents/x${n}`, 'foreign')
     const writers = Array.from({ length: 40 }, (_, n) => errorCode(() => objects.write(call, `agents/x${n % 20}`, Buffer.alloc(n))))
-    const results = await Promise.all([reconcile.run(orgId, signal), reconcile.run(orgId, signal), reconcile.run(orgId, signal)])
+    // One process compares a store once at a time; another process knows nothing of it.
+    const here = reconcile.run(orgId, signal)
+    expect(await errorCode(() => reconcile.run(orgId, signal))).toBe('memory_busy')
+    const results = await Promise.all([here, others.memory.reconcile.run(orgId, signal)])
     expect(new Set(await Promise.all(writers))).toEqual(new Set(['ok']))
     expect(results.reduce((sum, { added }) => sum + added, 0)).toBeLessThanOrEqual(60)
     await reconcile.run(orgId, signal)

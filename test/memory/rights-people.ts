@@ -18,8 +18,8 @@ export async function personOf(app: TestApp, role: 'member' | 'admin' | 'owner',
 }
 
 /** A key that the person makes at the console. */
-export async function keyFor(app: TestApp, cookie: string, wish: { scope?: 'full' | 'inference'; workspace_id?: number } = {}): Promise<string> {
-  const made = await app.call('POST', '/me/keys', wish, { cookie })
+export async function keyFor(app: TestApp, cookie: string, params: { scope?: 'full' | 'inference'; workspace_id?: number } = {}): Promise<string> {
+  const made = await app.call('POST', '/me/keys', params, { cookie })
   expect(made.status, made.text).toBe(201)
   return made.json.key
 }

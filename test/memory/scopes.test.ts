@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { isExpired, listPrefixes, mayRead, mayWrite, pathsOf, readablePrefixes } from '../../src/memory/scopes.ts'
+import { isExpired, listPrefixes, mayRead, mayWrite, pathsOf, readablePrefixes } from '../../src/memory/access/path-rules.ts'
 import { errorCode } from './service.ts'
 
 const member = { userSpace: '7', workspaceIds: [3], sharedSpaces: ['plans'] }

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { matcherOf } from '../../src/memory/search-text.ts'
+import { matcherOf } from '../../src/memory/search/search-text.ts'
 import { toGatewayError } from '../../src/platform/errors.ts'
 
 function outcomeOf(text: string): string {

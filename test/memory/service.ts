@@ -2,18 +2,18 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import type { MemoryCall } from '../../src/memory/access/memory-call.ts'
 import { createMemory, type Memory, type MemoryDeps } from '../../src/memory/memory.ts'
-import type { MemoryCall } from '../../src/memory/memory-call.ts'
-import { usageOf } from '../../src/memory/queries.ts'
+import { usageOf } from '../../src/memory/objects/queries.ts'
 import { type Clock, systemClock } from '../../src/platform/clock.ts'
-import type { Db } from '../../src/platform/db.ts'
-import { ControlLog } from '../../src/platform/db-control-log.ts'
+import type { Db } from '../../src/platform/db/db.ts'
+import { ControlLog } from '../../src/platform/db/db-control-log.ts'
 import { toGatewayError } from '../../src/platform/errors.ts'
-import { systemIds } from '../../src/platform/ids.ts'
-import { silentLog } from '../../src/platform/log.ts'
-import { createOutbound } from '../../src/platform/outbound.ts'
-import type { AgentPrincipal, KeyPrincipal } from '../../src/platform/principal.ts'
-import { makeSealer } from '../../src/platform/secrets.ts'
+import { silentLog } from '../../src/platform/observe/log.ts'
+import { createOutbound } from '../../src/platform/outbound/outbound.ts'
+import type { AgentPrincipal, KeyPrincipal } from '../../src/platform/security/principal.ts'
+import { makeSealer } from '../../src/platform/security/secrets.ts'
+import { systemIds } from '../../src/platform/values/ids.ts'
 
 export interface TestMemory {
   readonly memory: Memory
@@ -48,6 +48,7 @@ export async function testMemory(options: TestMemoryOptions): Promise<TestMemory
     log: silentLog,
     sealer: makeSealer(Buffer.alloc(32, 7)),
     guard: outbound.guard,
+    addressTests: { take: () => {}, passed: () => {} },
     kind: options.db.kind,
     dataDir,
     config: {

@@ -1,9 +1,9 @@
 /** An organisation of four people on the real memory service, driven beside the model and compared with it after every step. */
 import { expect } from 'vitest'
-import type { MemoryCall } from '../../src/memory/memory-call.ts'
-import { saveQuota } from '../../src/memory/queries.ts'
-import type { StoreInput } from '../../src/memory/store-config.ts'
-import { type Db, statement } from '../../src/platform/db.ts'
+import type { MemoryCall } from '../../src/memory/access/memory-call.ts'
+import type { StoreInput } from '../../src/memory/config/store-input.ts'
+import { saveQuota } from '../../src/memory/objects/queries.ts'
+import { type Db, statement } from '../../src/platform/db/db.ts'
 import { callFrom, errorCode, keyOf, type TestMemory } from './service.ts'
 import { MemoryModel, type Outcome, type Who } from './shared-memory-model.ts'
 
@@ -77,8 +77,8 @@ export class World {
     this.#tick()
     // That only owners and admins come so far is the endpoint's rule, shown elsewhere.
     if (who > 1) return
-    const wish = { workspaceId: undefined, name, content: text, sourceKeys: [] }
-    const real = await this.#outcome(() => this.#testing.memory.promotions.promote(this.#call(who), wish, {}))
+    const params = { workspaceId: undefined, name, content: text, sourceKeys: [] }
+    const real = await this.#outcome(() => this.#testing.memory.promotions.promote(this.#call(who), params, {}))
     expect(real).toBe(this.model.promote(who, `records/${name}`, text))
   }
 

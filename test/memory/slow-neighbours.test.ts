@@ -2,14 +2,16 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { MemoryIndex } from '../../src/memory/memory-index.ts'
-import { MemoryReads } from '../../src/memory/object-reads.ts'
-import { OpenStores } from '../../src/memory/open-stores.ts'
-import type { StoreRow } from '../../src/memory/queries.ts'
-import { statement } from '../../src/platform/db.ts'
-import { systemIds } from '../../src/platform/ids.ts'
-import { makeSealer } from '../../src/platform/secrets.ts'
-import { makeUrlGuard } from '../../src/platform/url-guard.ts'
+import { OpenStores } from '../../src/memory/config/open-stores.ts'
+import { MemoryIndex } from '../../src/memory/objects/index/memory-index.ts'
+import { MemoryReads } from '../../src/memory/objects/object-reads.ts'
+import type { StoreRow } from '../../src/memory/objects/queries.ts'
+import { GatewayBuckets } from '../../src/memory/stores/gateway-buckets.ts'
+import { AwsIdentity } from '../../src/memory/stores/s3/aws-identity.ts'
+import { statement } from '../../src/platform/db/db.ts'
+import { makeUrlGuard } from '../../src/platform/outbound/url-guard.ts'
+import { makeSealer } from '../../src/platform/security/secrets.ts'
+import { systemIds } from '../../src/platform/values/ids.ts'
 import { type TestDatabase, testDatabase } from '../harness/database.ts'
 import { type FaultyStore, startFaultyStore } from '../harness/faulty-store.ts'
 import { type S3TestServer, startS3Server } from '../harness/s3-server.ts'
@@ -105,8 +107,12 @@ test('calls under way go on with a store that was let go', async () => {
     ids: systemIds,
     sealer,
     guard: makeUrlGuard([server.hostPort]),
+    identity: new AwsIdentity({ clock: testing.clock, stsRegion: 'us-east-1' }),
+    gatewayBuckets: new GatewayBuckets([], null),
+    externalId: async () => 'none',
     dataDir: '/nowhere',
     timeoutMs: 20_000,
+    objectBytesMax: 1024 * 1024,
   })
   await testing.memory.config.put(orgId, inputOf(server.endpoint))
   const row = await testing.memory.config.find(orgId)
@@ -131,14 +137,15 @@ test('calls under way go on with a store that was let go', async () => {
 })
 
 describe('a bucket with more in it than anybody should ask for at once', () => {
-  let pageOf: (startAfter: string) => string
+  let pageOf: (startAfter: string, count: number) => string
   let huge: ReturnType<typeof createServer>
   let reads: MemoryReads
   const answer = (request: IncomingMessage, response: ServerResponse): void => {
-    const startAfter = new URL(request.url ?? '/', 'http://s3').searchParams.get('start-after') ?? ''
+    const query = new URL(request.url ?? '/', 'http://s3').searchParams
+    const startAfter = query.get('start-after') ?? ''
     response
       .writeHead(200, { 'content-type': 'application/xml' })
-      .end(`<?xml version="1.0"?><ListBucketResult><IsTruncated>true</IsTruncated>${pageOf(startAfter)}</ListBucketResult>`)
+      .end(`<?xml version="1.0"?><ListBucketResult><IsTruncated>true</IsTruncated>${pageOf(startAfter, Number(query.get('max-keys')))}</ListBucketResult>`)
   }
   const entry = (key: string): string => `<Contents><Key>${key}</Key><ETag>e</ETag><Size>1</Size></Contents>`
   const numberIn = (startAfter: string): number => Number(/(\d{9})$/.exec(startAfter)?.[1] ?? 0)
@@ -164,7 +171,7 @@ describe('a bucket with more in it than anybody should ask for at once', () => {
 
   test('a list without pages ends before it fills the memory, and says what to do', async () => {
     const folder = `org-1/agents/${'x'.repeat(900)}-`
-    pageOf = startAfter => Array.from({ length: 1000 }, (_, n) => entry(folder + numbered(numberIn(startAfter) + n + 1))).join('')
+    pageOf = (startAfter, count) => Array.from({ length: count }, (_, n) => entry(folder + numbered(numberIn(startAfter) + n + 1))).join('')
     const call = callFrom(keyOf(1))
     expect(await errorCode(() => reads.list(call, 'agents/'))).toBe('bad_request')
     expect((await reads.listPage(call, 'agents/', { limit: 3 })).keys).toHaveLength(3)

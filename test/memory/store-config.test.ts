@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
-import { lockStore } from '../../src/memory/queries.ts'
-import { statement } from '../../src/platform/db.ts'
+import { lockStore } from '../../src/memory/objects/queries.ts'
+import { statement } from '../../src/platform/db/db.ts'
 import { toGatewayError } from '../../src/platform/errors.ts'
 import { onPostgres, type TestDatabase, testDatabase } from '../harness/database.ts'
 import { type S3TestServer, startS3Server } from '../harness/s3-server.ts'
@@ -90,7 +90,7 @@ describe('configuring a store', () => {
       'nonsense',
     ])
       expect(await errorCode(() => testing.memory.config.put(orgId, { ...inputOf(one), endpoint }))).toBe('bad_request')
-    expect(await errorCode(() => testing.memory.config.put(orgId, { ...inputOf(one), endpoint: 'https://localhost:9' }))).toBe('unavailable')
+    expect(await errorCode(() => testing.memory.config.put(orgId, { ...inputOf(one), endpoint: 'https://localhost:9' }))).toBe('bad_request')
   })
 
   test('stores that do not know or silently ignore conditions are found out', async () => {

@@ -8,14 +8,13 @@ import { CreateBucketCommand, S3Client } from '@aws-sdk/client-s3'
 import { inject } from 'vitest'
 // biome-ignore lint/correctness/useImportExtensions: the script is JavaScript; its types stand in the .d.mts beside it.
 import { isSwiftInstalled } from '../../scripts/swift-s3.mjs'
-import type { ObjectStore } from '../../src/memory/object-store.ts'
-import { FolderStore } from '../../src/memory/object-store-folder.ts'
-import { S3Store } from '../../src/memory/object-store-s3.ts'
-import type { S3StoreOptions } from '../../src/memory/s3-options.ts'
-import type { StoreInput } from '../../src/memory/store-config.ts'
+import type { StoreInput } from '../../src/memory/config/store-input.ts'
+import type { ObjectStore } from '../../src/memory/stores/object-store.ts'
+import { FolderStore } from '../../src/memory/stores/object-store-folder.ts'
+import { S3Store } from '../../src/memory/stores/s3/object-store-s3.ts'
+import { fixedKeys, type S3StoreOptions } from '../../src/memory/stores/s3/s3-options.ts'
 import { systemClock } from '../../src/platform/clock.ts'
-import { systemIds } from '../../src/platform/ids.ts'
-import { Secret } from '../../src/platform/secret.ts'
+import { systemIds } from '../../src/platform/values/ids.ts'
 import { startS3Server } from '../harness/s3-server.ts'
 import { sharedSwift } from '../harness/shared-swift.ts'
 
@@ -35,15 +34,17 @@ export interface PeerKind {
   start(): Promise<Peer>
 }
 
-export function s3Store(options: Pick<S3StoreOptions, 'endpoint' | 'bucket'> & { accessKey: string; secretKey: string; timeoutMs?: number }): S3Store {
+export function s3Store(
+  options: Pick<S3StoreOptions, 'endpoint' | 'bucket'> & { accessKey: string; secretKey: string; timeoutMs?: number; objectBytesMax?: number },
+): S3Store {
   return new S3Store({
     endpoint: options.endpoint,
     bucket: options.bucket,
     region: 'us-east-1',
-    accessKey: new Secret(options.accessKey),
-    secretKey: new Secret(options.secretKey),
+    keys: fixedKeys(options.accessKey, options.secretKey),
     timeoutMs: options.timeoutMs ?? 20_000,
-    lookup,
+    objectBytesMax: options.objectBytesMax ?? 1024 * 1024,
+    lookupFor: () => lookup,
     clock: systemClock,
     ids: systemIds,
   })

@@ -1,6 +1,6 @@
 /** What callers of every inference endpoint say and hear, and the credentials that they send along, then a look at every byte that stayed behind. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { statement } from '../../src/platform/db.ts'
+import { statement } from '../../src/platform/db/db.ts'
 import { startApp, type TestApp, until } from '../harness/app.ts'
 import { foundIn, keptBytes } from '../harness/kept-bytes.ts'
 import { fileWithMedia } from '../harness/media-models.ts'

@@ -1,6 +1,6 @@
 /** One long run through everything that takes a secret or a prompt, then a look at every byte that stayed behind. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { statement } from '../../src/platform/db.ts'
+import { statement } from '../../src/platform/db/db.ts'
 import { defaultOperatorFile, startApp, type TestApp, until } from '../harness/app.ts'
 import { foundIn, keptBytes } from '../harness/kept-bytes.ts'
 import { startUpstream, type UpstreamServer } from '../harness/upstream-server.ts'

@@ -2,8 +2,8 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { type RunningGateway, startGateway } from '../../src/composition/serve.ts'
 import { loadConfig } from '../../src/platform/config.ts'
-import { type RunningGateway, startGateway } from '../../src/serve.ts'
 
 type Json = Record<string, unknown>
 interface Operation {

@@ -44,7 +44,7 @@ test('TEST-02 object store, identity providers, payment provider, price list and
       models: [{ inputINRPerMtok: 10, compared_with: { inputINRPerMtok: 18, outputINRPerMtok: 90 } }],
     })
 
-    const page = readFileSync(new URL('../../docs/stand-ins.md', import.meta.url), 'utf8').replaceAll('\\|', '|')
+    const page = readFileSync(new URL('../../docs/internals/stand-ins.md', import.meta.url), 'utf8').replaceAll('\\|', '|')
     for (const name of Object.keys(env)) {
       expect(Object.keys(settings)).toContain(name)
       expect(page, name).toContain(`\`${name}\``)

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { AudioLengths, assumedBytesPerSecond } from '../../src/platform/audio-length.ts'
 import { systemClock } from '../../src/platform/clock.ts'
+import { AudioLengths, assumedBytesPerSecond } from '../../src/platform/media/audio-length.ts'
 import { flacOf, m4aOf, mp3Of, oggOpusOf, webmOf } from '../harness/recordings.ts'
 import { wavOf } from '../harness/wav.ts'
 

@@ -1,8 +1,8 @@
 import { afterAll, afterEach, expect, test } from 'vitest'
 import { systemClock } from '../../src/platform/clock.ts'
-import { type Db, statement } from '../../src/platform/db.ts'
-import { ControlLog, type News } from '../../src/platform/db-control-log.ts'
-import { silentLog } from '../../src/platform/log.ts'
+import { type Db, statement } from '../../src/platform/db/db.ts'
+import { ControlLog, type News } from '../../src/platform/db/db-control-log.ts'
+import { silentLog } from '../../src/platform/observe/log.ts'
 import { movableClock, until } from '../agents/setup.ts'
 import { testDatabase } from '../harness/database.ts'
 

@@ -1,7 +1,7 @@
 /** What both databases promise alike. It runs on the embedded one, and on PostgreSQL with TEST_DATABASE=postgres. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { isUniqueViolation, type SqlValue, statement, type Tx } from '../../src/platform/db.ts'
-import { TransactionOverError } from '../../src/platform/db-session.ts'
+import { isUniqueViolation, type SqlValue, statement, type Tx } from '../../src/platform/db/db.ts'
+import { TransactionOverError } from '../../src/platform/db/db-session.ts'
 import { testDatabase } from '../harness/database.ts'
 import { until } from '../harness/until.ts'
 

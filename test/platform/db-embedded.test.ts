@@ -5,11 +5,11 @@ import type { Worker } from 'node:worker_threads'
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
 import { type Clock, systemClock } from '../../src/platform/clock.ts'
 import { ConfigError } from '../../src/platform/config.ts'
-import { DatabaseUnavailableError, statement } from '../../src/platform/db.ts'
-import { type EmbeddedDb, openEmbedded } from '../../src/platform/db-embedded.ts'
-import { Turns } from '../../src/platform/db-embedded-turns.ts'
-import { lockFolder } from '../../src/platform/folder-lock.ts'
-import { silentLog } from '../../src/platform/log.ts'
+import { DatabaseUnavailableError, statement } from '../../src/platform/db/db.ts'
+import { type EmbeddedDb, openEmbedded } from '../../src/platform/db/embedded/db-embedded.ts'
+import { Turns } from '../../src/platform/db/embedded/db-embedded-turns.ts'
+import { lockFolder } from '../../src/platform/db/embedded/folder-lock.ts'
+import { silentLog } from '../../src/platform/observe/log.ts'
 import { onPostgres } from '../harness/database.ts'
 import { until } from '../harness/until.ts'
 import { compileDriver, type Driver, startDriver } from './compiled-driver.ts'
@@ -218,23 +218,84 @@ describe.skipIf(onPostgres)('the embedded database', () => {
     expect(await texts(await open(folder))).toEqual(['ran', 'running'])
   })
 
-  test('when its thread dies, running and later queries say that the database is unavailable, and the folder can be opened again', async () => {
-    const folder = newFolder()
-    let thread: Worker | null = null
-    process.once('worker', worker => (thread = worker))
-    const db = await open(folder)
+  /** The threads of databases that this process starts from now on, in order. */
+  const threadsFromNow = (): Worker[] => {
+    const threads: Worker[] = []
+    const add = (worker: Worker): void => void threads.push(worker)
+    process.on('worker', add)
+    stopWatching.push(() => process.off('worker', add))
+    return threads
+  }
+  const stopWatching: (() => void)[] = []
+  afterEach(() => {
+    for (const stop of stopWatching.splice(0)) stop()
+  })
+
+  test('when its thread dies, what runs fails, what waits goes on, listeners are told of the gap, and nothing acknowledged is missing', async () => {
+    const threads = threadsFromNow()
+    // Nobody who waits gives up, however long a thread takes to start on a busy machine.
+    const clock: Clock = { ...systemClock, after: () => () => {} }
+    const db = await openEmbedded(newFolder(), { clock, log: silentLog })
+    opened.add(db)
     await db.script(createNotes)
     await db.exec(insertNote, 'stored')
+    const heard: string[] = []
+    await db.listen(
+      'news',
+      payload => heard.push(payload),
+      () => heard.push('gap'),
+    )
     const running = errorOf(db.one(longQuery, 1_000_000))
-    const waiting = errorOf(db.one(selectOne))
-    await (thread as Worker | null)?.terminate()
+    const waiting = db.one(selectOne)
+    await threads[0]?.terminate()
     expect(await running).toBeInstanceOf(DatabaseUnavailableError)
-    expect(await waiting).toBeInstanceOf(DatabaseUnavailableError)
-    expect(await errorOf(db.one(selectOne))).toBeInstanceOf(DatabaseUnavailableError)
-    expect(await errorOf(db.tx(tx => tx.one(selectOne)))).toBeInstanceOf(DatabaseUnavailableError)
-    expect(await errorOf(db.dump())).toBeInstanceOf(DatabaseUnavailableError)
+    expect(await waiting).toEqual({ one: 1 })
+    const half = errorOf(
+      db.tx(async tx => {
+        await tx.exec(insertNote, 'half')
+        await threads[1]?.terminate()
+        await tx.exec(insertNote, 'other half')
+      }),
+    )
+    expect(await half).toBeInstanceOf(DatabaseUnavailableError)
+    expect(await texts(db)).toEqual(['stored'])
+    await db.notify('news', 'after')
+    await until(() => heard.includes('after'), 'news after the loss')
+    expect(heard).toEqual(['gap', 'gap', 'after'])
+    expect(threads).toHaveLength(3)
+  })
+
+  test('a thread that dies again and again is given up with an error that says why', async () => {
+    const threads = threadsFromNow()
+    const folder = newFolder()
+    const givenUp: Error[] = []
+    const db = await openEmbedded(folder, { clock: systemClock, log: silentLog, onGivenUp: error => givenUp.push(error) })
+    opened.add(db)
+    await db.script(createNotes)
+    for (let losses = 1; losses <= 6; losses++) {
+      await until(
+        () =>
+          db
+            .one(selectOne)
+            .then(() => true)
+            .catch(() => false),
+        `the database before loss ${losses}`,
+      )
+      await threads.at(-1)?.terminate()
+    }
+    await until(() => givenUp.length === 1, 'the end')
+    expect(givenUp[0]?.message).toContain('more than 5 times within 60 s')
+    expect(await errorOf(db.one(selectOne))).toBe(givenUp[0])
     await db.close()
-    expect(await texts(await open(folder))).toEqual(['stored'])
+    expect(await texts(await open(folder))).toEqual([])
+  })
+
+  test('a database in memory is lost with its thread, and says so', async () => {
+    const threads = threadsFromNow()
+    const db = await open('memory')
+    await threads[0]?.terminate()
+    expect(await errorOf(db.one(selectOne))).toMatchObject({ message: expect.stringContaining('in memory is lost') })
+    expect(await errorOf(db.dump())).toBeInstanceOf(DatabaseUnavailableError)
   })
 
   test('a folder whose database cannot start gives its lock back', async () => {

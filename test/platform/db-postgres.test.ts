@@ -4,10 +4,10 @@ import { existsSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { systemClock } from '../../src/platform/clock.ts'
-import { DatabaseUnavailableError, type Db, statement } from '../../src/platform/db.ts'
-import { openPostgres } from '../../src/platform/db-postgres.ts'
-import { silentLog } from '../../src/platform/log.ts'
-import { Secret } from '../../src/platform/secret.ts'
+import { DatabaseUnavailableError, type Db, statement } from '../../src/platform/db/db.ts'
+import { openPostgres } from '../../src/platform/db/postgres/db-postgres.ts'
+import { silentLog } from '../../src/platform/observe/log.ts'
+import { Secret } from '../../src/platform/security/secret.ts'
 import { onPostgres, type TestDatabase, testDatabase } from '../harness/database.ts'
 import { until } from '../harness/until.ts'
 
@@ -106,7 +106,7 @@ describe.runIf(onPostgres)('PostgreSQL', () => {
 
   test('has time limits for statements and idle transactions, but none for scripts', async () => {
     const db = await open(1)
-    expect(await db.one(limits)).toEqual({ statement: '30s', idle: '30s' })
+    expect(await db.one(limits)).toEqual({ statement: '30s', idle: '10s' })
     await db.script(`do $$ begin if current_setting('statement_timeout') <> '0' then raise exception 'a limit'; end if; end $$`)
   })
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { type Clock, systemClock } from '../../src/platform/clock.ts'
-import { ExpiringCache } from '../../src/platform/expiring-cache.ts'
+import { ExpiringCache } from '../../src/platform/loop/expiring-cache.ts'
 
 function fixture(load: (key: string) => Promise<string | null>) {
   let nowMs = 0

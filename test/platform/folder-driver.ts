@@ -4,9 +4,9 @@
  */
 import { writeSync } from 'node:fs'
 import { systemClock } from '../../src/platform/clock.ts'
-import { statement } from '../../src/platform/db.ts'
-import { openEmbedded } from '../../src/platform/db-embedded.ts'
-import { silentLog } from '../../src/platform/log.ts'
+import { statement } from '../../src/platform/db/db.ts'
+import { openEmbedded } from '../../src/platform/db/embedded/db-embedded.ts'
+import { silentLog } from '../../src/platform/observe/log.ts'
 
 const insertRow = statement<[pair: number, half: string, filler: string]>(
   'test.insert_row',

@@ -1,6 +1,6 @@
 import sharp from 'sharp'
 import { describe, expect, test } from 'vitest'
-import { ImageScaler } from '../../src/platform/image-scaler.ts'
+import { ImageScaler } from '../../src/platform/media/image-scaler.ts'
 import { picture, sizeOf } from '../harness/pictures.ts'
 
 const { signal } = new AbortController()

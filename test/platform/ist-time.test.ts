@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { endOfIstDayMs, endOfIstMinuteMs, endOfIstMonthMs, istDay, istMinute, istMonth, startOfIstDayMs } from '../../src/platform/ist-time.ts'
+import { endOfIstDayMs, endOfIstMinuteMs, endOfIstMonthMs, istDay, istMinute, istMonth, startOfIstDayMs } from '../../src/platform/values/ist-time.ts'
 
 describe('Indian Standard Time', () => {
   test('the day turns at 18:30 UTC', () => {

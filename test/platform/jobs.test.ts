@@ -1,9 +1,9 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { type Clock, systemClock } from '../../src/platform/clock.ts'
-import { DatabaseUnavailableError, type Db, statement } from '../../src/platform/db.ts'
-import { systemIds } from '../../src/platform/ids.ts'
-import { claimDue, Jobs } from '../../src/platform/jobs.ts'
-import type { Log } from '../../src/platform/log.ts'
+import { DatabaseUnavailableError, type Db, statement } from '../../src/platform/db/db.ts'
+import { claimDue, Jobs } from '../../src/platform/db/jobs.ts'
+import type { Log } from '../../src/platform/observe/log.ts'
+import { systemIds } from '../../src/platform/values/ids.ts'
 import { onPostgres, testDatabase } from '../harness/database.ts'
 import { until } from '../harness/until.ts'
 
@@ -177,6 +177,86 @@ describe('a job', () => {
     expect(failed).toEqual([])
     expect(clock.pauses()).toEqual([])
     expect(await errorOf(jobs.runOnce('long'))).toBeInstanceOf(DatabaseUnavailableError)
+  })
+})
+
+describe('a job whose last run is kept', () => {
+  const hourMs = 3600_000
+  const setAge = statement<[name: string, hours: number]>(
+    'test.jobs_set_age',
+    `update job_runs set ran_at = clock_timestamp() - $2::float8 * interval '1 hour' where name = $1::text`,
+  )
+  let made = 0
+  /** A process in which a job of one hour counts its runs. */
+  const started = async (name: string, run: () => Promise<void> = async () => {}) => {
+    const process = makeProcess()
+    const counts = { runs: 0 }
+    process.jobs.every(name, hourMs, async () => {
+      counts.runs++
+      await run()
+    })
+    await process.jobs.start()
+    return { ...process, counts }
+  }
+
+  test('is due one interval after the first start that knows it, and counts on over restarts', async () => {
+    const name = `kept ${made++}`
+    const first = await started(name)
+    first.clock.fire()
+    await until(() => String(first.clock.pauses()) === '600000', 'the next look')
+    expect(first.counts.runs).toBe(0)
+    await first.jobs.stop()
+    await db.exec(setAge, name, 0.95)
+    const second = await started(name)
+    expect(second.clock.pauses()[0]).toBeGreaterThan(170_000)
+    expect(second.clock.pauses()[0]).toBeLessThan(181_000)
+    await second.jobs.stop()
+    await db.exec(setAge, name, 1.01)
+    const third = await started(name)
+    expect(third.clock.pauses()).toEqual([2500])
+    third.clock.fire()
+    await until(() => third.counts.runs === 1, 'the run that is due')
+    await until(() => third.clock.pauses().length === 1, 'the next look')
+    third.clock.fire()
+    await until(() => third.clock.pauses().length === 1, 'a look behind the run')
+    expect(third.counts.runs).toBe(1)
+  })
+
+  test('stays due when it failed or was told to stop, and is tried again after ten minutes', async () => {
+    const name = `kept ${made++}`
+    await (await started(name)).jobs.stop()
+    await db.exec(setAge, name, 2)
+    const broken = await started(name, () => Promise.reject(new Error('broken')))
+    broken.clock.fire()
+    await until(() => broken.failed.length === 1, 'the failure')
+    await until(() => broken.clock.pauses().length === 1, 'the next try')
+    expect(broken.clock.pauses()).toEqual([600_000])
+    await broken.jobs.stop()
+    expect((await started(name)).clock.pauses()).toEqual([2500])
+  })
+
+  test('is due when the clock of the database was set back', async () => {
+    const name = `kept ${made++}`
+    await (await started(name)).jobs.stop()
+    await db.exec(setAge, name, -24 * 365)
+    expect((await started(name)).clock.pauses()).toEqual([2500])
+  })
+
+  test('runs by hand also when it is not due', async () => {
+    const name = `kept ${made++}`
+    const { jobs, counts } = await started(name)
+    expect(await jobs.runOnce(name)).toBe(true)
+    expect(counts.runs).toBe(1)
+  })
+
+  test.runIf(onPostgres)('runs in one of several processes that find it due', async () => {
+    const name = `kept ${made++}`
+    await (await started(name)).jobs.stop()
+    await db.exec(setAge, name, 2)
+    const processes = await Promise.all([started(name), started(name), started(name)])
+    for (const { clock } of processes) clock.fire()
+    await until(() => processes.every(({ clock }) => clock.pauses().length === 1), 'the looks of all')
+    expect(processes.reduce((sum, { counts }) => sum + counts.runs, 0)).toBe(1)
   })
 })
 

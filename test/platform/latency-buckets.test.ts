@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { latencyBucket, quantileMs } from '../../src/platform/latency-buckets.ts'
+import { latencyBucket, quantileMs } from '../../src/platform/observe/latency-buckets.ts'
 
 test('a latency stands in the bucket whose bounds hold it', () => {
   expect([0, 0.4, 1, 2, 4, 1e9].map(latencyBucket)).toEqual([0, 0, 0, 8, 16, 200])

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { inrFromUinr, priceUnits, uinrFromInr } from '../../src/platform/money.ts'
+import { inrFromUinr, priceUnits, uinrFromInr } from '../../src/platform/values/money.ts'
 
 describe('money', () => {
   test('₹1 per million tokens is one micro-rupee a token', () => {

@@ -1,4 +1,4 @@
-import { type Db, statement } from '../../src/platform/db.ts'
+import { type Db, statement } from '../../src/platform/db/db.ts'
 
 /** Partitions of usage that running processes make ahead: which ones there are depends on the day. */
 const monthly = `'^usage_events_[0-9]'`

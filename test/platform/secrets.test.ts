@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto'
 import { inspect } from 'node:util'
 import { describe, expect, test } from 'vitest'
-import { Secret } from '../../src/platform/secret.ts'
-import { hashKey, makeSealer, maskSecret, newMasterKey, parseMasterKey } from '../../src/platform/secrets.ts'
+import { Secret } from '../../src/platform/security/secret.ts'
+import { hashKey, makeSealer, maskSecret, newMasterKey, parseMasterKey } from '../../src/platform/security/secrets.ts'
 
 describe('secrets', () => {
   const sealer = makeSealer(randomBytes(32))

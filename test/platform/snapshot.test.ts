@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
+import { Snapshot } from '../../src/platform/loop/snapshot.ts'
 import { namesEtag, publicPage, replyWithPage } from '../../src/platform/public-page.ts'
-import { Snapshot } from '../../src/platform/snapshot.ts'
 import { movableClock } from '../harness/clock.ts'
 
 /** A snapshot whose loads the test ends one by one. */

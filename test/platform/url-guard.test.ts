@@ -3,7 +3,7 @@ import { BlockList, isIP, type LookupFunction } from 'node:net'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { ConfigError, loadConfig } from '../../src/platform/config.ts'
-import { BlockedAddressError, isBlockedAddress, makeUrlGuard } from '../../src/platform/url-guard.ts'
+import { BlockedAddressError, isBlockedAddress, makeUrlGuard } from '../../src/platform/outbound/url-guard.ts'
 
 /** Written down from the registries of special addresses, apart from the table that the guard uses. */
 const special = new BlockList()

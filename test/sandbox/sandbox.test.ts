@@ -1,7 +1,7 @@
 import OpenAI from 'openai'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { systemClock } from '../../src/platform/clock.ts'
-import { systemIds } from '../../src/platform/ids.ts'
+import { systemIds } from '../../src/platform/values/ids.ts'
 import { startSandbox } from '../../src/sandbox/sandbox.ts'
 
 let sandbox: Awaited<ReturnType<typeof startSandbox>>

@@ -5,8 +5,8 @@
 import { readFileSync } from 'node:fs'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Binding } from '../../src/gateway/http/edge.ts'
-import { bindingsOf, endpointTable } from '../../src/gateway/http/endpoint-table.ts'
-import { agentScopes, type Capability, mayCall, type Principal } from '../../src/platform/principal.ts'
+import { bindingsOf, endpointTable } from '../../src/gateway/http/rows/endpoint-table.ts'
+import { agentScopes, type Capability, mayCall, type Principal } from '../../src/platform/security/principal.ts'
 import { startApp, type TestApp } from '../harness/app.ts'
 
 /** What a caller meets at the door: `+` let in (whatever the row then says to an empty body or an unknown id), `1` 401, `3` 403. */
@@ -124,6 +124,9 @@ function declared(binding: Binding, { principal }: Caller): Cell {
 /** Rows whose service refuses more than the row can say, because it depends on the object. */
 const stricter: Readonly<Record<string, string>> = {
   'DELETE /me/members/{id}': 'a plain member removes nobody but themselves',
+  'POST /v1/me/agents/{id}/children/{childId}/pause': 'an agent stops those below itself alone, and 999999 is another agent',
+  'POST /v1/me/agents/{id}/children/{childId}/resume': 'an agent stops those below itself alone, and 999999 is another agent',
+  'POST /v1/me/agents/{id}/children/{childId}/revoke': 'an agent stops those below itself alone, and 999999 is another agent',
 }
 
 /** Segments that have to look like something for the row to get as far as its access rule. */

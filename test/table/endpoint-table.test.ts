@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { bindingsOf, endpointTable } from '../../src/gateway/http/endpoint-table.ts'
-import { errorsOf } from '../../src/gateway/http/openapi.ts'
+import { errorsOf } from '../../src/gateway/http/documents/openapi.ts'
+import { bindingsOf, endpointTable } from '../../src/gateway/http/rows/endpoint-table.ts'
 import { errorTable } from '../../src/platform/errors.ts'
 import { startApp, type TestApp } from '../harness/app.ts'
 

@@ -3,10 +3,10 @@
  */
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { errorsOf } from '../../src/gateway/http/documents/openapi.ts'
 import type { Binding } from '../../src/gateway/http/edge.ts'
-import { bindingsOf, endpointTable } from '../../src/gateway/http/endpoint-table.ts'
 import { oauthErrorCode } from '../../src/gateway/http/oauth-wire.ts'
-import { errorsOf } from '../../src/gateway/http/openapi.ts'
+import { bindingsOf, endpointTable } from '../../src/gateway/http/rows/endpoint-table.ts'
 import { errorTable } from '../../src/platform/errors.ts'
 import { startApp, type TestApp, type TestReply } from '../harness/app.ts'
 import { hostileText, hostileValue, inputFor } from './hostile-values.ts'

@@ -1,10 +1,13 @@
 /** A check that cannot fail is worse than none: every rule that `npm run check` relies on is shown a file that breaks it. */
-import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
+import { messageFault } from '../../scripts/check-commits.mjs'
 import { misplacedGlobals } from '../../scripts/check-globals.mjs'
-import { tooLong } from '../../scripts/check-size.mjs'
+import { brokenLinks } from '../../scripts/check-links.mjs'
+import { missingNotes, unknownPaths } from '../../scripts/check-notes.mjs'
+import { tooFull, tooLong } from '../../scripts/check-size.mjs'
 import { foreignWords } from '../../scripts/check-words.mjs'
 import { root } from '../../scripts/paths.mjs'
 import { binOf, runTool } from '../../scripts/tools.mjs'
@@ -49,7 +52,7 @@ test('every lint rule that we switch on by name reports the fixture that breaks 
   }
 })
 
-test('the layer rules report a cycle, a type-only import across a wall and foreign queries', () => {
+test('the layer rules report a cycle, a type-only import across a wall, SQL of another domain and an import of the command line', () => {
   const { stdout } = runTool(binOf('dependency-cruiser', 'depcruise'), ['--config', join(root, '.dependency-cruiser.cjs'), '--output-type', 'json', 'src'], {
     cwd: join(fixtures, 'layers'),
   })
@@ -59,7 +62,9 @@ test('the layer rules report a cycle, a type-only import across a wall and forei
     expect.arrayContaining([
       'platform-knows-nothing src/platform/errors.ts',
       'peers-of-memory src/memory/store.ts',
-      'queries-are-private src/gateway/keys/keys.ts',
+      'queries-of-gateway-limits-are-private src/gateway/keys/keys.ts',
+      'nobody-imports-the-command-line src/operations/backup.ts',
+      'the-operator-starts-the-gateway src/cli/account/login.ts',
       'no-cycles src/gateway/keys/keys.ts',
       'inference-knows-no-dialect src/gateway/inference/dial.ts',
       'sandbox-shares-nothing src/sandbox/server.ts',
@@ -85,18 +90,95 @@ test('time, chance, environment and SQL outside their homes are reported, commen
   ).toEqual(['1 chance', '4 the clock', '5 a timer', '6 chance', '7 the environment', '8 SQL text'].sort())
 })
 
+test('up to three statements that are not exported may stand in the file that uses them', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'brigade-sql-'))
+  const statements = (count: number, prefix = '') =>
+    Array.from({ length: count }, (_, index) => `${prefix}const find${index} = statement<[], never>('find', 'select id from orgs')\n`).join('')
+  const foundIn = (text: string) => {
+    writeFileSync(join(folder, 'src', 'orgs.ts'), text)
+    return misplacedGlobals(folder).length
+  }
+  try {
+    mkdirSync(join(folder, 'src'))
+    expect([foundIn(statements(3)), foundIn(statements(4)), foundIn(statements(1, 'export '))]).toEqual([0, 4, 1])
+  } finally {
+    rmSync(folder, { recursive: true, force: true })
+  }
+})
+
 test('pointers to what a reader cannot open are reported', () => {
   expect(foreignWords(join(fixtures, 'words'))).toHaveLength(2)
 })
 
-test('a file of more than 400 lines is reported', () => {
+test('links that lead nowhere are reported, and headings that do not exist', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'brigade-links-'))
+  try {
+    mkdirSync(join(folder, 'docs'))
+    writeFileSync(
+      join(folder, 'docs', 'a.md'),
+      '# One `word` here\n\n[b](b.md) [own](#one-word-here) [gone](c.md) [site](https://example.com)\n\n```md\n[in code](d.md)\n```\n',
+    )
+    writeFileSync(join(folder, 'docs', 'b.md'), '[a](a.md#one-word-here) [no](a.md#two)\n')
+    expect(brokenLinks(folder)).toEqual(['docs/a.md: c.md does not exist', 'docs/b.md: a.md#two has no such heading'])
+  } finally {
+    rmSync(folder, { recursive: true, force: true })
+  }
+})
+
+test('a decision that the code names must exist, and a document must link to every decision', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'brigade-decisions-'))
+  try {
+    const decisions = join(folder, 'docs', 'internals', 'decisions')
+    mkdirSync(decisions, { recursive: true })
+    mkdirSync(join(folder, 'src'))
+    writeFileSync(join(decisions, 'README.md'), '[Leases](limits.md#0020-leases)\n')
+    writeFileSync(join(decisions, 'limits.md'), '# Limits\n\n## 0020 Leases\n\n## 0021 The last call\n')
+    writeFileSync(join(folder, 'src', 'lease.ts'), '/** Decision 0020 says why. Decision 0022 does not. */\n')
+    expect(brokenLinks(folder)).toEqual([
+      'docs/internals/decisions/limits.md: no document links to decision 0021',
+      'src/lease.ts: decision 0022 does not exist',
+    ])
+  } finally {
+    rmSync(folder, { recursive: true, force: true })
+  }
+})
+
+test('a file of more than 500 lines and a folder of more than 12 files are reported', () => {
   const folder = mkdtempSync(join(tmpdir(), 'brigade-size-'))
   try {
     cpSync(join(fixtures, 'globals', 'src'), join(folder, 'src'), { recursive: true })
     expect(tooLong(folder)).toEqual([])
-    writeFileSync(join(folder, 'src', 'long.ts'), 'export {}\n'.repeat(401))
-    expect(tooLong(folder)).toEqual(['src/long.ts: 401 lines; 400 is the limit'])
+    writeFileSync(join(folder, 'src', 'long.ts'), 'export {}\n'.repeat(501))
+    expect(tooLong(folder)).toEqual(['src/long.ts: 501 lines; 500 is the limit'])
+    expect(tooFull(folder)).toEqual([])
+    for (let count = 0; count < 12; count++) writeFileSync(join(folder, 'src', `file-${count}.ts`), 'export {}\n')
+    expect(tooFull(folder)).toEqual(['src: 13 files; 12 is the limit'])
   } finally {
     rmSync(folder, { recursive: true, force: true })
   }
+})
+
+test('a domain without a note and a path of ARCHITECTURE.md that does not exist are reported', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'brigade-notes-'))
+  try {
+    for (const path of ['src/agents/toolkit', 'src/gateway/keys', 'src/memory/objects']) mkdirSync(join(folder, path), { recursive: true })
+    for (const path of ['agents', 'agents/toolkit', 'gateway', 'memory']) writeFileSync(join(folder, 'src', path, 'README.md'), '# Note\n')
+    expect(missingNotes(folder).map((line: string) => line.split(':')[0])).toEqual(['src/gateway/keys'])
+    writeFileSync(
+      join(folder, 'ARCHITECTURE.md'),
+      '`gateway/keys/` and `src/agents/toolkit` for `POST /v1/x` and `access.scope`; not `gateway/gone.ts`\n\n```\nno/path.ts\n```\n',
+    )
+    expect(unknownPaths(folder)).toEqual(['ARCHITECTURE.md: gateway/gone.ts does not exist'])
+  } finally {
+    rmSync(folder, { recursive: true, force: true })
+  }
+})
+
+test('a commit message without an area, a verb with an object, or a body is reported, and so is a long subject', () => {
+  expect(messageFault('limits: end idle transactions after 10 s\n\nA frozen process held locks.\n')).toBeNull()
+  expect(messageFault('fixes\n\nWhy.\n')).toContain('area: verb object')
+  expect(messageFault('limits: fixes\n\nWhy.\n')).toContain('area: verb object')
+  expect(messageFault('limits: end idle transactions.\n\nWhy.\n')).toContain('area: verb object')
+  expect(messageFault('limits: end idle transactions\n')).toContain('body')
+  expect(messageFault(`limits: end ${'x'.repeat(80)}\n\nWhy.\n`)).toContain('72')
 })

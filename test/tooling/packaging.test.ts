@@ -5,7 +5,7 @@ import { expect, test } from 'vitest'
 import { parse } from 'yaml'
 import { buildContext, dockerfile, pairsOf } from '../../scripts/dockerfile.mjs'
 import { root } from '../../scripts/paths.mjs'
-import { endpointTable } from '../../src/gateway/http/endpoint-table.ts'
+import { endpointTable } from '../../src/gateway/http/rows/endpoint-table.ts'
 import { settings } from '../../src/platform/config.ts'
 
 interface Service {
@@ -78,9 +78,9 @@ test('neither secrets nor data nor packages of this machine come into the build'
     'test/harness/app.ts',
   ]
   expect([...kept, ...inside].filter(isSeen)).toEqual([])
-  expect(['src/main.ts', 'src/platform/secrets.ts', 'catalog/models.json', 'migrations/0001_core.sql', 'package.json'].filter(path => !isSeen(path))).toEqual(
-    [],
-  )
+  expect(
+    ['src/main.ts', 'src/platform/security/secrets.ts', 'catalog/models.json', 'migrations/0001_core.sql', 'package.json'].filter(path => !isSeen(path)),
+  ).toEqual([])
   expect(textOf('.gitignore').split('\n')).toEqual(expect.arrayContaining(['.env', 'secrets/', 'gateway.env']))
 })
 
@@ -106,7 +106,7 @@ test('the compose file fits together', () => {
       if (name.endsWith('_FILE')) expect(service.secrets).toContain(value.replace('/run/secrets/', ''))
   }
   // Each file that it wants is made by a command of the guide.
-  const guide = textOf('docs/deploy.md')
+  const guide = textOf('docs/operate/deploy.md')
   for (const { file } of Object.values(secrets)) expect(guide).toContain(file.replace('./', '> '))
   for (const [, name] of textOf('compose.yaml').matchAll(/\$\{(\w+):\?/g)) expect(guide).toContain(`${name}=`)
   expect(Number.parseInt(services['gateway']?.stop_grace_period ?? '', 10) * 1000).toBeGreaterThan(Number(settings.DRAIN_MS.default))

@@ -36,8 +36,8 @@ for (const golden of all) {
   })
 }
 
-test('docs/translation.md tells of every case', () => {
-  const rows = readFileSync('docs/translation.md', 'utf8').matchAll(/^\| ([\d, ]+) \|/gm)
+test('docs/reference/translation.md tells of every case', () => {
+  const rows = readFileSync('docs/reference/translation.md', 'utf8').matchAll(/^\| ([\d, ]+) \|/gm)
   const told = [...rows].flatMap(([, numbers = '']) => numbers.split(',').map(Number)).sort((a, b) => a - b)
   expect(told).toEqual(Array.from({ length: caseCount }, (_, index) => index + 1))
 })

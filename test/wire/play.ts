@@ -1,9 +1,9 @@
 /** Reads upstream bytes and writes client text as the gateway does, without its sockets, money and time. */
-import { ChatRelayPassage } from '../../src/gateway/inference/chat-relay-passage.ts'
-import { RelayPassage, type StreamPassage, TranslatedPassage } from '../../src/gateway/inference/passage.ts'
+import { ChatRelayAdapter } from '../../src/gateway/inference/stream/chat-relay-adapter.ts'
+import { RelayAdapter, type StreamAdapter, TranslatedAdapter } from '../../src/gateway/inference/stream/stream-adapter.ts'
 import { dialectOf } from '../../src/gateway/providers/dialects.ts'
 import type { DialectId } from '../../src/gateway/providers/provider.ts'
-import { chatFormat } from '../../src/gateway/wire/chat-format.ts'
+import { chatFormat } from '../../src/gateway/wire/chat/chat-format.ts'
 import type { ClientFormat, ReplyContext, WireFormat } from '../../src/gateway/wire/client-format.ts'
 import { messagesFormat } from '../../src/gateway/wire/messages/format.ts'
 import { echoOf } from '../../src/gateway/wire/model-echo.ts'
@@ -44,32 +44,32 @@ export function contextOf(): ReplyContext {
 }
 
 /** What stands between a provider of that dialect and a client of that format. */
-export function passageOf(dialect: DialectId, format: ClientFormat): StreamPassage {
+export function adapterOf(dialect: DialectId, format: ClientFormat): StreamAdapter {
   const context = contextOf()
-  if (dialect !== format.id) return new TranslatedPassage(dialectOf(dialect).decoder(), format.writer(context), context.promptTokens)
-  if (dialect === 'openai') return new ChatRelayPassage(format, context, { withholdsUsage: false, echo: echoOf(context.model) })
-  return new RelayPassage(dialectOf(dialect).tap(), format, context)
+  if (dialect !== format.id) return new TranslatedAdapter(dialectOf(dialect).decoder(), format.writer(context), context.promptTokens, false)
+  if (dialect === 'openai') return new ChatRelayAdapter(format, context, { withholdsUsage: false, echo: echoOf(context.model) })
+  return new RelayAdapter(dialectOf(dialect).tap(), format, context)
 }
 
 /** The client's text of an upstream stream that comes in these chunks and then ends. */
 export function translateStream(dialect: DialectId, format: ClientFormat, chunks: Iterable<Uint8Array>): string {
-  return run(passageOf(dialect, format), chunks)
+  return run(adapterOf(dialect, format), chunks)
 }
 
-/** All that such a passage gives out, with the frames for a stream that breaks. */
-export function run(passage: StreamPassage, chunks: Iterable<Uint8Array>): string {
+/** All that such a adapter gives out, with the frames for a stream that breaks. */
+export function run(adapter: StreamAdapter, chunks: Iterable<Uint8Array>): string {
   const said: Uint8Array[] = []
   // What is lent may change behind the call.
   const add = (bytes: Uint8Array | null): void => void (bytes === null || said.push(Buffer.from(bytes)))
   for (const chunk of chunks) {
-    add(passage.push(chunk))
-    if (!passage.finished && !passage.failed) continue
-    add(passage.end().bytes)
+    add(adapter.push(chunk))
+    if (!adapter.finished && !adapter.failed) continue
+    add(adapter.end().bytes)
     return Buffer.concat(said).toString('utf8')
   }
-  const { bytes, complete } = passage.end()
+  const { bytes, complete } = adapter.end()
   add(bytes)
-  if (!complete && !passage.failed) add(passage.fail({ message: 'The provider broke off.', type: 'api_error', code: 'upstream_stream_error' }))
+  if (!complete && !adapter.failed) add(adapter.fail({ message: 'The provider broke off.', type: 'api_error', code: 'upstream_stream_error' }))
   return Buffer.concat(said).toString('utf8')
 }
 

@@ -5,7 +5,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import type { WireFormat } from '../../src/gateway/wire/client-format.ts'
-import { type Client, clients, cutAt, oneByOne, passageOf, run, translateStream } from './play.ts'
+import { adapterOf, type Client, clients, cutAt, oneByOne, run, translateStream } from './play.ts'
 import { anthropicUpstream } from './turns/anthropic.ts'
 import { openAiUpstream } from './turns/openai.ts'
 import { responsesUpstream } from './turns/responses.ts'
@@ -68,8 +68,8 @@ for (const [name, client] of formats) {
         fc.property(turnsOf(name, turns(3)).turns, relayFramings, fc.array(fc.nat(5000), { maxLength: 6 }), ({ played }, framing, places) => {
           const bytes = bytesOf(played.frames, framing)
           const outcome = (chunks: readonly Uint8Array[]): unknown => {
-            const passage = passageOf(name, client.format)
-            return [eventsIn(run(passage, chunks)), passage.usage(), passage.reported, passage.finished, passage.failed]
+            const adapter = adapterOf(name, client.format)
+            return [eventsIn(run(adapter, chunks)), adapter.usage(), adapter.reported, adapter.finished, adapter.failed]
           }
           const whole = outcome([bytes])
           const offsets = [...new Set([0, ...places.map(place => place % bytes.length), bytes.length])].sort((a, b) => a - b)
@@ -116,11 +116,11 @@ for (const [name, client] of formats) {
 
     test(`${dialect} upstream, ${name} client: a stream that the gateway ends at any byte reads well and says why`, () => {
       prefixes((bytes, place) => {
-        const passage = passageOf(dialect, client.format)
-        const before = passage.push(bytes.subarray(0, place))
+        const adapter = adapterOf(dialect, client.format)
+        const before = adapter.push(bytes.subarray(0, place))
         // All is said behind the usage of a chat stream.
-        if (passage.finished || passage.failed || (name === 'openai' && passage.reported)) return
-        const end = passage.fail({ message: 'The budget is spent.', type: 'billing_error', code: 'budget_exceeded' })
+        if (adapter.finished || adapter.failed || (name === 'openai' && adapter.reported)) return
+        const end = adapter.fail({ message: 'The budget is spent.', type: 'billing_error', code: 'budget_exceeded' })
         const { fault } = client.stream(Buffer.concat([...(before === null ? [] : [before]), end]).toString('utf8'))
         // The provider's own error may be here already but for the line that ends it.
         expect(String(fault?.message)).toMatch(/The budget is spent|overloaded|server had an error/i)

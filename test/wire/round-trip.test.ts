@@ -4,8 +4,8 @@ import { describe, expect, test } from 'vitest'
 import type { HubRequest, ModelTraits, Target } from '../../src/gateway/providers/dialect.ts'
 import { dialectOf, hasDialect } from '../../src/gateway/providers/dialects.ts'
 import type { DialectId } from '../../src/gateway/providers/provider.ts'
-import { messagesToHub } from '../../src/gateway/wire/messages/to-hub.ts'
-import { responsesToChat } from '../../src/gateway/wire/responses/to-chat.ts'
+import { messagesToHub } from '../../src/gateway/wire/messages/request/to-hub.ts'
+import { responsesToChat } from '../../src/gateway/wire/responses/request/to-chat.ts'
 import { chatRequests, rareFields } from './turns/requests.ts'
 
 const numRuns = Number(process.env['PROPERTY_RUNS'] ?? 300)

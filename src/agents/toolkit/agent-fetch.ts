@@ -1,7 +1,5 @@
 import { AgentRevokedError, BrigadeError, errorOf } from './brigade-error.ts'
 import { gatewayAddress, isAtGateway } from './gateway-address.ts'
-import { refusalReply } from './refusal-reply.ts'
-import { sendableOf } from './sendable.ts'
 import { type Credential, checkedSecret, sourceOf, type TokenSource } from './token-source.ts'
 
 /** How requests are signed. */
@@ -25,7 +23,7 @@ const keyHeaders = ['x-api-key', 'api-key', 'x-goog-api-key']
  * A `fetch` that signs each request with the bearer of `credential`, whatever the caller put into Authorization. A 401 that a fresh token
  * may mend is tried once more with one, when the body can be sent again. What keeps a token from being had comes as a reply too, in the
  * gateway's form, so that the SDK around it decides as ever. A revoked agent is a 401 `agent_revoked` that no SDK repeats, and from then
- * on nothing is sent. Every other reply comes back as it is. Throws TypeError for options that cannot be sent.
+ * on nothing is sent. Every other reply comes back as it is. Throws TypeError for options that cannot be sent. Decision 0261 says why.
  */
 export function agentFetch(credential: Credential, inner: typeof fetch = fetch, options: AgentFetchOptions = {}): typeof fetch {
   checkHeaders(options)
@@ -120,4 +118,69 @@ function unlessAborted<T>(waiting: Promise<T>, signal: AbortSignal | null): Prom
     signal.addEventListener('abort', stop, { once: true })
     waiting.then(resolve, reject).finally(() => signal.removeEventListener('abort', stop))
   })
+}
+
+/**
+ * The reply that says what an error says, as the gateway would have sent it: in the envelope that the SDKs of both families read, with
+ * `x-should-retry` set for those that do not go by the status. An agent that is revoked is 401 `agent_revoked`, in code and message.
+ */
+export function refusalReply(error: BrigadeError): Response {
+  const isRevoked = error instanceof AgentRevokedError
+  const code = isRevoked ? 'agent_revoked' : error.code
+  const message = isRevoked && !error.message.startsWith(`${code}:`) ? `${code}: ${error.message}` : error.message
+  const status = isRevoked ? 401 : error.status
+  const { type, error: said, ...evidence } = error.body
+  const body = {
+    type: 'error',
+    error: { ...(typeof said === 'object' ? said : {}), type: errorType(status), code, message, param: null },
+    ...evidence,
+    ...(isRevoked ? { reason: code } : {}),
+  }
+  const headers = new Headers({ 'content-type': 'application/json', 'x-should-retry': String(!isRevoked && mayRetry(error)) })
+  if (error.requestId !== null) headers.set('x-request-id', error.requestId)
+  if (error.retryAfterS !== null) headers.set('retry-after', String(error.retryAfterS))
+  return new Response(JSON.stringify(body), { status, headers })
+}
+
+function mayRetry({ shouldRetry, status }: BrigadeError): boolean {
+  return shouldRetry ?? (status === 408 || status === 429 || status >= 500)
+}
+
+function errorType(status: number): string {
+  if (status === 401) return 'authentication_error'
+  if (status === 403) return 'permission_error'
+  if (status === 404) return 'not_found_error'
+  if (status === 429) return 'rate_limit_error'
+  return status >= 500 ? 'api_error' : 'invalid_request_error'
+}
+
+/** A request that may have to be sent twice. */
+export interface Sendable {
+  /** As the caller gave them. */
+  readonly headers: Headers
+  readonly signal: AbortSignal | null
+  /** False for streams, which can be read once only. */
+  readonly mayRepeat: boolean
+  /** The arguments of one fetch; each call may be sent. */
+  next(): [target: string | URL | Request, init: RequestInit]
+}
+
+/** The request that these arguments of fetch make. */
+export function sendableOf(target: string | URL | Request, init: RequestInit = {}): Sendable {
+  const request = typeof target === 'object' && 'clone' in target ? target : null
+  const isOfRequest = request !== null && (init.body === undefined || init.body === null)
+  return {
+    headers: new Headers(init.headers ?? request?.headers),
+    signal: init.signal ?? request?.signal ?? null,
+    mayRepeat: isOfRequest || isKept(init.body),
+    // A clone each time, because a request whose body was sent cannot be cloned any more.
+    next: () => [isOfRequest && request.body !== null ? request.clone() : target, init],
+  }
+}
+
+/** Bodies that are still whole after they were sent. */
+function isKept(body: unknown): boolean {
+  if (body === undefined || body === null || typeof body === 'string') return true
+  const kinds = [ArrayBuffer, Blob, FormData, URLSearchParams]
+  return ArrayBuffer.isView(body) || kinds.some(kind => body instanceof kind)
 }

@@ -1,9 +1,9 @@
-import { aiSdkOptions, anthropicOptions, langchainOptions, mcpArguments, openaiOptions } from './adapters.ts'
+import { aiSdkOptions, anthropicOptions, langchainOptions, mcpArguments, openaiOptions } from './adapters/adapters.ts'
 import { agentFetch } from './agent-fetch.ts'
 import type { AgentRevokedError } from './brigade-error.ts'
 import { gatewayAddress } from './gateway-address.ts'
 import { type GatewayClient, gatewayClient } from './gateway-client.ts'
-import { type MemoryClient, memoryClient } from './memory-client.ts'
+import { type MemoryClient, memoryClient } from './memory-client/memory-client.ts'
 import type { Secret } from './token-mint.ts'
 import { createAgentTokenProvider } from './token-provider.ts'
 import { checkedSecret, isTokenSource, type TokenSource } from './token-source.ts'
@@ -117,7 +117,7 @@ export function connectAgent(options: ConnectOptions): ConnectedAgent {
     aiSdk: () => aiSdkOptions(target),
     langchain: () => langchainOptions(target),
     openaiAgents: () => openaiOptions(target),
-    mcp: wish => mcpArguments(target, wish),
+    mcp: params => mcpArguments(target, params),
     whoami: ({ signal } = {}) => gateway.json('GET', '/v1/me/whoami', signal === undefined ? {} : { signal }),
     budget: async ({ signal } = {}) =>
       (await gateway.json<{ budgets: readonly AgentBudget[] }>('GET', '/v1/me/budgets', signal === undefined ? {} : { signal })).budgets,

@@ -77,8 +77,8 @@ export function tokenMint(options: TokenMintOptions): () => Promise<AgentToken> 
       request(path, authorization, { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) })
     if (id === null && options.create) id = ((await post('/v1/me/agents', { name: agent })) as AgentRow).id
     id ??= await idOfName(String(agent), baseUrl, path => request(path, authorization))
-    const wish = { ...(options.scope === undefined ? {} : { scope: options.scope }), ...(options.ttlS === undefined ? {} : { ttl_s: options.ttlS }) }
-    return (await post(`/v1/me/agents/${id}/token`, wish)) as Minted
+    const requested = { ...(options.scope === undefined ? {} : { scope: options.scope }), ...(options.ttlS === undefined ? {} : { ttl_s: options.ttlS }) }
+    return (await post(`/v1/me/agents/${id}/token`, requested)) as Minted
   }
   const exchanged = async (subjectToken: string): Promise<Minted> => {
     const form = new URLSearchParams({

@@ -1,6 +1,6 @@
 import { AgentRevokedError, BrigadeError } from './brigade-error.ts'
 import { type AgentToken, type TokenMintOptions, tokenMint } from './token-mint.ts'
-import type { TokenSource, TokenWish } from './token-source.ts'
+import type { TokenParams, TokenSource } from './token-source.ts'
 
 /** Which agent's tokens to provide, and how. */
 export interface AgentTokenOptions extends TokenMintOptions {
@@ -13,7 +13,7 @@ export interface AgentTokenOptions extends TokenMintOptions {
 /** Tokens of one agent, always a good one. */
 export interface AgentTokenProvider extends TokenSource {
   /** What `getToken` gives, with its end, its agent and its scope. */
-  get(wish?: TokenWish): Promise<AgentToken>
+  get(params?: TokenParams): Promise<AgentToken>
   /** Ends the provider for good: the gateway said somewhere that the agent is revoked. */
   noteRevoked(error: AgentRevokedError): void
   /** Why there will be no more tokens; null while there may be. */
@@ -73,11 +73,11 @@ class Provider implements AgentTokenProvider {
     return this.#revoked
   }
 
-  async getToken(wish?: TokenWish): Promise<string> {
-    return (await this.get(wish)).token
+  async getToken(params?: TokenParams): Promise<string> {
+    return (await this.get(params)).token
   }
 
-  async get({ forceRefresh = false, refused }: TokenWish = {}): Promise<AgentToken> {
+  async get({ forceRefresh = false, refused }: TokenParams = {}): Promise<AgentToken> {
     if (this.#revoked !== null) throw this.#revoked
     const held = this.#held
     const now = this.#now()

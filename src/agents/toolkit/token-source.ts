@@ -1,7 +1,7 @@
 import { type AgentRevokedError, BrigadeError } from './brigade-error.ts'
 
 /** What a caller knows when it asks for a token. */
-export interface TokenWish {
+export interface TokenParams {
   /** The last token was refused: another one is needed although this one seems good. Many of these at once come to one mint. */
   readonly forceRefresh?: boolean
   /** The token that was refused. A source that has another one by now gives that instead of making one more. */
@@ -11,7 +11,7 @@ export interface TokenWish {
 /** Where a bearer comes from: an agent's token provider, or anything with the same one method. */
 export interface TokenSource {
   /** A token that is good now. Throws BrigadeError, AgentRevokedError once the agent is gone. */
-  getToken(wish?: TokenWish): Promise<string>
+  getToken(params?: TokenParams): Promise<string>
   /** Called by the fetch wrapper when the gateway said that the agent is revoked: from now on `getToken` throws this, without asking anybody. */
   noteRevoked?(error: AgentRevokedError): void
 }

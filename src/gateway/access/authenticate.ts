@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { fail } from '../../platform/errors.ts'
-import type { AgentPrincipal, BearerPrincipal, KeyPrincipal } from '../../platform/principal.ts'
+import type { AgentPrincipal, BearerPrincipal, KeyPrincipal } from '../../platform/security/principal.ts'
 import { looksLikeKey } from '../keys/key-format.ts'
 import type { KeyRecord, Keys } from '../keys/keys.ts'
 

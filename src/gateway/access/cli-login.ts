@@ -1,45 +1,81 @@
+import { timingSafeEqual } from 'node:crypto'
 import type { Clock } from '../../platform/clock.ts'
+import type { Db } from '../../platform/db/db.ts'
 import type { Call } from '../../platform/endpoint.ts'
-import type { Ids } from '../../platform/ids.ts'
-import type { SessionPrincipal } from '../../platform/principal.ts'
+import { fail } from '../../platform/errors.ts'
+import type { SessionPrincipal } from '../../platform/security/principal.ts'
+import { hashKey } from '../../platform/security/secrets.ts'
+import type { Ids } from '../../platform/values/ids.ts'
 import type { AuditTrail } from '../audit/audit.ts'
+import type { CreatedKey } from '../keys/key-writes.ts'
 import type { Keys } from '../keys/keys.ts'
+import { deleteOldCodes, insertCode, takeCode } from './sign-in/sign-in-queries.ts'
 
 export interface CliLoginDeps {
+  readonly db: Db
   readonly clock: Clock
   readonly ids: Ids
   readonly keys: Keys
   readonly audit: AuditTrail
 }
 
-/** Where the command line waits for its key. */
+/** Where the command line waits, and the SHA-256 (base64url) of what only it knows. Decision 0104 says why. */
 export interface Waiting {
   readonly port: number
   readonly state: string
+  readonly challenge: string
 }
 
 /** Bytes that keep two keys of one day apart. */
 const nameBytes = 4
+const codeBytes = 32
+/** From the button to the key: the command line waits for the code. */
+const codeLifeMs = 60_000
+/** Life of a key that a browser handed over: who still works then signs in again. */
+export const cliKeyDays = 90
+const notValid = 'This code was used already, has run out, or is not for this verifier. Run brigade login again.'
 
-/** Hands a key to the command line on the same computer as the browser. */
+/** Lets the command line on the same computer as the browser have a key: a one-time code goes through the browser, and its verifier fetches the key. */
 export class CliLogin {
   readonly #deps: CliLoginDeps
   constructor(deps: CliLoginDeps) {
     this.#deps = deps
   }
 
-  /** Makes a full key of the person in the organisation that they work in; the address on this computer that takes it. */
-  async handOver(principal: SessionPrincipal, { port, state }: Waiting, call: Pick<Call, 'requestId' | 'clientIp'>): Promise<string> {
-    const { clock, ids, keys, audit } = this.#deps
-    const { orgId, userId } = principal
+  /** Makes a code for the person in the organisation that they work in; the address on this computer that takes it. */
+  async grant({ orgId, userId }: SessionPrincipal, { port, state, challenge }: Waiting): Promise<string> {
+    const { db, clock, ids } = this.#deps
+    const code = ids.secret('', codeBytes)
+    await db.exec(insertCode, hashKey(code), orgId, userId, challenge, new Date(clock.nowMs() + codeLifeMs))
+    return `http://127.0.0.1:${port}/callback?${new URLSearchParams({ code, state })}`
+  }
+
+  /** A full key for whoever holds the code and its verifier, with an end. A code is used up by the first try, a wrong verifier included. Throws `bad_request`. */
+  async redeem(code: string, verifier: string, call: Pick<Call, 'requestId' | 'clientIp'>): Promise<CreatedKey> {
+    const { db, clock, ids, keys, audit } = this.#deps
+    const taken = await db.maybe(takeCode, hashKey(code), new Date(clock.nowMs()))
+    if (taken === null || !isSame(hashKey(verifier).toString('base64url'), taken.challenge)) throw fail('bad_request', { message: notValid })
+    const { orgId, userId } = taken
     const day = new Date(clock.nowMs()).toISOString().slice(0, 10)
-    const made = await keys.create({ orgId, userId, workspaceId: null, name: `CLI ${day} ${ids.secret('', nameBytes)}`, scope: 'full' })
-    await audit.record({ orgId, actor: principal, act: 'cliLogin', target: `key=${made.id}`, sourceIp: call.clientIp(), requestId: call.requestId }, 'ok')
-    return `http://127.0.0.1:${port}/callback?${new URLSearchParams({ key: made.key, state })}`
+    const name = `CLI ${day} ${ids.secret('', nameBytes)}`
+    const made = await keys.create({ orgId, userId, workspaceId: null, name, scope: 'full', expiresDays: cliKeyDays })
+    const actor: SessionPrincipal = { kind: 'session', orgId, userId, role: 'member', capabilities: [], email: '', sessionId: '' }
+    await audit.record({ orgId, actor, act: 'cliLogin', target: `key=${made.id}`, sourceIp: call.clientIp(), requestId: call.requestId }, 'ok')
+    return made
+  }
+
+  /** Deletes codes that nobody fetched. */
+  async sweep(): Promise<number> {
+    return this.#deps.db.exec(deleteOldCodes, new Date(this.#deps.clock.nowMs()))
   }
 }
 
-/** The address of the hand-over, to come back to after signing in. The state holds nothing that a URL would have to escape. */
-export function cliLoginPath({ port, state }: Waiting): string {
-  return `/cli/login?port=${port}&state=${state}`
+/** The address of the hand-over, to come back to after signing in. Nothing in it would have to be escaped. */
+export function cliLoginPath({ port, state, challenge }: Waiting): string {
+  return `/cli/login?port=${port}&state=${state}&code_challenge=${challenge}&code_challenge_method=S256`
+}
+
+function isSame(a: string, b: string): boolean {
+  const [left, right] = [Buffer.from(a), Buffer.from(b)]
+  return left.length === right.length && timingSafeEqual(left, right)
 }

@@ -1,8 +1,8 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { fail } from '../../platform/errors.ts'
-import { type AgentPrincipal, lacksScope, type SessionPrincipal } from '../../platform/principal.ts'
+import { type AgentPrincipal, lacksScope, type SessionPrincipal } from '../../platform/security/principal.ts'
 import { type Authenticator, bearerToken } from './authenticate.ts'
-import { checkOwnPage, type OwnPages } from './own-pages.ts'
+import { checkOwnPage, type OwnPages } from './pages/own-pages.ts'
 import type { Sessions } from './sessions.ts'
 
 export interface SessionCallerDeps extends OwnPages {

@@ -1,16 +1,16 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import { parseCookie, stringifySetCookie } from 'cookie'
 import type { Clock } from '../../platform/clock.ts'
-import type { Db } from '../../platform/db.ts'
-import type { ControlLog } from '../../platform/db-control-log.ts'
+import type { Db } from '../../platform/db/db.ts'
+import type { ControlLog } from '../../platform/db/db-control-log.ts'
 import { fail } from '../../platform/errors.ts'
-import { ExpiringCache } from '../../platform/expiring-cache.ts'
-import type { Ids } from '../../platform/ids.ts'
-import type { SessionPrincipal } from '../../platform/principal.ts'
-import { deriveKey, hashKey } from '../../platform/secrets.ts'
+import { ExpiringCache } from '../../platform/loop/expiring-cache.ts'
+import type { SessionPrincipal } from '../../platform/security/principal.ts'
+import { deriveKey, hashKey } from '../../platform/security/secrets.ts'
+import type { Ids } from '../../platform/values/ids.ts'
 import { deleteOldSessions, findSession, insertSession, moveSession, revokeSession, type SessionRow } from './queries.ts'
 
-/** The cookie of a signed-in person. */
+/** The cookie of a signed-in person. Decision 0100 says why. */
 export const sessionCookie = 'br_session'
 
 export interface SessionsDeps {

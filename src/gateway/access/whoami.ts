@@ -1,5 +1,5 @@
 import { fail } from '../../platform/errors.ts'
-import type { BearerPrincipal, Principal } from '../../platform/principal.ts'
+import type { BearerPrincipal, Principal } from '../../platform/security/principal.ts'
 
 export interface WhoamiDeps {
   readonly version: string

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { endpointOf } from '../../platform/endpoint.ts'
 import { fail } from '../../platform/errors.ts'
-import { startOfIstDayMs } from '../../platform/ist-time.ts'
+import { startOfIstDayMs } from '../../platform/values/ist-time.ts'
 import type { AuditFilter, AuditTrail } from './audit.ts'
 
 const row = endpointOf<{ audit: AuditTrail }>()

@@ -1,7 +1,7 @@
 import type { Clock } from '../../platform/clock.ts'
-import type { Db, Queryable, Tx } from '../../platform/db.ts'
+import type { Db, Queryable, Tx } from '../../platform/db/db.ts'
 import { fail } from '../../platform/errors.ts'
-import type { Principal } from '../../platform/principal.ts'
+import type { Principal } from '../../platform/security/principal.ts'
 import { deleteOldLines, endLine, insertLine, type LineRow, listLines } from './queries.ts'
 
 export interface AuditDeps {

@@ -1,4 +1,4 @@
-import { statement } from '../../platform/db.ts'
+import { statement } from '../../platform/db/db.ts'
 
 /** Writes a line; its id. An outcome that is null says that the act has not ended. */
 export const insertLine = statement<

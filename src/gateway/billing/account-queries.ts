@@ -1,4 +1,4 @@
-import { statement } from '../../platform/db.ts'
+import { statement } from '../../platform/db/db.ts'
 
 /** Amounts are texts of micro-rupees and times Unix milliseconds: JSON carries no bigint. */
 export interface OverviewRow {
@@ -24,7 +24,7 @@ export interface AddressJson {
 export interface LedgerJson {
   readonly id: string
   readonly kind: 'credit' | 'debit' | 'adjust'
-  readonly reason: 'usage' | 'topup' | 'promo' | 'grant' | 'correction'
+  readonly reason: 'usage' | 'topup' | 'promo' | 'grant' | 'correction' | 'refund' | 'chargeback'
   readonly uinr: string
   readonly ref: string
   readonly ms: number
@@ -37,6 +37,7 @@ export interface PaymentJson {
   readonly status: 'captured' | 'failed' | 'flagged' | 'settled'
   readonly uinr: string
   readonly bonus: string
+  readonly returned: string
   readonly currency: string
   readonly method: string | null
   readonly reason: string | null
@@ -73,7 +74,7 @@ const ledgerPage = `
     limit 1) u on true`
 
 const newestPayments = `
-  select p.payment_id, p.order_id, case when p.status = 'flagged' and p.settled_at is not null then 'settled' else p.status end as status, p.amount_uinr, p.bonus_uinr, p.currency, p.method, p.reason, p.promo_code, p.created_at, p.captured_at,
+  select p.payment_id, p.order_id, case when p.status = 'flagged' and p.settled_at is not null then 'settled' else p.status end as status, p.amount_uinr, p.bonus_uinr, p.returned_uinr, p.currency, p.method, p.reason, p.promo_code, p.created_at, p.captured_at,
     i.number as invoice_number
   from payments p left join invoices i on i.payment_id = p.payment_id where p.org_id = $1::int order by p.created_at desc, p.payment_id desc limit $4::int`
 
@@ -96,7 +97,7 @@ export const findOverview = statement<
      (select coalesce(jsonb_agg(jsonb_build_object('id', l.id::text, 'kind', l.kind, 'reason', l.reason, 'uinr', l.amount_uinr::text, 'ref', l.ref,
         'ms', ${msOf('l.at')}) order by l.id desc), '[]') from (${ledgerPage}) l) as "ledger",
      (select coalesce(jsonb_agg(jsonb_build_object('payment_id', p.payment_id, 'order_id', p.order_id, 'status', p.status, 'uinr', p.amount_uinr::text,
-        'bonus', p.bonus_uinr::text, 'currency', p.currency, 'method', p.method, 'reason', p.reason, 'promo_code', p.promo_code,
+        'bonus', p.bonus_uinr::text, 'returned', p.returned_uinr::text, 'currency', p.currency, 'method', p.method, 'reason', p.reason, 'promo_code', p.promo_code,
         'invoice_number', p.invoice_number, 'ms', ${msOf('p.created_at')}, 'captured_ms', ${msOf('p.captured_at')})
         order by p.created_at desc, p.payment_id desc), '[]') from (${newestPayments}) p) as "payments",
      (select coalesce(jsonb_agg(jsonb_build_object('day', u.day::text, 'requests', u.requests, 'tokens', u.tokens, 'uinr', u.cost_uinr::text)

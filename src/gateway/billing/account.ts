@@ -1,17 +1,19 @@
 /** The account of an organisation: what it has, what moved, what it paid and used, and the settings around that. */
+
 import type { Clock } from '../../platform/clock.ts'
-import type { Db } from '../../platform/db.ts'
+import type { Db } from '../../platform/db/db.ts'
 import { fail } from '../../platform/errors.ts'
-import { istDay } from '../../platform/ist-time.ts'
-import { inrFromUinr } from '../../platform/money.ts'
+import type { Flushable } from '../../platform/flushable.ts'
+import { istDay } from '../../platform/values/ist-time.ts'
+import { inrFromUinr } from '../../platform/values/money.ts'
 import { type AddressJson, findOverview, type LedgerJson, type PaymentJson, saveAddress, saveThreshold, type UsageJson } from './account-queries.ts'
-import { type BillingAddress, readAddress, type SentAddress } from './address.ts'
+import { type BillingAddress, readAddress, type SentAddress } from './profile/address.ts'
 
 export interface AccountsDeps {
   readonly db: Db
   readonly clock: Clock
   /** Brings what this process has settled into the database. */
-  readonly flushNow: () => Promise<void>
+  readonly journal: Flushable
 }
 
 /** A row of the ledger as the wire has it. */
@@ -44,8 +46,8 @@ export class BillingAccounts {
 
   /** Everything on one page, from one look at the database. What this process served before the call is in it. */
   async overview(orgId: number, before: LedgerCursor | null, limit: number) {
-    const { db, clock, flushNow } = this.#deps
-    await flushNow()
+    const { db, clock, journal } = this.#deps
+    await journal.flushNow()
     const days = lastDays(clock.nowMs())
     const [firstDay = '', lastDay = ''] = [days[0], days.at(-1)]
     const row = await db.one(findOverview, orgId, before?.id ?? null, limit + 1, paymentsMax, firstDay, lastDay)
@@ -114,11 +116,12 @@ export function pageOf(
   return { entries, next: rows.length > limit && last !== undefined ? { id: BigInt(last.id), balanceUinr: after } : null }
 }
 
-function paymentView({ uinr, bonus, ms, captured_ms, ...payment }: PaymentJson) {
+function paymentView({ uinr, bonus, returned, ms, captured_ms, ...payment }: PaymentJson) {
   return {
     ...payment,
     amount_inr: inrFromUinr(BigInt(uinr)),
     bonus_inr: inrFromUinr(BigInt(bonus)),
+    returned_inr: inrFromUinr(BigInt(returned)),
     created_at: new Date(ms).toISOString(),
     captured_at: captured_ms === null ? null : new Date(captured_ms).toISOString(),
   }

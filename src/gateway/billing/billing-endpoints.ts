@@ -2,10 +2,10 @@
 import { z } from 'zod'
 import { endpointOf } from '../../platform/endpoint.ts'
 import { fail } from '../../platform/errors.ts'
-import { uinrFromInr } from '../../platform/money.ts'
+import { uinrFromInr } from '../../platform/values/money.ts'
 import type { BillingAccounts, LedgerCursor } from './account.ts'
-import { stateName } from './gst-states.ts'
-import { isPincode, placeOfPincode } from './pincodes.ts'
+import { stateName } from './invoices/tax/gst-states.ts'
+import { isPincode, placeOfPincode } from './profile/pincodes.ts'
 
 const row = endpointOf<{ billingAccounts: BillingAccounts }>()
 
@@ -28,7 +28,9 @@ const address = z.object({ ...addressFields, state_code: z.string().describe('Tw
 const ledgerEntry = z.object({
   id: z.int(),
   kind: z.enum(['credit', 'debit', 'adjust']),
-  reason: z.enum(['usage', 'topup', 'promo', 'grant', 'correction']),
+  reason: z
+    .enum(['usage', 'topup', 'promo', 'grant', 'correction', 'refund', 'chargeback'])
+    .describe('refund, chargeback: money of a top-up that went back, with its share of the bonus; above zero when it came again.'),
   amount_inr: z.number().describe('Below zero when money was taken.'),
   balance_after_inr: z.number(),
   ref: z.string().describe('What it is about: a payment id, a promo code, the request id of a call.'),
@@ -45,6 +47,7 @@ const payment = z.object({
     ),
   amount_inr: z.number(),
   bonus_inr: z.number().describe('What a promo code added.'),
+  returned_inr: z.number().describe('What of amount_inr went back by refunds and disputes, and was taken from the balance.'),
   promo_code: z.string().nullable(),
   currency: z.string(),
   method: z.string().nullable(),
@@ -108,9 +111,9 @@ export const billingEndpoints = {
         country: anyText('IN, which is the default.'),
       }),
     },
-    output: address,
+    output: address.extend({ ok: z.literal(true) }),
     errors: ['forbidden', 'bad_request', 'bad_address', 'database_unavailable'],
-    handle: ({ billingAccounts }, { body }, { principal }) => billingAccounts.setAddress(principal.orgId, body),
+    handle: async ({ billingAccounts }, { body }, { principal }) => ({ ok: true, ...(await billingAccounts.setAddress(principal.orgId, body)) }),
   }),
 
   pincode: row({
@@ -142,12 +145,12 @@ export const billingEndpoints = {
           .describe('₹, with at most two decimals.'),
       }),
     },
-    output: z.object({ low_balance_threshold_inr: z.number().nullable() }),
+    output: z.object({ ok: z.literal(true), low_balance_threshold_inr: z.number().nullable() }),
     errors: ['forbidden', 'bad_request', 'database_unavailable'],
     async handle({ billingAccounts }, { body }, { principal }) {
       const inr = body.low_balance_threshold_inr
       await billingAccounts.setThreshold(principal.orgId, inr === null ? null : uinrFromInr(inr))
-      return { low_balance_threshold_inr: inr }
+      return { ok: true, low_balance_threshold_inr: inr }
     },
   }),
 }

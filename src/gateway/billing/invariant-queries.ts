@@ -1,5 +1,5 @@
 /** What does not add up of payments, invoices and promo codes. Each statement looks at the whole database and answers what is wrong. */
-import { statement } from '../../platform/db.ts'
+import { statement } from '../../platform/db/db.ts'
 
 /** A captured payment is one credit of its amount, one invoice over it, and one paid order; nothing else credits a top-up. */
 export const violationsOfCaptures = statement<
@@ -51,4 +51,17 @@ export const violationsOfBonuses = statement<[], { orgId: number; code: string; 
    full join (select r.org_id, r.code, p.bonus_uinr from promo_redemptions r left join payments p on p.payment_id = r.payment_id and p.status = 'captured') r
      on r.org_id = l.org_id and r.code = l.ref
    where l.amount_uinr is distinct from r.bonus_uinr`,
+)
+
+/** What went back of a captured payment, at most all of it, is what it says, and with the bonus what the ledger has taken. */
+export const violationsOfReturns = statement<[], { paymentId: string; goneUinr: bigint; returnedUinr: bigint; takenUinr: bigint }>(
+  'billing.violations_of_returns',
+  `select coalesce(p.payment_id, l.payment_id, r.payment_id) as "paymentId", coalesce(r.gone, 0)::bigint as "goneUinr",
+          coalesce(p.returned_uinr + p.returned_bonus_uinr, 0)::bigint as "returnedUinr", coalesce(-l.amount, 0)::bigint as "takenUinr"
+   from (select * from payments where status = 'captured') p
+   full join (select split_part(ref, ' ', 1) as payment_id, sum(amount_uinr) as amount from ledger where reason in ('refund', 'chargeback') group by 1) l
+     on l.payment_id = p.payment_id
+   left join (select payment_id, sum(amount_uinr) as gone from payment_returns where takes group by payment_id) r on r.payment_id = p.payment_id
+   where coalesce(-l.amount, 0) <> coalesce(p.returned_uinr + p.returned_bonus_uinr, 0)
+      or (p.payment_id is not null and (p.returned_uinr <> least(p.amount_uinr, coalesce(r.gone, 0)) or p.returned_bonus_uinr > p.bonus_uinr))`,
 )

@@ -1,12 +1,19 @@
 /** What must always be true of payments, invoices and promo codes. `brigade doctor` and the tests ask it. */
-import type { Queryable } from '../../platform/db.ts'
-import { inrTextOf } from '../../platform/money.ts'
-import { violationsOfBonuses, violationsOfCaptures, violationsOfPromos, violationsOfSeries, violationsOfUncaptured } from './invariant-queries.ts'
+import type { Queryable } from '../../platform/db/db.ts'
+import { inrTextOf } from '../../platform/values/money.ts'
+import {
+  violationsOfBonuses,
+  violationsOfCaptures,
+  violationsOfPromos,
+  violationsOfReturns,
+  violationsOfSeries,
+  violationsOfUncaptured,
+} from './invariant-queries.ts'
 
 /**
  * Checks in the database: every captured payment is one credit, one invoice and one paid order of the same amount; nothing is credited,
  * invoiced or called paid without one; the numbers of an invoice series have no hole; a promo code counts its redemptions; a
- * redemption is one credit of its bonus. That the balance is the sum of the ledger is checked with the other counters.
+ * redemption is one credit of its bonus; of a payment that went back the ledger has taken what went back, and its share of the bonus. That the balance is the sum of the ledger is checked with the other counters.
  * One sentence for each broken invariant; empty when all is well.
  */
 export async function checkBillingInvariants(db: Queryable): Promise<string[]> {
@@ -22,5 +29,9 @@ export async function checkBillingInvariants(db: Queryable): Promise<string[]> {
     found.push(`Promo code ${code} counts ${counted} redemptions, there are ${there}.`)
   for (const { orgId, code, credited, bonus } of await db.many(violationsOfBonuses))
     found.push(`Promo code ${code} gave organisation ${orgId} ₹${inrTextOf(credited ?? 0n)}, its redemption says ₹${inrTextOf(bonus ?? 0n)}.`)
+  for (const { paymentId, goneUinr, returnedUinr, takenUinr } of await db.many(violationsOfReturns))
+    found.push(
+      `Of payment ${paymentId} ₹${inrTextOf(goneUinr)} went back: it says ₹${inrTextOf(returnedUinr)} with the bonus, and the ledger has taken ₹${inrTextOf(takenUinr)}.`,
+    )
   return found
 }

@@ -3,15 +3,14 @@
  * a credit has lifted it to the threshold or above, or the threshold was set anew. Mail goes out at most once in 24 hours.
  */
 import type { Clock } from '../../platform/clock.ts'
-import type { Tx } from '../../platform/db.ts'
+import { statement, type Tx } from '../../platform/db/db.ts'
 import { GatewayError } from '../../platform/errors.ts'
-import type { Ids } from '../../platform/ids.ts'
-import { inrFromUinr } from '../../platform/money.ts'
+import type { Ids } from '../../platform/values/ids.ts'
+import { inrFromUinr } from '../../platform/values/money.ts'
 import type { Mail } from '../mail/mail.ts'
-import { emit, eventId } from '../webhooks/events.ts'
-import { rupeesOf } from './indian-money.ts'
-import { armAgain, type LowRow, markLow } from './low-balance-queries.ts'
-import { receiptReaders } from './receipt-queries.ts'
+import { emit, eventId } from '../webhooks/events/events.ts'
+import { receiptReaders } from './invoices/receipt-queries.ts'
+import { rupeesOf } from './invoices/tax/indian-money.ts'
 
 export interface LowBalanceDeps {
   readonly clock: Clock
@@ -39,7 +38,7 @@ export function onDebitedOf(deps: LowBalanceDeps): OnDebited {
     const orgIds = fallen.map(({ orgId }) => orgId)
     const balances = fallen.map(({ balanceUinr }) => balanceUinr)
     const low = await tx.many(markLow, orgIds, balances, new Date(nowMs), new Date(nowMs - mailPauseMs))
-    for (const row of low) await tell(deps, tx, row, nowMs)
+    for (const row of low) await notify(deps, tx, row, nowMs)
   }
 }
 
@@ -48,7 +47,7 @@ export async function rearmLowBalance(tx: Tx, orgId: number, balanceUinr: bigint
   await tx.exec(armAgain, orgId, balanceUinr)
 }
 
-async function tell({ ids, mail, baseUrl }: LowBalanceDeps, tx: Tx, row: LowRow, nowMs: number): Promise<void> {
+async function notify({ ids, mail, baseUrl }: LowBalanceDeps, tx: Tx, row: LowRow, nowMs: number): Promise<void> {
   const { orgId, balanceUinr, thresholdUinr, mailDue } = row
   await emit(tx, {
     id: eventId(ids, nowMs),
@@ -79,3 +78,34 @@ function rupees(uinr: bigint): string {
   const uinrPerPaisa = 10_000n
   return uinr >= 0n ? rupeesOf(uinr / uinrPerPaisa) : `-${rupeesOf((uinrPerPaisa - 1n - uinr) / uinrPerPaisa)}`
 }
+
+export interface LowRow {
+  readonly orgId: number
+  readonly balanceUinr: bigint
+  readonly thresholdUinr: bigint
+  /** The last mail is long enough ago: this crossing is mailed too. */
+  readonly mailDue: boolean
+}
+
+/**
+ * Marks those of the given organisations whose balance is below their threshold and who are armed, and answers them. Of two flushes
+ * that see the same crossing one marks the row: the other waits for its lock and then finds it marked.
+ */
+const markLow = statement<[orgIds: readonly number[], balances: readonly bigint[], at: Date, mailedBefore: Date], LowRow>(
+  'billing.mark_low',
+  `with low as (
+     select a.org_id, a.low_balance_threshold_uinr, f.balance, a.low_mailed_at is null or a.low_mailed_at <= $4::timestamptz as mail_due
+     from unnest($1::int[], $2::bigint[]) as f(org_id, balance) join billing_accounts a on a.org_id = f.org_id
+     where a.low_since is null and f.balance < a.low_balance_threshold_uinr
+     order by a.org_id for no key update of a)
+   update billing_accounts a set low_since = $3::timestamptz, low_mailed_at = case when low.mail_due then $3::timestamptz else a.low_mailed_at end
+   from low where a.org_id = low.org_id
+   returning a.org_id as "orgId", low.balance as "balanceUinr", low.low_balance_threshold_uinr as "thresholdUinr",
+     low.mail_due as "mailDue"`,
+)
+
+const armAgain = statement<[orgId: number, balanceUinr: bigint]>(
+  'billing.arm_again',
+  `update billing_accounts set low_since = null
+   where org_id = $1::int and low_since is not null and (low_balance_threshold_uinr is null or $2::bigint >= low_balance_threshold_uinr)`,
+)

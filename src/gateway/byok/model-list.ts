@@ -1,5 +1,7 @@
 /** One page of a provider's list of models. */
-import { isObject } from '../../platform/json.ts'
+import { isObject } from '../../platform/values/json.ts'
+import { JsonTexts } from '../wire/json/json-texts.ts'
+
 export interface ModelPage {
   readonly models: readonly string[]
   /** What asks for the page behind this one; null = there is none. */
@@ -12,7 +14,7 @@ const cursorMaxChars = 500
 
 /**
  * Reads the forms in which providers list their models: `{data: [{id}]}` with `has_more` and `last_id`, `{models: [{name}]}` with
- * `nextPageToken`, or a bare list. Ids that nobody could send are left out. Null when it is none of these.
+ * `nextPageToken`, or a bare list. Ids that nobody could send are left out. Null when it is none of these, or beyond the bounds of JSON.
  */
 export function modelPageOf(text: string): ModelPage | null {
   const value = parse(text)
@@ -37,7 +39,7 @@ function nextOf(page: Record<string, unknown>): string | null {
 
 function parse(text: string): unknown {
   try {
-    return JSON.parse(text)
+    return new JsonTexts().value(text)
   } catch {
     return null
   }

@@ -1,5 +1,5 @@
 /** What an organisation brings along for its calls: keys of its own at providers, servers of its own. Routing plans with it. */
-import type { Secret } from '../../platform/secret.ts'
+import type { Secret } from '../../platform/security/secret.ts'
 import type { Provider } from '../providers/provider.ts'
 
 /** A saved and verified key at a provider. */

@@ -1,9 +1,9 @@
-import type { Outbound, OutboundRequest } from '../../platform/outbound.ts'
-import type { Secret } from '../../platform/secret.ts'
+import type { Outbound, OutboundRequest } from '../../platform/outbound/outbound.ts'
+import type { Secret } from '../../platform/security/secret.ts'
 import type { Provider } from '../providers/provider.ts'
 import { type ModelPage, modelPageOf } from './model-list.ts'
 
-/** What a provider said to a key. */
+/** What a provider said to a key. Decision 0120 says why. */
 export type ProbeOutcome =
   /** It took the key. `proven`: it would have refused a wrong one. `models` as it writes them, at most 2,000. */
   | { readonly kind: 'ok'; readonly proven: boolean; readonly models: readonly string[] }

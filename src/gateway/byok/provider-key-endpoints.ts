@@ -67,7 +67,7 @@ export const providerKeyEndpoints = {
     summary: 'Saves a key at a provider after trying it there, and finds out its models. Without key: changes label and always_use of the saved one.',
     input: {
       path,
-      body: z.object({
+      body: z.strictObject({
         key: z.string().optional().describe('Sealed at rest and never shown again. Replaces the saved one when the provider takes it.'),
         label: label.nullable().optional().describe('For people. Left out: as it was.'),
         always_use: z.boolean().optional().describe("Use it ahead of the platform's key. Left out: as it was, at first false."),

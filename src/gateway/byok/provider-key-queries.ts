@@ -1,4 +1,4 @@
-import { statement } from '../../platform/db.ts'
+import { statement } from '../../platform/db/db.ts'
 
 /** A saved key without the key. */
 export interface SavedKeyRow {

@@ -1,11 +1,12 @@
 import type { Clock } from '../../platform/clock.ts'
-import type { Db } from '../../platform/db.ts'
-import type { ControlLog } from '../../platform/db-control-log.ts'
+import type { Db } from '../../platform/db/db.ts'
+import type { ControlLog } from '../../platform/db/db-control-log.ts'
 import { fail } from '../../platform/errors.ts'
-import type { Log } from '../../platform/log.ts'
-import { Secret } from '../../platform/secret.ts'
-import { maskSecret, type Sealer } from '../../platform/secrets.ts'
+import type { Log } from '../../platform/observe/log.ts'
+import { Secret } from '../../platform/security/secret.ts'
+import { maskSecret, type Sealer } from '../../platform/security/secrets.ts'
 import type { Provider } from '../providers/provider.ts'
+import { ownersOf } from './key-owner.ts'
 import { orgRoutingChanged, type SavedKey } from './org-credentials.ts'
 import type { ProbeOutcome } from './probe.ts'
 import {
@@ -34,7 +35,7 @@ export interface ProviderKeysDeps {
 }
 
 /** What a save changes. What is left out of a key that exists stays as it was. */
-export interface KeyWish {
+export interface KeyParams {
   readonly key?: string | undefined
   readonly label?: string | null | undefined
   readonly alwaysUse?: boolean | undefined
@@ -80,10 +81,10 @@ export class ProviderKeys {
    * Saves a key when its provider takes it, or without `key` changes label and use of the saved one. The key before it is kept when
    * that fails. Throws `unknown_provider`, `bad_key`, `unavailable`, and `bad_request` when there is no key to change.
    */
-  async save(orgId: number, providerId: string, wish: KeyWish): Promise<SavedView> {
+  async save(orgId: number, providerId: string, params: KeyParams): Promise<SavedView> {
     const provider = this.#provider(providerId)
-    if (wish.key === undefined) return await this.#describe(orgId, provider, wish)
-    const key = this.#checkedKey(provider, wish.key)
+    if (params.key === undefined) return await this.#describe(orgId, provider, params)
+    const key = this.#checkedKey(provider, params.key)
     const outcome = await this.#deps.probe(provider, key)
     if (outcome.kind === 'rejected')
       throw fail('bad_key', { message: `${provider.name} refused this key. Nothing was changed; check that it is whole and still active.` })
@@ -92,7 +93,7 @@ export class ProviderKeys {
     const now = new Date(this.#deps.clock.nowMs())
     const sealed = this.#deps.sealer.seal(key.reveal(), providerKeyOwner(orgId, provider.id))
     const mask = maskSecret(key.reveal())
-    const { label, alwaysUse } = wish
+    const { label, alwaysUse } = params
     const row = await this.#change(orgId, tx =>
       tx.one(
         saveKey,
@@ -161,10 +162,16 @@ export class ProviderKeys {
     if (!sendable.test(key)) throw fail('bad_key', { message: 'A key is 1 to 1000 printable characters without spaces.' })
     if (provider.keyShape !== null && !new RegExp(provider.keyShape).test(key))
       throw fail('bad_key', { message: `That does not look like a key of ${provider.name}: expected the form ${provider.keyShape}. It was sent nowhere.` })
-    return new Secret(key)
+    const secret = new Secret(key)
+    // A provider that says nothing of its keys may take those of another: it may be a way to it.
+    const isKnown = (provider.keySign ?? provider.keyShape) !== null
+    const owners = isKnown ? ownersOf(secret, this.#deps.providers().values()) : []
+    if (owners.length > 0 && !owners.includes(provider.id))
+      throw fail('bad_key', { message: `That looks like a key of ${owners.join(' or ')}, not of ${provider.name}. It was sent nowhere.` })
+    return secret
   }
 
-  async #describe(orgId: number, provider: Provider, { label, alwaysUse }: KeyWish): Promise<SavedView> {
+  async #describe(orgId: number, provider: Provider, { label, alwaysUse }: KeyParams): Promise<SavedView> {
     if (label === undefined && alwaysUse === undefined) throw fail('bad_request', { message: 'Send key, or label or always_use to change a saved key.' })
     const row = await this.#change(orgId, tx => tx.maybe(describeKey, orgId, provider.id, label !== undefined, label ?? null, alwaysUse ?? null))
     if (row === null) throw fail('bad_request', { message: `key is required: none is saved at ${provider.name} yet.` })

@@ -1,5 +1,5 @@
 /** What the rules of a key and an agent leave of the catalog. Routing and the public lists ask the same functions. */
-import type { CallPolicy, Principal } from '../../platform/principal.ts'
+import type { CallPolicy, Principal } from '../../platform/security/principal.ts'
 import type { CatalogSnapshot, Model } from './model.ts'
 import { presetOf } from './virtual-models.ts'
 

@@ -1,4 +1,4 @@
-import { inrFromUinr } from '../../platform/money.ts'
+import { inrFromUinr } from '../../platform/values/money.ts'
 import { type Allowance, allowedPart, allowedProviders } from './allowance.ts'
 import { type CatalogSnapshot, cheapestRoute, type Model, type Route, type RouteId, stateKeyOf } from './model.ts'
 
@@ -52,13 +52,21 @@ export interface ProviderView {
   readonly platform_fallback: boolean
 }
 
-/** The catalog as people and programs see it. `healthOf` comes from routing; `replace` swaps in a reloaded snapshot. */
+const isWell = (): RouteState => ({ available: true, maintenance: false })
+
+/** The catalog as people and programs see it. */
 export class Catalog {
   #snapshot: CatalogSnapshot
-  readonly #healthOf: (routeId: RouteId) => RouteState
+  #healthOf: (routeId: RouteId) => RouteState
 
-  constructor(snapshot: CatalogSnapshot, healthOf: (routeId: RouteId) => RouteState) {
+  /** Until `showHealth` is called, every route is shown as available. */
+  constructor(snapshot: CatalogSnapshot, healthOf: (routeId: RouteId) => RouteState = isWell) {
     this.#snapshot = snapshot
+    this.#healthOf = healthOf
+  }
+
+  /** Shows each route with the state that routing knows. Routing needs the catalog first, so it joins later. */
+  showHealth(healthOf: (routeId: RouteId) => RouteState): void {
     this.#healthOf = healthOf
   }
 
@@ -66,6 +74,7 @@ export class Catalog {
     return this.#snapshot
   }
 
+  /** Swaps in a reloaded snapshot. */
   replace(snapshot: CatalogSnapshot): void {
     this.#snapshot = snapshot
   }
@@ -155,7 +164,7 @@ const pricedInTokens = (model: Model): boolean => model.kind === 'chat' || model
 function pricing(model: Model): Record<string, number> {
   const cheapest = cheapestRoute(model)
   if (!cheapest) return { inputINRPerMtok: 0, outputINRPerMtok: 0 }
-  const { inputUinrPerMtok, outputUinrPerMtok, cachedInputUinrPerMtok, cacheWriteUinrPerMtok } = cheapest.price
+  const { inputUinrPerMtok, outputUinrPerMtok, cachedInputUinrPerMtok, cacheWriteUinrPerMtok, audioInputUinrPerMtok } = cheapest.price
   if (model.kind === 'transcription') return { inputINRPerMtok: 0, outputINRPerMtok: 0, inrPerMinute: Math.round(inrFromUinr(inputUinrPerMtok) * 60) / 1e6 }
   if (model.kind === 'speech') return { inputINRPerMtok: 0, outputINRPerMtok: 0, inrPerMillionCharacters: inrFromUinr(inputUinrPerMtok) }
   return {
@@ -163,5 +172,6 @@ function pricing(model: Model): Record<string, number> {
     outputINRPerMtok: inrFromUinr(outputUinrPerMtok),
     ...(cachedInputUinrPerMtok === null ? {} : { cachedInputINRPerMtok: inrFromUinr(cachedInputUinrPerMtok) }),
     ...(cacheWriteUinrPerMtok === null ? {} : { cacheWriteINRPerMtok: inrFromUinr(cacheWriteUinrPerMtok) }),
+    ...(audioInputUinrPerMtok === undefined ? {} : { audioInputINRPerMtok: inrFromUinr(audioInputUinrPerMtok) }),
   }
 }

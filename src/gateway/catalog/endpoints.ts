@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { endpointOf } from '../../platform/endpoint.ts'
 import { fail } from '../../platform/errors.ts'
-import type { Principal } from '../../platform/principal.ts'
+import type { Principal } from '../../platform/security/principal.ts'
 import { allowanceOfCaller } from './allowance.ts'
 import type { Catalog } from './catalog.ts'
 import type { Model } from './model.ts'
@@ -37,6 +37,7 @@ const modelView = z.object({
       outputINRPerMtok: z.number(),
       cachedInputINRPerMtok: z.number().optional().describe('Input that the provider reads from its cache. Absent: as input.'),
       cacheWriteINRPerMtok: z.number().optional().describe('Input that the provider writes to its cache. Absent: as input.'),
+      audioInputINRPerMtok: z.number().optional().describe('Input that is sound. Absent: sound is taken on own provider keys only.'),
       inrPerMinute: z.number().optional(),
       inrPerMillionCharacters: z.number().optional(),
     })

@@ -13,8 +13,12 @@ export interface RoutePrice {
   readonly cachedInputUinrPerMtok: bigint | null
   /** Prompt tokens that the provider writes to its cache; null = as input. */
   readonly cacheWriteUinrPerMtok: bigint | null
+  /** Prompt tokens that are sound; left out: there is no such price. */
+  readonly audioInputUinrPerMtok?: bigint
   /** One generated image; 0n for models of other kinds. */
   readonly uinrPerImage: bigint
+  /** One that is asked for larger, better or with more steps than a plain one; left out: there is no such price. */
+  readonly uinrPerImageMost?: bigint
   /** Where the price stands and since when, for people: never shown as a quote. */
   readonly source: string
   readonly asOf: string

@@ -1,8 +1,8 @@
 import type { Provider } from '../providers/provider.ts'
+import { isSandbox } from './loading/sandbox.ts'
 import type { Model, Route } from './model.ts'
-import { isSandbox } from './sandbox.ts'
 
-/** A virtual model id: what it may pick from. How it picks is routing's business. */
+/** The models that a virtual model id may pick from. Routing decides which one it picks. */
 export interface Preset {
   readonly id: string
   /** Value of `x-br-auto-preset`. */

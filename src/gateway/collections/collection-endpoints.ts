@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { endpointOf, reply } from '../../platform/endpoint.ts'
 import { pageHeaders, replyWithPage } from '../../platform/public-page.ts'
-import { rowId } from '../../platform/row-id.ts'
+import { rowId } from '../../platform/values/row-id.ts'
 import type { CollectionRegistry } from './collection-registry.ts'
 import type { CollectionSharing } from './collection-sharing.ts'
 import { collectionView, collectionWithVersionsView, listedView, ownJson, stepsView, versionsJson } from './collection-views.ts'
@@ -25,7 +25,7 @@ const looked = (meta: Readonly<Record<string, unknown>>) => z.unknown().optional
 const stepSchema = {
   oneOf: [{ type: 'string' }, { type: 'object', properties: { model: { type: 'string' }, provider: { type: ['string', 'null'] } }, required: ['model'] }],
 }
-const wish = {
+const params = {
   name: looked({ type: 'string', minLength: 1, maxLength: 100, description: '1 to 100 characters. The slug is made of the first name.' }),
   model: looked({ type: 'string', description: 'Id of a model of the catalog, not a virtual one.' }),
   steps: looked({
@@ -38,7 +38,7 @@ const wish = {
   readme_md: looked({ type: ['string', 'null'], description: 'Markdown of at most 64 KiB. Default: none.' }),
   public: z.boolean().nullish().describe('Whether everybody sees it, with all its versions. Default: false.'),
 }
-const wishOf = ({ name, model, steps, readme_md, public: isPublic }: z.output<z.ZodObject<typeof wish>>) => ({
+const paramsOf = ({ name, model, steps, readme_md, public: isPublic }: z.output<z.ZodObject<typeof params>>) => ({
   name,
   model,
   steps,
@@ -66,11 +66,11 @@ export const collectionEndpoints = {
     access: { role: 'admin' },
     tag,
     summary: 'Makes a collection: a chain of steps for a model, with a readme. Nothing is routed by it until it is imported.',
-    input: { body: z.object(wish).meta({ required: ['name', 'model', 'steps'] }) },
+    input: { body: z.object(params).meta({ required: ['name', 'model', 'steps'] }) },
     output: collectionView,
     status: 201,
     errors: [...contentErrors, 'cap'],
-    handle: async ({ collections }, { body }, { principal }) => ownJson(await collections.create(principal.orgId, principal.userId, wishOf(body))),
+    handle: async ({ collections }, { body }, { principal }) => ownJson(await collections.create(principal.orgId, principal.userId, paramsOf(body))),
   }),
 
   getCollection: row({
@@ -105,11 +105,13 @@ export const collectionEndpoints = {
     access: { role: 'admin' },
     tag,
     summary: 'Changes what the body names. Another name, model, steps or readme is the next version; what changes nothing and publishing are none.',
-    input: { path: idPath, body: z.object(wish) },
-    output: collectionView,
+    input: { path: idPath, body: z.object(params) },
+    output: collectionView.extend({ ok: z.literal(true) }),
     errors: [...contentErrors, 'not_found'],
-    handle: async ({ collections }, { path, body }, { principal }) =>
-      ownJson(await collections.change(principal.orgId, principal.userId, idOf(path), wishOf(body))),
+    handle: async ({ collections }, { path, body }, { principal }) => ({
+      ok: true,
+      ...ownJson(await collections.change(principal.orgId, principal.userId, idOf(path), paramsOf(body))),
+    }),
   }),
 
   deleteCollection: row({

@@ -1,4 +1,4 @@
-import { statement } from '../../platform/db.ts'
+import { statement } from '../../platform/db/db.ts'
 import type { StoredStep } from '../routing/chains.ts'
 
 /** What of a collection has versions. */

@@ -1,20 +1,20 @@
-/** The public registry: pages that are made beside the requests which read them, and made anew when a collection changes. */
+/** The public registry: its pages are built outside the requests that read them, and built again when a collection changes. */
 import { LRUCache } from 'lru-cache'
 import type { Clock } from '../../platform/clock.ts'
-import type { Db } from '../../platform/db.ts'
-import type { ControlLog } from '../../platform/db-control-log.ts'
+import type { Db } from '../../platform/db/db.ts'
+import type { ControlLog } from '../../platform/db/db-control-log.ts'
 import { fail } from '../../platform/errors.ts'
-import { isObject } from '../../platform/json.ts'
-import type { Log } from '../../platform/log.ts'
+import { Snapshot } from '../../platform/loop/snapshot.ts'
+import type { Log } from '../../platform/observe/log.ts'
 import { type PublicPage, publicPage } from '../../platform/public-page.ts'
-import { Snapshot } from '../../platform/snapshot.ts'
+import { isObject } from '../../platform/values/json.ts'
 import { listStarred } from './collection-queries.ts'
 import { isSlug } from './collection-slug.ts'
 import { listedJson, publicJson, publicVersionsJson } from './collection-views.ts'
 import { collectionChanged, noCollection, versionsListedMax } from './collections.ts'
 import { findPublic, listPublic, listPublicOfModel, listPublicVersions } from './registry-queries.ts'
 
-/** Collections of a list. */
+/** The most collections that a list returns. */
 export const listedMax = 200
 /** Characters of each readme in a list. */
 const listedReadmeMax = 2_000

@@ -1,6 +1,7 @@
 /** What a collection may hold, whoever writes it. */
-import { cleanName } from '../../platform/clean-name.ts'
+
 import { fail } from '../../platform/errors.ts'
+import { cleanName } from '../../platform/values/clean-name.ts'
 import type { StoredStep } from '../routing/chains.ts'
 import { isCustomReference } from '../routing/own-models.ts'
 import type { CollectionContent } from './collection-queries.ts'

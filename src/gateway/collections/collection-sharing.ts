@@ -1,7 +1,7 @@
 /** What organisations do with each other's public collections: star them, fork them, make them their routing. */
 import type { Clock } from '../../platform/clock.ts'
-import type { Db, Tx } from '../../platform/db.ts'
-import type { ControlLog } from '../../platform/db-control-log.ts'
+import type { Db, Tx } from '../../platform/db/db.ts'
+import type { ControlLog } from '../../platform/db/db-control-log.ts'
 import type { Chain, Chains } from '../routing/chains.ts'
 import { addStar, type CollectionRow, countForks, countStars, findFork, lockOrg, lockVisible, removeStar } from './collection-queries.ts'
 import { isSlug } from './collection-slug.ts'
@@ -43,13 +43,13 @@ export class CollectionSharing {
     this.#deps = deps
   }
 
-  /** Gives the star of the organisation or takes it back; `wish` null: the other way round than it is. Throws `not_found`. */
-  async star(orgId: number, slug: string, wish: boolean | null): Promise<Starred> {
+  /** Adds the star of the organisation (true), removes it (false) or toggles it (null). Throws `not_found`. */
+  async star(orgId: number, slug: string, starOrToggle: boolean | null): Promise<Starred> {
     const { db, clock, counted } = this.#deps
     const result = await db.tx(async tx => {
       const { id } = await heldVisible(tx, orgId, slug)
-      const removed = wish === true ? 0 : await tx.exec(removeStar, orgId, id)
-      const starred = wish ?? removed === 0
+      const removed = starOrToggle === true ? 0 : await tx.exec(removeStar, orgId, id)
+      const starred = starOrToggle ?? removed === 0
       if (starred) await tx.exec(addStar, orgId, id, new Date(clock.nowMs()))
       return { id, starred, stars: (await tx.one(countStars, id)).stars }
     })

@@ -1,6 +1,6 @@
-/** The address of a collection: from its name, unique over the installation, given away once. */
-import type { Tx } from '../../platform/db.ts'
-import type { Ids } from '../../platform/ids.ts'
+/** The address of a collection: from its name, unique over the installation, given away once. Decision 0330 says why. */
+import type { Tx } from '../../platform/db/db.ts'
+import type { Ids } from '../../platform/values/ids.ts'
 import { takeSlug, takeStem } from './collection-queries.ts'
 
 /** Longest part that comes from the name. */

@@ -1,9 +1,9 @@
 /** Collections of an organisation: a chain of steps for one model of the catalog, with a readme and its versions. */
 import type { Clock } from '../../platform/clock.ts'
-import type { Db, Tx } from '../../platform/db.ts'
-import type { ControlLog, NewsItem } from '../../platform/db-control-log.ts'
+import type { Db, Tx } from '../../platform/db/db.ts'
+import type { ControlLog, NewsItem } from '../../platform/db/db-control-log.ts'
 import { fail, type GatewayError } from '../../platform/errors.ts'
-import type { Ids } from '../../platform/ids.ts'
+import type { Ids } from '../../platform/values/ids.ts'
 import type { Chains } from '../routing/chains.ts'
 import {
   type CollectionContent,
@@ -46,7 +46,7 @@ export interface CollectionsDeps {
 }
 
 /** What a client sent, in any shape; undefined is left out. */
-export interface CollectionWish {
+export interface CollectionParams {
   readonly name?: unknown
   readonly model?: unknown
   readonly steps?: unknown
@@ -94,14 +94,14 @@ export class Collections {
   }
 
   /** Makes a collection, at version 1. Throws `bad_name`, `bad_model`, `bad_steps`, `bad_readme` and `cap`. */
-  async create(orgId: number, userId: number | null, wish: CollectionWish): Promise<CollectionRow> {
+  async create(orgId: number, userId: number | null, params: CollectionParams): Promise<CollectionRow> {
     const content = {
-      name: nameOf(wish.name),
-      modelId: this.#model(wish.model),
-      steps: await this.#deps.chains.stepsOf(orgId, wish.steps),
-      readmeMd: readmeOf(wish.readmeMd ?? null),
+      name: nameOf(params.name),
+      modelId: this.#model(params.model),
+      steps: await this.#deps.chains.stepsOf(orgId, params.steps),
+      readmeMd: readmeOf(params.readmeMd ?? null),
     }
-    const isPublic = wish.isPublic ?? false
+    const isPublic = params.isPublic ?? false
     if (isPublic) checkPublishable(content.steps)
     return this.#deps.controlLog.change(async tx => {
       await tx.one(lockOrg, orgId)
@@ -127,19 +127,19 @@ export class Collections {
    * Changes what was named. Another name, model, steps or readme is a new version; the slug stays, and publishing is no version. Throws
    * `not_found` and as `create` does.
    */
-  async change(orgId: number, userId: number | null, id: number, wish: CollectionWish): Promise<CollectionRow> {
+  async change(orgId: number, userId: number | null, id: number, params: CollectionParams): Promise<CollectionRow> {
     if ((await this.#deps.db.maybe(findOwnById, orgId, id)) === null) throw noCollection()
     const changes: Partial<CollectionContent> = {
-      ...(wish.name === undefined ? {} : { name: nameOf(wish.name) }),
-      ...(wish.model === undefined ? {} : { modelId: this.#model(wish.model) }),
-      ...(wish.steps === undefined ? {} : { steps: await this.#deps.chains.stepsOf(orgId, wish.steps) }),
-      ...(wish.readmeMd === undefined ? {} : { readmeMd: readmeOf(wish.readmeMd) }),
+      ...(params.name === undefined ? {} : { name: nameOf(params.name) }),
+      ...(params.model === undefined ? {} : { modelId: this.#model(params.model) }),
+      ...(params.steps === undefined ? {} : { steps: await this.#deps.chains.stepsOf(orgId, params.steps) }),
+      ...(params.readmeMd === undefined ? {} : { readmeMd: readmeOf(params.readmeMd) }),
     }
     return this.#deps.controlLog.change(async tx => {
       const before = await tx.maybe(lockOwn, orgId, id)
       if (before === null) throw noCollection()
       const { name, modelId, steps, readmeMd } = { ...before, ...changes }
-      const isPublic = wish.isPublic ?? before.isPublic
+      const isPublic = params.isPublic ?? before.isPublic
       const isSame = isSameContent(before, { name, modelId, steps, readmeMd })
       if (isSame && isPublic === before.isPublic) return { value: before, news: [] }
       if (isPublic) checkPublishable(steps)

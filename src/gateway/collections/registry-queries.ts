@@ -1,4 +1,4 @@
-import { statement } from '../../platform/db.ts'
+import { statement } from '../../platform/db/db.ts'
 import type { CollectionContent, VersionRow } from './collection-queries.ts'
 
 /** A public collection as everybody sees it: nothing of the organisation behind it. */

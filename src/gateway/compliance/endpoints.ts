@@ -1,14 +1,14 @@
 /** What an organisation shows to auditors: where its calls were served, and what processed its data. Never content. */
 import { z } from 'zod'
 import { endpointOf, reply } from '../../platform/endpoint.ts'
-import type { AccessRule } from '../../platform/principal.ts'
-import type { Attestations } from './attestation.ts'
-import { publicJwk } from './attestation-keys.ts'
-import { attestationReport } from './attestation-report.ts'
-import { attestation } from './attestation-shape.ts'
-import type { Dpias } from './dpia.ts'
-import { dpiaReport } from './dpia-report.ts'
-import { dpia } from './dpia-shape.ts'
+import type { AccessRule } from '../../platform/security/principal.ts'
+import type { Attestations } from './attestation/attestation.ts'
+import { publicJwk } from './attestation/attestation-keys.ts'
+import { attestationReport } from './attestation/attestation-report.ts'
+import { attestation } from './attestation/attestation-shape.ts'
+import type { Dpias } from './dpia/dpia.ts'
+import { dpiaReport } from './dpia/dpia-report.ts'
+import { dpia } from './dpia/dpia-shape.ts'
 import { defaultWindow } from './window.ts'
 
 const row = endpointOf<{ attestations: Attestations; dpias: Dpias }>()

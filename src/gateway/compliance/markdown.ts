@@ -1,4 +1,4 @@
-/** Markdown in which what others named (models, servers, agents, organisations) is text and nothing else. */
+/** Markdown in which what others named (models, servers, agents, organisations) is text and nothing else. Decision 0350 says why. */
 
 /** Control characters, separators of lines, and characters that hide text or turn its direction. */
 const notPlain = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]+/gu

@@ -1,4 +1,4 @@
-import type { ResidencyMix } from './dpia-shape.ts'
+import type { ResidencyMix } from './dpia/dpia-shape.ts'
 import { percentages } from './percentages.ts'
 import type { ProcessingRow } from './queries.ts'
 

@@ -1,5 +1,5 @@
 /** What is kept, in words. These sentences are promises: they follow the schema, and what deletes from it. */
-import type { Dpia } from './dpia-shape.ts'
+import type { Dpia } from './dpia/dpia-shape.ts'
 
 /** What is kept of what was said, with a retention window of so many days. */
 export function retentionOf(days: number): Dpia['content_retention'] {

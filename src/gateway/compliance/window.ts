@@ -1,6 +1,6 @@
 /** Spans of IST days that end today, as compliance endpoints take them. */
 import { fail } from '../../platform/errors.ts'
-import { istDay, startOfIstDayMs } from '../../platform/ist-time.ts'
+import { istDay, startOfIstDayMs } from '../../platform/values/ist-time.ts'
 
 const dayMs = 24 * 3600_000
 /** Ours: the longest span that is reported. */

@@ -1,16 +1,20 @@
 /** What both edges work with: the addresses of the endpoint table, and what they need of the rest. */
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http'
 import type { AnyRow, At, AuthKind } from '../../platform/endpoint.ts'
-import type { Ids } from '../../platform/ids.ts'
-import type { Inflight } from '../../platform/inflight.ts'
-import type { Log } from '../../platform/log.ts'
-import type { AccessRule, BearerPrincipal, Principal } from '../../platform/principal.ts'
-import type { TracePlace } from '../../platform/tracing.ts'
-import type { ActTrail } from './acts.ts'
+import type { Inflight } from '../../platform/loop/inflight.ts'
+import type { Log } from '../../platform/observe/log.ts'
+import type { TracePlace } from '../../platform/observe/tracing.ts'
+import type { AccessRule, BearerPrincipal, Principal } from '../../platform/security/principal.ts'
+import type { Ids } from '../../platform/values/ids.ts'
+import type { BodyRoom } from './bodies/body-room.ts'
+import type { FormLimits } from './bodies/multipart.ts'
+import type { Connections } from './connections.ts'
 import type { Cors } from './cors.ts'
 import type { EdgeWatch } from './edge-watch.ts'
-import type { FormLimits } from './multipart.ts'
-import type { OpenStreams } from './open-streams.ts'
+import type { StreamPlaces } from './places.ts'
+import type { OpenStreams } from './replies/open-streams.ts'
+import type { ActTrail } from './rows/audited-actions.ts'
+import type { UnreadReplies } from './unread-replies.ts'
 
 /** One address of a row: the row itself, or its twin with a credential and rule of its own. */
 export interface Binding {
@@ -21,13 +25,15 @@ export interface Binding {
   readonly access: AccessRule
 }
 
-/** What the HTTP edge needs of the rest; app.ts gives it. */
+/** What the HTTP edge needs of the rest; composition/gateway.ts gives it. */
 export interface EdgeDeps {
   readonly services: object
   readonly ids: Ids
   readonly log: Log
   readonly inflight: Inflight
   readonly baseUrl: () => string
+  /** Room for request bodies. */
+  readonly bodies: BodyRoom
   readonly bodyLimitBytes: number
   readonly inferenceBodyLimitBytes: number
   readonly formLimits: FormLimits
@@ -48,6 +54,12 @@ export interface EdgeDeps {
   readonly acts: ActTrail
   /** Streams that are being sent, kept alive while they are silent. */
   readonly streams: OpenStreams
+  /** Replies that wait for clients who read slowly. */
+  readonly unread: UnreadReplies
+  /** Open connections of clients. */
+  readonly connections: Connections
+  /** Places for streamed replies. */
+  readonly streamPlaces: StreamPlaces
   /** Answers browsers about pages of other origins. */
   readonly cors: Cors
   /** Left out: nobody counts. */
@@ -58,5 +70,19 @@ export interface EdgeDeps {
   isDraining(): boolean
 }
 
-/** Whether calls without a credential count against their sender: those of the API and of OAuth, and those that begin a sign-in, because each of them is kept for a while. Discovery and pages do not. */
-export const countsStrangers = (at: At): boolean => at.includes(' /v1/') || at.includes(' /oauth/') || at === 'GET /auth/{provider}'
+/** Documents that any program on the net fetches. They stand ready, and who fetches them without a credential is counted. */
+const publicDocuments: readonly At[] = [
+  'GET /openapi.json',
+  'GET /llms.txt',
+  'GET /mcp/server-card',
+  'GET /.well-known/mcp/server-card.json',
+  'GET /.well-known/mcp-server-card',
+  'GET /.well-known/ai-catalog.json',
+]
+
+/**
+ * Whether calls without a credential count against their sender: those of the API and of OAuth, those that begin a sign-in, because each of
+ * them is kept for a while, the one that hands a key to the command line, and those of public documents. Health, keys and pages do not count.
+ */
+export const countsStrangers = (at: At): boolean =>
+  at.includes(' /v1/') || at.includes(' /oauth/') || at === 'GET /auth/{provider}' || at === 'POST /cli/token' || publicDocuments.includes(at)

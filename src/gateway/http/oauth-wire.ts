@@ -1,5 +1,6 @@
 /** What is different on rows for OAuth clients: how a form comes in, how a credential may stand in Basic, how an error goes out. */
 import { type ErrorName, errorTable, fail, type GatewayError } from '../../platform/errors.ts'
+import { isWellEncoded } from './url-text.ts'
 
 /** Replies of these rows carry tokens or what is known of them. */
 export const notStored = { 'cache-control': 'no-store', pragma: 'no-cache' } as const
@@ -30,18 +31,22 @@ export function parseFormBody(bytes: Buffer, contentType: string | undefined): R
   const media = contentType?.split(';')[0]?.trim().toLowerCase()
   if (media !== undefined && media !== 'application/x-www-form-urlencoded')
     throw fail('unsupported_media_type', { message: 'This endpoint takes application/x-www-form-urlencoded.' })
+  const text = bytes.toString('utf8')
+  if (!isWellEncoded(text)) throw fail('bad_request', { message: 'The form has a "%" without two hex digits, or bytes that are no UTF-8.' })
   const values = new Map<string, string | string[]>()
-  for (const [name, value] of new URLSearchParams(bytes.toString('utf8'))) {
+  for (const [name, value] of new URLSearchParams(text)) {
     if (value === '') continue
     const before = values.get(name)
-    values.set(name, before === undefined ? value : [...(Array.isArray(before) ? before : [before]), value])
+    if (Array.isArray(before)) before.push(value)
+    else values.set(name, before === undefined ? value : [before, value])
   }
   return Object.fromEntries(values)
 }
 
 /** The password of `Authorization: Basic`, decoded as RFC 6749 §2.3.1 has clients encode it; null for another scheme, empty for a text that is none. */
 export function basicPassword(authorization: string | undefined): string | null {
-  const [, encoded] = /^\s*basic\s+(\S*)\s*$/i.exec(authorization ?? '') ?? []
+  // Trimmed first: a pattern with room for spaces at both sides takes a time that grows with their square.
+  const [, encoded] = /^basic\s+(\S*)$/i.exec(authorization?.trim() ?? '') ?? []
   if (encoded === undefined) return null
   const pair = Buffer.from(encoded, 'base64').toString('utf8')
   const mark = pair.indexOf(':')

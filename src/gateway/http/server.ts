@@ -2,12 +2,14 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import express, { type Request, type Response } from 'express'
 import type { AnyRow } from '../../platform/endpoint.ts'
 import { fail } from '../../platform/errors.ts'
-import { rowId } from '../../platform/row-id.ts'
+import { rowId } from '../../platform/values/row-id.ts'
+import { refuseUnread, serverTimes } from './connections.ts'
 import type { Binding, EdgeDeps } from './edge.ts'
-import { HotRoutes } from './hot-routes.ts'
 import { pathHint } from './path-hint.ts'
-import { writeError } from './reply-writer.ts'
-import { serveRow } from './serve-row.ts'
+import { writeError } from './replies/reply-writer.ts'
+import { HotRoutes } from './rows/hot-routes.ts'
+import { serveRow } from './rows/serve-row.ts'
+import { isWellEncoded } from './url-text.ts'
 
 /** `/v1/models/{id+}/stats` as express 5 writes it: `/v1/models/*id/stats`. */
 function expressPath(path: string): string {
@@ -70,24 +72,36 @@ export function createEdge(bindings: readonly Binding[], deps: EdgeDeps, mcp: Mc
     })
   }
   app.use((request: Request, response: Response) => miss(request, response, deps, fail('not_found', { message: pathHint(request.path, known) })))
-  // express answers a path that does not decode with HTML of its own; ours is the envelope.
-  app.use((_error: unknown, request: Request, response: Response, _next: unknown) =>
-    miss(request, response, deps, fail('bad_request', { message: 'The path is not well formed.' })),
-  )
-  const server = createServer({ noDelay: true, keepAliveTimeout: 65_000 }, (request, response) => {
+  // express would answer with HTML of its own; ours is the envelope.
+  app.use((_error: unknown, request: Request, response: Response, _next: unknown) => miss(request, response, deps, malformed()))
+  const serve = (request: IncomingMessage, response: ServerResponse): void => {
+    if (isQueued(response)) {
+      request.socket.destroy()
+      return
+    }
+    deps.connections.begun(request, response)
     if (request.headers.origin !== undefined && deps.cors.answers(request, response)) return
-    const found = hot.match(request.method ?? '', request.url ?? '')
-    if (found) void serveRow(found.binding, noParams, found.query, request, response, deps)
+    const isWellFormed = isWellEncoded(request.url ?? '')
+    const found = isWellFormed ? hot.match(request.method ?? '', request.url ?? '') : null
+    if (!isWellFormed) miss(request, response, deps, malformed())
+    else if (found) void serveRow(found.binding, noParams, found.query, request, response, deps)
     else app(request, response)
-  })
-  server.on('clientError', (_error, socket) => {
-    if (socket.writable)
-      socket.end(
-        'HTTP/1.1 400 Bad Request\r\nconnection: close\r\ncontent-type: application/json\r\ncontent-length: 87\r\n\r\n{"error":{"message":"Not HTTP.","type":"invalid_request_error","code":"bad_request"}}\r\n',
-      )
-  })
+  }
+  const server = createServer({ noDelay: true, ...serverTimes }, serve)
+  deps.connections.watch(server)
+  // Without this listener Node would ask every body to come; now it does when somebody is about to read it.
+  server.on('checkContinue', serve)
+  server.on('clientError', (error, socket) => refuseUnread(error, socket))
   return server
 }
+
+/**
+ * Whether a response waits behind an earlier one of its connection. Such a response tells nobody when its client has left, so no bound that
+ * waits for that holds, and a connection that sends a request before the earlier reply has ended is closed. Decision 0434 says why.
+ */
+const isQueued = (response: ServerResponse): boolean => response.socket === null
+
+const malformed = (): Error => fail('bad_request', { message: 'The path or query has a "%" without two hex digits, or bytes that are no UTF-8.' })
 
 const wrongMethod = (allow: string): Error => fail('method_not_allowed', { message: `This path takes ${allow} only.`, headers: { allow } })
 
@@ -107,7 +121,6 @@ function queryTextOf(url: string): string {
 }
 
 function miss(request: IncomingMessage, response: ServerResponse, deps: EdgeDeps, error: Error, row?: AnyRow): void {
-  request.resume()
   deps.watch?.strayed('other', request, response)
   response.setHeader('x-request-id', deps.ids.requestId())
   deps.watch?.refused(writeError(response, error, row).code)

@@ -1,6 +1,6 @@
-import { DatabaseUnavailableError } from '../../platform/db.ts'
+import { DatabaseUnavailableError } from '../../platform/db/db.ts'
 import { fail, GatewayError } from '../../platform/errors.ts'
-import { CallCutError } from '../../platform/inflight.ts'
+import { CallCutError } from '../../platform/loop/inflight.ts'
 
 /** Failures that have a name of their own on the wire. */
 export function translate(thrown: unknown): unknown {
@@ -19,6 +19,8 @@ export function cutError(cut: CallCutError): GatewayError {
   switch (cut.reason) {
     case 'agent_revoked':
       return fail('invalid_api_key', { message: 'This agent has been revoked. Stop: its tokens work no more.', extra: { reason: 'agent_revoked' } })
+    case 'agent_paused':
+      return fail('agent_paused')
     case 'key_revoked':
       return fail('invalid_api_key', { message: 'This key has been revoked.' })
     case 'token_revoked':

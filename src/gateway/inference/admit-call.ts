@@ -1,16 +1,16 @@
 import { GatewayError } from '../../platform/errors.ts'
-import type { BearerPrincipal } from '../../platform/principal.ts'
-import type { Permit } from '../limits/admission.ts'
+import type { BearerPrincipal } from '../../platform/security/principal.ts'
+import type { Permit } from '../limits/engine/admission.ts'
 import type { OrgRouting } from '../routing/org-routing.ts'
 import { resolveAsPaid, resolveWithoutBalance } from '../routing/payer.ts'
 import type { Plan, ResolveRequest } from '../routing/plan.ts'
-import type { UsageEvent } from '../usage/record.ts'
-import { withinCallCaps } from './call-caps.ts'
+import type { UsageEvent } from '../usage/events/record.ts'
+import { withinCallCaps } from './charge/call-caps.ts'
+import { holdOf } from './charge/estimate.ts'
+import type { ChargedAgent } from './charge/meter.ts'
 import type { InferenceDeps } from './deps.ts'
-import { holdOf } from './estimate.ts'
 import type { Kind } from './kinds/kind.ts'
 import type { ParsedRequest } from './kinds/request.ts'
-import type { ChargedAgent } from './meter.ts'
 
 /** A call that wants to be served. */
 export interface AskedCall {

@@ -4,9 +4,9 @@
  */
 import type { Clock } from '../../platform/clock.ts'
 import { GatewayError } from '../../platform/errors.ts'
-import type { Attributes, Recorder, Span, Telemetry, TracePlace } from '../../platform/tracing.ts'
+import type { Attributes, Recorder, Span, Telemetry, TracePlace } from '../../platform/observe/tracing.ts'
 import type { Attempt } from '../routing/plan.ts'
-import type { UsageEvent, UsageKind } from '../usage/record.ts'
+import type { UsageEvent, UsageKind } from '../usage/events/record.ts'
 
 /** Makes the traces of calls. */
 export interface CallTraces {

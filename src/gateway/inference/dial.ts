@@ -1,14 +1,16 @@
-import type { CancelSignal } from '../../platform/cancellation.ts'
 import type { Call, RouteStep } from '../../platform/endpoint.ts'
 import { fail, GatewayError } from '../../platform/errors.ts'
-import { BodyTooLargeError } from '../../platform/upstream-body.ts'
-import { stateKeyOf } from '../catalog/model.ts'
+import type { CancelSignal } from '../../platform/loop/cancellation.ts'
+import { BodyTooLargeError } from '../../platform/outbound/upstream-body.ts'
+import type { Route } from '../catalog/model.ts'
 import type { Attempt, Plan } from '../routing/plan.ts'
-import type { BytesAnswer, ClientError, Failed, Performed, ReplyHeaders, StreamAnswer, WholeAnswer } from './answer.ts'
+import { brHeader } from '../wire/response-headers.ts'
+import type { Meter } from './charge/meter.ts'
 import type { InferenceDeps } from './deps.ts'
 import type { Kind } from './kinds/kind.ts'
 import type { ParsedRequest } from './kinds/request.ts'
-import type { Meter } from './meter.ts'
+import { refusedOwnKey } from './own-key-advice.ts'
+import type { BytesAnswer, ClientError, Failed, Performed, ReplyHeaders, StreamAnswer, WholeAnswer } from './replies/answer.ts'
 
 /** What a dial came to. `served` tells routing that the route has served; called at the end of a stream that the provider did not break off. */
 export type Answer = WholeAnswer | ((StreamAnswer | BytesAnswer) & { readonly served: () => void }) | ClientError
@@ -30,6 +32,7 @@ export async function dial(
 ): Promise<Answer> {
   const failures: Failed[] = []
   const bill = meter.billOf
+  const priceAs = (route: Route): void => meter.priceAs(route)
   const { attempts } = plan
   // A route that another call probes right now, because its circuit is half-open, waits until the others have failed.
   let waiting: Attempt[] | null = null
@@ -37,7 +40,7 @@ export async function dial(
     const attempt = attempts[index] ?? waiting?.[index - attempts.length]
     if (attempt === undefined) break
     if (attempt.afterRateLimit && !failures.some(({ attempt: { forwarded }, failure }) => forwarded && failure.status === 429)) continue
-    if (!deps.observer.begins(stateKeyOf(attempt.route)) && index < attempts.length) {
+    if (!deps.observer.begins(attempt, meter.orgId) && index < attempts.length) {
       waiting ??= []
       waiting.push(attempt)
       continue
@@ -53,14 +56,15 @@ export async function dial(
     const startedMs = deps.clock.monotonicMs()
     let result: Performed
     try {
-      result = await kind.perform(attempt, { kind, request, signal, deps, bill })
+      result = await kind.perform(attempt, { kind, request, signal, deps, bill, priceAs })
     } catch (error) {
-      result = failureOf(error, attempt, signal, deps)
+      if (error instanceof BodyTooLargeError && !signal.aborted && attempt.route.provider.userGiven !== true) throw await tooLarge(error, attempt, meter, deps)
+      result = failureOf(error, attempt, signal, meter, deps)
     }
     if ('answer' in result) onRoute?.(stepOf(attempt, 'answered'))
     if ('answer' in result) return begun(result.answer, result.replyHeaders, deps.clock.monotonicMs() - startedMs, meter, deps)
     if (result.kind === 'client-error') {
-      deps.observer.undecided(stateKeyOf(attempt.route))
+      deps.observer.undecided(attempt, meter.orgId)
       return result
     }
     failures.push(result)
@@ -68,9 +72,9 @@ export async function dial(
     meter.routeFailed(String(result.failure.status ?? result.failure.kind))
     note(result, meter, deps)
   }
-  const relayed = failures.findLast(failed => failed.relayed !== undefined)?.relayed
-  if (relayed !== undefined) return relayed
-  throw allFailed(failures)
+  const refusal = failures.at(-1)?.refusal ?? failures.findLast(failed => failed.relayed !== undefined)?.relayed
+  if (refusal !== undefined) return refusal
+  throw allFailed(failures, request)
 }
 
 function stepOf({ route, model, byok }: Attempt, outcome: RouteStep['outcome'], why?: string): RouteStep {
@@ -87,20 +91,31 @@ function begun(
   { observer }: InferenceDeps,
 ): Answer {
   meter.firstByte()
-  const { route, byok } = answer.attempt
+  const { attempt } = answer
   // What is left of a caller's own rate limit says nothing of the platform's.
-  const shared = byok ? {} : headers
+  const shared = attempt.byok ? {} : headers
   // A stream has served when it has not broken off: one that always breaks behind its first chunk must open the circuit.
-  if (answer.kind !== 'whole') return { ...answer, served: () => observer.succeeded(stateKeyOf(route), firstByteMs, shared) }
-  observer.succeeded(stateKeyOf(route), firstByteMs, shared)
+  if (answer.kind !== 'whole') return { ...answer, served: () => observer.succeeded(attempt, meter.orgId, firstByteMs, shared) }
+  observer.succeeded(attempt, meter.orgId, firstByteMs, shared)
   return answer
 }
 
+/**
+ * A reply of success that is too large to be taken: the provider has made it and bills it, and would make it again elsewhere. So the call is
+ * charged by the estimate, and no other route is dialed. A server that somebody has registered bills nobody here, and others may serve the call.
+ */
+async function tooLarge(error: BodyTooLargeError, attempt: Attempt, meter: Meter, { observer }: InferenceDeps): Promise<GatewayError> {
+  observer.undecided(attempt, meter.orgId)
+  const refusal = fail('reply_too_large', { cause: error, headers: { [brHeader.provider]: attempt.route.provider.id } })
+  await meter.settleUnread(refusal.status)
+  return refusal
+}
+
 /** Throws what is not the provider's failure: a call that was cut or abandoned, a body that cannot be written. */
-function failureOf(error: unknown, attempt: Attempt, signal: CancelSignal, { observer }: InferenceDeps): Failed {
+function failureOf(error: unknown, attempt: Attempt, signal: CancelSignal, { orgId }: Meter, { observer }: InferenceDeps): Failed {
   const isOurs = error instanceof GatewayError && error.status < 500
   if (!signal.aborted && !isOurs) return unreachable(attempt, error)
-  observer.undecided(stateKeyOf(attempt.route))
+  observer.undecided(attempt, orgId)
   throw signal.aborted ? signal.reason : error
 }
 
@@ -113,8 +128,7 @@ function unreachable(attempt: Attempt, error: unknown): Failed {
 }
 
 function note({ attempt, failure }: Failed, meter: Meter, deps: InferenceDeps): void {
-  const id = stateKeyOf(attempt.route)
-  if (!attempt.byok && (failure.kind === 'credential' || failure.kind === 'billing')) deps.observer.refused(id)
+  if (!attempt.byok && (failure.kind === 'credential' || failure.kind === 'billing')) deps.observer.refused(attempt, meter.orgId)
   deps.log.warn('route failed', {
     ...meter.logFields,
     provider: attempt.route.provider.id,
@@ -124,20 +138,28 @@ function note({ attempt, failure }: Failed, meter: Meter, deps: InferenceDeps): 
   })
   // A caller's own credential that is refused or used up says nothing about the route, which others share.
   if (attempt.byok && (failure.kind === 'credential' || failure.kind === 'billing' || (failure.kind === 'rate-limited' && !attempt.route.provider.userGiven)))
-    deps.observer.undecided(id)
-  else if (failure.kind === 'rate-limited') deps.observer.rateLimited(id)
-  else if (failure.kind === 'billing' || failure.kind === 'client') deps.observer.undecided(id)
-  else deps.observer.failed(id)
+    deps.observer.undecided(attempt, meter.orgId)
+  else if (failure.kind === 'rate-limited') deps.observer.rateLimited(attempt, meter.orgId)
+  else if (saysNothing(failure)) deps.observer.undecided(attempt, meter.orgId)
+  else deps.observer.failed(attempt, meter.orgId)
 }
 
-function allFailed(failures: readonly Failed[]): GatewayError {
+/** Money and the content of the request are no matter of the route's health; a model or method that is gone (410, 405) is. */
+const saysNothing = ({ kind, status }: Failed['failure']): boolean =>
+  kind === 'billing' || kind === 'client' || (kind === 'declined' && status !== 405 && status !== 410)
+
+function allFailed(failures: readonly Failed[], request: ParsedRequest): GatewayError {
   const last = failures.at(-1)
-  const headers: Record<string, string> = last === undefined ? {} : { 'x-br-provider': last.attempt.route.provider.id }
-  if (failures.length > 0 && failures.every(({ failure }) => failure.kind === 'billing')) return fail('provider_unavailable_billing', { headers })
+  const headers: Record<string, string> = last === undefined ? {} : { [brHeader.provider]: last.attempt.route.provider.id }
+  // The operator can do something about its own accounts only.
+  if (failures.length > 0 && failures.every(({ failure, attempt }) => failure.kind === 'billing' && !attempt.byok))
+    return fail('provider_unavailable_billing', { headers })
   const waits = last?.failure.kind === 'rate-limited' ? last.failure.retryAfterSeconds : null
+  const own = refusedOwnKey(failures, request)
   return fail('all_routes_failed', {
-    message: `Every route was tried and failed. Last: ${last?.message ?? 'no route'}`,
+    message: `Every route was tried and failed. Last: ${last?.message ?? 'no route'}${own === null ? '' : own.advice}`,
     headers,
+    ...(own === null ? {} : { extra: { own_key: own.kind, own_key_provider: own.provider } }),
     ...(waits === null ? {} : { retryAfterSeconds: waits }),
   })
 }

@@ -1,22 +1,23 @@
 import type { Call, Form, Reply } from '../../platform/endpoint.ts'
-import type { Principal } from '../../platform/principal.ts'
-import { Bills } from './billed.ts'
-import { countTokens } from './count-tokens.ts'
+import type { Principal } from '../../platform/security/principal.ts'
+import { exactNumbersOf } from '../wire/json/json-body.ts'
+import { ChargeTotal } from './charge/charge-total.ts'
+import { countTokens } from './count-tokens/count-tokens.ts'
 import type { InferenceDeps } from './deps.ts'
-import { servePanel } from './image-panel.ts'
-import { speechKind, transcriptionKind } from './kinds/audio.ts'
-import { formParts, parseTranscription, TranscriptionRequest } from './kinds/audio-requests.ts'
+import type { Idempotency } from './idempotency/idempotency.ts'
 import { chatKind } from './kinds/chat.ts'
 import { embeddingsKind } from './kinds/embeddings.ts'
-import { imagesKind } from './kinds/images.ts'
-import { imageEditRequest, imagesRequest } from './kinds/images-request.ts'
 import type { Kind } from './kinds/kind.ts'
+import { speechKind, transcriptionKind } from './kinds/media/audio.ts'
+import { formParts, parseTranscription, TranscriptionRequest } from './kinds/media/audio-requests.ts'
+import { imagesKind } from './kinds/media/images.ts'
+import { type ImagesRequest, imageEditRequest, imagesRequest } from './kinds/media/images-request.ts'
 import { messagesKind } from './kinds/messages.ts'
 import type { CallInput } from './kinds/request.ts'
 import { responsesKind } from './kinds/responses.ts'
-import type { Idempotency } from './once.ts'
-import { panelIdOf } from './panel-id.ts'
-import { serve } from './pipeline.ts'
+import { servePanel } from './panel/image-panel.ts'
+import { panelIdOf } from './panel/panel-id.ts'
+import { bearer, inTurnOf, serve } from './pipeline.ts'
 
 const noHeaders: CallInput['headers'] = Object.freeze({})
 const noBytes = Buffer.alloc(0)
@@ -62,12 +63,15 @@ export class Inference {
 
   async images(bytes: Buffer, call: Call<Principal>): Promise<Reply> {
     const { serviceId } = this.#deps.images
-    const request = imagesRequest(bytes, serviceId)
+    const inTurn = inTurnOf({ bytes }, bearer(call.principal), this.#deps)
+    const read = (): ImagesRequest => imagesRequest(bytes, serviceId)
+    const request = inTurn === undefined ? read() : await inTurn(read)
+    const deps = { ...this.#deps, exact: exactNumbersOf(bytes) }
     if (panelIdOf(request.modelId, serviceId) === null) return this.#serve(imagesKind(request), bodyOnly(bytes), call)
-    const bills = new Bills()
-    return this.#idempotency.onceInParts(call, [bytes], () => servePanel(request, call, this.#deps, bills), {
-      isCharged: () => bills.isCharged,
-      usage: outcome => ({ model: request.modelId, cost_inr: bills.costInr, value_inr: bills.valueInr, outcome }),
+    const chargeTotal = new ChargeTotal()
+    return this.#idempotency.onceInParts(call, [bytes], () => servePanel(request, call, deps, chargeTotal), {
+      isCharged: () => chargeTotal.isCharged,
+      usage: outcome => ({ model: request.modelId, cost_inr: chargeTotal.costInr, value_inr: chargeTotal.valueInr, outcome }),
     })
   }
 

@@ -1,41 +1,40 @@
-import { assertNever } from '../../platform/assert.ts'
-import { abortSignalOf, type CancelSignal } from '../../platform/cancellation.ts'
 import { type Call, type Reply, reply } from '../../platform/endpoint.ts'
 import { fail, GatewayError } from '../../platform/errors.ts'
-import { CallCutError } from '../../platform/inflight.ts'
-import { inrTextOf } from '../../platform/money.ts'
-import type { BearerPrincipal, CallPolicy, Principal } from '../../platform/principal.ts'
-import { stateKeyOf } from '../catalog/model.ts'
+import { abortSignalOf, type CancelSignal } from '../../platform/loop/cancellation.ts'
+import { CallCutError } from '../../platform/loop/inflight.ts'
+import type { BearerPrincipal, CallPolicy, Principal } from '../../platform/security/principal.ts'
+import { assertNever } from '../../platform/values/assert.ts'
+import { inrTextOf } from '../../platform/values/money.ts'
 import type { Plan } from '../routing/plan.ts'
-import type { Outcome } from '../usage/record.ts'
+import type { Outcome } from '../usage/events/record.ts'
+import { exactNumbersOf, isHeavy } from '../wire/json/json-body.ts'
+import { inferenceBounds } from '../wire/json/json-scan.ts'
 import { brHeader } from '../wire/response-headers.ts'
 import { admitCall, isDebited } from './admit-call.ts'
-import type { BytesAnswer, StreamAnswer, WholeAnswer } from './answer.ts'
+import { clientErrorReply } from './attempt/refusals.ts'
 import type { CallTrace } from './call-trace.ts'
-import type { ContentCall } from './content-capture.ts'
+import { type ChargedAgent, Meter } from './charge/meter.ts'
+import type { ContentCall } from './content-log/content-capture.ts'
 import type { InferenceDeps, NamedAgent } from './deps.ts'
 import { type Answer, dial } from './dial.ts'
-import { firstHoldTokens } from './estimate.ts'
+import type { IdempotentCall } from './idempotency/idempotency.ts'
 import type { Kind } from './kinds/kind.ts'
 import type { CallInput, ParsedRequest } from './kinds/request.ts'
-import { type ChargedAgent, Meter } from './meter.ts'
-import type { Once } from './once.ts'
-import { clientErrorReply } from './refusals.ts'
-import { relayStream } from './relay.ts'
-import { relayBytes } from './relay-bytes.ts'
-import { StreamCover } from './stream-cover.ts'
-
-/** In the books of a call whose client went away before an answer; nobody sees it. */
-const nobodyWaitsStatus = 499
+import type { Departure } from './leaving/departure.ts'
+import { departureOf, followStream, type LeavableCall, nobodyWaitsStatus, settleLeft, streamHoldOf } from './leaving/leaving.ts'
+import type { BytesAnswer, StreamAnswer, WholeAnswer } from './replies/answer.ts'
+import { exactBytes, exactStream } from './replies/exact-reply.ts'
+import { relayStream } from './stream/relay.ts'
+import { relayBytes } from './stream/relay-bytes.ts'
 
 /**
  * Serves one inference call. The steps in order; each returns its value or throws a GatewayError. Before `dial` nothing has left the
  * process, after it nothing can be taken back: `settle` (in the meter) runs exactly once either way.
  */
-export function serve(kind: Kind, input: CallInput, call: Call<Principal>, deps: InferenceDeps, once: Once | null = null): Promise<Reply> {
+export function serve(kind: Kind, input: CallInput, call: Call<Principal>, deps: InferenceDeps, idempotentCall: IdempotentCall | null = null): Promise<Reply> {
   return deps.traces === undefined || call.trace === undefined
-    ? serveCall(kind, input, call, deps, once)
-    : traced(deps.traces.begin(kind.usageKind, call.trace, call.requestId), trace => serveCall(kind, input, call, deps, once, trace))
+    ? serveCall(kind, input, call, deps, idempotentCall)
+    : traced(deps.traces.begin(kind.usageKind, call.trace, call.requestId), trace => serveCall(kind, input, call, deps, idempotentCall, trace))
 }
 
 async function traced(trace: CallTrace, go: (trace: CallTrace) => Promise<Reply>): Promise<Reply> {
@@ -49,17 +48,30 @@ async function traced(trace: CallTrace, go: (trace: CallTrace) => Promise<Reply>
   }
 }
 
-async function serveCall(kind: Kind, input: CallInput, call: Call<Principal>, deps: InferenceDeps, once: Once | null, trace?: CallTrace): Promise<Reply> {
+async function serveCall(
+  kind: Kind,
+  input: CallInput,
+  call: Call<Principal>,
+  base: InferenceDeps,
+  idempotentCall: IdempotentCall | null,
+  trace?: CallTrace,
+): Promise<Reply> {
   const principal = bearer(call.principal)
-  const startedAtMs = deps.clock.monotonicMs()
-  const parsed = kind.parse(input)
+  const startedAtMs = base.clock.monotonicMs()
+  const inTurn = inTurnOf(input, principal, base)
+  const parsed = inTurn === undefined ? kind.parse(input) : await inTurn(() => kind.parse(input))
+  if (parsed.stream) call.holdStream?.()
+  const exact = exactNumbersOf(input.bytes)
+  const deps = inTurn === undefined && exact === undefined ? base : { ...base, inTurn, exact }
   // Nothing here takes a promise while what it needs is cached.
   const charged = chargedAgent(principal, call.agentLabel, deps)
   const agent = charged instanceof Promise ? await charged : charged
   const known = deps.orgRouting(principal.orgId)
   const org = known instanceof Promise ? await known : known
-  const eventId = once?.eventId ?? deps.ids.uuidv7(deps.clock.nowMs())
-  const admitted = admitCall({ kind, parsed, principal, agent, org, eventId }, deps)
+  const eventId = idempotentCall?.eventId ?? deps.ids.uuidv7(deps.clock.nowMs())
+  const asked = { kind, parsed, principal, agent, org, eventId }
+  // Whether the first route can be said the request is found out by translating it.
+  const admitted = inTurn === undefined ? admitCall(asked, deps) : inTurn(() => admitCall(asked, deps))
   const { plan, request, permit } = admitted instanceof Promise ? await admitted : admitted
   trace?.planned(plan.model.id, request.stream)
   const { watch: counted } = deps
@@ -70,17 +82,23 @@ async function serveCall(kind: Kind, input: CallInput, call: Call<Principal>, de
     agent,
     requestId: call.requestId,
     startedAtMs,
-    idempotent: once !== null,
+    idempotent: idempotentCall !== null,
     debits: isDebited(principal, deps),
     watch: counted,
     trace,
   }
   const meter = new Meter(permit, facts, deps.clock)
-  const watch = watchAgent(principal, agent, call, deps)
-  const content = org.retentionDays === 0 ? null : contentOf(request, plan, principal, call, sentBytes(input))
+  const leavable: LeavableCall = { kind, request, plan, principal, agent, meter }
+  const watch = watchCall(leavable, call, deps)
+  const content = org.retentionDays === 0 ? null : contentOf(request, plan, principal, call, sentBytes(input), exact)
   let isStream = false
   try {
     const answer = await dialConfirmed(kind, plan, request, meter, watch, deps, call.onRoute).catch((error: unknown) => endUnanswered(error, meter, watch))
+    const { departure } = watch
+    if (departure !== null && (departure.hasLeft || (departure.aborted && answer.kind === 'whole'))) {
+      await settleLeft(answer, leavable, departure, deps)
+      throw departure.hasLeft ? departure.leftReason : departure.reason
+    }
     switch (answer.kind) {
       case 'whole': {
         const { usage, estimated, body } = answer
@@ -88,11 +106,12 @@ async function serveCall(kind: Kind, input: CallInput, call: Call<Principal>, de
         if (settled !== undefined) await settled
         const headers = headersOf(plan, answer, meter, meter.latencyMs)
         headers[brHeader.costInr] = String(meter.billOf(usage).cost_inr)
-        return kept(reply.bytes(body, headers), content, deps)
+        const shown = exactBytes(body, exact)
+        return kept(reply.bytes(shown instanceof Promise ? await shown : shown, headers), content, deps)
       }
       case 'stream':
         isStream = true
-        return kept(streamReply(kind, request, plan, answer, meter, watch, deps), content, deps)
+        return kept(exactStream(streamReply(leavable, answer, watch, deps), exact), content, deps)
       case 'bytes':
         isStream = true
         if (content !== null) deps.contentLog.keep(content, reply.text(`[${answer.headers['content-type']}]`, 'text/plain'))
@@ -107,17 +126,29 @@ async function serveCall(kind: Kind, input: CallInput, call: Call<Principal>, de
     if (content !== null && meter.dialed) deps.contentLog.keepFailure(content, error)
     throw withRemaining(error, meter)
   } finally {
-    if (once !== null) once.dialed = meter.dialed
+    if (idempotentCall !== null) idempotentCall.dialed = meter.dialed
     if (!isStream) watch.end()
   }
+}
+
+/** How a call does work on a heavy body; undefined: its body is light. Throws `bad_request`. */
+export function inTurnOf({ bytes }: Pick<CallInput, 'bytes'>, { orgId }: BearerPrincipal, { heavyTurns }: InferenceDeps): InferenceDeps['inTurn'] {
+  return isHeavy(bytes, inferenceBounds) ? work => heavyTurns.run(orgId, work) : undefined
 }
 
 /** About what of a call is kept: of a form its texts, without the files. */
 const sentBytes = ({ bytes, form }: CallInput): number => (form === undefined ? bytes.length : form.fields.reduce((sum, { value }) => sum + value.length, 0))
 
 /** What of the call is kept for organisations with a retention window. */
-function contentOf(request: ParsedRequest, plan: Plan, { orgId, keyId }: BearerPrincipal, { requestId }: Call, requestBytes: number): ContentCall {
-  return { orgId, requestId, keyId, model: plan.model.id, native: request.native, requestBytes }
+function contentOf(
+  request: ParsedRequest,
+  plan: Plan,
+  { orgId, keyId }: BearerPrincipal,
+  { requestId }: Call,
+  requestBytes: number,
+  exact: InferenceDeps['exact'],
+): ContentCall {
+  return { orgId, requestId, keyId, model: plan.model.id, native: request.native, requestBytes, exact }
 }
 
 const kept = (made: Reply, content: ContentCall | null, deps: InferenceDeps): Reply => (content === null ? made : deps.contentLog.keep(content, made))
@@ -130,14 +161,27 @@ interface Watch {
   recheck(): void
   /** Once, before the first dial: the named agent may have been revoked before its end was watched. Throws `agent_revoked_label`. */
   confirm(): void | Promise<void>
+  /** Follows a provider behind a caller who leaves: then it is the signal. Null: none of the plan is followed. */
+  readonly departure: Departure | null
   end(): void
+}
+
+function watchCall(leavable: LeavableCall, call: Call, deps: InferenceDeps): Watch {
+  const watch = watchAgent(leavable.principal, leavable.agent, call, deps)
+  const departure = departureOf(leavable, watch, deps)
+  if (departure === null) return watch
+  const end = (): void => {
+    departure.dispose()
+    watch.end()
+  }
+  return { ...watch, signal: departure, departure, end }
 }
 
 /** A call of a plain key in an agent's name ends with that agent too, or the label would be a way around the kill switch. */
 function watchAgent(principal: BearerPrincipal, agent: ChargedAgent, call: Call, deps: InferenceDeps): Watch {
   const { agentId, ancestorIds } = agent
   if (principal.kind === 'agent' || agentId === null)
-    return { isNamed: false, signal: call.signal, recheck: () => deps.recheck(principal), confirm: () => {}, end: () => {} }
+    return { isNamed: false, signal: call.signal, recheck: () => deps.recheck(principal), confirm: () => {}, departure: null, end: () => {} }
   const controller = new AbortController()
   return {
     isNamed: true,
@@ -147,6 +191,7 @@ function watchAgent(principal: BearerPrincipal, agent: ChargedAgent, call: Call,
       const named = deps.agentByLabel(principal.orgId, String(agentId))
       return named instanceof Promise ? named.then(refuseRevoked) : refuseRevoked(named)
     },
+    departure: null,
     end: deps.inflight.register({ agentIds: [agentId, ...ancestorIds], keyId: null }, controller),
   }
 }
@@ -203,8 +248,13 @@ async function endUnanswered(error: unknown, meter: Meter, watch: Watch): Promis
 /** How a call without an answer goes into the books: what the caller saw, and whose doing it was. */
 function endWithoutAnswer(error: unknown): { status: number; outcome: Outcome } {
   if (error instanceof GatewayError) return { status: error.status, outcome: 'failed' }
-  if (error instanceof CallCutError) return { status: error.reason === 'agent_revoked' || error.reason === 'key_revoked' ? 401 : 503, outcome: 'cut' }
+  if (error instanceof CallCutError) return { status: statusOfCut(error), outcome: 'cut' }
   return { status: nobodyWaitsStatus, outcome: 'client_gone' }
+}
+
+function statusOfCut({ reason }: CallCutError): number {
+  if (reason === 'agent_paused') return 403
+  return reason === 'agent_revoked' || reason === 'key_revoked' ? 401 : 503
 }
 
 function headersOf(plan: Plan, answer: WholeAnswer | StreamAnswer | BytesAnswer, meter: Meter, latencyMs: number): Record<string, string> {
@@ -231,24 +281,22 @@ function withRemaining(error: unknown, meter: Meter): unknown {
   return fail(error.errorName, { ...error.options, message: error.message, headers: { ...error.options.headers, ...remainingOf(meter) } })
 }
 
-function streamReply(
-  kind: Kind,
-  request: ParsedRequest,
-  plan: Plan,
-  answer: Extract<Answer, { kind: 'stream' }>,
-  meter: Meter,
-  watch: Watch,
-  deps: InferenceDeps,
-): Reply {
+function streamReply(leavable: LeavableCall, answer: Extract<Answer, { kind: 'stream' }>, watch: Watch, deps: InferenceDeps): Reply {
+  const { plan, meter } = leavable
+  const hold = streamHoldOf(answer, leavable, deps)
+  const { departure } = watch
+  const thinksUnseen = answer.attempt.model.reasoning
+  if (departure !== null && departure.followMs() > 0) followStream(departure, answer, { meter, hold, thinksUnseen })
   const { chunks, keepAlive } = relayStream(answer, {
     clock: deps.clock,
     meter,
-    cover: new StreamCover(meter, deps.clock, request.promptTokens, firstHoldTokens(kind, request, answer.attempt.model), request.maxTokens),
+    hold,
     signal: watch.signal,
-    thinksUnseen: answer.attempt.model.reasoning,
+    departure,
+    thinksUnseen,
     onEnd(broke) {
       watch.end()
-      if (broke) deps.observer.failed(stateKeyOf(answer.attempt.route))
+      if (broke) deps.observer.failed(answer.attempt, meter.orgId)
       else answer.served()
     },
   })
@@ -266,7 +314,7 @@ function bytesReply(plan: Plan, answer: Extract<Answer, { kind: 'bytes' }>, mete
     signal: watch.signal,
     onEnd(broke) {
       watch.end()
-      if (broke) deps.observer.failed(stateKeyOf(answer.attempt.route))
+      if (broke) deps.observer.failed(answer.attempt, meter.orgId)
       else answer.served()
     },
   })

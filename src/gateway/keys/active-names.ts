@@ -1,8 +1,16 @@
 /** Which of these keys can still be used, with their names: for whoever keeps something by their ids. */
-import type { Db } from '../../platform/db.ts'
-import { activeKeyNames } from './active-names-queries.ts'
+import { type Db, statement } from '../../platform/db/db.ts'
 
 /** Names of those that are neither revoked nor expired and whose person is a member, by id. */
 export async function namesOfActiveKeys(db: Db, orgId: number, keyIds: readonly number[], nowMs: number): Promise<ReadonlyMap<number, string>> {
   return new Map((await db.many(activeKeyNames, orgId, keyIds, new Date(nowMs))).map(row => [row.id, row.name]))
 }
+
+/** A disabled key counts: it can be switched on again. */
+const activeKeyNames = statement<[orgId: number, keyIds: readonly number[], now: Date], { id: number; name: string }>(
+  'keys.active_names',
+  `select k.id, k.name from api_keys k
+   left join org_members m on m.org_id = k.org_id and m.user_id = k.user_id and m.status = 'active'
+   where k.org_id = $1::int and k.id = any($2::int[]) and k.revoked_at is null and (k.expires_at is null or k.expires_at > $3::timestamptz)
+     and (k.user_id is null or m.user_id is not null)`,
+)

@@ -1,11 +1,12 @@
 import type { Clock } from '../../platform/clock.ts'
-import type { Db, Tx } from '../../platform/db.ts'
-import type { NewsItem } from '../../platform/db-control-log.ts'
+import type { Db, Tx } from '../../platform/db/db.ts'
+import type { NewsItem } from '../../platform/db/db-control-log.ts'
 import { fail } from '../../platform/errors.ts'
-import { uinrFromInr } from '../../platform/money.ts'
-import type { KeyLimits, Role } from '../../platform/principal.ts'
-import { rowId } from '../../platform/row-id.ts'
-import { type Budgets, capChanged } from '../limits/budgets.ts'
+import type { Flushable } from '../../platform/flushable.ts'
+import type { KeyLimits, Role } from '../../platform/security/principal.ts'
+import { rowId } from '../../platform/values/row-id.ts'
+import { capOfInr } from '../limits/budgets/budget-amount.ts'
+import { type Budgets, capChanged } from '../limits/budgets/budgets.ts'
 import { checkCeiling, defaultLimits, exceeds, type KeyTier } from './key-rules.ts'
 import { type KeyView, keyView } from './key-view.ts'
 import type { CreatedKey, KeyChanges, NewKey } from './key-writes.ts'
@@ -18,7 +19,7 @@ export interface KeyConsoleDeps {
   readonly keys: Keys
   readonly budgets: Pick<Budgets, 'setIn' | 'list'>
   /** Writes what calls have spent so far, so that the figures have it. */
-  readonly flushNow: () => Promise<void>
+  readonly journal: Flushable
 }
 
 /** Whoever makes or changes keys: a signed-in person. */
@@ -28,8 +29,8 @@ export interface KeyActor {
   readonly role: Role
 }
 
-export interface KeyWish extends Pick<NewKey, 'name' | 'scope' | 'workspaceId' | 'rpmLimit' | 'dailyLimit' | 'expiresDays' | 'lifecyclePin' | 'policies'> {
-  /** Rupees a month; null or 0 = none. */
+export interface KeyParams extends Pick<NewKey, 'name' | 'scope' | 'workspaceId' | 'rpmLimit' | 'dailyLimit' | 'expiresDays' | 'lifecyclePin' | 'policies'> {
+  /** Rupees a month; null = none. */
   readonly budgetInr: number | null
 }
 
@@ -48,11 +49,11 @@ export class KeyConsole {
    * Makes a key that the person stands behind. Throws `bad_name`, `bad_request`, `duplicate_key_name`, `trial_ceiling`, `not_found` for a
    * workspace that is not the person's, `forbidden` for a member who asks for more than the default limits or for exemption from the inactivity rule.
    */
-  async create(actor: KeyActor, wish: KeyWish): Promise<CreatedKey> {
+  async create(actor: KeyActor, params: KeyParams): Promise<CreatedKey> {
     const { orgId, userId, role } = actor
-    const { budgetInr, ...rest } = wish
-    const capUinr = capOf(budgetInr)
-    if (role === 'member' && wish.lifecyclePin === 'keep')
+    const { budgetInr, ...rest } = params
+    const capUinr = capOfKey(budgetInr)
+    if (role === 'member' && params.lifecyclePin === 'keep')
       throw fail('forbidden', { message: 'Only an owner or admin may exempt a key from the inactivity rule.' })
     return this.#deps.keys.create(
       { ...rest, orgId, userId, isOwnWorkspace: role === 'member' },
@@ -75,7 +76,7 @@ export class KeyConsole {
   /** Changes what the changes name, the budget with it. Throws `not_found`, `bad_name`, `bad_request`, `duplicate_key_name`, `trial_ceiling`. */
   async change(orgId: number, keyId: number, changes: KeyChanges & { readonly budgetInr?: number | null | undefined }): Promise<KeyView> {
     const { budgetInr, ...rest } = changes
-    const capUinr = budgetInr === undefined ? undefined : capOf(budgetInr)
+    const capUinr = budgetInr === undefined ? undefined : capOfKey(budgetInr)
     await this.#deps.keys.change(orgId, keyId, rest, async tx => (capUinr === undefined ? [] : this.#setBudget(tx, orgId, keyId, capUinr)))
     return this.#view(orgId, keyId)
   }
@@ -118,8 +119,8 @@ export class KeyConsole {
   }
 
   async #views(orgId: number, rows: readonly ListedKey[]): Promise<KeyView[]> {
-    const { keys, budgets, clock, flushNow } = this.#deps
-    await flushNow()
+    const { keys, budgets, clock, journal } = this.#deps
+    await journal.flushNow()
     const found = await budgets.list(
       orgId,
       rows.map(row => ({ scope: 'key', scopeId: String(row.id) })),
@@ -129,9 +130,4 @@ export class KeyConsole {
   }
 }
 
-function capOf(budgetInr: number | null): bigint | null {
-  if (budgetInr === null || budgetInr === 0) return null
-  const capUinr = uinrFromInr(budgetInr)
-  if (capUinr === 0n) throw fail('bad_request', { message: 'budget_inr is below a millionth of a rupee. Send 0 or null for no budget.' })
-  return capUinr
-}
+const capOfKey = (budgetInr: number | null): bigint | null => capOfInr(budgetInr, { field: 'budget_inr', toStop: 'disable the key with {"enabled": false}' })

@@ -1,9 +1,9 @@
 import { z } from 'zod'
 import { endpointOf, reply } from '../../platform/endpoint.ts'
 import { fail } from '../../platform/errors.ts'
-import { uinrFromInr } from '../../platform/money.ts'
-import type { Principal } from '../../platform/principal.ts'
-import { rowId } from '../../platform/row-id.ts'
+import type { Principal } from '../../platform/security/principal.ts'
+import { uinrFromInr } from '../../platform/values/money.ts'
+import { rowId } from '../../platform/values/row-id.ts'
 import { type KeyActor, type KeyConsole, keysPageMax } from './key-console.ts'
 import { expiresDaysMax, limitMax, overlapDaysMax } from './key-rules.ts'
 import { keyStates } from './key-view.ts'
@@ -34,7 +34,7 @@ const allowed = z
 const rules = {
   rpm_limit: limit.optional().describe('Requests a minute; null = none.'),
   daily_limit: limit.optional().describe('Calls of a day in India; null = none.'),
-  budget_inr: z.number().min(0).max(inrMax).nullable().optional().describe('Rupees a month (IST); null or 0 = none.'),
+  budget_inr: z.number().min(0).max(inrMax).nullable().optional().describe('Rupees a month (IST); null = none.'),
   lifecycle_pin: z.literal('keep').nullable().optional().describe('keep: never disabled for inactivity.'),
   allowed_models: allowed.optional().describe('Model ids that calls of the key may use; null = all.'),
   allowed_providers: allowed.optional().describe('Provider ids that calls of the key may go to, byoe:<slug> for servers of the organisation; null = all.'),
@@ -136,7 +136,7 @@ export const keyEndpoints = {
     tag: 'keys',
     summary: 'Makes an API key of the caller. The key is in this reply and nowhere else. Limits above the defaults are for owners and admins.',
     input: {
-      body: z.object({
+      body: z.strictObject({
         name: z.string().nullish().describe('1 to 100 characters, unique among the active keys. Default: "key <date> <n>".'),
         expires_days: z.int().min(1).max(expiresDaysMax).nullish().describe(`Whole days of life, 1 to ${expiresDaysMax}; default: no end.`),
         scope: z.enum(['full', 'inference']).optional().describe('inference: calls of models only, no management. Default: full.'),
@@ -146,7 +146,7 @@ export const keyEndpoints = {
     },
     output: z.object({ ...common, key: z.string().describe('The whole key. It is shown once.') }),
     status: 201,
-    errors: ['bad_request', 'bad_name', 'duplicate_key_name', 'trial_ceiling', 'forbidden', 'not_found'],
+    errors: ['bad_request', 'bad_name', 'duplicate_key_name', 'trial_ceiling', 'forbidden', 'not_found', 'org_limit_reached'],
     async handle({ keyConsole }, { body }, call) {
       const { limits, policies } = rulesOf(body)
       const made = await keyConsole.create(actorOf(call.principal), {
@@ -168,7 +168,7 @@ export const keyEndpoints = {
         workspace_id: body.workspace_id ?? null,
         rpm_limit: made.rpmLimit,
         daily_limit: made.dailyLimit,
-        budget_inr: body.budget_inr || null,
+        budget_inr: body.budget_inr ?? null,
         expires_at: made.expiresAt?.toISOString() ?? null,
         created_at: made.createdAt.toISOString(),
         lifecycle_pin: body.lifecycle_pin ?? null,
@@ -188,7 +188,7 @@ export const keyEndpoints = {
     access: { role: 'admin' },
     tag: 'keys',
     summary: 'Changes what the body names; null = none. It holds from the next call on, on other processes within a second.',
-    input: { path: keyPath, body: z.object({ name: z.string().optional(), enabled: z.boolean().optional(), ...rules }) },
+    input: { path: keyPath, body: z.strictObject({ name: z.string().optional(), enabled: z.boolean().optional(), ...rules }) },
     output: z.object({ ok: z.literal(true), key: keyView }),
     errors: ['bad_request', 'bad_name', 'duplicate_key_name', 'trial_ceiling', 'not_found'],
     async handle({ keyConsole }, { path, body }, call) {
@@ -219,7 +219,9 @@ export const keyEndpoints = {
       'Gives a key a new secret; id, limits, budget and spend stay. The secret before it works for overlap_days more, one older than that ends now. For the person whose key it is; keys without a person are for owners and admins.',
     input: {
       path: keyPath,
-      body: z.object({ overlap_days: z.number().min(0).max(overlapDaysMax).optional().describe('0: the old secret ends now. Fractions count. Default: 1.') }),
+      body: z.strictObject({
+        overlap_days: z.number().min(0).max(overlapDaysMax).optional().describe('0: the old secret ends now. Fractions count. Default: 1.'),
+      }),
     },
     output: z.object({
       ok: z.literal(true),

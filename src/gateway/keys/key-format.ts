@@ -1,4 +1,4 @@
-import type { Ids } from '../../platform/ids.ts'
+import type { Ids } from '../../platform/values/ids.ts'
 
 /** What every API key begins with. */
 const keyStart = 'br-'

@@ -1,4 +1,4 @@
-import type { CallPolicy, Capability, KeyLimits, KeyScope, Role } from '../../platform/principal.ts'
+import type { CallPolicy, Capability, KeyLimits, KeyScope, Role } from '../../platform/security/principal.ts'
 import { type TierLimits, tierOf } from './key-rules.ts'
 import type { KeyRow } from './queries.ts'
 

@@ -1,6 +1,6 @@
 /** What a key may be: names, lives, limits, tiers. Pure. */
 import { fail } from '../../platform/errors.ts'
-import type { KeyLimits } from '../../platform/principal.ts'
+import type { KeyLimits } from '../../platform/security/principal.ts'
 
 export type KeyTier = 'trial' | 'standard'
 

@@ -1,5 +1,5 @@
-import { inrFromUinr } from '../../platform/money.ts'
-import type { BudgetStatus } from '../limits/budgets.ts'
+import { inrFromUinr } from '../../platform/values/money.ts'
+import type { BudgetStatus } from '../limits/budgets/budgets.ts'
 import { type TierLimits, tierOf } from './key-rules.ts'
 import type { ListedKey } from './list-queries.ts'
 

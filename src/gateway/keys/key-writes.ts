@@ -1,17 +1,31 @@
-/** What is written when a key is made, changed or ended. Each function runs in the caller's transaction; news are the caller's. */
+/**
+ * What is written when a key is made, changed or ended. Each function runs in the caller's transaction; news are the caller's.
+ * Decision 0116 says why.
+ */
 
-import { cleanName } from '../../platform/clean-name.ts'
-import { isUniqueViolation, type Tx } from '../../platform/db.ts'
+import { isUniqueViolation, type Tx } from '../../platform/db/db.ts'
 import { fail } from '../../platform/errors.ts'
-import type { Ids } from '../../platform/ids.ts'
-import { istDay } from '../../platform/ist-time.ts'
-import type { KeyLimits, KeyScope } from '../../platform/principal.ts'
-import { rowId } from '../../platform/row-id.ts'
-import { hashKey } from '../../platform/secrets.ts'
-import { emit, eventId } from '../webhooks/events.ts'
+import type { KeyLimits, KeyScope } from '../../platform/security/principal.ts'
+import { hashKey } from '../../platform/security/secrets.ts'
+import { formsOfName } from '../../platform/values/clean-name.ts'
+import type { Ids } from '../../platform/values/ids.ts'
+import { istDay } from '../../platform/values/ist-time.ts'
+import { rowId } from '../../platform/values/row-id.ts'
+import { emit, eventId } from '../webhooks/events/events.ts'
 import { keyPrefix, newKey } from './key-format.ts'
 import { checkCeiling, checkExpiresDays, checkLimits, defaultLimits, type KeyTier, type TierLimits, tierOfNewKey } from './key-rules.ts'
-import { type ChangeableKey, findWorkspace, highestNumber, insertKey, lockKey, lockOrg, retireExpiredName, revokeKey, updateKey } from './queries.ts'
+import {
+  type ChangeableKey,
+  findWorkspace,
+  highestNumber,
+  insertKey,
+  isNameTaken,
+  lockKey,
+  lockOrg,
+  retireExpiredName,
+  revokeKey,
+  updateKey,
+} from './queries.ts'
 
 /** What a call of the key may be; null or left out = no rule. */
 export interface KeyPolicies {
@@ -78,30 +92,31 @@ const dayMs = 24 * 3600_000
 const noKey = (): Error => fail('not_found', { message: 'There is no such key. GET /me/keys lists those of this organisation.' })
 
 /** Makes a key and puts `key.created` into the outbox. Throws `bad_name`, `bad_request`, `duplicate_key_name`, `not_found` for org or workspace, and what `allow` throws. */
-export async function makeKey(tx: Tx, wish: NewKey, allow: AllowLimits, { ids, nowMs, tiers }: WriteTools): Promise<CreatedKey> {
-  const givenName = wish.name === null ? null : cleanName(wish.name)
-  if (wish.expiresDays !== undefined) checkExpiresDays(wish.expiresDays)
+export async function makeKey(tx: Tx, params: NewKey, allow: AllowLimits, { ids, nowMs, tiers }: WriteTools): Promise<CreatedKey> {
+  const forms = params.name === null ? [] : formsOfName(params.name)
+  if (params.expiresDays !== undefined) checkExpiresDays(params.expiresDays)
   const createdAt = new Date(nowMs)
-  const org = await tx.maybe(lockOrg, wish.orgId)
-  if (org === null) throw fail('not_found', { message: `There is no organisation ${wish.orgId}.` })
+  const org = await tx.maybe(lockOrg, params.orgId)
+  if (org === null) throw fail('not_found', { message: `There is no organisation ${params.orgId}.` })
   const tier = tierOfNewKey(org.creditedAt, tiers)
   const usual = defaultLimits(tier, tiers)
-  const { rpmLimit = usual.rpmLimit, dailyLimit = usual.dailyLimit } = wish
+  const { rpmLimit = usual.rpmLimit, dailyLimit = usual.dailyLimit } = params
   checkLimits({ rpmLimit, dailyLimit })
   allow(tier, { rpmLimit, dailyLimit })
-  if (wish.workspaceId !== null) await checkWorkspace(tx, wish, wish.workspaceId)
-  const name = givenName ?? (await unusedName(tx, wish.orgId, nowMs))
-  const expiresAt = wish.expiresDays === undefined ? null : new Date(nowMs + wish.expiresDays * dayMs)
-  const { scope, policies = {} } = wish
+  if (params.workspaceId !== null) await checkWorkspace(tx, params, params.workspaceId)
+  const name = forms[0] ?? (await unusedName(tx, params.orgId, nowMs))
+  const expiresAt = params.expiresDays === undefined ? null : new Date(nowMs + params.expiresDays * dayMs)
+  const { scope, policies = {} } = params
   const key = newKey(ids)
   const prefix = keyPrefix(key)
-  await tx.exec(retireExpiredName, wish.orgId, name, createdAt)
+  await tx.exec(retireExpiredName, params.orgId, name, createdAt)
+  await checkOldForms(tx, params.orgId, forms, 0)
   const { id } = await namedUniquely(() =>
     tx.one(
       insertKey,
-      wish.orgId,
-      wish.userId,
-      wish.workspaceId,
+      params.orgId,
+      params.userId,
+      params.workspaceId,
       name,
       hashKey(key),
       prefix,
@@ -109,7 +124,7 @@ export async function makeKey(tx: Tx, wish: NewKey, allow: AllowLimits, { ids, n
       tier,
       rpmLimit,
       dailyLimit,
-      wish.lifecyclePin ?? null,
+      params.lifecyclePin ?? null,
       policies.allowedModels ?? null,
       policies.allowedProviders ?? null,
       policies.maxCostUinr ?? null,
@@ -119,8 +134,13 @@ export async function makeKey(tx: Tx, wish: NewKey, allow: AllowLimits, { ids, n
       createdAt,
     ),
   )
-  await emit(tx, { id: eventId(ids, nowMs), orgId: wish.orgId, type: 'key.created', atMs: nowMs, data: { key_id: id, prefix, tier, scope } })
+  await emit(tx, { id: eventId(ids, nowMs), orgId: params.orgId, type: 'key.created', atMs: nowMs, data: { key_id: id, prefix, tier, scope } })
   return { id, key, prefix, name, scope, tier, rpmLimit, dailyLimit, expiresAt, createdAt }
+}
+
+/** Names from before they were normalised look the same and are not: the unique index does not see them. Throws `duplicate_key_name`. */
+async function checkOldForms(tx: Tx, orgId: number, forms: readonly string[], exceptId: number): Promise<void> {
+  if (forms.length > 1 && (await tx.one(isNameTaken, orgId, forms, exceptId)).taken) throw fail('duplicate_key_name')
 }
 
 /** The key, locked until the transaction ends. Throws `not_found`, also for a revoked key. */
@@ -133,13 +153,15 @@ export async function lockedKey(tx: Tx, orgId: number, keyId: number): Promise<C
 /** Changes what the changes name. Throws `not_found`, `bad_name`, `bad_request`, `duplicate_key_name`, `trial_ceiling`. */
 export async function changeKey(tx: Tx, orgId: number, keyId: number, changes: KeyChanges, { nowMs, tiers }: WriteTools): Promise<void> {
   const before = await lockedKey(tx, orgId, keyId)
-  const name = changes.name === undefined ? before.name : cleanName(changes.name)
+  const forms = changes.name === undefined ? [before.name] : formsOfName(changes.name)
+  const [name = before.name] = forms
   const limits = { rpmLimit: orElse(changes.rpmLimit, before.rpmLimit), dailyLimit: orElse(changes.dailyLimit, before.dailyLimit) }
   checkLimits(limits)
   // A key that stands above the ceiling already may be changed in other ways.
   if (changes.rpmLimit !== undefined || changes.dailyLimit !== undefined) checkCeiling(before.tier, limits, tiers)
   const now = new Date(nowMs)
   if (name !== before.name) await tx.exec(retireExpiredName, orgId, name, now)
+  await checkOldForms(tx, orgId, forms, keyId)
   const enabled = changes.enabled ?? before.enabled
   const reason = enabled ? null : changes.enabled === false ? 'manual' : before.disabledReason
   await namedUniquely(() =>

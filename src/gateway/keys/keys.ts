@@ -1,15 +1,15 @@
 import type { Clock } from '../../platform/clock.ts'
-import type { Db, Tx } from '../../platform/db.ts'
-import type { ControlLog, NewsItem } from '../../platform/db-control-log.ts'
+import type { Db, Tx } from '../../platform/db/db.ts'
+import type { ControlLog, NewsItem } from '../../platform/db/db-control-log.ts'
 import { fail } from '../../platform/errors.ts'
-import { ExpiringCache } from '../../platform/expiring-cache.ts'
-import type { Ids } from '../../platform/ids.ts'
-import type { KeyLimits } from '../../platform/principal.ts'
-import { hashKey, hashKeyText } from '../../platform/secrets.ts'
+import { ExpiringCache } from '../../platform/loop/expiring-cache.ts'
+import type { KeyLimits } from '../../platform/security/principal.ts'
+import { hashKey, hashKeyText } from '../../platform/security/secrets.ts'
+import type { Ids } from '../../platform/values/ids.ts'
+import { KeyUse } from './inactivity/key-use.ts'
 import { keyPrefix, looksLikeKey, newKey } from './key-format.ts'
 import { asPresented, type KeyRecord, knowsSecret, recordOf } from './key-record.ts'
 import { overlapDaysMax, type TierLimits } from './key-rules.ts'
-import { KeyUse } from './key-use.ts'
 import { type AllowLimits, type CreatedKey, changeKey, endKey, type KeyChanges, lockedKey, makeKey, type NewKey, type WriteTools } from './key-writes.ts'
 import { beginTrials, findForAuth, findIdByHash, keyExists, promoteKeys, rotateKey, setCredited } from './queries.ts'
 
@@ -23,6 +23,8 @@ export interface KeysDeps {
   readonly controlLog: ControlLog
   /** CACHE_TTL_MS: at most this long a change of another process may go unseen when its news is lost. */
   readonly cacheTtlMs: number
+  /** Makes sure that the organisation may have one more key; throws `org_limit_reached`. Left out: it may. */
+  readonly allowOneMore?: (tx: Tx, orgId: number) => Promise<void>
   /** DEFAULT_RPM. */
   readonly defaultRpm: number
   /** TRIAL_RPM and TRIAL_DAILY where billing is configured; left out or null: every key is standard. */
@@ -90,11 +92,12 @@ export class Keys {
    * Makes a key. Throws `bad_name`, `bad_request`, `duplicate_key_name`, `not_found` and what `allow` throws. Without `allow` any limits are taken:
    * the operator is not bound by the trial ceiling.
    */
-  async create(wish: NewKey, options: { readonly allow?: AllowLimits; readonly also?: Also } = {}): Promise<CreatedKey> {
+  async create(params: NewKey, options: { readonly allow?: AllowLimits; readonly also?: Also } = {}): Promise<CreatedKey> {
     const allow: AllowLimits = options.allow ?? (() => undefined)
     const also: Also = options.also ?? nothingMore
     const created = await this.#deps.controlLog.change(async tx => {
-      const made = await makeKey(tx, wish, allow, this.#tools())
+      await this.#deps.allowOneMore?.(tx, params.orgId)
+      const made = await makeKey(tx, params, allow, this.#tools())
       return { value: made, news: await also(tx, made.id) }
     })
     this.#idByHash.invalidate(hashKeyText(created.key))

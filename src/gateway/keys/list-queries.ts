@@ -1,5 +1,5 @@
-import { statement } from '../../platform/db.ts'
-import type { KeyScope } from '../../platform/principal.ts'
+import { statement } from '../../platform/db/db.ts'
+import type { KeyScope } from '../../platform/security/principal.ts'
 import type { KeyTier } from './key-rules.ts'
 
 /** A key as the console shows it. */

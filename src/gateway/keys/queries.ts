@@ -1,5 +1,5 @@
-import { statement } from '../../platform/db.ts'
-import type { Capability, KeyScope, Role } from '../../platform/principal.ts'
+import { statement } from '../../platform/db/db.ts'
+import type { Capability, KeyScope, Role } from '../../platform/security/principal.ts'
 import type { KeyTier } from './key-rules.ts'
 
 export interface KeyRow {
@@ -46,6 +46,12 @@ export const findForAuth = statement<[id: number], KeyRow>(
    from api_keys k
    left join org_members m on m.org_id = k.org_id and m.user_id = k.user_id and m.status = 'active'
    where k.id = $1::int`,
+)
+
+/** Whether a key that is not revoked has one of these names, one key left out. */
+export const isNameTaken = statement<[orgId: number, names: readonly string[], exceptId: number], { taken: boolean }>(
+  'keys.is_name_taken',
+  `select exists (select 1 from api_keys where org_id = $1::int and name = any($2::text[]) and revoked_at is null and id <> $3::int) as "taken"`,
 )
 
 /** A key that has expired gives its name up: the unique index knows no clock. */

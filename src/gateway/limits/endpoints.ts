@@ -1,11 +1,11 @@
 import { z } from 'zod'
 import { endpointOf } from '../../platform/endpoint.ts'
 import { fail } from '../../platform/errors.ts'
-import type { BearerPrincipal } from '../../platform/principal.ts'
-import { budgetView, budgetViewOf } from './budget-view.ts'
-import type { BudgetStatus } from './budgets.ts'
-import { scopes } from './counter-state.ts'
-import type { NamedBudget, OrgBudgets } from './org-budgets.ts'
+import type { BearerPrincipal } from '../../platform/security/principal.ts'
+import { budgetView, budgetViewOf } from './budgets/budget-view.ts'
+import type { BudgetStatus } from './budgets/budgets.ts'
+import type { NamedBudget, OrgBudgets } from './budgets/org-budgets.ts'
+import { scopes } from './engine/counters/counter-state.ts'
 
 /** What the row needs of limits. */
 export interface CallerBudgets {
@@ -29,7 +29,7 @@ export const limitsEndpoints = {
   orgBudgets: row({
     at: 'GET /me/budgets',
     auth: 'session',
-    access: {},
+    access: { role: 'admin' },
     tag: 'budgets',
     summary: 'Every monthly budget of the organisation, widest scope first: cap, spent, held by running calls, what is left.',
     input: {
@@ -39,7 +39,7 @@ export const limitsEndpoints = {
       }),
     },
     output: z.object({ budgets: z.array(orgBudgetView), next_cursor: z.string().nullable().describe('Null behind the last page.') }),
-    errors: ['bad_request', 'database_unavailable'],
+    errors: ['forbidden', 'bad_request', 'database_unavailable'],
     async handle({ orgBudgets }, { query }, call) {
       const page = await orgBudgets.list(call.principal.orgId, query.limit, query.cursor ?? null)
       return { budgets: page.budgets.map(orgViewOf), next_cursor: page.nextCursor }
@@ -51,13 +51,12 @@ export const limitsEndpoints = {
     auth: 'session',
     access: { role: 'admin' },
     tag: 'budgets',
-    summary:
-      'Sets the monthly budget (IST month) of the organisation, a workspace, member, key or agent; null or 0 clears it. All that bind a call must have room.',
+    summary: 'Sets the monthly budget (IST month) of the organisation, a workspace, member, key or agent; null clears it. All that bind a call must have room.',
     input: {
-      body: z.object({
+      body: z.strictObject({
         scope: z.enum(scopes).describe('team: the organisation itself, when it is a team organisation.'),
         target_id: z.union([z.number(), z.string()]).nullish().describe('Id of the workspace, member (user), key or agent. Left out for org and team.'),
-        monthly_budget_inr: z.number().min(0).nullable().describe('Rupees; null or 0 clears.'),
+        monthly_budget_inr: z.number().min(0).nullable().describe('Rupees; null: no limit.'),
         strict: z.boolean().optional().describe('Hold the worst case of every call, so that the budget is never passed. Left out: as it is, at first false.'),
       }),
     },

@@ -1,8 +1,8 @@
 /** What must always be true of counters, leases, events, ledger and outbox. `brigade doctor` and the tests ask it. */
-import type { Queryable } from '../../platform/db.ts'
-import { violationsOfFamilies } from './budget-queries.ts'
-import { violationsOfCrossings, violationsOfLeases, violationsOfPrepaid, violationsOfSpend } from './queries.ts'
-import { violationsOfClosed, violationsOfDebits, violationsOfRunning } from './recovery-queries.ts'
+import type { Queryable } from '../../platform/db/db.ts'
+import { violationsOfFamilies } from './budgets/budget-queries.ts'
+import { violationsOfCrossings, violationsOfLeases, violationsOfPrepaid, violationsOfSpend } from './engine/queries.ts'
+import { violationsOfClosed, violationsOfDebits, violationsOfRunning } from './journal/recovery-queries.ts'
 
 /**
  * Checks in the database: what is leased of a counter is the sum of its leases; what a scope spent in a month is the value of its

@@ -1,7 +1,7 @@
 import type { Clock } from '../../platform/clock.ts'
-import type { Db } from '../../platform/db.ts'
-import { claimDue } from '../../platform/jobs.ts'
-import type { Log } from '../../platform/log.ts'
+import type { Db } from '../../platform/db/db.ts'
+import { claimDue } from '../../platform/db/jobs.ts'
+import type { Log } from '../../platform/observe/log.ts'
 import { type ClaimedMail, claimMails, deleteOldMails, markFailed, markSent, retryLater } from './queries.ts'
 import { type Deliver, SmtpError } from './smtp.ts'
 import { renderMail } from './templates.ts'
@@ -34,7 +34,7 @@ export const mailSweepMs = 6 * 60 * minuteMs
 
 /**
  * Sends the outbox. Every process looks, each takes other rows; a mail goes out once, or again after a crash between the server's yes and
- * the note of it, then with the same Message-ID. Logs name organisations and codes, never addresses or texts.
+ * the note of it, then with the same Message-ID. Logs name organisations and codes, never addresses or texts. Decision 0110 says why.
  */
 export class MailSender {
   readonly #deps: MailSenderDeps

@@ -1,5 +1,5 @@
 import type { Clock } from '../../platform/clock.ts'
-import type { Db, Tx } from '../../platform/db.ts'
+import type { Db, Tx } from '../../platform/db/db.ts'
 import { fail } from '../../platform/errors.ts'
 import { countMails, insertMail } from './queries.ts'
 import { isMailAddress } from './safe-text.ts'

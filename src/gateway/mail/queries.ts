@@ -1,4 +1,4 @@
-import { statement } from '../../platform/db.ts'
+import { statement } from '../../platform/db/db.ts'
 
 /** Puts a mail into the outbox, due at once. One with a once_key that is there already does nothing. */
 export const insertMail = statement<[orgId: number | null, to: string, template: string, data: string, onceKey: string | null, at: Date]>(

@@ -1,6 +1,6 @@
 import { createTransport } from 'nodemailer'
 import { ConfigError } from '../../platform/config.ts'
-import type { Secret } from '../../platform/secret.ts'
+import type { Secret } from '../../platform/security/secret.ts'
 import { isMailAddress, oneLine } from './safe-text.ts'
 import type { RenderedMail } from './templates.ts'
 

@@ -26,6 +26,15 @@ const shapes = {
   webhook_disabled: z.object({ orgName: line, endpointId: z.int(), host: line, why: line, link }),
   key_inactivity: z.object({ orgName: line, keyName: line, keyPrefix: line, disabledOn: line, link }),
   receipt: z.object({ orgName: line, amount: line, paymentId: line, invoiceNumber: line, seller: line, paidOn: line, link }),
+  payment_returned: z.object({
+    orgName: line,
+    amount: line,
+    paymentId: line,
+    returnId: line,
+    kind: z.enum(['refund', 'dispute']),
+    direction: z.enum(['taken', 'given']),
+    link,
+  }),
   low_balance: z.object({ orgName: line, balance: line, threshold: line, link }),
   collection_alert: z.object({
     orgName: line,
@@ -94,6 +103,19 @@ const letters: { readonly [T in MailTemplate]: (data: z.output<(typeof shapes)[T
     action: { label: 'Look at the health of its steps', link: to },
     footer: `You have this mail because an alert of ${orgName} names you or, as it names nobody else, its owners. An owner or admin can delete the alert.`,
   }),
+  payment_returned: ({ orgName, amount, paymentId, returnId, kind, direction, link: to }) => ({
+    subject: direction === 'taken' ? `${amount} was taken from the balance of ${orgName}` : `${amount} is back in the balance of ${orgName}`,
+    paragraphs: [
+      direction === 'taken'
+        ? `The payment ${paymentId} of ${orgName} ${kind === 'refund' ? 'was refunded' : 'is disputed at the bank of its payer'} (${returnId}), so ${amount} was taken from the prepaid balance.`
+        : `The ${kind} ${returnId} of the payment ${paymentId} of ${orgName} is over and the money stays, so ${amount} was added to the prepaid balance again.`,
+      direction === 'taken'
+        ? 'A bonus that came with the payment goes with it in the same proportion. When the balance is zero or below, calls to models that cost money are refused until an owner tops up.'
+        : 'A bonus that had gone with the payment came back in the same proportion.',
+    ],
+    action: { label: 'Look at the balance and its ledger', link: to },
+    footer: `You have this mail because you are an owner of ${orgName} or its address for bills.`,
+  }),
   receipt: ({ orgName, amount, paymentId, invoiceNumber, seller, paidOn, link: to }) => ({
     subject: `Receipt: ${amount} for ${orgName}, invoice ${invoiceNumber}`,
     paragraphs: [
@@ -123,6 +145,8 @@ export function renderMail(template: string, data: unknown): RenderedMail | null
       return render(shapes.key_inactivity, letters.key_inactivity, data)
     case 'receipt':
       return render(shapes.receipt, letters.receipt, data)
+    case 'payment_returned':
+      return render(shapes.payment_returned, letters.payment_returned, data)
     case 'low_balance':
       return render(shapes.low_balance, letters.low_balance, data)
     case 'collection_alert':

@@ -1,9 +1,9 @@
 import { z } from 'zod'
 import { endpointOf } from '../../platform/endpoint.ts'
-import type { Principal } from '../../platform/principal.ts'
-import type { Accounts, OwnOrg } from './account.ts'
+import type { Principal } from '../../platform/security/principal.ts'
+import type { Accounts, OwnOrg } from './accounts/account.ts'
+import { reader, signedIn } from './accounts/signed-in.ts'
 import type { OrgSettings } from './org-settings.ts'
-import { reader, signedIn } from './signed-in.ts'
 
 const row = endpointOf<{ accounts: Accounts; orgSettings: OrgSettings }>()
 
@@ -114,7 +114,7 @@ export const orgEndpoints = {
     access: { role: 'owner' },
     tag: 'people',
     summary: 'Renames the organisation.',
-    input: { body: z.object({ name: nameInput }) },
+    input: { body: z.strictObject({ name: nameInput }) },
     output: okMe,
     errors: ['bad_name'],
     async handle({ accounts, orgSettings }, { body }, call) {
@@ -144,7 +144,7 @@ export const orgEndpoints = {
     access: {},
     tag: 'people',
     summary: 'Makes a team organisation, owned by the caller. The session stays where it is.',
-    input: { body: z.object({ name: nameInput }) },
+    input: { body: z.strictObject({ name: nameInput }) },
     output: ownOrg,
     status: 201,
     errors: ['bad_name', 'team_cap'],
@@ -157,7 +157,7 @@ export const orgEndpoints = {
     access: {},
     tag: 'people',
     summary: 'Moves this session to another organisation of the person.',
-    input: { body: z.object({ org_id: z.number() }) },
+    input: { body: z.strictObject({ org_id: z.number() }) },
     output: z.object({ ok: z.literal(true), org: ownOrg }),
     errors: ['not_found'],
     async handle({ accounts }, { body }, call) {
@@ -172,7 +172,7 @@ export const orgEndpoints = {
     access: { role: 'admin' },
     tag: 'people',
     summary: 'Sets the data-retention window in days. A window opens the models that need one and keeps what was said for so long; 0 closes and deletes.',
-    input: { body: z.object({ days: z.int().min(0).max(30) }) },
+    input: { body: z.strictObject({ days: z.int().min(0).max(30) }) },
     output: z.object({ ok: z.literal(true), days: z.int() }),
     errors: [],
     async handle({ orgSettings }, { body }, call) {
@@ -187,7 +187,7 @@ export const orgEndpoints = {
     access: { role: 'admin' },
     tag: 'people',
     summary: 'Sets after how many days without use a key is disabled; null switches that off.',
-    input: { body: z.object({ days: z.int().min(1).max(36_500).nullable() }) },
+    input: { body: z.strictObject({ days: z.int().min(1).max(36_500).nullable() }) },
     output: z.object({ ok: z.literal(true), days: z.int().nullable() }),
     errors: [],
     async handle({ orgSettings }, { body }, call) {

@@ -1,5 +1,5 @@
-import { cleanName } from '../../platform/clean-name.ts'
-import type { ControlLog, NewsItem } from '../../platform/db-control-log.ts'
+import type { ControlLog, NewsItem } from '../../platform/db/db-control-log.ts'
+import { cleanName } from '../../platform/values/clean-name.ts'
 import { orgChanged } from './orgs.ts'
 import { renameOrg, setKeyInactivityDays, setRetentionDays } from './queries.ts'
 
@@ -20,8 +20,8 @@ export class OrgSettings {
   }
 
   /** Throws `bad_name`. */
-  async rename(orgId: number, wished: string): Promise<void> {
-    const name = cleanName(wished)
+  async rename(orgId: number, requested: string): Promise<void> {
+    const name = cleanName(requested)
     await this.#deps.controlLog.change(async tx => {
       await tx.exec(renameOrg, orgId, name)
       return { value: undefined, news: [changed(orgId)] }

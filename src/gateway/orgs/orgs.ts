@@ -1,12 +1,12 @@
-import { cleanName } from '../../platform/clean-name.ts'
 import type { Clock } from '../../platform/clock.ts'
-import type { Db } from '../../platform/db.ts'
-import type { ControlLog } from '../../platform/db-control-log.ts'
+import type { Db } from '../../platform/db/db.ts'
+import type { ControlLog } from '../../platform/db/db-control-log.ts'
 import { fail } from '../../platform/errors.ts'
-import { ExpiringCache } from '../../platform/expiring-cache.ts'
-import type { Role } from '../../platform/principal.ts'
-import { cleanEmail } from './email-address.ts'
-import { companyDomain } from './mail-domain.ts'
+import { ExpiringCache } from '../../platform/loop/expiring-cache.ts'
+import type { Role } from '../../platform/security/principal.ts'
+import { cleanName } from '../../platform/values/clean-name.ts'
+import { cleanEmail } from './accounts/email-address.ts'
+import { companyDomain } from './members/mail-domain.ts'
 import {
   anyOrg,
   findMemberRole,
@@ -55,11 +55,11 @@ export class Orgs {
   }
 
   /** Makes an organisation whose owner is the person of that address, who is made when new. Throws `bad_name` and `bad_request`. */
-  async createOrg(wish: { name: string; ownerEmail: string; kind?: Org['kind'] }): Promise<{ orgId: number; userId: number }> {
-    const name = cleanName(wish.name)
-    const email = cleanEmail(wish.ownerEmail)
-    if (email === null) throw fail('bad_request', { message: 'That is no e-mail address.' })
-    const kind = wish.kind ?? 'team'
+  async createOrg(params: { name: string; ownerEmail: string; kind?: Org['kind'] }): Promise<{ orgId: number; userId: number }> {
+    const name = cleanName(params.name)
+    const email = cleanEmail(params.ownerEmail)
+    if (email === null) throw fail('bad_request', { message: 'The e-mail address is not valid.' })
+    const kind = params.kind ?? 'team'
     const now = new Date(this.#deps.clock.nowMs())
     return this.#deps.db.tx(async tx => {
       await tx.exec(insertUser, email, now)

@@ -1,5 +1,5 @@
-import { statement } from '../../platform/db.ts'
-import type { Capability, Role } from '../../platform/principal.ts'
+import { statement } from '../../platform/db/db.ts'
+import type { Capability, Role } from '../../platform/security/principal.ts'
 
 export interface UserRow {
   readonly id: number

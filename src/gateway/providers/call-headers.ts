@@ -1,4 +1,4 @@
-import type { Secret } from '../../platform/secret.ts'
+import type { Secret } from '../../platform/security/secret.ts'
 import type { Provider } from './provider.ts'
 import { userAgent } from './user-agent.ts'
 

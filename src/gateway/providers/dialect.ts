@@ -1,5 +1,5 @@
-import type { Secret } from '../../platform/secret.ts'
-import type { ChatStreamDecoder } from '../wire/chat-stream.ts'
+import type { Secret } from '../../platform/security/secret.ts'
+import type { ChatStreamDecoder } from '../wire/chat/chat-stream.ts'
 import type { WireFormat } from '../wire/client-format.ts'
 import type { TokenUsage } from '../wire/usage.ts'
 import type { Provider } from './provider.ts'
@@ -74,11 +74,13 @@ export interface UpstreamRequest {
 
 /** Why an upstream reply is not a success. */
 export type Failure =
-  /** 400, 404, 422: the request itself is at fault; goes to the caller as it is and stops the chain. */
+  /** 400, 404, 422, and refused content: the request itself is at fault; goes to the caller as it is and stops the chain. */
   | { readonly kind: 'client'; readonly status: number }
+  /** 405, 410, 413, 415, 451 and the like: this route does not take the request. The last one's refusal goes to the caller when no route serves. */
+  | { readonly kind: 'declined'; readonly status: number }
   | { readonly kind: 'rate-limited'; readonly status: number; readonly retryAfterSeconds: number | null }
   | { readonly kind: 'billing'; readonly status: number }
-  /** 401, 403 on our credential. */
+  /** 401, 403: the credential was refused. */
   | { readonly kind: 'credential'; readonly status: number }
   /** 5xx, 408, connection errors, timeouts. */
   | { readonly kind: 'transient'; readonly status: number | null }
@@ -93,10 +95,16 @@ export interface StreamTap {
   readonly partial?: TokenUsage | null
   /** Characters of content, reasoning and tool arguments seen so far, for estimates while streaming. */
   readonly outputChars: number
+  /** An event has gone by that says something. Comments, pings and errors do not. */
+  readonly begun: boolean
   /** The stream's own end mark ([DONE] or message_stop) has gone by. */
   readonly finished: boolean
   /** An error frame went by. */
   readonly failed: boolean
+  /** The error as it came; null: none has, or without words. */
+  readonly fault: string | null
+  /** The whole event that ends the stream is here, well or not; what comes behind it is not read. */
+  readonly over: boolean
   /** The bytes pushed so far end exactly at an event boundary. */
   readonly atBoundary: boolean
   /** Where in the chunk that was pushed last the last whole event ends; 0 = none ends in it. */
@@ -105,7 +113,7 @@ export interface StreamTap {
   readonly events: number
 }
 
-/** One upstream wire format. Pure: no clock, no network. */
+/** One upstream wire format. Pure: no clock, no network. Decision 0181 says why. */
 export interface Dialect {
   /** The HTTP request for the target: model id and credential set, usage asked for on streams where the provider can. Throws `bad_request` for what cannot be said at all. */
   request(request: HubRequest, target: Target): UpstreamRequest
@@ -121,8 +129,8 @@ export interface Dialect {
   usageOf(operation: HubRequest['operation'], reply: unknown): TokenUsage | null
   /** Classifies a non-2xx reply. */
   failure(status: number, headers: Readonly<Record<string, string | string[] | undefined>>, bodyText: string): Failure
-  /** Reads a stream into the hub format. */
-  decoder(): ChatStreamDecoder
+  /** Reads a stream into the hub format. `eventMaxBytes`: its longest event; left out: that of providers that the operator has chosen. */
+  decoder(eventMaxBytes?: number): ChatStreamDecoder
   /** Reads along with a stream that is relayed byte for byte. */
   tap(): StreamTap
 }

@@ -1,8 +1,8 @@
 import type { Dialect } from './dialect.ts'
-import { anthropicDialect } from './dialects/anthropic.ts'
-import { geminiDialect } from './dialects/gemini.ts'
-import { openAiDialect } from './dialects/openai.ts'
-import { openAiResponsesDialect } from './dialects/openai-responses.ts'
+import { anthropicDialect } from './dialects/anthropic/anthropic.ts'
+import { geminiDialect } from './dialects/gemini/gemini.ts'
+import { openAiDialect } from './dialects/openai/openai.ts'
+import { openAiResponsesDialect } from './dialects/openai-responses/openai-responses.ts'
 import type { DialectId } from './provider.ts'
 
 /** Dialects by id. A row of the catalog may only name one that is here; `dialectOf` says so at start. */

@@ -1,5 +1,6 @@
 /** How providers of images are spoken to: one style a way of asking and answering. Pure: no clock, no network. */
-import type { ImageWish } from '../wire/images.ts'
+import type { ImageParams } from '../wire/images.ts'
+import { objectOfBytes } from '../wire/json/json-bounds.ts'
 import type { Failure, Target, UpstreamRequest } from './dialect.ts'
 
 /** One picture of a reply: `url` or `b64_json` is there, other fields (revised_prompt, seed) are the provider's. */
@@ -30,7 +31,7 @@ export interface ImageStyle {
   /** Most pictures that one request makes; more are asked for side by side. */
   imagesPerRequest(target: Target): number
   /** `boundary` parts the pieces of a form and stands in none of them. Throws `unsupported_operation` for edits that it has no words for. */
-  request(wish: ImageWish, target: Target, boundary: string): UpstreamRequest
+  request(params: ImageParams, target: Target, boundary: string): UpstreamRequest
   /** Reads a 2xx reply to `request`. */
   reply(reply: ImageReply, target: Target): ImageOutcome
   /** Reads a 2xx reply to a look at a job. */
@@ -50,13 +51,9 @@ export function madeOf(images: readonly MadeImage[]): ImageOutcome {
   return images.length === 0 ? unusable(noImage) : { kind: 'images', images, whole: null }
 }
 
-/** The reply as a JSON object, or null. */
+/** The reply as a JSON object within bounds, or null. */
 export function objectOf({ bytes }: ImageReply): Readonly<Record<string, unknown>> | null {
-  try {
-    return asObject(JSON.parse(bytes.toString('utf8')))
-  } catch {
-    return null
-  }
+  return objectOfBytes(bytes)
 }
 
 export function asObject(value: unknown): Readonly<Record<string, unknown>> | null {

@@ -1,4 +1,4 @@
-import type { Secret } from '../../platform/secret.ts'
+import type { Secret } from '../../platform/security/secret.ts'
 import type { ImageStyleId } from './image-style-ids.ts'
 
 /** Where a provider keeps and processes data. Only a proven 'india' counts under india_only. */
@@ -22,11 +22,17 @@ export interface Provider {
   readonly residency: Residency
   /** Callers may bring their own key. */
   readonly byok: boolean
-  /** Shape of this provider's keys, as a regular expression source; null = any non-empty string. */
+  /** Every key that this provider has issued has this shape, a regular expression source: another one is not saved. null = any non-empty string. */
   readonly keyShape: string | null
+  /** Only this provider's keys have this shape: it tells whose key one is. Left out: as `keyShape`. */
+  readonly keySign?: string
   readonly quirks: readonly Quirk[]
   /** How its images are asked for; left out: as OpenAI's. */
   readonly imageStyle?: ImageStyleId
+  /** 'all': every field of a request goes on to it on the platform's key too, as on a server of the operator's own. Left out: those of the format. */
+  readonly forwards?: 'all'
+  /** Fields beside those of the format that go on to it on the platform's key. */
+  readonly fields?: ReadonlySet<string>
   /** Where its list of models is, relative to `baseUrl`. Default: `models`; null: it has none. */
   readonly modelsPath?: string | null
   /** A GET, relative to `baseUrl`, that only a valid key may make: for providers whose list needs no key. */

@@ -1,4 +1,6 @@
-import type { Secret } from '../../platform/secret.ts'
+import type { Secret } from '../../platform/security/secret.ts'
+import { roomBehind } from '../wire/json/json-room.ts'
+import { boundedObject } from '../wire/json/json-texts.ts'
 
 /** Longest message of a provider that is passed on. */
 const messageMaxChars = 300
@@ -25,14 +27,9 @@ export function publicMessage(text: string, credential: Secret | null, body: Rea
 
 /** The message field of an error body, or the text as it is. */
 function sentenceOf(text: string): string {
-  let value: unknown
-  try {
-    value = JSON.parse(text)
-  } catch {
-    return text
-  }
-  if (typeof value !== 'object' || value === null) return text
-  const error: unknown = 'error' in value ? value.error : value
+  const value = boundedObject(text)
+  if (value === null) return text
+  const error: unknown = 'error' in value ? value['error'] : value
   if (typeof error === 'string') return error
   if (typeof error === 'object' && error !== null && 'message' in error && typeof error.message === 'string') return error.message
   return text
@@ -43,6 +40,10 @@ const contentNames = ['messages', 'input', 'prompt', 'system', 'instructions', '
 
 /** Every text that the user may have written; null for what is too long, or nested too deeply, to be looked through. */
 function contentOf(body: Readonly<Record<string, unknown>>): string | null {
+  // A large body is not written for nothing.
+  let left = comparedContentMaxChars
+  for (const name of contentNames) if (left >= 0) left = roomBehind(body[name], left)
+  if (left < 0) return null
   try {
     const content = JSON.stringify(contentNames.map(name => body[name]))
     return content.length > comparedContentMaxChars ? null : content.toLowerCase()

@@ -1,6 +1,8 @@
-import type { Secret } from '../../platform/secret.ts'
+import type { Secret } from '../../platform/security/secret.ts'
+import { ownersOf } from '../byok/key-owner.ts'
 import { type Model, type Route, type RouteId, routeId, stateKeyOf } from '../catalog/model.ts'
-import type { RouterFields } from '../wire/router-fields.ts'
+import type { Provider } from '../providers/provider.ts'
+import type { RouterFields } from '../wire/chat/router-fields.ts'
 import type { OrgRouting } from './org-routing.ts'
 import type { Attempt } from './plan.ts'
 
@@ -24,9 +26,18 @@ export function candidatesOf(model: Model): readonly Candidate[] {
 /** Only proven India-resident routes pass `india_only`. */
 export const meetsResidency = ({ route }: Candidate, fields: RouterFields): boolean => !fields.indiaOnly || route.residency === 'india'
 
-/** `exclude` names a provider, or a provider for one model. */
-export const isExcluded = ({ route }: Candidate, fields: RouterFields): boolean =>
-  fields.exclude.length > 0 && (fields.exclude.includes(route.provider.id) || fields.exclude.includes(routeId(route)))
+/**
+ * `exclude` names a provider, or a provider for one model. The model may be named as this route lists it, as the provider calls it (the id of
+ * a model on an own key is `provider/` and that name), or as the catalog calls the model that runs here on an own key.
+ */
+export function isExcluded({ route }: Candidate, { exclude }: RouterFields): boolean {
+  if (exclude.length === 0) return false
+  const { provider, upstreamModel } = route
+  return exclude.some(name => name === provider.id || name === routeId(route) || name === `${provider.id}/${upstreamModel}` || name === catalogIdOf(route))
+}
+
+/** The state key of a route is its id in the catalog, but where routes share one. */
+const catalogIdOf = (route: Route): RouteId | null => (stateKeyOf(route).endsWith('/*') ? null : stateKeyOf(route))
 
 /** What decides whose credential may serve a candidate. */
 export interface Credentials {
@@ -73,10 +84,10 @@ export function addAttempts({ model, route }: Candidate, { savedKeys, forwards, 
  * providers whose key shape it has; a key that looks like one of a provider outside the candidates goes to nobody; any other key may go
  * to each that takes callers' keys, and the caller of this function keeps to the first of them: one provider, never a second.
  */
-export function withRequestKey(candidates: readonly Candidate[], key: Secret, named: boolean, shapes: ReadonlyMap<string, string>): readonly Attempt[] {
+export function withRequestKey(candidates: readonly Candidate[], key: Secret, named: boolean, providers: Iterable<Provider>): readonly Attempt[] {
   const takers = candidates.filter(({ route }) => route.provider.byok && (named || !route.provider.userGiven))
   const attempts = (chosen: readonly Candidate[]): readonly Attempt[] => chosen.map(({ model, route }) => ({ model, route, credential: key, byok: true }))
   if (named) return attempts(takers)
-  const owners = [...shapes].filter(([, shape]) => new RegExp(shape).test(key.reveal())).map(([providerId]) => providerId)
+  const owners = ownersOf(key, providers)
   return attempts(owners.length === 0 ? takers : takers.filter(({ route }) => owners.includes(route.provider.id)))
 }

@@ -1,11 +1,11 @@
 import type { Clock } from '../../platform/clock.ts'
-import type { Db, Tx } from '../../platform/db.ts'
-import type { ControlLog, NewsItem } from '../../platform/db-control-log.ts'
+import type { Db, Tx } from '../../platform/db/db.ts'
+import type { ControlLog, NewsItem } from '../../platform/db/db-control-log.ts'
 import { fail } from '../../platform/errors.ts'
 import { orgRoutingChanged } from '../byok/org-credentials.ts'
 import type { CatalogSnapshot } from '../catalog/model.ts'
 import { presetOf } from '../catalog/virtual-models.ts'
-import { type ChainStep, parseChainSteps } from '../wire/router-fields.ts'
+import { type ChainStep, parseChainSteps } from '../wire/chat/router-fields.ts'
 import { isCustomReference, splitOwnId } from './own-models.ts'
 import { deleteChain, findChain, listChains, type StoredStep, saveChain } from './queries.ts'
 
@@ -28,7 +28,10 @@ export interface ChainsDeps {
   customReferences(orgId: number): Promise<ReadonlySet<string>>
 }
 
-/** Saved fallback chains, one a model of the catalog. A change is used here at once and by other processes within a second. */
+/**
+ * Saved fallback chains, one a model of the catalog. A change is used here at once and by other processes within a second.
+ * Decision 0134 says why.
+ */
 export class Chains {
   readonly #deps: ChainsDeps
   constructor(deps: ChainsDeps) {
@@ -53,10 +56,11 @@ export class Chains {
     return { model: row.modelId, steps: row.steps }
   }
 
-  /** Saves a chain in place of the one before. `wish` is what the client sent as steps. Throws `bad_model` and `bad_steps`. */
-  async save(orgId: number, userId: number | null, modelId: string, wish: unknown): Promise<Chain> {
+  /** Saves a chain in place of the one before. `steps` is what the client sent. Throws `bad_model` and `bad_steps`. */
+  async save(orgId: number, userId: number | null, modelId: string, steps: unknown): Promise<Chain> {
     this.checkModel(modelId)
-    const chain = { model: modelId, steps: await this.stepsOf(orgId, wish) }
+    const chain = { model: modelId, steps: await this.stepsOf(orgId, steps) }
+    checkDifferent(chain.steps)
     await this.#deps.controlLog.change(async tx => ({ value: undefined, news: [await this.saveIn(tx, orgId, userId, chain)] }))
     return chain
   }
@@ -75,9 +79,9 @@ export class Chains {
   }
 
   /** The steps that a client sent, checked for an organisation and normalised. Throws `bad_steps`. */
-  async stepsOf(orgId: number, wish: unknown): Promise<readonly StoredStep[]> {
-    const isCustom = parseChainSteps(wish, 'steps').some(({ provider }) => provider !== null && isCustomReference(provider))
-    return this.stepsWith(isCustom ? await this.references(orgId) : noReferences, wish)
+  async stepsOf(orgId: number, steps: unknown): Promise<readonly StoredStep[]> {
+    const isCustom = parseChainSteps(steps, 'steps').some(({ provider }) => provider !== null && isCustomReference(provider))
+    return this.stepsWith(isCustom ? await this.references(orgId) : noReferences, steps)
   }
 
   /** References (`byoe:<slug>`) of the servers that an organisation has registered. It reads the database: not to be called in a transaction. */
@@ -86,8 +90,8 @@ export class Chains {
   }
 
   /** As `stepsOf`, for references that the caller has got before. */
-  stepsWith(references: ReadonlySet<string>, wish: unknown): readonly StoredStep[] {
-    const parsed = parseChainSteps(wish, 'steps')
+  stepsWith(references: ReadonlySet<string>, steps: unknown): readonly StoredStep[] {
+    const parsed = parseChainSteps(steps, 'steps')
     for (const [index, step] of parsed.entries()) this.#check(step, `steps[${index}]`, references)
     return parsed.map(step => (step.provider === null ? { model: step.model } : { model: step.model, provider: step.provider }))
   }
@@ -112,6 +116,14 @@ export class Chains {
         ? `"${at}.provider": there is no endpoint of that slug. GET /me/endpoints lists them.`
         : `"${at}.provider": there is no such provider. GET /v1/providers lists the ids.`,
     })
+  }
+}
+
+/** Throws `bad_steps` when a step stands twice: a chain goes on to another step because this one failed. What was saved before stays, and a collection may name one twice. */
+function checkDifferent(steps: readonly StoredStep[]): void {
+  for (const [index, { model, provider }] of steps.entries()) {
+    const first = steps.findIndex(step => step.model === model && step.provider === provider)
+    if (first < index) throw fail('bad_steps', { message: `"steps[${index}]" is the same as "steps[${first}]". Take one of the two out.` })
   }
 }
 

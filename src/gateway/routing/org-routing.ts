@@ -1,9 +1,9 @@
 /** What of an organisation decides where its calls may go, cached as one value so that a call waits for at most one look-up. */
 import type { Clock } from '../../platform/clock.ts'
-import type { ControlLog } from '../../platform/db-control-log.ts'
-import { ExpiringCache } from '../../platform/expiring-cache.ts'
+import type { ControlLog } from '../../platform/db/db-control-log.ts'
+import { ExpiringCache } from '../../platform/loop/expiring-cache.ts'
 import { type CustomRoute, orgRoutingChanged, type SavedKey } from '../byok/org-credentials.ts'
-import type { ChainStep } from '../wire/router-fields.ts'
+import type { ChainStep } from '../wire/chat/router-fields.ts'
 
 export interface OrgRouting {
   readonly orgId: number

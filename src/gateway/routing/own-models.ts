@@ -1,5 +1,5 @@
 /** Models and routes that exist for one organisation only: ids of the form `provider/model-id`, and servers of its own. */
-import { routeOfCustom } from '../byok/custom-route.ts'
+import { routeOfCustom } from '../byok/custom-servers/custom-route.ts'
 import { type CatalogSnapshot, type Model, type Route, type RoutePrice, routeId } from '../catalog/model.ts'
 import type { Provider } from '../providers/provider.ts'
 import type { Candidate } from './candidates.ts'

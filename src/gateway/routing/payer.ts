@@ -1,4 +1,4 @@
-/** Who pays for a call decides where it may go: on the platform's account, on the caller's own credentials, or nowhere. */
+/** Who pays for a call decides where it may go: on the platform's account, on the caller's own credentials, or nowhere. Decision 0325 says why. */
 import { type ErrorName, fail, GatewayError } from '../../platform/errors.ts'
 import type { Plan, ResolveRequest } from './plan.ts'
 

@@ -1,7 +1,7 @@
-import type { CallPolicy } from '../../platform/principal.ts'
-import type { Secret } from '../../platform/secret.ts'
+import type { CallPolicy } from '../../platform/security/principal.ts'
+import type { Secret } from '../../platform/security/secret.ts'
 import type { Model, Route } from '../catalog/model.ts'
-import type { RouterFields } from '../wire/router-fields.ts'
+import type { RouterFields } from '../wire/chat/router-fields.ts'
 import type { OrgRouting } from './org-routing.ts'
 
 /** One dial that may be made. */

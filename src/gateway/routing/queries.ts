@@ -1,4 +1,4 @@
-import { statement } from '../../platform/db.ts'
+import { statement } from '../../platform/db/db.ts'
 
 /** A step as it is stored and shown. */
 export interface StoredStep {

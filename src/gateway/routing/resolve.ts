@@ -1,22 +1,21 @@
 import { fail, type GatewayError } from '../../platform/errors.ts'
 import { type Allowance, allowanceOf } from '../catalog/allowance.ts'
-import { isSandbox } from '../catalog/sandbox.ts'
+import { isSandbox } from '../catalog/loading/sandbox.ts'
 import { type Preset, presetOf } from '../catalog/virtual-models.ts'
-import { isExcluded, meetsResidency } from './candidates.ts'
-import { failOpenHeaders, presetFor, presetHeaders } from './choice.ts'
-import { inOrder, reachable, unique } from './order.ts'
-import { type Picked, pick, pickRanked } from './pick-candidates.ts'
+import { type Candidate, isExcluded, meetsResidency } from './candidates.ts'
 import type { Attempt, Plan, ResolveRequest } from './plan.ts'
-import type { Preference, RankMode } from './rank.ts'
 import type { RoutingWorld } from './routing-world.ts'
+import { failOpenHeaders, presetFor, presetHeaders } from './selection/choice.ts'
+import { inOrder, reachable, unique } from './selection/order.ts'
+import { type Picked, pick, pickRanked } from './selection/pick-candidates.ts'
+import type { Preference, RankMode } from './selection/rank.ts'
 import { chainCandidates, checkPin, isMedia, namedModel, ownCandidates, type Steps } from './steps.ts'
-import { withoutCredential } from './without-credential.ts'
 
 /**
  * Where a call may go, in order. A pinned provider wins over `fallbacks`, which win over the chain that the organisation has saved for
  * the model, which wins over the model's own routes. Throws `model_not_found`, `model_not_allowed`, `model_gated`, `no_route_virtual`,
  * `no_route`, `no_route_residency` or `byok_required`: the first cause that applies, in the order lookup, rules of the credential, gate,
- * pin, residency, exclude, credentials.
+ * pin, residency, exclude, credentials. Decision 0043 says why.
  */
 export function resolve(request: ResolveRequest, world: RoutingWorld): Plan {
   const { fields, kind, org } = request
@@ -53,7 +52,7 @@ function resolveVirtual(entry: Preset, request: ResolveRequest, world: RoutingWo
   return planOfPick(picked, { optimize: modeOf(entry, request) }, request, world, presetHeaders(entry, picked, request))
 }
 
-/** Presets that are about the route order the routes of their model themselves, unless the caller has a wish of its own. */
+/** Presets that are about the route order the routes of their model themselves, unless the caller asks for an order. */
 function modeOf(entry: Preset, { fields }: ResolveRequest): RankMode {
   if (fields.optimize !== 'price') return fields.optimize
   return entry.preset === 'fastest' ? 'latency' : entry.preset === 'long-context' ? 'window' : 'price'
@@ -71,13 +70,13 @@ function nothingPicked(entry: Preset, request: ResolveRequest, world: RoutingWor
 }
 
 function planOf(steps: Steps, request: ResolveRequest, world: RoutingWorld, headers: Plan['headers'] = noHeaders, preference?: Preference): Plan {
-  const attempts = attemptsOf(steps, request, world, preference ?? wishOf(request, world))
+  const attempts = attemptsOf(steps, request, world, preference ?? paramsOf(request, world))
   const [first] = attempts
   if (!first) throw fail('no_route')
   return { model: first.model, attempts, headers }
 }
 
-const wishOf = ({ fields: { optimize, weights } }: ResolveRequest, { health }: RoutingWorld): Preference => ({
+const paramsOf = ({ fields: { optimize, weights } }: ResolveRequest, { health }: RoutingWorld): Preference => ({
   optimize,
   weights,
   probe: weights === null && optimize === 'latency' && health.probeIsDue(),
@@ -105,8 +104,30 @@ function beforeSandbox(step: readonly Attempt[]): readonly Attempt[] {
 function within(steps: Steps, { fields }: ResolveRequest): Steps {
   if (!fields.indiaOnly && fields.exclude.length === 0) return steps
   const resident = steps.map(step => step.filter(candidate => meetsResidency(candidate, fields)))
-  if (resident.every(step => step.length === 0)) throw fail('no_route_residency', { message: 'No India-resident route serves this. Nothing was dialed.' })
+  if (resident.every(step => step.length === 0)) throw fail('no_route_residency', { message: 'No India-resident route serves this. No provider was called.' })
   const left = resident.map(step => step.filter(candidate => !isExcluded(candidate, fields)))
-  if (left.every(step => step.length === 0)) throw fail('no_route_residency', { message: '"exclude" leaves no route. Nothing was dialed.' })
+  if (left.every(step => step.length === 0)) throw fail('no_route_residency', { message: '"exclude" leaves no route. No provider was called.' })
   return left
 }
+
+/** Why none of the routes that are left can be dialed, and what the caller may do: `byok_required` or `no_route`. */
+export function withoutCredential(left: readonly Candidate[], { fields, kind }: ResolveRequest, { catalog }: RoutingWorld): GatewayError {
+  // Such models are also reached in the provider's own wire format, with a credential that the caller forwards.
+  const native = left.find(({ route }) => route.byokOnly && route.provider.dialect === 'anthropic')
+  if (native) return fail('byok_required', { message: byokRequired(native.route.provider.id) })
+  const ids = [...new Set(left.map(({ route }) => route.provider.id))]
+  const takers = [...new Set(left.flatMap(({ route: { provider } }) => (provider.byok ? [provider.id] : [])))]
+  const why =
+    fields.upstreamKey === null
+      ? `${listed(ids)} ${ids.length === 1 ? 'is' : 'are'} not configured here, withheld, or on your own key only.`
+      : `"upstream_key" is of no use for ${listed(ids)}.`
+  const own = takers.length === 0 ? '' : ` Save a key (PUT /me/byok/${takers[0]}), or send one as "upstream_key".`
+  const simulated = [...catalog.models.values()].find(model => model.kind === kind && model.routes.every(({ provider }) => isSandbox(provider)))
+  const instead = simulated === undefined ? ' GET /v1/models lists the models.' : ` Without any key: "${simulated.id}", simulated.`
+  return fail('no_route', { message: `No route can be used: ${why}${own}${instead} No provider was called.` })
+}
+
+const byokRequired = (provider: string): string =>
+  `This model runs on your own ${provider} credential only. Save one (PUT /me/byok/${provider}) or, at /v1/messages, send it along with the gateway key in x-br-api-key. Or choose another model of GET /v1/models; in Claude Code with ANTHROPIC_MODEL and ANTHROPIC_DEFAULT_HAIKU_MODEL.`
+
+const listed = (ids: readonly string[]): string => (ids.length < 2 ? ids.join('') : `${ids.slice(0, -1).join(', ')} and ${ids.at(-1)}`)

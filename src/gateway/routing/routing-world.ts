@@ -1,8 +1,8 @@
 import type { Clock } from '../../platform/clock.ts'
 import { type CatalogSnapshot, type Route, stateKeyOf } from '../catalog/model.ts'
-import type { Circuits } from './circuit.ts'
-import type { RouteFacts } from './rank.ts'
-import type { RouteHealth } from './route-health.ts'
+import type { Circuits } from './circuits/circuit.ts'
+import type { RouteHealth } from './circuits/route-health.ts'
+import type { RouteFacts } from './selection/rank.ts'
 
 /** What resolving looks at. It dials nothing and changes nothing but the count of rankings that makes probes due. */
 export interface RoutingWorld {

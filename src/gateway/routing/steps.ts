@@ -3,12 +3,12 @@ import { fail, GatewayError } from '../../platform/errors.ts'
 import { type Allowance, allowanceOf } from '../catalog/allowance.ts'
 import type { Model } from '../catalog/model.ts'
 import { presetOf } from '../catalog/virtual-models.ts'
-import type { ChainStep } from '../wire/router-fields.ts'
+import type { ChainStep } from '../wire/chat/router-fields.ts'
 import { type Candidate, candidatesOf } from './candidates.ts'
 import { customCandidate, isCustomReference, ownModel, splitOwnId } from './own-models.ts'
-import { pick } from './pick-candidates.ts'
 import type { ResolveRequest, ServedKind } from './plan.ts'
 import type { RoutingWorld } from './routing-world.ts'
+import { pick } from './selection/pick-candidates.ts'
 
 /** Lines of candidates; a line is dialed to its end before the next one begins. */
 export type Steps = readonly (readonly Candidate[])[]
@@ -24,7 +24,7 @@ export function namedModel(request: ResolveRequest, world: RoutingWorld, allowan
   if (allowance !== null && !allowance.model(model.id)) throw fail('model_not_allowed', { message: `This credential may not use the model "${model.id}".` })
   checkPin(request, allowance)
   request.accepts?.(model)
-  if (model.kind !== kind) throw fail('no_route', { message: `"${model.id}" is no ${kind} model. ${whereToSend(model.kind)} Nothing was dialed.` })
+  if (model.kind !== kind) throw fail('no_route', { message: `"${model.id}" is no ${kind} model. ${whereToSend(model.kind)} No provider was called.` })
   if (model.gated && org.retentionDays === 0) throw fail('model_gated')
   return model
 }
@@ -52,7 +52,7 @@ function unknownModel({ modelId, kind, org }: ResolveRequest, { catalog }: Routi
   if (parts === null) return fail(notFound(kind))
   const { provider } = parts
   if (org.savedKeys.has(provider.id)) return fail(notFound(kind), { message: `Your saved ${provider.name} key does not list this model.` })
-  return fail('no_route', { message: `This id runs on your own ${provider.name} key, and none is saved. Nothing was dialed.` })
+  return fail('no_route', { message: `This id runs on your own ${provider.name} key, and none is saved. No provider was called.` })
 }
 
 /** Endpoints for images and audio answer an unknown model with 400, all others with 404. */
@@ -66,7 +66,7 @@ export function ownCandidates(model: Model, { fields, org }: ResolveRequest, all
   const { provider: pinned } = fields
   if (pinned !== null) {
     const served = onProvider(model, pinned, org)
-    if (served.length === 0) throw fail('no_route', { message: 'The pinned provider does not serve this model. Nothing was dialed.' })
+    if (served.length === 0) throw fail('no_route', { message: 'The pinned provider does not serve this model. No provider was called.' })
     return served
   }
   const candidates = candidatesOf(model)
@@ -92,8 +92,8 @@ export function chainCandidates(chain: readonly ChainStep[], request: ResolveReq
   // A preset as a step picks within the hard constraints, so they may be what emptied it.
   const withoutConstraints = { ...request, fields: { ...request.fields, indiaOnly: false, exclude: [] } }
   if (chain.some(step => stepCandidates(step, withoutConstraints, world).length > 0))
-    throw fail('no_route_residency', { message: '"data_policy" and "exclude" leave no step of the chain. Nothing was dialed.' })
-  throw fail('no_route', { message: 'No step of the chain resolves to a route. Nothing was dialed.' })
+    throw fail('no_route_residency', { message: '"data_policy" and "exclude" leave no step of the chain. No provider was called.' })
+  throw fail('no_route', { message: 'No step of the chain resolves to a route. No provider was called.' })
 }
 
 /** A step that cannot be resolved, or that is not allowed, is skipped. A step's model may have a saved chain of its own: it is not followed. */

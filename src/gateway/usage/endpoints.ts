@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { endpointOf, reply } from '../../platform/endpoint.ts'
-import type { UsageReports } from './reports.ts'
+import type { UsageReports } from './reports/reports.ts'
 
 const row = endpointOf<{ usage: UsageReports }>()
 

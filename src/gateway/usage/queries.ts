@@ -1,4 +1,4 @@
-import { statement } from '../../platform/db.ts'
+import { statement } from '../../platform/db/db.ts'
 
 /** Inserts events that are not there yet; how many, and their ids unless all were new, which is the rule. Columns come as one array each. */
 export const insertEvents = statement<

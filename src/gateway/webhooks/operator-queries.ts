@@ -1,5 +1,5 @@
 /** What the operator sees of webhooks, over all organisations. Never a secret, never a body. */
-import { statement } from '../../platform/db.ts'
+import { statement } from '../../platform/db/db.ts'
 
 export interface EndpointRow {
   readonly id: number

@@ -1,5 +1,5 @@
 import type { Clock } from '../../platform/clock.ts'
-import type { Db } from '../../platform/db.ts'
+import type { Db } from '../../platform/db/db.ts'
 import { type BacklogRow, countBacklog, type EndpointRow, listAllEndpoints } from './operator-queries.ts'
 import { byHand } from './webhooks.ts'
 

@@ -1,4 +1,4 @@
-import { statement } from '../../platform/db.ts'
+import { statement } from '../../platform/db/db.ts'
 
 /** Appends one event for each of these organisations to the outbox, and a delivery for each endpoint that hears it (of that URL only, where one is given). Data is JSON text, bodies are the envelopes. */
 export const insertEvents = statement<

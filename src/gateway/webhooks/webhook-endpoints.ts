@@ -1,10 +1,10 @@
 import { z } from 'zod'
 import { endpointOf, reply } from '../../platform/endpoint.ts'
 import { fail } from '../../platform/errors.ts'
-import type { Principal } from '../../platform/principal.ts'
-import { rowId } from '../../platform/row-id.ts'
-import { describedEvents } from './event-schemas.ts'
-import type { WebhookDeliveries } from './webhook-deliveries.ts'
+import type { Principal } from '../../platform/security/principal.ts'
+import { rowId } from '../../platform/values/row-id.ts'
+import type { WebhookDeliveries } from './delivery/webhook-deliveries.ts'
+import { describedEvents } from './events/event-schemas.ts'
 import { deliveryView, deliveryViewOf, webhookView, webhookViewOf } from './webhook-views.ts'
 import { noWebhook, type Webhooks } from './webhooks.ts'
 
@@ -54,7 +54,7 @@ export const webhookEndpoints = {
     tag,
     summary: 'Registers an https URL for events. The signing secret is in this reply and nowhere else.',
     input: {
-      body: z.object({
+      body: z.strictObject({
         url: z.string().describe('Where deliveries are posted: public https only, unless the operator permits more.'),
         subscribe_all: z.boolean().nullish().describe('Hear every event, those of later versions too. Default: true, but false where event_types is given.'),
         event_types: eventTypes.describe('Hear these; GET /me/webhooks lists them. Kept, but without effect, while subscribe_all is true.'),
@@ -63,10 +63,10 @@ export const webhookEndpoints = {
     },
     output: withSecret,
     status: 201,
-    errors: ['forbidden', 'bad_request', 'cap'],
+    errors: ['forbidden', 'bad_request', 'cap', 'rate_limit_exceeded'],
     async handle({ webhooks }, { body }, call) {
-      const wish = { url: body.url, description: body.description ?? '', subscribeAll: body.subscribe_all ?? null, eventTypes: body.event_types ?? null }
-      const { webhook, secret } = await webhooks.create(call.principal.orgId, personOf(call.principal), wish)
+      const params = { url: body.url, description: body.description ?? '', subscribeAll: body.subscribe_all ?? null, eventTypes: body.event_types ?? null }
+      const { webhook, secret } = await webhooks.create(call.principal.orgId, personOf(call.principal), params)
       return reply.json({ ...webhookViewOf(webhook), secret }, 201, noStore)
     },
   }),
@@ -80,7 +80,7 @@ export const webhookEndpoints = {
       'Changes what is named. Disabling ends the deliveries that are still to be sent; enabling forgets failures, and what happened meanwhile is not sent.',
     input: {
       path,
-      body: z.object({
+      body: z.strictObject({
         enabled: z.boolean().nullish(),
         subscribe_all: z.boolean().nullish().describe('False: only event_types are heard. Becomes false where event_types is given without it.'),
         event_types: eventTypes.describe('Replaces the list.'),
@@ -93,12 +93,12 @@ export const webhookEndpoints = {
           .describe('Cannot be changed.'),
       }),
     },
-    output: webhookView,
+    output: webhookView.extend({ ok: z.literal(true) }),
     errors: ['forbidden', 'bad_request', 'not_found'],
     async handle({ webhooks }, input, call) {
       const { enabled = null, subscribe_all = null, event_types = null, description } = input.body
-      const wish = { enabled, subscribeAll: subscribe_all, eventTypes: event_types, description: description === undefined ? null : (description ?? '') }
-      return webhookViewOf(await webhooks.change(call.principal.orgId, idOf(input.path), wish))
+      const params = { enabled, subscribeAll: subscribe_all, eventTypes: event_types, description: description === undefined ? null : (description ?? '') }
+      return { ok: true, ...webhookViewOf(await webhooks.change(call.principal.orgId, idOf(input.path), params)) }
     },
   }),
 
@@ -124,11 +124,11 @@ export const webhookEndpoints = {
     tag,
     summary: 'Gives a webhook a new signing secret, which is in this reply and nowhere else. The old one signs nothing from now on.',
     input: { path },
-    output: withSecret,
+    output: withSecret.extend({ ok: z.literal(true) }),
     errors: ['forbidden', 'not_found'],
     async handle({ webhooks }, input, call) {
       const { webhook, secret } = await webhooks.rotateSecret(call.principal.orgId, idOf(input.path))
-      return reply.json({ ...webhookViewOf(webhook), secret }, 200, noStore)
+      return reply.json({ ok: true, ...webhookViewOf(webhook), secret }, 200, noStore)
     },
   }),
 
@@ -140,7 +140,7 @@ export const webhookEndpoints = {
     summary: 'Queues a delivery of the event ping, whatever the webhook subscribes to. Its deliveries tell what became of it.',
     input: { path },
     output: queued,
-    errors: ['forbidden', 'bad_request', 'not_found'],
+    errors: ['forbidden', 'bad_request', 'not_found', 'rate_limit_exceeded'],
     async handle({ webhookDeliveries }, input, call) {
       return { ok: true, delivery: deliveryViewOf(await webhookDeliveries.ping(call.principal.orgId, idOf(input.path))) }
     },
@@ -184,7 +184,7 @@ export const webhookEndpoints = {
     summary: 'Queues one delivery again, whatever became of it, with the same event and delivery id and a new signature.',
     input: { path: path.extend({ did: z.string().describe('Id of the delivery.') }) },
     output: queued,
-    errors: ['forbidden', 'bad_request', 'not_found'],
+    errors: ['forbidden', 'bad_request', 'not_found', 'rate_limit_exceeded'],
     async handle({ webhookDeliveries }, input, call) {
       return { ok: true, delivery: deliveryViewOf(await webhookDeliveries.redeliver(call.principal.orgId, idOf(input.path), input.path.did)) }
     },

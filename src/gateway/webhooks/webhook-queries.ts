@@ -1,5 +1,5 @@
-import { statement } from '../../platform/db.ts'
-import type { EventType } from './event-catalog.ts'
+import { statement } from '../../platform/db/db.ts'
+import type { EventType } from './events/event-catalog.ts'
 
 /** A webhook endpoint without its secret. */
 export interface WebhookRow {

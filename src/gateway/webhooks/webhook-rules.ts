@@ -1,7 +1,7 @@
 /** What a webhook endpoint may be: its URL, its description, what it subscribes to. Pure but for the clockless look at a URL. */
 import { fail } from '../../platform/errors.ts'
-import type { UrlGuard } from '../../platform/url-guard.ts'
-import { type EventType, subscribable } from './event-catalog.ts'
+import type { UrlGuard } from '../../platform/outbound/url-guard.ts'
+import { type EventType, subscribable } from './events/event-catalog.ts'
 
 const urlMaxChars = 2048
 const descriptionMaxChars = 200
@@ -14,7 +14,7 @@ export interface Subscription {
 }
 
 /** What somebody says of it; what is left out is null. */
-export interface SubscriptionWish {
+export interface SubscriptionParams {
   readonly subscribeAll: boolean | null
   readonly eventTypes: readonly string[] | null
 }
@@ -42,11 +42,11 @@ export function checkedDescription(given: string): string {
 }
 
 /**
- * The subscription after a wish; `before` is the one that stands, null for a new endpoint. `subscribe_all` alone decides whether all is
+ * The subscription after a request; `before` is the one that stands, null for a new endpoint. `subscribe_all` alone decides whether all is
  * heard; who names `event_types` without it wants only those; who names neither changes nothing, and a new endpoint then hears all.
  * Throws `bad_request` for an unknown type and for a subscription to nothing.
  */
-export function subscriptionOf({ subscribeAll, eventTypes }: SubscriptionWish, before: Subscription | null): Subscription {
+export function subscriptionOf({ subscribeAll, eventTypes }: SubscriptionParams, before: Subscription | null): Subscription {
   const types = eventTypes === null ? (before?.eventTypes ?? []) : checkedTypes(eventTypes)
   const wantsAll = subscribeAll ?? (eventTypes === null ? (before?.subscribeAll ?? true) : false)
   if (!wantsAll && types.length === 0)

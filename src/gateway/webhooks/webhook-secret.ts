@@ -1,6 +1,7 @@
 /** Signing secrets of endpoints: how they are made, sealed and opened. Shown once, at rest only sealed. */
-import type { Ids } from '../../platform/ids.ts'
-import type { Sealer } from '../../platform/secrets.ts'
+
+import type { Sealer } from '../../platform/security/secrets.ts'
+import type { Ids } from '../../platform/values/ids.ts'
 
 const secretBytes = 32
 

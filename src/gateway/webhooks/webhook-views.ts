@@ -1,7 +1,7 @@
 /** Webhooks and deliveries as they go on the wire. */
 import { z } from 'zod'
-import type { DeliveryRow } from './delivery-list-queries.ts'
-import { deliveryName } from './signature.ts'
+import type { DeliveryRow } from './delivery/delivery-list-queries.ts'
+import { deliveryName } from './delivery/signature.ts'
 import type { WebhookRow } from './webhook-queries.ts'
 
 export const webhookView = z.object({

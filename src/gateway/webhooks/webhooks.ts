@@ -1,13 +1,13 @@
 /** Where an organisation wants to hear of events: made, changed, switched, rotated, removed. */
 import type { Clock } from '../../platform/clock.ts'
-import type { Db, Tx } from '../../platform/db.ts'
+import type { Db, Tx } from '../../platform/db/db.ts'
 import { fail, type GatewayError } from '../../platform/errors.ts'
-import type { Ids } from '../../platform/ids.ts'
-import type { Sealer } from '../../platform/secrets.ts'
-import type { UrlGuard } from '../../platform/url-guard.ts'
-import { endOpenDeliveries } from './delivery-list-queries.ts'
-import { type EventType, subscribable } from './event-catalog.ts'
-import { leadsInside } from './public-address.ts'
+import { BlockedAddressError, type UrlGuard } from '../../platform/outbound/url-guard.ts'
+import type { AddressTests } from '../../platform/security/address-tests.ts'
+import type { Sealer } from '../../platform/security/secrets.ts'
+import type { Ids } from '../../platform/values/ids.ts'
+import { endOpenDeliveries } from './delivery/delivery-list-queries.ts'
+import { type EventType, subscribable } from './events/event-catalog.ts'
 import {
   changeWebhook,
   countWebhooks,
@@ -21,7 +21,7 @@ import {
   switchWebhook,
   type WebhookRow,
 } from './webhook-queries.ts'
-import { checkedDescription, checkedUrl, type Subscription, type SubscriptionWish, subscriptionOf } from './webhook-rules.ts'
+import { checkedDescription, checkedUrl, type Subscription, type SubscriptionParams, subscriptionOf } from './webhook-rules.ts'
 import { newWebhookSecret, sealWebhookSecret } from './webhook-secret.ts'
 
 export interface WebhooksDeps {
@@ -30,17 +30,18 @@ export interface WebhooksDeps {
   readonly ids: Ids
   readonly sealer: Sealer
   readonly guard: UrlGuard
+  readonly addressTests: Pick<AddressTests, 'take' | 'passed'>
   /** WEBHOOK_ENDPOINTS_MAX. */
   readonly endpointsMax: number
 }
 
-export interface WebhookWish extends SubscriptionWish {
+export interface WebhookParams extends SubscriptionParams {
   readonly url: string
   readonly description: string
 }
 
 /** What is to change; null stays as it is. */
-export interface WebhookChange extends SubscriptionWish {
+export interface WebhookChange extends SubscriptionParams {
   readonly description: string | null
   readonly enabled: boolean | null
 }
@@ -77,13 +78,13 @@ export class Webhooks {
 
   /**
    * Makes an endpoint that hears of what happens from the commit on. Throws `bad_request` for a URL where the gateway may not go, a
-   * description that is none and a subscription to unknown events or to nothing; `cap`.
+   * description that is none and a subscription to unknown events or to nothing; `cap`; `rate_limit_exceeded`.
    */
-  async create(orgId: number, userId: number, wish: WebhookWish): Promise<WebhookWithSecret> {
+  async create(orgId: number, userId: number, params: WebhookParams): Promise<WebhookWithSecret> {
     const { db, ids } = this.#deps
-    const url = await this.#reachable(wish.url)
-    const description = checkedDescription(wish.description)
-    const subscription = subscriptionOf(wish, null)
+    const url = await this.#reachable(orgId, params.url)
+    const description = checkedDescription(params.description)
+    const subscription = subscriptionOf(params, null)
     const secret = newWebhookSecret(ids)
     const webhook = await db.tx(async tx => {
       await tx.one(lockOrg, orgId)
@@ -99,7 +100,7 @@ export class Webhooks {
    */
   async ensure<T>(orgId: number, userId: number, given: string, type: EventType, inTx: (tx: Tx, url: string) => Promise<T>): Promise<EnsuredWebhook<T>> {
     const { db, ids } = this.#deps
-    const { href } = await this.#reachable(given)
+    const { href } = await this.#reachable(orgId, given)
     const secret = newWebhookSecret(ids)
     return db.tx(async tx => {
       await tx.one(lockOrg, orgId)
@@ -125,16 +126,16 @@ export class Webhooks {
    * Changes what was named. Disabling ends its open deliveries; enabling begins without a history of failures, and what happened meanwhile
    * is not sent. Throws `not_found`, and `bad_request` as `create` does.
    */
-  change(orgId: number, id: number, wish: WebhookChange): Promise<WebhookRow> {
+  change(orgId: number, id: number, params: WebhookChange): Promise<WebhookRow> {
     return this.#deps.db.tx(async tx => {
       const before = await lockedWebhook(tx, orgId, id)
-      const description = wish.description === null ? before.description : checkedDescription(wish.description)
-      const { subscribeAll, eventTypes } = subscriptionOf(wish, before)
+      const description = params.description === null ? before.description : checkedDescription(params.description)
+      const { subscribeAll, eventTypes } = subscriptionOf(params, before)
       const changed = await tx.one(changeWebhook, orgId, id, description, subscribeAll, eventTypes)
-      if (wish.enabled === null || wish.enabled === before.enabled) return changed
+      if (params.enabled === null || params.enabled === before.enabled) return changed
       // At enabling too: an event that was on its way while the endpoint was disabled may have left a delivery behind.
       await tx.exec(endOpenDeliveries, orgId, id, 'endpoint_disabled', this.#now())
-      return tx.one(switchWebhook, orgId, id, wish.enabled ? null : byHand)
+      return tx.one(switchWebhook, orgId, id, params.enabled ? null : byHand)
     })
   }
 
@@ -158,20 +159,28 @@ export class Webhooks {
   }
 
   /** The organisation is locked. Throws `cap`. */
-  async #insert(tx: Tx, orgId: number, userId: number, wish: Subscription & { url: string; description: string }, secret: string): Promise<WebhookRow> {
+  async #insert(tx: Tx, orgId: number, userId: number, params: Subscription & { url: string; description: string }, secret: string): Promise<WebhookRow> {
     const { clock, sealer, endpointsMax } = this.#deps
     const { count } = await tx.one(countWebhooks, orgId)
     if (count >= endpointsMax) throw fail('cap', { message: `An organisation may have ${endpointsMax} webhooks. Delete one first.` })
     const { id } = await tx.one(nextWebhookId)
     const sealed = sealWebhookSecret(sealer, id, secret)
-    const { url, description, subscribeAll, eventTypes } = wish
+    const { url, description, subscribeAll, eventTypes } = params
     return tx.one(insertWebhook, orgId, id, url, description, subscribeAll, eventTypes, sealed, userId, new Date(clock.nowMs()))
   }
 
-  async #reachable(given: string): Promise<URL> {
-    const { guard, clock } = this.#deps
+  /** Asks name servers, so it takes one of the organisation's tests of addresses; a name that leads outside costs none. */
+  async #reachable(orgId: number, given: string): Promise<URL> {
+    const { guard, clock, addressTests } = this.#deps
     const url = checkedUrl(given, guard)
-    if (await leadsInside(url, guard, clock)) {
+    addressTests.take(orgId)
+    const leads = await whereItLeads(url, guard, clock)
+    if (leads === 'outside') addressTests.passed(orgId)
+    if (leads === 'nowhere')
+      throw fail('bad_request', {
+        message: `The name ${JSON.stringify(url.hostname)} in "url" does not resolve to any address. Check it, or register the webhook once the name exists.`,
+      })
+    if (leads === 'inside') {
       const port = url.port === '' ? (url.protocol === 'https:' ? '443' : '80') : url.port
       throw fail('bad_request', {
         message: `The host of "url" leads to a private, loopback or otherwise reserved address. Only the operator can permit it, by listing ${url.hostname}:${port} in OUTBOUND_ALLOW.`,
@@ -190,4 +199,27 @@ export async function lockedWebhook(tx: Tx, orgId: number, id: number): Promise<
   const found = await tx.maybe(lockWebhook, orgId, id)
   if (found === null) throw noWebhook()
   return found
+}
+
+/** Saving an endpoint does not wait longer for a name server. */
+const patienceMs = 2_000
+
+/** What a name server says of a name that has no address. Everything else, a slow or broken server of ours too, is no mistake of the user. */
+const noSuchName = new Set(['ENOTFOUND', 'ENODATA'])
+
+/** 'inside': a user may not go there. 'nowhere': the name has no address. 'unknown': nobody could say in time, and every dial looks again. */
+export type Leads = 'outside' | 'inside' | 'nowhere' | 'unknown'
+
+/** Where the host of a URL leads now: `localhost` and names of the own network lead inside. What OUTBOUND_ALLOW names is outside. */
+export function whereItLeads(url: URL, guard: UrlGuard, clock: Clock): Promise<Leads> {
+  if (guard.isAllowed(url)) return Promise.resolve('outside')
+  return new Promise(resolve => {
+    const stop = clock.after(patienceMs, () => resolve('unknown'))
+    guard.lookup(url.hostname, { all: true }, error => {
+      stop()
+      if (error === null) return resolve('outside')
+      if (error instanceof BlockedAddressError) return resolve('inside')
+      resolve(noSuchName.has(error.code ?? '') ? 'nowhere' : 'unknown')
+    })
+  })
 }

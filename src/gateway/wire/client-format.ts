@@ -1,5 +1,5 @@
 /** How the clients of one API read replies that were made in the hub format. */
-import type { ChatChunk, StreamFault } from './chat-stream.ts'
+import type { ChatChunk, StreamFault } from './chat/chat-stream.ts'
 import type { TokenUsage } from './usage.ts'
 
 /** The API formats that clients speak. A route whose dialect has the same name is relayed, not translated. */
@@ -25,6 +25,8 @@ export interface ReplyContext {
   newId(prefix: string): string
   /** What the call would be charged with this usage. */
   bill(usage: TokenUsage): Bill
+  /** What of a reported usage is believed behind so many characters of output; left out: all of it. */
+  believed?(told: TokenUsage, outputChars: number): TokenUsage
 }
 
 /** Writes one stream in a client's format. One per stream; every method returns the text to send, '' for nothing. */

@@ -1,6 +1,8 @@
 /** Router fields of requests that come as a form: the same fields, as text. */
-import { fail } from '../../platform/errors.ts'
-import { parseRouterFields, type RouterFields, routerOnlyNames } from './router-fields.ts'
+import { fail, GatewayError } from '../../platform/errors.ts'
+import { parseRouterFields, type RouterFields, routerOnlyNames } from './chat/router-fields.ts'
+import { parseJson } from './json/json-body.ts'
+import { managementBounds } from './json/json-scan.ts'
 
 /** A text field of a form. */
 export interface FormField {
@@ -48,9 +50,9 @@ function give(given: Record<string, unknown>, name: (typeof routerOnlyNames)[num
 
 function json(name: string, value: string): unknown {
   try {
-    return JSON.parse(value)
+    return parseJson(Buffer.from(value), managementBounds)
   } catch (cause) {
-    throw fail('bad_request', { message: `"${name}" is not valid JSON.`, cause })
+    throw cause instanceof GatewayError ? cause : fail('bad_request', { message: `"${name}" is not valid JSON.`, cause })
   }
 }
 

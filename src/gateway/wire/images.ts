@@ -15,7 +15,7 @@ export interface ImageFile {
 }
 
 /** What is asked of an image model, in the words of the OpenAI images API. */
-export interface ImageWish {
+export interface ImageParams {
   readonly prompt: string
   /** 1 to 4. */
   readonly n: number
@@ -42,14 +42,14 @@ const known: readonly string[] = ['model', 'prompt', 'n', 'size', 'response_form
 export interface ParsedImages {
   /** null: none was named. */
   readonly model: string | null
-  readonly wish: ImageWish
+  readonly params: ImageParams
 }
 
 /**
  * Checks an images request without router fields. null counts as absent; `n` above 4 is 4. Throws `bad_request` that names the field
  * and never repeats a given value.
  */
-export function parseImages(body: Readonly<Record<string, unknown>>, edit: ImageWish['edit'] = null): ParsedImages {
+export function parseImages(body: Readonly<Record<string, unknown>>, edit: ImageParams['edit'] = null): ParsedImages {
   const { prompt } = body
   if (typeof prompt !== 'string' || prompt.trim() === '') throw bad('"prompt" must be a non-empty string.')
   if (body['stream'] !== undefined && body['stream'] !== null && body['stream'] !== false)
@@ -58,7 +58,7 @@ export function parseImages(body: Readonly<Record<string, unknown>>, edit: Image
   const format = formatOf(body['response_format'])
   return {
     model: textOf(body, 'model', idMaxChars),
-    wish: {
+    params: {
       prompt,
       n: countOf(body['n']),
       // An edited picture has the size of the given one unless somebody says otherwise.
@@ -71,6 +71,19 @@ export function parseImages(body: Readonly<Record<string, unknown>>, edit: Image
       edit,
     },
   }
+}
+
+/** The largest picture that is a plain one, in pixels. */
+const plainPixelsMax = 1024 * 1024
+const plainQualities: readonly string[] = ['auto', 'standard', 'low']
+/** Fields of providers that make a picture dearer. */
+const dearNames: readonly string[] = ['steps', 'num_steps', 'num_inference_steps', 'inference_steps', 'image_size', 'resolution', 'megapixels', 'upscale']
+
+/** The first field that asks for more than a plain picture, as the caller writes it; null: none does. Many providers charge more for it. */
+export function dearField({ size, quality, others }: Pick<ImageParams, 'size' | 'quality' | 'others'>): string | null {
+  if (size !== null && size.width * size.height > plainPixelsMax) return 'size'
+  if (quality !== null && !plainQualities.includes(quality)) return 'quality'
+  return dearNames.find(name => name in others) ?? null
 }
 
 function countOf(n: unknown): number {

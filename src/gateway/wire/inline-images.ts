@@ -1,5 +1,5 @@
 /** Pictures that stand in a request itself, as base64, wherever the three client formats have them. Those inside tool results are not among them. */
-import { isObject } from '../../platform/json.ts'
+import { isObject } from '../../platform/values/json.ts'
 import type { WireFormat } from './client-format.ts'
 
 /** A picture in a request. */

@@ -1,5 +1,5 @@
 /** Names the model of a reply by another id, by changing the bytes of that one value. */
-import { isWordAt, skipWhite, stringEnd } from './json-bytes.ts'
+import { isWordAt, skipWhite, stringEnd } from './json/json-bytes.ts'
 
 const quote = 34
 const colon = 58

@@ -1,5 +1,5 @@
 /** What one call used, in the one shape that metering knows. */
-import { isObject } from '../../platform/json.ts'
+import { isObject } from '../../platform/values/json.ts'
 export interface TokenUsage {
   /** The whole prompt; cached tokens, read and written, are part of it. */
   readonly promptTokens: number
@@ -8,16 +8,25 @@ export interface TokenUsage {
   readonly cachedTokens: number
   /** Part of the prompt that the provider wrote to its cache. */
   readonly cacheWriteTokens: number
+  /** Part of the prompt that was sound; left out: none, or the provider does not tell. */
+  readonly audioTokens?: number
   /** Part of the completion that was reasoning. */
   readonly reasoningTokens: number
   /** Units of calls that are not text. */
   readonly media?: MediaUsage
+  /** The provider's own figure was far from what was asked or shown, above or below, and these are what can be true of it. Left out: they fit. */
+  readonly doubt?: UsageDoubt
 }
+
+/** Which figure of a provider does not fit, and to which side. */
+export type UsageDoubt = 'input_above' | 'input_below' | 'output_above' | 'output_below'
 
 /** Units of images and audio. */
 export interface MediaUsage {
   /** Images that were delivered. */
   readonly images: number
+  /** They were asked for larger, better or with more steps than plain ones. */
+  readonly dear?: true
   /** Seconds of audio that were heard, each begun one counted. */
   readonly audioSeconds: number
   /** Characters of text that were spoken. */
@@ -44,7 +53,8 @@ export function estimateTokens(chars: number): number {
 
 /**
  * The `usage` block of an OpenAI-shaped chat reply, or null when there is none worth metering. Cached tokens are part of the prompt and
- * reasoning tokens part of the completion, so neither can be more than its whole. Figures that are no numbers from 0 to a thousand
+ * reasoning tokens part of the completion, so neither can be more than its whole. Where the total says that a provider counts reasoning beside
+ * the completion, as xAI does, it is added. Figures that are no numbers from 0 to a thousand
  * million, and missing ones, make the block worthless.
  */
 export function usageFromOpenAi(usage: unknown): TokenUsage | null {
@@ -53,12 +63,16 @@ export function usageFromOpenAi(usage: unknown): TokenUsage | null {
   const completionTokens = tokenCount(usage['completion_tokens'])
   if (promptTokens === null || completionTokens === null) return null
   const cachedTokens = Math.min(promptTokens, detail(usage['prompt_tokens_details'], 'cached_tokens'))
+  const audioTokens = Math.min(promptTokens, detail(usage['prompt_tokens_details'], 'audio_tokens'))
+  const reasoning = detail(usage['completion_tokens_details'], 'reasoning_tokens')
+  const isBeside = reasoning > 0 && (tokenCount(usage['total_tokens']) ?? 0) >= promptTokens + completionTokens + reasoning
   return {
     promptTokens,
-    completionTokens,
+    completionTokens: isBeside ? completionTokens + reasoning : completionTokens,
     cachedTokens,
     cacheWriteTokens: Math.min(promptTokens - cachedTokens, detail(usage['prompt_tokens_details'], 'cache_write_tokens')),
-    reasoningTokens: Math.min(completionTokens, detail(usage['completion_tokens_details'], 'reasoning_tokens')),
+    ...(audioTokens === 0 ? {} : { audioTokens }),
+    reasoningTokens: isBeside ? reasoning : Math.min(completionTokens, reasoning),
   }
 }
 
@@ -69,12 +83,16 @@ export function usageOfEmbeddings(usage: unknown): TokenUsage | null {
 
 /** The `usage` block of an OpenAI-shaped chat reply that says this. */
 export function usageToOpenAi(usage: TokenUsage): Record<string, unknown> {
-  const { promptTokens, completionTokens, cachedTokens, cacheWriteTokens, reasoningTokens } = usage
+  const { promptTokens, completionTokens, cachedTokens, cacheWriteTokens, reasoningTokens, audioTokens = 0 } = usage
   return {
     prompt_tokens: promptTokens,
     completion_tokens: completionTokens,
     total_tokens: promptTokens + completionTokens,
-    prompt_tokens_details: { cached_tokens: cachedTokens, ...(cacheWriteTokens === 0 ? {} : { cache_write_tokens: cacheWriteTokens }) },
+    prompt_tokens_details: {
+      cached_tokens: cachedTokens,
+      ...(cacheWriteTokens === 0 ? {} : { cache_write_tokens: cacheWriteTokens }),
+      ...(audioTokens === 0 ? {} : { audio_tokens: audioTokens }),
+    },
     completion_tokens_details: { reasoning_tokens: reasoningTokens },
   }
 }

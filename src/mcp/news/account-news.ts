@@ -2,17 +2,14 @@
  * News of the account resources for one listener. Nothing in the gateway tells when a budget moves, for it moves with every call on
  * every process; so what a listener subscribed to is read anew from time to time and compared.
  */
-import type { Clock } from '../../platform/clock.ts'
 import { type AccountResource, accountResources } from '../resources/resources.ts'
 import type { RowReader } from '../row-reader.ts'
 import type { ChangeSink } from '../surface.ts'
 import type { SurfaceRows } from '../surface-rows.ts'
-
-/** How late a change of an account resource is told at most, and how often one is told at most. */
-export const accountPollMs = 10_000
+import type { AccountPolls } from './account-polls.ts'
 
 export interface AccountNewsDeps {
-  readonly clock: Clock
+  readonly polls: AccountPolls
   readonly rows: SurfaceRows
   /** Reads without a count against the caller's rate: the gateway looks, not the caller. */
   readonly reader: RowReader
@@ -21,9 +18,8 @@ export interface AccountNewsDeps {
 export class AccountNews {
   readonly #deps: AccountNewsDeps
   readonly #sink: ChangeSink
-  readonly #known = new Map<AccountResource, string | null>()
+  #resources: readonly AccountResource[] = []
   readonly #stopped = new AbortController()
-  #isLooking = false
 
   constructor(deps: AccountNewsDeps, sink: ChangeSink) {
     this.#deps = deps
@@ -33,31 +29,31 @@ export class AccountNews {
   /** Takes the URIs of account resources that the caller may read; which. */
   take(uris: readonly string[]): string[] {
     const { reader, rows } = this.#deps
-    for (const resource of accountResources) if (uris.includes(resource.uri) && reader.may(resource.rowOf(rows))) this.#known.set(resource, null)
-    return [...this.#known.keys()].map(({ uri }) => uri)
+    this.#resources = accountResources.filter(resource => uris.includes(resource.uri) && reader.may(resource.rowOf(rows)))
+    return this.#resources.map(({ uri }) => uri)
   }
 
-  /** Looks from now on, until the returned function is called. */
+  /** Looks from now on, until the returned function is called. Throws SurfaceError when there is no place for it. */
   async listen(): Promise<() => void> {
-    if (this.#known.size === 0) return () => undefined
-    await this.#look()
-    const stop = this.#deps.clock.every(accountPollMs, () => void this.#look())
-    return () => {
-      stop()
+    const { polls, reader } = this.#deps
+    const { principal } = reader.call
+    // What a key or an agent reads depends on the credential, and a token of an agent on its scopes.
+    const owner = principal.kind === 'agent' ? `agent:${principal.agentId}:${principal.keyId}:${principal.scopes.join(' ')}` : `key:${principal.keyId}`
+    const stops: (() => void)[] = []
+    const stop = (): void => {
+      for (const end of stops.splice(0)) end()
       this.#stopped.abort()
     }
-  }
-
-  async #look(): Promise<void> {
-    if (this.#isLooking) return
-    this.#isLooking = true
-    for (const [resource, before] of this.#known) {
-      const now = await this.#read(resource)
-      if (now === null || now === before) continue
-      this.#known.set(resource, now)
-      if (before !== null) this.#sink.tell({ kind: 'resource', uri: resource.uri })
+    for (const resource of this.#resources) {
+      const listener = { read: () => this.#read(resource), notify: () => this.#sink.notify({ kind: 'resource', uri: resource.uri }) }
+      try {
+        stops.push(await polls.watch(`${owner} ${resource.uri}`, principal.orgId, listener))
+      } catch (thrown) {
+        stop()
+        throw thrown
+      }
     }
-    this.#isLooking = false
+    return stop
   }
 
   /** Null when it cannot be read now; the next look tries again. */

@@ -29,7 +29,7 @@ export class ChangeOutbox implements ChangeSink {
     return this.#waiting.size === 0
   }
 
-  tell(change: SurfaceChange): void {
+  notify(change: SurfaceChange): void {
     const name = change.kind === 'resource' ? `resource ${change.uri}` : change.kind
     const waiting = this.#waiting.get(name) ?? { change, details: [], count: 0 }
     this.#waiting.set(name, waiting)

@@ -1,5 +1,5 @@
 /** The body of `subscriptions/listen`. */
-import { type ChangeWish, type ChangingList, SurfaceError } from '../surface.ts'
+import { type ChangeParams, type ChangingList, SurfaceError } from '../surface.ts'
 
 /** A body with the method `subscriptions/listen`; the SDK checks the rest. */
 export interface ListenBody {
@@ -15,7 +15,7 @@ export function isListen(body: unknown): body is ListenBody {
 const lists: readonly ChangingList[] = ['tools', 'prompts', 'resources']
 
 /** What it asks to hear. Throws SurfaceError for URIs that are none. */
-export function wishOf({ params }: ListenBody): ChangeWish {
+export function paramsOf({ params }: ListenBody): ChangeParams {
   const filter = params?.notifications === undefined ? {} : params.notifications
   if (typeof filter !== 'object' || filter === null || Array.isArray(filter)) throw new SurfaceError('badParams', 'Invalid params: notifications is an object.')
   const { resourceSubscriptions: uris = [] } = filter
@@ -27,8 +27,8 @@ function isListOfTexts(value: unknown): value is string[] {
   return Array.isArray(value) && value.every(each => typeof each === 'string')
 }
 
-/** The body with the part of its wish that is granted, which the SDK acknowledges. */
-export function narrowed(body: ListenBody, { lists: granted, uris }: ChangeWish): unknown {
+/** The body with the part of its request that is granted, which the SDK acknowledges. */
+export function narrowed(body: ListenBody, { lists: granted, uris }: ChangeParams): unknown {
   const filter = body.params?.notifications
   if (filter === undefined || typeof filter !== 'object') return body
   const notifications = {

@@ -3,12 +3,14 @@ import { createMcpHandler, type McpServerFactory, type ServerEvent, type ServerE
 import type { Clock } from '../../platform/clock.ts'
 import type { ChangeSurface, Listening } from '../surface.ts'
 import { ChangeOutbox } from './change-outbox.ts'
-import { type ListenBody, narrowed, wishOf } from './listen-body.ts'
+import { type ListenBody, narrowed, paramsOf } from './listen-body.ts'
 
 /** Who listens. */
 export interface Listener {
   /** Streams of the same credential are counted together. */
   readonly owner: string
+  /** Organisations share the streams of a process. */
+  readonly orgId: number
   /** Whether the credential would still be taken. */
   isStillGood(): Promise<boolean>
   /** Aborts when the gateway cuts the credential's calls, as a revoke does. */
@@ -69,7 +71,7 @@ export class ListenStream {
   /** Answers the POST. Changes are heard before the acknowledgement is sent. Throws SurfaceError. */
   async open(request: Request, body: ListenBody, changes: ChangeSurface): Promise<Response> {
     try {
-      this.#listening = await changes.listen(wishOf(body), this.#outbox)
+      this.#listening = await changes.listen(paramsOf(body), this.#outbox)
       const response = await this.#handler.fetch(request, { parsedBody: narrowed(body, this.#listening.granted) })
       const { body: frames } = response
       if (frames === null || !response.headers.get('content-type')?.startsWith('text/event-stream')) {

@@ -1,39 +1,62 @@
 import type { Clock } from '../../platform/clock.ts'
-import type { McpIdentity } from '../instructions.ts'
-import { discoverServer } from '../server-discover.ts'
+import { GatewayError } from '../../platform/errors.ts'
+import type { McpIdentity } from '../documents/instructions.ts'
+import { discoverServer } from '../documents/server-discover.ts'
 import { type Surface, SurfaceError } from '../surface.ts'
 import type { ListenBody } from './listen-body.ts'
 import { type Listener, ListenStream } from './listen-stream.ts'
 
 /** Streams that one credential may have open in one process. A client needs one; the rest is room for reconnects. */
 const perOwnerMax = 16
-/** Streams that one process holds. */
-const perProcessMax = 1_000
 
-/** The open `subscriptions/listen` streams of this process. */
+/** Holds one of the streams that an organisation may have open over all processes; null: all of them are open. */
+export type HoldStream = (orgId: number) => Promise<(() => void) | null>
+
+/** How many there may be. */
+export interface StreamRoom {
+  readonly hold: HoldStream
+  /** Streams that one process holds (setting CHANGE_STREAMS_MAX). */
+  readonly max: number
+}
+
+/**
+ * The open `subscriptions/listen` streams of this process. While there is room everybody gets one; in a full process a newcomer gets the place
+ * of whichever organisation has the most, so that no organisation keeps another out.
+ */
 export class ListenStreams {
   readonly #clock: Clock
   readonly #identity: McpIdentity
-  readonly #open = new Map<ListenStream, string>()
+  readonly #room: StreamRoom
+  readonly #open = new Map<ListenStream, Listener>()
+  readonly #byOwner = new Map<string, number>()
+  readonly #byOrg = new Map<number, Set<ListenStream>>()
   #isClosed = false
 
-  constructor(clock: Clock, identity: McpIdentity) {
+  constructor(clock: Clock, identity: McpIdentity, room: StreamRoom) {
     this.#clock = clock
     this.#identity = identity
+    this.#room = room
   }
 
-  /** Answers one POST; the stream stays open until the client goes, its credential ends, or the process does. */
+  /** Answers one POST; the stream stays open until the client goes, its credential ends, its place is needed, or the process ends. */
   async serve(request: Request, body: ListenBody, surface: Surface, listener: Listener): Promise<Response> {
     try {
       if (surface.changes === undefined) throw new SurfaceError('badParams', 'There are no changes to listen to here.')
-      this.#admit(listener.owner)
+      this.#admit(listener)
       const stream = new ListenStream(this.#clock, listener, () => discoverServer(surface, this.#identity))
-      this.#open.set(stream, listener.owner)
-      stream.onOver = () => this.#open.delete(stream)
+      // Before anything is awaited: streams that are about to open count too.
+      this.#add(stream, listener)
+      const release = await this.#held(stream, listener)
+      stream.onOver = () => {
+        this.#remove(stream, listener)
+        release()
+      }
       return await stream.open(request, body, surface.changes)
     } catch (thrown) {
       if (thrown instanceof SurfaceError) return errorResponse(body, thrown)
-      throw thrown
+      if (!(thrown instanceof GatewayError)) throw thrown
+      const { code, message, status } = thrown
+      return errorResponse(body, new SurfaceError('refused', message, { code, status }))
     }
   }
 
@@ -43,12 +66,58 @@ export class ListenStreams {
     for (const stream of this.#open.keys()) stream.end()
   }
 
-  #admit(owner: string): void {
-    const theirs = [...this.#open.values()].filter(of => of === owner).length
+  #admit({ owner, orgId }: Listener): void {
     if (this.#isClosed) throw new SurfaceError('refused', 'The gateway is restarting: listen again in a moment.', { code: 'shutting_down', status: 503 })
-    if (theirs >= perOwnerMax)
+    if ((this.#byOwner.get(owner) ?? 0) >= perOwnerMax)
       throw new SurfaceError('refused', `This credential has ${perOwnerMax} streams open. Close one, or listen to several resources on one stream.`, tooMany)
-    if (this.#open.size >= perProcessMax) throw new SurfaceError('refused', 'This gateway has no room for another stream now. Try again later.', tooMany)
+    if (this.#open.size >= this.#room.max) this.#makeRoom(orgId)
+  }
+
+  /** Ends the newest stream of the organisation that has the most; it would have to have more than the newcomer's will have. */
+  #makeRoom(orgId: number): void {
+    const own = this.#byOrg.get(orgId)?.size ?? 0
+    let most: ReadonlySet<ListenStream> = new Set()
+    for (const streams of this.#byOrg.values()) if (streams.size > most.size) most = streams
+    const newest = [...most].at(-1)
+    if (newest === undefined || most.size <= own + 1)
+      throw new SurfaceError('refused', 'This gateway has as many streams of changes open as it takes (CHANGE_STREAMS_MAX). Try again later.', tooMany)
+    const listener = this.#open.get(newest)
+    // Its place is free from now on, though its client still reads the end.
+    if (listener !== undefined) this.#remove(newest, listener)
+    newest.end()
+  }
+
+  /** Throws SurfaceError, and GatewayError when the database cannot be asked. */
+  async #held(stream: ListenStream, listener: Listener): Promise<() => void> {
+    let release: (() => void) | null = null
+    try {
+      release = await this.#room.hold(listener.orgId)
+    } finally {
+      if (release === null) this.#remove(stream, listener)
+    }
+    if (release !== null) return release
+    throw new SurfaceError(
+      'refused',
+      'This organisation has all the streams open that it may have (ORG_STREAMS). Close one, or listen to several resources on one stream.',
+      { ...tooMany, scope: 'org', limit_name: 'ORG_STREAMS' },
+    )
+  }
+
+  #add(stream: ListenStream, listener: Listener): void {
+    this.#open.set(stream, listener)
+    this.#byOwner.set(listener.owner, (this.#byOwner.get(listener.owner) ?? 0) + 1)
+    const streams = this.#byOrg.get(listener.orgId) ?? new Set()
+    this.#byOrg.set(listener.orgId, streams.add(stream))
+  }
+
+  #remove(stream: ListenStream, { owner, orgId }: Listener): void {
+    if (!this.#open.delete(stream)) return
+    const left = (this.#byOwner.get(owner) ?? 1) - 1
+    if (left === 0) this.#byOwner.delete(owner)
+    else this.#byOwner.set(owner, left)
+    const streams = this.#byOrg.get(orgId)
+    streams?.delete(stream)
+    if (streams?.size === 0) this.#byOrg.delete(orgId)
   }
 }
 

@@ -2,8 +2,8 @@
  * News of memory for one listener: which of its URIs a changed key belongs to, and whether the caller may still know. Rights are asked
  * when the change is told, so a share that ended a moment ago ends its news.
  */
-import type { Log } from '../../platform/log.ts'
-import type { BearerPrincipal } from '../../platform/principal.ts'
+import type { Log } from '../../platform/observe/log.ts'
+import type { BearerPrincipal } from '../../platform/security/principal.ts'
 import { type MemoryPlace, memoryPlaceOf } from '../resources/memory-uri.ts'
 import type { ChangeSink } from '../surface.ts'
 
@@ -12,7 +12,7 @@ export interface KeyChange {
   readonly key: string
   readonly action: string
   readonly etag: string | null
-  readonly author: { readonly user: string; readonly agent?: string } | null
+  readonly author: { readonly user: string; readonly agent?: string; readonly verified?: boolean } | null
   readonly at: Date
 }
 
@@ -56,10 +56,10 @@ export class MemoryNews {
 
   /** Listens until the returned function is called. */
   listen(): Promise<() => void> {
-    return this.#watch.on(this.#principal.orgId, change => this.#hear(change))
+    return this.#watch.on(this.#principal.orgId, change => this.#onNews(change))
   }
 
-  #hear(change: KeyChange): void {
+  #onNews(change: KeyChange): void {
     if (!this.#places.some(({ place }) => holds(place, change.key))) return
     this.#waiting.delete(change.key)
     this.#waiting.set(change.key, change)
@@ -67,19 +67,19 @@ export class MemoryNews {
       this.#waiting.clear()
       this.#isOverfull = true
     }
-    if (!this.#isAsking) void this.#tell()
+    if (!this.#isAsking) void this.#notify()
   }
 
-  async #tell(): Promise<void> {
+  async #notify(): Promise<void> {
     this.#isAsking = true
     try {
       while (this.#waiting.size > 0 || this.#isOverfull) {
         const scopes = await this.#watch.scopesOf(this.#principal)
         const changes = [...this.#waiting.values()]
         this.#waiting.clear()
-        if (this.#isOverfull) this.#tellAll(scopes)
+        if (this.#isOverfull) this.#notifyAll(scopes)
         this.#isOverfull = false
-        for (const change of changes) if (isReadable({ kind: 'object', key: change.key }, scopes)) this.#tellOne(change)
+        for (const change of changes) if (isReadable({ kind: 'object', key: change.key }, scopes)) this.#notifyOne(change)
       }
     } catch (error) {
       // Whether the caller may know cannot be said now; the next change asks again, and then everything counts as changed.
@@ -91,13 +91,13 @@ export class MemoryNews {
     }
   }
 
-  #tellOne({ key, action, etag, author, at }: KeyChange): void {
+  #notifyOne({ key, action, etag, author, at }: KeyChange): void {
     const detail = { key, action, etag, author, at: at.toISOString() }
-    for (const { uri, place } of this.#places) if (holds(place, key)) this.#sink.tell({ kind: 'resource', uri, detail })
+    for (const { uri, place } of this.#places) if (holds(place, key)) this.#sink.notify({ kind: 'resource', uri, detail })
   }
 
-  #tellAll(scopes: readonly string[]): void {
-    for (const { uri, place } of this.#places) if (isReadable(place, scopes)) this.#sink.tell({ kind: 'resource', uri })
+  #notifyAll(scopes: readonly string[]): void {
+    for (const { uri, place } of this.#places) if (isReadable(place, scopes)) this.#sink.notify({ kind: 'resource', uri })
   }
 }
 

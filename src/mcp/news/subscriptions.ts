@@ -1,7 +1,7 @@
 /** What one caller may listen to: keys and folders of memory, and the account resources. */
-import type { Log } from '../../platform/log.ts'
+import type { Log } from '../../platform/observe/log.ts'
 import type { RowReader } from '../row-reader.ts'
-import type { ChangeSink, ChangeSurface, ChangeWish, Listening } from '../surface.ts'
+import type { ChangeParams, ChangeSink, ChangeSurface, Listening } from '../surface.ts'
 import { SurfaceError } from '../surface.ts'
 import { AccountNews, type AccountNewsDeps } from './account-news.ts'
 import { MemoryNews, type MemoryWatch } from './memory-news.ts'
@@ -27,7 +27,7 @@ export class GatewayChanges implements ChangeSurface {
     this.#deps = deps
   }
 
-  async listen({ uris }: ChangeWish, sink: ChangeSink): Promise<Listening> {
+  async listen({ uris }: ChangeParams, sink: ChangeSink): Promise<Listening> {
     if (uris.length > urisMax)
       throw new SurfaceError(
         'badParams',

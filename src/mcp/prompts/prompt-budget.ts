@@ -1,4 +1,4 @@
-import { fenced } from '../tools/tool-memory-marking.ts'
+import { fenced } from '../tools/memory/text/tool-memory-marking.ts'
 import type { Prompt } from './prompt.ts'
 
 /** budget_report: the figures as they are now, and what to make of them. */

@@ -1,4 +1,4 @@
-import { quoted } from '../tools/tool-memory-marking.ts'
+import { keyText, quoted } from '../tools/memory/text/tool-memory-marking.ts'
 import type { Prompt } from './prompt.ts'
 
 /**
@@ -24,7 +24,7 @@ export const handoff: Prompt = {
     const folder = `agents/${slugOf(to)}/inbox/`
     const key = `${folder}${at.slice(0, 10)}-${at.slice(11, 16).replace(':', '')}-from-${slugOf(from)}.md`
     const text = [
-      `Hand this work off to ${to}. Write one object with memory_write: key ${key}, create_only true. If that key exists, add -2 before .md.`,
+      `Hand this work off to ${to}. Write one object with memory_write: key ${keyText(key)}, create_only true. If that key exists, add -2 before .md.`,
       '',
       'Content, in Markdown, so that somebody who was not here can go on without asking:',
       `- Head: "# Handoff to ${to}", then from ${quoted(from)}, at ${at}.`,
@@ -35,7 +35,7 @@ export const handoff: Prompt = {
       '- Limits: budget, deadlines, and what must not be touched.',
       '',
       'No secrets: no keys, tokens or passwords. Mark what you only assume. Then tell me the key, and that the receiver finds it with',
-      `memory_list prefix ${folder}, or hears of it by a subscription to memory://${folder}.`,
+      `memory_list prefix ${keyText(folder)}, or hears of it by a subscription to memory://${folder}.`,
     ].join('\n')
     return [{ role: 'user', content: { type: 'text', text } }]
   },
@@ -46,6 +46,7 @@ function slugOf(name: string): string {
   const slug = name
     .normalize('NFC')
     .toLowerCase()
+    .replace(/\p{Default_Ignorable_Code_Point}/gu, '')
     .replace(/[^\p{L}\p{N}]+/gu, '-')
     .replace(/^-+|-+$/g, '')
   return slug === '' ? 'anyone' : [...slug].slice(0, 60).join('')

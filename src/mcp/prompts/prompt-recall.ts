@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import type { PromptMessage } from '../surface.ts'
-import { authorShape, authorText, fenced, oneLine, untrustedNotice } from '../tools/tool-memory-marking.ts'
+import { authorShape, authorText, fenced, keyText, oneLine, untrustedNotice } from '../tools/memory/text/tool-memory-marking.ts'
 import type { Prompt, PromptDeps } from './prompt.ts'
 
 const found = z.looseObject({
@@ -33,7 +33,7 @@ export const recall: Prompt = {
   rowOf: rows => rows.memorySearch,
   async write({ topic = '', prefix = '' }, deps, signal) {
     const objects = await search(topic, prefix, deps, signal)
-    const place = prefix === '' ? 'shared memory' : `shared memory under ${prefix}`
+    const place = prefix === '' ? 'shared memory' : `shared memory under ${keyText(prefix)}`
     return objects.length === 0 ? [user(emptyText(topic, place))] : [user(taskText(topic, place)), user(dataText(objects, deps))]
   },
 }
@@ -104,7 +104,7 @@ function emptyText(topic: string, place: string): string {
 function dataText(objects: readonly FoundObject[], { reader }: PromptDeps): string {
   const shown = objects.map(({ key, lines }) =>
     [
-      `${oneLine(key, 1000)} · ${lines[0] === undefined ? '' : `${authorText(lines[0].author)} · ${lines[0].modified}`}`,
+      `${keyText(key)} · ${lines[0] === undefined ? '' : `${authorText(lines[0].author)} · ${lines[0].modified}`}`,
       ...lines.slice(0, linesShown).map(({ line, snippet }) => `  ${line}: ${oneLine(snippet, snippetChars)}`),
       ...(lines.length > linesShown ? [`  and ${lines.length - linesShown} more`] : []),
     ].join('\n'),

@@ -1,5 +1,5 @@
 /** The prompts of one caller: recall, handoff and budget_report. A prompt is there when the caller may call what it stands on. */
-import { mayCall } from '../../platform/principal.ts'
+import { mayCall } from '../../platform/security/principal.ts'
 import { type PromptEntry, type PromptMessage, type PromptSurface, SurfaceError } from '../surface.ts'
 import type { Prompt, PromptDeps } from './prompt.ts'
 import { budgetReport } from './prompt-budget.ts'

@@ -3,12 +3,12 @@ import { z } from 'zod'
 import type { RowReader } from '../row-reader.ts'
 import { type ResourceContents, SurfaceError } from '../surface.ts'
 import type { SurfaceRows } from '../surface-rows.ts'
-import { jsonOf, plainJson } from '../tools/tool.ts'
-import { fenced, namesNotice, untrustedNotice } from '../tools/tool-memory-marking.ts'
-import { boundedPage } from '../tools/tool-memory-parts.ts'
-import { provenanceOf, provenanceText } from '../tools/tool-memory-provenance.ts'
-import { bytesOf, textOf } from '../tools/tool-memory-read.ts'
-import { sliceOf } from '../tools/tool-memory-slice.ts'
+import { fenced, keyText, namesNotice, untrustedNotice } from '../tools/memory/text/tool-memory-marking.ts'
+import { boundedPage } from '../tools/memory/text/tool-memory-parts.ts'
+import { provenanceOf, provenanceText } from '../tools/memory/text/tool-memory-provenance.ts'
+import { sliceOf } from '../tools/memory/text/tool-memory-slice.ts'
+import { bytesOf, textOf } from '../tools/memory/tool-memory-read.ts'
+import { jsonOf, plainJson } from '../tools/toolbox/tool.ts'
 import type { MemoryPlace } from './memory-uri.ts'
 
 export interface MemoryReading {
@@ -47,7 +47,7 @@ async function readObject(
     return { uri, mimeType: 'application/octet-stream', blob: Buffer.from(bytes).toString('base64'), _meta: { ...meta, 'brigade/truncated': false } }
   }
   const slice = sliceOf(text, { offsetLine: 0, offsetChar: 0, limitLines: undefined, bytesMax: objectMaxBytes })
-  const head = `${key} · ${bytes.byteLength} bytes · etag ${etag ?? 'unknown'} · ${provenanceText(provenance)}`
+  const head = `${keyText(key)} · ${bytes.byteLength} bytes · etag ${etag ?? 'unknown'} · ${provenanceText(provenance)}`
   const more =
     slice.next === null
       ? []

@@ -1,9 +1,9 @@
 /** Tools that say who calls and what is left. */
 import { z } from 'zod'
 import type { AnyRow } from '../../platform/endpoint.ts'
-import { counted, line, rupees } from './text-lines.ts'
-import { jsonOf, plainJson, rowTool, type Tool, type ToolAnnotations } from './tool.ts'
-import { quoted } from './tool-memory-marking.ts'
+import { quoted } from './memory/text/tool-memory-marking.ts'
+import { counted, line, rupees } from './toolbox/text-lines.ts'
+import { jsonOf, plainJson, rowTool, type Tool, type ToolAnnotations } from './toolbox/tool.ts'
 
 const readsOnly: ToolAnnotations = { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: false }
 

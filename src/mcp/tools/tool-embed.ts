@@ -1,9 +1,9 @@
 import { z } from 'zod'
 import { brHeader } from '../../gateway/wire/response-headers.ts'
 import { type AnyRow, Reply } from '../../platform/endpoint.ts'
-import { counted, line, rupees } from './text-lines.ts'
-import { rowTool, type Tool, type ToolResult } from './tool.ts'
-import { providerAnswer } from './tool-errors.ts'
+import { counted, line, rupees } from './toolbox/text-lines.ts'
+import { rowTool, type Tool, type ToolResult } from './toolbox/tool.ts'
+import { providerAnswer } from './toolbox/tool-errors.ts'
 
 const inputsMax = 64
 /** Numbers of each vector in a short answer. */

@@ -3,9 +3,9 @@ import { imageTypeOf } from '../../gateway/wire/images.ts'
 import { brHeader } from '../../gateway/wire/response-headers.ts'
 import { type AnyRow, Reply } from '../../platform/endpoint.ts'
 import { fail } from '../../platform/errors.ts'
-import { counted, line, rupees } from './text-lines.ts'
-import { type ContentBlock, customTool, type Tool, type ToolContext, type ToolResult } from './tool.ts'
-import { providerAnswer } from './tool-errors.ts'
+import { counted, line, rupees } from './toolbox/text-lines.ts'
+import { type ContentBlock, customTool, type Tool, type ToolContext, type ToolResult } from './toolbox/tool.ts'
+import { providerAnswer } from './toolbox/tool-errors.ts'
 
 /** Larger pictures (base64 characters) go as a link where there is one: clients refuse messages of many megabytes. */
 const blockMaxChars = 4 * 1024 * 1024

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import type { AnyRow } from '../../platform/endpoint.ts'
-import { counted, line } from './text-lines.ts'
-import { jsonOf, plainJson, rowTool, type Tool } from './tool.ts'
+import { counted, line } from './toolbox/text-lines.ts'
+import { jsonOf, plainJson, rowTool, type Tool } from './toolbox/tool.ts'
 
 const pageDefault = 20
 const pageMax = 100

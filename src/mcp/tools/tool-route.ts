@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import type { AnyRow } from '../../platform/endpoint.ts'
-import { jsonOf, plainJson, rowTool, type Tool } from './tool.ts'
+import { jsonOf, plainJson, rowTool, type Tool } from './toolbox/tool.ts'
 
 const candidate = z.looseObject({ model: z.string(), provider: z.string().nullable(), eligible: z.boolean(), why: z.string() })
 

@@ -1,9 +1,9 @@
 import { z } from 'zod'
 import type { AnyRow } from '../../platform/endpoint.ts'
 import { fail } from '../../platform/errors.ts'
-import { counted, line, rupees } from './text-lines.ts'
-import { jsonOf, plainJson, rowTool, type Tool } from './tool.ts'
-import { quoted } from './tool-memory-marking.ts'
+import { quoted } from './memory/text/tool-memory-marking.ts'
+import { counted, line, rupees } from './toolbox/text-lines.ts'
+import { jsonOf, plainJson, rowTool, type Tool } from './toolbox/tool.ts'
 
 /** Most lines of one list in the text; the structured content has them all. */
 const linesMax = 20

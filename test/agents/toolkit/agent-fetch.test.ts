@@ -7,7 +7,7 @@ import { agentFetch } from '../../../src/agents/toolkit/agent-fetch.ts'
 import { AgentRevokedError, BrigadeError } from '../../../src/agents/toolkit/brigade-error.ts'
 import { type AgentBudget, connectAgent } from '../../../src/agents/toolkit/connect-agent.ts'
 import { createAgentTokenProvider } from '../../../src/agents/toolkit/token-provider.ts'
-import type { BudgetView } from '../../../src/gateway/limits/budget-view.ts'
+import type { BudgetView } from '../../../src/gateway/limits/budgets/budget-view.ts'
 import { startApp, type TestApp, until } from '../../harness/app.ts'
 import { movableClock } from '../../harness/clock.ts'
 import { postForm } from '../oauth-calls.ts'
@@ -106,8 +106,8 @@ describe('a token that has expired', () => {
   test('is known by the body too, where a browser hides the header', async () => {
     const given: unknown[] = []
     const source = {
-      getToken(wish?: object) {
-        given.push(wish)
+      getToken(params?: object) {
+        given.push(params)
         return Promise.resolve(`token-${given.length}`)
       },
     }

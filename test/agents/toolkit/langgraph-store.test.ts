@@ -2,9 +2,9 @@ import { Annotation, type BaseStore, type LangGraphRunnableConfig, MemorySaver, 
 import { InMemoryStore as ReferenceStore } from '@langchain/langgraph-checkpoint'
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { brigadeStore } from '../../../src/agents/toolkit/langgraph-store.ts'
-import { itemOfKey, keyOfItem } from '../../../src/agents/toolkit/langgraph-store-keys.ts'
-import { type MemoryClient, memoryClient } from '../../../src/agents/toolkit/memory-client.ts'
+import { brigadeStore } from '../../../src/agents/toolkit/adapters/langgraph-store.ts'
+import { itemOfKey, keyOfItem } from '../../../src/agents/toolkit/adapters/langgraph-store-keys.ts'
+import { type MemoryClient, memoryClient } from '../../../src/agents/toolkit/memory-client/memory-client.ts'
 import { startApp, type TestApp } from '../../harness/app.ts'
 
 let app: TestApp

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { BrigadeError } from '../../../src/agents/toolkit/brigade-error.ts'
-import { type MemoryClient, memoryClient } from '../../../src/agents/toolkit/memory-client.ts'
+import { type MemoryClient, memoryClient } from '../../../src/agents/toolkit/memory-client/memory-client.ts'
 import { startApp, type TestApp } from '../../harness/app.ts'
 import { countingFetch } from './setup.ts'
 
@@ -39,7 +39,16 @@ test('what was written is read, with its bytes, etag and provenance; what is not
     key,
     text: '\ufeffಹಲೋ\r\n',
     etag: written.etag,
-    provenance: { user: String(app.userId), agent: String(agent.id), agentName: 'writer ನ', client: null, promotedBy: null, sources: [], restoredFrom: null },
+    provenance: {
+      user: String(app.userId),
+      agent: String(agent.id),
+      verified: true,
+      agentName: 'writer ನ',
+      client: null,
+      promotedBy: null,
+      sources: [],
+      restoredFrom: null,
+    },
   })
   expect(read?.provenance.sha256).toBe(createHash('sha256').update('\ufeffಹಲೋ\r\n').digest('hex'))
   expect(Date.parse(read?.provenance.at ?? '')).toBeGreaterThan(0)
@@ -169,9 +178,9 @@ test('paths, entries, records and shares', async () => {
   expect(await owner.paths()).toMatchObject({ scopes: { user: `users/${app.userId}/`, org: 'org/' } })
   const entries = await Promise.all(['a', 'b', 'c'].map(text => owner.append('agents/log', text)))
   expect((await allOf(owner.list('agents/log/'))).map(found => found.key).sort()).toEqual(entries.map(entry => entry.key).sort())
-  const promoted = await owner.promote('how/we, work.md', 'Well.', { sourceKeys: ['agents/a,b', 'agents/ನ'], createOnly: true })
+  const promoted = await owner.promote('how we, work.md', 'Well.', { sourceKeys: ['agents/a,b', 'agents/ನ'], createOnly: true })
   expect(await owner.read(promoted.key)).toMatchObject({ text: 'Well.', etag: promoted.etag, provenance: { sources: ['agents/a,b', 'agents/ನ'] } })
-  await expect(owner.promote('how/we, work.md', 'No.', { createOnly: true })).rejects.toMatchObject({ code: 'memory_conflict' })
+  await expect(owner.promote('how we, work.md', 'No.', { createOnly: true })).rejects.toMatchObject({ code: 'memory_conflict' })
   const { userId } = await app.newMember('member')
   expect(await owner.shares.create('plans')).toMatchObject({ space: 'plans', owner: app.userId, member_uids: [], role: 'owner' })
   expect((await owner.shares.grant('plans', userId)).member_uids).toEqual([userId])

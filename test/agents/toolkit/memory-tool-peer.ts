@@ -3,9 +3,9 @@ import { mkdtempSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { BetaLocalFilesystemMemoryTool } from '@anthropic-ai/sdk/tools/memory/node'
-import type { MemoryClient } from '../../../src/agents/toolkit/memory-client.ts'
-import { memoryToolHandlers, runMemoryCommand } from '../../../src/agents/toolkit/memory-tool.ts'
-import type { MemoryToolCommand } from '../../../src/agents/toolkit/memory-tool-commands.ts'
+import type { MemoryClient } from '../../../src/agents/toolkit/memory-client/memory-client.ts'
+import { memoryToolHandlers, runMemoryCommand } from '../../../src/agents/toolkit/memory-tool/memory-tool.ts'
+import type { MemoryToolCommand } from '../../../src/agents/toolkit/memory-tool/memory-tool-commands.ts'
 
 /** What a command comes to: a reply, or the message of what was thrown. */
 export type Answer = { readonly reply: string } | { readonly failure: string }

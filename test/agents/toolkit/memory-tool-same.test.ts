@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { type MemoryClient, memoryClient } from '../../../src/agents/toolkit/memory-client.ts'
-import type { MemoryToolCommand } from '../../../src/agents/toolkit/memory-tool-commands.ts'
+import { type MemoryClient, memoryClient } from '../../../src/agents/toolkit/memory-client/memory-client.ts'
+import type { MemoryToolCommand } from '../../../src/agents/toolkit/memory-tool/memory-tool-commands.ts'
 import { startApp, type TestApp } from '../../harness/app.ts'
 import { memoryToolPair } from './memory-tool-peer.ts'
 

@@ -1,7 +1,7 @@
 import { createHmac, generateKeyPairSync } from 'node:crypto'
 import { SignJWT } from 'jose'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { statement } from '../../../src/platform/db.ts'
+import { statement } from '../../../src/platform/db/db.ts'
 import { startApp, type TestApp } from '../../harness/app.ts'
 
 const soften = statement<[id: number]>('test.disable_for_inactivity', `update api_keys set enabled = false, disabled_reason = 'inactivity' where id = $1::int`)

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { statement } from '../../../src/platform/db.ts'
+import { statement } from '../../../src/platform/db/db.ts'
 import { startApp, type TestApp } from '../../harness/app.ts'
 import { TestBrowser } from '../../harness/browser.ts'
 

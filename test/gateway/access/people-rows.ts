@@ -1,4 +1,4 @@
-import { type Db, statement } from '../../../src/platform/db.ts'
+import { type Db, statement } from '../../../src/platform/db/db.ts'
 
 interface Person {
   readonly id: number

@@ -1,8 +1,8 @@
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { ProviderUnreachableError, providerFetch } from '../../../src/gateway/access/provider-fetch.ts'
-import { createOutbound, type Outbound } from '../../../src/platform/outbound.ts'
+import { ProviderUnreachableError, providerFetch } from '../../../src/gateway/access/identity/provider-fetch.ts'
+import { createOutbound, type Outbound } from '../../../src/platform/outbound/outbound.ts'
 
 describe('fetch for identity providers', () => {
   let server: Server

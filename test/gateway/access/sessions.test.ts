@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { bindingsOf, endpointTable } from '../../../src/gateway/http/endpoint-table.ts'
+import { bindingsOf, endpointTable } from '../../../src/gateway/http/rows/endpoint-table.ts'
 import { startApp, type TestApp } from '../../harness/app.ts'
 import { type MovableClock, movableClock } from '../../harness/clock.ts'
 
@@ -77,7 +77,7 @@ describe('sessions', () => {
     const [cookie, other] = [await app.signIn(), await app.signIn()]
     expect(await outcome(cookie)).toBe('200')
     const reply = await app.call('POST', '/auth/logout', undefined, { cookie })
-    expect([reply.status, reply.json]).toEqual([200, { signed_out: true }])
+    expect([reply.status, reply.json]).toEqual([200, { ok: true, signed_out: true }])
     expect(reply.headers.getSetCookie()).toEqual(['br_session=; Max-Age=0; Path=/; HttpOnly; SameSite=Lax'])
     for (const { at } of sessionRows) {
       const again = await app.call(methodOf(at), pathOf(at), bodyOf(at), { cookie })

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { adminHandler } from '../../../src/cli/admin-commands.ts'
+import { adminHandler } from '../../../src/operations/admin/commands/admin-commands.ts'
 import { startApp, type TestApp } from '../../harness/app.ts'
 import { TestBrowser } from '../../harness/browser.ts'
 import { type MovableClock, movableClock } from '../../harness/clock.ts'

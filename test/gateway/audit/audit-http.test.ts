@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { adminHandler } from '../../../src/cli/admin-commands.ts'
-import { bindingsOf, endpointTable } from '../../../src/gateway/http/endpoint-table.ts'
-import { statement } from '../../../src/platform/db.ts'
+import { bindingsOf, endpointTable } from '../../../src/gateway/http/rows/endpoint-table.ts'
+import { adminHandler } from '../../../src/operations/admin/commands/admin-commands.ts'
+import { statement } from '../../../src/platform/db/db.ts'
 import { startApp, type TestApp } from '../../harness/app.ts'
 import { type MovableClock, movableClock } from '../../harness/clock.ts'
 

@@ -26,7 +26,7 @@ describe('the billing address', () => {
   test('BILL-02 SHAPE-11 is set by an owner, comes back with everybody’s next look, and every wrong field is named', async () => {
     expect((await get('/me/billing')).json.address).toBeNull()
     const set = await post('/me/billing/address', good)
-    expect([set.status, set.json]).toEqual([200, kept])
+    expect([set.status, set.json]).toEqual([200, { ok: true, ...kept }])
     expect((await get('/me/billing', member.cookie)).json.address).toEqual(kept)
 
     const wrong: [string, unknown][] = [
@@ -99,7 +99,7 @@ describe('the billing address', () => {
     ]
     for (const [sent, expected] of forms) {
       const reply = await post('/me/billing/address', sent)
-      expect(reply.status === 200 ? reply.json : {}).toEqual(expected)
+      expect(reply.status === 200 ? reply.json : {}).toEqual({ ok: true, ...expected })
     }
     const elsewhere = await post('/me/billing/address', { ...good, state: 'Kerala', pincode: '560999' })
     expect([elsewhere.status, elsewhere.json.fields]).toEqual([400, { pincode: expect.stringContaining('Karnataka') }])
@@ -139,7 +139,7 @@ describe('settings', () => {
     expect(await threshold()).toBeNull()
     for (const inr of [500, 0.01, 99.99, 10_000_000]) {
       const set = await post('/me/billing/settings', { low_balance_threshold_inr: inr })
-      expect([set.status, set.json]).toEqual([200, { low_balance_threshold_inr: inr }])
+      expect([set.status, set.json]).toEqual([200, { ok: true, low_balance_threshold_inr: inr }])
       expect(await threshold(member.cookie)).toBe(inr)
     }
     for (const inr of [0, -1, 0.001, 1.005, 10_000_001, '500', true, [], {}, undefined]) {
@@ -151,7 +151,7 @@ describe('settings', () => {
     const nothing = await post('/me/billing/settings', {})
     expect([nothing.status, nothing.json.error.message]).toEqual([400, 'Field "low_balance_threshold_inr": is missing; expected number.'])
     const cleared = await post('/me/billing/settings', { low_balance_threshold_inr: null })
-    expect([cleared.status, cleared.json]).toEqual([200, { low_balance_threshold_inr: null }])
+    expect([cleared.status, cleared.json]).toEqual([200, { ok: true, low_balance_threshold_inr: null }])
     expect(await threshold()).toBeNull()
   })
 })
@@ -166,21 +166,22 @@ describe('the billing profile', () => {
     expect((await get('/me/billing/profile', foreign)).json).toEqual(unset)
 
     const set = await post('/me/billing/profile', { legal_name: ' Rao  Textiles ', billing_email: ' bills@rao.test ' }, foreign)
-    expect([set.status, set.json]).toEqual([200, { ...unset, legal_name: 'Rao Textiles', billing_email: 'bills@rao.test' }])
+    expect([set.status, set.json]).toEqual([200, { ok: true, ...unset, legal_name: 'Rao Textiles', billing_email: 'bills@rao.test' }])
     await post('/me/billing/address', good, foreign)
-    const named = { ...set.json, state: 'Karnataka', state_code: '29' }
+    const named = { ...unset, legal_name: 'Rao Textiles', billing_email: 'bills@rao.test', state: 'Karnataka', state_code: '29' }
     expect((await get('/me/billing/profile', foreign)).json).toEqual(named)
 
     const gated = await post('/me/billing/profile', { gstin: iocl, legal_name: 'Another' }, foreign)
     expect([gated.status, gated.json.error.code]).toEqual([400, 'unavailable'])
-    expect((await post('/me/billing/profile', { gstin: null }, foreign)).json).toEqual(named)
-    expect((await post('/me/billing/profile', {}, foreign)).json).toEqual(named)
+    expect((await post('/me/billing/profile', { gstin: null }, foreign)).json).toEqual({ ok: true, ...named })
+    expect((await post('/me/billing/profile', {}, foreign)).json).toEqual({ ok: true, ...named })
     for (const body of [{ legal_name: '' }, { legal_name: 'a\nb' }, { legal_name: 'x'.repeat(151) }, { legal_name: 7 }, { gstin: 7 }, { billing_email: [] }])
       expect([body, (await post('/me/billing/profile', body, foreign)).json.error.code]).toEqual([body, 'bad_request'])
     for (const billing_email of ['', 'rao', 'a@b.test, c@d.test', 'Rao <a@b.test>', 'a@b.test\nbcc: c@d.test'])
       expect([billing_email, (await post('/me/billing/profile', { billing_email }, foreign)).json.error.code]).toEqual([billing_email, 'bad_email'])
     expect((await get('/me/billing/profile', foreign)).json).toEqual(named)
     expect((await post('/me/billing/profile', { legal_name: null, billing_email: null }, foreign)).json).toEqual({
+      ok: true,
       ...unset,
       state: 'Karnataka',
       state_code: '29',
@@ -192,7 +193,7 @@ describe('the billing profile', () => {
       const send = (body: unknown) => open.call('POST', '/me/billing/profile', body, { cookie, headers: { origin: new URL(open.baseUrl).origin } })
       const business = await send({ gstin: ` ${iocl.toLowerCase()} `, legal_name: 'Rao Textiles' })
       const full = { ...unset, legal_name: 'Rao Textiles', gstin: iocl, pan: 'AAACI1681G', state: 'Karnataka', state_code: '29', business_invoices: true }
-      expect([business.status, business.json]).toEqual([200, full])
+      expect([business.status, business.json]).toEqual([200, { ok: true, ...full }])
       for (const gstin of ['29AAACI1681G1ZM', '99AAACI1681G1ZL', 'x', ''])
         expect((await send({ gstin })).json.error).toMatchObject({ code: 'bad_request', message: expect.stringContaining('gstin') })
       expect((await open.call('GET', '/me/billing/profile', undefined, { cookie })).json).toEqual(full)

@@ -2,13 +2,13 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { findOverview } from '../../../src/gateway/billing/account-queries.ts'
-import { creditIn } from '../../../src/gateway/limits/prepaid.ts'
-import { statement } from '../../../src/platform/db.ts'
-import { istDay } from '../../../src/platform/ist-time.ts'
-import { inrFromUinr, uinrFromInr } from '../../../src/platform/money.ts'
+import { creditIn } from '../../../src/gateway/limits/budgets/prepaid.ts'
+import { statement } from '../../../src/platform/db/db.ts'
+import { istDay } from '../../../src/platform/values/ist-time.ts'
+import { inrFromUinr, uinrFromInr } from '../../../src/platform/values/money.ts'
 import { startApp, type TestApp, type TestReply } from '../../harness/app.ts'
 import { billingEnv, type PaymentProvider, startPaymentProvider } from '../../harness/payment-provider.ts'
-import { newPayer, tell } from './top-ups.ts'
+import { newPayer, notify } from './top-ups.ts'
 
 let app: TestApp
 let provider: PaymentProvider
@@ -54,17 +54,19 @@ describe('the account', () => {
     expect(empty.json.usage_30d[29]).toEqual({ day: today, requests: 0, tokens: 0, cost_inr: 0 })
 
     const failed = await payer.order(100)
-    await tell(app, provider, 'payment.failed', { orderId: failed, paymentId: 'pay_failed', method: 'card', errorReason: 'payment_cancelled' })
+    await notify(app, provider, 'payment.failed', { orderId: failed, paymentId: 'pay_failed', method: 'card', errorReason: 'payment_cancelled' })
     const orderId = await payer.order(250)
     const { payment_id } = provider.checkout(orderId, 'pay_account')
-    await tell(app, provider, 'payment.captured', { orderId, paymentId: payment_id, method: 'upi' })
+    await notify(app, provider, 'payment.captured', { orderId, paymentId: payment_id, method: 'upi' })
     await app.gateway.app.operator.credits.give({ orgId: payer.orgId, reason: 'grant', amountUinr: 1_500_000n, ref: 'welcome' })
     await app.gateway.app.operator.credits.give({ orgId: payer.orgId, reason: 'correction', amountUinr: -500_000n, ref: 'slip' })
     const { key } = await app.gateway.app.keys.create({
       ...{ orgId: payer.orgId, userId: payer.userId, workspaceId: null, name: 'caller', scope: 'full', rpmLimit: null, dailyLimit: null },
     })
-    app.alpha.script(() => ({ usage: { prompt_tokens: 100_000, completion_tokens: 50_000, total_tokens: 150_000 } }))
-    const called = await app.call('POST', '/v1/chat/completions', { model: 'alpha-only', messages: [{ role: 'user', content: 'hello' }] }, { token: key })
+    // As long as its usage says.
+    const content = 'hello '.repeat(25_000)
+    app.alpha.script(() => ({ chunks: ['x'.repeat(50_000)], usage: { prompt_tokens: 100_000, completion_tokens: 50_000, total_tokens: 150_000 } }))
+    const called = await app.call('POST', '/v1/chat/completions', { model: 'alpha-only', messages: [{ role: 'user', content }] }, { token: key })
     expect(called.status).toBe(200)
 
     const { json } = await billing(member.cookie)
@@ -78,7 +80,7 @@ describe('the account', () => {
       { ...entry, kind: 'credit', reason: 'topup', amount_inr: 250, balance_after_inr: 250, ref: payment_id },
     ])
     expectChain(json.ledger, json.balance_inr)
-    const payment = { currency: 'INR', bonus_inr: 0, promo_code: null, created_at: iso }
+    const payment = { currency: 'INR', bonus_inr: 0, returned_inr: 0, promo_code: null, created_at: iso }
     expect(json.payments).toEqual([
       {
         ...payment,

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { checkBillingInvariants } from '../../../src/gateway/billing/invariants.ts'
-import { statement } from '../../../src/platform/db.ts'
+import { statement } from '../../../src/platform/db/db.ts'
 import { onPostgres } from '../../harness/database.ts'
 import { type Fleet, startFleet } from '../../harness/fleet.ts'
 import { billingEnv, type CheckoutResult, type PaymentProvider, startPaymentProvider } from '../../harness/payment-provider.ts'
@@ -56,7 +56,7 @@ describe.runIf(onPostgres)('captures on several processes', () => {
     return reply
   }
   const verify = (process: GatewayProcess, proof: CheckoutResult) => post(process, '/me/billing/verify', { cookie }, JSON.stringify(proof))
-  function hear(process: GatewayProcess, proof: CheckoutResult, event = 'payment.captured'): Promise<Answer> {
+  function receive(process: GatewayProcess, proof: CheckoutResult, event = 'payment.captured'): Promise<Answer> {
     const { body, headers } = provider.webhook(event, { orderId: proof.order_id, paymentId: proof.payment_id })
     return post(process, '/webhooks/razorpay', headers, body)
   }
@@ -93,9 +93,9 @@ describe.runIf(onPostgres)('captures on several processes', () => {
     const replies = await Promise.all(
       proofs.flatMap((proof, i) => [
         patiently(() => verify(at(i), proof)),
-        patiently(() => hear(at(i + 1), proof)),
-        patiently(() => hear(at(i + 2), proof)),
-        patiently(() => hear(at(i), proof, 'payment.failed')),
+        patiently(() => receive(at(i + 1), proof)),
+        patiently(() => receive(at(i + 2), proof)),
+        patiently(() => receive(at(i), proof, 'payment.failed')),
       ]),
     )
     expect(replies.filter(({ status }) => status !== 200)).toEqual([])
@@ -111,13 +111,13 @@ describe.runIf(onPostgres)('captures on several processes', () => {
       const proofs = await newProofs(20)
       let answered = 0
       const first = proofs.map(async (proof, i) => {
-        const reply = await (i % 2 === 0 ? hear(victim, proof) : verify(victim, proof))
+        const reply = await (i % 2 === 0 ? receive(victim, proof) : verify(victim, proof))
         if (++answered === round * 3 + 1) await victim.kill()
         return reply
       })
       const before = await Promise.all(first)
       expect(before.some(({ status }) => status === 0)).toBe(true)
-      const again = await Promise.all(proofs.map((proof, i) => patiently(() => hear(at(i), proof))))
+      const again = await Promise.all(proofs.map((proof, i) => patiently(() => receive(at(i), proof))))
       for (const [i, { status, json }] of again.entries()) {
         expect(status).toBe(200)
         if (before[i]?.json?.credited) expect(json.outcome).toBe('already_credited')
@@ -134,12 +134,12 @@ describe.runIf(onPostgres)('captures on several processes', () => {
     const killing = (async () => {
       while (running) killed += (await fleet.db.one(killWriters)).count
     })()
-    const before = await Promise.all(proofs.map((proof, i) => hear(at(i), proof)))
+    const before = await Promise.all(proofs.map((proof, i) => receive(at(i), proof)))
     running = false
     await killing
     expect(killed).toBeGreaterThan(0)
     for (const { status } of before) expect([200, 503]).toContain(status)
-    for (const [i, proof] of proofs.entries()) expect((await patiently(() => hear(at(i), proof))).json.ok).toBe(true)
+    for (const [i, proof] of proofs.entries()) expect((await patiently(() => receive(at(i), proof))).json.ok).toBe(true)
     await expectOnce(proofs)
   })
 })

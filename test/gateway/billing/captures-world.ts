@@ -1,22 +1,35 @@
 import { checkBillingInvariants } from '../../../src/gateway/billing/invariants.ts'
-import { Payments } from '../../../src/gateway/billing/payments.ts'
+import { Payments } from '../../../src/gateway/billing/payments/payments.ts'
 import { createKeys } from '../../../src/gateway/keys/keys.ts'
 import { checkInvariants } from '../../../src/gateway/limits/invariants.ts'
 import { Mail } from '../../../src/gateway/mail/mail.ts'
 import { createOrgs } from '../../../src/gateway/orgs/orgs.ts'
 import { systemClock } from '../../../src/platform/clock.ts'
-import type { Db, Tx } from '../../../src/platform/db.ts'
-import { ControlLog } from '../../../src/platform/db-control-log.ts'
+import type { Db, Tx } from '../../../src/platform/db/db.ts'
+import { ControlLog } from '../../../src/platform/db/db-control-log.ts'
 import { GatewayError } from '../../../src/platform/errors.ts'
-import { systemIds } from '../../../src/platform/ids.ts'
-import { silentLog } from '../../../src/platform/log.ts'
-import { uinrFromInr } from '../../../src/platform/money.ts'
-import { Secret } from '../../../src/platform/secret.ts'
-import { providerId, providerSignature } from '../../harness/payment-provider.ts'
-import { addAddress, addPromo } from './top-ups.ts'
+import { silentLog } from '../../../src/platform/observe/log.ts'
+import { Secret } from '../../../src/platform/security/secret.ts'
+import { systemIds } from '../../../src/platform/values/ids.ts'
+import { uinrFromInr } from '../../../src/platform/values/money.ts'
+import { providerId, providerSignature, returnBody } from '../../harness/payment-provider.ts'
+import { addAddress, addPromo, paymentsOf } from './top-ups.ts'
 
 /** Where the process of a call dies: at the n-th statement of its transaction, when all is written, or when it is committed and not answered. */
 export type Crash = number | 'before commit' | 'behind commit' | null
+
+/** Something that is told of a refund or dispute: of the n-th payment of an order, its `id`-th of that kind. */
+export interface ReturnStep {
+  readonly what: 'refund.created' | 'refund.processed' | 'refund.failed' | `payment.dispute.${'created' | 'won' | 'lost' | 'closed'}`
+  readonly order: number
+  readonly payment: number
+  readonly id: number
+  /** Rupees. */
+  readonly inr: number
+  /** Unix seconds. */
+  readonly at: number
+  readonly crash: Crash
+}
 
 /** Something that is told of a payment. `as`: with which facts. */
 export interface Step {
@@ -77,7 +90,7 @@ export class CaptureWorld {
     const paymentId = order.paymentIds[payment % 2] as string
     const payments = paymentsOn(crashing(this.db, crash))
     try {
-      if (what !== 'verify') return await payments.hear('model', ...this.#webhook(what, order, paymentId, as))
+      if (what !== 'verify') return await payments.receive('model', ...this.#webhook(what, order, paymentId, as))
       const signature = providerSignature(`${order.orderId}|${paymentId}`, keySecret)
       const { kind } = await payments.verify({ orgId: order.orgId, orderId: order.orderId, paymentId, signature })
       return kind === 'repeated' ? 'already_credited' : kind
@@ -88,11 +101,33 @@ export class CaptureWorld {
     }
   }
 
+  /** Tells of a refund or dispute; the word for what was answered. Its id is made of the payment and the step's own. */
+  async tellReturn({ what, order: at, payment, id, inr, at: seconds, crash }: ReturnStep): Promise<string> {
+    const order = this.orders[at % this.orders.length] as ModelOrder
+    const paymentId = order.paymentIds[payment % 2] as string
+    const returnId = `${what.startsWith('refund.') ? 'rfnd' : 'disp'}_${id}${paymentId}`
+    const bytes = Buffer.from(returnBody(what, { id: returnId, orderId: order.orderId, paymentId, amount: inr * 100, at: seconds }))
+    try {
+      return await paymentsOn(crashing(this.db, crash)).receive('model', bytes, providerSignature(bytes, webhookSecret))
+    } catch (error) {
+      if (error instanceof CrashError) return error.message
+      throw error
+    }
+  }
+
   #webhook(what: 'captured' | 'failed', order: ModelOrder, paymentId: string, as: Step['as']): [Buffer, string] {
     const amount = order.amountInr * 100 - (as === 'less' ? 1 : 0)
     const entity = { id: paymentId, order_id: order.orderId, amount, currency: as === 'dollars' ? 'USD' : 'INR', method: 'upi' }
     const bytes = Buffer.from(JSON.stringify({ event: `payment.${what}`, payload: { payment: { entity } } }))
     return [bytes, providerSignature(bytes, webhookSecret)]
+  }
+
+  /** The bonus in rupees that each payment brought. */
+  async bonuses(): Promise<Map<string, number>> {
+    const found = new Map<string, number>()
+    for (const orgId of new Set(this.orders.map(order => order.orgId)))
+      for (const { id, bonusInr } of await this.db.many(paymentsOf, orgId)) found.set(id, bonusInr)
+    return found
   }
 
   /** Broken invariants of the whole database, one sentence each. */
@@ -133,6 +168,8 @@ function paymentsOn(db: Db): Payments {
       mail: new Mail({ db, clock: systemClock }),
       seller,
       promote: (tx, orgId, at) => keys.promote(tx, orgId, at),
+      onDebited: () => Promise.resolve(),
+      onReturned: () => Promise.resolve(),
       baseUrl: () => 'https://gateway.example',
     },
   })

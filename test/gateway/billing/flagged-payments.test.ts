@@ -1,6 +1,6 @@
 /** Payments that do not fit their order: what the operator sees, and decides. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { adminHandler } from '../../../src/cli/admin-commands.ts'
+import { adminHandler } from '../../../src/operations/admin/commands/admin-commands.ts'
 import { startApp, type TestApp } from '../../harness/app.ts'
 import { billingEnv, type PaymentFacts, type PaymentProvider, providerId, startPaymentProvider } from '../../harness/payment-provider.ts'
 

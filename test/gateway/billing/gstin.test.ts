@@ -1,7 +1,7 @@
 /** Tax numbers as arithmetic: real ones hold, one slip never does. */
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { gstinCheckDigit, readGstin } from '../../../src/gateway/billing/gstin.ts'
+import { gstinCheckDigit, readGstin } from '../../../src/gateway/billing/invoices/tax/gstin.ts'
 
 /** Published by companies of themselves, of many states. */
 const real = [

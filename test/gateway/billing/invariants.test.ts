@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { checkBillingInvariants } from '../../../src/gateway/billing/invariants.ts'
-import { issueInvoice } from '../../../src/gateway/billing/invoices.ts'
-import { creditIn } from '../../../src/gateway/limits/prepaid.ts'
-import { statement } from '../../../src/platform/db.ts'
+import { issueInvoice } from '../../../src/gateway/billing/invoices/invoices.ts'
+import { creditIn } from '../../../src/gateway/limits/budgets/prepaid.ts'
+import { statement } from '../../../src/platform/db/db.ts'
 import { type TestDatabase, testDatabase } from '../../harness/database.ts'
 
 const at = new Date('2026-06-01T10:00:00Z')

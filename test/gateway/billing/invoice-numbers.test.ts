@@ -1,9 +1,9 @@
 import { afterAll, describe, expect, test } from 'vitest'
-import { BillingPapers } from '../../../src/gateway/billing/billing-papers.ts'
-import { invoicePage } from '../../../src/gateway/billing/invoice-page.ts'
-import type { Seller } from '../../../src/gateway/billing/invoice-parties.ts'
-import { issueInvoice } from '../../../src/gateway/billing/invoices.ts'
-import { statement } from '../../../src/platform/db.ts'
+import { BillingDocuments } from '../../../src/gateway/billing/invoices/billing-documents.ts'
+import type { Seller } from '../../../src/gateway/billing/invoices/invoice-parties.ts'
+import { issueInvoice } from '../../../src/gateway/billing/invoices/invoices.ts'
+import { invoicePage } from '../../../src/gateway/billing/invoices/pages/invoice-page.ts'
+import { statement } from '../../../src/platform/db/db.ts'
 import { testDatabase } from '../../harness/database.ts'
 
 const addOrg = statement<[name: string], { id: number }>(
@@ -34,7 +34,7 @@ const at = new Date('2026-11-22T08:35:00Z')
 describe('numbers of a series', async () => {
   const database = await testDatabase()
   const { db } = database
-  const papers = new BillingPapers({ db })
+  const papers = new BillingDocuments({ db })
   afterAll(() => database.dispose())
 
   const issue = (orgId: number, paymentId: string, by = seller, when = at) => db.tx(tx => issueInvoice(tx, by, { orgId, paymentId, amountUinr, at: when }))

@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { renderMail } from '../../../src/gateway/mail/templates.ts'
-import { statement } from '../../../src/platform/db.ts'
+import { statement } from '../../../src/platform/db/db.ts'
 import { startApp, type TestApp, type TestReply } from '../../harness/app.ts'
 import { movableClock } from '../../harness/clock.ts'
 import { billingEnv, type PaymentProvider, providerId, startPaymentProvider } from '../../harness/payment-provider.ts'
-import { eventsOf, invoicesOf, newPayer, type Payer, receiptsOf, tell } from './top-ups.ts'
+import { eventsOf, invoicesOf, newPayer, notify, type Payer, receiptsOf } from './top-ups.ts'
 
 const putAccount = statement<[orgId: number, legalName: string | null, billingEmail: string | null, gstin: string | null]>(
   'test.invoices_put_account',
@@ -53,8 +53,8 @@ describe('invoices and receipts', () => {
 
   const get = (path: string, cookie: string): Promise<TestReply> => app.call('GET', path, undefined, { cookie })
   const topUp = async (payer: Payer, amountInr: number, paymentId = providerId('pay')): Promise<string> => {
-    const told = await tell(app, provider, 'payment.captured', { orderId: await payer.order(amountInr), paymentId })
-    expect(told.status).toBe(200)
+    const reported = await notify(app, provider, 'payment.captured', { orderId: await payer.order(amountInr), paymentId })
+    expect(reported.status).toBe(200)
     return paymentId
   }
   const setAddress = async ({ cookie }: Payer, address: object): Promise<void> => {
@@ -66,17 +66,17 @@ describe('invoices and receipts', () => {
 
   test('INV-02 INV-03 captures at once, some of which crash behind their invoice, leave no hole; at IST midnight another year begins', async () => {
     const payer = await newPayer(app)
-    const told = await Promise.all(
+    const reported = await Promise.all(
       Array.from({ length: 6 }, async (_, k) => ({ orderId: await payer.order(100 + k), paymentId: k % 3 === 0 ? `pay_crash${k}` : providerId('pay') })),
     )
     await app.db.script(crash)
-    const replies = await Promise.all(told.map(facts => tell(app, provider, 'payment.captured', facts)))
+    const replies = await Promise.all(reported.map(facts => notify(app, provider, 'payment.captured', facts)))
     await app.db.script(noCrash)
     expect(replies.map(({ status }) => status)).toEqual([500, 200, 200, 500, 200, 200])
     const numbers = async (): Promise<string[]> => (await app.db.many(invoicesOf, payer.orgId)).map(({ number }) => number)
     const upTo = (n: number): string[] => Array.from({ length: n }, (_, k) => `BR/26-27/00000${k + 1}`)
     expect(await numbers()).toEqual(upTo(4))
-    for (const facts of told) await tell(app, provider, 'payment.captured', facts)
+    for (const facts of reported) await notify(app, provider, 'payment.captured', facts)
     expect(await numbers()).toEqual(upTo(6))
     expect((await numbers()).every(number => number.length <= 16)).toBe(true)
 
@@ -104,7 +104,11 @@ describe('invoices and receipts', () => {
     const checkout = provider.checkout(orderId)
     const paymentId = checkout.payment_id
     const facts = { orderId, paymentId }
-    const outcomes = await Promise.all([tell(app, provider, 'payment.captured', facts), payer.verify(checkout), tell(app, provider, 'payment.captured', facts)])
+    const outcomes = await Promise.all([
+      notify(app, provider, 'payment.captured', facts),
+      payer.verify(checkout),
+      notify(app, provider, 'payment.captured', facts),
+    ])
     expect(outcomes.map(({ status }) => status)).toEqual([200, 200, 200])
     const [invoice, ...others] = await app.db.many(invoicesOf, payer.orgId)
     expect([invoice, others]).toEqual([{ number: expect.stringMatching(/^BR\/27-28\/\d{6}$/), paymentId, paise: 123_400 }, []])
@@ -160,7 +164,7 @@ describe('invoices and receipts', () => {
     const stranger = await newPayer(app)
     const theirs = await topUp(stranger, 100)
     const failed = providerId('pay')
-    await tell(app, provider, 'payment.failed', { orderId: await payer.order(100), paymentId: failed })
+    await notify(app, provider, 'payment.failed', { orderId: await payer.order(100), paymentId: failed })
     const seen = new Set<string>()
     for (const id of [theirs, failed, 'pay_nothing', '%00', 'x'.repeat(300), 'BR%2F26-27%2F000001', '..%2f..']) {
       for (const path of [`/me/invoices/${id}`, `/me/billing/receipts/${id}`]) {
@@ -243,7 +247,7 @@ describe('invoices and receipts', () => {
     const orderId = await payer.order(2500)
     const paymentId = providerId('pay')
     clock.moveTo(Date.parse('2027-04-02T08:35:00Z'))
-    await tell(app, provider, 'payment.captured', { orderId, paymentId, method: 'netbanking' })
+    await notify(app, provider, 'payment.captured', { orderId, paymentId, method: 'netbanking' })
     const receipt = await get(`/me/billing/receipts/${paymentId}`, payer.cookie)
     expect([receipt.status, receipt.headers.get('content-type')]).toEqual([200, 'text/html; charset=utf-8'])
     for (const word of [paymentId, orderId, '₹2,500.00', 'Meera Kulkarni', 'Plot 14, Hinjawadi', 'Pune 411057', 'Net banking', '2 April 2027, 14:05 IST'])

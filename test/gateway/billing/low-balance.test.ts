@@ -3,12 +3,13 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { onDebitedOf } from '../../../src/gateway/billing/low-balance.ts'
 import { Mail } from '../../../src/gateway/mail/mail.ts'
 import { renderMail } from '../../../src/gateway/mail/templates.ts'
-import { statement } from '../../../src/platform/db.ts'
-import { systemIds } from '../../../src/platform/ids.ts'
+import { statement } from '../../../src/platform/db/db.ts'
+import { systemIds } from '../../../src/platform/values/ids.ts'
 import { startApp, type TestApp } from '../../harness/app.ts'
 import { movableClock } from '../../harness/clock.ts'
+import { longThinkers, usageWorth } from '../../harness/long-thinkers.ts'
 import { billingEnv, type PaymentProvider, startPaymentProvider } from '../../harness/payment-provider.ts'
-import { newPayer, type Payer, tell } from './top-ups.ts'
+import { newPayer, notify, type Payer } from './top-ups.ts'
 
 const lowEvents = statement<[orgId: number], { data: { balance_inr: number; threshold_inr: number } }>(
   'test.low_events',
@@ -30,15 +31,15 @@ let provider: PaymentProvider
 
 beforeAll(async () => {
   provider = await startPaymentProvider()
-  app = await startApp({ env: billingEnv(provider), clock })
+  app = await startApp({ env: billingEnv(provider), clock, operatorFile: urls => longThinkers(urls) })
 })
 afterAll(async () => {
   await app.stop()
   await provider.close()
 })
 beforeEach(() => {
-  // A million tokens of output at ₹40.
-  app.alpha.script(() => ({ usage: { prompt_tokens: 0, completion_tokens: 1_000_000, total_tokens: 1_000_000 } }))
+  // ₹40.
+  app.alpha.script(() => ({ usage: usageWorth(40) }))
 })
 
 const events = async (orgId: number) => (await app.db.many(lowEvents, orgId)).map(({ data }) => data)
@@ -56,7 +57,7 @@ async function keyOf(payer: Payer): Promise<string> {
 
 async function topUp(payer: Payer, inr: number): Promise<void> {
   const orderId = await payer.order(inr)
-  expect((await tell(app, provider, 'payment.captured', { orderId })).status).toBe(200)
+  expect((await notify(app, provider, 'payment.captured', { orderId })).status).toBe(200)
 }
 
 /** Spends ₹40 and sees to it that it is booked. */

@@ -1,6 +1,6 @@
 /** The operator's commands about money, on a gateway with payments. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { adminHandler } from '../../../src/cli/admin-commands.ts'
+import { adminHandler } from '../../../src/operations/admin/commands/admin-commands.ts'
 import { startApp, type TestApp } from '../../harness/app.ts'
 import { movableClock } from '../../harness/clock.ts'
 import { billingEnv, type PaymentProvider, startPaymentProvider } from '../../harness/payment-provider.ts'

@@ -206,8 +206,8 @@ describe('orders for top-ups', () => {
     provider.failNext({ status: 400 })
     expect(await sweepAfter(24 * 60)).toBeGreaterThan(1)
     expect(await credits()).toEqual([700])
-    const told = { ok: true, balance_inr: 700, credited: false }
-    expect((await other.verify(provider.checkout(orderId, paymentId))).json).toEqual(told)
+    const reported = { ok: true, balance_inr: 700, credited: false }
+    expect((await other.verify(provider.checkout(orderId, paymentId))).json).toEqual(reported)
     expect(app.logLines.filter(line => line.includes('neither the checkout nor the webhook told of'))).toHaveLength(1)
 
     // Nobody is asked about what is older than three days, or paid.

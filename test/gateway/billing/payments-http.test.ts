@@ -4,7 +4,20 @@ import { checkBillingInvariants } from '../../../src/gateway/billing/invariants.
 import { startApp, type TestApp } from '../../harness/app.ts'
 import { movableClock } from '../../harness/clock.ts'
 import { billingEnv, type PaymentProvider, providerId, providerSignature, startPaymentProvider } from '../../harness/payment-provider.ts'
-import { addPromo, deliver, endPromo, eventsOf, invoicesOf, ledgerOf, newPayer, type Payer, paymentsOf, promoRedemptions, receiptsOf, tell } from './top-ups.ts'
+import {
+  addPromo,
+  deliver,
+  endPromo,
+  eventsOf,
+  invoicesOf,
+  ledgerOf,
+  newPayer,
+  notify,
+  type Payer,
+  paymentsOf,
+  promoRedemptions,
+  receiptsOf,
+} from './top-ups.ts'
 
 describe('payments', () => {
   const clock = movableClock()
@@ -153,7 +166,7 @@ describe('payments', () => {
 
     const other = await newPayer(app)
     const later = provider.checkout(await other.order(900))
-    expect((await tell(app, provider, 'payment.captured', { orderId: later.order_id, paymentId: later.payment_id })).json.credited).toBe(true)
+    expect((await notify(app, provider, 'payment.captured', { orderId: later.order_id, paymentId: later.payment_id })).json.credited).toBe(true)
     expect((await other.verify(later)).json).toEqual({ ok: true, balance_inr: 900, credited: false })
     expect(await written(other)).toEqual(once(900))
   })
@@ -162,12 +175,12 @@ describe('payments', () => {
     const payer = await newPayer(app)
     const proof = provider.checkout(await payer.order(500))
     const facts = { orderId: proof.order_id, paymentId: proof.payment_id, errorReason: 'incorrect_pin' }
-    expect((await tell(app, provider, 'payment.failed', facts)).json).toEqual({ ok: true, outcome: 'failed', credited: false })
-    expect((await tell(app, provider, 'payment.failed', facts)).json.outcome).toBe('ignored')
+    expect((await notify(app, provider, 'payment.failed', facts)).json).toEqual({ ok: true, outcome: 'failed', credited: false })
+    expect((await notify(app, provider, 'payment.failed', facts)).json.outcome).toBe('ignored')
     expect(await app.db.many(paymentsOf, payer.orgId)).toMatchObject([{ status: 'failed', reason: 'incorrect_pin' }])
     expect({ ...(await written(payer)), payments: [] }).toEqual(nothing)
-    expect((await tell(app, provider, 'payment.captured', facts)).json.outcome).toBe('credited')
-    expect((await tell(app, provider, 'payment.failed', facts)).json.outcome).toBe('ignored')
+    expect((await notify(app, provider, 'payment.captured', facts)).json.outcome).toBe('credited')
+    expect((await notify(app, provider, 'payment.failed', facts)).json.outcome).toBe('ignored')
     expect((await payer.verify(proof)).json).toEqual({ ok: true, balance_inr: 500, credited: false })
     expect(await written(payer)).toEqual(once(500))
     expect(await app.db.many(paymentsOf, payer.orgId)).toMatchObject([{ status: 'captured', reason: null }])
@@ -182,14 +195,14 @@ describe('payments', () => {
     const before = await app.dump()
     const signed = (body: string) => deliver(app, { body, headers: { 'x-razorpay-signature': providerSignature(body, provider.webhookSecret) } })
     const ignored = [
-      () => tell(app, provider, 'payment.authorized', { orderId }),
-      () => tell(app, provider, 'order.paid', { orderId }),
-      () => tell(app, provider, 'refund.processed', { orderId }),
-      () => tell(app, provider, 'constructor', { orderId }),
-      () => tell(app, provider, 'payment.captured', { orderId: providerId('order') }),
-      () => tell(app, provider, 'payment.failed', { orderId: providerId('order') }),
-      () => tell(app, provider, 'payment.captured', { orderId: '' }),
-      () => tell(app, provider, 'payment.captured', { orderId, amount: 1e16 }),
+      () => notify(app, provider, 'payment.authorized', { orderId }),
+      () => notify(app, provider, 'order.paid', { orderId }),
+      () => notify(app, provider, 'refund.processed', { orderId }),
+      () => notify(app, provider, 'constructor', { orderId }),
+      () => notify(app, provider, 'payment.captured', { orderId: providerId('order') }),
+      () => notify(app, provider, 'payment.failed', { orderId: providerId('order') }),
+      () => notify(app, provider, 'payment.captured', { orderId: '' }),
+      () => notify(app, provider, 'payment.captured', { orderId, amount: 1e16 }),
       () => signed('{}'),
       () => signed('[]'),
       () => signed('null'),
@@ -200,8 +213,8 @@ describe('payments', () => {
       const { status, json } = await send()
       expect([status, json]).toEqual([200, { ok: true, outcome: 'ignored', credited: false }])
     }
-    // One of them is about money that somebody paid, in a shape that nobody knows.
-    expect(app.logLines.filter(line => line.includes('a payment that cannot be read'))).toHaveLength(1)
+    // Two of them are about money that somebody paid or got back, in a shape that nobody knows.
+    expect(app.logLines.filter(line => line.includes('a payment that cannot be read'))).toHaveLength(2)
     const broken = await signed('{"event":')
     expect([broken.status, broken.json.error.code]).toEqual([400, 'bad_request'])
     expect(await app.dump()).toBe(before)
@@ -210,18 +223,18 @@ describe('payments', () => {
   test('PAYHOOK-07 an amount or currency that is not that of the order is flagged and logged, never credited, not by verify either', async () => {
     const payer = await newPayer(app)
     const cases = [
-      { told: { amount: 49_999 }, reason: 'amount_differs' },
-      { told: { amount: 5_000_000 }, reason: 'amount_differs' },
-      { told: { amount: 0 }, reason: 'amount_differs' },
-      { told: { currency: 'USD' }, reason: 'currency_differs' },
+      { reported: { amount: 49_999 }, reason: 'amount_differs' },
+      { reported: { amount: 5_000_000 }, reason: 'amount_differs' },
+      { reported: { amount: 0 }, reason: 'amount_differs' },
+      { reported: { currency: 'USD' }, reason: 'currency_differs' },
     ]
-    for (const { told, reason } of cases) {
+    for (const { reported, reason } of cases) {
       const proof = provider.checkout(await payer.order(500))
-      const facts = { orderId: proof.order_id, paymentId: proof.payment_id, ...told }
+      const facts = { orderId: proof.order_id, paymentId: proof.payment_id, ...reported }
       for (let round = 0; round < 2; round++)
-        expect((await tell(app, provider, 'payment.captured', facts)).json).toEqual({ ok: true, outcome: 'flagged', credited: false })
+        expect((await notify(app, provider, 'payment.captured', facts)).json).toEqual({ ok: true, outcome: 'flagged', credited: false })
       expect((await payer.verify(proof)).json).toEqual({ ok: true, balance_inr: 0, credited: false, reason })
-      expect((await tell(app, provider, 'payment.failed', facts)).json.outcome).toBe('ignored')
+      expect((await notify(app, provider, 'payment.failed', facts)).json.outcome).toBe('ignored')
       expect(flagged().filter(line => line.paymentId === proof.payment_id)).toMatchObject([{ code: reason, orgId: payer.orgId, provider: 'razorpay' }])
     }
     expect(await written(payer)).toEqual({ ...nothing, payments: ['flagged', 'flagged', 'flagged', 'flagged'] })
@@ -236,7 +249,7 @@ describe('payments', () => {
     const proof = provider.checkout(await payer.order(500))
     await payer.verify(proof)
     const facts = { orderId: proof.order_id, paymentId: proof.payment_id, amount: 100 }
-    for (let round = 0; round < 2; round++) expect((await tell(app, provider, 'payment.captured', facts)).json.outcome).toBe('already_credited')
+    for (let round = 0; round < 2; round++) expect((await notify(app, provider, 'payment.captured', facts)).json.outcome).toBe('already_credited')
     expect(app.logLines.filter(line => line.includes('told otherwise') && line.includes(proof.payment_id)).length).toBe(1)
     expect(await app.db.many(paymentsOf, payer.orgId)).toMatchObject([{ status: 'captured', reason: 'amount_differs', paise: 50_000 }])
     expect(await written(payer)).toEqual(once(500))
@@ -248,7 +261,7 @@ describe('payments', () => {
     const second = provider.checkout(first.order_id)
     expect((await payer.verify(first)).json).toMatchObject({ credited: true, balance_inr: 500 })
     expect((await payer.verify(second)).json).toEqual({ ok: true, credited: false, balance_inr: 500, reason: 'order_paid_already' })
-    expect((await tell(app, provider, 'payment.captured', { orderId: second.order_id, paymentId: second.payment_id })).json.outcome).toBe('flagged')
+    expect((await notify(app, provider, 'payment.captured', { orderId: second.order_id, paymentId: second.payment_id })).json.outcome).toBe('flagged')
     expect(flagged().filter(line => line.paymentId === second.payment_id)).toMatchObject([{ code: 'order_paid_already' }])
     expect({ ...(await written(payer)), payments: ['captured'] }).toEqual(once(500))
   })
@@ -261,9 +274,9 @@ describe('payments', () => {
     expect((await payer.verify(provider.checkout(await payer.order(800), proof.payment_id))).status).toBe(404)
     const theirs = await other.order(800)
     for (const amount of [1, 80_000])
-      expect((await tell(app, provider, 'payment.captured', { orderId: theirs, paymentId: proof.payment_id, amount })).json.outcome).toBe('ignored')
+      expect((await notify(app, provider, 'payment.captured', { orderId: theirs, paymentId: proof.payment_id, amount })).json.outcome).toBe('ignored')
     expect((await other.verify(provider.checkout(theirs, proof.payment_id))).status).toBe(404)
-    expect((await tell(app, provider, 'payment.failed', { orderId: theirs, paymentId: proof.payment_id })).json.outcome).toBe('ignored')
+    expect((await notify(app, provider, 'payment.failed', { orderId: theirs, paymentId: proof.payment_id })).json.outcome).toBe('ignored')
     expect(await written(payer)).toEqual(once(500))
     expect(await written(other)).toEqual(nothing)
   })
@@ -312,7 +325,7 @@ describe('payments', () => {
     expect(await verified(second, 3)).toMatchObject({ credited: true, balance_inr: 700, promo: { bonus_inr: 0, reason: 'promo_ended' } })
     clock.advance(3_600_000)
     // The webhook comes first; the browser still hears what became of the code.
-    expect((await tell(app, provider, 'payment.captured', { orderId: orders[4] ?? '', paymentId: proofs[4]?.payment_id ?? '' })).json.credited).toBe(true)
+    expect((await notify(app, provider, 'payment.captured', { orderId: orders[4] ?? '', paymentId: proofs[4]?.payment_id ?? '' })).json.credited).toBe(true)
     expect(await verified(second, 4)).toEqual({
       ok: true,
       balance_inr: 1200,
@@ -352,7 +365,7 @@ describe('payments', () => {
     const replies = await Promise.all(
       tops.flatMap(({ payer, proof }) => {
         const facts = { orderId: proof.order_id, paymentId: proof.payment_id }
-        return [payer.verify(proof), tell(app, provider, 'payment.captured', facts), payer.verify(proof), tell(app, provider, 'payment.failed', facts)]
+        return [payer.verify(proof), notify(app, provider, 'payment.captured', facts), payer.verify(proof), notify(app, provider, 'payment.failed', facts)]
       }),
     )
     expect(replies.filter(({ status }) => status !== 200)).toEqual([])

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { statement } from '../../../src/platform/db.ts'
-import { uinrFromInr } from '../../../src/platform/money.ts'
+import { statement } from '../../../src/platform/db/db.ts'
+import { uinrFromInr } from '../../../src/platform/values/money.ts'
 import { defaultOperatorFile, startApp, type TestApp } from '../../harness/app.ts'
 import { usageRows } from '../../harness/usage-rows.ts'
 

@@ -1,4 +1,4 @@
-import { statement } from '../../../src/platform/db.ts'
+import { statement } from '../../../src/platform/db/db.ts'
 import type { TestApp, TestReply } from '../../harness/app.ts'
 import type { CheckoutResult, PaymentFacts, PaymentProvider, ProviderWebhook } from '../../harness/payment-provider.ts'
 
@@ -84,6 +84,6 @@ export function deliver(app: TestApp, { body, headers }: ProviderWebhook, provid
 }
 
 /** Makes the webhook of that event and sends it. */
-export function tell(app: TestApp, provider: PaymentProvider, event: string, facts: PaymentFacts): Promise<TestReply> {
+export function notify(app: TestApp, provider: PaymentProvider, event: string, facts: PaymentFacts): Promise<TestReply> {
   return deliver(app, provider.webhook(event, facts))
 }

@@ -14,7 +14,7 @@ describe('custom endpoints', () => {
 
   beforeAll(async () => {
     server = await startOwnServer()
-    app = await startApp({ env: { OUTBOUND_ALLOW: server.hostPort } })
+    app = await startApp({ env: { OUTBOUND_ALLOW: `${server.hostPort},localhost:${server.hostPort.split(':')[1]}` } })
     owner = await app.signIn()
     admin = (await app.newMember('admin')).cookie
     member = (await app.newMember('member')).cookie
@@ -29,8 +29,82 @@ describe('custom endpoints', () => {
   })
 
   const listed = async (cookie = owner) => (await app.call('GET', '/me/endpoints', undefined, { cookie })).json.endpoints
-  const wish = (more: object = {}) => ({ name: 'Our Server', model: 'test-model', base_url: server.url, upstream_model: 'own-model', key: secret, ...more })
-  const post = (more: object = {}, cookie = owner) => app.call('POST', '/me/endpoints', wish(more), { cookie })
+  const params = (more: object = {}) => ({ name: 'Our Server', model: 'test-model', base_url: server.url, upstream_model: 'own-model', key: secret, ...more })
+  const post = (more: object = {}, cookie = owner) => app.call('POST', '/me/endpoints', params(more), { cookie })
+
+  test('EDGE-22 a server at another origin never gets the key that was kept: it has to be given anew, or given up', async () => {
+    const { id } = (await post()).json.endpoint
+    const patch = (body: object) => app.call('PATCH', `/me/endpoints/${id}`, body, { cookie: owner })
+    const url = new URL(server.url)
+    const other = server.url.replace(url.host, `localhost:${url.port}`)
+    server.behave(secret)
+    for (const base_url of [other, server.url.replace('http:', 'https:'), 'https://models.example.com/v1', ' HTTPS://models.example.com/v1 ']) {
+      const refused = await patch({ base_url, key: ' ' })
+      expect([refused.status, refused.json.error.code, refused.json.error.message], base_url).toEqual([
+        400,
+        'bad_request',
+        expect.stringContaining('Send "key" with it'),
+      ])
+    }
+    expect(server.requests, 'nothing was sent anywhere').toEqual([])
+    expect(await listed()).toMatchObject([{ base_url: server.url, key_mask: 'own-…TAIL' }])
+    expect((await patch({ base_url: other, key: secret })).json).toMatchObject({ ok: true, endpoint: { base_url: other, key_mask: 'own-…TAIL' } })
+    server.behave(null)
+    expect((await patch({ base_url: server.url, key: null })).json).toMatchObject({ ok: true, endpoint: { key_mask: null } })
+    expect((await patch({ base_url: other })).status, 'without a key there is none to lose').toBe(200)
+  })
+
+  test('EDGE-22 a registered endpoint is edited: its slug stays, its key too unless one is given, and a new address, model or key is tested first', async () => {
+    const { id, slug } = (await post()).json.endpoint
+    const patch = (body: object, cookie = owner) => app.call('PATCH', `/me/endpoints/${id}`, body, { cookie })
+    const chat = () => app.call('POST', '/v1/chat/completions', { model: 'test-model', messages: [{ role: 'user', content: 'Hi' }], provider: `byoe:${slug}` })
+    server.behave(secret)
+    const named = await patch({ name: ' Renamed ', residency: 'india' }, admin)
+    expect([named.status, named.json]).toMatchObject([200, { ok: true, endpoint: { id, slug, name: 'Renamed', residency: 'india', key_mask: 'own-…TAIL' } }])
+    expect(server.requests, 'a name needs no test').toHaveLength(0)
+    const moved = await patch({ base_url: `${server.url}/`, upstream_model: 'second-model' })
+    expect(moved.json).toMatchObject({ ok: true, endpoint: { upstream_model: 'second-model', key_mask: 'own-…TAIL' }, compliance: { pass: true } })
+    expect(server.requests.length).toBeGreaterThan(0)
+    for (const { headers, json } of server.requests) expect([headers.authorization, json?.['model']]).toEqual([`Bearer ${secret}`, 'second-model'])
+    server.reset()
+    server.behave(secret)
+    expect((await chat()).status).toBe(200)
+    expect(server.requests.at(-1)?.json?.['model']).toBe('second-model')
+
+    const rekeyed = 'another-key-0123456789-LAST'
+    server.behave(rekeyed)
+    expect((await patch({ key: rekeyed })).json).toMatchObject({ ok: true, endpoint: { key_mask: 'anot…LAST' } })
+    expect((await chat()).status).toBe(200)
+    expect((await patch({ key: ' ' })).json.endpoint.key_mask, 'a key of blanks is none that somebody typed').toBe('anot…LAST')
+    expect(JSON.stringify([await listed(), await app.dump()])).not.toContain(rekeyed)
+
+    // What does not pass changes nothing, whatever else is sent with it.
+    const before = await listed()
+    const wrong = await patch({ name: 'Broken', key: 'wrong-key-0123456789' })
+    expect([wrong.status, wrong.json.error.code, wrong.json.compliance.pass]).toEqual([400, 'bad_request', false])
+    for (const [body, code] of [
+      [{ base_url: 'https://10.0.0.1/v1' }, 'bad_request'],
+      [{ base_url: 'https://localhost./v1' }, 'bad_request'],
+      [{ base_url: 'no url' }, 'bad_request'],
+      [{ model: 'no-such-model' }, 'bad_model'],
+      [{ name: '' }, 'bad_name'],
+      [{ slug: 'mine' }, 'bad_request'],
+      [{ key: 5 }, 'bad_request'],
+    ] as const)
+      expect([(await patch(body)).status, (await patch(body)).json.error.code], JSON.stringify(body)).toEqual([400, code])
+    expect(await listed()).toEqual(before)
+    expect((await chat()).status).toBe(200)
+    server.behave(null)
+    expect((await patch({ key: null })).json).toMatchObject({ ok: true, endpoint: { key_mask: null } })
+    expect((await chat()).status).toBe(200)
+    expect(server.requests.at(-1)?.headers.authorization).toBeUndefined()
+
+    expect((await patch({ name: 'x' }, member)).status).toBe(403)
+    const other = await app.otherOrg('Other Endpoints')
+    const stranger = await app.signIn(other.userId, other.orgId)
+    expect((await patch({ name: 'x' }, stranger)).status).toBe(404)
+    expect((await app.call('PATCH', '/me/endpoints/999999', { name: 'x' }, { cookie: owner })).status).toBe(404)
+  })
 
   test('ENDP-01 SHAPE-20 an owner or admin registers a server, which is tested at once; the result comes back and it is saved on a pass only', async () => {
     for (const cookie of [owner, admin]) {
@@ -64,7 +138,7 @@ describe('custom endpoints', () => {
     expect(refused.json.error.message).toContain('was not saved: chat: it answered 401')
     expect(refused.json.compliance).toMatchObject({ pass: false, checks: expect.arrayContaining([expect.objectContaining({ name: 'chat', pass: false })]) })
     expect((await listed()).map(({ slug }: { slug: string }) => slug)).toEqual(['our-server', 'our-server-2'])
-    for (const path of ['/me/endpoints', '/me/endpoints/test']) expect((await app.call('POST', path, wish(), { cookie: member })).status).toBe(403)
+    for (const path of ['/me/endpoints', '/me/endpoints/test']) expect((await app.call('POST', path, params(), { cookie: member })).status).toBe(403)
   })
 
   test('ENDP-02 a URL that is none, or that leads where a user may not go, is 400 bad_request, and so is what cannot be sent', async () => {
@@ -90,7 +164,7 @@ describe('custom endpoints', () => {
       { residency: 'mars' },
     ])
       for (const path of ['/me/endpoints', '/me/endpoints/test']) {
-        const reply = await app.call('POST', path, wish(more), { cookie: owner })
+        const reply = await app.call('POST', path, params(more), { cookie: owner })
         expect([reply.status, reply.json.error.code], JSON.stringify(more).slice(0, 100)).toEqual([400, 'bad_request'])
       }
     expect((await post({ name: ' ' })).json.error.code).toBe('bad_name')
@@ -103,9 +177,9 @@ describe('custom endpoints', () => {
   test('ENDP-04 a test of what is not registered answers the result and writes nothing', async () => {
     await app.gateway.app.limits.flushNow()
     const before = await app.dump()
-    const good = await app.call('POST', '/me/endpoints/test', wish(), { cookie: admin })
+    const good = await app.call('POST', '/me/endpoints/test', params(), { cookie: admin })
     expect([good.status, good.json.ok, good.json.compliance.pass]).toEqual([200, true, true])
-    const bad = await app.call('POST', '/me/endpoints/test', wish({ key: 'another-key', name: undefined }), { cookie: owner })
+    const bad = await app.call('POST', '/me/endpoints/test', params({ key: 'another-key', name: undefined }), { cookie: owner })
     expect([bad.status, bad.json.ok, bad.json.compliance.pass]).toEqual([200, false, false])
     expect(bad.text).not.toContain('another-key')
     expect(await app.dump()).toBe(before)

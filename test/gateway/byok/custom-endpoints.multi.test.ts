@@ -43,8 +43,8 @@ describe.runIf(onPostgres)('custom endpoints over two processes', () => {
 
   test('an endpoint that is registered or removed at one process is there or gone at the other within seconds', async () => {
     expect(await statusOf(there)).toBe(400)
-    const wish = { name: 'Ours', model: 'fixed-model', base_url: server.url, upstream_model: 'm', key: 'key-of-our-server' }
-    const { endpoint } = await change('POST', '/me/endpoints', wish)
+    const params = { name: 'Ours', model: 'fixed-model', base_url: server.url, upstream_model: 'm', key: 'key-of-our-server' }
+    const { endpoint } = await change('POST', '/me/endpoints', params)
     expect(await statusOf(here)).toBe(200)
     await until(async () => (await statusOf(there)) === 200, 'the other process knows the endpoint', effectDeadlineMs)
     await change('DELETE', `/me/endpoints/${endpoint.id}`)

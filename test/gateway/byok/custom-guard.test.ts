@@ -2,7 +2,7 @@
 import { once } from 'node:events'
 import { type AddressInfo, createServer, isIP, type LookupFunction, type Server } from 'node:net'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { statement } from '../../../src/platform/db.ts'
+import { statement } from '../../../src/platform/db/db.ts'
 import { startApp, type TestApp } from '../../harness/app.ts'
 import { type OwnServer, startOwnServer } from './own-server.ts'
 

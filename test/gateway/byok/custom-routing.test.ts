@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { statement } from '../../../src/platform/db.ts'
+import { statement } from '../../../src/platform/db/db.ts'
 import { startApp, type TestApp } from '../../harness/app.ts'
 import { isStream, type OwnServer, startOwnServer } from './own-server.ts'
 
@@ -38,8 +38,8 @@ describe('calls on custom endpoints', () => {
 
   const remove = (id: number) => app.call('DELETE', `/me/endpoints/${id}`, undefined, { cookie: owner })
   const register = async (name: string, more: object = {}, cookie = owner): Promise<number> => {
-    const wish = { name, model: 'test-model', base_url: server.url, upstream_model: 'own-model', key: secret, ...more }
-    const made = await app.call('POST', '/me/endpoints', wish, { cookie })
+    const params = { name, model: 'test-model', base_url: server.url, upstream_model: 'own-model', key: secret, ...more }
+    const made = await app.call('POST', '/me/endpoints', params, { cookie })
     expect(made.status, made.text).toBe(201)
     server.requests.length = 0
     second.requests.length = 0
@@ -199,7 +199,7 @@ describe('calls on custom endpoints', () => {
     await chat({ provider: 'byoe:shared', stream: true })
     expect(app.gateway.app.circuits.openRoutes()).toEqual([`byoe#${id}`])
     expect((await chat({ provider: 'byoe:shared' }, { token: neighbour.key })).status).toBe(200)
-    expect(app.gateway.app.circuits.isOpen(`byoe#${theirs}`, Date.now())).toBe(false)
+    expect(app.gateway.app.circuits.isOpen(`byoe#${theirs}`, app.orgId, Date.now())).toBe(false)
     await remove(id)
     server.behave()
     expect(app.gateway.app.circuits.openRoutes()).not.toContain(`byoe#${await register('Shared')}`)

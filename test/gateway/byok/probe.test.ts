@@ -2,8 +2,8 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { modelPageOf } from '../../../src/gateway/byok/model-list.ts'
 import { probeKey } from '../../../src/gateway/byok/probe.ts'
 import type { Provider } from '../../../src/gateway/providers/provider.ts'
-import { createOutbound, type Outbound } from '../../../src/platform/outbound.ts'
-import { Secret } from '../../../src/platform/secret.ts'
+import { createOutbound, type Outbound } from '../../../src/platform/outbound/outbound.ts'
+import { Secret } from '../../../src/platform/security/secret.ts'
 import { startUpstream, type UpstreamServer } from '../../harness/upstream-server.ts'
 
 const ids = (from: number, count: number) => Array.from({ length: count }, (_, index) => ({ id: `m${from + index}` }))

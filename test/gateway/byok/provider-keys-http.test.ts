@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
-import { statement } from '../../../src/platform/db.ts'
-import { makeSealer } from '../../../src/platform/secrets.ts'
+import { statement } from '../../../src/platform/db/db.ts'
+import { makeSealer } from '../../../src/platform/security/secrets.ts'
 import { defaultOperatorFile, startApp, type TestApp, until } from '../../harness/app.ts'
 import { type RecordedRequest, startUpstream, type UpstreamServer } from '../../harness/upstream-server.ts'
 

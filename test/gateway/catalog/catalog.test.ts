@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { Catalog, type RouteState } from '../../../src/gateway/catalog/catalog.ts'
-import { loadCatalog } from '../../../src/gateway/catalog/load.ts'
+import { loadCatalog } from '../../../src/gateway/catalog/loading/load.ts'
 import { noRankings } from '../../../src/gateway/catalog/rankings.ts'
 import { loadConfig } from '../../../src/platform/config.ts'
 

@@ -2,11 +2,11 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, describe, expect, test } from 'vitest'
-import { operatorFileJsonSchema } from '../../../src/gateway/catalog/file-schema.ts'
-import { loadCatalog } from '../../../src/gateway/catalog/load.ts'
+import { operatorFileJsonSchema } from '../../../src/gateway/catalog/loading/file-schema.ts'
+import { loadCatalog } from '../../../src/gateway/catalog/loading/load.ts'
 import { loadConfig } from '../../../src/platform/config.ts'
 
-const page = readFileSync(new URL('../../../docs/catalog.md', import.meta.url), 'utf8')
+const page = readFileSync(new URL('../../../docs/guides/catalog.md', import.meta.url), 'utf8')
 
 describe("the page of the operator's file", () => {
   const folder = mkdtempSync(join(tmpdir(), 'brigade-documented-'))

@@ -2,11 +2,11 @@ import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { toModel } from '../../../src/gateway/catalog/build-snapshot.ts'
-import { modelsFile, operatorFileJsonSchema, providersFile } from '../../../src/gateway/catalog/file-schema.ts'
-import { loadCatalog, missingPrice } from '../../../src/gateway/catalog/load.ts'
+import { toModel } from '../../../src/gateway/catalog/loading/build-snapshot.ts'
+import { modelsFile, operatorFileJsonSchema, providersFile } from '../../../src/gateway/catalog/loading/file-schema.ts'
+import { loadCatalog, missingPrice } from '../../../src/gateway/catalog/loading/load.ts'
+import { sandboxIsWanted, sandboxProvider } from '../../../src/gateway/catalog/loading/sandbox.ts'
 import { routeId } from '../../../src/gateway/catalog/model.ts'
-import { sandboxIsWanted, sandboxProvider } from '../../../src/gateway/catalog/sandbox.ts'
 import { loadConfig } from '../../../src/platform/config.ts'
 
 const bare = loadConfig({})
@@ -205,7 +205,7 @@ describe("the operator's file", () => {
   })
 
   test('its published JSON schema is the one that is checked (UPDATE_DOCS=1 writes it)', () => {
-    const path = new URL('../../../docs/brigade.config.schema.json', import.meta.url)
+    const path = new URL('../../../docs/reference/brigade.config.schema.json', import.meta.url)
     if (process.env.UPDATE_DOCS) writeFileSync(path, `${JSON.stringify(operatorFileJsonSchema(), null, 2)}\n`)
     expect(JSON.parse(readFileSync(path, 'utf8'))).toEqual(JSON.parse(JSON.stringify(operatorFileJsonSchema())))
   })

@@ -1,8 +1,8 @@
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { afterAll, describe, expect, test } from 'vitest'
-import { loadCatalog } from '../../../src/gateway/catalog/load.ts'
-import { findLocalServers, type LocalSearch } from '../../../src/gateway/catalog/local-servers.ts'
+import { loadCatalog } from '../../../src/gateway/catalog/loading/load.ts'
+import { findLocalServers, type LocalSearch } from '../../../src/gateway/catalog/loading/local-servers.ts'
 import { loadConfig } from '../../../src/platform/config.ts'
 
 const servers: Server[] = []

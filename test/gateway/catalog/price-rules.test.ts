@@ -1,10 +1,10 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { Catalog } from '../../../src/gateway/catalog/catalog.ts'
-import { loadCatalog } from '../../../src/gateway/catalog/load.ts'
-import { decimalOf, decimalText, roundedDivision, uinrPerMtokOf } from '../../../src/gateway/catalog/price-decimal.ts'
-import { indexPrices, matchOf } from '../../../src/gateway/catalog/price-match.ts'
-import { pricesOf, rateOf } from '../../../src/gateway/catalog/price-sources.ts'
+import { loadCatalog } from '../../../src/gateway/catalog/loading/load.ts'
+import { decimalOf, decimalText, roundedDivision, uinrPerMtokOf } from '../../../src/gateway/catalog/prices/price-decimal.ts'
+import { indexPrices, matchOf } from '../../../src/gateway/catalog/prices/price-match.ts'
+import { pricesOf, rateOf } from '../../../src/gateway/catalog/prices/price-sources.ts'
 import { ConfigError, loadConfig } from '../../../src/platform/config.ts'
 
 const decimal = (text: string) => {

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { CanarySlots } from '../../../src/gateway/collections/canary-slots.ts'
-import { statement } from '../../../src/platform/db.ts'
+import { CanarySlots } from '../../../src/gateway/collections/canaries/canary-slots.ts'
+import { statement } from '../../../src/platform/db/db.ts'
 import { until } from '../../harness/until.ts'
 import type { Watched } from './watched.ts'
 

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { statement } from '../../../src/platform/db.ts'
+import { statement } from '../../../src/platform/db/db.ts'
 import { onPostgres } from '../../harness/database.ts'
 import { type Fleet, startFleet } from '../../harness/fleet.ts'
 import type { GatewayProcess } from '../../harness/process.ts'

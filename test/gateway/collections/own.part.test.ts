@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { stemOf } from '../../../src/gateway/collections/collection-slug.ts'
-import { statement } from '../../../src/platform/db.ts'
+import { statement } from '../../../src/platform/db/db.ts'
 import type { TestApp } from '../../harness/app.ts'
 import type { OwnServer } from '../byok/own-server.ts'
-import { type Team, teamOf, wish } from './team.ts'
+import { params, type Team, teamOf } from './team.ts'
 import { collectionsMax, type Watched } from './watched.ts'
 
 const setVersion = statement<[id: number, version: number]>('test.set_version', 'update collections set version = $2::int where id = $1::int')
@@ -53,7 +53,7 @@ export function ownCollections(world: () => Watched): void {
         created_at: expect.stringMatching(/^\d{4}-\d\d-\d\dT.*Z$/),
         updated_at: made.json.created_at,
       })
-      const byAdmin = await home.post('', wish({ name: 'By an admin', public: true }), home.admin)
+      const byAdmin = await home.post('', params({ name: 'By an admin', public: true }), home.admin)
       expect([byAdmin.status, byAdmin.json.public, byAdmin.json.readme_md]).toEqual([201, true, ''])
       expect((await home.list()).json.collections[0]).toEqual(byAdmin.json)
       // The detail says the same, and its versions beside it.
@@ -67,7 +67,7 @@ export function ownCollections(world: () => Watched): void {
     })
 
     test('COLL-02 a bad name, readme, steps or model is 400 with its own code, at making and at editing, and nothing changes', async () => {
-      const { json: kept } = await home.post('', wish({ name: 'Kept as it is' }))
+      const { json: kept } = await home.post('', params({ name: 'Kept as it is' }))
       const before = (await home.list()).json
       const half = '\ud800'
       const bad: Readonly<Record<string, readonly Record<string, unknown>[]>> = {
@@ -88,15 +88,15 @@ export function ownCollections(world: () => Watched): void {
         ].map(steps => ({ steps })),
         bad_model: ['nothing', 'auto', 'auto:cheapest', 'alpha/some-model', '', 7, null, [], half].map(model => ({ model })),
       }
-      for (const [code, wishes] of Object.entries(bad))
-        for (const part of wishes) {
+      for (const [code, paramsList] of Object.entries(bad))
+        for (const part of paramsList) {
           const said = JSON.stringify(part).slice(0, 80)
-          expect(outcome(await home.post('', wish(part))), said).toEqual([400, code])
+          expect(outcome(await home.post('', params(part))), said).toEqual([400, code])
           expect(outcome(await home.patch(kept.id, part)), said).toEqual([400, code])
         }
       for (const [name, code] of Object.entries({ name: 'bad_name', model: 'bad_model', steps: 'bad_steps' }))
-        expect(outcome(await home.post('', { ...wish(), [name]: undefined }))).toEqual([400, code])
-      expect(outcome(await home.post('', wish({ public: 'yes' })))).toEqual([400, 'bad_request'])
+        expect(outcome(await home.post('', { ...params(), [name]: undefined }))).toEqual([400, code])
+      expect(outcome(await home.post('', params({ public: 'yes' })))).toEqual([400, 'bad_request'])
       expect(outcome(await home.patch(kept.id, { public: 1 }))).toEqual([400, 'bad_request'])
       expect((await home.list()).json).toEqual(before)
       const full = 'é'.repeat(32 * 1024)
@@ -106,13 +106,13 @@ export function ownCollections(world: () => Watched): void {
 
     test('COLL-03 COLLECTIONS_MAX bounds the collections of an organisation, forks among them: 400 cap, also when all come at once', async () => {
       const team = await newTeam('Collectors')
-      const replies = await Promise.all(Array.from({ length: collectionsMax + 5 }, (_, index) => team.post('', wish({ name: `Number ${index}` }))))
+      const replies = await Promise.all(Array.from({ length: collectionsMax + 5 }, (_, index) => team.post('', params({ name: `Number ${index}` }))))
       expect(replies.filter(({ status }) => status === 201)).toHaveLength(collectionsMax)
       for (const reply of replies.filter(({ status }) => status !== 201)) {
         expect(outcome(reply)).toEqual([400, 'cap'])
         expect(reply.json.error.message).toContain(String(collectionsMax))
       }
-      const { json: foreign } = await other.post('', wish({ name: 'Too much', public: true }))
+      const { json: foreign } = await other.post('', params({ name: 'Too much', public: true }))
       expect(outcome(await team.post(`/fork/${foreign.slug}`))).toEqual([400, 'cap'])
       expect(outcome(await team.post(`/import/${foreign.slug}`))).toEqual([400, 'cap'])
       expect((await team.routing()).json.chains).toEqual([])
@@ -125,7 +125,7 @@ export function ownCollections(world: () => Watched): void {
     })
 
     test('COLL-04 an edit is the next version and every one is kept; what changes nothing and publishing are no versions, and the slug stays', async () => {
-      const { json: made } = await home.post('', wish({ name: 'Evolving', readme_md: 'one' }))
+      const { json: made } = await home.post('', params({ name: 'Evolving', readme_md: 'one' }))
       const at = (id: number, query = '') => home.get(`/${id}${query}`, home.member)
       const edits: readonly (readonly [object, number])[] = [
         [{}, 1],
@@ -166,7 +166,7 @@ export function ownCollections(world: () => Watched): void {
     })
 
     test('COLL-05 a deleted collection is gone with its slug for good; forks of it and the routing made of it stay', async () => {
-      const { json: made } = await home.post('', wish({ name: 'Short lived', public: true }))
+      const { json: made } = await home.post('', params({ name: 'Short lived', public: true }))
       const fork = await other.post('/fork/short-lived')
       await home.post('/import/short-lived')
       expect((await home.remove(made.id)).json).toEqual({ ok: true })
@@ -178,15 +178,15 @@ export function ownCollections(world: () => Watched): void {
       expect((await other.post('/import/short-lived-2')).json.forked_as).toBe(null)
       expect((await home.routing()).json.chains).toContainEqual({ model: 'test-model', steps: made.steps })
       // Old links must not lead to something else.
-      expect((await home.post('', wish({ name: 'Short lived' }))).json.slug).toBe('short-lived-3')
+      expect((await home.post('', params({ name: 'Short lived' }))).json.slug).toBe('short-lived-3')
     })
 
     test('COLL-09 every member sees the private, public and forked ones of the organisation, newest first, and nobody else does', async () => {
       const team = await newTeam('Lookers')
-      const mine = (await team.post('', wish({ name: 'Private one' }))).json
-      const open = (await team.post('', wish({ name: 'Open one', public: true }))).json
-      const theirs = (await other.post('', wish({ name: 'Theirs', public: true }))).json
-      await other.post('', wish({ name: 'Theirs alone' }))
+      const mine = (await team.post('', params({ name: 'Private one' }))).json
+      const open = (await team.post('', params({ name: 'Open one', public: true }))).json
+      const theirs = (await other.post('', params({ name: 'Theirs', public: true }))).json
+      await other.post('', params({ name: 'Theirs alone' }))
       const forked = (await team.post(`/fork/${theirs.slug}`, undefined, team.member)).json
       for (const cookie of [team.owner, team.admin, team.member]) {
         const { collections } = (await team.list(cookie)).json
@@ -198,7 +198,7 @@ export function ownCollections(world: () => Watched): void {
 
     test('COLL-10 another organisation edits, deletes and reads by id nothing: 404 not_found, public or not, as for ids that are none', async () => {
       for (const isPublic of [true, false]) {
-        const { json: made } = await home.post('', wish({ name: `Guarded ${isPublic}`, public: isPublic }))
+        const { json: made } = await home.post('', params({ name: `Guarded ${isPublic}`, public: isPublic }))
         const asked = [made.id, 999_999, 0, -1, 'x', '1e3', '99999999999', made.slug]
         for (const id of asked) {
           expect(outcome(await other.patch(id, { name: 'Taken' })), String(id)).toEqual([404, 'not_found'])
@@ -212,9 +212,9 @@ export function ownCollections(world: () => Watched): void {
     })
 
     test('a member reads, stars and forks but does not make, edit, delete or import: 403; an agent token only reads', async () => {
-      const { json: made } = await home.post('', wish({ name: 'For roles', public: true }))
+      const { json: made } = await home.post('', params({ name: 'For roles', public: true }))
       const changes = [
-        home.post('', wish(), home.member),
+        home.post('', params(), home.member),
         home.patch(made.id, { name: 'x' }, home.member),
         home.remove(made.id, home.member),
         home.post('/import/for-roles', undefined, home.member),
@@ -224,7 +224,7 @@ export function ownCollections(world: () => Watched): void {
       const { token } = await app.newAgent('reader')
       expect((await app.call('GET', '/me/collections', undefined, { token })).status).toBe(200)
       for (const path of ['/star/for-roles', '/fork/for-roles', '/import/for-roles', ''])
-        expect(outcome(await app.call('POST', `/me/collections${path}`, wish(), { token }))).toEqual([403, 'forbidden'])
+        expect(outcome(await app.call('POST', `/me/collections${path}`, params(), { token }))).toEqual([403, 'forbidden'])
       await home.remove(made.id)
     })
 
@@ -242,13 +242,15 @@ export function ownCollections(world: () => Watched): void {
       const team = await newTeam('Namers')
       // What is taken by its name is skipped by those who come to it by number.
       const slugs = []
-      for (const name of ['Slug 2', 'Slug', 'Slug', 'Slug 2', 'Slug']) slugs.push((await team.post('', wish({ name }))).json.slug)
+      for (const name of ['Slug 2', 'Slug', 'Slug', 'Slug 2', 'Slug']) slugs.push((await team.post('', params({ name }))).json.slug)
       expect(slugs).toEqual(['slug-2', 'slug', 'slug-3', 'slug-2-2', 'slug-4'])
       // Who takes a row of numbers keeps nobody from the name.
-      for (let number = 5; number < 11; number++) await team.post('', wish({ name: `Slug ${number}` }))
-      expect((await other.post('', wish({ name: 'Slug' }))).json.slug).toMatch(/^slug-[0-9a-f]{8}$/)
+      for (let number = 5; number < 11; number++) await team.post('', params({ name: `Slug ${number}` }))
+      expect((await other.post('', params({ name: 'Slug' }))).json.slug).toMatch(/^slug-[0-9a-f]{8}$/)
       await team.clear()
-      const crowd = await Promise.all(Array.from({ length: 12 }, (_, index) => [home, other, team][index % 3]?.post('', wish({ name: 'Crowd', public: true }))))
+      const crowd = await Promise.all(
+        Array.from({ length: 12 }, (_, index) => [home, other, team][index % 3]?.post('', params({ name: 'Crowd', public: true }))),
+      )
       const taken = crowd.flatMap(reply => (reply?.status === 201 ? [reply.json] : []))
       expect(taken.length).toBeGreaterThan(6)
       expect(taken.map(({ slug }) => slug).sort()).toEqual(['crowd', ...taken.slice(1).map((_, index) => `crowd-${index + 2}`)].sort())
@@ -260,8 +262,8 @@ export function ownCollections(world: () => Watched): void {
       const registered = await app.call('POST', '/me/endpoints', endpoint, { cookie: home.owner })
       expect(registered.status, registered.text).toBe(201)
       const steps = [{ model: 'test-model', provider: 'byoe:ours' }, { model: 'alpha-only' }]
-      expect(outcome(await home.post('', wish({ steps, public: true })))).toEqual([400, 'bad_steps'])
-      const { json: made } = await home.post('', wish({ name: 'Own server', steps }))
+      expect(outcome(await home.post('', params({ steps, public: true })))).toEqual([400, 'bad_steps'])
+      const { json: made } = await home.post('', params({ name: 'Own server', steps }))
       const refused = await home.patch(made.id, { public: true })
       expect(outcome(refused)).toEqual([400, 'bad_steps'])
       expect(refused.json.error.message).toMatch(/steps\[0\]\.provider.*private/)
@@ -282,7 +284,7 @@ export function ownCollections(world: () => Watched): void {
     })
 
     test('every change stands in the audit trail by id', async () => {
-      const { json: made } = await home.post('', wish({ name: 'Audited' }))
+      const { json: made } = await home.post('', params({ name: 'Audited' }))
       await home.patch(made.id, { name: 'Audited again' })
       await home.post('/star/audited')
       await home.post('/import/audited')

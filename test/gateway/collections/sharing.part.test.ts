@@ -1,12 +1,12 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { CollectionRegistry } from '../../../src/gateway/collections/collection-registry.ts'
-import { type Db, statement } from '../../../src/platform/db.ts'
-import { ControlLog } from '../../../src/platform/db-control-log.ts'
-import { silentLog } from '../../../src/platform/log.ts'
+import { type Db, statement } from '../../../src/platform/db/db.ts'
+import { ControlLog } from '../../../src/platform/db/db-control-log.ts'
+import { silentLog } from '../../../src/platform/observe/log.ts'
 import { type TestApp, until } from '../../harness/app.ts'
 import { type MovableClock, movableClock } from '../../harness/clock.ts'
-import { type Team, teamOf, wish } from './team.ts'
+import { params, type Team, teamOf } from './team.ts'
 import type { Watched } from './watched.ts'
 
 /** Every number beside what it counts. */
@@ -34,7 +34,7 @@ export function sharedCollections(world: () => Watched): void {
     afterAll(() => Promise.all([author, reader, third].map(team => team.clear())))
 
     let made = 0
-    const publish = async (parts: object = {}, team = author) => (await team.post('', wish({ name: `Public ${++made} thing`, public: true, ...parts }))).json
+    const publish = async (parts: object = {}, team = author) => (await team.post('', params({ name: `Public ${++made} thing`, public: true, ...parts }))).json
     const outcome = ({ status, json }: { status: number; json: { error?: { code: string } } }) => [status, json.error?.code]
     const see = (path = '', options: { token?: string | null; headers?: Record<string, string> } = {}) =>
       app.call('GET', `/v1/collections${path}`, undefined, { token: null, ...options })
@@ -66,7 +66,7 @@ export function sharedCollections(world: () => Watched): void {
         expect(await own(author, slug)).toMatchObject({ stars: 2 + count })
       }
       expect(outcome(await third.post(`/star/${slug}`, { starred: 'yes' }))).toEqual([400, 'bad_request'])
-      const hidden = (await author.post('', wish({ name: 'Not to be seen' }))).json
+      const hidden = (await author.post('', params({ name: 'Not to be seen' }))).json
       expect((await author.post(`/star/${hidden.slug}`)).json).toMatchObject({ starred: true, stars: 1 })
       for (const unseen of [hidden.slug, 'never-was', 'NEVER', '%00', 'a%2Fb', 'x'.repeat(200)])
         expect(outcome(await reader.post(`/star/${unseen}`)), unseen).toEqual([404, 'not_found'])
@@ -149,7 +149,7 @@ export function sharedCollections(world: () => Watched): void {
 
     test('CAT-16 COLL-11 the registry shows public collections only, the most starred first and then the newest, and tells nothing of who has them', async () => {
       for (const team of [author, reader, third]) await team.clear()
-      const hidden = (await author.post('', wish({ name: 'Hidden thing' }))).json
+      const hidden = (await author.post('', params({ name: 'Hidden thing' }))).json
       const slugs = []
       for (const name of ['First', 'Second', 'Third']) {
         clock.advance(1000)
@@ -199,7 +199,7 @@ export function sharedCollections(world: () => Watched): void {
         { version: 2, name: 'With history', model: 'test-model', steps: [{ model: 'same-id' }], created_at: expect.any(String) },
         { version: 1, name: 'With history', model: 'test-model', steps: [{ model: 'alpha-only' }], created_at: json.created_at },
       ])
-      const hidden = (await author.post('', wish({ name: 'Kept back' }))).json
+      const hidden = (await author.post('', params({ name: 'Kept back' }))).json
       const unknown = await see('/never-was')
       for (const token of [null, author.key, reader.key]) {
         const reply = await see(`/${hidden.slug}`, { token })
@@ -269,7 +269,7 @@ export function sharedCollections(world: () => Watched): void {
       const teams = [author, reader, third]
       const source = fc.nat(1)
       const deed = fc.oneof(
-        fc.record({ kind: fc.constant('star' as const), on: source, wish: fc.constantFrom(true, false, undefined) }),
+        fc.record({ kind: fc.constant('star' as const), on: source, params: fc.constantFrom(true, false, undefined) }),
         fc.record({ kind: fc.constant('fork' as const), on: source }),
         fc.record({ kind: fc.constant('import' as const), on: source }),
         fc.record({ kind: fc.constant('drop' as const), on: source }),
@@ -286,7 +286,7 @@ export function sharedCollections(world: () => Watched): void {
           const act = async (team: Team, at: number, each: (typeof rounds)[number][number]) => {
             const on = sources[each.on]
             if (each.kind === 'star') {
-              const { status, json } = await team.post(`/star/${on.slug}`, each.wish === undefined ? {} : { starred: each.wish })
+              const { status, json } = await team.post(`/star/${on.slug}`, each.params === undefined ? {} : { starred: each.params })
               if (status === 200) stars[each.on]?.[json.starred ? 'add' : 'delete'](at)
               return status
             }

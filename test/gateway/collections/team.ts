@@ -19,7 +19,7 @@ export interface Team {
 }
 
 /** What a collection can be made of. */
-export const wish = (parts: Readonly<Record<string, unknown>> = {}): object => ({ name: 'A chain', model: 'test-model', steps: ['alpha-only'], ...parts })
+export const params = (parts: Readonly<Record<string, unknown>> = {}): object => ({ name: 'A chain', model: 'test-model', steps: ['alpha-only'], ...parts })
 
 export async function teamOf(app: TestApp, name: string): Promise<Team> {
   const { orgId, userId, key } = await app.otherOrg(name)

@@ -27,7 +27,7 @@ export interface Watched {
   /** Requests at all upstreams since the last reset that are canaries. */
   canaries(): RecordedRequest[]
   /** Whether a canary that hangs is given up at once. */
-  impatient(wish: boolean): void
+  impatient(params: boolean): void
   reset(): void
   /** Deletes every collection of the organisation. */
   clear(): Promise<void>
@@ -106,8 +106,8 @@ export async function startWatched(): Promise<Watched> {
     health: (slug, query = '') => app.call('GET', `/me/collections/${slug}/health${query}`, undefined, { cookie: owner }),
     addAlert: (slug, alert, cookie = owner) => app.call('POST', `/me/collections/${slug}/alerts`, alert, { cookie }),
     canaries: () => upstreams.flatMap(({ requests }) => requests),
-    impatient(wish) {
-      isImpatient = wish
+    impatient(params) {
+      isImpatient = params
     },
     reset() {
       for (const upstream of upstreams) upstream.reset()

@@ -1,12 +1,12 @@
 import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { AttestationKeys } from '../../../src/gateway/compliance/attestation-keys.ts'
+import { AttestationKeys } from '../../../src/gateway/compliance/attestation/attestation-keys.ts'
 import { systemClock } from '../../../src/platform/clock.ts'
-import { type Db, statement } from '../../../src/platform/db.ts'
-import { ControlLog } from '../../../src/platform/db-control-log.ts'
-import { systemIds } from '../../../src/platform/ids.ts'
-import { silentLog } from '../../../src/platform/log.ts'
-import { makeSealer } from '../../../src/platform/secrets.ts'
+import { type Db, statement } from '../../../src/platform/db/db.ts'
+import { ControlLog } from '../../../src/platform/db/db-control-log.ts'
+import { silentLog } from '../../../src/platform/observe/log.ts'
+import { makeSealer } from '../../../src/platform/security/secrets.ts'
+import { systemIds } from '../../../src/platform/values/ids.ts'
 import { onPostgres, type TestDatabase, testDatabase } from '../../harness/database.ts'
 
 const listKeys = statement<[], { keyId: string; isCurrent: boolean; privateKey: string; hmacKey: string }>(

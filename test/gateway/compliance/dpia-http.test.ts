@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { markdownTable, markdownText } from '../../../src/gateway/compliance/markdown.ts'
 import { percentages } from '../../../src/gateway/compliance/percentages.ts'
 import { otherRecords } from '../../../src/gateway/compliance/retention-posture.ts'
-import { statement } from '../../../src/platform/db.ts'
+import { statement } from '../../../src/platform/db/db.ts'
 import { defaultOperatorFile, startApp, type TestApp, type TestReply } from '../../harness/app.ts'
 import { chat, home } from './calls.ts'
 
@@ -30,17 +30,17 @@ const keptIn = new Map(
       'usage_events usage_events_default usage_days usage_days_by_agent usage_days_by_key usage_days_by_key_model usage_weeks_by_key usage_hours usage_anomalies token_counts model_days model_latencies',
     memory: 'memory_changes memory_intents memory_objects memory_share_members memory_shares memory_usage memory_versions',
     people: 'users user_identities attributions org_members workspace_members invitations',
-    sessions: 'sessions sign_in_links sign_in_states revoked_tokens',
+    sessions: 'sessions cli_codes sign_in_links sign_in_states revoked_tokens',
     'audit trail': 'audit_log',
     'idempotency keys': 'idempotency_keys',
-    'keys, agents and servers': 'api_keys agents agent_trust agent_trust_audiences custom_endpoints provider_keys memory_stores',
+    'keys, agents and servers': 'api_keys agents agent_trust agent_trust_audiences custom_endpoints provider_keys memory_stores memory_external_ids',
     'what people typed':
       'orgs workspaces chains coding_profiles budgets collections collection_versions collection_slugs collection_stars collection_alerts collection_monitors',
     mail: 'emails',
     webhooks: 'webhook_endpoints webhook_events webhook_deliveries',
-    billing: 'billing_accounts billing_addresses ledger payments payment_orders invoices invoice_series promo_codes promo_redemptions',
+    billing: 'billing_accounts billing_addresses ledger payments payment_orders payment_returns invoices invoice_series promo_codes promo_redemptions',
     journals: 'parked_records',
-    none: `attestation_keys beats canary_use circuit_outages collection_canaries collection_checks collection_health control_log counters leases price_feeds
+    none: `attestation_keys beats canary_use circuit_outages collection_canaries collection_checks collection_health control_log counters job_runs leases org_limits price_feeds
       processes route_maintenance schema_migrations signing_keys usage_retention`,
   }).flatMap(([place, tables]) => tables.split(/\s+/).map((table): [string, string] => [table, place])),
 )

@@ -140,8 +140,44 @@ describe('requests without a valid credential', () => {
     expect((await ask('2001:db8:0:8::1')).status).toBe(200)
   })
 
-  test('discovery and the console are not counted', async () => {
-    for (let i = 0; i < 122; i++) expect((await ask('198.51.100.11', {}, { path: i % 2 === 0 ? '/health' : '/llms.txt' })).status).toBe(200)
+  test('HARD-12 public documents count for anonymous callers, and a caller with a key reads on', async () => {
+    const paths = [
+      '/openapi.json',
+      '/llms.txt',
+      '/mcp/server-card',
+      '/.well-known/mcp/server-card.json',
+      '/.well-known/mcp-server-card',
+      '/.well-known/ai-catalog.json',
+    ]
+    for (let i = 0; i < 120; i++)
+      expect((await ask('198.51.100.31', {}, { path: paths[i % paths.length] ?? '', method: i % 7 === 0 ? 'HEAD' : 'GET' })).status).toBe(200)
+    for (const path of paths) {
+      const refused = await ask('198.51.100.31', {}, { path })
+      expect([refused.status, refused.json.error.code, Number(refused.headers.get('retry-after')) > 0], path).toEqual([429, 'rate_limit_exceeded', true])
+      expect((await ask('198.51.100.31', {}, { path, token: app.key })).status, path).toBe(200)
+      expect((await ask('198.51.100.32', {}, { path })).status, path).toBe(200)
+    }
+  })
+
+  test('HARD-12 public documents bear an ETag, answer 304 to a reader who has them, and are the same bytes each time', async () => {
+    for (const path of ['/openapi.json', '/llms.txt', '/mcp/server-card', '/.well-known/mcp/server-card.json', '/.well-known/ai-catalog.json']) {
+      const first = await ask('198.51.100.33', {}, { path })
+      const etag = first.headers.get('etag') ?? ''
+      expect(etag, path).toMatch(/^"[\w-]{22}"$/)
+      const second = await ask('198.51.100.33', {}, { path })
+      expect([second.text === first.text, second.headers.get('etag')], path).toEqual([true, etag])
+      for (const tag of [etag, `W/${etag}`, `"other", ${etag}`]) {
+        const known = await ask('198.51.100.33', { 'if-none-match': tag }, { path })
+        expect([known.status, known.text, known.headers.get('etag')], path).toEqual([304, '', etag])
+      }
+      expect((await ask('198.51.100.33', { 'if-none-match': '"other"' }, { path })).status, path).toBe(200)
+      const head = await ask('198.51.100.33', {}, { path, method: 'HEAD' })
+      expect([head.status, head.text, head.headers.get('content-length')], path).toEqual([200, '', String(Buffer.byteLength(first.text))])
+    }
+  })
+
+  test('health and the console are not counted', async () => {
+    for (let i = 0; i < 122; i++) expect((await ask('198.51.100.11', {}, { path: '/health' })).status).toBe(200)
     expect((await ask('198.51.100.11', {}, { path: '/me/audit' })).status).toBe(401)
     expect((await ask('198.51.100.11')).status).toBe(200)
   })

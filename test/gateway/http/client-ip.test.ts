@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
-import { clientIpOf } from '../../../src/gateway/http/client-ip.ts'
-import { addressRangesOf, networkOf } from '../../../src/platform/address-ranges.ts'
+import { clientIpOf } from '../../../src/gateway/http/callers/client-ip.ts'
 import { loadConfig } from '../../../src/platform/config.ts'
+import { addressRangesOf, networkOf } from '../../../src/platform/outbound/address-ranges.ts'
 import { startApp } from '../../harness/app.ts'
 
 const clientIp = (peer: string, forwarded: string | undefined, trusted: readonly string[] = ['10.0.0.0/8', '127.0.0.1', 'fd00::/8']): string =>

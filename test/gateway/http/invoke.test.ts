@@ -3,15 +3,16 @@ import { z } from 'zod'
 import { AuditTrail } from '../../../src/gateway/audit/audit.ts'
 import { Cors } from '../../../src/gateway/http/cors.ts'
 import type { EdgeDeps } from '../../../src/gateway/http/edge.ts'
-import { bindingsOf } from '../../../src/gateway/http/endpoint-table.ts'
-import { type Invoke, makeInvoke } from '../../../src/gateway/http/invoke.ts'
-import { OpenStreams } from '../../../src/gateway/http/open-streams.ts'
+import { OpenStreams } from '../../../src/gateway/http/replies/open-streams.ts'
+import { bindingsOf } from '../../../src/gateway/http/rows/endpoint-table.ts'
+import { type Invoke, makeInvoke } from '../../../src/gateway/http/rows/invoke.ts'
 import { systemClock } from '../../../src/platform/clock.ts'
 import { type AnyRow, endpointOf } from '../../../src/platform/endpoint.ts'
 import { fail } from '../../../src/platform/errors.ts'
-import { systemIds } from '../../../src/platform/ids.ts'
-import { Inflight } from '../../../src/platform/inflight.ts'
-import { silentLog } from '../../../src/platform/log.ts'
+import { Inflight } from '../../../src/platform/loop/inflight.ts'
+import { silentLog } from '../../../src/platform/observe/log.ts'
+import { systemIds } from '../../../src/platform/values/ids.ts'
+import { roomyBounds } from '../../harness/bounds.ts'
 import { movableClock } from '../../harness/clock.ts'
 import { type TestDatabase, testDatabase } from '../../harness/database.ts'
 import { fullKey, inferenceKey } from '../../mcp/mount.ts'
@@ -40,6 +41,7 @@ describe('rows that an MCP tool calls', () => {
       log: silentLog,
       inflight: new Inflight(),
       baseUrl: () => 'http://gateway.test',
+      ...roomyBounds(),
       bodyLimitBytes: 1024,
       inferenceBodyLimitBytes: 1024,
       formLimits: { fileBytes: 1e6, totalBytes: 1e6 },

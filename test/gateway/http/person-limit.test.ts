@@ -30,7 +30,7 @@ describe('how often a signed-in person may call the console', () => {
     const { cookie } = await app.newMember('member')
     const head = (path: string) => fetch(app.baseUrl + path, { method: 'HEAD', redirect: 'manual', headers: { cookie } })
     expect((await head('/health')).status).toBe(200)
-    for (const path of ['/cli/login?port=4000&state=12345678', '/auth/google', '/auth/google/callback']) {
+    for (const path of ['/auth/google', '/auth/google/callback']) {
       const reply = await head(path)
       expect([reply.status, reply.headers.get('allow')], path).toEqual([405, 'GET'])
     }

@@ -1,7 +1,7 @@
 /** Cached prompt tokens as exact golden vectors: what a provider reports, what is charged, what the books say, what the caller is told. */
 import { readFileSync } from 'node:fs'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { statement } from '../../../src/platform/db.ts'
+import { statement } from '../../../src/platform/db/db.ts'
 import { startApp, type TestApp } from '../../harness/app.ts'
 
 interface Books {

@@ -1,6 +1,6 @@
 /** What a credential may and may not do holds on every endpoint that charges, and on the count of tokens beside them: one table, every rule. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { bindingsOf, endpointTable } from '../../../src/gateway/http/endpoint-table.ts'
+import { bindingsOf, endpointTable } from '../../../src/gateway/http/rows/endpoint-table.ts'
 import { defaultOperatorFile, startApp, type TestApp } from '../../harness/app.ts'
 import { picture as pictureOf } from '../../harness/pictures.ts'
 import { checkAgainstRow } from '../../harness/row-contract.ts'

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { adminHandler } from '../../../src/cli/admin-commands.ts'
-import { statement } from '../../../src/platform/db.ts'
+import { adminHandler } from '../../../src/operations/admin/commands/admin-commands.ts'
+import { statement } from '../../../src/platform/db/db.ts'
 import { startApp, type TestApp, until } from '../../harness/app.ts'
 import { movableClock } from '../../harness/clock.ts'
 

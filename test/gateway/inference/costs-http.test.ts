@@ -61,8 +61,9 @@ describe('what a reply says of its own cost', () => {
 
   test('the bytes of a stream are those of the provider but for the bill', async () => {
     const chunk = (more: object): string => `data: ${JSON.stringify({ id: 'c', model: 'same-id', choices: [], ...more })}\n\n`
-    const before = `: hello\n\n${chunk({ choices: [{ index: 0, delta: { content: 'é' }, finish_reason: null }] })}`
-    app.alpha.script({ rawStream: [before, chunk({ usage: { prompt_tokens: 100, completion_tokens: 10 } }), 'data: [DONE]\n\n'] })
+    // A comment in front of the beginning is not passed on: the stream has not begun.
+    const before = `${chunk({ choices: [{ index: 0, delta: { content: 'é' }, finish_reason: null }] })}: hello\n\n`
+    app.alpha.script({ rawStream: [`: waiting\n\n${before}`, chunk({ usage: { prompt_tokens: 100, completion_tokens: 10 } }), 'data: [DONE]\n\n'] })
     const { text } = await post('/v1/chat/completions', { ...chat, model: 'same-id', stream: true })
     const bill = JSON.stringify({ cost_inr: 0.0014, value_inr: 0.0014, provider: 'alpha' })
     expect(text).toBe(`${before}${chunk({ usage: { prompt_tokens: 100, completion_tokens: 10 } }).replace('}}\n', `},"x_br":${bill}}\n`)}data: [DONE]\n\n`)

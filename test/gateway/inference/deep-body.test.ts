@@ -1,6 +1,6 @@
-/** JSON is read to any depth but written only as deep as the stack is: that is the sender's mistake and nobody else's trouble. */
+/** JSON that is nested more deeply than anybody reads or writes it is its sender's mistake and nobody else's trouble. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { statement } from '../../../src/platform/db.ts'
+import { statement } from '../../../src/platform/db/db.ts'
 import { startApp, type TestApp } from '../../harness/app.ts'
 
 const kept = statement<[orgId: number], { count: number }>('test.kept_content', `select count(*)::int as "count" from content_log where org_id = $1::int`)
@@ -19,9 +19,10 @@ describe('bodies that are nested too deeply', () => {
   const send = (path: string, body: string, options: { cookie?: string } = {}) =>
     app.call('POST', path, body, { ...options, headers: { 'content-type': 'application/json' } })
 
-  test('are 400 bad_request wherever they cannot be written, and open no circuit', async () => {
+  test('are 400 bad_request whether they would be written anew or go on as they came, and open no circuit', async () => {
     for (const body of [
       `{"model":"test-model","messages":${messages},"metadata":${deep}}`,
+      `{"model":"same-id","messages":${messages},"metadata":${deep}}`,
       `{"model":"test-model","messages":${messages},"optimize":"price","metadata":${deep}}`,
       `{"model":"test-model","messages":${messages},"tools":${deep}}`,
       `{"model":"test-model","messages":[{"role":"assistant","tool_calls":${deep}}]}`,
@@ -43,6 +44,6 @@ describe('bodies that are nested too deeply', () => {
       send('/v1/chat/completions', `{"model":"test-model","messages":${messages}}`),
     ])
     await app.gateway.app.contentLog.flush()
-    expect((await app.db.one(kept, app.orgId)).count).toBe(2)
+    expect((await app.db.one(kept, app.orgId)).count).toBe(1)
   })
 })

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { endpointTable } from '../../../src/gateway/http/endpoint-table.ts'
+import { endpointTable } from '../../../src/gateway/http/rows/endpoint-table.ts'
 import { defaultOperatorFile, startApp, type TestApp, type TestReply } from '../../harness/app.ts'
 import { wavOf } from '../../harness/wav.ts'
 

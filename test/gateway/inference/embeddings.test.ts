@@ -1,6 +1,6 @@
 import OpenAI from 'openai'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { loadCatalog } from '../../../src/gateway/catalog/load.ts'
+import { loadCatalog } from '../../../src/gateway/catalog/loading/load.ts'
 import { defaultOperatorFile, startApp, type TestApp } from '../../harness/app.ts'
 import { usageRows } from '../../harness/usage-rows.ts'
 

@@ -1,7 +1,7 @@
 /** What neither a caller nor a provider may do to a gateway that others use too: end it, fill its memory, hold its thread, close a route to them. */
 import { gzipSync } from 'node:zlib'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { eventMaxChars, SseEventReader } from '../../../src/gateway/wire/sse-events.ts'
+import { eventMaxBytes, SseEventReader } from '../../../src/gateway/wire/sse/sse-events.ts'
 import { defaultOperatorFile, startApp, type TestApp } from '../../harness/app.ts'
 
 const price = { source: 'test', as_of: '2026-01-01' }
@@ -61,6 +61,90 @@ describe('hostile callers and providers', () => {
     expect(app.alpha.requests.map(({ path, raw }) => [path, raw.toString().slice(0, 300)])).toEqual([])
   })
 
+  test('HARD-01 JSON that stands as text in a body has bounds of its own, which the answer names', async () => {
+    const text = (args: string) => [
+      { role: 'user', content: 'x' },
+      { role: 'assistant', content: null, tool_calls: [{ id: 'c', type: 'function', function: { name: 'f', arguments: args } }] },
+      { role: 'tool', tool_call_id: 'c', content: args },
+    ]
+    const wide = `{"a":[${'{},'.repeat(150_000)}{}]}`
+    for (const model of ['anthropic-model', 'gemini-model']) {
+      for (const [args, bound] of [
+        [deep, 'nested too deeply: at most 128'],
+        [wide, 'too many values: at most 150000'],
+      ] as const) {
+        const reply = await send('/v1/chat/completions', { model, messages: text(args) })
+        expect([model, reply.status, reply.json.error.message]).toEqual([model, 400, expect.stringContaining(bound)])
+      }
+      // What a tool has returned is text: it goes on as that.
+      const results = [...text('{}').slice(0, 2), { role: 'tool', tool_call_id: 'c', content: wide }]
+      expect((await send('/v1/chat/completions', { model, messages: results })).status).toBe(200)
+    }
+    expect(app.others.claude.requests).toHaveLength(1)
+    expect(app.others.gem.requests).toHaveLength(1)
+    expect(app.gateway.app.circuits.openRoutes()).toEqual([])
+  })
+
+  test('HARD-01 tool calls of one message and of all messages are bounded, on every endpoint that takes them', async () => {
+    const ids = (count: number) => Array.from({ length: count }, (_, index) => `c${index}`)
+    const call = (id: string) => ({ id, type: 'function', function: { name: 'f', arguments: '' } })
+    const use = (id: string) => ({ type: 'tool_use', id, name: 'f', input: {} })
+    const chat = (counts: readonly number[]) => ({
+      model: 'test-model',
+      messages: counts.flatMap(count => [
+        { role: 'assistant', content: null, tool_calls: ids(count).map(call) },
+        { role: 'user', content: 'x' },
+      ]),
+    })
+    const messages = (counts: readonly number[]) => ({
+      model: 'test-model',
+      max_tokens: 5,
+      messages: counts.flatMap(count => [
+        { role: 'assistant', content: ids(count).map(use) },
+        { role: 'user', content: 'x' },
+      ]),
+    })
+    const bodies = [
+      ['/v1/chat/completions', chat([5001]), '"messages[0].tool_calls" has 5001 items; at most 5000 are taken'],
+      ['/v1/chat/completions', chat([5000, 5000, 5000, 5000, 1]), '20001 tool calls together; at most 20000 are taken'],
+      ['/v1/messages', messages([5001]), 'at most 5000 are taken'],
+      ['/v1/messages', messages([5000, 5000, 5000, 5000, 1]), '20001 tool calls together; at most 20000 are taken'],
+    ] as const
+    for (const [path, body, bound] of bodies) {
+      const reply = await send(path, body)
+      expect([path, reply.status, reply.json.error.message]).toEqual([path, 400, expect.stringContaining(bound)])
+    }
+    const most = await send('/v1/chat/completions', { ...chat([5000, 5000, 5000, 5000]), model: 'anthropic-model' })
+    expect(most.status).toBe(200)
+  })
+
+  test('HARD-01 what a reply repeats of a very long request is bounded: a field that does not fit has its default', async () => {
+    const instructions = 'Be short. '.repeat(2_000_000)
+    const metadata = { a: 'b' }
+    const repeated = { temperature: 0.5, metadata, tools: [{ type: 'function', name: 'f', strict: false, parameters: { type: 'object' } }] }
+    const ask = (body: object) => send('/v1/responses', { model: 'test-model', ...body })
+    const whole = await ask({ ...repeated, instructions, input: 'go' })
+    expect([whole.status, whole.text.length < 100_000]).toEqual([200, true])
+    expect(whole.json).toMatchObject({ ...repeated, instructions: null })
+    const stream = await ask({ ...repeated, instructions, input: 'go', stream: true })
+    expect([stream.status, stream.text.length < 100_000]).toEqual([200, true])
+    expect(stream.text.match(/"instructions":null/g)).toHaveLength(3)
+    const tools = Array.from({ length: 2000 }, (_, index) => ({ type: 'function', name: `f${index}`, description: 'x'.repeat(500), strict: false }))
+    expect((await ask({ tools, metadata, instructions: 'Be short.', input: 'go' })).json).toMatchObject({ tools: [], metadata, instructions: 'Be short.' })
+    // What is not repeated goes to the provider all the same.
+    expect(app.alpha.requests.at(-1)?.json?.['tools']).toHaveLength(2000)
+  })
+
+  test('arguments of a reply that are nested too deeply fail the route and not the gateway', async () => {
+    const message = { role: 'assistant', content: null, tool_calls: [{ id: 'c', type: 'function', function: { name: 'f', arguments: `{"a":${deep}}` } }] }
+    const body = JSON.stringify({ choices: [{ index: 0, message, finish_reason: 'tool_calls' }] })
+    const asked = { model: 'test-model', max_tokens: 5, messages: [{ role: 'user', content: 'x' }] }
+    for (const upstream of [app.alpha, app.beta, app.indus]) upstream.script([{ body, headers: { 'content-type': 'application/json' } }])
+    expect(await send('/v1/messages', asked)).toMatchObject({ status: 502 })
+    for (const upstream of [app.alpha, app.beta, app.indus]) upstream.reset()
+    app.gateway.app.circuits.openRoutes()
+  })
+
   test('a schema that refers to itself many times costs no more than its text', async () => {
     const properties = Object.fromEntries(Array.from({ length: 20 }, (_, index) => [`p${index}`, { $ref: '#/$defs/a' }]))
     const schema = { type: 'object', properties, $defs: { a: { type: 'object', properties } } }
@@ -100,7 +184,7 @@ describe('hostile callers and providers', () => {
     const reader = new SseEventReader()
     const chunk = Buffer.alloc(4 * 1024 * 1024, 0x61)
     const found = [...reader.push(Buffer.from('data: '))]
-    for (let sent = 0; sent < eventMaxChars + 2 * chunk.length; sent += chunk.length) found.push(...reader.push(chunk))
+    for (let sent = 0; sent < eventMaxBytes + 2 * chunk.length; sent += chunk.length) found.push(...reader.push(chunk))
     found.push(...reader.push(Buffer.from('\n\ndata: more\n\n')), ...reader.end())
     expect(found).toEqual([{ kind: 'event', name: 'error', data: expect.stringContaining('too long') }])
   })

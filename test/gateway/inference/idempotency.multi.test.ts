@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { statement } from '../../../src/platform/db.ts'
+import { statement } from '../../../src/platform/db/db.ts'
 import { until } from '../../harness/app.ts'
 import { onPostgres } from '../../harness/database.ts'
 import { chat, type Fleet, fleetAnswer, startFleet } from '../../harness/fleet.ts'

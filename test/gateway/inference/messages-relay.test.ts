@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import { statement } from '../../../src/platform/db.ts'
+import { statement } from '../../../src/platform/db/db.ts'
 import { startApp, type TestApp } from '../../harness/app.ts'
 import type { UpstreamServer } from '../../harness/upstream-server.ts'
 
@@ -232,7 +232,7 @@ test('MSG-19 without max_tokens: claude answers for itself, a translated call is
   expect(app.alpha.requests).toHaveLength(0)
 })
 
-test('the forwarded credential goes before a saved key, and the saved key is tried behind its 429 when that is wished', async () => {
+test('the forwarded credential goes before a saved key, and the saved key is tried behind its 429 when that is requested', async () => {
   await withSavedKey('sk-ant-saved-key-1', async () => {
     await app.call('POST', '/v1/messages', body)
     expect(claude.requests[0]?.headers['x-api-key']).toBe('sk-ant-saved-key-1')

@@ -1,7 +1,7 @@
 import OpenAI from 'openai'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { systemClock } from '../../../src/platform/clock.ts'
-import { systemIds } from '../../../src/platform/ids.ts'
+import { systemIds } from '../../../src/platform/values/ids.ts'
 import { startSandbox } from '../../../src/sandbox/sandbox.ts'
 import { startApp, type TestApp } from '../../harness/app.ts'
 import { usageRows } from '../../harness/usage-rows.ts'

@@ -1,7 +1,7 @@
 /** A server that an organisation brings along, on every endpoint that may go to it: never inside the network of the gateway, never where a redirect leads. */
 import type { LookupFunction } from 'node:net'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { statement } from '../../../src/platform/db.ts'
+import { statement } from '../../../src/platform/db/db.ts'
 import { startApp, type TestApp } from '../../harness/app.ts'
 import { startUpstream, type UpstreamServer } from '../../harness/upstream-server.ts'
 

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { systemClock } from '../../../src/platform/clock.ts'
-import { systemIds } from '../../../src/platform/ids.ts'
+import { systemIds } from '../../../src/platform/values/ids.ts'
 import { startSandbox } from '../../../src/sandbox/sandbox.ts'
 import { startApp, type TestApp } from '../../harness/app.ts'
 

@@ -2,7 +2,7 @@ import { Agent, OpenAIProvider, Runner, setTracingDisabled, tool } from '@openai
 import OpenAI from 'openai'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { z } from 'zod'
-import { statement } from '../../../src/platform/db.ts'
+import { statement } from '../../../src/platform/db/db.ts'
 import { startApp, type TestApp } from '../../harness/app.ts'
 import type { UpstreamScript, UpstreamServer } from '../../harness/upstream-server.ts'
 

@@ -28,7 +28,7 @@ describe('routing over HTTP', () => {
   }
   const dialed = () => all().map(upstream => upstream.requests.length)
 
-  test('ROUTE-01 ROUTE-02 without a wish, and with optimize: price, the cheapest route is dialed first', async () => {
+  test('ROUTE-01 ROUTE-02 without a request, and with optimize: price, the cheapest route is dialed first', async () => {
     expect(await served({})).toBe('alpha')
     expect(await served({ optimize: 'price' })).toBe('alpha')
     expect(dialed()).toEqual([2, 0, 0])
@@ -45,10 +45,10 @@ describe('routing over HTTP', () => {
     // In every mode, whatever speaks for it otherwise.
     app.alpha.script([{ status: 500 }, { status: 500 }, { status: 500 }])
     for (let i = 0; i < 3; i++) await chat({ provider: 'alpha' })
-    const wishes = [...['price', 'latency', 'uptime', 'throughput', 'quality', 'auto'].map(optimize => ({ optimize })), { optimize_weights: { price: 1 } }]
-    for (const wish of wishes) {
-      const { candidates } = (await app.call('POST', '/me/route/preview', { model: 'test-model', messages: hello, ...wish })).json
-      expect(candidates.map((candidate: { provider: string }) => candidate.provider).at(-1), JSON.stringify(wish)).toBe('alpha')
+    const paramsList = [...['price', 'latency', 'uptime', 'throughput', 'quality', 'auto'].map(optimize => ({ optimize })), { optimize_weights: { price: 1 } }]
+    for (const params of paramsList) {
+      const { candidates } = (await app.call('POST', '/me/route/preview', { model: 'test-model', messages: hello, ...params })).json
+      expect(candidates.map((candidate: { provider: string }) => candidate.provider).at(-1), JSON.stringify(params)).toBe('alpha')
     }
   })
 
@@ -286,8 +286,24 @@ describe('POST /v1/embeddings', () => {
     expect(reply.json.data[0].embedding).toEqual(vector)
   })
 
-  test('EMB-03 EMB-04 a string is accepted; an empty list and items that are no strings are 400 bad_request', async () => {
-    expect((await embed({ input: 'one' })).status).toBe(200)
+  test('EMB-03 a string is accepted: the provider receives it as it is, and its one vector and usage come back', async () => {
+    const vector = Array.from({ length: 1024 }, (_, at) => at / 2048)
+    app.alpha.script(() => ({
+      body: { object: 'list', model: 'x', data: [{ object: 'embedding', index: 0, embedding: vector }], usage: { prompt_tokens: 3, total_tokens: 3 } },
+    }))
+    const reply = await embed({ input: 'one \u0928\u092e' })
+    expect(app.alpha.requests.map(({ json }) => json)).toEqual([{ model: 'alpha-upstream', input: 'one \u0928\u092e' }])
+    expect([reply.status, reply.json.object, reply.json.data, reply.json.usage]).toMatchObject([
+      200,
+      'list',
+      [{ object: 'embedding', index: 0, embedding: vector }],
+      { prompt_tokens: 3, total_tokens: 3 },
+    ])
+    const list = await embed({ input: ['one \u0928\u092e'] })
+    expect(list.json.data).toEqual(reply.json.data)
+  })
+
+  test('EMB-04 an empty list and items that are no strings are 400 bad_request', async () => {
     for (const input of [[], [1], [null], {}, undefined])
       expect([(await embed({ input })).status, (await embed({ input })).json.error.code], JSON.stringify(input)).toEqual([400, 'bad_request'])
   })

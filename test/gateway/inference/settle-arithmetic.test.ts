@@ -2,12 +2,12 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import type { Model, RoutePrice } from '../../../src/gateway/catalog/model.ts'
-import { cappedAt, firstHoldTokens, holdOf, outputTokensFor, priceHeld, priceTokens } from '../../../src/gateway/inference/estimate.ts'
+import { cappedAt, firstHoldTokens, holdOf, outputTokensFor, priceHeld, priceTokens } from '../../../src/gateway/inference/charge/estimate.ts'
+import { Meter, type MeterInput } from '../../../src/gateway/inference/charge/meter.ts'
 import { chatKind } from '../../../src/gateway/inference/kinds/chat.ts'
-import { Meter, type MeterInput } from '../../../src/gateway/inference/meter.ts'
-import type { Permit } from '../../../src/gateway/limits/admission.ts'
+import type { Permit } from '../../../src/gateway/limits/engine/admission.ts'
 import type { Attempt } from '../../../src/gateway/routing/plan.ts'
-import type { UsageEvent } from '../../../src/gateway/usage/record.ts'
+import type { UsageEvent } from '../../../src/gateway/usage/events/record.ts'
 import { noUsage, plainUsage, type TokenUsage } from '../../../src/gateway/wire/usage.ts'
 import { systemClock } from '../../../src/platform/clock.ts'
 
@@ -136,7 +136,7 @@ class Ledger implements Permit<UsageEvent> {
   readonly admittedAtMs = 0
   readonly ends: (UsageEvent | 'released')[] = []
   open = () => Promise.resolve()
-  cover = () => true
+  extendTo = () => true
   progress() {
     expect(this.ends).toEqual([])
   }
@@ -195,7 +195,7 @@ describe('the meter of a call', () => {
             void meter.settleFailed(502)
           }
           if (step === 'abandoned') {
-            const worked = priceTokens(price, { ...noUsage, promptTokens: 1000, media: request.media })
+            const worked = priceTokens(price, { ...noUsage, promptTokens: 1000, media: { ...request.media, images: 0 } })
             ends(isDialed ? (works ? worked : 0n) : 'released')
             void meter.settleAbandoned(499, 'client_gone')
           }

@@ -1,7 +1,8 @@
 import OpenAI from 'openai'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { startApp, type TestApp, until } from '../../harness/app.ts'
-import type { UpstreamServer } from '../../harness/upstream-server.ts'
+import { modelOfDialect } from '../../harness/dialect-upstreams.ts'
+import type { UpstreamScript, UpstreamServer } from '../../harness/upstream-server.ts'
 
 const sentBodies = (upstream: UpstreamServer) => upstream.requests.map(request => request.json)
 const hello = [{ role: 'user', content: 'Hello there' }]
@@ -19,7 +20,7 @@ describe('streamed chat completions', () => {
   let app: TestApp
   beforeAll(async () => {
     // The providers break off all the time here; what that does to circuits is tested with routing.
-    app = await startApp({ env: { CIRCUIT_FAILURES: '1000' } })
+    app = await startApp({ env: { CIRCUIT_FAILURES: '1000' }, dialects: true })
   })
   afterAll(() => app.stop())
   beforeEach(() => {
@@ -38,6 +39,34 @@ describe('streamed chat completions', () => {
     const list = chunks(reply.text)
     expect(new Set(list.map(chunk => chunk.id)).size).toBe(1)
     for (const chunk of list) expect(chunk.object).toBe('chat.completion.chunk')
+  })
+
+  test('CHAT-18 every chunk of a stream has the object chat.completion.chunk and one id, relayed or translated, with a reported or an estimated usage', async () => {
+    const cases: [string, UpstreamScript, object][] = [
+      ['usage of the provider', {}, {}],
+      ['usage that nobody told', { usage: null }, {}],
+      ['usage that the caller did not ask for', {}, { stream_options: { include_usage: true } }],
+      ['a model that the provider calls by another name', {}, { model: 'alpha-only' }],
+      ...Object.values(modelOfDialect).map((model): [string, UpstreamScript, object] => [`translated for ${model}`, {}, { model }]),
+    ]
+    for (const [name, script, body] of cases) {
+      app.alpha.reset()
+      app.alpha.script([script])
+      const reply = await stream(body)
+      expect(reply.status, name).toBe(200)
+      const list = chunks(reply.text)
+      expect(list.length, name).toBeGreaterThan(3)
+      expect(
+        list.map(chunk => chunk.object),
+        name,
+      ).toEqual(list.map(() => 'chat.completion.chunk'))
+      expect(list[0].id, name).toMatch(/./)
+      expect(
+        list.map(chunk => chunk.id),
+        name,
+      ).toEqual(list.map(() => list[0].id))
+      expect(list.at(-1).usage.total_tokens, name).toBeGreaterThan(0)
+    }
   })
 
   test('CHAT-19 CHAT-20 usage is asked for, other stream options are kept, and the last chunk before [DONE] carries it', async () => {

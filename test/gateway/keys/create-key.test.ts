@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { statement } from '../../../src/platform/db.ts'
-import { istDay } from '../../../src/platform/ist-time.ts'
+import { statement } from '../../../src/platform/db/db.ts'
+import { istDay } from '../../../src/platform/values/ist-time.ts'
 import { startApp, type TestApp, type TestMember, type TestReply } from '../../harness/app.ts'
 import { movableClock } from '../../harness/clock.ts'
 
@@ -161,7 +161,7 @@ describe('making and listing keys', () => {
     const made = await make({ rpm_limit: null, daily_limit: null, budget_inr: null, expires_days: null, max_concurrency: null })
     expect([made.status, made.json.rpm_limit, made.json.daily_limit, made.json.budget_inr]).toEqual([201, null, null, null])
     await app.call('PATCH', `/me/keys/${made.json.id}`, { rpm_limit: 3, daily_limit: 3, budget_inr: 3 }, { cookie })
-    const cleared = await app.call('PATCH', `/me/keys/${made.json.id}`, { rpm_limit: null, daily_limit: null, budget_inr: 0 }, { cookie })
+    const cleared = await app.call('PATCH', `/me/keys/${made.json.id}`, { rpm_limit: null, daily_limit: null, budget_inr: null }, { cookie })
     expect(cleared.json.key).toMatchObject({ rpm_limit: null, daily_limit: null, budget_inr: null })
   })
 

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { statement } from '../../../src/platform/db.ts'
-import { istDay } from '../../../src/platform/ist-time.ts'
+import { statement } from '../../../src/platform/db/db.ts'
+import { istDay } from '../../../src/platform/values/ist-time.ts'
 import { startApp, type TestApp, type TestReply } from '../../harness/app.ts'
 import { movableClock } from '../../harness/clock.ts'
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { type IdleKey, type InactivityRule, inactivityStep } from '../../../src/gateway/keys/inactivity.ts'
+import { type IdleKey, type InactivityRule, inactivityStep } from '../../../src/gateway/keys/inactivity/inactivity.ts'
 
 const day = 24 * 3600_000
 const now = 1000 * day

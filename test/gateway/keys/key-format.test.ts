@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { keyPrefix, looksLikeKey, newKey } from '../../../src/gateway/keys/key-format.ts'
-import { systemIds } from '../../../src/platform/ids.ts'
+import { systemIds } from '../../../src/platform/values/ids.ts'
 
 test('a new key has 192 random bits behind br-', () => {
   const key = newKey(systemIds)

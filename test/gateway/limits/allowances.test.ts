@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { creditIn } from '../../../src/gateway/limits/budgets/prepaid.ts'
 import { checkInvariants } from '../../../src/gateway/limits/invariants.ts'
-import { creditIn } from '../../../src/gateway/limits/prepaid.ts'
 import { GatewayError } from '../../../src/platform/errors.ts'
 import { type TestDatabase, testDatabase } from '../../harness/database.ts'
 import { caller, callOnce, type EngineOptions, eventOf, movableClock, outcomeOf, request, startEngine, type TestEngine } from './engine.ts'
@@ -117,9 +117,9 @@ describe.each([
     await engine.limits.budgets.set(1, 'agent', '9', 1000n)
     const asked = request(100n, { agentId: 9 })
     const permit = await engine.limits.admit(asked)
-    expect(await permit.cover(600n)).toBe(true)
+    expect(await permit.extendTo(600n)).toBe(true)
     expect(permit.heldUinr).toBe(600n)
-    expect(await permit.cover(1600n)).toBe(false)
+    expect(await permit.extendTo(1600n)).toBe(false)
     expect(permit.heldUinr).toBe(1000n)
     void permit.open(eventOf(asked, 0n))
     await permit.settle(eventOf(asked, 1000n))
@@ -128,13 +128,13 @@ describe.each([
     const at = new Date()
     await engine.db.tx(tx => creditIn(tx, { orgId: 1, amountUinr: 300n, reason: 'grant', ref: 'a', at }))
     const mixed = await engine.limits.admit(request(500n, { agentId: 8, debitUinr: 100n }))
-    expect([await mixed.cover(500n), await mixed.cover(900n, true), mixed.refusedBy, mixed.heldUinr]).toEqual([true, false, 'prepaid', 300n])
-    expect([await mixed.cover(900n, true), mixed.refusedBy, mixed.heldUinr]).toEqual([false, 'prepaid', 300n])
+    expect([await mixed.extendTo(500n), await mixed.extendTo(900n, true), mixed.refusedBy, mixed.heldUinr]).toEqual([true, false, 'prepaid', 300n])
+    expect([await mixed.extendTo(900n, true), mixed.refusedBy, mixed.heldUinr]).toEqual([false, 'prepaid', 300n])
     mixed.release()
     await engine.limits.budgets.set(1, 'org', '1', 1500n)
     await engine.db.tx(tx => creditIn(tx, { orgId: 1, amountUinr: 9000n, reason: 'grant', ref: 'b', at }))
     const wide = await engine.limits.admit(request(100n, { agentId: 7, debitUinr: 50n }))
-    expect([await wide.cover(900n, true), wide.refusedBy, wide.heldUinr]).toEqual([false, 'org', 500n])
+    expect([await wide.extendTo(900n, true), wide.refusedBy, wide.heldUinr]).toEqual([false, 'org', 500n])
     wide.release()
   })
 

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { statement } from '../../../src/platform/db.ts'
+import { statement } from '../../../src/platform/db/db.ts'
 import { until } from '../../harness/app.ts'
 import { onPostgres } from '../../harness/database.ts'
 import { call, chat, countReplies, type Fleet, fleetAnswer, startFleet, tokenUinr } from '../../harness/fleet.ts'

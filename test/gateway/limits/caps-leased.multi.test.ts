@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { checkInvariants } from '../../../src/gateway/limits/invariants.ts'
 import { systemClock } from '../../../src/platform/clock.ts'
-import { statement } from '../../../src/platform/db.ts'
+import { statement } from '../../../src/platform/db/db.ts'
 import { until } from '../../harness/app.ts'
 import { onPostgres, type TestDatabase, testDatabase } from '../../harness/database.ts'
 import { caller, callOnce, eventOf, outcomeOf, request, startEngine, type TestEngine } from './engine.ts'
@@ -13,7 +13,7 @@ const counterOf = statement<[keyId: string], { spent: bigint; leased: bigint }>(
 /** What a change of a cap writes, but nobody is notified of it: as when LISTEN is swallowed on the way to the other processes. */
 const capUnheard = statement<[keyId: number, cap: bigint], { seq: bigint }>(
   'test.cap_unheard',
-  `with wish as (update budgets set cap_uinr = $2::bigint where org_id = $1::int and scope = 'key' and scope_id = $1::int::text),
+  `with request as (update budgets set cap_uinr = $2::bigint where org_id = $1::int and scope = 'key' and scope_id = $1::int::text),
      copy as (update counters set cap = $2::bigint where org_id = $1::int and scope = 'key' and scope_id = $1::int::text and metric = 'spend')
    insert into control_log (kind, ref) values ('cap_changed', $1::int || ':key:' || $1::int) returning seq`,
 )

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { checkInvariants } from '../../../src/gateway/limits/invariants.ts'
 import { type Clock, systemClock } from '../../../src/platform/clock.ts'
-import { statement } from '../../../src/platform/db.ts'
+import { statement } from '../../../src/platform/db/db.ts'
 import { until } from '../../harness/app.ts'
 import { onPostgres, type TestDatabase, testDatabase } from '../../harness/database.ts'
 import { caller, callOnce, eventOf, outcomeOf, request, startEngine, type TestEngine } from './engine.ts'

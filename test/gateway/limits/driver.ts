@@ -1,8 +1,8 @@
 /** A process of its own that makes calls until it is told to stop; it prints the id of every call whose settle returned. */
 import { systemClock } from '../../../src/platform/clock.ts'
-import { openPostgres } from '../../../src/platform/db-postgres.ts'
-import { silentLog } from '../../../src/platform/log.ts'
-import { Secret } from '../../../src/platform/secret.ts'
+import { openPostgres } from '../../../src/platform/db/postgres/db-postgres.ts'
+import { silentLog } from '../../../src/platform/observe/log.ts'
+import { Secret } from '../../../src/platform/security/secret.ts'
 import { callOnce, request, startEngine } from './engine.ts'
 
 const [url = '', dataDir = ''] = process.argv.slice(2)

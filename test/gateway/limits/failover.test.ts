@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, it } from 'vitest'
 import { checkInvariants } from '../../../src/gateway/limits/invariants.ts'
-import { statement } from '../../../src/platform/db.ts'
+import { statement } from '../../../src/platform/db/db.ts'
 import { type TestDatabase, testDatabase } from '../../harness/database.ts'
 import { caller, callOnce, outcomeOf, request, startEngine, type TestEngine } from './engine.ts'
 

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { checkInvariants } from '../../../src/gateway/limits/invariants.ts'
-import { statement } from '../../../src/platform/db.ts'
+import { statement } from '../../../src/platform/db/db.ts'
 import { type TestDatabase, testDatabase } from '../../harness/database.ts'
 import { callOnce, request, startEngine } from './engine.ts'
 

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { uinrFromInr } from '../../../src/platform/money.ts'
+import { uinrFromInr } from '../../../src/platform/values/money.ts'
 import { defaultOperatorFile, startApp, type TestApp } from '../../harness/app.ts'
 
 /** ₹0.005 a token of output: 100,000 of them are ₹500. */

@@ -1,7 +1,9 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { statement } from '../../../src/platform/db.ts'
+import { statement } from '../../../src/platform/db/db.ts'
 import { startApp, type TestApp, type TestReply } from '../../harness/app.ts'
 import { movableClock } from '../../harness/clock.ts'
+import { type S3TestServer, startS3Server } from '../../harness/s3-server.ts'
+import { pathOf, useStore } from '../../memory/rights-people.ts'
 
 const events = statement<[orgId: number], { type: string; data: { scope: string; threshold: number; spent_inr: number; cap_inr: number } }>(
   'test.outbox',
@@ -15,10 +17,15 @@ const hourMs = 3600_000
 describe('limits and budgets over HTTP', () => {
   const clock = movableClock(morning)
   let app: TestApp
+  let store: S3TestServer
   beforeAll(async () => {
-    app = await startApp({ clock })
+    store = await startS3Server()
+    app = await startApp({ clock, env: { OUTBOUND_ALLOW: store.hostPort } })
   })
-  afterAll(() => app.stop())
+  afterAll(async () => {
+    await app.stop()
+    await store.close()
+  })
   beforeEach(() => {
     for (const upstream of [app.alpha, app.beta, app.indus]) upstream.reset()
   })
@@ -41,14 +48,55 @@ describe('limits and budgets over HTTP', () => {
     expect((await chat(key)).status).toBe(200)
   })
 
-  test('LIM-12 requests a minute bind the other bearer endpoints too; the daily limit and budgets only inference', async () => {
+  test('LIM-12 requests per minute bind every other bearer endpoint too: usage, budgets, agents and memory', async () => {
     clock.moveTo(morning + hourMs)
-    const { key } = await app.newKey({ rpm: 2, daily: 1 })
-    for (let i = 0; i < 2; i++) expect((await app.call('GET', '/v1/usage', undefined, { token: key })).status).toBe(200)
-    expect(await statusOf(app.call('GET', '/v1/me/agents', undefined, { token: key }))).toEqual([429, 'rate_limit_exceeded'])
-    clock.advance(60_000)
-    expect((await chat(key)).status).toBe(200)
-    expect((await app.call('GET', '/v1/usage', undefined, { token: key })).status).toBe(200)
+    await useStore(app, store)
+    for (const [method, path, body] of [
+      ['GET', '/v1/usage'],
+      ['GET', '/v1/usage.csv'],
+      ['GET', '/v1/me/budgets'],
+      ['GET', '/v1/me/whoami'],
+      ['GET', '/v1/me/profile'],
+      ['GET', '/v1/me/agents'],
+      ['POST', '/v1/me/agents', { name: 'rated' }],
+      ['GET', '/v1/me/memory/paths'],
+      ['GET', '/v1/me/memory/list'],
+      ['PUT', pathOf('agents/rated'), 'noted'],
+      ['GET', pathOf('agents/rated')],
+      ['DELETE', pathOf('agents/rated')],
+    ] as const) {
+      const { key } = await app.newKey({ rpm: 2 })
+      const statuses: number[] = []
+      for (let i = 0; i < 2; i++) statuses.push((await app.call(method, path, body, { token: key })).status)
+      expect(
+        statuses.every(status => status < 300 || status === 404),
+        `${method} ${path}: ${statuses}`,
+      ).toBe(true)
+      expect(statuses[0], `${method} ${path}`).toBeLessThan(300)
+      expect(await statusOf(app.call(method, path, body, { token: key })), `${method} ${path}`).toEqual([429, 'rate_limit_exceeded'])
+      clock.advance(60_000)
+      expect((await app.call(method, path, body, { token: key })).status, `${method} ${path}`).not.toBe(429)
+    }
+  })
+
+  test('LIM-12 a used-up day and a spent budget refuse inference alone: usage, budgets, agents and memory go on', async () => {
+    clock.moveTo(morning + 1.5 * hourMs)
+    await useStore(app, store)
+    const tired = await app.newKey({ daily: 1 })
+    expect((await chat(tired.key)).status).toBe(200)
+    expect(await statusOf(chat(tired.key))).toEqual([429, 'daily_limit_reached'])
+    const poor = await app.newKey({ budgetInr: 0.000001 })
+    await chat(poor.key)
+    expect(await statusOf(chat(poor.key))).toEqual([429, 'budget_exceeded'])
+    for (const { key: token } of [tired, poor]) {
+      for (const path of ['/v1/usage', '/v1/me/budgets', '/v1/me/agents', '/v1/me/whoami', '/v1/me/memory/list'])
+        expect((await app.call('GET', path, undefined, { token })).status, path).toBe(200)
+      expect((await app.call('POST', '/v1/me/agents', { name: `of ${token.slice(-6)}` }, { token })).status).toBe(201)
+      expect((await app.call('PUT', pathOf('agents/kept'), `by ${token.slice(-6)}`, { token })).status).toBe(200)
+      expect((await app.call('GET', pathOf('agents/kept'), undefined, { token })).text).toBe(`by ${token.slice(-6)}`)
+    }
+    expect(await statusOf(chat(tired.key))).toEqual([429, 'daily_limit_reached'])
+    expect(await statusOf(chat(poor.key))).toEqual([429, 'budget_exceeded'])
   })
 
   test('KEY-21 LIM-05 ERR-07 the daily limit holds until midnight in India, 18:30 UTC, and says so', async () => {
@@ -79,15 +127,25 @@ describe('limits and budgets over HTTP', () => {
     for (let i = 0; i < 4; i++) expect((await chat(poor.key)).json.error.code).toBe('budget_exceeded')
   })
 
-  test('LIM-06 changed limits of a key bind the next calls', async () => {
+  test('LIM-06 limits of a key that an admin changes over HTTP bind the very next calls', async () => {
     clock.moveTo(morning + 3 * hourMs)
     const { key, keyId } = await app.newKey({ rpm: 1 })
+    const { cookie } = await app.newMember('admin')
+    const change = async (limits: object) => expect((await app.call('PATCH', `/me/keys/${keyId}`, limits, { cookie })).status).toBe(200)
     expect((await chat(key)).status).toBe(200)
     expect(await statusOf(chat(key))).toEqual([429, 'rate_limit_exceeded'])
-    await app.gateway.app.keys.setLimits(app.orgId, keyId, { rpmLimit: 100, dailyLimit: 4 })
+    await change({ rpm_limit: 100, daily_limit: 4 })
     for (let i = 0; i < 3; i++) expect(await statusOf(chat(key))).toBe(200)
-    await app.gateway.app.keys.setLimits(app.orgId, keyId, { rpmLimit: 100, dailyLimit: 2 })
+    await change({ daily_limit: 2 })
     expect(await statusOf(chat(key))).toEqual([429, 'daily_limit_reached'])
+    await change({ daily_limit: null, budget_inr: 0.000001 })
+    expect(await statusOf(chat(key))).toEqual([429, 'budget_exceeded'])
+    await change({ budget_inr: null })
+    expect(await statusOf(chat(key))).toBe(200)
+    await change({ enabled: false })
+    expect((await chat(key)).status).toBe(401)
+    await change({ enabled: true })
+    expect(await statusOf(chat(key))).toBe(200)
   })
 
   test('KEY-22 BUDG-02 a spent budget is 429 budget_exceeded with the figures of the refusing scope, until the month turns', async () => {

@@ -3,12 +3,12 @@ import { copyFileSync, mkdtempSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
 import { expect } from 'vitest'
-import type { AdmissionRequest, Permit } from '../../../src/gateway/limits/admission.ts'
-import { journalFolder, segmentsOf } from '../../../src/gateway/limits/journal.ts'
-import type { UsageEvent } from '../../../src/gateway/usage/record.ts'
+import type { AdmissionRequest, Permit } from '../../../src/gateway/limits/engine/admission.ts'
+import { journalFolder, segmentsOf } from '../../../src/gateway/limits/journal/journal.ts'
+import type { UsageEvent } from '../../../src/gateway/usage/events/record.ts'
 import { type Clock, systemClock } from '../../../src/platform/clock.ts'
-import { type Db, statement } from '../../../src/platform/db.ts'
-import { endOfIstMonthMs, istMonth } from '../../../src/platform/ist-time.ts'
+import { type Db, statement } from '../../../src/platform/db/db.ts'
+import { endOfIstMonthMs, istMonth } from '../../../src/platform/values/ist-time.ts'
 import { caller, eventOf, outcomeOf, request, startEngine, type TestEngine } from './engine.ts'
 import { Model, type ModelCall } from './model.ts'
 
@@ -172,7 +172,7 @@ export class World {
     const before = call.held
     const need = BigInt(amount) - before
     const idle = await Promise.all(this.model.budgets.map((_, i) => this.#idleIn(this.#engines[call.engine] ?? null, i)))
-    const isCovered = await call.permit.cover(BigInt(amount))
+    const isCovered = await call.permit.extendTo(BigInt(amount))
     call.held = call.permit.heldUinr
     expect(call.held).toBeGreaterThanOrEqual(before)
     expect(isCovered).toBe(call.held >= BigInt(amount))

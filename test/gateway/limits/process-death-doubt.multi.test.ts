@@ -1,7 +1,7 @@
 import { mkdirSync, readdirSync, renameSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { statement } from '../../../src/platform/db.ts'
+import { statement } from '../../../src/platform/db/db.ts'
 import { until } from '../../harness/app.ts'
 import { onPostgres } from '../../harness/database.ts'
 import { call, chat, type Fleet, fleetAnswer, startFleet, tokenUinr } from '../../harness/fleet.ts'

@@ -1,7 +1,7 @@
 import { mkdirSync, renameSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { statement } from '../../../src/platform/db.ts'
+import { statement } from '../../../src/platform/db/db.ts'
 import { until } from '../../harness/app.ts'
 import { onPostgres } from '../../harness/database.ts'
 import { call, chat, type Fleet, type FleetReply, fleetAnswer, startFleet, tokenUinr, type UsageRow } from '../../harness/fleet.ts'
@@ -210,6 +210,44 @@ describe.runIf(onPostgres)('death of a process', () => {
     const total = (await fleet.usage()).filter(row => row.keyId === keyId).reduce((sum, row) => sum + row.valueUinr, 0n)
     expect(total).toBeLessThanOrEqual(1000n * tokenUinr + 100n * tokenUinr)
     expect(await fleet.violations()).toEqual([])
+  })
+
+  test('HARD-05 a call that is read on behind its caller when its process is killed is charged once, with what it was taken to have made', async () => {
+    const folder = fleet.newFolder()
+    const { process: victim, id } = await startKnown(folder)
+    const { id: keyId, key } = await fleet.newKey({ budgetInr: inr(50_000) })
+    const part = `data: ${JSON.stringify({ id: 'c', choices: [{ index: 0, delta: { content: 'abc'.repeat(100) }, finish_reason: null }] })}\n\n`
+    const made: number[] = []
+    const parts = function* () {
+      for (let n = 1; n <= 21; n++) {
+        made.push(n)
+        yield part
+      }
+    }
+    fleet.upstream.script([{ rawStream: parts(), holdAfterRawParts: 1, holdAfterRaw: true }])
+    const leaving = new AbortController()
+    const reply = await fetch(`${victim.baseUrl}/v1/chat/completions`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json', 'x-br-agent-id': 'left' },
+      body: JSON.stringify({ model: 'thinking-model', stream: true, messages: [{ role: 'user', content: 'left' }] }),
+      signal: leaving.signal,
+    })
+    await reply.body?.getReader().read()
+    leaving.abort()
+    const [asked] = fleet.upstream.requests
+    fleet.upstream.release()
+    await until(() => made.length === 21)
+    expect(asked?.aborted).toBe(false)
+    await victim.kill()
+    await asked?.closed
+    const heir = await fleet.start({}, folder)
+    await until(async () => (await stateOf(id))?.state === 'closed', adoptionDeadlineMs)
+    const rows = rowsOf(await fleet.usage(), 'left')
+    expect(rows).toMatchObject([{ keyId, outcome: 'interrupted', estimated: true }])
+    expect(rows[0]?.completionTokens).toBeGreaterThanOrEqual(100n)
+    expect(await fleet.leasesOf('key', keyId)).toEqual([])
+    expect(await fleet.violations()).toEqual([])
+    await heir.kill()
   })
 
   test('BUDX-02 what a process leased whose disk is gone is in doubt and handed to nobody; when the disk returns, the account is exact', async () => {

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { statement } from '../../../src/platform/db.ts'
+import { statement } from '../../../src/platform/db/db.ts'
 import { startApp, type TestApp } from '../../harness/app.ts'
 
 const setParent = statement<[id: number, parentId: number]>('test.round_trips_http_set_parent_of', 'update agents set parent_id = $2::int where id = $1::int')

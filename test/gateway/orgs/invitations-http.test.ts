@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { statement } from '../../../src/platform/db.ts'
+import { statement } from '../../../src/platform/db/db.ts'
 import { startApp, type TestApp, type TestMember, type TestReply } from '../../harness/app.ts'
 import { movableClock } from '../../harness/clock.ts'
 import { codeOf, type Team, teamsOf } from './teams.ts'

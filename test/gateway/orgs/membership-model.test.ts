@@ -1,7 +1,7 @@
 /** Any sequence of membership changes, two of them at once, leaves an organisation with an owner and within its size. */
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { statement } from '../../../src/platform/db.ts'
+import { statement } from '../../../src/platform/db/db.ts'
 import { startApp, type TestApp } from '../../harness/app.ts'
 
 const peopleOf = statement<[orgId: number], { owners: number; members: number; pending: number; strayTeam: number }>(

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { statement } from '../../../src/platform/db.ts'
+import { statement } from '../../../src/platform/db/db.ts'
 import { defaultOperatorFile, startApp, type TestApp, type TestReply } from '../../harness/app.ts'
 
 const setPicture = statement<[userId: number]>('test.set_picture', `update users set avatar_url = 'https://pictures.example/1' where id = $1::int`)

@@ -1,8 +1,8 @@
 import { afterAll, expect, test } from 'vitest'
 import { createOrgs } from '../../../src/gateway/orgs/orgs.ts'
 import { systemClock } from '../../../src/platform/clock.ts'
-import { ControlLog } from '../../../src/platform/db-control-log.ts'
-import { silentLog } from '../../../src/platform/log.ts'
+import { ControlLog } from '../../../src/platform/db/db-control-log.ts'
+import { silentLog } from '../../../src/platform/observe/log.ts'
 import { testDatabase } from '../../harness/database.ts'
 
 const database = await testDatabase()

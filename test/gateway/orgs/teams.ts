@@ -44,8 +44,8 @@ export function teamsOf(app: TestApp) {
       expect((await as(person)('POST', `/me/invitations/${json.id}/accept`)).status).toBe(200)
     },
     async newKey(orgId: number, { userId }: TestMember): Promise<string> {
-      const wish = { orgId, userId, workspaceId: null, name: `key ${++named}`, scope: 'full', rpmLimit: null, dailyLimit: null } as const
-      return (await app.gateway.app.keys.create(wish)).key
+      const params = { orgId, userId, workspaceId: null, name: `key ${++named}`, scope: 'full', rpmLimit: null, dailyLimit: null } as const
+      return (await app.gateway.app.keys.create(params)).key
     },
     chat: (token: string, more: object = {}) =>
       app.call('POST', '/v1/chat/completions', { model: 'test-model', messages: [{ role: 'user', content: 'Hello' }], max_tokens: 20, ...more }, { token }),

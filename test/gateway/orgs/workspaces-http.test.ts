@@ -85,7 +85,7 @@ describe('workspaces over HTTP', () => {
     }
   })
 
-  test('WS-04 WS-06 a workspace budget binds its keys from the next call on with 429 budget_exceeded, and null or 0 clears it', async () => {
+  test('WS-04 WS-06 a workspace budget binds its keys from the next call on with 429 budget_exceeded, and null clears it', async () => {
     const { id } = await create()
     const { key } = await boundKey(id)
     const { key: ofMember } = await boundKey(id, member.userId)
@@ -93,19 +93,52 @@ describe('workspaces over HTTP', () => {
     expect((await chat(key)).status).toBe(200)
     const { spend_month_inr: spent } = await found(id)
     expect(spent).toBeGreaterThan(0)
-    for (const clear of [null, 0]) {
-      expect((await patch(id, { monthly_budget_inr: spent })).json.monthly_budget_inr).toBe(spent)
+    for (const round of [1, 2]) {
+      expect((await patch(id, { monthly_budget_inr: spent })).json.monthly_budget_inr, `round ${round}`).toBe(spent)
       for (const token of [key, ofMember]) {
         const refused = await chat(token)
         expect([...codeOf(refused), refused.json.error.type]).toEqual([429, 'budget_exceeded', 'rate_limit_error'])
       }
       expect((await chat(free)).status, 'keys outside the workspace are not bound').toBe(200)
-      expect((await patch(id, { monthly_budget_inr: clear })).json.monthly_budget_inr).toBeNull()
+      expect((await patch(id, { monthly_budget_inr: null })).json.monthly_budget_inr).toBeNull()
       expect((await chat(ofMember)).status).toBe(200)
     }
     expect((await found(id)).spend_month_inr).toBeGreaterThan(spent)
-    for (const wrong of [-1, 1e300, '5', 1e-9, {}]) expect(codeOf(await patch(id, { monthly_budget_inr: wrong })), String(wrong)).toEqual([400, 'bad_request'])
+    for (const wrong of [-1, 0, 1e300, '5', 1e-9, {}])
+      expect(codeOf(await patch(id, { monthly_budget_inr: wrong })), String(wrong)).toEqual([400, 'bad_request'])
     expect(await found(id)).toMatchObject({ monthly_budget_inr: null })
+  })
+
+  test('EDGE-22 an archived workspace is restored with its team, budget and keys; where its name is taken it needs another one', async () => {
+    const made = await app.call('POST', '/me/workspaces', { name: 'Restored', monthly_budget_inr: 50, member_uids: [member.userId] }, { cookie: owner })
+    const { id } = made.json
+    const restore = (body?: object, cookie = owner) => app.call('POST', `/me/workspaces/${id}/restore`, body, { cookie })
+    const archive = () => app.call('DELETE', `/me/workspaces/${id}`, undefined, { cookie: owner })
+    const { key } = await boundKey(id)
+    await archive()
+    const bind = () => app.call('POST', '/me/keys', { workspace_id: id }, { cookie: owner })
+    expect((await bind()).status, 'no new key while it is archived').toBe(404)
+    const back = await restore()
+    expect([back.status, back.json]).toMatchObject([
+      200,
+      { ok: true, id, name: 'Restored', archived: false, monthly_budget_inr: 50, member_uids: [member.userId] },
+    ])
+    expect((await bind()).status).toBe(201)
+    expect((await chat(key)).status).toBe(200)
+    expect((await restore()).json.archived, 'again is fine').toBe(false)
+
+    await archive()
+    const taken = await app.call('POST', '/me/workspaces', { name: 'RESTORED' }, { cookie: owner })
+    expect(taken.status).toBe(201)
+    expect(codeOf(await restore())).toEqual([400, 'duplicate_workspace'])
+    expect(await found(id)).toMatchObject({ archived: true })
+    expect(codeOf(await restore({ name: 'restored' }))).toEqual([400, 'duplicate_workspace'])
+    expect(codeOf(await restore({ names: 'x' }))).toEqual([400, 'bad_request'])
+    expect((await restore({ name: ' Restored again ' })).json).toMatchObject({ ok: true, id, name: 'Restored again', archived: false })
+    await archive()
+    expect((await restore({}, member.cookie)).status).toBe(403)
+    const other = await app.otherOrg('Other Spaces')
+    expect((await restore({}, await app.signIn(other.userId, other.orgId))).status).toBe(404)
   })
 
   test('a workspace can be made with its budget and team in one call, or not at all', async () => {

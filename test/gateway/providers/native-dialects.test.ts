@@ -1,15 +1,15 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { type HubRequest, type ModelTraits, type Target, unknownTraits } from '../../../src/gateway/providers/dialect.ts'
-import { abilitiesOf } from '../../../src/gateway/providers/dialects/claude-version.ts'
-import { geminiSchema } from '../../../src/gateway/providers/dialects/gemini-schema.ts'
-import { readCallId, signedCallId } from '../../../src/gateway/providers/dialects/gemini-signature.ts'
+import { abilitiesOf } from '../../../src/gateway/providers/dialects/anthropic/claude-version.ts'
+import { geminiSchema } from '../../../src/gateway/providers/dialects/gemini/gemini-schema.ts'
+import { readCallId, signedCallId } from '../../../src/gateway/providers/dialects/gemini/gemini-signature.ts'
 import { dialectOf } from '../../../src/gateway/providers/dialects.ts'
 import type { DialectId, Provider } from '../../../src/gateway/providers/provider.ts'
-import type { ChatStreamEvent } from '../../../src/gateway/wire/chat-stream.ts'
+import type { ChatStreamEvent } from '../../../src/gateway/wire/chat/chat-stream.ts'
 import { usageFromOpenAi } from '../../../src/gateway/wire/usage.ts'
 import { GatewayError } from '../../../src/platform/errors.ts'
-import { Secret } from '../../../src/platform/secret.ts'
+import { Secret } from '../../../src/platform/security/secret.ts'
 
 const provider = (dialect: DialectId, more: Partial<Provider> = {}): Provider => ({
   id: 'p',
@@ -166,6 +166,25 @@ describe('requests to Gemini', () => {
     expect([...dropped]).toEqual(['tools.parameters.$ref'])
   })
 
+  test('references are written out as far as the schema is long, and a plain one is whole', () => {
+    const address = { type: 'object', properties: { street: { type: 'string', description: 'with the number of the house' } } }
+    const shared = { type: 'object', properties: { from: { $ref: '#/$defs/a' }, to: { $ref: '#/$defs/a' } }, $defs: { a: address } }
+    const told = new Set<string>()
+    expect(geminiSchema(shared, 'tools.parameters', told)).toEqual({ type: 'object', properties: { from: address, to: address } })
+    expect(told.size).toBe(0)
+    const dropped = new Set<string>()
+    const node = {
+      type: 'object',
+      description: 'said again '.repeat(200),
+      properties: Object.fromEntries(Array.from({ length: 8 }, (_, index) => [`p${index}`, { $ref: '#/$defs/n' }])),
+    }
+    const growing = { $ref: '#/$defs/n', $defs: { n: node } }
+    const written = JSON.stringify(geminiSchema(growing, 'tools.parameters', dropped))
+    expect(written.length).toBeLessThan(JSON.stringify(growing).length * 3 + 8192)
+    expect(written).toContain('said again')
+    expect([...dropped]).toEqual(['tools.parameters.$ref'])
+  })
+
   test('a signature rides in the id of a call and comes out as it was', () => {
     fc.assert(
       fc.property(fc.stringMatching(/^[A-Za-z0-9_]{1,30}$/), fc.string(), (id, signature) => {
@@ -193,7 +212,7 @@ describe('failures', () => {
     expect(claude(400, 'invalid_request_error', 'Your credit balance is too low to access the API.')).toBe('billing')
     expect(claude(400, 'invalid_request_error', 'max_tokens: required')).toBe('client')
     expect(claude(404, 'not_found_error')).toBe('client')
-    expect(claude(413, 'request_too_large')).toBe('client')
+    expect(claude(413, 'request_too_large')).toBe('declined')
   })
 
   test('of Gemini, whose rate limits speak of quotas', () => {

@@ -3,7 +3,7 @@ import { type HubRequest, unknownTraits } from '../../../src/gateway/providers/d
 import { dialectOf } from '../../../src/gateway/providers/dialects.ts'
 import { classifyFailure } from '../../../src/gateway/providers/failure.ts'
 import type { Provider, Quirk } from '../../../src/gateway/providers/provider.ts'
-import { Secret } from '../../../src/platform/secret.ts'
+import { Secret } from '../../../src/platform/security/secret.ts'
 
 const dialect = dialectOf('openai')
 const provider = (more: Partial<Provider> = {}): Provider => ({
@@ -118,7 +118,11 @@ describe('the class of a failure', () => {
     [400, '', 'client'],
     [404, '', 'client'],
     [422, '', 'client'],
-    [413, '', 'client'],
+    [413, '', 'declined'],
+    [405, '', 'declined'],
+    [451, '', 'declined'],
+    [403, 'Your input was flagged for "violence"', 'client'],
+    [403, 'Content violates usage guidelines. Failed check: SAFETY_CHECK_TYPE_CSAM', 'client'],
     [401, '', 'credential'],
     [403, 'no access', 'credential'],
     [402, '', 'billing'],

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { publicMessage } from '../../../src/gateway/providers/public-message.ts'
-import { Secret } from '../../../src/platform/secret.ts'
+import { Secret } from '../../../src/platform/security/secret.ts'
 
 const said = (message: string, content = '') =>
   publicMessage(JSON.stringify({ error: { message } }), new Secret('the-key-of-the-org'), { messages: [{ role: 'user', content }] })

@@ -7,8 +7,8 @@ import type { ResolveRequest } from '../../../src/gateway/routing/plan.ts'
 import { resolve } from '../../../src/gateway/routing/resolve.ts'
 import type { RoutingWorld } from '../../../src/gateway/routing/routing-world.ts'
 import { GatewayError } from '../../../src/platform/errors.ts'
-import type { CallPolicy } from '../../../src/platform/principal.ts'
-import { Secret } from '../../../src/platform/secret.ts'
+import type { CallPolicy } from '../../../src/platform/security/principal.ts'
+import { Secret } from '../../../src/platform/security/secret.ts'
 import { asking, catalog, model, orgRouting, provider, worldOf } from './world.ts'
 
 const policy = (models: readonly string[] | null, providers: readonly string[] | null = null): CallPolicy => ({

@@ -12,6 +12,13 @@ const route = (provider: string, upstream_model: string) => ({
 })
 const odd = ['maker/model:tag', 'maker/deep/model:7b']
 
+/** As many steps as a chain may have, all different. */
+const ten = [
+  ...['alpha', 'beta', 'indus'].map(provider => ({ model: 'test-model', provider })),
+  ...['test-model', 'alpha-only', 'same-id', 'global-only', 'mute-model', 'byok-model'].map(model => ({ model })),
+  { model: 'alpha-only', provider: 'alpha' },
+]
+
 describe('saved chains', () => {
   let app: TestApp
   let owner: string
@@ -58,16 +65,33 @@ describe('saved chains', () => {
       ])
     }
     expect((await put('alpha-only', ['same-id'])).json.steps).toEqual((await put('alpha-only', [{ model: 'same-id' }])).json.steps)
-    expect((await put('same-id', Array(10).fill('alpha-only'))).json.steps).toHaveLength(10)
+    expect((await put('same-id', ten)).json.steps).toHaveLength(10)
     const read = await app.call('GET', '/me/routing/alpha-only', undefined, { cookie: member })
     expect(read.json).toEqual({ model: 'alpha-only', steps: [{ model: 'same-id' }] })
     expect((await list()).json).toEqual({
       chains: [
         { model: 'alpha-only', steps: [{ model: 'same-id' }] },
-        { model: 'same-id', steps: Array(10).fill({ model: 'alpha-only' }) },
+        { model: 'same-id', steps: ten },
         { model: 'test-model', steps: [{ model: 'alpha-only' }, { model: 'test-model', provider: 'beta' }, { model: 'same-id' }] },
       ],
     })
+  })
+
+  test('a chain with the same step twice is 400 bad_steps that names both, and nothing is saved', async () => {
+    const before = (await list()).text
+    for (const steps of [
+      ['alpha-only', 'same-id', 'alpha-only'],
+      ['alpha-only', 'same-id', { model: 'alpha-only' }],
+      ['test-model', { model: 'test-model', provider: 'beta' }, { model: 'test-model', provider: null }, { model: 'test-model', provider: 'beta' }],
+    ]) {
+      const reply = await put('test-model', steps)
+      expect([reply.status, reply.json.error.code, reply.json.error.message]).toEqual([
+        400,
+        'bad_steps',
+        expect.stringMatching(/"steps\[2\]" is the same as "steps\[0\]"/),
+      ])
+    }
+    expect((await list()).text).toBe(before)
   })
 
   test('CHAIN-02 CHAIN-15 no steps, eleven, no array, a bad step and a step with other keys are 400 bad_steps, and nothing is saved', async () => {

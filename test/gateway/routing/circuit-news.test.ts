@@ -1,10 +1,10 @@
 import { afterAll, describe, expect, test } from 'vitest'
-import { Circuits } from '../../../src/gateway/routing/circuit.ts'
-import { CircuitNews } from '../../../src/gateway/routing/circuit-news.ts'
+import { Circuits } from '../../../src/gateway/routing/circuits/circuit.ts'
+import { CircuitNews } from '../../../src/gateway/routing/circuits/circuit-news.ts'
 import { systemClock } from '../../../src/platform/clock.ts'
-import { DatabaseUnavailableError } from '../../../src/platform/db.ts'
-import { ControlLog } from '../../../src/platform/db-control-log.ts'
-import { silentLog } from '../../../src/platform/log.ts'
+import { DatabaseUnavailableError } from '../../../src/platform/db/db.ts'
+import { ControlLog } from '../../../src/platform/db/db-control-log.ts'
+import { silentLog } from '../../../src/platform/observe/log.ts'
 import { movableClock } from '../../harness/clock.ts'
 import { testDatabase } from '../../harness/database.ts'
 import { until } from '../../harness/until.ts'
@@ -25,7 +25,7 @@ function pair() {
     },
   }
   const member = (processName: string) => {
-    const circuits: Circuits = new Circuits({ clock, rule: { failuresToOpen: 2, openMs: 30_000 }, onChange: (id, change) => news.tell(id, change) })
+    const circuits: Circuits = new Circuits({ clock, rule: { failuresToOpen: 2, openMs: 30_000 }, onChange: (id, change) => news.notify(id, change) })
     const heard: string[] = []
     const news = new CircuitNews(circuits, { clock: systemClock, log: silentLog, controlLog: log, processName, opened: id => heard.push(id) })
     return { circuits, news, heard }

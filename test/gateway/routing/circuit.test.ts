@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { afterFailure, afterSuccess, type CircuitState, Circuits, closedCircuit, isCircuitOpen } from '../../../src/gateway/routing/circuit.ts'
+import { afterFailure, afterSuccess, type CircuitState, Circuits, closedCircuit, isCircuitOpen } from '../../../src/gateway/routing/circuits/circuit.ts'
 import { steppedClock } from './world.ts'
 
 const rule = { failuresToOpen: 5, openMs: 30_000 }

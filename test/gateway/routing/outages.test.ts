@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { Circuits } from '../../../src/gateway/routing/circuit.ts'
-import { Outages } from '../../../src/gateway/routing/outages.ts'
-import { DatabaseUnavailableError, type Db, statement } from '../../../src/platform/db.ts'
-import { systemIds } from '../../../src/platform/ids.ts'
-import { silentLog } from '../../../src/platform/log.ts'
+import { Circuits } from '../../../src/gateway/routing/circuits/circuit.ts'
+import { Outages } from '../../../src/gateway/routing/outages/outages.ts'
+import { DatabaseUnavailableError, type Db, statement } from '../../../src/platform/db/db.ts'
+import { silentLog } from '../../../src/platform/observe/log.ts'
+import { systemIds } from '../../../src/platform/values/ids.ts'
 import { movableClock } from '../../harness/clock.ts'
 import { testDatabase } from '../../harness/database.ts'
 import { until } from '../../harness/until.ts'
@@ -64,7 +64,7 @@ function fleet() {
     const circuits: Circuits = new Circuits({
       clock,
       rule: { failuresToOpen: 2, openMs },
-      onChange: (route, change, state) => outages.tell(route, change, state),
+      onChange: (route, change, state) => outages.notify(route, change, state),
     })
     const outages: Outages = new Outages({
       db,
@@ -114,7 +114,7 @@ describe('an outage of a route', () => {
     here.circuits.success('alpha/org/m')
     await here.outages.stop()
     // Its own probe failed at the same time, and that is written late.
-    there.outages.tell('alpha/org/m', 'reopened', { failures: 9, openUntilMs: clock.nowMs() })
+    there.outages.notify('alpha/org/m', 'reopened', { failures: 9, openUntilMs: clock.nowMs() })
     await there.outages.stop()
     expect(await database.db.many(told)).toHaveLength(2)
     const again = member()

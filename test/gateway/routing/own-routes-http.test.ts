@@ -72,6 +72,29 @@ describe('what an organisation brings along', () => {
     expect(await served({ model: 'beta/deep/er-model:7b' }, (await app.otherOrg('Strangers')).key)).toEqual([400, 'no_route'])
   })
 
+  test('EDGE-12 exclude takes out a model on an own key by the id that the list has, and the preview says so', async () => {
+    await saveKey('beta', true, ['meta/llama-3', 'beta-upstream', 'own/other'])
+    const listed = (await app.call('GET', '/v1/models')).json.data.map((model: { id: string }) => model.id)
+    expect(listed).toContain('beta/meta/llama-3')
+    const excluded = { model: 'beta/meta/llama-3', exclude: ['beta/meta/llama-3'] }
+    expect(await served(excluded)).toEqual([422, 'no_route'])
+    // In a chain the other steps are left.
+    expect(await served({ ...excluded, fallbacks: ['beta/meta/llama-3', 'beta/own/other', 'alpha-only'] })).toEqual([200, 'beta'])
+    expect(app.beta.requests.map(({ json }) => json?.['model'])).toEqual(['own/other'])
+    const preview = await app.call('POST', '/me/route/preview', { ...excluded, fallbacks: ['beta/meta/llama-3', 'alpha-only'], messages: hello })
+    expect(preview.status, preview.text).toBe(200)
+    expect(preview.json.candidates).toContainEqual({ model: 'beta/meta/llama-3', provider: 'beta', eligible: false, why: 'excluded by the request' })
+    // A model that the catalog knows at this provider, by its name there and by its id in the catalog, on either way to it.
+    app.beta.reset()
+    for (const exclude of [['beta/test-model'], ['beta/beta-upstream']]) {
+      expect(await served({ model: 'beta/beta-upstream', exclude })).toEqual([422, 'no_route'])
+      expect(await served({ model: 'test-model', exclude })).toEqual([200, 'alpha'])
+    }
+    // An own key that comes with the call, and the preset, too.
+    expect(await served({ model: 'beta/meta/llama-3', upstream_key: 'sk-with-the-call', exclude: ['beta/meta/llama-3'] })).toEqual([422, 'no_route'])
+    expect(app.beta.requests).toEqual([])
+  })
+
   test("ROUTE-55 a saved key that is always to be used goes ahead of the platform's key, and a failure of it is followed by the platform's routes", async () => {
     await saveKey('beta', true)
     const before = await totals()

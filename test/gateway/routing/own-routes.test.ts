@@ -4,7 +4,7 @@ import { routeId, stateKeyOf } from '../../../src/gateway/catalog/model.ts'
 import type { ResolveRequest } from '../../../src/gateway/routing/plan.ts'
 import { resolve } from '../../../src/gateway/routing/resolve.ts'
 import type { RoutingWorld } from '../../../src/gateway/routing/routing-world.ts'
-import { Secret } from '../../../src/platform/secret.ts'
+import { Secret } from '../../../src/platform/security/secret.ts'
 import { errorOf } from './outcome.ts'
 import { asking, model, orgRouting, provider, unconfigured, worldOf } from './world.ts'
 

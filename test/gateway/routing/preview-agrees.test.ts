@@ -17,7 +17,12 @@ async function start(world: World): Promise<TestApp & { caller: string }> {
     return reply.json
   }
   for (const { id, alwaysUse } of world.saved) await done('PUT', `/me/byok/${id}`, { key: savedKeyOf(id), always_use: alwaysUse }, 200)
-  for (const { model, steps } of world.chains) await done('PUT', `/me/routing/${model}`, { steps }, steps.some(step => step === 'nowhere') ? 400 : 200)
+  for (const { model, steps } of world.chains) {
+    // A saved chain names each step once; a string is short for a step of that model.
+    const written = new Set(steps.map(step => JSON.stringify(typeof step === 'string' ? { model: step } : step)))
+    const isRefused = steps.some(step => step === 'nowhere') || written.size < steps.length
+    await done('PUT', `/me/routing/${model}`, { steps }, isRefused ? 400 : 200)
+  }
   if (world.retention) await done('PUT', '/me/org/data-retention', { days: 7 }, 200)
   const rules = {
     ...(world.allowedModels === null ? {} : { allowed_models: world.allowedModels }),

@@ -1,8 +1,8 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import type { Route } from '../../../src/gateway/catalog/model.ts'
-import { type Preference, priceOf, type RouteFacts, rank } from '../../../src/gateway/routing/rank.ts'
-import { optimizeModes } from '../../../src/gateway/wire/router-fields.ts'
+import { type Preference, priceOf, type RouteFacts, rank } from '../../../src/gateway/routing/selection/rank.ts'
+import { optimizeModes } from '../../../src/gateway/wire/chat/router-fields.ts'
 import { model, provider } from './world.ts'
 
 const unknown: RouteFacts = { open: false, latencyMs: null, failureRate: null, headroom: null, brokenToolCalls: null }
@@ -107,7 +107,7 @@ describe('for any routes, facts and preference', () => {
     probe: fc.boolean(),
   })
 
-  const ranked = (sketches: readonly { inr: number; byRank: number | null; facts: RouteFacts }[], wish: Preference) => {
+  const ranked = (sketches: readonly { inr: number; byRank: number | null; facts: RouteFacts }[], params: Preference) => {
     const entry = model(
       'm',
       sketches.map((item, index) => ({ of: provider(`p${index}`), inr: item.inr, ...(item.byRank === null ? {} : { rank: item.byRank }) })),
@@ -115,15 +115,15 @@ describe('for any routes, facts and preference', () => {
     const facts = new Map(entry.routes.map((route, index) => [route, sketches[index]?.facts ?? unknown]))
     return {
       before: entry.routes,
-      after: rank(entry.routes, route => facts.get(route) ?? unknown, wish),
+      after: rank(entry.routes, route => facts.get(route) ?? unknown, params),
       openOf: (route: Route) => facts.get(route)?.open ?? false,
     }
   }
 
   test('the result is a permutation of the input', () => {
     fc.assert(
-      fc.property(fc.array(sketch, { maxLength: 8 }), preference, (sketches, wish) => {
-        const { before, after } = ranked(sketches, wish)
+      fc.property(fc.array(sketch, { maxLength: 8 }), preference, (sketches, params) => {
+        const { before, after } = ranked(sketches, params)
         expect(after).toHaveLength(before.length)
         expect(new Set(after)).toEqual(new Set(before))
       }),
@@ -132,8 +132,8 @@ describe('for any routes, facts and preference', () => {
 
   test('open circuits come last in every mode', () => {
     fc.assert(
-      fc.property(fc.array(sketch, { maxLength: 8 }), preference, (sketches, wish) => {
-        const { after, openOf } = ranked(sketches, wish)
+      fc.property(fc.array(sketch, { maxLength: 8 }), preference, (sketches, params) => {
+        const { after, openOf } = ranked(sketches, params)
         const flags = after.map(openOf)
         expect(flags).toEqual([...flags].sort())
       }),
@@ -155,8 +155,8 @@ describe('for any routes, facts and preference', () => {
   test('an axis whose weight is zero has no say: whatever stands on it, the order is the same', () => {
     const axes = ['price', 'latency', 'uptime', 'throughput'] as const
     fc.assert(
-      fc.property(fc.array(fc.tuple(sketch, sketch), { maxLength: 8 }), preference, fc.constantFrom(...axes), (pairs, wish, dropped) => {
-        const weights = { price: 1, latency: 1, uptime: 1, throughput: 1, ...wish.weights, [dropped]: 0 }
+      fc.property(fc.array(fc.tuple(sketch, sketch), { maxLength: 8 }), preference, fc.constantFrom(...axes), (pairs, params, dropped) => {
+        const weights = { price: 1, latency: 1, uptime: 1, throughput: 1, ...params.weights, [dropped]: 0 }
         fc.pre(axes.some(axis => weights[axis] > 0))
         const other = pairs.map(([one, two]) => ({
           inr: dropped === 'price' ? two.inr : one.inr,
@@ -169,7 +169,7 @@ describe('for any routes, facts and preference', () => {
             headroom: (dropped === 'throughput' ? two : one).facts.headroom,
           },
         }))
-        const names = (sketches: Parameters<typeof ranked>[0]) => ranked(sketches, { ...wish, weights }).after.map(route => route.provider.id)
+        const names = (sketches: Parameters<typeof ranked>[0]) => ranked(sketches, { ...params, weights }).after.map(route => route.provider.id)
         expect(names(other)).toEqual(names(pairs.map(([one]) => one)))
       }),
     )

@@ -1,10 +1,10 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
+import { sandboxProvider } from '../../../src/gateway/catalog/loading/sandbox.ts'
 import { routeId } from '../../../src/gateway/catalog/model.ts'
-import { sandboxProvider } from '../../../src/gateway/catalog/sandbox.ts'
 import { resolve } from '../../../src/gateway/routing/resolve.ts'
 import type { RoutingWorld } from '../../../src/gateway/routing/routing-world.ts'
-import { optimizeModes } from '../../../src/gateway/wire/router-fields.ts'
+import { optimizeModes } from '../../../src/gateway/wire/chat/router-fields.ts'
 import { GatewayError } from '../../../src/platform/errors.ts'
 import { dialed, errorOf } from './outcome.ts'
 import { asking, catalog, model, noFields, orgRouting, orgWithKeys, provider, trip, unconfigured, worldOf } from './world.ts'
@@ -132,7 +132,7 @@ describe('hard constraints', () => {
       ),
     })
     fc.assert(
-      fc.property(world, fields, fc.constantFrom('m0', 'auto', 'auto:cheapest'), (models, wish, modelId) => {
+      fc.property(world, fields, fc.constantFrom('m0', 'auto', 'auto:cheapest'), (models, params, modelId) => {
         const built = models.map((residencies, index) =>
           model(
             `m${index}`,
@@ -140,7 +140,7 @@ describe('hard constraints', () => {
           ),
         )
         const outcome = (): readonly string[] =>
-          resolve(asking(modelId, { ...noFields, ...wish, indiaOnly: true }), worldOf(built)).attempts.map(attempt => attempt.route.residency)
+          resolve(asking(modelId, { ...noFields, ...params, indiaOnly: true }), worldOf(built)).attempts.map(attempt => attempt.route.residency)
         try {
           const residencies = outcome()
           expect(residencies.length).toBeGreaterThan(0)
@@ -299,7 +299,7 @@ describe('a preset', () => {
     expect(Object.keys(resolve(asking('auto:balanced'), worldOf(pool)).headers)).toEqual(['x-br-auto-preset', 'x-br-auto-model', 'x-br-auto-reason'])
   })
 
-  test('dials the routes of the picked model as the request wishes', () => {
+  test('dials the routes of the picked model as the request requests', () => {
     expect(dialed(asking('auto:vision'), worldOf(pool))).toEqual(['two/seeing', 'one/seeing'])
   })
 

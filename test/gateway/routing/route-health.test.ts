@@ -1,8 +1,12 @@
 import { describe, expect, test } from 'vitest'
-import { Circuits } from '../../../src/gateway/routing/circuit.ts'
-import { dialObserver } from '../../../src/gateway/routing/observe.ts'
-import { headroomOf, RouteHealth } from '../../../src/gateway/routing/route-health.ts'
-import { steppedClock } from './world.ts'
+import { Circuits } from '../../../src/gateway/routing/circuits/circuit.ts'
+import { dialObserver } from '../../../src/gateway/routing/circuits/observe.ts'
+import { RouteCircuits } from '../../../src/gateway/routing/circuits/route-circuits.ts'
+import { headroomOf, RouteHealth } from '../../../src/gateway/routing/circuits/route-health.ts'
+import { model, provider, steppedClock, unconfigured } from './world.ts'
+
+const routeAt = (...given: Parameters<typeof provider>) => model('m', [{ of: provider(...given) }]).routes[0] ?? expect.fail('a model has a route')
+const dialed = { route: routeAt('a'), byok: false }
 
 const nothing = { latencyMs: null, failureRate: null, headroom: null, brokenToolCalls: null }
 
@@ -44,16 +48,20 @@ describe('route health', () => {
 
   test('takes a 429 for an empty rate limit, whatever an earlier reply said', () => {
     const health = new RouteHealth(steppedClock())
-    const observer = dialObserver(new Circuits({ clock: steppedClock(), rule: { failuresToOpen: 5, openMs: 30_000 } }), health, {
-      refused: () => {},
-      served: () => {},
-    })
+    const observer = dialObserver(
+      new RouteCircuits(new Circuits({ clock: steppedClock(), rule: { failuresToOpen: 5, openMs: 30_000 } }), { failuresToOpen: 5 }),
+      health,
+      {
+        refused: () => {},
+        served: () => {},
+      },
+    )
     const headers = { 'x-ratelimit-remaining-requests': '90', 'x-ratelimit-limit-requests': '100' }
-    observer.succeeded('a/m', 50, headers)
+    observer.succeeded(dialed, 1, 50, headers)
     expect(health.measurements('a/m').headroom).toBe(0.9)
-    observer.rateLimited('a/m')
+    observer.rateLimited(dialed, 1)
     expect(health.measurements('a/m').headroom).toBe(0)
-    observer.succeeded('a/m', 50, headers)
+    observer.succeeded(dialed, 1, 50, headers)
     expect(health.measurements('a/m').headroom).toBe(0.9)
   })
 
@@ -113,14 +121,63 @@ describe('route health', () => {
 
 test('what a dial came to reaches circuits and averages alike', () => {
   const clock = steppedClock()
-  const circuits = new Circuits({ clock, rule: { failuresToOpen: 2, openMs: 1000 } })
+  const circuits = new RouteCircuits(new Circuits({ clock, rule: { failuresToOpen: 2, openMs: 1000 } }), { failuresToOpen: 2 })
   const health = new RouteHealth(clock)
   const observer = dialObserver(circuits, health, { served: () => {}, refused: () => {} })
-  observer.failed('a/m')
-  observer.failed('a/m')
+  observer.failed(dialed, 1)
+  observer.failed(dialed, 1)
   expect([circuits.available('a/m'), health.measurements('a/m').failureRate]).toEqual([false, 1])
-  observer.succeeded('a/m', 80, { 'x-ratelimit-remaining': '1', 'x-ratelimit-limit': '2' })
+  observer.succeeded(dialed, 1, 80, { 'x-ratelimit-remaining': '1', 'x-ratelimit-limit': '2' })
   expect([circuits.available('a/m'), health.measurements('a/m').latencyMs, health.measurements('a/m').headroom]).toEqual([true, 80, 0.5])
-  observer.rateLimited('a/m')
+  observer.rateLimited(dialed, 1)
   expect(circuits.available('a/m')).toBe(true)
+})
+
+test('HARD-08 a call on an own key moves no circuit, average or sign of the route as the platform serves it', () => {
+  const clock = steppedClock()
+  const circuits = new RouteCircuits(new Circuits({ clock, rule: { failuresToOpen: 2, openMs: 1000 } }), { failuresToOpen: 2 })
+  circuits.hasSeveralOrganisations()
+  const health = new RouteHealth(clock)
+  const served: string[] = []
+  const observer = dialObserver(circuits, health, { served: id => served.push(id), refused: () => {} })
+  const own = { ...dialed, byok: true }
+  for (const orgId of [1, 2, 3]) {
+    for (let count = 0; count < 4; count++) observer.failed(own, orgId)
+    for (let count = 0; count < 4; count++) observer.rateLimited(own, orgId)
+    observer.calledTools(own, false)
+  }
+  expect([circuits.available('a/m'), circuits.isOpen('a/m', 4, clock.nowMs())]).toEqual([true, false])
+  expect(circuits.isOpen('a/m', 1, clock.nowMs()), 'the organisation itself goes elsewhere first').toBe(true)
+  for (const orgId of [4, 5]) observer.failed(dialed, orgId)
+  expect(circuits.available('a/m')).toBe(false)
+  observer.succeeded(own, 1, 5, {})
+  clock.step(1_001)
+  expect(observer.begins(own, 1), 'and takes no probe').toBe(true)
+  expect(observer.begins(dialed, 4)).toBe(true)
+  observer.succeeded(own, 2, 5, {})
+  expect(observer.begins(dialed, 5), 'the probe is still under way').toBe(false)
+  expect([served, health.measurements('a/m').failureRate, health.measurements('a/m').latencyMs]).toEqual([[], 1, null])
+  // Where the platform serves nothing there is nobody else to measure it.
+  const nobodys = { route: model('n', [{ of: unconfigured('b') }]).routes[0] ?? expect.fail('a model has a route'), byok: true }
+  observer.succeeded(nobodys, 1, 5, {})
+  expect(health.measurements('b/n').latencyMs).toBe(5)
+})
+
+test('HARD-08 organisations of one founder are one witness, also when the founder has to be looked up, and one that cannot be looked up is none', async () => {
+  const clock = steppedClock()
+  const founders = new Map([
+    [1, 'ann'],
+    [2, 'ann'],
+    [3, 'ben'],
+  ])
+  const founderOf = async (orgId: number) => founders.get(orgId) ?? Promise.reject(new Error('the database is away'))
+  const circuits = new RouteCircuits(new Circuits({ clock, rule: { failuresToOpen: 2, openMs: 1000 } }), { failuresToOpen: 2, founderOf })
+  circuits.hasSeveralOrganisations()
+  const fails = async (orgId: number): Promise<boolean> => {
+    circuits.failure('a/m', orgId)
+    await new Promise(setImmediate)
+    return circuits.available('a/m')
+  }
+  for (const orgId of [1, 2, 1, 2, 9, 8]) expect(await fails(orgId), String(orgId)).toBe(true)
+  expect(await fails(3)).toBe(false)
 })

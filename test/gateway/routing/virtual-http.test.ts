@@ -293,14 +293,15 @@ describe('virtual models over HTTP', () => {
 
   test('VIRT-14 a preset whose every candidate has an open circuit is dialed all the same', async () => {
     app.indus.script(() => ({ status: 500 }))
-    for (let count = 0; count < 3; count++) expect((await ask('auto:sovereign')).status).toBe(502)
+    const other = await app.otherOrg('Second Witness')
+    for (const token of [app.key, other.key]) for (let count = 0; count < 3; count++) expect((await ask('auto:sovereign', 'Hello', {}, token)).status).toBe(502)
     const models = (await app.call('GET', '/v1/models/ganga')).json
     expect(models.routes[0].available).toBe(false)
     const before = app.indus.requests.length
     expect((await ask('auto:sovereign')).status).toBe(502)
     app.indus.reset()
     expect(await chosen('auto:sovereign')).toBe('ganga at indus')
-    expect(before).toBe(3)
+    expect(before).toBe(6)
   })
 
   test('tool calls that are no JSON move a model down in auto:agent, and out when they keep coming', async () => {

@@ -1,14 +1,14 @@
 import type { CatalogSnapshot, Model, Route } from '../../../src/gateway/catalog/model.ts'
 import { noRankings, type Rankings } from '../../../src/gateway/catalog/rankings.ts'
 import type { Provider } from '../../../src/gateway/providers/provider.ts'
-import { Circuits } from '../../../src/gateway/routing/circuit.ts'
+import { Circuits } from '../../../src/gateway/routing/circuits/circuit.ts'
+import { RouteHealth } from '../../../src/gateway/routing/circuits/route-health.ts'
 import type { OrgRouting } from '../../../src/gateway/routing/org-routing.ts'
 import type { ResolveRequest } from '../../../src/gateway/routing/plan.ts'
-import { RouteHealth } from '../../../src/gateway/routing/route-health.ts'
 import type { RoutingWorld } from '../../../src/gateway/routing/routing-world.ts'
-import type { RouterFields } from '../../../src/gateway/wire/router-fields.ts'
+import type { RouterFields } from '../../../src/gateway/wire/chat/router-fields.ts'
 import type { Clock } from '../../../src/platform/clock.ts'
-import { Secret } from '../../../src/platform/secret.ts'
+import { Secret } from '../../../src/platform/security/secret.ts'
 
 /** A clock that stands still until it is told. */
 export function steppedClock(startMs = 1_700_000_000_000): Clock & { step(ms: number): void } {

@@ -1,10 +1,10 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { insertUsageEvents } from '../../../src/gateway/usage/apply.ts'
-import type { UsageEvent } from '../../../src/gateway/usage/record.ts'
-import { keepsSums } from '../../../src/gateway/usage/rollups.ts'
-import { systemIds } from '../../../src/platform/ids.ts'
-import { istDay } from '../../../src/platform/ist-time.ts'
+import { insertUsageEvents } from '../../../src/gateway/usage/events/apply.ts'
+import type { UsageEvent } from '../../../src/gateway/usage/events/record.ts'
+import { keepsRollups } from '../../../src/gateway/usage/rollups/rollups.ts'
+import { systemIds } from '../../../src/platform/values/ids.ts'
+import { istDay } from '../../../src/platform/values/ist-time.ts'
 import { startApp, type TestApp } from '../../harness/app.ts'
 import { movableClock } from '../../harness/clock.ts'
 import { eventOf, request } from '../limits/engine.ts'
@@ -51,11 +51,11 @@ async function chat(token: string, body: object = {}, headers: Record<string, st
 const secondKey = (org: Org, name: string) => app.gateway.app.keys.create({ orgId: org.orgId, userId: org.userId, workspaceId: null, name, scope: 'full' })
 
 /** Events that were settled somewhere else, without money. */
-async function put(org: Org, wishes: readonly (Partial<UsageEvent> & { atMs: number })[]): Promise<string[]> {
-  const events = wishes.map(wish => ({ ...eventOf(request(0n, {}, wish.atMs), 0n, { userId: null, keyId: null, ...wish }), orgId: org.orgId }))
+async function put(org: Org, paramsList: readonly (Partial<UsageEvent> & { atMs: number })[]): Promise<string[]> {
+  const events = paramsList.map(params => ({ ...eventOf(request(0n, {}, params.atMs), 0n, { userId: null, keyId: null, ...params }), orgId: org.orgId }))
   await app.db.tx(async tx => {
     const inserted = new Set(await insertUsageEvents(tx, events))
-    await keepsSums(0)(
+    await keepsRollups(0)(
       tx,
       events.filter(({ id }) => inserted.has(id)),
     )
@@ -183,7 +183,7 @@ describe('activity', () => {
     expect(ofKey.top_keys.map((row: Json) => [row.key_id, row.name, row.requests])).toEqual([[other.id, 'second', 3]])
     // What one may filter by stays.
     for (const filtered of [ofModel, ofKey]) expect([filtered.models, filtered.keys]).toEqual([json.models, json.keys])
-    for (const query of ['?from=2025-11-20', '?from=2026-02-30', '?from=2026-11-22&to=2026-11-21', '?key_id=x', '?key_id=0', '?model=']) {
+    for (const query of ['?from=2025-11-20', '?from=2026-02-30', '?from=2026-11-22&to=2026-11-21', '?key_id=x', '?key_id=0', '?model=', '?model=a%00b']) {
       const reply = await org.read(`/me/activity${query}`)
       expect([query, reply.status, reply.json.error?.code]).toEqual([query, 400, 'bad_request'])
     }
@@ -331,15 +331,15 @@ describe('single calls', () => {
         fc.constantFrom('', '&status=failed', '&model=a', '&key_id=none&model=b'),
         async (before, meanwhile, limit, filter) => {
           const org = await newOrg(`Pages ${++round}`)
-          const wishes = (rows: typeof before) =>
+          const paramsList = (rows: typeof before) =>
             rows.map(({ offsetMs, drift, failed, model }) => {
               const atMs = midnightMs + offsetMs
               return { id: systemIds.uuidv7(atMs - drift), atMs, model, outcome: failed ? ('failed' as const) : ('ok' as const), status: failed ? 502 : 200 }
             })
           const isAsked = ({ outcome, model }: { outcome: string; model: string }): boolean =>
             filter === '' || (filter === '&status=failed' ? outcome === 'failed' : model === filter.at(-1))
-          const known = wishes(before)
-          const late = meanwhile.map(wishes)
+          const known = paramsList(before)
+          const late = meanwhile.map(paramsList)
           await put(org, known)
           const seen: Json[] = []
           const all = [...known]

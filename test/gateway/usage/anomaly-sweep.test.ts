@@ -1,11 +1,11 @@
 import { afterAll, beforeEach, describe, expect, test } from 'vitest'
-import { sumLastHour } from '../../../src/gateway/usage/anomaly-queries.ts'
-import { sweepAnomalies } from '../../../src/gateway/usage/anomaly-sweep.ts'
-import { insertUsageEvents } from '../../../src/gateway/usage/apply.ts'
-import type { Outcome, UsageEvent } from '../../../src/gateway/usage/record.ts'
-import { statement } from '../../../src/platform/db.ts'
-import { systemIds } from '../../../src/platform/ids.ts'
-import { uinrFromInr } from '../../../src/platform/money.ts'
+import { sumLastHour } from '../../../src/gateway/usage/anomalies/anomaly-queries.ts'
+import { sweepAnomalies } from '../../../src/gateway/usage/anomalies/anomaly-sweep.ts'
+import { insertUsageEvents } from '../../../src/gateway/usage/events/apply.ts'
+import type { Outcome, UsageEvent } from '../../../src/gateway/usage/events/record.ts'
+import { statement } from '../../../src/platform/db/db.ts'
+import { systemIds } from '../../../src/platform/values/ids.ts'
+import { uinrFromInr } from '../../../src/platform/values/money.ts'
 import { movableClock } from '../../harness/clock.ts'
 import { testDatabase } from '../../harness/database.ts'
 
@@ -76,7 +76,7 @@ const event = (orgId: number, atMs: number, inr: number, outcome: Outcome = 'ok'
   firstByteMs: null,
 })
 const use = (...events: UsageEvent[]) => db.tx(tx => insertUsageEvents(tx, events))
-const sweep = () => sweepAnomalies({ db, clock, ids: systemIds, flushNow: async () => {} }, new AbortController().signal)
+const sweep = () => sweepAnomalies({ db, clock, ids: systemIds, journal: { flushNow: async () => {} } }, new AbortController().signal)
 
 describe('the sweep over anomalies', () => {
   test('measures the last hour against the mean of the hours of seven days; older use does not count', async () => {

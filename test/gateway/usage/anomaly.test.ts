@@ -10,7 +10,7 @@ import {
   judgeHour,
   meanHour,
   ratioOf,
-} from '../../../src/gateway/usage/anomaly.ts'
+} from '../../../src/gateway/usage/anomalies/anomaly.ts'
 
 const metric = fc.constantFrom(...anomalyMetrics)
 const amount = fc.bigInt({ min: 0n, max: 10n ** 13n })

@@ -1,9 +1,9 @@
 /** One call whose figures or names the database cannot hold must not keep the usage of everybody else out of it. */
 import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { insertUsageEvents } from '../../../src/gateway/usage/apply.ts'
-import { keepsSums } from '../../../src/gateway/usage/rollups.ts'
-import { systemIds } from '../../../src/platform/ids.ts'
+import { insertUsageEvents } from '../../../src/gateway/usage/events/apply.ts'
+import { keepsRollups } from '../../../src/gateway/usage/rollups/rollups.ts'
+import { systemIds } from '../../../src/platform/values/ids.ts'
 import { startApp, type TestApp } from '../../harness/app.ts'
 
 const messages = [{ role: 'user', content: 'Hello there' }]
@@ -94,7 +94,7 @@ describe('usage that no database takes', () => {
     const cut = { ...event, id: systemIds.uuidv7(atMs), model: `${'x'.repeat(299)}\u{1f600}` }
     const stored = await app.db.tx(async tx => {
       const ids = await insertUsageEvents(tx, [event, cut])
-      await keepsSums(0)(tx, [event, cut])
+      await keepsRollups(0)(tx, [event, cut])
       return ids
     })
     expect(stored).toEqual([event.id, cut.id])

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
-import { type Charge, decodeRecords, type JournalRecord, RecordBuffer } from '../../../src/gateway/limits/journal-records.ts'
-import type { UsageEvent } from '../../../src/gateway/usage/record.ts'
-import { usageEventText } from '../../../src/gateway/usage/record-text.ts'
+import { type Charge, decodeRecords, type JournalRecord, RecordBuffer } from '../../../src/gateway/limits/journal/journal-records.ts'
+import type { UsageEvent } from '../../../src/gateway/usage/events/record.ts'
+import { usageEventText } from '../../../src/gateway/usage/events/record-text.ts'
 
 const charge: Charge = { orgId: 1, month: '2026-11', monthEndsAtMs: 1, scopes: [['org', '1']] }
 const event: UsageEvent = {

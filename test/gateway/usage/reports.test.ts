@@ -1,21 +1,21 @@
 import fc from 'fast-check'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { violationsOfSpend } from '../../../src/gateway/limits/queries.ts'
-import { violationsOfDebits } from '../../../src/gateway/limits/recovery-queries.ts'
-import { ActivityEvents } from '../../../src/gateway/usage/activity-events.ts'
-import { labelsMax } from '../../../src/gateway/usage/agent-labels.ts'
-import { insertUsageEvents } from '../../../src/gateway/usage/apply.ts'
-import { csvLine } from '../../../src/gateway/usage/csv.ts'
-import { makePartitions } from '../../../src/gateway/usage/partitions.ts'
-import type { UsageEvent } from '../../../src/gateway/usage/record.ts'
-import { UsageReports } from '../../../src/gateway/usage/reports.ts'
-import { UsageSums } from '../../../src/gateway/usage/rollup-rebuild.ts'
-import { keepsSums } from '../../../src/gateway/usage/rollups.ts'
-import { deleteOldUsage } from '../../../src/gateway/usage/usage-retention.ts'
-import { findKeptFrom, listPartitions } from '../../../src/gateway/usage/usage-retention-queries.ts'
-import { activitySpan, lastDays, monthSpan, weeksIn } from '../../../src/gateway/usage/usage-span.ts'
-import { statement } from '../../../src/platform/db.ts'
-import { silentLog } from '../../../src/platform/log.ts'
+import { violationsOfSpend } from '../../../src/gateway/limits/engine/queries.ts'
+import { violationsOfDebits } from '../../../src/gateway/limits/journal/recovery-queries.ts'
+import { ActivityEvents } from '../../../src/gateway/usage/activity/activity-events.ts'
+import { labelsMax } from '../../../src/gateway/usage/events/agent-labels.ts'
+import { insertUsageEvents } from '../../../src/gateway/usage/events/apply.ts'
+import { makePartitions } from '../../../src/gateway/usage/events/partitions.ts'
+import type { UsageEvent } from '../../../src/gateway/usage/events/record.ts'
+import { deleteOldUsage } from '../../../src/gateway/usage/events/usage-retention.ts'
+import { findKeptFrom, listPartitions } from '../../../src/gateway/usage/events/usage-retention-queries.ts'
+import { csvLine } from '../../../src/gateway/usage/reports/csv.ts'
+import { UsageReports } from '../../../src/gateway/usage/reports/reports.ts'
+import { activitySpan, lastDays, monthSpan, weeksIn } from '../../../src/gateway/usage/reports/usage-span.ts'
+import { UsageRollups } from '../../../src/gateway/usage/rollups/rollup-rebuild.ts'
+import { keepsRollups } from '../../../src/gateway/usage/rollups/rollups.ts'
+import { statement } from '../../../src/platform/db/db.ts'
+import { silentLog } from '../../../src/platform/observe/log.ts'
 import { type TestDatabase, testDatabase } from '../../harness/database.ts'
 import { eventOf, movableClock, request } from '../limits/engine.ts'
 
@@ -28,7 +28,7 @@ const put = async (atMs: number, over: Partial<UsageEvent>): Promise<void> => {
   await database.db.tx(async tx => {
     expect(await insertUsageEvents(tx, [event])).toEqual([event.id])
     expect(await insertUsageEvents(tx, [event])).toEqual([])
-    await keepsSums(0)(tx, [event])
+    await keepsRollups(0)(tx, [event])
   })
 }
 
@@ -95,7 +95,7 @@ describe('on a database', () => {
     reports = new UsageReports({
       db: database.db,
       clock: movableClock(noon),
-      flushNow: () => Promise.resolve(),
+      journal: { flushNow: () => Promise.resolve() },
       agentNames: () => Promise.resolve(new Map([[9, 'reader']])),
     })
   })
@@ -131,7 +131,7 @@ describe('on a database', () => {
   })
 
   it('labels of agents beyond a thousand a day are one row, and the rows still add up to the totals', async () => {
-    const keep = keepsSums(0)
+    const keep = keepsRollups(0)
     const flush = async (count: number, name: string, day: number): Promise<void> => {
       const atMs = Date.parse(`2026-11-0${day}T06:30:00Z`)
       const events = Array.from({ length: count }, (_, i) => eventOf(request(1n, {}, atMs), 0n, { agentLabel: `${name} ${i}`, valueUinr: 3n, costUinr: 2n }))
@@ -151,7 +151,7 @@ describe('on a database', () => {
     expect(both.by_agent.filter(({ label }) => label === '(others)')).toHaveLength(1)
     expect(both.by_agent.find(({ id }) => id === 9)).toMatchObject({ name: 'reader', requests: 1 })
     expect(both.by_agent.reduce((sum, row) => sum + row.cost_uinr, 0)).toBe(both.totals.cost_uinr)
-    const sums = new UsageSums({ db: database.db, clock: movableClock(noon), keepDays: 400, flushNow: () => Promise.resolve() })
+    const sums = new UsageRollups({ db: database.db, clock: movableClock(noon), keepDays: 400, journal: { flushNow: () => Promise.resolve() } })
     await database.db.script("update usage_days_by_agent set requests = requests + 1 where day = '2026-11-03' and agent_label = 'another 1'")
     expect((await sums.rebuild(undefined, undefined)).map(({ day }) => day)).toEqual(['2026-11-03'])
     expect((await reports.report(1, { from: '2026-11-03', to: '2026-11-03' })).by_agent.at(-1)).toMatchObject({ label: '(others)', requests: 20 })
@@ -188,13 +188,13 @@ describe('on a database', () => {
     // Sums of days whose events were deleted are not made again of what is left, and pages do not look there.
     await db.script("update usage_days set requests = requests + 1; update usage_days_by_key set cost_uinr = 7 where day < '2026-10-12'")
     await put(Date.parse('2026-10-11T06:30:00Z'), { valueUinr: 5n, costUinr: 5n })
-    const sums = new UsageSums({ db, clock: movableClock(noon), keepDays: 400, flushNow: () => Promise.resolve() })
+    const sums = new UsageRollups({ db, clock: movableClock(noon), keepDays: 400, journal: { flushNow: () => Promise.resolve() } })
     expect((await sums.disagreements(400)).map(({ day }) => day)).toEqual(['2026-10-12', '2026-10-13', '2026-11-21'])
     await expect(sums.rebuild('2026-10-11', undefined)).rejects.toThrow(/begin at 2026-10-12/)
     expect(await sums.rebuild(undefined, undefined)).toHaveLength(3)
     expect((await reports.report(1, { from: '2025-01-01', to: '2026-10-11' })).totals).toMatchObject({ requests: 7 + 5, cost_uinr: 35 })
     const before = db.roundTrips
-    const page = await new ActivityEvents({ db, flushNow: () => Promise.resolve() }).page(1, undefined, 50, { model: 'm' })
+    const page = await new ActivityEvents({ db, journal: { flushNow: () => Promise.resolve() } }).page(1, undefined, 50, { model: 'm' })
     expect([page.rows.length, db.roundTrips - before]).toEqual([3, 4])
     expect(await deleteOldUsage({ ...retention, clock: movableClock(noon + 90 * dayMs) }, AbortSignal.abort())).toBe(0)
     expect(await db.many(countEvents)).toHaveLength(4)

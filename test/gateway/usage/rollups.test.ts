@@ -1,14 +1,14 @@
 /** The sums by day are those of the events, whatever comes in which order, how often, and who else writes at the same time. */
 import fc from 'fast-check'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { inOrder } from '../../../src/gateway/limits/flush-batch.ts'
-import { insertUsageEvents } from '../../../src/gateway/usage/apply.ts'
-import type { Outcome, UsageEvent } from '../../../src/gateway/usage/record.ts'
-import { UsageSums } from '../../../src/gateway/usage/rollup-rebuild.ts'
-import { keepsSums } from '../../../src/gateway/usage/rollups.ts'
-import { statement } from '../../../src/platform/db.ts'
-import { istDay } from '../../../src/platform/ist-time.ts'
-import { latencyBucket } from '../../../src/platform/latency-buckets.ts'
+import { inOrder } from '../../../src/gateway/limits/journal/flush-batch.ts'
+import { insertUsageEvents } from '../../../src/gateway/usage/events/apply.ts'
+import type { Outcome, UsageEvent } from '../../../src/gateway/usage/events/record.ts'
+import { UsageRollups } from '../../../src/gateway/usage/rollups/rollup-rebuild.ts'
+import { keepsRollups } from '../../../src/gateway/usage/rollups/rollups.ts'
+import { statement } from '../../../src/platform/db/db.ts'
+import { latencyBucket } from '../../../src/platform/observe/latency-buckets.ts'
+import { istDay } from '../../../src/platform/values/ist-time.ts'
 import { type TestDatabase, testDatabase } from '../../harness/database.ts'
 import { eventOf, movableClock, request } from '../limits/engine.ts'
 
@@ -34,7 +34,7 @@ const eventsWith = fc.record({
   latencyMs: fc.constantFrom(0, 0.4, 1, 2, 1000, 1e9),
 })
 
-type Wish = typeof eventsWith extends fc.Arbitrary<infer T> ? T : never
+type Params = typeof eventsWith extends fc.Arbitrary<infer T> ? T : never
 
 const rowsOf = (table: string, columns: string) =>
   statement<[], { row: string }>(`test.sums_${table}`, `select concat_ws('|', ${columns}) as "row" from ${table} where requests > 0 order by 1`)
@@ -59,14 +59,14 @@ const breakSums = statement<[]>('test.sums_break', 'update usage_days_by_agent s
 
 describe('sums of usage by day', () => {
   let database: TestDatabase
-  let sums: UsageSums
-  const keep = inOrder<UsageEvent>([insertUsageEvents, keepsSums(3)])
+  let sums: UsageRollups
+  const keep = inOrder<UsageEvent>([insertUsageEvents, keepsRollups(3)])
   const put = (events: readonly UsageEvent[], apply = keep) => database.db.tx(tx => apply(tx, events))
-  const made = (over: Wish): UsageEvent => eventOf(request(1n, {}, over.atMs), 0n, { ...over, costUinr: over.byok ? 0n : over.valueUinr / 2n })
+  const made = (over: Params): UsageEvent => eventOf(request(1n, {}, over.atMs), 0n, { ...over, costUinr: over.byok ? 0n : over.valueUinr / 2n })
 
   beforeAll(async () => {
     database = await testDatabase()
-    sums = new UsageSums({ db: database.db, clock: movableClock(edgeMs + 30 * hourMs), keepDays: 400, flushNow: () => Promise.resolve() })
+    sums = new UsageRollups({ db: database.db, clock: movableClock(edgeMs + 30 * hourMs), keepDays: 400, journal: { flushNow: () => Promise.resolve() } })
   })
   afterAll(() => database.dispose())
   beforeEach(() => database.db.exec(forget))
@@ -101,7 +101,7 @@ describe('sums of usage by day', () => {
         const flushed = batches.map(batch => batch.map(made))
         for (const batch of flushed) await put(batch)
         // A range that is flushed again after a crash, together with something new.
-        const late = made({ ...(batches[0]?.[0] as Wish) })
+        const late = made({ ...(batches[0]?.[0] as Params) })
         await put([...(flushed[again] ?? []), late])
         const all = [...flushed.flat(), late]
         const day = (event: UsageEvent) => istDay(event.atMs)
@@ -118,7 +118,7 @@ describe('sums of usage by day', () => {
 
   test('a latency is counted in its bucket, that of served calls only', async () => {
     const served = made({
-      ...(fc.sample(eventsWith, 1)[0] as Wish),
+      ...(fc.sample(eventsWith, 1)[0] as Params),
       atMs: edgeMs,
       model: 'a',
       provider: 'alpha',
@@ -156,7 +156,7 @@ describe('sums of usage by day', () => {
 
   test('flushes of several processes over the same rows, and a day added up anew among them, neither lock each other for good nor lose a call', async () => {
     const older = insertUsageEvents
-    const processes = [0, 1, 2].map(shard => inOrder<UsageEvent>([insertUsageEvents, keepsSums(shard)])).concat(older)
+    const processes = [0, 1, 2].map(shard => inOrder<UsageEvent>([insertUsageEvents, keepsRollups(shard)])).concat(older)
     const batches = processes.map(() => fc.sample(eventsWith, 120).map(made))
     const flush = async (events: readonly UsageEvent[], apply: typeof keep): Promise<void> => {
       for (let i = 0; i < events.length; i += 15) await put(events.slice(i, i + 15), apply)

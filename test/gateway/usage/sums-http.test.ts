@@ -1,8 +1,8 @@
 /** One truth about money: every report of the same span adds up to the same, and to what the ledger debited. */
 import fc from 'fast-check'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { statement } from '../../../src/platform/db.ts'
-import { uinrFromInr } from '../../../src/platform/money.ts'
+import { statement } from '../../../src/platform/db/db.ts'
+import { uinrFromInr } from '../../../src/platform/values/money.ts'
 import { startApp, type TestApp } from '../../harness/app.ts'
 import { movableClock } from '../../harness/clock.ts'
 

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { insertUsageEvents } from '../../../src/gateway/usage/apply.ts'
-import { keepsSums } from '../../../src/gateway/usage/rollups.ts'
+import { insertUsageEvents } from '../../../src/gateway/usage/events/apply.ts'
+import { keepsRollups } from '../../../src/gateway/usage/rollups/rollups.ts'
 import { settings } from '../../../src/platform/config.ts'
-import { istDay } from '../../../src/platform/ist-time.ts'
+import { istDay } from '../../../src/platform/values/ist-time.ts'
 import { startApp, type TestApp } from '../../harness/app.ts'
 import { movableClock } from '../../harness/clock.ts'
 import { eventOf, request } from '../limits/engine.ts'
@@ -35,7 +35,7 @@ describe('usage over HTTP', () => {
     const events = instantsMs.flatMap(atMs => models.map(model => ({ ...eventOf(request(0n, {}, atMs), 0n, { model, userId: null, keyId: null }), orgId })))
     await app.db.tx(async tx => {
       await insertUsageEvents(tx, events)
-      await keepsSums(0)(tx, events)
+      await keepsRollups(0)(tx, events)
     })
   }
   /** An organisation of its own for each test, so that sums are its own. */

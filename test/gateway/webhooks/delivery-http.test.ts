@@ -1,7 +1,7 @@
 /** Deliveries from the event to the receiver through a whole gateway, and what its people see of them. */
 import Stripe from 'stripe'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { statement } from '../../../src/platform/db.ts'
+import { statement } from '../../../src/platform/db/db.ts'
 import { startApp, type TestApp, type TestReply } from '../../harness/app.ts'
 import { type MovableClock, movableClock } from '../../harness/clock.ts'
 import { until } from '../../harness/until.ts'

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { sweepWebhooks } from '../../../src/gateway/webhooks/delivery-sweep.ts'
-import { statement } from '../../../src/platform/db.ts'
+import { sweepWebhooks } from '../../../src/gateway/webhooks/delivery/delivery-sweep.ts'
+import { statement } from '../../../src/platform/db/db.ts'
 import { testDatabase } from '../../harness/database.ts'
 
 const left = statement<[], { events: string[]; deliveries: string[] }>(

@@ -1,6 +1,6 @@
 /** Deliveries when the process that sends them dies, and when several send. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { statement } from '../../../src/platform/db.ts'
+import { statement } from '../../../src/platform/db/db.ts'
 import { onPostgres } from '../../harness/database.ts'
 import { type Fleet, startFleet } from '../../harness/fleet.ts'
 import { until } from '../../harness/until.ts'

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { startApp, type TestApp } from '../../harness/app.ts'
 import { movableClock } from '../../harness/clock.ts'
+import { longThinkers, thoughtTokensPerInr, usageWorth } from '../../harness/long-thinkers.ts'
 import { startWebhookReceiver, type WebhookReceiver } from '../../harness/webhook-receiver.ts'
 import { type OwnServer, startOwnServer } from '../byok/own-server.ts'
 import { type Envelope, heard, listen, settled } from './heard.ts'
@@ -9,9 +10,8 @@ import { type Envelope, heard, listen, settled } from './heard.ts'
 const morning = Date.UTC(2026, 10, 21, 3, 45, 1)
 const hourMs = 3600_000
 const clock = movableClock(morning)
-/** What a provider reports so that a call of `alpha-only` costs this: ₹10 per million tokens of prompt. */
-const tokensPerInr = 100_000
-const spending = (inr: number) => ({ usage: { prompt_tokens: Math.round(inr * tokensPerInr), completion_tokens: 0, total_tokens: 0 } })
+/** What a provider reports so that a call of `alpha-only` costs this. */
+const spending = (inr: number) => ({ usage: usageWorth(inr) })
 
 let receiver: WebhookReceiver
 let server: OwnServer
@@ -22,6 +22,7 @@ beforeAll(async () => {
   server = await startOwnServer()
   app = await startApp({
     clock,
+    operatorFile: urls => longThinkers(urls),
     env: { OUTBOUND_ALLOW: `${receiver.hostPort},${server.hostPort}`, CIRCUIT_OPEN_MS: '30000', WEBHOOK_POLL_MS: '20' },
   })
 })
@@ -35,15 +36,15 @@ beforeEach(() => {
 })
 
 const chat = (token: string, model = 'alpha-only', more: object = {}, headers: Record<string, string> = {}) =>
-  app.call('POST', '/v1/chat/completions', { model, max_tokens: 10, messages: [{ role: 'user', content: 'Hello' }], ...more }, { token, headers })
+  app.call('POST', '/v1/chat/completions', { model, messages: [{ role: 'user', content: 'Hello' }], ...more }, { token, headers })
 const at = (path: string, type?: Envelope['type']) => heard(receiver, path, type)
 
 /** Another organisation with a cookie of its owner and an endpoint at a path of its own. */
-async function listeningOrg(name: string, wish: object = {}) {
+async function listeningOrg(name: string, params: object = {}) {
   const org = await app.otherOrg(name)
   const cookie = await app.signIn(org.userId, org.orgId)
   const path = `/${name.toLowerCase().replaceAll(' ', '-')}`
-  await listen(app, receiver, path, wish, cookie)
+  await listen(app, receiver, path, params, cookie)
   return { ...org, cookie, path }
 }
 
@@ -217,6 +218,10 @@ describe('routes', () => {
     expect([await isAvailable('alpha'), at(org.path)]).toEqual([true, []])
     await chat(org.key, 'test-model')
     const openedMs = clock.nowMs()
+    // One organisation alone closes the route to nobody else; a second one that sees it fail does.
+    expect(await isAvailable('alpha')).toBe(true)
+    const witness = await app.otherOrg('Second Witness')
+    for (let count = 0; count < 5; count++) await chat(witness.key, 'test-model')
     expect(await isAvailable('alpha')).toBe(false)
     await receiver.untilReceived(1, org.path)
     await settled(app)
@@ -234,8 +239,8 @@ describe('routes', () => {
   })
 
   test('HOOK-21 every organisation that subscribes hears of it, once for each outage; an own server is nobody else’s matter', async () => {
-    const wish = { event_types: ['provider.circuit_open'] }
-    const [one, two] = [await listeningOrg('Outage One', wish), await listeningOrg('Outage Two')]
+    const params = { event_types: ['provider.circuit_open'] }
+    const [one, two] = [await listeningOrg('Outage One', params), await listeningOrg('Outage Two')]
     const deaf = await listeningOrg('Outage Deaf', { event_types: ['key.created'] })
     const off = await listeningOrg('Outage Off')
     const [{ id }] = (await app.call('GET', '/me/webhooks', undefined, { cookie: off.cookie })).json.webhooks
@@ -248,7 +253,12 @@ describe('routes', () => {
       await settled(app)
     }
     app.alpha.script(() => ({ status: 500 }))
-    await fail(1, () => chat(one.key))
+    const together = async () => {
+      await chat(one.key)
+      await chat(two.key)
+    }
+    await fail(1, together)
+    await receiver.untilReceived(1, two.path)
     const expected = (...orgs: { orgId: number }[]) => orgs.map(({ orgId }) => [orgId, 'alpha', 'alpha-only'])
     expect([told(one.path), told(two.path), told(deaf.path), told(off.path)]).toEqual([expected(one), expected(two), [], []])
     // A probe that fails goes on with the same outage.
@@ -261,9 +271,10 @@ describe('routes', () => {
     // A dial that succeeds ends it; what fails from then on is another one.
     app.alpha.reset()
     clock.advance(31_000)
-    expect((await chat(one.key)).status).toBe(200)
+    for (const { key } of [one, two]) expect((await chat(key)).status).toBe(200)
     app.alpha.script(() => ({ status: 500 }))
-    await fail(2, () => chat(one.key))
+    await fail(2, together)
+    await receiver.untilReceived(2, two.path)
     expect([told(one.path), told(two.path), told(deaf.path)]).toEqual([expected(one, one), expected(two, two), []])
 
     server.behave()
@@ -310,7 +321,7 @@ describe('anomalies', () => {
     const of = (metric: string) => told.find(({ data }) => data.metric === metric)?.data
     expect(of('spend')).toMatchObject({ observed: 101.8, baseline: expect.closeTo(0.35, 1), ratio: expect.any(Number) })
     expect(of('spend').ratio).toBeGreaterThan(5)
-    expect([of('tokens').observed, of('errors')]).toEqual([101.8 * tokensPerInr, expect.objectContaining({ observed: 50, baseline: 0, ratio: null })])
+    expect([of('tokens').observed, of('errors')]).toEqual([101.8 * thoughtTokensPerInr, expect.objectContaining({ observed: 50, baseline: 0, ratio: null })])
     for (const { data, created } of told) {
       expect([data.window_end - data.window_start, created]).toEqual([3600, data.window_end])
       expect(Math.abs(data.window_end * 1000 - before)).toBeLessThan(5000)

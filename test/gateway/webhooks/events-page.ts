@@ -1,6 +1,6 @@
-/** The section of docs/webhooks.md about events, as the catalog makes it. */
+/** The section of docs/guides/webhooks.md about events, as the catalog makes it. */
 import { z } from 'zod'
-import { type EventType, eventCatalog } from '../../../src/gateway/webhooks/event-catalog.ts'
+import { type EventType, eventCatalog } from '../../../src/gateway/webhooks/events/event-catalog.ts'
 
 interface Property {
   readonly type?: string | readonly string[]

@@ -2,10 +2,11 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { eventCatalog } from '../../../src/gateway/webhooks/event-catalog.ts'
-import { statement } from '../../../src/platform/db.ts'
+import { eventCatalog } from '../../../src/gateway/webhooks/events/event-catalog.ts'
+import { statement } from '../../../src/platform/db/db.ts'
 import { startApp, type TestApp } from '../../harness/app.ts'
 import { movableClock } from '../../harness/clock.ts'
+import { longThinkers, usageWorth } from '../../harness/long-thinkers.ts'
 import { fileWithMedia } from '../../harness/media-models.ts'
 import { billingEnv, type PaymentProvider, startPaymentProvider } from '../../harness/payment-provider.ts'
 import { until } from '../../harness/until.ts'
@@ -47,8 +48,8 @@ let cookie: string
 /** Replies of the gateway that were errors. */
 const errors: string[] = []
 
-const asked = { model: 'alpha-only', max_tokens: 20, messages: [{ role: 'user', content: `Say it: ${said}` }], user: typed.user }
-const spending = (inr: number) => ({ chunks: [replied], usage: { prompt_tokens: inr * 100_000, completion_tokens: 0, total_tokens: 0 } })
+const asked = { model: 'alpha-only', messages: [{ role: 'user', content: `Say it: ${said}` }], user: typed.user }
+const spending = (inr: number) => ({ chunks: [replied], usage: usageWorth(inr) })
 
 async function post(path: string, body: object, options: { token?: string; cookie?: string; headers?: Record<string, string> } = { cookie }) {
   const reply = await app.call('POST', path, body, { ...options, headers: { 'user-agent': typed.userAgent, ...options.headers } })
@@ -107,10 +108,10 @@ async function aLife(): Promise<void> {
 /** The same words in the other formats, and what is no chat. */
 async function otherFormats(): Promise<void> {
   const drawn = { status: 200, body: { created: 1, data: [{ b64_json: 'aGk=', revised_prompt: replied }] } }
-  const chats = { model: 'alpha-only', max_tokens: 20, messages: asked.messages }
+  const chats = { model: 'alpha-only', messages: asked.messages }
   for (const [path, body, reply] of [
-    ['/v1/messages', chats, spending(0.01)],
-    ['/v1/messages', { ...chats, stream: true }, spending(0.01)],
+    ['/v1/messages', { ...chats, max_tokens: 1000 }, spending(0.01)],
+    ['/v1/messages', { ...chats, max_tokens: 1000, stream: true }, spending(0.01)],
     ['/v1/responses', { model: 'alpha-only', input: said, instructions: said }, spending(0.01)],
     ['/v1/responses', { model: 'alpha-only', input: said, stream: true }, spending(0.01)],
     ['/v1/images/generations', { model: 'draw', prompt: said }, drawn],
@@ -165,7 +166,7 @@ beforeAll(async () => {
   ;[receiver, payments, mail] = await Promise.all([startWebhookReceiver(), startPaymentProvider(), startMailServer()])
   app = await startApp({
     clock,
-    operatorFile: fileWithMedia,
+    operatorFile: urls => longThinkers(urls, fileWithMedia),
     env: { ...billingEnv(payments), OUTBOUND_ALLOW: receiver.hostPort, WEBHOOK_POLL_MS: '20', SMTP_URL: mail.url, MAIL_POLL_MS: '20', LOG_LEVEL: 'debug' },
   })
   org = await app.otherOrg('Everything Happens')

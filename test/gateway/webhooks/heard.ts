@@ -1,6 +1,6 @@
 import { expect } from 'vitest'
-import { type EventType, eventCatalog } from '../../../src/gateway/webhooks/event-catalog.ts'
-import { statement } from '../../../src/platform/db.ts'
+import { type EventType, eventCatalog } from '../../../src/gateway/webhooks/events/event-catalog.ts'
+import { statement } from '../../../src/platform/db/db.ts'
 import type { TestApp } from '../../harness/app.ts'
 import { until } from '../../harness/until.ts'
 import type { WebhookReceiver } from '../../harness/webhook-receiver.ts'
@@ -17,8 +17,8 @@ export interface Envelope {
 }
 
 /** Registers an endpoint of that path at the receiver through the console; its id. */
-export async function listen(app: TestApp, receiver: WebhookReceiver, path: string, wish: object, cookie: string): Promise<number> {
-  const made = await app.call('POST', '/me/webhooks', { url: receiver.url + path, ...wish }, { cookie })
+export async function listen(app: TestApp, receiver: WebhookReceiver, path: string, params: object, cookie: string): Promise<number> {
+  const made = await app.call('POST', '/me/webhooks', { url: receiver.url + path, ...params }, { cookie })
   expect(made.status, made.text).toBe(201)
   return made.json.id
 }

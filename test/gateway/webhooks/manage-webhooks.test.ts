@@ -1,7 +1,7 @@
 /** Webhooks as owners and admins manage them. The worker is quiet here: what is queued stays so. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { subscribable } from '../../../src/gateway/webhooks/event-catalog.ts'
-import { statement } from '../../../src/platform/db.ts'
+import { subscribable } from '../../../src/gateway/webhooks/events/event-catalog.ts'
+import { statement } from '../../../src/platform/db/db.ts'
 import { startApp, type TestApp, type TestReply } from '../../harness/app.ts'
 
 const deliveriesOf = statement<[orgId: number, endpointId: number], { type: string; status: string; error: string | null; isSettled: boolean }>(
@@ -39,7 +39,8 @@ describe('management of webhooks', () => {
       env: { WEBHOOK_POLL_MS: '3600000', OUTBOUND_ALLOW: 'receiver.internal:8080', WEBHOOK_ENDPOINTS_MAX: '100' },
       lookup: (host, _options, done) => {
         const address = { 'inside.example.com': '10.1.2.3', localhost: '127.0.0.1', 'hooks.example.com': '93.184.216.34' }[host]
-        if (address === undefined) done(Object.assign(new Error(`no ${host}`), { code: 'ENOTFOUND' }), '', 0)
+        if (host === 'slow.example') done(Object.assign(new Error('try again'), { code: 'EAI_AGAIN' }), '', 0)
+        else if (address === undefined) done(Object.assign(new Error(`no ${host}`), { code: 'ENOTFOUND' }), '', 0)
         else done(null, [{ address, family: 4 }], 4)
       },
     })
@@ -93,7 +94,7 @@ describe('management of webhooks', () => {
     expect(refusal(await make({ url: 'http://receiver.internal:8081/x' }))).toEqual([400, 'bad_request'])
   })
 
-  test('what is no URL for a webhook is 400; a name that does not resolve yet is taken', async () => {
+  test('what is no URL for a webhook is 400; a name of which the resolver cannot say anything now is taken', async () => {
     for (const url of [
       '',
       'hooks.example.com',
@@ -103,7 +104,58 @@ describe('management of webhooks', () => {
       `https://a.example/${'x'.repeat(2100)}`,
     ])
       expect(refusal(await make({ url })), url).toEqual([400, 'bad_request'])
-    expect((await make({ url: ' https://not-there-yet.example/x ' })).json.url).toBe('https://not-there-yet.example/x')
+    expect((await make({ url: ' https://slow.example/x ' })).json.url).toBe('https://slow.example/x')
+  })
+
+  test('EDGE-15 a webhook or endpoint at localhost., a name that leads inward or one that does not resolve is 400 that says so, and OUTBOUND_ALLOW still lets through', async () => {
+    const endpoint = (base_url: string, path = '/me/endpoints') =>
+      app.call('POST', path, { name: 'Edge', model: 'test-model', base_url, upstream_model: 'm' }, { cookie: owner })
+    for (const host of [
+      ...[
+        'localhost.',
+        'LOCALHOST',
+        'a.localhost',
+        'localhost.localdomain',
+        'metadata.google.internal',
+        'metadata.google.internal.',
+        'x.internal',
+        'printer.local',
+      ],
+      'inside.example.com',
+    ]) {
+      const url = `https://${host}/v1`
+      const replies = [await make({ url }), await endpoint(url), await endpoint(url, '/me/endpoints/test')]
+      for (const reply of replies) {
+        expect(refusal(reply), url).toEqual([400, 'bad_request'])
+        expect(reply.json.error.message, url).toMatch(/leads? (inward|to a private)|leads to an address that is not public|reserved address/)
+      }
+    }
+    const unknown = await make({ url: 'https://no-such-name.example/x' })
+    expect([...refusal(unknown), unknown.json.error.message]).toEqual([
+      400,
+      'bad_request',
+      expect.stringContaining('"no-such-name.example" in "url" does not resolve'),
+    ])
+    for (const path of ['/me/endpoints', '/me/endpoints/test']) {
+      const reply = await endpoint('https://no-such-name.example/v1', path)
+      expect(JSON.stringify(reply.json), path).toContain('does not resolve')
+      expect([reply.status, reply.json.ok], path).toEqual(path.endsWith('test') ? [200, false] : [400, false])
+    }
+    expect((await make({ url: 'http://receiver.internal:8080/x' })).status).toBe(201)
+    expect((await ask('GET', '')).text).not.toMatch(/no-such-name|metadata/)
+  })
+
+  test('an organisation may ask for so many names and no more, for webhooks and alerts alike; names that lead outside cost nothing', async () => {
+    const other = await app.otherOrg('Many Names')
+    const cookie = await app.signIn(other.userId, other.orgId)
+    for (let count = 0; count < 70; count++) expect((await make({}, cookie)).status).toBe(201)
+    const refused = []
+    for (let count = 0; count < 60; count++) refused.push((await make({ url: `https://no-such-name-${count}.example/x` }, cookie)).status)
+    expect(new Set(refused)).toEqual(new Set([400]))
+    const limited = await make({ url: 'https://inside.example.com/x' }, cookie)
+    expect([...refusal(limited), limited.headers.get('retry-after')]).toEqual([429, 'rate_limit_exceeded', expect.stringMatching(/^\d+$/)])
+    expect((await make({ url: 'https://127.0.0.1/x' }, cookie)).status, 'what asks no name server is judged all the same').toBe(400)
+    expect((await make()).status, 'and others go on').toBe(201)
   })
 
   test('HOOK-03 an unknown event type is 400 bad_request; the message names it and lists those that there are', async () => {
@@ -178,7 +230,7 @@ describe('management of webhooks', () => {
     expect(await change({ enabled: false })).toMatchObject({ enabled: false, disabled_reason: 'manual', description: 'second' })
     expect(await change({ description: null })).toMatchObject({ enabled: false, disabled_reason: 'manual', description: '' })
     expect(await change({ enabled: true })).toMatchObject({ enabled: true, disabled_reason: null })
-    expect(await change({})).toEqual(await listed(id))
+    expect(await change({})).toEqual({ ok: true, ...(await listed(id)) })
     expect(await listed(id)).toMatchObject({ url: https, enabled: true, subscribe_all: false, description: '' })
   })
 

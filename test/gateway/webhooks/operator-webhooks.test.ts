@@ -1,7 +1,7 @@
 /** The operator's look at webhooks of all organisations. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { adminHandler } from '../../../src/cli/admin-commands.ts'
-import { statement } from '../../../src/platform/db.ts'
+import { adminHandler } from '../../../src/operations/admin/commands/admin-commands.ts'
+import { statement } from '../../../src/platform/db/db.ts'
 import { startApp, type TestApp } from '../../harness/app.ts'
 
 const failing = statement<[id: number]>('test.failing_endpoint', 'update webhook_endpoints set failures = 3 where id = $1::int')

@@ -1,7 +1,7 @@
 /** What owners and admins do to webhooks, as a receiver sees it: tests, new secrets, redeliveries, and the list of deliveries. */
 import { createHmac } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { statement } from '../../../src/platform/db.ts'
+import { statement } from '../../../src/platform/db/db.ts'
 import { startApp, type TestApp, type TestReply, until } from '../../harness/app.ts'
 import { type MovableClock, movableClock } from '../../harness/clock.ts'
 import { type ReceivedDelivery, startWebhookReceiver, type WebhookReceiver } from '../../harness/webhook-receiver.ts'

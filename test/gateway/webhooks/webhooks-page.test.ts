@@ -1,4 +1,4 @@
-/** docs/webhooks.md and the OpenAPI document against the catalog of events; what receivers run, run on real deliveries. */
+/** docs/guides/webhooks.md and the OpenAPI document against the catalog of events; what receivers run, run on real deliveries. */
 import { execFile, spawnSync } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -7,13 +7,13 @@ import { pathToFileURL } from 'node:url'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { z } from 'zod'
-import { type EventType, eventCatalog } from '../../../src/gateway/webhooks/event-catalog.ts'
+import { type EventType, eventCatalog } from '../../../src/gateway/webhooks/events/event-catalog.ts'
 import { settings } from '../../../src/platform/config.ts'
 import { startApp, type TestApp } from '../../harness/app.ts'
 import { type ReceivedDelivery, startWebhookReceiver, type WebhookReceiver } from '../../harness/webhook-receiver.ts'
 import { eventsSection } from './events-page.ts'
 
-const pagePath = new URL('../../../docs/webhooks.md', import.meta.url)
+const pagePath = new URL('../../../docs/guides/webhooks.md', import.meta.url)
 const page = readFileSync(pagePath, 'utf8')
 /** The first block of that language that has the word. */
 function block(language: string, word: string): string {
@@ -24,14 +24,14 @@ function block(language: string, word: string): string {
 const has = (tool: string): boolean => spawnSync(tool, [tool === 'openssl' ? 'version' : '--version']).status === 0
 const run = async (tool: string, args: readonly string[], options: object): Promise<string> => (await promisify(execFile)(tool, args, options)).stdout.trim()
 
-test('docs/webhooks.md has every event, when it fires and what it carries, as the catalog has it', () => {
+test('docs/guides/webhooks.md has every event, when it fires and what it carries, as the catalog has it', () => {
   const [before = '', rest = ''] = page.split('\n## Events\n')
   const tail = rest.slice(rest.indexOf('\n## '))
   if (process.env['UPDATE_GOLDEN'] === '1') writeFileSync(pagePath, `${before}\n## Events\n${eventsSection().replace(/\n+$/, '\n')}${tail}`)
   else expect(rest.slice(0, rest.length - tail.length).trim()).toBe(eventsSection().trim())
 })
 
-test('docs/webhooks.md names the defaults that the settings have', () => {
+test('docs/guides/webhooks.md names the defaults that the settings have', () => {
   for (const name of [...page.matchAll(/WEBHOOK_[A-Z_]+/g)].map(([found]) => found)) expect(Object.keys(settings)).toContain(name)
   expect(settings.WEBHOOK_RETRY_S.default).toBe([5, 5 * 60, 30 * 60, 2 * 3600, 5 * 3600, 10 * 3600, 14 * 3600, 20 * 3600, 24 * 3600].join(','))
   const named = { WEBHOOK_TIMEOUT_MS: '15000', WEBHOOK_CONCURRENCY: '4', WEBHOOK_DISABLE_FAILURES: '20', WEBHOOK_KEEP_DAYS: '30' } as const

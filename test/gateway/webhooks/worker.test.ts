@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { statement } from '../../../src/platform/db.ts'
+import { statement } from '../../../src/platform/db/db.ts'
 import { until } from '../../harness/until.ts'
 import { startWebhookReceiver, type WebhookReceiver } from '../../harness/webhook-receiver.ts'
 import { type DeliverySetup, startDelivery } from './delivery-setup.ts'

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { ChatStreamTap } from '../../../src/gateway/wire/chat-tap.ts'
+import { ChatStreamTap } from '../../../src/gateway/wire/chat/chat-tap.ts'
 
 const frame = (value: unknown, end = '\n\n'): string => `data: ${JSON.stringify(value)}${end}`
 const delta = (fields: Record<string, unknown>, more: Record<string, unknown> = {}): unknown => ({
@@ -44,7 +44,7 @@ describe('the tap of an OpenAI stream', () => {
     )
     expect(state(tap)).toEqual({
       usage: { promptTokens: 9, completionTokens: 4, cachedTokens: 2, cacheWriteTokens: 0, reasoningTokens: 1 },
-      outputChars: 'नमस्ते'.length + ' 😀"\\'.length,
+      outputChars: Buffer.byteLength('नमस्ते') + Buffer.byteLength(' 😀"\\'),
       finished: true,
       failed: false,
       atBoundary: true,
@@ -59,6 +59,13 @@ describe('the tap of an OpenAI stream', () => {
       frame({ choices: [{ delta: { content: 'xy' }, logprobs: { content: [{ token: 'xy', bytes: [1] }] } }] }),
     )
     expect(tap.outputChars).toBe(3 + 7 + 2)
+  })
+
+  test('HARD-03 of the chunk with usage nothing is kept but what it was like', () => {
+    const kept = (more: object): unknown => fed(frame({ choices: [], usage, z: Array(1000).fill({}), ...more })).usageChunk
+    expect(kept({})).toEqual({ isLast: true, isUsageOnly: true, takesBill: true })
+    expect(kept({ x_br: {} })).toEqual({ isLast: true, isUsageOnly: true, takesBill: false })
+    expect(kept({ choices: [{ index: 0, delta: {} }] })).toEqual({ isLast: false, isUsageOnly: false, takesBill: true })
   })
 
   test('takes text that looks like a usage block, an error or an end mark for text', () => {
@@ -133,5 +140,5 @@ describe('the tap of an OpenAI stream', () => {
 
 function outputOf(value: unknown): number {
   const fields = (value as { choices: { delta?: { content?: string; tool_calls?: { function: { arguments: string } }[] } }[] }).choices[0]?.delta
-  return (fields?.content ?? fields?.tool_calls?.[0]?.function.arguments ?? '').length
+  return Buffer.byteLength(fields?.content ?? fields?.tool_calls?.[0]?.function.arguments ?? '')
 }

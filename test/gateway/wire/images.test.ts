@@ -13,7 +13,7 @@ const outcome = (body: Record<string, unknown>) => {
 }
 
 describe('an images request', () => {
-  test('whatever comes is either refused as bad_request or a wish that can be drawn', () => {
+  test('whatever comes is either refused as bad_request or a request that can be drawn', () => {
     const odd = fc.oneof(fc.anything(), fc.constantFrom(null, '', 0, -1, 4, 5, 1.5, '1024x1024', 'url', 'b64_json', 'auto', '1x1', '99999x99999', '0x0'))
     const body = fc.record(
       { prompt: fc.oneof(fc.string(), odd), n: odd, size: odd, response_format: odd, quality: odd, user: odd, model: odd, stream: odd, extra: odd },
@@ -26,23 +26,23 @@ describe('an images request', () => {
           expect(found.errorName).toBe('bad_request')
           return
         }
-        const { wish } = found
-        expect(wish.prompt.trim()).not.toBe('')
-        expect(wish.n >= 1 && wish.n <= imagesMax && Number.isInteger(wish.n)).toBe(true)
-        expect(wish.size !== null && wish.size.width >= 1 && wish.size.height >= 1).toBe(true)
-        expect(['url', 'b64_json']).toContain(wish.format)
-        expect(Object.keys(wish.others).filter(name => name in { prompt: 0, n: 0, size: 0, model: 0, stream: 0 })).toEqual([])
+        const { params } = found
+        expect(params.prompt.trim()).not.toBe('')
+        expect(params.n >= 1 && params.n <= imagesMax && Number.isInteger(params.n)).toBe(true)
+        expect(params.size !== null && params.size.width >= 1 && params.size.height >= 1).toBe(true)
+        expect(['url', 'b64_json']).toContain(params.format)
+        expect(Object.keys(params.others).filter(name => name in { prompt: 0, n: 0, size: 0, model: 0, stream: 0 })).toEqual([])
       }),
       { numRuns: 2000 },
     )
   })
 
-  test('a well-formed wish is read as it stands', () => {
+  test('a well-formed request is read as it stands', () => {
     const edge = fc.integer({ min: 1, max: 99_999 })
     fc.assert(
       fc.property(fc.integer({ min: 1, max: 1e9 }), edge, edge, fc.constantFrom('url', 'b64_json'), (n, width, height, response_format) => {
         const found = parseImages({ prompt: 'x', n, size: `${width}x${height}`, response_format })
-        expect(found.wish).toMatchObject({ n: Math.min(n, imagesMax), size: { width, height }, format: response_format, asked: { size: true, format: true } })
+        expect(found.params).toMatchObject({ n: Math.min(n, imagesMax), size: { width, height }, format: response_format, asked: { size: true, format: true } })
       }),
     )
   })

@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { editMembers, mayRepeat, topLevelMembers } from '../../../src/gateway/wire/json-members.ts'
+import { hasDoubles } from '../../../src/gateway/wire/json/json-doubles.ts'
+import { editMembers, topLevelMembers } from '../../../src/gateway/wire/json/json-members.ts'
 
 const edit = (text: string, edits: Record<string, string | undefined>): string => editMembers(Buffer.from(text), new Map(Object.entries(edits))).toString()
 
@@ -13,11 +14,33 @@ test('members are changed, left out and added, and every other byte stays', () =
 
 test('of equal names the last one stays, escaped or not', () => {
   expect(edit('{"model":"dear","\\u006dodel":"cheap"}', {})).toBe('{"\\u006dodel":"cheap"}')
-  const repeats = (text: string): boolean => mayRepeat(Buffer.from(text), ['model', 'input'], JSON.parse(text))
-  expect(repeats('{"\\u006dodel":1}')).toBe(true)
-  expect(repeats('{"model":1,"a":{"model":2}}')).toBe(true)
-  expect(repeats('{"model":1,"models":2}')).toBe(false)
-  expect(repeats('{"model":1,"a":["input","input"]}')).toBe(false)
+})
+
+test('a name that stands twice is found at any depth and however it is written, and nothing else is taken for one', () => {
+  const doubles = (text: string): boolean => hasDoubles(Buffer.from(text), JSON.parse(text))
+  for (const text of [
+    '{"model":"dear","\\u006dodel":"cheap"}',
+    '{"a":1,"a":null}',
+    '{"t":[{"x":{"a":1,"b":2,"a":3}}]}',
+    `{"long":"${'x'.repeat(100)}\\"","a":{"b":[],"b":{}}}`,
+    '{"__proto__":1,"__proto__":2}',
+  ])
+    expect([text, doubles(text)]).toEqual([text, true])
+  for (const text of [
+    '{}',
+    '{"\\u006dodel":1}',
+    '{"model":1,"a":{"model":2}}',
+    '{"a":"b\\":\\\\","c":":::"}',
+    `{"a":"${'x'.repeat(47)}\\":${'y'.repeat(60)}\\\\","b":[{"c":1},{"c":":"}], "__proto__" : {"d":1}}`,
+  ])
+    expect([text, doubles(text)]).toEqual([text, false])
+  fc.assert(
+    fc.property(fc.jsonValue(), fc.constantFrom(undefined, 2), (value, space) => {
+      const text = JSON.stringify({ value, same: value }, null, space)
+      expect(doubles(text)).toBe(false)
+      expect(doubles(text.replace('{', '{"same":[{"q":1}],'))).toBe(true)
+    }),
+  )
 })
 
 test('any object keeps its members under any edit of others', () => {

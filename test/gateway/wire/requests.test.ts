@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
-import { imageTokens, parseChat } from '../../../src/gateway/wire/chat.ts'
+import { parseChat } from '../../../src/gateway/wire/chat/chat.ts'
 import { parseEmbeddings } from '../../../src/gateway/wire/embeddings.ts'
+import { imageTokens } from '../../../src/gateway/wire/prompt-size.ts'
 import { headerValue } from '../../../src/gateway/wire/response-headers.ts'
 import { usageFromOpenAi, usageOfEmbeddings } from '../../../src/gateway/wire/usage.ts'
 
@@ -88,8 +89,13 @@ describe('a chat request', () => {
 
 describe('an embeddings request', () => {
   test('takes a string or an array of strings', () => {
-    expect(parseEmbeddings({ model: 'm', input: 'abcd' })).toEqual({ model: 'm', inputs: 1, promptTokensEstimate: 2 })
-    expect(parseEmbeddings({ model: 'm', input: ['abc', 'abc'], dimensions: 8 })).toEqual({ model: 'm', inputs: 2, promptTokensEstimate: 2 })
+    expect(parseEmbeddings({ model: 'm', input: 'abcd' })).toEqual({ model: 'm', inputs: 1, promptTokensEstimate: 2, promptUnreadTokens: 0 })
+    expect(parseEmbeddings({ model: 'm', input: ['abc', 'abc'], dimensions: 8 })).toEqual({
+      model: 'm',
+      inputs: 2,
+      promptTokensEstimate: 2,
+      promptUnreadTokens: 0,
+    })
   })
   test.each([[undefined], [null], [[]], [[1]], [['a', null]], [{}]])('refuses the input %j', input => {
     expect(() => parseEmbeddings({ model: 'm', input })).toThrow(expect.objectContaining({ code: 'bad_request' }))
@@ -106,6 +112,15 @@ describe('a usage block', () => {
         completion_tokens_details: { reasoning_tokens: 3 },
       }),
     ).toEqual({ promptTokens: 10, completionTokens: 4, cachedTokens: 10, cacheWriteTokens: 0, reasoningTokens: 3 })
+    // Reasoning beside the completion, as the total says.
+    expect(usageFromOpenAi({ prompt_tokens: 32, completion_tokens: 9, total_tokens: 135, completion_tokens_details: { reasoning_tokens: 94 } })).toMatchObject({
+      promptTokens: 32,
+      completionTokens: 103,
+      reasoningTokens: 94,
+    })
+    expect(
+      usageFromOpenAi({ prompt_tokens: 32, completion_tokens: 103, total_tokens: 135, completion_tokens_details: { reasoning_tokens: 94 } }),
+    ).toMatchObject({ promptTokens: 32, completionTokens: 103, reasoningTokens: 94 })
     expect(usageOfEmbeddings({ prompt_tokens: 10 })).toMatchObject({ promptTokens: 10, completionTokens: 0 })
   })
   test.each([

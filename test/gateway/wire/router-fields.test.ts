@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { parseRouterFields, routerOnlyNames } from '../../../src/gateway/wire/router-fields.ts'
+import { parseRouterFields, routerOnlyNames } from '../../../src/gateway/wire/chat/router-fields.ts'
 
 const base = { model: 'm', messages: [] }
 const fieldsOf = (more: Record<string, unknown>): ReturnType<typeof parseRouterFields>['fields'] => parseRouterFields({ ...base, ...more }).fields

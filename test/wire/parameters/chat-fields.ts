@@ -57,7 +57,7 @@ export const chatFields = {
     { prompt_cache_retention: '24h' },
     dropped('prompt_cache_retention'),
     dropped('prompt_cache_retention'),
-    carried('"prompt_cache_retention":"24h"'),
+    dropped('prompt_cache_retention'),
   ),
   reasoning_effort: row(
     { reasoning_effort: 'high' },

@@ -161,12 +161,7 @@ export const otherChatParts = {
     carried('look', 'cache_control'),
     carried('look', 'cache_control'),
   ),
-  'file that is stored elsewhere': row(
-    asked({ type: 'file', file: { file_id: 'file_1' } }, text),
-    refused('file_id'),
-    refused('file_id'),
-    carried('"file_id":"file_1"'),
-  ),
+  'file that is stored elsewhere': row(asked({ type: 'file', file: { file_id: 'file_1' } }, text), refused('file_id'), refused('file_id'), refused('file_id')),
   'part of an unknown type': all(asked({ type: 'hologram', hologram: 'x' }, text), carried('Some text', 'messages.content.hologram')),
   'name of a participant': all({ messages: [{ role: 'user', content: 'Hello there', name: 'Asha' }] }, carried('Hello there', 'messages.name')),
   'name of a tool beside its result': all(called({ tool_calls: [call] }, { ...result, name: 'look' }), carried('Rain')),

@@ -8,6 +8,6 @@ export function accepting(kind: ServedKind): (model: Model) => void {
   return model => {
     if (model.kind !== kind || model.routes.some(({ dialect }) => speaksKind(dialect, kind))) return
     const [route] = model.routes
-    throw fail('no_route', { message: `${route?.provider.name ?? 'This provider'} has no ${kind} API that this gateway speaks. Nothing was dialed.` })
+    throw fail('no_route', { message: `${route?.provider.name ?? 'This provider'} has no ${kind} API that this gateway speaks. No provider was called.` })
   }
 }

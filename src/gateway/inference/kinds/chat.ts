@@ -1,12 +1,13 @@
 import type { HubRequest } from '../../providers/dialect.ts'
 import type { Attempt } from '../../routing/plan.ts'
-import { type ParsedChat, parseChat, promptTextOf } from '../../wire/chat.ts'
-import { chatFormat } from '../../wire/chat-format.ts'
-import { nameReasoning } from '../../wire/chat-reply.ts'
-import { refuseChargedTools } from '../../wire/chat-tools.ts'
-import { parseRouterFields, type RouterFields } from '../../wire/router-fields.ts'
+import { type ParsedChat, parseChat, promptTextOf } from '../../wire/chat/chat.ts'
+import { chatFormat } from '../../wire/chat/chat-format.ts'
+import { nameReasoning } from '../../wire/chat/chat-reply.ts'
+import { refuseChargedTools } from '../../wire/chat/chat-tools.ts'
+import { parseRouterFields, type RouterFields } from '../../wire/chat/router-fields.ts'
+import { unseenDigitsOf } from '../../wire/json/json-body.ts'
 import type { TokenUsage } from '../../wire/usage.ts'
-import { performMessages } from '../perform-messages.ts'
+import { performMessages } from '../attempt/perform-messages.ts'
 import type { Kind } from './kind.ts'
 import { parseObject } from './parse-object.ts'
 import type { ParsedRequest } from './request.ts'
@@ -23,7 +24,7 @@ export const chatKind: Kind = {
   parse({ bytes }): ParsedRequest {
     const body = parseObject(bytes)
     const { fields, stripped, touched } = parseRouterFields(body)
-    return new ChatRequest(parseChat(stripped), fields, stripped, touched ? null : bytes)
+    return new ChatRequest(parseChat(stripped, unseenDigitsOf(bytes)), fields, stripped, touched ? null : bytes)
   },
 
   complete(reply, usage) {
@@ -46,6 +47,8 @@ class ChatRequest implements ParsedRequest {
   readonly maxTokens: number | null
   readonly answers: number
   readonly promptTokens: number
+  readonly promptMedia: ParsedRequest['promptMedia']
+  readonly promptUnreadTokens: ParsedRequest['promptUnreadTokens']
   readonly needs: ParsedRequest['needs']
   readonly withholdUsage: boolean
   readonly hub: HubRequest
@@ -59,6 +62,8 @@ class ChatRequest implements ParsedRequest {
     this.maxTokens = chat.maxTokens
     this.answers = chat.answers
     this.promptTokens = chat.promptTokensEstimate
+    this.promptMedia = chat.promptMedia
+    this.promptUnreadTokens = chat.promptUnreadTokens
     this.needs = { tools: chat.hasTools, vision: chat.hasImages }
     this.withholdUsage = chat.stream && chat.includeUsage === false
     this.hub = { operation: 'chat', body, bytes, stream: chat.stream, dropped: none }

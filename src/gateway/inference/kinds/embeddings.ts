@@ -1,7 +1,8 @@
-import { chatFormat } from '../../wire/chat-format.ts'
+import { chatFormat } from '../../wire/chat/chat-format.ts'
+import { parseRouterFields } from '../../wire/chat/router-fields.ts'
 import { parseEmbeddings } from '../../wire/embeddings.ts'
-import { parseRouterFields } from '../../wire/router-fields.ts'
-import { performChat } from '../perform-chat.ts'
+import { unseenDigitsOf } from '../../wire/json/json-body.ts'
+import { performChat } from '../attempt/perform-chat.ts'
 import { accepting } from './accepting.ts'
 import type { Kind } from './kind.ts'
 import { parseObject } from './parse-object.ts'
@@ -19,7 +20,7 @@ export const embeddingsKind: Kind = {
 
   parse({ bytes }): ParsedRequest {
     const { fields, stripped, touched } = parseRouterFields(parseObject(bytes))
-    const { model, promptTokensEstimate } = parseEmbeddings(stripped)
+    const { model, promptTokensEstimate, promptUnreadTokens } = parseEmbeddings(stripped, unseenDigitsOf(bytes))
     const sent = { body: stripped, bytes: touched ? null : bytes, stream: false }
     const request: ParsedRequest = {
       operation: 'embeddings',
@@ -29,6 +30,7 @@ export const embeddingsKind: Kind = {
       maxTokens: 0,
       answers: 1,
       promptTokens: promptTokensEstimate,
+      promptUnreadTokens,
       needs: { tools: false, vision: false },
       withholdUsage: false,
       native: { format: 'openai', headers: {}, query: '', ...sent },

@@ -1,11 +1,12 @@
-import type { CancelSignal } from '../../../platform/cancellation.ts'
+import type { CancelSignal } from '../../../platform/loop/cancellation.ts'
+import type { Route } from '../../catalog/model.ts'
 import type { Attempt, ServedKind } from '../../routing/plan.ts'
-import type { UsageKind } from '../../usage/record.ts'
+import type { UsageKind } from '../../usage/events/record.ts'
 import type { ClientFormat } from '../../wire/client-format.ts'
 import type { TokenUsage } from '../../wire/usage.ts'
-import type { Performed } from '../answer.ts'
 import type { InferenceDeps } from '../deps.ts'
-import type { BillOf } from '../passage.ts'
+import type { Performed } from '../replies/answer.ts'
+import type { BillOf } from '../stream/stream-adapter.ts'
 import type { CallInput, ParsedRequest } from './request.ts'
 
 /** What a performer is given beside the attempt. */
@@ -16,6 +17,8 @@ export interface PerformContext {
   readonly deps: InferenceDeps
   /** What the call would be charged on this attempt. */
   readonly bill: BillOf
+  /** Charges the call as this route's model, which the provider served in place of the one that was asked. Left out: it is not charged. */
+  readonly priceAs?: (route: Route) => void
 }
 
 /** Makes one attempt: dials, reads as far as it must to know whether it serves. What it throws counts as unreachable. */

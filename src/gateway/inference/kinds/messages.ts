@@ -1,16 +1,17 @@
 import { fail } from '../../../platform/errors.ts'
-import { Secret } from '../../../platform/secret.ts'
+import { Secret } from '../../../platform/security/secret.ts'
 import type { Forwarded, HubRequest, NativeRequest } from '../../providers/dialect.ts'
 import type { Attempt } from '../../routing/plan.ts'
-import { editMembers } from '../../wire/json-members.ts'
+import { parseRouterFields, type RouterFields, routerOnlyNames } from '../../wire/chat/router-fields.ts'
+import { unseenDigitsOf } from '../../wire/json/json-body.ts'
+import { editMembers } from '../../wire/json/json-members.ts'
 import { providerCredential } from '../../wire/messages/credentials.ts'
-import { lastUserText, type MessagesFacts, messagesFacts } from '../../wire/messages/facts.ts'
 import { messagesFormat } from '../../wire/messages/format.ts'
-import { refuseProviderRun } from '../../wire/messages/hub-tools.ts'
-import { messagesToHub } from '../../wire/messages/to-hub.ts'
-import { parseRouterFields, type RouterFields, routerOnlyNames } from '../../wire/router-fields.ts'
-import { performMessages } from '../perform-messages.ts'
-import { refuseDearerMessages } from '../surcharges.ts'
+import { lastUserText, type MessagesFacts, messagesFacts } from '../../wire/messages/request/facts.ts'
+import { refuseProviderRun } from '../../wire/messages/request/hub-tools.ts'
+import { messagesToHub } from '../../wire/messages/request/to-hub.ts'
+import { performMessages } from '../attempt/perform-messages.ts'
+import { refuseDearerMessages } from '../media/surcharges.ts'
 import type { Kind } from './kind.ts'
 import { parseObject } from './parse-object.ts'
 import type { CallInput, ParsedRequest } from './request.ts'
@@ -34,7 +35,7 @@ export function parseMessages({ bytes, headers, query }: CallInput): ParsedReque
   const { fields, stripped, touched } = parseRouterFields(parseObject(bytes))
   const credential = providerCredential(headers)
   const secretOf = (text: string | null): Secret | null => (text === null ? null : new Secret(text))
-  return new MessagesRequest(messagesFacts(stripped), fields, {
+  return new MessagesRequest(messagesFacts(stripped, unseenDigitsOf(bytes)), fields, {
     native: {
       format: 'anthropic',
       body: stripped,
@@ -73,6 +74,8 @@ class MessagesRequest implements ParsedRequest {
   readonly stream: boolean
   readonly maxTokens: number | null
   readonly promptTokens: number
+  readonly promptMedia: ParsedRequest['promptMedia']
+  readonly promptUnreadTokens: ParsedRequest['promptUnreadTokens']
   readonly needs: ParsedRequest['needs']
   readonly native: NativeRequest
   readonly forwarded: Forwarded | null
@@ -87,6 +90,8 @@ class MessagesRequest implements ParsedRequest {
     this.stream = facts.stream
     this.maxTokens = facts.maxTokens
     this.promptTokens = facts.promptTokens
+    this.promptMedia = facts.promptMedia
+    this.promptUnreadTokens = facts.promptUnreadTokens
     this.needs = { tools: facts.hasTools, vision: facts.hasImages }
     this.native = native
     this.forwarded = forwarded

@@ -1,13 +1,14 @@
 import { fail } from '../../../platform/errors.ts'
+import { isObject } from '../../../platform/values/json.ts'
+import { parseExactJson, wellFormed } from '../../wire/json/json-body.ts'
+import { inferenceBounds } from '../../wire/json/json-scan.ts'
 
-/** The body as a JSON object. Throws `bad_request`. */
+/** The body as a JSON object, within bounds; see `parseExactJson` for numbers that a double cannot hold. Throws `bad_request`. */
 export function parseObject(bytes: Buffer): Record<string, unknown> {
-  let value: unknown
-  try {
-    value = JSON.parse(bytes.toString('utf8'))
-  } catch (cause) {
-    throw fail('bad_request', { message: bytes.length === 0 ? 'The body is empty; send a JSON object.' : 'The body is not valid JSON.', cause })
-  }
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) throw fail('bad_request', { message: 'The body must be a JSON object.' })
-  return value as Record<string, unknown>
+  const value = wellFormed(
+    () => parseExactJson(bytes, inferenceBounds),
+    bytes.length === 0 ? 'The body is empty; send a JSON object.' : 'The body is not valid JSON.',
+  )
+  if (!isObject(value)) throw fail('bad_request', { message: 'The body must be a JSON object.' })
+  return value
 }

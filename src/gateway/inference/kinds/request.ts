@@ -2,7 +2,8 @@ import type { Form } from '../../../platform/endpoint.ts'
 import type { Model } from '../../catalog/model.ts'
 import type { Forwarded, HubRequest, NativeRequest } from '../../providers/dialect.ts'
 import type { Attempt, Needs } from '../../routing/plan.ts'
-import type { RouterFields } from '../../wire/router-fields.ts'
+import type { RouterFields } from '../../wire/chat/router-fields.ts'
+import type { PromptMedia } from '../../wire/prompt-size.ts'
 import type { TokenUsage } from '../../wire/usage.ts'
 
 /** What came over the wire: the body, and of headers and query what the row lets through. */
@@ -27,6 +28,10 @@ export interface ParsedRequest {
   readonly answers: number
   /** Estimate, for holds and context windows. */
   readonly promptTokens: number
+  /** Media of the prompt, which the estimate can only guess; left out: it is text alone. */
+  readonly promptMedia?: PromptMedia | undefined
+  /** Part of the estimate that a provider may leave unread: thought of earlier turns, and settings; left out: there is none. */
+  readonly promptUnreadTokens?: number | undefined
   /** What a model must be able to do to be picked. */
   readonly needs: Needs
   /** The caller said include_usage: false: the usage chunk is metered and kept back. */

@@ -1,12 +1,13 @@
 import type { HubRequest, NativeRequest } from '../../providers/dialect.ts'
 import type { Attempt } from '../../routing/plan.ts'
-import { editMembers } from '../../wire/json-members.ts'
+import { parseRouterFields, type RouterFields, routerOnlyNames } from '../../wire/chat/router-fields.ts'
+import { unseenDigitsOf } from '../../wire/json/json-body.ts'
+import { editMembers } from '../../wire/json/json-members.ts'
 import { responsesFormat } from '../../wire/responses/format.ts'
-import { type ParsedResponses, parseResponses, promptTextOfInput } from '../../wire/responses/request.ts'
-import { responseUsage } from '../../wire/responses/response-object.ts'
-import { responsesToChat } from '../../wire/responses/to-chat.ts'
-import { parseRouterFields, type RouterFields, routerOnlyNames } from '../../wire/router-fields.ts'
-import { performMessages } from '../perform-messages.ts'
+import { responseUsage } from '../../wire/responses/reply/response-object.ts'
+import { type ParsedResponses, parseResponses, promptTextOfInput } from '../../wire/responses/request/request.ts'
+import { responsesToChat } from '../../wire/responses/request/to-chat.ts'
+import { performMessages } from '../attempt/perform-messages.ts'
 import type { Kind } from './kind.ts'
 import { parseObject } from './parse-object.ts'
 import type { ParsedRequest } from './request.ts'
@@ -22,7 +23,7 @@ export const responsesKind: Kind = {
   parse({ bytes }): ParsedRequest {
     const { fields, stripped, touched } = parseRouterFields(parseObject(bytes))
     const sent = touched ? editMembers(bytes, withoutRouterFields) : bytes
-    return new ResponsesRequest(parseResponses(stripped), fields, nativeOf(stripped, sent))
+    return new ResponsesRequest(parseResponses(stripped, unseenDigitsOf(bytes)), fields, nativeOf(stripped, sent))
   },
 
   /** Every caller can add up, whatever the provider reports. */
@@ -49,6 +50,8 @@ class ResponsesRequest implements ParsedRequest {
   readonly stream: boolean
   readonly maxTokens: number | null
   readonly promptTokens: number
+  readonly promptMedia: ParsedRequest['promptMedia']
+  readonly promptUnreadTokens: ParsedRequest['promptUnreadTokens']
   readonly needs: ParsedRequest['needs']
   readonly native: NativeRequest
   readonly #parsed: ParsedResponses
@@ -61,6 +64,8 @@ class ResponsesRequest implements ParsedRequest {
     this.stream = parsed.stream
     this.maxTokens = parsed.maxTokens
     this.promptTokens = parsed.promptTokensEstimate
+    this.promptMedia = parsed.promptMedia
+    this.promptUnreadTokens = parsed.promptUnreadTokens
     this.needs = { tools: parsed.hasTools, vision: parsed.hasImages }
     this.native = native
   }

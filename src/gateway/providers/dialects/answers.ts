@@ -1,6 +1,6 @@
 /** Whether a whole reply of status 200 answers anything, in each format. One that does not is a failed route: nobody pays for nothing. */
 
-import { isObject, type JsonObject, objectsOf } from '../../../platform/json.ts'
+import { isObject, type JsonObject, objectsOf } from '../../../platform/values/json.ts'
 import type { HubRequest } from '../dialect.ts'
 
 type Operation = HubRequest['operation']

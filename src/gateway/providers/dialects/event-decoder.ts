@@ -1,17 +1,58 @@
-import type { ChatStreamDecoder, ChatStreamEvent } from '../../wire/chat-stream.ts'
-import { type SseEvent, SseEventReader } from '../../wire/sse-events.ts'
+import { type JsonObject, parsedObject } from '../../../platform/values/json.ts'
+import type { ChatStreamDecoder, ChatStreamEvent } from '../../wire/chat/chat-stream.ts'
+import { type SseEvent, SseEventReader } from '../../wire/sse/sse-events.ts'
+
+/** Events that begin like an object and are none, and are passed over, in one stream: trying to read them takes time. */
+const unreadMax = 100
+/** Signs of life in a row that are passed on: behind them the gateway's own keep the client waiting. */
+const aliveMax = 100
 
 /** Reads a stream event by event, over any chunking; what an event says is for the format. */
 export abstract class EventDecoder implements ChatStreamDecoder {
-  readonly #events = new SseEventReader()
+  readonly #events: SseEventReader
+  #unread = 0
+  #alive = 0
+  #isOver = false
+
+  /** `eventMaxBytes`: longest event that is read; left out: that of providers that the operator has chosen. */
+  constructor(eventMaxBytes?: number) {
+    this.#events = new SseEventReader(eventMaxBytes)
+  }
 
   push(bytes: Uint8Array): readonly ChatStreamEvent[] {
-    return this.#events.push(bytes).flatMap(event => this.read(event))
+    return this.#read(this.#events.push(bytes))
   }
 
   end(): readonly ChatStreamEvent[] {
-    return this.#events.end().flatMap(event => this.read(event))
+    return this.#read(this.#events.end())
+  }
+
+  #read(events: readonly SseEvent[]): readonly ChatStreamEvent[] {
+    const out: ChatStreamEvent[] = []
+    for (const event of events) {
+      if (this.#isOver) break
+      for (const made of this.read(event)) {
+        this.#alive = made.kind === 'alive' ? this.#alive + 1 : 0
+        if (this.#alive <= aliveMax) out.push(made)
+      }
+      if (this.#unread > unreadMax) {
+        this.#isOver = true
+        out.push(tooMuch('The provider sent too many events that cannot be read.'))
+      }
+    }
+    return out
   }
 
   protected abstract read(event: SseEvent): readonly ChatStreamEvent[]
+
+  /** The object that is the data of an event, or null. */
+  protected object(data: string): JsonObject | null {
+    if (!/^\s*\{/.test(data)) return null
+    const value = parsedObject(data)
+    if (value === null) this.#unread++
+    return value
+  }
 }
+
+/** The end of a stream that is more than this gateway takes. */
+export const tooMuch = (message: string): ChatStreamEvent => ({ kind: 'error', fault: { message, type: 'api_error', code: 'upstream_stream_error' } })

@@ -1,4 +1,4 @@
-import { type LineSink, SseLineScanner } from '../../wire/sse-lines.ts'
+import { type LineSink, SseLineScanner } from '../../wire/sse/sse-lines.ts'
 import type { TokenUsage } from '../../wire/usage.ts'
 import type { StreamTap } from '../dialect.ts'
 
@@ -6,12 +6,17 @@ import type { StreamTap } from '../dialect.ts'
 export abstract class EventTap implements StreamTap, LineSink {
   usage: TokenUsage | null = null
   outputChars = 0
+  begun = false
   finished = false
   failed = false
+  fault: string | null = null
+  over = false
   events = 0
   wholeBytes = 0
   /** The event that says so has begun; the stream is finished when it is whole. */
   protected isLast = false
+  /** An event has begun that says something; the stream has begun when it is whole. */
+  protected says = false
   readonly #lines = new SseLineScanner(this)
   #hasData = false
 
@@ -21,10 +26,11 @@ export abstract class EventTap implements StreamTap, LineSink {
 
   push(chunk: Uint8Array): void {
     this.wholeBytes = 0
-    this.#lines.push(chunk)
+    if (!this.over) this.#lines.push(chunk)
   }
 
   line(bytes: Uint8Array, start: number, end: number, nextInChunk: number): void {
+    if (this.over) return
     if (start < end) {
       if (this.field(bytes, start, end)) this.#hasData = true
       return
@@ -33,7 +39,9 @@ export abstract class EventTap implements StreamTap, LineSink {
     if (this.#hasData) this.events++
     this.#hasData = false
     this.eventEnds()
+    if (this.says) this.begun = true
     if (this.isLast) this.finished = true
+    this.over = this.finished || this.failed
   }
 
   /** One line of an event; true when it carries data. */

@@ -1,6 +1,7 @@
 /** Messages of the hub format as the dialects that are not OpenAI chat read them. */
 import { fail } from '../../../platform/errors.ts'
-import { isObject, type JsonObject, objectsOf } from '../../../platform/json.ts'
+import { isObject, type JsonObject, objectsOf } from '../../../platform/values/json.ts'
+import type { JsonTexts } from '../../wire/json/json-texts.ts'
 import { argumentsObject, textOf } from './json-values.ts'
 import { asksForNothing } from './uncarried.ts'
 
@@ -71,11 +72,18 @@ function withoutOlderCalls(message: JsonObject, index: number, calls: Map<string
   return { role: 'tool', tool_call_id: id, content: message['content'] ?? '' }
 }
 
-/** What a call calls, and with what: the text of a freeform tool is its one argument. */
-export function calledOf(call: JsonObject): { readonly name: string; readonly input: Record<string, unknown> } {
+/** What a call calls, and with what: the text of a freeform tool is its one argument. Throws `bad_request`, see argumentsObject. */
+export function calledOf(call: JsonObject, texts: JsonTexts): { readonly name: string; readonly input: Record<string, unknown> } {
   const { function: made, custom } = call
-  if (isObject(custom)) return { name: textOf(custom['name']), input: { input: textOf(custom['input']) } }
-  return isObject(made) ? { name: textOf(made['name']), input: argumentsObject(made['arguments']) } : { name: '', input: {} }
+  const name = calledName(call)
+  if (isObject(custom)) return { name, input: { input: textOf(custom['input']) } }
+  return { name, input: isObject(made) ? argumentsObject(made['arguments'], texts) : {} }
+}
+
+/** The name of what a call calls; '' when it names nothing. */
+export function calledName({ function: made, custom }: JsonObject): string {
+  const called = isObject(custom) ? custom : made
+  return isObject(called) ? textOf(called['name']) : ''
 }
 
 /** Adds what says that thoughts of an earlier turn stay behind: all blocks but the `carried` ones, or thinking without blocks. */

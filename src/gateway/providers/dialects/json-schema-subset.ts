@@ -1,4 +1,4 @@
-import { isObject } from '../../../platform/json.ts'
+import { isObject } from '../../../platform/values/json.ts'
 
 /** What of JSON Schema a provider takes. */
 export interface SchemaSubset {

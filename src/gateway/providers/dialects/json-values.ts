@@ -1,5 +1,6 @@
 /** Reading of values that came from outside, for the dialects. */
-import { isObject } from '../../../platform/json.ts'
+import { isObject } from '../../../platform/values/json.ts'
+import type { JsonTexts } from '../../wire/json/json-texts.ts'
 
 /** True for what the caller has left out: null counts as absent. */
 export function isAbsent(value: unknown): value is null | undefined {
@@ -22,15 +23,19 @@ export function withoutHalves(json: string): string {
   return json.includes('\\ud') ? json.replace(/(?<!\\)((?:\\\\)*)\\ud[89a-f][0-9a-f]{2}/g, '$1\\ufffd') : json
 }
 
-/** Arguments of a function call as an object: '' is none, and what is no object is kept under a name so that nothing is lost. */
-export function argumentsObject(value: unknown): Record<string, unknown> {
+/**
+ * Arguments of a function call as an object: '' is none, and what is no object is kept under a name so that nothing is lost. `texts` are those
+ * of the same body. Throws `bad_request` that names the bound when these hold too much.
+ */
+export function argumentsObject(value: unknown, texts: JsonTexts): Record<string, unknown> {
   if (isObject(value)) return value
   const text = textOf(value).trim()
   if (text === '') return {}
   try {
-    const parsed: unknown = JSON.parse(text)
+    const parsed = texts.value(text)
     return isObject(parsed) ? parsed : { value: parsed }
-  } catch {
+  } catch (error) {
+    if (!(error instanceof SyntaxError)) throw error
     return { text }
   }
 }

@@ -1,6 +1,6 @@
 /** Ids of calls that carry a signature of Gemini's, for servers that take no long ids. */
-import { isObject } from '../../../platform/json.ts'
-import { isSignedId, readCallId } from './gemini-signature.ts'
+import { isObject } from '../../../platform/values/json.ts'
+import { isSignedId, readCallId } from './gemini/gemini-signature.ts'
 
 type Fields = Readonly<Record<string, unknown>>
 

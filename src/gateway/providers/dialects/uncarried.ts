@@ -1,4 +1,4 @@
-import { isObject, type JsonObject } from '../../../platform/json.ts'
+import { isObject, type JsonObject } from '../../../platform/values/json.ts'
 import { isAbsent } from './json-values.ts'
 
 /** Values that say what is true anyway: nobody misses them. */

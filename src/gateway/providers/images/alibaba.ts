@@ -12,18 +12,18 @@ const parameters = ['seed', 'prompt_extend', 'watermark']
 export const alibabaTasks: ImageStyle = {
   imagesPerRequest: target => (isQwen(target) ? 1 : 4),
 
-  request(wish, target) {
-    refuseEdits(wish, target)
-    const { kept, left } = splitOthers(wish, [...parameters, 'negative_prompt'])
+  request(params, target) {
+    refuseEdits(params, target)
+    const { kept, left } = splitOthers(params, [...parameters, 'negative_prompt'])
     const { negative_prompt, ...others } = kept
-    const { size, isExact } = sizeOf(wish.size, target)
+    const { size, isExact } = sizeOf(params.size, target)
     const body = {
       model: target.upstreamModel,
-      input: { prompt: wish.prompt, ...(negative_prompt === undefined ? {} : { negative_prompt }) },
-      parameters: { ...others, size, n: wish.n },
+      input: { prompt: params.prompt, ...(negative_prompt === undefined ? {} : { negative_prompt }) },
+      parameters: { ...others, size, n: params.n },
     }
     const headers = { ...headersFor(target), 'x-dashscope-async': 'enable' }
-    const dropped = [...lostOf(wish, { size: isExact, format: wish.format === 'url' }), ...left]
+    const dropped = [...lostOf(params, { size: isExact, format: params.format === 'url' }), ...left]
     return jsonRequest(`${apiOf(target)}/services/aigc/text2image/image-synthesis`, headers, body, dropped)
   },
 

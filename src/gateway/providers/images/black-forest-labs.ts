@@ -9,13 +9,13 @@ const taken = ['seed', 'prompt_upsampling', 'safety_tolerance', 'output_format',
 export const blackForestLabs: ImageStyle = {
   imagesPerRequest: () => 1,
 
-  request(wish, target) {
-    refuseEdits(wish, target)
-    const { size, isExact } = steppedSize(wish.size, { step: 32, min: 256, max: 1440 })
-    const { kept, left } = splitOthers(wish, taken)
+  request(params, target) {
+    refuseEdits(params, target)
+    const { size, isExact } = steppedSize(params.size, { step: 32, min: 256, max: 1440 })
+    const { kept, left } = splitOthers(params, taken)
     const url = `${target.provider.baseUrl}/${encodeURIComponent(target.upstreamModel)}`
-    const dropped = [...lostOf(wish, { size: isExact, format: wish.format === 'url' }), ...left]
-    return jsonRequest(url, headersFor(target), { ...kept, prompt: wish.prompt, ...size }, dropped)
+    const dropped = [...lostOf(params, { size: isExact, format: params.format === 'url' }), ...left]
+    return jsonRequest(url, headersFor(target), { ...kept, prompt: params.prompt, ...size }, dropped)
   },
 
   reply(reply, target) {

@@ -11,14 +11,14 @@ const pathOf = ({ upstreamModel }: Target): string => upstreamModel.split('/').m
 export const fireworksWorkflow: ImageStyle = {
   imagesPerRequest: () => 1,
 
-  request(wish, target) {
-    refuseEdits(wish, target)
-    const { shape, isExact } = nearestShape(wish.size, shapes)
-    const { kept, left } = splitOthers(wish, ['guidance_scale', 'num_inference_steps', 'seed'])
+  request(params, target) {
+    refuseEdits(params, target)
+    const { shape, isExact } = nearestShape(params.size, shapes)
+    const { kept, left } = splitOthers(params, ['guidance_scale', 'num_inference_steps', 'seed'])
     const url = `${target.provider.baseUrl}/workflows/${pathOf(target)}/text_to_image`
-    const isThatSize = isExact && wish.size?.width === 1024 && wish.size.height === 1024
-    const dropped = [...lostOf(wish, { size: isThatSize, format: wish.format === 'b64_json' }), ...left]
-    return jsonRequest(url, headersFor(target), { ...kept, prompt: wish.prompt, aspect_ratio: shape }, dropped)
+    const isThatSize = isExact && params.size?.width === 1024 && params.size.height === 1024
+    const dropped = [...lostOf(params, { size: isThatSize, format: params.format === 'b64_json' }), ...left]
+    return jsonRequest(url, headersFor(target), { ...kept, prompt: params.prompt, aspect_ratio: shape }, dropped)
   },
 
   reply(reply) {
@@ -34,13 +34,13 @@ export const fireworksWorkflow: ImageStyle = {
 export const fireworksDiffusion: ImageStyle = {
   imagesPerRequest: () => 1,
 
-  request(wish, target) {
-    refuseEdits(wish, target)
-    const { size, isExact } = steppedSize(wish.size, { step: 8, min: 256, max: 2048 })
-    const { kept, left } = splitOthers(wish, ['cfg_scale', 'negative_prompt', 'sampler', 'steps', 'seed', 'safety_check'])
-    const dropped = [...lostOf(wish, { size: isExact, format: wish.format === 'b64_json' }), ...left]
+  request(params, target) {
+    refuseEdits(params, target)
+    const { size, isExact } = steppedSize(params.size, { step: 8, min: 256, max: 2048 })
+    const { kept, left } = splitOthers(params, ['cfg_scale', 'negative_prompt', 'sampler', 'steps', 'seed', 'safety_check'])
+    const dropped = [...lostOf(params, { size: isExact, format: params.format === 'b64_json' }), ...left]
     const url = `${target.provider.baseUrl}/image_generation/${pathOf(target)}`
-    return jsonRequest(url, headersFor(target, 'image/png'), { ...kept, prompt: wish.prompt, ...size, samples: 1 }, dropped)
+    return jsonRequest(url, headersFor(target, 'image/png'), { ...kept, prompt: params.prompt, ...size, samples: 1 }, dropped)
   },
 
   reply(reply) {

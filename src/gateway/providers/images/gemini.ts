@@ -9,21 +9,21 @@ const blockedReasons: readonly unknown[] = ['SAFETY', 'IMAGE_SAFETY', 'PROHIBITE
 export const geminiImages: ImageStyle = {
   imagesPerRequest: () => 1,
 
-  request(wish, target) {
-    refuseEdits(wish, target)
+  request(params, target) {
+    refuseEdits(params, target)
     const { provider, upstreamModel, credential } = target
-    const { shape, isExact } = nearestShape(wish.size, shapes)
-    const { left } = splitOthers(wish, [])
+    const { shape, isExact } = nearestShape(params.size, shapes)
+    const { left } = splitOthers(params, [])
     const base = provider.baseUrl.replace(/\/openai$/, '')
     const headers = headersFor({ provider: { ...provider, auth: 'none' }, credential: null })
     if (credential !== null) headers['x-goog-api-key'] = credential.reveal()
     const body = {
-      contents: [{ role: 'user', parts: [{ text: wish.prompt }] }],
+      contents: [{ role: 'user', parts: [{ text: params.prompt }] }],
       generationConfig: { responseModalities: ['IMAGE'], imageConfig: { aspectRatio: shape } },
     }
-    const isThatSize = isExact && wish.size?.width === 1024 && wish.size.height === 1024
+    const isThatSize = isExact && params.size?.width === 1024 && params.size.height === 1024
     return jsonRequest(`${base}/models/${encodeURIComponent(upstreamModel)}:generateContent`, headers, body, [
-      ...lostOf(wish, { size: isThatSize, format: wish.format === 'b64_json' }),
+      ...lostOf(params, { size: isThatSize, format: params.format === 'b64_json' }),
       ...left,
     ])
   },

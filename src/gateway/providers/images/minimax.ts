@@ -9,20 +9,20 @@ const shapes = ['1:1', '16:9', '4:3', '3:2', '2:3', '3:4', '9:16', '21:9']
 export const minimaxImages: ImageStyle = {
   imagesPerRequest: () => 9,
 
-  request(wish, target) {
-    refuseEdits(wish, target)
-    const { size, isExact } = steppedSize(wish.size, { step: 8, min: 512, max: 2048 })
-    const { kept, left } = splitOthers(wish, ['seed', 'prompt_optimizer', 'aigc_watermark', 'style', 'subject_reference'])
+  request(params, target) {
+    refuseEdits(params, target)
+    const { size, isExact } = steppedSize(params.size, { step: 8, min: 512, max: 2048 })
+    const { kept, left } = splitOthers(params, ['seed', 'prompt_optimizer', 'aigc_watermark', 'style', 'subject_reference'])
     const body = {
       ...kept,
       model: target.upstreamModel,
-      prompt: wish.prompt,
-      n: wish.n,
-      response_format: wish.format === 'url' ? 'url' : 'base64',
+      prompt: params.prompt,
+      n: params.n,
+      response_format: params.format === 'url' ? 'url' : 'base64',
       // A size that it does not draw in pixels is given by its shape.
-      ...(isExact ? size : { aspect_ratio: nearestShape(wish.size, shapes).shape }),
+      ...(isExact ? size : { aspect_ratio: nearestShape(params.size, shapes).shape }),
     }
-    return jsonRequest(`${target.provider.baseUrl}/image_generation`, headersFor(target), body, [...lostOf(wish, { size: isExact, format: true }), ...left])
+    return jsonRequest(`${target.provider.baseUrl}/image_generation`, headersFor(target), body, [...lostOf(params, { size: isExact, format: true }), ...left])
   },
 
   reply(reply) {

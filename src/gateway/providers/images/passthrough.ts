@@ -1,5 +1,5 @@
 import { fail } from '../../../platform/errors.ts'
-import type { ImageFormat, ImageWish } from '../../wire/images.ts'
+import type { ImageFormat, ImageParams } from '../../wire/images.ts'
 import type { FormPart } from '../../wire/multipart-body.ts'
 import type { Target, UpstreamRequest } from '../dialect.ts'
 import { asObject, type ImageReply, type ImageStyle, type MadeImage, noImage, objectOf, refused, unusable } from '../image-style.ts'
@@ -28,46 +28,46 @@ export function passthrough(deviation: Deviation = {}): ImageStyle {
   const { imagesPerRequest = Number.MAX_SAFE_INTEGER, formats = { url: 'url', b64_json: 'b64_json' } } = deviation
   return {
     imagesPerRequest: () => imagesPerRequest,
-    request: (wish, target, boundary) => (wish.edit === null ? generation(wish, target, deviation, formats) : edit(wish, target, deviation, boundary)),
+    request: (params, target, boundary) => (params.edit === null ? generation(params, target, deviation, formats) : edit(params, target, deviation, boundary)),
     reply: replyOf,
   }
 }
 
-function generation(wish: ImageWish, target: Target, deviation: Deviation, formats: Deviation['formats']): UpstreamRequest {
+function generation(params: ImageParams, target: Target, deviation: Deviation, formats: Deviation['formats']): UpstreamRequest {
   const { size, user = 'user', withheld = [] } = deviation
-  const body: Record<string, unknown> = { ...wish.others, model: target.upstreamModel, prompt: wish.prompt }
+  const body: Record<string, unknown> = { ...params.others, model: target.upstreamModel, prompt: params.prompt }
   for (const name of withheld) delete body[name]
-  if (deviation.imagesPerRequest !== 1) body['n'] = wish.n
-  if (wish.size !== null && size === undefined) body['size'] = `${wish.size.width}x${wish.size.height}`
-  if (wish.size !== null && size === 'width-height') Object.assign(body, wish.size)
-  if (formats) body['response_format'] = formats[wish.format]
-  if (wish.quality !== null && deviation.quality !== false) body['quality'] = wish.quality
-  if (wish.user !== null && user !== null) body[user] = wish.user
-  return jsonRequest(`${target.provider.baseUrl}/images/generations`, headersFor(target), body, lost(wish, deviation, formats))
+  if (deviation.imagesPerRequest !== 1) body['n'] = params.n
+  if (params.size !== null && size === undefined) body['size'] = `${params.size.width}x${params.size.height}`
+  if (params.size !== null && size === 'width-height') Object.assign(body, params.size)
+  if (formats) body['response_format'] = formats[params.format]
+  if (params.quality !== null && deviation.quality !== false) body['quality'] = params.quality
+  if (params.user !== null && user !== null) body[user] = params.user
+  return jsonRequest(`${target.provider.baseUrl}/images/generations`, headersFor(target), body, lost(params, deviation, formats))
 }
 
-function lost(wish: ImageWish, { quality, user, size, only, withheld = [] }: Deviation, formats: Deviation['formats']): string[] {
-  const kept = { quality: quality !== false, user: user !== null, size: size !== 'none', format: formats !== null || wish.format === only }
-  return [...lostOf(wish, kept), ...withheld.filter(name => Object.hasOwn(wish.others, name))]
+function lost(params: ImageParams, { quality, user, size, only, withheld = [] }: Deviation, formats: Deviation['formats']): string[] {
+  const kept = { quality: quality !== false, user: user !== null, size: size !== 'none', format: formats !== null || params.format === only }
+  return [...lostOf(params, kept), ...withheld.filter(name => Object.hasOwn(params.others, name))]
 }
 
 /** The pictures with their own bytes, one as `image`, several as `image[]` in their order. */
-function edit(wish: ImageWish, target: Target, deviation: Deviation, boundary: string): UpstreamRequest {
-  if (deviation.edits !== true || wish.edit === null)
+function edit(params: ImageParams, target: Target, deviation: Deviation, boundary: string): UpstreamRequest {
+  if (deviation.edits !== true || params.edit === null)
     throw fail('unsupported_operation', { message: `Images are not edited at ${target.provider.id} from here.` })
-  const { images, mask } = wish.edit
-  const fields: Record<string, unknown> = { ...wish.others, model: target.upstreamModel, prompt: wish.prompt, n: wish.n }
-  if (wish.size !== null) fields['size'] = `${wish.size.width}x${wish.size.height}`
-  if (deviation.formats !== null) fields['response_format'] = wish.format
-  if (wish.quality !== null) fields['quality'] = wish.quality
-  if (wish.user !== null) fields['user'] = wish.user
+  const { images, mask } = params.edit
+  const fields: Record<string, unknown> = { ...params.others, model: target.upstreamModel, prompt: params.prompt, n: params.n }
+  if (params.size !== null) fields['size'] = `${params.size.width}x${params.size.height}`
+  if (deviation.formats !== null) fields['response_format'] = params.format
+  if (params.quality !== null) fields['quality'] = params.quality
+  if (params.user !== null) fields['user'] = params.user
   const name = images.length === 1 ? 'image' : 'image[]'
   const parts: FormPart[] = [
     ...Object.entries(fields).map(([name, value]) => ({ name, value: fieldText(value) })),
     ...images.map(image => ({ ...image, name })),
     ...(mask === null ? [] : [{ ...mask, name: 'mask' }]),
   ]
-  return formRequest(`${target.provider.baseUrl}/images/edits`, headersFor(target), parts, boundary, lost(wish, deviation, deviation.formats))
+  return formRequest(`${target.provider.baseUrl}/images/edits`, headersFor(target), parts, boundary, lost(params, deviation, deviation.formats))
 }
 
 function replyOf(reply: ImageReply) {

@@ -1,5 +1,5 @@
 import { fail } from '../../../platform/errors.ts'
-import type { ImageWish } from '../../wire/images.ts'
+import type { ImageParams } from '../../wire/images.ts'
 import { type FormPart, multipartBody } from '../../wire/multipart-body.ts'
 import { callHeaders } from '../call-headers.ts'
 import type { Target, UpstreamRequest } from '../dialect.ts'
@@ -30,7 +30,7 @@ export function formRequest(
 export const fieldText = (value: unknown): string => (typeof value === 'string' ? value : JSON.stringify(value))
 
 /** The fields of `others` that the provider knows, and the names of the rest. */
-export function splitOthers({ others }: ImageWish, taken: readonly string[]): { readonly kept: Record<string, unknown>; readonly left: string[] } {
+export function splitOthers({ others }: ImageParams, taken: readonly string[]): { readonly kept: Record<string, unknown>; readonly left: string[] } {
   const entries = Object.entries(others)
   return {
     kept: Object.fromEntries(entries.filter(([name]) => taken.includes(name))),
@@ -40,19 +40,19 @@ export function splitOthers({ others }: ImageWish, taken: readonly string[]): { 
 
 /** Names of what the caller asked for among quality, user, size, response_format and partial_images, and does not get. */
 export function lostOf(
-  wish: ImageWish,
+  params: ImageParams,
   kept: { readonly quality?: boolean; readonly user?: boolean; readonly size: boolean; readonly format: boolean },
 ): string[] {
   return [
-    ...(wish.quality !== null && kept.quality !== true ? ['quality'] : []),
-    ...(wish.user !== null && kept.user !== true ? ['user'] : []),
-    ...(wish.asked.size && !kept.size ? ['size'] : []),
-    ...(wish.asked.format && !kept.format ? ['response_format'] : []),
-    ...(wish.asked.partialImages ? ['partial_images'] : []),
+    ...(params.quality !== null && kept.quality !== true ? ['quality'] : []),
+    ...(params.user !== null && kept.user !== true ? ['user'] : []),
+    ...(params.asked.size && !kept.size ? ['size'] : []),
+    ...(params.asked.format && !kept.format ? ['response_format'] : []),
+    ...(params.asked.partialImages ? ['partial_images'] : []),
   ]
 }
 
-/** Throws `unsupported_operation` when the wish is an edit. */
-export function refuseEdits(wish: ImageWish, { provider }: Target): void {
-  if (wish.edit !== null) throw fail('unsupported_operation', { message: `Images are not edited at ${provider.id} from here.` })
+/** Throws `unsupported_operation` when the request is an edit. */
+export function refuseEdits(params: ImageParams, { provider }: Target): void {
+  if (params.edit !== null) throw fail('unsupported_operation', { message: `Images are not edited at ${provider.id} from here.` })
 }

@@ -8,18 +8,18 @@ const shapes = ['1:1', '16:9', '21:9', '2:3', '3:2', '4:5', '5:4', '9:16', '9:21
 export const stabilityImages: ImageStyle = {
   imagesPerRequest: () => 1,
 
-  request(wish, target, boundary) {
-    refuseEdits(wish, target)
+  request(params, target, boundary) {
+    refuseEdits(params, target)
     const { provider, upstreamModel } = target
-    const { shape, isExact } = nearestShape(wish.size, shapes)
-    const { kept, left } = splitOthers(wish, ['negative_prompt', 'seed', 'style_preset', 'output_format', 'cfg_scale'])
+    const { shape, isExact } = nearestShape(params.size, shapes)
+    const { kept, left } = splitOthers(params, ['negative_prompt', 'seed', 'style_preset', 'output_format', 'cfg_scale'])
     const service = upstreamModel.startsWith('sd3') ? 'sd3' : upstreamModel.replace(/^stable-image-/, '')
     const { output_format = 'png', ...others } = kept
-    const fields: Record<string, unknown> = { prompt: wish.prompt, aspect_ratio: shape, output_format, ...others }
+    const fields: Record<string, unknown> = { prompt: params.prompt, aspect_ratio: shape, output_format, ...others }
     if (service === 'sd3') Object.assign(fields, { model: upstreamModel, mode: 'text-to-image' })
     const parts = Object.entries(fields).map(([name, value]) => ({ name, value: fieldText(value) }))
-    const isThatSize = isExact && wish.size?.width === 1024 && wish.size.height === 1024
-    const dropped = [...lostOf(wish, { size: isThatSize, format: wish.format === 'b64_json' }), ...left]
+    const isThatSize = isExact && params.size?.width === 1024 && params.size.height === 1024
+    const dropped = [...lostOf(params, { size: isThatSize, format: params.format === 'b64_json' }), ...left]
     return formRequest(`${provider.baseUrl}/stable-image/generate/${encodeURIComponent(service)}`, headersFor(target), parts, boundary, dropped)
   },
 

@@ -1,4 +1,7 @@
-/** Which of the three headers of a messages call carries the gateway key, and which carry a credential for the provider. Pure. */
+/**
+ * Which of the three headers of a messages call carries the gateway key, and which carry a credential for the provider. Pure.
+ * Decision 0140 says why.
+ */
 
 type Headers = Readonly<Record<string, string | string[] | undefined>>
 

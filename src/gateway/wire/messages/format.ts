@@ -1,8 +1,8 @@
 import type { ClientFormat } from '../client-format.ts'
-import { messagesErrorBody } from './error-body.ts'
-import { errorFrame, pingFrame } from './frames.ts'
-import { messageOf } from './reply.ts'
-import { MessagesWriter } from './writer.ts'
+import { messagesErrorBody } from './reply/error-body.ts'
+import { errorFrame, pingFrame } from './reply/frames.ts'
+import { messageOf } from './reply/reply.ts'
+import { MessagesWriter } from './reply/writer.ts'
 
 /** Anthropic messages. */
 export const messagesFormat: ClientFormat = {

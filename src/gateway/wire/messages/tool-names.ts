@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto'
-import { isObject } from '../../../platform/json.ts'
+import { isObject } from '../../../platform/values/json.ts'
 
 /** Names of tools as an upstream takes them, and back. */
 export interface ToolNames {

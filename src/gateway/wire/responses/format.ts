@@ -1,11 +1,10 @@
-import { isObject, objectsOf } from '../../../platform/json.ts'
+import { isObject, objectsOf } from '../../../platform/values/json.ts'
 import type { ClientFormat } from '../client-format.ts'
-import { EventFrames } from './event-frames.ts'
-import { itemsOf, wantsSummary } from './output.ts'
-import { withBill } from './relayed-bill.ts'
-import { endOf, responseError, responseObject } from './response-object.ts'
-import { ToolNames } from './tool-names.ts'
-import { keepAlive, ResponsesWriter } from './writer.ts'
+import { EventFrames } from './reply/event-frames.ts'
+import { itemsOf, makerOf } from './reply/output.ts'
+import { withBill } from './reply/relayed-bill.ts'
+import { endOf, responseError, responseObject } from './reply/response-object.ts'
+import { keepAlive, ResponsesWriter } from './reply/writer.ts'
 
 /** OpenAI Responses. A budget or a revoke ends its streams with `response.failed` and a code that clients do not try again on. */
 export const responsesFormat: ClientFormat = {
@@ -14,7 +13,7 @@ export const responsesFormat: ClientFormat = {
   whole(reply, usage, context) {
     const choice = objectsOf(reply['choices'])[0] ?? {}
     const end = endOf(choice['finish_reason'])
-    const maker = { names: ToolNames.of(context.request), asSummary: wantsSummary(context.request), newId: (prefix: string) => context.newId(prefix) }
+    const maker = makerOf(context)
     const items = isObject(choice['message']) ? itemsOf(choice['message'], end.status === 'completed' ? 'completed' : 'incomplete', maker) : []
     return responseObject(context.newId('resp_'), context, end, items, usage)
   },

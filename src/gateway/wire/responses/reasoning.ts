@@ -1,4 +1,5 @@
-import { isObject, type JsonObject, objectsOf, parsedObject } from '../../../platform/json.ts'
+import { isObject, type JsonObject, objectsOf } from '../../../platform/values/json.ts'
+import type { JsonTexts } from '../json/json-texts.ts'
 import { textOf } from './json.ts'
 
 /**
@@ -23,10 +24,10 @@ export function packThinking({ text, blocks }: Thinking): string {
   return mark + Buffer.from(JSON.stringify(blocks.length > 0 ? { blocks } : { text })).toString('base64url')
 }
 
-/** The thinking in a reasoning item that we wrote, or of one that another gateway or provider wrote its readable part. */
-export function thinkingOf(item: JsonObject): Thinking & { readonly isForeign: boolean } {
+/** The thinking in a reasoning item that we wrote, or of one that another gateway or provider wrote its readable part. `texts` are those of the same body. */
+export function thinkingOf(item: JsonObject, texts: JsonTexts): Thinking & { readonly isForeign: boolean } {
   const packed = textOf(item['encrypted_content'])
-  const kept = packed?.startsWith(mark) === true ? parsedObject(Buffer.from(packed.slice(mark.length), 'base64url').toString('utf8')) : null
+  const kept = packed?.startsWith(mark) === true ? texts.object(Buffer.from(packed.slice(mark.length), 'base64url').toString('utf8')) : null
   const readable = [...objectsOf(item['summary']), ...objectsOf(item['content'])].flatMap(part => textOf(part['text']) ?? []).join('\n\n')
   if (kept === null) return { text: readable, blocks: [], isForeign: packed !== null && packed !== '' }
   const blocks = objectsOf(kept['blocks']).filter(isBlock)

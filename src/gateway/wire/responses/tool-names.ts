@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { isObject, type JsonObject, objectsOf } from '../../../platform/json.ts'
+import { isObject, type JsonObject, objectsOf } from '../../../platform/values/json.ts'
 import { textOf } from './json.ts'
 
 /** How a tool is called in the Responses API. */

@@ -221,7 +221,7 @@ describe('image edits over HTTP', () => {
     expect(codeOf(await edit([['attachment', file(pixel)]]))).toEqual([400, 'bad_request'])
   })
 
-  test('files and forms that are too large are 413, and a wish that is given twice is 400', async () => {
+  test('files and forms that are too large are 413, and a request that is given twice is 400', async () => {
     expect(codeOf(await edit([['image', file(Buffer.concat([pixel, Buffer.alloc(20_000)]))]], ['image']))).toEqual([413, 'payload_too_large'])
     const many = Array.from({ length: 3 }, () => ['image', file(Buffer.concat([pixel, Buffer.alloc(19_000)]))] as const)
     expect(codeOf(await edit(many, ['image']))).toEqual([413, 'payload_too_large'])

@@ -96,11 +96,11 @@ describe('images over HTTP', () => {
   })
 
   test('IMG-08 quality and user go where the provider knows them, and are named where it does not', async () => {
-    const wishes = { quality: 'high', user: 'u-1' }
-    const known = await make({ model: 'gpt-image-1', upstream_key: keys.openai, ...wishes })
-    expect(providers.of('openai')[0]?.json).toEqual({ model: 'gpt-image-1', prompt, n: 1, size: '1024x1024', ...wishes })
+    const paramsList = { quality: 'high', user: 'u-1' }
+    const known = await make({ model: 'gpt-image-1', upstream_key: keys.openai, ...paramsList })
+    expect(providers.of('openai')[0]?.json).toEqual({ model: 'gpt-image-1', prompt, n: 1, size: '1024x1024', ...paramsList })
     expect(known.headers.get('x-br-dropped-params')).toBeNull()
-    const unknown = await make(wishes)
+    const unknown = await make(paramsList)
     expect(unknown.status).toBe(200)
     expect(providers.of('together')[0]?.json).not.toHaveProperty('quality')
     expect(unknown.headers.get('x-br-dropped-params')).toBe('quality,user')

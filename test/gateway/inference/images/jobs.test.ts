@@ -123,31 +123,79 @@ describe('image jobs', () => {
     expect(clock.waiting).toBe(0)
   })
 
-  test('when the client goes away the looks end, a job that can be cancelled is, and the call is in the books', async () => {
-    const before = await totals()
+  /** Submits a job and leaves behind its second look. */
+  const makeAndLeave = async (body: object) => {
     const gone = new AbortController()
-    const call = make(alibaba, gone.signal).catch(() => null)
+    const call = make(body, gone.signal).catch(() => null)
     await until(() => looks() >= 2)
     gone.abort()
     await call
-    await until(() => cancels().length === 1)
-    expect(clock.waiting).toBe(0)
+    const seen = looks()
+    await until(() => looks() > seen + 1)
+  }
+
+  test('EDGE-08 a job whose caller leaves is looked after to its end, and charged for the picture that was made', async () => {
+    const before = await totals()
+    await makeAndLeave(alibaba)
+    providers.pendingLooks = 1
     await until(async () => (await since(before)).requests === 1)
-    // The provider draws and bills what was asked for, so one picture of ₹3.36 counts.
     expect(await since(before)).toEqual({ requests: 1, cost: 0, value: 3_360_000 })
+    expect([cancels().length, clock.waiting]).toEqual([0, 0])
+    providers.reset()
     await nobodyLooks()
   })
 
-  test('a job without a way to cancel is simply left', async () => {
+  test('EDGE-08 a job whose caller leaves and that fails, or is not done by the deadline, costs nothing, and no other route draws for nobody', async () => {
+    for (const end of ['fails', 'late'] as const) {
+      providers.reset()
+      providers.pendingLooks = Number.POSITIVE_INFINITY
+      const before = await totals()
+      await makeAndLeave(alibaba)
+      if (end === 'late') clock.strike()
+      else providers.answer(({ method }) => (method === 'GET' ? { body: { output: { task_status: 'FAILED', message: 'no' } } } : undefined))
+      await until(async () => (await since(before)).requests === 1)
+      expect(await since(before)).toEqual({ requests: 1, cost: 0, value: 0 })
+      expect(providers.seen.filter(({ method, path }) => method === 'POST' && !path.endsWith('/cancel'))).toHaveLength(1)
+      expect(cancels()).toHaveLength(end === 'late' ? 1 : 0)
+    }
+  })
+
+  test('EDGE-08 of four pictures whose caller leaves, the two that were made are charged', async () => {
+    providers.answer(({ method, path }) => {
+      if (method !== 'GET') return undefined
+      const isMade = path.endsWith('task-1') || path.endsWith('task-2')
+      return {
+        body: {
+          output: isMade ? { task_status: 'SUCCEEDED', results: [{ url: 'https://images.example/done.png' }] } : { task_status: 'FAILED', message: 'no' },
+        },
+      }
+    })
     const before = await totals()
     const gone = new AbortController()
-    const call = make(bfl, gone.signal).catch(() => null)
-    await until(() => looks() >= 2)
+    const call = make({ ...alibaba, n: 4 }, gone.signal).catch(() => null)
+    await until(() => providers.seen.length >= 1)
     gone.abort()
     await call
     await until(async () => (await since(before)).requests === 1)
+    expect(await since(before)).toEqual({ requests: 1, cost: 0, value: 2 * 3_360_000 })
+  })
+
+  test('EDGE-08 a revoke ends what is followed, and the picture that nobody saw made is not charged', async () => {
+    const agent = await app.newAgent('left painter')
+    const before = await totals()
+    const gone = new AbortController()
+    const body = { prompt: 'a slow boat', ...alibaba }
+    const call = app.call('POST', '/v1/images/generations', body, { token: agent.token, signal: gone.signal }).catch(() => null)
+    await until(() => looks() >= 2)
+    gone.abort()
+    await call
+    const seen = looks()
+    await until(() => looks() > seen + 1)
+    await app.call('POST', `/v1/me/agents/${agent.id}/revoke`, {})
+    await until(() => cancels().length === 1)
+    await until(async () => (await since(before)).requests === 1)
+    expect(await since(before)).toEqual({ requests: 1, cost: 0, value: 0 })
     await nobodyLooks()
-    expect(cancels()).toEqual([])
   })
 
   test('several pictures at once end together at the deadline, and those that are done by then are given', async () => {
@@ -176,16 +224,29 @@ describe('image jobs', () => {
     await until(() => cancels().length === 1)
   })
 
-  test('a panel whose client goes away ends with all its members, and no judge is asked', async () => {
+  test('EDGE-08 a panel whose client goes away is charged for the members that drew, and no judge is asked', async () => {
     const before = await totals()
-    providers.answer(() => 'hang')
+    let go = (): void => {}
+    const going = new Promise<void>(resolve => {
+      go = resolve
+    })
+    let asked = 0
+    providers.answer(async () => {
+      const isFirst = ++asked === 1
+      await going
+      return isFirst ? undefined : { status: 500, body: { error: { message: 'broken', type: 'server_error', code: null } } }
+    })
     const gone = new AbortController()
     const call = make({ model: 'image-sangam', upstream_key: keys.together }, gone.signal).catch(() => null)
     await until(() => providers.seen.length === 3)
     gone.abort()
     await call
-    await until(() => providers.seen.every(one => one.aborted))
+    go()
     await until(async () => (await since(before)).requests === 3)
+    const { value } = await since(before)
+    // Of the three members one drew: at its own price, ₹0.26, ₹2.40 or ₹0.30.
+    expect([260_000, 300_000, 2_400_000]).toContain(value)
+    expect(providers.seen.some(one => one.aborted)).toBe(false)
     expect(app.alpha.requests).toEqual([])
   })
 })

@@ -25,7 +25,7 @@ describe('the image panel over HTTP', () => {
         const drawn = (id: string, upstream_model: string) => ({
           id,
           routes: [
-            { provider: 'together', upstream_model, byok_only: true, rank: 1 },
+            { provider: 'together', upstream_model, byok_only: true, rank: 1, inr_per_image_most: 9 },
             { provider: 'ganga', byok_only: true },
           ],
         })
@@ -340,6 +340,8 @@ describe('the image panel over HTTP', () => {
     providers.reset()
     // Each picture is below ₹2.50, all three are not.
     expect(codeOf(await ask({}, await limited({ max_cost_inr_per_call: 2.5 })))).toEqual([403, 'call_cap_exceeded'])
+    // Large pictures have the price of large ones.
+    expect(codeOf(await ask({ size: '2048x2048' }, await limited({ max_cost_inr_per_call: 4 })))).toEqual([403, 'call_cap_exceeded'])
     const { key } = await app.newKey({ budgetInr: 0.000001 })
     await app.call('POST', path, { model: 'sdxl', prompt, upstream_key: keys.together }, { token: key })
     providers.reset()

@@ -15,7 +15,7 @@ interface Case {
 }
 
 const address = (provider: string, index = 0) => ({ url: `https://images.example/${provider}/${index}.png?sig=a%2Bb&exp=1` })
-const wish = { prompt: 'a boat', n: 2, size: '1024x768', response_format: 'url', quality: 'high', user: 'u-1' }
+const requested = { prompt: 'a boat', n: 2, size: '1024x768', response_format: 'url', quality: 'high', user: 'u-1' }
 
 const cases: readonly Case[] = [
   {
@@ -168,7 +168,7 @@ describe('the styles of image providers', () => {
   test.each(cases)(
     '$model at $provider: it gets what it knows, the caller what was made, and the rest is named',
     async ({ model, provider, sent, dropped, data, requests }) => {
-      const reply = await make(provider, { model, ...wish })
+      const reply = await make(provider, { model, ...requested })
       expect(reply.json).toMatchObject({ data })
       expect(reply.status).toBe(200)
       expect(Number.isInteger(reply.json.created)).toBe(true)
@@ -272,7 +272,7 @@ describe('the styles of image providers', () => {
   test('words for money and limits inside a 200 count as such', async () => {
     providers.answer(() => ({ body: { base_resp: { status_code: 1008, status_msg: 'insufficient balance' } } }))
     const poor = await make('minimax', { model: 'minimax-image' })
-    expect([poor.status, poor.json.error.code]).toEqual([503, 'provider_unavailable_billing'])
+    expect([poor.status, poor.json.error.code, poor.json.own_key]).toEqual([502, 'all_routes_failed', 'upstream_key'])
     providers.answer(() => ({ body: { base_resp: { status_code: 1002, status_msg: 'rate limit' } } }))
     expect((await make('minimax', { model: 'minimax-image' })).status).toBe(502)
   })

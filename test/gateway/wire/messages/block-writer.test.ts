@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import type { ReplyContext } from '../../../../src/gateway/wire/client-format.ts'
-import { BlockWriter } from '../../../../src/gateway/wire/messages/block-writer.ts'
+import { BlockWriter } from '../../../../src/gateway/wire/messages/reply/block-writer.ts'
 
 const context: ReplyContext = {
   model: 'm',

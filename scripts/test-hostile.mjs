@@ -1,0 +1,23 @@
+/**
+ * `npm run test:hostile [-- --short] [-- --only <words of a name>] [-- --seed N]`: sends hostile bodies, answers of providers and stores to a gateway process
+ * with a heap of 768 MB while honest callers of another organisation work. Fails when the event loop was held for more than 250 ms (a machine that pauses by
+ * itself in the quiet row gets three times that on top, at most another 250 ms), an honest call was lost, or the process died; the last line says how many rows it survived. The short form takes a minute and a half, the full one
+ * several minutes. Other words go to vitest.
+ */
+import { createRequire } from 'node:module'
+import { dirname, join } from 'node:path'
+import { ensure } from './ensure.mjs'
+import { runNode } from './paths.mjs'
+
+const rest = []
+const env = { ...process.env, HOSTILE: 'on', TEST_DATABASE: 'embedded' }
+const words = process.argv.slice(2)
+for (let at = 0; at < words.length; at++) {
+  if (words[at] === '--short') env.HOSTILE_FORM = 'short'
+  else if (words[at] === '--only') env.HOSTILE_ONLY = words[++at]
+  else if (words[at] === '--seed') env.HOSTILE_SEED = words[++at]
+  else rest.push(words[at])
+}
+ensure()
+const vitest = join(dirname(createRequire(import.meta.url).resolve('vitest/package.json')), 'vitest.mjs')
+process.exitCode = await runNode([vitest, 'run', '--disableConsoleIntercept=true', '--no-file-parallelism', 'test/hostile', ...rest], { env })

@@ -1,0 +1,100 @@
+import { z } from 'zod'
+import { capOfInr } from '../../gateway/limits/budgets/budget-amount.ts'
+import { endpointOf, reply } from '../../platform/endpoint.ts'
+import type { Principal } from '../../platform/security/principal.ts'
+import { paramsOf } from '../agent-rules.ts'
+import { agentPath, agentView, changedAgent, idOf, mintedShape, paramsShape, tokenParamsShape } from '../agent-shapes.ts'
+import type { Agents } from '../agents.ts'
+import { itself } from './children.ts'
+
+const row = endpointOf<{ agents: Agents }>()
+
+/** What the rows have in common with which an agent stops those below it: a token that is good for no call of a model stops none either. */
+const below = {
+  auth: 'key',
+  access: { agentOnly: true, agentScope: 'inference' },
+  tag: 'agents',
+  input: { path: agentPath.extend({ childId: z.string().describe('Id of an agent below it.') }) },
+  output: changedAgent,
+  errors: ['forbidden', 'not_found', 'agent_revoked'],
+} as const
+
+export const childrenEndpoints = {
+  createChildAgent: row({
+    at: 'POST /v1/me/agents/{id}/children',
+    auth: 'key',
+    access: { agentOnly: true },
+    tag: 'agents',
+    summary:
+      'For an agent with may_delegate, by its own token: makes a child (201), or takes its child of that name again (200), and mints a token for it. A child has no more than its parents.',
+    input: {
+      path: agentPath,
+      body: z.strictObject({
+        name: z.string().describe('1 to 100 characters, unique among the active agents of the organisation.'),
+        monthly_budget_inr: z
+          .number()
+          .min(0)
+          .nullable()
+          .optional()
+          .describe(
+            'Rupees a month; null: no limit of its own. Needed for a new child when the parent has a budget, and then within it; on a child that is there, left out is as it is.',
+          ),
+        ...paramsShape,
+        ...tokenParamsShape,
+      }),
+    },
+    output: z.object({ agent: agentView, ...mintedShape }),
+    status: 201,
+    errors: ['forbidden', 'bad_name', 'bad_request', 'not_found', 'agent_name_taken', 'agent_revoked', 'budget_not_available', 'cap', 'org_limit_reached'],
+    async handle({ agents }, { path, body }, call) {
+      const { agent, token, isNew } = await agents.children.create(call.principal, idOf(path), {
+        name: body.name,
+        rules: paramsOf(body),
+        capUinr:
+          body.monthly_budget_inr === undefined
+            ? undefined
+            : capOfInr(body.monthly_budget_inr, { toStop: 'pause the child: POST /v1/me/agents/{id}/children/{childId}/pause' }),
+        token: { scope: body.scope, ttlSeconds: body.ttl_s },
+      })
+      const view = await agents.viewOf(call.principal.orgId, agent)
+      return reply.json({ agent: view, ...token }, isNew ? 201 : 200, { 'cache-control': 'no-store' })
+    },
+  }),
+
+  pauseChildAgent: row({
+    ...below,
+    at: 'POST /v1/me/agents/{id}/children/{childId}/pause',
+    summary:
+      'For an agent, by its own token: pauses an agent below it, a child or a child of one. Its calls are refused and running ones cut, until it is resumed.',
+    async handle({ agents }, { path }, { principal }) {
+      const childId = await descendantOf(agents, principal, path)
+      return { ok: true, ...(await agents.setPaused(principal.orgId, childId, true, principal)) }
+    },
+  }),
+
+  resumeChildAgent: row({
+    ...below,
+    at: 'POST /v1/me/agents/{id}/children/{childId}/resume',
+    summary: 'For an agent, by its own token: lets an agent below it go on that an agent above it paused. What a person paused, a person resumes.',
+    async handle({ agents }, { path }, { principal }) {
+      const childId = await descendantOf(agents, principal, path)
+      return { ok: true, ...(await agents.setPaused(principal.orgId, childId, false, principal)) }
+    },
+  }),
+
+  revokeChildAgent: row({
+    ...below,
+    at: 'POST /v1/me/agents/{id}/children/{childId}/revoke',
+    summary: 'For an agent, by its own token: ends an agent below it, and all below that one, for good.',
+    async handle({ agents }, { path }, { principal }) {
+      const self = itself(principal, idOf(path))
+      return { ok: true, ...(await agents.revokeBelow(self, idOf({ id: path.childId }))) }
+    },
+  }),
+}
+
+/** The agent below the caller that the address names. Throws `forbidden` for the address of another agent and `not_found`. */
+function descendantOf(agents: Agents, principal: Principal, path: { id: string; childId: string }): Promise<number> {
+  itself(principal, idOf(path))
+  return agents.descendant(principal.orgId, idOf(path), idOf({ id: path.childId }))
+}

@@ -1,0 +1,43 @@
+import type { Clock } from '../../platform/clock.ts'
+import type { ControlLog } from '../../platform/db/db-control-log.ts'
+import { ExpiringCache } from '../../platform/loop/expiring-cache.ts'
+import type { CallPolicy } from '../../platform/security/principal.ts'
+
+type Policies = readonly CallPolicy[]
+
+export interface FamilyRulesDeps {
+  readonly clock: Clock
+  readonly controlLog: ControlLog
+  /** CACHE_TTL_MS. */
+  readonly cacheTtlMs: number
+  /** What is ruled for one agent; null: there is no such agent. */
+  load(agentId: number): Promise<Policies | null>
+}
+
+const agentsCachedMax = 50_000
+
+/** What binds the calls of an agent: its own rules and those of every agent above it. Kept by agent, so that a change of one reaches all below it. */
+export class FamilyRules {
+  readonly #policies: ExpiringCache<number, Policies>
+
+  constructor({ clock, controlLog, cacheTtlMs, load }: FamilyRulesDeps) {
+    this.#policies = new ExpiringCache({ max: agentsCachedMax, ttlMs: cacheTtlMs, clock, load })
+    controlLog.on(news => {
+      if (news.kind === 'agent_changed') this.#policies.invalidate(Number(news.ref))
+    })
+    controlLog.onGap(() => this.#policies.clear())
+  }
+
+  /** The agent's own first, then those above it, nearest first; null when one of them is not there. Synchronous when all are cached. */
+  of(agentId: number, ancestorIds: readonly number[]): Policies | null | Promise<Policies | null> {
+    const own = this.#policies.get(agentId)
+    if (ancestorIds.length === 0) return own
+    const all = [own, ...ancestorIds.map(id => this.#policies.get(id))]
+    const known = all.flatMap(policies => (policies instanceof Promise ? [] : [policies]))
+    return known.length === all.length ? together(known) : Promise.all(all).then(together)
+  }
+}
+
+function together(all: readonly (Policies | null)[]): Policies | null {
+  return all.some(policies => policies === null) ? null : all.flatMap(policies => policies ?? [])
+}

@@ -1,0 +1,277 @@
+import { decodeJwt, type JWTPayload } from 'jose'
+import { z } from 'zod'
+import type { KeyRecord, Keys } from '../../gateway/keys/keys.ts'
+import type { Clock } from '../../platform/clock.ts'
+import { fail, GatewayError } from '../../platform/errors.ts'
+import type { AgentPrincipal, AgentScope } from '../../platform/security/principal.ts'
+import type { AgentTokens, MintedToken } from '../tokens/agent-tokens.ts'
+import { type Act, actOf, viaOf } from '../tokens/token-claims.ts'
+import { narrowedScopes } from '../tokens/token-scopes.ts'
+import type { ExchangeForm } from './oauth-forms.ts'
+import type { IssuerKeys } from './oauth-issuer-keys.ts'
+import { notTaken, placeOf, readUnverified, verifySubject } from './oauth-subject.ts'
+import { type TrustRules, trustTokenId } from './trust.ts'
+import type { TrustRow } from './trust-queries.ts'
+
+/** An exchange of another issuer's token, for the audit trail. */
+export interface ExchangeLine {
+  readonly agent: AgentPrincipal
+  readonly ruleId: number
+  readonly sourceIp: string | null
+  readonly requestId: string
+}
+
+export interface ExchangeDeps {
+  readonly clock: Clock
+  readonly tokens: AgentTokens
+  readonly keys: Pick<Keys, 'byId'>
+  readonly trust: Pick<TrustRules, 'matching'>
+  readonly issuerKeys: IssuerKeys
+  readonly baseUrl: () => string
+  /** An exchange is a call of the key behind it. Throws `rate_limit_exceeded`. */
+  takeRate(principal: AgentPrincipal): void | Promise<void>
+  /** Writes the line down. Throws when it cannot: then no token is given out. */
+  record(line: ExchangeLine): Promise<void>
+}
+
+/** Where an exchange comes from. */
+export interface ExchangeCall {
+  readonly sourceIp: string | null
+  readonly requestId: string
+}
+
+/** What a token of another issuer was granted at a resource of an organisation. */
+export interface ResourceGrant {
+  readonly minted: MintedToken
+  /** When the token that came in ends. */
+  readonly subjectEndsAtMs: number
+}
+
+/** The scopes to give, of those that a rule gives, by the claims of the token that came in. */
+type ScopesOf = (claims: JWTPayload, given: readonly AgentScope[]) => readonly AgentScope[]
+
+type Subject = JWTPayload & { readonly sub: string }
+
+const actDepthMax = 3
+/** Places of keys that one exchange tries: each costs a check of the signature, which whoever made the rules can make dear. */
+const placesTriedMax = 4
+
+/**
+ * Token exchange (RFC 8693): a token of another issuer becomes a token of the agent that a trust rule names, a token of ours a narrower one.
+ * What is given out is never good for more, and for a token of ours never longer, than what came in.
+ */
+export class TokenExchange {
+  readonly #deps: ExchangeDeps
+
+  constructor(deps: ExchangeDeps) {
+    this.#deps = deps
+  }
+
+  /** Throws `bad_request`, `invalid_scope`, `issuer_unavailable`, `rate_limit_exceeded` and `database_unavailable`. */
+  async exchange(form: ExchangeForm, call: ExchangeCall): Promise<MintedToken> {
+    const said = readUnverified(form.subject_token)
+    if (said.issuer === this.#deps.baseUrl()) return this.#narrow(form)
+    const scopesOf: ScopesOf = (_claims, given) => narrowed(form.scope, given)
+    return (await this.#ofIssuer(form, said, scopesOf, call)).minted
+  }
+
+  /**
+   * What a token that names this audience, and was made by this issuer, is granted by the rules for both. Throws as `exchange` does, and what
+   * `scopesOf` throws.
+   */
+  async forResource(token: string, resource: { readonly issuer: string; readonly audience: string }, scopesOf: ScopesOf, call: ExchangeCall) {
+    const said = readUnverified(token)
+    if (said.issuer !== resource.issuer) throw notTaken(`its issuer is not ${resource.issuer}`)
+    if (!said.audiences.includes(resource.audience)) throw notTaken(`it was made for another audience than ${resource.audience}`)
+    return this.#ofIssuer({ subject_token: token, agent_id: undefined }, { issuer: said.issuer, audiences: [resource.audience] }, scopesOf, call)
+  }
+
+  /** A token of ours becomes one with less. It stays the token of the same agent under the same key, and ends with what it was made of. */
+  async #narrow(form: ExchangeForm): Promise<MintedToken> {
+    const { clock, tokens, takeRate } = this.#deps
+    const { principal, claims } = await this.#ours(form.subject_token)
+    if (form.agent_id !== undefined && form.agent_id !== principal.agentId)
+      throw fail('bad_request', { message: 'agent_id: this token is one of another agent.' })
+    await takeRate(principal)
+    const agent = { id: principal.agentId, name: principal.agentName, epoch: principal.epoch, ancestorIds: principal.ancestorIds }
+    return tokens.issue({
+      agent,
+      orgId: principal.orgId,
+      userId: claims.uid,
+      keyId: principal.keyId,
+      scopes: narrowed(form.scope, principal.scopes),
+      ttlSeconds: claims.exp - Math.floor(clock.nowMs() / 1000),
+      via: viaOf(principal),
+      ...(claims.act === undefined ? {} : { act: claims.act }),
+    })
+  }
+
+  async #ours(token: string) {
+    const { tokens } = this.#deps
+    try {
+      return { principal: await tokens.principalOf(token), claims: await tokens.verify(token) }
+    } catch (error) {
+      if (error instanceof GatewayError && error.status === 401) throw fail('bad_request', { message: error.message, cause: error })
+      throw error
+    }
+  }
+
+  async #ofIssuer(
+    form: Pick<ExchangeForm, 'subject_token' | 'agent_id'>,
+    { issuer, audiences }: ReturnType<typeof readUnverified>,
+    scopesOf: ScopesOf,
+    call: ExchangeCall,
+  ): Promise<ResourceGrant> {
+    const { tokens, takeRate, record } = this.#deps
+    const rules = await this.#deps.trust.matching(issuer, audiences)
+    if (rules.length === 0) throw notTaken('no trust rule takes tokens of its issuer for its audience. An owner makes one with POST /me/agent-trust')
+    const { rule, subject } = await this.#choose(form, rules)
+    const key = await this.#keyOf(rule)
+    const agent = await this.#agentOf(rule)
+    const lifeSeconds = tokens.lifeOf(undefined)
+    const minted = await tokens.issue({
+      agent,
+      orgId: rule.orgId,
+      userId: key.userId,
+      keyId: key.id,
+      scopes: scopesOf(subject, rule.scopes),
+      ttlSeconds: Math.min(rule.ttlSeconds ?? lifeSeconds, lifeSeconds),
+      act: { iss: issuer, sub: subject.sub, ...innerActOf(subject, agent.ancestorIds) },
+      via: [trustTokenId(rule.id)],
+    })
+    const principal = await this.#admitted(minted.access_token)
+    await takeRate(principal)
+    await record({ agent: principal, ruleId: rule.id, ...call })
+    return { minted, subjectEndsAtMs: (subject.exp ?? 0) * 1000 }
+  }
+
+  /** Who the new token speaks for. Its rule, key or agent may have ended while it was made, which is no wrong credential of the caller's. */
+  async #admitted(token: string): Promise<AgentPrincipal> {
+    try {
+      return await this.#deps.tokens.principalOf(token)
+    } catch (error) {
+      if (error instanceof GatewayError && error.status === 401) throw notTaken('its trust rule, or the key or agent of it, has just ended', error)
+      throw error
+    }
+  }
+
+  /** The oldest rule whose conditions hold. Rules for different agents that all hold are told apart by `agent_id` alone. */
+  async #choose(
+    { subject_token: token, agent_id: agentId }: Pick<ExchangeForm, 'subject_token' | 'agent_id'>,
+    rules: readonly TrustRow[],
+  ): Promise<{ rule: TrustRow; subject: Subject }> {
+    const { issuerKeys, clock } = this.#deps
+    const verified = new Map<string, Promise<Subject>>()
+    const held: { rule: TrustRow; subject: Subject }[] = []
+    let refusal: unknown = null
+    let isCutOff = false
+    for (const rule of possibleRules(token, rules)) {
+      const place = `${placeOf(rule)} ${rule.audience}`
+      if (!verified.has(place) && verified.size >= placesTriedMax) {
+        isCutOff = true
+        continue
+      }
+      const checking = verified.get(place) ?? verifySubject(token, rule, issuerKeys, clock.nowMs())
+      verified.set(place, checking)
+      try {
+        const subject = await checking
+        if (claimsHold(rule, subject)) held.push({ rule, subject })
+      } catch (error) {
+        // Keys that cannot be had now may have been the right ones, so that this is said rather than what others found wrong.
+        if (refusal === null || isUnavailable(error)) refusal = error
+      }
+    }
+    const asked = agentId === undefined ? held : held.filter(({ rule }) => rule.agentId === agentId)
+    const [first] = asked
+    if (first !== undefined && asked.every(({ rule }) => rule.agentId === first.rule.agentId)) return first
+    if (first !== undefined)
+      throw fail('bad_request', {
+        message: `agent_id: trust rules for several agents take this token. Name one: ${[...new Set(asked.map(({ rule }) => rule.agentId))].join(', ')}.`,
+      })
+    if (isCutOff && held.length === 0)
+      throw notTaken(`the trust rules that it may fit name more than ${placesTriedMax} places of keys. An owner has to have rules for it share one`)
+    if (refusal !== null) throw refusal
+    throw notTaken(
+      held.length === 0
+        ? 'it is genuine, but its subject and claims are not those of any trust rule'
+        : 'no trust rule takes it for the agent that agent_id names',
+    )
+  }
+
+  async #keyOf(rule: TrustRow): Promise<KeyRecord> {
+    const key = await this.#deps.keys.byId(rule.keyId)
+    if (key === null || key.orgId !== rule.orgId || key.state !== 'active' || key.scope !== 'full')
+      throw notTaken('the API key of its trust rule does not work any more. An owner has to make a new rule')
+    return key
+  }
+
+  async #agentOf(rule: TrustRow) {
+    try {
+      return await this.#deps.tokens.agentToMint(rule.orgId, rule.agentId)
+    } catch (error) {
+      if (error instanceof GatewayError && error.status < 500) throw notTaken('the agent of its trust rule is revoked. An owner has to make a new rule', error)
+      throw error
+    }
+  }
+}
+
+/** The rules whose conditions hold by what the token says of itself; all of them when none does, because a forged token is told apart from a strange one. */
+function possibleRules(token: string, rules: readonly TrustRow[]): readonly TrustRow[] {
+  const said = decodeJwt(token)
+  const possible = rules.filter(rule => claimsHold(rule, said))
+  return possible.length > 0 ? possible : rules
+}
+
+const isUnavailable = (error: unknown): boolean => !(error instanceof GatewayError) || error.status >= 500
+
+/** The scopes that are asked for, of those that may be given. Throws `invalid_scope`. */
+function narrowed(requested: string | undefined, given: readonly AgentScope[]): readonly AgentScope[] {
+  try {
+    return narrowedScopes(requested, given)
+  } catch (error) {
+    if (error instanceof GatewayError) throw fail('invalid_scope', { message: error.message })
+    throw error
+  }
+}
+
+const externalAct: z.ZodType<Act> = z.lazy(() => z.object({ iss: z.string().max(500).optional(), sub: z.string().max(500), act: externalAct.optional() }))
+
+/** Who acted before: what the external token itself says, as far as it is of the usual shape and depth; else the agents above ours. */
+function innerActOf(subject: Subject, ancestorIds: readonly number[]): { act?: Act } {
+  const found = externalAct.safeParse(subject['act'])
+  return found.success && depthOf(found.data) <= actDepthMax ? { act: found.data } : actOf(ancestorIds)
+}
+
+const depthOf = ({ act }: Act): number => (act === undefined ? 1 : 1 + depthOf(act))
+
+/** Whether the text is what the pattern says: the same, with `*` standing for any run of characters, none included. Linear in both. */
+export function matchesGlob(pattern: string, text: string): boolean {
+  const [head = '', ...parts] = pattern.split('*')
+  const tail = parts.pop()
+  if (tail === undefined) return text === pattern
+  if (text.length < head.length + tail.length || !text.startsWith(head) || !text.endsWith(tail)) return false
+  const end = text.length - tail.length
+  let at = head.length
+  for (const part of parts) {
+    const found = text.indexOf(part, at)
+    if (found < 0 || found + part.length > end) return false
+    at = found + part.length
+  }
+  return true
+}
+
+/** Whether the subject and every claim of the rule hold. A claim that is a list holds when one of its texts does; numbers that JSON keeps apart and truth values are compared as text. */
+export function claimsHold(rule: Pick<TrustRow, 'subject' | 'claims'>, payload: Readonly<Record<string, unknown>>): boolean {
+  return valueHolds(rule.subject, payload['sub']) && Object.entries(rule.claims).every(([name, pattern]) => valueHolds(pattern, ownValue(payload, name)))
+}
+
+/** A name that every object has, such as `constructor`, is no claim. */
+const ownValue = (payload: Readonly<Record<string, unknown>>, name: string): unknown => (Object.hasOwn(payload, name) ? payload[name] : undefined)
+
+function valueHolds(pattern: string, value: unknown): boolean {
+  if (typeof value === 'string') return matchesGlob(pattern, value)
+  // Several whole numbers beyond these are read as one: somebody else's id may be among them.
+  if (typeof value === 'number' && Math.abs(value) > Number.MAX_SAFE_INTEGER) return false
+  if (typeof value === 'number' || typeof value === 'boolean') return pattern === String(value)
+  return Array.isArray(value) && value.some(each => typeof each === 'string' && matchesGlob(pattern, each))
+}

@@ -1,0 +1,143 @@
+import { createLocalJWKSet } from 'jose'
+import { LRUCache } from 'lru-cache'
+import { z } from 'zod'
+import type { Clock } from '../../platform/clock.ts'
+import { fail, GatewayError } from '../../platform/errors.ts'
+import type { Log } from '../../platform/observe/log.ts'
+import type { Outbound } from '../../platform/outbound/outbound.ts'
+import { isCheapKey } from './trust-checks.ts'
+
+/** Where the keys of an issuer stand: in its discovery document, or at a URL. */
+export type KeySource = { readonly issuer: string } | { readonly jwksUri: string }
+
+/** The keys as a look-up that jose asks. */
+export type KeySet = ReturnType<typeof createLocalJWKSet>
+
+export interface IssuerKeysDeps {
+  readonly clock: Clock
+  readonly log: Log
+  /** Dials what users give: guarded, without redirects. */
+  readonly outbound: Pick<Outbound, 'toUserUrl'>
+}
+
+/** Keys are believed for so long without asking again. */
+const freshMs = 10 * 60_000
+/** Keys that old are still used while the issuer does not answer. */
+const staleMaxMs = 60 * 60_000
+/** After a failure nobody asks again for so long. */
+const coolDownMs = 10_000
+/** An unknown key id makes the gateway ask again at most so often: whoever invents ids must not make it call the issuer. */
+const refetchMs = 30_000
+const timeoutMs = 5_000
+/** Slow bytes keep a timeout from firing, so the whole has a deadline too. */
+const deadlineMs = 10_000
+const discoveryMaxBytes = 64 * 1024
+const keysMaxBytes = 256 * 1024
+const keysMax = 100
+const sourcesMax = 1_000
+
+const discovery = z.looseObject({ issuer: z.string(), jwks_uri: z.string() })
+const keySet = z.looseObject({ keys: z.array(z.looseObject({ kty: z.string() })).max(keysMax) })
+const asymmetric = ['RSA', 'EC', 'OKP']
+
+interface Source {
+  set: KeySet | null
+  loadedAtMs: number
+  failedAtMs: number
+  loading: Promise<KeySet> | null
+}
+
+/** The public keys of other issuers: fetched once for however many ask, kept for a while, and asked for again when a key id is not among them. */
+export class IssuerKeys {
+  readonly #deps: IssuerKeysDeps
+  readonly #sources = new LRUCache<string, Source>({ max: sourcesMax })
+
+  constructor(deps: IssuerKeysDeps) {
+    this.#deps = deps
+  }
+
+  /** The keys. Throws `issuer_unavailable` when there are none to be had. */
+  async of(source: KeySource): Promise<KeySet> {
+    const state = this.#stateOf(source)
+    const ageMs = this.#nowMs - state.loadedAtMs
+    if (state.set !== null && ageMs < freshMs) return state.set
+    try {
+      return await this.#load(source, state)
+    } catch (error) {
+      if (state.set !== null && ageMs < staleMaxMs) return state.set
+      throw error
+    }
+  }
+
+  /** The keys once more, for a token whose key is not among those at hand; null when they are too young to have changed or cannot be had. */
+  async again(source: KeySource): Promise<KeySet | null> {
+    const state = this.#stateOf(source)
+    if (state.loading === null && this.#nowMs - state.loadedAtMs < refetchMs) return null
+    return this.#load(source, state).catch(() => null)
+  }
+
+  get #nowMs(): number {
+    return this.#deps.clock.monotonicMs()
+  }
+
+  #stateOf(source: KeySource): Source {
+    const key = 'issuer' in source ? `issuer ${source.issuer}` : `keys ${source.jwksUri}`
+    const known = this.#sources.get(key)
+    if (known !== undefined) return known
+    const made: Source = { set: null, loadedAtMs: Number.NEGATIVE_INFINITY, failedAtMs: Number.NEGATIVE_INFINITY, loading: null }
+    this.#sources.set(key, made)
+    return made
+  }
+
+  async #load(source: KeySource, state: Source): Promise<KeySet> {
+    if (state.loading === null && this.#nowMs - state.failedAtMs < coolDownMs) throw unavailable()
+    state.loading ??= this.#fetch(source)
+      .then(set => {
+        state.set = set
+        state.loadedAtMs = this.#nowMs
+        return set
+      })
+      .catch((error: unknown) => {
+        state.failedAtMs = this.#nowMs
+        this.#deps.log.warn('issuer_keys_unavailable', { url: 'issuer' in source ? source.issuer : source.jwksUri, error })
+        throw error instanceof GatewayError && error.errorName === 'issuer_unavailable' ? error : unavailable(error)
+      })
+      .finally(() => {
+        state.loading = null
+      })
+    return state.loading
+  }
+
+  async #fetch(source: KeySource): Promise<KeySet> {
+    const deadline = new AbortController()
+    const cancel = this.#deps.clock.after(deadlineMs, () => deadline.abort(new Error('the issuer took too long')))
+    try {
+      const found = keySet.parse(
+        await this.#json('issuer' in source ? await this.#keysUrl(source.issuer, deadline.signal) : source.jwksUri, keysMaxBytes, deadline.signal),
+      )
+      return createLocalJWKSet({ keys: found.keys.filter(key => asymmetric.includes(key.kty) && isCheapKey(key)) })
+    } finally {
+      cancel()
+    }
+  }
+
+  /** From the discovery document, which must be that of the issuer that was asked for. */
+  async #keysUrl(issuer: string, signal: AbortSignal): Promise<string> {
+    const found = discovery.parse(await this.#json(`${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`, discoveryMaxBytes, signal))
+    if (found.issuer !== issuer) throw new Error('the discovery document is that of another issuer')
+    return found.jwks_uri
+  }
+
+  async #json(url: string, maxBytes: number, signal: AbortSignal): Promise<unknown> {
+    const headers = { accept: 'application/json', 'user-agent': 'brigade' }
+    const reply = await this.#deps.outbound.toUserUrl({ method: 'GET', url, headers, headersTimeoutMs: timeoutMs, bodyTimeoutMs: timeoutMs, signal })
+    if (reply.status !== 200) {
+      reply.body.destroy()
+      throw new Error(`answered ${reply.status}`)
+    }
+    return JSON.parse((await reply.body.buffer(maxBytes)).toString('utf8'))
+  }
+}
+
+const unavailable = (cause?: unknown): GatewayError =>
+  fail('issuer_unavailable', { retryAfterSeconds: coolDownMs / 1000, ...(cause === undefined ? {} : { cause }) })

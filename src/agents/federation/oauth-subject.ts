@@ -1,0 +1,103 @@
+/** External tokens: what they say before anybody vouches for it, and whether their issuer does. */
+import { createLocalJWKSet, decodeJwt, errors, type JWTPayload, jwtVerify } from 'jose'
+import { z } from 'zod'
+import { fail, type GatewayError } from '../../platform/errors.ts'
+import type { IssuerKeys, KeySet, KeySource } from './oauth-issuer-keys.ts'
+import { isCheapKey, plainText } from './trust-checks.ts'
+import type { TrustRow } from './trust-queries.ts'
+
+/** Signatures that are believed: none that a shared secret makes, and `none` least of all. */
+const algorithms = ['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512', 'ES256', 'ES384', 'ES512', 'EdDSA', 'Ed25519']
+/** Longer texts are no token of anybody. */
+const tokenLengthMax = 16_384
+const subjectLengthMax = 1_000
+/** Clocks of issuer and gateway may differ by this much. */
+const skewSeconds = 30
+/** Tokens of long life (Kubernetes gives out years on request) are taken for a day after their issue. */
+const ageMax = '24h'
+
+/** What a token says of itself; nobody vouches for it yet. */
+export interface Unverified {
+  readonly issuer: string
+  readonly audiences: readonly string[]
+}
+
+const said = z.object({ iss: z.string().min(1).regex(plainText), aud: z.union([z.string(), z.array(z.string()).max(50)]) })
+const pasted = z.object({ keys: z.array(z.looseObject({ kty: z.string() })) })
+
+/** Issuer and audiences that a token names, as far as a rule can name them. Throws `bad_request` for what is no JWT. */
+export function readUnverified(token: string): Unverified {
+  if (token.length > tokenLengthMax) throw notTaken('it is too long')
+  try {
+    const { iss, aud } = said.parse(decodeJwt(token))
+    return { issuer: iss, audiences: [aud].flat().filter(each => plainText.test(each)) }
+  } catch (cause) {
+    throw notTaken('it is no JWT that names its issuer (iss) and audience (aud)', cause)
+  }
+}
+
+/** Where the keys for tokens of this rule are. */
+type Place = Pick<TrustRow, 'issuer' | 'jwksUri' | 'jwks'>
+
+/** Two rules with the same text here are served by the same keys. */
+export const placeOf = ({ issuer, jwksUri, jwks }: Place): string => JSON.stringify([issuer, jwksUri, jwks])
+
+/**
+ * The claims of a genuine token of the rule's issuer for the rule's audience, at this moment. Whether they are those that the rule asks for is
+ * another question. Throws `bad_request` that says what is wrong, and `issuer_unavailable`.
+ */
+export async function verifySubject(
+  token: string,
+  rule: Place & Pick<TrustRow, 'audience'>,
+  keys: IssuerKeys,
+  nowMs: number,
+): Promise<JWTPayload & { readonly sub: string }> {
+  const check = async (set: KeySet): Promise<JWTPayload> => {
+    const options = {
+      algorithms,
+      issuer: rule.issuer,
+      audience: rule.audience,
+      clockTolerance: skewSeconds,
+      maxTokenAge: ageMax,
+      currentDate: new Date(nowMs),
+      requiredClaims: ['exp', 'iat', 'sub'],
+    }
+    return (await jwtVerify(token, set, options)).payload
+  }
+  try {
+    const { sub, ...claims } = await checked(rule, keys, check)
+    if (typeof sub !== 'string' || sub === '' || sub.length > subjectLengthMax) throw notTaken('its sub is missing or too long')
+    return { ...claims, sub }
+  } catch (error) {
+    throw asRefusal(error)
+  }
+}
+
+/** A key id that is not among the keys makes them be fetched once more. */
+async function checked({ issuer, jwksUri, jwks }: Place, keys: IssuerKeys, check: (set: KeySet) => Promise<JWTPayload>): Promise<JWTPayload> {
+  if (jwks !== null) return check(createLocalJWKSet({ keys: pasted.parse(jwks).keys.filter(isCheapKey) }))
+  const source: KeySource = jwksUri === null ? { issuer } : { jwksUri }
+  try {
+    return await check(await keys.of(source))
+  } catch (error) {
+    const newer = error instanceof errors.JWKSNoMatchingKey ? await keys.again(source) : null
+    if (newer === null) throw error
+    return check(newer)
+  }
+}
+
+/** What the holder of a refused token reads. What jose and the crypto below it say of odd keys and texts is no failure of ours. */
+function asRefusal(error: unknown): unknown {
+  if (error instanceof errors.JWTExpired) return notTaken('it has expired or was issued more than a day ago. Get a new one from its issuer', error)
+  if (error instanceof errors.JWTClaimValidationFailed) return notTaken(`its claim ${error.claim} is missing or not as it must be`, error)
+  if (error instanceof errors.JOSEAlgNotAllowed) return notTaken('its algorithm is not taken here', error)
+  if (error instanceof errors.JWKSNoMatchingKey) return notTaken('its issuer has no key of that id', error)
+  if (error instanceof errors.JWKSMultipleMatchingKeys) return notTaken('it does not say which key of its issuer signed it (kid)', error)
+  if (error instanceof errors.JOSEError || error instanceof TypeError || error instanceof DOMException) return notTaken('its signature does not verify', error)
+  return error
+}
+
+/** The refusal of a subject token: `invalid_request`, as RFC 8693 §2.2.2 says. */
+export function notTaken(why: string, cause?: unknown): GatewayError {
+  return fail('bad_request', { message: `subject_token is not taken: ${why}.`, ...(cause === undefined ? {} : { cause }) })
+}

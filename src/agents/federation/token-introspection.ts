@@ -1,0 +1,97 @@
+import type { BudgetStatus } from '../../gateway/limits/budgets/budgets.ts'
+import { fail, GatewayError } from '../../platform/errors.ts'
+import type { BearerPrincipal, Principal } from '../../platform/security/principal.ts'
+import { inrFromUinr } from '../../platform/values/money.ts'
+import type { AgentBudgets } from '../agent-budgets.ts'
+import type { AgentTokens } from '../tokens/agent-tokens.ts'
+import type { RevokedTokens } from '../tokens/revoked-tokens.ts'
+
+export interface TokenIntrospectionDeps {
+  readonly tokens: AgentTokens
+  readonly revokedTokens: RevokedTokens
+  readonly baseUrl: () => string
+  looksLikeKey(token: string): boolean
+  readonly budgets: Pick<AgentBudgets, 'list'>
+}
+
+/** What owners of keys ask of single agent tokens: what they are good for now (RFC 7662), and that they end (RFC 7009). */
+export class TokenIntrospection {
+  readonly #deps: TokenIntrospectionDeps
+
+  constructor(deps: TokenIntrospectionDeps) {
+    this.#deps = deps
+  }
+
+  /** What a token is, for callers of its organisation. Every other text is `{active: false}`. Throws 503 while nobody can say. */
+  async introspect(caller: Principal, token: string) {
+    const { tokens, baseUrl } = this.#deps
+    const live = await orNull(async () => {
+      const principal = await tokens.principalOf(token)
+      tokens.recheck(principal)
+      return { principal, claims: await tokens.verify(token) }
+    })
+    if (live === null || live.principal.orgId !== caller.orgId) return { active: false as const }
+    const { claims, principal } = live
+    const { agent, sub, jti, iat, exp, act } = claims
+    const budgets = await this.#deps.budgets.list(claims.org, [agent.id, ...agent.ancestors])
+    const capUinr = budgets.get(agent.id)?.capUinr ?? null
+    const leftUinr = leastLeft([...budgets.values()])
+    return {
+      active: true as const,
+      iss: baseUrl(),
+      sub,
+      aud: [baseUrl(), `${baseUrl()}/mcp`],
+      client_id: sub,
+      token_type: 'Bearer' as const,
+      scope: principal.scopes.join(' '),
+      iat,
+      nbf: iat,
+      exp,
+      jti,
+      ...(act === undefined ? {} : { act }),
+      agent: { id: agent.id, name: agent.name, status: 'active' as const, ancestor_ids: [...agent.ancestors] },
+      key_id: claims.key_id,
+      monthly_budget_inr: capUinr === null ? null : inrFromUinr(capUinr),
+      budget_remaining_inr: leftUinr === null ? null : inrFromUinr(leftUinr),
+    }
+  }
+
+  /**
+   * Ends one token and those that were made of it: refused and running calls cut, here when this returns, elsewhere within a second. What was
+   * made of a token that has expired may still live, so it makes no difference. A text that is no token, or one of another organisation, needs
+   * nothing. Throws `unsupported_token_type` for an API key, `forbidden` for
+   * callers who may not end this token, 503 while nobody can say.
+   */
+  async revoke(caller: BearerPrincipal, token: string): Promise<void> {
+    const { tokens, revokedTokens, looksLikeKey } = this.#deps
+    if (looksLikeKey(token)) throw fail('unsupported_token_type')
+    if (caller.kind === 'key' && caller.scope !== 'full')
+      throw fail('forbidden', { message: 'Only an API key of scope full, or the token itself, ends a token.' })
+    const claims = await tokens.read(token)
+    if (caller.kind === 'agent' && claims?.jti !== caller.tokenIds[0])
+      throw fail('forbidden', { message: 'An agent token ends nothing but itself. Use an API key of scope full.' })
+    if (claims === null || claims.org !== caller.orgId) return
+    await revokedTokens.revoke(claims.org, claims.jti)
+  }
+}
+
+/** What was asked for, or null where the answer is a refusal of the token. Failures of ours rise. */
+async function orNull<T>(ask: () => Promise<T>): Promise<T | null> {
+  try {
+    return await ask()
+  } catch (error) {
+    if (error instanceof GatewayError && (error.status === 401 || error.errorName === 'agent_paused')) return null
+    throw error
+  }
+}
+
+/** What the tightest of these budgets has left; null when none of them has a cap. */
+function leastLeft(budgets: readonly BudgetStatus[]): bigint | null {
+  let least: bigint | null = null
+  for (const { capUinr, spentUinr, heldUinr, inDoubtUinr } of budgets) {
+    if (capUinr === null) continue
+    const left = capUinr - spentUinr - heldUinr - inDoubtUinr
+    if (least === null || left < least) least = left
+  }
+  return least === null || least > 0n ? least : 0n
+}

@@ -1,0 +1,153 @@
+/** What a trust rule may say: checks of the parts that an owner types. All throw `bad_request` that names the field. */
+import { createPublicKey, type JsonWebKey } from 'node:crypto'
+import { z } from 'zod'
+import { fail } from '../../platform/errors.ts'
+import type { UrlGuard } from '../../platform/outbound/url-guard.ts'
+
+/** Texts that the database takes as they are: no control characters, no halves of characters. */
+export const plainText = /^[^\p{Cc}\p{Cs}]*$/u
+
+const keysMax = 50
+/** Length of all keys together, as JSON: every exchange reads the rules of its issuer. */
+const keysTextMax = 32 * 1024
+/** Signatures of shorter ones are not believed. */
+const rsaBitsMin = 2048
+/** Longer ones, and long exponents, make every signature that claims to be theirs dear to check. */
+const rsaBitsMax = 4096
+const rsaExponentBitsMax = 32
+
+const word = z.string().max(200).regex(plainText)
+/** The numbers of a key; longer texts are refused unread. */
+const number = z
+  .string()
+  .max(2_800)
+  .regex(/^[\w=-]*$/)
+  .optional()
+
+/** Keys that can only verify, and of them what verifying needs. A JWK Set with a secret in it has been pasted by mistake, and is not kept; one that is cut off would refuse every token. */
+export const pastedKeys = z.object({
+  keys: z
+    .array(
+      z
+        .object({
+          kty: z.enum(['RSA', 'EC', 'OKP'], 'must be RSA, EC or OKP: keys that verify, no shared secrets'),
+          kid: word.optional(),
+          alg: word.optional(),
+          use: word.optional(),
+          key_ops: z.array(word).max(10).optional(),
+          crv: word.optional(),
+          x: number,
+          y: number,
+          n: number,
+          e: number,
+          d: z.never('makes this a private key. Paste the public part only, and replace this key at its issuer').optional(),
+        })
+        .refine(isUsable, {
+          message: 'is not a whole public key, or an RSA key of less than 2048 bits, of more than 4096 bits or with an exponent of more than 32 bits.',
+        }),
+    )
+    .min(1)
+    .max(keysMax)
+    .refine(keys => JSON.stringify(keys).length <= keysTextMax, `at most ${keysTextMax} characters together. Leave out keys that do not sign any more`),
+})
+
+/** Whether checking a signature of the key takes little time. Keys of other kinds than RSA have a size that their curve says. */
+export function isCheapKey({ kty, n, e }: { readonly kty: string; readonly n?: unknown; readonly e?: unknown }): boolean {
+  return kty !== 'RSA' || (bitsOf(n) <= rsaBitsMax && bitsOf(e) <= rsaExponentBitsMax)
+}
+
+/** Bits of a whole number in base64url; 0 of anything else. */
+function bitsOf(value: unknown): number {
+  if (typeof value !== 'string') return 0
+  const bytes = Buffer.from(value, 'base64url')
+  const first = bytes.findIndex(byte => byte !== 0)
+  return first < 0 ? 0 : (bytes.length - first) * 8 - Math.clz32(bytes[first] ?? 0) + 24
+}
+
+function isUsable(jwk: { readonly kty: string }): boolean {
+  if (!isCheapKey(jwk)) return false
+  try {
+    const key: JsonWebKey = { ...jwk }
+    const { asymmetricKeyType, asymmetricKeyDetails } = createPublicKey({ format: 'jwk', key })
+    return asymmetricKeyType !== 'rsa' || (asymmetricKeyDetails?.modulusLength ?? 0) >= rsaBitsMin
+  } catch {
+    return false
+  }
+}
+
+/** How the keys of an issuer are found. */
+export interface KeyPlaces {
+  readonly issuer: string
+  readonly jwksUri: string | null
+  readonly hasKeys: boolean
+}
+
+/** Where the gateway would fetch the keys must be a place that users may send it to. An issuer whose keys stand elsewhere may be any text. */
+export function checkPlaces({ issuer, jwksUri, hasKeys }: KeyPlaces, guard: UrlGuard, baseUrl: string): void {
+  if (jwksUri !== null && hasKeys) throw fail('bad_request', { message: 'Give jwks_uri or jwks, not both.' })
+  if (issuer === baseUrl)
+    throw fail('bad_request', { message: 'issuer: this gateway itself needs no rule. Its tokens are exchanged for narrower ones as they are.' })
+  if (jwksUri !== null) checkUrl('jwks_uri', jwksUri, guard)
+  else if (!hasKeys) {
+    const url = checkUrl('issuer', issuer, guard)
+    if (url.search !== '' || url.hash !== '')
+      throw fail('bad_request', { message: 'issuer: a URL without query and fragment, written exactly as in the iss of its tokens.' })
+  }
+}
+
+function checkUrl(field: string, text: string, guard: UrlGuard): URL {
+  if (!URL.canParse(text)) throw fail('bad_request', { message: `${field}: must be an https:// URL.` })
+  const url = new URL(text)
+  guard.check(url)
+  return url
+}
+
+/** Issuers that sign for everybody who has an account there: what the subject must begin with, or which claim must stand in its place. */
+const sharedIssuers = [
+  {
+    issuer: 'https://token.actions.githubusercontent.com',
+    subject: /^repo:[^*/]+\//,
+    claims: ['repository_owner', 'repository_owner_id', 'repository', 'repository_id'],
+    example: 'repo:<owner>/<repository>:*',
+  },
+  {
+    issuer: 'https://gitlab.com',
+    subject: /^project_path:[^*/]+\//,
+    claims: ['namespace_id', 'namespace_path', 'project_id', 'project_path'],
+    example: 'project_path:<group>/<project>:*',
+  },
+  {
+    issuer: 'https://agent.buildkite.com',
+    subject: /^organization:[^*:]+:/,
+    claims: ['organization_id', 'organization_slug'],
+    example: 'organization:<organization>:pipeline:<pipeline>:*',
+  },
+  {
+    issuer: 'https://app.terraform.io',
+    subject: /^organization:[^*:]+:/,
+    claims: ['terraform_organization_id', 'terraform_organization_name'],
+    example: 'organization:<organization>:project:*',
+  },
+  { issuer: 'https://accounts.google.com', subject: /^[^*]+$/, claims: ['hd', 'email'], example: 'the number of one account, without *' },
+] as const
+
+/** Whether everybody may have tokens of the issuer: then only their audience says for which organisation they are. */
+export const isShared = (issuer: string): boolean => sharedOf(issuer) !== undefined
+
+/** Some write their own name with and without the scheme (Google does) or a slash at the end. */
+const sharedOf = (issuer: string) => sharedIssuers.find(each => bareIssuer(each.issuer) === bareIssuer(issuer))
+const bareIssuer = (issuer: string): string => issuer.replace(/^https:\/\//, '').replace(/\/$/, '')
+
+/** A rule must name somebody: not everybody whom the issuer knows, and at an issuer of the whole world not strangers. */
+export function checkConditions(issuer: string, subject: string, claims: Readonly<Record<string, string>>): void {
+  if (subject.startsWith('*')) throw fail('bad_request', { message: 'subject: must begin with something other than *, so that the rule names somebody.' })
+  const wrong = ['iss', 'sub', 'aud', 'exp', 'nbf', 'iat', 'jti'].find(name => Object.hasOwn(claims, name))
+  if (wrong !== undefined) throw fail('bad_request', { message: `claims: ${wrong} is checked already; subject, issuer and audience have fields of their own.` })
+  const shared = sharedOf(issuer)
+  if (shared === undefined || shared.subject.test(subject)) return
+  const isPinned = shared.claims.some(name => Object.hasOwn(claims, name) && !claims[name]?.includes('*'))
+  if (isPinned) return
+  throw fail('bad_request', {
+    message: `subject: everybody has tokens of this issuer, so name whose you take: ${shared.example}, or one of the claims ${shared.claims.join(', ')} without *.`,
+  })
+}

@@ -1,0 +1,104 @@
+import { statement } from '../../platform/db/db.ts'
+import type { AgentScope } from '../../platform/security/principal.ts'
+
+/** A trust rule as it is stored. */
+export interface TrustRow {
+  readonly id: number
+  readonly orgId: number
+  readonly name: string
+  readonly issuer: string
+  readonly audience: string
+  readonly subject: string
+  readonly claims: Readonly<Record<string, string>>
+  readonly jwksUri: string | null
+  readonly jwks: unknown
+  readonly agentId: number
+  readonly keyId: number
+  readonly scopes: readonly AgentScope[]
+  /** Null: AGENT_TOKEN_TTL_S. */
+  readonly ttlSeconds: number | null
+  readonly createdAt: Date
+}
+
+const columns = `id, org_id as "orgId", name, issuer, audience, subject, claims, jwks_uri as "jwksUri", jwks, agent_id as "agentId", key_id as "keyId",
+  scopes, ttl_s as "ttlSeconds", created_at as "createdAt"`
+
+export const listTrust = statement<[orgId: number], TrustRow>('trust.list', `select ${columns} from agent_trust where org_id = $1::int order by id`)
+
+export const countTrust = statement<[orgId: number], { count: number }>(
+  'trust.count',
+  `select count(*)::int as "count" from agent_trust where org_id = $1::int`,
+)
+
+/** One writer of an organisation's rules at a time, until the end of the transaction. */
+export const lockTrust = statement<[orgId: number], { done: unknown }>(
+  'trust.lock',
+  `select pg_advisory_xact_lock(hashtext('brigade.agent_trust'), $1::int)::text as "done"`,
+)
+
+/** Takes the pair for the organisation unless somebody has it. */
+export const claimAudience = statement<[orgId: number, issuer: string, audience: string]>(
+  'trust.claim_audience',
+  `insert into agent_trust_audiences (issuer, audience, org_id) values ($2::text, $3::text, $1::int) on conflict do nothing`,
+)
+
+/** The pair when it is the organisation's own. */
+export const ownAudience = statement<[orgId: number, issuer: string, audience: string], { audience: string }>(
+  'trust.own_audience',
+  `select audience from agent_trust_audiences where org_id = $1::int and issuer = $2::text and audience = $3::text`,
+)
+
+export const insertTrust = statement<
+  [
+    orgId: number,
+    name: string,
+    issuer: string,
+    audience: string,
+    subject: string,
+    claims: string,
+    jwksUri: string | null,
+    jwks: string | null,
+    agentId: number,
+    keyId: number,
+    scopes: readonly string[],
+    ttlSeconds: number | null,
+    createdBy: number | null,
+    createdAt: Date,
+  ],
+  TrustRow
+>(
+  'trust.insert',
+  `insert into agent_trust (org_id, name, issuer, audience, subject, claims, jwks_uri, jwks, agent_id, key_id, scopes, ttl_s, created_by, created_at)
+   values ($1::int, $2::text, $3::text, $4::text, $5::text, $6::jsonb, $7::text, $8::jsonb, $9::int, $10::int, $11::text[], $12::int, $13::int,
+     $14::timestamptz)
+   returning ${columns}`,
+)
+
+export const deleteTrust = statement<[orgId: number, id: number], { id: number }>(
+  'trust.delete',
+  'delete from agent_trust where org_id = $1::int and id = $2::int returning id',
+)
+
+/** Not limited to one org: issuer and audience, which one organisation has, say which it is. Oldest first. */
+export const matchingTrust = statement<[issuer: string, audiences: readonly string[]], TrustRow>(
+  'trust.matching',
+  `select ${columns} from agent_trust where issuer = $1::text and audience = any($2::text[]) order by id`,
+)
+
+/** The second time changes nothing. */
+export const insertRevocation = statement<[orgId: number, tokenId: string, revokedAt: Date, expiresAt: Date]>(
+  'revoked_tokens.insert',
+  `insert into revoked_tokens (org_id, token_id, revoked_at, expires_at)
+   values ($1::int, $2::text, $3::timestamptz, $4::timestamptz) on conflict (token_id) do nothing`,
+)
+
+/** Of all organisations: what a process must know before it takes tokens. */
+export const liveRevocations = statement<[expiresAfter: Date], { tokenId: string }>(
+  'revoked_tokens.live',
+  'select token_id as "tokenId" from revoked_tokens where expires_at > $1::timestamptz',
+)
+
+export const deleteExpiredRevocations = statement<[expiredBefore: Date]>(
+  'revoked_tokens.delete_expired',
+  'delete from revoked_tokens where expires_at <= $1::timestamptz',
+)

@@ -1,0 +1,178 @@
+import type { Keys } from '../../gateway/keys/keys.ts'
+import type { Clock } from '../../platform/clock.ts'
+import type { Db } from '../../platform/db/db.ts'
+import type { ControlLog } from '../../platform/db/db-control-log.ts'
+import { fail } from '../../platform/errors.ts'
+import type { UrlGuard } from '../../platform/outbound/url-guard.ts'
+import { agentScopes, type Principal } from '../../platform/security/principal.ts'
+import { cleanName } from '../../platform/values/clean-name.ts'
+import { rowId } from '../../platform/values/row-id.ts'
+import type { Agents } from '../agents.ts'
+import { narrowedScopes } from '../tokens/token-scopes.ts'
+import { checkConditions, checkPlaces, isShared } from './trust-checks.ts'
+import { claimAudience, countTrust, deleteTrust, insertTrust, listTrust, lockTrust, matchingTrust, ownAudience, type TrustRow } from './trust-queries.ts'
+
+export interface TrustRulesDeps {
+  readonly db: Db
+  readonly clock: Clock
+  readonly controlLog: ControlLog
+  readonly agents: Pick<Agents, 'activeName' | 'tokens' | 'revokedTokens'>
+  readonly keys: Pick<Keys, 'byId'>
+  readonly guard: UrlGuard
+  readonly baseUrl: () => string
+}
+
+/** A trust rule as an owner requests it. */
+export interface TrustParams {
+  readonly name: string
+  readonly issuer: string
+  readonly audience?: string | undefined
+  readonly subject: string
+  readonly claims?: Readonly<Record<string, string>> | undefined
+  readonly jwks_uri?: string | undefined
+  readonly jwks?: { readonly keys: readonly object[] } | undefined
+  readonly agent_id: number
+  readonly key_id: number
+  readonly scope?: string | undefined
+  readonly ttl_s?: number | undefined
+}
+
+/** What tokens of a rule carry in `via`: revoking it ends them all. */
+export const trustTokenId = (ruleId: number): string => `trust:${ruleId}`
+
+const rulesMax = 100
+
+/**
+ * Which tokens of other issuers an organisation takes in exchange for tokens of its agents. Read from the database at each exchange, so a rule
+ * holds, and ends, at once on every process. Decision 0196 says why.
+ */
+export class TrustRules {
+  readonly #deps: TrustRulesDeps
+
+  constructor(deps: TrustRulesDeps) {
+    this.#deps = deps
+  }
+
+  /** The rules of an organisation, oldest first. */
+  async list(orgId: number) {
+    return (await this.#deps.db.many(listTrust, orgId)).map(viewOf)
+  }
+
+  /**
+   * Makes a rule. Throws `bad_name`, `bad_request`, `not_found` for an agent or key of somebody else, `agent_revoked`, and `cap`.
+   */
+  async create({ orgId, userId }: Pick<Principal, 'orgId' | 'userId'>, params: TrustParams) {
+    const { controlLog, clock, agents, guard, baseUrl } = this.#deps
+    const { issuer, subject, claims = {} } = params
+    const name = cleanName(params.name)
+    const scopes = narrowedScopes(params.scope, agentScopes)
+    const jwksUri = params.jwks_uri ?? null
+    checkPlaces({ issuer, jwksUri, hasKeys: params.jwks !== undefined }, guard, baseUrl())
+    checkConditions(issuer, subject, claims)
+    const audience = this.#audience(orgId, issuer, params.audience)
+    agents.tokens.lifeOf(params.ttl_s)
+    const agentId = idOf(params.agent_id, 'There is no such agent.')
+    await agents.activeName(orgId, agentId)
+    const keyId = await this.#liveFullKey(orgId, userId, params.key_id)
+    const row = await controlLog.change(async tx => {
+      await tx.one(lockTrust, orgId)
+      if ((await tx.one(countTrust, orgId)).count >= rulesMax)
+        throw fail('cap', { message: `An organisation has at most ${rulesMax} trust rules. Delete one first.` })
+      await tx.exec(claimAudience, orgId, issuer, audience)
+      if ((await tx.maybe(ownAudience, orgId, issuer, audience)) === null)
+        throw fail('bad_request', {
+          message: `audience: another organisation takes tokens of this issuer for it. Have yours made for an audience of your own, for example ${this.#ownAudience(orgId)}.`,
+        })
+      const made = await tx.one(
+        insertTrust,
+        orgId,
+        name,
+        issuer,
+        audience,
+        subject,
+        JSON.stringify(claims),
+        jwksUri,
+        params.jwks === undefined ? null : JSON.stringify(params.jwks),
+        agentId,
+        keyId,
+        scopes,
+        params.ttl_s ?? null,
+        userId,
+        new Date(clock.nowMs()),
+      )
+      return { value: made, news: [] }
+    })
+    return viewOf(row)
+  }
+
+  /** Deletes a rule. Tokens that came of it end with it, here when this returns, elsewhere within a second, running calls included. Throws `not_found`. */
+  async remove(orgId: number, ruleId: number): Promise<void> {
+    const { controlLog, agents } = this.#deps
+    await controlLog.change(async tx => {
+      if ((await tx.maybe(deleteTrust, orgId, ruleId)) === null) throw noRule()
+      return { value: undefined, news: await agents.revokedTokens.revokeIn(tx, orgId, trustTokenId(ruleId)) }
+    })
+  }
+
+  /** The rules that take tokens of that issuer for one of these audiences, oldest first. */
+  matching(issuer: string, audiences: readonly string[]): Promise<TrustRow[]> {
+    return this.#deps.db.many(matchingTrust, issuer, audiences)
+  }
+
+  #ownAudience(orgId: number): string {
+    return `${this.#deps.baseUrl()}/orgs/${orgId}`
+  }
+
+  /**
+   * The audience that tokens must name. Left out, it is one that nobody else can take; the like of others are theirs, and where everybody has
+   * tokens only the own will do.
+   */
+  #audience(orgId: number, issuer: string, requested: string | undefined): string {
+    const own = this.#ownAudience(orgId)
+    if (requested === undefined || requested === own || requested.startsWith(`${own}/`)) return requested ?? own
+    // Whoever claimed the audience that jobs there have by default would get the jobs of somebody who forgot to set one.
+    if (isShared(issuer))
+      throw fail('bad_request', { message: `audience: everybody has tokens of this issuer, so have yours made for ${own}, and leave this field out.` })
+    if (requested.startsWith(`${this.#deps.baseUrl()}/orgs/`))
+      throw fail('bad_request', { message: `audience: that one belongs to another organisation. Yours is ${own}.` })
+    return requested
+  }
+
+  /** A key that the maker of the rule may let others act with: its tokens read the memory of the person behind it. */
+  async #liveFullKey(orgId: number, userId: number | null, requested: number): Promise<number> {
+    const keyId = idOf(requested, 'There is no such key.')
+    const key = await this.#deps.keys.byId(keyId)
+    if (key === null || key.orgId !== orgId) throw fail('not_found', { message: 'There is no such key.' })
+    if (key.scope !== 'full' || key.state !== 'active') throw fail('bad_request', { message: 'key_id: must be a key of scope full that works.' })
+    if (key.userId !== null && key.userId !== userId)
+      throw fail('bad_request', { message: 'key_id: must be a key of your own, or one that nobody stands behind: tokens act for the person behind their key.' })
+    return keyId
+  }
+}
+
+/** The error for a rule that is not there. */
+export const noRule = () => fail('not_found', { message: 'There is no such trust rule.' })
+
+function idOf(given: number, message: string): number {
+  const id = rowId(given)
+  if (id === null) throw fail('not_found', { message })
+  return id
+}
+
+function viewOf(row: TrustRow) {
+  return {
+    id: row.id,
+    name: row.name,
+    issuer: row.issuer,
+    audience: row.audience,
+    subject: row.subject,
+    claims: row.claims,
+    jwks_uri: row.jwksUri,
+    jwks: row.jwks,
+    agent_id: row.agentId,
+    key_id: row.keyId,
+    scope: row.scopes.join(' '),
+    ttl_s: row.ttlSeconds,
+    created_at: row.createdAt.toISOString(),
+  }
+}

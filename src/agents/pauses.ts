@@ -1,0 +1,88 @@
+import type { Clock } from '../platform/clock.ts'
+import type { Db } from '../platform/db/db.ts'
+import type { ControlLog } from '../platform/db/db-control-log.ts'
+import { fail, type GatewayError } from '../platform/errors.ts'
+import type { Inflight } from '../platform/loop/inflight.ts'
+import type { Log } from '../platform/observe/log.ts'
+import { pauseStates } from './queries.ts'
+
+export interface PausesDeps {
+  readonly db: Db
+  readonly clock: Clock
+  readonly log: Log
+  readonly controlLog: ControlLog
+  readonly inflight: Inflight
+}
+
+/** Kind of the news that an agent was paused or resumed; the ref is its id, the epoch its pause_seq: odd means paused. */
+export const agentPause = 'agent_pause'
+
+const pruneEveryMs = 60_000
+/** News of a resume is remembered for so long, against older news of the pause that come after it. */
+const rememberMs = 10 * 60_000
+
+interface Known {
+  readonly seq: number
+  readonly knownAtMs: number
+}
+
+/** The agents that are paused, in memory of every process: a look costs nothing while none is. Decision 0401 says why. */
+export class Pauses {
+  readonly #deps: PausesDeps
+  readonly #known = new Map<number, Known>()
+  readonly #paused = new Set<number>()
+  #stop: (() => void) | null = null
+
+  constructor(deps: PausesDeps) {
+    this.#deps = deps
+    deps.controlLog.on(news => {
+      if (news.kind === agentPause) this.#onNews(Number(news.ref), news.epoch ?? 0)
+    })
+    deps.controlLog.onGap(() => void this.#load().catch(error => deps.log.error('agent_pauses_load_failed', { error })))
+  }
+
+  /** Loads who is paused. To be called after the control log has started. */
+  async start(): Promise<void> {
+    await this.#load()
+    this.#stop = this.#deps.clock.every(pruneEveryMs, () => this.#prune())
+  }
+
+  stop(): void {
+    this.#stop?.()
+    this.#stop = null
+  }
+
+  /** Throws `agent_paused` when the agent or one above it is paused. */
+  check(agentId: number, ancestorIds: readonly number[]): void {
+    if (this.#paused.size === 0) return
+    if (this.#paused.has(agentId)) throw pausedError()
+    const above = ancestorIds.find(id => this.#paused.has(id))
+    if (above !== undefined) throw pausedError(`Agent ${above}, which stands above this agent, is paused. Try again once it is resumed.`)
+  }
+
+  #onNews(agentId: number, seq: number): void {
+    const known = this.#known.get(agentId)
+    if (known !== undefined && known.seq >= seq) return
+    this.#known.set(agentId, { seq, knownAtMs: this.#deps.clock.monotonicMs() })
+    if (!isPausedAt(seq)) {
+      this.#paused.delete(agentId)
+      return
+    }
+    this.#paused.add(agentId)
+    this.#deps.inflight.abortAgent(agentId, 'agent_paused')
+  }
+
+  async #load(): Promise<void> {
+    for (const { id, seq } of await this.#deps.db.many(pauseStates, [...this.#paused])) this.#onNews(id, seq)
+  }
+
+  #prune(): void {
+    const oldestMs = this.#deps.clock.monotonicMs() - rememberMs
+    for (const [id, { knownAtMs }] of this.#known) if (!this.#paused.has(id) && knownAtMs < oldestMs) this.#known.delete(id)
+  }
+}
+
+/** What a pause_seq says. */
+export const isPausedAt = (seq: number): boolean => seq % 2 === 1
+
+const pausedError = (message?: string): GatewayError => fail('agent_paused', message === undefined ? {} : { message })

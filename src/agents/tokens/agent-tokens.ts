@@ -1,0 +1,296 @@
+import { errors, type JWTPayload, jwtVerify, SignJWT } from 'jose'
+import { LRUCache } from 'lru-cache'
+import type { KeyRecord, Keys } from '../../gateway/keys/keys.ts'
+import type { Clock } from '../../platform/clock.ts'
+import type { Db } from '../../platform/db/db.ts'
+import { fail, GatewayError } from '../../platform/errors.ts'
+import { type AgentPrincipal, type AgentScope, agentScopes, type BearerPrincipal, type CallPolicy, type Principal } from '../../platform/security/principal.ts'
+import { hashKey } from '../../platform/security/secrets.ts'
+import type { Ids } from '../../platform/values/ids.ts'
+import type { KillSwitch } from '../kill-switch.ts'
+import type { Pauses } from '../pauses.ts'
+import { type AgentWithAncestors, findWithAncestors } from '../queries.ts'
+import type { RevokedTokens } from './revoked-tokens.ts'
+import { type SigningKeys, tokenAlgorithm } from './signing-keys.ts'
+import { type Act, type AgentClaims, actOf, claimsShape } from './token-claims.ts'
+import { noAgent, refused } from './token-refusal.ts'
+import { narrowedScopes, scopedTokenVersion } from './token-scopes.ts'
+
+export interface AgentTokensDeps {
+  readonly db: Db
+  readonly clock: Clock
+  readonly ids: Ids
+  readonly keys: Keys
+  readonly signingKeys: SigningKeys
+  readonly killSwitch: KillSwitch
+  readonly revokedTokens: Pick<RevokedTokens, 'check'>
+  readonly pauses: Pick<Pauses, 'check'>
+  /** What is ruled for the agent's calls, by itself and by all above it; null: one of them is not there. Synchronous when cached. */
+  policiesOf(agentId: number, ancestorIds: readonly number[]): readonly CallPolicy[] | null | Promise<readonly CallPolicy[] | null>
+  /** Public base URL without a trailing slash; asked at each use, because a free port is known only after listening. */
+  readonly baseUrl: () => string
+  /** AGENT_TOKEN_TTL_S. */
+  readonly ttlSeconds: number
+}
+
+/** What somebody requests for a token; both only narrow. */
+export interface TokenParams {
+  /** Scopes with spaces between them; left out: all that may be given. */
+  readonly scope?: string | undefined
+  /** At most AGENT_TOKEN_TTL_S, which it is when left out. */
+  readonly ttlSeconds?: number | undefined
+}
+
+/** What a token is made of. Who may have it made is the caller's to check. */
+export interface TokenGrant {
+  readonly agent: Pick<AgentWithAncestors, 'id' | 'name' | 'epoch' | 'ancestorIds'>
+  readonly orgId: number
+  /** The user behind the key. */
+  readonly userId: number | null
+  /** Its limits bind the token, and the token ends with it. */
+  readonly keyId: number
+  readonly scopes: readonly AgentScope[]
+  readonly ttlSeconds: number
+  /** Who let the agent act, outermost first; left out: the agents above it. */
+  readonly act?: Act
+  /** What the token was made of: its revocation takes this token along. */
+  readonly via?: readonly string[]
+}
+
+/** What the token endpoint answers. `token` repeats `access_token`. */
+export interface MintedToken {
+  readonly access_token: string
+  readonly token: string
+  readonly token_type: 'Bearer'
+  readonly expires_in: number
+  readonly expires_at: string
+  readonly agent_id: number
+  readonly scope: string
+}
+
+const tokenType = 'at+jwt'
+/** Clocks of two replicas may differ by this much when a token is used right after its mint. Expiry gets no such grace. */
+const skewSeconds = 30
+/** Verified tokens kept: a signature check costs a tenth of a millisecond, so it is made once per token. */
+const verifiedMax = 20_000
+/** Longer texts are no tokens of ours. */
+const tokenLengthMax = 8_192
+
+/** Short-lived tokens of agents (RFC 9068): minted with a full API key, verified offline, held against the kill switch at every call. */
+export class AgentTokens {
+  readonly #deps: AgentTokensDeps
+  readonly #verified = new LRUCache<string, AgentClaims>({ max: verifiedMax })
+
+  constructor(deps: AgentTokensDeps) {
+    this.#deps = deps
+  }
+
+  /**
+   * Mints a token for an agent of the caller's org. Throws `not_found`, `agent_revoked` (409), `bad_request` for an invalid request and
+   * `forbidden` for callers without an API key of scope full.
+   */
+  async mint(principal: Principal, agentId: number, params: TokenParams = {}): Promise<MintedToken> {
+    if (principal.kind !== 'key' || principal.scope !== 'full') throw fail('forbidden', { message: 'Only an API key of scope full mints agent tokens.' })
+    const { orgId, userId, keyId } = principal
+    const grant = { orgId, userId, keyId, scopes: narrowedScopes(params.scope, agentScopes), ttlSeconds: this.lifeOf(params.ttlSeconds) }
+    return this.issue({ ...grant, agent: await this.agentToMint(orgId, agentId) })
+  }
+
+  /**
+   * The life of a token of which somebody asked so much, where so much may be given. Throws `bad_request` when it is more than AGENT_TOKEN_TTL_S and
+   * `forbidden` when it is more than the token that asks was given.
+   */
+  lifeOf(requestedSeconds: number | undefined, givenSeconds = this.#deps.ttlSeconds): number {
+    const { ttlSeconds } = this.#deps
+    if (requestedSeconds !== undefined && requestedSeconds > ttlSeconds)
+      throw fail('bad_request', { message: `ttl_s: at most ${ttlSeconds} here. Mint again before the token ends.` })
+    if (requestedSeconds !== undefined && requestedSeconds > givenSeconds)
+      throw fail('forbidden', { message: `ttl_s: this token was given ${givenSeconds} seconds and cannot pass on more.` })
+    return Math.min(requestedSeconds ?? ttlSeconds, givenSeconds)
+  }
+
+  /** An active agent of the org. Throws `not_found` and `agent_revoked` (409). */
+  async agentToMint(orgId: number, agentId: number): Promise<AgentWithAncestors> {
+    const agent = await this.#deps.db.maybe(findWithAncestors, orgId, agentId)
+    if (agent === null) throw noAgent()
+    if (agent.status === 'revoked') throw fail('agent_revoked')
+    return agent
+  }
+
+  /** Signs a token. Throws `bad_request` for one that would be too long to be taken again. */
+  async issue({ agent, orgId, userId, keyId, scopes, ttlSeconds, act, via = [] }: TokenGrant): Promise<MintedToken> {
+    const { clock, ids, signingKeys, baseUrl } = this.#deps
+    const { kid, key } = await signingKeys.current()
+    const issuedAt = Math.floor(clock.nowMs() / 1000)
+    const expiresAt = issuedAt + ttlSeconds
+    const subject = `agent:${agent.id}`
+    const scope = scopes.join(' ')
+    const token = await new SignJWT({
+      client_id: subject,
+      org: orgId,
+      uid: userId,
+      key_id: keyId,
+      ver: scopedTokenVersion,
+      scope,
+      agent: { id: agent.id, name: agent.name, epoch: agent.epoch, ...(agent.ancestorIds.length === 0 ? {} : { ancestors: agent.ancestorIds }) },
+      ...(act === undefined ? actOf(agent.ancestorIds) : { act }),
+      ...(via.length === 0 ? {} : { via }),
+    })
+      .setProtectedHeader({ alg: tokenAlgorithm, typ: tokenType, kid })
+      .setIssuer(baseUrl())
+      .setAudience([baseUrl(), `${baseUrl()}/mcp`])
+      .setSubject(subject)
+      .setJti(ids.uuidv7(clock.nowMs()))
+      .setIssuedAt(issuedAt)
+      .setNotBefore(issuedAt)
+      .setExpirationTime(expiresAt)
+      .sign(key)
+    if (token.length > tokenLengthMax) throw fail('bad_request', { message: 'The names of the subject and of its actors are too long for a token.' })
+    return {
+      access_token: token,
+      token,
+      token_type: 'Bearer',
+      expires_in: ttlSeconds,
+      expires_at: new Date(expiresAt * 1000).toISOString(),
+      agent_id: agent.id,
+      scope,
+    }
+  }
+
+  /** Who the token speaks for, now. Throws 401 with a `reason`, or 503 when the news are stale. Synchronous when the token was seen before and its key and agent are cached. */
+  principalOf(token: string): AgentPrincipal | Promise<AgentPrincipal> {
+    const claims = this.verify(token)
+    return claims instanceof Promise ? claims.then(checked => this.#admit(checked)) : this.#admit(claims)
+  }
+
+  /** The claims of a genuine, unexpired token. Says nothing of whether agent and key are still alive: `principalOf` does. */
+  verify(token: string): AgentClaims | Promise<AgentClaims> {
+    if (token.length > tokenLengthMax) throw refused('token_invalid')
+    const cacheKey = hashKey(token).toString('base64')
+    const seen = this.#verified.get(cacheKey)
+    return seen === undefined ? this.#verifyNew(token, cacheKey) : this.#unexpired(seen)
+  }
+
+  /** The claims of a genuine token, whether it has ended or not; null for every other text. */
+  async read(token: string): Promise<AgentClaims | null> {
+    try {
+      return token.length > tokenLengthMax ? null : await this.#genuine(token)
+    } catch (error) {
+      if (error instanceof GatewayError && error.status === 401) return null
+      throw error
+    }
+  }
+
+  /** Throws when the caller's agent or key was ended since it was let in, or the agent is paused. Asked again just before each dial. */
+  recheck(principal: BearerPrincipal): void {
+    if (principal.kind === 'agent') {
+      this.#deps.killSwitch.check(principal.agentId, principal.epoch, principal.ancestorIds)
+      this.#deps.revokedTokens.check(principal.tokenIds)
+      this.#deps.pauses.check(principal.agentId, principal.ancestorIds)
+    }
+    const key = this.#deps.keys.byId(principal.keyId)
+    if (key instanceof Promise) {
+      // The answer comes too late for this look, so it cuts what went on without it. That it may fail is for the next call to report.
+      key.then(
+        found => (found === null || found.state === 'revoked') && this.#deps.killSwitch.cutKey(principal.keyId),
+        () => undefined,
+      )
+      return
+    }
+    if (key !== null && key.state === 'active') return
+    throw principal.kind === 'agent' ? refused('key_revoked') : fail('invalid_api_key', { message: 'This API key has been revoked or disabled.' })
+  }
+
+  async #verifyNew(token: string, cacheKey: string): Promise<AgentClaims> {
+    const claims = this.#unexpired(await this.#genuine(token))
+    this.#verified.set(cacheKey, claims)
+    return claims
+  }
+
+  /** Every check but that of the end. Throws 401 `token_invalid`. */
+  async #genuine(token: string): Promise<AgentClaims> {
+    const claims = claimsShape.safeParse(await this.#payloadOf(token))
+    if (!claims.success || claims.data.sub !== `agent:${claims.data.agent.id}`) throw refused('token_invalid')
+    const { exp, iat } = claims.data
+    // No token outlives what is set now: revocations are remembered, and signing keys kept, for just that long.
+    return { ...claims.data, exp: Math.min(exp, iat + this.#deps.ttlSeconds) }
+  }
+
+  async #payloadOf(token: string): Promise<JWTPayload> {
+    const { clock, signingKeys, baseUrl } = this.#deps
+    try {
+      const { payload } = await jwtVerify(
+        token,
+        async header => {
+          const key = typeof header.kid === 'string' ? await signingKeys.verifying(header.kid) : null
+          if (key === null) throw refused('token_invalid')
+          return key
+        },
+        {
+          algorithms: [tokenAlgorithm],
+          typ: tokenType,
+          issuer: baseUrl(),
+          audience: baseUrl(),
+          clockTolerance: skewSeconds,
+          currentDate: new Date(clock.nowMs()),
+          requiredClaims: ['exp', 'nbf', 'iat', 'sub'],
+        },
+      )
+      return payload
+    } catch (error) {
+      // The end is looked at last, when all else was right.
+      if (error instanceof errors.JWTExpired) return error.payload
+      if (error instanceof errors.JOSEError) throw refused('token_invalid', error)
+      throw error
+    }
+  }
+
+  #unexpired(claims: AgentClaims): AgentClaims {
+    if (claims.exp * 1000 <= this.#deps.clock.nowMs()) throw refused('token_expired')
+    return claims
+  }
+
+  #admit(claims: AgentClaims): AgentPrincipal | Promise<AgentPrincipal> {
+    const key = this.#deps.keys.byId(claims.key_id)
+    const policies = this.#deps.policiesOf(claims.agent.id, claims.agent.ancestors)
+    if (!(key instanceof Promise) && !(policies instanceof Promise)) return this.#principal(claims, key, policies)
+    return Promise.all([key, policies]).then(([foundKey, foundPolicies]) => this.#principal(claims, foundKey, foundPolicies))
+  }
+
+  #principal(claims: AgentClaims, key: KeyRecord | null, policies: readonly CallPolicy[] | null): AgentPrincipal {
+    const { agent } = claims
+    this.#deps.killSwitch.check(agent.id, agent.epoch, agent.ancestors)
+    const tokenIds = claims.via.length === 0 ? [claims.jti] : [claims.jti, ...claims.via]
+    this.#deps.revokedTokens.check(tokenIds)
+    if (key === null || key.orgId !== claims.org || key.state !== 'active') throw refused('key_revoked')
+    if (policies === null) throw refused('token_invalid')
+    this.#deps.keys.touch(key)
+    return {
+      kind: 'agent',
+      orgId: key.orgId,
+      userId: key.userId,
+      role: key.role,
+      agentId: agent.id,
+      agentName: agent.name,
+      ancestorIds: agent.ancestors,
+      epoch: agent.epoch,
+      tokenIds,
+      keyId: key.id,
+      keyName: key.name,
+      scopes: claims.scopes,
+      workspaceId: key.workspaceId,
+      limits: key.limits,
+      isTrial: key.isTrial,
+      capabilities: key.capabilities,
+      policies: bothOf(key.policies, policies),
+      expiresAtMs: claims.exp * 1000,
+      lifeSeconds: claims.exp - claims.iat,
+    }
+  }
+}
+
+/** The rules of the key and of the agent. Callers without rules share the arrays that are cached. */
+function bothOf(ofKey: readonly CallPolicy[], ofAgent: readonly CallPolicy[]): readonly CallPolicy[] {
+  if (ofAgent.length === 0) return ofKey
+  return ofKey.length === 0 ? ofAgent : [...ofKey, ...ofAgent]
+}

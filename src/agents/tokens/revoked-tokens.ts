@@ -1,0 +1,92 @@
+import type { Clock } from '../../platform/clock.ts'
+import type { Db, Tx } from '../../platform/db/db.ts'
+import type { ControlLog, News, NewsItem } from '../../platform/db/db-control-log.ts'
+import type { Inflight } from '../../platform/loop/inflight.ts'
+import type { Log } from '../../platform/observe/log.ts'
+import { deleteExpiredRevocations, insertRevocation, liveRevocations } from '../federation/trust-queries.ts'
+import { refused } from './token-refusal.ts'
+
+export interface RevokedTokensDeps {
+  readonly db: Db
+  readonly clock: Clock
+  readonly log: Log
+  readonly controlLog: ControlLog
+  readonly inflight: Inflight
+  /** AGENT_TOKEN_TTL_S in milliseconds. */
+  readonly tokenTtlMs: number
+}
+
+/** Tokens outlive their expiry by nobody's clock for longer than this. */
+const slackMs = 5 * 60_000
+const pruneEveryMs = 60_000
+
+/**
+ * Single tokens that were ended before their time, by `jti`, and trust rules whose tokens were, as `trust:<id>`. Every process knows all of
+ * them that could still matter: read at the start, then told by the control log. How old the news may be is watched by the kill switch.
+ * Decision 0198 says why.
+ */
+export class RevokedTokens {
+  readonly #deps: RevokedTokensDeps
+  readonly #knownAtMs = new Map<string, number>()
+  #stop: (() => void) | null = null
+
+  constructor(deps: RevokedTokensDeps) {
+    this.#deps = deps
+    deps.controlLog.on(news => this.#onNews(news))
+    deps.controlLog.onGap(() => void this.#load().catch(error => deps.log.error('revoked_tokens_load_failed', { error })))
+  }
+
+  /** Reads what is revoked. To be called after the control log has started, so that no revocation falls between. */
+  async start(): Promise<void> {
+    await this.#load()
+    this.#stop = this.#deps.clock.every(pruneEveryMs, () => this.#prune())
+  }
+
+  stop(): void {
+    this.#stop?.()
+    this.#stop = null
+  }
+
+  /** Throws 401 `token_revoked` when one of these ids was revoked. */
+  check(tokenIds: readonly string[]): void {
+    if (this.#knownAtMs.size === 0) return
+    for (const id of tokenIds) if (this.#knownAtMs.has(id)) throw refused('token_revoked')
+  }
+
+  /** Ends a token: refused and its running calls cut, here when this returns, elsewhere within a second. Again is fine. */
+  async revoke(orgId: number, tokenId: string): Promise<void> {
+    await this.#deps.controlLog.change(async tx => ({ value: undefined, news: await this.revokeIn(tx, orgId, tokenId) }))
+  }
+
+  /** The same inside a transaction of the caller, who appends the news. */
+  async revokeIn(tx: Tx, orgId: number, tokenId: string): Promise<NewsItem[]> {
+    const { clock, tokenTtlMs } = this.#deps
+    const nowMs = clock.nowMs()
+    // A token that was made of this one just now may outlive it, and no other can be made any more.
+    await tx.exec(insertRevocation, orgId, tokenId, new Date(nowMs), new Date(nowMs + tokenTtlMs + slackMs))
+    return [{ kind: 'token_revoked', ref: tokenId }]
+  }
+
+  /** Deletes what is about tokens that have expired anyway; how many. */
+  sweep(): Promise<number> {
+    return this.#deps.db.exec(deleteExpiredRevocations, new Date(this.#deps.clock.nowMs()))
+  }
+
+  #onNews(news: News): void {
+    if (news.kind === 'token_revoked') this.#learn(news.ref)
+  }
+
+  #learn(tokenId: string): void {
+    this.#knownAtMs.set(tokenId, this.#deps.clock.monotonicMs())
+    this.#deps.inflight.abortToken(tokenId, 'token_revoked')
+  }
+
+  async #load(): Promise<void> {
+    for (const { tokenId } of await this.#deps.db.many(liveRevocations, new Date(this.#deps.clock.nowMs()))) this.#learn(tokenId)
+  }
+
+  #prune(): void {
+    const oldestMs = this.#deps.clock.monotonicMs() - this.#deps.tokenTtlMs - slackMs
+    for (const [id, knownAtMs] of this.#knownAtMs) if (knownAtMs < oldestMs) this.#knownAtMs.delete(id)
+  }
+}

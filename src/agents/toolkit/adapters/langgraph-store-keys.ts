@@ -1,0 +1,50 @@
+/** Namespaces and keys of a LangGraph store as keys of shared memory, and back. Pure. */
+
+/** Where an item is: the labels of its namespace, and its key. */
+export interface ItemPlace {
+  readonly namespace: readonly string[]
+  readonly key: string
+}
+
+/** Ends the name of every item, so that items and namespaces of one name are two things: a label has no dot. */
+const itemEnding = '.json'
+
+/** The memory key of an item. Throws for text that no key can carry: half a surrogate pair. */
+export function keyOfItem(root: string, { namespace, key }: ItemPlace): string {
+  return `${prefixOfNamespace(root, namespace)}${escaped(key, '.')}${itemEnding}`
+}
+
+/** The beginning of all memory keys of a namespace and those below it. */
+export function prefixOfNamespace(root: string, namespace: readonly string[]): string {
+  return [root, ...namespace.map(label => escaped(label, '')), ''].join('/')
+}
+
+/** The item of a memory key; null: something else that stands there. */
+export function itemOfKey(root: string, memoryKey: string): ItemPlace | null {
+  if (!memoryKey.startsWith(`${root}/`) || !memoryKey.endsWith(itemEnding)) return null
+  try {
+    const parts = memoryKey
+      .slice(root.length + 1, -itemEnding.length)
+      .split('/')
+      .map(decodeURIComponent)
+    const key = parts.pop() ?? ''
+    // What others put there may decode to something that would be written elsewhere.
+    return keyOfItem(root, { namespace: parts, key }) === memoryKey ? { namespace: parts, key } : null
+  } catch {
+    return null
+  }
+}
+
+/** Percent-encoded but for letters, digits, `-`, `_` and what is `allowed`; readable in every script as far as memory keys can be: what nobody sees is no part of one. */
+function escaped(text: string, allowed: string): string {
+  const readable = text.replace(/[^\p{L}\p{M}\p{N}_-]|[\p{Default_Ignorable_Code_Point}\u{13441}\u{13442}\u{16fe4}]/gu, char =>
+    allowed.includes(char) ? char : hex(char),
+  )
+  // Keys are in normal form C; text that is not, or is no more beside an escape, is escaped whole.
+  return readable.normalize('NFC') === readable ? readable : text.replace(/[^A-Za-z0-9_-]/gu, hex)
+}
+
+function hex(char: string): string {
+  if (/\p{Cs}/u.test(char)) throw new Error('A namespace or key has half a surrogate pair, which cannot be stored.')
+  return [...new TextEncoder().encode(char)].map(byte => `%${byte.toString(16).toUpperCase().padStart(2, '0')}`).join('')
+}

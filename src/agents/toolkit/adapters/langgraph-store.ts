@@ -1,0 +1,203 @@
+import type { MemoryClient } from '../memory-client/memory-client.ts'
+import { inParallel } from '../memory-client/memory-client-parallel.ts'
+import { memoryPrefix } from '../memory-tool/memory-tool-mounts.ts'
+import { type ItemPlace, itemOfKey, keyOfItem, prefixOfNamespace } from './langgraph-store-keys.ts'
+import { checkNamespace, fitsCondition, fitsFilter, isLabel, type NamespaceCondition } from './langgraph-store-rules.ts'
+
+/** An item as LangGraph shows it. */
+export interface StoreItem {
+  readonly value: Record<string, unknown>
+  readonly key: string
+  readonly namespace: string[]
+  readonly createdAt: Date
+  readonly updatedAt: Date
+}
+
+interface GetOperation {
+  readonly namespace: readonly string[]
+  readonly key: string
+}
+interface PutOperation extends GetOperation {
+  /** null deletes. */
+  readonly value: Readonly<Record<string, unknown>> | null
+}
+interface SearchOperation {
+  readonly namespacePrefix: readonly string[]
+  readonly filter?: Readonly<Record<string, unknown>> | undefined
+  readonly limit?: number | undefined
+  readonly offset?: number | undefined
+}
+interface ListOperation {
+  readonly matchConditions?: readonly NamespaceCondition[] | undefined
+  readonly maxDepth?: number | undefined
+  readonly limit?: number | undefined
+  readonly offset?: number | undefined
+}
+/** One operation of a batch, in the shapes of `BaseStore.batch`. */
+export type StoreOperation = GetOperation | PutOperation | SearchOperation | ListOperation
+
+/** Calls to the gateway at the same time, of one batch. */
+const parallelMax = 6
+
+/**
+ * A store for LangGraph (`compile({ store })`) that keeps its items in shared memory below `root`, such as `agents/support/` or `users/7/graph/`:
+ * whoever may read there shares them. It has every method of `BaseStore` of @langchain/langgraph-checkpoint. Values are stored as JSON. Search is by
+ * filter, in order of namespace and key; `query` is not ranked. Throws BrigadeError, InvalidNamespaceError for a namespace that LangGraph does not allow.
+ * Decision 0266 says why.
+ */
+export function brigadeStore({ memory, root }: { readonly memory: MemoryClient; readonly root: string }): BrigadeStore {
+  return new BrigadeStore(memory, memoryPrefix(root).slice(0, -1))
+}
+
+/** See brigadeStore. */
+export class BrigadeStore {
+  readonly #memory: MemoryClient
+  readonly #root: string
+
+  constructor(memory: MemoryClient, root: string) {
+    this.#memory = memory
+    this.#root = root
+  }
+
+  /** Reads see what was there before the batch; of several writes of one item the last one counts. The caller names the type of its results. */
+  async batch<Results>(operations: readonly StoreOperation[]): Promise<Results> {
+    for (const operation of operations) if ('namespace' in operation) checkNamespace(operation.namespace)
+    const results = await inParallel(operations, parallelMax, operation => this.#read(operation))
+    const writes = new Map<string, PutOperation>()
+    for (const operation of operations) if ('value' in operation) writes.set(keyOfItem(this.#root, operation), operation)
+    await inParallel([...writes.values()], parallelMax, operation => this.#write(operation))
+    return results as Results
+  }
+
+  async get(namespace: string[], key: string): Promise<StoreItem | null> {
+    const [item = null] = await this.batch<[StoreItem | null]>([{ namespace, key }])
+    return item
+  }
+
+  /** `limit` is 10 when it is left out. */
+  async search(
+    namespacePrefix: string[],
+    options: { filter?: Record<string, unknown>; limit?: number; offset?: number; query?: string } = {},
+  ): Promise<StoreItem[]> {
+    const [items] = await this.batch<[StoreItem[]]>([{ namespacePrefix, ...options }])
+    return items
+  }
+
+  async put(namespace: string[], key: string, value: Record<string, unknown>, _index?: false | string[]): Promise<void> {
+    checkNamespace(namespace, { mayBeReserved: false })
+    await this.batch([{ namespace, key, value }])
+  }
+
+  /** What is not there is fine. */
+  async delete(namespace: string[], key: string): Promise<void> {
+    await this.batch([{ namespace, key, value: null }])
+  }
+
+  /** Namespaces that have items, in order; `limit` is 100 when it is left out. */
+  async listNamespaces(options: { prefix?: string[]; suffix?: string[]; maxDepth?: number; limit?: number; offset?: number } = {}): Promise<string[][]> {
+    const { prefix, suffix, maxDepth, limit = 100, offset = 0 } = options
+    for (const path of [prefix, suffix]) if (path !== undefined) checkNamespace(path, { mayBeEmpty: true })
+    const matchConditions: NamespaceCondition[] = [
+      ...(prefix === undefined ? [] : [{ matchType: 'prefix' as const, path: prefix }]),
+      ...(suffix === undefined ? [] : [{ matchType: 'suffix' as const, path: suffix }]),
+    ]
+    const [found] = await this.batch<[string[][]]>([{ matchConditions, maxDepth, limit, offset }])
+    return found
+  }
+
+  /** Nothing to start: the first call connects. */
+  start(): void {}
+  /** Nothing to stop. */
+  stop(): void {}
+
+  #read(operation: StoreOperation): Promise<unknown> {
+    if ('namespacePrefix' in operation) return this.#search(operation)
+    if (!('namespace' in operation)) return this.#list(operation)
+    return 'value' in operation ? Promise.resolve(null) : this.#item(operation)
+  }
+
+  async #item({ namespace, key }: GetOperation): Promise<StoreItem | null> {
+    const found = await this.#memory.read(keyOfItem(this.#root, { namespace, key }))
+    return found === null ? null : itemOf({ namespace, key }, found.text)
+  }
+
+  async #write({ namespace, key, value }: PutOperation): Promise<void> {
+    const memoryKey = keyOfItem(this.#root, { namespace, key })
+    if (value === null) return this.#memory.remove(memoryKey)
+    await this.#memory.edit(memoryKey, current => {
+      const before = current === null ? null : itemOf({ namespace, key }, current.text)
+      if (current !== null && before === null) throw new Error(`${memoryKey} holds something that is no item of this store. Remove it, or use another root.`)
+      const now = new Date().toISOString()
+      // One field a line, so that a search of memory shows which one it found.
+      return `${JSON.stringify({ value, created_at: before?.createdAt.toISOString() ?? now, updated_at: now }, null, 1)}\n`
+    })
+  }
+
+  async #search({ namespacePrefix, filter, limit = 10, offset = 0 }: SearchOperation): Promise<StoreItem[]> {
+    checkNamespace(namespacePrefix, { mayBeEmpty: true })
+    const fitting: StoreItem[] = []
+    const places = this.#places(namespacePrefix)
+    let skip = offset
+    while (fitting.length < limit) {
+      const next: ItemPlace[] = []
+      for (let taken = await places.next(); taken.done !== true; taken = await places.next()) {
+        // Without a filter every item fits, so what is skipped need not be read.
+        if (filter === undefined && skip > 0) skip--
+        else next.push(taken.value)
+        if (next.length >= Math.min(limit - fitting.length, parallelMax)) break
+      }
+      if (next.length === 0) break
+      for (const item of await inParallel(next, parallelMax, place => this.#item(place))) {
+        if (item === null || !fitsFilter(item.value, filter)) continue
+        if (filter !== undefined && skip > 0) skip--
+        else fitting.push(item)
+      }
+    }
+    return fitting
+  }
+
+  async #list({ matchConditions = [], maxDepth, limit, offset = 0 }: ListOperation): Promise<string[][]> {
+    const found = new Map<string, string[]>()
+    for await (const { namespace } of this.#places(literalPrefixOf(matchConditions))) {
+      if (!matchConditions.every(condition => fitsCondition(namespace, condition))) continue
+      const shown = namespace.slice(0, maxDepth)
+      found.set(shown.join(':'), shown)
+    }
+    const sorted = [...found].sort(([one], [other]) => one.localeCompare(other)).map(([, namespace]) => namespace)
+    return sorted.slice(offset, limit === undefined ? undefined : offset + limit)
+  }
+
+  async *#places(namespace: readonly string[]): AsyncGenerator<ItemPlace, void, undefined> {
+    for await (const { key } of this.#memory.list(prefixOfNamespace(this.#root, namespace))) {
+      const place = itemOfKey(this.#root, key)
+      // Without a namespace, or in one that nobody can name, it can only be a file of others.
+      if (place !== null && place.namespace.length > 0 && place.namespace.every(isLabel)) yield place
+    }
+  }
+}
+
+/** The labels that every namespace which can match begins with. */
+function literalPrefixOf(conditions: readonly NamespaceCondition[]): readonly string[] {
+  const path = conditions.find(({ matchType }) => matchType === 'prefix')?.path ?? []
+  const wild = path.indexOf('*')
+  return wild < 0 ? path : path.slice(0, wild)
+}
+
+/** The item in the text of an object; null when it is no item, whatever others have put there. */
+function itemOf({ namespace, key }: ItemPlace, text: string): StoreItem | null {
+  let stored: Partial<Record<'value' | 'created_at' | 'updated_at', unknown>> | null
+  try {
+    stored = JSON.parse(text)
+  } catch {
+    return null
+  }
+  const value = stored?.value
+  const [createdAt, updatedAt] = [dateOf(stored?.created_at), dateOf(stored?.updated_at)]
+  if (typeof value !== 'object' || value === null || createdAt === null || updatedAt === null) return null
+  return { value: value as Record<string, unknown>, key, namespace: [...namespace], createdAt, updatedAt }
+}
+
+function dateOf(text: unknown): Date | null {
+  const date = typeof text === 'string' ? new Date(text) : null
+  return date === null || Number.isNaN(date.getTime()) ? null : date
+}

@@ -1,0 +1,172 @@
+import { BrigadeError } from '../brigade-error.ts'
+import { type GatewayClient, type GatewayOptions, type GatewayRequest, gatewayClient } from '../gateway-client.ts'
+import { editObject, type MemoryChange } from './memory-client-edit.ts'
+import { conditionHeaders, memoryRoot, objectOf, pagesOf, memoryRoot as root, signalled } from './memory-client-replies.ts'
+import type {
+  Abortable,
+  MemoryConditions,
+  MemoryHistoryPage,
+  MemoryListed,
+  MemoryListOptions,
+  MemoryListPage,
+  MemoryMatch,
+  MemoryObjects,
+  MemoryPageOptions,
+  MemoryPaths,
+  MemorySearchOptions,
+  MemorySearchPage,
+  MemoryShare,
+  MemorySharesPage,
+  MemoryVersion,
+  MemoryWritten,
+} from './memory-client-shapes.ts'
+
+/** Who is in a share. Changing that needs a full key with a user behind it, not an agent. */
+export interface MemoryShares {
+  /** The open shares that the caller owns or is in; `all`: every one of the organisation, for its owners and admins. */
+  list(options?: Abortable & { readonly all?: boolean | undefined }): AsyncIterable<MemoryShare>
+  page(options?: MemoryPageOptions & { readonly all?: boolean | undefined }): Promise<MemorySharesPage>
+  /** Opens a space that the caller owns; of an own one it adds the grants that are missing. */
+  create(space: string, memberUids?: readonly number[], options?: Abortable): Promise<MemoryShare>
+  grant(space: string, userId: number, options?: Abortable): Promise<MemoryShare>
+  /** Safe to repeat. */
+  revoke(space: string, userId: number, options?: Abortable): Promise<MemoryShare>
+  /** For good: the name is never used again. */
+  retire(space: string, options?: Abortable): Promise<MemoryShare>
+}
+
+/** Shared memory. Every refusal is a BrigadeError: branch on `code`, such as `forbidden`, `memory_conflict`, `bad_memory_key`, `memory_quota_exceeded`. */
+export interface MemoryClient extends MemoryObjects {
+  /** The scopes of this credential. */
+  paths(options?: Abortable): Promise<MemoryPaths>
+  /**
+   * Reads, lets `change` say what should be there, and writes that only if nobody wrote in between; else all again, so `change` may run
+   * more than once. It gets null when nothing is there; it gives the content, null to delete, or undefined to leave everything as it is.
+   * Null: nothing was written. Throws `memory_conflict` when others won every one of `attempts` (default 20).
+   */
+  edit(key: string, change: MemoryChange, options?: Abortable & { readonly attempts?: number | undefined }): Promise<MemoryWritten | null>
+  /** Adds an entry, an object of its own, to a folder such as `workspaces/3/journal`. Writers at the same time lose nothing. */
+  append(path: string, content: string, options?: Abortable): Promise<MemoryWritten>
+  /** Every readable key that begins so, in order of keys; pages are fetched as they are needed. */
+  list(prefix?: string, options?: MemoryListOptions): AsyncIterable<MemoryListed>
+  /** One page; with `delimiter: '/'` one level, folders as `prefixes`. */
+  listPage(
+    prefix?: string,
+    options?: MemoryListOptions & { readonly cursor?: string | undefined; readonly delimiter?: string | undefined },
+  ): Promise<MemoryListPage>
+  /** Every line that has the text; pages are fetched as they are needed. */
+  search(text: string, options?: MemorySearchOptions): AsyncIterable<MemoryMatch>
+  searchPage(text: string, options?: MemorySearchOptions & { readonly cursor?: string | undefined }): Promise<MemorySearchPage>
+  /** Every version that is kept, newest first; of a key that never was BrigadeError `not_found`. */
+  history(key: string, options?: Abortable): AsyncIterable<MemoryVersion>
+  historyPage(key: string, options?: MemoryPageOptions): Promise<MemoryHistoryPage>
+  /** Writes an earlier version again, as a new one. */
+  restore(key: string, version: string, conditions?: MemoryConditions): Promise<MemoryWritten>
+  /** Writes a record, of a workspace or of the organisation; for full keys of owners and admins. `name` is a path below `records/`. */
+  promote(
+    name: string,
+    content: string,
+    options?: MemoryConditions & { readonly workspaceId?: number | undefined; readonly sourceKeys?: readonly string[] | undefined },
+  ): Promise<{ readonly ok: true; readonly key: string; readonly etag: string }>
+  readonly shares: MemoryShares
+}
+
+/** The shared memory of the gateway. Replies of JSON have the names of the API. */
+export function memoryClient(gateway: GatewayClient | GatewayOptions): MemoryClient {
+  const client = 'send' in gateway ? gateway : gatewayClient(gateway)
+  const page = <T>(path: string, query: GatewayRequest['query'], signal: AbortSignal | undefined): Promise<T> =>
+    client.json<T>('GET', `${root}/${path}`, { query: query ?? {}, ...signalled(signal) })
+
+  const objects = memoryObjects(client)
+  const listPage: MemoryClient['listPage'] = (prefix = '', { limit = 1000, cursor, delimiter, modifiedSince, author, signal } = {}) =>
+    page('list', { prefix, limit, cursor, delimiter, modified_since: modifiedSince, author }, signal)
+  const searchPage: MemoryClient['searchPage'] = (text, { regex, caseSensitive, prefix, limit, cursor, signal } = {}) =>
+    page('search', { q: text, regex, case: caseSensitive, prefix, limit, cursor }, signal)
+  const historyPage: MemoryClient['historyPage'] = (key, { limit, cursor, signal } = {}) => page('history', { key, limit, cursor }, signal)
+
+  return {
+    paths: ({ signal } = {}) => page('paths', {}, signal),
+    ...objects,
+    edit: (key, change, options) => editObject(objects, key, change, options),
+    append: (path, content, { signal } = {}) => client.json('POST', `${root}/append`, { json: { path, content }, ...signalled(signal) }),
+    list: (prefix, options) =>
+      pagesOf(
+        cursor => listPage(prefix, { ...options, cursor }),
+        found => found.keys,
+      ),
+    listPage,
+    search: (text, options) =>
+      pagesOf(
+        cursor => searchPage(text, { ...options, cursor }),
+        found => found.matches,
+      ),
+    searchPage,
+    history: (key, options) =>
+      pagesOf(
+        cursor => historyPage(key, { ...options, limit: 200, cursor }),
+        found => found.versions,
+      ),
+    historyPage,
+    restore: (key, version, conditions = {}) =>
+      client.json('POST', `${root}/restore`, { json: { key, version }, headers: conditionHeaders(conditions), ...signalled(conditions.signal) }),
+    promote: async (name, content, { workspaceId, sourceKeys, ...conditions } = {}) => {
+      const reply = await client.send('POST', `${root}/promote`, {
+        json: { name, content, workspace_id: workspaceId, source_keys: sourceKeys },
+        headers: conditionHeaders(conditions),
+        ...signalled(conditions.signal),
+      })
+      return { ...((await reply.json()) as { ok: true; key: string }), etag: reply.headers.get('etag') ?? '' }
+    },
+    shares: sharesOf(client),
+  }
+}
+
+function sharesOf(client: GatewayClient): MemoryShares {
+  const at = `${root}/shares`
+  const memberAt = (space: string, userId: number): string => `${at}/${encodeURIComponent(space)}/members/${userId}`
+  const page: MemoryShares['page'] = ({ all, limit, cursor, signal } = {}) =>
+    client.json('GET', at, { query: { all: all === true ? true : undefined, limit, cursor }, ...signalled(signal) })
+  return {
+    list: options =>
+      pagesOf(
+        cursor => page({ ...options, cursor }),
+        found => found.shares,
+      ),
+    page,
+    create: (space, memberUids = [], { signal } = {}) => client.json('POST', at, { json: { space, member_uids: memberUids }, ...signalled(signal) }),
+    grant: (space, userId, { signal } = {}) => client.json('PUT', memberAt(space, userId), signalled(signal)),
+    revoke: (space, userId, { signal } = {}) => client.json('DELETE', memberAt(space, userId), signalled(signal)),
+    retire: (space, { signal } = {}) => client.json('DELETE', `${at}/${encodeURIComponent(space)}`, signalled(signal)),
+  }
+}
+
+/** Reads and writes of single objects, see MemoryObjects. */
+export function memoryObjects(client: GatewayClient): MemoryObjects {
+  const write: MemoryObjects['write'] = async (key, content, conditions = {}) => {
+    const reply = await client.send('PUT', `${memoryRoot}/o`, {
+      query: { key },
+      // Without a type, fetch would name one for text and none for bytes; the gateway takes both as they are.
+      headers: { 'content-type': 'application/octet-stream', ...conditionHeaders(conditions) },
+      body: content,
+      ...signalled(conditions.signal),
+    })
+    return { ...((await reply.json()) as Omit<MemoryWritten, 'etag'>), etag: reply.headers.get('etag') ?? '' }
+  }
+  const read: MemoryObjects['read'] = async (key, { version, signal } = {}) => {
+    try {
+      const path = version === undefined ? 'o' : 'history'
+      return await objectOf(key, await client.send('GET', `${memoryRoot}/${path}`, { query: { key, version }, ...signalled(signal) }))
+    } catch (failure) {
+      if (failure instanceof BrigadeError && failure.code === 'not_found') return null
+      throw failure
+    }
+  }
+  const remove: MemoryObjects['remove'] = async (key, { ifMatch, eraseHistory, signal } = {}) => {
+    await client.json('DELETE', `${memoryRoot}/o`, {
+      query: { key, history: eraseHistory === true ? 'erase' : undefined },
+      headers: conditionHeaders({ ifMatch }),
+      ...signalled(signal),
+    })
+  }
+  return { read, write, remove }
+}

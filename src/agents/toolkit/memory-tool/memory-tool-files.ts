@@ -1,0 +1,161 @@
+/** Files and folders over shared memory, which has keys only. */
+import { BrigadeError } from '../brigade-error.ts'
+import type { MemoryClient } from '../memory-client/memory-client.ts'
+import { inParallel } from '../memory-client/memory-client-parallel.ts'
+import type { MemoryMountTable, MemoryPlace } from './memory-tool-mounts.ts'
+import { memoryToolText } from './memory-tool-text.ts'
+import type { ListingItem } from './memory-tool-views.ts'
+
+/** What is at a path. Shared memory allows a file and a folder of one name. */
+export interface Found {
+  readonly isFile: boolean
+  readonly isFolder: boolean
+}
+
+/** Calls to the gateway at the same time, of one command. */
+const parallelMax = 4
+
+/** The folders and files of one tool. Calls throw BrigadeError. */
+export class MemoryFiles {
+  readonly #memory: MemoryClient
+  /** Folders that this tool emptied or made: a folder without files is nothing in shared memory, and here it stays until it is deleted. */
+  readonly #emptied = new Set<string>()
+
+  constructor(memory: MemoryClient) {
+    this.#memory = memory
+  }
+
+  async look(place: MemoryPlace): Promise<Found> {
+    if (place.key === null) return { isFile: false, isFolder: place.isFixed }
+    const [isFile, isFolder] = await Promise.all([this.#isFile(place), this.#isFolder(place, place.key)])
+    return { isFile, isFolder }
+  }
+
+  /** Throws, in the words of a file system, when a file stands where the path needs a folder. */
+  async checkParents(table: MemoryMountTable, { segments, resolved }: MemoryPlace): Promise<void> {
+    const parents = segments.slice(1).map((_part, at) => table.place(segments.slice(0, at + 1)))
+    const blocked = await Promise.all(parents.map(async parent => (await this.#isFile(parent)) && !(await this.look(parent)).isFolder))
+    if (blocked.includes(true)) throw new Error(memoryToolText.belowAFile(resolved))
+  }
+
+  /** Two levels of a folder, without what is hidden; null: there is no such folder. */
+  async list(table: MemoryMountTable, place: MemoryPlace): Promise<ListingItem[] | null> {
+    const first = await this.#children(table, place)
+    if (first.length === 0 && !place.isFixed && !this.#emptied.has(place.resolved)) return null
+    const nested = await inParallel(first.filter(isShown), parallelMax, async item =>
+      item.sizeBytes === null ? [item, ...(await this.#below(table, place, item.path))] : [item],
+    )
+    return nested.flat()
+  }
+
+  /** Removes what is at the path, and all below it. */
+  async remove(place: MemoryPlace, key: string, found: Found): Promise<void> {
+    const keys = await this.#keysAt(key, found)
+    this.#keepParents(place)
+    await inParallel(keys, parallelMax, each => this.#memory.remove(each))
+    for (const path of this.#emptied) if (isAtOrBelow(path, place.resolved)) this.#emptied.delete(path)
+  }
+
+  /** Moves what is at the path, and all below it. Throws `memory_conflict` when something came to be at the destination. */
+  async move(from: MemoryPlace, fromKey: string, found: Found, to: MemoryPlace, toKey: string): Promise<void> {
+    const keys = await this.#keysAt(fromKey, found)
+    this.#keepParents(from)
+    await inParallel(keys, parallelMax, key => moveObject(this.#memory, key, toKey + key.slice(fromKey.length)))
+    for (const path of [...this.#emptied])
+      if (isAtOrBelow(path, from.resolved)) {
+        this.#emptied.delete(path)
+        this.#emptied.add(to.resolved + path.slice(from.resolved.length))
+      }
+  }
+
+  /** The folders above a path are there from now on, also without files. */
+  keepParents(place: MemoryPlace): void {
+    this.#keepParents(place)
+  }
+
+  #keepParents({ segments }: MemoryPlace): void {
+    for (let depth = 1; depth < segments.length; depth++) this.#emptied.add(['/memories', ...segments.slice(0, depth)].join('/'))
+  }
+
+  async #isFile({ key, isFixed }: MemoryPlace): Promise<boolean> {
+    if (key === null || isFixed) return false
+    // Of all keys that begin so, the key itself is the first.
+    const { keys } = await this.#memory.listPage(key, { limit: 1 })
+    return keys[0]?.key === key
+  }
+
+  async #isFolder({ isFixed, resolved }: MemoryPlace, key: string): Promise<boolean> {
+    if (isFixed || this.#emptied.has(resolved)) return true
+    for await (const _first of this.#memory.list(`${key}/`, { limit: 1 })) return true
+    return false
+  }
+
+  async #keysAt(key: string, { isFile, isFolder }: Found): Promise<string[]> {
+    const keys = isFile ? [key] : []
+    if (isFolder) for await (const found of this.#memory.list(`${key}/`)) keys.push(found.key)
+    return keys
+  }
+
+  async #below(table: MemoryMountTable, { segments }: MemoryPlace, name: string): Promise<ListingItem[]> {
+    try {
+      const items = await this.#children(table, table.place([...segments, name]))
+      return items.filter(isShown).map(item => ({ ...item, path: `${name}/${item.path}` }))
+    } catch (failure) {
+      // A share that was revoked since the mounts were made shows as empty, not as the end of everything.
+      if (failure instanceof BrigadeError && failure.code === 'forbidden') return []
+      throw failure
+    }
+  }
+
+  /** One level, by name, hidden ones too. */
+  async #children(table: MemoryMountTable, { segments, resolved, key }: MemoryPlace): Promise<ListingItem[]> {
+    const files: ListingItem[] = []
+    const folders = new Set(table.namesIn(segments))
+    for (const path of this.#emptied) if (path.slice(0, path.lastIndexOf('/')) === resolved) folders.add(path.slice(resolved.length + 1))
+    if (key !== null) {
+      let cursor: string | undefined
+      do {
+        const page = await this.#memory.listPage(`${key}/`, { delimiter: '/', cursor })
+        for (const found of page.keys) files.push({ path: found.key.slice(key.length + 1), sizeBytes: found.size })
+        for (const prefix of page.prefixes ?? []) folders.add(prefix.slice(key.length + 1, -1))
+        cursor = page.next_cursor ?? undefined
+      } while (cursor !== undefined)
+    }
+    return [...files, ...[...folders].map(path => ({ path, sizeBytes: null }))].sort((one, other) =>
+      one.path < other.path ? -1 : one.path > other.path ? 1 : 0,
+    )
+  }
+}
+
+function isShown({ path }: ListingItem): boolean {
+  return !path.startsWith('.') && path !== 'node_modules'
+}
+
+function isAtOrBelow(path: string, folder: string): boolean {
+  return path === folder || path.startsWith(`${folder}/`)
+}
+
+const attemptsMax = 10
+
+/**
+ * Moves one object to a key that is free. What others write to it meanwhile goes along, and nothing is lost: the old key goes only when the new one has
+ * what stood there. Throws BrigadeError, `memory_conflict` with status 412 when the new key is taken.
+ */
+export async function moveObject(memory: MemoryClient, from: string, to: string): Promise<void> {
+  let copyEtag: string | null = null
+  for (let attempt = 1; ; attempt++) {
+    const current = await memory.read(from)
+    // Somebody else deleted it: after the copy that is as good as done, before it there is nothing to move.
+    if (current === null) return
+    copyEtag = (await memory.write(to, current.bytes, copyEtag === null ? { createOnly: true } : { ifMatch: copyEtag })).etag
+    try {
+      await memory.remove(from, { ifMatch: current.etag })
+      return
+    } catch (failure) {
+      if (failure instanceof BrigadeError && failure.status === 412 && attempt < attemptsMax) continue
+      // It cannot go, because it is a record for example: then there must be no second one of it. Where nobody knows whether it went, the copy may be all there is.
+      if (failure instanceof BrigadeError && failure.status < 500) await memory.remove(to, { ifMatch: copyEtag }).catch(() => undefined)
+      throw failure
+    }
+  }
+}

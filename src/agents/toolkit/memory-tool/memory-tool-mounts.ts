@@ -1,0 +1,112 @@
+/** Which part of shared memory stands where below /memories. */
+import type { MemoryClient } from '../memory-client/memory-client.ts'
+import { memoryToolText } from './memory-tool-text.ts'
+
+/** Paths below /memories, without slashes at the ends, and the prefix of shared memory that each one shows. '' is /memories itself. */
+export type MemoryMounts = Readonly<Record<string, string>>
+
+interface Mount {
+  readonly at: readonly string[]
+  /** Ends with a slash. */
+  readonly prefix: string
+}
+
+/** One path of a command. */
+export interface MemoryPlace {
+  /** Segments below /memories; none for /memories itself. */
+  readonly segments: readonly string[]
+  /** /memories/… in its shortest form. */
+  readonly resolved: string
+  /** Key of shared memory, without a slash at the end; null: no mount covers the path. */
+  readonly key: string | null
+  /** True for mounts and what leads to them: they are there whether or not anything is in them, and stay. */
+  readonly isFixed: boolean
+}
+
+/** The mounts in force. */
+export class MemoryMountTable {
+  readonly #mounts: readonly Mount[]
+
+  constructor(mounts: MemoryMounts) {
+    this.#mounts = Object.entries(mounts)
+      .map(([path, prefix]) => ({
+        at: path
+          .normalize('NFC')
+          .replace(/^\/memories(?=\/|$)/, '')
+          .split('/')
+          .filter(part => part !== ''),
+        prefix: memoryPrefix(prefix),
+      }))
+      .sort((one, other) => other.at.length - one.at.length)
+  }
+
+  /** Where a path of a command leads. Throws for one that is not below /memories. */
+  placeOf(path: string): MemoryPlace {
+    return this.place(segmentsOf(path))
+  }
+
+  place(segments: readonly string[]): MemoryPlace {
+    const mount = this.#mounts.find(({ at }) => startsWith(segments, at))
+    const rest = segments.slice(mount?.at.length ?? 0)
+    return {
+      segments,
+      resolved: ['/memories', ...segments].join('/'),
+      key: mount === undefined ? null : (mount.prefix + rest.join('/')).replace(/\/$/, ''),
+      isFixed: segments.length === 0 || this.#mounts.some(({ at }) => startsWith(at, segments)),
+    }
+  }
+
+  /** Names that mounts add to a folder. */
+  namesIn(segments: readonly string[]): string[] {
+    return this.#mounts.flatMap(({ at }) => (at.length > segments.length && startsWith(at, segments) ? (at[segments.length] ?? []) : []))
+  }
+
+  /** For messages: where files can be. */
+  get listed(): string {
+    return this.#mounts
+      .map(({ at }) => ['/memories', ...at].join('/'))
+      .sort()
+      .join(', ')
+  }
+}
+
+/** A prefix of shared memory with one slash at its end. Throws TypeError for one that is empty: all of shared memory is no place for files. */
+export function memoryPrefix(text: string): string {
+  const prefix = text.replace(/^\/+|\/+$/g, '').normalize('NFC')
+  if (prefix === '') throw new TypeError('Name a prefix of shared memory, such as agents/triage/.')
+  return `${prefix}/`
+}
+
+/** What a credential can use, by default: its own memory, the journal of its team, what all agents share, its shares, and records, which only promotion writes. */
+export async function defaultMounts(memory: MemoryClient): Promise<MemoryMounts> {
+  const { scopes } = await memory.paths()
+  return {
+    me: scopes.user,
+    agents: 'agents/',
+    'records/org': `${scopes.org}records/`,
+    ...(scopes.workspace === undefined ? {} : { team: `${scopes.workspace}journal/`, 'records/team': `${scopes.workspace}records/` }),
+    ...Object.fromEntries((scopes.shared ?? []).map(prefix => [prefix.replace(/\/$/, ''), prefix])),
+  }
+}
+
+/** The segments of a path below /memories, with `.` and `..` resolved. Throws for a path that leads elsewhere. */
+function segmentsOf(path: string): string[] {
+  if (!path.startsWith('/memories')) throw new Error(memoryToolText.badStart(path))
+  const segments: string[] = []
+  // How far above /memories the path is: it may come back by name, as in /memories/../memories/a.
+  let above = false
+  // Keys are in normal form C, so a name that comes in another form means the same file.
+  for (const part of path.slice('/memories'.length).normalize('NFC').split('/')) {
+    if (part === '' || part === '.') continue
+    if (above && part !== 'memories') throw new Error(memoryToolText.escapes(path))
+    if (above) above = false
+    else if (part !== '..') segments.push(part)
+    else if (segments.pop() === undefined) above = true
+  }
+  if (above) throw new Error(memoryToolText.escapes(path))
+  return segments
+}
+
+function startsWith(segments: readonly string[], beginning: readonly string[]): boolean {
+  return beginning.length <= segments.length && beginning.every((part, at) => part === segments[at])
+}

@@ -1,0 +1,46 @@
+import type { Command } from 'commander'
+import { addExamples } from '../client-command.ts'
+import { addressOf } from '../client-settings.ts'
+
+interface LoginFlags {
+  readonly baseUrl?: string
+  readonly browser: boolean
+}
+
+/** `brigade login`. */
+export function addLoginCommand(program: Command): void {
+  const command = program
+    .command('login')
+    .description('sign in to a gateway in the browser and keep an API key for this user')
+    .option('--base-url <url>', 'address of the gateway (default: $BRIGADE, then BASE_URL, or HOST and PORT)')
+    .option('--no-browser', 'only print the address')
+  addExamples(command, [
+    ['brigade login', 'to the gateway of this computer'],
+    ['brigade login --base-url https://gw.example.com', 'to another one'],
+  ])
+  command.action(run)
+}
+
+async function run({ baseUrl, browser }: LoginFlags): Promise<void> {
+  const [{ login, openInBrowser }, { systemClock }, { systemIds }, config] = await Promise.all([
+    import('./login.ts'),
+    import('../../platform/clock.ts'),
+    import('../../platform/values/ids.ts'),
+    import('../../platform/config.ts'),
+  ])
+  await login({
+    baseUrl: baseUrl === undefined ? await defaultGateway(config.clientEnvironment().address) : addressOf(baseUrl, '--base-url'),
+    folder: config.userConfigFolder(),
+    clock: systemClock,
+    ids: systemIds,
+    openBrowser: browser && process.stdout.isTTY ? openInBrowser : null,
+    print: line => process.stdout.write(`${line}\n`),
+  })
+}
+
+/** BRIGADE, or the address of the gateway that the settings here name. */
+async function defaultGateway(named: string | null): Promise<string> {
+  if (named !== null) return addressOf(named, 'BRIGADE')
+  const [{ publicBaseUrl }, { loadConfig }] = await Promise.all([import('../../platform/public-base-url.ts'), import('../../platform/config.ts')])
+  return publicBaseUrl(loadConfig())
+}

@@ -1,0 +1,69 @@
+import type { Command } from 'commander'
+import { clientEnvironment, userConfigFolder } from '../../platform/config.ts'
+import { tokenCache } from '../agent/agent-token-command.ts'
+import { addExamples } from '../client-command.ts'
+import { CommandError, fileReason } from '../command-error.ts'
+import { plain, printJson, printLine } from '../command-output.ts'
+import { gatewayFetch } from '../gateway-fetch.ts'
+import { type Credentials, readCredentials, removeCredentials } from './credentials.ts'
+
+/** A gateway that takes longer than this does not keep anybody from leaving. */
+const patienceMs = 3_000
+
+interface KeyOfGateway {
+  readonly id: number
+  readonly name: string
+}
+
+/** `brigade logout`. */
+export function addLogoutCommand(program: Command): void {
+  const command = program
+    .command('logout')
+    .description('forget the key that brigade login keeps, and the agent tokens kept on this computer')
+    .option('--json', 'print JSON')
+  addExamples(command, [['brigade logout', 'nothing that opens a gateway is left in this home']])
+  command.action(logout)
+}
+
+async function logout({ json }: { readonly json?: boolean }): Promise<void> {
+  const folder = userConfigFolder()
+  const kept = readCredentials(folder)
+  // Asked while the key is still here: afterwards nobody knows which one it was.
+  const key = kept === null ? null : await keyOf(kept)
+  const tokens = forgotten(folder)
+  if (json === true) return printJson({ base_url: kept?.base_url ?? null, key, tokens })
+  if (kept === null && tokens === 0) printLine('Nobody was signed in; nothing was kept.')
+  if (kept !== null) printLine(`Signed out of ${plain(kept.base_url)}. Its key is no longer on this computer.`)
+  if (tokens > 0) printLine(`${tokens} kept agent token${tokens === 1 ? ' is' : 's are'} gone too.`)
+  if (key !== null) printLine(`The key "${plain(key.name)}" itself stays good until somebody ends it: DELETE /me/keys/${key.id}, or brigade admin revoke-key.`)
+  if (keyIsInEnvironment()) printLine('BRIGADE_KEY or BRIGADE_KEY_FILE is still set in this shell: commands go on using it.')
+}
+
+function forgotten(folder: string): number {
+  try {
+    removeCredentials(folder)
+    return tokenCache().clear()
+  } catch (cause) {
+    throw new CommandError(`what is kept in ${folder} cannot be removed: ${fileReason(cause)}. Remove the folder yourself.`, { cause })
+  }
+}
+
+/** Which key it is, if the gateway says so at once. */
+async function keyOf({ base_url, key }: Credentials): Promise<KeyOfGateway | null> {
+  try {
+    const reply = await gatewayFetch(base_url, patienceMs)(`${base_url}/v1/me/whoami`, { headers: { authorization: `Bearer ${key}` } })
+    const me = (await reply.json()) as { readonly key?: Partial<KeyOfGateway> }
+    const { id, name } = me.key ?? {}
+    return reply.ok && typeof id === 'number' && typeof name === 'string' ? { id, name } : null
+  } catch {
+    return null
+  }
+}
+
+function keyIsInEnvironment(): boolean {
+  try {
+    return clientEnvironment().key !== null
+  } catch {
+    return true
+  }
+}

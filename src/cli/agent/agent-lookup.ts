@@ -1,0 +1,49 @@
+import type { GatewayClient } from '../../agents/toolkit/gateway-client.ts'
+import { CommandError, exitCodes } from '../command-error.ts'
+
+/** An agent in replies of the gateway. */
+export interface AgentRow {
+  readonly id: number
+  readonly name: string
+  readonly status: 'active' | 'paused' | 'revoked'
+  readonly parent_id: number | null
+  readonly monthly_budget_inr: number | null
+  readonly spend_month_inr: number
+  readonly held_inr: number
+  readonly may_delegate: boolean
+  readonly allowed_models: readonly string[] | null
+  readonly allowed_providers: readonly string[] | null
+  readonly max_cost_inr_per_call: number | null
+  readonly max_output_tokens: number | null
+  readonly max_concurrency: number | null
+}
+
+const pageSize = 200
+
+/** Every agent of the organisation, active ones first; pages are fetched as they are needed. */
+export async function* everyAgent(client: GatewayClient): AsyncGenerator<AgentRow> {
+  let cursor: string | undefined
+  do {
+    const page: { agents: AgentRow[]; next_cursor: string | null } = await client.json('GET', '/v1/me/agents', { query: { limit: pageSize, cursor } })
+    yield* page.agents
+    cursor = page.next_cursor ?? undefined
+  } while (cursor !== undefined)
+}
+
+/** The agent of that id, or the active one of that name; a text of digits is an id. Throws CommandError (4). */
+export async function agentNamed(client: GatewayClient, named: string): Promise<AgentRow> {
+  const isId = /^\d+$/.test(named)
+  // The gateway keeps names in this form; one from before it did is compared as it looks.
+  const wanted = named.normalize('NFC').trim()
+  let isRevoked = false
+  for await (const row of everyAgent(client)) {
+    if (isId ? row.id === Number(named) : row.name.normalize('NFC') === wanted && row.status !== 'revoked') return row
+    isRevoked ||= row.name.normalize('NFC') === wanted
+  }
+  throw new CommandError(
+    isRevoked
+      ? `the agent "${named}" was revoked already; give its id to name it all the same.`
+      : `there is no agent "${named}". brigade agent list shows them; a name stands in quotes when it has spaces.`,
+    { exitCode: exitCodes.notFound, code: 'not_found' },
+  )
+}

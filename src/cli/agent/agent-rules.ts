@@ -1,0 +1,56 @@
+/** The rules of an agent on the command line: as options, as the gateway takes them, as people read them. */
+import type { Command } from 'commander'
+import { rupees } from '../command-output.ts'
+import { amount, count, list, orNone } from '../option-values.ts'
+import type { AgentRow } from './agent-lookup.ts'
+
+/** What was ruled; `none` lifts a rule, a rule that was not named stays. */
+export interface RuleFlags {
+  readonly models?: string[] | 'none'
+  readonly providers?: string[] | 'none'
+  readonly mayDelegate?: boolean
+  readonly maxCostInr?: number | 'none'
+  readonly maxOutputTokens?: number | 'none'
+  readonly maxConcurrency?: number | 'none'
+}
+
+/** Adds an option for each rule. */
+export function addRuleOptions(command: Command): Command {
+  return command
+    .option('--models <ids>', 'models that it may use, with commas between; none: any', orNone(list))
+    .option('--providers <ids>', 'providers that may serve it, with commas between; none: any', orNone(list))
+    .option('--may-delegate', 'it may make agents of its own')
+    .option('--no-may-delegate', 'it may not')
+    .option('--max-cost-inr <inr>', 'most rupees of one call; none: no cap', orNone(amount))
+    .option('--max-output-tokens <n>', 'most output tokens of one call; none: no cap', orNone(count))
+    .option('--max-concurrency <n>', 'most calls at once; none: no cap', orNone(count))
+}
+
+/** The rules as the gateway takes them. */
+export function ruleParamsOf({ models, providers, mayDelegate, maxCostInr, maxOutputTokens, maxConcurrency }: RuleFlags): Record<string, unknown> {
+  const rules = {
+    allowed_models: models,
+    allowed_providers: providers,
+    may_delegate: mayDelegate,
+    max_cost_inr_per_call: maxCostInr,
+    max_output_tokens: maxOutputTokens,
+    max_concurrency: maxConcurrency,
+  }
+  return Object.fromEntries(Object.entries(rules).map(([name, rule]) => [name, rule === 'none' ? null : rule]))
+}
+
+/** An agent with its budget and rules, for people. */
+export function agentFields(row: AgentRow): Record<string, string> {
+  const names = (ids: readonly string[] | null): string => (ids === null ? 'all' : ids.join(', '))
+  const cap = (limit: number | null, unit: string): string => (limit === null ? 'none' : unit + String(limit))
+  return {
+    agent: `${row.name} (id ${row.id}), ${row.status}`,
+    'monthly budget': row.monthly_budget_inr === null ? 'none' : `₹${rupees([row.monthly_budget_inr])[0]}`,
+    'spent this month': `₹${rupees([row.spend_month_inr])[0]}${row.held_inr > 0 ? `, ₹${rupees([row.held_inr])[0]} held by running calls` : ''}`,
+    models: names(row.allowed_models),
+    providers: names(row.allowed_providers),
+    'may delegate': row.may_delegate ? 'yes' : 'no',
+    'cap of a call': `cost ${cap(row.max_cost_inr_per_call, '₹')}, output tokens ${cap(row.max_output_tokens, '')}`,
+    'calls at once': row.max_concurrency === null ? 'any number' : String(row.max_concurrency),
+  }
+}

@@ -1,0 +1,125 @@
+import { createHash } from 'node:crypto'
+import { chmodSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import type { Secret } from '../../platform/security/secret.ts'
+
+/**
+ * A token as it lies on the disk. Beside it nothing secret: the API key that minted it is only in the name of the file, hashed.
+ * Decision 0271 says why.
+ */
+export interface KeptToken {
+  readonly access_token: string
+  readonly base_url: string
+  readonly agent_id: number | null
+  readonly scope: string
+  /** By the clock of this computer. */
+  readonly minted_at_ms: number
+  readonly expires_at_ms: number
+}
+
+/** What a token was asked for; a token serves exactly the same request of the same credential at the same gateway. */
+export interface TokenParams {
+  readonly baseUrl: string
+  readonly credential: Secret
+  readonly agent: string
+  readonly scope: string | undefined
+  readonly ttlS: number | undefined
+}
+
+/** A token with less life than this, or than half of all its life, is not handed out any more. */
+const spareMs = 120_000
+/** A computer whose clock was set back by more than this does not know how old a token is. */
+const clockStepMs = 60_000
+const nameShape = /^[0-9a-f]{64}\.json$/
+
+/** Agent tokens of this user between two runs of the command line. Any number of processes may use it at once. */
+export class TokenCache {
+  readonly #folder: string
+  readonly #nowMs: () => number
+  readonly #randomName: () => string
+
+  /** `folder`: of this user's settings; tokens lie in tokens/ below. */
+  constructor(folder: string, deps: { readonly nowMs: () => number; readonly randomName: () => string }) {
+    this.#folder = join(folder, 'tokens')
+    this.#nowMs = deps.nowMs
+    this.#randomName = deps.randomName
+  }
+
+  /** A token of that request with enough life left; null: mint one. A file that is no token counts as none. */
+  find(params: TokenParams): KeptToken | null {
+    const kept = readToken(this.#pathOf(params))
+    return kept !== null && this.#isFresh(kept) ? kept : null
+  }
+
+  /** Writes the token, readable by this user only, whole or not at all, and forgets tokens that have ended. Throws what the disk throws. */
+  keep(params: TokenParams, token: KeptToken): void {
+    mkdirSync(this.#folder, { recursive: true, mode: 0o700 })
+    chmodSync(this.#folder, 0o700)
+    const path = this.#pathOf(params)
+    // A name of its own: two processes that write at once must not write into one file.
+    const beside = `${path}.${this.#randomName()}`
+    writeFileSync(beside, `${JSON.stringify(token)}\n`, { mode: 0o600, flag: 'wx' })
+    try {
+      renameSync(beside, path)
+    } catch (thrown) {
+      rmSync(beside, { force: true })
+      throw thrown
+    }
+    this.#forget(kept => kept.expires_at_ms < this.#nowMs())
+  }
+
+  /** Forgets the token of that request: the gateway does not take it any more. */
+  drop(params: TokenParams): void {
+    rmSync(this.#pathOf(params), { force: true })
+  }
+
+  /** Forgets every token of this user; how many there were. Throws what the disk throws. */
+  clear(): number {
+    const names = filesIn(this.#folder)
+    rmSync(this.#folder, { recursive: true, force: true })
+    return names.length
+  }
+
+  /** Drops what is kept of an agent, because it was revoked. */
+  forgetAgent(baseUrl: string, agentId: number): void {
+    this.#forget(kept => kept.base_url === baseUrl && kept.agent_id === agentId)
+  }
+
+  #forget(isOver: (kept: KeptToken) => boolean): void {
+    for (const name of filesIn(this.#folder)) {
+      const path = join(this.#folder, name)
+      const kept = readToken(path)
+      if (kept !== null && isOver(kept)) rmSync(path, { force: true })
+    }
+  }
+
+  #isFresh({ minted_at_ms, expires_at_ms }: KeptToken): boolean {
+    const now = this.#nowMs()
+    return now >= minted_at_ms - clockStepMs && expires_at_ms - now > Math.min(spareMs, (expires_at_ms - minted_at_ms) / 2)
+  }
+
+  #pathOf({ baseUrl, credential, agent, scope, ttlS }: TokenParams): string {
+    const cacheKey = JSON.stringify([baseUrl, credential.reveal(), agent, scope ?? null, ttlS ?? null])
+    return join(this.#folder, `${createHash('sha256').update(cacheKey).digest('hex')}.json`)
+  }
+}
+
+function filesIn(folder: string): string[] {
+  try {
+    return readdirSync(folder).filter(name => nameShape.test(name))
+  } catch {
+    return []
+  }
+}
+
+function readToken(path: string): KeptToken | null {
+  try {
+    const kept = JSON.parse(readFileSync(path, 'utf8')) as Partial<KeptToken> | null
+    const { access_token, base_url, agent_id = null, scope, minted_at_ms, expires_at_ms } = kept ?? {}
+    if (typeof access_token !== 'string' || !/^[!-~]+$/.test(access_token) || typeof base_url !== 'string' || typeof scope !== 'string') return null
+    if (typeof minted_at_ms !== 'number' || typeof expires_at_ms !== 'number') return null
+    return { access_token, base_url, agent_id, scope, minted_at_ms, expires_at_ms }
+  } catch {
+    return null
+  }
+}

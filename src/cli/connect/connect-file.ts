@@ -1,0 +1,79 @@
+import { chmodSync, chownSync, existsSync, mkdirSync, readFileSync, readlinkSync, realpathSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { dirname, resolve } from 'node:path'
+import { CommandError } from '../command-error.ts'
+import { cannotChange } from './connect-edits.ts'
+
+/** A file as it was read. */
+export interface ReadFile {
+  /** Of the file itself: links are followed. */
+  readonly path: string
+  /** '' for a file that is not there. */
+  readonly text: string
+  readonly isThere: boolean
+}
+
+/** Reads a text file; one that is not there is empty. Throws CommandError when it cannot be read or is no UTF-8. */
+export function readTextFile(given: string): ReadFile {
+  const path = behindLinks(given)
+  try {
+    const bytes = readFileSync(path)
+    return { path, text: new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes), isThere: true }
+  } catch (error) {
+    const code = codeOf(error)
+    if (code === 'ENOENT') return { path, text: '', isThere: false }
+    throw cannotChange(code === 'ERR_ENCODING_INVALID_ENCODED_DATA' ? 'it is no UTF-8 text' : `it cannot be read (${code})`)
+  }
+}
+
+/**
+ * Puts the text in the place of what was read: whole or not at all, with the mode and owner that the file has. A file that changed since it
+ * was read is left alone; then the result is false. A new file is for its owner only, unless `isShared`. Throws CommandError.
+ */
+export function replaceTextFile(read: ReadFile, text: string, isShared: boolean, unique: string): boolean {
+  const beside = `${read.path}.${unique}.new`
+  try {
+    mkdirSync(dirname(read.path), { recursive: true })
+    const before = read.isThere ? statSync(read.path) : null
+    // A file can be replaced whatever its own mode is; who took that right away meant it.
+    if (before !== null && (before.mode & 0o222) === 0) throw cannotChange('it is read-only')
+    writeFileSync(beside, text, { mode: before === null && isShared ? 0o644 : 0o600, flag: 'wx' })
+    if (before !== null) keepOwnerAndMode(beside, before)
+    const now = readTextFile(read.path)
+    if (now.text !== read.text || now.isThere !== read.isThere) return false
+    renameSync(beside, read.path)
+    return true
+  } catch (error) {
+    if (error instanceof CommandError) throw error
+    throw cannotChange(`it cannot be written (${codeOf(error)})`)
+  } finally {
+    rmSync(beside, { force: true })
+  }
+}
+
+function keepOwnerAndMode(path: string, { mode, uid, gid }: { mode: number; uid: number; gid: number }): void {
+  try {
+    chownSync(path, uid, gid)
+  } catch {
+    // Only the superuser may give a file away; everybody else owns what they replace, or may not write there.
+  }
+  chmodSync(path, mode & 0o777)
+}
+
+/** The file that a link stands for, also when it is not there yet. */
+function behindLinks(path: string): string {
+  const hopsMax = 40
+  let at = path
+  for (let hop = 0; hop < hopsMax; hop++) {
+    if (existsSync(at)) return realpathSync(at)
+    try {
+      at = resolve(dirname(at), readlinkSync(at))
+    } catch {
+      return at
+    }
+  }
+  throw cannotChange('its links lead in a circle')
+}
+
+function codeOf(error: unknown): string {
+  return error instanceof Error && 'code' in error ? String(error.code) : String(error)
+}

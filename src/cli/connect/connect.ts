@@ -1,0 +1,95 @@
+/** Connecting a client to a gateway: what its files have to say, printed or merged into them. */
+import { CommandError } from '../command-error.ts'
+import { connectClaudeCode } from './connect-claude-code.ts'
+import { connectCodex } from './connect-codex.ts'
+import { connectCursor, connectVscode } from './connect-editors.ts'
+import { dotted, missingEdits, type SettingEdit } from './connect-edits.ts'
+import { type ReadFile, readTextFile, replaceTextFile } from './connect-file.ts'
+import { connectOpencode } from './connect-opencode.ts'
+import type { ClientName, ConnectParams, ConnectPlace, ConnectPlan, PlannedFile } from './connect-plan.ts'
+import { editJsonc, jsoncSettings } from './formats/connect-jsonc.ts'
+import { editToml, tomlSettings } from './formats/connect-toml.ts'
+
+/** What became of a file. */
+export interface WrittenFile {
+  readonly path: string
+  readonly what: string
+  readonly outcome: 'created' | 'changed' | 'unchanged'
+  /** Settings that are others now, dotted. Never their values: they may be secrets. */
+  readonly changed: readonly string[]
+  /** Settings that were left as the person has chosen them, dotted. */
+  readonly kept: readonly string[]
+}
+
+/** Tries against a client that writes its file at the same moment. */
+const attemptsMax = 5
+
+/** What is to be said where. Throws CommandError (2) for what the client cannot do. */
+export function planConnect(client: ClientName, params: ConnectParams, place: ConnectPlace): ConnectPlan {
+  switch (client) {
+    case 'claude-code':
+      return connectClaudeCode(params, place)
+    case 'codex':
+      return connectCodex(params, place)
+    case 'cursor':
+      return connectCursor(params, place)
+    case 'opencode':
+      return connectOpencode(params, place)
+    case 'vscode':
+      return connectVscode(params, place)
+  }
+}
+
+/** What the file has to say when nothing else stands in it. */
+export function snippet({ format, edits }: PlannedFile): string {
+  return format === 'toml' ? editToml('', edits) : editJsonc('', edits)
+}
+
+/**
+ * Merges the plan into the client's files; running it again changes nothing. Every file is read and merged before the first is written.
+ * Throws CommandError that names the file which was left as it is.
+ */
+export function writePlan({ files }: ConnectPlan, unique: () => string): WrittenFile[] {
+  for (const file of files) named(file, () => merged(file, readTextFile(file.path)))
+  return files.map(file =>
+    named(file, () => {
+      for (let attempt = 0; attempt < attemptsMax; attempt++) {
+        const read = readTextFile(file.path)
+        const text = merged(file, read)
+        const result = outcomeOf(file, read, text)
+        if (result.outcome === 'unchanged' || replaceTextFile(read, text, file.isShared, unique())) return result
+      }
+      throw new CommandError('another program keeps writing it')
+    }),
+  )
+}
+
+function merged({ format, edits }: PlannedFile, { text }: ReadFile): string {
+  return format === 'toml' ? editToml(text, edits) : editJsonc(text, edits)
+}
+
+function outcomeOf({ path, what, format, edits }: PlannedFile, { text, isThere }: ReadFile, after: string): WrittenFile {
+  const before = format === 'toml' ? tomlSettings(text) : jsoncSettings(text)
+  const missing = missingEdits(before, edits)
+  const isKept = (edit: SettingEdit): boolean =>
+    edit.kind === 'set' && edit.unless === 'present' && missingEdits(before, [{ kind: 'set', path: edit.path, value: edit.value }]).length > 0
+  return {
+    path,
+    what,
+    outcome: after === text ? 'unchanged' : isThere ? 'changed' : 'created',
+    changed: missing.map(edit => dotted(edit.path)),
+    kept: edits.filter(edit => !missing.includes(edit) && isKept(edit)).map(edit => dotted(edit.path)),
+  }
+}
+
+function named<T>({ path }: PlannedFile, act: () => T): T {
+  try {
+    return act()
+  } catch (error) {
+    if (!(error instanceof CommandError)) throw error
+    throw new CommandError(`${path} was left as it is: ${error.message}. Correct it, or put there what the command prints without --write.`, {
+      code: error.code,
+      cause: error,
+    })
+  }
+}

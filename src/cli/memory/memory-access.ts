@@ -1,0 +1,18 @@
+import type { MemoryClient } from '../../agents/toolkit/memory-client/memory-client.ts'
+import type { MemoryAuthor } from '../../agents/toolkit/memory-client/memory-client-shapes.ts'
+import { withGateway } from '../client-command.ts'
+import type { ClientFlags } from '../client-settings.ts'
+
+/** Runs `act` with the shared memory of the gateway of the flags; see withGateway. */
+export function withMemory<T>(flags: ClientFlags, act: (memory: MemoryClient) => Promise<T>): Promise<T> {
+  return withGateway(flags, async ({ client }) => {
+    const { memoryClient } = await import('../../agents/toolkit/memory-client/memory-client.ts')
+    return act(memoryClient(client))
+  })
+}
+
+/** Who wrote, as `memory ls --author` takes it; `-`: it came into the bucket by other means. */
+export function authorText(author: MemoryAuthor | null): string {
+  if (author === null) return '-'
+  return author.agent === undefined ? `user:${author.user}` : `agent:${author.agent}`
+}

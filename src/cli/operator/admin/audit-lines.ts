@@ -1,0 +1,20 @@
+import type { AuditEntry } from '../../../gateway/audit/audit.ts'
+
+/** Entries of the audit trail, newest first. */
+export interface AuditPage {
+  readonly entries: readonly AuditEntry[]
+  readonly next_before: number | null
+}
+
+/** The entries as lines for a terminal: when, who, what, on what, how it ended, from where. */
+export function auditLines({ entries, next_before: nextBefore }: AuditPage): string {
+  if (entries.length === 0) return 'no entries\n'
+  const lines = entries.map(({ at, actor, act, target, outcome, source_ip: ip }) => {
+    const who = `${actor.kind}${actor.id === null ? '' : `:${actor.id}`}${actor.name === undefined ? '' : ` (${withoutControl(actor.name)})`}`
+    return [at, who, act, target ?? '-', outcome ?? 'not ended', ip ?? '-'].join('  ')
+  })
+  return `${lines.join('\n')}\n${nextBefore === null ? '' : `more: --before ${nextBefore}\n`}`
+}
+
+/** A name of a key or agent must not steer the terminal. */
+const withoutControl = (text: string): string => text.replace(/\p{Cc}/gu, ' ')

@@ -1,0 +1,48 @@
+import type { RunningGateway } from '../../composition/serve.ts'
+import { version } from '../../version.ts'
+
+/** What a start prints: where it is, and on the very first one the secrets and the lines to paste. */
+export function banner({ baseUrl, app, firstRun }: RunningGateway): string {
+  const model = app.exampleModel()
+  const where = `Brigade ${version} listens on ${baseUrl}  (${app.describe()})\n`
+  if (firstRun === null)
+    return `${where}Keys and tokens were printed by the first start. Inside the checkout:
+  a new key   npx brigade admin key --org <id>
+  to sign in  npx brigade admin sign-in --email <address>
+`
+  return `${where}
+A first organisation was made, owned by ${firstRun.email}. These secrets are shown once and stored hashed:
+
+  API key      ${firstRun.key}
+  agent token  ${firstRun.agentToken}
+               (agent ${firstRun.agentId}, for 15 minutes; a new one: POST /v1/me/agents/${firstRun.agentId}/token)
+
+Any OpenAI client; GET /v1/models lists the models:
+
+  curl ${baseUrl}/v1/chat/completions -H "Authorization: Bearer ${firstRun.key}" -H "content-type: application/json" -d '{"model":"${model}","messages":[{"role":"user","content":"Hello"}]}'
+
+  import OpenAI from 'openai'
+  const client = new OpenAI({ baseURL: '${baseUrl}/v1', apiKey: '${firstRun.key}' })
+  const reply = await client.chat.completions.create({ model: '${model}', messages: [{ role: 'user', content: 'Hello' }] })
+  console.log(reply.choices[0].message.content)
+
+Claude Code, its own model calls (docs/guides/messages.md), and the tools of this gateway:
+
+  ANTHROPIC_BASE_URL=${baseUrl} ANTHROPIC_AUTH_TOKEN=${firstRun.key} ANTHROPIC_MODEL=${model} ANTHROPIC_DEFAULT_HAIKU_MODEL=${model} claude
+  claude mcp add --transport http brigade ${baseUrl}/mcp --header "Authorization: Bearer ${firstRun.key}"
+
+Codex, the same (docs/guides/responses.md):
+
+  export BRIGADE_KEY=${firstRun.key}
+  codex -c model=${model} -c model_provider=brigade -c 'model_providers.brigade={name="Brigade",base_url="${baseUrl}/v1",env_key="BRIGADE_KEY",wire_api="responses"}'
+  codex mcp add brigade --url ${baseUrl}/mcp --bearer-token-env-var BRIGADE_KEY
+
+Or have it written into their own settings, inside the checkout; claude-code, cursor, opencode and vscode too:
+
+  BRIGADE=${baseUrl} npx brigade connect codex --write
+
+Sign in as the owner, for members, keys and what they may do: npx brigade admin sign-in --email ${firstRun.email}
+
+The whole main job, played on a gateway of its own: npm run demo
+`
+}

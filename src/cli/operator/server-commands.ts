@@ -1,0 +1,46 @@
+import type { Command } from 'commander'
+import type { Finding } from '../../operations/doctor/finding.ts'
+import { printResult } from '../command-output.ts'
+import { number } from '../option-values.ts'
+
+/** `brigade serve`, `migrate`, `demo` and `doctor`: commands of the computer that the gateway runs on. What they need is loaded when they run. */
+export function addServerCommands(program: Command): void {
+  program
+    .command('serve')
+    .description('start the gateway (settings: docs/reference/config.md)')
+    .action(async () => {
+      await import('../../main.ts')
+    })
+  program.command('migrate').description('bring the database schema up to this version').action(migrate)
+  program
+    .command('demo')
+    .description('play the main job on a gateway of its own')
+    .action(async () => {
+      const { runDemo } = await import('./demo.ts')
+      process.exitCode = (await runDemo(line => process.stdout.write(`${line}\n`))) === 0 ? 0 : 1
+    })
+  program
+    .command('doctor')
+    .description('check configuration, database, budgets, providers and stores')
+    .option('--release <process>', 'give up what a dead process holds of budgets and limits, because its disk will not come back', number)
+    .option('--json', 'print JSON')
+    .action(doctor)
+}
+
+async function migrate(): Promise<void> {
+  const [{ openFoundation }, { systemClock }, { loadConfig }, { makeLog }] = await Promise.all([
+    import('../../composition/foundation.ts'),
+    import('../../platform/clock.ts'),
+    import('../../platform/config.ts'),
+    import('../../platform/observe/log.ts'),
+  ])
+  const { db } = await openFoundation(loadConfig(), systemClock, makeLog('info'))
+  await db.close()
+}
+
+async function doctor(options: { json?: boolean; release?: number }): Promise<void> {
+  const [{ runAdmin }, { printReport }] = await Promise.all([import('./admin/run-admin.ts'), import('../../operations/doctor/finding.ts')])
+  if (options.release !== undefined) return printResult(await runAdmin({ name: 'release', args: { process: options.release } }), options.json === true)
+  const findings = (await runAdmin({ name: 'doctor', args: {} })) as Finding[]
+  process.exitCode = printReport(findings, options.json === true, line => process.stdout.write(`${line}\n`))
+}

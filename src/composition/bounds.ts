@@ -1,0 +1,52 @@
+/** What all callers of one process share, with its bounds: memory for bodies and for unread replies, connections, streams and looks. */
+import { getHeapStatistics } from 'node:v8'
+import { BodyRoom } from '../gateway/http/bodies/body-room.ts'
+import { Connections } from '../gateway/http/connections.ts'
+import { StreamPlaces } from '../gateway/http/places.ts'
+import { UnreadReplies } from '../gateway/http/unread-replies.ts'
+import { addressRangesOf } from '../platform/outbound/address-ranges.ts'
+import { Shares } from '../platform/shares.ts'
+import type { AppDeps } from './deps.ts'
+
+const mib = 1024 * 1024
+/** Bodies are held as bytes and as values, and written once more towards a provider: a sixth of the heap leaves room for all three. */
+const heapPartOfBodies = 6
+const bodiesLeastBytes = 128 * mib
+/** Replies that wait are bytes alone. */
+const heapPartOfUnread = 8
+const unreadLeastBytes = 64 * mib
+
+export interface ProcessBounds {
+  readonly bodies: BodyRoom
+  readonly unread: UnreadReplies
+  readonly connections: Connections
+  readonly streamPlaces: StreamPlaces
+  /** Places for the looks at account resources. */
+  readonly polls: Shares<number>
+}
+
+/** Makes them as the configuration says. */
+export function processBounds({ config, clock }: AppDeps): ProcessBounds {
+  const { CONNECTIONS_MAX, STREAMS_MAX, POLLS_MAX, ORG_SHARE_PERCENT: percent, TRUSTED_PROXIES } = config
+  const { UNREAD_MAX_BYTES, READ_LEAST_BYTES_PER_S: leastBytesPerSecond } = config
+  const totalBytes = UNREAD_MAX_BYTES === 0 ? Math.max(unreadLeastBytes, partOfHeap(heapPartOfUnread)) : UNREAD_MAX_BYTES
+  return {
+    bodies: bodyRoom(config, clock),
+    unread: new UnreadReplies({ totalBytes, orgPercent: Math.min(percent, 100), leastBytesPerSecond }, clock),
+    connections: new Connections({ clock, trusted: addressRangesOf(TRUSTED_PROXIES).ranges, total: CONNECTIONS_MAX, percent }),
+    streamPlaces: new StreamPlaces(STREAMS_MAX, percent),
+    polls: new Shares(POLLS_MAX, percent),
+  }
+}
+
+const partOfHeap = (part: number): number => Math.floor(getHeapStatistics().heap_size_limit / part)
+
+function bodyRoom(config: AppDeps['config'], clock: AppDeps['clock']): BodyRoom {
+  const { BODIES_MAX_BYTES, BODIES_ORG_PERCENT, UPLOAD_LEAST_BYTES_PER_S, FORM_LIMIT_BYTES, INFERENCE_BODY_LIMIT_BYTES } = config
+  const byHeap = Math.max(bodiesLeastBytes, partOfHeap(heapPartOfBodies))
+  // Whatever is set, the largest body of one call fits.
+  const largestBytes = Math.max(FORM_LIMIT_BYTES, INFERENCE_BODY_LIMIT_BYTES)
+  const totalBytes = Math.max(BODIES_MAX_BYTES === 0 ? byHeap : BODIES_MAX_BYTES, largestBytes)
+  const orgBytes = Math.max(Math.floor((totalBytes * BODIES_ORG_PERCENT) / 100), largestBytes)
+  return new BodyRoom({ totalBytes, orgBytes, leastBytesPerSecond: UPLOAD_LEAST_BYTES_PER_S }, clock)
+}

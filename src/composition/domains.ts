@@ -1,0 +1,160 @@
+/** The domains of the gateway, constructed and handed to each other: everything but inference and the edges. */
+import { type Agents, createAgents } from '../agents/agents.ts'
+import { Authenticator } from '../gateway/access/authenticate.ts'
+import { Sessions } from '../gateway/access/sessions.ts'
+import { AuditTrail } from '../gateway/audit/audit.ts'
+import { onDebitedOf } from '../gateway/billing/low-balance.ts'
+import { ContentLog, contentExpiryMs } from '../gateway/inference/content-log/content-log.ts'
+import { Idempotency, onceSweepMs } from '../gateway/inference/idempotency/idempotency.ts'
+import { createKeys, type Keys } from '../gateway/keys/keys.ts'
+import { createLimits, type LimitsEngine } from '../gateway/limits/engine/limits.ts'
+import { OrgLimits } from '../gateway/limits/org-limits.ts'
+import type { Mail } from '../gateway/mail/mail.ts'
+import { type MailSender, mailSweepMs } from '../gateway/mail/mail-sender.ts'
+import { createOrgs, type Orgs } from '../gateway/orgs/orgs.ts'
+import { makePartitions, partitionsEveryMs } from '../gateway/usage/events/partitions.ts'
+import type { UsageEvent } from '../gateway/usage/events/record.ts'
+import { createMemory, type Memory, memorySweepMs } from '../memory/memory.ts'
+import { purgeEveryMs } from '../memory/upkeep/purge.ts'
+import { reconcileEveryMs } from '../memory/upkeep/reconcile.ts'
+import { isBilling } from '../platform/config.ts'
+import { ControlLog } from '../platform/db/db-control-log.ts'
+import { Jobs } from '../platform/db/jobs.ts'
+import { Inflight } from '../platform/loop/inflight.ts'
+import type { Outbound } from '../platform/outbound/outbound.ts'
+import { AddressTests } from '../platform/security/address-tests.ts'
+import { makeSealer, type Sealer } from '../platform/security/secrets.ts'
+import type { AppDeps } from './deps.ts'
+import { createMail } from './domains/mail.ts'
+import { createWebhookDelivery } from './domains/webhooks.ts'
+import { otherMasterKeys } from './foundation.ts'
+import { usageAccount } from './usage-account.ts'
+
+export interface Domains {
+  readonly inflight: Inflight
+  readonly outbound: Outbound
+  readonly controlLog: ControlLog
+  readonly orgs: Orgs
+  readonly keys: Keys
+  readonly limits: LimitsEngine<UsageEvent>
+  readonly orgLimits: OrgLimits
+  readonly agents: Agents
+  readonly memory: Memory
+  readonly addressTests: AddressTests
+  readonly authenticator: Authenticator
+  readonly sessions: Sessions
+  readonly mail: Mail
+  readonly audit: AuditTrail
+  readonly sealer: Sealer
+  readonly jobs: Jobs
+  readonly contentLog: ContentLog
+  readonly idempotency: Idempotency
+  /** To be called when no call runs any more: flushes, gives leases back, stops timers. */
+  stop(): Promise<void>
+}
+
+function keysOf({ db, clock, ids, config }: AppDeps, controlLog: ControlLog, orgLimits: OrgLimits): Keys {
+  const formerTrialLimits = { rpmLimit: config.TRIAL_RPM, dailyLimit: config.TRIAL_DAILY }
+  const trialLimits = isBilling(config) ? formerTrialLimits : null
+  const bounds = { defaultRpm: config.DEFAULT_RPM, trialLimits, formerTrialLimits, allowOneMore: orgLimits.allowing('keys') }
+  return createKeys({ db, clock, ids, controlLog, cacheTtlMs: config.CACHE_TTL_MS, ...bounds })
+}
+
+/** Constructs and starts them. The subscriptions to the control log are made first, then it starts, then who depends on its first read. */
+export async function createDomains(deps: AppDeps & { readonly outbound: Outbound }, baseUrl: () => string): Promise<Domains> {
+  const { config, clock, ids, log, db, dataDir, outbound } = deps
+  const { mail, mailSender } = createMail(deps)
+  const masterKeys = { masterKey: deps.masterKey, otherMasterKeys: otherMasterKeys(config, dataDir) }
+  const sealer = makeSealer(deps.masterKey, masterKeys.otherMasterKeys)
+  const inflight = new Inflight()
+  const controlLog = new ControlLog({ db, clock, log, pollMs: config.CONTROL_POLL_MS })
+  const cacheTtlMs = config.CACHE_TTL_MS
+  const contentLog = new ContentLog({ db, clock, log, sealer, controlLog })
+  const audit = new AuditTrail({ db, clock, keepDays: config.AUDIT_KEEP_DAYS })
+  const webhooks = createWebhookDelivery(deps, { outbound, sealer, mail, audit, baseUrl })
+  const sessions = new Sessions({ db, clock, ids, controlLog, ...masterKeys, ttlSeconds: config.SESSION_TTL_S, cacheTtlMs, baseUrl })
+  const orgs = createOrgs({ db, clock, controlLog, cacheTtlMs })
+  const orgLimits = new OrgLimits({ db, clock, config, controlLog })
+  const keys = keysOf(deps, controlLog, orgLimits)
+  const onDebited = onDebitedOf({ clock, ids, mail, baseUrl })
+  const disk = deps.journalDisk ? { disk: deps.journalDisk } : {}
+  const limits = await createLimits({ orgLimits, db, config, clock, ids, log, dataDir, controlLog, ...usageAccount(ids), onDebited, ...disk })
+  const idempotency = new Idempotency({ db, clock, ids, ...masterKeys, processId: () => limits.processId })
+  const times = { tokenTtlSeconds: config.AGENT_TOKEN_TTL_S, staleMs: config.AGENT_STALE_MS, cacheTtlMs }
+  const familyBounds = { budgets: limits.budgets, allowOneMore: orgLimits.allowing('agents') }
+  const agents = createAgents({ db, clock, ids, log, controlLog, inflight, keys, sealer, baseUrl, ...times, ...familyBounds })
+  await keys.beginTrials()
+  await controlLog.start()
+  await agents.start()
+  const stopKeyUse = keys.use.start(log)
+  await makePartitions(db, clock.nowMs(), log)
+  const addressTests = new AddressTests(clock)
+  const memory = createMemory({ ...deps, addressTests, controlLog, sealer, guard: outbound.guard, kind: db.kind, agentByLabel: agents.byLabel.bind(agents) })
+  const jobs = regularJobs(deps, memory, contentLog, idempotency, mailSender)
+  const stopMail = mailSender.start()
+  const stopWebhooks = webhooks.start(jobs)
+  const stopWatch = cutWhenOffline(deps, limits, inflight)
+  return {
+    inflight,
+    outbound,
+    controlLog,
+    orgs,
+    keys,
+    limits,
+    orgLimits,
+    agents,
+    memory,
+    addressTests,
+    authenticator: new Authenticator(keys, agents.tokens),
+    sessions,
+    mail,
+    audit,
+    sealer,
+    jobs,
+    contentLog,
+    idempotency,
+    async stop() {
+      stopWatch()
+      await jobs.stop()
+      await Promise.all([stopMail(), stopWebhooks()])
+      await contentLog.stop()
+      agents.stop()
+      memory.stop()
+      await limits.stop()
+      await stopKeyUse()
+      await controlLog.stop()
+    },
+  }
+}
+
+/** What is done again and again, by one process at a time. */
+function regularJobs({ db, clock, ids, log }: AppDeps, memory: Memory, contentLog: ContentLog, idempotency: Idempotency, mailSender: MailSender): Jobs {
+  const jobs = new Jobs({ db, clock, ids, log })
+  jobs.every('usage.partitions', partitionsEveryMs, () => makePartitions(db, clock.nowMs(), log))
+  jobs.every('memory.sweep', memorySweepMs, async () => {
+    await memory.sweep(clock.nowMs())
+    await memory.changes.prune()
+  })
+  jobs.every('memory.purge', purgeEveryMs, async signal => {
+    await memory.purge.run(signal)
+  })
+  jobs.every('memory.reconcile', reconcileEveryMs, signal => memory.reconcile.runDue(signal))
+  jobs.every('content.expire', contentExpiryMs, signal => contentLog.expire(signal))
+  jobs.every('once.sweep', onceSweepMs, () => idempotency.sweep())
+  jobs.every('mail.sweep', mailSweepMs, async () => {
+    await mailSender.sweep()
+  })
+  return jobs
+}
+
+/** A clock that was just put forward looks like an outage until the next beat, so an outage must be seen in several looks. */
+const offlineLooksMin = 3
+
+/** Ends what runs when the database has been away for OFFLINE_MAX: from then on another process may take this one for dead and adopt its calls. */
+function cutWhenOffline({ clock, config }: AppDeps, limits: LimitsEngine<UsageEvent>, inflight: Inflight): () => void {
+  let looks = 0
+  return clock.every(config.BEAT_MS, () => {
+    looks = limits.isOffline ? looks + 1 : 0
+    if (looks >= offlineLooksMin) inflight.abortAll('database_away')
+  })
+}

@@ -1,0 +1,43 @@
+/** The budgets of an organisation, with the domains that know what a budget can bind. */
+
+import { namesOfActiveKeys } from '../../gateway/keys/active-names.ts'
+import { type BudgetTargets, OrgBudgets } from '../../gateway/limits/budgets/org-budgets.ts'
+import { namesOfActiveMembers, namesOfWorkspaces } from '../../gateway/orgs/active-names.ts'
+import type { AppParts } from '../parts.ts'
+
+export function budgetServices(parts: AppParts) {
+  const { db, limits, agents } = parts
+  return {
+    orgBudgets: new OrgBudgets({
+      db,
+      budgets: limits.budgets,
+      targets: targetsOf(parts),
+      setAgentCap: (orgId, agentId, capUinr, options) => agents.budgets.set(orgId, agentId, capUinr, 'operator', options),
+      journal: limits,
+    }),
+  }
+}
+
+function targetsOf({ db, clock, orgs, agents }: AppParts): BudgetTargets {
+  const names: BudgetTargets['names'] = (orgId, scope, ids) => {
+    switch (scope) {
+      case 'workspace':
+        return namesOfWorkspaces(db, orgId, ids)
+      case 'member':
+        return namesOfActiveMembers(db, orgId, ids)
+      case 'key':
+        return namesOfActiveKeys(db, orgId, ids, clock.nowMs())
+      case 'agent':
+        return agents.activeNames(orgId, ids)
+    }
+  }
+  return {
+    names,
+    async org(orgId) {
+      const org = await orgs.find(orgId)
+      if (org === null) throw new Error('the organisation of a caller is gone')
+      return org
+    },
+    name: async (orgId, scope, id) => (scope === 'agent' ? agents.activeName(orgId, id) : ((await names(orgId, scope, [id])).get(id) ?? null)),
+  }
+}

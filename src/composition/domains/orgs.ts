@@ -1,0 +1,37 @@
+/** Organisations, members, invitations, workspaces, as services of rows. */
+import { orgRoutingChanged } from '../../gateway/byok/org-credentials.ts'
+import { Accounts } from '../../gateway/orgs/accounts/account.ts'
+import { Profiles } from '../../gateway/orgs/accounts/profile.ts'
+import { Invitations, type InvitationsDeps } from '../../gateway/orgs/members/invitations.ts'
+import { Members } from '../../gateway/orgs/members/members.ts'
+import { OrgSettings } from '../../gateway/orgs/org-settings.ts'
+import { Workspaces } from '../../gateway/orgs/workspaces/workspaces.ts'
+import type { AppParts } from '../parts.ts'
+
+export function orgServices({ db, clock, ids, log, config, controlLog, orgs, sessions, mail, audit, limits, contentLog, baseUrl }: AppParts) {
+  const onDecision: InvitationsDeps['onDecision'] = (orgId, actor, act, id) =>
+    audit
+      .record({ orgId, actor, act, target: `id=${id}`, sourceIp: null, requestId: null }, 'ok')
+      .catch((error: unknown) => log.error('decision not in the audit trail', { orgId, error }))
+  return {
+    orgs,
+    accounts: new Accounts({ db, clock, orgs, teamOrgsMax: config.TEAM_ORGS_MAX, moveSession: (sessionId, orgId) => sessions.move(sessionId, orgId) }),
+    members: new Members({ db, clock, ids, controlLog }),
+    invitations: new Invitations({ db, clock, ids, controlLog, mail, membersMax: config.MEMBERS_MAX, baseUrl, onDecision }),
+    orgSettings: new OrgSettings({ controlLog, routingChanged: orgRoutingChanged, onRetention: (orgId, days) => contentLog.shrink(orgId, days) }),
+    workspaces: new Workspaces({ db, clock, controlLog, budgets: limits.budgets, journal: limits }),
+  }
+}
+
+/** Coding profiles, as a service of rows. */
+export function profileServices({ db, clock, catalog }: AppParts) {
+  return { profiles: new Profiles({ db, clock, isModel: id => isModel(id, catalog.snapshot) }) }
+}
+
+/** What a provider lists changes, and keys come and go: of `provider/model` the provider must be known, the rest printable. */
+const discoveredId = /^([a-z0-9][a-z0-9._-]{0,63})\/[\x21-\x7e]{1,200}$/
+
+function isModel(id: string, { models, providers }: AppParts['catalog']['snapshot']): boolean {
+  const provider = discoveredId.exec(id)?.[1]
+  return models.has(id) || (provider !== undefined && providers.has(provider))
+}

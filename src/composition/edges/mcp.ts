@@ -1,0 +1,63 @@
+/** Composition of the MCP server: tools, resources, prompts and news over the endpoint rows. */
+
+import type { Binding, EdgeDeps } from '../../gateway/http/edge.ts'
+import { makeInvoke } from '../../gateway/http/rows/invoke.ts'
+import { gatewaySurface } from '../../mcp/gateway-surface.ts'
+import type { MemoryWatch } from '../../mcp/news/memory-news.ts'
+import type { ToolWatch } from '../../mcp/tools/toolbox/tool-watch.ts'
+import { mcpTools } from '../../mcp/tools/tools.ts'
+import { createMcp, type Mcp } from '../../mcp/transport/transport.ts'
+import { readablePrefixes } from '../../memory/access/path-rules.ts'
+import type { Memory } from '../../memory/memory.ts'
+import { version } from '../../version.ts'
+import type { ProcessBounds } from '../bounds.ts'
+import type { AppDeps } from '../deps.ts'
+import type { Domains } from '../domains.ts'
+
+export function mcpOf(
+  { config, ids, clock, log }: AppDeps,
+  { inflight, agents, memory, limits }: Domains,
+  edge: EdgeDeps & Pick<ProcessBounds, 'polls'>,
+  bindings: readonly Binding[],
+  watch: ToolWatch | undefined,
+): Mcp {
+  const objectMaxBytes = config.MEMORY_MCP_MAX_BYTES
+  return createMcp({
+    surfaceOf: gatewaySurface({
+      tools: mcpTools(objectMaxBytes),
+      invoke: makeInvoke(edge, bindings),
+      clock,
+      log,
+      watch,
+      beyondTools: { polls: edge.polls, memory: memoryWatch(memory), peek: makeInvoke({ ...edge, takeRate: () => undefined }, bindings), objectMaxBytes },
+    }),
+    ids,
+    clock,
+    log,
+    inflight,
+    bodies: edge.bodies,
+    connections: edge.connections,
+    streamPlaces: edge.streamPlaces,
+    unread: edge.unread,
+    changeStreamsMax: config.CHANGE_STREAMS_MAX,
+    baseUrl: edge.baseUrl,
+    allowedHosts: config.ALLOWED_HOSTS,
+    serviceId: config.SERVICE_ID,
+    version,
+    authenticate: edge.authenticate,
+    clientIp: edge.clientIp,
+    countAnonymous: edge.countAnonymous,
+    takeRate: edge.takeRate,
+    holdStream: orgId => limits.streams.holdStream(orgId),
+    recheck: principal => agents.tokens.recheck(principal),
+    placeOf: edge.placeOf,
+    isDraining: edge.isDraining,
+  })
+}
+
+function memoryWatch({ changes, callers, isConfigured }: Memory): MemoryWatch {
+  return {
+    on: (orgId, listener) => changes.on(orgId, listener),
+    scopesOf: async principal => ((await isConfigured(principal.orgId)) ? readablePrefixes(await callers.of(principal)) : []),
+  }
+}

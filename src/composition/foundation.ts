@@ -1,0 +1,86 @@
+import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join, resolve } from 'node:path'
+import type { Clock } from '../platform/clock.ts'
+import { type Config, ConfigError } from '../platform/config.ts'
+import type { Db } from '../platform/db/db.ts'
+import { openEmbedded } from '../platform/db/embedded/db-embedded.ts'
+import { migrate, migrationsFolder } from '../platform/db/migrate.ts'
+import { openPostgres } from '../platform/db/postgres/db-postgres.ts'
+import type { Log } from '../platform/observe/log.ts'
+import { newMasterKey, parseMasterKey } from '../platform/security/secrets.ts'
+
+/** What every command of the product starts from: the folder, the key that seals secrets, the migrated database. */
+export interface Foundation {
+  readonly dataDir: string
+  readonly masterKey: Buffer
+  readonly db: Db
+}
+
+/**
+ * Opens them. Throws ConfigError with what to do when a setting is missing or wrong. `onGivenUp` is called when the embedded database was
+ * lost for good.
+ */
+export async function openFoundation(config: Config, clock: Clock, log: Log, onGivenUp?: (error: Error) => void): Promise<Foundation> {
+  const dataDir = resolve(config.DATA_DIR)
+  mkdirSync(dataDir, { recursive: true, mode: 0o700 })
+  if (existsSync(join(dataDir, restoreStaging)))
+    throw new ConfigError(`A restore into ${dataDir} was stopped in the middle. Run brigade restore again, with the same backup.`)
+  const masterKey = loadMasterKey(config, dataDir)
+  const db =
+    config.DATABASE_URL === null
+      ? await openEmbedded(join(dataDir, 'db'), { clock, log, ...(onGivenUp ? { onGivenUp } : {}) })
+      : await openPostgres(config.DATABASE_URL, { poolMax: config.DB_POOL_MAX, clock, log })
+  try {
+    await migrate(db, migrationsFolder, log)
+  } catch (error) {
+    // An open database keeps the process alive, and a command would hang behind its last word.
+    await db.close()
+    throw error
+  }
+  return { dataDir, masterKey, db }
+}
+
+/** What a restore works in, inside DATA_DIR. While it is there, nothing may be opened. */
+export const restoreStaging = 'restore-staging'
+
+/** Where the key before a change of the master key lies beside `master.key`, until it is forgotten. */
+export const formerKeyName = 'master.key.old'
+
+/**
+ * Keys that open what was sealed before, or by processes that have the new key already: MASTER_KEY_OTHER, and `master.key.old` in DATA_DIR
+ * where the key lies in a file. Nothing is sealed with them. Throws ConfigError when one is none.
+ */
+export function otherMasterKeys(config: Pick<Config, 'MASTER_KEY' | 'MASTER_KEY_OTHER'>, dataDir: string): readonly Buffer[] {
+  const keys: Buffer[] = []
+  if (config.MASTER_KEY_OTHER !== null) {
+    const key = parseMasterKey(config.MASTER_KEY_OTHER.reveal())
+    if (key === null) throw new ConfigError('MASTER_KEY_OTHER must be 32 bytes as base64 or hex: the master key before the change, or the one after it.')
+    keys.push(key)
+  }
+  const file = join(resolve(dataDir), formerKeyName)
+  if (config.MASTER_KEY === null && existsSync(file)) {
+    const key = parseMasterKey(readFileSync(file, 'utf8').trim())
+    if (key === null) throw new ConfigError(`${file} does not hold 32 bytes. It is the master key before its change: restore it from a backup.`)
+    keys.push(key)
+  }
+  return keys
+}
+
+/** The key of MASTER_KEY; on the embedded database one is made on the first start and kept in DATA_DIR, readable by its owner only. */
+export function loadMasterKey(config: Config, dataDir: string): Buffer {
+  if (config.MASTER_KEY !== null) {
+    const key = parseMasterKey(config.MASTER_KEY.reveal())
+    if (key === null) throw new ConfigError('MASTER_KEY must be 32 bytes as base64 or hex. Make one with: openssl rand -base64 32')
+    return key
+  }
+  if (config.DATABASE_URL !== null)
+    throw new ConfigError('DATABASE_URL needs MASTER_KEY: 32 bytes as base64 or hex, the same on every replica. Make one with: openssl rand -base64 32')
+  const file = join(dataDir, 'master.key')
+  if (!existsSync(file)) {
+    writeFileSync(file, `${newMasterKey()}\n`, { mode: 0o600, flag: 'wx' })
+    chmodSync(file, 0o600)
+  }
+  const key = parseMasterKey(readFileSync(file, 'utf8').trim())
+  if (key === null) throw new ConfigError(`${file} does not hold 32 bytes. Restore it from a backup: without it, stored credentials cannot be opened.`)
+  return key
+}

@@ -1,0 +1,352 @@
+/** The composition root: the files of src/composition are the only place that constructs services; this one puts a whole gateway together. */
+
+import type { Server } from 'node:http'
+import type { Agents } from '../agents/agents.ts'
+import type { Authenticator } from '../gateway/access/authenticate.ts'
+import { sessionCaller } from '../gateway/access/session-caller.ts'
+import type { Sessions } from '../gateway/access/sessions.ts'
+import type { SignInLink } from '../gateway/access/sign-in/sign-in-links.ts'
+import { Whoami } from '../gateway/access/whoami.ts'
+import type { AuditTrail } from '../gateway/audit/audit.ts'
+import type { Catalog } from '../gateway/catalog/catalog.ts'
+import type { CatalogSnapshot } from '../gateway/catalog/model.ts'
+import { dearerRoute } from '../gateway/catalog/named-models.ts'
+import type { Attestations } from '../gateway/compliance/attestation/attestation.ts'
+import { Cors } from '../gateway/http/cors.ts'
+import type { Binding, EdgeDeps } from '../gateway/http/edge.ts'
+import { OpenStreams } from '../gateway/http/replies/open-streams.ts'
+import { bindingsOf, endpointTable, type RowServices } from '../gateway/http/rows/endpoint-table.ts'
+import { createEdge } from '../gateway/http/server.ts'
+import type { ContentLog } from '../gateway/inference/content-log/content-log.ts'
+import { tokenCountsIn } from '../gateway/inference/count-tokens/token-counts.ts'
+import type { InferenceDeps } from '../gateway/inference/deps.ts'
+import type { Idempotency } from '../gateway/inference/idempotency/idempotency.ts'
+import { Inference } from '../gateway/inference/inference.ts'
+import { Departures } from '../gateway/inference/leaving/departures.ts'
+import type { Keys } from '../gateway/keys/keys.ts'
+import { tightestOf } from '../gateway/limits/budgets/budget-view.ts'
+import { balanceOf } from '../gateway/limits/budgets/prepaid.ts'
+import type { LimitsEngine } from '../gateway/limits/engine/limits.ts'
+import type { OrgLimits } from '../gateway/limits/org-limits.ts'
+import type { Orgs } from '../gateway/orgs/orgs.ts'
+import { dialectOf } from '../gateway/providers/dialects.ts'
+import type { RouteCircuits } from '../gateway/routing/circuits/route-circuits.ts'
+import type { RouteHealth } from '../gateway/routing/circuits/route-health.ts'
+import type { Maintenance } from '../gateway/routing/outages/maintenance.ts'
+import { resolve } from '../gateway/routing/resolve.ts'
+import type { UsageEvent } from '../gateway/usage/events/record.ts'
+import { cardDocuments } from '../mcp/documents/card-documents.ts'
+import type { Mcp } from '../mcp/transport/transport.ts'
+import type { Memory } from '../memory/memory.ts'
+import { type BackupReport, backUp } from '../operations/backup.ts'
+import { diagnose } from '../operations/doctor/doctor.ts'
+import type { Finding } from '../operations/doctor/finding.ts'
+import { MasterKeys } from '../operations/master-keys.ts'
+import { isBilling } from '../platform/config.ts'
+import { isEmbedded } from '../platform/db/embedded/db-embedded.ts'
+import type { Jobs } from '../platform/db/jobs.ts'
+import { HeavyTurns } from '../platform/loop/heavy-turns.ts'
+import type { Inflight } from '../platform/loop/inflight.ts'
+import { AudioLengths } from '../platform/media/audio-length.ts'
+import { ImageScaler } from '../platform/media/image-scaler.ts'
+import { createOutbound, type Outbound } from '../platform/outbound/outbound.ts'
+import { inrFromUinr } from '../platform/values/money.ts'
+import { version } from '../version.ts'
+import { type ProcessBounds, processBounds } from './bounds.ts'
+import type { AppDeps } from './deps.ts'
+import { accessServices } from './domains/access.ts'
+import { auditServices, strangers } from './domains/audit.ts'
+import { billingAccountServices, invoiceServices, paymentServices } from './domains/billing.ts'
+import { collectionServices, monitoringServices } from './domains/collections.ts'
+import { complianceServices } from './domains/compliance.ts'
+import { keyServices } from './domains/keys.ts'
+import { budgetServices } from './domains/limits.ts'
+import { orgServices, profileServices } from './domains/orgs.ts'
+import { reportServices, watchUsage } from './domains/usage.ts'
+import { createDomains, type Domains } from './domains.ts'
+import { discoveryOf } from './edges/discovery.ts'
+import { mcpOf } from './edges/mcp.ts'
+import { mcpOfOrg, oauthServices } from './edges/oauth.ts'
+import { type OperatorServices, operatorServices } from './edges/operator.ts'
+import type { AppParts } from './parts.ts'
+import { createCustomServers, createProviderKeys } from './routes/byok.ts'
+import { publicDataServices, type StartedCatalog, startCatalog } from './routes/catalog.ts'
+import { imageSettings } from './routes/images.ts'
+import { createRouteState } from './routes/route-state.ts'
+import { routingServices } from './routes/routing.ts'
+import { watchProcess } from './telemetry/telemetry-start.ts'
+import { webhookServices } from './webhook-services.ts'
+
+/** A whole gateway without a port: `server` listens when somebody tells it to. */
+export interface App {
+  readonly server: Server
+  readonly orgs: Orgs
+  readonly keys: Keys
+  readonly agents: Agents
+  readonly limits: LimitsEngine<UsageEvent>
+  readonly orgLimits: OrgLimits
+  readonly memory: Memory
+  readonly authenticator: Authenticator
+  readonly sessions: Sessions
+  readonly inflight: Inflight
+  readonly circuits: RouteCircuits
+  readonly health: RouteHealth
+  readonly maintenance: Maintenance
+  /** The sweeps of this process. */
+  readonly jobs: Jobs
+  readonly idempotency: Idempotency
+  readonly contentLog: ContentLog
+  readonly audit: AuditTrail
+  /** What signs attestations. */
+  readonly attestations: Attestations
+  /** Money and webhooks, as the operator sees and moves them. */
+  readonly operator: OperatorServices
+  /** A copy of the embedded installation as of one moment. Throws BackupError. */
+  backUp(options: { readonly to: string; readonly withMasterKey: boolean }): Promise<BackupReport>
+  /** The master key and what it sealed. */
+  readonly masterKeys: MasterKeys
+  baseUrl(): string
+  setBaseUrl(url: string): void
+  /** A chat model that this gateway can serve now, for examples. */
+  exampleModel(): string
+  /** Database, providers: one line for the start. */
+  describe(): string
+  doctor(): Promise<Finding[]>
+  /** A one-time sign-in link for the person of that address. Throws `not_found`. */
+  makeSignInLink(email: string): Promise<SignInLink>
+  /** Stops accepting, drains, flushes, gives leases back, closes the database. */
+  stop(): Promise<void>
+}
+
+/** What changes while the gateway runs. */
+interface RunState {
+  baseUrl: string
+  isDraining: boolean
+}
+
+export async function createApp(deps: AppDeps): Promise<App> {
+  const outbound = outboundOf(deps)
+  const started = await startCatalog({ ...deps, outbound })
+  try {
+    return await createServices({ ...deps, ...started, outbound })
+  } catch (error) {
+    await started.stopSandbox()
+    await outbound.close()
+    throw error
+  }
+}
+
+/** Phases that need the catalog: domains, state of routes, services, edges. */
+async function createServices(deps: AppDeps & StartedCatalog & { readonly outbound: Outbound }): Promise<App> {
+  const { config, db, catalog, outbound } = deps
+  const state: RunState = { baseUrl: config.BASE_URL ?? '', isDraining: false }
+  const snapshot = (): CatalogSnapshot => catalog.snapshot
+  const watched = await watchProcess(deps, snapshot)
+  const domains = await createDomains({ ...deps, storeWatch: watched.stores }, () => state.baseUrl)
+  const routes = createRouteState(deps, domains, snapshot)
+  const { circuits, health } = routes
+  catalog.showHealth(id => ({ available: circuits.available(id), maintenance: health.inMaintenance(id) }))
+  await routes.start()
+  watchUsage(deps, domains)
+  const bindings = bindingsOf(endpointTable)
+  const baseUrl = (): string => state.baseUrl
+  const bounds = processBounds(deps)
+  const watch = watched.begin({ ...domains, circuits, bounds, isDraining: () => state.isDraining })
+  const services = rowServices({ ...deps, ...domains, catalog, circuits, health, routeObserver: routes.observer, baseUrl, watch }, bindings)
+  const edge = { ...edgeDeps(deps, domains, services, state), ...bounds, ...watched.edge }
+  const mcp = mcpOf(deps, domains, edge, bindings, watched.tools)
+  const server = createEdge(bindings, edge, {
+    main: (request, response) => void mcp.handle(request, response),
+    ofOrg: mcpOfOrg(config, mcp, services.mcpOAuth, edge),
+  })
+  const operator = operatorServices(deps, domains, () => state.baseUrl)
+  const masterKeys = new MasterKeys(deps)
+  await domains.jobs.start()
+  return {
+    ...domains,
+    server,
+    circuits,
+    health,
+    maintenance: routes.maintenance,
+    operator,
+    masterKeys,
+    attestations: services.attestations,
+    baseUrl: () => state.baseUrl,
+    setBaseUrl(url) {
+      state.baseUrl = url
+    },
+    exampleModel: () => exampleModel(catalog),
+    describe: () => `${db.kind === 'embedded' ? `embedded database in ${deps.dataDir}` : 'PostgreSQL'}; providers: ${configuredProviders(catalog)}`,
+    doctor: () =>
+      diagnose({
+        db,
+        config,
+        catalog,
+        memory: domains.memory,
+        controlLog: domains.controlLog,
+        mail: domains.mail,
+        signingKeys: domains.agents.signingKeys,
+        attestationKeys: services.attestations.keys,
+        recovery: domains.limits.recovery,
+        operator,
+        masterKeys,
+        baseUrl: state.baseUrl,
+      }),
+    async backUp(options) {
+      if (!isEmbedded(db)) throw new Error('PostgreSQL is backed up with pg_dump: docs/operate/operate.md')
+      return backUp({ ...deps, db }, options)
+    },
+    makeSignInLink: email => services.signInLinks.make(email),
+    async stop() {
+      state.isDraining = true
+      await drain(deps, domains.inflight, server, mcp)
+      await services.monitor.stop()
+      await routes.stop()
+      await deps.stopSandbox()
+      await domains.stop()
+      await outbound.close()
+      await watched.stop()
+      await db.close()
+    },
+  }
+}
+
+function outboundOf({ config, lookup }: AppDeps): Outbound {
+  return createOutbound({
+    connectTimeoutMs: config.CONNECT_TIMEOUT_MS,
+    firstByteTimeoutMs: config.FIRST_BYTE_TIMEOUT_MS,
+    streamIdleTimeoutMs: config.STREAM_IDLE_TIMEOUT_MS,
+    allow: config.OUTBOUND_ALLOW,
+    ...(lookup ? { lookup } : {}),
+  })
+}
+
+function rowServices(parts: AppParts, bindings: readonly Binding[]): RowServices {
+  const { config, clock, ids, log, db, outbound, inflight, limits, contentLog, agents, memory, orgs, catalog, circuits, health } = parts
+  const people = orgServices(parts)
+  const byok = { providerKeys: createProviderKeys(parts), customServers: createCustomServers(parts) }
+  const routing = routingServices(parts, byok.providerKeys, byok.customServers)
+  const webhooks = webhookServices(parts)
+  const inference: InferenceDeps = {
+    clock,
+    ids,
+    log,
+    outbound,
+    inflight,
+    departures: new Departures(),
+    limits,
+    isBilling: isBilling(config),
+    contentLog,
+    dialectOf,
+    noteTokenCount: tokenCountsIn(db, clock),
+    audioLengths: new AudioLengths(clock),
+    imageScaler: new ImageScaler(),
+    heavyTurns: new HeavyTurns(clock),
+    recheck: principal => agents.tokens.recheck(principal),
+    resolve: request => resolve(request, { catalog: catalog.snapshot, circuits: circuits.of(request.org.orgId), health, clock }),
+    dearerRoute: (asked, model) => dearerRoute(catalog.snapshot, asked, model),
+    observer: parts.routeObserver,
+    watch: parts.watch.calls,
+    traces: parts.watch.traces,
+    images: imageSettings(config),
+    agentByLabel: (orgId, label) => agents.byLabel(orgId, label),
+    orgRouting: orgId => routing.orgRoutings.get(orgId),
+  }
+  return {
+    ...people,
+    ...accessServices(parts, people.invitations),
+    ...profileServices(parts),
+    ...keyServices(parts),
+    ...billingAccountServices(parts),
+    ...complianceServices(parts),
+    ...paymentServices(parts),
+    ...auditServices(parts),
+    ...invoiceServices(parts),
+    ...webhooks,
+    ...oauthServices(parts),
+    ...publicDataServices(parts),
+    ...routing,
+    ...collectionServices(parts, routing.chains),
+    ...byok,
+    catalog,
+    agents,
+    memory,
+    budgets: limits,
+    ...budgetServices(parts),
+    inference: new Inference(inference, parts.idempotency),
+    ...monitoringServices(parts, inference, webhooks.webhooks),
+    whoami: new Whoami({
+      version,
+      orgName: async orgId => (await orgs.find(orgId))?.name ?? '',
+      memoryConfigured: orgId => memory.isConfigured(orgId),
+      tightestBudget: async principal => tightestOf(await limits.budgetsOf(principal)),
+      balanceInr: async orgId => (isBilling(config) ? inrFromUinr(await balanceOf(db, orgId)) : null),
+    }),
+    ...reportServices(parts),
+    mcpCard: cardDocuments(config.SERVICE_ID, version),
+    probes: parts.watch.probes,
+    discovery: discoveryOf(catalog, circuits, bindings, () => parts.watch.probes.readiness()),
+  }
+}
+
+function edgeDeps(
+  deps: AppDeps,
+  { inflight, agents, authenticator, sessions, limits, audit }: Domains,
+  services: RowServices,
+  state: RunState,
+): Omit<EdgeDeps, keyof ProcessBounds> {
+  const { ids, log, config, clock } = deps
+  return {
+    ...strangers(deps, () => state.baseUrl),
+    services,
+    ids,
+    log,
+    inflight,
+    baseUrl: () => state.baseUrl,
+    recheck: principal => {
+      if (principal.kind !== 'session') agents.tokens.recheck(principal)
+    },
+    bodyLimitBytes: config.BODY_LIMIT_BYTES,
+    formLimits: { fileBytes: config.FORM_FILE_LIMIT_BYTES, totalBytes: config.FORM_LIMIT_BYTES },
+    inferenceBodyLimitBytes: config.INFERENCE_BODY_LIMIT_BYTES,
+    authenticate: headers => authenticator.authenticate(headers),
+    authenticateSession: (method, headers) =>
+      sessionCaller(method, headers, { sessions, authenticator, baseUrl: () => state.baseUrl, origins: config.CONSOLE_ORIGINS }),
+    acts: audit,
+    streams: new OpenStreams(clock, config.KEEP_ALIVE_MS),
+    cors: new Cors(config.CORS_ORIGINS, config.CONSOLE_ORIGINS),
+    takeRate: principal => limits.takeRate(principal),
+    isDraining: () => state.isDraining,
+  }
+}
+
+/** After the cut-off, how long a cut call may take to write its end. */
+const lastWordsMs = 1000
+
+/**
+ * Takes no calls any more, waits for running ones at most DRAIN_MS, then cuts them in their own protocol. While calls run, connections are
+ * still taken, so that probes hear what becomes of this process.
+ */
+async function drain({ clock, config }: AppDeps, inflight: Inflight, server: Server, mcp: Mcp): Promise<void> {
+  server.closeIdleConnections()
+  mcp.endSubscriptions()
+  const isIdle = new AbortController()
+  await Promise.race([inflight.whenIdle(), clock.sleep(config.DRAIN_MS, isIdle.signal).catch(() => {})])
+  isIdle.abort()
+  const closed = new Promise<void>(done => (server.listening ? server.close(() => done()) : done()))
+  inflight.abortAll('shutdown')
+  await mcp.close()
+  await Promise.race([inflight.whenIdle(), clock.sleep(lastWordsMs)])
+  server.closeAllConnections()
+  await closed
+}
+
+function exampleModel(catalog: Catalog): string {
+  const models = [...catalog.snapshot.models.values()]
+  return models.find(model => model.kind === 'chat' && model.routes.some(route => route.provider.configured && !route.byokOnly))?.id ?? 'auto'
+}
+
+function configuredProviders(catalog: Catalog): string {
+  const ids = catalog.publicProviders().flatMap(provider => (provider.configured ? [provider.id] : []))
+  return ids.join(', ') || 'none'
+}

@@ -1,0 +1,57 @@
+/** Where calls of an organisation may go: saved chains, saved keys, own servers, the retention window. */
+
+import type { CustomServers } from '../../gateway/byok/custom-servers/custom-servers.ts'
+import type { ProviderKeys } from '../../gateway/byok/provider-keys.ts'
+import { previewRequestOf } from '../../gateway/inference/probe/preview-request.ts'
+import { orgChanged } from '../../gateway/orgs/orgs.ts'
+import { Chains } from '../../gateway/routing/chains.ts'
+import { OrgRoutings } from '../../gateway/routing/org-routing.ts'
+import { discoveredModels } from '../../gateway/routing/own-models.ts'
+import { RoutePreview } from '../../gateway/routing/preview/preview.ts'
+import { fail } from '../../platform/errors.ts'
+import type { CallPolicy, Principal } from '../../platform/security/principal.ts'
+import type { AppParts } from '../parts.ts'
+
+export function routingServices(parts: AppParts, providerKeys: ProviderKeys, customServers: CustomServers) {
+  const { db, clock, controlLog, config, orgs, catalog, circuits, health } = parts
+  const chains = new Chains({
+    db,
+    clock,
+    controlLog,
+    catalog: () => catalog.snapshot,
+    customReferences: async orgId => new Set((await customServers.ofOrg(orgId)).map(route => route.provider.id)),
+  })
+  const orgRoutings = new OrgRoutings({
+    clock,
+    controlLog,
+    cacheTtlMs: config.CACHE_TTL_MS,
+    settingsChanged: orgChanged,
+    retentionDays: async orgId => (await orgs.find(orgId))?.retentionDays ?? 0,
+    savedKeys: orgId => providerKeys.ofOrg(orgId),
+    customRoutes: orgId => customServers.ofOrg(orgId),
+    chains: orgId => chains.ofOrg(orgId),
+  })
+  const routePreview = new RoutePreview({
+    requestOf: body => previewRequestOf(body, catalog.snapshot, config.SERVICE_ID),
+    world: orgId => ({ catalog: catalog.snapshot, circuits: circuits.of(orgId), health, clock }),
+    orgRouting: orgId => orgRoutings.get(orgId),
+    policiesOf: (caller, agentLabel) => policiesOf(caller, agentLabel, parts),
+  })
+  // The public catalog answers without the database; what it cannot add then comes back with it.
+  const ownModels = {
+    of: async (caller: Principal | null) => {
+      if (caller === null) return []
+      const org = await Promise.resolve(orgRoutings.get(caller.orgId)).catch(() => null)
+      return org === null ? [] : discoveredModels(org, catalog.snapshot)
+    },
+  }
+  return { chains, orgRoutings, routePreview, ownModels }
+}
+
+/** As in a real call: of an agent token its own; a key's call in the name of an agent is bound by both; a signed-in person has none. */
+async function policiesOf(caller: Principal, agentLabel: string | null, { agents }: AppParts): Promise<readonly CallPolicy[]> {
+  if (caller.kind === 'session') return []
+  const named = caller.kind === 'agent' || agentLabel === null ? null : await agents.byLabel(caller.orgId, agentLabel)
+  if (named?.status === 'revoked') throw fail('agent_revoked_label')
+  return named === null ? caller.policies : [...caller.policies, ...named.policies]
+}

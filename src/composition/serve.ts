@@ -1,0 +1,82 @@
+import type { AddressInfo, LookupFunction } from 'node:net'
+import type { JournalDisk } from '../gateway/limits/journal/journal-disk.ts'
+import { serveAdmin } from '../operations/admin/admin-socket.ts'
+import { adminHandler } from '../operations/admin/commands/admin-commands.ts'
+import { type FirstRun, makeFirstOrg } from '../operations/admin/first-run.ts'
+import { type Clock, systemClock } from '../platform/clock.ts'
+import type { Config } from '../platform/config.ts'
+import { type Log, makeLog } from '../platform/observe/log.ts'
+import { publicBaseUrl } from '../platform/public-base-url.ts'
+import { type Ids, systemIds } from '../platform/values/ids.ts'
+import { type Foundation, openFoundation } from './foundation.ts'
+import { type App, createApp } from './gateway.ts'
+
+export interface RunningGateway {
+  readonly baseUrl: string
+  readonly app: App
+  /** Secrets of the very first start of an embedded database; null on every later one. */
+  readonly firstRun: FirstRun | null
+  /** Stops accepting, lets running calls end (at most DRAIN_MS), flushes usage, gives leases back, closes the database. */
+  stop(): Promise<void>
+}
+
+export interface ServeOptions {
+  readonly clock?: Clock
+  readonly ids?: Ids
+  readonly log?: Log
+  /** An opened and migrated database with its folder and key, in place of what the configuration names. */
+  readonly foundation?: Foundation
+  /** Resolves the hosts of user-given URLs; default: the resolver of the machine. */
+  readonly lookup?: LookupFunction
+  /** Where the usage journal goes; default: the disk of the machine. */
+  readonly journalDisk?: JournalDisk
+  /** Makes the first organisation of an empty embedded database; default true. */
+  readonly makesFirstOrg?: boolean
+  /** Called when the gateway cannot serve any more: the process has to end. The journal holds what is not in the database yet. */
+  readonly onGivenUp?: (error: Error) => void
+}
+
+/** Starts a whole gateway in this process. Tests use it too, with their own clock. */
+export async function startGateway(config: Config, options: ServeOptions = {}): Promise<RunningGateway> {
+  const clock = options.clock ?? systemClock
+  const ids = options.ids ?? systemIds
+  const log = options.log ?? makeLog(config.LOG_LEVEL)
+  const foundation = options.foundation ?? (await openFoundation(config, clock, log, options.onGivenUp))
+  let app: App
+  try {
+    const { lookup, journalDisk } = options
+    app = await createApp({ config, clock, ids, log, ...foundation, ...(lookup ? { lookup } : {}), ...(journalDisk ? { journalDisk } : {}) })
+  } catch (error) {
+    await foundation.db.close()
+    throw error
+  }
+  try {
+    const port = await listen(app, config)
+    app.setBaseUrl(publicBaseUrl(config, port))
+    const admin = foundation.db.kind === 'embedded' ? await serveAdmin(foundation.dataDir, adminHandler(app)) : null
+    const firstRun = foundation.db.kind === 'embedded' && options.makesFirstOrg !== false ? await makeFirstOrg(app) : null
+    let stopping: Promise<void> | null = null
+    return {
+      baseUrl: app.baseUrl(),
+      app,
+      firstRun,
+      stop: () => {
+        stopping ??= (admin?.close() ?? Promise.resolve()).then(() => app.stop())
+        return stopping
+      },
+    }
+  } catch (error) {
+    await app.stop()
+    throw error
+  }
+}
+
+/** Connections that may wait to be accepted: thousands of agents reconnect at once after a restart. The kernel caps it. */
+const listenBacklog = 4096
+
+function listen(app: App, config: Config): Promise<number> {
+  return new Promise((done, failed) => {
+    app.server.once('error', failed)
+    app.server.listen({ port: config.PORT, host: config.HOST, backlog: listenBacklog }, () => done((app.server.address() as AddressInfo).port))
+  })
+}

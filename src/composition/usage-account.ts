@@ -1,0 +1,17 @@
+/** What a flush of usage does beside the counters, the same for a gateway and for whoever settles its journals. */
+import { endOnceKeys, endOnceKeysOf, freeOnceKeysOf } from '../gateway/inference/idempotency/idempotency.ts'
+import type { LimitsOptions } from '../gateway/limits/engine/limits-options.ts'
+import { insertUsageEvents } from '../gateway/usage/events/apply.ts'
+import type { UsageEvent } from '../gateway/usage/events/record.ts'
+import { usageEventText } from '../gateway/usage/events/record-text.ts'
+import { keepsRollups, modelShards } from '../gateway/usage/rollups/rollups.ts'
+import type { Ids } from '../platform/values/ids.ts'
+
+export function usageAccount(ids: Ids): Required<Pick<LimitsOptions<UsageEvent>, 'appliers' | 'endOf' | 'onGivenUp' | 'eventText'>> {
+  return {
+    appliers: [insertUsageEvents, endOnceKeys, keepsRollups(Math.floor(ids.random() * modelShards))],
+    endOf: endOnceKeysOf,
+    onGivenUp: freeOnceKeysOf,
+    eventText: usageEventText,
+  }
+}

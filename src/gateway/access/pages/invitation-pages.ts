@@ -1,0 +1,54 @@
+import type { Call, Reply } from '../../../platform/endpoint.ts'
+import { reply } from '../../../platform/endpoint.ts'
+import type { SessionPrincipal } from '../../../platform/security/principal.ts'
+import type { AuditTrail } from '../../audit/audit.ts'
+import type { Invitations } from '../../orgs/members/invitations.ts'
+import type { Sessions } from '../sessions.ts'
+import type { SignInCompletion } from '../sign-in/sign-in-completion.ts'
+import { invitationsPage, privateHeaders } from './pages.ts'
+
+export interface InvitationPagesDeps {
+  readonly signInCompletion: SignInCompletion
+  readonly sessions: Sessions
+  readonly invitations: Invitations
+  readonly audit: AuditTrail
+}
+
+/** Where the page is; mails with invitations lead to it. */
+export const invitationsPath = '/invitations'
+const seeOther = 303
+
+/** The page on which somebody who was invited by mail says yes or no, without knowing of an API. */
+export class InvitationPages {
+  readonly #deps: InvitationPagesDeps
+  constructor(deps: InvitationPagesDeps) {
+    this.#deps = deps
+  }
+
+  /** The open invitations of the signed-in person; somebody who is not signed in is sent to do that first. */
+  async show(cookie: string | undefined): Promise<Reply> {
+    const { signInCompletion, invitations } = this.#deps
+    const person = await signInCompletion.currentSession(cookie)
+    if (person === null) return signInFirst()
+    return invitationsPage(person.email, await invitations.ofPerson(person.userId))
+  }
+
+  /** Accepts, and goes on working in that organisation, or declines. Throws `not_found` and `member_cap`. */
+  async decide(cookie: string | undefined, id: number, isAccepted: boolean, call: Pick<Call, 'requestId' | 'clientIp'>): Promise<Reply> {
+    const { signInCompletion, invitations, sessions } = this.#deps
+    const person = await signInCompletion.currentSession(cookie)
+    if (person === null) return signInFirst()
+    if (isAccepted) {
+      const { orgId } = await invitations.accept(person, id)
+      await sessions.move(person.sessionId, orgId)
+    } else await invitations.decline(person, id)
+    await this.#note(person, isAccepted ? 'acceptInvitation' : 'declineInvitation', id, call)
+    return reply.empty(seeOther, { ...privateHeaders, location: isAccepted ? '/me' : invitationsPath })
+  }
+
+  #note(actor: SessionPrincipal, act: string, id: number, call: Pick<Call, 'requestId' | 'clientIp'>): Promise<void> {
+    return this.#deps.audit.record({ orgId: actor.orgId, actor, act, target: `id=${id}`, sourceIp: call.clientIp(), requestId: call.requestId }, 'ok')
+  }
+}
+
+const signInFirst = (): Reply => reply.redirect(`/auth?${new URLSearchParams({ return_to: invitationsPath })}`, privateHeaders)

@@ -1,0 +1,54 @@
+import type { Db } from '../../../platform/db/db.ts'
+import type { Call } from '../../../platform/endpoint.ts'
+import { fail, GatewayError } from '../../../platform/errors.ts'
+import type { SessionPrincipal } from '../../../platform/security/principal.ts'
+import type { AuditTrail } from '../../audit/audit.ts'
+import type { Sessions } from '../sessions.ts'
+import { startingOrg } from './sign-in-queries.ts'
+
+export interface SignInCompletionDeps {
+  readonly db: Db
+  readonly sessions: Sessions
+  readonly audit: AuditTrail
+}
+
+/** The browser that somebody arrives with. */
+export interface Arriving {
+  /** The `cookie` header. */
+  readonly cookie: string | undefined
+  readonly call: Pick<Call, 'requestId' | 'clientIp'>
+}
+
+/** What comes after a person has proven who they are, by whatever way: the session, and the line in the audit trail. */
+export class SignInCompletion {
+  readonly #deps: SignInCompletionDeps
+  constructor(deps: SignInCompletionDeps) {
+    this.#deps = deps
+  }
+
+  /**
+   * Signs the person in, in the organisation that they used last. The session that the browser had before ends, so that nobody who
+   * planted or kept its cookie comes along. The set-cookie value of the new session.
+   */
+  async signIn(userId: number, act: 'signIn' | 'signInByLink', { cookie, call }: Arriving): Promise<string> {
+    const { db, sessions, audit } = this.#deps
+    const start = await db.maybe(startingOrg, userId)
+    if (start === null) throw fail('forbidden', { message: 'You are a member of no organisation here. Ask to be invited again.' })
+    const made = await sessions.create(userId, start.orgId)
+    const principal = await sessions.principalOf(made.cookie)
+    const before = await this.currentSession(cookie)
+    if (before !== null) await sessions.revoke(before.sessionId)
+    await audit.record({ orgId: start.orgId, actor: principal, act, target: `user=${userId}`, sourceIp: call.clientIp(), requestId: call.requestId }, 'ok')
+    return made.setCookie
+  }
+
+  /** The session of the browser, or null. */
+  async currentSession(cookie: string | undefined): Promise<SessionPrincipal | null> {
+    try {
+      return await this.#deps.sessions.principalOf(cookie)
+    } catch (error) {
+      if (error instanceof GatewayError && error.errorName === 'no_session') return null
+      throw error
+    }
+  }
+}

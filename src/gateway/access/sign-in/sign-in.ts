@@ -1,0 +1,169 @@
+import { timingSafeEqual } from 'node:crypto'
+import { parseCookie, stringifySetCookie } from 'cookie'
+import { z } from 'zod'
+import type { Clock } from '../../../platform/clock.ts'
+import type { Db } from '../../../platform/db/db.ts'
+import { fail } from '../../../platform/errors.ts'
+import type { Log } from '../../../platform/observe/log.ts'
+import { hashKey, type Sealer } from '../../../platform/security/secrets.ts'
+import type { Ids } from '../../../platform/values/ids.ts'
+import type { People, ProvenIdentity } from '../../orgs/accounts/people.ts'
+import { identityFailure, oauthErrorOf } from '../identity/identity-failure.ts'
+import {
+  type IdentityProvider,
+  type IdentityProviders,
+  type ProviderName,
+  providerNameOf,
+  providerNames,
+  type SignInSecrets,
+} from '../identity/identity-provider.ts'
+import type { Arriving, SignInCompletion } from './sign-in-completion.ts'
+import { deleteOldStates, insertState, takeState } from './sign-in-queries.ts'
+
+export interface SignInDeps {
+  readonly db: Db
+  readonly clock: Clock
+  readonly ids: Ids
+  readonly log: Log
+  readonly sealer: Sealer
+  readonly providers: IdentityProviders
+  readonly people: People
+  readonly signInCompletion: SignInCompletion
+  readonly baseUrl: () => string
+}
+
+/** Binds a sign-in under way to the browser that began it. */
+const browserCookie = 'br_sign_in'
+const browserShape = /^[A-Za-z0-9_-]{43}$/
+/** How long somebody may take at the identity provider. */
+const stateTtlSeconds = 600
+const secretBytes = 32
+
+const underWayShape = z.object({
+  verifier: z.string(),
+  nonce: z.string(),
+  returnTo: z.string().nullable(),
+  /** Hash of the browser's cookie, base64. */
+  browser: z.string(),
+})
+type UnderWay = z.output<typeof underWayShape>
+
+/** What the handlers send to the browser: a place to go and cookies. */
+export interface Onward {
+  readonly location: string
+  readonly cookies: readonly string[]
+}
+
+const startAgain = 'Begin again at /auth.'
+
+/** Sign-in at an identity provider, from the redirect to it to the session. */
+export class SignIn {
+  readonly #deps: SignInDeps
+  constructor(deps: SignInDeps) {
+    this.#deps = deps
+  }
+
+  /** The configured ways to sign in, in a fixed order. */
+  methods(): readonly { name: ProviderName; title: string }[] {
+    const { providers } = this.#deps
+    return providerNames.flatMap(name => (providers[name] === null ? [] : [{ name, title: providers[name].title }]))
+  }
+
+  /** Sends the browser to the provider. Throws `not_found`, `provider_not_configured`, `unavailable`. */
+  async start(name: string, returnTo: string | null, { cookie }: Arriving): Promise<Onward> {
+    const provider = this.#provider(name)
+    const { db, clock, ids, sealer } = this.#deps
+    const state = ids.secret('', secretBytes)
+    const secrets: SignInSecrets = { state, verifier: ids.secret('', secretBytes), nonce: ids.secret('', secretBytes) }
+    // One cookie for all the sign-ins of a browser, so that two tabs do not break each other.
+    const browser = browserOf(cookie) ?? ids.secret('', secretBytes)
+    const location = await provider.authorizationUrl(this.#redirectUri(provider), secrets).catch((cause: unknown) => this.#fail(provider, cause))
+    const underWay: UnderWay = { verifier: secrets.verifier, nonce: secrets.nonce, returnTo, browser: hashKey(browser).toString('base64') }
+    const hash = hashKey(state)
+    await db.exec(insertState, hash, provider.name, sealer.seal(JSON.stringify(underWay), signInOwner(hash)), new Date(clock.nowMs() + stateTtlSeconds * 1000))
+    return { location: location.href, cookies: [this.#browserCookie(browser)] }
+  }
+
+  /**
+   * The browser comes back. `query` is what the provider sent. Makes the session. Throws `not_found`, `provider_not_configured`,
+   * `bad_request` for a state that is not this browser's, was used or has run out, for a refusal and for an answer that does not
+   * hold, `unavailable` when the provider does not answer.
+   */
+  async finish(name: string, query: Readonly<Record<string, string>>, arriving: Arriving): Promise<Onward> {
+    const provider = this.#provider(name)
+    const { state } = query
+    const underWay = state === undefined ? null : await this.#take(state, provider)
+    if (query['error'] !== undefined) throw declined(provider, query['error'])
+    if (state === undefined || underWay === null)
+      throw fail('bad_request', { message: `This sign-in was not begun here, was used already or took longer than 10 minutes. ${startAgain}` })
+    if (!isSameBrowser(underWay, arriving.cookie))
+      throw fail('bad_request', { message: `This sign-in was begun in another browser, or this one refuses cookies. ${startAgain}` })
+    const identity = await this.#identify(provider, query, { state, verifier: underWay.verifier, nonce: underWay.nonce })
+    const { userId } = await this.#deps.people.arrive(identity)
+    const session = await this.#deps.signInCompletion.signIn(userId, 'signIn', arriving)
+    return { location: underWay.returnTo ?? '/me', cookies: [session] }
+  }
+
+  /** Deletes sign-ins that nobody came back from. */
+  async sweep(): Promise<number> {
+    return this.#deps.db.exec(deleteOldStates, new Date(this.#deps.clock.nowMs()))
+  }
+
+  #provider(text: string): IdentityProvider {
+    const name = providerNameOf(text)
+    if (name === null) throw fail('not_found', { message: `There is no way to sign in of that name. There are: ${providerNames.join(', ')}.` })
+    const provider = this.#deps.providers[name]
+    if (provider === null) throw fail('provider_not_configured')
+    return provider
+  }
+
+  /** What began with this state, taken out. Null when there is none, it has run out or it belongs to another provider. */
+  async #take(state: string, provider: IdentityProvider): Promise<UnderWay | null> {
+    const { db, clock, sealer } = this.#deps
+    const hash = hashKey(state)
+    const row = await db.maybe(takeState, hash)
+    if (row === null || row.provider !== provider.name || row.expiresAt.getTime() <= clock.nowMs()) return null
+    return underWayShape.parse(JSON.parse(sealer.open(row.sealed, signInOwner(hash))))
+  }
+
+  async #identify(provider: IdentityProvider, query: Readonly<Record<string, string>>, secrets: SignInSecrets): Promise<ProvenIdentity> {
+    if (query['code'] === undefined) throw fail('bad_request', { message: `${provider.title} sent no code. ${startAgain}` })
+    const url = new URL(this.#redirectUri(provider))
+    for (const [name, value] of Object.entries(query)) url.searchParams.append(name, value)
+    return await provider.identify(url, secrets).catch((cause: unknown) => this.#fail(provider, cause))
+  }
+
+  /** For the operator the code of what went wrong, never a token or an answer; for the person what to do. */
+  #fail(provider: IdentityProvider, cause: unknown): never {
+    this.#deps.log.warn('sign_in_failed', { provider: provider.name, code: oauthErrorOf(cause) })
+    throw identityFailure(provider, cause)
+  }
+
+  #redirectUri(provider: IdentityProvider): string {
+    return `${this.#deps.baseUrl()}/auth/${provider.name}/callback`
+  }
+
+  #browserCookie(value: string): string {
+    const secure = this.#deps.baseUrl().startsWith('https:')
+    return stringifySetCookie({ name: browserCookie, value, httpOnly: true, sameSite: 'lax', secure, path: '/auth', maxAge: stateTtlSeconds })
+  }
+}
+
+/** Names the row that a sealed sign-in belongs to. */
+export const signInOwner = (stateHash: Buffer): string => `sign_in_state:${stateHash.toString('hex')}`
+
+function browserOf(cookieHeader: string | undefined): string | null {
+  const value = cookieHeader === undefined ? undefined : parseCookie(cookieHeader)[browserCookie]
+  return value !== undefined && browserShape.test(value) ? value : null
+}
+
+function isSameBrowser({ browser }: UnderWay, cookieHeader: string | undefined): boolean {
+  const given = browserOf(cookieHeader)
+  return given !== null && timingSafeEqual(hashKey(given), Buffer.from(browser, 'base64'))
+}
+
+function declined({ title }: IdentityProvider, error: string): Error {
+  if (error === 'access_denied') return fail('bad_request', { message: `The sign-in at ${title} was declined (access_denied). ${startAgain}` })
+  const code = /^[a-z_]{1,60}$/.test(error) ? ` (${error})` : ''
+  return fail('bad_request', { message: `${title} did not sign you in${code}. ${startAgain}` })
+}

@@ -1,0 +1,33 @@
+/** Numbers of invoices: `BR/26-27/000001`, one series a financial year. Decision 0306 says why. */
+import { istDay } from '../../../platform/values/ist-time.ts'
+
+/** Rule 46(b) of the CGST Rules: at most so many characters, of which all that we use are allowed. */
+export const numberLengthMax = 16
+
+const digits = 6
+
+/** The Indian financial year of an instant, `26-27`: it begins on 1 April at midnight IST. */
+export function financialYear(ms: number): string {
+  const [year = 0, month = 0] = istDay(ms).split('-').map(Number)
+  const first = month >= 4 ? year : year - 1
+  return `${twoDigits(first)}-${twoDigits(first + 1)}`
+}
+
+/** The series that an invoice of that instant belongs to, `BR/26-27`. */
+export function seriesOf(prefix: string, ms: number): string {
+  return `${prefix}/${financialYear(ms)}`
+}
+
+/**
+ * The number in full. Six digits, and more when a series outgrows them and the limit of 16 characters has room. Throws RangeError
+ * when it has none: numbers must not be given twice, and a longer one is no number of an invoice.
+ */
+export function invoiceNumber(series: string, seq: number): string {
+  const number = `${series}/${String(seq).padStart(digits, '0')}`
+  if (number.length > numberLengthMax) throw new RangeError(`the invoice series ${series} is full; set a shorter or another INVOICE_PREFIX`)
+  return number
+}
+
+function twoDigits(year: number): string {
+  return String(year % 100).padStart(2, '0')
+}

@@ -1,0 +1,114 @@
+/** Payments that were paid and not credited, or credited and told otherwise later: the operator looks at each and decides. */
+import type { Clock } from '../../../platform/clock.ts'
+import type { Db, Tx } from '../../../platform/db/db.ts'
+import type { ControlLog } from '../../../platform/db/db-control-log.ts'
+import { fail } from '../../../platform/errors.ts'
+import { balanceOf, creditIn } from '../../limits/budgets/prepaid.ts'
+import { returnsBeforeCredit } from '../returns.ts'
+import { bookTopUp, type CaptureDeps } from './captures.ts'
+import { captureFlagged, countFlagged, type FlaggedRow, findForOperator, listFlagged, settleFlagged } from './flagged-queries.ts'
+import { topUpCurrency } from './payment-ids.ts'
+import { lockOrder, markPaid } from './payment-queries.ts'
+
+export type { FlaggedRow } from './flagged-queries.ts'
+
+export interface FlaggedPaymentsDeps {
+  readonly db: Db
+  readonly clock: Clock
+  readonly controlLog: ControlLog
+  readonly capture: CaptureDeps
+}
+
+export interface FlaggedCredit {
+  /** False: it was credited before, and nothing has changed. */
+  readonly credited: boolean
+  readonly orgId: number
+  /** What was paid, which is what is credited. */
+  readonly amountUinr: bigint
+  readonly balanceUinr: bigint
+}
+
+/** Payments that one list shows at most, oldest first. */
+const listedMax = 500
+
+export class FlaggedPayments {
+  readonly #deps: FlaggedPaymentsDeps
+  constructor(deps: FlaggedPaymentsDeps) {
+    this.#deps = deps
+  }
+
+  /** Those that nobody has decided about, of an organisation or of all. */
+  list(orgId: number | null): Promise<FlaggedRow[]> {
+    return this.#deps.db.many(listFlagged, orgId, listedMax)
+  }
+
+  async count(): Promise<number> {
+    return (await this.#deps.db.one(countFlagged)).count
+  }
+
+  /**
+   * Credits what was paid, as a top-up with its invoice, events and receipt, but without the bonus of a promo code. Once. Throws
+   * `not_found`, and `bad_request` for a payment that cannot be credited so; the message says what can be done.
+   */
+  credit(paymentId: string): Promise<FlaggedCredit> {
+    const at = new Date(this.#deps.clock.nowMs())
+    return this.#deps.controlLog.change<FlaggedCredit>(async tx => {
+      const payment = await lockedPayment(tx, paymentId)
+      const { orgId, orderId, amountUinr } = payment
+      if (payment.status === 'captured' && !isComplaint(payment))
+        return { value: { credited: false, orgId, amountUinr, balanceUinr: await balanceOf(tx, orgId) }, news: [] }
+      mayBeCredited(payment)
+      const promoted = await this.#deps.capture.promote(tx, orgId, at)
+      const topUp = await creditIn(tx, { orgId, amountUinr, reason: 'topup', ref: paymentId, paymentId, at })
+      if (!topUp.credited || (await tx.exec(captureFlagged, orgId, paymentId, at)) !== 1) throw new Error('a flagged payment is in the ledger')
+      if (payment.orderStatus === 'created') await tx.exec(markPaid, orgId, orderId, at)
+      const { balanceUinr } = topUp
+      await bookTopUp(this.#deps.capture, tx, { orgId, orderId, paymentId, amountUinr, bonusUinr: 0n, balanceUinr, at })
+      const returned = await returnsBeforeCredit(this.#deps.capture, tx, orgId, paymentId, at)
+      return { value: { credited: true, orgId, amountUinr, balanceUinr: await balanceOf(tx, orgId) }, news: [...topUp.news, ...returned, ...promoted] }
+    })
+  }
+
+  /**
+   * Takes a payment off the list: the money went back, or the balance was put right by hand. Moves no money. `settled` false: it was
+   * settled before. Throws `not_found`, and `bad_request` for one that was never flagged.
+   */
+  settle(paymentId: string): Promise<{ readonly settled: boolean; readonly orgId: number }> {
+    const at = new Date(this.#deps.clock.nowMs())
+    return this.#deps.db.tx(async tx => {
+      const { orgId, settledAt } = await lockedPayment(tx, paymentId)
+      if ((await tx.exec(settleFlagged, orgId, paymentId, at)) === 1) return { settled: true, orgId }
+      if (settledAt === null) throw fail('bad_request', { message: `Payment ${paymentId} is not flagged: there is nothing to settle.` })
+      return { settled: false, orgId }
+    })
+  }
+}
+
+/** Holds the order, as everybody does who decides about a payment, and reads the payment behind the lock. */
+async function lockedPayment(tx: Tx, paymentId: string): Promise<FlaggedRow> {
+  const found = await tx.maybe(findForOperator, paymentId)
+  if (found === null) throw fail('not_found', { message: `There is no payment ${paymentId} here. brigade admin payments flagged lists those to look at.` })
+  await tx.maybe(lockOrder, found.orderId)
+  return tx.one(findForOperator, paymentId)
+}
+
+function isComplaint({ status, reason, settledAt }: FlaggedRow): boolean {
+  return status === 'captured' && settledAt === null && (reason === 'amount_differs' || reason === 'currency_differs')
+}
+
+function mayBeCredited(payment: FlaggedRow): void {
+  const { paymentId, orgId, status, currency, amountUinr, settledAt } = payment
+  if (status === 'failed') throw fail('bad_request', { message: `Payment ${paymentId} failed at the payment provider: nothing was paid.` })
+  if (status === 'captured')
+    throw fail('bad_request', {
+      message: `Payment ${paymentId} was credited with the amount of its order, and the provider told another one later. Look it up there, put the difference right with brigade admin credit correct --org ${orgId}, then brigade admin payments settle --payment ${paymentId}.`,
+    })
+  if (settledAt !== null)
+    throw fail('bad_request', {
+      message: `Payment ${paymentId} was settled on ${settledAt.toISOString()}, as given back or put right by hand. To credit it all the same: brigade admin credit grant --org ${orgId}.`,
+    })
+  if (currency !== topUpCurrency || amountUinr <= 0n)
+    throw fail('bad_request', {
+      message: `Payment ${paymentId} is in ${currency}: nobody but you can say what it is worth. Give it back at the provider, or brigade admin credit grant --org ${orgId} --inr <rupees> --ref ${paymentId}; then brigade admin payments settle --payment ${paymentId}.`,
+    })
+}

@@ -1,0 +1,73 @@
+/**
+ * Payments that nobody told of: the browser was closed behind the payment, and the webhook was lost or never set up. The provider is
+ * asked about orders that are not paid, seldom and not for long, and what it says is taken like its webhook.
+ */
+import type { Clock } from '../../../platform/clock.ts'
+import type { Db } from '../../../platform/db/db.ts'
+import type { Log } from '../../../platform/observe/log.ts'
+import type { PaymentClient } from './payment-client.ts'
+import { listUnpaid, noteAsked } from './payment-queries.ts'
+import type { Payments } from './payments.ts'
+import { capturedPaymentOf } from './provider-events.ts'
+
+export interface PaymentReconciliationDeps {
+  readonly db: Db
+  readonly clock: Clock
+  readonly log: Log
+  /** Id of the provider, and the account there: orders of another one are not known to it. */
+  readonly provider: string
+  readonly keyId: string
+  readonly client: Pick<PaymentClient, 'paymentsOf'>
+  readonly payments: Pick<Payments, 'take'>
+}
+
+/** Pause between two rounds. */
+export const unheardSweepMs = 5 * 60_000
+/** A younger order is still being paid, and its browser or the webhook will tell. */
+const youngestMs = 10 * 60_000
+const oldestMs = 3 * 24 * 3600_000
+/** Questions of one round. */
+const askedMax = 50
+/** How long a provider is left alone that could not answer. */
+const pauseMs = 3600_000
+
+export class PaymentReconciliation {
+  readonly #deps: PaymentReconciliationDeps
+  #askAgainAtMs = 0
+  constructor(deps: PaymentReconciliationDeps) {
+    this.#deps = deps
+  }
+
+  /** One round, which ends with the first question that the provider cannot answer. Throws what the database throws. */
+  async sweep(signal: AbortSignal): Promise<void> {
+    const { db, clock, log, provider, keyId, client } = this.#deps
+    const nowMs = clock.nowMs()
+    if (nowMs < this.#askAgainAtMs) return
+    const due = await db.many(listUnpaid, provider, keyId, new Date(nowMs - oldestMs), new Date(nowMs - youngestMs), new Date(nowMs), askedMax)
+    for (const { orgId, orderId } of due) {
+      if (signal.aborted) return
+      // Noted first: an order that the provider chokes on comes to the end of the line.
+      await db.exec(noteAsked, orgId, orderId, new Date(nowMs))
+      const reply = await client.paymentsOf(orderId, signal)
+      if (reply.kind === 'unavailable') {
+        if (signal.aborted) return
+        this.#askAgainAtMs = clock.nowMs() + pauseMs
+        log.warn('the payment provider does not say which orders are paid; it is asked again in an hour', {
+          provider,
+          ...(reply.status === null ? {} : { status: reply.status }),
+        })
+        return
+      }
+      if (reply.kind === 'payments') for (const payment of reply.payments) await this.#take(orderId, payment)
+    }
+  }
+
+  async #take(orderId: string, payment: unknown): Promise<void> {
+    const { clock, log, provider, payments } = this.#deps
+    const facts = capturedPaymentOf(orderId, payment)
+    if (facts === null) return
+    const outcome = await payments.take({ ...facts, at: new Date(clock.nowMs()) })
+    if (outcome.kind === 'credited')
+      log.warn('a payment was credited that neither the checkout nor the webhook told of', { provider, orgId: outcome.orgId, paymentId: facts.paymentId })
+  }
+}

@@ -1,0 +1,79 @@
+/** What a PIN code says of where it is. The table is read once, when somebody first asks. Decision 0309 says why. */
+import { readFileSync } from 'node:fs'
+
+export interface PincodePlace {
+  /** The city or postal district. */
+  readonly city: string
+  /** Code of the GST list; of a code on a border, the state in which most of its post offices are. */
+  readonly stateCode: string
+  /** All states that the code reaches into, the one above first. */
+  readonly stateCodes: readonly string[]
+}
+
+interface Table {
+  readonly places: ReadonlyMap<string, PincodePlace>
+  /** Which states the codes with the same first three, and first two, digits are in. */
+  readonly statesOfPrefix: ReadonlyMap<string, ReadonlySet<string>>
+}
+
+const file = new URL('../../../../catalog/pincodes.txt', import.meta.url)
+
+let known: Table | null = null
+
+const table = (): Table => {
+  known ??= tableOf(readFileSync(file, 'utf8'))
+  return known
+}
+
+/** Six digits, the first not 0. */
+export function isPincode(text: string): boolean {
+  return /^[1-9][0-9]{5}$/.test(text)
+}
+
+/** Where a PIN code is, or null for one that the table does not have. */
+export function placeOfPincode(pincode: string): PincodePlace | null {
+  return table().places.get(pincode) ?? null
+}
+
+/**
+ * The states that a PIN code can be in. New codes come every year, so of one that the table does not have the first three digits
+ * tell, else the first two. Empty: the digits tell nothing, as those of the army's post offices.
+ */
+export function statesOfPincode(pincode: string): readonly string[] {
+  const { places, statesOfPrefix } = table()
+  const place = places.get(pincode)
+  if (place !== undefined) return place.stateCodes
+  return [...(statesOfPrefix.get(pincode.slice(0, 3)) ?? statesOfPrefix.get(pincode.slice(0, 2)) ?? [])]
+}
+
+/** Reads lines such as `29 Bengaluru: 560001-560110 562157`; `26+24` are several states. */
+function tableOf(text: string): Table {
+  const places = new Map<string, PincodePlace>()
+  const statesOfPrefix = new Map<string, Set<string>>()
+  for (const line of text.split('\n')) {
+    const [, codes, city, ranges] = /^([0-9+]+) ([^:]+): (.+)$/.exec(line) ?? []
+    if (codes === undefined || city === undefined || ranges === undefined) continue
+    const stateCodes = codes.split('+')
+    const [stateCode = ''] = stateCodes
+    const place = { city, stateCode, stateCodes }
+    for (const pincode of codesOf(ranges)) {
+      places.set(pincode, place)
+      for (const length of [3, 2]) addStates(statesOfPrefix, pincode.slice(0, length), stateCodes)
+    }
+  }
+  return { places, statesOfPrefix }
+}
+
+function addStates(statesOfPrefix: Map<string, Set<string>>, prefix: string, stateCodes: readonly string[]): void {
+  const states = statesOfPrefix.get(prefix) ?? new Set()
+  for (const code of stateCodes) states.add(code)
+  statesOfPrefix.set(prefix, states)
+}
+
+function codesOf(ranges: string): string[] {
+  return ranges.split(' ').flatMap(range => {
+    const [first, last = first] = range.split('-').map(Number)
+    if (first === undefined || last === undefined) return []
+    return Array.from({ length: last - first + 1 }, (_, i) => String(first + i))
+  })
+}

@@ -1,0 +1,134 @@
+/**
+ * Money of a top-up that went back, by a refund or a disputed payment: it is taken from the balance again. Refunds and disputes come in
+ * any order, again, and before the payment itself; what counts is what the provider said last of each. What is taken is always what
+ * all of them together say is gone, and never more than was credited, so no order of events can take twice. Decision 0382 says why.
+ */
+import type { Tx } from '../../platform/db/db.ts'
+import type { NewsItem } from '../../platform/db/db-control-log.ts'
+import { GatewayError } from '../../platform/errors.ts'
+import { balanceOf, creditIn } from '../limits/budgets/prepaid.ts'
+import type { Mail } from '../mail/mail.ts'
+import { receiptReaders } from './invoices/receipt-queries.ts'
+import { rupeesOf } from './invoices/tax/indian-money.ts'
+import { type OnDebited, rearmLowBalance } from './low-balance.ts'
+import { lockOrder } from './payments/payment-queries.ts'
+import { countMove, findReturns, listReturns, putReturn, setReturned } from './return-queries.ts'
+
+export interface ReturnDeps {
+  readonly mail: Pick<Mail, 'enqueue'>
+  readonly onDebited: OnDebited
+  /** The line of the audit trail, in the transaction of the return. `act`: takeBackPayment or giveBackPayment. */
+  readonly onReturned: (tx: Tx, orgId: number, act: string, target: string) => Promise<void>
+  readonly baseUrl: () => string
+}
+
+/** What the provider says of a refund or dispute. */
+export interface ReportedReturn {
+  readonly returnId: string
+  readonly kind: 'refund' | 'dispute'
+  readonly orderId: string
+  readonly paymentId: string
+  /** Micro-rupees, above zero. */
+  readonly amountUinr: bigint
+  /** True: the money counts as gone. */
+  readonly takes: boolean
+  readonly event: string
+  /** When it happened, by the provider's clock. */
+  readonly toldAt: Date
+  /** Of two events of one second the one with the higher rank counts. */
+  readonly rank: number
+}
+
+export type ReturnOutcome =
+  /** No order of ours. */
+  | { readonly kind: 'unknown' }
+  /** Nothing has moved: told before, overtaken by later news, or of a payment that is not credited. */
+  | { readonly kind: 'noted'; readonly orgId: number }
+  /** `movedUinr`: below zero when money was taken back. */
+  | { readonly kind: 'moved'; readonly orgId: number; readonly movedUinr: bigint; readonly balanceUinr: bigint }
+
+/** Takes what is told of a refund or dispute. The caller has checked a signature of the provider. */
+export async function returnIn(deps: ReturnDeps, tx: Tx, reported: ReportedReturn, at: Date): Promise<{ outcome: ReturnOutcome; news: readonly NewsItem[] }> {
+  const { returnId, kind, orderId, paymentId, amountUinr, takes, event, toldAt, rank } = reported
+  const order = await tx.maybe(lockOrder, orderId)
+  if (order === null) return { outcome: { kind: 'unknown' }, news: [] }
+  const { orgId } = order
+  const isNews = (await tx.maybe(putReturn, returnId, orgId, orderId, paymentId, kind, amountUinr, takes, event, toldAt, rank, at)) !== null
+  const moved = isNews ? await settleReturns(deps, tx, { orgId, paymentId, returnId, at }) : null
+  if (moved === null) return { outcome: { kind: 'noted', orgId }, news: [] }
+  return { outcome: { kind: 'moved', orgId, movedUinr: moved.movedUinr, balanceUinr: moved.balanceUinr }, news: moved.news }
+}
+
+/** Takes what had gone back of a payment before it was credited. In the transaction of the credit. */
+export async function returnsBeforeCredit(deps: ReturnDeps, tx: Tx, orgId: number, paymentId: string, at: Date): Promise<readonly NewsItem[]> {
+  const last = (await tx.many(listReturns, paymentId)).at(-1)
+  return last === undefined ? [] : ((await settleReturns(deps, tx, { orgId, paymentId, returnId: last.returnId, at }))?.news ?? [])
+}
+
+interface Moved {
+  readonly movedUinr: bigint
+  readonly balanceUinr: bigint
+  readonly news: readonly NewsItem[]
+}
+
+/** Brings the balance to what the returns of a payment say; null when it stands there. `returnId` is what the row of the ledger names. */
+async function settleReturns(
+  deps: ReturnDeps,
+  tx: Tx,
+  { orgId, paymentId, returnId, at }: { orgId: number; paymentId: string; returnId: string; at: Date },
+): Promise<Moved | null> {
+  const payment = await tx.maybe(findReturns, orgId, paymentId)
+  if (payment === null) return null
+  const { amountUinr, bonusUinr, returnedUinr, returnedBonusUinr, goneUinr } = payment
+  const gone = goneUinr < amountUinr ? goneUinr : amountUinr
+  const goneBonus = shareOf(bonusUinr, gone, amountUinr)
+  const movedUinr = returnedUinr + returnedBonusUinr - gone - goneBonus
+  if (gone !== returnedUinr || goneBonus !== returnedBonusUinr) await tx.exec(setReturned, orgId, paymentId, gone, goneBonus)
+  if (movedUinr === 0n) return null
+  const { moves, kind } = await tx.one(countMove, returnId)
+  const reason = kind === 'refund' ? 'refund' : 'chargeback'
+  const { credited, balanceUinr, news } = await creditIn(tx, { orgId, amountUinr: movedUinr, reason, ref: refOf(paymentId, returnId, moves), at })
+  if (!credited) throw new Error('a movement of a return is in the ledger already')
+  if (movedUinr < 0n) await deps.onDebited(tx, [{ orgId, balanceUinr }])
+  else await rearmLowBalance(tx, orgId, balanceUinr)
+  await deps.onReturned(tx, orgId, movedUinr < 0n ? 'takeBackPayment' : 'giveBackPayment', `payment=${paymentId} ${kind}=${returnId}`)
+  await notify(deps, tx, { orgId, paymentId, returnId, kind, movedUinr, moves })
+  return { movedUinr, balanceUinr: await balanceOf(tx, orgId), news }
+}
+
+/** The part of a bonus that goes with a part of its payment, rounded half up: all of it with all. */
+function shareOf(bonusUinr: bigint, partUinr: bigint, amountUinr: bigint): bigint {
+  return amountUinr === 0n ? 0n : (2n * bonusUinr * partUinr + amountUinr) / (2n * amountUinr)
+}
+
+/** How the ledger names a movement of a return. */
+const refOf = (paymentId: string, returnId: string, moves: number): string => `${paymentId} ${returnId}${moves === 1 ? '' : ` ${moves}`}`
+
+interface Movement {
+  readonly orgId: number
+  readonly paymentId: string
+  readonly returnId: string
+  readonly kind: 'refund' | 'dispute'
+  readonly movedUinr: bigint
+  readonly moves: number
+}
+
+const uinrPerPaisa = 10_000n
+
+/** A mail to the readers of receipts. An address that takes no mail holds nothing up. */
+async function notify({ mail, baseUrl }: ReturnDeps, tx: Tx, { orgId, paymentId, returnId, kind, movedUinr, moves }: Movement): Promise<void> {
+  const isTaken = movedUinr < 0n
+  const amount = rupeesOf((isTaken ? -movedUinr : movedUinr) / uinrPerPaisa)
+  for (const { email, orgName, reader } of await tx.many(receiptReaders, orgId)) {
+    const letter = {
+      orgId,
+      to: email,
+      template: 'payment_returned',
+      data: { orgName, amount, paymentId, returnId, kind, direction: isTaken ? 'taken' : 'given', link: `${baseUrl()}/auth?return_to=%2Fme%2Fbilling` },
+      onceKey: `return:${returnId}:${moves}:${reader}`,
+    } as const
+    await mail.enqueue(tx, letter).catch((error: unknown) => {
+      if (!(error instanceof GatewayError && error.errorName === 'bad_email')) throw error
+    })
+  }
+}

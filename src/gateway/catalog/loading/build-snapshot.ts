@@ -1,0 +1,119 @@
+import type { Config } from '../../../platform/config.ts'
+import { uinrFromInr } from '../../../platform/values/money.ts'
+import type { Provider } from '../../providers/provider.ts'
+import type { Model, ModelKind, Route, RoutePrice } from '../model.ts'
+import type { ModelEntry, ProviderEntry, RouteEntry } from './file-schema.ts'
+
+/** Short names of price sources to their text and day. */
+export type PriceSources = Readonly<Record<string, { readonly text: string; readonly as_of: string }>>
+
+/** A provider from outside the data files (sandbox, local server) with the models it serves. */
+export interface CatalogPart {
+  readonly provider: Provider
+  readonly models: readonly ModelEntry[]
+}
+
+/** The provider of an entry with what the environment adds. Without a base URL it is listed but never configured. */
+export function toProvider(entry: ProviderEntry, config: Config): Provider {
+  const environment = config.providerEnv(entry.id)
+  const platformKey = environment.apiKey ?? (entry.api_key_env === undefined ? null : config.namedSecret(entry.api_key_env))
+  const baseUrl = (environment.baseUrl ?? entry.base_url ?? '').replace(/\/+$/, '')
+  const auth = entry.key_optional && platformKey === null ? 'none' : (entry.auth ?? 'bearer')
+  return {
+    id: entry.id,
+    name: entry.name ?? entry.id,
+    dialect: entry.dialect ?? 'openai',
+    baseUrl,
+    auth,
+    residency: entry.residency ?? 'unknown',
+    byok: (entry.byok ?? true) && baseUrl !== '',
+    keyShape: entry.key_shape ?? null,
+    ...(entry.key_sign === undefined ? {} : { keySign: entry.key_sign }),
+    quirks: entry.quirks ?? [],
+    ...(entry.forwards === undefined ? {} : { forwards: entry.forwards }),
+    ...(entry.fields === undefined ? {} : { fields: new Set(entry.fields) }),
+    ...(entry.image_style === undefined ? {} : { imageStyle: entry.image_style }),
+    ...(entry.models_path === undefined ? {} : { modelsPath: entry.models_path }),
+    ...(entry.key_check_path === undefined ? {} : { keyCheckPath: entry.key_check_path }),
+    platformKey,
+    configured: baseUrl !== '' && (auth === 'none' || platformKey !== null),
+  }
+}
+
+/** The model of an entry, or null when none of its routes names a provider of the catalog: a model without a route is never listed. */
+export function toModel(entry: ModelEntry, providers: ReadonlyMap<string, Provider>, sources: PriceSources): Model | null {
+  const kind = entry.kind ?? 'chat'
+  const routes = (entry.routes ?? []).flatMap(route => {
+    const provider = providers.get(route.provider)
+    return provider ? [toRoute(entry, route, provider, sources)] : []
+  })
+  if (routes.length === 0) return null
+  const reasoning = entry.reasoning ?? false
+  return {
+    id: entry.id,
+    kind,
+    ownedBy: entry.owned_by ?? 'operator',
+    languages: entry.languages ?? ['en'],
+    contextLength: entry.context_length ?? null,
+    maxOutputTokens: entry.max_output_tokens ?? null,
+    tools: entry.tools ?? false,
+    modalities: withReasoning(entry.modalities ?? defaultModalities[kind], reasoning),
+    supportedParameters: entry.supported_parameters ?? [],
+    reasoning,
+    openness: entry.openness ?? null,
+    inrPerImage: entry.inr_per_image ?? null,
+    dimensions: entry.dimensions ?? null,
+    efforts: entry.efforts ?? [],
+    alwaysThinks: entry.thinking === 'always',
+    imageMaxEdge: entry.image_max_edge ?? null,
+    edits: entry.edits ?? false,
+    gated: entry.gated ?? false,
+    ...(entry.default_voice === undefined ? {} : { defaultVoice: entry.default_voice }),
+    ...(entry.compare_with === undefined ? {} : { comparedWith: entry.compare_with }),
+    routes,
+  }
+}
+
+const defaultModalities: Readonly<Record<Exclude<ModelKind, 'virtual'>, readonly string[]>> = {
+  chat: ['text'],
+  embedding: ['embedding'],
+  image: ['image'],
+  transcription: ['audio'],
+  speech: ['audio'],
+}
+
+const withReasoning = (modalities: readonly string[], reasoning: boolean): readonly string[] =>
+  reasoning && !modalities.includes('reasoning') ? [...modalities, 'reasoning'] : modalities
+
+function toRoute(model: ModelEntry, entry: RouteEntry, provider: Provider, sources: PriceSources): Route {
+  return {
+    modelId: model.id,
+    provider,
+    upstreamModel: entry.upstream_model ?? model.id,
+    dialect: entry.dialect ?? provider.dialect,
+    ...(entry.image_style === undefined ? {} : { imageStyle: entry.image_style }),
+    residency: entry.residency ?? provider.residency,
+    price: toPrice(model, entry, sources),
+    byokOnly: entry.byok_only ?? false,
+    contextLength: entry.context_length ?? model.context_length ?? null,
+    rank: entry.rank ?? null,
+  }
+}
+
+/** Prices of audio are kept per million units as well: seconds for transcription, characters for speech. */
+function toPrice(model: ModelEntry, entry: RouteEntry, sources: PriceSources): RoutePrice {
+  const source = entry.source === undefined ? undefined : sources[entry.source]
+  const perSecond = entry.inr_per_minute === undefined ? undefined : (uinrFromInr(entry.inr_per_minute) * 1_000_000n) / 60n
+  const perMillion = entry.input_inr_per_mtok ?? entry.inr_per_million_characters ?? 0
+  return {
+    inputUinrPerMtok: perSecond ?? uinrFromInr(perMillion),
+    outputUinrPerMtok: uinrFromInr(entry.output_inr_per_mtok ?? 0),
+    cachedInputUinrPerMtok: entry.cached_input_inr_per_mtok === undefined ? null : uinrFromInr(entry.cached_input_inr_per_mtok),
+    cacheWriteUinrPerMtok: entry.cache_write_inr_per_mtok === undefined ? null : uinrFromInr(entry.cache_write_inr_per_mtok),
+    ...(entry.audio_input_inr_per_mtok === undefined ? {} : { audioInputUinrPerMtok: uinrFromInr(entry.audio_input_inr_per_mtok) }),
+    uinrPerImage: model.kind === 'image' ? uinrFromInr(entry.inr_per_image ?? model.inr_per_image ?? 0) : 0n,
+    ...(entry.inr_per_image_most === undefined ? {} : { uinrPerImageMost: uinrFromInr(entry.inr_per_image_most) }),
+    source: source?.text ?? entry.source ?? 'operator file',
+    asOf: entry.as_of ?? source?.as_of ?? '',
+  }
+}

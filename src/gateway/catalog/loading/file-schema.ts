@@ -1,0 +1,162 @@
+import { z } from 'zod'
+import { imageStyleIds } from '../../providers/image-style-ids.ts'
+import { rankingsOverride } from '../rankings.ts'
+
+/**
+ * The shapes of catalog/*.json and of the operator's file. Both use the same entries: everything but the id may be left out, the
+ * builder fills defaults, and an operator's entry of a known id lies over ours field by field (a `routes` list replaces ours whole).
+ */
+
+const id = z.string().regex(/^[a-zA-Z0-9][a-zA-Z0-9._:/-]{0,127}$/, 'expected an id: letters, digits and . _ : / -, at most 128')
+const providerId = z.string().regex(/^[a-z0-9][a-z0-9._-]{0,63}$/, 'expected a provider id: lower-case letters, digits and . _ -, at most 64')
+const httpUrl = z.url({ protocol: /^https?$/, error: 'expected an http or https URL' })
+const inr = z.number().min(0).max(1e9)
+const tokens = z.int().min(1).max(1e9)
+const residency = z.enum(['india', 'global', 'unknown'])
+const words = z.array(z.string().min(1).max(64)).max(64)
+
+function isRegularExpression(source: string): boolean {
+  try {
+    return new RegExp(source) instanceof RegExp
+  } catch {
+    return false
+  }
+}
+
+const relativePath = z.string().regex(/^(\.\.\/)*[a-zA-Z0-9][\w./-]{0,199}$/, 'expected a path relative to base_url, without a slash in front')
+
+/** One provider. */
+export const providerEntry = z.strictObject({
+  id: providerId.describe('Names the provider in requests, headers and environment variables.'),
+  name: z.string().min(1).max(128).optional().describe('For people. Default: the id.'),
+  dialect: z.enum(['openai', 'openai-responses', 'anthropic', 'gemini']).optional().describe('Wire format of the upstream. Default: openai.'),
+  base_url: httpUrl
+    .nullable()
+    .optional()
+    .describe('Up to and including the version segment. <PROVIDER>_BASE_URL in the environment wins; null asks for that variable.'),
+  auth: z.enum(['bearer', 'x-api-key', 'api-key', 'x-key', 'x-goog-api-key', 'none']).optional().describe('How the key is sent. Default: bearer.'),
+  key_optional: z.boolean().optional().describe('True: without a key the provider is dialed without one.'),
+  residency: residency.optional().describe('Where data is kept and processed. Default: unknown, which never counts as India.'),
+  byok: z.boolean().optional().describe('Callers may bring their own key. Default: true.'),
+  key_shape: z
+    .string()
+    .refine(isRegularExpression, 'expected a regular expression')
+    .nullable()
+    .optional()
+    .describe('Regular expression of every key that this provider has issued: another one is not saved. Leave it out when in doubt.'),
+  key_sign: z
+    .string()
+    .refine(isRegularExpression, 'expected a regular expression')
+    .optional()
+    .describe('Regular expression of keys that can be of this provider only: it tells whose an upstream_key is. Default: key_shape.'),
+  models_path: relativePath.nullable().optional().describe('Where the list of models is, relative to base_url. Default: models; null: there is none.'),
+  key_check_path: relativePath
+    .optional()
+    .describe('A GET, relative to base_url, that only a valid key may make. For providers whose list of models needs no key.'),
+  image_style: z.enum(imageStyleIds).optional().describe('How its images are asked for. Default: openai.'),
+  forwards: z
+    .literal('all')
+    .optional()
+    .describe(
+      "all: every field of a request goes on to it on the platform's key. For your own servers, where no field costs anything. Default: those of the format.",
+    ),
+  fields: z
+    .array(z.string().regex(/^[A-Za-z_][\w.-]{0,99}$/, 'expected the name of a field'))
+    .max(100)
+    .optional()
+    .describe("Fields beside those of the format that go on to it on the platform's key, such as top_n, or anthropic-beta.NAME for a beta."),
+  quirks: z
+    .array(z.enum(['no-stream-usage', 'system-as-user', 'max-completion-tokens', 'cache-control', 'echo-reasoning']))
+    .optional()
+    .describe('Small deviations from the dialect.'),
+  api_key_env: z
+    .string()
+    .regex(/^[A-Z][A-Z0-9_]*$/, 'expected the name of an environment variable')
+    .optional()
+    .describe('Environment variable of the key. Default: <PROVIDER>_API_KEY.'),
+})
+
+/** One provider that serves a model. */
+export const routeEntry = z.strictObject({
+  provider: providerId.describe('Id of a provider of the catalog or of this file.'),
+  upstream_model: z.string().min(1).max(256).optional().describe('The id that the provider knows. Default: the model id.'),
+  input_inr_per_mtok: inr.optional().describe('₹ per million input tokens.'),
+  output_inr_per_mtok: inr.optional().describe('₹ per million output tokens.'),
+  cached_input_inr_per_mtok: inr.optional().describe('₹ per million cached input tokens. Default: as input.'),
+  cache_write_inr_per_mtok: inr.optional().describe('₹ per million input tokens that are written to the cache. Default: as input.'),
+  audio_input_inr_per_mtok: inr.optional().describe('₹ per million input tokens that are sound. Absent: a prompt with sound is not taken on the platform key.'),
+  dialect: z.enum(['openai', 'openai-responses', 'anthropic', 'gemini']).optional().describe("Wire format of this route. Default: the provider's."),
+  image_style: z.enum(imageStyleIds).optional().describe("Images: how this route is asked for them. Default: the provider's."),
+  inr_per_image: inr.optional().describe("Images: ₹ per generated image on this route. Default: the model's."),
+  inr_per_image_most: inr
+    .optional()
+    .describe('Images: ₹ per generated image that is asked for larger, better or with more steps. Absent: such images are not made on the platform key.'),
+  inr_per_minute: inr.optional().describe('Transcription: ₹ per minute of audio, counted by the second.'),
+  inr_per_million_characters: inr.optional().describe('Speech: ₹ per million input characters.'),
+  residency: residency.optional().describe("Default: the provider's."),
+  byok_only: z.boolean().optional().describe("Never served on the platform's key."),
+  context_length: tokens.optional().describe("Context window of this route. Default: the model's."),
+  rank: z.int().min(1).max(1000).optional().describe('Curated quality rank among the routes of a model, 1 is best.'),
+  source: z.string().min(1).max(200).optional().describe('Where the price stands. Default: operator file.'),
+  as_of: z.iso.date().optional().describe('Day on which the price was read.'),
+})
+
+/** One model with the routes that serve it. */
+export const modelEntry = z.strictObject({
+  id: id.describe('What callers send as `model`.'),
+  kind: z.enum(['chat', 'embedding', 'image', 'transcription', 'speech']).optional().describe('Default: chat.'),
+  owned_by: z.string().min(1).max(128).optional().describe('Default: operator.'),
+  languages: words.optional().describe('Language tags. Default: en.'),
+  context_length: tokens.optional(),
+  max_output_tokens: tokens.optional(),
+  tools: z.boolean().optional().describe('Takes function definitions. Default: false.'),
+  modalities: words.optional().describe('text, image, audio, embedding … Default: by kind.'),
+  supported_parameters: words.optional(),
+  reasoning: z.boolean().optional().describe('Part of the completion is hidden reasoning. Default: false.'),
+  openness: z.enum(['open', 'permissive', 'closed']).optional(),
+  inr_per_image: inr.optional().describe('Images: ₹ per generated image.'),
+  efforts: words
+    .optional()
+    .describe('Values of reasoning_effort that the model takes, from the least to the most. Default: not known, so values go on as they are.'),
+  thinking: z.enum(['optional', 'always']).optional().describe('always: the model cannot answer without reasoning. Default: optional.'),
+  image_max_edge: z.int().min(1).max(16_384).optional().describe('Vision: longest edge of an input image that the model makes use of, in pixels.'),
+  edits: z.boolean().optional().describe('Images: takes images to edit. Default: false.'),
+  dimensions: z.int().min(1).max(100_000).optional().describe('Embeddings: length of a vector.'),
+  default_voice: z.string().min(1).max(128).optional().describe("Speech: the voice of calls that name none. Default: the provider's own."),
+  compare_with: z
+    .string()
+    .min(1)
+    .max(200)
+    .nullable()
+    .optional()
+    .describe('Id in the price list of GET /v1/pricing/compare. Default: the model of the same name there; null: no comparison.'),
+  gated: z.boolean().optional().describe('Needs a data-retention window of the organisation. Default: false.'),
+  routes: z.array(routeEntry).min(1).max(50).optional().describe("Replaces the catalog's routes of this model. Required for a new model."),
+})
+
+/** catalog/providers.json. */
+export const providersFile = z.strictObject({ providers: z.array(providerEntry) })
+
+/** catalog/models.json and catalog/images.json. `sources` spells out the short price sources that the routes name. */
+export const modelsFile = z.strictObject({
+  sources: z.record(z.string(), z.strictObject({ text: z.string(), as_of: z.iso.date() })),
+  models: z.array(modelEntry),
+})
+
+/** The operator's file: adds to the catalog, or overrides it by id. */
+export const operatorFile = z.strictObject({
+  $schema: z.string().optional(),
+  providers: z.array(providerEntry).max(500).optional().describe('Providers to add, or to change by id.'),
+  models: z.array(modelEntry).max(5000).optional().describe('Models to add, or to change by id.'),
+  rankings: rankingsOverride.optional().describe('Orders of models that presets and quality-prediction routing walk; a list replaces ours whole.'),
+})
+
+export type ProviderEntry = z.output<typeof providerEntry>
+export type RouteEntry = z.output<typeof routeEntry>
+export type ModelEntry = z.output<typeof modelEntry>
+export type OperatorFile = z.output<typeof operatorFile>
+
+/** JSON schema of the operator's file, for editors: what docs/reference/brigade.config.schema.json holds. */
+export function operatorFileJsonSchema(): Record<string, unknown> {
+  return { title: 'Brigade operator file', ...z.toJSONSchema(operatorFile, { target: 'draft-2020-12', io: 'input' }) }
+}

@@ -1,0 +1,87 @@
+import type { Config } from '../../../platform/config.ts'
+import { Secret } from '../../../platform/security/secret.ts'
+import type { Provider } from '../../providers/provider.ts'
+import type { CatalogSnapshot } from '../model.ts'
+import type { CatalogPart } from './build-snapshot.ts'
+import type { ModelEntry } from './file-schema.ts'
+
+/** Id of the simulated provider. */
+export const sandboxId = 'sandbox'
+
+/** Its model that draws. */
+export const sandboxImageId = 'sandbox-image'
+
+/** True for the simulated provider, which presets and the image panel only use when the caller can reach nothing else. */
+export const isSandbox = (provider: Provider): boolean => provider.id === sandboxId
+
+const price = { source: 'made up for the sandbox' }
+const chat = { provider: sandboxId, input_inr_per_mtok: 20, output_inr_per_mtok: 80, ...price }
+const common = { owned_by: sandboxId, languages: ['en'] }
+const chatParameters = ['max_tokens', 'temperature', 'top_p', 'stop', 'stream', 'tools', 'tool_choice', 'response_format']
+
+const sandboxModels: readonly ModelEntry[] = [
+  { ...common, id: 'sandbox-chat', context_length: 131_072, max_output_tokens: 16_384, tools: true, supported_parameters: chatParameters, routes: [chat] },
+  {
+    ...common,
+    id: 'sandbox-reasoning',
+    context_length: 131_072,
+    max_output_tokens: 32_768,
+    tools: true,
+    reasoning: true,
+    supported_parameters: [...chatParameters, 'reasoning', 'reasoning_effort'],
+    routes: [{ ...chat, input_inr_per_mtok: 40, output_inr_per_mtok: 160 }],
+  },
+  {
+    ...common,
+    id: 'sandbox-vision',
+    context_length: 131_072,
+    max_output_tokens: 16_384,
+    tools: true,
+    modalities: ['text', 'image'],
+    supported_parameters: chatParameters,
+    routes: [{ ...chat, input_inr_per_mtok: 30, output_inr_per_mtok: 120 }],
+  },
+  {
+    ...common,
+    id: 'sandbox-embed',
+    kind: 'embedding',
+    context_length: 8192,
+    dimensions: 1024,
+    routes: [{ provider: sandboxId, input_inr_per_mtok: 1, ...price }],
+  },
+  { ...common, id: sandboxImageId, kind: 'image', edits: true, inr_per_image: 2, routes: [{ provider: sandboxId, ...price }] },
+  { ...common, id: 'sandbox-audio', kind: 'transcription', modalities: ['audio'], routes: [{ provider: sandboxId, inr_per_minute: 1, ...price }] },
+  { ...common, id: 'sandbox-speech', kind: 'speech', modalities: ['audio'], routes: [{ provider: sandboxId, inr_per_million_characters: 50, ...price }] },
+]
+
+/**
+ * The simulated provider at `url` (its origin, or its OpenAI base that ends in `/v1`) with its models. It takes any key, so that a call on a
+ * caller's own key can be tried out too.
+ */
+export function sandboxProvider(url: string): CatalogPart {
+  const provider: Provider = {
+    id: sandboxId,
+    name: 'Sandbox (simulated)',
+    dialect: 'openai',
+    baseUrl: url.replace(/(\/v1)?\/*$/, '/v1'),
+    auth: 'bearer',
+    residency: 'global',
+    byok: true,
+    keyShape: null,
+    quirks: [],
+    forwards: 'all',
+    platformKey: new Secret('sandbox-needs-no-key'),
+    configured: true,
+  }
+  return { provider, models: sandboxModels }
+}
+
+/** SANDBOX, and when it says nothing: on while the platform can serve nothing else. */
+export function sandboxIsWanted(config: Config, catalog: CatalogSnapshot): boolean {
+  return config.SANDBOX ?? onlySandbox(catalog.models)
+}
+
+/** True while no model is served on the platform's keys, except by the sandbox. A key for models that run on callers' own keys serves nobody. */
+export function onlySandbox(models: CatalogSnapshot['models']): boolean {
+  return ![...models.values()].some(({ routes }) => routes.some(({ provider, byokOnly }) => provider.configured && !byokOnly && !isSandbox(provider)))
+}

@@ -1,0 +1,91 @@
+import { statement } from '../../../platform/db/db.ts'
+import type { StoredStep } from '../../routing/chains.ts'
+
+/** What a round needs to know of its collection. */
+export interface RoundCollection {
+  readonly id: number
+  readonly orgId: number
+  readonly slug: string
+  readonly modelId: string
+  readonly steps: readonly StoredStep[]
+}
+
+/** Two that switch a monitor on in one organisation wait for each other, so that their number is right. */
+export const lockMonitorsOfOrg = statement<[orgId: number], { id: number }>(
+  'collections.lock_monitors_of_org',
+  'select id from orgs where id = $1::int for no key update',
+)
+
+export const countMonitored = statement<[orgId: number], { count: number }>(
+  'collections.count_monitored',
+  'select count(*)::int as "count" from collections where org_id = $1::int and monitored',
+)
+
+/** Touches one row when that changes something. The collection is held until the transaction ends. */
+export const setMonitored = statement<[orgId: number, collectionId: number, monitored: boolean]>(
+  'collections.set_monitored',
+  'update collections set monitored = $3::bool where org_id = $1::int and id = $2::int and monitored <> $3::bool',
+)
+
+/** When the next round is due; null: never. */
+export const setDue = statement<[orgId: number, collectionId: number, dueAt: Date | null]>(
+  'collections.set_due',
+  `insert into collection_monitors (org_id, collection_id, due_at) values ($1::int, $2::int, $3::timestamptz)
+   on conflict (collection_id) do update set due_at = excluded.due_at`,
+)
+
+/**
+ * Takes rounds that are due, over all organisations, and puts the next ones a pause ahead, each a little earlier or later. A claim whose
+ * process dies is one lost round. What lies further ahead than two pauses was written under another clock or setting.
+ */
+export const claimDueRounds = statement<[now: Date, pauseS: number, limit: number], RoundCollection>(
+  'collections.claim_due_rounds',
+  `with due as (
+     select collection_id from collection_monitors
+     where due_at <= $1::timestamptz or due_at > $1::timestamptz + make_interval(secs => 2.5 * $2::int)
+     order by due_at limit $3::int for no key update skip locked)
+   update collection_monitors m
+   set due_at = $1::timestamptz + make_interval(secs => $2::int * (0.9 + 0.2 * random())), begun_at = $1::timestamptz, ended_at = null
+   from due join collections c on c.id = due.collection_id
+   where m.collection_id = due.collection_id
+   returning c.id, c.org_id as "orgId", c.slug, c.model_id as "modelId", c.steps`,
+)
+
+/**
+ * Takes a round that somebody asks for: none when the last one began after `begunBefore`. The next one of a monitored collection is then due
+ * at `nextDue`.
+ */
+export const claimRound = statement<[orgId: number, collectionId: number, now: Date, begunBefore: Date, nextDue: Date], { id: number }>(
+  'collections.claim_round',
+  `with held as (select id, org_id from collections where org_id = $1::int and id = $2::int for key share)
+   insert into collection_monitors as m (collection_id, org_id, begun_at)
+   select held.id, held.org_id, $3::timestamptz from held
+   on conflict (collection_id) do update
+   set begun_at = $3::timestamptz, ended_at = null, due_at = case when m.due_at is null then null else $5::timestamptz end
+   where m.begun_at is null or m.begun_at <= $4::timestamptz or m.begun_at > $3::timestamptz
+   returning m.collection_id as "id"`,
+)
+
+/** Begin and end of the last round. */
+export const findRound = statement<[orgId: number, collectionId: number], { begunAt: Date | null; endedAt: Date | null }>(
+  'collections.find_round',
+  'select begun_at as "begunAt", ended_at as "endedAt" from collection_monitors where org_id = $1::int and collection_id = $2::int',
+)
+
+/** Held before the row of its rounds, as whoever deletes a collection does. */
+export const holdCollection = statement<[orgId: number, collectionId: number], { steps: readonly StoredStep[]; name: string; slug: string }>(
+  'collections.hold',
+  'select steps, name, slug from collections where org_id = $1::int and id = $2::int for key share',
+)
+
+/** What rounds of one collection find is written by one after the other. */
+export const lockRound = statement<[orgId: number, collectionId: number], { isMonitored: boolean }>(
+  'collections.lock_round',
+  'select due_at is not null as "isMonitored" from collection_monitors where org_id = $1::int and collection_id = $2::int for no key update',
+)
+
+export const endRound = statement<[orgId: number, collectionId: number, begunAt: Date, now: Date]>(
+  'collections.end_round',
+  `update collection_monitors set ended_at = $4::timestamptz
+   where org_id = $1::int and collection_id = $2::int and begun_at = $3::timestamptz`,
+)

@@ -1,0 +1,198 @@
+import type { Clock } from '../../../platform/clock.ts'
+import type { Db } from '../../../platform/db/db.ts'
+import { fail, type GatewayError } from '../../../platform/errors.ts'
+import type { Ids } from '../../../platform/values/ids.ts'
+import { quietAlerts } from '../alerts/alert-queries.ts'
+import { askedRoundsMax, type CanaryBudget, type Exhausted } from '../canaries/canary-budget.ts'
+import type { CanaryWorker } from '../canaries/canary-worker.ts'
+import { type CollectionRow, findOwn } from '../collection-queries.ts'
+import { isSlug } from '../collection-slug.ts'
+import { distinctSteps, type HealthDeps, healthOf, type StepHealth } from './health.ts'
+import { claimRound, countMonitored, findRound, lockMonitorsOfOrg, setDue, setMonitored } from './monitor-queries.ts'
+
+export interface MonitorDeps extends HealthDeps {
+  readonly db: Db
+  readonly clock: Clock
+  readonly ids: Ids
+  readonly budget: Pick<CanaryBudget, 'take'>
+  readonly worker: Pick<CanaryWorker, 'joined' | 'run' | 'runAside' | 'stop'>
+  /** MONITOR_EVERY_S. */
+  readonly everyS: number
+  /** MONITORED_MAX. */
+  readonly monitoredMax: number
+  /** MONITOR_TIMEOUT_S. */
+  readonly timeoutS: number
+}
+
+export interface CollectionHealth {
+  readonly monitored: boolean
+  readonly days: number
+  readonly health: readonly StepHealth[]
+}
+
+/** Days of health where nothing else is said. */
+export const healthDaysDefault = 7
+/** Least age of a round before somebody may ask for another one of the same collection. */
+const roundAgeMinMs = 15_000
+/** How often the end of a round is looked for that another process runs. */
+const lookMs = 250
+
+export const noCollection = (): GatewayError =>
+  fail('not_found', { message: 'There is no such collection in this organisation. GET /me/collections lists its own; fork a public one to watch it.' })
+
+/** A collection of the organisation by its slug. Throws `not_found`, for public ones of others too. */
+export async function ownCollection(db: Db, orgId: number, slug: string): Promise<CollectionRow> {
+  const found = isSlug(slug) ? await db.maybe(findOwn, orgId, slug) : null
+  if (found === null) throw noCollection()
+  return found
+}
+
+/** Watches collections: monitoring on and off, rounds on demand, health. */
+export class Monitor {
+  readonly #deps: MonitorDeps
+  constructor(deps: MonitorDeps) {
+    this.#deps = deps
+  }
+
+  /**
+   * Switches monitoring. Switched on, a first round begins at once, unless one has begun just before; switched off, no canary runs, history
+   * stays, and no alert is above its threshold any more. Throws `not_found`, `cap`.
+   */
+  async set(orgId: number, slug: string, monitored: boolean): Promise<{ readonly monitored: boolean; readonly note: string }> {
+    const { db } = this.#deps
+    const collection = await ownCollection(db, orgId, slug)
+    const changed = monitored ? await this.#switchOn(collection) : await this.#switchOff(collection)
+    if (changed && monitored && this.#isProbed(collection)) await this.#beginFirst(collection)
+    return { monitored, note: monitored ? this.#noteOn(collection) : 'No canaries run any more. What they found stays in GET …/health.' }
+  }
+
+  /** The steps as they stand over the last `days` days. Throws `not_found`. */
+  async health(orgId: number, slug: string, days = healthDaysDefault): Promise<CollectionHealth> {
+    const collection = await ownCollection(this.#deps.db, orgId, slug)
+    return { monitored: collection.monitored, days, health: await healthOf(collection, days, this.#deps) }
+  }
+
+  /**
+   * A canary of every step now, then the health. Whoever asks while a round runs, in whatever process, waits for that one; a round of the
+   * last seconds is not repeated. Throws `not_found`.
+   */
+  async check(orgId: number, slug: string): Promise<CollectionHealth & { readonly checked: boolean; readonly note: string }> {
+    const collection = await ownCollection(this.#deps.db, orgId, slug)
+    const { checked, note } = await this.#checked(collection)
+    return { checked, note, ...(await this.health(orgId, slug)) }
+  }
+
+  /** Ends what runs. */
+  stop(): Promise<void> {
+    return this.#deps.worker.stop()
+  }
+
+  async #switchOn({ id, orgId }: CollectionRow): Promise<boolean> {
+    const { db, everyS, monitoredMax } = this.#deps
+    return db.tx(async tx => {
+      await tx.one(lockMonitorsOfOrg, orgId)
+      const { count } = await tx.one(countMonitored, orgId)
+      if ((await tx.exec(setMonitored, orgId, id, true)) === 0) return false
+      if (count >= monitoredMax)
+        throw fail('cap', {
+          message: `An organisation may monitor ${monitoredMax} collections. Turn monitoring of another one off first; POST …/check works without.`,
+        })
+      await tx.exec(setDue, orgId, id, this.#in(everyS))
+      return true
+    })
+  }
+
+  async #switchOff({ id, orgId }: CollectionRow): Promise<boolean> {
+    return this.#deps.db.tx(async tx => {
+      if ((await tx.exec(setMonitored, orgId, id, false)) === 0) return false
+      await tx.exec(setDue, orgId, id, null)
+      await tx.exec(quietAlerts, orgId, id)
+      return true
+    })
+  }
+
+  async #beginFirst(collection: CollectionRow): Promise<void> {
+    const begun = await this.#claim(collection)
+    if (begun instanceof Date) this.#deps.worker.runAside(collection, begun)
+  }
+
+  /** Begin of the round that the caller may now run, or why there is none. */
+  async #claim({ id, orgId, steps }: CollectionRow): Promise<Date | 'recent' | Exhausted> {
+    const { db, clock, everyS, ids, budget } = this.#deps
+    const nowMs = clock.nowMs()
+    const begunAt = new Date(nowMs)
+    const nextDue = this.#in(everyS * (0.9 + 0.2 * ids.random()))
+    try {
+      return await db.tx(async tx => {
+        if ((await tx.maybe(claimRound, orgId, id, begunAt, new Date(nowMs - roundAgeMinMs), nextDue)) === null) return 'recent'
+        const exhausted = await budget.take(tx, orgId, distinctSteps(steps).length, true, nowMs)
+        if (exhausted !== null) throw new NoRoom(exhausted)
+        return begunAt
+      })
+    } catch (error) {
+      if (error instanceof NoRoom) return error.exhausted
+      throw error
+    }
+  }
+
+  async #checked(collection: CollectionRow): Promise<{ checked: boolean; note: string }> {
+    if (!this.#isProbed(collection)) return { checked: false, note: noteUnprobed }
+    const { worker } = this.#deps
+    const joined = worker.joined(collection.id)
+    if (joined !== null) {
+      await joined
+      return { checked: true, note: 'These are the results of a round that was under way.' }
+    }
+    const begun = await this.#claim(collection)
+    if (begun instanceof Date) {
+      await worker.run(collection, begun)
+      return { checked: true, note: 'Every step was called just now.' }
+    }
+    if (begun === 'recent') await this.#untilEnd(collection)
+    return { checked: false, note: `No canary was sent: ${whyNone[begun]} These are the last results.` }
+  }
+
+  /** Waits for a round that another process runs, at most as long as one canary may take. */
+  async #untilEnd({ id, orgId }: CollectionRow): Promise<void> {
+    const { db, clock, timeoutS } = this.#deps
+    const untilMs = clock.monotonicMs() + timeoutS * 1000
+    for (;;) {
+      const round = await db.maybe(findRound, orgId, id)
+      if (round === null || round.endedAt !== null || round.begunAt === null) return
+      // One whose process has died has no end.
+      if (clock.nowMs() - round.begunAt.getTime() > timeoutS * 1000 || clock.monotonicMs() >= untilMs) return
+      await clock.sleep(lookMs)
+    }
+  }
+
+  #noteOn(collection: CollectionRow): string {
+    if (!this.#isProbed(collection)) return noteUnprobed
+    return `Every step is called about every ${spanText(this.#deps.everyS)} with a call of one token, which is not billed here; what runs on a saved key, its provider bills. The first results are in GET …/health within seconds.`
+  }
+
+  #isProbed({ modelId, steps }: CollectionRow): boolean {
+    return steps.some(step => this.#deps.isProbed(modelId, step))
+  }
+
+  #in(seconds: number): Date {
+    return new Date(this.#deps.clock.nowMs() + seconds * 1000)
+  }
+}
+
+/** Rolls the claim of a round back for which there is no room. */
+class NoRoom extends Error {
+  readonly exhausted: Exhausted
+  constructor(exhausted: Exhausted) {
+    super(exhausted)
+    this.exhausted = exhausted
+  }
+}
+
+const whyNone: Readonly<Record<'recent' | Exhausted, string>> = {
+  recent: `a round of this collection began less than ${roundAgeMinMs / 1000} s ago.`,
+  minute: `the organisation began ${askedRoundsMax} rounds by hand within this minute. Try again in the next one.`,
+  'org-day': 'the organisation has had its canaries of today (CANARIES_ORG_MAX). Monitoring rests too, until midnight UTC.',
+  day: 'this installation has sent its canaries of today (CANARIES_MAX). Monitoring rests too, until midnight UTC.',
+}
+const noteUnprobed = 'No canaries are sent: even the smallest call of a model for images or audio costs real money. Its health stays unknown.'
+const spanText = (seconds: number): string => (seconds % 60 === 0 ? `${seconds / 60} min` : `${seconds} s`)

@@ -1,0 +1,84 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import busboy from 'busboy'
+import type { Form, FormFile } from '../../../platform/endpoint.ts'
+import { fail, GatewayError } from '../../../platform/errors.ts'
+import { BodyPieces } from '../../../platform/loop/body-pieces.ts'
+import type { Upload } from './body-room.ts'
+import { admitBody, ClientGoneError, tooLarge } from './request-body.ts'
+
+export interface FormLimits {
+  /** One file. */
+  readonly fileBytes: number
+  /** Everything together. */
+  readonly totalBytes: number
+}
+
+/** Most parts of each sort, and the longest text field. */
+const partsMax = 64
+const fieldMaxBytes = 1024 * 1024
+
+/**
+ * Reads a multipart form into memory. Throws `unsupported_media_type` for another type, `bad_request` for a form that is not well
+ * formed, `payload_too_large` above a limit, `bodies_refused` where there is no room for it.
+ */
+export function readForm(request: IncomingMessage, response: ServerResponse, limits: FormLimits, upload: Upload): Promise<Form> {
+  const type = request.headers['content-type'] ?? ''
+  if (!/^multipart\/form-data\s*;/i.test(type)) return Promise.reject(fail('unsupported_media_type', { message: 'This endpoint takes multipart/form-data.' }))
+  const refused = admitBody(request, response, limits.totalBytes, upload)
+  if (refused !== null) return Promise.reject(refused)
+  return new Promise((resolve, reject) => {
+    const give = (error: Error): void => {
+      request.unpipe()
+      request.removeAllListeners('data')
+      upload.release()
+      reject(error)
+    }
+    let parser: busboy.Busboy
+    try {
+      const parts = { files: partsMax, fields: partsMax, fileSize: limits.fileBytes, fieldSize: fieldMaxBytes }
+      parser = busboy({ headers: request.headers, limits: parts, defParamCharset: 'utf8' })
+    } catch (cause) {
+      return give(fail('bad_request', { message: 'The multipart form has no boundary.', cause }))
+    }
+    const fields: { name: string; value: string }[] = []
+    const files: FormFile[] = []
+    upload.begin(give)
+    request.on('data', (chunk: Buffer) => {
+      const full = upload.count(chunk.length)
+      if (upload.receivedBytes > limits.totalBytes) give(tooLarge(limits.totalBytes, 'upload'))
+      else if (full !== null) give(full)
+    })
+    parser.on('field', (name: string | undefined, value: string | undefined, { valueTruncated }) => {
+      if (valueTruncated) return give(fail('payload_too_large', { message: `A text field is larger than ${fieldMaxBytes} bytes.` }))
+      // The parser knows few charsets, and gives nothing for the others. A name is missing where only the form `name*=` is written.
+      if (name === undefined) return give(nameless())
+      if (value === undefined) return give(fail('bad_request', { message: 'A text field is written in a charset that is not known here; send UTF-8.' }))
+      fields.push({ name, value })
+    })
+    parser.on('file', (field: string | undefined, stream, { filename, mimeType }) => {
+      if (field === undefined) {
+        stream.resume()
+        return give(nameless())
+      }
+      const pieces = new BodyPieces()
+      stream.on('data', (chunk: Buffer) => pieces.add(chunk))
+      stream.on('limit', () => give(tooLarge(limits.fileBytes, 'upload')))
+      stream.on('error', cause => give(malformed(cause)))
+      stream.on('close', () => files.push({ field, filename: filename ?? '', contentType: mimeType, bytes: pieces.joined() }))
+    })
+    for (const limit of ['partsLimit', 'filesLimit', 'fieldsLimit'] as const)
+      parser.on(limit, () => give(fail('bad_request', { message: `A form may have at most ${partsMax} parts of a sort.` })))
+    parser.on('error', cause => give(cause instanceof GatewayError ? cause : malformed(cause)))
+    parser.on('close', () => {
+      upload.arrived()
+      resolve({ fields, files })
+    })
+    request.on('close', () => {
+      if (!request.complete) give(new ClientGoneError())
+    })
+    request.pipe(parser)
+  })
+}
+
+const malformed = (cause: unknown): Error => fail('bad_request', { message: 'The multipart form is not well formed.', cause })
+const nameless = (): Error => fail('bad_request', { message: 'A part of the form has no name.' })

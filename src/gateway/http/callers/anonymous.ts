@@ -1,0 +1,67 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Clock } from '../../../platform/clock.ts'
+import { fail, GatewayError } from '../../../platform/errors.ts'
+import { networkOf } from '../../../platform/outbound/address-ranges.ts'
+import type { DeviceCookies } from './device-cookie.ts'
+import { MinuteCounts, secondsLeftOf } from './minute-counts.ts'
+
+export interface AnonymousLimitDeps {
+  readonly clock: Clock
+  /** ANON_RPM. */
+  readonly perMinute: number
+  readonly cookies: DeviceCookies
+  clientIp(request: IncomingMessage): string
+}
+
+/** All browsers behind one address together may do so many times what one of them may. */
+const sharedAddressFactor = 10
+
+/**
+ * How often somebody without a valid credential may call in a clock minute: per browser that shows a device cookie of ours, per address
+ * (IPv6: /64) otherwise. Counted in memory, by each process for itself. Decision 0112 says why.
+ */
+export class AnonymousLimit {
+  readonly #deps: AnonymousLimitDeps
+  readonly #counts = new MinuteCounts()
+
+  constructor(deps: AnonymousLimitDeps) {
+    this.#deps = deps
+  }
+
+  /**
+   * Counts one request. Throws `rate_limit_exceeded` with the seconds to the end of the minute. A browser without a cookie gets one
+   * with the reply, when there is a response to set it on.
+   */
+  count(request: IncomingMessage, response?: ServerResponse): void {
+    const nowMs = this.#deps.clock.nowMs()
+    const { cookies, perMinute } = this.#deps
+    const network = networkOf(this.#deps.clientIp(request)) ?? 'unknown'
+    const device = cookies.read(request.headers.cookie)
+    const sender = device === null ? `address ${network}` : `device ${device}`
+    const all = `all of ${network}`
+    if (this.#counts.of(sender, nowMs) >= perMinute || this.#counts.of(all, nowMs) >= perMinute * sharedAddressFactor) throw tooMany(nowMs)
+    const count = this.#counts.of(sender, nowMs) + 1
+    this.#counts.set(sender, count)
+    this.#counts.set(all, this.#counts.of(all, nowMs) + 1)
+    if (device !== null || response === undefined) return
+    const issued = cookies.issue(request.headers, network)
+    if (issued === null) return
+    // The count moves along: who throws the cookie away, or takes a new one, is not better off.
+    this.#counts.set(`device ${issued.device}`, count)
+    response.appendHeader('set-cookie', issued.setCookie)
+  }
+}
+
+function tooMany(nowMs: number): GatewayError {
+  return fail('rate_limit_exceeded', {
+    message: 'Too many requests without a valid credential in this minute. Send an API key or agent token: calls with one are not counted here.',
+    retryAfterSeconds: secondsLeftOf(nowMs),
+  })
+}
+
+/** Whether a request that was refused so counts as anonymous. A token that we signed is no stranger, though it has ended: it hears why, however many of them there are. */
+export function isOfStranger(refusal: unknown): boolean {
+  if (!(refusal instanceof GatewayError) || refusal.status !== 401) return false
+  const reason = refusal.options.extra?.['reason']
+  return reason === undefined || reason === 'token_invalid'
+}

@@ -1,0 +1,93 @@
+import { createHmac, timingSafeEqual } from 'node:crypto'
+import type { IncomingHttpHeaders } from 'node:http'
+import { parseCookie, stringifySetCookie } from 'cookie'
+import type { Clock } from '../../../platform/clock.ts'
+import { deriveKey } from '../../../platform/security/secrets.ts'
+import type { Ids } from '../../../platform/values/ids.ts'
+
+/** Tells browsers behind one address apart while nobody is signed in. It names no person and is not stored here. */
+export const deviceCookie = 'br_device'
+
+export interface DeviceCookieDeps {
+  readonly clock: Clock
+  readonly ids: Ids
+  readonly masterKey: Buffer
+  /** Keys whose cookies are taken too, while the master key is changed. */
+  readonly otherMasterKeys?: readonly Buffer[]
+  readonly baseUrl: () => string
+}
+
+/** New cookies an address and clock hour. Ours: an office gets there within a day, a script gains nothing by throwing cookies away. */
+const issuedPerHourMax = 10
+/** Addresses remembered in one hour; beyond it nobody new gets a cookie and is counted by address. */
+const addressesMax = 50_000
+const hourMs = 3_600_000
+const lifeSeconds = 365 * 24 * 3600
+const idBytes = 12
+
+/** Signed device cookies: a forged one is as good as none. */
+export class DeviceCookies {
+  readonly #deps: DeviceCookieDeps
+  readonly #key: Buffer
+  /** The key that signs, then those whose signatures are taken too. */
+  readonly #keys: readonly Buffer[]
+  #hour = 0
+  #issued = new Map<string, number>()
+
+  constructor(deps: DeviceCookieDeps) {
+    this.#deps = deps
+    this.#key = deriveKey(deps.masterKey, 'device-cookie')
+    this.#keys = [this.#key, ...(deps.otherMasterKeys ?? []).map(key => deriveKey(key, 'device-cookie'))]
+  }
+
+  /** The device that the cookie header names, or null when there is none with our signature. */
+  read(cookieHeader: string | undefined): string | null {
+    const value = cookieHeader === undefined ? undefined : parseCookie(cookieHeader)[deviceCookie]
+    const [id, mac, ...rest] = value?.split('.') ?? []
+    if (id === undefined || mac === undefined || rest.length > 0) return null
+    const given = Buffer.from(mac)
+    const isOurs = this.#keys.some(key => {
+      const expected = Buffer.from(macOf(key, id))
+      return expected.length === given.length && timingSafeEqual(expected, given)
+    })
+    return isOurs ? id : null
+  }
+
+  /** A new cookie for a browser, or null: for programs, for pages of other sites (the browser would not keep it), and when the address had its share. */
+  issue(headers: IncomingHttpHeaders, network: string): { device: string; setCookie: string } | null {
+    if (!isOwnBrowser(headers) || !this.#mayIssue(network)) return null
+    const device = this.#deps.ids.secret('', idBytes)
+    const setCookie = stringifySetCookie({
+      name: deviceCookie,
+      value: `${device}.${macOf(this.#key, device)}`,
+      httpOnly: true,
+      sameSite: 'lax',
+      secure: this.#deps.baseUrl().startsWith('https:'),
+      path: '/',
+      maxAge: lifeSeconds,
+    })
+    return { device, setCookie }
+  }
+
+  #mayIssue(network: string): boolean {
+    const hour = Math.floor(this.#deps.clock.nowMs() / hourMs)
+    if (hour !== this.#hour) {
+      this.#hour = hour
+      this.#issued = new Map()
+    }
+    const issued = this.#issued.get(network) ?? 0
+    if (issued >= issuedPerHourMax || (issued === 0 && this.#issued.size >= addressesMax)) return false
+    this.#issued.set(network, issued + 1)
+    return true
+  }
+}
+
+function macOf(key: Buffer, id: string): string {
+  return createHmac('sha256', key).update(id).digest('base64url')
+}
+
+/** Every current browser says from which site a request comes. Sec-Fetch-Mode tells nothing: the fetch of Node.js sends it too. */
+function isOwnBrowser(headers: IncomingHttpHeaders): boolean {
+  const site = headers['sec-fetch-site']
+  return site !== undefined && site !== 'cross-site'
+}

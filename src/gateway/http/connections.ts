@@ -1,0 +1,165 @@
+/**
+ * The open connections of clients. One that has not shown a credential counts for its address, one that has for the organisation whose
+ * call came last. One that finds no place may still make one request: it gets a place when that became free meanwhile, otherwise the
+ * answer is the refusal, and the connection ends. Decision 0422 says why.
+ */
+import { type IncomingMessage, type Server, ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
+import type { Duplex } from 'node:stream'
+import type { Clock } from '../../platform/clock.ts'
+import type { GatewayError } from '../../platform/errors.ts'
+import { type AddressRanges, networkOf, plainAddress } from '../../platform/outbound/address-ranges.ts'
+import { Shares } from '../../platform/shares.ts'
+import { connectionPlaces, noPlace } from './places.ts'
+
+/** For so long a connection that found no place may be silent. */
+const placelessMs = 5_000
+/** Places for those that found none, beside all others. */
+const placelessPercent = 10
+const placelessLeast = 64
+/** Idle connections are closed at most so often. */
+const closeIdleEveryMs = 1_000
+
+/** A head has to come within this time. */
+const headersTimeoutMs = 20_000
+/** A whole request has to come within this time. */
+const requestTimeoutMs = 300_000
+/** An idle connection is kept for so long: longer than load balancers keep theirs. */
+const keepAliveMs = 65_000
+/** How often these times are looked at. */
+const checkEveryMs = 5_000
+
+/** Bounds of the server in time, for `createServer`. */
+export const serverTimes = {
+  headersTimeout: headersTimeoutMs,
+  requestTimeout: requestTimeoutMs,
+  keepAliveTimeout: keepAliveMs,
+  connectionsCheckingInterval: checkEveryMs,
+}
+
+/** An organisation, or the network of somebody who has shown no credential. */
+type Holder = number | string
+
+interface Connection {
+  /** Null: it has no place. */
+  holder: Holder | null
+  /** Who counts while nobody has shown a credential. */
+  readonly network: string
+  /** Of a trusted proxy: its connections carry calls of everybody. */
+  readonly isProxy: boolean
+}
+
+/** Connections of trusted proxies together. They have no share, only the bound of all. */
+const proxies = 'proxies'
+
+export interface ConnectionsOptions {
+  readonly clock: Pick<Clock, 'monotonicMs'>
+  readonly trusted: AddressRanges
+  readonly total: number
+  /** What one organisation or address may have of what the others leave free. */
+  readonly percent: number
+}
+
+export class Connections {
+  readonly shares: Shares<Holder>
+  /** Connections that were closed without a word, because there were too many without a place. */
+  dropped = 0
+  readonly #options: ConnectionsOptions
+  readonly #placeless: Shares<string>
+  readonly #open = new WeakMap<Socket, Connection>()
+  #server: Pick<Server, 'closeIdleConnections'> | null = null
+  #idleClosedAtMs = Number.NEGATIVE_INFINITY
+
+  constructor(options: ConnectionsOptions) {
+    const { total, percent } = options
+    this.#options = options
+    this.shares = new Shares(total, percent)
+    this.#placeless = new Shares(Math.max(placelessLeast, Math.ceil((total * placelessPercent) / 100)), percent)
+  }
+
+  /** Counts the connections of a server from now on. */
+  watch(server: Server): void {
+    this.#server = server
+    server.maxConnections = this.shares.total + this.#placeless.total
+    server.on('drop', () => {
+      this.dropped++
+    })
+    server.on('connection', socket => this.#accept(socket))
+  }
+
+  /** At the begin of a request: without a place its connection ends behind the answer. */
+  begun(request: IncomingMessage, response: ServerResponse): void {
+    if (this.#open.get(request.socket)?.holder === null) response.setHeader('connection', 'close')
+  }
+
+  /** The connection of a call belongs to that organisation from now on; null: to nobody in particular. The refusal when there is no place. */
+  admit(request: IncomingMessage, orgId: number | null): GatewayError | null {
+    const connection = this.#open.get(request.socket)
+    if (connection === undefined || connection.isProxy) return null
+    const { holder, network } = connection
+    if (holder !== null && (orgId === null || holder === orgId)) return null
+    const to = orgId ?? network
+    const why = holder === null ? this.shares.take(to) : this.shares.move(holder, to)
+    if (why !== null) return noPlace(connectionPlaces, why, { connection: 'close' })
+    connection.holder = to
+    if (holder !== null) return null
+    this.#placeless.give(network)
+    request.socket.setTimeout(0)
+    return null
+  }
+
+  #accept(socket: Socket): void {
+    const { trusted } = this.#options
+    const peer = plainAddress(socket.remoteAddress ?? '') ?? ''
+    const isProxy = peer !== '' && trusted.has(peer)
+    const network = isProxy ? proxies : (networkOf(peer) ?? 'unknown')
+    const isPlaced = isProxy ? this.shares.takeUnshared(network) : this.shares.take(network) === null
+    if (this.shares.held >= this.shares.total) this.#closeIdle()
+    if (!isPlaced && this.#placeless.take(network) !== null) {
+      this.dropped++
+      socket.destroy()
+      return
+    }
+    const connection: Connection = { holder: isPlaced ? network : null, network, isProxy }
+    this.#open.set(socket, connection)
+    if (!isPlaced) socket.setTimeout(placelessMs)
+    socket.once('close', () => {
+      if (connection.holder === null) this.#placeless.give(network)
+      else this.shares.give(connection.holder)
+    })
+  }
+
+  /** Room is short: who keeps a connection for later makes it anew then. */
+  #closeIdle(): void {
+    const nowMs = this.#options.clock.monotonicMs()
+    if (nowMs - this.#idleClosedAtMs < closeIdleEveryMs) return
+    this.#idleClosedAtMs = nowMs
+    this.#server?.closeIdleConnections()
+  }
+}
+
+/** The answers to a request that cannot be read. */
+const unreadable: Readonly<Record<string, readonly [status: string, code: string, message: string]>> = {
+  ERR_HTTP_REQUEST_TIMEOUT: ['408 Request Timeout', 'request_timeout', 'The request did not arrive in time. Send it again over a faster connection.'],
+  HPE_HEADER_OVERFLOW: ['431 Request Header Fields Too Large', 'bad_request', 'The headers are longer than the 16 KiB that this server takes.'],
+}
+
+/** Answers what is no request, or did not come in time, and ends the connection. In the middle of a reply it only closes the connection. */
+export function refuseUnread(error: Error, socket: Duplex): void {
+  if (!socket.writable) return
+  if (isReplyUnderWay(socket)) {
+    socket.destroy()
+    return
+  }
+  const known = 'code' in error && typeof error.code === 'string' ? unreadable[error.code] : undefined
+  const [status, code, message] = known ?? ['400 Bad Request', 'bad_request', 'Not HTTP.']
+  const text = JSON.stringify({ error: { message, type: 'invalid_request_error', code } })
+  const head = `HTTP/1.1 ${status}\r\nconnection: close\r\ncontent-type: application/json\r\ncontent-length: ${Buffer.byteLength(text)}\r\n\r\n`
+  socket.end(head + text)
+}
+
+/** Whether a response on the socket has sent its head. Node itself asks this field before it answers what it cannot read. */
+function isReplyUnderWay(socket: Duplex): boolean {
+  const response: unknown = Reflect.get(socket, '_httpMessage')
+  return response instanceof ServerResponse && response.headersSent
+}

@@ -1,0 +1,110 @@
+/** What is asked of a running process from outside: does it live, may it have calls, and what has it counted. */
+import { z } from 'zod'
+import { endpointOf, reply } from '../../../platform/endpoint.ts'
+
+/** Whether a process may have calls, and what it depends on. */
+export interface Readiness {
+  readonly isReady: boolean
+  /** When it is worth looking again. */
+  readonly retryAfterSeconds: number
+  readonly checks: {
+    readonly process: 'running' | 'draining'
+    /** away: it has not answered for OFFLINE_MAX, and no call is served any more. */
+    readonly database: 'ok' | 'away'
+    /** full: usage that is not in the database has reached JOURNAL_MAX_BYTES. */
+    readonly journal: 'ok' | 'full'
+    /** late: agent tokens get 503 until news of revokes are read again; keys are served. */
+    readonly news: 'ok' | 'late'
+  }
+}
+
+/** What probes ask. */
+export interface Probes {
+  readiness(): Readiness
+  /** The figures as Prometheus text. Throws `not_found` when they are off, `invalid_api_key` and `forbidden` for who may not read them. */
+  metrics(asked: MetricsCaller): Promise<{ readonly text: string; readonly contentType: string }>
+}
+
+/** Who asks for figures. */
+export interface MetricsCaller {
+  readonly authorization: string | undefined
+  /** Host header; a page in a browser that was led here by name shows another one than this machine's. */
+  readonly host: string | undefined
+  /** A header that proxies add is there. */
+  readonly isForwarded: boolean
+  clientIp(): string
+}
+
+const row = endpointOf<{ probes: Probes }>()
+
+const forwardedHeaders = ['x-forwarded-for', 'forwarded', 'x-real-ip', 'x-forwarded-host', 'via'] as const
+const metricsHeaders = z.object({
+  authorization: z.string().optional(),
+  host: z.string().optional(),
+  'x-forwarded-for': z.string().optional(),
+  forwarded: z.string().optional(),
+  'x-real-ip': z.string().optional(),
+  'x-forwarded-host': z.string().optional(),
+  via: z.string().optional(),
+})
+
+const uncached = { 'cache-control': 'no-store' }
+
+export const healthEndpoints = {
+  livez: row({
+    at: 'GET /livez',
+    auth: 'public',
+    access: {},
+    tag: 'operations',
+    summary: 'This process answers: 200 as long as it runs, also while it drains and while the database is away. Restart it when this fails.',
+    input: {},
+    output: z.object({ status: z.literal('ok') }),
+    errors: [],
+    always: true,
+    handle: () => reply.json({ status: 'ok' }, 200, uncached),
+  }),
+  readyz: row({
+    at: 'GET /readyz',
+    auth: 'public',
+    access: {},
+    tag: 'operations',
+    summary: 'Whether this process may have calls: 200, or 503 with retry-after while it drains or cannot serve. For load balancers.',
+    input: {},
+    output: z.object({
+      status: z.enum(['ready', 'not_ready']),
+      checks: z.object({
+        process: z.enum(['running', 'draining']),
+        database: z.enum(['ok', 'away']),
+        journal: z.enum(['ok', 'full']),
+        news: z.enum(['ok', 'late']),
+      }),
+    }),
+    errors: [],
+    always: true,
+    handle({ probes }) {
+      const { isReady, checks, retryAfterSeconds } = probes.readiness()
+      if (isReady) return reply.json({ status: 'ready', checks }, 200, uncached)
+      return reply.json({ status: 'not_ready', checks }, 503, { ...uncached, 'retry-after': String(retryAfterSeconds) })
+    },
+  }),
+  metrics: row({
+    at: 'GET /metrics',
+    auth: 'public',
+    access: {},
+    tag: 'operations',
+    summary: 'Figures of this process for Prometheus: with METRICS_TOKEN as bearer token, without that setting from this machine only.',
+    input: { headers: metricsHeaders },
+    output: { media: 'text/plain' },
+    errors: ['invalid_api_key', 'forbidden', 'not_found'],
+    always: true,
+    async handle({ probes }, { headers }, call) {
+      const { text, contentType } = await probes.metrics({
+        authorization: headers.authorization,
+        host: headers.host,
+        isForwarded: forwardedHeaders.some(name => headers[name] !== undefined),
+        clientIp: () => call.clientIp(),
+      })
+      return reply.text(text, contentType, uncached)
+    },
+  }),
+}

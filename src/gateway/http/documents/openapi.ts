@@ -1,0 +1,191 @@
+import { z } from 'zod'
+import type { At, AuthKind, InputSpec } from '../../../platform/endpoint.ts'
+import { type ErrorName, errorTable } from '../../../platform/errors.ts'
+import { type Binding, countsStrangers } from '../edge.ts'
+import { oauthErrorCode } from '../oauth-wire.ts'
+
+/** Codes that any row of this credential kind and path can answer, beside the ones it names; `bad_request` also for a label that is none. */
+function commonErrors({ auth, at, row }: Binding, hasInput: boolean): ErrorName[] {
+  const names: ErrorName[] = ['internal_error']
+  if (row.always !== true) names.push('places_taken')
+  if (auth === 'key' || auth === 'key-or-session')
+    names.push('invalid_api_key', 'key_disabled_inactive', 'rate_limit_exceeded', 'database_unavailable', 'bad_request', 'agent_paused')
+  if (auth === 'session' || auth === 'key-or-session') {
+    // An agent token opens these for reading, so what can be wrong with one can be wrong here.
+    names.push('no_session', 'invalid_api_key', 'rate_limit_exceeded', 'database_unavailable', 'forbidden', 'agent_paused')
+    if (!at.startsWith('GET ')) names.push('foreign_origin')
+  }
+  if (auth === 'public' && countsStrangers(at)) names.push('rate_limit_exceeded', 'database_unavailable')
+  if (hasInput) names.push('bad_request')
+  return names
+}
+
+/** Every error that the row's operation can answer. */
+export function errorsOf(binding: Binding): ErrorName[] {
+  const spec = binding.row.input
+  const hasInput = spec.path !== undefined || spec.query !== undefined || spec.headers !== undefined || spec.body !== undefined || spec.bodyKind !== undefined
+  const body: ErrorName[] = spec.body !== undefined || spec.bodyKind !== undefined ? ['payload_too_large', 'unsupported_media_type', 'bodies_refused'] : []
+  const rule: ErrorName[] = Object.keys(binding.access).length > 0 ? ['forbidden'] : []
+  return [...new Set<ErrorName>([...binding.row.errors, ...commonErrors(binding, hasInput), ...body, ...rule])]
+}
+
+type Json = Record<string, unknown>
+
+function schemaOf(schema: z.ZodType, io: 'input' | 'output'): Json {
+  const { $schema: _dialect, ...rest } = z.toJSONSchema(schema, { io, unrepresentable: 'any' })
+  return rest
+}
+
+/** `{id+}` is one parameter called id. */
+function openApiPath(at: At): string {
+  return (at.split(' ')[1] ?? '').replace(/\{(\w+)\+\}/g, '{$1}')
+}
+
+/** Headers that browsers and HTTP clients send by themselves, and the one of the security schemes: no parameters of an operation. */
+const transportHeaders = ['accept', 'authorization', 'cookie', 'host', 'origin', 'sec-fetch-site']
+
+function parameters(schema: z.ZodType | undefined, where: 'path' | 'query' | 'header'): Json[] {
+  if (!schema) return []
+  const object = schemaOf(schema, 'input')
+  const properties = (object['properties'] ?? {}) as Record<string, Json>
+  const required = new Set((object['required'] ?? []) as string[])
+  return Object.entries(properties)
+    .filter(([name]) => where !== 'header' || !transportHeaders.includes(name))
+    .map(([name, property]) => ({ name, in: where, required: where === 'path' || required.has(name), schema: property }))
+}
+
+function responses(binding: Binding): Json {
+  const { row } = binding
+  const whole = 'media' in row.output ? { [row.output.media]: {} } : { 'application/json': { schema: schemaOf(row.output, 'output') } }
+  const content = canStream(row.input) ? { ...whole, 'text/event-stream': { schema: { type: 'string', description: 'Server-sent events.' } } } : whole
+  const byStatus = new Map<number, string[]>()
+  for (const name of errorsOf(binding)) {
+    const { status, code } = errorTable[name]
+    byStatus.set(status, [...new Set([...(byStatus.get(status) ?? []), row.clients === 'oauth' ? oauthErrorCode(name) : code])])
+  }
+  const shape = row.clients === 'oauth' ? 'OAuthError' : 'Error'
+  const result: Json = { [String(row.status ?? 200)]: { description: 'Success', content } }
+  for (const [status, codes] of [...byStatus].sort(([a], [b]) => a - b))
+    result[String(status)] = {
+      description: `Codes: ${codes.join(', ')}`,
+      content: { 'application/json': { schema: { $ref: `#/components/schemas/${shape}` } } },
+    }
+  return result
+}
+
+const streaming = ['stream', 'stream_format']
+
+/** Whether a field of the body asks for events. */
+function canStream({ body }: InputSpec): boolean {
+  return body instanceof z.ZodObject && streaming.some(name => name in body.shape)
+}
+
+/** What the body is: JSON, the form of one of our own pages (raw, with a schema), or any text. */
+function requestBody({ body, bodyKind }: InputSpec): Json | undefined {
+  if (body !== undefined) {
+    const media =
+      bodyKind === 'raw' || bodyKind === 'form' ? 'application/x-www-form-urlencoded' : bodyKind === 'multipart' ? 'multipart/form-data' : 'application/json'
+    const { examples, ...schema } = schemaOf(body, 'input')
+    const [example] = Array.isArray(examples) ? examples : []
+    return { required: true, content: { [media]: { schema, ...(example === undefined ? {} : { example }) } } }
+  }
+  return bodyKind === 'raw' ? { required: true, content: { 'text/plain': { schema: { type: 'string' } } } } : undefined
+}
+
+const keySchemes: Record<'all' | NonNullable<Binding['row']['clients']>, Json[]> = {
+  all: [{ bearer: [] }],
+  anthropic: [{ bearer: [] }, { messagesKey: [] }, { anthropicKey: [] }],
+  oauth: [{ bearer: [] }, { basic: [] }],
+}
+
+function operation(binding: Binding): Json {
+  const { row } = binding
+  const spec = row.input
+  const body = requestBody(spec)
+  const security: Record<AuthKind, Json[]> = {
+    key: keySchemes[row.clients ?? 'all'],
+    // An agent token may read what a plain member sees.
+    session: binding.at.startsWith('GET ') ? [{ session: [] }, { bearer: [] }] : [{ session: [] }],
+    'key-or-session': [{ bearer: [] }, { session: [] }],
+    public: [],
+    signature: [],
+  }
+  return {
+    operationId: binding.name,
+    tags: [row.tag],
+    summary: row.summary,
+    security: security[binding.auth],
+    parameters: [...parameters(spec.path, 'path'), ...parameters(spec.query, 'query'), ...parameters(spec.headers, 'header')],
+    ...(body === undefined ? {} : { requestBody: body }),
+    responses: responses(binding),
+  }
+}
+
+/** Where the MCP server is. `POST /mcp` speaks JSON-RPC and is no operation of this document; what it serves, it lists itself. */
+function mcpServer(baseUrl: string): Json {
+  return {
+    url: `${baseUrl}/mcp`,
+    transport: 'streamable-http',
+    serverCard: `${baseUrl}/mcp/server-card`,
+    authentication: { scheme: 'bearer', description: 'The credential of the other operations; there is no OAuth login at this URL.' },
+  }
+}
+
+/**
+ * The OpenAPI 3.1 document of the table and of what is posted to registered URLs (`webhooks`: path items by name). zod writes JSON Schema
+ * 2020-12, which is the dialect of OpenAPI 3.1.
+ */
+export function openApiOf(bindings: readonly Binding[], webhooks: Json, baseUrl: string, version: string): Json {
+  const paths: Record<string, Json> = {}
+  for (const binding of bindings) {
+    const path = openApiPath(binding.at)
+    const method = (binding.at.split(' ')[0] ?? '').toLowerCase()
+    paths[path] = { ...paths[path], [method]: operation(binding) }
+  }
+  return {
+    openapi: '3.1.0',
+    info: {
+      title: 'Brigade',
+      version,
+      description:
+        'A model gateway for people who run agents: models in the formats of OpenAI (chat, responses, embeddings, images, audio) and Anthropic (messages), agent identities, budgets, shared memory, MCP. The examples work without a provider key.',
+    },
+    servers: [{ url: baseUrl, description: 'The base URL that the operator has set.' }],
+    externalDocs: { url: `${baseUrl}/llms.txt`, description: 'The same in plain text, with the lines that connect Claude Code, Codex and others.' },
+    paths,
+    webhooks,
+    'x-mcp': mcpServer(baseUrl),
+    components: {
+      securitySchemes: {
+        bearer: { type: 'http', scheme: 'bearer', description: 'API key (br-…) or agent token' },
+        basic: { type: 'http', scheme: 'basic', description: 'API key as the password; the user name is not looked at' },
+        messagesKey: { type: 'apiKey', in: 'header', name: 'x-br-api-key', description: 'API key or agent token, beside a credential for the provider' },
+        anthropicKey: { type: 'apiKey', in: 'header', name: 'x-api-key', description: 'API key, as clients of Anthropic send it' },
+        session: {
+          type: 'apiKey',
+          in: 'cookie',
+          name: 'br_session',
+          description: 'Set by signing in at /auth. A GET below /me that takes it takes agent tokens too, which see what a plain member sees.',
+        },
+      },
+      schemas: {
+        OAuthError: {
+          type: 'object',
+          required: ['error', 'error_description'],
+          properties: { error: { type: 'string' }, error_description: { type: 'string' } },
+        },
+        Error: {
+          type: 'object',
+          required: ['error'],
+          properties: {
+            error: {
+              type: 'object',
+              required: ['message', 'type', 'code'],
+              properties: { message: { type: 'string' }, type: { type: 'string' }, code: { type: 'string' } },
+            },
+          },
+        },
+      },
+    },
+  }
+}

@@ -1,0 +1,37 @@
+import { createHash } from 'node:crypto'
+import { type Reply, reply } from '../../../platform/endpoint.ts'
+
+interface Made {
+  readonly baseUrl: string
+  readonly bytes: Buffer
+  readonly etag: string
+}
+
+/**
+ * A page that everybody may read and that says the same until the next start: made once, then answered from memory, or with 304 to a
+ * reader who has it. It depends on nothing but the base URL of the configuration, so one copy is kept.
+ */
+export class PublicDocument {
+  readonly #make: (baseUrl: string) => string
+  #made: Made | null = null
+
+  constructor(make: (baseUrl: string) => string) {
+    this.#make = make
+  }
+
+  /** The page, or 304 when `ifNoneMatch` names it. `headers` stand on both. */
+  reply(baseUrl: string, ifNoneMatch: string | undefined, contentType: string, headers: Readonly<Record<string, string>>): Reply {
+    const { bytes, etag } = this.#of(baseUrl)
+    const known = ifNoneMatch?.split(',').map(tag => tag.trim().replace(/^W\//, ''))
+    if (known?.includes(etag) === true || ifNoneMatch?.trim() === '*') return reply.empty(304, { ...headers, etag })
+    return reply.bytes(bytes, { ...headers, etag, 'content-type': contentType })
+  }
+
+  #of(baseUrl: string): Made {
+    if (this.#made?.baseUrl === baseUrl) return this.#made
+    const bytes = Buffer.from(this.#make(baseUrl))
+    const etag = `"${createHash('sha256').update(bytes).digest('base64url').slice(0, 22)}"`
+    this.#made = { baseUrl, bytes, etag }
+    return this.#made
+  }
+}

@@ -1,0 +1,46 @@
+/** Places of one process that organisations share: open connections and streamed replies under way. */
+import { fail, type GatewayError } from '../../platform/errors.ts'
+import { type NoPlace, Shares } from '../../platform/shares.ts'
+
+/** When a caller that found no place may come back. */
+const retryAfterSeconds = 5
+
+/** What callers are told of a kind of places. */
+export interface PlaceKind {
+  /** Plural, as it stands in a sentence. */
+  readonly what: string
+  /** The setting that bounds all of them. */
+  readonly setting: string
+}
+
+export const streamPlaces: PlaceKind = { what: 'streamed replies', setting: 'STREAMS_MAX' }
+export const connectionPlaces: PlaceKind = { what: 'connections', setting: 'CONNECTIONS_MAX' }
+
+/** The refusal that names the bound. */
+export function noPlace({ what, setting }: PlaceKind, why: NoPlace, headers: Readonly<Record<string, string>> = {}): GatewayError {
+  const message =
+    why === 'share'
+      ? `You have as many ${what} open as your organisation or address may have in this process beside others (${setting}, ORG_SHARE_PERCENT). End one, or try again shortly.`
+      : `This process has as many ${what} open as it takes (${setting}). Try again shortly.`
+  return fail('places_taken', { message, retryAfterSeconds, headers, extra: { limit_name: setting, ...(why === 'share' ? { scope: 'org' } : {}) } })
+}
+
+/** Streamed replies under way; MCP messages count too, because each may be answered as a stream. */
+export class StreamPlaces {
+  readonly shares: Shares<number>
+
+  constructor(total: number, percent: number) {
+    this.shares = new Shares(total, percent)
+  }
+
+  /** Takes a place; what comes back gives it back, once. Throws `places_taken`. */
+  take(orgId: number): () => void {
+    const why = this.shares.take(orgId)
+    if (why !== null) throw noPlace(streamPlaces, why)
+    let isHeld = true
+    return () => {
+      if (isHeld) this.shares.give(orgId)
+      isHeld = false
+    }
+  }
+}

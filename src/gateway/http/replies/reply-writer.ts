@@ -1,0 +1,201 @@
+import type { ServerResponse } from 'node:http'
+import { type AnyRow, Reply, type ReplyBody } from '../../../platform/endpoint.ts'
+import { type GatewayError, toGatewayError } from '../../../platform/errors.ts'
+import { messagesErrorBody } from '../../wire/messages/reply/error-body.ts'
+import { endsConnection, endWith } from '../linger.ts'
+import { notStored, oauthErrorBody } from '../oauth-wire.ts'
+import type { UnreadReplies, UnreadReply } from '../unread-replies.ts'
+import type { OpenStreams } from './open-streams.ts'
+
+const jsonType = 'application/json; charset=utf-8'
+
+/** JSON text of a value; a bigint becomes a number (amounts on the wire are safe integers or ₹). */
+export function jsonText(value: unknown): string {
+  return JSON.stringify(value, (_key, v: unknown) => (typeof v === 'bigint' ? Number(v) : v))
+}
+
+/** What looks after replies while they are written. */
+export interface ReplyKeepers {
+  readonly streams: OpenStreams
+  readonly unread: UnreadReplies
+}
+
+/** Whose reply it is: `orgId` is null for callers without an organisation. */
+interface ReplyOwner {
+  readonly requestId: string
+  readonly orgId: number | null
+}
+
+/**
+ * Writes what a handler returned: a Reply as it says, any other value as JSON with the row's status, with `x-request-id` on top.
+ * Resolves when the last byte is handed over.
+ */
+export function writeReply(response: ServerResponse, value: unknown, status: number, owner: ReplyOwner, keepers: ReplyKeepers): void | Promise<void> {
+  const { requestId } = owner
+  if (!(value instanceof Reply)) return writeJson(response, status, {}, value ?? null, owner, keepers)
+  // What caches on the way may keep carries nobody's cookie.
+  if (value.headers['cache-control']?.startsWith('public')) response.removeHeader('set-cookie')
+  // Behind the device cookie, which may have been set before.
+  for (const cookie of value.cookies) response.appendHeader('set-cookie', cookie)
+  switch (value.body.kind) {
+    case 'json':
+      return writeJson(response, value.status, value.headers, value.body.value, owner, keepers)
+    case 'bytes':
+      writeHead(response, value.status, requestId, value.headers, value.body.bytes.byteLength)
+      return writeWhole(response, value.body.bytes, value.body.bytes.byteLength, owner, keepers)
+    case 'empty':
+      // The length in a 304 would be that of the body which the client keeps.
+      writeHead(response, value.status, requestId, value.headers, value.status === 304 ? null : 0)
+      response.end()
+      return
+    case 'stream':
+      writeHead(response, value.status, requestId, value.headers, null)
+      response.flushHeaders()
+      return writeStream(response, value.body, owner, keepers)
+  }
+}
+
+/** A flat list without an earlier setHeader goes out as it is; an object, or merging with headers set before, costs Node several microseconds. */
+function writeHead(response: ServerResponse, status: number, requestId: string, headers: Readonly<Record<string, string>>, sizeBytes: number | null): void {
+  const list = ['x-request-id', requestId]
+  for (const name in headers) list.push(name, headers[name] ?? '')
+  if (sizeBytes !== null) list.push('content-length', String(sizeBytes))
+  response.writeHead(status, list)
+}
+
+function writeJson(
+  response: ServerResponse,
+  status: number,
+  headers: Readonly<Record<string, string>>,
+  value: unknown,
+  owner: ReplyOwner,
+  keepers: ReplyKeepers,
+): void | Promise<void> {
+  const text = jsonText(value)
+  const sizeBytes = Buffer.byteLength(text)
+  writeHead(response, status, owner.requestId, { 'content-type': jsonType, ...headers }, sizeBytes)
+  return writeWhole(response, text, sizeBytes, owner, keepers)
+}
+
+/** What a large reply is written in: so the speed of its reader can be seen. */
+const pieceBytes = 256 * 1024
+
+/** The body behind the head. What the network does not take immediately waits under the eyes of `unread`. */
+function writeWhole(
+  response: ServerResponse,
+  body: string | Uint8Array,
+  sizeBytes: number,
+  { orgId }: ReplyOwner,
+  { unread }: ReplyKeepers,
+): void | Promise<void> {
+  if (sizeBytes > pieceBytes) return writePieces(response, typeof body === 'string' ? Buffer.from(body) : body, orgId, unread)
+  response.end(body)
+  if (response.writableLength > 0) unread.closeWhenSent(response, orgId)
+}
+
+async function writePieces(response: ServerResponse, bytes: Uint8Array, orgId: number | null, unread: UnreadReplies): Promise<void> {
+  let waiting: UnreadReply | null = null
+  try {
+    for (let at = 0; at < bytes.byteLength && !response.destroyed; at += pieceBytes) {
+      const piece = bytes.subarray(at, at + pieceBytes)
+      const isTaken = response.write(piece)
+      if (waiting !== null) waiting.handedBytes += piece.byteLength
+      else if (!isTaken) waiting = unread.open(response, orgId, bytes.byteLength, piece.byteLength)
+      if (!isTaken) await drained(response)
+    }
+  } finally {
+    if (waiting !== null) unread.close(waiting)
+  }
+  if (response.destroyed) return
+  response.end()
+  if (response.writableLength > 0) unread.closeWhenSent(response, orgId)
+}
+
+/** Resolves when there is room again, or nobody reads any more. */
+function drained(response: ServerResponse): Promise<void> {
+  return new Promise(resolve => {
+    const go = (): void => {
+      response.off('drain', go).off('close', go)
+      resolve()
+    }
+    if (response.destroyed) resolve()
+    else response.on('drain', go).on('close', go)
+  })
+}
+
+type StreamBody = Extract<ReplyBody, { kind: 'stream' }>
+
+/** Chunks with backpressure. When the client goes away the iterator's `return()` runs, which is where a call is settled. */
+async function writeStream(
+  response: ServerResponse,
+  { chunks, keepAlive }: StreamBody,
+  { orgId }: ReplyOwner,
+  { streams, unread }: ReplyKeepers,
+): Promise<void> {
+  const iterator = chunks[Symbol.asyncIterator]()
+  let gone = response.destroyed
+  let wake = (): void => {}
+  const onClose = (): void => {
+    gone = true
+    wake()
+  }
+  // One listener each for the whole stream: one a wait would pile up for as long as the stream lasts.
+  const onDrain = (): void => wake()
+  response.once('close', onClose)
+  response.on('drain', onDrain)
+  const stream = keepAlive === undefined ? null : streams.open(response, keepAlive)
+  try {
+    for (;;) {
+      const next = await iterator.next()
+      if (next.done) break
+      if (gone) break
+      if (stream !== null) stream.silentTicks = 0
+      if (!response.write(next.value) && !gone) {
+        const bytes = response.writableLength
+        const waiting = unread.open(response, orgId, bytes, bytes)
+        await new Promise<void>(resolve => {
+          wake = resolve
+        })
+        unread.close(waiting)
+      }
+      if (gone) break
+    }
+  } catch (error) {
+    // Headers are out: the only honest end of a body that broke is a broken connection.
+    response.destroy()
+    throw error
+  } finally {
+    if (stream !== null) streams.close(stream)
+    response.off('close', onClose)
+    response.off('drain', onDrain)
+    await iterator.return?.()
+  }
+  if (!gone) response.end()
+}
+
+/** Writes the error envelope, beside the headers that were set before; a body that is still coming does not keep the client from reading it. After the headers are out nothing can be said any more and the connection is closed. */
+export function writeError(response: ServerResponse, thrown: unknown, row: Pick<AnyRow, 'clients'> = {}): GatewayError {
+  const error = toGatewayError(thrown)
+  if (response.headersSent) {
+    response.destroy()
+    return error
+  }
+  const text = jsonText(errorBody(error, row))
+  const stored = row.clients === 'oauth' ? notStored : {}
+  const isLast = endsConnection(response.req)
+  const closing = isLast ? { connection: 'close' } : {}
+  response.writeHead(error.status, { 'content-type': jsonType, ...stored, ...error.toHeaders(), ...closing, 'content-length': String(Buffer.byteLength(text)) })
+  endWith(response, text, isLast)
+  return error
+}
+
+function errorBody(error: GatewayError, { clients }: Pick<AnyRow, 'clients'>): unknown {
+  switch (clients) {
+    case 'anthropic':
+      return messagesErrorBody(error.toBody(), error.status)
+    case 'oauth':
+      return oauthErrorBody(error)
+    case undefined:
+      return error.toBody()
+  }
+}

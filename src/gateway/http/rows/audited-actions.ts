@@ -1,0 +1,117 @@
+/** The audit trail at the edges: every row that changes something leaves one line, whoever serves it. Decision 0111 says why. */
+import { type AnyRow, Reply } from '../../../platform/endpoint.ts'
+import { toGatewayError } from '../../../platform/errors.ts'
+import type { Log } from '../../../platform/observe/log.ts'
+import type { Principal } from '../../../platform/security/principal.ts'
+import { ClientGoneError } from '../bodies/request-body.ts'
+import { translate } from '../translate.ts'
+
+interface ActLine {
+  readonly orgId: number | null
+  readonly actor: Principal
+  readonly act: string
+  readonly target: string | null
+  readonly sourceIp: string | null
+  readonly requestId: string | null
+}
+
+/** Where the lines go; the audit domain provides it. */
+export interface ActTrail {
+  /** Writes the line of an act that is about to begin. Throws `database_unavailable`. */
+  begin(line: ActLine): Promise<bigint>
+  end(line: bigint, outcome: string, target: string | null): Promise<void>
+  record(line: ActLine, outcome: string): Promise<void>
+}
+
+export interface ActDeps {
+  readonly acts: ActTrail
+  readonly log: Log
+}
+
+/** One act: the row under the name of its address, who does it, the parameters of the path. */
+export interface ActCall {
+  readonly name: string
+  readonly principal: Principal
+  readonly params: Readonly<Record<string, string>>
+  readonly requestId: string
+  clientIp(): string
+}
+
+/** Whether calls of the row are acts of management. Rows without a caller of their own (sign-in, signed messages) write their lines themselves. */
+export function isAudited({ inference, audit, auth, at }: AnyRow): boolean {
+  return inference !== true && audit !== false && !at.startsWith('GET ') && auth !== 'public' && auth !== 'signature'
+}
+
+/**
+ * Does the act between the two halves of its line: written before it, so that a crash leaves a trace and an act that cannot be written
+ * down does not happen; completed with 'ok' or the error code. That the second half fails does not undo what was done: the log has it.
+ */
+export async function runAudited(call: ActCall, { acts, log }: ActDeps, handle: () => unknown): Promise<unknown> {
+  const line = await acts.begin(lineOf(call))
+  const end = (outcome: string, target: string | null): Promise<void> =>
+    acts.end(line, outcome, target).catch((error: unknown) => log.error('audit line not completed', { requestId: call.requestId, error }))
+  try {
+    const value = await handle()
+    await end('ok', targetOf(call.params, isSafe, value))
+    return value
+  } catch (thrown) {
+    await end(thrown instanceof ClientGoneError ? 'client_gone' : toGatewayError(translate(thrown)).code, null)
+    throw thrown
+  }
+}
+
+/** Writes down that somebody was kept from an act by their role or scope. It never throws: nothing has happened. */
+export async function recordForbidden(call: ActCall, { acts, log }: ActDeps): Promise<void> {
+  await acts.record(lineOf(call), 'forbidden').catch((error: unknown) => log.warn('refusal not in the audit trail', { requestId: call.requestId, error }))
+}
+
+function lineOf(call: ActCall): ActLine {
+  return {
+    orgId: call.principal.orgId,
+    actor: call.principal,
+    act: call.name,
+    target: targetOf(call.params, isCertainlyNoSecret, null),
+    sourceIp: call.clientIp() || null,
+    requestId: call.requestId,
+  }
+}
+
+/** Parameters whose values are ids of ours or of the catalog. What people name things is content and stays out. */
+const idParameters = ['id', 'did', 'uid', 'paymentId', 'provider', 'model']
+
+/**
+ * The target as `key=12` pairs: ids in the path, and the id of what was made. People paste keys into paths, so before the act only values
+ * that look like no secret are written; once the act has succeeded an id is known to be one.
+ */
+function targetOf(params: Readonly<Record<string, string>>, isAllowed: (value: string) => boolean, value: unknown): string | null {
+  const pairs = idParameters.flatMap(name => {
+    const id = params[name]
+    return id === undefined ? [] : [`${name}=${isAllowed(id) ? id : '?'}`]
+  })
+  const made = params['id'] === undefined ? madeIn(value) : null
+  if (made !== null) pairs.push(made)
+  return pairs.length === 0 ? null : pairs.join(' ')
+}
+
+/** What the reply names: `id=12` of the thing itself or of the one beside `ok`; `key=12` where that one says its scope. */
+function madeIn(value: unknown): string | null {
+  const json = value instanceof Reply ? (value.body.kind === 'json' ? value.body.value : null) : value
+  const own = safeField(json, 'id')
+  if (own !== null) return `id=${own}`
+  for (const part of typeof json === 'object' && json !== null ? Object.values(json) : []) {
+    const id = safeField(part, 'id')
+    if (id !== null) return `${safeField(part, 'scope') ?? 'id'}=${id}`
+  }
+  return null
+}
+
+function safeField(thing: unknown, name: string): string | null {
+  const field: unknown = typeof thing === 'object' && thing !== null ? Reflect.get(thing, name) : null
+  if (typeof field === 'number' || typeof field === 'bigint') return String(field)
+  return typeof field === 'string' && isSafe(field) ? field : null
+}
+
+const isSafe = (value: string): boolean => /^[A-Za-z0-9][A-Za-z0-9._:/@+-]{0,99}$/.test(value)
+
+/** Numbers, UUIDs, catalog ids. Secrets have capitals or a long run without a break. */
+const isCertainlyNoSecret = (value: string): boolean => /^[a-z0-9][a-z0-9._:/@+-]{0,99}$/.test(value) && !/[a-z0-9]{20}/.test(value)

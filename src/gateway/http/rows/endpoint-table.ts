@@ -1,0 +1,113 @@
+/** Every endpoint of the product. Nothing else stands here. Decision 0001 says why. */
+import { childrenEndpoints } from '../../../agents/children/children-endpoints.ts'
+import { agentEndpoints } from '../../../agents/endpoints.ts'
+import { oauthEndpoints } from '../../../agents/federation/oauth-endpoints.ts'
+import { trustEndpoints } from '../../../agents/federation/trust-endpoints.ts'
+import { mcpEndpoints } from '../../../mcp/endpoints.ts'
+import { mcpOAuthEndpoints } from '../../../mcp/oauth-endpoints.ts'
+import { appendEndpoints } from '../../../memory/endpoints/append-endpoints.ts'
+import { memoryEndpoints } from '../../../memory/endpoints/endpoints.ts'
+import { historyEndpoints } from '../../../memory/endpoints/history-endpoints.ts'
+import { promoteEndpoints } from '../../../memory/endpoints/promote-endpoints.ts'
+import { reconcileEndpoints } from '../../../memory/endpoints/reconcile-endpoints.ts'
+import { searchEndpoints } from '../../../memory/endpoints/search-endpoints.ts'
+import { shareEndpoints } from '../../../memory/endpoints/share-endpoints.ts'
+import type { AnyRow } from '../../../platform/endpoint.ts'
+import { accessEndpoints } from '../../access/endpoints.ts'
+import { invitationEndpoints } from '../../access/pages/invitation-endpoints.ts'
+import { signInEndpoints } from '../../access/sign-in/sign-in-endpoints.ts'
+import { auditEndpoints } from '../../audit/audit-endpoints.ts'
+import { billingEndpoints } from '../../billing/billing-endpoints.ts'
+import { invoiceEndpoints } from '../../billing/invoices/invoice-endpoints.ts'
+import { paymentEndpoints } from '../../billing/payments/payment-endpoints.ts'
+import { billingProfileEndpoints } from '../../billing/profile/profile-endpoints.ts'
+import { customEndpoints } from '../../byok/custom-servers/custom-endpoints.ts'
+import { providerKeyEndpoints } from '../../byok/provider-key-endpoints.ts'
+import { catalogEndpoints } from '../../catalog/endpoints.ts'
+import { priceEndpoints } from '../../catalog/prices/price-endpoints.ts'
+import { alertEndpoints } from '../../collections/alerts/alert-endpoints.ts'
+import { collectionEndpoints } from '../../collections/collection-endpoints.ts'
+import { monitorEndpoints } from '../../collections/monitoring/monitor-endpoints.ts'
+import { complianceEndpoints } from '../../compliance/endpoints.ts'
+import { audioEndpoints } from '../../inference/endpoints/audio-endpoints.ts'
+import { inferenceEndpoints } from '../../inference/endpoints/endpoints.ts'
+import { imageEndpoints } from '../../inference/endpoints/image-endpoints.ts'
+import { messagesEndpoints } from '../../inference/endpoints/messages-endpoints.ts'
+import { responsesEndpoints } from '../../inference/endpoints/responses-endpoints.ts'
+import { keyEndpoints } from '../../keys/key-endpoints.ts'
+import { limitsEndpoints } from '../../limits/endpoints.ts'
+import { profileEndpoints } from '../../orgs/accounts/profile-endpoints.ts'
+import { memberEndpoints } from '../../orgs/members/member-endpoints.ts'
+import { orgEndpoints } from '../../orgs/org-endpoints.ts'
+import { workspaceEndpoints } from '../../orgs/workspaces/workspace-endpoints.ts'
+import { routingEndpoints } from '../../routing/preview/routing-endpoints.ts'
+import { activityEndpoints } from '../../usage/activity/activity-endpoints.ts'
+import { usageEndpoints } from '../../usage/endpoints.ts'
+import { modelStatsEndpoints } from '../../usage/public/model-stats-endpoints.ts'
+import { webhookEndpoints } from '../../webhooks/webhook-endpoints.ts'
+import { discoveryEndpoints } from '../documents/discovery.ts'
+import { healthEndpoints } from '../documents/health-endpoints.ts'
+import type { Binding } from '../edge.ts'
+
+export const endpointTable = {
+  ...inferenceEndpoints,
+  ...responsesEndpoints,
+  ...messagesEndpoints,
+  ...imageEndpoints,
+  ...audioEndpoints,
+  ...catalogEndpoints,
+  ...modelStatsEndpoints,
+  ...priceEndpoints,
+  ...accessEndpoints,
+  ...signInEndpoints,
+  ...invitationEndpoints,
+  ...orgEndpoints,
+  ...memberEndpoints,
+  ...workspaceEndpoints,
+  ...profileEndpoints,
+  ...keyEndpoints,
+  ...providerKeyEndpoints,
+  ...customEndpoints,
+  ...routingEndpoints,
+  ...collectionEndpoints,
+  ...billingEndpoints,
+  ...billingProfileEndpoints,
+  ...paymentEndpoints,
+  ...auditEndpoints,
+  ...invoiceEndpoints,
+  ...agentEndpoints,
+  ...trustEndpoints,
+  ...oauthEndpoints,
+  ...childrenEndpoints,
+  ...memoryEndpoints,
+  ...reconcileEndpoints,
+  ...historyEndpoints,
+  ...appendEndpoints,
+  ...searchEndpoints,
+  ...shareEndpoints,
+  ...promoteEndpoints,
+  ...usageEndpoints,
+  ...activityEndpoints,
+  ...limitsEndpoints,
+  ...monitorEndpoints,
+  ...alertEndpoints,
+  ...webhookEndpoints,
+  ...complianceEndpoints,
+  ...discoveryEndpoints,
+  ...healthEndpoints,
+  ...mcpEndpoints,
+  ...mcpOAuthEndpoints,
+}
+
+/** The services that the rows ask for, all together: composition/gateway.ts does not compile when one is missing. */
+export type RowServices = UnionToIntersection<ServicesOf<(typeof endpointTable)[keyof typeof endpointTable]>>
+type ServicesOf<R> = R extends { handle(services: infer S, ...rest: never[]): unknown } ? S : never
+type UnionToIntersection<U> = (U extends unknown ? (u: U) => void : never) extends (i: infer I) => void ? I : never
+
+/** Every address of the table: rows and their twins. */
+export function bindingsOf(table: Readonly<Record<string, AnyRow>>): Binding[] {
+  return Object.entries(table).flatMap(([name, row]) => {
+    const own: Binding = { name, row, at: row.at, auth: row.auth, access: row.access }
+    return row.twin ? [own, { name: `${name}Console`, row, ...row.twin }] : [own]
+  })
+}

@@ -1,0 +1,233 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { AnyRow, Call } from '../../../platform/endpoint.ts'
+import { fail } from '../../../platform/errors.ts'
+import { Cancellation } from '../../../platform/loop/cancellation.ts'
+import { type TracePlace, traceFields } from '../../../platform/observe/tracing.ts'
+import type { AccessRule, Principal } from '../../../platform/security/principal.ts'
+import { lookAhead, parseBody } from '../../wire/json/json-body.ts'
+import { inferenceBounds, type JsonBounds, managementBounds } from '../../wire/json/json-scan.ts'
+import type { Upload } from '../bodies/body-room.ts'
+import { readForm } from '../bodies/multipart.ts'
+import { ClientGoneError, checkJsonType, readBody, textBytes } from '../bodies/request-body.ts'
+import { actOf, authenticate, ownersOf, type RowRequest, refusalOfUnknown } from '../callers/caller.ts'
+import type { Binding, EdgeDeps } from '../edge.ts'
+import { parseFormBody } from '../oauth-wire.ts'
+import { writeError, writeReply } from '../replies/reply-writer.ts'
+import { translate } from '../translate.ts'
+import type { ActCall } from './audited-actions.ts'
+import { agentIdHeader, agentLabelOf, idempotencyHeader, idempotencyKeyOf } from './call-context.ts'
+import { type ParsedInput, type RowRun, runRow } from './run-row.ts'
+import { parseInput } from './validate.ts'
+
+/**
+ * Serves one request on one row: credential, the sequence of `runRow`, reply. The same function serves the rows that are matched
+ * before express and those that express matched. It never throws.
+ */
+export async function serveRow(
+  binding: Binding,
+  params: Readonly<Record<string, string>>,
+  query: string,
+  request: IncomingMessage,
+  response: ServerResponse,
+  deps: EdgeDeps,
+): Promise<void> {
+  const served = new ServedRow(binding, params, query, request, response, deps)
+  let unregister: (() => void) | undefined
+  try {
+    if (deps.isDraining() && binding.row.always !== true) throw fail('shutting_down', { headers: { connection: 'close' } })
+    const signedIn = authenticate(binding, request, response, deps)
+    const principal = signedIn instanceof Promise ? await signedIn : signedIn
+    served.principal = principal
+    if (principal !== null) {
+      unregister = deps.inflight.register(ownersOf(principal), served.cancellation)
+      deps.recheck(principal)
+    }
+    const value = await runRow(served, deps)
+    const written = writeReply(response, value, binding.row.status ?? 200, { requestId: served.requestId, orgId: principal?.orgId ?? null }, deps)
+    if (written !== undefined) await written
+  } catch (thrown) {
+    report(served.principal === null ? await refusalOfUnknown(thrown, served, deps) : thrown, served)
+  } finally {
+    unregister?.()
+  }
+}
+
+/** One HTTP request on a row. What it holds goes back when the response closes. */
+class ServedRow implements RowRun, RowRequest {
+  readonly binding: Binding
+  readonly params: Readonly<Record<string, string>>
+  readonly request: IncomingMessage
+  readonly response: ServerResponse
+  readonly deps: EdgeDeps
+  readonly requestId: string
+  readonly cancellation = new Cancellation()
+  readonly trace: TracePlace | undefined
+  principal: Principal | null = null
+  readonly #query: string
+  readonly #begunAt: number
+  #upload: Upload | null = null
+  #giveStream: (() => void) | null = null
+
+  constructor(binding: Binding, params: Readonly<Record<string, string>>, query: string, request: IncomingMessage, response: ServerResponse, deps: EdgeDeps) {
+    this.binding = binding
+    this.params = params
+    this.#query = query
+    this.request = request
+    this.response = response
+    this.deps = deps
+    this.requestId = deps.ids.requestId()
+    this.#begunAt = deps.watch?.begun() ?? 0
+    response.on('close', () => this.#closed())
+    this.trace = deps.placeOf?.(request.headers)
+  }
+
+  get row(): AnyRow {
+    return this.binding.row
+  }
+
+  get access(): AccessRule {
+    return this.binding.access
+  }
+
+  admit(): void | Promise<void> {
+    const { principal, deps } = this
+    if (principal === null) {
+      if (this.row.always !== true) this.#admitConnection(null)
+      return
+    }
+    if (principal.kind === 'session') deps.countPerson(principal.userId)
+    else {
+      const rate = deps.takeRate(principal)
+      if (rate !== undefined) return rate.then(() => this.#admitConnection(principal.orgId))
+    }
+    this.#admitConnection(principal.orgId)
+  }
+
+  call(): Call {
+    const { binding, request, deps, principal, trace } = this
+    const isInference = binding.row.inference === true
+    const idempotencyKey = isInference ? idempotencyKeyOf(request.headers[idempotencyHeader]) : undefined
+    return {
+      principal,
+      requestId: this.requestId,
+      agentLabel: namesAgents(binding) ? agentLabelOf(request.headers[agentIdHeader]) : null,
+      signal: this.cancellation,
+      baseUrl: deps.baseUrl(),
+      clientIp: () => deps.clientIp(request),
+      ...(idempotencyKey === undefined ? {} : { idempotencyKey, path: binding.at }),
+      ...(trace === undefined ? {} : { trace }),
+      ...(isInference && principal !== null ? { holdStream: () => this.#holdStream(principal.orgId) } : {}),
+    }
+  }
+
+  read(): ParsedInput | Promise<ParsedInput> {
+    const { row, params, request, response, deps } = this
+    if (!hasBody(row)) return inputOf(row, params, this.#query, request, undefined)
+    this.#upload = deps.bodies.open(this.principal?.orgId ?? null)
+    return readInput(row, params, this.#query, { request, response, upload: this.#upload }, deps)
+  }
+
+  act(principal: Principal): ActCall {
+    return actOf(this, principal, this.deps)
+  }
+
+  #closed(): void {
+    const { response, deps } = this
+    this.#upload?.release()
+    this.#giveStream?.()
+    if (!response.writableFinished) this.cancellation.abort(new ClientGoneError())
+    deps.watch?.ended(this.binding, this.#begunAt, response.headersSent ? response.statusCode : null)
+  }
+
+  #holdStream(orgId: number): void {
+    if (!this.response.destroyed) this.#giveStream ??= this.deps.streamPlaces.take(orgId)
+  }
+
+  /** Throws `places_taken`. */
+  #admitConnection(orgId: number | null): void {
+    const refused = this.deps.connections.admit(this.request, orgId)
+    if (refused !== null) throw refused
+  }
+}
+
+/** Only calls of keys are made in the name of an agent; elsewhere the header is one of many that nobody reads. */
+const namesAgents = ({ auth }: Binding): boolean => auth === 'key' || auth === 'key-or-session'
+
+const hasBody = ({ input }: AnyRow): boolean => input.body !== undefined || input.bodyKind !== undefined
+
+function inputOf(row: AnyRow, params: Readonly<Record<string, string>>, query: string, request: IncomingMessage, body: unknown): ParsedInput {
+  if (body === undefined) request.resume()
+  return parseInput(row.input, { path: params, query: row.input.query ? queryOf(query) : {}, headers: request.headers, body })
+}
+
+interface Incoming {
+  readonly request: IncomingMessage
+  readonly response: ServerResponse
+  readonly upload: Upload
+}
+
+function readInput(
+  row: AnyRow,
+  params: Readonly<Record<string, string>>,
+  query: string,
+  { request, response, upload }: Incoming,
+  deps: EdgeDeps,
+): Promise<ParsedInput> {
+  const { input: spec } = row
+  const parse = (body: unknown): ParsedInput => inputOf(row, params, query, request, body)
+  if (spec.bodyKind === 'multipart') return readForm(request, response, deps.formLimits, upload).then(parse)
+  const limitBytes = spec.bodyLimitBytes ?? (spec.bodyKind === 'inference' ? deps.inferenceBodyLimitBytes : deps.bodyLimitBytes)
+  const isJson = spec.bodyKind !== 'raw' && spec.bodyKind !== 'form'
+  if (isJson) checkJsonType(request.headers)
+  const read = readBody(request, response, limitBytes, upload)
+  switch (spec.bodyKind) {
+    case 'raw':
+      return read.then(parse)
+    case 'form':
+      return read.then(bytes => parse(parseFormBody(textBytes(bytes), request.headers['content-type'])))
+    case 'inference':
+      return read.then(bytes => jsonBytes(bytes, inferenceBounds)).then(parse)
+    default:
+      return read.then(bytes => jsonBytes(bytes, managementBounds)).then(bytes => parse(bytes.length === 0 ? undefined : parseBody(bytes, managementBounds)))
+  }
+}
+
+/** The text of a JSON body; a large one has been looked at. */
+function jsonBytes(bytes: Buffer, bounds: JsonBounds): Buffer | Promise<Buffer> {
+  const text = textBytes(bytes)
+  return lookAhead(text, bounds)?.then(() => text) ?? text
+}
+
+/** A name that every object has, such as `constructor`, is a name like any other. */
+function queryOf(query: string): Record<string, string | string[]> {
+  const values = new Map<string, string | string[]>()
+  for (const [name, value] of new URLSearchParams(query)) {
+    const before = values.get(name)
+    if (Array.isArray(before)) before.push(value)
+    else values.set(name, before === undefined ? value : [before, value])
+  }
+  return Object.fromEntries(values)
+}
+
+/** Says it to the client, and to the log when it is our fault. */
+function report(thrown: unknown, { binding, requestId, request, response, principal, trace, deps }: ServedRow): void {
+  if (thrown instanceof ClientGoneError) {
+    response.destroy()
+    return
+  }
+  if (!response.headersSent) response.setHeader('x-request-id', requestId)
+  const error = writeError(response, translate(thrown), binding.row)
+  deps.watch?.refused(error.code)
+  if (error.status < 500) return
+  const fields = {
+    requestId,
+    ...traceFields(trace),
+    method: request.method ?? '',
+    path: binding.row.at.split(' ')[1] ?? '',
+    status: error.status,
+    code: error.code,
+    ...(principal === null ? {} : { orgId: principal.orgId }),
+  }
+  if (error.errorName === 'internal_error') deps.log.error('request failed', { ...fields, error: error.cause })
+  else deps.log.warn('request failed', fields)
+}

@@ -1,0 +1,52 @@
+import { z } from 'zod'
+import type { InputSpec } from '../../../platform/endpoint.ts'
+import { fail } from '../../../platform/errors.ts'
+
+/** What came in, before the row's schemas have looked at it. Values of path, query and headers are texts. */
+export interface RawInput {
+  readonly path?: Readonly<Record<string, string>>
+  readonly query?: Readonly<Record<string, string | string[]>>
+  readonly headers?: Readonly<Record<string, string | string[] | undefined>>
+  /** Bytes for bodyKind 'raw' and 'inference', a Form for 'multipart', a parsed JSON value or form otherwise. */
+  readonly body?: unknown
+}
+
+/** The row's view of its input. Throws `bad_request` that names the first wrong field. */
+export function parseInput(spec: InputSpec, raw: RawInput): { path: unknown; query: unknown; headers: unknown; body: unknown } {
+  return {
+    path: spec.path ? parsePart(spec.path, raw.path ?? {}, 'path') : undefined,
+    query: spec.query ? parsePart(spec.query, raw.query ?? {}, 'query') : undefined,
+    headers: spec.headers ? parsePart(spec.headers, raw.headers ?? {}, 'header') : undefined,
+    body: isValidated(spec) ? (spec.body ? parsePart(spec.body, raw.body ?? {}, 'body') : undefined) : raw.body,
+  }
+}
+
+const isValidated = ({ bodyKind = 'json' }: InputSpec): boolean => bodyKind === 'json' || bodyKind === 'form'
+
+function parsePart(schema: z.ZodType, value: unknown, where: string): unknown {
+  const result = schema.safeParse(value)
+  if (result.success) return result.data
+  const unknown = result.error.issues.find(each => each.code === 'unrecognized_keys')
+  if (unknown !== undefined) throw fail('bad_request', { message: unknownWords(unknown, schema) })
+  const issue = result.error.issues[0]
+  const field = issue?.path.join('.') ?? ''
+  throw fail('bad_request', {
+    message: `${field === '' ? `The ${where}` : `${where === 'body' ? 'Field' : where} "${field}"`}: ${wordsOf(issue?.message ?? 'not valid')}.`,
+  })
+}
+
+const unknownNamedMax = 10
+const unknownNameCharsMax = 100
+
+/** Names the fields that a strict body does not know, and those that it knows: an ignored field would look like a protection that is not there. */
+function unknownWords(issue: z.core.$ZodIssueUnrecognizedKeys, schema: z.ZodType): string {
+  const at = issue.path.map(part => `${String(part)}.`).join('')
+  const names = issue.keys.slice(0, unknownNamedMax).map(name => JSON.stringify(at + name.slice(0, unknownNameCharsMax)))
+  const known = issue.path.length === 0 && schema instanceof z.ZodObject ? ` This endpoint takes ${Object.keys(schema.shape).join(', ')}.` : ''
+  return `${names.length === 1 ? 'The field' : 'The fields'} ${names.join(', ')} ${names.length === 1 ? 'is' : 'are'} unknown here.${known}`
+}
+
+/** What is not there at all is said to be missing. */
+function wordsOf(message: string): string {
+  return message.replace(/^Invalid input: (expected .*), received undefined$/, 'is missing; $1')
+}

@@ -1,0 +1,162 @@
+/**
+ * Replies that wait in this process because their clients do not read: bytes of all of them together, a share of it for each organisation,
+ * and the least speed at which they must be read. A reply that the network takes immediately never comes here. Decision 0423 says why.
+ */
+import type { ServerResponse } from 'node:http'
+import type { Clock } from '../../platform/clock.ts'
+
+export interface UnreadLimits {
+  /** Bytes of all replies together. */
+  readonly totalBytes: number
+  /** What one organisation may have of what the others leave free. Callers without one share one share. */
+  readonly orgPercent: number
+  /** Least speed of reading; 0: none. */
+  readonly leastBytesPerSecond: number
+}
+
+/** Why connections were cut. */
+export type UnreadCut = 'total' | 'organisation' | 'slow'
+
+/** For so long a client may read nothing: people pause their programs, and networks have holes. */
+export const readGraceMs = 30_000
+/** How often readers are looked at. */
+const sweepMs = 1_000
+
+interface OrgReaders {
+  bytes: number
+  /** The one that waits longest comes first. */
+  readonly readers: Set<UnreadReply>
+}
+
+/** A reply that waits for its reader. */
+export class UnreadReply {
+  /** Bytes that this process holds of it. */
+  readonly heldBytes: number
+  /** Bytes that have been handed over since it began to wait, those that wait included. */
+  handedBytes: number
+  readonly response: ServerResponse
+  readonly orgId: number
+  readonly sinceMs: number
+
+  constructor(response: ServerResponse, orgId: number, heldBytes: number, handedBytes: number, sinceMs: number) {
+    this.response = response
+    this.orgId = orgId
+    this.heldBytes = heldBytes
+    this.handedBytes = handedBytes
+    this.sinceMs = sinceMs
+  }
+}
+
+/** The room of one process. */
+export class UnreadReplies {
+  /** How often a connection was cut, by reason. */
+  readonly cuts: Record<UnreadCut, number> = { total: 0, organisation: 0, slow: 0 }
+  readonly limits: UnreadLimits
+  readonly #clock: Pick<Clock, 'monotonicMs' | 'every'>
+  readonly #byOrg = new Map<number, OrgReaders>()
+  #bytes = 0
+  #stop: (() => void) | null = null
+
+  constructor(limits: UnreadLimits, clock: Pick<Clock, 'monotonicMs' | 'every'>) {
+    this.limits = limits
+    this.#clock = clock
+  }
+
+  /** Bytes of all replies that wait. */
+  get bytes(): number {
+    return this.#bytes
+  }
+
+  /**
+   * A reply begins to wait: `heldBytes` of it are in memory, and `handedBytes` have been handed over. Where there is no room, the connections
+   * of those that have waited longest are cut, of the same organisation or of the one that has the most.
+   */
+  open(response: ServerResponse, orgId: number | null, heldBytes: number, handedBytes: number): UnreadReply {
+    const reply = new UnreadReply(response, orgId ?? 0, heldBytes, handedBytes, this.#clock.monotonicMs())
+    this.#makeRoom(reply.orgId, heldBytes)
+    const own = this.#byOrg.get(reply.orgId) ?? { bytes: 0, readers: new Set() }
+    own.bytes += heldBytes
+    own.readers.add(reply)
+    this.#byOrg.set(reply.orgId, own)
+    this.#bytes += heldBytes
+    this.#stop ??= this.#clock.every(sweepMs, () => this.#sweep())
+    return reply
+  }
+
+  /** It does not wait any more. A second time does nothing. */
+  close(reply: UnreadReply): void {
+    const own = this.#byOrg.get(reply.orgId)
+    if (own === undefined || !own.readers.delete(reply)) return
+    own.bytes -= reply.heldBytes
+    this.#bytes -= reply.heldBytes
+    if (own.readers.size === 0) this.#byOrg.delete(reply.orgId)
+  }
+
+  /** A reply that is over for its maker, though bytes of it wait: it stays until they are sent. */
+  closeWhenSent(response: ServerResponse, orgId: number | null): void {
+    if (response.destroyed) return
+    const bytes = response.writableLength
+    const reply = this.open(response, orgId, bytes, bytes)
+    response.once('finish', () => this.close(reply))
+    response.once('close', () => this.close(reply))
+  }
+
+  /** Looks at every write of a reply that somebody else writes, who waits for room: what waits counts until there is room again. */
+  watchWrites(response: ServerResponse, orgId: number | null): void {
+    const { write } = response
+    let waiting: UnreadReply | null = null
+    const over = (): void => {
+      if (waiting !== null) this.close(waiting)
+      waiting = null
+    }
+    response.on('drain', over).on('close', over)
+    response.write = (...given: unknown[]): boolean => {
+      const isTaken = Reflect.apply(write, response, given) as boolean
+      if (!isTaken && waiting === null && !response.destroyed) {
+        const bytes = response.writableLength
+        waiting = this.open(response, orgId, bytes, bytes)
+      }
+      return isTaken
+    }
+  }
+
+  #makeRoom(orgId: number, bytes: number): void {
+    const { totalBytes, orgPercent } = this.limits
+    for (let own = this.#byOrg.get(orgId); own !== undefined; own = this.#byOrg.get(orgId)) {
+      const others = this.#bytes - own.bytes
+      if (own.bytes + bytes <= ((totalBytes - others) * orgPercent) / 100) break
+      this.#cutOldest(own, 'organisation')
+    }
+    while (this.#bytes > 0 && this.#bytes + bytes > totalBytes) {
+      let most: OrgReaders | null = null
+      for (const each of this.#byOrg.values()) if (most === null || each.bytes > most.bytes) most = each
+      if (most === null) return
+      this.#cutOldest(most, 'total')
+    }
+  }
+
+  #cutOldest({ readers }: OrgReaders, why: UnreadCut): void {
+    const [oldest] = readers
+    if (oldest !== undefined) this.#cut(oldest, why)
+  }
+
+  #cut(reply: UnreadReply, why: UnreadCut): void {
+    this.cuts[why]++
+    this.close(reply)
+    // A response behind another one on its connection has no socket of its own, and its `destroy` frees nothing.
+    reply.response.req.socket.destroy()
+    reply.response.destroy()
+  }
+
+  #sweep(): void {
+    const { leastBytesPerSecond } = this.limits
+    if (leastBytesPerSecond > 0) {
+      const nowMs = this.#clock.monotonicMs()
+      for (const { readers } of [...this.#byOrg.values()])
+        for (const reply of readers) if (nowMs - reply.sinceMs > readGraceMs + (reply.handedBytes * 1000) / leastBytesPerSecond) this.#cut(reply, 'slow')
+    }
+    if (this.#byOrg.size > 0) return
+    this.#stop?.()
+    this.#stop = null
+  }
+}

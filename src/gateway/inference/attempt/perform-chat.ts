@@ -1,0 +1,198 @@
+/** Attempts of chat-like kinds and embeddings: one request in the provider's dialect, one reply or stream back. */
+import type { OutboundReply } from '../../../platform/outbound/upstream-body.ts'
+import type { Target, UpstreamRequest } from '../../providers/dialect.ts'
+import { publicMessage } from '../../providers/public-message.ts'
+import type { Attempt } from '../../routing/plan.ts'
+import { withholdsUsage } from '../../wire/chat/chat-format.ts'
+import { brHeader, headerValue } from '../../wire/response-headers.ts'
+import { ownEventMaxBytes } from '../../wire/sse/sse-events.ts'
+import type { PerformContext, Performer } from '../kinds/kind.ts'
+import type { Failed, Performed } from '../replies/answer.ts'
+import { decodedReply } from '../replies/decoded-reply.ts'
+import { eventsOfReply, ReadyEvents } from '../replies/reply-shapes.ts'
+import { priceAsNamed, priceAsStreamed } from '../replies/served-model.ts'
+import { readWhole, streamAsWhole, translated, whole } from '../replies/whole-reply.ts'
+import { ChatRelayAdapter } from '../stream/chat-relay-adapter.ts'
+import { RelayAdapter, type StreamAdapter, TranslatedAdapter } from '../stream/stream-adapter.ts'
+import { type AttemptContext, echoFor, failed, replyContext } from './attempt-context.ts'
+import { type Prepared, type PreparedNative, prepare, prepareNative } from './prepare.ts'
+import { isRelayed, readRefusal, relayedHeaders } from './refusals.ts'
+import { send } from './send.ts'
+import { written } from './written.ts'
+
+/** Largest whole reply that is taken from a provider. */
+const replyMaxBytes = 64 * 1024 * 1024
+/** The same of a server that somebody has registered: reading a reply takes the time of all callers. */
+const ownReplyMaxBytes = 8 * 1024 * 1024
+
+/** Makes one attempt of a chat, messages, responses or embeddings call. */
+export const performChat: Performer = (attempt, context) => {
+  const { request } = context
+  const dialect = context.deps.dialectOf(attempt.route.dialect)
+  const isRelay = request.native.format === attempt.route.dialect
+  const { relay } = dialect
+  if (isRelay && relay !== null) {
+    const prepared = prepareNative(request, attempt, context)
+    const goOn = ({ native, headers, dropped }: PreparedNative): Promise<Performed> => {
+      const send = (outgoing: UpstreamRequest): Promise<Performed> =>
+        exchange(outgoing, { attempt, dialect, isRelay, headers: withDropped(headers, dropped, outgoing.dropped, context), context })
+      return writtenInTurn(() => relay(native, targetOf(attempt, request.forwarded)), context, send)
+    }
+    return prepared instanceof Promise ? prepared.then(goOn) : goOn(prepared)
+  }
+  const prepared = prepare(request, attempt, context)
+  const go = ({ hub, headers }: Prepared): Promise<Performed> => {
+    const send = (outgoing: UpstreamRequest): Promise<Performed> =>
+      exchange(outgoing, { attempt, dialect, isRelay, headers: withDropped(headers, hub.dropped, outgoing.dropped, context), context })
+    return writtenInTurn(() => dialect.request(hub, targetOf(attempt, request.forwarded)), context, send)
+  }
+  return prepared instanceof Promise ? prepared.then(go) : go(prepared)
+}
+
+/** Writes a request and sends it. A heavy one is written in a turn, and becomes bytes in another; with numbers to put back that is done where it is sent. */
+function writtenInTurn(
+  write: () => UpstreamRequest,
+  { deps: { inTurn, exact } }: PerformContext,
+  send: (outgoing: UpstreamRequest) => Promise<Performed>,
+): Promise<Performed> {
+  if (inTurn === undefined) return send(written(write))
+  return inTurn(() => written(write))
+    .then(outgoing => (exact === undefined && typeof outgoing.body === 'string' ? inTurn(() => ({ ...outgoing, body: Buffer.from(outgoing.body) })) : outgoing))
+    .then(send)
+}
+
+function targetOf({ route, model, credential, forwarded: forwards }: Attempt, forwarded: PerformContext['request']['forwarded']): Target {
+  return { provider: route.provider, upstreamModel: route.upstreamModel, credential, forwarded: forwards === true ? forwarded : null, traits: model }
+}
+
+/** Names what could not be carried, once each, as the client calls it. */
+function withDropped(
+  headers: Readonly<Record<string, string>>,
+  byClient: readonly string[],
+  byDialect: readonly string[],
+  { kind, request }: PerformContext,
+): Readonly<Record<string, string>> {
+  if (byClient.length === 0 && byDialect.length === 0) return headers
+  const names = byDialect.map(name => kind.format.nameOf?.(name, request.native.body) ?? name)
+  return { ...headers, [brHeader.droppedParams]: headerValue([...new Set([...byClient, ...names])].join(',')) }
+}
+
+async function exchange(outgoing: UpstreamRequest, attemptContext: AttemptContext): Promise<Performed> {
+  const { attempt, dialect, context } = attemptContext
+  const reply = decodedReply(await send(attempt, outgoing, context.signal, context.deps))
+  if (reply.status < 200 || reply.status >= 300) return readRefusal(reply, attempt, dialect, context.request)
+  const onward = isRelayed(attempt, context.request)
+    ? { ...attemptContext, headers: { ...relayedHeaders(reply.headers), ...attemptContext.headers } }
+    : attemptContext
+  if (context.request.stream) return isOfType(reply, 'text/event-stream') ? firstOfStream(reply, onward) : wholeAsStream(reply, onward)
+  const read = bytesOf(reply, attempt)
+  const bytes = read instanceof Promise ? await read : read
+  const found =
+    context.request.operation === 'chat' && isOfType(reply, 'text/event-stream')
+      ? await streamAsWhole(bytes, reply.status, onward)
+      : whole(bytes, reply.status, onward)
+  return 'failure' in found ? found : { answer: found, replyHeaders: reply.headers }
+}
+
+const isOfType = ({ headers }: OutboundReply, type: string): boolean => String(headers['content-type'] ?? '').startsWith(type)
+
+/** All of a reply; at once when it is here. */
+function bytesOf({ body }: OutboundReply, { route }: Attempt): Buffer | Promise<Buffer> {
+  return body.buffer(route.provider.userGiven === true ? ownReplyMaxBytes : replyMaxBytes)
+}
+
+/** A whole reply where a stream was asked for, as the stream. */
+async function wholeAsStream(reply: OutboundReply, attemptContext: AttemptContext): Promise<Performed> {
+  const { attempt, dialect, context } = attemptContext
+  const { id } = attempt.route.provider
+  if (!isOfType(reply, 'application/json')) {
+    reply.body.destroy()
+    return failed(attempt, reply.status, `${id} answered a stream request with ${String(reply.headers['content-type'] ?? 'no content-type')}`)
+  }
+  const read = readWhole(await bytesOf(reply, attempt), reply.status, attemptContext)
+  if ('failure' in read) return read
+  priceAsNamed(read.value['model'], attemptContext)
+  const begun = translated(reply.status, attemptContext, () => {
+    const events = new ReadyEvents(eventsOfReply(dialect.reply('chat', read.value)))
+    const replying = replyContext(attemptContext, context.bill)
+    const adapter = new TranslatedAdapter(
+      events,
+      context.kind.format.writer(replying),
+      context.request.promptTokens,
+      attempt.route.provider.userGiven === true,
+      replying.believed,
+    )
+    return { first: adapter.push(noBytes), adapter }
+  })
+  if ('failure' in begun) return begun
+  const rest = reply.body[Symbol.asyncIterator]()
+  return { answer: { kind: 'stream', attempt, headers: attemptContext.headers, ...begun, rest, body: reply.body }, replyHeaders: reply.headers }
+}
+
+const noBytes = Buffer.alloc(0)
+
+/**
+ * A stream counts as begun when its adapter has something for the client, which is no comment, ping or error: until then another route can
+ * still take over.
+ */
+async function firstOfStream(reply: OutboundReply, attemptContext: AttemptContext): Promise<Performed> {
+  const rest = reply.body[Symbol.asyncIterator]()
+  const adapter = adapterOf(attemptContext)
+  let read = await rest.next()
+  let first = read.done ? null : pushed(adapter, read.value, reply, attemptContext)
+  // Half a line says nothing yet: it may be the provider's error.
+  while (first === null && !read.done && !adapter.failed && !adapter.finished) {
+    read = await rest.next()
+    first = read.done ? null : pushed(adapter, read.value, reply, attemptContext)
+  }
+  if (first !== null && 'failure' in first) return first
+  if (read.done && !adapter.failed) {
+    const { bytes, complete } = adapter.end()
+    if (complete) first = bytes
+  }
+  if (adapter.failed || first === null) {
+    reply.body.destroy()
+    return failed(attemptContext.attempt, reply.status, withoutBegin(adapter, attemptContext))
+  }
+  if (!read.done) priceAsStreamed(read.value, attemptContext)
+  return {
+    answer: { kind: 'stream', attempt: attemptContext.attempt, headers: attemptContext.headers, first, rest, body: reply.body, adapter },
+    replyHeaders: reply.headers,
+  }
+}
+
+function withoutBegin({ failed: hasFailed, fault }: StreamAdapter, { attempt, context }: AttemptContext): string {
+  const { id } = attempt.route.provider
+  if (!hasFailed) return `${id} ended the stream before the first chunk`
+  const said = fault === null ? '' : publicMessage(fault, attempt.credential, context.request.native.body)
+  return `${id} ended the stream with an error before the first chunk${said === '' ? '' : `: ${said}`}`
+}
+
+/** What the chunk has become for the client; a stream that cannot be translated from the beginning is a failed route. */
+function pushed(adapter: StreamAdapter, chunk: Uint8Array, { status, body }: OutboundReply, attemptContext: AttemptContext): Uint8Array | Failed | null {
+  let isRead = false
+  try {
+    const made = translated(status, attemptContext, () => ({ bytes: adapter.push(chunk) }))
+    isRead = 'bytes' in made
+    return 'bytes' in made ? made.bytes : made
+  } finally {
+    if (!isRead) body.destroy()
+  }
+}
+
+function adapterOf(attemptContext: AttemptContext): StreamAdapter {
+  const { dialect, isRelay, context } = attemptContext
+  const { kind } = context
+  const { promptTokens } = context.request
+  const replying = replyContext(attemptContext, context.bill)
+  if (isRelay && kind.format.id !== 'openai') return new RelayAdapter(dialect.tap(), kind.format, replying)
+  const longest = attemptContext.attempt.route.provider.userGiven === true ? ownEventMaxBytes : undefined
+  const withholds = withholdsUsage(context.request.native.body)
+  if (isRelay)
+    return new ChatRelayAdapter(kind.format, replying, {
+      withholdsUsage: withholds,
+      echo: echoFor(attemptContext),
+      ...(longest === undefined ? {} : { eventMaxBytes: longest }),
+    })
+  return new TranslatedAdapter(dialect.decoder(longest), kind.format.writer(replying), promptTokens, longest !== undefined, replying.believed)
+}

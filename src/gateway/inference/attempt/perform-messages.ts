@@ -1,0 +1,18 @@
+import { GatewayError } from '../../../platform/errors.ts'
+import type { Performer } from '../kinds/kind.ts'
+import { performChat } from './perform-chat.ts'
+
+/**
+ * Makes one attempt of a chat, messages or responses call. Whether the first route can be said the request at all was asked before; where only a later one
+ * cannot be, that route has failed and not the call.
+ */
+export const performMessages: Performer = (attempt, context) => {
+  try {
+    context.request.checkFor?.(attempt)
+  } catch (error) {
+    if (!(error instanceof GatewayError)) throw error
+    const message = `${attempt.route.provider.id} was not called: ${error.message}`
+    return Promise.resolve({ kind: 'failed', attempt, failure: { kind: 'client', status: error.status }, message })
+  }
+  return performChat(attempt, context)
+}

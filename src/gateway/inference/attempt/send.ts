@@ -1,0 +1,40 @@
+import { fail, GatewayError } from '../../../platform/errors.ts'
+import type { CancelSignal } from '../../../platform/loop/cancellation.ts'
+import type { OutboundReply } from '../../../platform/outbound/upstream-body.ts'
+import type { UpstreamRequest } from '../../providers/dialect.ts'
+import type { Attempt } from '../../routing/plan.ts'
+import type { InferenceDeps } from '../deps.ts'
+import { restoredInPieces } from '../exact-pieces.ts'
+
+type Outgoing = Pick<UpstreamRequest, 'url' | 'headers'> & { readonly method: 'GET' | 'POST'; readonly body?: Buffer | string }
+
+/**
+ * Sends a request of an attempt: to a provider of the catalog directly, to a server that a user gave through the guard. Numbers have the digits
+ * with which they came; a heavy body gets them back in turns. Throws `bad_request` for digits that would go out far more often than they came.
+ */
+export function send(
+  attempt: Attempt,
+  outgoing: Outgoing,
+  signal: CancelSignal,
+  { outbound, exact, inTurn }: Pick<InferenceDeps, 'outbound' | 'exact' | 'inTurn'>,
+): Promise<OutboundReply> {
+  const { body } = outgoing
+  if (body === undefined || exact === undefined) return sendAsIs(attempt, outgoing, signal, outbound)
+  if (inTurn === undefined) return sendAsIs(attempt, { ...outgoing, body: exact.restored(body, exact.room()) }, signal, outbound)
+  return restoredInPieces(body, exact, inTurn, exact.room()).then(restored => sendAsIs(attempt, { ...outgoing, body: restored }, signal, outbound))
+}
+
+function sendAsIs(
+  { route: { provider } }: Attempt,
+  { method, url, headers, body }: Outgoing,
+  signal: CancelSignal,
+  outbound: InferenceDeps['outbound'],
+): Promise<OutboundReply> {
+  const outgoing = body === undefined ? { method, url, headers, signal } : { method, url, headers, body, signal }
+  return provider.userGiven === true ? outbound.toUserUrl(outgoing).catch(refused) : outbound.toProvider(outgoing)
+}
+
+/** What the guard refuses is no mistake of this call: the address was given earlier, perhaps by somebody else. The route has failed. */
+function refused(cause: unknown): never {
+  throw cause instanceof GatewayError ? fail('all_routes_failed', { message: cause.message, cause }) : cause
+}

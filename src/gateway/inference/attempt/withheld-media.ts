@@ -1,0 +1,39 @@
+/** What of requests for audio and pictures does not go on to a provider on the platform's key. On a key or server of the caller everything does. */
+import { fail } from '../../../platform/errors.ts'
+import type { SpeechCall, TranscriptionCall } from '../../providers/audio/audio-style.ts'
+import { heldBack, imageFields, speechFields, transcriptionFields } from '../../providers/format-fields.ts'
+import type { Attempt } from '../../routing/plan.ts'
+import type { ImageParams } from '../../wire/images.ts'
+
+const none: readonly string[] = Object.freeze([])
+
+/** A text to be spoken. Throws `bad_request` for a voice that is stored in the account of whoever owns the key. */
+export function withheldSpeech(call: SpeechCall, { byok, route: { provider } }: Attempt): { readonly call: SpeechCall; readonly dropped: readonly string[] } {
+  if (byok) return { call, dropped: none }
+  const names = heldBack(call.body, speechFields, provider)
+  if (names.includes('voice'))
+    throw fail('bad_request', {
+      message: '"voice" names one that is stored at the provider, so it is for your own provider key only. Name one of its common voices.',
+    })
+  if (names.length === 0) return { call, dropped: none }
+  return { call: { ...call, body: Object.fromEntries(Object.entries(call.body).filter(([name]) => !names.includes(name))) }, dropped: names }
+}
+
+/** A recording to be written down. */
+export function withheldTranscription(
+  call: TranscriptionCall,
+  { byok, route: { provider } }: Attempt,
+): { readonly call: TranscriptionCall; readonly dropped: readonly string[] } {
+  const names = byok ? none : heldBack(Object.fromEntries(call.fields.map(({ name, value }) => [name, value])), transcriptionFields, provider)
+  return names.length === 0 ? { call, dropped: none } : { call: { ...call, fields: call.fields.filter(({ name }) => !names.includes(name)) }, dropped: names }
+}
+
+/** Pictures. */
+export function withheldParams(
+  params: ImageParams,
+  { byok, route: { provider } }: Attempt,
+): { readonly params: ImageParams; readonly dropped: readonly string[] } {
+  const names = byok ? none : heldBack(params.others, imageFields, provider)
+  if (names.length === 0) return { params, dropped: none }
+  return { params: { ...params, others: Object.fromEntries(Object.entries(params.others).filter(([name]) => !names.includes(name))) }, dropped: names }
+}

@@ -1,0 +1,227 @@
+import type { Clock } from '../../../platform/clock.ts'
+import type { Db } from '../../../platform/db/db.ts'
+import type { ControlLog } from '../../../platform/db/db-control-log.ts'
+import { Reply, type ReplyBody } from '../../../platform/endpoint.ts'
+import { GatewayError } from '../../../platform/errors.ts'
+import type { Log } from '../../../platform/observe/log.ts'
+import type { Sealer } from '../../../platform/security/secrets.ts'
+import { type Content, type ContentCall, ContentCapture } from './content-capture.ts'
+import { deleteContentBefore, deleteExpiredContent, findContent, insertContent } from './content-log-queries.ts'
+
+export interface ContentLogDeps {
+  readonly db: Db
+  readonly clock: Clock
+  readonly log: Log
+  readonly sealer: Sealer
+  readonly controlLog: ControlLog
+}
+
+/** One call as the operator reads it. */
+export interface ContentRecord extends Content {
+  readonly requestId: string
+  readonly at: Date
+  readonly keyId: number
+  readonly model: string
+}
+
+/** How often expired rows are looked for; reads leave them out before that. */
+export const contentExpiryMs = 30 * 60_000
+/** Content that waits or is being collected in this process; above it calls are left out of the log. */
+const heldMaxBytes = 32 * 1024 * 1024
+const flushAfterMs = 200
+const batchMax = 50
+/** A batch is one statement, and the embedded database serves nothing else meanwhile. */
+const batchMaxBytes = 1024 * 1024
+const deletedAtOnce = 1000
+const windowClosed = 'content_window_closed'
+const dayMs = 24 * 3600_000
+
+/**
+ * What was said, for organisations that have a retention window. Written beside the calls and never in their way: collected in memory
+ * as it passes, sealed and inserted in batches, dropped with a counted warning when memory or the database does not take it.
+ * A row needs a window that is open when it is written, and is gone when the window ends. Decision 0122 says why.
+ */
+export class ContentLog {
+  readonly #deps: ContentLogDeps
+  readonly #open = new Set<ContentCapture>()
+  #queue: ContentCapture[] = []
+  #heldBytes = 0
+  #dropped = 0
+  #stopTimer: (() => void) | null = null
+  #flushing: Promise<void> = Promise.resolve()
+
+  constructor(deps: ContentLogDeps) {
+    this.#deps = deps
+    deps.controlLog.on(news => {
+      if (news.kind === windowClosed) this.#discard(Number(news.ref))
+    })
+  }
+
+  /** The same reply; what the client gets of it is kept. */
+  keep(call: ContentCall, made: Reply): Reply {
+    const { body } = made
+    if (body.kind === 'stream') {
+      const chunks = this.#tap(call, body.chunks)
+      return new Reply(made.status, made.headers, { ...body, chunks }, made.cookies)
+    }
+    this.#note(call, bytesOf(body))
+    return made
+  }
+
+  /** Keeps a call that was dialed and ended without a reply of a provider. */
+  keepFailure(call: ContentCall, error: unknown): void {
+    this.#note(call, error instanceof GatewayError ? Buffer.from(JSON.stringify(error.toBody())) : Buffer.alloc(0))
+  }
+
+  /** The content of a call while the window of its organisation covers it, else null. For the operator only. */
+  async read(orgId: number, requestId: string): Promise<ContentRecord | null> {
+    await this.flush()
+    const row = await this.#deps.db.maybe(findContent, orgId, requestId, this.#now())
+    if (row === null) return null
+    const { sealed, ...record } = row
+    return { ...record, ...(JSON.parse(this.#deps.sealer.open(sealed, contentOwner(orgId, requestId))) as Content) }
+  }
+
+  /** Deletes at once what a window of so many days does not cover any more; 0: everything, also what waits in any process. */
+  async shrink(orgId: number, days: number): Promise<void> {
+    if (days === 0) await this.#deps.controlLog.change(async () => ({ value: undefined, news: [{ kind: windowClosed, ref: String(orgId) }] }))
+    const before = new Date(days === 0 ? farMs : this.#deps.clock.nowMs() - days * dayMs)
+    while ((await this.#deps.db.exec(deleteContentBefore, orgId, before, deletedAtOnce)) === deletedAtOnce);
+  }
+
+  /** Deletes what has run out, in all organisations. */
+  async expire(signal?: AbortSignal): Promise<void> {
+    while (!signal?.aborted && (await this.#deps.db.exec(deleteExpiredContent, this.#now(), deletedAtOnce)) === deletedAtOnce);
+  }
+
+  /** Writes what waits. Never throws. */
+  flush(): Promise<void> {
+    this.#stopTimer?.()
+    this.#stopTimer = null
+    this.#flushing = this.#flushing.then(() => this.#flush())
+    return this.#flushing
+  }
+
+  /** Writes what waits, for the last time. */
+  stop(): Promise<void> {
+    return this.flush()
+  }
+
+  async *#tap(call: ContentCall, chunks: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array, void, undefined> {
+    const capture = this.#begin(call)
+    try {
+      for await (const chunk of chunks) {
+        if (!capture.discarded) this.#add(capture, chunk)
+        yield chunk
+      }
+    } finally {
+      this.#end(capture)
+    }
+  }
+
+  #note(call: ContentCall, bytes: Uint8Array): void {
+    const capture = this.#begin(call)
+    if (!capture.discarded) this.#add(capture, bytes)
+    this.#end(capture)
+  }
+
+  #begin(call: ContentCall): ContentCapture {
+    const capture = new ContentCapture(call, this.#deps.clock.nowMs())
+    this.#open.add(capture)
+    this.#heldBytes += capture.heldBytes
+    if (this.#heldBytes > heldMaxBytes) this.#drop(capture)
+    return capture
+  }
+
+  #add(capture: ContentCapture, chunk: Uint8Array): void {
+    this.#heldBytes += capture.add(chunk)
+    if (this.#heldBytes > heldMaxBytes) this.#drop(capture)
+  }
+
+  #drop(capture: ContentCapture): void {
+    this.#heldBytes -= capture.discard()
+    this.#dropped++
+    this.#schedule()
+  }
+
+  #end(capture: ContentCapture): void {
+    this.#open.delete(capture)
+    if (capture.discarded) this.#heldBytes -= capture.heldBytes
+    else {
+      this.#queue.push(capture)
+      this.#schedule()
+    }
+  }
+
+  #schedule(): void {
+    this.#stopTimer ??= this.#deps.clock.after(flushAfterMs, () => void this.flush())
+  }
+
+  /** Nothing that is in memory of this organisation may be written, even if a new window opens meanwhile. */
+  #discard(orgId: number): void {
+    for (const capture of [...this.#open, ...this.#queue]) if (capture.call.orgId === orgId) this.#heldBytes -= capture.discard()
+  }
+
+  async #flush(): Promise<void> {
+    while (this.#queue.length > 0) {
+      const batch = this.#takeBatch()
+      const kept = batch.filter(capture => !capture.discarded)
+      try {
+        if (kept.length > 0) await this.#insert(kept)
+      } catch (error) {
+        this.#dropped += kept.length
+        this.#deps.log.warn('content_log_write_failed', { error })
+      }
+      for (const capture of batch) this.#heldBytes -= capture.heldBytes
+    }
+    if (this.#dropped === 0) return
+    this.#deps.log.warn('content_log_dropped', { count: this.#dropped })
+    this.#dropped = 0
+  }
+
+  #takeBatch(): ContentCapture[] {
+    let bytes = 0
+    let count = 0
+    for (const capture of this.#queue) {
+      bytes += capture.heldBytes
+      if (count > 0 && (count === batchMax || bytes > batchMaxBytes)) break
+      count++
+    }
+    return this.#queue.splice(0, count)
+  }
+
+  async #insert(captures: readonly ContentCapture[]): Promise<void> {
+    const { db, sealer } = this.#deps
+    await db.exec(
+      insertContent,
+      captures.map(({ call }) => call.orgId),
+      captures.map(({ call }) => call.requestId),
+      captures.map(({ atMs }) => new Date(atMs)),
+      captures.map(({ call }) => call.keyId),
+      captures.map(({ call }) => call.model),
+      captures.map(capture => sealer.seal(JSON.stringify(capture.content()), contentOwner(capture.call.orgId, capture.call.requestId))),
+      this.#now(),
+    )
+  }
+
+  #now(): Date {
+    return new Date(this.#deps.clock.nowMs())
+  }
+}
+
+/** Behind every row. */
+const farMs = Date.UTC(9999, 0)
+
+/** Names the row that sealed content belongs to. */
+export const contentOwner = (orgId: number, requestId: string): string => `content:${orgId}:${requestId}`
+
+function bytesOf(body: Exclude<ReplyBody, { kind: 'stream' }>): Uint8Array {
+  switch (body.kind) {
+    case 'bytes':
+      return body.bytes
+    case 'json':
+      return Buffer.from(JSON.stringify(body.value))
+    case 'empty':
+      return Buffer.alloc(0)
+  }
+}

@@ -1,0 +1,118 @@
+/** How many tokens a messages request would have: asked of the provider where it speaks the format, reckoned here everywhere else. */
+import { type Call, type Reply, reply } from '../../../platform/endpoint.ts'
+import { fail, GatewayError } from '../../../platform/errors.ts'
+import type { BearerPrincipal, CallPolicy, Principal } from '../../../platform/security/principal.ts'
+import type { Dialect } from '../../providers/dialect.ts'
+import { dialectOf } from '../../providers/dialects.ts'
+import { resolveAsPaid } from '../../routing/payer.ts'
+import type { Attempt, Plan, ResolveRequest } from '../../routing/plan.ts'
+import { exactNumbersOf } from '../../wire/json/json-body.ts'
+import { objectOfBytes } from '../../wire/json/json-bounds.ts'
+import { messagesFormat } from '../../wire/messages/format.ts'
+import { brHeader } from '../../wire/response-headers.ts'
+import { clientErrorReply, readRefusal, relayedHeaders } from '../attempt/refusals.ts'
+import { send } from '../attempt/send.ts'
+import { withoutNativeWithheld } from '../attempt/withheld.ts'
+import type { InferenceDeps } from '../deps.ts'
+import { parseMessages } from '../kinds/messages.ts'
+import type { CallInput, ParsedRequest } from '../kinds/request.ts'
+import { bearer, chargedAgent, inTurnOf } from '../pipeline.ts'
+import type { ClientError, Failed } from '../replies/answer.ts'
+import { decodedReply } from '../replies/decoded-reply.ts'
+
+/** Largest reply that is read. */
+const replyMaxBytes = 1024 * 1024
+
+/** Errors that a count has in common with the call that it is made for. Everything else that keeps a model from being called does not keep its prompt from being counted here. */
+const refusals: ReadonlySet<string> = new Set(['model_not_found', 'model_not_allowed', 'byok_required'])
+
+/**
+ * Counts. Nothing is held and nothing is charged. On a credential of the caller's own the provider's reply goes back as it is, an error too.
+ * On the platform's, only its count and what it says of the request itself: how the platform's account is doing is nobody's business, and
+ * then the count is ours, and so it is while no database writes down where the prompt goes. A count of ours says so in `x-br-estimate`. Throws `bad_request`, `model_not_found`, `model_not_allowed`,
+ * `byok_required`, `agent_revoked_label`, `all_routes_failed`.
+ */
+export async function countTokens(input: CallInput, call: Call<Principal>, base: InferenceDeps): Promise<Reply> {
+  const principal = bearer(call.principal)
+  const inTurn = inTurnOf(input, principal, base)
+  const request = inTurn === undefined ? parseMessages(input) : await inTurn(() => parseMessages(input))
+  const deps = { ...base, exact: exactNumbersOf(input.bytes) }
+  const { policies } = await chargedAgent(principal, call.agentLabel, deps)
+  const plan = await planOf(request, principal, policies, deps)
+  const attempts = plan?.attempts.filter(({ route }) => route.dialect === request.native.format) ?? []
+  const [first] = attempts
+  const count = first && dialectOf(first.route.dialect).count
+  // Only what the call itself would be served by: a later route that speaks the format is another model's, or another provider's.
+  if (first === undefined || count === undefined || first !== plan?.attempts[0]) return estimateOf(request)
+  const overflow = attempts.find(({ afterRateLimit, route }) => afterRateLimit && route.provider.id === first.route.provider.id)
+  const answer = await ask(request, first, count, call, deps)
+  return answer.status === 429 && overflow !== undefined ? ask(request, overflow, count, call, deps) : answer
+}
+
+const estimateOf = ({ promptTokens }: ParsedRequest): Reply => reply.json({ input_tokens: promptTokens }, 200, { [brHeader.estimate]: 'true' })
+
+/** Where the call would go; null where it could not be made now, which is no reason not to count. */
+async function planOf(request: ParsedRequest, principal: BearerPrincipal, policies: readonly CallPolicy[], deps: InferenceDeps): Promise<Plan | null> {
+  const org = await deps.orgRouting(principal.orgId)
+  try {
+    const wanted: ResolveRequest = {
+      modelId: request.modelId,
+      kind: 'chat',
+      fields: request.fields,
+      org,
+      policies,
+      promptTokens: request.promptTokens,
+      needs: request.needs,
+      forwards: request.forwarded !== null,
+      overflows: request.overflows === true,
+      promptText: () => request.promptText(),
+    }
+    return resolveAsPaid(principal.isTrial, wanted, deps.resolve)
+  } catch (error) {
+    if (!(error instanceof GatewayError) || refusals.has(error.errorName)) throw error
+    return null
+  }
+}
+
+async function ask(request: ParsedRequest, attempt: Attempt, count: NonNullable<Dialect['count']>, call: Call<Principal>, deps: InferenceDeps): Promise<Reply> {
+  const { route, model, credential } = attempt
+  const target = {
+    provider: route.provider,
+    upstreamModel: route.upstreamModel,
+    credential,
+    forwarded: attempt.forwarded === true ? request.forwarded : null,
+    traits: model,
+  }
+  const headers = { [brHeader.provider]: route.provider.id }
+  try {
+    await deps.noteTokenCount(call.principal.orgId, route)
+  } catch {
+    return estimateOf(request)
+  }
+  deps.recheck(bearer(call.principal))
+  try {
+    const answer = decodedReply(
+      await send(attempt, count({ ...withoutNativeWithheld(request.native, attempt).native, stream: false }, target), call.signal, deps),
+    )
+    if (answer.status < 200 || answer.status >= 300) return refusedCount(await readRefusal(answer, attempt, dialectOf(route.dialect), request), request)
+    const bytes = await answer.body.buffer(replyMaxBytes)
+    if (attempt.byok) return reply.bytes(bytes, { 'content-type': 'application/json; charset=utf-8', ...relayedHeaders(answer.headers), ...headers })
+    const tokens = countIn(bytes)
+    return tokens === null ? estimateOf(request) : reply.json({ input_tokens: tokens }, 200, headers)
+  } catch (error) {
+    if (call.signal.aborted) throw call.signal.reason
+    if (!attempt.byok) return estimateOf(request)
+    throw fail('all_routes_failed', { message: `${route.provider.id} could not be reached to count the tokens.`, cause: error, headers })
+  }
+}
+
+/** The refusal for the caller whom it is meant for; a failure of ours is none of its business. */
+function refusedCount(refusal: ClientError | Failed, request: ParsedRequest): Reply {
+  const claimed = refusal.kind === 'client-error' ? refusal : (refusal.relayed ?? refusal.refusal)
+  return claimed === undefined ? estimateOf(request) : clientErrorReply(claimed, messagesFormat)
+}
+
+function countIn(bytes: Buffer): number | null {
+  const tokens = objectOfBytes(bytes)?.['input_tokens']
+  return typeof tokens === 'number' && Number.isSafeInteger(tokens) && tokens >= 0 ? tokens : null
+}

@@ -1,0 +1,19 @@
+/** The books of prompts that went to a provider to have their tokens counted: no calls, nothing is charged, but the prompts were there. */
+import type { Clock } from '../../../platform/clock.ts'
+import { type Db, statement } from '../../../platform/db/db.ts'
+import { istDay } from '../../../platform/values/ist-time.ts'
+import type { Route } from '../../catalog/model.ts'
+import { placeOf } from '../charge/meter.ts'
+
+/** Notes that a prompt is about to be sent there. Rejects when it cannot be written down: then it must not be sent. */
+export function tokenCountsIn(db: Db, clock: Clock): (orgId: number, route: Route) => Promise<void> {
+  return async (orgId, route) => {
+    await db.exec(addTokenCount, orgId, istDay(clock.nowMs()), route.modelId, route.provider.id, placeOf(route))
+  }
+}
+
+const addTokenCount = statement<[orgId: number, day: string, model: string, provider: string, residency: string]>(
+  'inference.add_token_count',
+  `insert into token_counts as c (org_id, day, model, provider, residency, requests) values ($1::int, $2::date, $3::text, $4::text, $5::text, 1)
+   on conflict (org_id, day, model, provider, residency) do update set requests = c.requests + 1`,
+)

@@ -1,0 +1,108 @@
+/** Requests of speech to text and text to speech. */
+import type { Form } from '../../../../platform/endpoint.ts'
+import { fail } from '../../../../platform/errors.ts'
+import type { SpeechCall, TranscriptionCall } from '../../../providers/audio/audio-style.ts'
+import type { RouterFields } from '../../../wire/chat/router-fields.ts'
+import { type FormField, oneField, parseFormFields } from '../../../wire/form-fields.ts'
+import { accepting } from '../accepting.ts'
+import { MediaRequest } from './media-request.ts'
+
+/** Most characters (Unicode code points) that one call may have spoken: the usual bound of this API. */
+export const speechInputMaxChars = 4096
+const transcriptFormats = ['json', 'text', 'srt', 'verbose_json', 'vtt', 'diarized_json'] as const
+const speechFormats = ['mp3', 'opus', 'aac', 'flac', 'wav', 'pcm'] as const
+
+/** A text to be spoken. Throws `bad_request`. */
+export class SpeechRequest extends MediaRequest {
+  readonly call: SpeechCall
+  readonly stream: boolean
+  readonly media: MediaRequest['media']
+  readonly accepts = accepting('speech')
+
+  constructor(model: string, fields: RouterFields, body: Readonly<Record<string, unknown>>) {
+    super(model, fields, body)
+    const { input } = body
+    if (typeof input !== 'string' || input === '') throw bad('"input" must be the text to speak: a string that is not empty.')
+    const characters = codePoints(input)
+    if (characters > speechInputMaxChars)
+      throw bad(`"input" has ${characters} characters; one call may have ${speechInputMaxChars} at most. Send a longer text in parts.`)
+    checkVoice(body['voice'])
+    const speed = body['speed'] ?? 1
+    if (typeof speed !== 'number' || !(speed >= 0.25 && speed <= 4)) throw bad('"speed" must be a number from 0.25 to 4.')
+    if (body['instructions'] !== undefined && body['instructions'] !== null && typeof body['instructions'] !== 'string')
+      throw bad('"instructions" must be a string.')
+    const responseFormat = oneOf(body['response_format'], 'response_format', speechFormats) ?? 'mp3'
+    this.stream = oneOf(body['stream_format'], 'stream_format', ['audio', 'sse']) === 'sse'
+    this.call = { body, input, responseFormat, stream: this.stream }
+    this.media = { images: 0, audioSeconds: 0, characters }
+  }
+}
+
+/** A recording to be written down; `audioSeconds` is what it is believed to last. */
+export class TranscriptionRequest extends MediaRequest {
+  readonly call: TranscriptionCall
+  readonly stream: boolean
+  readonly media: MediaRequest['media']
+  readonly accepts = accepting('transcription')
+
+  constructor({ model, fields, call }: ParsedTranscription, audioSeconds: number) {
+    super(model, fields, Object.fromEntries(call.fields.map(({ name, value }) => [name, value])))
+    this.call = call
+    this.stream = call.stream
+    this.media = { images: 0, audioSeconds, characters: 0 }
+  }
+}
+
+export interface ParsedTranscription {
+  readonly model: string
+  readonly fields: RouterFields
+  readonly call: TranscriptionCall
+}
+
+/** Checks the form of a transcription. Throws `bad_request` that names the field, and `bad_steps`. */
+export function parseTranscription({ fields: given, files }: Form): ParsedTranscription {
+  const { fields, others } = parseFormFields(given)
+  const file = files.find(({ field }) => field === 'file')
+  if (file === undefined || file.bytes.length === 0) throw bad('"file" must be an audio file, as a file part of the form.')
+  if (files.length > 1) throw bad('Send one file, in the field "file".')
+  const model = oneField(others, 'model')
+  if (model === null) throw bad('"model" must be a non-empty string.')
+  const responseFormat = oneOf(oneField(others, 'response_format'), 'response_format', transcriptFormats) ?? 'json'
+  const stream = oneOf(oneField(others, 'stream'), 'stream', ['true', 'false', 'True', 'False', '1', '0'])
+  checkTemperature(others)
+  for (const name of ['language', 'prompt']) oneField(others, name)
+  const call = { file, fields: others, responseFormat, stream: stream === 'true' || stream === 'True' || stream === '1' }
+  return { model, fields, call }
+}
+
+/** The form as parts that tell two forms apart. */
+export function formParts({ fields, files }: Form): readonly (Buffer | string)[] {
+  return [...fields.flatMap(({ name, value }) => [name, value]), ...files.flatMap(file => [file.field, file.filename, file.bytes])]
+}
+
+function checkTemperature(fields: readonly FormField[]): void {
+  const given = oneField(fields, 'temperature')
+  if (given !== null && !(Number(given) >= 0 && Number(given) <= 2)) throw bad('"temperature" must be a number from 0 to 2.')
+}
+
+/** A name, or an object that names a voice of one's own. Left out: the default of the model. */
+function checkVoice(voice: unknown): void {
+  if (voice === undefined || voice === null || (typeof voice === 'string' && voice !== '')) return
+  if (typeof voice === 'object' && 'id' in voice && typeof voice.id === 'string') return
+  throw bad('"voice" must be the name of a voice.')
+}
+
+function oneOf<T extends string>(value: unknown, name: string, allowed: readonly T[]): T | null {
+  if (value === undefined || value === null) return null
+  const found = allowed.find(item => item === value)
+  if (found === undefined) throw bad(`"${name}" must be one of ${allowed.map(item => `"${item}"`).join(', ')}.`)
+  return found
+}
+
+function codePoints(text: string): number {
+  let count = 0
+  for (const _ of text) count++
+  return count
+}
+
+const bad = (message: string): Error => fail('bad_request', { message })

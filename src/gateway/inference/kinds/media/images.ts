@@ -1,0 +1,15 @@
+import { chatFormat } from '../../../wire/chat/chat-format.ts'
+import { performImages } from '../../media/perform-images.ts'
+import type { Kind } from '../kind.ts'
+import type { ImagesRequest } from './images-request.ts'
+
+/** The kind that serves a request which was parsed already. */
+export const imagesKind = (request: ImagesRequest): Kind => ({
+  usageKind: 'image',
+  modelKind: 'image',
+  hasOutput: false,
+  format: chatFormat,
+  perform: performImages,
+  parse: () => request,
+  complete: () => null,
+})

@@ -1,0 +1,47 @@
+import type { HubRequest, NativeRequest } from '../../../providers/dialect.ts'
+import type { Needs } from '../../../routing/plan.ts'
+import type { RouterFields } from '../../../wire/chat/router-fields.ts'
+import type { TokenUsage } from '../../../wire/usage.ts'
+import type { ParsedRequest } from '../request.ts'
+
+const noNeeds: Needs = Object.freeze({ tools: false, vision: false })
+
+/** What requests for images and audio have in common: units instead of tokens, and a form of their own towards providers. */
+export abstract class MediaRequest implements ParsedRequest {
+  readonly operation = 'chat'
+  readonly forwarded = null
+  readonly maxTokens = 0
+  readonly answers = 1
+  readonly promptTokens = 0
+  readonly needs = noNeeds
+  readonly withholdUsage = false
+  readonly modelId: string
+  readonly fields: RouterFields
+  abstract readonly stream: boolean
+  abstract readonly media: NonNullable<TokenUsage['media']>
+  /** The fields that the client sent, without files and router fields: what is kept as the request, and what errors may not quote. */
+  readonly #body: Readonly<Record<string, unknown>>
+
+  constructor(modelId: string, fields: RouterFields, body: Readonly<Record<string, unknown>>) {
+    this.modelId = modelId
+    this.fields = fields
+    this.#body = body
+  }
+
+  get native(): NativeRequest {
+    return { format: 'openai', body: this.#body, bytes: null, stream: this.stream, headers: {}, query: '' }
+  }
+
+  /** Media performers never ask. */
+  get hub(): HubRequest {
+    throw new Error('a request for images or audio has no chat form')
+  }
+
+  promptText(): string {
+    return ''
+  }
+
+  withMaxTokens(): ParsedRequest {
+    return this
+  }
+}

@@ -1,0 +1,118 @@
+/**
+ * What follows on a caller who leaves while a provider works: whether it is followed, for how long, and how the call is settled then.
+ * Decision 0380 says why.
+ */
+import { CallCutError, type CallOwners } from '../../../platform/loop/inflight.ts'
+import type { BearerPrincipal } from '../../../platform/security/principal.ts'
+import type { Attempt, Plan } from '../../routing/plan.ts'
+import { firstHoldTokens } from '../charge/estimate.ts'
+import type { ChargedAgent, Meter } from '../charge/meter.ts'
+import type { InferenceDeps } from '../deps.ts'
+import type { Answer } from '../dial.ts'
+import type { Kind } from '../kinds/kind.ts'
+import type { ParsedRequest } from '../kinds/request.ts'
+import { isPromptGuessed } from '../prompt-most.ts'
+import type { StreamAnswer } from '../replies/answer.ts'
+import { StreamHold } from '../stream/stream-hold.ts'
+import { Departure } from './departure.ts'
+import { readOnLongestMs, readOnMs } from './departures.ts'
+import { type Charging, leftUsage, readOn, readOnMsOf, settleUnread } from './read-on.ts'
+
+/** In the books of a call whose client went away before an answer; nobody sees it. */
+export const nobodyWaitsStatus = 499
+
+/** A call that may be left. */
+export interface LeavableCall {
+  readonly kind: Kind
+  readonly request: ParsedRequest
+  readonly plan: Plan
+  readonly principal: BearerPrincipal
+  readonly agent: ChargedAgent
+  readonly meter: Meter
+}
+
+/**
+ * Whether a provider is followed when the caller leaves: where it draws, and where it charges the operator for what nobody else can count, which is
+ * thought that it does not show, and pictures, sound and files of the prompt.
+ */
+function isWorthFollowing(kind: Kind, request: ParsedRequest, attempt: Attempt): boolean {
+  const { model, route, byok } = attempt
+  if (kind.modelKind === 'image') return route.provider.userGiven !== true
+  return kind.hasOutput && !byok && (model.reasoning || isPromptGuessed(request, attempt))
+}
+
+/** The end of a call for its providers, behind that of its caller; null where no provider of the plan is worth following. */
+export function departureOf(call: LeavableCall, watch: Watched, deps: Pick<InferenceDeps, 'clock' | 'inflight' | 'departures'>): Departure | null {
+  const { kind, request, plan, principal, agent, meter } = call
+  if (!plan.attempts.some(attempt => isWorthFollowing(kind, request, attempt))) return null
+  const { clock, inflight, departures } = deps
+  return new Departure(watch.signal, {
+    clock,
+    inflight,
+    departures,
+    orgId: principal.orgId,
+    owners: ownersOf(principal, agent),
+    followMs: () => {
+      const { attempt } = meter
+      if (attempt === null || meter.ended || !meter.isWorking || !isWorthFollowing(kind, request, attempt)) return 0
+      if (kind.modelKind === 'image') return Number.POSITIVE_INFINITY
+      return meter.readOnMs(meter.unseenTokens, undefined, request.stream ? readOnMs : readOnLongestMs)
+    },
+    recheck() {
+      watch.recheck()
+      return watch.isNamed ? watch.confirm() : undefined
+    },
+    onFollowed() {
+      if (meter.firstByteMs === null) meter.noteLeft()
+    },
+  })
+}
+
+/** What ends a call from outside, as far as it is asked here. */
+interface Watched {
+  readonly isNamed: boolean
+  readonly signal: ConstructorParameters<typeof Departure>[0]
+  recheck(): void
+  confirm(): void | Promise<void>
+}
+
+/** Whose revoke ends the call: the credential and the agent that it is charged to. */
+function ownersOf(principal: BearerPrincipal, { agentId, ancestorIds }: ChargedAgent): CallOwners {
+  const agentIds = agentId === null ? [] : [agentId, ...ancestorIds]
+  return { agentIds, keyId: principal.keyId, ...(principal.kind === 'agent' ? { tokenIds: principal.tokenIds } : {}) }
+}
+
+/** Settles a call whose caller left before its reply began, with what the provider made of it. */
+export async function settleLeft(answer: Answer, call: LeavableCall, departure: Departure, deps: Pick<InferenceDeps, 'clock'>): Promise<void> {
+  const { meter } = call
+  const outcome = departure.reason instanceof CallCutError ? 'cut' : 'client_gone'
+  switch (answer.kind) {
+    case 'whole':
+      return meter.settle(answer.usage, answer.estimated, outcome, nobodyWaitsStatus)
+    case 'stream': {
+      const charging = { meter, hold: streamHoldOf(answer, call, deps), thinksUnseen: answer.attempt.model.reasoning }
+      followStream(departure, answer, charging)
+      await readOn(answer, departure, charging)
+      answer.body.destroy()
+      answer.served()
+      return settleUnread(answer, charging, outcome, nobodyWaitsStatus)
+    }
+    case 'bytes':
+      answer.body.destroy()
+      return meter.settle(answer.reading.usage(), !answer.reading.exact, outcome, nobodyWaitsStatus)
+    case 'client-error':
+      return meter.settleFailed(answer.status)
+  }
+}
+
+/** From here on the departure goes by what the stream has come to. */
+export function followStream(departure: Departure, answer: StreamAnswer, charging: Charging): void {
+  departure.followMs = () => readOnMsOf(answer, charging)
+  departure.onFollowed = () => charging.meter.noteLeft(leftUsage(answer, charging))
+}
+
+/** What covers a stream: of a model that thinks unseen also what it has thought before its first chunk. */
+export function streamHoldOf({ attempt }: StreamAnswer, { kind, request, meter }: LeavableCall, { clock }: Pick<InferenceDeps, 'clock'>): StreamHold {
+  const { promptTokens, maxTokens } = request
+  return new StreamHold(meter, clock, promptTokens, firstHoldTokens(kind, request, attempt.model), maxTokens, meter.unseenTokens)
+}

@@ -1,0 +1,91 @@
+/** What is learned from audio and transcripts while they are passed on. */
+import { isObject, parsedObject } from '../../../platform/values/json.ts'
+import type { StreamFault } from '../../wire/chat/chat-stream.ts'
+import { dataFrame } from '../../wire/sse/sse.ts'
+import { SseEventReader } from '../../wire/sse/sse-events.ts'
+import { noUsage, type TokenUsage } from '../../wire/usage.ts'
+import type { BytesReading } from '../replies/answer.ts'
+
+/** Longest recording that is believed: the figures must fit into the books. */
+const secondsMax = 1_000_000
+
+/** The length of the recording as the provider says it, in whole seconds, each begun one counted; null when it does not say. */
+export function secondsOf(reply: Readonly<Record<string, unknown>>): number | null {
+  const usage = reply['usage']
+  const claimed = isObject(usage) ? usage['seconds'] : undefined
+  return wholeSeconds(claimed) ?? wholeSeconds(reply['duration'])
+}
+
+/** Some providers write the duration as text. */
+function wholeSeconds(value: unknown): number | null {
+  const seconds = typeof value === 'string' && value.trim() !== '' ? Number(value) : value
+  return typeof seconds === 'number' && seconds >= 0 && seconds <= secondsMax ? Math.max(1, Math.ceil(seconds)) : null
+}
+
+function faultFrame({ message, type, code }: StreamFault): Buffer {
+  return Buffer.from(dataFrame({ type: 'error', error: { message, type: type ?? 'api_error', code: code ?? 'upstream_stream_error', param: null } }))
+}
+
+/** Spoken audio: what it costs was known before. In bytes of sound nothing can be said, in events it can. */
+export class SpeechReading implements BytesReading {
+  readonly exact = true
+  readonly complete = true
+  readonly #usage: TokenUsage
+  readonly #isEvents: boolean
+
+  constructor(usage: TokenUsage, contentType: string) {
+    this.#usage = usage
+    this.#isEvents = contentType.startsWith('text/event-stream')
+  }
+
+  push(): void {}
+
+  usage(): TokenUsage {
+    return this.#usage
+  }
+
+  fail(fault: StreamFault): Uint8Array | null {
+    return this.#isEvents ? Buffer.concat([Buffer.from('\n\n'), faultFrame(fault)]) : null
+  }
+}
+
+/** A transcript in events. The last of them may say how long the recording was. */
+export class TranscriptReading implements BytesReading {
+  complete = false
+  readonly #events = new SseEventReader()
+  readonly #held: TokenUsage
+  #seconds: number | null = null
+
+  constructor(held: TokenUsage) {
+    this.#held = held
+  }
+
+  get exact(): boolean {
+    return this.#seconds !== null
+  }
+
+  push(chunk: Uint8Array): void {
+    for (const event of this.#events.push(chunk)) if (event.kind === 'event') this.#read(event.data)
+  }
+
+  usage(): TokenUsage {
+    return this.#seconds === null ? this.#held : { ...noUsage, media: { images: 0, audioSeconds: this.#seconds, characters: 0 } }
+  }
+
+  fail(fault: StreamFault): Uint8Array {
+    return Buffer.concat([Buffer.from('\n\n'), faultFrame(fault)])
+  }
+
+  #read(data: string): void {
+    if (data === '[DONE]') {
+      this.complete = true
+      return
+    }
+    // Only the end says how long it was; the texts before it are many.
+    if (!data.includes('"usage"') && !data.includes('.done"') && !data.includes('"finish_reason"')) return
+    const event = parsedObject(data)
+    if (event === null) return
+    this.#seconds = secondsOf(event) ?? this.#seconds
+    if (event['type'] === 'transcript.text.done' || this.#seconds !== null) this.complete = true
+  }
+}

@@ -1,0 +1,125 @@
+/** One request to a provider of images: asked, read, and where it is a job looked after until it ends. Decision 0166 says why. */
+import { GatewayError } from '../../../platform/errors.ts'
+import { BodyTooLargeError, type OutboundReply } from '../../../platform/outbound/upstream-body.ts'
+import type { Failure, Target } from '../../providers/dialect.ts'
+import { classifyFailure } from '../../providers/failure.ts'
+import type { ImageOutcome, ImageReply, ImageStyle, Job } from '../../providers/image-style.ts'
+import { publicMessage } from '../../providers/public-message.ts'
+import type { Attempt } from '../../routing/plan.ts'
+import type { ImageParams } from '../../wire/images.ts'
+import { readRefusal } from '../attempt/refusals.ts'
+import { send } from '../attempt/send.ts'
+import { written } from '../attempt/written.ts'
+import type { InferenceDeps } from '../deps.ts'
+import type { ImagesRequest } from '../kinds/media/images-request.ts'
+import type { ClientError, Failed, ReplyHeaders } from '../replies/answer.ts'
+import { decodedReply } from '../replies/decoded-reply.ts'
+import type { ReplyRoom } from '../replies/reply-room.ts'
+
+/** Looks in a row whose connection may break. */
+const brokenLooksMax = 5
+/** How long the end of a job may take to be said. */
+const cancelTimeoutMs = 5000
+
+export interface ImageJobContext {
+  readonly attempt: Attempt
+  readonly style: ImageStyle
+  readonly target: Target
+  readonly request: ImagesRequest
+  /** Ends with the call, and at the deadline. */
+  readonly signal: AbortSignal
+  /** What the replies of all requests of the attempt may hold. */
+  readonly room: ReplyRoom
+  readonly deps: InferenceDeps
+}
+
+/** What one request came to. */
+export type Drawn =
+  | {
+      readonly kind: 'images'
+      readonly made: Extract<ImageOutcome, { kind: 'images' }>
+      readonly dropped: readonly string[]
+      readonly replyHeaders: ReplyHeaders
+    }
+  | ClientError
+  | Failed
+
+/** Asks for the requested pictures. Rejects with the signal's reason, or with what the connection says. */
+export async function draw(params: ImageParams, context: ImageJobContext): Promise<Drawn> {
+  const { attempt, style, target, request, signal, room, deps } = context
+  const outgoing = written(() => style.request(params, target, deps.ids.secret('brigade-', 24)))
+  const reply = decodedReply(await send(attempt, outgoing, signal, deps))
+  if (!isSuccess(reply)) return readRefusal(reply, attempt, { failure: classifyFailure }, request)
+  const given = await read(reply, room)
+  const first = style.reply(given, target)
+  if (first.kind === 'job') room.giveBack(given.bytes.length)
+  const outcome = first.kind === 'job' ? await finish(first.job, context) : first
+  if (outcome.kind === 'images') return { kind: 'images', made: outcome, dropped: outgoing.dropped, replyHeaders: reply.headers }
+  return outcome.kind === 'failed' ? failedOf(outcome.failure, outcome.message, context) : failedOf(noEnd, 'it began a job inside a job', context)
+}
+
+const noEnd: Failure = { kind: 'transient', status: null }
+const isSuccess = ({ status }: OutboundReply): boolean => status >= 200 && status < 300
+
+async function read(reply: OutboundReply, room: ReplyRoom): Promise<ImageReply> {
+  return { headers: reply.headers, bytes: await room.read(reply.body) }
+}
+
+/** Looks after a job until it ends. When it is given up before, the provider is told where it can be told. */
+async function finish(job: Job, context: ImageJobContext): Promise<ImageOutcome> {
+  let broken = 0
+  try {
+    for (;;) {
+      await context.deps.clock.sleep(context.deps.images.pollMs, context.signal)
+      try {
+        const outcome = await look(job, context)
+        if (outcome.kind !== 'pending') return outcome
+        broken = 0
+      } catch (error) {
+        // A connection that breaks is no end of the job; one that always does will not bring it.
+        if (context.signal.aborted || error instanceof GatewayError || error instanceof BodyTooLargeError || ++broken > brokenLooksMax) throw error
+      }
+    }
+  } catch (error) {
+    if (job.cancelUrl !== null) cancel(job.cancelUrl, job, context)
+    throw error
+  }
+}
+
+async function look(job: Job, { attempt, style, signal, room, deps }: ImageJobContext): Promise<ImageOutcome> {
+  const reply = decodedReply(await send(attempt, { method: 'GET', url: job.url, headers: job.headers }, signal, deps))
+  if (isSuccess(reply)) {
+    const given = await read(reply, room)
+    const outcome = style.poll?.(given) ?? { kind: 'failed', failure: noEnd, message: 'it began a job, which nobody expected' }
+    if (outcome.kind === 'pending') room.giveBack(given.bytes.length)
+    return outcome
+  }
+  reply.body.destroy()
+  // A look that fails for a moment is no end of the job; the deadline is.
+  if (reply.status === 429 || reply.status >= 500) return { kind: 'pending' }
+  return { kind: 'failed', failure: { kind: 'transient', status: reply.status }, message: `asked for its job it answered ${reply.status}` }
+}
+
+/** In nobody's way: whether it worked changes nothing for the caller. */
+function cancel(url: string, { headers }: Job, { attempt, deps }: ImageJobContext): void {
+  const late = new AbortController()
+  const stop = deps.clock.after(cancelTimeoutMs, () => late.abort())
+  send(attempt, { method: 'POST', url, headers, body: '' }, late.signal, deps)
+    .then(reply => reply.body.destroy())
+    .catch(() => {})
+    .finally(stop)
+}
+
+/** What a provider said inside a 2xx, as the caller reads it: without what it quotes of the prompt. */
+function failedOf(failure: Failure, message: string, { attempt, request }: ImageJobContext): ClientError | Failed {
+  const { id } = attempt.route.provider
+  const said = `${id}: ${publicMessage(message, attempt.credential, request.native.body)}`
+  if (failure.kind !== 'client') return { kind: 'failed', attempt, failure, message: said }
+  const error = {
+    message: `${id} refused the request: ${said.slice(id.length + 2)}`,
+    type: 'invalid_request_error',
+    code: 'upstream_client_error',
+    param: null,
+  }
+  return { kind: 'client-error', attempt, status: failure.status, bytes: Buffer.from(JSON.stringify({ error })) }
+}

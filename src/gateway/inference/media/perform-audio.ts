@@ -1,0 +1,157 @@
+/** Attempts of audio: a recording to be written down, a text to be spoken. */
+import type { OutboundReply } from '../../../platform/outbound/upstream-body.ts'
+import type { SpeechCall, TranscriptionCall } from '../../providers/audio/audio-style.ts'
+import { audioStyleOf } from '../../providers/audio-styles.ts'
+import { classifyFailure } from '../../providers/failure.ts'
+import type { Attempt } from '../../routing/plan.ts'
+import { objectOfBytes } from '../../wire/json/json-bounds.ts'
+import { brHeader, headerValue } from '../../wire/response-headers.ts'
+import { noUsage, type TokenUsage } from '../../wire/usage.ts'
+import { readRefusal } from '../attempt/refusals.ts'
+import { send } from '../attempt/send.ts'
+import { withheldSpeech, withheldTranscription } from '../attempt/withheld-media.ts'
+import { written } from '../attempt/written.ts'
+import type { Performer } from '../kinds/kind.ts'
+import { SpeechRequest, TranscriptionRequest } from '../kinds/media/audio-requests.ts'
+import type { BytesReading, Failed, Performed, WholeAnswer } from '../replies/answer.ts'
+import { decodedReply } from '../replies/decoded-reply.ts'
+import { SpeechReading, secondsOf, TranscriptReading } from './audio-reading.ts'
+
+/** Largest transcript, and largest reply with audio inside JSON. */
+const transcriptMaxBytes = 16 * 1024 * 1024
+const spokenMaxBytes = 64 * 1024 * 1024
+/** Most pieces of a transcript, see json-bounds.ts: each word has four, and a day of speech has some two hundred thousand words. */
+const transcriptPiecesMax = 1_000_000
+/** The same of a server that somebody has registered. */
+const ownReplyMaxBytes = 8 * 1024 * 1024
+
+const limitOf = ({ route }: Attempt, bytes: number): number => (route.provider.userGiven === true ? Math.min(bytes, ownReplyMaxBytes) : bytes)
+
+/** Makes one attempt of a transcription. */
+export const performTranscription: Performer = async (attempt, context) => {
+  const { request, deps } = context
+  if (!(request instanceof TranscriptionRequest)) throw new TypeError('not a transcription')
+  const style = audioStyleOf(attempt.route.provider)
+  const boundary = `brigade-${deps.ids.uuidv7(deps.clock.nowMs())}`
+  const { call, dropped } = withheldTranscription(request.call, attempt)
+  const outgoing = written(() => style.transcription(call, targetOf(attempt), boundary))
+  const reply = decodedReply(await send(attempt, outgoing, context.signal, deps))
+  if (!isSuccess(reply)) return readRefusal(reply, attempt, { failure: classifyFailure }, request)
+  const type = typeOf(reply)
+  const headers = droppedHeaders([...dropped, ...outgoing.dropped])
+  if (type.startsWith('text/event-stream')) return passOn(reply, attempt, { ...headers, 'content-type': type }, new TranscriptReading(withMedia(request.media)))
+  const bytes = await reply.body.buffer(limitOf(attempt, transcriptMaxBytes))
+  if (!isJson(request.call)) return textAnswer(bytes, type, reply, attempt, headers, request)
+  const value = objectOfBytes(bytes, transcriptPiecesMax)
+  const made = value === null ? null : style.transcript(value)
+  if (value === null || made === null || !('text' in made || 'segments' in made))
+    return failed(attempt, reply.status, `answered ${reply.status} with no transcript`)
+  const seconds = secondsOf(value)
+  const body = made === value ? bytes : Buffer.from(JSON.stringify(made))
+  const usage = seconds === null ? null : withMedia({ images: 0, audioSeconds: seconds, characters: 0 })
+  return whole(attempt, { ...headers, 'content-type': made === value ? type : 'application/json; charset=utf-8' }, body, usage, withMedia(request.media), reply)
+}
+
+const isJson = ({ responseFormat }: TranscriptionCall): boolean => responseFormat.endsWith('json')
+
+/** Types of pages and programs: a browser must never be given one under the address of the gateway. */
+const activeType = /html|xml|svg|script/i
+
+/** A transcript as text or subtitles, with the type that the provider gives it. */
+function textAnswer(
+  bytes: Buffer,
+  type: string,
+  reply: OutboundReply,
+  attempt: Attempt,
+  headers: Readonly<Record<string, string>>,
+  request: TranscriptionRequest,
+): Performed {
+  if (activeType.test(type)) return failed(attempt, reply.status, 'answered with a page instead of a transcript')
+  return whole(attempt, { ...headers, 'content-type': type === '' ? 'text/plain; charset=utf-8' : type }, bytes, null, withMedia(request.media), reply)
+}
+
+/** Makes one attempt of a call that has a text spoken. */
+export const performSpeech: Performer = async (attempt, context) => {
+  const { request, deps } = context
+  if (!(request instanceof SpeechRequest)) throw new TypeError('not a text to speak')
+  const style = audioStyleOf(attempt.route.provider)
+  const { call, dropped } = withheldSpeech(withVoice(request.call, attempt), attempt)
+  const outgoing = written(() => style.speech(call, targetOf(attempt)))
+  const reply = decodedReply(await send(attempt, outgoing, context.signal, deps))
+  if (!isSuccess(reply)) return readRefusal(reply, attempt, { failure: classifyFailure }, request)
+  const headers = droppedHeaders([...dropped, ...outgoing.dropped])
+  const usage = withMedia(request.media)
+  if (style.spoken !== null) {
+    const value = objectOfBytes(await reply.body.buffer(limitOf(attempt, spokenMaxBytes)))
+    const audio = value === null ? null : style.spoken(value, call)
+    if (audio === null || audio.bytes.length === 0) return failed(attempt, reply.status, `answered ${reply.status} without audio`)
+    return whole(attempt, { ...headers, 'content-type': audio.contentType }, audio.bytes, usage, usage, reply)
+  }
+  const type = typeOf(reply)
+  if (!isAudio(type, call)) {
+    reply.body.destroy()
+    return failed(attempt, reply.status, `answered speech with ${type}`)
+  }
+  return passOn(
+    reply,
+    attempt,
+    { ...headers, 'content-type': type === '' ? (audioTypes[call.responseFormat] ?? 'application/octet-stream') : type },
+    new SpeechReading(usage, type),
+  )
+}
+
+/** The types that are said for a provider that says none. */
+const audioTypes: Readonly<Record<string, string>> = {
+  mp3: 'audio/mpeg',
+  opus: 'audio/ogg',
+  aac: 'audio/aac',
+  flac: 'audio/flac',
+  wav: 'audio/wav',
+  pcm: 'audio/pcm',
+}
+
+const isAudio = (type: string, { stream }: SpeechCall): boolean =>
+  type === '' || type.startsWith('audio/') || type.startsWith('application/octet-stream') || (stream && type.startsWith('text/event-stream'))
+
+/** The voice of the model where the caller names none. */
+function withVoice(call: SpeechCall, { model }: Attempt): SpeechCall {
+  const { body } = call
+  if ((body['voice'] ?? null) !== null || model.defaultVoice === undefined) return call
+  return { ...call, body: { ...body, voice: model.defaultVoice } }
+}
+
+const targetOf = ({ route, credential }: Attempt) => ({ provider: route.provider, upstreamModel: route.upstreamModel, credential })
+const isSuccess = ({ status }: OutboundReply): boolean => status >= 200 && status < 300
+const typeOf = ({ headers }: OutboundReply): string => String(headers['content-type'] ?? '')
+const withMedia = (media: NonNullable<TokenUsage['media']>): TokenUsage => ({ ...noUsage, media })
+
+function droppedHeaders(dropped: readonly string[]): Readonly<Record<string, string>> {
+  return dropped.length === 0 ? {} : { [brHeader.droppedParams]: headerValue(dropped.join(',')) }
+}
+
+/** The reply counts as begun when its first bytes are here: until then another route can still take over. */
+async function passOn(reply: OutboundReply, attempt: Attempt, headers: Readonly<Record<string, string>>, reading: BytesReading): Promise<Performed> {
+  const rest = reply.body[Symbol.asyncIterator]()
+  const first = await rest.next()
+  if (first.done) return failed(attempt, reply.status, 'ended the reply before its first byte')
+  reading.push(first.value)
+  return { answer: { kind: 'bytes', attempt, headers, first: first.value, rest, body: reply.body, reading }, replyHeaders: reply.headers }
+}
+
+function whole(
+  attempt: Attempt,
+  headers: WholeAnswer['headers'],
+  bytes: Buffer,
+  usage: TokenUsage | null,
+  held: TokenUsage,
+  { headers: replyHeaders }: OutboundReply,
+): Performed {
+  return { answer: { kind: 'whole', attempt, headers, usage: usage ?? held, estimated: usage === null, body: bytes }, replyHeaders }
+}
+
+const failed = (attempt: Attempt, status: number, what: string): Failed => ({
+  kind: 'failed',
+  attempt,
+  failure: { kind: 'transient', status },
+  message: `${attempt.route.provider.id} ${what}`,
+})

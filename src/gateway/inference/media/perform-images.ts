@@ -1,0 +1,102 @@
+/** Attempts of image calls: one request to the provider, or several side by side where it draws one picture at a time. */
+import { abortSignalOf } from '../../../platform/loop/cancellation.ts'
+import type { Target } from '../../providers/dialect.ts'
+import type { MadeImage } from '../../providers/image-style.ts'
+import { imageStyleOf } from '../../providers/image-styles.ts'
+import type { Attempt } from '../../routing/plan.ts'
+import { brHeader, headerValue } from '../../wire/response-headers.ts'
+import { noUsage } from '../../wire/usage.ts'
+import { withheldParams } from '../attempt/withheld-media.ts'
+import type { Performer } from '../kinds/kind.ts'
+import { ImagesRequest } from '../kinds/media/images-request.ts'
+import type { ClientError, Failed, Performed, WholeAnswer } from '../replies/answer.ts'
+import { ReplyRoom } from '../replies/reply-room.ts'
+import { type Drawn, draw } from './image-job.ts'
+
+/** What the replies of one attempt may hold together: four large pictures as base64. */
+const repliesMaxBytes = 64 * 1024 * 1024
+/** The same of a server that somebody has registered. */
+const ownRepliesMaxBytes = 32 * 1024 * 1024
+
+/** The provider took too long. */
+class DeadlineError extends Error {
+  override readonly name = 'DeadlineError'
+}
+
+/** Makes one attempt. All of it ends at the deadline, whatever the provider does. */
+export const performImages: Performer = async (attempt, context) => {
+  const { request, deps } = context
+  if (!(request instanceof ImagesRequest)) throw new Error('images are drawn for image requests only')
+  request.checkFor(attempt)
+  const style = imageStyleOf(attempt.route.imageStyle ?? attempt.route.provider.imageStyle ?? 'openai')
+  const target = targetOf(attempt)
+  const deadline = new AbortController()
+  const stop = deps.clock.after(deps.images.deadlineMs, () => deadline.abort(new DeadlineError()))
+  const signal = AbortSignal.any([abortSignalOf(context.signal), deadline.signal])
+  try {
+    const { params, dropped } = withheldParams(request.params, attempt)
+    const batches = split(params.n, style.imagesPerRequest(target)).map(n => ({ ...params, n }))
+    const room = new ReplyRoom(attempt.route.provider.userGiven === true ? ownRepliesMaxBytes : repliesMaxBytes)
+    const ends = await Promise.allSettled(batches.map(batch => draw(batch, { attempt, style, target, request, signal, room, deps })))
+    // Pictures that had come when the call was ended are made, and charged.
+    if (context.signal.aborted && !ends.some(isDrawn)) throw context.signal.reason
+    return together(ends, dropped, attempt, request, Math.floor(deps.clock.nowMs() / 1000), deps.images.deadlineMs)
+  } finally {
+    stop()
+  }
+}
+
+const isDrawn = (end: PromiseSettledResult<Drawn>): boolean => end.status === 'fulfilled' && end.value.kind === 'images'
+
+function targetOf({ route, model, credential }: Attempt): Target {
+  return { provider: route.provider, upstreamModel: route.upstreamModel, credential, forwarded: null, traits: model }
+}
+
+/** So many pictures in requests of at most so many. */
+function split(count: number, most: number): number[] {
+  return Array.from({ length: Math.ceil(count / most) }, (_, index) => Math.min(most, count - index * most))
+}
+
+/** Pictures that were drawn count, also when others failed; without any, the provider's word on the request comes before a failure. */
+function together(
+  ends: readonly PromiseSettledResult<Drawn>[],
+  withheld: readonly string[],
+  attempt: Attempt,
+  request: ImagesRequest,
+  nowSeconds: number,
+  deadlineMs: number,
+): Performed {
+  const drawn = ends.flatMap(end => (end.status === 'fulfilled' ? [end.value] : []))
+  const good = drawn.filter(one => one.kind === 'images')
+  const [first] = good
+  if (first !== undefined) return { answer: answerOf(good, withheld, attempt, request, nowSeconds), replyHeaders: first.replyHeaders }
+  const refusal = drawn.find((one): one is ClientError => one.kind === 'client-error') ?? drawn.find((one): one is Failed => one.kind === 'failed')
+  if (refusal !== undefined) return refusal
+  const [end] = ends
+  const error: unknown = end?.status === 'rejected' ? end.reason : new Error('nothing was asked for')
+  if (!(error instanceof DeadlineError)) throw error
+  const message = `${attempt.route.provider.id} did not finish the image within ${deadlineMs / 1000} s`
+  return { kind: 'failed', attempt, failure: { kind: 'transient', status: null }, message }
+}
+
+type Good = Extract<Drawn, { kind: 'images' }>
+
+function answerOf(good: readonly Good[], withheld: readonly string[], attempt: Attempt, request: ImagesRequest, nowSeconds: number): WholeAnswer {
+  // Never more than was asked and held for.
+  const data: readonly MadeImage[] = good.flatMap(one => one.made.images).slice(0, request.params.n)
+  const whole = good.length === 1 ? (good[0]?.made.whole ?? null) : null
+  const created = Number.isInteger(whole?.['created']) ? whole?.['created'] : nowSeconds
+  const dropped = [...new Set([...withheld, ...good.flatMap(one => one.dropped)])]
+  const usage = { ...noUsage, media: { ...request.media, images: data.length } }
+  return {
+    kind: 'whole',
+    attempt,
+    headers: {
+      'content-type': 'application/json; charset=utf-8',
+      ...(dropped.length === 0 ? {} : { [brHeader.droppedParams]: headerValue(dropped.join(',')) }),
+    },
+    usage,
+    estimated: false,
+    body: Buffer.from(JSON.stringify({ ...whole, created, data })),
+  }
+}

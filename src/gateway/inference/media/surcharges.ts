@@ -1,0 +1,37 @@
+/**
+ * What a provider charges for beside the tokens, or takes more for the tokens for. No price of the catalog has it, so on a key that is not
+ * the caller's own nobody could say what the call costs.
+ */
+import { fail } from '../../../platform/errors.ts'
+import { isObject } from '../../../platform/values/json.ts'
+import { isClientRun } from '../../wire/messages/request/hub-tools.ts'
+
+type Fields = Readonly<Record<string, unknown>>
+
+/** Types of tools that the client runs itself. */
+const clientRun: readonly unknown[] = ['function', 'custom']
+
+/** Throws `bad_request` for tools that the provider would run: an answer without them would be another. */
+export function refuseProviderTools({ tools }: Fields): void {
+  if (!Array.isArray(tools)) return
+  for (const tool of tools) {
+    const type: unknown = isObject(tool) ? tool['type'] : undefined
+    // Without a type it is a function when it has one; members of any other name are tools of a provider's own.
+    if (type === undefined && (!isObject(tool) || isObject(tool['function']) || isObject(tool['custom']))) continue
+    if (clientRun.includes(type) || (typeof type === 'string' && isClientRun(type))) continue
+    const shown = typeof type === 'string' ? `"${type.slice(0, 64)}"` : 'of that type'
+    throw fail('bad_request', {
+      message: `The tool ${shown} would be run by the provider and charged beside the tokens, so it is for your own provider key only. Send or save one, or offer tools of type function.`,
+    })
+  }
+}
+
+/** Faster or nearer answers of the messages format, which its provider takes a multiple of the price for. Throws `bad_request`. */
+export function refuseDearerMessages({ speed, inference_geo: geo }: Fields): void {
+  const name =
+    speed !== undefined && speed !== null && speed !== 'standard' ? 'speed' : geo !== undefined && geo !== null && geo !== 'global' ? 'inference_geo' : null
+  if (name === null) return
+  throw fail('bad_request', {
+    message: `"${name}" makes the tokens dearer than they are listed, so it is for your own provider credential only. Forward or save one, or leave it out.`,
+  })
+}

@@ -1,0 +1,222 @@
+/**
+ * The image panel: several models draw side by side, a vision model picks one picture. Each part is a call of its own in the books.
+ * Decision 0167 says why.
+ */
+import type { Call, Reply } from '../../../platform/endpoint.ts'
+import { reply } from '../../../platform/endpoint.ts'
+import { fail, GatewayError } from '../../../platform/errors.ts'
+import type { CallPolicy, Principal } from '../../../platform/security/principal.ts'
+import { inrFromUinr, inrTextOf } from '../../../platform/values/money.ts'
+import { panelMembers, panelSize } from '../../catalog/image-panel.ts'
+import { isSandbox } from '../../catalog/loading/sandbox.ts'
+import type { Permit } from '../../limits/engine/admission.ts'
+import type { MadeImage } from '../../providers/image-style.ts'
+import type { Plan } from '../../routing/plan.ts'
+import type { UsageEvent } from '../../usage/events/record.ts'
+import { brHeader } from '../../wire/response-headers.ts'
+import { noUsage } from '../../wire/usage.ts'
+import type { ChargeTotal } from '../charge/charge-total.ts'
+import { priceTokens } from '../charge/estimate.ts'
+import type { ContentCall } from '../content-log/content-capture.ts'
+import type { InferenceDeps } from '../deps.ts'
+import { imagesKind } from '../kinds/media/images.ts'
+import type { ImagesRequest } from '../kinds/media/images-request.ts'
+import { bearer, chargedAgent, serve } from '../pipeline.ts'
+import { endsAll, judge, type Verdict } from './panel-judge.ts'
+
+/** What a member of the panel came to. */
+interface Member {
+  readonly model: string
+  readonly provider: string | null
+  readonly image: MadeImage | null
+  /** What its provider could not be told, as its reply names it. */
+  readonly dropped: string | null
+  /** The reply's own time, of those that drew. */
+  readonly created: number | null
+  readonly error: unknown
+}
+
+type Drawn = Member & { readonly image: MadeImage; readonly index: number }
+
+/**
+ * Serves a call of the panel: everything that speaks against it is said before a dial, then the members draw at once, then one picture is
+ * picked. Whatever goes wrong with the judging, a picture that was drawn is given. Throws what routing throws, `bad_request`,
+ * `call_cap_exceeded`, the refusal that all members met, or `all_routes_failed`. What it is charged in all is added to `bills`.
+ */
+export async function servePanel(asked: ImagesRequest, call: Call<Principal>, given: InferenceDeps, chargeTotal: ChargeTotal): Promise<Reply> {
+  const startedAtMs = given.clock.monotonicMs()
+  const { request, drawing, content } = await checkPanel(asked, call, given)
+  let permit: Permit<UsageEvent> | null = null
+  const deps = withinPanel(request.modelId, chargeTotal, given, admitted => {
+    permit = admitted
+  })
+  try {
+    const members = await Promise.all(drawing.map(model => drawWith(model, request, call, deps)))
+    call.signal.throwIfAborted()
+    const revoked = members.find(({ error }) => endsAll(error))
+    if (revoked !== undefined) throw revoked.error
+    const drawn = members.flatMap((member, index): Drawn[] => (member.image === null ? [] : [{ ...member, image: member.image, index }]))
+    const [first] = drawn
+    if (first === undefined) throw noneDrawn(members)
+    const verdict =
+      drawn.length === 1
+        ? onlyOne
+        : await judge(
+            request.params.prompt,
+            drawn.map(({ image }) => image),
+            request.fields,
+            call,
+            deps,
+          )
+    const chosen = (verdict.kind === 'picked' ? drawn[verdict.index] : first) ?? first
+    const made = replyOf(members, chosen, verdict, chargeTotal, given.clock.monotonicMs() - startedAtMs, permit)
+    return content === null ? made : given.contentLog.keep(content, made)
+  } catch (error) {
+    if (content !== null) given.contentLog.keepFailure(content, error)
+    throw error
+  }
+}
+
+const onlyOne: Verdict = { kind: 'none', why: 'only one image was made', model: null }
+
+/** What speaks for the panel: what its members are asked with, and the content call when the organisation keeps content. */
+interface Checked {
+  readonly request: ImagesRequest
+  /** The model of each picture. */
+  readonly drawing: readonly string[]
+  readonly content: ContentCall | null
+}
+
+/** Asks routing for the panel itself: lookup, rules of the credential, residency, exclude, credentials. */
+async function checkPanel(request: ImagesRequest, call: Call<Principal>, deps: InferenceDeps): Promise<Checked> {
+  const { fields, modelId, native } = request
+  if (fields.fallbacks !== null) throw fail('bad_request', { message: '"fallbacks" is not for the image panel, which has its own models.' })
+  const principal = bearer(call.principal)
+  const { policies } = await chargedAgent(principal, call.agentLabel, deps)
+  const org = await deps.orgRouting(principal.orgId)
+  // A chain that is saved for the panel would draw one picture with its steps: the panel draws with its members.
+  const plan = deps.resolve({ modelId, kind: 'image', fields, org: { ...org, chains: new Map() }, policies, promptTokens: 0 })
+  const drawing = drawingOf(plan)
+  checkCaps(plan, drawing, request, policies)
+  const content = {
+    orgId: principal.orgId,
+    requestId: call.requestId,
+    keyId: principal.keyId,
+    model: modelId,
+    native,
+    requestBytes: request.params.prompt.length,
+  }
+  return { request: keyToOne(request, plan), drawing, content: org.retentionDays === 0 ? null : content }
+}
+
+/** The members; where a caller can reach nothing but the sandbox, its model as often. */
+function drawingOf({ attempts: [first] }: Plan): readonly string[] {
+  return first !== undefined && isSandbox(first.route.provider) ? Array.from({ length: panelSize }, () => first.route.modelId) : panelMembers
+}
+
+/** A key that came with the request goes to one company, whichever member asks. */
+function keyToOne(request: ImagesRequest, { attempts: [first] }: Plan): ImagesRequest {
+  return request.fields.upstreamKey === null || first === undefined ? request : request.pinnedTo(first.route.provider.id)
+}
+
+/** The cap of one call holds for all pictures together. Throws `call_cap_exceeded`. */
+function checkCaps(plan: Plan, drawing: readonly string[], { media }: ImagesRequest, policies: readonly CallPolicy[]): void {
+  const one = { ...noUsage, media: { ...media, images: 1 } }
+  const dearest = new Map<string, bigint>()
+  for (const { route } of plan.attempts) {
+    const uinr = priceTokens(route.price, one)
+    if (uinr > (dearest.get(route.modelId) ?? 0n)) dearest.set(route.modelId, uinr)
+  }
+  const worstUinr = drawing.reduce((sum, model) => sum + (dearest.get(model) ?? 0n), 0n)
+  for (const { owner, maxCostUinr } of policies) {
+    if (maxCostUinr === null || worstUinr <= maxCostUinr) continue
+    throw fail('call_cap_exceeded', {
+      message: `One call of this ${owner} may cost at most ₹${inrFromUinr(maxCostUinr)} (max_cost_inr_per_call); the images of the panel could cost ₹${inrFromUinr(worstUinr)}. Ask one model instead. No provider was called.`,
+      extra: { scope: owner, max_cost_inr_per_call: inrFromUinr(maxCostUinr) },
+    })
+  }
+}
+
+/**
+ * What the parts of a panel call work with: the content log gets the outer call alone, and rules that allow the panel allow what it is
+ * made of. Providers stay as ruled.
+ */
+function withinPanel(panelId: string, chargeTotal: ChargeTotal, deps: InferenceDeps, onAdmitted: (permit: Permit<UsageEvent>) => void): InferenceDeps {
+  const widened = (policy: CallPolicy): CallPolicy => (policy.allowedModels?.includes(panelId) ? { ...policy, allowedModels: null } : policy)
+  return {
+    ...deps,
+    watch: chargeTotal.watching(deps.watch),
+    contentLog: { keep: (_call, made) => made, keepFailure: () => {} },
+    limits: {
+      takeRate: principal => deps.limits.takeRate(principal),
+      async admit(request) {
+        const permit = await deps.limits.admit(request)
+        onAdmitted(permit)
+        return permit
+      },
+    },
+    resolve: request => deps.resolve({ ...request, policies: request.policies.map(widened) }),
+  }
+}
+
+/** One picture of one member. A failure is part of the answer. */
+async function drawWith(model: string, request: ImagesRequest, call: Call<Principal>, deps: InferenceDeps): Promise<Member> {
+  const own = request.forMember(model)
+  try {
+    const { status, headers, body } = await serve(imagesKind(own), { bytes: Buffer.alloc(0), headers: {}, query: '' }, call, deps)
+    const provider = headers[brHeader.provider] ?? null
+    if (status !== 200 || body.kind !== 'bytes') return { ...notDrawn(model, provider), error: null }
+    const { created, data } = JSON.parse(Buffer.from(body.bytes).toString('utf8')) as { created: number; data: readonly MadeImage[] }
+    return { model, provider, image: data[0] ?? null, dropped: headers[brHeader.droppedParams] ?? null, created, error: null }
+  } catch (error) {
+    const provider = error instanceof GatewayError ? (error.options.headers?.[brHeader.provider] ?? null) : null
+    return { ...notDrawn(model, provider), error }
+  }
+}
+
+const notDrawn = (model: string, provider: string | null) => ({ model, provider, image: null, dropped: null, created: null })
+
+/** When every member met the same wall before a provider was asked (budget, limit, revoked), that is the answer; else that all routes failed. */
+function noneDrawn(members: readonly Member[]): GatewayError {
+  const errors = members.map(({ error }) => error)
+  const walls = errors.filter((error): error is GatewayError => error instanceof GatewayError && !routeErrors.includes(error.errorName))
+  const others = errors.filter(error => !(error instanceof GatewayError && (walls.includes(error) || unreachable.includes(error.errorName))))
+  const [wall] = walls
+  if (wall !== undefined && others.length === 0) return wall
+  const said = members.map(
+    ({ model, error }) => `${model}: ${error instanceof GatewayError ? error.code : error === null ? 'refused by its provider' : 'failed'}`,
+  )
+  return fail('all_routes_failed', { message: `No model of the panel made an image (${said.join('; ')}).` })
+}
+
+const unreachable: readonly string[] = ['no_route', 'no_route_residency', 'model_not_allowed', 'byok_required']
+const routeErrors: readonly string[] = [...unreachable, 'all_routes_failed', 'reply_too_large', 'provider_unavailable_billing', 'internal_error']
+
+function replyOf(
+  members: readonly Member[],
+  chosen: Drawn,
+  verdict: Verdict,
+  chargeTotal: ChargeTotal,
+  latencyMs: number,
+  permit: Permit<UsageEvent> | null,
+): Reply {
+  // The last call of the panel has the account of all of them.
+  const left = permit?.agentRemainingUinr ?? null
+  const sangam = {
+    kind: 'image',
+    panel: members.map(({ model, provider, image }) => ({ model, provider, ok: image !== null })),
+    chosen: { model: chosen.model, provider: chosen.provider, index: chosen.index },
+    judge_model: verdict.model,
+    judged: verdict.kind === 'picked',
+    reason: verdict.kind === 'picked' ? 'picked by the judge' : verdict.why,
+  }
+  const headers = {
+    ...(chosen.provider === null ? {} : { [brHeader.provider]: chosen.provider }),
+    ...(chosen.dropped === null ? {} : { [brHeader.droppedParams]: chosen.dropped }),
+    [brHeader.sangam]: JSON.stringify(sangam).replace(/[^\x20-\x7e]/g, '?'),
+    [brHeader.costInr]: String(chargeTotal.costInr),
+    [brHeader.latencyMs]: String(Math.round(latencyMs)),
+    ...(left === null ? {} : { [brHeader.budgetRemainingInr]: inrTextOf(left) }),
+  }
+  return reply.json({ created: chosen.created, data: [chosen.image], br_sangam: sangam }, 200, headers)
+}

@@ -1,0 +1,74 @@
+/** Bodies that a provider compresses although it was asked not to. */
+import { Readable, type Transform } from 'node:stream'
+import zlib from 'node:zlib'
+import { BodyPieces } from '../../../platform/loop/body-pieces.ts'
+import { BodyTooLargeError, type OutboundReply, type UpstreamBody } from '../../../platform/outbound/upstream-body.ts'
+
+/** The reply with its body decoded; the very same one when nothing is to be done. Throws for an encoding that is not known. */
+export function decodedReply(reply: OutboundReply): OutboundReply {
+  const encoding = reply.headers['content-encoding']
+  if (encoding === undefined || encoding === 'identity' || encoding === '') return reply
+  const transform = decoderOf(String(encoding).trim().toLowerCase())
+  if (transform === null) {
+    reply.body.destroy()
+    throw new Error(`the provider compressed its reply with ${String(encoding).slice(0, 32)}, which was not asked for and cannot be read`)
+  }
+  return { ...reply, body: new DecodedBody(reply.body, transform) }
+}
+
+function decoderOf(encoding: string): Transform | null {
+  switch (encoding) {
+    case 'gzip':
+    case 'x-gzip':
+      return zlib.createGunzip()
+    case 'deflate':
+      return zlib.createInflate()
+    case 'br':
+      return zlib.createBrotliDecompress()
+    case 'zstd':
+      // Node 20 does not have it.
+      return 'createZstdDecompress' in zlib && typeof zlib.createZstdDecompress === 'function' ? (zlib.createZstdDecompress as () => Transform)() : null
+    default:
+      return null
+  }
+}
+
+class DecodedBody implements UpstreamBody {
+  readonly #body: UpstreamBody
+  readonly #stream: Transform
+
+  constructor(body: UpstreamBody, transform: Transform) {
+    this.#body = body
+    this.#stream = transform
+    const source = Readable.from(body)
+    source.on('error', error => transform.destroy(error))
+    // Whoever reads hears of an error; nobody reads any more when the body was destroyed.
+    transform.on('error', () => body.destroy())
+    source.pipe(transform)
+  }
+
+  [Symbol.asyncIterator](): AsyncIterator<Uint8Array> {
+    return this.#stream[Symbol.asyncIterator]()
+  }
+
+  async buffer(maxBytes: number): Promise<Buffer> {
+    const parts = new BodyPieces()
+    for await (const part of this.#stream as AsyncIterable<Buffer>) {
+      parts.add(part)
+      if (parts.bytes > maxBytes) {
+        this.destroy()
+        throw new BodyTooLargeError(`the reply is larger than ${maxBytes} bytes`)
+      }
+    }
+    return parts.joined()
+  }
+
+  destroy(): void {
+    this.#body.destroy()
+    this.#stream.destroy()
+  }
+
+  detachSignal(): void {
+    this.#body.detachSignal()
+  }
+}

@@ -1,0 +1,154 @@
+/** Whole replies of providers, read and written for the client before anything is charged: one that cannot be is a failed route. */
+import { fail } from '../../../platform/errors.ts'
+import { nextTurn } from '../../../platform/loop/next-turn.ts'
+import { publicMessage } from '../../providers/public-message.ts'
+import { isBoundedJson } from '../../wire/json/json-bounds.ts'
+import { withModel } from '../../wire/model-echo.ts'
+import { ownEventMaxBytes } from '../../wire/sse/sse-events.ts'
+import { plainUsage, type TokenUsage, usageFromOpenAi, usageToOpenAi } from '../../wire/usage.ts'
+import { type AttemptContext, echoFor, failed, replyContext } from '../attempt/attempt-context.ts'
+import { toolCallsAreSound } from '../attempt/tool-calls.ts'
+import { believed, isPlain, usageBoundsOf } from '../charge/believed.ts'
+import { tokensOfChars } from '../charge/estimate.ts'
+import type { Failed, WholeAnswer } from './answer.ts'
+import { CollectedReply, saidChars } from './reply-shapes.ts'
+import { priceAsNamed } from './served-model.ts'
+
+type Fields = Record<string, unknown>
+
+const jsonType = { 'content-type': 'application/json; charset=utf-8' }
+
+/** The reply as the client gets it. Throws `bad_request` where what the client itself sent cannot be written back. */
+export function whole(bytes: Buffer, status: number, attemptContext: AttemptContext): WholeAnswer | Failed {
+  const read = readWhole(bytes, status, attemptContext)
+  if ('failure' in read) return read
+  const { value } = read
+  const { dialect, isRelay, context } = attemptContext
+  const { request, kind } = context
+  const { operation } = request
+  if (request.needs.tools) noteToolCalls(value, attemptContext)
+  priceAsNamed(value['model'], attemptContext)
+  return translated(status, attemptContext, () => {
+    const claimed = dialect.usageOf(operation, value)
+    if (isRelay) {
+      const reported = claimed === null ? null : believedOf(claimed, bytes.length, () => saidChars(dialect.reply(operation, value)), attemptContext)
+      const usage = reported ?? estimateOf(dialect.reply(operation, value), attemptContext)
+      return answerOf(attemptContext, usage, reported === null, named(completed(kind.complete(value, usage), bytes), attemptContext))
+    }
+    const hub = dialect.reply(operation, value)
+    const reported = claimed === null ? null : believedOf(claimed, bytes.length, () => saidChars(hub), attemptContext)
+    const usage = reported ?? estimateOf(hub, attemptContext)
+    return answerOf(attemptContext, usage, reported === null, completed(kind.format.whole(hub, usage, replyContext(attemptContext, context.bill)), bytes))
+  })
+}
+
+/** The reply as an object that answers something; what of status 200 is an error, or answers nothing, has failed. */
+export function readWhole(bytes: Buffer, status: number, { attempt, dialect, context }: AttemptContext): { readonly value: Fields } | Failed {
+  const { id, userGiven } = attempt.route.provider
+  // A server that somebody has registered must not hold the others with what takes long to parse.
+  if (userGiven === true && !isBoundedJson(bytes, 0, bytes.length))
+    return failed(attempt, status, `${id} answered ${status} with a body that is nested too deeply or has too many values`)
+  const value = parseReply(bytes)
+  if (value === null) return failed(attempt, status, `${id} answered ${status} with a body that is no JSON object`)
+  const claimed = errorOfReply(value)
+  if (claimed !== null) {
+    const text = publicMessage(JSON.stringify({ error: claimed }), attempt.credential, context.request.native.body)
+    return failed(attempt, status, `${id} answered ${status} with an error: ${text}`)
+  }
+  return dialect.answers(context.request.operation, value) ? { value } : failed(attempt, status, `${id} answered ${status} without an answer`)
+}
+
+/** Bytes of a stream that are read before others get their turn. */
+const turnBytes = 64 * 1024
+
+/** A stream that was not asked for, all of it here, as the reply that was. */
+export async function streamAsWhole(bytes: Buffer, status: number, attemptContext: AttemptContext): Promise<WholeAnswer | Failed> {
+  const { attempt, dialect, context } = attemptContext
+  const decoder = dialect.decoder(attempt.route.provider.userGiven === true ? ownEventMaxBytes : undefined)
+  const collected = new CollectedReply()
+  for (let at = 0; at < bytes.length; at += turnBytes) {
+    if (at > 0) await nextTurn()
+    const read = translated(status, attemptContext, () => ({ isMore: collected.add(decoder.push(bytes.subarray(at, at + turnBytes))) }))
+    if ('failure' in read) return read
+    if (!read.isMore) break
+  }
+  return translated(status, attemptContext, () => {
+    collected.add(decoder.end())
+    const reply = collected.reply
+    if (reply === null) return failed(attempt, status, `${attempt.route.provider.id} answered with a stream that does not reach its end`)
+    priceAsNamed(reply['model'], attemptContext)
+    const claimed = usageFromOpenAi(reply['usage'])
+    const reported = claimed === null ? null : believedOf(claimed, bytes.length, () => saidChars(reply), attemptContext)
+    const usage = reported ?? estimateOf(reply, attemptContext)
+    const made = context.kind.format.whole({ ...reply, usage: usageToOpenAi(usage) }, usage, replyContext(attemptContext, context.bill))
+    return answerOf(attemptContext, usage, reported === null, Buffer.from(JSON.stringify(made)))
+  })
+}
+
+/** What the client's own body has in it cannot be the route's fault; everything else that cannot be translated is. */
+export function translated<T>(status: number, { attempt, context }: AttemptContext, write: () => T): T | Failed {
+  try {
+    return write()
+  } catch (cause) {
+    if (cause instanceof RangeError && !canBeWritten(context.request.native.body))
+      throw fail('bad_request', { message: 'The body is nested too deeply.', cause })
+    return failed(attempt, status, `${attempt.route.provider.id} answered ${status} with a body that cannot be translated`)
+  }
+}
+
+function canBeWritten(body: Readonly<Fields>): boolean {
+  try {
+    JSON.stringify(body)
+    return true
+  } catch {
+    return false
+  }
+}
+
+function answerOf({ attempt, headers }: AttemptContext, usage: TokenUsage, estimated: boolean, body: Uint8Array): WholeAnswer {
+  return { kind: 'whole', attempt, headers: { ...headers, ...jsonType }, usage, estimated, body }
+}
+
+/** What of a reported usage is believed. What came is counted only where the figures ask for it; it has no more characters than bytes. */
+function believedOf(claimed: TokenUsage, replyBytes: number, shown: () => number, { attempt, context: { request, kind } }: AttemptContext): TokenUsage {
+  const bounds = usageBoundsOf(request, attempt, kind.hasOutput)
+  return isPlain(claimed, bounds, kind.hasOutput ? replyBytes : 0) ? claimed : believed(claimed, bounds, kind.hasOutput ? shown() : 0)
+}
+
+/** What is counted where the provider told nothing: the same as of a stream that says the same. */
+function estimateOf(hub: Readonly<Fields>, { context: { request, kind } }: AttemptContext): TokenUsage {
+  return plainUsage(request.promptTokens, kind.hasOutput ? tokensOfChars(saidChars(hub)) : 0)
+}
+
+/** What the reply's tool calls are like tells routing whom to trust with tools. */
+function noteToolCalls(reply: Fields, { attempt, context: { deps } }: AttemptContext): void {
+  const sound = attempt.route.dialect === 'openai' ? toolCallsAreSound(reply) : null
+  if (sound !== null) deps.observer.calledTools(attempt, sound)
+}
+
+/** In the hub format only: replies of the other formats are relayed byte for byte. */
+function named(bytes: Buffer, attemptContext: AttemptContext): Buffer {
+  const echo = attemptContext.context.kind.format.id === 'openai' ? echoFor(attemptContext) : null
+  return echo === null ? bytes : withModel(bytes, echo)
+}
+
+const completed = (value: Fields | null, bytes: Buffer): Buffer => (value === null ? bytes : Buffer.from(JSON.stringify(value)))
+
+const answerNames = ['choices', 'content', 'output', 'candidates', 'data'] as const
+
+/** The error that some providers put into a reply of status 200; null in one that answers something. */
+function errorOfReply(reply: Fields): unknown {
+  const { error } = reply
+  if (error === undefined || error === null) return null
+  // A response of that status has said nothing, though it has its list of items.
+  return reply['status'] !== 'failed' && answerNames.some(name => Array.isArray(reply[name])) ? null : error
+}
+
+function parseReply(bytes: Buffer): Fields | null {
+  try {
+    const value: unknown = JSON.parse(bytes.toString('utf8'))
+    return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Fields) : null
+  } catch {
+    return null
+  }
+}

@@ -1,0 +1,62 @@
+import { fail } from '../../../platform/errors.ts'
+import type { CancelSignal } from '../../../platform/loop/cancellation.ts'
+import { CallCutError } from '../../../platform/loop/inflight.ts'
+import type { Meter } from '../charge/meter.ts'
+import type { BytesAnswer } from '../replies/answer.ts'
+import { endOfCut, faultOf, type StreamEnd } from './stream-end.ts'
+
+export interface BytesRelayDeps {
+  readonly meter: Meter
+  readonly signal: CancelSignal
+  /** The reply is over, one way or the other; `broke`: the provider broke it off after the first byte. */
+  onEnd(broke: boolean): void
+}
+
+const brokenOff: StreamEnd = { name: 'upstream_stream_error', message: 'The provider broke off the reply.' }
+
+/**
+ * Passes a reply on byte for byte, a chunk when the client has taken the one before. What it costs does not grow on the way, so the hold
+ * is not asked for again. The call is settled exactly once, before the end of the reply goes out. A reply that breaks off, and one whose
+ * caller is revoked, says so where its bytes can; else this throws, which breaks off the client's connection.
+ */
+export async function* relayBytes(answer: BytesAnswer, deps: BytesRelayDeps): AsyncGenerator<Uint8Array, void, undefined> {
+  const { rest, body, reading } = answer
+  const { meter, signal } = deps
+  let broke = false
+  const settle = (outcome: 'ok' | 'upstream_broke' | 'cut' | 'client_gone'): void | Promise<void> => meter.settle(reading.usage(), !reading.exact, outcome, 200)
+  // A client that does not read must not keep its money held by a call that was cut.
+  const onAbort = (): void => {
+    if (signal.reason instanceof CallCutError) Promise.resolve(settle('cut')).catch(() => undefined)
+  }
+  signal.addEventListener('abort', onAbort, { once: true })
+  try {
+    meter.progress(reading.usage())
+    yield answer.first
+    for (;;) {
+      signal.throwIfAborted()
+      const next: IteratorResult<Uint8Array> = await rest.next()
+      if (next.done) break
+      reading.push(next.value)
+      yield next.value
+    }
+    if (!reading.complete) throw new Error('ended early')
+    await settle('ok')
+  } catch (error) {
+    const { reason } = signal
+    const isCut = signal.aborted && reason instanceof CallCutError
+    if (signal.aborted && !isCut) return
+    // Not the provider: the end could not be written down, and a reply that is not accounted for has no good end.
+    if (meter.ended && !isCut) throw error
+    broke = !isCut
+    const end = isCut ? endOfCut(reason) : brokenOff
+    await settle(isCut ? 'cut' : 'upstream_broke')
+    const frame = reading.fail(faultOf(end))
+    if (frame === null) throw isCut ? reason : fail('upstream_stream_error', { message: 'The provider broke off the reply.', cause: error })
+    yield frame
+  } finally {
+    signal.removeEventListener('abort', onAbort)
+    body.destroy()
+    deps.onEnd(broke)
+    if (!meter.ended) await settle('client_gone')
+  }
+}

@@ -1,0 +1,190 @@
+import type { Clock } from '../../../platform/clock.ts'
+import type { CancelSignal } from '../../../platform/loop/cancellation.ts'
+import { CallCutError } from '../../../platform/loop/inflight.ts'
+import { tokensOfChars } from '../charge/estimate.ts'
+import type { Meter } from '../charge/meter.ts'
+import type { Departure } from '../leaving/departure.ts'
+import { leftUsage, readOn, settleUnread } from '../leaving/read-on.ts'
+import type { StreamAnswer } from '../replies/answer.ts'
+import { endOfCut, faultOf, type StreamEnd } from './stream-end.ts'
+import type { StreamHold } from './stream-hold.ts'
+
+/** How long the event under way may take to finish when the gateway ends a stream. */
+const finishEventMs = 200
+
+export interface RelayDeps {
+  readonly clock: Clock
+  readonly meter: Meter
+  readonly hold: StreamHold
+  readonly signal: CancelSignal
+  /** Follows the provider behind a caller who leaves: then it is the signal, too. Null: nobody does. */
+  readonly departure: Departure | null
+  /** The model thinks without showing it. */
+  readonly thinksUnseen: boolean
+  /** The stream is over, one way or the other; `broke`: the provider broke it off after the first byte. */
+  onEnd(broke: boolean): void
+}
+
+/** What one relay remembers beside what it was given. */
+interface Relay extends RelayDeps {
+  broke: boolean
+  /** All that was given out has been sent, and the provider's next bytes are awaited. */
+  isWaiting: boolean
+  /** Ends the stream from outside while the provider is awaited. */
+  end: (end: StreamEnd) => void
+}
+
+/** A stream on its way to the client. */
+export interface RelayedStream {
+  readonly chunks: AsyncGenerator<Uint8Array, void, undefined>
+  /** What may be sent now to keep a silent client waiting; null while something else is on its way or an event is open. */
+  keepAlive(): Uint8Array | null
+}
+
+/** Relays a stream; nothing of it happens before the first chunk is asked for. */
+export function relayStream(answer: StreamAnswer, given: RelayDeps): RelayedStream {
+  const deps: Relay = { ...given, broke: false, isWaiting: false, end: () => {} }
+  const keepAlive = (): Uint8Array | null => {
+    // Behind a caller who has left the hold is not extended any more.
+    if (!deps.isWaiting || deps.departure?.hasLeft === true) return null
+    const { adapter } = answer
+    if (deps.thinksUnseen && !deps.hold.duringSilence(tokensOfChars(adapter.outputChars))) {
+      deps.end(deps.hold.refusal)
+      return null
+    }
+    return adapter.keepAlive()
+  }
+  return { chunks: relay(answer, deps), keepAlive }
+}
+
+/**
+ * Relays a stream: what its adapter makes of each chunk goes to the client, no timer stands between. The call is settled exactly
+ * once: before its last byte goes out, when it is cut, when the provider breaks off, or behind a client that goes away (`return()` of this
+ * generator), where a model that thinks unseen is read on. After the first byte there is no failover: a stream that breaks ends with
+ * an error frame.
+ */
+async function* relay(answer: StreamAnswer, deps: Relay): AsyncGenerator<Uint8Array, void, undefined> {
+  const { adapter, rest, body } = answer
+  const { meter, signal, departure } = deps
+  const cutter = new Cutter(answer, deps)
+  deps.end = end => cutter.end(end)
+  try {
+    let chunk = answer.first
+    for (;;) {
+      if (adapter.finished || adapter.failed) {
+        deps.broke = adapter.failed
+        await settle(answer, deps, adapter.failed ? 'upstream_broke' : 'ok')
+        if (chunk !== null) yield chunk
+        const { bytes } = adapter.end()
+        if (bytes !== null) yield bytes
+        return
+      }
+      const covered = deps.hold.afterChunk(tokensOfChars(adapter.outputChars))
+      meter.progress(leftUsage(answer, deps))
+      if (chunk !== null) yield chunk
+      if (covered !== true && (covered === false || !(await covered))) cutter.end(deps.hold.refusal)
+      if (cutter.wanted !== null && (adapter.atBoundary || cutter.expired)) break
+      deps.isWaiting = true
+      const next: IteratorResult<Uint8Array> = await rest.next()
+      deps.isWaiting = false
+      if (departure?.hasLeft === true) {
+        if (!next.done) adapter.push(next.value)
+        return
+      }
+      if (next.done) break
+      chunk = adapter.push(next.value)
+    }
+    yield* lastFrames(answer, deps, cutter.wanted)
+  } catch (error) {
+    deps.isWaiting = false
+    // Not the provider: the end could not be written down, and a reply that is not accounted for has no end mark.
+    if (meter.ended && !cutter.expired) throw error
+    if (signal.aborted && !(signal.reason instanceof CallCutError)) return
+    if (cutter.wanted === null) deps.broke = true
+    yield* lastFrames(
+      answer,
+      deps,
+      cutter.wanted ?? { name: 'upstream_stream_error', message: `The provider broke off the stream (${error instanceof Error ? error.name : 'error'}).` },
+    )
+  } finally {
+    cutter.dispose()
+    if (!meter.ended && cutter.wanted === null && departure !== null) {
+      departure.leave(new Error('nobody reads the stream any more'))
+      await readOn(answer, departure, deps)
+    }
+    body.destroy()
+    try {
+      if (!meter.ended) await settleUnread(answer, deps, cutter.wanted === null && !(signal.reason instanceof CallCutError) ? 'client_gone' : 'cut')
+    } finally {
+      // Last: a graceful shutdown waits for calls that are not settled.
+      deps.onEnd(deps.broke)
+    }
+  }
+}
+
+/** The end of a stream that had none of its own: an end that we put, or an upstream that closed without its end mark. */
+async function* lastFrames(answer: StreamAnswer, deps: Relay, wanted: StreamEnd | null): AsyncGenerator<Uint8Array, void, undefined> {
+  const { body, adapter } = answer
+  body.destroy()
+  if (wanted === null) {
+    const { bytes, complete } = adapter.end()
+    if (complete) {
+      await settle(answer, deps, 'ok')
+      if (bytes !== null) yield bytes
+      return
+    }
+    // A body that ends without its end mark and without the final usage was cut short, however cleanly the connection closed.
+    deps.broke = true
+    await settle(answer, deps, 'upstream_broke')
+    if (bytes !== null) yield bytes
+    if (!adapter.failed) yield adapter.fail(faultOf({ name: 'upstream_stream_error', message: 'The provider ended the stream without its end mark.' }))
+    return
+  }
+  if (wanted.name === 'upstream_stream_error') await settle(answer, deps, 'upstream_broke')
+  else await settleUnread(answer, deps, 'cut')
+  yield adapter.fail(faultOf(wanted))
+}
+
+function settle({ adapter }: StreamAnswer, deps: RelayDeps, outcome: 'ok' | 'upstream_broke'): void | Promise<void> {
+  return deps.meter.settle(adapter.usage(), !adapter.reported, outcome, 200)
+}
+
+/** Ends a stream from outside the read loop: at once when the bytes stand at an event boundary, else when the event is done. */
+class Cutter {
+  wanted: StreamEnd | null = null
+  expired = false
+  readonly #answer: StreamAnswer
+  readonly #deps: RelayDeps
+  #stopTimer: (() => void) | null = null
+
+  constructor(answer: StreamAnswer, deps: RelayDeps) {
+    this.#answer = answer
+    this.#deps = deps
+    answer.body.detachSignal()
+    if (deps.signal.aborted) this.#onAbort()
+    else deps.signal.addEventListener('abort', this.#onAbort, { once: true })
+  }
+
+  end(end: StreamEnd): void {
+    if (this.wanted !== null) return
+    this.wanted = end
+    if (this.#answer.adapter.atBoundary) this.#answer.body.destroy()
+    this.#stopTimer = this.#deps.clock.after(finishEventMs, () => {
+      this.expired = true
+      this.#answer.body.destroy()
+      // A client that does not read must not keep its money held. What cannot be committed now is in the journal all the same.
+      if (!this.#deps.meter.ended) Promise.resolve(settleUnread(this.#answer, this.#deps, 'cut')).catch(() => undefined)
+    })
+  }
+
+  readonly #onAbort = (): void => {
+    const reason: unknown = this.#deps.signal.reason
+    if (reason instanceof CallCutError && this.#deps.departure?.hasLeft !== true) this.end(endOfCut(reason))
+    else this.#answer.body.destroy()
+  }
+
+  dispose(): void {
+    this.#deps.signal.removeEventListener('abort', this.#onAbort)
+    this.#stopTimer?.()
+  }
+}

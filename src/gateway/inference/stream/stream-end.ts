@@ -1,0 +1,36 @@
+import { type ErrorName, errorTable } from '../../../platform/errors.ts'
+import type { CallCutError } from '../../../platform/loop/inflight.ts'
+import type { StreamFault } from '../../wire/chat/chat-stream.ts'
+
+/** Why the gateway ends a stream before the provider does. */
+export type StreamEnd = { readonly name: ErrorName; readonly message?: string }
+
+/** The end that a revoke, a stale control log or a shutdown puts to a stream. */
+export function endOfCut(cut: CallCutError): StreamEnd {
+  switch (cut.reason) {
+    case 'agent_revoked':
+      return { name: 'agent_revoked', message: 'This agent has been revoked.' }
+    case 'agent_paused':
+      return { name: 'agent_paused', message: 'This agent has been paused.' }
+    case 'key_revoked':
+      return { name: 'invalid_api_key', message: 'This key has been revoked.' }
+    case 'token_revoked':
+      return { name: 'invalid_api_key', message: 'This agent token has been revoked.' }
+    case 'agent_stale':
+      return { name: 'database_unavailable', message: 'The gateway cannot confirm that this agent is still active.' }
+    case 'database_away':
+      return { name: 'database_unavailable', message: 'The gateway has been without its database for too long to go on.' }
+    case 'shutdown':
+      return { name: 'shutting_down' }
+  }
+}
+
+/**
+ * The end as it stands in a stream. Budget ends are `billing_error` there: inside a stream some clients retry `rate_limit_error` at
+ * once.
+ */
+export function faultOf(end: StreamEnd): StreamFault {
+  const entry = errorTable[end.name]
+  const type = end.name === 'agent_revoked' ? 'authentication_error' : entry.status === 429 ? 'billing_error' : entry.type
+  return { message: end.message ?? entry.message, type, code: entry.code }
+}

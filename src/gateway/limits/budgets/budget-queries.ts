@@ -1,0 +1,25 @@
+import { statement } from '../../../platform/db/db.ts'
+
+/** Holds these budgets until the end of the transaction, in the order in which first users of a counter share them. What has none cannot be held. */
+export const lockBudgets = statement<[orgId: number, scopes: readonly string[], scopeIds: readonly string[]], { scopeId: string }>(
+  'limits.lock_budgets',
+  `select b.scope_id as "scopeId" from budgets b
+   where b.org_id = $1::int and (b.scope, b.scope_id) in (select * from unnest($2::text[], $3::text[]))
+   order by b.org_id, b.scope, b.scope_id for update`,
+)
+
+/** What these scopes may spend in a month, those with a budget together. */
+export const sumOfCaps = statement<[orgId: number, scope: string, scopeIds: readonly string[]], { capUinr: bigint }>(
+  'limits.sum_of_caps',
+  `select coalesce(sum(b.cap_uinr), 0)::bigint as "capUinr" from budgets b where b.org_id = $1::int and b.scope = $2::text and b.scope_id = any($3::text[])`,
+)
+
+/** Agents whose active children have more together than they themselves. */
+export const violationsOfFamilies = statement<[], { orgId: number; parentId: number; cap: bigint; sum: bigint }>(
+  'limits.violations_of_families',
+  `select a.org_id as "orgId", a.parent_id as "parentId", p.cap_uinr as "cap", sum(b.cap_uinr)::bigint as "sum"
+   from agents a
+   join budgets b on b.org_id = a.org_id and b.scope = 'agent' and b.scope_id = a.id::text
+   join budgets p on p.org_id = a.org_id and p.scope = 'agent' and p.scope_id = a.parent_id::text
+   where a.status = 'active' group by a.org_id, a.parent_id, p.cap_uinr having sum(b.cap_uinr) > p.cap_uinr`,
+)

@@ -1,0 +1,43 @@
+import { z } from 'zod'
+import { inrFromUinr } from '../../../platform/values/money.ts'
+import { scopes } from '../engine/counters/counter-state.ts'
+import type { BudgetStatus } from './budgets.ts'
+
+/** A monthly budget as callers see it, in rupees. */
+export const budgetView = z.object({
+  scope: z.enum(scopes),
+  id: z.string(),
+  cap_inr: z.number(),
+  strict: z.boolean(),
+  spent_inr: z.number(),
+  held_inr: z.number(),
+  in_doubt_inr: z.number(),
+  remaining_inr: z.number(),
+  state: z.enum(['under', 'warned', 'blocked']),
+  resets_at: z.string(),
+})
+export type BudgetView = z.output<typeof budgetView>
+
+/** A budget in the words of the wire. What is held or in doubt is not left. */
+export function budgetViewOf(status: BudgetStatus): BudgetView {
+  const cap = status.capUinr ?? 0n
+  const left = cap - status.spentUinr - status.heldUinr - status.inDoubtUinr
+  return {
+    scope: status.scope,
+    id: status.id,
+    cap_inr: inrFromUinr(cap),
+    strict: status.strict,
+    spent_inr: inrFromUinr(status.spentUinr),
+    held_inr: inrFromUinr(status.heldUinr),
+    in_doubt_inr: inrFromUinr(status.inDoubtUinr),
+    remaining_inr: inrFromUinr(left > 0n ? left : 0n),
+    state: status.state,
+    resets_at: new Date(status.resetsAtMs).toISOString(),
+  }
+}
+
+/** Of budgets that bind one caller the one with the least left, which ends its calls first; null without budgets. */
+export function tightestOf(statuses: readonly BudgetStatus[]): BudgetView | null {
+  const views = statuses.map(budgetViewOf)
+  return views.length === 0 ? null : views.reduce((tightest, view) => (view.remaining_inr < tightest.remaining_inr ? view : tightest))
+}

@@ -1,0 +1,148 @@
+/** Monthly budgets: what an admin set, and what is spent. */
+
+import type { Db, Queryable, Tx } from '../../../platform/db/db.ts'
+import type { ControlLog } from '../../../platform/db/db-control-log.ts'
+import type { Ids } from '../../../platform/values/ids.ts'
+import { endOfIstMonthMs, istMonth } from '../../../platform/values/ist-time.ts'
+import type { CounterTable, Scope, ScopeRef } from '../engine/counters/counter-state.ts'
+import { deleteBudget, listSpend, lockRunningSpend, setCap, upsertBudget } from '../engine/queries.ts'
+import { lockBudgets, sumOfCaps } from './budget-queries.ts'
+import { crossed, emitCrossings } from './crossings.ts'
+
+/** How a budget stands in the running month. Amounts in micro-rupees. */
+export interface BudgetStatus {
+  readonly scope: Scope
+  readonly id: string
+  /** null: no budget; spend is counted all the same. */
+  readonly capUinr: bigint | null
+  readonly strict: boolean
+  readonly spentUinr: bigint
+  /** Held by running calls, and slices that other processes have not used yet. */
+  readonly heldUinr: bigint
+  /** Leased by processes that may be dead; handed out again when their journal was read. */
+  readonly inDoubtUinr: bigint
+  readonly state: 'under' | 'warned' | 'blocked'
+  /** Unix ms of the end of the IST month. */
+  readonly resetsAtMs: number
+}
+
+/** Kind of the control news of a changed cap; the ref is `orgId:scope:scopeId`. */
+export const capChanged = 'cap_changed'
+
+/** Reads the ref of `cap_changed` news. */
+export function parseCapRef(ref: string): ScopeRef | null {
+  const match = /^(\d+):([a-z]+):(.+)$/.exec(ref)
+  return match ? { orgId: Number(match[1]), scope: match[2] as Scope, scopeId: match[3] ?? '' } : null
+}
+
+interface Ref {
+  readonly scope: Scope
+  readonly scopeId: string
+}
+
+export interface BudgetsOptions {
+  readonly db: Db
+  readonly ids: Ids
+  readonly controlLog: ControlLog
+  readonly counters: CounterTable
+  readonly nowMs: () => number
+  readonly silentMs: number
+}
+
+/** The budgets of all organisations. Whether the scope exists is the caller's to check. */
+export class Budgets {
+  readonly #options: BudgetsOptions
+
+  constructor(options: BudgetsOptions) {
+    this.#options = options
+  }
+
+  /**
+   * Sets the monthly cap of a scope; null or 0 clears it. New holds follow at the commit here, within a second elsewhere. A mark that
+   * the new cap puts below what is spent fires at once; one that fired in this month does not fire again.
+   */
+  async set(orgId: number, scope: Scope, scopeId: string, capUinr: bigint | null, options: { strict?: boolean } = {}): Promise<void> {
+    await this.#options.controlLog.change(async tx => {
+      await this.setIn(tx, orgId, scope, scopeId, capUinr, options)
+      return { value: undefined, news: [{ kind: capChanged, ref: `${orgId}:${scope}:${scopeId}` }] }
+    })
+  }
+
+  /** The same inside the caller's transaction, who appends and applies the `cap_changed` news. */
+  async setIn(tx: Tx, orgId: number, scope: Scope, scopeId: string, capUinr: bigint | null, options: { strict?: boolean } = {}): Promise<void> {
+    const cap = capUinr !== null && capUinr > 0n ? capUinr : null
+    const nowMs = this.#options.nowMs()
+    let strict = false
+    if (cap === null) await tx.exec(deleteBudget, orgId, scope, scopeId)
+    else strict = (await tx.one(upsertBudget, orgId, scope, scopeId, cap, options.strict ?? null)).strict
+    for (const row of await tx.many(lockRunningSpend, orgId, scope, scopeId, new Date(nowMs))) {
+      const marks = crossed(row.spent, cap, row)
+      await tx.exec(setCap, row.id, cap, strict, marks.warn, marks.block, new Date(nowMs))
+      if (cap !== null) await emitCrossings(tx, this.#options.ids, nowMs, { orgId, scope, scopeId, spent: row.spent, cap }, marks)
+    }
+  }
+
+  /** How one scope stands. */
+  async get(orgId: number, scope: Scope, scopeId: string): Promise<BudgetStatus> {
+    const [status] = await this.list(orgId, [{ scope, scopeId }])
+    if (status === undefined) throw new Error('a scope without a status')
+    return status
+  }
+
+  /** How these scopes stand, in order. One statement, however many. */
+  list(orgId: number, refs: readonly Ref[]): Promise<BudgetStatus[]> {
+    return this.#listIn(this.#options.db, orgId, refs)
+  }
+
+  /** The same inside the caller's transaction, with the budgets of these scopes held until its end. */
+  async holdIn(tx: Tx, orgId: number, refs: readonly Ref[]): Promise<BudgetStatus[]> {
+    await tx.many(
+      lockBudgets,
+      orgId,
+      refs.map(ref => ref.scope),
+      refs.map(ref => ref.scopeId),
+    )
+    return this.#listIn(tx, orgId, refs)
+  }
+
+  /** What these may spend in a month, those with a budget together. */
+  async sumIn(tx: Tx, orgId: number, scope: Scope, scopeIds: readonly string[]): Promise<bigint> {
+    return scopeIds.length === 0 ? 0n : (await tx.one(sumOfCaps, orgId, scope, scopeIds)).capUinr
+  }
+
+  async #listIn(db: Queryable, orgId: number, refs: readonly Ref[]): Promise<BudgetStatus[]> {
+    if (refs.length === 0) return []
+    const nowMs = this.#options.nowMs()
+    const rows = await db.many(
+      listSpend,
+      orgId,
+      refs.map(ref => ref.scope),
+      refs.map(ref => ref.scopeId),
+      istMonth(nowMs),
+      BigInt(this.#options.silentMs),
+    )
+    return rows.map((row): BudgetStatus => {
+      const ref = refs[row.place - 1]
+      if (ref === undefined) throw new Error('a row without its scope')
+      const idle = row.counterId === null ? 0n : (this.#options.counters.byId(row.counterId)?.idle ?? 0n)
+      const held = row.leased - row.inDoubt - idle
+      return {
+        scope: ref.scope,
+        id: ref.scopeId,
+        capUinr: row.capUinr,
+        strict: row.strict,
+        spentUinr: row.spent,
+        heldUinr: held > 0n ? held : 0n,
+        inDoubtUinr: row.inDoubt,
+        state: stateOf(row.spent, row.capUinr),
+        resetsAtMs: endOfIstMonthMs(nowMs),
+      }
+    })
+  }
+}
+
+function stateOf(spent: bigint, cap: bigint | null): BudgetStatus['state'] {
+  if (cap === null) return 'under'
+  if (spent >= cap) return 'blocked'
+  return spent * 100n >= cap * 80n ? 'warned' : 'under'
+}

@@ -1,0 +1,398 @@
+/**
+ * Gets room in counters. Locally when every counter of a call has some; else by one statement that grants all or none.
+ *
+ * Nothing is refused from memory alone: a refusal is an answer of the database, asked after this process has given back its own rest
+ * and the others were asked for their idle slices. The answer stands for a moment, so that a crowd asks once. Decision 0205 says why.
+ */
+import type { Clock } from '../../../platform/clock.ts'
+import { DatabaseUnavailableError, type Db } from '../../../platform/db/db.ts'
+import { type CounterAsk, ensureRows } from './counters/counter-rows.ts'
+import { type Counter, type CounterTable, isMoney } from './counters/counter-state.ts'
+import type { ProcessRegistry } from './processes.ts'
+import { acquire, type CounterRow, findEvidence, findOwnLeases, notify, setLimitCap, syncCaps } from './queries.ts'
+import type { Refused } from './refusal.ts'
+
+/** How long a refusal is believed without asking again. */
+const refusalMs = 250
+/**
+ * Other processes are asked for their idle slices of a counter at most this often: as long as a refusal is believed, so that none is
+ * given while another process may have room that nobody uses.
+ */
+const recallEveryMs = refusalMs
+/** The same for calls at once: a unit that another process gives back in a moment is worth the question. */
+const recallRunningEveryMs = 100
+/** A limit of so few requests a minute, or calls at once, is leased one by one: it bounds its own cost. */
+const smallCap = 60n
+/** A slice is at least so many needs, so that a cold counter warms up in a few asks. */
+const sliceNeeds = 8n
+
+/** This process was fenced off while it asked; it has registered anew and the caller begins again. */
+export class FencedError extends Error {
+  override readonly name = 'FencedError'
+}
+
+export interface AcquirerOptions {
+  readonly db: Db
+  readonly clock: Clock
+  readonly counters: CounterTable
+  readonly registry: ProcessRegistry
+  readonly allowanceSeconds: number
+  readonly recallWaitMs: number
+  /** A process is in doubt when it has not beaten for so long. */
+  readonly silentMs: number
+  readonly channel: string
+  /** Gives idle parts of these counters back and flushes. */
+  readonly giveBack: (counters: readonly Counter[]) => Promise<void>
+  /** Forgets counters whose rows are gone. */
+  readonly onGone: (counters: readonly Counter[]) => void
+  /** Registers anew. */
+  readonly refence: () => Promise<void>
+}
+
+type Answer =
+  | { readonly kind: 'granted'; readonly got: readonly bigint[] }
+  | { readonly kind: 'refused'; readonly counters: readonly Counter[]; readonly rows: ReadonlyMap<bigint, CounterRow> }
+
+/** Takes room in counters for calls of this process. */
+export class Acquirer {
+  readonly #options: AcquirerOptions
+  /** Rises when the process was fenced: older counters are void. */
+  generation = 0
+  /** Acquire statements sent, for tests and metrics. */
+  acquires = 0
+
+  constructor(options: AcquirerOptions) {
+    this.#options = options
+  }
+
+  /** Takes the needs out of what is leased, all or none, without waiting. */
+  take(counters: readonly Counter[], needs: readonly bigint[], nowMs: number): boolean {
+    for (let i = 0; i < counters.length; i++) if ((counters[i] as Counter).idle < (needs[i] as bigint)) return false
+    for (let i = 0; i < counters.length; i++) {
+      const counter = counters[i] as Counter
+      const need = needs[i] as bigint
+      counter.idle -= need
+      counter.held += need
+      counter.taken += need
+      counter.usedAtMs = nowMs
+      if (counter.slice > 0n && counter.flight === null && counter.idle * 5n < counter.slice * 2n) this.#refillSoon(counter)
+    }
+    return true
+  }
+
+  /**
+   * Holds the needs in all counters or in none. A partial ask may hold less than asked, as much as is left, in each of them.
+   * Throws DatabaseUnavailableError and FencedError.
+   */
+  async obtain(counters: readonly Counter[], needs: readonly bigint[], partial: boolean): Promise<readonly bigint[] | Refused> {
+    const generation = this.generation
+    for (;;) {
+      if (generation !== this.generation) throw new FencedError('fenced while waiting')
+      const nowMs = this.#options.clock.monotonicMs()
+      if (this.take(counters, needs, nowMs)) return needs
+      const refused = cachedRefusal(counters, needs, nowMs)
+      if (refused !== null) return refused
+      const busy = counters.findIndex((counter, i) => counter.flight !== null && counter.idle < (needs[i] ?? 0n))
+      if (busy === -1) return this.#request(counters, needs, partial)
+      await waitFor(counters[busy] as Counter, needs[busy] as bigint)
+    }
+  }
+
+  /**
+   * True for a small cap of calls at once where there may be other processes: a unit goes back as soon as its call ends, because one
+   * that lies idle here would refuse a call there.
+   */
+  returnsAtOnce(counter: Counter): boolean {
+    return counter.metric === 'running' && this.#options.db.kind !== 'embedded' && counter.cap !== null && counter.cap <= smallCap
+  }
+
+  /** Makes the rows of counters that this process has not seen yet, and brings a changed cap there. */
+  async ensure(counters: readonly Counter[]): Promise<void> {
+    const fresh = [...new Set(counters.filter(counter => counter.id === null))]
+    if (fresh.length > 0) {
+      const rows = await ensureRows(this.#options.db, fresh.map(askOf))
+      for (const [index, counter] of fresh.entries()) {
+        const row = rows[index]
+        if (row === undefined) continue
+        this.#options.counters.identify(counter, row.id)
+        counter.learnSpent(row.spent)
+        // This process did not set what was paid in: it learns it.
+        if (counter.metric === 'prepaid') counter.cap = row.cap
+        else if (row.cap !== counter.cap || row.strict !== counter.strict) await this.bringCap(counter)
+      }
+    }
+  }
+
+  /** The counter's cap in the database follows the limit or budget. */
+  async bringCap(counter: Counter): Promise<void> {
+    if (counter.id === null) return
+    if (counter.metric === 'spend') await this.#options.db.exec(syncCaps, [counter.id])
+    else if (counter.cap !== null) await this.#options.db.exec(setLimitCap, counter.id, counter.cap)
+  }
+
+  /** After an acquire whose commit is unknown: what the lease really is. Runs while no flush runs. */
+  async reconcile(): Promise<void> {
+    const unsure = [...this.#options.counters.all()].filter(counter => counter.unsure && counter.flight === null && counter.id !== null)
+    if (unsure.length === 0) return
+    const before = unsure.map(counter => counter.lease)
+    const rows = await this.#options.db.many(
+      findOwnLeases,
+      this.#options.registry.id,
+      unsure.map(counter => counter.id as bigint),
+    )
+    const byId = new Map(rows.map(row => [row.counterId, row.amount]))
+    for (const [index, counter] of unsure.entries()) {
+      // A flight that began meanwhile changed the lease; the next round looks again.
+      if (counter.flight !== null || counter.lease !== before[index]) continue
+      const idle = counter.idle + (byId.get(counter.id as bigint) ?? 0n) - counter.lease
+      counter.idle = idle > 0n ? idle : 0n
+      counter.unsure = false
+    }
+  }
+
+  async #request(counters: readonly Counter[], needs: readonly bigint[], partial: boolean): Promise<readonly bigint[] | Refused> {
+    const generation = this.generation
+    const reserved = needs.map((need, i) => reserve(counters[i] as Counter, need))
+    const short = counters.filter((_, i) => (reserved[i] as bigint) < (needs[i] as bigint))
+    const done = beginRequest(short)
+    const giveUp = (): void => {
+      for (const [i, counter] of counters.entries()) unreserve(counter, reserved, i)
+    }
+    try {
+      await this.ensure(short)
+      // A call that cost more than its hold is known here before it is known there.
+      const dear = short.filter(counter => counter.untold || (counter.overdrawn && counter.unflushed > 0n))
+      for (const counter of dear) counter.untold = false
+      if (dear.length > 0) await this.#options.giveBack(dear)
+      let answer = await this.#ask(counters, needs, reserved, partial)
+      if (answer.kind === 'refused' && (await this.#makeRoom(answer, counters, reserved))) answer = await this.#ask(counters, needs, reserved, partial)
+      if (generation !== this.generation) throw new FencedError('fenced while asking')
+      if (answer.kind === 'granted' && answer.got.some((got, i) => got < (needs[i] as bigint)) && short.some(counter => counter.unflushed > 0n)) {
+        // Less than asked, while calls of this process have given back what the database does not know yet.
+        for (const [i, got] of answer.got.entries()) reserved[i] = got
+        await this.#options.giveBack(short)
+        const more = await this.#ask(counters, needs, reserved, partial)
+        if (more.kind === 'granted') answer = more
+      }
+      if (answer.kind === 'granted') return this.#hold(counters, needs, answer.got)
+      giveUp()
+      // What running calls gave back meanwhile may be enough after all.
+      if (this.take(counters, needs, this.#options.clock.monotonicMs())) return needs
+      return await this.#refuse(counters, needs, answer.counters)
+    } catch (error) {
+      giveUp()
+      throw error
+    } finally {
+      done()
+    }
+  }
+
+  /** Turns what was reserved and granted into holds, none above its need. */
+  #hold(counters: readonly Counter[], needs: readonly bigint[], totals: readonly bigint[]): readonly bigint[] {
+    const nowMs = this.#options.clock.monotonicMs()
+    return counters.map((counter, i) => {
+      const need = needs[i] as bigint
+      const total = totals[i] as bigint
+      const held = total < need ? total : need
+      counter.held += held
+      counter.idle += total - held
+      counter.taken += held
+      counter.usedAtMs = nowMs
+      return held
+    })
+  }
+
+  async #ask(counters: readonly Counter[], needs: readonly bigint[], reserved: readonly bigint[], partial: boolean): Promise<Answer> {
+    const short = counters.flatMap((counter, i) =>
+      (reserved[i] as bigint) < (needs[i] as bigint) ? [{ counter, need: (needs[i] as bigint) - (reserved[i] as bigint) }] : [],
+    )
+    if (short.length === 0) return { kind: 'granted', got: reserved }
+    const rows = await this.#send(
+      short.map(s => s.counter),
+      short.map(s => s.need),
+      short.map(s => this.#want(s.counter, s.need)),
+      partial,
+    )
+    const byId = new Map(rows.map(row => [row.id, row]))
+    const gone = short.filter(s => !byId.has(s.counter.id as bigint))
+    if (gone.length > 0) {
+      // A failover has lost the rows: the caller begins again with new ones.
+      this.#options.onGone(gone.map(s => s.counter))
+      throw new FencedError('a counter row is gone')
+    }
+    if (rows[0]?.granted !== true)
+      return { kind: 'refused', counters: short.map(s => s.counter).filter(counter => byId.get(counter.id as bigint)?.got === 0n), rows: byId }
+    const got = counters.map(
+      (counter, i) => (reserved[i] as bigint) + ((reserved[i] as bigint) < (needs[i] as bigint) ? (byId.get(counter.id as bigint)?.got ?? 0n) : 0n),
+    )
+    return { kind: 'granted', got }
+  }
+
+  async #send(counters: readonly Counter[], needs: readonly bigint[], wants: readonly bigint[], partial: boolean) {
+    const { db, registry, clock } = this.#options
+    const divisor = db.kind === 'embedded' ? 1n : 2n * BigInt(registry.live)
+    this.acquires++
+    try {
+      const rows = await db.many(
+        acquire,
+        registry.id,
+        counters.map(counter => counter.id as bigint),
+        needs,
+        wants,
+        divisor,
+        partial,
+      )
+      registry.touch()
+      if (rows.length === 0) {
+        await this.#options.refence()
+        throw new FencedError('this process was fenced off')
+      }
+      for (const row of rows) this.#learn(row, counters, needs, clock.monotonicMs())
+      return rows
+    } catch (error) {
+      if (error instanceof DatabaseUnavailableError) for (const counter of counters) counter.unsure = true
+      throw error
+    }
+  }
+
+  #learn(row: CounterRow & { got: bigint; granted: boolean }, counters: readonly Counter[], needs: readonly bigint[], nowMs: number): void {
+    const index = counters.findIndex(counter => counter.id === row.id)
+    const counter = counters[index]
+    if (counter === undefined) return
+    counter.strict = row.strict
+    counter.learnSpent(row.spent)
+    counter.taken = 0n
+    counter.askedAtMs = nowMs
+    counter.slice = row.granted && row.got >= 4n * (needs[index] as bigint) && row.got > 4n ? row.got : 0n
+    if (!row.granted) return
+    counter.refusal = null
+    counter.overdrawn = row.cap !== null && row.spent + row.leased + row.got > row.cap
+  }
+
+  /** What to ask for: at least the need and what others wait for, at most ALLOWANCE_SECONDS of the recent demand. The statement bounds it by what is left. */
+  #want(counter: Counter, need: bigint): bigint {
+    const least = need + counter.waiting
+    const { allowanceSeconds, db, clock } = this.#options
+    if (allowanceSeconds === 0) return least
+    const isRate = !isMoney(counter.metric)
+    if (isRate && db.kind === 'embedded') return max(least, counter.cap ?? 0n)
+    if (isRate && counter.cap !== null && counter.cap <= smallCap) return least
+    const elapsedMs = Math.max(clock.monotonicMs() - counter.askedAtMs, 50)
+    const demand = BigInt(Math.ceil((Number(counter.taken) / elapsedMs) * 1000 * allowanceSeconds))
+    return max(max(least, demand), need * sliceNeeds)
+  }
+
+  /** Gives back the own rest and recalls the idle slices of others. true: it is worth asking once more. */
+  async #makeRoom(answer: Extract<Answer, { kind: 'refused' }>, counters: readonly Counter[], reserved: bigint[]): Promise<boolean> {
+    const { db, clock, recallWaitMs, channel } = this.#options
+    let isWorth = false
+    const own = answer.counters.filter(counter => {
+      const i = counters.indexOf(counter)
+      const hasRest = (reserved[i] as bigint) > 0n || counter.idle > 0n || counter.unflushed > 0n
+      if (hasRest) unreserve(counter, reserved, i)
+      return hasRest
+    })
+    if (own.length > 0) {
+      await this.#options.giveBack(own)
+      isWorth = true
+    }
+    const nowMs = clock.monotonicMs()
+    const recall = answer.counters.filter(counter => {
+      const row = answer.rows.get(counter.id as bigint)
+      return (
+        row !== undefined && row.leased > counter.lease && nowMs - counter.recalledAtMs >= (counter.metric === 'running' ? recallRunningEveryMs : recallEveryMs)
+      )
+    })
+    if (db.kind === 'embedded' || recall.length === 0 || recallWaitMs === 0) return isWorth
+    for (const counter of recall) counter.recalledAtMs = nowMs
+    await db.exec(notify, channel, `recall:${recall.map(counter => counter.id).join(',')}`)
+    await clock.sleep(recallWaitMs)
+    return true
+  }
+
+  async #refuse(counters: readonly Counter[], needs: readonly bigint[], refusing: readonly Counter[]): Promise<Refused> {
+    const { db, clock, registry, silentMs } = this.#options
+    const rows = await db.many(
+      findEvidence,
+      refusing.map(counter => counter.id as bigint),
+      BigInt(silentMs),
+    )
+    let first: Refused | null = null
+    for (const [i, counter] of counters.entries()) {
+      const row = rows.find(candidate => candidate.id === counter.id)
+      if (row === undefined) continue
+      counter.learnSpent(row.spent)
+      const held = max(0n, row.leased - row.inDoubt - counter.idle)
+      const isOwn = row.leased <= counter.lease && counter.held === 0n && (counter.metric === 'rpm' || counter.metric === 'daily')
+      const untilMs = clock.monotonicMs() + (isOwn ? Math.max(0, counter.endsAtMs - registry.nowMs()) : refusalMs)
+      counter.refusal = { untilMs, needFrom: counter.strict ? (needs[i] as bigint) : 0n, cap: row.cap ?? 0n, spent: row.spent, held, inDoubt: row.inDoubt }
+      first ??= { counter, note: counter.refusal }
+    }
+    if (first === null) throw new Error('a refusal without a counter')
+    return first
+  }
+
+  #refillSoon(counter: Counter): void {
+    if (counter.refusal !== null || counter.unsure || counter.id === null) return
+    const done = beginRequest([counter])
+    const generation = this.generation
+    const want = this.#want(counter, 1n)
+    this.#send([counter], [0n], [want], false)
+      .then(rows => {
+        const row = rows[0]
+        if (generation !== this.generation || row === undefined) return
+        if (row.granted) counter.idle += row.got
+        counter.slice = row.granted ? row.got : 0n
+      })
+      // Nobody waits for a refill: when it fails, the call that needs it asks and reports.
+      .catch(() => undefined)
+      .finally(done)
+  }
+}
+
+const max = (a: bigint, b: bigint): bigint => (a > b ? a : b)
+
+const askOf = (counter: Counter): CounterAsk => counter
+
+function reserve(counter: Counter, need: bigint): bigint {
+  const part = counter.idle < need ? counter.idle : need
+  counter.idle -= part
+  return part
+}
+
+function unreserve(counter: Counter, reserved: bigint[], index: number): void {
+  counter.idle += reserved[index] ?? 0n
+  reserved[index] = 0n
+}
+
+/** Marks counters as being asked for; the returned function lets the waiting go on. */
+function beginRequest(counters: readonly Counter[]): () => void {
+  let end = (): void => {}
+  const flight = new Promise<void>(resolve => {
+    end = resolve
+  })
+  for (const counter of counters) counter.flight = flight
+  return () => {
+    for (const counter of counters) if (counter.flight === flight) counter.flight = null
+    end()
+  }
+}
+
+async function waitFor(counter: Counter, need: bigint): Promise<void> {
+  counter.waiting += need
+  try {
+    await counter.flight
+  } finally {
+    counter.waiting -= need
+  }
+}
+
+function cachedRefusal(counters: readonly Counter[], needs: readonly bigint[], nowMs: number): Refused | null {
+  for (const [i, counter] of counters.entries()) {
+    const note = counter.refusal
+    if (note === null || counter.idle >= (needs[i] as bigint)) continue
+    if (nowMs >= note.untilMs) counter.refusal = null
+    else if ((needs[i] as bigint) >= note.needFrom) return { counter, note }
+  }
+  return null
+}

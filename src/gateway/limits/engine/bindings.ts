@@ -1,0 +1,122 @@
+/** Which counters bind a caller: worked out once per caller and period, then reused until a cap, the day or the month changes. */
+import { LRUCache } from 'lru-cache'
+import { endOfIstDayMs, endOfIstMonthMs, istMonth } from '../../../platform/values/ist-time.ts'
+import type { BudgetCache, BudgetEntry } from '../budgets/budget-cache.ts'
+import type { Charge } from '../journal/journal-records.ts'
+import type { AdmissionRequest } from './admission.ts'
+import type { Counter, CounterTable, Scope, ScopeRef } from './counters/counter-state.ts'
+import { areCapsOf, type RunningCap, runningCapsOf } from './counters/running.ts'
+
+const bindingsMax = 20_000
+
+/** The counters of one caller. */
+export interface Binding {
+  readonly version: number
+  readonly dailyLimit: number | null
+  readonly running: readonly RunningCap[]
+  /** The cap of the whole organisation, whose counter is the last one; null: none. */
+  readonly orgRunning: number | null
+  /** Unix ms at which the IST day or month turns. */
+  readonly validUntilMs: number
+  readonly entries: readonly BudgetEntry[]
+  /** Capped counters in the order in which they refuse: daily, then from the narrowest budget to the widest, then the prepaid balance, then calls at once, which waiting helps. */
+  readonly counters: readonly Counter[]
+  readonly charge: Charge
+}
+
+/** The scopes of a call, narrowest first: agent and its ancestors, key, workspace, member, team, organisation. */
+export function scopesOf(request: Pick<AdmissionRequest, 'principal' | 'agentId' | 'agentAncestorIds' | 'teamId'>): ScopeRef[] {
+  const { principal } = request
+  const refs: ScopeRef[] = []
+  const put = (scope: Scope, id: number | null | undefined): void => {
+    if (id !== null && id !== undefined) refs.push({ orgId: principal.orgId, scope, scopeId: String(id) })
+  }
+  put('agent', request.agentId)
+  for (const id of request.agentAncestorIds) put('agent', id)
+  put('key', principal.keyId)
+  put('workspace', principal.workspaceId)
+  put('member', principal.userId)
+  put('team', request.teamId)
+  put('org', principal.orgId)
+  return refs
+}
+
+/** Cached bindings by caller. */
+export class Bindings {
+  readonly #bindings = new LRUCache<string, Binding>({ max: bindingsMax })
+  readonly #budgets: BudgetCache
+  readonly #counters: CounterTable
+  /** Rises when any binding may be wrong. */
+  version = 0
+
+  constructor(budgets: BudgetCache, counters: CounterTable) {
+    this.#budgets = budgets
+    this.#counters = counters
+  }
+
+  /** The caller's binding when it is known and fresh. */
+  peek(request: AdmissionRequest, nowMs: number, monotonicMs: number): Binding | null {
+    const binding = this.#bindings.get(callerKey(request))
+    if (binding === undefined || binding.version !== this.version || nowMs >= binding.validUntilMs) return null
+    if (binding.dailyLimit !== request.principal.limits.dailyLimit) return null
+    if (!areCapsOf(binding.running, request.policies)) return null
+    return this.#budgets.areFresh(binding.entries, monotonicMs) ? binding : null
+  }
+
+  /** Works the binding out, asking the database for budgets that are not cached. */
+  async load(request: AdmissionRequest, nowMs: number, orgRunning: number | null): Promise<Binding> {
+    const refs = scopesOf(request)
+    const entries = await this.#budgets.load(refs)
+    const { principal } = request
+    const { dailyLimit } = principal.limits
+    const counters: Counter[] = []
+    if (dailyLimit !== null) counters.push(this.#limited({ orgId: principal.orgId, scope: 'key', scopeId: String(principal.keyId) }, dailyLimit, nowMs))
+    for (const entry of entries) if (entry.capUinr !== null) counters.push(this.#budgeted(entry, nowMs))
+    const prepaid = isPrepaid(request)
+    if (prepaid) counters.push(this.#counters.get(orgRef(principal.orgId), 'prepaid', nowMs, 0n))
+    const running = runningCapsOf(principal.orgId, request.policies)
+    for (const { ref, cap } of running) counters.push(this.#counters.get(ref, 'running', nowMs, BigInt(cap)))
+    if (orgRunning !== null) counters.push(this.#counters.get(orgRef(principal.orgId), 'running', nowMs, BigInt(orgRunning)))
+    const binding: Binding = {
+      version: this.version,
+      dailyLimit,
+      running,
+      orgRunning,
+      validUntilMs: Math.min(endOfIstDayMs(nowMs), endOfIstMonthMs(nowMs)),
+      entries,
+      counters,
+      charge: {
+        orgId: principal.orgId,
+        month: istMonth(nowMs),
+        monthEndsAtMs: endOfIstMonthMs(nowMs),
+        scopes: refs.map(ref => [ref.scope, ref.scopeId] as const),
+        ...(prepaid ? { prepaid } : {}),
+      },
+    }
+    this.#bindings.set(callerKey(request), binding)
+    return binding
+  }
+
+  /** The daily counter; `cap` follows the key's limit, and the engine brings it to the database. */
+  #limited(ref: ScopeRef, limit: number, nowMs: number): Counter {
+    return this.#counters.get(ref, 'daily', nowMs, BigInt(limit))
+  }
+
+  #budgeted(entry: BudgetEntry, nowMs: number): Counter {
+    const counter = this.#counters.get(entry.ref, 'spend', nowMs, entry.capUinr)
+    if (counter.cap !== entry.capUinr || counter.strict !== entry.strict) counter.refusal = null
+    counter.cap = entry.capUinr
+    counter.strict = entry.strict
+    return counter
+  }
+}
+
+const orgRef = (orgId: number): ScopeRef => ({ orgId, scope: 'org', scopeId: String(orgId) })
+
+const isPrepaid = ({ debitUinr }: AdmissionRequest): boolean => debitUinr !== undefined && debitUinr !== null
+
+function callerKey(request: AdmissionRequest): string {
+  const { principal, agentId, agentAncestorIds } = request
+  const ancestors = agentAncestorIds.length === 0 ? '' : agentAncestorIds.join('.')
+  return `${principal.keyId}|${agentId ?? ''}|${ancestors}|${principal.workspaceId ?? ''}|${principal.userId ?? ''}|${request.teamId ?? ''}${isPrepaid(request) ? '|prepaid' : ''}`
+}

@@ -1,0 +1,270 @@
+/**
+ * Admission: rate, daily limit and every budget of a call. While this process has room in all of them, a decision takes no promise and
+ * no round trip; else the database is asked once, for all of them together. Decision 0021 says why.
+ */
+import type { Clock } from '../../../../platform/clock.ts'
+import { DatabaseUnavailableError } from '../../../../platform/db/db.ts'
+import { fail } from '../../../../platform/errors.ts'
+import type { BearerPrincipal } from '../../../../platform/security/principal.ts'
+import type { Flusher } from '../../journal/flusher.ts'
+import type { OrgLimitsView } from '../../org-limits.ts'
+import { type Acquirer, FencedError } from '../acquire.ts'
+import type { AdmissionRequest, ChargedEvent, Limits, Permit } from '../admission.ts'
+import type { Binding, Bindings } from '../bindings.ts'
+import { CallPermit, type PermitTools } from '../permit.ts'
+import type { ProcessRegistry } from '../processes.ts'
+import { refusalError } from '../refusal.ts'
+import type { Counter, CounterTable } from './counter-state.ts'
+
+/** How often a call begins again because its process was fenced or its counters were replaced while it waited. */
+const roundsMax = 4
+/** Rate windows that are remembered; one per key that called in this minute. */
+const windowsMax = 50_000
+/** How long a call waits for a sign of life of a database that was silent for OFFLINE_MAX. Ours. */
+const touchWaitMs = 2000
+
+export interface AllowancesOptions<E extends ChargedEvent> {
+  readonly clock: Clock
+  readonly registry: ProcessRegistry
+  readonly counters: CounterTable
+  readonly bindings: Bindings
+  readonly acquirer: Acquirer
+  readonly flusher: Flusher<E>
+  readonly permitTools: PermitTools<E>
+  /** The limits of a whole organisation. */
+  readonly orgLimits: (orgId: number) => Promise<Pick<OrgLimitsView, 'rpm' | 'running' | 'streams'>>
+  /** Gives idle parts of counters back now. */
+  readonly giveBack: (counters: readonly Counter[]) => Promise<void>
+  /** A beat, or a new registration when this process was fenced. Throws when the database is away. */
+  readonly getInTouch: () => Promise<void>
+}
+
+/** The rate of a key, and of its organisation; without a limit of either there is no counter. */
+interface RateWindow {
+  readonly limit: number | null
+  readonly own: Counter | null
+  readonly org: Counter | null
+}
+
+/** The engine behind `Limits`. */
+export class Allowances<E extends ChargedEvent> implements Limits<E> {
+  readonly #options: AllowancesOptions<E>
+  readonly #windows = new Map<number, RateWindow>()
+  #isStopping = false
+
+  constructor(options: AllowancesOptions<E>) {
+    this.#options = options
+  }
+
+  /** From now on every call is refused: the process drains. */
+  refuseNew(): void {
+    this.#isStopping = true
+  }
+
+  takeRate(principal: BearerPrincipal): void | Promise<void> {
+    const { registry, clock } = this.#options
+    const window = this.#windows.get(principal.keyId)
+    if (window === undefined || window.limit !== principal.limits.rpmLimit) return this.#takeRateSlow(principal)
+    const { own, org } = window
+    if (own === null && org === null) return registry.isInTouch ? undefined : this.#touch()
+    const endsAtMs = (own ?? (org as Counter)).endsAtMs
+    if (registry.nowMs() >= endsAtMs || own?.hasUnit === false || org?.hasUnit === false) return this.#takeRateSlow(principal)
+    const nowMs = clock.monotonicMs()
+    own?.count(nowMs)
+    org?.count(nowMs)
+  }
+
+  admit(request: AdmissionRequest): Permit<E> | Promise<Permit<E>> {
+    const { registry, bindings, clock, acquirer, flusher } = this.#options
+    const nowMs = registry.nowMs()
+    const monotonicMs = clock.monotonicMs()
+    if (registry.isInTouch && !this.#isStopping && !flusher.isFull) {
+      const binding = bindings.peek(request, nowMs, monotonicMs)
+      if (binding !== null) {
+        const needs = needsOf(binding, request)
+        if (acquirer.take(binding.counters, needs, monotonicMs)) return this.#permit(request, nowMs, binding, needs)
+      }
+    }
+    return this.#admitSlow(request)
+  }
+
+  /** Forgets the rate windows: their counters are void. */
+  reset(): void {
+    this.#windows.clear()
+  }
+
+  #permit(request: AdmissionRequest, nowMs: number, binding: Binding, amounts: readonly bigint[]): Permit<E> {
+    return new CallPermit(this.#options.permitTools, request.eventId, nowMs, request.needUinr, { counters: binding.counters, amounts, charge: binding.charge })
+  }
+
+  async #admitSlow(request: AdmissionRequest): Promise<Permit<E>> {
+    const { registry, bindings, acquirer, flusher } = this.#options
+    if (this.#isStopping) throw fail('shutting_down')
+    if (flusher.isFull) throw fail('journal_full')
+    if (!registry.isInTouch) await this.#touch()
+    for (let round = 1; ; round++) {
+      try {
+        const nowMs = registry.nowMs()
+        const { running: orgRunning } = await this.#options.orgLimits(request.principal.orgId)
+        const binding = await bindings.load(request, nowMs, orgRunning)
+        const { dailyLimit } = request.principal.limits
+        const daily = binding.counters[0]
+        if (dailyLimit !== null && daily !== undefined) await this.#follow(daily, dailyLimit)
+        for (const [i, { cap }] of binding.running.entries()) {
+          const counter = binding.counters[binding.counters.length - binding.running.length - (orgRunning === null ? 0 : 1) + i]
+          if (counter !== undefined) await this.#follow(counter, cap)
+        }
+        const ofOrg = binding.counters.at(-1)
+        if (orgRunning !== null && ofOrg !== undefined) await this.#follow(ofOrg, orgRunning)
+        const needs = needsOf(binding, request)
+        const answer = await acquirer.obtain(binding.counters, needs, false)
+        if (Array.isArray(answer)) return this.#permit(request, nowMs, binding, answer)
+        throw refusalError(answer as Exclude<typeof answer, readonly bigint[]>, nowMs, binding.counters)
+      } catch (error) {
+        if (error instanceof FencedError && round < roundsMax) continue
+        throw asUnavailable(error)
+      }
+    }
+  }
+
+  async #takeRateSlow(principal: BearerPrincipal): Promise<void> {
+    const { registry, acquirer } = this.#options
+    if (!registry.isInTouch) await this.#touch()
+    for (let round = 1; ; round++) {
+      const limits = await this.#ratesOf(principal)
+      const nowMs = registry.nowMs()
+      const window = this.#windowAt(principal, limits, nowMs)
+      const counters = [window.own, window.org].filter(counter => counter !== null)
+      if (counters.length === 0) return this.#remember(principal.keyId, window)
+      try {
+        for (const counter of counters) await this.#follow(counter, Number(counter === window.org ? limits.org : limits.own))
+        const answer = await acquirer.obtain(
+          counters,
+          counters.map(() => 1n),
+          false,
+        )
+        if (!Array.isArray(answer)) throw refusalError(answer as Exclude<typeof answer, readonly bigint[]>, nowMs)
+        for (const counter of counters) {
+          counter.held -= 1n
+          counter.counted += 1n
+        }
+        return this.#remember(principal.keyId, window)
+      } catch (error) {
+        if (error instanceof FencedError && round < roundsMax) continue
+        if (error instanceof DatabaseUnavailableError && this.#countOffline(counters)) return this.#remember(principal.keyId, window)
+        throw asUnavailable(error)
+      }
+    }
+  }
+
+  async #ratesOf({ orgId, limits }: BearerPrincipal): Promise<{ own: number | null; org: number | null }> {
+    try {
+      return { own: limits.rpmLimit, org: (await this.#options.orgLimits(orgId)).rpm }
+    } catch (error) {
+      throw asUnavailable(error)
+    }
+  }
+
+  #windowAt({ orgId, keyId, limits }: BearerPrincipal, rates: { own: number | null; org: number | null }, nowMs: number): RateWindow {
+    const { counters } = this.#options
+    const at = (scope: 'key' | 'org', id: number, limit: number | null): Counter | null =>
+      limit === null ? null : counters.get({ orgId, scope, scopeId: String(id) }, 'rpm', nowMs, BigInt(limit))
+    return { limit: limits.rpmLimit, own: at('key', keyId, rates.own), org: at('org', orgId, rates.org) }
+  }
+
+  /** Brings a changed limit of the owner to its counter; what was leased under a higher one goes back. */
+  async #follow(counter: Counter, limit: number): Promise<void> {
+    const cap = BigInt(limit)
+    if (counter.cap === cap) return
+    const isLower = counter.cap !== null && cap < counter.cap
+    counter.cap = cap
+    counter.refusal = null
+    // Calls that run under the higher cap leave nothing to the next call; the next grant that fits says otherwise.
+    if (isLower && counter.metric === 'running') counter.overdrawn = true
+    await this.#options.acquirer.bringCap(counter)
+    if (isLower) await this.#options.giveBack([counter])
+  }
+
+  /** The database is away and this minute was never leased: this process serves its share of the limit, once. */
+  #countOffline(counters: readonly Counter[]): boolean {
+    for (const counter of counters) {
+      if (counter.id !== null || counter.offline) continue
+      counter.offline = true
+      counter.idle = BigInt(Math.floor(Number(counter.cap) / this.#options.registry.live))
+    }
+    if (!counters.every(counter => counter.hasUnit)) return false
+    for (const counter of counters) counter.count(this.#options.clock.monotonicMs())
+    return true
+  }
+
+  /** Holds one of the streams that an organisation may have open, over all processes; null when all of them are open. What comes back gives it back. Throws `database_unavailable`. */
+  async holdStream(orgId: number): Promise<(() => void) | null> {
+    const { registry, acquirer, counters, giveBack } = this.#options
+    const cap = (await this.#options.orgLimits(orgId)).streams
+    if (cap === null) return () => undefined
+    if (!registry.isInTouch) await this.#touch()
+    for (let round = 1; ; round++) {
+      try {
+        const counter = counters.get({ orgId, scope: 'org', scopeId: `${orgId}/streams` }, 'running', registry.nowMs(), BigInt(cap))
+        await this.#follow(counter, cap)
+        const { generation } = acquirer
+        if (!Array.isArray(await acquirer.obtain([counter], [1n], false))) return null
+        return once(() => {
+          // A process that was fenced holds nothing any more.
+          if (generation !== acquirer.generation) return
+          counter.held -= 1n
+          counter.idle += 1n
+          counter.refusal = null
+          if (acquirer.returnsAtOnce(counter) || counter.overdrawn) void giveBack([counter]).catch(() => undefined)
+        })
+      } catch (error) {
+        if (error instanceof FencedError && round < roundsMax) continue
+        throw asUnavailable(error)
+      }
+    }
+  }
+
+  #remember(keyId: number, window: RateWindow): void {
+    if (this.#windows.size >= windowsMax) this.#windows.clear()
+    this.#windows.set(keyId, window)
+  }
+
+  /** Hears from the database again, or refuses: a silent database is an absent one. */
+  #touch(): Promise<void> {
+    const { clock, getInTouch } = this.#options
+    return new Promise((resolve, reject) => {
+      const cancel = clock.after(touchWaitMs, () => reject(fail('database_unavailable')))
+      getInTouch()
+        .then(resolve, error => reject(asUnavailable(error)))
+        .finally(cancel)
+    })
+  }
+}
+
+/**
+ * What each counter must hold: one unit of the daily limit and of a cap of calls at once, the worst case of a strict budget, what may be
+ * debited of the prepaid balance, else the first hold. Never zero, so that an exhausted budget also stops what is free.
+ */
+function needsOf(binding: Binding, { needUinr, worstUinr, debitUinr }: AdmissionRequest): bigint[] {
+  const need = atLeastOne(needUinr)
+  return binding.counters.map(({ metric, strict }) => {
+    if (metric === 'prepaid') return atLeastOne(debitUinr ?? 0n)
+    if (metric !== 'spend') return 1n
+    return strict && worstUinr > need ? worstUinr : need
+  })
+}
+
+const atLeastOne = (uinr: bigint): bigint => (uinr > 0n ? uinr : 1n)
+
+function once(work: () => void): () => void {
+  let isDone = false
+  return () => {
+    if (isDone) return
+    isDone = true
+    work()
+  }
+}
+
+function asUnavailable(error: unknown): unknown {
+  return error instanceof DatabaseUnavailableError || error instanceof FencedError ? fail('database_unavailable', { cause: error }) : error
+}

@@ -1,0 +1,123 @@
+/** Rows of counters by natural key: found, or made when they are not there. */
+import { LRUCache } from 'lru-cache'
+import type { Queryable } from '../../../../platform/db/db.ts'
+import type { Charge } from '../../journal/journal-records.ts'
+import { type CounterRow, ensureCounters, findCounters } from '../queries.ts'
+
+/** A counter by its natural key and what a new one begins with. */
+export interface CounterAsk {
+  readonly orgId: number
+  readonly scope: string
+  readonly scopeId: string
+  readonly metric: string
+  readonly period: string
+  readonly cap: bigint | null
+  readonly endsAtMs: number
+}
+
+/** The rows of the asked counters, in order. Two round trips more when one has to be made. Asks must be distinct. */
+export async function ensureRows(db: Queryable, asks: readonly CounterAsk[]): Promise<CounterRow[]> {
+  const found = await findRows(db, asks)
+  const missing = asks.filter((_, index) => found[index] === undefined)
+  if (missing.length > 0) {
+    await db.exec(
+      ensureCounters,
+      missing.map(a => a.orgId),
+      missing.map(a => a.scope),
+      missing.map(a => a.scopeId),
+      missing.map(a => a.metric),
+      missing.map(a => a.period),
+      missing.map(a => a.cap),
+      missing.map(a => (Number.isFinite(a.endsAtMs) ? new Date(a.endsAtMs) : null)),
+    )
+    for (const [index, row] of (await findRows(db, asks)).entries()) found[index] = row
+  }
+  return asks.map((_, index) => {
+    const row = found[index]
+    if (row === undefined) throw new Error('a counter vanished while it was made')
+    return row
+  })
+}
+
+/** Those of these counters whose row is not there any more, or has another number. */
+export async function withoutRow<C extends CounterAsk & { readonly id: bigint | null }>(db: Queryable, counters: readonly C[]): Promise<C[]> {
+  const known = counters.filter(counter => counter.id !== null)
+  const rows = await findRows(db, known)
+  return known.filter((counter, index) => rows[index]?.id !== counter.id)
+}
+
+async function findRows(db: Queryable, asks: readonly CounterAsk[]): Promise<(CounterRow | undefined)[]> {
+  const rows = await db.many(
+    findCounters,
+    asks.map(a => a.orgId),
+    asks.map(a => a.scope),
+    asks.map(a => a.scopeId),
+    asks.map(a => a.metric),
+    asks.map(a => a.period),
+  )
+  const byPlace = new Map(rows.map(row => [row.place, row]))
+  return asks.map((_, index) => byPlace.get(index + 1))
+}
+
+/** Most spend counters whose ids the flusher remembers. */
+const spendIdsMax = 50_000
+
+/** Ids of the money counters of charges by natural key, for the flusher: every scope that was charged has one, with or without a cap. */
+export class SpendIds {
+  readonly #ids = new LRUCache<string, bigint>({ max: spendIdsMax })
+
+  /** Makes sure that every counter of these charges has a row and is known. Runs outside of a transaction. */
+  async learn(db: Queryable, charges: Iterable<Charge>): Promise<void> {
+    const asks = new Map<string, CounterAsk>()
+    for (const charge of charges) {
+      for (const [scope, scopeId] of charge.scopes) {
+        const key = spendKey(charge, scope, scopeId)
+        if (this.#ids.get(key) === undefined)
+          asks.set(key, { orgId: charge.orgId, scope, scopeId, metric: 'spend', period: charge.month, cap: null, endsAtMs: charge.monthEndsAtMs })
+      }
+      const balance = prepaidKey(charge.orgId)
+      if (charge.prepaid === true && this.#ids.get(balance) === undefined) asks.set(balance, prepaidAsk(charge.orgId))
+    }
+    if (asks.size === 0) return
+    const rows = await ensureRows(db, [...asks.values()])
+    for (const [index, key] of [...asks.keys()].entries()) {
+      const row = rows[index]
+      if (row !== undefined) this.#ids.set(key, row.id)
+    }
+  }
+
+  /** Forgets everything: rows may be gone. */
+  clear(): void {
+    this.#ids.clear()
+  }
+
+  /** The id of the prepaid counter that a charge debits; null when it debits none. It was learnt before. */
+  prepaidOf({ orgId, prepaid }: Charge): bigint | null {
+    if (prepaid !== true) return null
+    const id = this.#ids.get(prepaidKey(orgId))
+    if (id === undefined) throw new Error('prepaid counter was not learnt')
+    return id
+  }
+
+  /** The ids of a charge's spend counters; they were learnt before. */
+  of(charge: Charge): bigint[] {
+    return charge.scopes.map(([scope, scopeId]) => {
+      const id = this.#ids.get(spendKey(charge, scope, scopeId))
+      if (id === undefined) throw new Error('spend counter was not learnt')
+      return id
+    })
+  }
+}
+
+const prepaidKey = (orgId: number): string => `${orgId}|prepaid`
+const prepaidAsk = (orgId: number): CounterAsk => ({
+  orgId,
+  scope: 'org',
+  scopeId: String(orgId),
+  metric: 'prepaid',
+  period: 'ever',
+  cap: 0n,
+  endsAtMs: Number.POSITIVE_INFINITY,
+})
+
+const spendKey = (charge: Charge, scope: string, scopeId: string): string => `${charge.orgId}|${scope}|${scopeId}|${charge.month}`

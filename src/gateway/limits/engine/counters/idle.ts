@@ -1,0 +1,58 @@
+/** Gives back what this process leases and does not use, and writes down the rate units that it used. */
+
+import type { Flusher } from '../../journal/flusher.ts'
+import { JournalWriteError } from '../../journal/journal.ts'
+import type { ChargedEvent } from '../admission.ts'
+import type { Counter, CounterTable } from './counter-state.ts'
+
+/** A slice that nobody used for so long goes back. Ours. */
+const idleMs = 2000
+/** A counter that is empty and unused for so long is forgotten. */
+const forgetMs = 60_000
+
+/** Appends one `return` record for the idle parts of these counters. Returns whether there was anything. */
+export function returnIdle<E extends ChargedEvent>(flusher: Flusher<E>, counters: Iterable<Counter>): boolean {
+  const given = [...counters].filter(counter => counter.idle > 0n && counter.id !== null && !counter.offline)
+  if (given.length === 0) return false
+  try {
+    flusher.append({ kind: 'return', released: given.map(counter => [String(counter.id), String(counter.idle)] as const) })
+  } catch (error) {
+    if (error instanceof JournalWriteError) return false
+    throw error
+  }
+  for (const counter of given) {
+    counter.unflushed += counter.idle
+    counter.idle = 0n
+    counter.slice = 0n
+  }
+  return true
+}
+
+/** Appends one `count` record for the rate units used since the last one. */
+export function writeCounts<E extends ChargedEvent>(flusher: Flusher<E>, counters: Iterable<Counter>): void {
+  const used = [...counters].filter(counter => counter.counted > 0n && counter.id !== null && !counter.offline)
+  if (used.length === 0) return
+  try {
+    flusher.append({ kind: 'count', counts: used.map(counter => [String(counter.id), String(counter.counted)] as const) })
+  } catch (error) {
+    if (error instanceof JournalWriteError) return
+    throw error
+  }
+  for (const counter of used) {
+    counter.unflushed += counter.counted
+    counter.counted = 0n
+  }
+}
+
+/** The regular round: counts, unused slices, ended periods, forgotten counters. Returns how many were forgotten. */
+export function sweepIdle<E extends ChargedEvent>(flusher: Flusher<E>, table: CounterTable, nowMs: number, monotonicMs: number): number {
+  writeCounts(flusher, table.all())
+  returnIdle(
+    flusher,
+    [...table.all()].filter(counter => counter.flight === null && (monotonicMs - counter.usedAtMs >= idleMs || counter.endsAtMs <= nowMs)),
+  )
+  // The grace also covers calls that are about to ask for the counter and do not hold anything of it yet.
+  const gone = [...table.all()].filter(counter => monotonicMs - counter.usedAtMs >= forgetMs && (counter.offline || (counter.isEmpty && !counter.unsure)))
+  for (const counter of gone) table.forget(counter)
+  return gone.length
+}

@@ -1,0 +1,400 @@
+/** Assembles the parts of limits into one object. The pipeline, the edges and the operator's tools use it. */
+import { systemClock } from '../../../platform/clock.ts'
+import { DatabaseUnavailableError } from '../../../platform/db/db.ts'
+import { newsChannel } from '../../../platform/db/db-control-log.ts'
+import type { BearerPrincipal } from '../../../platform/security/principal.ts'
+import { BudgetCache } from '../budgets/budget-cache.ts'
+import { type BudgetStatus, Budgets, capChanged, parseCapRef } from '../budgets/budgets.ts'
+import { type FlushResult, type FlushTools, inOrder } from '../journal/flush-batch.ts'
+import { Flusher } from '../journal/flusher.ts'
+import { Janitor } from '../journal/janitor.ts'
+import { Journal, journalFolder } from '../journal/journal.ts'
+import { Recovery } from '../journal/recovery.ts'
+import { closeProcess } from '../journal/recovery-queries.ts'
+import { noOrgLimits } from '../org-limits.ts'
+import { ParkedRecords } from '../parked-records.ts'
+import { Acquirer } from './acquire.ts'
+import type { AdmissionRequest, ChargedEvent, Limits, Permit } from './admission.ts'
+import { Bindings, scopesOf } from './bindings.ts'
+import { Allowances } from './counters/allowances.ts'
+import { SpendIds, withoutRow } from './counters/counter-rows.ts'
+import { type Counter, CounterTable, isMoney } from './counters/counter-state.ts'
+import { returnIdle, sweepIdle, writeCounts } from './counters/idle.ts'
+import type { LimitsOptions } from './limits-options.ts'
+import type { CallPermit, PermitTools } from './permit.ts'
+import { ProcessRegistry } from './processes.ts'
+import { deleteEndedCounters, returnSilentRunning } from './queries.ts'
+
+/** How long after their end minute counters and day counters are deleted. */
+const minuteRowsMs = 5 * 60_000
+const dayRowsMs = 48 * 3600_000
+/** Beyond OFFLINE_MAX: how long a process must be silent before it counts as in doubt. Ours. */
+const silentGraceMs = 30_000
+
+/** Registers this process, adopts dead ones of this data directory and starts the beat. Rejects when the database is away. */
+export async function createLimits<E extends ChargedEvent>(options: LimitsOptions<E>): Promise<LimitsEngine<E>> {
+  const folder = journalFolder(options.dataDir)
+  const registry = new ProcessRegistry({
+    db: options.db,
+    clock: options.clock,
+    folder,
+    followDatabaseClock: options.followDatabaseClock ?? options.clock === systemClock,
+    offlineMaxMs: options.config.OFFLINE_MAX_MS,
+  })
+  await registry.register()
+  const engine = new LimitsEngine<E>(options, folder, registry)
+  await engine.janitor.runOnce()
+  engine.start()
+  return engine
+}
+
+/** Limits, budgets and journal of this process. */
+export class LimitsEngine<E extends ChargedEvent> implements Limits<E> {
+  readonly budgets: Budgets
+  readonly streams: Pick<Allowances<E>, 'holdStream'>
+  readonly janitor: Janitor<E>
+  /** What died and is in doubt, for the operator. */
+  readonly recovery: Recovery
+  readonly parkedRecords: ParkedRecords<E>
+  readonly #options: LimitsOptions<E>
+  readonly #folder: string
+  readonly #registry: ProcessRegistry
+  readonly #counters: CounterTable
+  readonly #bindings: Bindings
+  readonly #cache: BudgetCache
+  readonly #acquirer: Acquirer
+  readonly #flusher: Flusher<E>
+  readonly #allowances: Allowances<E>
+  readonly #opened = new Set<CallPermit<E>>()
+  readonly #stops: (() => void)[] = []
+  #beating: Promise<void> | null = null
+  /** Rows of counters have to be looked up again. */
+  #wentBack = false
+
+  constructor(options: LimitsOptions<E>, folder: string, registry: ProcessRegistry) {
+    const { db, clock, config, ids, log } = options
+    this.#options = options
+    this.#folder = folder
+    this.#registry = registry
+    this.#counters = new CounterTable(clock)
+    const silentMs = config.OFFLINE_MAX_MS + silentGraceMs
+    const nowMs = (): number => registry.nowMs()
+    this.#cache = new BudgetCache({ db, clock, ttlMs: config.CACHE_TTL_MS, offlineMaxMs: config.OFFLINE_MAX_MS, onChange: () => this.#rebind() })
+    this.#bindings = new Bindings(this.#cache, this.#counters)
+    const tools: FlushTools<E> = {
+      db,
+      ids,
+      log,
+      nowMs,
+      spendIds: new SpendIds(),
+      applyEvents: inOrder(options.appliers),
+      onDebited: options.onDebited ?? (async () => {}),
+    }
+    this.#flusher = this.#makeFlusher(tools)
+    this.#acquirer = new Acquirer({
+      db,
+      clock,
+      counters: this.#counters,
+      registry,
+      silentMs,
+      allowanceSeconds: config.ALLOWANCE_SECONDS,
+      recallWaitMs: config.RECALL_WAIT_MS,
+      channel: newsChannel,
+      giveBack: counters => this.#giveBack(counters),
+      onGone: counters => this.#forget(counters),
+      refence: () => this.#flusher.exclusive(() => this.#refence()),
+    })
+    const permitTools: PermitTools<E> = {
+      flusher: this.#flusher,
+      acquirer: this.#acquirer,
+      opened: this.#opened,
+      keepsSlices: config.ALLOWANCE_SECONDS > 0,
+      waitsForCommit: config.SETTLE === 'postgres',
+      monotonicMs: () => clock.monotonicMs(),
+    }
+    this.#allowances = new Allowances<E>({
+      clock,
+      registry,
+      permitTools,
+      counters: this.#counters,
+      bindings: this.#bindings,
+      acquirer: this.#acquirer,
+      flusher: this.#flusher,
+      orgLimits: async orgId => (await options.orgLimits?.of(orgId)) ?? noOrgLimits,
+      giveBack: counters => this.#giveBack(counters),
+      getInTouch: () => this.#getInTouch(),
+    })
+    this.streams = this.#allowances
+    options.orgLimits?.onChange(() => {
+      this.#allowances.reset()
+      this.#rebind()
+    })
+    this.budgets = new Budgets({ db, ids, controlLog: options.controlLog, counters: this.#counters, nowMs, silentMs })
+    this.recovery = new Recovery({ db, folder, silentMs, ...(options.onGivenUp ? { onGivenUp: options.onGivenUp } : {}) })
+    this.parkedRecords = new ParkedRecords<E>(tools, options.eventText)
+    this.janitor = new Janitor<E>({
+      tools,
+      clock,
+      log,
+      folder,
+      keepMs: config.JOURNAL_KEEP_MS,
+      silentMs,
+      ownId: () => registry.id,
+      ...(options.endOf ? { endOf: options.endOf } : {}),
+    })
+  }
+
+  takeRate(principal: BearerPrincipal): void | Promise<void> {
+    return this.#allowances.takeRate(principal)
+  }
+
+  admit(request: AdmissionRequest): Permit<E> | Promise<Permit<E>> {
+    return this.#allowances.admit(request)
+  }
+
+  /** The budgets that bind this caller, narrowest first; scopes without a budget are left out. */
+  async budgetsOf(principal: BearerPrincipal): Promise<BudgetStatus[]> {
+    const { agentId, ancestorIds } = principal.kind === 'agent' ? principal : { agentId: null, ancestorIds: [] }
+    const refs = scopesOf({ principal, agentId, agentAncestorIds: ancestorIds })
+    return (await this.budgets.list(principal.orgId, refs)).filter(status => status.capUinr !== null)
+  }
+
+  /** Acquire statements sent so far. */
+  get acquires(): number {
+    return this.#acquirer.acquires
+  }
+
+  /** The journal on its way to the database, for those who watch this process. */
+  get journal(): Pick<Flusher<E>, 'unflushedBytes' | 'lagMs' | 'failures' | 'isFull'> {
+    return this.#flusher
+  }
+
+  /** What this process believes to lease, by counter id: the database must say the same when nothing is under way. */
+  get ownLeases(): ReadonlyMap<bigint, bigint> {
+    return this.#counters.leases()
+  }
+
+  /** This process's id in the database. */
+  get processId(): bigint {
+    return this.#registry.id
+  }
+
+  /** True when the database has not answered for OFFLINE_MAX: nothing may be served any more, and what runs must end. */
+  get isOffline(): boolean {
+    return !this.#registry.isInTouch
+  }
+
+  /** Unix ms by the database's clock: the time by which periods turn. */
+  nowMs(): number {
+    return this.#registry.nowMs()
+  }
+
+  /** Everything settled so far is in the database when it resolves. Throws when the database is away. */
+  async flushNow(): Promise<void> {
+    await this.#flusher.flushNow()
+  }
+
+  /** One beat with what hangs on it: counts, unused slices, leases of unknown outcome. The timer calls it; tests may. */
+  beat(): Promise<void> {
+    this.#beating ??= this.#beatOnce().finally(() => {
+      this.#beating = null
+    })
+    return this.#beating
+  }
+
+  /** Starts the timers and listens to news. */
+  start(): void {
+    const { clock, config, controlLog, log } = this.#options
+    const report = (error: unknown, event: string): void => {
+      if (!(error instanceof DatabaseUnavailableError)) log.error(event, { error, processId: String(this.processId) })
+    }
+    const quietly = (work: Promise<unknown>, event: string): void => void work.catch(error => report(error, event))
+    this.#stops.push(
+      clock.every(config.BEAT_MS, () => quietly(this.beat(), 'beat_failed')),
+      clock.every(config.JANITOR_MS, () => quietly(this.#clean(), 'janitor_failed')),
+    )
+    if (config.JOURNAL_FSYNC_MS > 0) this.#stops.push(clock.every(config.JOURNAL_FSYNC_MS, () => void this.#flusher.sync()))
+    controlLog.on(news => {
+      const ref = news.kind === capChanged ? parseCapRef(news.ref) : null
+      if (ref === null) return
+      const changed = this.#capChanged(this.#counters.ofScope(ref), () => this.#cache.invalidate(ref))
+      quietly(changed, 'cap_news_failed')
+    })
+    controlLog.onGap(() =>
+      quietly(
+        this.#capChanged([...this.#counters.all()], () => this.#cache.invalidateAll()),
+        'cap_news_failed',
+      ),
+    )
+    controlLog.onOther(payload => {
+      if (payload.startsWith('recall:')) quietly(this.#recalled(payload.slice('recall:'.length)), 'recall_failed')
+    })
+  }
+
+  /** Refuses new calls; running ones still extend and settle. */
+  drain(): void {
+    this.#allowances.refuseNew()
+  }
+
+  /** Call when no call runs any more: flushes, gives every lease back and closes the process. Calls that still run are left to the next janitor. */
+  async stop(): Promise<void> {
+    this.drain()
+    for (const stop of this.#stops.splice(0)) stop()
+    await this.#beating?.catch(() => undefined)
+    try {
+      await this.#registry.setState(['live'], 'closing')
+      // What a broken grant left leased is known before all of it goes back.
+      await this.#flusher.flushNow()
+      await this.#flusher.exclusive(() => this.#acquirer.reconcile())
+      writeCounts(this.#flusher, this.#counters.all())
+      returnIdle(this.#flusher, this.#counters.all())
+      await this.#flusher.flushNow()
+      const isEmpty = [...this.#counters.all()].every(counter => counter.lease === 0n || counter.offline)
+      if (isEmpty && this.#opened.size === 0) await this.#options.db.exec(closeProcess, this.processId)
+    } finally {
+      this.#flusher.close()
+      this.#registry.release()
+    }
+  }
+
+  #makeFlusher(tools: FlushTools<E>): Flusher<E> {
+    const { clock, log, config } = this.#options
+    return new Flusher<E>(
+      {
+        tools,
+        clock,
+        log,
+        folder: this.#folder,
+        flushMs: config.JOURNAL_FLUSH_MS,
+        maxBytes: config.JOURNAL_MAX_BYTES,
+        onFlushed: result => this.#flushed(result),
+        onFenced: () => this.#refence(),
+        onRewound: released => this.#rewound(tools, released),
+        onRotated: () => {
+          for (const permit of this.#opened) permit.repeat()
+        },
+      },
+      this.#registry.id,
+      this.#newJournal(),
+    )
+  }
+
+  #newJournal(): Journal<E> {
+    return new Journal<E>(this.#folder, this.#registry.id, this.#options.eventText ?? null, this.#options.disk)
+  }
+
+  #flushed(result: Extract<FlushResult, { kind: 'done' }>): void {
+    this.#registry.touch()
+    for (const [id, amount] of result.released) {
+      const counter = this.#counters.byId(id)
+      if (counter === undefined) continue
+      counter.unflushed = counter.unflushed > amount ? counter.unflushed - amount : 0n
+      // There is room again, unless it is a rate, whose units never come back within their minute.
+      if (counter.metric !== 'rpm') counter.refusal = null
+    }
+    for (const row of result.rows) {
+      this.#counters.byId(row.id)?.learnSpent(row.spent)
+    }
+  }
+
+  async #beatOnce(): Promise<void> {
+    const { clock, config } = this.#options
+    await this.#getInTouch()
+    if (this.#wentBack) {
+      this.#wentBack = false
+      this.#forget(await withoutRow(this.#options.db, [...this.#counters.all()]))
+    }
+    const forgotten = sweepIdle(this.#flusher, this.#counters, this.#registry.nowMs(), clock.monotonicMs())
+    if (forgotten > 0) this.#rebind()
+    if ([...this.#counters.all()].some(counter => counter.unsure)) await this.#flusher.exclusive(() => this.#acquirer.reconcile())
+    this.#flusher.expire(config.JOURNAL_KEEP_MS)
+  }
+
+  async #clean(): Promise<void> {
+    await this.janitor.runOnce()
+    const nowMs = this.#registry.nowMs()
+    const { db, config } = this.#options
+    await db.exec(deleteEndedCounters, new Date(nowMs - minuteRowsMs), new Date(nowMs - dayRowsMs))
+    // A process that was silent for so long has cut its calls. Its money waits for its journal; a cap without an end must not.
+    await db.exec(returnSilentRunning, BigInt(config.OFFLINE_MAX_MS + silentGraceMs))
+  }
+
+  async #getInTouch(): Promise<void> {
+    // After a long silence the units of calls at once may have been given back by another process: what is really leased is read again.
+    if (!this.#registry.isInTouch) for (const counter of this.#counters.all()) counter.unsure ||= counter.metric === 'running'
+    const { id } = this.#registry
+    const known = this.#flusher.flushedTo
+    if (!(await this.#registry.beat())) await this.#flusher.exclusive(() => this.#refence())
+    else if (id === this.#registry.id && this.#registry.flushTo < known) {
+      await this.#flusher.rewind(id, this.#registry.flushTo)
+      await this.#flusher.flushNow()
+    }
+  }
+
+  /** A failover has taken the database back: every row that is known may be older, another's, or gone. What is leased is read again. */
+  #rewound(tools: FlushTools<E>, released: ReadonlyMap<bigint, bigint>): void {
+    this.#options.log.warn('database_went_back', { processId: String(this.#registry.id) })
+    tools.spendIds.clear()
+    this.#counters.doubt(released)
+    this.#wentBack = true
+  }
+
+  #forget(counters: readonly Counter[]): void {
+    for (const counter of counters) this.#counters.forget(counter)
+    if (counters.length > 0) this.#rebind()
+  }
+
+  /** This process was taken for dead: a new id, a new journal, and what was not yet in the database is written again. */
+  async #refence(): Promise<void> {
+    // Registered anew before, but its journal could not be made: the disk is full.
+    if (this.#flusher.processId === this.#registry.id) {
+      if (await this.#registry.beat()) return
+      this.#options.log.warn('process_fenced', { processId: String(this.#registry.id) })
+      await this.#registry.register()
+    }
+    const journal = this.#newJournal()
+    this.#acquirer.generation++
+    this.#counters.clear()
+    this.#allowances.reset()
+    this.#rebind()
+    const rest = this.#flusher.renew(this.#registry.id, journal)
+    for (const record of rest) if (record.kind === 'settle') this.#flusher.append({ ...record, released: [] })
+    for (const permit of this.#opened) permit.repeat()
+  }
+
+  #rebind(): void {
+    this.#bindings.version++
+  }
+
+  async #giveBack(counters: readonly Counter[]): Promise<void> {
+    returnIdle(this.#flusher, counters)
+    await this.#flusher.flushNow()
+  }
+
+  async #capChanged(counters: readonly Counter[], invalidate: () => void): Promise<void> {
+    invalidate()
+    this.#rebind()
+    for (const counter of counters) {
+      counter.refusal = null
+      // Holds under a lowered cap go back when their calls end; the next grant that fits says otherwise.
+      counter.overdrawn = isMoney(counter.metric)
+      // What was spent before there was a cap was held by nobody.
+      counter.untold = isMoney(counter.metric)
+    }
+    if (
+      returnIdle(
+        this.#flusher,
+        counters.filter(counter => counter.flight === null),
+      )
+    )
+      await this.#flusher.flushNow()
+  }
+
+  async #recalled(ids: string): Promise<void> {
+    const counters = ids.split(',').flatMap(id => (/^\d+$/.test(id) ? [this.#counters.byId(BigInt(id))] : []))
+    const known = counters.filter(counter => counter !== undefined && counter.flight === null) as Counter[]
+    writeCounts(this.#flusher, known)
+    returnIdle(this.#flusher, known)
+    if (known.length > 0) await this.#flusher.flushNow()
+  }
+}

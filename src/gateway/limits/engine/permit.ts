@@ -1,0 +1,312 @@
+/** A call's hold: in every counter that binds it, from admission to settle or release. */
+import { DatabaseUnavailableError } from '../../../platform/db/db.ts'
+import { fail } from '../../../platform/errors.ts'
+import type { Flusher } from '../journal/flusher.ts'
+import { JournalWriteError } from '../journal/journal.ts'
+import type { Amounts, Charge, JournalRecord } from '../journal/journal-records.ts'
+import type { Acquirer } from './acquire.ts'
+import { FencedError } from './acquire.ts'
+import type { ChargedEvent, Permit, RefusedBy } from './admission.ts'
+import { agentRemainingOf } from './agent-remaining.ts'
+import { type Counter, isMoney } from './counters/counter-state.ts'
+
+export interface PermitTools<E extends ChargedEvent> {
+  readonly flusher: Flusher<E>
+  readonly acquirer: Acquirer
+  /** Opened calls, written again when the journal begins a new segment. */
+  readonly opened: Set<CallPermit<E>>
+  /** False: every hold goes back to the database in full when its call ends (ALLOWANCE_SECONDS=0). */
+  readonly keepsSlices: boolean
+  /** True: `settle` waits for the commit (SETTLE=postgres). */
+  readonly waitsForCommit: boolean
+  readonly monotonicMs: () => number
+}
+
+interface Hold {
+  readonly counters: readonly Counter[]
+  readonly amounts: readonly bigint[]
+  readonly charge: Charge
+}
+
+/** The permit of one call. */
+export class CallPermit<E extends ChargedEvent> implements Permit<E> {
+  readonly eventId: string
+  readonly admittedAtMs: number
+  readonly #tools: PermitTools<E>
+  readonly #counters: readonly Counter[]
+  readonly #amounts: bigint[]
+  readonly #charge: Charge
+  readonly #generation: number
+  #heldUinr: bigint
+  #ended = false
+  #draft: E | null = null
+  #extending: Promise<boolean> | null = null
+  #refusedBy: RefusedBy | null = null
+
+  constructor(tools: PermitTools<E>, eventId: string, admittedAtMs: number, heldUinr: bigint, hold: Hold) {
+    this.#tools = tools
+    this.eventId = eventId
+    this.admittedAtMs = admittedAtMs
+    this.#heldUinr = heldUinr
+    this.#counters = hold.counters
+    this.#amounts = [...hold.amounts]
+    this.#charge = hold.charge
+    this.#generation = tools.acquirer.generation
+  }
+
+  get heldUinr(): bigint {
+    return this.#heldUinr
+  }
+
+  get refusedBy(): RefusedBy | null {
+    return this.#refusedBy
+  }
+
+  get agentRemainingUinr(): bigint | null {
+    return agentRemainingOf(this.#counters)
+  }
+
+  open(draft: E): Promise<void> {
+    if (this.#ended) throw new Error('the call has ended')
+    this.#draft = draft
+    this.#tools.opened.add(this)
+    // Without its record the call must not be dialed.
+    return this.#tools.flusher.appendSoon({ kind: 'open', event: draft, charge: this.#charge, counts: this.#counts() }).then(nothing, throwFull)
+  }
+
+  progress(draft: E): void {
+    if (this.#ended) throw new Error('the call has ended')
+    this.#draft = draft
+    try {
+      this.#tools.flusher.append({ kind: 'progress', event: draft, charge: this.#charge, counts: this.#counts() })
+    } catch (error) {
+      // A lost `progress` costs accuracy after a crash only.
+      if (!(error instanceof JournalWriteError)) throw error
+    }
+  }
+
+  /** Writes the call again into a new segment, so that replay never needs a deleted one. */
+  repeat(): void {
+    if (this.#draft !== null && !this.#ended) this.progress(this.#draft)
+  }
+
+  extendTo(totalUinr: bigint, debits = false): boolean | Promise<boolean> {
+    if (this.#ended) return false
+    if (!debits && totalUinr <= this.#heldUinr) return true
+    if (this.#extending !== null) return this.#extending.then(() => this.extendTo(totalUinr, debits))
+    if (this.#generation !== this.#tools.acquirer.generation) return totalUinr <= this.#heldUinr
+    const short = this.#shortOf(totalUinr, debits)
+    if (short.length > 0) {
+      const needs = short.map(i => totalUinr - this.#amountAt(i))
+      const counters = short.map(i => this.#counters[i] as Counter)
+      if (!this.#tools.acquirer.take(counters, needs, this.#tools.monotonicMs())) return this.#extend(totalUinr, short, counters, needs, debits)
+      for (const [n, i] of short.entries()) this.#amounts[i] = this.#amountAt(i) + (needs[n] as bigint)
+    }
+    if (totalUinr > this.#heldUinr) this.#heldUinr = totalUinr
+    return true
+  }
+
+  settle(event: E): Promise<void> {
+    this.#end()
+    this.#absorb(event)
+    const charged = { event, charge: this.#charge, counts: this.#counts() }
+    const parts = this.#counters.map((counter, i) => this.#outOf(counter, this.#amountAt(i), spentOf(counter, event)))
+    const record: JournalRecord<E> = { kind: 'settle', ...charged, released: this.#released(parts) }
+    this.#noteSpend(event)
+    const written = this.#tools.flusher.appendSoon(record)
+    this.#leave(parts)
+    const { flusher, waitsForCommit } = this.#tools
+    return written.then(waitsForCommit ? offset => flusher.whenFlushed(offset) : nothing, (error: unknown) => {
+      if (!(error instanceof JournalWriteError)) throw error
+      return flusher.writeDirect(record)
+    })
+  }
+
+  /** What this call has cost, for what this process knows of its counters. */
+  #noteSpend(event: E): void {
+    for (let i = 0; i < this.#counters.length; i++) {
+      const counter = this.#counters[i] as Counter
+      if (!isMoney(counter.metric)) continue
+      const spent = spentOf(counter, event)
+      counter.knownSpent += spent
+      if (this.#amountAt(i) < spent) counter.untold = true
+    }
+  }
+
+  release(): void {
+    const wasOpened = this.#draft !== null
+    this.#end()
+    const parts = this.#counters.map((counter, i) => this.#outOf(counter, this.#amountAt(i), 0n))
+    const released = this.#released(parts)
+    try {
+      if (wasOpened) this.#tools.flusher.append({ kind: 'close', eventId: this.eventId, released })
+      else if (released.length > 0) this.#tools.flusher.append({ kind: 'return', released })
+      this.#leave(parts)
+    } catch (error) {
+      if (!(error instanceof JournalWriteError)) throw error
+      // The disk is full: the hold stays leased here as an idle rest, which goes back when it can be written.
+      this.#leave(parts.map(() => 0n))
+    }
+  }
+
+  async #extend(totalUinr: bigint, short: readonly number[], counters: readonly Counter[], needs: readonly bigint[], debits: boolean): Promise<boolean> {
+    this.#refusedBy = null
+    const asked = this.#tools.acquirer.obtain(counters, needs, true).then(
+      answer => {
+        if (!('counter' in answer)) return this.#extended(totalUinr, short, answer, debits)
+        this.#refused(answer.counter)
+        return false
+      },
+      error => {
+        if (error instanceof FencedError) return false
+        throw error instanceof DatabaseUnavailableError ? fail('database_unavailable', { cause: error }) : error
+      },
+    )
+    this.#extending = asked
+    try {
+      return await asked
+    } finally {
+      this.#extending = null
+    }
+  }
+
+  #extended(totalUinr: bigint, short: readonly number[], got: readonly bigint[], debits: boolean): boolean {
+    const before = short.map(i => this.#amountAt(i))
+    for (const [n, i] of short.entries()) this.#amounts[i] = (before[n] as bigint) + (got[n] as bigint)
+    let level = this.#ended ? 0n : totalUinr
+    let tightest: Counter | null = null
+    for (const [i, counter] of this.#counters.entries()) {
+      if (!covers(counter, debits) || this.#amountAt(i) >= level) continue
+      level = this.#amountAt(i)
+      tightest = counter
+    }
+    // What the others got beyond the tightest is of no use to this call.
+    for (const [n, i] of short.entries()) this.#lower(i, max(before[n] as bigint, level))
+    if (this.#ended) return false
+    if (level > this.#heldUinr) this.#heldUinr = level
+    if (tightest !== null) this.#refused(tightest)
+    return level >= totalUinr
+  }
+
+  /** Less is held than before when the balance is what binds, and another route of the plan, which is not debited, was dearer. */
+  #refused(counter: Counter): void {
+    this.#refusedBy = refuserOf(counter)
+    const amount = this.#amountAt(this.#counters.indexOf(counter))
+    if (counter.metric === 'prepaid' && amount < this.#heldUinr) this.#heldUinr = amount
+  }
+
+  #lower(index: number, amount: bigint): void {
+    const counter = this.#counters[index] as Counter
+    const beyond = this.#amountAt(index) - amount
+    counter.held -= beyond
+    counter.idle += beyond
+    this.#amounts[index] = amount
+  }
+
+  #shortOf(totalUinr: bigint, debits: boolean): number[] {
+    const short: number[] = []
+    for (const [i, counter] of this.#counters.entries()) if (covers(counter, debits) && this.#amountAt(i) < totalUinr) short.push(i)
+    return short
+  }
+
+  #amountAt(index: number): bigint {
+    return this.#amounts[index] ?? 0n
+  }
+
+  /** A call that cost more than its hold takes the rest out of what is leased and free, so that it cannot serve another call as well. */
+  #absorb(event: E): void {
+    if (this.#generation !== this.#tools.acquirer.generation) return
+    for (let i = 0; i < this.#counters.length; i++) {
+      const counter = this.#counters[i] as Counter
+      if (!isMoney(counter.metric)) continue
+      const over = spentOf(counter, event) - this.#amountAt(i)
+      if (over <= 0n) continue
+      const extra = counter.idle < over ? counter.idle : over
+      counter.idle -= extra
+      counter.held += extra
+      this.#amounts[i] = this.#amountAt(i) + extra
+      if (extra < over) counter.overdrawn = true
+    }
+  }
+
+  /** What leaves the lease at the end: what was spent, or the whole hold where nothing may be kept for the next call. */
+  #outOf(counter: Counter, amount: bigint, spent: bigint): bigint {
+    // What was refused before may fit now, or be refused for another reason: the answer that is remembered is out of date.
+    counter.refusal = null
+    return !this.#tools.keepsSlices || counter.overdrawn || spent > amount || this.#tools.acquirer.returnsAtOnce(counter) ? amount : spent
+  }
+
+  /** The daily unit of the call. */
+  #counts(): Amounts {
+    const counts: (readonly [string, string])[] = []
+    for (const { metric, id, idText } of this.#counters) if (metric === 'daily' && id !== null) counts.push([idText, '1'])
+    return counts
+  }
+
+  #released(parts: readonly bigint[]): Amounts {
+    if (this.#generation !== this.#tools.acquirer.generation) return []
+    const released: (readonly [string, string])[] = []
+    let last = 1n
+    let text = '1'
+    for (let i = 0; i < parts.length; i++) {
+      const part = parts[i] as bigint
+      const { id, idText } = this.#counters[i] as Counter
+      if (part <= 0n || id === null) continue
+      // The budgets of a call mostly lose the same amount.
+      if (part !== last) {
+        last = part
+        text = String(part)
+      }
+      released.push([idText, text])
+    }
+    return released
+  }
+
+  #leave(parts: readonly bigint[]): void {
+    if (this.#generation !== this.#tools.acquirer.generation) return
+    const nowMs = this.#tools.monotonicMs()
+    for (let i = 0; i < parts.length; i++) {
+      const counter = this.#counters[i] as Counter
+      const amount = this.#amountAt(i)
+      const part = parts[i] as bigint
+      counter.held -= amount
+      counter.idle += amount - part
+      counter.unflushed += part
+      counter.usedAtMs = nowMs
+    }
+  }
+
+  #end(): void {
+    if (this.#ended) throw new Error('a permit ends once')
+    this.#ended = true
+    this.#tools.opened.delete(this)
+  }
+}
+
+const nothing = (): void => {}
+
+const max = (a: bigint, b: bigint): bigint => (a > b ? a : b)
+
+function throwFull(error: unknown): never {
+  throw error instanceof JournalWriteError ? fail('journal_full', { cause: error }) : error
+}
+
+/** What a call takes out of a counter for good: its value from a budget, its cost from the balance, a request of the day, and nothing of the calls at once. */
+function spentOf({ metric }: Counter, { valueUinr, costUinr }: ChargedEvent): bigint {
+  switch (metric) {
+    case 'spend':
+      return valueUinr
+    case 'prepaid':
+      return costUinr
+    case 'running':
+      return 0n
+    case 'daily':
+    case 'rpm':
+      return 1n
+  }
+}
+
+/** Whether the counter has to cover what a call comes to. */
+const covers = ({ metric }: Counter, debits: boolean): boolean => metric === 'spend' || (debits && metric === 'prepaid')
+
+const refuserOf = ({ metric, scope }: Counter): RefusedBy => (metric === 'prepaid' ? 'prepaid' : scope)

@@ -1,0 +1,381 @@
+import { statement } from '../../../platform/db/db.ts'
+import type { Scope } from './counters/counter-state.ts'
+
+/** A counter as the database has it. */
+export interface CounterRow {
+  readonly id: bigint
+  readonly cap: bigint | null
+  readonly strict: boolean
+  readonly spent: bigint
+  readonly leased: bigint
+}
+
+// ---- processes and beats
+
+export const insertProcess = statement<[bootId: string, journal: string], { id: bigint }>(
+  'limits.insert_process',
+  `with made as (insert into processes (boot_id, journal) values ($1::text, $2::text) returning id),
+    beat as (insert into beats (process_id) select id from made)
+   select id as "id" from made`,
+)
+
+export const beat = statement<[processId: bigint, aliveMs: bigint], { beating: number; live: number; nowMs: number; flushTo: bigint | null }>(
+  'limits.beat',
+  `with mine as (
+     update beats set beat_at = clock_timestamp()
+     where process_id = $1::bigint and exists (select 1 from processes where id = $1::bigint and state in ('live', 'closing'))
+     returning 1)
+   select (select count(*) from mine)::int as "beating",
+     (select count(*) from processes p join beats b on b.process_id = p.id
+       where p.state = 'live' and b.beat_at > clock_timestamp() - $2::bigint * interval '1 millisecond')::int as "live",
+     (extract(epoch from clock_timestamp()) * 1000)::float8 as "nowMs",
+     (select flush_to from beats where process_id = $1::bigint) as "flushTo"`,
+)
+
+export const setProcessState = statement<[id: bigint, from: readonly string[], to: string]>(
+  'limits.set_process_state',
+  `update processes set state = $3::text where id = $1::bigint and state = any($2::text[])`,
+)
+
+export const findProcess = statement<[id: bigint, silentMs: bigint], { state: string; bootId: string; journal: string; silent: boolean; flushTo: bigint }>(
+  'limits.find_process',
+  `select p.state as "state", p.boot_id as "bootId", p.journal as "journal", b.flush_to as "flushTo",
+     b.beat_at < clock_timestamp() - $2::bigint * interval '1 millisecond' as "silent"
+   from processes p join beats b on b.process_id = p.id where p.id = $1::bigint`,
+)
+
+/** Takes the process for adoption, or nothing when another adopter holds it. */
+export const lockProcessForAdoption = statement<[id: bigint], { state: string; flushTo: bigint }>(
+  'limits.lock_process_for_adoption',
+  `select p.state as "state", (select b.flush_to from beats b where b.process_id = p.id) as "flushTo"
+   from processes p where p.id = $1::bigint and p.state <> 'closed' for update skip locked`,
+)
+
+// ---- counters
+
+/** Makes counters that are not there, in the order of their natural key so that two first users cannot deadlock. Spend caps come from budgets, the others from the caller. */
+export const ensureCounters = statement<
+  [
+    orgIds: readonly number[],
+    scopes: readonly string[],
+    scopeIds: readonly string[],
+    metrics: readonly string[],
+    periods: readonly string[],
+    caps: readonly (bigint | null)[],
+    endsAt: readonly (Date | null)[],
+  ]
+>(
+  'limits.ensure_counters',
+  `with ask as materialized (
+     select * from unnest($1::int[], $2::text[], $3::text[], $4::text[], $5::text[], $6::bigint[], $7::timestamptz[])
+       as a(org_id, scope, scope_id, metric, period, cap, ends_at)),
+   request as materialized (
+     select b.org_id, b.scope, b.scope_id, b.cap_uinr, b.strict from budgets b
+     join (select distinct org_id, scope, scope_id from ask where metric = 'spend') k using (org_id, scope, scope_id)
+     order by b.org_id, b.scope, b.scope_id for share of b)
+   insert into counters (org_id, scope, scope_id, metric, period, cap, strict, ends_at)
+   select a.org_id, a.scope, a.scope_id, a.metric, a.period,
+     case when a.metric = 'spend' then w.cap_uinr else a.cap end, coalesce(a.metric = 'spend' and w.strict, false), a.ends_at
+   from ask a left join request w using (org_id, scope, scope_id)
+   order by a.org_id, a.scope, a.scope_id, a.metric, a.period
+   on conflict (org_id, scope, scope_id, metric, period) do nothing`,
+)
+
+/** The cap of a rate, daily or running counter follows the limit that the caller's key or agent has today. */
+export const setLimitCap = statement<[id: bigint, cap: bigint]>(
+  'limits.set_limit_cap',
+  `update counters set cap = $2::bigint where id = $1::bigint and metric in ('rpm', 'daily', 'running')`,
+)
+
+export const findCounters = statement<
+  [orgIds: readonly number[], scopes: readonly string[], scopeIds: readonly string[], metrics: readonly string[], periods: readonly string[]],
+  CounterRow & { place: number }
+>(
+  'limits.find_counters',
+  `select a.place::int as "place", c.id as "id", c.cap as "cap", c.strict as "strict", c.spent as "spent", c.leased as "leased"
+   from unnest($1::int[], $2::text[], $3::text[], $4::text[], $5::text[]) with ordinality as a(org_id, scope, scope_id, metric, period, place)
+   join counters c on c.org_id = a.org_id and c.scope = a.scope and c.scope_id = a.scope_id and c.metric = a.metric and c.period = a.period`,
+)
+
+/**
+ * The one statement that hands out money and rate: grants every asked counter or none. A row always gets at least its need when
+ * something is left (the last call, held in full), unless the counter is strict or the ask is partial (never below zero then).
+ * No row at all: the process is fenced.
+ */
+export const acquire = statement<
+  [processId: bigint, ids: readonly bigint[], needs: readonly bigint[], wants: readonly bigint[], divisor: bigint, partial: boolean],
+  CounterRow & { got: bigint; granted: boolean }
+>(
+  'limits.acquire',
+  `with me as materialized (select id from processes where id = $1::bigint and state = 'live' for share),
+   ask as materialized (select * from unnest($2::bigint[], $3::bigint[], $4::bigint[]) as a(counter_id, need, want)),
+   locked as materialized (
+     select c.id, c.cap, c.strict, c.spent, c.leased from counters c
+     where c.id = any($2::bigint[]) and exists (select 1 from me) order by c.id for no key update),
+   room as materialized (select l.*, l.cap - l.spent - l.leased as avail, a.need, a.want from locked l join ask a on a.counter_id = l.id),
+   plan as materialized (
+     select r.*, case
+       when r.cap is null then greatest(r.need, r.want)
+       when r.avail >= r.need then greatest(r.need, least(r.want, r.avail / $5::bigint))
+       when $6::boolean then greatest(r.avail, 0)
+       when r.avail > 0 and not r.strict and r.need > 0 then r.need
+       else 0 end as got
+     from room r),
+   verdict as materialized (select count(*) = cardinality($2::bigint[]) and bool_and(got > 0) as granted from plan),
+   took as (update counters c set leased = c.leased + p.got from plan p, verdict v where v.granted and c.id = p.id),
+   put as (
+     insert into leases (process_id, counter_id, amount) select $1::bigint, p.id, p.got from plan p, verdict v where v.granted
+     on conflict (process_id, counter_id) do update set amount = leases.amount + excluded.amount)
+   select p.id as "id", p.cap as "cap", p.strict as "strict", p.spent as "spent", p.leased as "leased", p.got as "got", v.granted as "granted"
+   from plan p, verdict v order by p.id`,
+)
+
+/** What a refusal tells: the counter and what of it is leased by processes that may be dead. */
+export const findEvidence = statement<[ids: readonly bigint[], silentMs: bigint], CounterRow & { inDoubt: bigint }>(
+  'limits.find_evidence',
+  `select c.id as "id", c.cap as "cap", c.strict as "strict", c.spent as "spent", c.leased as "leased",
+     coalesce((select sum(l.amount) from leases l join processes p on p.id = l.process_id join beats b on b.process_id = p.id
+       where l.counter_id = c.id
+         and (p.state = 'lost' or b.beat_at < clock_timestamp() - $2::bigint * interval '1 millisecond')), 0)::bigint as "inDoubt"
+   from counters c where c.id = any($1::bigint[])`,
+)
+
+export const findOwnLeases = statement<[processId: bigint, ids: readonly bigint[]], { counterId: bigint; amount: bigint }>(
+  'limits.find_own_leases',
+  `select l.counter_id as "counterId", l.amount as "amount" from leases l where l.process_id = $1::bigint and l.counter_id = any($2::bigint[])`,
+)
+
+/** What is in use at the moment, by an adopter that reads an old journal, waits for the next sweep: no order of locks can be wrong so. */
+export const deleteEndedCounters = statement<[minuteCut: Date, dayCut: Date]>(
+  'limits.delete_ended_counters',
+  `with ended as materialized (
+     select id from counters where (metric = 'rpm' and ends_at < $1::timestamptz) or (metric = 'daily' and ends_at < $2::timestamptz)
+     order by id for update skip locked)
+   delete from counters c using ended e where c.id = e.id`,
+)
+
+/**
+ * Units of calls at once that processes hold which have been silent for longer than they may serve. A unit is no money: the process
+ * has ended its calls, and what it writes later is clamped to what it still leases.
+ */
+export const returnSilentRunning = statement<[silentMs: bigint]>(
+  'limits.return_silent_running',
+  `with silent as materialized (
+     select l.process_id, l.counter_id, l.amount from leases l
+     join counters c on c.id = l.counter_id and c.metric = 'running' join beats b on b.process_id = l.process_id
+     where l.amount > 0 and b.beat_at < clock_timestamp() - $1::bigint * interval '1 millisecond'),
+   locked as materialized (
+     select c.id from counters c where c.id in (select s.counter_id from silent s) order by c.id for no key update),
+   gone as (
+     update leases l set amount = 0 from silent s join locked k on k.id = s.counter_id
+     where l.process_id = s.process_id and l.counter_id = s.counter_id and l.amount = s.amount
+     returning l.counter_id, s.amount)
+   update counters c set leased = c.leased - g.amount
+   from (select counter_id, sum(amount)::bigint as amount from gone group by counter_id) g where c.id = g.counter_id`,
+)
+
+// ---- flush
+
+export const shareProcess = statement<[id: bigint, states: readonly string[]], { state: string }>(
+  'limits.share_process',
+  `select state as "state" from processes where id = $1::bigint and state = any($2::text[]) for share`,
+)
+
+export const advanceFlush = statement<[processId: bigint, from: bigint, to: bigint]>(
+  'limits.advance_flush',
+  `update beats set flush_to = $3::bigint, beat_at = clock_timestamp() where process_id = $1::bigint and flush_to = $2::bigint`,
+)
+
+export const findFlushTo = statement<[processId: bigint], { flushTo: bigint }>(
+  'limits.find_flush_to',
+  `select flush_to as "flushTo" from beats where process_id = $1::bigint`,
+)
+
+export interface LockedCounterRow extends CounterRow {
+  readonly orgId: number
+  readonly scope: Scope
+  readonly scopeId: string
+  readonly metric: string
+  /** Null: never. */
+  readonly endsAt: Date | null
+  readonly warned: boolean
+  readonly blocked: boolean
+}
+
+export const lockCounters = statement<[ids: readonly bigint[]], LockedCounterRow>(
+  'limits.lock_counters',
+  `select c.id as "id", c.cap as "cap", c.strict as "strict", c.spent as "spent", c.leased as "leased", c.org_id as "orgId", c.scope as "scope",
+     c.scope_id as "scopeId", c.metric as "metric", c.ends_at as "endsAt", c.warned_at is not null as "warned", c.blocked_at is not null as "blocked"
+   from counters c where c.id = any($1::bigint[]) order by c.id for no key update`,
+)
+
+/** Moves what was spent and gives back what is released, never more than the lease holds. Runs under the row locks of `lockCounters`. */
+export const settleCounters = statement<
+  [
+    processId: bigint,
+    ids: readonly bigint[],
+    spent: readonly bigint[],
+    released: readonly bigint[],
+    warned: readonly boolean[],
+    blocked: readonly boolean[],
+    at: Date,
+  ]
+>(
+  'limits.settle_counters',
+  `with delta as materialized (
+     select * from unnest($2::bigint[], $3::bigint[], $4::bigint[], $5::boolean[], $6::boolean[]) as d(counter_id, spent, released, warned, blocked)),
+   back as materialized (
+     select l.counter_id, least(l.amount, d.released) as amount from leases l join delta d on d.counter_id = l.counter_id
+     where l.process_id = $1::bigint and d.released > 0),
+   given as (
+     update leases l set amount = l.amount - b.amount from back b where l.process_id = $1::bigint and l.counter_id = b.counter_id)
+   update counters c set spent = c.spent + d.spent, leased = c.leased - coalesce(b.amount, 0),
+     warned_at = case when d.warned then coalesce(c.warned_at, $7::timestamptz) else c.warned_at end,
+     blocked_at = case when d.blocked then coalesce(c.blocked_at, $7::timestamptz) else c.blocked_at end
+   from delta d left join back b on b.counter_id = d.counter_id where c.id = d.counter_id`,
+)
+
+export const insertDebits = statement<[orgIds: readonly number[], eventIds: readonly string[], amounts: readonly bigint[], at: Date]>(
+  'limits.insert_debits',
+  `insert into ledger (org_id, kind, amount_uinr, event_id, at)
+   select d.org_id, 'debit', -d.amount, d.event_id, $4::timestamptz from unnest($1::int[], $2::uuid[], $3::bigint[]) as d(org_id, event_id, amount)
+   on conflict (event_id) do nothing`,
+)
+
+/** Everything a dead process still holds goes back; only after its journal was replayed to the end. */
+export const lockLeasedCounters = statement<[processId: bigint], { id: bigint }>(
+  'limits.lock_leased_counters',
+  `select c.id as "id" from counters c where c.id in (select l.counter_id from leases l where l.process_id = $1::bigint) order by c.id for no key update`,
+)
+export const returnAllLeases = statement<[processId: bigint]>(
+  'limits.return_all_leases',
+  `with gone as (delete from leases where process_id = $1::bigint returning counter_id, amount)
+   update counters c set leased = c.leased - g.amount from gone g where c.id = g.counter_id`,
+)
+
+// ---- budgets
+
+export interface BudgetRow {
+  readonly orgId: number
+  readonly scope: string
+  readonly scopeId: string
+  readonly capUinr: bigint
+  readonly strict: boolean
+}
+
+export const findBudgets = statement<[orgIds: readonly number[], scopes: readonly string[], scopeIds: readonly string[]], BudgetRow>(
+  'limits.find_budgets',
+  `select b.org_id as "orgId", b.scope as "scope", b.scope_id as "scopeId", b.cap_uinr as "capUinr", b.strict as "strict"
+   from unnest($1::int[], $2::text[], $3::text[]) as a(org_id, scope, scope_id)
+   join budgets b on b.org_id = a.org_id and b.scope = a.scope and b.scope_id = a.scope_id`,
+)
+
+export const upsertBudget = statement<[orgId: number, scope: string, scopeId: string, capUinr: bigint, strict: boolean | null], { strict: boolean }>(
+  'limits.upsert_budget',
+  `insert into budgets as b (org_id, scope, scope_id, cap_uinr, strict) values ($1::int, $2::text, $3::text, $4::bigint, coalesce($5::boolean, false))
+   on conflict (org_id, scope, scope_id) do update set cap_uinr = excluded.cap_uinr, strict = coalesce($5::boolean, b.strict)
+   returning b.strict as "strict"`,
+)
+
+export const deleteBudget = statement<[orgId: number, scope: string, scopeId: string]>(
+  'limits.delete_budget',
+  `delete from budgets where org_id = $1::int and scope = $2::text and scope_id = $3::text`,
+)
+
+const scopePlace = (scope: string): string => `array_position('{org,team,workspace,member,key,agent}'::text[], ${scope})`
+
+/** The budgets of an organisation, widest scope first, then by id; behind the named one. */
+export const listBudgetRows = statement<[orgId: number, afterScope: Scope | null, afterId: string | null, limit: number], { scope: Scope; scopeId: string }>(
+  'limits.list_budget_rows',
+  `select b.scope as "scope", b.scope_id as "scopeId" from budgets b
+   where b.org_id = $1::int and b.scope_id ~ '^[0-9]{1,10}$'
+     and ($2::text is null or (${scopePlace('b.scope')}, lpad(b.scope_id, 10, '0')) > (${scopePlace('$2::text')}, lpad($3::text, 10, '0')))
+   order by ${scopePlace('b.scope')}, lpad(b.scope_id, 10, '0') limit $4::int`,
+)
+
+export const lockRunningSpend = statement<
+  [orgId: number, scope: string, scopeId: string, now: Date],
+  { id: bigint; period: string; spent: bigint; warned: boolean; blocked: boolean }
+>(
+  'limits.lock_running_spend',
+  `select c.id as "id", c.period as "period", c.spent as "spent", c.warned_at is not null as "warned", c.blocked_at is not null as "blocked"
+   from counters c where c.org_id = $1::int and c.scope = $2::text and c.scope_id = $3::text and c.metric = 'spend' and c.ends_at > $4::timestamptz
+   order by c.id for no key update`,
+)
+
+export const setCap = statement<[id: bigint, cap: bigint | null, strict: boolean, warned: boolean, blocked: boolean, at: Date]>(
+  'limits.set_cap',
+  `update counters set cap = $2::bigint, strict = $3::boolean,
+     warned_at = case when $4::boolean then coalesce(warned_at, $6::timestamptz) else warned_at end,
+     blocked_at = case when $5::boolean then coalesce(blocked_at, $6::timestamptz) else blocked_at end
+   where id = $1::bigint`,
+)
+
+export const listSpend = statement<
+  [orgId: number, scopes: readonly string[], scopeIds: readonly string[], period: string, silentMs: bigint],
+  { place: number; counterId: bigint | null; capUinr: bigint | null; strict: boolean; spent: bigint; leased: bigint; inDoubt: bigint }
+>(
+  'limits.list_spend',
+  `select a.place::int as "place", c.id as "counterId", b.cap_uinr as "capUinr", coalesce(b.strict, false) as "strict",
+     coalesce(c.spent, 0)::bigint as "spent", coalesce(c.leased, 0)::bigint as "leased",
+     coalesce((select sum(l.amount) from leases l join processes p on p.id = l.process_id join beats t on t.process_id = p.id
+       where l.counter_id = c.id
+         and (p.state = 'lost' or t.beat_at < clock_timestamp() - $5::bigint * interval '1 millisecond')), 0)::bigint as "inDoubt"
+   from unnest($2::text[], $3::text[]) with ordinality as a(scope, scope_id, place)
+   left join budgets b on b.org_id = $1::int and b.scope = a.scope and b.scope_id = a.scope_id
+   left join counters c on c.org_id = $1::int and c.scope = a.scope and c.scope_id = a.scope_id and c.metric = 'spend' and c.period = $4::text
+   order by a.place`,
+)
+
+// ---- invariants
+
+export const violationsOfLeases = statement<[], { counterId: bigint; leased: bigint; sum: bigint }>(
+  'limits.violations_of_leases',
+  `select c.id as "counterId", c.leased as "leased", coalesce(sum(l.amount), 0)::bigint as "sum"
+   from counters c left join leases l on l.counter_id = c.id group by c.id, c.leased having c.leased <> coalesce(sum(l.amount), 0)`,
+)
+
+/** Spend counters of key, member, workspace, agent and org against the events of their month. Ancestor agents count their descendants too, so an agent's counter is at least its own events. Months with days whose events have been deleted are left out. */
+export const violationsOfSpend = statement<[], { counterId: bigint; scope: string; spent: bigint; sum: bigint }>(
+  'limits.violations_of_spend',
+  `with totals as (
+     select e.org_id, to_char(e.day, 'YYYY-MM') as period, s.scope, s.scope_id, sum(e.value_uinr)::bigint as total
+     from usage_events e
+     cross join lateral (values ('org', e.org_id::text), ('key', e.key_id::text), ('member', e.user_id::text), ('workspace', e.workspace_id::text), ('agent', e.agent_id::text)) as s(scope, scope_id)
+     where s.scope_id is not null group by 1, 2, 3, 4)
+   select coalesce(c.id, 0)::bigint as "counterId", coalesce(c.scope, t.scope) as "scope", coalesce(c.spent, 0)::bigint as "spent", coalesce(t.total, 0)::bigint as "sum"
+   from (select * from counters where metric = 'spend' and scope <> 'team') c
+   full join totals t on t.org_id = c.org_id and t.scope = c.scope and t.scope_id = c.scope_id and t.period = c.period
+   where coalesce(c.period, t.period)
+       >= coalesce((select to_char(date_trunc('month', kept_from - interval '1 day') + interval '1 month', 'YYYY-MM') from usage_retention), '')
+     and ((coalesce(c.scope, t.scope) = 'agent' and coalesce(c.spent, 0) < coalesce(t.total, 0))
+      or (coalesce(c.scope, t.scope) <> 'agent' and coalesce(c.spent, 0) <> coalesce(t.total, 0)))`,
+)
+
+export const violationsOfPrepaid = statement<[], { orgId: number; balance: bigint; sum: bigint }>(
+  'limits.violations_of_prepaid',
+  `select coalesce(c.org_id, l.org_id) as "orgId", coalesce(c.cap - c.spent, 0)::bigint as "balance", coalesce(l.sum, 0)::bigint as "sum"
+   from (select org_id, cap, spent from counters where metric = 'prepaid' and scope = 'org') c
+   full join (select org_id, sum(amount_uinr) as sum from ledger group by org_id) l on l.org_id = c.org_id
+   where coalesce(c.cap - c.spent, 0) <> coalesce(l.sum, 0)`,
+)
+
+export const violationsOfCrossings = statement<[], { orgId: number; type: string; scope: string; scopeId: string; count: number }>(
+  'limits.violations_of_crossings',
+  `select e.org_id as "orgId", e.type as "type", e.data->>'scope' as "scope", e.data->>'scope_id' as "scopeId", count(*)::int as "count"
+   from webhook_events e where e.type in ('budget.warn', 'budget.block')
+   group by e.org_id, e.type, e.data->>'scope', e.data->>'scope_id', to_char(to_timestamp(e.created) at time zone 'Asia/Kolkata', 'YYYY-MM')
+   having count(*) > 1`,
+)
+
+/** Heals a running counter whose copy of the cap differs from what was set: a budget may be set at the very moment its counter is made. */
+export const syncCaps = statement<[ids: readonly bigint[]]>(
+  'limits.sync_caps',
+  `update counters c set cap = w.cap_uinr, strict = coalesce(w.strict, false)
+   from (select k.id, b.cap_uinr, b.strict from counters k
+         left join budgets b on b.org_id = k.org_id and b.scope = k.scope and b.scope_id = k.scope_id where k.id = any($1::bigint[]) and k.metric = 'spend') w
+   where c.id = w.id and (c.cap is distinct from w.cap_uinr or c.strict is distinct from coalesce(w.strict, false))`,
+)
+
+/** NOTIFY inside a transaction or alone. */
+export const notify = statement<[channel: string, payload: string]>('limits.notify', `select pg_notify($1::text, $2::text)`)

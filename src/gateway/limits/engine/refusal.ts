@@ -1,0 +1,81 @@
+/** What a caller reads when a limit or a budget refuses: the scope that refused, its figures, and whether waiting helps. Decision 0023 says why. */
+import { fail, type GatewayError } from '../../../platform/errors.ts'
+import { inrFromUinr, inrTextOf } from '../../../platform/values/money.ts'
+import { brHeader } from '../../wire/response-headers.ts'
+import { agentRemainingOf } from './agent-remaining.ts'
+import type { Counter, RefusalNote } from './counters/counter-state.ts'
+
+/** Seconds to wait when only running calls stand in the way. */
+const heldRetrySeconds = 5
+
+/** Seconds to wait for a running call to end. */
+const concurrencyRetrySeconds = 1
+
+/** A counter said no. */
+export interface Refused {
+  readonly counter: Counter
+  readonly note: RefusalNote
+}
+
+/**
+ * The error of a refusal: 429 with a retry-after to the end of the period, or a few seconds when only running calls are in the way.
+ * `counters` are all that bind the call: an agent reads what it has left, whichever of them refused.
+ */
+export function refusalError({ counter, note }: Refused, nowMs: number, counters: readonly Counter[] = []): GatewayError {
+  const left = agentRemainingOf(counters)
+  const headers = left === null ? {} : { [brHeader.budgetRemainingInr]: inrTextOf(left) }
+  if (counter.metric === 'running') return concurrencyError(counter, note, headers)
+  if (counter.metric === 'prepaid') return creditError(note, headers)
+  const endSeconds = Math.max(1, Math.ceil((counter.endsAtMs - nowMs) / 1000))
+  const resetsAt = new Date(counter.endsAtMs).toISOString()
+  if (counter.metric === 'rpm')
+    return fail('rate_limit_exceeded', {
+      retryAfterSeconds: endSeconds,
+      headers,
+      extra: { scope: counter.scope, limit: Number(note.cap), resets_at: resetsAt },
+      ...(counter.scope === 'org' ? { message: `All keys of this organisation together may make ${note.cap} requests a minute (ORG_RPM).` } : {}),
+    })
+  if (counter.metric === 'daily')
+    return fail('daily_limit_reached', { retryAfterSeconds: endSeconds, headers, extra: { limit: Number(note.cap), resets_at: resetsAt } })
+  const extra = {
+    scope: counter.scope,
+    cap_inr: inrFromUinr(note.cap),
+    spent_inr: inrFromUinr(note.spent),
+    held_inr: inrFromUinr(note.held),
+    in_doubt_inr: inrFromUinr(note.inDoubt),
+    resets_at: resetsAt,
+  }
+  const isAgent = counter.scope === 'agent'
+  const message = `The monthly budget of this ${counter.scope} (₹${extra.cap_inr}) is`
+  if (note.spent < note.cap && note.held > 0n)
+    return fail(isAgent ? 'agent_budget_held' : 'budget_held', { extra, headers, retryAfterSeconds: heldRetrySeconds, shouldRetry: true })
+  return fail(isAgent ? 'agent_budget_exceeded' : 'budget_exceeded', {
+    extra,
+    headers,
+    retryAfterSeconds: endSeconds,
+    shouldRetry: false,
+    message:
+      note.spent < note.cap
+        ? `${message} too small for what is asked.`
+        : `${message} spent. Do not retry: it resets at ${resetsAt}, or its owner can raise it.`,
+  })
+}
+
+/** The balance has no period: it comes back by a top-up, or in a moment when running calls hold what is left of it. */
+function creditError({ cap, spent, held, inDoubt }: RefusalNote, headers: Readonly<Record<string, string>>): GatewayError {
+  const extra = { balance_inr: inrFromUinr(cap - spent), held_inr: inrFromUinr(held), in_doubt_inr: inrFromUinr(inDoubt) }
+  if (spent < cap && held > 0n) return fail('credits_held', { extra, headers, retryAfterSeconds: heldRetrySeconds })
+  return fail('insufficient_credits', { extra, headers })
+}
+
+function concurrencyError({ scope }: Counter, { cap }: RefusalNote, headers: Readonly<Record<string, string>>): GatewayError {
+  const name = scope === 'org' ? 'ORG_RUNNING' : 'max_concurrency'
+  const owner = scope === 'org' ? 'organisation' : scope
+  const calls = cap === 1n ? 'one call' : `${cap} calls`
+  return fail('concurrency_limit_reached', {
+    retryAfterSeconds: concurrencyRetrySeconds,
+    headers,
+    extra: { scope, limit: Number(cap) },
+    message: `This ${owner} runs ${calls} at once, which is its most (${name}). Wait for one to end; a stream counts until its last byte.`,
+  })
+}

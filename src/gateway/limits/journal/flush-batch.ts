@@ -1,0 +1,304 @@
+/**
+ * One flush: a range of the journal goes into the database in one transaction, exactly once. Owner and adopter use the same code.
+ *
+ * The byte offset in `beats` decides whether a range is in, the primary key of an event decides whether its charge counts: so
+ * nothing is lost and nothing counts twice, whatever became of an earlier commit.
+ */
+import type { Db, Tx } from '../../../platform/db/db.ts'
+import type { Log } from '../../../platform/observe/log.ts'
+import type { Ids } from '../../../platform/values/ids.ts'
+import { type Crossed, crossed, emitCrossings } from '../budgets/crossings.ts'
+import type { ChargedEvent } from '../engine/admission.ts'
+import type { SpendIds } from '../engine/counters/counter-rows.ts'
+import { advanceFlush, findFlushTo, insertDebits, type LockedCounterRow, lockCounters, settleCounters, shareProcess } from '../engine/queries.ts'
+import type { Amounts, Charge, JournalRecord } from './journal-records.ts'
+
+/** Inserts the events that are not there yet and returns the ids of those it really inserted. */
+export type ApplyEvents<E extends ChargedEvent> = (tx: Tx, events: readonly E[]) => Promise<readonly string[]>
+
+/** Several appliers as one: the first decides which events are new, the others get those. */
+export function inOrder<E extends ChargedEvent>(appliers: readonly ApplyEvents<E>[]): ApplyEvents<E> {
+  return async (tx, events) => {
+    const [first, ...others] = appliers
+    if (first === undefined) throw new Error('limits need an applier that keeps the events')
+    const inserted = await first(tx, events)
+    const isNew = new Set(inserted)
+    const fresh = events.filter(event => isNew.has(event.id))
+    for (const apply of others) await apply(tx, fresh)
+    return inserted
+  }
+}
+
+export interface FlushTools<E extends ChargedEvent> {
+  readonly db: Db
+  readonly ids: Ids
+  readonly log: Log
+  readonly nowMs: () => number
+  readonly spendIds: SpendIds
+  readonly applyEvents: ApplyEvents<E>
+  /** Told of balances that fell, in the transaction in which they did. */
+  onDebited(tx: Tx, debited: readonly Debited[]): Promise<void>
+}
+
+/** An organisation whose prepaid balance has fallen, and to what. */
+export interface Debited {
+  readonly orgId: number
+  readonly balanceUinr: bigint
+}
+
+/** Which range of whose journal. `to` null: records that never reached the journal (disk full); then only the event ids guard. */
+export interface FlushRange {
+  readonly processId: bigint
+  readonly states: readonly string[]
+  readonly from: number
+  readonly to: number | null
+}
+
+export type FlushResult =
+  | { readonly kind: 'done'; readonly released: ReadonlyMap<bigint, bigint>; readonly rows: readonly LockedCounterRow[] }
+  /** The process may not write any more. */
+  | { readonly kind: 'fenced' }
+  /** The database stands elsewhere in the journal: behind `from` after a failover, beyond it when an unknown commit had succeeded. */
+  | { readonly kind: 'elsewhere'; readonly flushTo: number }
+
+interface Charged<E extends ChargedEvent> {
+  readonly event: E
+  readonly charge: Charge
+  readonly counts: Amounts
+  readonly released: Amounts
+}
+
+/** What a range means for the database. */
+export interface Batch<E extends ChargedEvent> {
+  readonly charged: Charged<E>[]
+  /** Released and counted without an event. */
+  readonly released: Sums
+  readonly counts: Sums
+}
+
+/** Amounts by counter id. The ids stay the texts that the records have: one id comes a thousand times in a batch. */
+type Sums = Map<string, bigint>
+
+function add<K>(sums: Map<K, bigint>, id: K, amount: bigint): void {
+  sums.set(id, (sums.get(id) ?? 0n) + amount)
+}
+
+function addAll(sums: Sums, amounts: Amounts): void {
+  for (const [id, amount] of amounts) add(sums, id, BigInt(amount))
+}
+
+const byNumber = (sums: Sums): Map<bigint, bigint> => new Map([...sums].map(([id, amount]) => [BigInt(id), amount]))
+
+/** What leaves the leases with a batch whose range is in the database. */
+export function releasedBy<E extends ChargedEvent>({ charged, released }: Batch<E>): ReadonlyMap<bigint, bigint> {
+  const sums = new Map(released)
+  for (const item of charged) addAll(sums, item.released)
+  return byNumber(sums)
+}
+
+/** Adds records up. `open` and `progress` have no effect here. */
+export function batchOf<E extends ChargedEvent>(records: Iterable<JournalRecord<E>>): Batch<E> {
+  const batch: Batch<E> = { charged: [], released: new Map(), counts: new Map() }
+  for (const record of records) {
+    switch (record.kind) {
+      case 'settle':
+        batch.charged.push(record)
+        break
+      case 'close':
+      case 'return':
+        addAll(batch.released, record.released)
+        break
+      case 'count':
+        addAll(batch.counts, record.counts)
+        addAll(batch.released, record.counts)
+        break
+      case 'open':
+      case 'progress':
+        break
+    }
+  }
+  return batch
+}
+
+/** Writes one range, and what `alongside` writes in the same transaction. Throws what the database throws; then the outcome is unknown and the same range is tried again. */
+export async function flushBatch<E extends ChargedEvent>(
+  tools: FlushTools<E>,
+  range: FlushRange,
+  batch: Batch<E>,
+  alongside?: (tx: Tx) => Promise<void>,
+): Promise<FlushResult> {
+  try {
+    return await flushOnce(tools, range, batch, alongside)
+  } catch (error) {
+    if (!(error instanceof CounterGoneError)) throw error
+    tools.spendIds.clear()
+    return flushOnce(tools, range, batch, alongside)
+  }
+}
+
+/**
+ * Charges one event outside of every journal, because the database refused it when its turn came; the key of the event alone guards it. What
+ * it had leased and counted was settled when it was parked. `claim` runs first in the same transaction and throws when somebody else was
+ * faster. False: the event was there already. Throws what the database says when it still refuses the event; then nothing was changed.
+ */
+export async function chargeLate<E extends ChargedEvent>(
+  tools: FlushTools<E>,
+  processId: bigint,
+  { event, charge }: { readonly event: E; readonly charge: Charge },
+  claim: (tx: Tx) => Promise<void>,
+): Promise<boolean> {
+  const batch: Batch<E> = { charged: [{ event, charge, counts: [], released: [] }], released: new Map(), counts: new Map() }
+  // Rows of counters that this process knows may be those of before a failover.
+  tools.spendIds.clear()
+  await tools.spendIds.learn(tools.db, new Set([charge]))
+  return tools.db.tx(async tx => {
+    await claim(tx)
+    return (await applyBatch(tools, tx, { processId, to: null }, batch)).fresh > 0
+  })
+}
+
+/** A counter that was known is not there any more, or is another's: a failover has lost the row. Nothing was written. */
+class CounterGoneError extends Error {
+  override readonly name = 'CounterGoneError'
+}
+
+async function flushOnce<E extends ChargedEvent>(
+  tools: FlushTools<E>,
+  range: FlushRange,
+  batch: Batch<E>,
+  alongside?: (tx: Tx) => Promise<void>,
+): Promise<FlushResult> {
+  await tools.spendIds.learn(tools.db, new Set(batch.charged.map(c => c.charge)))
+  return tools.db.tx(async (tx): Promise<FlushResult> => {
+    if ((await tx.maybe(shareProcess, range.processId, range.states)) === null) return { kind: 'fenced' }
+    if (range.to !== null) {
+      const moved = await tx.exec(advanceFlush, range.processId, BigInt(range.from), BigInt(range.to))
+      if (moved === 0) return { kind: 'elsewhere', flushTo: Number((await tx.one(findFlushTo, range.processId)).flushTo) }
+    }
+    const { released, rows } = await applyBatch(tools, tx, range, batch)
+    await alongside?.(tx)
+    return { kind: 'done', released, rows }
+  })
+}
+
+/** The effects of a batch inside a transaction whose process row is locked. */
+async function applyBatch<E extends ChargedEvent>(
+  tools: FlushTools<E>,
+  tx: Tx,
+  range: Pick<FlushRange, 'processId' | 'to'>,
+  batch: Batch<E>,
+): Promise<{ released: ReadonlyMap<bigint, bigint>; rows: readonly LockedCounterRow[]; fresh: number }> {
+  const touched = touchedBy(tools, batch)
+  const locked = touched.length === 0 ? [] : await tx.many(lockCounters, touched)
+  checkSpendRows(tools, batch, locked)
+  const events = batch.charged.map(item => item.event)
+  const inserted = events.length === 0 ? [] : await tools.applyEvents(tx, events)
+  const isIn = new Set(inserted.length === events.length ? [] : inserted)
+  const fresh = inserted.length === events.length ? batch.charged : batch.charged.filter(item => isIn.has(item.event.id))
+  const counts = new Map(batch.counts)
+  const released = new Map(batch.released)
+  // Without a journal offset the event id is the only guard, so what it releases counts with it.
+  for (const item of range.to === null ? fresh : batch.charged) addAll(released, item.released)
+  // A caller's charge is one object for all its calls.
+  const values = new Map<Charge, bigint>()
+  for (const item of fresh) {
+    add(values, item.charge, item.event.valueUinr)
+    addAll(counts, item.counts)
+  }
+  const spent = byNumber(counts)
+  for (const [charge, value] of values) for (const id of tools.spendIds.of(charge)) add(spent, id, value)
+  const debits = fresh.filter(({ charge, event }) => charge.prepaid === true && event.costUinr > 0n)
+  for (const { charge, event } of debits) {
+    const balance = tools.spendIds.prepaidOf(charge)
+    if (balance !== null) add(spent, balance, event.costUinr)
+  }
+  const leaving = byNumber(released)
+  const rows = await settleRows(tools, tx, range.processId, locked, spent, leaving)
+  await debit(tools, tx, debits, rows)
+  return { released: leaving, rows, fresh: fresh.length }
+}
+
+/** What is spent must be counted: every counter of every charge has to be there, and be the one that it was. */
+function checkSpendRows<E extends ChargedEvent>({ spendIds }: FlushTools<E>, { charged }: Batch<E>, locked: readonly LockedCounterRow[]): void {
+  const rows = new Map(locked.map(row => [row.id, row]))
+  for (const charge of new Set(charged.map(item => item.charge))) {
+    for (const [i, id] of spendIds.of(charge).entries()) {
+      const row = rows.get(id)
+      const [scope, scopeId] = charge.scopes[i] ?? []
+      if (row?.orgId !== charge.orgId || row.scope !== scope || row.scopeId !== scopeId) throw new CounterGoneError(`counter ${id} is gone`)
+    }
+    const balance = spendIds.prepaidOf(charge)
+    const row = balance === null ? undefined : rows.get(balance)
+    if (balance !== null && (row?.orgId !== charge.orgId || row.metric !== 'prepaid')) throw new CounterGoneError(`counter ${balance} is gone`)
+  }
+}
+
+/** The ids of the counters that a batch may move. */
+function touchedBy<E extends ChargedEvent>({ spendIds }: FlushTools<E>, { charged, released, counts }: Batch<E>): bigint[] {
+  const texts = new Set([...released.keys(), ...counts.keys()])
+  const charges = new Set<Charge>()
+  for (const item of charged) {
+    charges.add(item.charge)
+    for (const [id] of item.counts) texts.add(id)
+    for (const [id] of item.released) texts.add(id)
+  }
+  const ids = new Set([...texts].map(BigInt))
+  for (const charge of charges) {
+    for (const id of spendIds.of(charge)) ids.add(id)
+    const balance = spendIds.prepaidOf(charge)
+    if (balance !== null) ids.add(balance)
+  }
+  return [...ids]
+}
+
+async function settleRows<E extends ChargedEvent>(
+  tools: FlushTools<E>,
+  tx: Tx,
+  processId: bigint,
+  locked: readonly LockedCounterRow[],
+  spent: ReadonlyMap<bigint, bigint>,
+  released: ReadonlyMap<bigint, bigint>,
+): Promise<LockedCounterRow[]> {
+  if (locked.length === 0) return []
+  const rows = locked.map(row => ({ ...row, spent: row.spent + (spent.get(row.id) ?? 0n) }))
+  const marks = rows.map((row): Crossed => (row.metric === 'spend' ? crossed(row.spent, row.cap, row) : { warn: false, block: false }))
+  await tx.exec(
+    settleCounters,
+    processId,
+    rows.map(row => row.id),
+    rows.map(row => spent.get(row.id) ?? 0n),
+    rows.map(row => released.get(row.id) ?? 0n),
+    marks.map(mark => mark.warn),
+    marks.map(mark => mark.block),
+    new Date(tools.nowMs()),
+  )
+  for (const [index, row] of rows.entries()) {
+    const mark = marks[index]
+    if (mark !== undefined && (mark.warn || mark.block) && row.cap !== null)
+      await emitCrossings(tx, tools.ids, crossedAtMs(row, tools.nowMs()), { ...row, cap: row.cap }, mark)
+  }
+  return rows
+}
+
+/** A call that ends behind midnight may cross the budget of the month in which it began: that is told as of that month, not of the new one. */
+function crossedAtMs({ endsAt }: LockedCounterRow, nowMs: number): number {
+  return endsAt === null ? nowMs : Math.min(nowMs, endsAt.getTime() - 1000)
+}
+
+/** One row of the ledger for each call that cost something; the balance itself fell with its counter. */
+async function debit<E extends ChargedEvent>(tools: FlushTools<E>, tx: Tx, charged: readonly Charged<E>[], rows: readonly LockedCounterRow[]): Promise<void> {
+  if (charged.length === 0) return
+  await tx.exec(
+    insertDebits,
+    charged.map(c => c.charge.orgId),
+    charged.map(c => c.event.id),
+    charged.map(c => c.event.costUinr),
+    new Date(tools.nowMs()),
+  )
+  const orgs = new Set(charged.map(c => c.charge.orgId))
+  const fallen = rows.filter(row => row.metric === 'prepaid' && orgs.has(row.orgId))
+  await tools.onDebited(
+    tx,
+    fallen.map(({ orgId, cap, spent }) => ({ orgId, balanceUinr: (cap ?? 0n) - spent })),
+  )
+}

@@ -1,0 +1,189 @@
+/**
+ * Adopts dead processes whose journal lies in this folder: replays the journal to its end, writes one flagged event for every call
+ * that was running, and only then gives the leases back.
+ */
+import type { Clock } from '../../../platform/clock.ts'
+import { DatabaseUnavailableError, type Tx } from '../../../platform/db/db.ts'
+import type { Log } from '../../../platform/observe/log.ts'
+import type { ChargedEvent } from '../engine/admission.ts'
+import { askSocket, bootId, removeSocket } from '../engine/liveness.ts'
+import { findProcess, lockLeasedCounters, lockProcessForAdoption, returnAllLeases, setProcessState } from '../engine/queries.ts'
+import type { FlushRange, FlushTools } from './flush-batch.ts'
+import { flushEntries, PortionSize } from './flush-entries.ts'
+import { deleteJournal, type Entry, journalsIn, lastWriteMs, readJournal } from './journal.ts'
+import type { Amounts, Charge, JournalRecord } from './journal-records.ts'
+import { insertForgotten } from './restored-queries.ts'
+
+/** Records of one replay transaction. */
+const replayRecords = 500
+
+export interface JanitorOptions<E extends ChargedEvent> {
+  readonly tools: FlushTools<E>
+  readonly clock: Clock
+  readonly log: Log
+  readonly folder: string
+  readonly keepMs: number
+  /** A process of another boot must not have beaten for so long before it is taken for dead. */
+  readonly silentMs: number
+  readonly ownId: () => bigint
+  /** Ends what the dead process had begun elsewhere; runs in the transaction that closes it, behind the events of its calls. */
+  readonly endOf?: (tx: Tx, processId: bigint) => Promise<void>
+}
+
+interface RunningCall<E> {
+  readonly event: E
+  readonly charge: Charge
+  readonly counts: Amounts
+}
+
+/** The janitor of one journal folder. */
+export class Janitor<E extends ChargedEvent> {
+  readonly #options: JanitorOptions<E>
+  #running: Promise<number> | null = null
+
+  constructor(options: JanitorOptions<E>) {
+    this.#options = options
+  }
+
+  /** One round; how many processes were adopted. */
+  runOnce(): Promise<number> {
+    this.#running ??= this.#round().finally(() => {
+      this.#running = null
+    })
+    return this.#running
+  }
+
+  async #round(): Promise<number> {
+    const { folder, ownId, log } = this.#options
+    let adopted = 0
+    for (const id of journalsIn(folder)) {
+      if (id === ownId()) continue
+      try {
+        if (await this.#look(id)) adopted++
+      } catch (error) {
+        // A database that is away is away for all of them; one journal that cannot be read must not keep the others waiting.
+        if (error instanceof DatabaseUnavailableError) throw error
+        log.error('journal_not_adopted', { error, processId: String(id) })
+      }
+    }
+    return adopted
+  }
+
+  /** Whether the process was adopted. */
+  async #look(id: bigint): Promise<boolean> {
+    const { tools, silentMs } = this.#options
+    let found = await tools.db.maybe(findProcess, id, BigInt(silentMs))
+    if (found === null) {
+      // Rows of processes are never deleted: this one was made after the moment to which the database was brought back.
+      await tools.db.one(insertForgotten, id, this.#options.folder)
+      found = await tools.db.maybe(findProcess, id, BigInt(silentMs))
+    }
+    if (found === null || found.state === 'closed') {
+      this.#discard(id)
+      return false
+    }
+    return (await this.#isDead(id, found)) && (await this.#adopt(id))
+  }
+
+  /**
+   * A refused connection proves death under the same kernel; under another boot silence is asked for as well. A socket that is not here at
+   * all proves nothing when the owner kept its journal elsewhere: then this may be a copy of what a living process writes.
+   */
+  async #isDead(id: bigint, found: { bootId: string; journal: string; silent: boolean }): Promise<boolean> {
+    const { tools, folder } = this.#options
+    const answer = await askSocket(folder, id)
+    if (answer === 'alive') return false
+    if (found.silent || tools.db.kind === 'embedded') return true
+    return found.bootId === bootId() && (answer === 'refused' || found.journal === folder)
+  }
+
+  #discard(id: bigint): void {
+    const { folder, clock, keepMs } = this.#options
+    if (lastWriteMs(folder, id) >= clock.nowMs() - keepMs) return
+    deleteJournal(folder, id)
+    removeSocket(folder, id)
+  }
+
+  async #adopt(id: bigint): Promise<boolean> {
+    const { tools, log, folder } = this.#options
+    const from = await tools.db.tx(async tx => {
+      const row = await tx.maybe(lockProcessForAdoption, id)
+      if (row === null) return null
+      await tx.exec(setProcessState, id, ['live', 'closing'], 'lost')
+      return Number(row.flushTo)
+    })
+    if (from === null) return false
+    const states = ['lost']
+    const endOffset = await this.#write({ processId: id, states, from }, readJournal<E>(folder, id, from))
+    if (endOffset === null) return false
+    // Their rows come before the leases go back: what ran is counted before what it held is free.
+    const running = runningCalls(readJournal<E>(folder, id))
+    if (
+      (await this.#write(
+        { processId: id, states, from: endOffset },
+        running.map(call => interrupted(call, endOffset)),
+      )) === null
+    )
+      return false
+    const isClosed = await this.#close(id, endOffset)
+    if (isClosed) {
+      removeSocket(folder, id)
+      log.warn('process_adopted', { processId: String(id), count: running.length, bytes: endOffset })
+    }
+    return isClosed
+  }
+
+  /** Everything goes into the database; the offset of the end, or null when another adopter is at it. */
+  async #write(range: Omit<FlushRange, 'to'>, entries: Iterable<Entry<E>>): Promise<number | null> {
+    const portion = new PortionSize(replayRecords)
+    let at = range.from
+    let waiting: Entry<E>[] = []
+    const write = async (): Promise<boolean> => {
+      while (waiting.length > 0) {
+        const next = waiting.slice(0, portion.records)
+        const result = await flushEntries(this.#options.tools, { ...range, from: at }, next)
+        if (portion.follow(result)) continue
+        if (result.kind !== 'done') return false
+        at = next[next.length - 1]?.endOffset ?? at
+        waiting = waiting.slice(next.length)
+      }
+      return true
+    }
+    for (const entry of entries) {
+      waiting.push(entry)
+      if (waiting.length >= replayRecords && !(await write())) return null
+    }
+    return (await write()) ? at : null
+  }
+
+  #close(id: bigint, endOffset: number): Promise<boolean> {
+    const { tools, endOf } = this.#options
+    return tools.db.tx(async tx => {
+      const row = await tx.maybe(lockProcessForAdoption, id)
+      if (row === null || row.state !== 'lost' || Number(row.flushTo) !== endOffset) return false
+      await endOf?.(tx, id)
+      await tx.many(lockLeasedCounters, id)
+      await tx.exec(returnAllLeases, id)
+      await tx.exec(setProcessState, id, ['lost'], 'closed')
+      return true
+    })
+  }
+}
+
+/** The end of a call that was running when its process died. `outcome` and `estimated` are the only fields of an event that limits know beside its money. */
+function interrupted<E extends ChargedEvent>({ event, charge, counts }: RunningCall<E>, endOffset: number): Entry<E> {
+  return { record: { kind: 'settle', event: { ...event, outcome: 'interrupted', estimated: true }, charge, counts, released: [] }, endOffset }
+}
+
+/** Calls with an `open` and no end, as their last draft says. */
+function runningCalls<E extends ChargedEvent>(entries: Iterable<Entry<E>>): RunningCall<E>[] {
+  const calls = new Map<string, RunningCall<E>>()
+  for (const { record } of entries) note(calls, record)
+  return [...calls.values()]
+}
+
+function note<E extends ChargedEvent>(calls: Map<string, RunningCall<E>>, record: JournalRecord<E>): void {
+  if (record.kind === 'open' || record.kind === 'progress') calls.set(record.event.id, { event: record.event, charge: record.charge, counts: record.counts })
+  else if (record.kind === 'settle') calls.delete(record.event.id)
+  else if (record.kind === 'close') calls.delete(record.eventId)
+}

@@ -1,0 +1,118 @@
+/** The limits of an organisation as a whole: what all of its keys, agents and streams may do together. Decision 0398 says why. */
+import type { Clock } from '../../platform/clock.ts'
+import type { Config } from '../../platform/config.ts'
+import type { Db, Tx } from '../../platform/db/db.ts'
+import type { ControlLog } from '../../platform/db/db-control-log.ts'
+import { fail } from '../../platform/errors.ts'
+import { ExpiringCache } from '../../platform/loop/expiring-cache.ts'
+import { countActiveAgents, countLiveKeys, deleteOrgLimits, findOrgLimits, lockOrgToCount, type OrgLimitsRow, setOrgLimits } from './org-limits-queries.ts'
+
+/** The limits in force; null is none. */
+export type OrgLimitsView = { readonly [Name in keyof OrgLimitsRow]: number | null }
+
+/** Settings of these limits. */
+export type OrgLimitsConfig = Pick<Config, 'ORG_RPM' | 'ORG_RUNNING' | 'ORG_KEYS' | 'ORG_AGENTS' | 'ORG_STREAMS' | 'CACHE_TTL_MS'>
+
+/** News of a change: the ref is the organisation. */
+export const orgLimitsChanged = 'org_limits_changed'
+
+const orgsMax = 20_000
+const ttlMaxMs = 30_000
+/** Nothing is limited. */
+export const noOrgLimits: OrgLimitsView = { rpm: null, running: null, keys: null, agents: null, streams: null }
+
+export interface OrgLimitsOptions {
+  readonly db: Db
+  readonly clock: Clock
+  readonly config: OrgLimitsConfig
+  readonly controlLog: ControlLog
+}
+
+/** Cached by organisation; other processes follow a change within a second. */
+export class OrgLimits {
+  readonly #options: OrgLimitsOptions
+  readonly #cache: ExpiringCache<number, OrgLimitsView>
+  readonly #listeners: (() => void)[] = []
+
+  constructor(options: OrgLimitsOptions) {
+    this.#options = options
+    const { clock, config, controlLog } = options
+    this.#cache = new ExpiringCache({ max: orgsMax, ttlMs: Math.min(config.CACHE_TTL_MS, ttlMaxMs), clock, load: orgId => this.#load(orgId) })
+    controlLog.on(news => {
+      if (news.kind === orgLimitsChanged) this.#forget(Number(news.ref))
+    })
+    controlLog.onGap(() => {
+      this.#cache.clear()
+      for (const listener of this.#listeners) listener()
+    })
+  }
+
+  /** Calls the listener whenever a limit of some organisation may have changed. */
+  onChange(listener: () => void): void {
+    this.#listeners.push(listener)
+  }
+
+  /** The limits in force. Throws when the database is away and they are not known. */
+  async of(orgId: number): Promise<OrgLimitsView> {
+    return (await this.#cache.get(orgId)) ?? noOrgLimits
+  }
+
+  /** Sets those that are named, 0 for no limit; `reset` takes all of them back to the settings first. Throws `not_found`. */
+  async set(orgId: number, params: { readonly [Name in keyof OrgLimitsRow]?: number | null | undefined }, reset: boolean): Promise<OrgLimitsView> {
+    const { db, controlLog } = this.#options
+    if ((await db.maybe(findOrgLimits, orgId)) === null) throw fail('not_found', { message: `There is no organisation ${orgId}.` })
+    await controlLog.change(async tx => {
+      if (reset) await tx.exec(deleteOrgLimits, orgId)
+      await tx.one(setOrgLimits, orgId, params.rpm ?? null, params.running ?? null, params.keys ?? null, params.agents ?? null, params.streams ?? null)
+      return { value: undefined, news: [{ kind: orgLimitsChanged, ref: String(orgId) }] }
+    })
+    this.#forget(orgId)
+    return (await this.#load(orgId)) ?? noOrgLimits
+  }
+
+  /** `allowOneMore` of keys or of agents. */
+  allowing(what: 'keys' | 'agents'): (tx: Tx, orgId: number) => Promise<void> {
+    return (tx, orgId) => this.allowOneMore(tx, orgId, what)
+  }
+
+  /**
+   * Makes sure that the organisation may have one more key or agent. It holds the organisation's row until the transaction ends, so that
+   * the limit is exact over all processes. Throws `org_limit_reached`.
+   */
+  async allowOneMore(tx: Tx, orgId: number, what: 'keys' | 'agents'): Promise<void> {
+    const row = await tx.maybe(findOrgLimits, orgId)
+    const limit = row === null ? null : this.#inForce(row)[what]
+    if (limit === null) return
+    await tx.maybe(lockOrgToCount, orgId)
+    const { count } = what === 'keys' ? await tx.one(countLiveKeys, orgId, new Date(this.#options.clock.nowMs())) : await tx.one(countActiveAgents, orgId)
+    if (count < limit) return
+    const setting = what === 'keys' ? 'ORG_KEYS' : 'ORG_AGENTS'
+    throw fail('org_limit_reached', {
+      message: `This organisation has ${count} ${what}, and its limit is ${limit} (${setting}). Revoke one that is not used, or ask the operator for more.`,
+      extra: { scope: 'org', limit, limit_name: setting },
+    })
+  }
+
+  #forget(orgId: number): void {
+    this.#cache.invalidate(orgId)
+    for (const listener of this.#listeners) listener()
+  }
+
+  async #load(orgId: number): Promise<OrgLimitsView | null> {
+    const row = await this.#options.db.maybe(findOrgLimits, orgId)
+    return row === null ? null : this.#inForce(row)
+  }
+
+  #inForce(row: OrgLimitsRow & { isFirst: boolean }): OrgLimitsView {
+    const { ORG_RPM, ORG_RUNNING, ORG_KEYS, ORG_AGENTS, ORG_STREAMS } = this.#options.config
+    // The oldest organisation is the operator's own: it shares with nobody unless the operator says so.
+    const inForce = (ruled: number | null, setting: number): number | null => (ruled ?? (row.isFirst ? 0 : setting)) || null
+    return {
+      rpm: inForce(row.rpm, ORG_RPM),
+      running: inForce(row.running, ORG_RUNNING),
+      keys: inForce(row.keys, ORG_KEYS),
+      agents: inForce(row.agents, ORG_AGENTS),
+      streams: inForce(row.streams, ORG_STREAMS),
+    }
+  }
+}

@@ -1,0 +1,177 @@
+/** Invitations: made by owners and admins, decided by the person to whom the address belongs. */
+import type { Clock } from '../../../platform/clock.ts'
+import type { Db, Tx } from '../../../platform/db/db.ts'
+import type { ControlLog } from '../../../platform/db/db-control-log.ts'
+import { fail } from '../../../platform/errors.ts'
+import type { Role, SessionPrincipal } from '../../../platform/security/principal.ts'
+import type { Ids } from '../../../platform/values/ids.ts'
+import type { Mail } from '../../mail/mail.ts'
+import { cleanEmail } from '../accounts/email-address.ts'
+import {
+  countInvited,
+  countPeople,
+  decideInvitation,
+  findActiveByEmail,
+  findMembership,
+  findOwnInvitation,
+  findPendingByEmail,
+  insertInvitation,
+  joinOrg,
+  listOwnInvitations,
+  listPending,
+  lockOrg,
+  type OwnInvitationRow,
+  type PendingRow,
+} from './member-queries.ts'
+import { endKeysOf, lockedOrg, memberChanged } from './members.ts'
+
+export type Pending = PendingRow
+export type OwnInvitation = OwnInvitationRow
+
+export interface InvitationsDeps {
+  readonly db: Db
+  readonly clock: Clock
+  readonly ids: Ids
+  readonly controlLog: ControlLog
+  readonly mail: Pick<Mail, 'enqueue'>
+  /** MEMBERS_MAX: members and open invitations together. */
+  readonly membersMax: number
+  readonly baseUrl: () => string
+  /** Told when somebody has joined or declined: they decide from another organisation, and the one that invited must be able to read of it. It never throws. */
+  onDecision(orgId: number, actor: SessionPrincipal, act: 'acceptInvitation' | 'declineInvitation', id: number): Promise<void>
+}
+
+const listedMax = 1_000
+const hourMs = 3_600_000
+/** Most invitations that an organisation makes in a day. Ours: every one is a mail to somebody who has not asked for it. */
+const aDayMax = (membersMax: number): number => Math.max(100, 4 * membersMax)
+const roles = ['member', 'admin', 'owner'] as const satisfies readonly Role[]
+
+/** The role of that name. Throws `bad_role`. */
+export function roleOfName(name: string): Role {
+  const role = roles.find(each => each === name)
+  if (role === undefined) throw fail('bad_role', { message: `The role must be one of ${roles.join(', ')}.` })
+  return role
+}
+
+const noInvitation = () => fail('not_found', { message: 'You have no open invitation of that id. GET /me/invitations lists yours.' })
+
+/** Open until accepted, declined or withdrawn; each of them once. */
+export class Invitations {
+  readonly #deps: InvitationsDeps
+
+  constructor(deps: InvitationsDeps) {
+    this.#deps = deps
+  }
+
+  /** The open invitations of an organisation, oldest first. */
+  pending(orgId: number): Promise<Pending[]> {
+    return this.#deps.db.many(listPending, orgId, listedMax)
+  }
+
+  /** The open invitations to the address of that person, in any case of letters. */
+  ofPerson(userId: number): Promise<OwnInvitation[]> {
+    return this.#deps.db.many(listOwnInvitations, userId, listedMax)
+  }
+
+  /**
+   * Invites an address; the mail goes out if this commits, at most one an hour to the same address from the same organisation.
+   * Throws `bad_email`, `bad_role`, `personal_org`, `already_member`, `already_invited`, `member_cap`, `rate_limit_exceeded` and `forbidden`.
+   */
+  async invite(actor: SessionPrincipal, params: { email: string; role: string }): Promise<Pending> {
+    const { db, clock } = this.#deps
+    const { orgId } = actor
+    const email = cleanEmail(params.email)
+    if (email === null) throw fail('bad_email')
+    const role = roleOfName(params.role)
+    const now = new Date(clock.nowMs())
+    return db.tx(async tx => {
+      const { actorRole, kind, name } = await lockedOrg(tx, actor)
+      if (actorRole === 'member') throw fail('forbidden', { message: 'This needs the role owner or admin.' })
+      if (role === 'owner' && actorRole !== 'owner') throw fail('bad_role', { message: 'Only an owner invites an owner. Invite as admin or member.' })
+      if (kind === 'personal') throw fail('personal_org')
+      if ((await tx.maybe(findActiveByEmail, orgId, email)) !== null) throw fail('already_member')
+      if ((await tx.maybe(findPendingByEmail, orgId, email)) !== null) throw fail('already_invited')
+      await this.#checkRoom(tx, orgId)
+      await this.#checkPace(tx, orgId)
+      const made = await tx.one(insertInvitation, orgId, email, role, actor.userId, now)
+      await this.#notify(tx, actor, made, name)
+      return made
+    })
+  }
+
+  /** Takes an open invitation back. Throws `not_found`. */
+  async withdraw(orgId: number, id: number): Promise<void> {
+    const { db, clock } = this.#deps
+    if ((await db.maybe(decideInvitation, orgId, id, 'withdrawn', new Date(clock.nowMs()))) === null)
+      throw fail('not_found', { message: 'There is no open invitation of that id. GET /me/members lists them.' })
+  }
+
+  /**
+   * Makes the person a member with the invited role. Keys of an earlier membership stay ended. Throws `not_found` when the invitation
+   * is somebody else's or decided, and `member_cap`.
+   */
+  async accept(actor: SessionPrincipal, id: number): Promise<OwnInvitation> {
+    const { controlLog, clock, ids } = this.#deps
+    const { userId } = actor
+    const now = new Date(clock.nowMs())
+    const accepted = await controlLog.change(async tx => {
+      const invitation = await this.#decide(tx, userId, id, 'accepted', now)
+      const { orgId, role } = invitation
+      // An invitation changes no role of somebody who is a member already; nobody becomes less by accepting.
+      if ((await tx.maybe(findMembership, orgId, userId)) !== null) return { value: invitation, news: [] }
+      await this.#checkRoom(tx, orgId)
+      const keys = await endKeysOf(tx, ids, orgId, userId, now)
+      await tx.exec(joinOrg, orgId, userId, role, now)
+      return { value: invitation, news: [memberChanged(orgId, userId), ...keys] }
+    })
+    await this.#deps.onDecision(accepted.orgId, actor, 'acceptInvitation', id)
+    return accepted
+  }
+
+  /** Says no, for good. Throws `not_found` like `accept`. */
+  async decline(actor: SessionPrincipal, id: number): Promise<void> {
+    const { db, clock } = this.#deps
+    const { orgId } = await db.tx(tx => this.#decide(tx, actor.userId, id, 'declined', new Date(clock.nowMs())))
+    await this.#deps.onDecision(orgId, actor, 'declineInvitation', id)
+  }
+
+  async #decide(tx: Tx, userId: number, id: number, status: 'accepted' | 'declined', now: Date): Promise<OwnInvitation> {
+    const invitation = await tx.maybe(findOwnInvitation, userId, id)
+    if (invitation === null) throw noInvitation()
+    await tx.one(lockOrg, invitation.orgId)
+    if ((await tx.maybe(decideInvitation, invitation.orgId, id, status, now)) === null) throw noInvitation()
+    return invitation
+  }
+
+  async #checkPace(tx: Tx, orgId: number): Promise<void> {
+    const { clock, membersMax } = this.#deps
+    if ((await tx.one(countInvited, orgId, new Date(clock.nowMs() - 24 * hourMs))).invited < aDayMax(membersMax)) return
+    throw fail('rate_limit_exceeded', {
+      message: 'This organisation has sent as many invitations as it may in a day. Try again tomorrow.',
+      retryAfterSeconds: hourMs / 1000,
+    })
+  }
+
+  /** Room for one more, counted under the lock. */
+  async #checkRoom(tx: Tx, orgId: number): Promise<void> {
+    const { membersMax } = this.#deps
+    const { members, pending } = await tx.one(countPeople, orgId)
+    if (members + pending >= membersMax)
+      throw fail('member_cap', {
+        message: `The organisation is full: ${membersMax} members and open invitations. Remove a member or withdraw an invitation first.`,
+      })
+  }
+
+  #notify(tx: Tx, actor: SessionPrincipal, { email, role, createdAt }: Pending, orgName: string): Promise<void> {
+    const { mail, baseUrl } = this.#deps
+    return mail.enqueue(tx, {
+      orgId: actor.orgId,
+      to: email,
+      template: 'invitation',
+      data: { orgName, inviter: actor.email, role, link: `${baseUrl()}/invitations` },
+      // Inviting and withdrawing over and over must not fill a stranger's mailbox.
+      onceKey: `invitation:${actor.orgId}:${email.toLowerCase()}:${Math.floor(createdAt.getTime() / hourMs)}`,
+    })
+  }
+}

@@ -1,0 +1,188 @@
+import { z } from 'zod'
+import { endpointOf } from '../../../platform/endpoint.ts'
+import { fail } from '../../../platform/errors.ts'
+import { rowId } from '../../../platform/values/row-id.ts'
+import { reader, signedIn } from '../accounts/signed-in.ts'
+import { type Invitations, type OwnInvitation, type Pending, roleOfName } from './invitations.ts'
+import type { ListedMember, Members } from './members.ts'
+
+const row = endpointOf<{ members: Members; invitations: Invitations }>()
+
+const role = z.enum(['member', 'admin', 'owner'])
+const roleInput = z.string().describe('member, admin or owner.')
+const capability = z.enum(['usage:org:view', 'cost:org:view', 'audit:view'])
+const member = z.object({
+  id: z.int().describe('The user id.'),
+  uid: z.int().describe('The same as id.'),
+  email: z.string(),
+  name: z.string().nullable(),
+  role,
+  capabilities: z.array(capability).describe('What a plain member may see beyond the role. Owners and admins may see all of it.'),
+})
+const pending = z.object({ id: z.int(), email: z.string(), role, created_at: z.string() })
+const invitation = pending.extend({ org: z.object({ id: z.int(), name: z.string(), kind: z.enum(['personal', 'team']) }), invited_by: z.string() })
+const ok = z.literal(true)
+
+const memberPath = z.object({ id: z.string().describe('User id.') })
+const invitationPath = z.object({ id: z.string().describe('Invitation id.') })
+/** A text that can be no id stands for nobody: the rules then answer as for any unknown id. */
+const idOf = (path: { id: string }): number => rowId(path.id) ?? 0
+
+const pageDefault = 50
+const pageMax = 200
+
+const memberView = ({ userId, email, name, role, capabilities }: ListedMember): z.output<typeof member> => ({
+  id: userId,
+  uid: userId,
+  email,
+  name,
+  role,
+  capabilities: [...capabilities],
+})
+const pendingView = ({ id, email, role, createdAt }: Pending): z.output<typeof pending> => ({ id, email, role, created_at: createdAt.toISOString() })
+const invitationView = (found: OwnInvitation): z.output<typeof invitation> => ({
+  ...pendingView(found),
+  org: { id: found.orgId, name: found.orgName, kind: found.orgKind },
+  invited_by: found.invitedBy,
+})
+
+function afterOf(cursor: string | undefined): number {
+  if (cursor === undefined) return 0
+  const after = rowId(cursor)
+  if (after === null) throw fail('bad_request', { message: 'cursor: send the next_cursor of the page before, or leave it out.' })
+  return after
+}
+
+export const memberEndpoints = {
+  listMembers: row({
+    at: 'GET /me/members',
+    auth: 'session',
+    access: {},
+    tag: 'people',
+    summary: 'The members of the organisation, and on the first page the open invitations.',
+    input: {
+      query: z.object({
+        limit: z.coerce.number().int().min(1).max(pageMax).optional().describe(`1 to ${pageMax}; default ${pageDefault} with a cursor, else ${pageMax}.`),
+        cursor: z.string().optional().describe('next_cursor of the page before.'),
+      }),
+    },
+    output: z.object({ members: z.array(member), pending: z.array(pending), next_cursor: z.string().nullable() }),
+    errors: [],
+    async handle({ members, invitations }, { query }, call) {
+      const { orgId } = call.principal
+      const isFirst = query.cursor === undefined
+      const page = await members.list(orgId, { afterUserId: afterOf(query.cursor), limit: query.limit ?? (isFirst ? pageMax : pageDefault) })
+      return {
+        members: page.members.map(memberView),
+        pending: isFirst ? (await invitations.pending(orgId)).map(pendingView) : [],
+        next_cursor: page.nextAfter === null ? null : String(page.nextAfter),
+      }
+    },
+  }),
+
+  inviteMember: row({
+    at: 'POST /me/members',
+    auth: 'session',
+    access: { role: 'admin' },
+    tag: 'people',
+    summary: 'Invites an address with a role and mails it. Only an owner invites an owner.',
+    input: { body: z.strictObject({ email: z.string(), role: roleInput }) },
+    output: pending,
+    status: 201,
+    errors: ['bad_email', 'bad_role', 'personal_org', 'already_member', 'already_invited', 'member_cap'],
+    handle: async ({ invitations }, { body }, call) => pendingView(await invitations.invite(signedIn(call.principal), body)),
+  }),
+
+  updateMember: row({
+    at: 'PATCH /me/members/{id}',
+    auth: 'session',
+    access: { role: 'owner' },
+    tag: 'people',
+    summary: 'Changes the role or the capabilities of a member. It holds from the next call on.',
+    input: { path: memberPath, body: z.strictObject({ role: roleInput.optional(), capabilities: z.array(capability).max(3).optional() }) },
+    output: member.extend({ ok }),
+    errors: ['bad_role', 'not_found', 'last_owner'],
+    async handle({ members }, { path, body }, call) {
+      if (body.role === undefined && body.capabilities === undefined) throw fail('bad_request', { message: 'Send role or capabilities.' })
+      const changed = await members.change(signedIn(call.principal), idOf(path), {
+        ...(body.role === undefined ? {} : { role: roleOfName(body.role) }),
+        ...(body.capabilities === undefined ? {} : { capabilities: [...new Set(body.capabilities)] }),
+      })
+      return { ok: true, ...memberView(changed) }
+    },
+  }),
+
+  removeMember: row({
+    at: 'DELETE /me/members/{id}',
+    auth: 'session',
+    access: {},
+    tag: 'people',
+    summary: "Leaves the organisation (the own id) or removes a member. The person's keys and sessions here end at once.",
+    input: { path: memberPath },
+    output: z.object({ ok, id: z.int() }),
+    errors: ['forbidden', 'not_found', 'last_owner'],
+    async handle({ members }, { path }, call) {
+      await members.remove(signedIn(call.principal), idOf(path))
+      return { ok: true, id: idOf(path) }
+    },
+  }),
+
+  withdrawInvitation: row({
+    at: 'DELETE /me/members/pending/{id}',
+    auth: 'session',
+    access: { role: 'admin' },
+    tag: 'people',
+    summary: 'Takes an open invitation back.',
+    input: { path: invitationPath },
+    output: z.object({ ok, id: z.int() }),
+    errors: ['not_found'],
+    async handle({ invitations }, { path }, call) {
+      await invitations.withdraw(call.principal.orgId, idOf(path))
+      return { ok: true, id: idOf(path) }
+    },
+  }),
+
+  listInvitations: row({
+    at: 'GET /me/invitations',
+    auth: 'session',
+    access: {},
+    tag: 'people',
+    summary: 'The open invitations to the address of the signed-in person. An agent has none.',
+    input: {},
+    output: z.object({ invitations: z.array(invitation) }),
+    errors: [],
+    async handle({ invitations }, _input, call) {
+      const principal = reader(call.principal)
+      return { invitations: principal.kind === 'agent' ? [] : (await invitations.ofPerson(principal.userId)).map(invitationView) }
+    },
+  }),
+
+  acceptInvitation: row({
+    at: 'POST /me/invitations/{id}/accept',
+    auth: 'session',
+    access: {},
+    tag: 'people',
+    summary: 'Joins the organisation with the invited role. The session stays where it is; POST /me/orgs/switch moves it.',
+    input: { path: invitationPath },
+    output: invitation.extend({ ok }),
+    errors: ['not_found', 'member_cap'],
+    async handle({ invitations }, { path }, call) {
+      return { ok: true, ...invitationView(await invitations.accept(signedIn(call.principal), idOf(path))) }
+    },
+  }),
+
+  declineInvitation: row({
+    at: 'POST /me/invitations/{id}/decline',
+    auth: 'session',
+    access: {},
+    tag: 'people',
+    summary: 'Says no to an invitation, for good.',
+    input: { path: invitationPath },
+    output: z.object({ ok, id: z.int() }),
+    errors: ['not_found'],
+    async handle({ invitations }, { path }, call) {
+      await invitations.decline(signedIn(call.principal), idOf(path))
+      return { ok: true, id: idOf(path) }
+    },
+  }),
+}

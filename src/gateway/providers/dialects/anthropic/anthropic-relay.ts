@@ -1,0 +1,128 @@
+/** The messages format as its own clients speak it: what goes on nearly as it came, and what is learned from a stream on its way back. */
+import { isObject, parsedObject } from '../../../../platform/values/json.ts'
+import { isBoundedJson } from '../../../wire/json/json-bounds.ts'
+import { hasDoubles } from '../../../wire/json/json-doubles.ts'
+import { editMembers } from '../../../wire/json/json-members.ts'
+import { mergeMessagesUsage, tellsOutput } from '../../../wire/messages/reply/usage.ts'
+import type { TokenUsage } from '../../../wire/usage.ts'
+import type { NativeRequest, Target, UpstreamRequest } from '../../dialect.ts'
+import { userAgent } from '../../user-agent.ts'
+import { blockChars, deltaChars } from '../anthropic-output.ts'
+import { EventTap } from '../event-tap.ts'
+
+/** Sent where the caller names no version. */
+export const anthropicVersion = '2023-06-01'
+
+/**
+ * The request for a provider that speaks the messages format: the body byte for byte, but for the model where the provider knows it by
+ * another id; the query and the format's own headers as they came.
+ */
+export function anthropicRelay(request: NativeRequest, target: Target): UpstreamRequest {
+  return relayTo('messages', request, target)
+}
+
+/** The same for the count of a prompt's tokens. */
+export function anthropicCountRelay(request: NativeRequest, target: Target): UpstreamRequest {
+  return relayTo('messages/count_tokens', request, target)
+}
+
+function relayTo(path: string, request: NativeRequest, target: Target): UpstreamRequest {
+  return {
+    method: 'POST',
+    url: `${target.provider.baseUrl}/${path}${request.query === '' ? '' : `?${request.query}`}`,
+    headers: { ...anthropicHeaders(target, request.stream), ...request.headers },
+    body: bodyOf(request, target),
+    dropped: none,
+  }
+}
+
+const none: readonly string[] = Object.freeze([])
+
+/**
+ * Headers of a request to a provider that speaks the messages format, `anthropic-version` among them. A forwarded credential goes in the
+ * headers in which it came, and then none of ours goes with it.
+ */
+export function anthropicHeaders({ provider, credential, forwarded }: Target, stream: boolean): Record<string, string> {
+  const headers: Record<string, string> = {
+    'content-type': 'application/json',
+    accept: stream ? 'text/event-stream' : 'application/json',
+    'accept-encoding': 'identity',
+    'user-agent': userAgent,
+    'anthropic-version': anthropicVersion,
+  }
+  if (forwarded !== null) {
+    if (forwarded.authorization !== null) headers['authorization'] = forwarded.authorization.reveal()
+    if (forwarded.xApiKey !== null) headers['x-api-key'] = forwarded.xApiKey.reveal()
+  } else if (credential !== null && provider.auth !== 'none') {
+    if (provider.auth === 'bearer') headers['authorization'] = `Bearer ${credential.reveal()}`
+    else headers[provider.auth] = credential.reveal()
+  }
+  return headers
+}
+
+/** A body in which a name stands twice is written anew: we read the last one, and a provider may read the first. */
+function bodyOf({ body, bytes }: NativeRequest, { upstreamModel }: Target): Buffer | string {
+  const isNamedAsIs = body['model'] === upstreamModel
+  if (bytes === null || hasDoubles(bytes, body)) return JSON.stringify(isNamedAsIs ? body : { ...body, model: upstreamModel })
+  return isNamedAsIs ? bytes : editMembers(bytes, new Map([['model', JSON.stringify(upstreamModel)]]))
+}
+
+/**
+ * Reads a stream of the messages format while its bytes go by. Any chunking of the same bytes gives the same result. `usage` stands when
+ * the provider has told the final one; what it says of the prompt at the beginning is `partial`.
+ */
+export class AnthropicStreamTap extends EventTap {
+  partial: TokenUsage | null = null
+
+  protected field(bytes: Uint8Array, start: number, end: number): boolean {
+    if (!isData(bytes, start, end)) return false
+    this.#data(parsed(Buffer.from(bytes.buffer, bytes.byteOffset + start + dataName.length, end - start - dataName.length)))
+    return true
+  }
+
+  #data(event: Record<string, unknown> | null): void {
+    if (event === null) return
+    const { type } = event
+    if (type !== 'ping' && type !== 'error') this.says = true
+    switch (type) {
+      case 'message_start': {
+        const { message } = event
+        if (isObject(message)) this.partial = mergeMessagesUsage(this.partial, message['usage'])
+        return
+      }
+      case 'content_block_start':
+        this.outputChars += blockChars(event['content_block'])
+        return
+      case 'content_block_delta':
+        this.outputChars += deltaChars(event['delta'])
+        return
+      case 'message_delta': {
+        const usage = mergeMessagesUsage(this.usage ?? this.partial, event['usage'])
+        if (tellsOutput(event['usage'])) this.usage = usage
+        return
+      }
+      case 'message_stop':
+        this.isLast = true
+        return
+      case 'error':
+        this.failed = true
+        this.fault = JSON.stringify(event).slice(0, faultMaxChars)
+        return
+      default:
+        return
+    }
+  }
+}
+
+/** Of a longer error only the beginning is told on. */
+const faultMaxChars = 4096
+
+const dataName = Buffer.from('data:')
+
+function isData(bytes: Uint8Array, start: number, end: number): boolean {
+  if (end - start <= dataName.length) return false
+  for (let index = 0; index < dataName.length; index++) if (bytes[start + index] !== dataName[index]) return false
+  return true
+}
+
+const parsed = (json: Buffer): Record<string, unknown> | null => (isBoundedJson(json, 0, json.length) ? parsedObject(json.toString('utf8')) : null)

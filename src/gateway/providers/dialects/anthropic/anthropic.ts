@@ -1,0 +1,58 @@
+import { fail } from '../../../../platform/errors.ts'
+import { isObject } from '../../../../platform/values/json.ts'
+import type { ChatStreamDecoder } from '../../../wire/chat/chat-stream.ts'
+import { boundedObject } from '../../../wire/json/json-texts.ts'
+import { usageFromMessages } from '../../../wire/messages/reply/usage.ts'
+import type { TokenUsage } from '../../../wire/usage.ts'
+import type { Dialect, Failure, HubRequest, StreamTap, Target, UpstreamRequest } from '../../dialect.ts'
+import { classifyFailure } from '../../failure.ts'
+import { answersInMessages } from '../answers.ts'
+import { textOf, wellFormedJson } from '../json-values.ts'
+import { AnthropicStreamDecoder } from './anthropic-decoder.ts'
+import { AnthropicStreamTap, anthropicCountRelay, anthropicHeaders, anthropicRelay } from './anthropic-relay.ts'
+import { completionOf } from './anthropic-reply.ts'
+import { messagesBody } from './anthropic-request.ts'
+
+/** Anthropic messages: translated for clients of other formats, relayed to its own. It has no embeddings. */
+export const anthropicDialect: Dialect = {
+  request(request: HubRequest, target: Target): UpstreamRequest {
+    if (request.operation !== 'chat') throw fail('bad_request', { message: 'The provider of this model has no embeddings. Use a model of kind embedding.' })
+    const { body, dropped } = messagesBody(request, target)
+    return {
+      method: 'POST',
+      url: `${target.provider.baseUrl}/messages`,
+      headers: anthropicHeaders(target, request.stream),
+      body: wellFormedJson(body),
+      dropped,
+    }
+  },
+  relay: anthropicRelay,
+  count: anthropicCountRelay,
+  reply: (_operation, reply): Record<string, unknown> => completionOf(reply),
+  answers: answersInMessages,
+  usageOf(_operation, reply): TokenUsage | null {
+    return isObject(reply) ? usageFromMessages(reply['usage']) : null
+  },
+  failure: failureOf,
+  decoder: (eventMaxBytes): ChatStreamDecoder => new AnthropicStreamDecoder(eventMaxBytes),
+  tap: (): StreamTap => new AnthropicStreamTap(),
+}
+
+/** Error types of the format that say more than the status beside which they stand. */
+function failureOf(status: number, headers: Parameters<Dialect['failure']>[1], bodyText: string): Failure {
+  const error = boundedObject(bodyText)?.['error']
+  const said = isObject(error) ? error : {}
+  switch (said['type']) {
+    case 'overloaded_error':
+    case 'timeout_error':
+      return { kind: 'transient', status }
+    case 'billing_error':
+      return { kind: 'billing', status }
+    case 'authentication_error':
+      return { kind: 'credential', status }
+    default:
+      // An account without money is told so beside the status of a bad request.
+      if (status === 400 && /credit balance is too low/i.test(textOf(said['message']))) return { kind: 'billing', status }
+      return classifyFailure(status, headers, bodyText)
+  }
+}

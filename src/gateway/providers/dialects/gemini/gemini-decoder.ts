@@ -1,0 +1,111 @@
+import { isObject, type JsonObject, objectsOf } from '../../../../platform/values/json.ts'
+import type { ChatStreamEvent, StreamFault } from '../../../wire/chat/chat-stream.ts'
+import { outputChars } from '../../../wire/output-chars.ts'
+import type { SseEvent } from '../../../wire/sse/sse-events.ts'
+import { usageToOpenAi } from '../../../wire/usage.ts'
+import { EventDecoder } from '../event-decoder.ts'
+import { textOf } from '../json-values.ts'
+import { blockedPromptText, blockedText, finishReason, geminiUsage, PartReader } from './gemini-reply.ts'
+
+/** Most candidates of one reply; what comes of more is passed over. */
+const candidatesMax = 128
+
+/** What is known of one candidate. */
+interface Candidate {
+  readonly reader: PartReader
+  begun: boolean
+  finished: boolean
+}
+
+/**
+ * Reads a stream of Gemini into hub chunks. The format has no end mark: a candidate that says why it finished is complete. Calls come
+ * whole. Usage stands in every chunk that told one; the last one counts.
+ */
+export class GeminiStreamDecoder extends EventDecoder {
+  readonly #candidates = new Map<number, Candidate>()
+
+  protected read(event: SseEvent): readonly ChatStreamEvent[] {
+    if (event.kind === 'comment') return [{ kind: 'alive' }]
+    const data = event.data.trimStart().startsWith('[') ? firstObject(event.data) : this.object(event.data)
+    if (data === null) return []
+    if (isObject(data['error'])) return [{ kind: 'error', fault: faultOf(data['error']) }]
+    const choices = objectsOf(data['candidates']).flatMap(candidate => this.#choice(candidate, data['responseId']))
+    const refusal = blockedPromptText(data)
+    if (refusal !== null && choices.length === 0) choices.push(choiceOf(0, { role: 'assistant', content: '', refusal }, 'content_filter'))
+    const usage = geminiUsage(data['usageMetadata'])
+    const heardChars = Math.max(sentChars(data['candidates']), shownChars(choices))
+    if (choices.length === 0 && usage === null && heardChars === 0) return []
+    return [{ kind: 'chunk', chunk: { choices, ...(usage === null ? {} : { usage: usageToOpenAi(usage) }) }, outputChars: heardChars }]
+  }
+
+  #choice(candidate: JsonObject, responseId: unknown): Record<string, unknown>[] {
+    const index = typeof candidate['index'] === 'number' ? candidate['index'] : 0
+    const state = this.#stateOf(index)
+    if (state === null || state.finished) return []
+    const said = state.reader.read(candidate['content'], responseId)
+    const finish = finishReason(candidate['finishReason'], state.reader.calls > 0)
+    const refusal = blockedText(candidate)
+    const delta: Record<string, unknown> = {
+      ...(state.begun ? {} : { role: 'assistant', content: '' }),
+      ...(said.reasoning === '' ? {} : { reasoning_content: said.reasoning }),
+      ...(said.content === '' ? {} : { content: said.content }),
+      ...(said.blocks.length === 0 ? {} : { thinking_blocks: said.blocks }),
+      ...(said.calls.length === 0 ? {} : { tool_calls: said.calls }),
+      ...(said.images.length === 0 ? {} : { images: said.images }),
+      ...(refusal === null ? {} : { refusal }),
+    }
+    state.begun = true
+    state.finished = finish !== null
+    return Object.keys(delta).length === 0 && finish === null ? [] : [choiceOf(index, delta, finish)]
+  }
+
+  #stateOf(index: number): Candidate | null {
+    const known = this.#candidates.get(index)
+    if (known !== undefined) return known
+    if (this.#candidates.size >= candidatesMax) return null
+    const made = { reader: new PartReader(index), begun: false, finished: false }
+    this.#candidates.set(index, made)
+    return made
+  }
+}
+
+/** Output as the provider has sent it: what the hub format has no place for counts too. */
+function sentChars(candidates: unknown): number {
+  let chars = 0
+  for (const { content } of objectsOf(candidates)) chars += outputChars(content)
+  return chars
+}
+
+/** Output as it goes on: arguments of calls are text there. Signed blocks say again what has gone by. */
+function shownChars(choices: readonly Record<string, unknown>[]): number {
+  let chars = 0
+  for (const { delta } of choices) if (isObject(delta)) chars += outputChars({ ...delta, thinking_blocks: undefined })
+  return chars
+}
+
+function choiceOf(index: number, delta: Record<string, unknown>, finish: string | null): Record<string, unknown> {
+  return { index, delta, finish_reason: finish }
+}
+
+/** Errors come as an object or as a list of one. */
+function firstObject(text: string): Record<string, unknown> | null {
+  try {
+    const value: unknown = JSON.parse(text)
+    const first: unknown = Array.isArray(value) ? value[0] : value
+    return isObject(first) ? first : null
+  } catch {
+    return null
+  }
+}
+
+function faultOf(error: JsonObject): StreamFault {
+  const status = textOf(error['status'])
+  return { message: textOf(error['message']) || 'The provider broke off the stream.', type: faultTypes[status] ?? null, code: status === '' ? null : status }
+}
+
+/** Its words for a failure as `error.type` of the wire. */
+const faultTypes: Readonly<Record<string, string>> = {
+  RESOURCE_EXHAUSTED: 'rate_limit_error',
+  UNAVAILABLE: 'overloaded_error',
+  INVALID_ARGUMENT: 'invalid_request_error',
+}

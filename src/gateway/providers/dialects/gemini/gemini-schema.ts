@@ -1,0 +1,140 @@
+import { isObject } from '../../../../platform/values/json.ts'
+import { type SchemaSubset, withinSubset } from '../json-schema-subset.ts'
+
+/** Keywords that Gemini takes in a schema of a function or a reply. Source: the Schema type of its reference. */
+const subset: SchemaSubset = {
+  keywords: new Set(
+    [
+      ['type', 'format', 'title', 'description', 'nullable', 'enum', 'items', 'properties', 'required', 'anyOf', 'propertyOrdering', 'default'],
+      ['minimum', 'maximum', 'minItems', 'maxItems', 'minProperties', 'maxProperties', 'minLength', 'maxLength', 'pattern', 'example'],
+    ].flat(),
+  ),
+  closesObjects: false,
+}
+
+/** Keywords that say nothing about a value. */
+const annotations: readonly string[] = ['$schema', '$id', '$comment', 'examples', 'deprecated', 'readOnly', 'writeOnly', 'strict', 'additionalProperties']
+
+/** How often a reference is followed before what lies behind it is taken as any value. */
+const referenceDepthMax = 8
+/** Deepest schema that is rewritten. */
+const depthMax = 64
+
+/**
+ * How much may be written in place of references. A definition that refers to itself several times grows by that many times with each
+ * step: a few lines would take all memory and all time there is.
+ */
+export interface ReferenceRoom {
+  /** Characters of JSON. */
+  chars: number
+}
+
+/** Room of a request beside what its schemas give it. */
+const roomChars = 8192
+/** A schema with references gives room for so many times its own length: what is sent stays near to what was weighed. */
+const roomPerChar = 2
+/** What any schema takes beside its own characters, so that empty ones are bounded, too. */
+const schemaChars = 16
+
+/** Room for the references of one request. What lies behind further ones is taken as any value. */
+export const referenceRoom = (): ReferenceRoom => ({ chars: roomChars })
+
+/**
+ * The schema in the words that Gemini takes: references followed, `const` as an `enum` of one, `oneOf` as `anyOf`, a list of types as
+ * `nullable` or `anyOf`. Keywords that would narrow a value and are refused are added to `dropped` under `at`.
+ */
+export function geminiSchema(schema: unknown, at: string, dropped: Set<string>, room: ReferenceRoom = referenceRoom()): unknown {
+  return withinSubset(new Rewriter(schema, at, dropped, room).rewrite(schema), subset, at, dropped)
+}
+
+class Rewriter {
+  readonly #root: unknown
+  readonly #definitions: Readonly<Record<string, unknown>>
+  /** Length of each definition that a reference was followed to. */
+  readonly #lengths = new Map<unknown, number>()
+  readonly #at: string
+  readonly #dropped: Set<string>
+  readonly #room: ReferenceRoom
+
+  constructor(root: unknown, at: string, dropped: Set<string>, room: ReferenceRoom) {
+    this.#root = root
+    this.#definitions = isObject(root) ? { ...objectOf(root['definitions']), ...objectOf(root['$defs']) } : {}
+    this.#at = at
+    this.#dropped = dropped
+    this.#room = room
+  }
+
+  rewrite(schema: unknown, depth = 0, followed = 0): unknown {
+    if (!isObject(schema)) return schema === true ? {} : schema
+    if (depth > depthMax) return {}
+    const reference = schema['$ref']
+    if (typeof reference === 'string') return this.#behind(reference, schema, depth, followed)
+    const within = (child: unknown): unknown => this.rewrite(child, depth + 1, followed)
+    const { const: only, oneOf, type, $defs: _defs, definitions: _definitions, ...rest } = schema
+    const made: Record<string, unknown> = { ...typesOf(type), ...rest }
+    for (const name of annotations) delete made[name]
+    if (only !== undefined) made['enum'] = [only]
+    if (Array.isArray(made['enum'])) stringEnum(made, made['enum'])
+    if (Array.isArray(oneOf)) made['anyOf'] ??= oneOf
+    if (Array.isArray(made['anyOf'])) made['anyOf'] = made['anyOf'].map(within)
+    if (isObject(made['properties'])) made['properties'] = Object.fromEntries(Object.entries(made['properties']).map(([name, child]) => [name, within(child)]))
+    if (made['items'] !== undefined) made['items'] = within(made['items'])
+    this.#dropFormat(made)
+    return made
+  }
+
+  #behind(reference: string, schema: Record<string, unknown>, depth: number, followed: number): unknown {
+    const target = this.#definitions[reference.replace(/^#\/(\$defs|definitions)\//, '')]
+    if (target === undefined || followed >= referenceDepthMax || !this.#fits(target)) return this.#anything()
+    const { $ref: _followed, ...beside } = schema
+    return this.rewrite({ ...objectOf(target), ...beside }, depth + 1, followed + 1)
+  }
+
+  /** Takes the room for one more copy of a definition. False: it is not there, and nothing was taken. */
+  #fits(target: unknown): boolean {
+    if (this.#lengths.size === 0) this.#room.chars += roomPerChar * JSON.stringify(this.#root).length
+    const chars = this.#lengths.get(target) ?? JSON.stringify(target).length + schemaChars
+    this.#lengths.set(target, chars)
+    if (chars > this.#room.chars) return false
+    this.#room.chars -= chars
+    return true
+  }
+
+  /** In place of what lies behind a reference that is not followed. */
+  #anything(): unknown {
+    this.#dropped.add(`${this.#at}.$ref`)
+    return {}
+  }
+
+  /** Of the formats of strings it knows two. */
+  #dropFormat(made: Record<string, unknown>): void {
+    const { type, format } = made
+    if (type !== 'string' || format === undefined || format === 'date-time' || format === 'enum') return
+    delete made['format']
+    this.#dropped.add(`${this.#at}.format`)
+  }
+}
+
+const objectOf = (value: unknown): Record<string, unknown> => (isObject(value) ? value : {})
+
+function typesOf(type: unknown): Record<string, unknown> {
+  if (!Array.isArray(type)) return type === undefined ? {} : { type }
+  const named = type.filter(name => name !== 'null')
+  const nullable = named.length < type.length ? { nullable: true } : {}
+  return named.length === 1 ? { type: named[0], ...nullable } : { anyOf: named.map(name => ({ type: name })), ...nullable }
+}
+
+/** Its enums are strings: null among them is `nullable`, and other values go without the list. */
+function stringEnum(made: Record<string, unknown>, values: readonly unknown[]): void {
+  const texts = values.filter(value => value !== null)
+  if (texts.length < values.length) made['nullable'] = true
+  if (texts.every(value => typeof value === 'string')) {
+    made['enum'] = texts
+    made['type'] ??= 'string'
+    return
+  }
+  delete made['enum']
+  made['description'] = [made['description'], `One of: ${texts.map(value => JSON.stringify(value)).join(', ')}.`]
+    .filter(text => typeof text === 'string')
+    .join(' ')
+}

@@ -1,0 +1,106 @@
+import { fail } from '../../../../platform/errors.ts'
+import { isObject, type JsonObject, objectsOf } from '../../../../platform/values/json.ts'
+import type { ChatStreamDecoder } from '../../../wire/chat/chat-stream.ts'
+import { ChatStreamTap } from '../../../wire/chat/chat-tap.ts'
+import { type TokenUsage, usageToOpenAi } from '../../../wire/usage.ts'
+import { callHeaders } from '../../call-headers.ts'
+import type { Dialect, Failure, HubRequest, StreamTap, Target, UpstreamRequest } from '../../dialect.ts'
+import { classifyFailure } from '../../failure.ts'
+import type { Provider } from '../../provider.ts'
+import { answersInGemini } from '../answers.ts'
+import { textOf, wellFormedJson } from '../json-values.ts'
+import { GeminiStreamDecoder } from './gemini-decoder.ts'
+import { blockedPromptText, blockedText, finishReason, geminiUsage, PartReader } from './gemini-reply.ts'
+import { geminiBody } from './gemini-request.ts'
+
+/** Gemini's generateContent. No client speaks it, so nothing is relayed. Embeddings are not served in this dialect. */
+export const geminiDialect: Dialect = {
+  request(request: HubRequest, target: Target): UpstreamRequest {
+    if (request.operation !== 'chat')
+      throw fail('bad_request', { message: 'The provider of this model serves no embeddings here. Use another model of kind embedding.' })
+    const { body, dropped } = geminiBody(request, target)
+    return { method: 'POST', url: urlOf(target, request.stream), headers: headersOf(target, request.stream), body: wellFormedJson(body), dropped }
+  },
+  relay: null,
+  reply: (_operation, reply): Record<string, unknown> => completionOf(reply),
+  answers: answersInGemini,
+  usageOf(_operation, reply): TokenUsage | null {
+    return isObject(reply) ? geminiUsage(reply['usageMetadata']) : null
+  },
+  failure: failureOf,
+  decoder: (eventMaxBytes): ChatStreamDecoder => new GeminiStreamDecoder(eventMaxBytes),
+  // Streams of this format are always translated; nothing of them is read by a tap.
+  tap: (): StreamTap => new ChatStreamTap(),
+}
+
+/** The API itself lies above the layer in which it speaks OpenAI's format: a provider row may give the address of either. */
+function urlOf({ provider, upstreamModel }: Target, stream: boolean): string {
+  const base = provider.baseUrl.replace(/\/openai$/, '')
+  const model = upstreamModel
+    .replace(/^models\//, '')
+    .split('/')
+    .map(encodeURIComponent)
+    .join('/')
+  return `${base}/models/${model}:${stream ? 'streamGenerateContent?alt=sse' : 'generateContent'}`
+}
+
+/** A key goes in the API's own header: as a bearer it takes tokens of another kind only. */
+function headersOf({ provider, credential }: Target, stream: boolean): Record<string, string> {
+  const auth: Provider['auth'] = provider.auth === 'bearer' ? 'x-goog-api-key' : provider.auth
+  const sent = callHeaders({ ...provider, auth }, credential)
+  return { ...sent, 'content-type': 'application/json', accept: stream ? 'text/event-stream' : 'application/json' }
+}
+
+function completionOf(reply: JsonObject): Record<string, unknown> {
+  const candidates = objectsOf(reply['candidates'])
+  const usage = geminiUsage(reply['usageMetadata'])
+  return {
+    ...(textOf(reply['responseId']) === '' ? {} : { id: reply['responseId'] }),
+    object: 'chat.completion',
+    choices: candidates.length > 0 ? candidates.map((candidate, index) => choiceOf(candidate, index, reply['responseId'])) : [unanswered(reply)],
+    ...(usage === null ? {} : { usage: usageToOpenAi(usage) }),
+  }
+}
+
+function unanswered(reply: JsonObject): Record<string, unknown> {
+  const refusal = blockedPromptText(reply)
+  const message = { role: 'assistant', content: refusal === null ? '' : null, refusal }
+  return { index: 0, message, logprobs: null, finish_reason: refusal === null ? 'stop' : 'content_filter' }
+}
+
+function choiceOf(candidate: JsonObject, place: number, responseId: unknown): Record<string, unknown> {
+  const index = typeof candidate['index'] === 'number' ? candidate['index'] : place
+  const reader = new PartReader(index)
+  const { content, reasoning, blocks, calls, images } = reader.read(candidate['content'], responseId)
+  const refusal = blockedText(candidate)
+  const message = {
+    role: 'assistant',
+    content: content === '' && (calls.length > 0 || refusal !== null) ? null : content,
+    refusal,
+    ...(reasoning === '' ? {} : { reasoning_content: reasoning }),
+    ...(blocks.length === 0 ? {} : { thinking_blocks: blocks }),
+    ...(images.length === 0 ? {} : { images }),
+    ...(calls.length === 0 ? {} : { tool_calls: calls.map(({ index: _place, ...call }) => call) }),
+  }
+  return { index, message, logprobs: null, finish_reason: finishReason(candidate['finishReason'], calls.length > 0) ?? 'stop' }
+}
+
+/** Words for an account without money. The sentence about an exceeded quota is not among them: this API says it of every rate limit. */
+const billingWords = /credits? (?:are|is|have been) depleted|billing (?:account|is) (?:\w+ )?(?:disabled|not|closed)|enable billing/i
+const wrongKeyWords = /API_KEY_INVALID|API[ _]key (?:not valid|expired|not found)/i
+
+function failureOf(status: number, headers: Parameters<Dialect['failure']>[1], bodyText: string): Failure {
+  if (status === 429 || status === 400 || status === 403) {
+    if (billingWords.test(bodyText)) return { kind: 'billing', status }
+    if (status === 400 && wrongKeyWords.test(bodyText)) return { kind: 'credential', status }
+  }
+  if (status !== 429) return classifyFailure(status, headers, bodyText)
+  const known = classifyFailure(status, headers, '')
+  return known.kind === 'rate-limited' && known.retryAfterSeconds === null ? { ...known, retryAfterSeconds: retryDelaySeconds(bodyText) } : known
+}
+
+/** How long to wait stands in the body: `"retryDelay": "37s"`. */
+function retryDelaySeconds(bodyText: string): number | null {
+  const found = /"retryDelay":\s*"(\d{1,5})(?:\.\d+)?s"/.exec(bodyText)
+  return found === null ? null : Math.max(1, Number(found[1]))
+}

@@ -1,0 +1,170 @@
+import { isObject, type JsonObject, objectsOf } from '../../../../platform/values/json.ts'
+import type { ChatStreamEvent, StreamFault } from '../../../wire/chat/chat-stream.ts'
+import type { SseEvent } from '../../../wire/sse/sse-events.ts'
+import { usageToOpenAi } from '../../../wire/usage.ts'
+import { EventDecoder, tooMuch } from '../event-decoder.ts'
+import { textOf } from '../json-values.ts'
+import { eventChars } from '../responses-output.ts'
+import { blockOfItem, readableText } from './responses-reasoning.ts'
+import { chatCall, finishOf, isCall, usageOfResponse } from './responses-reply.ts'
+
+/** Most items of a reply. */
+const itemsMax = 4096
+
+/** A call that is being sent. */
+interface OpenCall {
+  readonly index: number
+  readonly isCustom: boolean
+  hasArguments: boolean
+}
+
+/** Reads a stream of the Responses API into hub chunks. */
+export class ResponsesStreamDecoder extends EventDecoder {
+  readonly #calls = new Map<unknown, OpenCall>()
+  #head: JsonObject = { id: 'chatcmpl-response', object: 'chat.completion.chunk', created: 0, model: '' }
+  #callCount = 0
+  #hasRole = false
+  /** Items that have said something: their text is not said again when they are done. */
+  readonly #heard = new Set<unknown>()
+  #lastThought: unknown = null
+
+  protected read(event: SseEvent): readonly ChatStreamEvent[] {
+    if (event.kind === 'comment') return [{ kind: 'alive' }]
+    const data = this.object(event.data)
+    if (data === null) return []
+    if (this.#heard.size > itemsMax || this.#calls.size > itemsMax) return [tooMuch(`The provider sent more than ${itemsMax} items in a reply.`)]
+    const type = textOf(data['type']) || (event.name ?? '')
+    switch (type) {
+      case 'response.created':
+        return this.#start(data['response'])
+      case 'response.queued':
+      case 'keepalive':
+        return [{ kind: 'alive' }]
+      case 'response.output_text.delta':
+        return this.#say(data, 'content')
+      case 'response.refusal.delta':
+        return this.#say(data, 'refusal')
+      case 'response.reasoning_summary_text.delta':
+      case 'response.reasoning_text.delta':
+        return this.#think(data)
+      case 'response.output_item.added':
+        return isObject(data['item']) && isCall(data['item']) ? this.#openCall(data['output_index'], data['item']) : []
+      case 'response.function_call_arguments.delta':
+      case 'response.custom_tool_call_input.delta':
+        return this.#argue(data['output_index'], textOf(data['delta']))
+      case 'response.output_item.done':
+        return isObject(data['item']) ? this.#itemDone(data['output_index'], data['item']) : []
+      case 'response.completed':
+      case 'response.incomplete':
+        return this.#finish(isObject(data['response']) ? data['response'] : {}, type)
+      case 'response.failed':
+        return this.#fail(isObject(data['response']) ? data['response'] : {})
+      case 'error':
+        return [{ kind: 'error', fault: faultOf(isObject(data['error']) ? data['error'] : data) }]
+      default:
+        return type.endsWith('.delta') ? unshown(eventChars(data)) : []
+    }
+  }
+
+  #start(response: unknown): readonly ChatStreamEvent[] {
+    if (isObject(response)) {
+      const created = typeof response['created_at'] === 'number' ? Math.floor(response['created_at']) : 0
+      const id = `chatcmpl-${textOf(response['id']).replace(/^resp_/, '')}`
+      this.#head = { id, object: 'chat.completion.chunk', created, model: textOf(response['model']) }
+    }
+    return this.#hasRole ? [] : [this.#chunk({ content: '' })]
+  }
+
+  #say(data: JsonObject, name: 'content' | 'refusal'): readonly ChatStreamEvent[] {
+    const text = textOf(data['delta'])
+    this.#heard.add(data['output_index'])
+    return text === '' ? [] : [this.#chunk({ [name]: text })]
+  }
+
+  /** Parts of a summary are set apart by an empty line, as they are in a whole reply. */
+  #think(data: JsonObject): readonly ChatStreamEvent[] {
+    const text = textOf(data['delta'])
+    if (text === '') return []
+    const part = `${String(data['output_index'])}/${String(data['summary_index'] ?? data['content_index'])}`
+    const gap = this.#lastThought === null || this.#lastThought === part ? '' : '\n\n'
+    this.#lastThought = part
+    this.#heard.add(data['output_index'])
+    return [this.#chunk({ reasoning_content: gap + text })]
+  }
+
+  #openCall(place: unknown, item: JsonObject): readonly ChatStreamEvent[] {
+    const call = { index: this.#callCount++, isCustom: item['type'] === 'custom_tool_call', hasArguments: false }
+    this.#calls.set(place, call)
+    const made = chatCall(item)
+    call.hasArguments = textOf(item['arguments']) !== '' || textOf(item['input']) !== ''
+    return [this.#chunk({ tool_calls: [{ index: call.index, ...made }] })]
+  }
+
+  #argue(place: unknown, text: string): readonly ChatStreamEvent[] {
+    const call = this.#calls.get(place)
+    if (call === undefined || text === '') return []
+    call.hasArguments = true
+    const said = call.isCustom ? { custom: { input: text } } : { function: { arguments: text } }
+    return [this.#chunk({ tool_calls: [{ index: call.index, ...said }] })]
+  }
+
+  /** What a provider says only when an item is whole, and the seal of its thinking. */
+  #itemDone(place: unknown, item: JsonObject): readonly ChatStreamEvent[] {
+    if (isCall(item)) {
+      const opening = this.#calls.has(place) ? [] : this.#openCall(place, item)
+      const late = this.#calls.get(place)?.hasArguments === true ? [] : this.#argue(place, textOf(item['arguments']) || textOf(item['input']))
+      return [...opening, ...late]
+    }
+    if (item['type'] === 'message') return this.#heard.has(place) ? [] : messageText(item).map(said => this.#chunk(said))
+    if (item['type'] !== 'reasoning') return []
+    const text = readableText(item)
+    const said = this.#heard.has(place) || text === '' ? [] : this.#think({ output_index: place, delta: text })
+    const block = blockOfItem(item)
+    // Its text has gone by.
+    return block === null ? said : [...said, { ...this.#chunk({ thinking_blocks: [block] }), outputChars: 0 }]
+  }
+
+  #finish(response: JsonObject, type: string): readonly ChatStreamEvent[] {
+    const ended = type === 'response.incomplete' ? { ...response, status: 'incomplete' } : response
+    const finish = this.#chunk({}, finishOf(ended, this.#callCount > 0))
+    return [finish, ...this.#usage(response), { kind: 'done' }]
+  }
+
+  /** What it used is told before: a response that failed is paid for as well. */
+  #fail(response: JsonObject): readonly ChatStreamEvent[] {
+    return [...this.#usage(response), { kind: 'error', fault: faultOf(response['error']) }]
+  }
+
+  #usage(response: JsonObject): readonly ChatStreamEvent[] {
+    const usage = usageOfResponse(response['usage'])
+    return usage === null ? [] : [{ kind: 'chunk', chunk: { ...this.#head, choices: [], usage: usageToOpenAi(usage) } }]
+  }
+
+  #chunk(delta: JsonObject, finishReason: string | null = null): Extract<ChatStreamEvent, { kind: 'chunk' }> {
+    const role = this.#hasRole ? {} : { role: 'assistant' }
+    this.#hasRole = true
+    return { kind: 'chunk', chunk: { ...this.#head, choices: [{ index: 0, delta: { ...role, ...delta }, logprobs: null, finish_reason: finishReason }] } }
+  }
+}
+
+/** Output for which the hub format has no place. */
+function unshown(chars: number): readonly ChatStreamEvent[] {
+  return chars === 0 ? [] : [{ kind: 'chunk', chunk: { choices: [] }, outputChars: chars }]
+}
+
+/** The parts of a message that was sent in one piece. */
+function messageText(item: JsonObject): readonly JsonObject[] {
+  return objectsOf(item['content']).flatMap(part => {
+    const text = textOf(part['text'])
+    const refusal = textOf(part['refusal'])
+    return [...(text === '' ? [] : [{ content: text }]), ...(refusal === '' ? [] : [{ refusal }])]
+  })
+}
+
+function faultOf(error: unknown): StreamFault {
+  const said = isObject(error) ? error : {}
+  const text = (name: string): string | null => textOf(said[name]) || null
+  const code = text('code')
+  const type = code === 'rate_limit_exceeded' ? 'rate_limit_error' : code === 'server_is_overloaded' ? 'overloaded_error' : null
+  return { message: text('message') ?? 'The provider broke off the stream.', type, code }
+}

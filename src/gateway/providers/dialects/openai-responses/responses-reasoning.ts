@@ -1,0 +1,35 @@
+import { type JsonObject, objectsOf } from '../../../../platform/values/json.ts'
+import type { JsonTexts } from '../../../wire/json/json-texts.ts'
+import { textOf } from '../json-values.ts'
+
+/**
+ * Reasoning items of the Responses API as thinking blocks of the hub format and back. The item as the provider wrote it is packed into
+ * the block's signature, so that it comes back whole with the next turn, from clients of every format.
+ */
+const mark = 'brr1.'
+
+/** The block for a reasoning item that has something to carry, or null. */
+export function blockOfItem(item: JsonObject): Record<string, unknown> | null {
+  const encrypted = textOf(item['encrypted_content'])
+  if (encrypted === '') return null
+  const summary = objectsOf(item['summary'])
+  const packed = mark + Buffer.from(JSON.stringify({ id: item['id'], summary, encrypted_content: encrypted })).toString('base64url')
+  const thinking = readableText(item)
+  return thinking === '' ? { type: 'redacted_thinking', data: packed } : { type: 'thinking', thinking, signature: packed }
+}
+
+/** The reasoning item in a block, or null when another provider signed it. `texts` are those of the same body. */
+export function itemOfBlock(block: JsonObject, texts: JsonTexts): Record<string, unknown> | null {
+  const packed = textOf(block['signature']) || textOf(block['data'])
+  if (!packed.startsWith(mark)) return null
+  const kept = texts.object(Buffer.from(packed.slice(mark.length), 'base64url').toString('utf8'))
+  const encrypted = textOf(kept?.['encrypted_content'])
+  if (kept === null || encrypted === '') return null
+  return { type: 'reasoning', id: kept['id'], summary: objectsOf(kept['summary']), encrypted_content: encrypted }
+}
+
+/** What can be read of a reasoning item: its summary, else its text. */
+export function readableText(item: JsonObject): string {
+  const parts = objectsOf(item['summary']).length > 0 ? objectsOf(item['summary']) : objectsOf(item['content'])
+  return parts.map(part => textOf(part['text'])).join('\n\n')
+}

@@ -1,0 +1,128 @@
+/** The Responses API as its own clients speak it: what goes on nearly as it came, and what is learned from a stream on its way back. */
+
+import { isObject, type JsonObject, parsedObject } from '../../../../platform/values/json.ts'
+import { isBoundedJson } from '../../../wire/json/json-bounds.ts'
+import { hasDoubles } from '../../../wire/json/json-doubles.ts'
+import { editMembers } from '../../../wire/json/json-members.ts'
+import { foreignThinkingName, isPackedHere } from '../../../wire/responses/reasoning.ts'
+import { isWebSearch, webSearchName } from '../../../wire/responses/request/tools.ts'
+import type { NativeRequest, Target, UpstreamRequest } from '../../dialect.ts'
+import { EventTap } from '../event-tap.ts'
+import { textOf } from '../json-values.ts'
+import { openAiHeaders } from '../openai/openai.ts'
+import { eventChars, ItemChars } from '../responses-output.ts'
+import { usageOfResponse } from './responses-reply.ts'
+import { effortOf } from './responses-request.ts'
+
+/**
+ * The request for a provider that speaks the Responses API: the body byte for byte, but for the model where the provider knows it by
+ * another id, `store`, which is always false, and what this gateway does not let through or the API does not know.
+ */
+export function responsesRelay(request: NativeRequest, target: Target): UpstreamRequest {
+  const { edits, dropped } = editsOf(request.body, target.upstreamModel)
+  return { method: 'POST', url: `${target.provider.baseUrl}/responses`, headers: openAiHeaders(request, target), body: bodyOf(request, edits), dropped }
+}
+
+type Edits = ReadonlyMap<string, unknown>
+
+function editsOf(body: JsonObject, upstreamModel: string): { readonly edits: Edits; readonly dropped: readonly string[] } {
+  const edits = new Map<string, unknown>()
+  const dropped: string[] = []
+  if (body['model'] !== upstreamModel) edits.set('model', upstreamModel)
+  if (body['store'] !== false) edits.set('store', false)
+  if (body['store'] === true) dropped.push('store')
+  const { input, reasoning, tools } = body
+  if (Array.isArray(input) && input.some(isPackedHere)) {
+    edits.set(
+      'input',
+      input.filter(item => !isPackedHere(item)),
+    )
+    dropped.push(foreignThinkingName)
+  }
+  if (isObject(reasoning) && effortOf(reasoning['effort']) !== reasoning['effort'])
+    edits.set('reasoning', { ...reasoning, effort: effortOf(reasoning['effort']) })
+  if (Array.isArray(tools) && tools.some(isWebSearch)) {
+    const left = tools.filter(tool => !isWebSearch(tool))
+    edits.set('tools', left.length === 0 ? undefined : left)
+    dropped.push(webSearchName)
+  }
+  return { edits, dropped }
+}
+
+function bodyOf({ body, bytes }: NativeRequest, edits: Edits): Buffer | string {
+  // Of two equal names we read the last one, and a provider may read the first.
+  if (bytes === null || hasDoubles(bytes, body)) return JSON.stringify({ ...body, ...Object.fromEntries(edits) })
+  if (edits.size === 0) return bytes
+  return editMembers(bytes, new Map([...edits].map(([name, value]) => [name, value === undefined ? undefined : JSON.stringify(value)])))
+}
+
+/** Events that say what has been produced or how it ended; the bytes of all others are not read. */
+const readEvents = /^response\.(?:[\w.]+\.delta|output_item\.done|completed|incomplete|failed)$|^error$/
+
+/** Events with which a stream has not begun. */
+const silentEvents: ReadonlySet<string> = new Set(['keepalive', 'response.queued', 'response.failed', 'error'])
+
+/** Of a longer error only the beginning is told on. */
+const faultMaxChars = 4096
+
+/** Reads a stream of the Responses API while its bytes go by, and counts its events. Any chunking of the same bytes gives the same result. */
+export class ResponsesStreamTap extends EventTap {
+  #name: string | null = null
+  readonly #items = new ItemChars()
+
+  protected field(bytes: Uint8Array, start: number, end: number): boolean {
+    const text = Buffer.from(bytes.buffer, bytes.byteOffset + start, end - start)
+    if (text.indexOf('event:') === 0) this.#name = text.toString('utf8', 'event:'.length).trim()
+    if (text.indexOf('data:') !== 0) return false
+    if (this.#name === null || readEvents.test(this.#name))
+      this.#event(isBoundedJson(text, 0, text.length) ? parsedObject(text.toString('utf8', 'data:'.length)) : null)
+    else if (!silentEvents.has(this.#name)) this.says = true
+    return true
+  }
+
+  protected override eventEnds(): void {
+    this.#name = null
+  }
+
+  #event(event: JsonObject | null): void {
+    const type = textOf(event?.['type']) || (this.#name ?? '')
+    if (event === null) return
+    if (!silentEvents.has(type)) this.says = true
+    if (type.endsWith('.delta')) {
+      const chars = eventChars({ ...event, type })
+      this.#items.addChars(event['output_index'], chars)
+      this.outputChars += chars
+      return
+    }
+    switch (type) {
+      case 'response.output_item.done':
+        this.outputChars += this.#items.late(event['output_index'], event['item'])
+        return
+      case 'response.completed':
+      case 'response.incomplete':
+        this.#end(event['response'])
+        return
+      case 'response.failed':
+        this.#fail(event)
+        this.#end(event['response'])
+        return
+      case 'error':
+        this.#fail(event)
+        return
+      default:
+        return
+    }
+  }
+
+  #fail(event: JsonObject): void {
+    this.failed = true
+    const { response } = event
+    const error = isObject(response) ? response['error'] : event
+    this.fault = JSON.stringify(error ?? null).slice(0, faultMaxChars)
+  }
+
+  #end(response: unknown): void {
+    this.isLast = true
+    if (isObject(response)) this.usage = usageOfResponse(response['usage']) ?? this.usage
+  }
+}

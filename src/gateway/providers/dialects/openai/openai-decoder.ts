@@ -1,0 +1,135 @@
+import { isObject } from '../../../../platform/values/json.ts'
+import type { ChatStreamEvent } from '../../../wire/chat/chat-stream.ts'
+import { outputChars } from '../../../wire/output-chars.ts'
+import type { SseEvent } from '../../../wire/sse/sse-events.ts'
+import { EventDecoder } from '../event-decoder.ts'
+import { ToolCalls } from './openai-tool-calls.ts'
+
+type Fields = Readonly<Record<string, unknown>>
+
+/**
+ * Reads the chat stream of an OpenAI-compatible server into hub events, and puts right what such servers do differently: thinking in
+ * `reasoning` or in typed parts, tool calls without or with equal indexes, ids and names in pieces or repeated, arguments as objects, the
+ * finish reason twice, a whole `message` in place of a delta, answers beside the first.
+ */
+export class OpenAiStreamDecoder extends EventDecoder {
+  readonly #calls = new ToolCalls()
+  #hasFinished = false
+  #hasSaid = false
+
+  override end(): readonly ChatStreamEvent[] {
+    return [...super.end(), ...this.#waiting({})]
+  }
+
+  protected read(event: SseEvent): readonly ChatStreamEvent[] {
+    if (event.kind === 'comment') return [{ kind: 'alive' }]
+    if (event.data.trim() === '[DONE]') return [...this.#waiting({}), { kind: 'done' }]
+    const value = this.object(event.data)
+    if (value === null) return []
+    const { error } = value
+    if (error !== undefined && error !== null) return [faultOf(error)]
+    if (event.name === 'error') return [faultOf(value)]
+    return this.#chunk(value)
+  }
+
+  /** What was parsed belongs to nobody else, so it is put right where it stands: this is done for every chunk of every translated stream. */
+  #chunk(chunk: Record<string, unknown>): readonly ChatStreamEvent[] {
+    const { choices } = chunk
+    const choice: unknown = Array.isArray(choices) ? choices.find(each => isObject(each) && (each['index'] === 0 || each['index'] === undefined)) : undefined
+    const heardChars = Array.isArray(choices) ? charsOfChoices(choices) : 0
+    if (!isObject(choice)) return [{ kind: 'chunk', chunk: { ...chunk, choices: [] }, outputChars: heardChars }]
+    const { delta, calls, isMore } = this.#delta(isObject(choice['delta']) ? choice['delta'] : this.#wholeMessage(choice['message']))
+    const finish = typeof choice['finish_reason'] === 'string' && !this.#hasFinished ? choice['finish_reason'] : null
+    const before = isMore || finish !== null ? this.#waiting(chunk) : nothing
+    if (finish !== null) this.#hasFinished = true
+    if (calls.length > 0) delta['tool_calls'] = calls
+    if ('message' in choice) delete choice['message']
+    choice['index'] = 0
+    choice['delta'] = delta
+    choice['finish_reason'] = finish
+    chunk['choices'] = [choice]
+    return [...before, { kind: 'chunk', chunk, outputChars: heardChars }]
+  }
+
+  /** Only where nothing has been said before: some servers repeat everything at the end. */
+  #wholeMessage(message: unknown): Fields {
+    return isObject(message) && !this.#hasSaid ? message : {}
+  }
+
+  #delta(given: Fields): { delta: Record<string, unknown>; calls: readonly Fields[]; isMore: boolean } {
+    const { tool_calls: toolCalls, function_call: older, reasoning, reasoning_content: thinking, thinking_blocks: blocks, content } = given
+    const made: readonly unknown[] = Array.isArray(toolCalls) ? toolCalls : isObject(older) ? [{ index: 0, function: older }] : nothing
+    const parts = Array.isArray(content) ? partsOf(content) : null
+    const signed = Array.isArray(blocks) ? blocks.filter(isSigned) : nothing
+    const delta: Record<string, unknown> = {}
+    for (const name of Object.keys(given)) if (!readNames.has(name) && !isEmpty(given[name])) delta[name] = given[name]
+    const said = parts === null ? content : parts.text
+    if (!isEmpty(said)) delta['content'] = said
+    const thought = [thinking, reasoning, parts?.thinking, unsignedText(blocks)].find(text => typeof text === 'string' && text !== '')
+    if (thought !== undefined) delta['reasoning_content'] = thought
+    if (signed.length > 0) delta['thinking_blocks'] = signed
+    const isMore = Object.keys(delta).some(name => name !== 'role')
+    if (isMore || made.length > 0) this.#hasSaid = true
+    return { delta, calls: made.length === 0 ? nothing : this.#calls.read(made), isMore }
+  }
+
+  /** The first delta of a call that was held back, in a chunk of its own. */
+  #waiting({ id, created, model }: Fields): readonly ChatStreamEvent[] {
+    const calls = this.#calls.flush()
+    if (calls.length === 0) return []
+    const head = {
+      ...(id === undefined ? {} : { id }),
+      object: 'chat.completion.chunk',
+      ...(created === undefined ? {} : { created }),
+      ...(model === undefined ? {} : { model }),
+    }
+    return [{ kind: 'chunk', chunk: { ...head, choices: [{ index: 0, delta: { tool_calls: calls }, finish_reason: null }] }, outputChars: 0 }]
+  }
+}
+
+/** Of what it has sent all is charged, also what the hub format has no place for. */
+function charsOfChoices(choices: readonly unknown[]): number {
+  let chars = 0
+  for (const choice of choices) if (isObject(choice)) chars += outputChars(choice['delta'] ?? choice['message'])
+  return chars
+}
+
+const nothing: readonly never[] = Object.freeze([])
+
+/** What is read here; the name of a prototype is no field of anybody's. */
+const readNames: ReadonlySet<string> = new Set(['tool_calls', 'function_call', 'reasoning', 'reasoning_content', 'thinking_blocks', 'content', '__proto__'])
+
+const isEmpty = (value: unknown): boolean => value === undefined || value === null || value === ''
+
+/** Content in typed parts: what is thought and what is said. */
+function partsOf(parts: readonly unknown[]): { text: string; thinking: string } {
+  let text = ''
+  let thinking = ''
+  for (const part of parts) {
+    if (!isObject(part)) continue
+    if (typeof part['text'] === 'string') text += part['text']
+    else if (typeof part['thinking'] === 'string') thinking += part['thinking']
+    else if (Array.isArray(part['thinking'])) thinking += partsOf(part['thinking']).text
+  }
+  return { text, thinking }
+}
+
+/** A block that can be given back. Gateways of other makers also send what is thought piece by piece as blocks without a signature. */
+function isSigned(block: unknown): boolean {
+  if (!isObject(block)) return false
+  return block['type'] === 'redacted_thinking' || (typeof block['signature'] === 'string' && block['signature'] !== '')
+}
+
+function unsignedText(blocks: unknown): string {
+  if (!Array.isArray(blocks)) return ''
+  return blocks.map(block => (isObject(block) && !isSigned(block) && typeof block['thinking'] === 'string' ? block['thinking'] : '')).join('')
+}
+
+function faultOf(error: unknown): ChatStreamEvent {
+  const field = (name: string): string | null => {
+    const value = isObject(error) ? error[name] : undefined
+    return typeof value === 'string' ? value : typeof value === 'number' ? String(value) : null
+  }
+  const message = field('message') ?? (typeof error === 'string' ? error : 'The provider broke off the stream.')
+  return { kind: 'error', fault: { message, type: field('type'), code: field('code') } }
+}

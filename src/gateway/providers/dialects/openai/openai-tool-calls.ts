@@ -1,0 +1,124 @@
+/** Tool calls of a chat stream put in order: what servers leave out, repeat or split becomes what OpenAI writes. */
+import { isObject } from '../../../../platform/values/json.ts'
+import { JsonProgress } from '../../../wire/json/json-progress.ts'
+import { GrowingText } from '../../../wire/sse/growing-text.ts'
+
+type Fields = Readonly<Record<string, unknown>>
+
+/** Longest name that is put together. */
+const nameMaxChars = 256
+
+/** One call of the stream. */
+interface Call {
+  /** Its place among the calls, from 0. */
+  readonly place: number
+  /** The index that the server gave it, if any. */
+  readonly index: number | null
+  id: string
+  name: string
+  /** Arguments so far. */
+  readonly args: GrowingText
+  progress: JsonProgress
+  /** Its first delta has gone out. */
+  isOut: boolean
+}
+
+/** One stream's calls. A first delta waits until the name is whole; every call then has an index of its own, counted from 0, and its id and name once. */
+export class ToolCalls {
+  #count = 0
+  /** The last call of each index that the server gave, and of each id. */
+  readonly #byIndex = new Map<number, Call>()
+  readonly #byId = new Map<string, Call>()
+  /** The call that the last delta belonged to. */
+  #current: Call | null = null
+
+  /** The deltas that the given ones become. */
+  read(deltas: readonly unknown[]): readonly Fields[] {
+    const out: Fields[] = []
+    for (const delta of deltas) if (isObject(delta)) out.push(...this.#read(delta))
+    return out
+  }
+
+  /** What still waits: something else follows, or nothing. */
+  flush(): readonly Fields[] {
+    const held = this.#current
+    return held === null || held.isOut ? [] : [this.#start(held)]
+  }
+
+  #read(delta: Fields): readonly Fields[] {
+    const made = isObject(delta['function']) ? delta['function'] : {}
+    const said: Said = {
+      index: typeof delta['index'] === 'number' ? delta['index'] : null,
+      id: textOf(delta['id']),
+      name: textOf(made['name']),
+      args: argumentsOf(made['arguments']),
+    }
+    const call = this.#callOf(said)
+    const before = call === this.#current ? [] : this.flush()
+    this.#current = call
+    if (!call.isOut) {
+      if (call.id === '' && said.id !== '') {
+        call.id = said.id
+        this.#byId.set(said.id, call)
+      }
+      call.name = joinedName(call.name, said.name)
+    }
+    return [...before, ...this.#grow(call, said.args)]
+  }
+
+  /** Whose delta it is: by index, unless the server gives every call the same one; else by id; else the call under way. */
+  #callOf(said: Said): Call {
+    const found = said.index !== null ? this.#byIndex.get(said.index) : said.id !== '' ? this.#byId.get(said.id) : (this.#current ?? undefined)
+    if (found !== undefined && !isOther(found, said)) return found
+    const made: Call = { place: this.#count++, index: said.index, id: said.id, name: '', args: new GrowingText(), progress: new JsonProgress(), isOut: false }
+    if (said.index !== null) this.#byIndex.set(said.index, made)
+    if (said.id !== '') this.#byId.set(said.id, made)
+    return made
+  }
+
+  #grow(call: Call, args: string): readonly Fields[] {
+    // Some servers begin with an empty object that stands for nothing yet, and some repeat the whole arguments at the end.
+    if (!call.isOut && isEmptyObject(call) && args.trim() !== '') {
+      call.args.take()
+      call.progress = new JsonProgress()
+    } else if (args !== '' && args.length === call.args.length && call.progress.isWhole && args === call.args.text) return []
+    call.args.append(args)
+    call.progress.push(args)
+    if (call.isOut) return args === '' ? [] : [{ index: call.place, function: { arguments: args } }]
+    return call.args.length === 0 || isEmptyObject(call) ? [] : [this.#start(call)]
+  }
+
+  #start(call: Call): Fields {
+    call.isOut = true
+    return { index: call.place, ...(call.id === '' ? {} : { id: call.id }), type: 'function', function: { name: call.name, arguments: call.args.text } }
+  }
+}
+
+interface Said {
+  readonly index: number | null
+  readonly id: string
+  readonly name: string
+  readonly args: string
+}
+
+/** Whether a delta begins another call although its index, or the lack of one, says that it goes on. */
+function isOther(call: Call, { index, id, name }: Said): boolean {
+  if (name === '') return false
+  if (id !== '' && call.id !== '' && id !== call.id) return call.args.length === 0 || call.progress.isWhole || name !== call.name
+  return index === null && id === '' && call.progress.isWhole
+}
+
+const isEmptyObject = ({ args }: Call): boolean => args.length === 2 && args.text === '{}'
+
+/** A name may come in pieces, or whole with every delta. */
+function joinedName(before: string, said: string): string {
+  if (said === '' || said === before || before.length >= nameMaxChars) return before
+  return said.startsWith(before) ? said : before + said
+}
+
+function argumentsOf(args: unknown): string {
+  if (typeof args === 'string') return args
+  return typeof args === 'object' && args !== null ? JSON.stringify(args) : ''
+}
+
+const textOf = (value: unknown): string => (typeof value === 'string' ? value : '')

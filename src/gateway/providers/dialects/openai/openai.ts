@@ -1,0 +1,152 @@
+import { isObject } from '../../../../platform/values/json.ts'
+import { nameReasoning } from '../../../wire/chat/chat-reply.ts'
+import type { ChatStreamDecoder } from '../../../wire/chat/chat-stream.ts'
+import { ChatStreamTap } from '../../../wire/chat/chat-tap.ts'
+import { hasDoubles } from '../../../wire/json/json-doubles.ts'
+import { type TokenUsage, usageFromOpenAi, usageOfEmbeddings } from '../../../wire/usage.ts'
+import type { Dialect, HubRequest, StreamTap, Target, UpstreamRequest } from '../../dialect.ts'
+import { classifyFailure } from '../../failure.ts'
+import type { Provider } from '../../provider.ts'
+import { userAgent } from '../../user-agent.ts'
+import { answersInChat } from '../answers.ts'
+import { withoutHalves } from '../json-values.ts'
+import { withoutSignedIds } from '../signed-ids.ts'
+import { OpenAiStreamDecoder } from './openai-decoder.ts'
+import { plainRequest } from './openai-plain.ts'
+
+/** OpenAI chat completions and embeddings: the hub format itself, so nothing is translated and little is touched. */
+export const openAiDialect: Dialect = {
+  request(request: HubRequest, target: Target): UpstreamRequest {
+    const { chat, embeddings } = urlsOf(target.provider)
+    const plain = request.translated ? plainRequest(request, target) : null
+    const body = bodyOf(plain === null ? request : { ...request, body: plain.body }, target)
+    return {
+      method: 'POST',
+      url: request.operation === 'chat' ? chat : embeddings,
+      headers: openAiHeaders(request, target),
+      body: plain !== null && typeof body === 'string' ? withoutHalves(body) : body,
+      dropped: plain === null ? none : plain.dropped,
+    }
+  },
+  relay: null,
+  reply: (_operation, reply): Record<string, unknown> => nameReasoning(reply) ?? reply,
+  answers: answersInChat,
+  usageOf(operation, reply): TokenUsage | null {
+    const usage = typeof reply === 'object' && reply !== null && 'usage' in reply ? reply.usage : null
+    return operation === 'embeddings' ? usageOfEmbeddings(usage) : usageFromOpenAi(usage)
+  },
+  failure: classifyFailure,
+  decoder: (eventMaxBytes): ChatStreamDecoder => new OpenAiStreamDecoder(eventMaxBytes),
+  tap: (): StreamTap => new ChatStreamTap(),
+}
+
+const none: readonly string[] = Object.freeze([])
+
+interface Urls {
+  readonly chat: string
+  readonly embeddings: string
+}
+
+/** Made once a provider: the same text for every call is found quicker by those who look something up by it. */
+const urlsByProvider = new WeakMap<Provider, Urls>()
+
+function urlsOf(provider: Provider): Urls {
+  const known = urlsByProvider.get(provider)
+  if (known !== undefined) return known
+  const made = { chat: `${provider.baseUrl}/chat/completions`, embeddings: `${provider.baseUrl}/embeddings` }
+  urlsByProvider.set(provider, made)
+  return made
+}
+
+/** Ours alone: nothing of the caller's headers goes to a provider. Identity encoding, so that bytes can be relayed and read at once. */
+export function openAiHeaders(request: Pick<HubRequest, 'stream'>, { provider, credential }: Target): Record<string, string> {
+  const headers: Record<string, string> = {
+    'content-type': 'application/json',
+    accept: request.stream ? 'text/event-stream' : 'application/json',
+    'accept-encoding': 'identity',
+    'user-agent': userAgent,
+  }
+  if (credential === null) return headers
+  switch (provider.auth) {
+    case 'bearer':
+      headers['authorization'] = `Bearer ${credential.reveal()}`
+      break
+    case 'x-api-key':
+    case 'api-key':
+    case 'x-key':
+    case 'x-goog-api-key':
+      headers[provider.auth] = credential.reveal()
+      break
+    case 'none':
+      break
+  }
+  return headers
+}
+
+/**
+ * The bytes of the client where nothing must change; else its fields in their order with the few edits that the target needs. A body in which
+ * a name stands twice is written anew: a provider that reads the first of them would serve something else than what was priced.
+ */
+function bodyOf(request: HubRequest, { provider, upstreamModel }: Target): Buffer | string {
+  const { body, bytes } = request
+  const edits = editsOf(request, provider, upstreamModel)
+  if (edits === null && bytes !== null && !hasDoubles(bytes, body)) return bytes
+  if (edits === null) return JSON.stringify(body)
+  const edited: Record<string, unknown> = { ...body }
+  for (const [name, value] of Object.entries(edits)) {
+    if (value === undefined) delete edited[name]
+    else edited[name] = value
+  }
+  return JSON.stringify(edited)
+}
+
+/** Fields to set, or to take out where undefined; null = nothing must change. */
+function editsOf({ body, operation, stream }: HubRequest, provider: Provider, upstreamModel: string): Record<string, unknown> | null {
+  const edits: Record<string, unknown> = {}
+  if (body['model'] !== upstreamModel) edits['model'] = upstreamModel
+  if (operation === 'chat') {
+    if (stream) editStreamOptions(body, provider, edits)
+    editCeilings(body, provider, edits)
+    const unsigned = withoutSignedIds(body['messages'])
+    if (unsigned !== null) edits['messages'] = unsigned
+    if (provider.quirks.includes('system-as-user') && Array.isArray(body['messages'])) {
+      const messages: readonly unknown[] = unsigned ?? body['messages']
+      if (messages.some(isSystem)) edits['messages'] = messages.map(message => (isSystem(message) ? { ...message, role: 'user' } : message))
+    }
+  }
+  return Object.keys(edits).length === 0 ? null : edits
+}
+
+/** The lower of two ceilings is what the call is held to and charged for, and providers differ in which of them they read: so both say it. */
+function editCeilings(body: HubRequest['body'], provider: Provider, edits: Record<string, unknown>): void {
+  const { max_tokens: plain, max_completion_tokens: newer } = body
+  if (isGiven(plain) && isGiven(newer) && plain !== newer) {
+    const lower = Math.min(Number(plain), Number(newer))
+    edits['max_tokens'] = lower
+    edits['max_completion_tokens'] = lower
+  }
+  if (!provider.quirks.includes('max-completion-tokens') || !isGiven(plain)) return
+  edits['max_tokens'] = undefined
+  if (!isGiven(newer)) edits['max_completion_tokens'] = plain
+}
+
+/** Usage is asked for on every stream, whatever the caller said, because the call is metered by it. Other stream options stay. */
+function editStreamOptions(body: HubRequest['body'], provider: Provider, edits: Record<string, unknown>): void {
+  const given = body['stream_options']
+  const options = isObject(given) ? given : {}
+  if (provider.quirks.includes('no-stream-usage')) {
+    if (!('include_usage' in options)) return
+    const { include_usage: _dropped, ...others } = options
+    edits['stream_options'] = Object.keys(others).length === 0 ? undefined : others
+  } else if (options['include_usage'] !== true) {
+    edits['stream_options'] = { ...options, include_usage: true }
+  }
+}
+
+function isGiven(value: unknown): boolean {
+  return value !== undefined && value !== null
+}
+
+function isSystem(message: unknown): message is Record<string, unknown> {
+  return isObject(message) && (message['role'] === 'system' || message['role'] === 'developer')
+}

@@ -1,0 +1,158 @@
+/** Routes of the platform that are withheld: by an operator, or by the gateway when it sees that they fail. */
+import type { Clock } from '../../../platform/clock.ts'
+import type { Db, Tx } from '../../../platform/db/db.ts'
+import type { ControlLog, NewsItem } from '../../../platform/db/db-control-log.ts'
+import { fail } from '../../../platform/errors.ts'
+import type { Log } from '../../../platform/observe/log.ts'
+import { type CatalogSnapshot, type RouteId, routeId } from '../../catalog/model.ts'
+import type { RouteHealth } from '../circuits/route-health.ts'
+import {
+  deleteMaintenance,
+  deleteOldMaintenance,
+  findMaintenance,
+  listMaintenance,
+  lockMaintenance,
+  type MaintenanceRow,
+  saveMaintenance,
+} from './maintenance-queries.ts'
+
+/** Kind of the news that it changed; the ref is the route. */
+const changedKind = 'route_maintenance'
+/** First time that the gateway withholds a route; each time that follows within the memory below takes twice as long. Ours. */
+const firstMs = 2 * 60_000
+const longestMs = 60 * 60_000
+/** For so long behind the end of a maintenance the next one counts as following it. Ours. */
+const memoryMs = 60 * 60_000
+/** Longest that an operator may withhold a route at once. */
+export const operatorMaxMs = 30 * 24 * 60 * 60_000
+
+export interface MaintenanceDeps {
+  readonly db: Db
+  readonly clock: Clock
+  readonly log: Log
+  readonly controlLog: ControlLog
+  readonly health: Pick<RouteHealth, 'withhold' | 'release'>
+  catalog(): CatalogSnapshot
+}
+
+type Saved = Pick<MaintenanceRow, 'route' | 'setBy' | 'reason' | 'strikes'>
+
+/** A route that is withheld now. */
+export interface Withheld {
+  readonly route: RouteId
+  readonly setBy: 'operator' | 'gateway'
+  readonly reason: string
+  readonly since: Date
+  readonly until: Date
+}
+
+/** What is withheld is known to every process within a second and outlives restarts; it ends by itself. A caller's own key is always served. */
+export class Maintenance {
+  readonly #deps: MaintenanceDeps
+  /** What this process has told its health of, with the end that its row says: what was lifted elsewhere is lifted here. */
+  #known = new Map<RouteId, number>()
+  /** Counts reads, so that one that was overtaken is not believed. */
+  #reads = 0
+
+  constructor(deps: MaintenanceDeps) {
+    this.#deps = deps
+  }
+
+  /** Reads what is withheld, and goes on hearing of changes. */
+  async start(): Promise<void> {
+    const { controlLog, log } = this.#deps
+    const reload = (): void => void this.#load().catch(error => log.warn('maintenance_not_read', { error }))
+    controlLog.on(news => {
+      if (news.kind === changedKind) reload()
+    })
+    controlLog.onGap(reload)
+    await this.#load()
+  }
+
+  /** What is withheld now. */
+  async list(): Promise<readonly Withheld[]> {
+    return this.#deps.db.many(listMaintenance, new Date(this.#deps.clock.nowMs()))
+  }
+
+  /** Withholds a route of the catalog for so long from now, in place of what was said of it before. Throws `not_found`, `bad_request`. */
+  async withhold(route: RouteId, forMs: number, reason: string): Promise<Withheld> {
+    if (this.#providerOf(route) === null)
+      throw fail('not_found', { message: `There is no route "${route}". A route is provider/model; GET /v1/models lists them.` })
+    if (!(forMs >= 1000 && forMs <= operatorMaxMs)) throw fail('bad_request', { message: 'A route is withheld for 1 second to 30 days.' })
+    const done = await this.#deps.controlLog.change(async tx => {
+      await tx.one(lockMaintenance)
+      return this.#save(tx, { route, setBy: 'operator', reason, strikes: 0 }, forMs)
+    })
+    await this.#load()
+    return done
+  }
+
+  /**
+   * The gateway's own judgement: for longer each time in a row, never over a word of the operator, and never when all of `others` are
+   * withheld too, whichever process did it. Null when it is not done.
+   */
+  async withholdFailing(route: RouteId, reason: string, others: readonly RouteId[]): Promise<Withheld | null> {
+    const { controlLog, clock, log } = this.#deps
+    const done = await controlLog.change<Withheld | null>(async tx => {
+      await tx.one(lockMaintenance)
+      const nowMs = clock.nowMs()
+      const withheld = new Set((await tx.many(listMaintenance, new Date(nowMs))).map(row => row.route))
+      if (withheld.has(route) || others.every(other => withheld.has(other))) return { value: null, news: [] }
+      const before = await tx.maybe(findMaintenance, route)
+      const follows = before !== null && before.setBy === 'gateway' && nowMs - before.until.getTime() < memoryMs
+      const strikes = follows ? before.strikes + 1 : 0
+      return this.#save(tx, { route, setBy: 'gateway', reason, strikes }, Math.min(longestMs, firstMs * 2 ** strikes))
+    })
+    if (done === null) return null
+    const [provider = ''] = route.split('/', 1)
+    log.warn('route withheld', { provider, model: route.slice(provider.length + 1), code: done.setBy })
+    await this.#load()
+    return done
+  }
+
+  /** Serves a route again at once. Throws `not_found` when it is not withheld. */
+  async clear(route: RouteId): Promise<void> {
+    const { controlLog, clock } = this.#deps
+    const until = await controlLog.change(async tx => ({
+      value: (await tx.maybe(deleteMaintenance, route))?.until ?? null,
+      news: [{ kind: changedKind, ref: route }],
+    }))
+    await this.#load()
+    if (until === null || until.getTime() <= clock.nowMs()) throw fail('not_found', { message: `The route "${route}" is not withheld.` })
+  }
+
+  /** Forgets what ended long ago, and reads what stands: news may have come while the database was away. */
+  async tidy(): Promise<void> {
+    await this.#deps.db.exec(deleteOldMaintenance, new Date(this.#deps.clock.nowMs() - memoryMs))
+    await this.#load()
+  }
+
+  async #save(tx: Tx, { route, setBy, reason, strikes }: Saved, forMs: number): Promise<{ value: Withheld; news: readonly NewsItem[] }> {
+    const nowMs = this.#deps.clock.nowMs()
+    const value = { route, setBy, reason, since: new Date(nowMs), until: new Date(nowMs + forMs) }
+    await tx.exec(saveMaintenance, route, setBy, reason, strikes, value.since, value.until)
+    return { value, news: [{ kind: changedKind, ref: route }] }
+  }
+
+  async #load(): Promise<void> {
+    const { health, clock } = this.#deps
+    this.#reads++
+    const read = this.#reads
+    const rows = await this.list()
+    if (read !== this.#reads) return
+    const withheld = new Map(rows.map(({ route, until }) => [route, until.getTime()]))
+    for (const route of this.#known.keys()) if (!withheld.has(route)) health.release(route)
+    for (const { route, since, until } of rows) {
+      if (this.#known.get(route) === until.getTime()) continue
+      // By the clock of a process that is slow it would last longer than was meant.
+      health.withhold(route, Math.min(until.getTime(), clock.nowMs() + until.getTime() - since.getTime()))
+    }
+    this.#known = withheld
+  }
+
+  #providerOf(route: RouteId): string | null {
+    for (const model of this.#deps.catalog().models.values())
+      if (model.kind !== 'virtual') for (const candidate of model.routes) if (routeId(candidate) === route) return candidate.provider.id
+    return null
+  }
+}

@@ -1,0 +1,179 @@
+/** Tells webhooks of circuits that open, once for each outage however many processes see it, and new processes of those that are open. */
+import type { Clock } from '../../../platform/clock.ts'
+import type { Db, Tx } from '../../../platform/db/db.ts'
+import type { Log } from '../../../platform/observe/log.ts'
+import type { Ids } from '../../../platform/values/ids.ts'
+import { customReference } from '../../byok/custom-servers/custom-route.ts'
+import { type CatalogSnapshot, type RouteId, routeId } from '../../catalog/model.ts'
+import { broadcast } from '../../webhooks/events/broadcast.ts'
+import { emit, eventId } from '../../webhooks/events/events.ts'
+import type { CircuitChange, CircuitState } from '../circuits/circuit.ts'
+import { partsOfOrgKey, type RouteCircuits } from '../circuits/route-circuits.ts'
+import { beginOutage, deleteOldOutages, endOutage, listOutages, noteOutage } from './outage-queries.ts'
+
+/** An outage of which nobody has told for so long is over: its closing was lost, or nobody asks for the route. Ours. */
+const staleMs = 60 * 60_000
+/** After a failed write, how long until the next one, and when it is given up. Ours. */
+const retryMs = 2_000
+const giveUpMs = 15 * 60_000
+/** Most changes that wait to be written. */
+const waitingMax = 1_000
+
+interface Told {
+  readonly route: RouteId
+  readonly change: CircuitChange
+  readonly state: CircuitState
+  readonly atMs: number
+}
+
+export interface OutagesDeps {
+  readonly db: Db
+  readonly clock: Clock
+  readonly ids: Ids
+  readonly log: Log
+  readonly circuits: () => Pick<RouteCircuits, 'openedElsewhere'>
+  readonly findServerOwner: FindServerOwner
+  catalog(): CatalogSnapshot
+}
+
+/**
+ * An outage begins when a closed circuit opens and ends when a dial succeeds; a probe that fails in between goes on with it. The begin
+ * is `provider.circuit_open`. What cannot be written is tried again for a while, and no call waits for it or is hurt by it.
+ */
+export class Outages {
+  readonly #deps: OutagesDeps
+  readonly #waiting: Told[] = []
+  #writing: Promise<void> | null = null
+  #cancelRetry: (() => void) | null = null
+  #stopped = false
+
+  constructor(deps: OutagesDeps) {
+    this.#deps = deps
+  }
+
+  /** Makes circuits that are open elsewhere, or were when this process last ran, known here: open as long as was said, half-open from then on. */
+  async start(): Promise<void> {
+    const { db, clock, circuits } = this.#deps
+    const nowMs = clock.nowMs()
+    for (const { route, openUntil } of await db.many(listOutages, new Date(nowMs - staleMs))) circuits().openedElsewhere(route, openUntil.getTime() - nowMs)
+  }
+
+  /** Returns at once; the write goes on behind. */
+  notify(route: RouteId, change: CircuitChange, state: CircuitState): void {
+    if (this.#waiting.length >= waitingMax) this.#drop('too_many')
+    this.#waiting.push({ route, change, state, atMs: this.#deps.clock.nowMs() })
+    if (this.#cancelRetry === null) this.#begin()
+  }
+
+  /** Ends after a last attempt to write what waits. */
+  async stop(): Promise<void> {
+    this.#stopped = true
+    this.#cancelRetry?.()
+    await this.#writing
+    this.#begin()
+    await this.#writing
+  }
+
+  #begin(): void {
+    if (this.#writing === null && this.#waiting.length > 0) this.#writing = this.#writeAll()
+  }
+
+  async #writeAll(): Promise<void> {
+    await this.#writeWaiting()
+    // In the same turn as the last look at what waits, so that nothing is left lying.
+    this.#writing = null
+  }
+
+  async #writeWaiting(): Promise<void> {
+    for (let told = this.#waiting[0]; told !== undefined; told = this.#waiting[0]) {
+      const next = told
+      try {
+        await this.#write(next)
+        this.#waiting.splice(0, this.#waiting[0] === next ? 1 : 0)
+      } catch (error) {
+        this.#deps.log.warn('circuit_outage_not_written', { error })
+        if (this.#deps.clock.nowMs() - next.atMs > giveUpMs && this.#waiting[0] === next) this.#drop('too_old')
+        this.#retryLater()
+        return
+      }
+    }
+  }
+
+  #drop(code: string): void {
+    this.#waiting.shift()
+    this.#deps.log.error('circuit_outage_dropped', { code })
+  }
+
+  #retryLater(): void {
+    if (this.#stopped) return
+    this.#cancelRetry = this.#deps.clock.after(retryMs, () => {
+      this.#cancelRetry = null
+      this.#begin()
+    })
+  }
+
+  async #write({ route, change, state, atMs }: Told): Promise<void> {
+    const { db } = this.#deps
+    const openUntil = new Date(state.openUntilMs ?? atMs)
+    if (change === 'closed') await db.exec(endOutage, route)
+    else if (change === 'reopened') await db.exec(noteOutage, route, new Date(atMs), openUntil)
+    else await this.#open(route, state, atMs, openUntil)
+  }
+
+  async #open(route: RouteId, { failures }: CircuitState, atMs: number, openUntil: Date): Promise<void> {
+    const { db, ids, catalog, findServerOwner } = this.#deps
+    const audience = await audienceOf(route, catalog(), findServerOwner)
+    await db.tx(async (tx: Tx) => {
+      await tx.exec(deleteOldOutages, new Date(atMs - staleMs))
+      if ((await tx.exec(beginOutage, route, new Date(atMs), openUntil)) === 0) {
+        await tx.exec(noteOutage, route, new Date(atMs), openUntil)
+        return
+      }
+      if (audience === null) return
+      // Whoever has heard of the outage, for itself or with all others, does not hear of it again.
+      const others = (await tx.many(listOutages, new Date(atMs - staleMs))).map(outage => outage.route).filter(other => other !== route)
+      if (audience.orgId !== null && others.includes(partsOfOrgKey(route)?.routeId ?? '')) return
+      const heard = new Set(others.flatMap(other => partsOfOrgKey(other) ?? []).flatMap(({ orgId, routeId }) => (routeId === route ? [orgId] : [])))
+      const { orgId, provider, model } = audience
+      const event = { type: 'provider.circuit_open', atMs, data: { provider, model, failures, retry_at: Math.ceil(openUntil.getTime() / 1000) } } as const
+      if (orgId === null) await broadcast(tx, ids, event, heard)
+      else await emit(tx, { ...event, id: eventId(ids, atMs), orgId })
+    })
+  }
+}
+
+/** Who is told that the circuit of a route has opened, and under which name. */
+export interface OutageAudience {
+  /** null: every organisation; else this one alone. */
+  readonly orgId: number | null
+  readonly provider: string
+  readonly model: string
+}
+
+/** Whose own server a state key names. Null when it is not registered any more. */
+export type FindServerOwner = (serverId: number) => Promise<{ readonly orgId: number; readonly slug: string; readonly modelId: string } | null>
+
+const ownServer = /^byoe#([0-9]{1,10})$/
+
+/**
+ * A route of the catalog is everybody's, whichever key failed on it, unless its circuit is open for one organisation: then it is told to that one. An organisation's own server is its own matter. What else has a
+ * circuit (`provider/*`, which models share that only callers' own keys reach) is told to nobody: it is no route that others have, and
+ * whose calls failed is not known.
+ */
+export async function audienceOf(route: RouteId, catalog: CatalogSnapshot, findServerOwner: FindServerOwner): Promise<OutageAudience | null> {
+  const parts = partsOfOrgKey(route)
+  if (parts !== null) {
+    const all = await audienceOf(parts.routeId, catalog, findServerOwner)
+    return all === null ? null : { ...all, orgId: parts.orgId }
+  }
+  const server = ownServer.exec(route)
+  if (server !== null) {
+    const owner = await findServerOwner(Number(server[1]))
+    return owner === null ? null : { orgId: owner.orgId, provider: customReference(owner.slug), model: owner.modelId }
+  }
+  for (const model of catalog.models.values()) {
+    const found = model.kind === 'virtual' ? undefined : model.routes.find(candidate => routeId(candidate) === route)
+    if (found !== undefined) return { orgId: null, provider: found.provider.id, model: found.modelId }
+  }
+  return null
+}

@@ -1,0 +1,111 @@
+import { z } from 'zod'
+import { endpointOf } from '../../../platform/endpoint.ts'
+import { planningErrors } from '../../../platform/errors.ts'
+import type { Chains } from '../chains.ts'
+import type { RoutePreview } from './preview.ts'
+
+const row = endpointOf<{ chains: Chains; routePreview: RoutePreview }>()
+
+const tag = 'routing'
+const path = z.object({
+  model: z
+    .string()
+    .max(256)
+    .regex(/^\P{Cc}*$/u, 'must not hold control characters')
+    .describe('Id of a model of the catalog; slashes and colons may stand as they are or encoded.'),
+})
+const step = z.object({ model: z.string(), provider: z.string().optional() })
+const chain = z.object({ model: z.string(), steps: z.array(step) })
+
+export const routingEndpoints = {
+  listChains: row({
+    at: 'GET /me/routing',
+    auth: 'session',
+    access: {},
+    tag,
+    summary: 'The fallback chains of the organisation.',
+    input: {},
+    output: z.object({ chains: z.array(chain) }),
+    errors: [],
+    handle: async ({ chains }, _input, call) => ({ chains: await chains.list(call.principal.orgId) }),
+  }),
+
+  getChain: row({
+    at: 'GET /me/routing/{model+}',
+    auth: 'session',
+    access: {},
+    tag,
+    summary: 'The chain that is saved for a model.',
+    input: { path },
+    output: chain,
+    errors: ['not_found'],
+    handle: ({ chains }, { path: { model } }, call) => chains.get(call.principal.orgId, model),
+  }),
+
+  saveChain: row({
+    at: 'PUT /me/routing/{model+}',
+    auth: 'session',
+    access: { role: 'admin' },
+    tag,
+    summary: 'Saves the chain of a model: it replaces the default routing of that model for the whole organisation, within a minute everywhere.',
+    input: {
+      path,
+      body: z.object({
+        steps: z
+          .unknown()
+          .optional()
+          .describe('1 to 10 steps, each a model id or {model, provider?}; dialed in this order. Example: ["m", {"model":"n","provider":"p"}].'),
+      }),
+    },
+    output: z.object({ ok: z.literal(true), model: z.string(), steps: z.array(step) }),
+    errors: ['bad_model', 'bad_steps'],
+    async handle({ chains }, { path: { model }, body }, call) {
+      return { ok: true, ...(await chains.save(call.principal.orgId, call.principal.userId, model, body.steps)) }
+    },
+  }),
+
+  deleteChain: row({
+    at: 'DELETE /me/routing/{model+}',
+    auth: 'session',
+    access: { role: 'admin' },
+    tag,
+    summary: 'Removes the chain of a model, which has its default routing again.',
+    input: { path },
+    output: z.object({ ok: z.literal(true) }),
+    errors: ['not_found'],
+    async handle({ chains }, { path: { model } }, call) {
+      await chains.remove(call.principal.orgId, model)
+      return { ok: true }
+    },
+  }),
+
+  previewRoute: row({
+    at: 'POST /me/route/preview',
+    auth: 'key-or-session',
+    access: { agentScope: 'inference' },
+    tag,
+    summary:
+      'Where a call with this body would go, and why: chat, messages, responses, embeddings, images, edits, audio, told apart by what the body holds. Nothing is dialed, held or counted; budgets and balances are not asked.',
+    input: {
+      body: z.looseObject({
+        model: z
+          .string()
+          .optional()
+          .describe('A catalog id, an auto:* preset or provider/model-id. Router fields, messages and tools count when they are sent.'),
+      }),
+    },
+    output: z.object({
+      model: z.string(),
+      provider: z.string(),
+      preset: z.string().optional(),
+      capability: z.string().optional(),
+      reason: z.string().describe('Which rule chose the first route.'),
+      candidates: z
+        .array(z.object({ model: z.string(), provider: z.string().nullable(), eligible: z.boolean(), why: z.string() }))
+        .describe('In the order of their dials, then those that would not be dialed. provider is null for a chain step that no route stands for.'),
+    }),
+    audit: false,
+    errors: [...planningErrors, 'model_not_found_media', 'unsupported_operation'],
+    handle: ({ routePreview }, { body }, call) => routePreview.preview(body, call.principal, call.agentLabel),
+  }),
+}

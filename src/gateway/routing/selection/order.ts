@@ -1,0 +1,67 @@
+import { Secret } from '../../../platform/security/secret.ts'
+import { routeId } from '../../catalog/model.ts'
+import { addAttempts, type Candidate, type Credentials, withRequestKey } from '../candidates.ts'
+import type { Attempt, ResolveRequest } from '../plan.ts'
+import { factsOf, type RoutingWorld } from '../routing-world.ts'
+import { type Preference, rank } from './rank.ts'
+
+/** The attempts that may be made on candidates, with the credential of each. */
+export function reachable(candidates: readonly Candidate[], request: ResolveRequest, world: RoutingWorld): readonly Attempt[] {
+  const { upstreamKey, provider } = request.fields
+  if (upstreamKey !== null) {
+    const { catalog } = world
+    // An id with a provider in it says whose key it is, as a pin does.
+    const named = provider !== null || (candidates[0]?.model.id === request.modelId && !catalog.models.has(request.modelId))
+    return withRequestKey(candidates, new Secret(upstreamKey), named, catalog.providers.values())
+  }
+  const credentials: Credentials = {
+    savedKeys: request.org.savedKeys,
+    forwards: request.forwards === true,
+    overflows: request.overflows === true,
+    platform: request.platform,
+    inMaintenance: id => world.health.inMaintenance(id),
+  }
+  const attempts: Attempt[] = []
+  for (const candidate of candidates) addAttempts(candidate, credentials, attempts)
+  return attempts
+}
+
+/**
+ * A forwarded credential comes first, then saved keys that are always to be used, then the platform's routes, then those on a saved key;
+ * within each the request of the caller decides, open circuits last.
+ */
+export function inOrder(attempts: readonly Attempt[], request: ResolveRequest, preference: Preference, world: RoutingWorld): readonly Attempt[] {
+  if (attempts.length < 2) return attempts
+  if (!attempts.some(attempt => attempt.byok)) return ranked(attempts, preference, world)
+  const { org, fields } = request
+  const group = ({ byok, route, forwarded }: Attempt): number => {
+    if (forwarded) return 0
+    if (!byok) return 2
+    return fields.upstreamKey === null && org.savedKeys.get(route.provider.id)?.alwaysUse ? 1 : 3
+  }
+  return [0, 1, 2, 3].flatMap(wanted =>
+    ranked(
+      attempts.filter(attempt => group(attempt) === wanted),
+      preference,
+      world,
+    ),
+  )
+}
+
+function ranked(attempts: readonly Attempt[], preference: Preference, world: RoutingWorld): readonly Attempt[] {
+  if (attempts.length < 2) return attempts
+  const byRoute = new Map(attempts.map(attempt => [attempt.route, attempt]))
+  return rank([...byRoute.keys()], route => factsOf(route, world), preference).flatMap(route => byRoute.get(route) ?? [])
+}
+
+/** Each route once with each kind of credential, at its first place. A forwarded credential goes to one company only. */
+export function unique(attempts: readonly Attempt[]): readonly Attempt[] {
+  if (attempts.length < 2) return attempts
+  const seen = new Set<string>()
+  const forwardedTo = attempts.find(attempt => attempt.forwarded)?.route.provider.id
+  return attempts.filter(({ route, byok, forwarded }) => {
+    if (forwarded && route.provider.id !== forwardedTo) return false
+    const key = `${forwarded ? 'forwarded' : byok ? 'own' : 'platform'} ${routeId(route)}`
+    return !seen.has(key) && seen.add(key)
+  })
+}

@@ -1,0 +1,115 @@
+import { assertNever } from '../../../platform/values/assert.ts'
+import type { Route } from '../../catalog/model.ts'
+import type { OptimizeMode, RouterFields } from '../../wire/chat/router-fields.ts'
+import type { Measurements } from '../circuits/route-health.ts'
+
+/** What ranking knows of one route. */
+export interface RouteFacts extends Measurements {
+  readonly open: boolean
+}
+
+/** `window`: the largest context window first. Presets ask for it; callers cannot. */
+export type RankMode = OptimizeMode | 'window'
+
+export interface Preference {
+  readonly optimize: RankMode
+  /** Wins over `optimize`; null = none given. */
+  readonly weights: RouterFields['weights']
+  /** This time unmeasured routes go before measured ones, so that they get measured. */
+  readonly probe: boolean
+}
+
+/** A failure rate above which a route counts as unreliable in `auto`. Ours: 5 % and 20 % make three classes. */
+const reliabilityClasses = [0.05, 0.2]
+/** In a blend, latencies that differ by less than this are nearly the same. Ours. */
+const latencySlackMs = 50
+/** Blended value of an axis that has not been measured: the middle. */
+const unmeasured = 0.5
+
+interface Known {
+  readonly route: Route
+  readonly facts: RouteFacts
+  readonly priceUinr: number
+}
+
+/** The more is worse; compared element by element. */
+type Score = readonly number[]
+
+/**
+ * The routes in the order in which they are to be dialed: a permutation of the input, open circuits behind all others in every mode,
+ * equals in the order of the catalog. Pure.
+ */
+export function rank(routes: readonly Route[], factsOf: (route: Route) => RouteFacts, preference: Preference): readonly Route[] {
+  const known = routes.map(route => ({ route, facts: factsOf(route), priceUinr: priceOf(route) }))
+  const score = scorer(known, preference)
+  const scored = known.map(entry => ({ route: entry.route, score: [entry.facts.open ? 1 : 0, ...score(entry)] }))
+  return scored.sort((a, b) => compare(a.score, b.score)).map(entry => entry.route)
+}
+
+/** Input plus output price, in micro-rupees per million tokens of each. */
+export const priceOf = (route: Route): number => Number(route.price.inputUinrPerMtok + route.price.outputUinrPerMtok)
+
+function compare(a: Score, b: Score): number {
+  for (const [index, value] of a.entries()) {
+    const other = b[index] ?? 0
+    if (value !== other) return value < other ? -1 : 1
+  }
+  return 0
+}
+
+function scorer(all: readonly Known[], { optimize, weights, probe }: Preference): (entry: Known) => Score {
+  if (weights !== null) return blended(all, weights)
+  const latency = ({ facts }: Known): number => facts.latencyMs ?? (probe ? -1 : Number.POSITIVE_INFINITY)
+  switch (optimize) {
+    case 'price':
+      return entry => [entry.priceUinr]
+    case 'latency':
+      return entry => [latency(entry)]
+    case 'uptime':
+      return entry => [entry.facts.failureRate ?? 0, latency(entry)]
+    case 'throughput': {
+      const slow = scaled(all, entry => entry.facts.latencyMs, latencySlackMs)
+      return entry => [slow(entry) + 1 - (entry.facts.headroom ?? unmeasured)]
+    }
+    case 'quality':
+      return entry => [entry.route.rank ?? Number.POSITIVE_INFINITY, latency(entry)]
+    case 'window':
+      return entry => [-(entry.route.contextLength ?? 0), entry.priceUinr]
+    case 'auto': {
+      const slow = scaled(all, entry => entry.facts.latencyMs, latencySlackMs)
+      const dear = scaled(all, entry => entry.priceUinr)
+      return entry => [reliabilityClass(entry.facts.failureRate ?? 0), slow(entry) + dear(entry)]
+    }
+    default:
+      return assertNever(optimize)
+  }
+}
+
+const reliabilityClass = (failureRate: number): number => reliabilityClasses.filter(limit => failureRate > limit).length
+
+function blended(all: readonly Known[], weights: NonNullable<RouterFields['weights']>): (entry: Known) => Score {
+  const axes: readonly (readonly [number, (entry: Known) => number])[] = [
+    [weights.price, scaled(all, entry => entry.priceUinr)],
+    [weights.latency, scaled(all, entry => entry.facts.latencyMs, latencySlackMs)],
+    [weights.uptime, entry => entry.facts.failureRate ?? 0],
+    [weights.throughput, entry => 1 - (entry.facts.headroom ?? unmeasured)],
+  ]
+  const counted = axes.filter(([weight]) => weight > 0)
+  // Weights are shares of one whole, which keeps huge ones finite.
+  const largest = Math.max(...counted.map(([weight]) => weight), 0)
+  if (counted.length === 0) return entry => [entry.priceUinr]
+  return entry => [counted.reduce((sum, [weight, value]) => sum + (weight / largest) * value(entry), 0)]
+}
+
+/**
+ * The value as a share of the largest, so that a small difference stays small; 0 when all are nothing, the middle when unmeasured. `slack`
+ * is added to each: differences well below it hardly count.
+ */
+function scaled(all: readonly Known[], measure: (entry: Known) => number | null, slack = 0): (entry: Known) => number {
+  const most = Math.max(0, ...all.map(measure).filter(value => value !== null)) + slack
+  return entry => {
+    const value = measure(entry)
+    if (value === null) return unmeasured
+    return most > 0 ? (value + slack) / most : 0
+  }
+}

@@ -1,0 +1,107 @@
+/** Statements of the list of single events. Each reads a bounded number of rows from `usage_events_newest`, however many there are. */
+import { statement } from '../../../platform/db/db.ts'
+import type { Outcome, UsageEvent } from '../events/record.ts'
+
+export interface EventRow {
+  readonly day: string
+  readonly id: string
+  readonly at: Date
+  readonly requestId: string
+  readonly kind: string
+  readonly model: string
+  readonly provider: string
+  readonly residency: UsageEvent['residency']
+  readonly streamed: boolean
+  readonly byok: boolean
+  readonly estimated: boolean
+  readonly status: number
+  readonly outcome: Outcome
+  readonly latencyMs: number
+  readonly firstByteMs: number | null
+  readonly promptTokens: bigint
+  readonly completionTokens: bigint
+  readonly cachedTokens: bigint
+  readonly costUinr: bigint
+  readonly valueUinr: bigint
+  readonly keyId: number | null
+  readonly keyName: string | null
+  readonly agentId: number | null
+  readonly agentName: string | null
+  readonly agentLabel: string | null
+}
+
+const columns = `e.day as "day", e.id as "id", e.at as "at", e.request_id as "requestId", e.kind as "kind", e.model as "model", e.provider as "provider",
+     e.residency as "residency", e.streamed as "streamed", e.byok as "byok", e.estimated as "estimated", e.status as "status", e.outcome as "outcome",
+     e.latency_ms as "latencyMs", e.first_byte_ms as "firstByteMs", e.prompt_tokens as "promptTokens", e.completion_tokens as "completionTokens",
+     e.cached_tokens as "cachedTokens", e.cost_uinr as "costUinr", e.value_uinr as "valueUinr", e.key_id as "keyId", k.name as "keyName",
+     e.agent_id as "agentId", a.name as "agentName", case when e.agent_id is null then e.agent_label end as "agentLabel"`
+const names = `left join api_keys k on k.org_id = $1::int and k.id = e.key_id left join agents a on a.org_id = $1::int and a.id = e.agent_id`
+
+/** The newest events before a place. Partitions are skipped by the day, rows by the day and id together. */
+export const listEvents = statement<[orgId: number, day: string, beforeId: string, limit: number], EventRow>(
+  'usage.list_events',
+  `select ${columns} from (
+     select * from usage_events where org_id = $1::int and day <= $2::date and (day, id) < ($2::date, $3::uuid)
+     order by day desc, id desc limit $4::int) e ${names}
+   order by e.day desc, e.id desc`,
+)
+
+/** The day of an event, which may be one beside that of its id. */
+export const findEventDay = statement<[orgId: number, days: readonly string[], id: string], { day: string }>(
+  'usage.find_event_day',
+  'select day as "day" from usage_events where org_id = $1::int and day = any($2::date[]) and id = $3::uuid order by day desc limit 1',
+)
+
+/**
+ * Of the newest `scanMax` events of a day before an id those that are asked for, and the last one that was looked at (`isMatch` is then
+ * false unless it is one too). `scanned` is the place of a row among those that were looked at, from 1.
+ */
+export const scanDay = statement<
+  [
+    orgId: number,
+    day: string,
+    beforeId: string,
+    scanMax: number,
+    limit: number,
+    model: string | null,
+    keyId: number | null,
+    agentId: number | null,
+    isFailed: boolean,
+  ],
+  EventRow & { readonly isMatch: boolean; readonly scanned: bigint }
+>(
+  'usage.scan_day',
+  `select ${columns}, e.is_match as "isMatch", e.scanned as "scanned" from (
+     select s.*, row_number() over (order by s.id desc) as scanned, count(*) over () as total,
+       (($6::text is null or s.model = $6::text) and ($7::int is null or coalesce(s.key_id, 0) = $7::int)
+         and ($8::int is null or s.agent_id = $8::int) and (not $9::boolean or s.outcome not in ('ok', 'client_gone'))) as is_match
+     from (select * from usage_events where org_id = $1::int and day = $2::date and id < $3::uuid order by id desc limit $4::int) s) e ${names}
+   where e.is_match or e.scanned = e.total order by e.id desc limit $5::int`,
+)
+
+/** Sums of older days stay when their events are deleted: there is nothing to look at. */
+const kept = "day >= coalesce((select max(kept_from) from usage_retention), '-infinity'::date)"
+
+type Filters = [orgId: number, until: string, isFailed: boolean]
+
+/** Days until a day, newest first, on which a model, or any, was called; with failures where they are asked for. */
+export const daysOfModel = statement<[...Filters, model: string | null], { day: string }>(
+  'usage.days_of_model',
+  `select distinct day as "day" from usage_days
+   where org_id = $1::int and day <= $2::date and ${kept} and ($4::text is null or model = $4::text) and (not $3::boolean or errors > 0) order by 1 desc`,
+)
+
+/** The same of a key, 0 for calls without one. */
+export const daysOfKey = statement<[...Filters, model: string | null, keyId: number], { day: string }>(
+  'usage.days_of_key',
+  `select distinct day as "day" from usage_days_by_key_model
+   where org_id = $1::int and key_id = $5::int and day <= $2::date and ${kept} and ($4::text is null or model = $4::text) and (not $3::boolean or errors > 0)
+   order by 1 desc`,
+)
+
+/** The same of an agent. */
+export const daysOfAgent = statement<[...Filters, agentId: number], { day: string }>(
+  'usage.days_of_agent',
+  `select distinct day as "day" from usage_days_by_agent
+   where org_id = $1::int and agent_id = $4::int and day <= $2::date and ${kept} and (not $3::boolean or errors > 0) order by 1 desc`,
+)

@@ -1,0 +1,130 @@
+/**
+ * Single calls, newest first, page by page. Pages go by (IST day, id), which is the order of an index, so that a page costs the same at
+ * the first and at the ten millionth event. What is inserted while somebody pages lies before the first page, or behind the cursor
+ * when its call was admitted earlier than it was written down; no event comes twice and none that was there is left out.
+ */
+
+import type { Db } from '../../../platform/db/db.ts'
+import { fail } from '../../../platform/errors.ts'
+import type { Flushable } from '../../../platform/flushable.ts'
+import { istDay, startOfIstDayMs } from '../../../platform/values/ist-time.ts'
+import { daysOfAgent, daysOfKey, daysOfModel, type EventRow, findEventDay, listEvents, scanDay } from './activity-event-queries.ts'
+
+/** Events that one page with filters looks at. A page that found fewer than it may show then ends early, and says where to go on. */
+export const scanMax = 20_000
+const dayMs = 24 * 3600_000
+
+export interface EventFilters {
+  readonly model?: string | undefined
+  /** 0: calls without a key. */
+  readonly keyId?: number | undefined
+  readonly agentId?: number | undefined
+  /** Only calls that failed. */
+  readonly isFailed?: boolean | undefined
+}
+
+export interface EventPage {
+  readonly rows: readonly EventRow[]
+  /** Where the next page begins; null behind the last. */
+  readonly nextBefore: string | null
+}
+
+export interface ActivityEventsDeps {
+  readonly db: Db
+  /** Brings what this process has settled into the database. */
+  readonly journal: Flushable
+}
+
+/** Events of one organisation. */
+export class ActivityEvents {
+  readonly #deps: ActivityEventsDeps
+
+  constructor(deps: ActivityEventsDeps) {
+    this.#deps = deps
+  }
+
+  /** Events before the one with the id `before`, by default the newest; at most `limit`. Throws `bad_request` for what is no id. */
+  async page(orgId: number, before: string | undefined, limit: number, filters: EventFilters): Promise<EventPage> {
+    const from = before === undefined ? newestPlace : placeOfId(before)
+    await this.#deps.journal.flushNow()
+    const place = before === undefined ? from : await this.#placeOf(orgId, from)
+    const isFiltered = filters.isFailed === true || [filters.model, filters.keyId, filters.agentId].some(params => params !== undefined)
+    return isFiltered ? await this.#filtered(orgId, place, limit, filters) : await this.#all(orgId, place, limit)
+  }
+
+  /** The day that the event really lies on. */
+  async #placeOf(orgId: number, { day, id }: EventPlace): Promise<EventPlace> {
+    const startMs = startOfIstDayMs(day) ?? 0
+    const days = [day, istDay(startMs + dayMs), istDay(startMs - dayMs)]
+    return { day: (await this.#deps.db.maybe(findEventDay, orgId, days, id))?.day ?? day, id }
+  }
+
+  async #all(orgId: number, { day, id }: EventPlace, limit: number): Promise<EventPage> {
+    return pageOf(await this.#deps.db.many(listEvents, orgId, day, id, limit + 1), limit)
+  }
+
+  /** Goes through the days on which the sums say that there is something, and looks at a bounded number of events. */
+  async #filtered(orgId: number, start: EventPlace, limit: number, filters: EventFilters): Promise<EventPage> {
+    const { model = null, keyId = null, agentId = null, isFailed = false } = filters
+    const found: EventRow[] = []
+    let looksLeft = scanMax
+    for (const day of await this.#days(orgId, start.day, filters)) {
+      const { id } = day === start.day ? start : endOfDay(day)
+      const wanted = limit + 1 - found.length
+      const rows = await this.#deps.db.many(scanDay, orgId, day, id, looksLeft, wanted, model, keyId, agentId, isFailed)
+      found.push(...rows.filter(row => row.isMatch))
+      if (found.length > limit) break
+      const last = rows.at(-1)
+      looksLeft -= Number(last?.scanned ?? 0)
+      if (looksLeft <= 0) return { rows: found, nextBefore: last?.id ?? null }
+    }
+    return pageOf(found, limit)
+  }
+
+  async #days(orgId: number, until: string, { model: asked, keyId, agentId, isFailed = false }: EventFilters): Promise<string[]> {
+    const { db } = this.#deps
+    const model = asked ?? null
+    const rows =
+      keyId !== undefined
+        ? await db.many(daysOfKey, orgId, until, isFailed, model, keyId)
+        : agentId !== undefined
+          ? await db.many(daysOfAgent, orgId, until, isFailed, agentId)
+          : await db.many(daysOfModel, orgId, until, isFailed, model)
+    return rows.map(({ day }) => day)
+  }
+}
+
+/** `rows` has one more than the page when there is more. */
+function pageOf(rows: readonly EventRow[], limit: number): EventPage {
+  const shown = rows.slice(0, limit)
+  return { rows: shown, nextBefore: rows.length > limit ? (shown.at(-1)?.id ?? null) : null }
+}
+
+/** A place in the list: events lie before it whose day, and then whose id, is smaller. */
+export interface EventPlace {
+  /** IST day. */
+  readonly day: string
+  readonly id: string
+}
+
+const uuidv7 = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/
+/** The last instant that a date has four digits in India. */
+const lastMs = Date.UTC(9999, 11, 31) - 1
+
+/** Before the newest event that can be. */
+export const newestPlace: EventPlace = { day: '9999-12-31', id: 'ffffffff-ffff-ffff-ffff-ffffffffffff' }
+
+/** Before every event of a day that can be. */
+export const endOfDay = (day: string): EventPlace => ({ day, id: newestPlace.id })
+
+/**
+ * Where an id stands when no event has it (any more): ids begin with their instant. An event may lie a day beside that around midnight,
+ * because its call was admitted a moment after its id was made. Throws `bad_request` for what is no id of an event.
+ */
+export function placeOfId(before: string): EventPlace {
+  const id = before.toLowerCase()
+  const ms = Number.parseInt(id.slice(0, 8) + id.slice(9, 13), 16)
+  if (!uuidv7.test(id) || ms > lastMs)
+    throw fail('bad_request', { message: '"before" is no id of an event. Take next_before of the page before, or leave it out for the newest events.' })
+  return { day: istDay(ms), id }
+}

@@ -1,0 +1,141 @@
+/** What an organisation did in a span of IST days: how much of what, by whom, on whose servers. */
+
+import type { Clock } from '../../../platform/clock.ts'
+import type { Db } from '../../../platform/db/db.ts'
+import type { Flushable } from '../../../platform/flushable.ts'
+import { inrFromUinr } from '../../../platform/values/money.ts'
+import { activitySpan, type DaySpan, weeksIn } from '../reports/usage-span.ts'
+import { type Figures, figuresOf, sumOf } from '../reports/usage-totals.ts'
+import { type ActivityKeyRow, type ActivityRow, findKeyName, listModels, sumActivity, sumActivityOfKey, topKeys, topKeysOfModel } from './activity-queries.ts'
+
+/** Models and keys of the top lists. */
+export const topMax = 20
+/** Keys that are offered as filters, those with most value. */
+const filterKeysMax = 1_000
+
+export interface ActivityQuery {
+  readonly from?: string | undefined
+  readonly to?: string | undefined
+  readonly model?: string | undefined
+  /** 0: calls without a key. */
+  readonly keyId?: number | undefined
+}
+
+type WithByok = Figures & { byok_requests: number }
+interface NamedKey {
+  /** Null for what ran without a key. */
+  key_id: number | null
+  name: string | null
+  revoked: boolean | null
+}
+
+export interface ActivityReport {
+  from: string
+  to: string
+  totals: WithByok
+  days: (WithByok & { day: string; model: string })[]
+  top_models: (WithByok & { model: string })[]
+  top_keys: (Figures & NamedKey)[]
+  model_providers: { model: string; providers: { provider: string; requests: number; tokens: number; cost_inr: number; value_inr: number }[] }[]
+  models: string[]
+  keys: NamedKey[]
+}
+
+export interface ActivityDeps {
+  readonly db: Db
+  readonly clock: Clock
+  /** Brings what this process has settled into the database. */
+  readonly journal: Flushable
+}
+
+/** Activity of one organisation. */
+export class Activity {
+  readonly #deps: ActivityDeps
+
+  constructor(deps: ActivityDeps) {
+    this.#deps = deps
+  }
+
+  /**
+   * Days by model, models and keys by value, providers of each model; days, models and providers each add up to the totals. `models` and `keys`
+   * are those of the whole organisation in the span, whatever is filtered. Throws `bad_request`.
+   */
+  async report(orgId: number, query: ActivityQuery): Promise<ActivityReport> {
+    const { clock, journal } = this.#deps
+    const span = activitySpan(query.from, query.to, clock.nowMs())
+    await journal.flushNow()
+    const rows = await this.#sums(orgId, span, query)
+    const days = rows.filter(row => row.day !== null)
+    const models = rows.filter(row => row.day === null && row.provider === null)
+    const providers = providersByModel(rows)
+    const { keys, top, modelIds } = await this.#lists(orgId, span, query, models)
+    return {
+      from: span.from,
+      to: span.to,
+      totals: figuresWithByok(models),
+      days: days.map(row => ({ day: row.day ?? '', model: row.model, ...figuresWithByok([row]) })),
+      top_models: models.slice(0, topMax).map(row => ({ model: row.model, ...figuresWithByok([row]) })),
+      top_keys: top.map(row => ({ ...namedKeyOf(row), ...figuresOf(row) })),
+      model_providers: models.map(({ model }) => ({ model, providers: providers.get(model) ?? [] })),
+      models: modelIds,
+      keys: keys.map(namedKeyOf),
+    }
+  }
+
+  #sums(orgId: number, { from, to }: DaySpan, { model: asked, keyId }: ActivityQuery): Promise<ActivityRow[]> {
+    const { db } = this.#deps
+    const model = asked ?? null
+    return keyId === undefined ? db.many(sumActivity, orgId, from, to, model) : db.many(sumActivityOfKey, orgId, from, to, model, keyId)
+  }
+
+  /** All keys and models of the span, and the top keys of what is asked for. */
+  async #lists(orgId: number, { from, to }: DaySpan, { model, keyId }: ActivityQuery, models: readonly ActivityRow[]) {
+    const { db } = this.#deps
+    const { headTo, tailFrom } = weeksIn({ from, to })
+    const keys = await db.many(topKeys, orgId, from, headTo, tailFrom, to, filterKeysMax)
+    const isAll = model === undefined && keyId === undefined
+    const modelIds = isAll ? models.map(row => row.model).sort() : (await db.many(listModels, orgId, from, to)).map(row => row.model)
+    return { keys, modelIds, top: await this.#topKeys(orgId, { from, to }, { model, keyId }, models, keys) }
+  }
+
+  async #topKeys(
+    orgId: number,
+    { from, to }: DaySpan,
+    { model, keyId }: ActivityQuery,
+    models: readonly ActivityRow[],
+    keys: readonly ActivityKeyRow[],
+  ): Promise<readonly ActivityKeyRow[]> {
+    if (keyId !== undefined) {
+      // One key: what the models sum to is what it sums to.
+      if (models.length === 0) return []
+      const key = await this.#deps.db.maybe(findKeyName, orgId, keyId)
+      return [{ ...sumOf(models), keyId: keyId === 0 ? null : keyId, name: key?.name ?? null, revoked: key?.revoked ?? null }]
+    }
+    if (model === undefined) return keys.slice(0, topMax)
+    const { headTo, tailFrom } = weeksIn({ from, to })
+    return this.#deps.db.many(topKeysOfModel, orgId, from, headTo, tailFrom, to, topMax, model)
+  }
+}
+
+function figuresWithByok(rows: readonly ActivityRow[]): WithByok {
+  return { ...figuresOf(sumOf(rows)), byok_requests: Number(rows.reduce((sum, row) => sum + row.byokRequests, 0n)) }
+}
+
+const namedKeyOf = ({ keyId, name, revoked }: ActivityKeyRow): NamedKey => ({ key_id: keyId, name, revoked })
+
+type ProviderOfModel = ActivityReport['model_providers'][number]['providers'][number]
+
+/** The providers of each model, the one with most value first. */
+function providersByModel(rows: readonly ActivityRow[]): ReadonlyMap<string, ProviderOfModel[]> {
+  const byModel = new Map<string, ProviderOfModel[]>()
+  for (const row of rows) {
+    if (row.provider === null) continue
+    const tokens = Number(row.promptTokens + row.completionTokens)
+    const money = { cost_inr: inrFromUinr(row.costUinr), value_inr: inrFromUinr(row.valueUinr) }
+    const provider = { provider: row.provider, requests: Number(row.requests), tokens, ...money }
+    const known = byModel.get(row.model)
+    if (known === undefined) byModel.set(row.model, [provider])
+    else known.push(provider)
+  }
+  return byModel
+}

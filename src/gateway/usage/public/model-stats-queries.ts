@@ -1,0 +1,53 @@
+import { statement } from '../../../platform/db/db.ts'
+
+/** Sums of one model over all organisations: of the long window, and of the short one at its end. */
+export interface ModelSumsRow {
+  readonly model: string
+  readonly longRequests: bigint
+  readonly longTokens: bigint
+  readonly requests: bigint
+  readonly tokens: bigint
+  readonly succeeded: bigint
+  readonly failed: bigint
+  readonly writtenTokens: bigint
+  readonly writtenMs: bigint
+}
+
+const recent = (column: string): string => `coalesce(sum(${column}) filter (where day >= $2::date), 0)::bigint`
+
+/** By model, for the models that are asked for; days from the first to the third, of which those from the second on are the short window. */
+export const sumModels = statement<[longFrom: string, shortFrom: string, to: string, models: readonly string[]], ModelSumsRow>(
+  'usage.sum_models',
+  `select model as "model", sum(requests)::bigint as "longRequests", sum(tokens)::bigint as "longTokens", ${recent('requests')} as "requests",
+     ${recent('tokens')} as "tokens", ${recent('succeeded')} as "succeeded", ${recent('failed')} as "failed",
+     ${recent('written_tokens')} as "writtenTokens", ${recent('written_ms')} as "writtenMs"
+   from model_days where day between $1::date and $3::date and model = any($4::text[]) group by model order by model`,
+)
+
+export interface LatencyRow {
+  readonly model: string
+  readonly bucket: number
+  readonly requests: bigint
+}
+
+/** Served calls by model and bucket of latency, the fastest first. */
+export const sumLatencies = statement<[from: string, to: string, models: readonly string[]], LatencyRow>(
+  'usage.sum_latencies',
+  `select model as "model", bucket as "bucket", sum(requests)::bigint as "requests"
+   from model_latencies where day between $1::date and $2::date and model = any($3::text[]) group by model, bucket order by model, bucket`,
+)
+
+export interface ModelUsersRow {
+  readonly model: string
+  /** Organisations with calls in the long window, and in the short one at its end. */
+  readonly longOrganisations: number
+  readonly organisations: number
+}
+
+/** How many organisations have used each of these models; the days are those of `sumModels`. */
+export const countModelUsers = statement<[longFrom: string, shortFrom: string, to: string, models: readonly string[]], ModelUsersRow>(
+  'usage.count_model_users',
+  `select model as "model", count(distinct org_id)::int as "longOrganisations",
+     (count(distinct org_id) filter (where day >= $2::date and requests > errors))::int as "organisations"
+   from usage_days_by_key_model where day between $1::date and $3::date and requests > errors and model = any($4::text[]) group by model`,
+)

@@ -1,0 +1,56 @@
+/** Which models are used most, over all organisations. */
+import type { CatalogSnapshot } from '../../catalog/model.ts'
+import type { ModelSumsRow, ModelUsersRow } from './model-stats-queries.ts'
+
+/** Days of the longer ranking, today included. */
+export const longRankingDays = 30
+/** Most models of one ranking. */
+export const rankingMax = 100
+
+export interface RankedModel {
+  readonly model: string
+  readonly requests: number
+  readonly tokens: number
+  /** 1 is the most used. */
+  readonly rank: number
+}
+
+export interface UsageRankings {
+  readonly windows: { readonly '7d': readonly RankedModel[]; readonly '30d': readonly RankedModel[] }
+}
+
+/** Organisations that must have used a model on their own keys before anything is told of it: sums of one alone are that one's usage. Ours. */
+export const organisationsMin = 2
+
+/**
+ * Models by token volume; where that is the same by requests, then by id, so that the order never changes by itself. Only models of the
+ * catalog. One that the platform serves on no key of its own is listed in a window in which several organisations used it.
+ */
+export function rankingsOf(sums: readonly ModelSumsRow[], users: readonly ModelUsersRow[], catalog: CatalogSnapshot): UsageRankings {
+  const usersOf = new Map(users.map(row => [row.model, row]))
+  const isTold = (model: string, organisations: number): boolean => hasPlatformRoute(catalog, model) || organisations >= organisationsMin
+  const short = sums.filter(({ model }) => isTold(model, usersOf.get(model)?.organisations ?? 0))
+  const long = sums.filter(({ model }) => isTold(model, usersOf.get(model)?.longOrganisations ?? 0))
+  return {
+    windows: {
+      '7d': ranked(short.map(({ model, requests, tokens }) => ({ model, requests, tokens }))),
+      '30d': ranked(long.map(({ model, longRequests, longTokens }) => ({ model, requests: longRequests, tokens: longTokens }))),
+    },
+  }
+}
+
+/** Whether the platform serves the model on a key of its own: then it is ranked whoever used it. */
+export function hasPlatformRoute({ models }: CatalogSnapshot, id: string): boolean {
+  const model = models.get(id)
+  return model !== undefined && model.kind !== 'virtual' && model.routes.some(route => route.provider.configured && !route.byokOnly)
+}
+
+function ranked(volumes: readonly { readonly model: string; readonly requests: bigint; readonly tokens: bigint }[]): RankedModel[] {
+  return volumes
+    .filter(({ tokens }) => tokens > 0n)
+    .sort((a, b) => descending(a.tokens, b.tokens) || descending(a.requests, b.requests) || (a.model < b.model ? -1 : 1))
+    .slice(0, rankingMax)
+    .map(({ model, requests, tokens }, index) => ({ model, requests: Number(requests), tokens: Number(tokens), rank: index + 1 }))
+}
+
+const descending = (a: bigint, b: bigint): number => (a > b ? -1 : a < b ? 1 : 0)

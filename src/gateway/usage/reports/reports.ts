@@ -1,0 +1,102 @@
+/** What an organisation used in a span of IST days: in total, by model, by agent, by day. */
+
+import type { Clock } from '../../../platform/clock.ts'
+import type { Db } from '../../../platform/db/db.ts'
+import type { Flushable } from '../../../platform/flushable.ts'
+import { inrTextOf } from '../../../platform/values/money.ts'
+import { labelsMax, otherLabels } from '../events/agent-labels.ts'
+import { csvLine } from './csv.ts'
+import { type StatementRow, sumByDayAndProvider, sumStatement } from './usage-queries.ts'
+import { type DaySpan, monthSpan } from './usage-span.ts'
+import { differenceOf, sumOf, type Totals, type TotalsRow, totalsOf } from './usage-totals.ts'
+
+export interface UsageReport {
+  from: string
+  to: string
+  totals: Totals
+  by_model: (Totals & { model: string })[]
+  /** `id` and `name` of a registered agent, `label` of a header that names none, all null for calls without an agent. Labels beyond a thousand are one, `(others)`. */
+  by_agent: (Totals & { id: number | null; name: string | null; label: string | null })[]
+  /** Oldest first; days without any use are left out. */
+  by_day: (Totals & { day: string })[]
+}
+
+export interface UsageReportsOptions {
+  readonly db: Db
+  readonly clock: Clock
+  /** Brings what this process has settled into the database. */
+  readonly journal: Flushable
+  readonly agentNames: (orgId: number, agentIds: readonly number[]) => Promise<ReadonlyMap<number, string>>
+}
+
+/** Reports of usage. */
+export class UsageReports {
+  readonly #options: UsageReportsOptions
+
+  constructor(options: UsageReportsOptions) {
+    this.#options = options
+  }
+
+  /** The span that a caller asked for. Absent ends: the IST month of `to` until today. Throws `bad_request`. */
+  span(from: string | undefined, to: string | undefined): DaySpan {
+    return monthSpan(from, to, this.#options.clock.nowMs())
+  }
+
+  /** Totals, by model, by agent and by day; each list adds up to the totals. What this process served before the call is in it. */
+  async report(orgId: number, span: DaySpan): Promise<UsageReport> {
+    const { db, agentNames } = this.#options
+    await this.#options.journal.flushNow()
+    const rows = await db.many(sumStatement, orgId, span.from, span.to, labelsMax + 1)
+    const [models, days] = [partOf(rows, 'model'), partOf(rows, 'day')]
+    const agents = withOthers(partOf(rows, 'agent'), sumOf(models))
+    const ids = agents.flatMap(row => (row.agentId === null ? [] : [row.agentId]))
+    const names = ids.length === 0 ? new Map<number, string>() : await agentNames(orgId, ids)
+    return {
+      from: span.from,
+      to: span.to,
+      totals: totalsOf(sumOf(models)),
+      by_model: models.map(row => ({ model: row.model ?? '', ...totalsOf(row) })),
+      by_agent: agents.map(row => ({
+        id: row.agentId,
+        name: row.agentId === null ? null : (names.get(row.agentId) ?? null),
+        label: row.agentLabel,
+        ...totalsOf(row),
+      })),
+      by_day: days.map(row => ({ day: row.day ?? '', ...totalsOf(row) })),
+    }
+  }
+
+  /** The same usage as CSV: one line a day, model and provider. Rupees are exact. */
+  async csv(orgId: number, span: DaySpan): Promise<string> {
+    await this.#options.journal.flushNow()
+    const rows = await this.#options.db.many(sumByDayAndProvider, orgId, span.from, span.to)
+    return csvHead + rows.map(row => csvLine([row.day, row.model, row.provider, ...cellsOf(row)])).join('')
+  }
+}
+
+const partOf = (rows: readonly StatementRow[], part: StatementRow['part']): readonly StatementRow[] => rows.filter(row => row.part === part)
+
+type AgentRow = Pick<StatementRow, 'agentId' | 'agentLabel'> & TotalsRow
+
+/** When there are more labels than are listed, what the listed rows lack of the total stands under `otherLabels`, at the end. */
+function withOthers(rows: readonly StatementRow[], total: TotalsRow): readonly AgentRow[] {
+  const labels = rows.filter(row => row.agentLabel !== null)
+  if (labels.length <= labelsMax) return rows
+  const shown = new Set(labels.filter(row => row.agentLabel !== otherLabels).slice(0, labelsMax))
+  const listed = rows.filter(row => row.agentLabel === null || shown.has(row))
+  const rest = differenceOf(total, sumOf(listed))
+  return [...listed, { agentId: null, agentLabel: otherLabels, ...rest }]
+}
+
+/** Columns that came later stand at the end, so that whoever reads by place goes on reading right. */
+const csvHead = csvLine([
+  ...['day', 'model', 'provider', 'requests', 'prompt_tokens', 'completion_tokens', 'cost_inr', 'value_inr'],
+  ...['total_tokens', 'cost_uinr', 'cached_tokens', 'cache_write_tokens', 'errors'],
+])
+
+function cellsOf(row: TotalsRow): (string | bigint)[] {
+  return [
+    ...[row.requests, row.promptTokens, row.completionTokens, inrTextOf(row.costUinr), inrTextOf(row.valueUinr)],
+    ...[row.promptTokens + row.completionTokens, row.costUinr, row.cachedTokens, row.cacheWriteTokens, row.errors],
+  ]
+}

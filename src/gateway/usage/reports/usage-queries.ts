@@ -1,0 +1,96 @@
+/** Statements of the usage statement and of the console's overview. They read sums by day, never single events. */
+import { statement } from '../../../platform/db/db.ts'
+import { sumColumns, type TotalsRow } from './usage-totals.ts'
+
+/**
+ * Text of a subquery: sums by key of a span, of its whole weeks and of the days around them, which its reader adds up by `key_id`. Its parameters are the
+ * organisation, `from`, `headTo`, `tailFrom` and `to` (`weeksIn`). `day` is null in rows of weeks. `model`: text of a parameter; absent: all models.
+ */
+export function keySums(daysTable: 'usage_days_by_key' | 'usage_days_by_key_model', model?: string): string {
+  const columns = 'requests, errors, prompt_tokens, completion_tokens, value_uinr, cost_uinr, cached_tokens, cache_write_tokens'
+  const ofModel = model === undefined ? '' : ` and model = ${model}`
+  const days = (first: string, last: string): string =>
+    `select key_id, day, ${columns} from ${daysTable} where org_id = $1::int${ofModel} and day between ${first}::date and ${last}::date`
+  return `${days('$2', '$3')} union all ${days('$4', '$5')} union all
+     select key_id, null, ${columns} from usage_weeks_by_key
+     where org_id = $1::int and model = ${model ?? "''"} and week > $3::date and week < $4::date`
+}
+
+/** A row of a usage statement: of a model, of an agent or of a day. Which one, the part says; the other names are null. */
+export type StatementRow = TotalsRow & {
+  readonly part: 'model' | 'agent' | 'day'
+  readonly model: string | null
+  readonly agentId: number | null
+  readonly agentLabel: string | null
+  readonly day: string | null
+}
+
+/** Models and agents by value, of labels of agents the first so many, days in order. One statement is one look: the parts add up to the same, whatever is flushed meanwhile. */
+export const sumStatement = statement<[orgId: number, from: string, to: string, labelsMax: number], StatementRow>(
+  'usage.sum_statement',
+  `select 'model' as "part", model as "model", null::int as "agentId", null::text as "agentLabel", null::date as "day", ${sumColumns}
+   from usage_days where org_id = $1::int and day between $2::date and $3::date group by model
+   union all
+   select 'agent', null, nullif(agent_id, 0), null, null, ${sumColumns}
+   from usage_days_by_agent where org_id = $1::int and day between $2::date and $3::date and agent_label = '' group by agent_id
+   union all
+   (select 'agent', null, null, agent_label, null, ${sumColumns}
+   from usage_days_by_agent where org_id = $1::int and day between $2::date and $3::date and agent_label <> '' group by agent_label
+   order by sum(value_uinr) desc, sum(requests) desc, agent_label limit $4::int)
+   union all
+   select 'day', null, null, null, day, ${sumColumns}
+   from usage_days where org_id = $1::int and day between $2::date and $3::date group by day
+   order by "part", "day", "valueUinr" desc, "requests" desc, "model", "agentId" nulls last, "agentLabel" nulls last`,
+)
+
+export const sumByDayAndProvider = statement<[orgId: number, from: string, to: string], TotalsRow & { day: string; model: string; provider: string }>(
+  'usage.sum_by_day',
+  `select day as "day", model as "model", provider as "provider", ${sumColumns}
+   from usage_days where org_id = $1::int and day between $2::date and $3::date group by day, model, provider order by day, model, provider`,
+)
+
+export const sumByDayAndModel = statement<[orgId: number, from: string, to: string], TotalsRow & { day: string; model: string }>(
+  'usage.sum_by_day_and_model',
+  `select day as "day", model as "model", ${sumColumns}
+   from usage_days where org_id = $1::int and day between $2::date and $3::date group by day, model order by day, sum(value_uinr) desc, model`,
+)
+
+/** Sums of one key, of a span and of its last day. `keyId` is null for calls without a key; `name` is null when there is none or it is gone. */
+export interface KeySumsRow extends TotalsRow {
+  readonly keyId: number | null
+  readonly name: string | null
+  readonly prefix: string | null
+  readonly revoked: boolean | null
+  readonly todayRequests: bigint
+  readonly todayErrors: bigint
+  readonly todayPromptTokens: bigint
+  readonly todayCompletionTokens: bigint
+  readonly todayValueUinr: bigint
+  readonly todayCostUinr: bigint
+  readonly todayCachedTokens: bigint
+  readonly todayCacheWriteTokens: bigint
+}
+
+const today = (column: string): string => `coalesce(sum(${column}) filter (where day = $5::date), 0)::bigint`
+
+/** Every key with use in the span, and the newest keys without any that are not revoked. */
+export const sumByKey = statement<[orgId: number, from: string, headTo: string, tailFrom: string, to: string, unusedMax: number], KeySumsRow>(
+  'usage.sum_by_key',
+  `with used as (
+     select key_id, ${sumColumns}, ${today('requests')} as "todayRequests", ${today('errors')} as "todayErrors",
+       ${today('prompt_tokens')} as "todayPromptTokens", ${today('completion_tokens')} as "todayCompletionTokens",
+       ${today('value_uinr')} as "todayValueUinr", ${today('cost_uinr')} as "todayCostUinr",
+       ${today('cached_tokens')} as "todayCachedTokens", ${today('cache_write_tokens')} as "todayCacheWriteTokens"
+     from (${keySums('usage_days_by_key')}) as s group by key_id),
+   unused as (
+     select k.id from api_keys k
+     where k.org_id = $1::int and k.revoked_at is null and not exists (select 1 from used u where u.key_id = k.id) order by k.id desc limit $6::int)
+   select nullif(u.key_id, 0) as "keyId", k.name as "name", k.prefix as "prefix", k.revoked_at is not null as "revoked", u."requests", u."errors",
+     u."promptTokens", u."completionTokens", u."valueUinr", u."costUinr", u."cachedTokens", u."cacheWriteTokens", u."todayRequests", u."todayErrors",
+     u."todayPromptTokens", u."todayCompletionTokens", u."todayValueUinr", u."todayCostUinr", u."todayCachedTokens", u."todayCacheWriteTokens"
+   from used u left join api_keys k on k.org_id = $1::int and k.id = u.key_id
+   union all
+   select k.id, k.name, k.prefix, false, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0
+   from unused join api_keys k on k.org_id = $1::int and k.id = unused.id
+   order by "valueUinr" desc, "requests" desc, "keyId" desc nulls last`,
+)

@@ -1,0 +1,61 @@
+/** Spans of IST days that callers ask for. */
+import { fail } from '../../../platform/errors.ts'
+import { istDay, startOfIstDayMs } from '../../../platform/values/ist-time.ts'
+import { mondayOf } from '../events/columns.ts'
+
+const dayMs = 24 * 3600_000
+
+/** A span of IST days, both ends inclusive. */
+export interface DaySpan {
+  readonly from: string
+  readonly to: string
+}
+
+/** Days of the spans that the console shows unless it asks for others. */
+export const usualDays = 30
+/** Days of the longest span of an activity report: a leap year. */
+export const activityDaysMax = 366
+
+/** Absent ends: the IST month of `to` until today. Throws `bad_request`. */
+export function monthSpan(from: string | undefined, to: string | undefined, nowMs: number): DaySpan {
+  const last = to ?? istDay(nowMs)
+  return checked({ from: from ?? `${last.slice(0, 7)}-01`, to: last })
+}
+
+/** So many days until today. */
+export function lastDays(count: number, nowMs: number): DaySpan {
+  return { from: istDay(nowMs - (count - 1) * dayMs), to: istDay(nowMs) }
+}
+
+/** Absent ends: the last 30 days until `to`, or from `from` until today. At most 366 days. Throws `bad_request`. */
+export function activitySpan(from: string | undefined, to: string | undefined, nowMs: number): DaySpan {
+  const last = to ?? istDay(nowMs)
+  const span = checked({ from: from ?? daysBefore(last, usualDays - 1) ?? last, to: last })
+  if ((daysBefore(span.to, activityDaysMax - 1) ?? '') > span.from)
+    throw fail('bad_request', { message: `A span has at most ${activityDaysMax} days, both ends included; ask for less, or page by years.` })
+  return span
+}
+
+/**
+ * A span as whole weeks and the days around them: days from `from` to `headTo`, weeks whose Monday lies behind that and before `tailFrom`, days from
+ * there to `to`. The last day is always among the days. Without a whole week `headTo` is `to`.
+ */
+export function weeksIn({ from, to }: DaySpan): { readonly headTo: string; readonly tailFrom: string } {
+  const [firstMonday, lastMonday] = [mondayOf(from), mondayOf(to)]
+  const first = firstMonday === from || firstMonday === lastMonday ? firstMonday : (daysBefore(firstMonday, -7) ?? lastMonday)
+  const headTo = first < lastMonday && first >= from ? daysBefore(first, 1) : null
+  return headTo === null ? { headTo: to, tailFrom: 'infinity' } : { headTo, tailFrom: lastMonday }
+}
+
+/** Null when that is no calendar day. */
+function daysBefore(day: string, count: number): string | null {
+  const startMs = startOfIstDayMs(day)
+  return startMs === null ? null : istDay(startMs - count * dayMs)
+}
+
+function checked({ from, to }: DaySpan): DaySpan {
+  for (const day of [from, to])
+    if (startOfIstDayMs(day) === null) throw fail('bad_request', { message: `"${day.slice(0, 40)}" is no calendar day; write YYYY-MM-DD.` })
+  if (from > to) throw fail('bad_request', { message: '"from" lies after "to".' })
+  return { from, to }
+}

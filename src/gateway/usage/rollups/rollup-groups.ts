@@ -1,0 +1,121 @@
+/**
+ * Adds the events of one flush up in memory, before the tables see them. Every call passes here, so an event costs one look-up and a few
+ * additions of numbers; money alone is added as bigint, because only money can pass 2^53 within one flush.
+ */
+import { latencyBucket } from '../../../platform/observe/latency-buckets.ts'
+import type { BoundedLabels } from '../events/agent-labels.ts'
+import { istDays, modelText, tokensOf, wholeMs } from '../events/columns.ts'
+import type { UsageEvent } from '../events/record.ts'
+
+/** The finest grouping: every table of an organisation is a coarser one of it. Absent is 0 or ''. */
+export interface Facts {
+  readonly org_id: number
+  readonly day: string
+  readonly key_id: number
+  readonly agent_id: number
+  readonly agent_label: string
+  readonly model: string
+  readonly provider: string
+  readonly residency: string
+  readonly byok: boolean
+}
+
+/** Sums of one row of an organisation's tables. */
+export interface Rollup {
+  requests: number
+  errors: number
+  prompt_tokens: number
+  completion_tokens: number
+  cached_tokens: number
+  cache_write_tokens: number
+  value_uinr: bigint
+  cost_uinr: bigint
+}
+
+/** Sums of one row over all organisations. */
+export interface ModelRollup {
+  requests: number
+  tokens: number
+  succeeded: number
+  failed: number
+  written_tokens: number
+  written_ms: number
+}
+
+/** Events that have their facts in common. */
+export interface Group {
+  readonly facts: Facts
+  readonly sums: Rollup
+  /** Null on a server of the organisation's own: nobody shall move a figure of the model for everybody with a server of theirs. */
+  readonly model: ModelRollup | null
+  /** Served calls by latency bucket. */
+  readonly latencies: Map<number, number>
+}
+
+/** The events of one flush, at most a few thousand, as groups. */
+export function groupsOf(events: readonly UsageEvent[], labelOf: BoundedLabels): readonly Group[] {
+  const groups = new Map<string, Group>()
+  const dayOf = istDays()
+  for (const event of events) {
+    const day = dayOf(event.atMs)
+    // A label that stands beside a registered agent says nothing more.
+    const label = event.agentId === null && event.agentLabel !== null ? labelOf(event.orgId, day, event.agentLabel) : ''
+    const model = modelText(event.model)
+    // No id of a provider and no label has a NUL, and ids of models lose theirs, so this text names one group.
+    const text = `${event.orgId}\u0000${day}\u0000${event.keyId}\u0000${event.agentId}\u0000${label}\u0000${model}\u0000${event.provider}\u0000${event.residency}\u0000${event.byok}`
+    let group = groups.get(text)
+    if (group === undefined) {
+      group = newGroup(event, day, label, model)
+      groups.set(text, group)
+    }
+    addEvent(group, event)
+  }
+  return [...groups.values()]
+}
+
+function newGroup(event: UsageEvent, day: string, label: string, model: string): Group {
+  const { orgId, keyId, agentId, provider, residency, byok } = event
+  return {
+    facts: { org_id: orgId, day, key_id: keyId ?? 0, agent_id: agentId ?? 0, agent_label: label, model, provider, residency, byok },
+    sums: emptyRollup(),
+    model: provider.startsWith('byoe:') ? null : emptyModelRollup(),
+    latencies: new Map(),
+  }
+}
+
+export const emptyRollup = (): Rollup => ({
+  requests: 0,
+  errors: 0,
+  prompt_tokens: 0,
+  completion_tokens: 0,
+  cached_tokens: 0,
+  cache_write_tokens: 0,
+  value_uinr: 0n,
+  cost_uinr: 0n,
+})
+export const emptyModelRollup = (): ModelRollup => ({ requests: 0, tokens: 0, succeeded: 0, failed: 0, written_tokens: 0, written_ms: 0 })
+
+function addEvent({ sums, model, latencies }: Group, event: UsageEvent): void {
+  const { outcome, status } = event
+  const [prompt, completion] = [tokensOf(event.promptTokens), tokensOf(event.completionTokens)]
+  sums.requests++
+  if (outcome !== 'ok' && outcome !== 'client_gone') sums.errors++
+  sums.prompt_tokens += prompt
+  sums.completion_tokens += completion
+  sums.cached_tokens += tokensOf(event.cachedTokens)
+  sums.cache_write_tokens += tokensOf(event.cacheWriteTokens)
+  sums.value_uinr += event.valueUinr
+  sums.cost_uinr += event.costUinr
+  if (model === null) return
+  model.requests++
+  model.tokens += prompt + completion
+  // What a client did wrong, or what the gateway cut, is no failure of a model.
+  if (outcome === 'upstream_broke' || (outcome === 'failed' && status >= 500)) model.failed++
+  if (outcome !== 'ok' || status >= 400) return
+  model.succeeded++
+  const bucket = latencyBucket(event.latencyMs)
+  latencies.set(bucket, (latencies.get(bucket) ?? 0) + 1)
+  if (completion === 0) return
+  model.written_tokens += completion
+  model.written_ms += wholeMs(event.latencyMs)
+}

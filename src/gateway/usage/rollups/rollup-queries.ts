@@ -1,0 +1,61 @@
+/** Statements that add to the sums by day. Each takes its rows as one JSON array, sorted by primary key, so that all flushes lock in one order. */
+import { statement } from '../../../platform/db/db.ts'
+
+/** Columns that every table of an organisation sums. */
+const sums = ['requests', 'errors', 'prompt_tokens', 'completion_tokens', 'cached_tokens', 'cache_write_tokens', 'value_uinr', 'cost_uinr']
+const modelSums = ['requests', 'tokens', 'succeeded', 'failed', 'written_tokens', 'written_ms']
+
+const types = (names: readonly string[]): string => names.map(name => `${name} bigint`).join(', ')
+const added = (names: readonly string[]): string => names.map(name => `${name} = sums.${name} + excluded.${name}`).join(', ')
+
+/** The first of a flush: it waits here while a day is added up anew (`rollup-rebuild.ts`), and holds that off until it has committed. */
+export const addToDays = statement<[rows: string]>(
+  'usage.add_to_days',
+  `insert into usage_days as sums (org_id, day, model, provider, residency, byok, ${sums.join(', ')})
+   select r.* from (select pg_advisory_xact_lock_shared(3, 20)) as gate,
+     jsonb_to_recordset($1::jsonb) as r (org_id int, day date, model text, provider text, residency text, byok boolean, ${types(sums)})
+   on conflict (org_id, day, model, provider, residency, byok) do update set ${added(sums)}`,
+)
+
+export const addToKeyDays = statement<[rows: string]>(
+  'usage.add_to_key_days',
+  `insert into usage_days_by_key as sums (org_id, day, key_id, ${sums.join(', ')})
+   select * from jsonb_to_recordset($1::jsonb) as r (org_id int, day date, key_id int, ${types(sums)})
+   on conflict (org_id, day, key_id) do update set ${added(sums)}`,
+)
+
+export const addToKeyModelDays = statement<[rows: string]>(
+  'usage.add_to_key_model_days',
+  `insert into usage_days_by_key_model as sums (org_id, key_id, day, model, provider, byok, ${sums.join(', ')})
+   select * from jsonb_to_recordset($1::jsonb) as r (org_id int, key_id int, day date, model text, provider text, byok boolean, ${types(sums)})
+   on conflict (org_id, key_id, day, model, provider, byok) do update set ${added(sums)}`,
+)
+
+/** Model '' stands for all models together. */
+export const addToKeyWeeks = statement<[rows: string]>(
+  'usage.add_to_key_weeks',
+  `insert into usage_weeks_by_key as sums (org_id, model, week, key_id, ${sums.join(', ')})
+   select * from jsonb_to_recordset($1::jsonb) as r (org_id int, model text, week date, key_id int, ${types(sums)})
+   on conflict (org_id, model, week, key_id) do update set ${added(sums)}`,
+)
+
+export const addToAgentDays = statement<[rows: string]>(
+  'usage.add_to_agent_days',
+  `insert into usage_days_by_agent as sums (org_id, day, agent_id, agent_label, residency, ${sums.join(', ')})
+   select * from jsonb_to_recordset($1::jsonb) as r (org_id int, day date, agent_id int, agent_label text, residency text, ${types(sums)})
+   on conflict (org_id, day, agent_id, agent_label, residency) do update set ${added(sums)}`,
+)
+
+export const addToModelDays = statement<[rows: string]>(
+  'usage.add_to_model_days',
+  `insert into model_days as sums (day, model, shard, ${modelSums.join(', ')})
+   select * from jsonb_to_recordset($1::jsonb) as r (day date, model text, shard smallint, ${types(modelSums)})
+   on conflict (day, model, shard) do update set ${added(modelSums)}`,
+)
+
+export const addToModelLatencies = statement<[rows: string]>(
+  'usage.add_to_model_latencies',
+  `insert into model_latencies as sums (day, model, bucket, shard, requests)
+   select * from jsonb_to_recordset($1::jsonb) as r (day date, model text, bucket smallint, shard smallint, requests bigint)
+   on conflict (day, model, bucket, shard) do update set ${added(['requests'])}`,
+)

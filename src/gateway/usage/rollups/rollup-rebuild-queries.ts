@@ -1,0 +1,115 @@
+/** Statements that add a day up anew from its events, and that compare the two. They run over all organisations, for the operator. */
+import { statement } from '../../../platform/db/db.ts'
+import { labelsMax, otherLabels } from '../events/agent-labels.ts'
+
+/** Waits for the flushes that are adding, and holds off those that come. Until the transaction ends. */
+export const lockSums = statement<[], { isLocked: boolean }>('usage.lock_sums', 'select pg_advisory_xact_lock(3, 20) is not null as "isLocked"')
+
+const failedOutcome = "outcome not in ('ok', 'client_gone')"
+const eventSums = `count(*), count(*) filter (where ${failedOutcome}), sum(prompt_tokens), sum(completion_tokens), sum(cached_tokens), sum(cache_write_tokens),
+     sum(value_uinr), sum(cost_uinr)`
+/** Not on a server of the organisation's own. */
+const onOurs = "provider not like 'byoe:%'"
+const served = "outcome = 'ok' and status < 400"
+const columns = 'requests, errors, prompt_tokens, completion_tokens, cached_tokens, cache_write_tokens, value_uinr, cost_uinr'
+
+/** The Monday of the week of a day. */
+const weekOf = (day: string): string => `${day} - (extract(isodow from ${day})::int - 1)`
+
+/** Deletes and inserts of one day, in the order in which they run. */
+export const rebuildDay = [
+  statement<[day: string]>('usage.clear_days', 'delete from usage_days where day = $1::date'),
+  statement<[day: string]>('usage.clear_key_days', 'delete from usage_days_by_key where day = $1::date'),
+  statement<[day: string]>('usage.clear_key_model_days', 'delete from usage_days_by_key_model where day = $1::date'),
+  statement<[day: string]>('usage.clear_key_weeks', `delete from usage_weeks_by_key where week = ${weekOf('$1::date')}`),
+  statement<[day: string]>('usage.clear_agent_days', 'delete from usage_days_by_agent where day = $1::date'),
+  statement<[day: string]>('usage.clear_model_days', 'delete from model_days where day = $1::date'),
+  statement<[day: string]>('usage.clear_model_latencies', 'delete from model_latencies where day = $1::date'),
+  statement<[day: string]>(
+    'usage.sum_up_days',
+    `insert into usage_days (org_id, day, model, provider, residency, byok, ${columns})
+     select org_id, day, model, provider, residency, byok, ${eventSums} from usage_events where day = $1::date group by 1, 2, 3, 4, 5, 6`,
+  ),
+  statement<[day: string]>(
+    'usage.sum_up_key_days',
+    `insert into usage_days_by_key (org_id, day, key_id, ${columns})
+     select org_id, day, coalesce(key_id, 0), ${eventSums} from usage_events where day = $1::date group by 1, 2, 3`,
+  ),
+  statement<[day: string]>(
+    'usage.sum_up_key_model_days',
+    `insert into usage_days_by_key_model (org_id, key_id, day, model, provider, byok, ${columns})
+     select org_id, coalesce(key_id, 0), day, model, provider, byok, ${eventSums} from usage_events where day = $1::date group by 1, 2, 3, 4, 5, 6`,
+  ),
+  // From days, not from events: those of the first days of a week may have been deleted.
+  statement<[day: string]>(
+    'usage.sum_up_key_weeks',
+    `insert into usage_weeks_by_key (org_id, model, week, key_id, ${columns})
+     select org_id, model, ${weekOf('$1::date')}, key_id, ${columns
+       .split(', ')
+       .map(name => `sum(${name})`)
+       .join(', ')}
+     from (select org_id, model, key_id, ${columns} from usage_days_by_key_model where model <> '' and day between ${weekOf('$1::date')} and ${weekOf('$1::date')} + 6
+           union all
+           select org_id, '', key_id, ${columns} from usage_days_by_key where day between ${weekOf('$1::date')} and ${weekOf('$1::date')} + 6) as days
+     group by 1, 2, 4`,
+  ),
+  statement<[day: string]>(
+    'usage.sum_up_agent_days',
+    `insert into usage_days_by_agent (org_id, day, agent_id, agent_label, residency, ${columns})
+     with labelled as materialized (
+         select *, case when agent_id is null then coalesce(agent_label, '') else '' end as label from usage_events where day = $1::date),
+       kept as (
+         select org_id, label from (
+           select org_id, label, row_number() over (partition by org_id order by count(*) desc, label) as place from labelled where label <> '' group by 1, 2) as ranked
+         where place <= ${labelsMax})
+     select org_id, day, coalesce(agent_id, 0), case when label = '' or kept.label is not null then label else '${otherLabels}' end, residency, ${eventSums}
+     from labelled left join kept using (org_id, label) group by 1, 2, 3, 4, 5`,
+  ),
+  statement<[day: string]>(
+    'usage.sum_up_model_days',
+    `insert into model_days (day, model, shard, requests, tokens, succeeded, failed, written_tokens, written_ms)
+     select day, model, 0, count(*), sum(prompt_tokens + completion_tokens), count(*) filter (where ${served}),
+       count(*) filter (where outcome = 'upstream_broke' or (outcome = 'failed' and status >= 500)),
+       coalesce(sum(completion_tokens) filter (where ${served} and completion_tokens > 0), 0),
+       coalesce(sum(latency_ms) filter (where ${served} and completion_tokens > 0), 0)
+     from usage_events where day = $1::date and ${onOurs} group by 1, 2`,
+  ),
+  statement<[day: string]>(
+    'usage.sum_up_model_latencies',
+    `insert into model_latencies (day, model, bucket, shard, requests)
+     select day, model, least(200, floor(8 * ln(greatest(latency_ms, 1)::float8) / ln(2::float8)))::smallint, 0, count(*)
+     from usage_events where day = $1::date and ${onOurs} and ${served} group by 1, 2, 3`,
+  ),
+] as const
+
+/** Days of a span on which events and sums disagree, and by how much; days without events are left out: their rows may have been dropped. */
+export const disagreeingDays = statement<[from: string, to: string], { day: string; events: bigint; summed: bigint; eventsUinr: bigint; summedUinr: bigint }>(
+  'usage.disagreeing_days',
+  `with events as (
+     select day, count(*) as requests, sum(value_uinr)::bigint as value, sum(cost_uinr)::bigint as cost, sum(prompt_tokens + completion_tokens)::bigint as tokens,
+       count(*) filter (where ${onOurs}) as our_requests, coalesce(sum(prompt_tokens + completion_tokens) filter (where ${onOurs}), 0)::bigint as our_tokens
+     from usage_events where day between $1::date and $2::date group by 1),
+   days as (
+     select day, sum(requests) as requests, sum(value_uinr) as value, sum(cost_uinr) as cost, sum(prompt_tokens + completion_tokens) as tokens
+     from usage_days where day between $1::date and $2::date group by 1),
+   keys as (
+     select day, sum(requests) as requests, sum(value_uinr) as value, sum(cost_uinr) as cost, sum(prompt_tokens + completion_tokens) as tokens
+     from usage_days_by_key where day between $1::date and $2::date group by 1),
+   key_models as (
+     select day, sum(requests) as requests, sum(value_uinr) as value, sum(cost_uinr) as cost, sum(prompt_tokens + completion_tokens) as tokens
+     from usage_days_by_key_model where day between $1::date and $2::date group by 1),
+   agents as (
+     select day, sum(requests) as requests, sum(value_uinr) as value, sum(cost_uinr) as cost, sum(prompt_tokens + completion_tokens) as tokens
+     from usage_days_by_agent where day between $1::date and $2::date group by 1),
+   models as (
+     select day, sum(requests) as requests, sum(tokens) as tokens from model_days where day between $1::date and $2::date group by 1)
+   select events.day as "day", events.requests as "events", coalesce(days.requests, 0)::bigint as "summed", events.value as "eventsUinr",
+     coalesce(days.value, 0)::bigint as "summedUinr"
+   from events left join days using (day) left join keys using (day) left join key_models using (day) left join agents using (day) left join models using (day)
+   where (events.requests, events.value, events.cost, events.tokens) is distinct from (days.requests, days.value, days.cost, days.tokens)
+     or (events.requests, events.value, events.cost, events.tokens) is distinct from (keys.requests, keys.value, keys.cost, keys.tokens)
+     or (events.requests, events.value, events.cost, events.tokens) is distinct from (key_models.requests, key_models.value, key_models.cost, key_models.tokens)
+     or (events.requests, events.value, events.cost, events.tokens) is distinct from (agents.requests, agents.value, agents.cost, agents.tokens)
+     or (events.our_requests, events.our_tokens) is distinct from (coalesce(models.requests, 0), coalesce(models.tokens, 0))
+   order by events.day`,
+)

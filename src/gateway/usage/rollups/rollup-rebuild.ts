@@ -1,0 +1,83 @@
+/**
+ * Adds the sums of usage by day up anew from the events. Nobody needs it as long as every process keeps the sums; after a rolling upgrade
+ * from a version that did not, the events of the last old process are missing from them.
+ */
+
+import type { Clock } from '../../../platform/clock.ts'
+import type { Db } from '../../../platform/db/db.ts'
+import { fail } from '../../../platform/errors.ts'
+import type { Flushable } from '../../../platform/flushable.ts'
+import { istDay, startOfIstDayMs } from '../../../platform/values/ist-time.ts'
+import { findKeptFrom } from '../events/usage-retention-queries.ts'
+import { disagreeingDays, lockSums, rebuildDay } from './rollup-rebuild-queries.ts'
+
+const dayMs = 24 * 3600_000
+
+/** A day on which the sums are not those of the events. */
+export interface Disagreement {
+  /** IST day. */
+  readonly day: string
+  readonly events: number
+  readonly summed: number
+}
+
+export interface UsageSumsDeps {
+  readonly db: Db
+  readonly clock: Clock
+  /** For how long single events are kept: sums of older days cannot be made again. */
+  readonly keepDays: number
+  /** Brings what this process has settled into the database. */
+  readonly journal: Flushable
+}
+
+/** The sums of usage, for the operator. */
+export class UsageRollups {
+  readonly #deps: UsageSumsDeps
+  constructor(deps: UsageSumsDeps) {
+    this.#deps = deps
+  }
+
+  /** Days among the last `days` on which sums and events disagree. */
+  async disagreements(days: number): Promise<readonly Disagreement[]> {
+    const nowMs = this.#deps.clock.nowMs()
+    const [from, oldest] = [istDay(nowMs - (days - 1) * dayMs), await this.#oldest()]
+    const rows = await this.#deps.db.many(disagreeingDays, from < oldest ? oldest : from, istDay(nowMs))
+    return rows.map(({ day, events, summed }) => ({ day, events: Number(events), summed: Number(summed) }))
+  }
+
+  /**
+   * Adds up anew what disagrees in a span of IST days, both ends included; by default all days whose events are kept. Each day is one
+   * transaction, during which flushes wait, so calls go on. Answers the days that were wrong. Days whose events are not all kept any more
+   * stay as they are: their sums cannot be made again. Throws `bad_request`.
+   */
+  async rebuild(from: string | undefined, to: string | undefined): Promise<readonly Disagreement[]> {
+    const { db, clock, keepDays, journal } = this.#deps
+    const oldest = await this.#oldest()
+    const [first, last] = [from ?? oldest, to ?? istDay(clock.nowMs())]
+    for (const day of [first, last])
+      if (startOfIstDayMs(day) === null) throw fail('bad_request', { message: `"${day.slice(0, 40)}" is no calendar day; write YYYY-MM-DD.` })
+    if (first > last) throw fail('bad_request', { message: '"from" lies after "to".' })
+    if (first < oldest)
+      throw fail('bad_request', {
+        message: `Events from before ${oldest} are not all kept (USAGE_KEEP_DAYS is ${keepDays}), so sums of older days cannot be made again; begin at ${oldest} or later.`,
+      })
+    await journal.flushNow()
+    const wrong = await db.many(disagreeingDays, first, last)
+    for (const { day } of wrong)
+      await db.tx(async tx => {
+        await tx.one(lockSums)
+        // Retention says what it will delete under the same lock, so this holds until the day is added up.
+        if (day < ((await tx.one(findKeptFrom)).keptFrom ?? day)) return
+        for (const part of rebuildDay) await tx.exec(part, day)
+      })
+    return wrong.map(({ day, events, summed }) => ({ day, events: Number(events), summed: Number(summed) }))
+  }
+
+  /** The first IST day whose events are all kept, whatever USAGE_KEEP_DAYS was before. */
+  async #oldest(): Promise<string> {
+    const { db, clock, keepDays } = this.#deps
+    const oldest = istDay(clock.nowMs() - (keepDays - 1) * dayMs)
+    const { keptFrom } = await db.one(findKeptFrom)
+    return keptFrom !== null && keptFrom > oldest ? keptFrom : oldest
+  }
+}

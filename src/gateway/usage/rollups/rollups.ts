@@ -1,0 +1,115 @@
+/**
+ * Keeps the sums of usage by IST day, in the transaction of the flush that inserts the events: reports read a few rows of sums instead of
+ * millions of events, and the two can never disagree.
+ *
+ * Flushes of several processes may touch the same rows. Every flush takes them in the same order, table by table and sorted within a table,
+ * so that two can wait for each other but never both. Sums over all organisations come last and are split into shards.
+ * Decision 0364 says why.
+ */
+import type { Tx } from '../../../platform/db/db.ts'
+import { type BoundedLabels, boundedLabels } from '../events/agent-labels.ts'
+import { mondayOf } from '../events/columns.ts'
+import type { UsageEvent } from '../events/record.ts'
+import { emptyModelRollup, emptyRollup, type Facts, type Group, groupsOf, type ModelRollup, type Rollup } from './rollup-groups.ts'
+import { addToAgentDays, addToDays, addToKeyDays, addToKeyModelDays, addToKeyWeeks, addToModelDays, addToModelLatencies } from './rollup-queries.ts'
+
+/** Shards of the sums over all organisations. */
+export const modelShards = 16
+
+type Named = Readonly<Record<string, string | number | boolean>>
+/** Rows of one table, by the text of their primary key. */
+type Rows<S> = Map<string, { readonly key: Named; readonly sums: S }>
+
+/** Adds the new events of a flush to the sums. `shard`: the one of this process, 0 to `modelShards` - 1. */
+export function keepsRollups(shard: number): (tx: Tx, events: readonly UsageEvent[]) => Promise<readonly string[]> {
+  const labelOf = boundedLabels()
+  return async (tx, events) => {
+    await addToRollups(tx, events, shard, labelOf)
+    return []
+  }
+}
+
+/** Adds events to the sums that are not in them yet. */
+async function addToRollups(tx: Tx, events: readonly UsageEvent[], shard: number, labelOf: BoundedLabels): Promise<void> {
+  if (events.length === 0) return
+  const groups = groupsOf(events, labelOf)
+  await tx.exec(addToDays, coarser(groups, ['org_id', 'day', 'model', 'provider', 'residency', 'byok']))
+  await tx.exec(addToKeyDays, coarser(groups, ['org_id', 'day', 'key_id']))
+  await tx.exec(addToKeyModelDays, coarser(groups, ['org_id', 'key_id', 'day', 'model', 'provider', 'byok']))
+  await tx.exec(addToKeyWeeks, weeksOf(groups))
+  await tx.exec(addToAgentDays, coarser(groups, ['org_id', 'day', 'agent_id', 'agent_label', 'residency']))
+  const { models, latencies } = modelsOf(groups, shard)
+  if (models.size > 0) await tx.exec(addToModelDays, jsonOf(models))
+  if (latencies.size > 0) await tx.exec(addToModelLatencies, jsonOf(latencies))
+}
+
+/** The row of a key; it begins with nothing. */
+function rowOf<S>(rows: Rows<S>, key: Named, nothing: () => S): S {
+  const text = JSON.stringify(Object.values(key))
+  const known = rows.get(text)
+  if (known !== undefined) return known.sums
+  const sums = nothing()
+  rows.set(text, { key, sums })
+  return sums
+}
+
+function add(sums: Rollup, more: Rollup): void {
+  sums.requests += more.requests
+  sums.errors += more.errors
+  sums.prompt_tokens += more.prompt_tokens
+  sums.completion_tokens += more.completion_tokens
+  sums.cached_tokens += more.cached_tokens
+  sums.cache_write_tokens += more.cache_write_tokens
+  sums.value_uinr += more.value_uinr
+  sums.cost_uinr += more.cost_uinr
+}
+
+function addModel(sums: ModelRollup, more: ModelRollup): void {
+  sums.requests += more.requests
+  sums.tokens += more.tokens
+  sums.succeeded += more.succeeded
+  sums.failed += more.failed
+  sums.written_tokens += more.written_tokens
+  sums.written_ms += more.written_ms
+}
+
+/** Rows with fewer names in their key, as JSON. */
+function coarser(groups: readonly Group[], names: readonly (keyof Facts)[]): string {
+  const rows: Rows<Rollup> = new Map()
+  for (const { facts, sums } of groups) add(rowOf(rows, Object.fromEntries(names.map(name => [name, facts[name]])), emptyRollup), sums)
+  return jsonOf(rows)
+}
+
+/** Weeks by key and model, and by key with all models together. */
+function weeksOf(groups: readonly Group[]): string {
+  const rows: Rows<Rollup> = new Map()
+  const weeks = new Map<string, string>()
+  for (const { facts, sums } of groups) {
+    const week = weeks.get(facts.day) ?? mondayOf(facts.day)
+    weeks.set(facts.day, week)
+    for (const model of new Set(['', facts.model])) add(rowOf(rows, { org_id: facts.org_id, model, week, key_id: facts.key_id }, emptyRollup), sums)
+  }
+  return jsonOf(rows)
+}
+
+/** Rows over all organisations: of models, and of their latencies. */
+function modelsOf(groups: readonly Group[], shard: number): { models: Rows<ModelRollup>; latencies: Rows<{ requests: number }> } {
+  const models: Rows<ModelRollup> = new Map()
+  const latencies: Rows<{ requests: number }> = new Map()
+  for (const { facts, model, latencies: served } of groups) {
+    if (model === null) continue
+    const key = { day: facts.day, model: facts.model }
+    addModel(rowOf(models, { ...key, shard }, emptyModelRollup), model)
+    for (const [bucket, requests] of served) rowOf(latencies, { ...key, bucket, shard }, () => ({ requests: 0 })).requests += requests
+  }
+  return { models, latencies }
+}
+
+/** Rows as JSON, sorted: all processes take the rows of a table in one order. */
+function jsonOf<S>(rows: Rows<S>): string {
+  const sorted = [...rows].sort(([a], [b]) => (a < b ? -1 : a > b ? 1 : 0))
+  return JSON.stringify(
+    sorted.map(([, { key, sums }]) => ({ ...key, ...sums })),
+    (_, value: unknown) => (typeof value === 'bigint' ? String(value) : value),
+  )
+}

@@ -1,0 +1,67 @@
+import { statement } from '../../../platform/db/db.ts'
+import type { EventType } from '../events/event-catalog.ts'
+
+/** One delivery as its organisation sees it. */
+export interface DeliveryRow {
+  readonly id: string
+  readonly eventId: string
+  /** Order of the events, which is that of the list. */
+  readonly eventSeq: bigint
+  readonly type: EventType
+  readonly status: 'pending' | 'acknowledged' | 'failed' | 'dead'
+  readonly attempts: number
+  /** HTTP status of the last attempt; null without an answer. */
+  readonly code: number | null
+  readonly error: string | null
+  /** When it is to be sent; null: it is settled. */
+  readonly dueAt: Date | null
+  readonly createdAt: Date
+}
+
+const columns = `id, event_id as "eventId", event_seq as "eventSeq", type, status, attempts, code, error, due_at as "dueAt", created_at as "createdAt"`
+
+/** Newest first, those of events before `before`. */
+export const listDeliveries = statement<[orgId: number, endpointId: number, before: bigint | null, limit: number], DeliveryRow>(
+  'webhooks.list_deliveries',
+  `select ${columns} from webhook_deliveries
+   where org_id = $1::int and endpoint_id = $2::int and ($3::bigint is null or event_seq < $3::bigint)
+   order by event_seq desc
+   limit $4::int`,
+)
+
+/** Writes a ping and its one delivery, to that endpoint whatever it subscribes to. Data is JSON text, body the envelope. */
+export const insertPing = statement<
+  [orgId: number, endpointId: number, eventId: string, created: bigint, data: string, body: string, at: Date, deliveryId: string],
+  DeliveryRow
+>(
+  'webhooks.insert_ping',
+  `with event as (
+     insert into webhook_events (org_id, id, type, created, data, body)
+     values ($1::int, $3::text, 'ping', $4::bigint, $5::jsonb, $6::text)
+     returning seq)
+   insert into webhook_deliveries (id, org_id, endpoint_id, event_id, event_seq, type, due_at, queued_after, created_at)
+   select $8::uuid, $1::int, $2::int, $3::text, event.seq, 'ping', $7::timestamptz, 0, $7::timestamptz from event
+   returning ${columns}`,
+)
+
+/** Whether the delivery exists, and whether its event is still kept. */
+export const findDelivery = statement<[orgId: number, endpointId: number, id: string], { hasBody: boolean }>(
+  'webhooks.find_delivery',
+  `select exists (select 1 from webhook_events v where v.id = d.event_id and v.body is not null) as "hasBody"
+   from webhook_deliveries d where d.org_id = $1::int and d.endpoint_id = $2::int and d.id = $3::uuid`,
+)
+
+/** Puts it back to pending, due now. One that a process is sending at this moment stays with that process. */
+export const requeueDelivery = statement<[orgId: number, endpointId: number, id: string, at: Date], DeliveryRow>(
+  'webhooks.requeue_delivery',
+  `update webhook_deliveries set status = 'pending', code = null, error = null, due_at = $4::timestamptz, settled_at = null, queued_after = attempts
+   where org_id = $1::int and endpoint_id = $2::int and id = $3::uuid
+   returning ${columns}`,
+)
+
+/** Ends what is still to be sent to an endpoint; the reason stands as its error. */
+export const endOpenDeliveries = statement<[orgId: number, endpointId: number, reason: string, at: Date]>(
+  'webhooks.end_open_deliveries',
+  `update webhook_deliveries set status = 'dead', error = $3::text, due_at = null, claimed_until = null, settled_at = $4::timestamptz
+   where org_id = $1::int and endpoint_id = $2::int and due_at is not null`,
+)

@@ -1,0 +1,35 @@
+/** Old deliveries and events go. */
+import type { Db, Statement } from '../../../platform/db/db.ts'
+import { istDay, startOfIstDayMs } from '../../../platform/values/ist-time.ts'
+import { deleteOldEvents, deleteSettledDeliveries } from './sweep-queries.ts'
+
+/** How often old deliveries and events are looked for. */
+export const webhookSweepMs = 3600_000
+const dayMs = 24 * 3600_000
+/** Rows deleted by one statement, and statements of one sweep. */
+const batch = 5_000
+const roundsMax = 200
+
+/** Deletes deliveries that were settled more than `keepDays` ago, then events that are as old and have none; how many rows. */
+export async function sweepWebhooks(db: Db, nowMs: number, keepDays: number, signal?: AbortSignal): Promise<number> {
+  const beforeMs = nowMs - keepDays * dayMs
+  const monthStartMs = startOfIstDayMs(`${istDay(nowMs).slice(0, 8)}01`) ?? beforeMs
+  const seconds = (ms: number): bigint => BigInt(Math.floor(ms / 1000))
+  const deliveries = await inBatches(db, deleteSettledDeliveries, [new Date(beforeMs)], signal)
+  return deliveries + (await inBatches(db, deleteOldEvents, [seconds(beforeMs), seconds(monthStartMs)], signal))
+}
+
+async function inBatches<P extends readonly (Date | bigint)[]>(
+  db: Db,
+  remove: Statement<readonly [...P, number], never>,
+  params: P,
+  signal: AbortSignal | undefined,
+): Promise<number> {
+  let count = 0
+  for (let round = 0; round < roundsMax && !signal?.aborted; round++) {
+    const deleted = await db.exec(remove, ...params, batch)
+    count += deleted
+    if (deleted < batch) break
+  }
+  return count
+}

@@ -1,0 +1,108 @@
+/** What an attempt leaves behind: in its delivery, at its endpoint, and with the owners when the endpoint is given up. Decision 0298 says why. */
+import type { Clock } from '../../../platform/clock.ts'
+import type { Db, Tx } from '../../../platform/db/db.ts'
+import { GatewayError } from '../../../platform/errors.ts'
+import type { Log } from '../../../platform/observe/log.ts'
+import type { Ids } from '../../../platform/values/ids.ts'
+import type { Mail } from '../../mail/mail.ts'
+import { type AttemptResult, goneError } from './delivery.ts'
+import { endOpenDeliveries } from './delivery-list-queries.ts'
+import type { ClaimedDelivery } from './delivery-queries.ts'
+import { acknowledge, countFailure, disableEndpoint, lockEndpoint, ownersOf, putBack, recordFailure } from './outcome-queries.ts'
+import { pauseMs, type RetrySchedule, retryWaitMs } from './schedule.ts'
+
+export interface OutcomesDeps {
+  readonly db: Db
+  readonly clock: Clock
+  readonly ids: Ids
+  readonly log: Log
+  readonly mail: Pick<Mail, 'enqueue'>
+  readonly schedule: RetrySchedule
+  /** WEBHOOK_DISABLE_FAILURES. */
+  readonly failuresMax: number
+  readonly baseUrl: () => string
+  /** Told in the transaction that disables an endpoint: for the audit trail. */
+  readonly onDisabled: (tx: Tx, orgId: number, endpointId: number) => Promise<void>
+}
+
+type Failure = Extract<AttemptResult, { kind: 'failed' }>
+
+/** `disabled_reason` of endpoints that the gateway gave up. */
+type DisabledReason = 'too_many_failures' | 'gone'
+
+/** An endpoint that is being given up. */
+interface GivenUp {
+  readonly orgId: number
+  readonly orgName: string
+  readonly endpointId: number
+  readonly url: string
+  readonly failures: number
+  readonly reason: DisabledReason
+  /** What the last failure was. */
+  readonly last: string
+}
+
+/** Writes down what became of claimed deliveries. A claim that is not the last one changes nothing. */
+export class Outcomes {
+  readonly #deps: OutcomesDeps
+  constructor(deps: OutcomesDeps) {
+    this.#deps = deps
+  }
+
+  /** Notes what an attempt came to. */
+  async record(delivery: ClaimedDelivery, claim: string, result: AttemptResult): Promise<void> {
+    const { db, clock } = this.#deps
+    const { orgId, endpointId, id } = delivery
+    if (result.kind === 'acknowledged') await db.exec(acknowledge, orgId, endpointId, id, claim, result.code, new Date(clock.nowMs()))
+    else if (result.kind === 'cut') await this.postpone(delivery, claim, 0)
+    else await db.tx(tx => this.#fail(tx, delivery, claim, result))
+  }
+
+  /** Gives a claim back that could not be tried, for a reason that is not the receiver's. */
+  async postpone({ orgId, id }: ClaimedDelivery, claim: string, delayMs: number): Promise<void> {
+    await this.#deps.db.exec(putBack, orgId, id, claim, new Date(this.#deps.clock.nowMs() + delayMs))
+  }
+
+  /** Gives a delivery up that is not to be tried. */
+  async forgo({ orgId, id }: ClaimedDelivery, claim: string, error: 'event_not_kept' | 'outcomes_lost'): Promise<void> {
+    await this.#deps.db.exec(recordFailure, orgId, id, claim, 'dead', null, error, null, new Date(this.#deps.clock.nowMs()))
+  }
+
+  async #fail(tx: Tx, { orgId, endpointId, id, attempt }: ClaimedDelivery, claim: string, { code, error, retryAfterMs }: Failure): Promise<void> {
+    const { clock, ids, schedule, failuresMax } = this.#deps
+    const endpoint = await tx.maybe(lockEndpoint, orgId, endpointId)
+    const nowMs = clock.nowMs()
+    const failures = (endpoint?.failures ?? 0) + 1
+    const reason = error === goneError ? 'gone' : failures >= failuresMax ? 'too_many_failures' : null
+    const waitMs = endpoint?.enabled && reason === null ? retryWaitMs(schedule, attempt, ids.random(), retryAfterMs) : null
+    const dueAt = waitMs === null ? null : new Date(nowMs + waitMs)
+    const noted = await tx.exec(recordFailure, orgId, id, claim, dueAt === null ? 'dead' : 'failed', code, error, dueAt, new Date(nowMs))
+    if (noted === 0 || !endpoint?.enabled) return
+    const pause = pauseMs(failures, retryAfterMs)
+    if (reason === null) await tx.exec(countFailure, orgId, endpointId, failures, pause === 0 ? null : new Date(nowMs + pause))
+    else await this.#disable(tx, { ...endpoint, orgId, endpointId, failures, reason, last: code === null ? error : `HTTP ${code}` }, nowMs)
+  }
+
+  async #disable(tx: Tx, given: GivenUp, nowMs: number): Promise<void> {
+    const { orgId, endpointId, failures, reason } = given
+    await tx.exec(disableEndpoint, orgId, endpointId, failures, reason)
+    await tx.exec(endOpenDeliveries, orgId, endpointId, 'endpoint_disabled', new Date(nowMs))
+    await this.#notifyOwners(tx, given, nowMs)
+    await this.#deps.onDisabled(tx, orgId, endpointId)
+    this.#deps.log.warn('webhook_disabled', { orgId, code: reason, count: failures })
+  }
+
+  async #notifyOwners(tx: Tx, given: GivenUp, nowMs: number): Promise<void> {
+    const { orgId, orgName, endpointId, url, failures, reason, last } = given
+    const why = reason === 'gone' ? 'its receiver answered that it is gone (HTTP 410)' : `${failures} deliveries in a row failed (the last one: ${last})`
+    // Path and query stay at home: they may carry a token of the receiver.
+    const data = { orgName, endpointId, host: new URL(url).host, why, link: `${this.#deps.baseUrl()}/auth?return_to=%2Fme%2Fwebhooks` }
+    for (const { userId, email } of await tx.many(ownersOf, orgId)) {
+      const onceKey = `webhook_disabled:${endpointId}:${nowMs}:${userId}`
+      // An address that takes no mail must not keep the endpoint; its disabled_reason says so all the same.
+      await this.#deps.mail.enqueue(tx, { orgId, to: email, template: 'webhook_disabled', data, onceKey }).catch((error: unknown) => {
+        if (!(error instanceof GatewayError && error.errorName === 'bad_email')) throw error
+      })
+    }
+  }
+}

@@ -1,0 +1,87 @@
+/** The deliveries of an endpoint as its organisation sees and repeats them. */
+
+import type { Clock } from '../../../platform/clock.ts'
+import type { Db, Tx } from '../../../platform/db/db.ts'
+import { fail } from '../../../platform/errors.ts'
+import type { AddressTests } from '../../../platform/security/address-tests.ts'
+import type { Ids } from '../../../platform/values/ids.ts'
+import type { EventData } from '../events/event-catalog.ts'
+import { envelopeOf, eventId } from '../events/events.ts'
+import { findWebhook } from '../webhook-queries.ts'
+import { lockedWebhook, noWebhook } from '../webhooks.ts'
+import { type DeliveryRow, findDelivery, insertPing, listDeliveries, requeueDelivery } from './delivery-list-queries.ts'
+import { deliveryIdOf } from './signature.ts'
+
+export interface WebhookDeliveriesDeps {
+  readonly db: Db
+  readonly clock: Clock
+  readonly ids: Ids
+  readonly addressTests: Pick<AddressTests, 'take'>
+}
+
+export interface DeliveryPage {
+  readonly deliveries: readonly DeliveryRow[]
+  /** `before` of the next page; null: this was the last. */
+  readonly nextBefore: bigint | null
+}
+
+const pingData: EventData['ping'] = { message: 'A test of this webhook. Nothing has happened.' }
+
+export class WebhookDeliveries {
+  readonly #deps: WebhookDeliveriesDeps
+  constructor(deps: WebhookDeliveriesDeps) {
+    this.#deps = deps
+  }
+
+  /** Newest event first. Throws `not_found` for an endpoint that is not there. */
+  async list(orgId: number, endpointId: number, { before, limit }: { before: bigint | null; limit: number }): Promise<DeliveryPage> {
+    const { db } = this.#deps
+    if ((await db.maybe(findWebhook, orgId, endpointId)) === null) throw noWebhook()
+    const found = await db.many(listDeliveries, orgId, endpointId, before, limit + 1)
+    const deliveries = found.slice(0, limit)
+    return { deliveries, nextBefore: found.length > limit ? (deliveries.at(-1)?.eventSeq ?? null) : null }
+  }
+
+  /**
+   * Queues a ping, also where it is not subscribed to; it waits behind no pause. Throws `not_found`, `bad_request` for a disabled endpoint,
+   * `rate_limit_exceeded`.
+   */
+  ping(orgId: number, endpointId: number): Promise<DeliveryRow> {
+    const { db, clock, ids, addressTests } = this.#deps
+    addressTests.take(orgId)
+    const atMs = clock.nowMs()
+    const event = { id: eventId(ids, atMs), orgId, type: 'ping' as const, atMs, data: pingData }
+    return db.tx(async tx => {
+      await requireEnabled(tx, orgId, endpointId)
+      const created = BigInt(Math.floor(atMs / 1000))
+      return tx.one(insertPing, orgId, endpointId, event.id, created, JSON.stringify(event.data), envelopeOf(event), new Date(atMs), ids.uuidv7(atMs))
+    })
+  }
+
+  /**
+   * Queues a delivery again, whatever became of it: same event, same bytes, same delivery id, due now. Attempts go on counting; its schedule
+   * of retries begins anew. Throws `not_found`, `bad_request` for a disabled endpoint and for an event that is no longer kept, `rate_limit_exceeded`.
+   */
+  redeliver(orgId: number, endpointId: number, deliveryName: string): Promise<DeliveryRow> {
+    const { db, clock, addressTests } = this.#deps
+    addressTests.take(orgId)
+    const id = deliveryIdOf(deliveryName)
+    return db.tx(async tx => {
+      const { enabled } = await lockedWebhook(tx, orgId, endpointId)
+      const delivery = id === null ? null : await tx.maybe(findDelivery, orgId, endpointId, id)
+      if (id === null || delivery === null)
+        throw fail('not_found', { message: `There is no such delivery. GET /me/webhooks/${endpointId}/deliveries lists those that are kept.` })
+      if (!enabled) throw disabled()
+      if (!delivery.hasBody) throw fail('bad_request', { message: 'The event of this delivery is no longer kept, so it cannot be sent again.' })
+      return tx.one(requeueDelivery, orgId, endpointId, id, new Date(clock.nowMs()))
+    })
+  }
+}
+
+const disabled = () =>
+  fail('bad_request', { message: 'This webhook is disabled: nothing is sent to it. Enable it first: PATCH /me/webhooks/{id} with "enabled": true.' })
+
+async function requireEnabled(tx: Tx, orgId: number, endpointId: number): Promise<void> {
+  const { enabled } = await lockedWebhook(tx, orgId, endpointId)
+  if (!enabled) throw disabled()
+}

@@ -1,0 +1,203 @@
+import type { Clock } from '../../../platform/clock.ts'
+import type { Db } from '../../../platform/db/db.ts'
+import { Cancellation } from '../../../platform/loop/cancellation.ts'
+import type { Log } from '../../../platform/observe/log.ts'
+import type { Sealer } from '../../../platform/security/secrets.ts'
+import type { Ids } from '../../../platform/values/ids.ts'
+import { openWebhookSecret } from '../webhook-secret.ts'
+import { attemptDelivery, type DeliveryDeps } from './delivery.ts'
+import { type ClaimedDelivery, claimDeliveries, endDeliveriesOfClosed, endpointsWithWork, lockOpenEndpoints, type OpenEndpoint } from './delivery-queries.ts'
+import { type DeliverySlot, DeliverySlots, type FreeSlots } from './delivery-slots.ts'
+import type { Outcomes } from './outcomes.ts'
+import { pauseMaxMs, type RetrySchedule } from './schedule.ts'
+
+export interface DeliveryWorkerDeps extends DeliveryDeps {
+  readonly db: Db
+  readonly clock: Clock
+  readonly ids: Ids
+  readonly log: Log
+  readonly sealer: Sealer
+  readonly outcomes: Outcomes
+  readonly schedule: RetrySchedule
+  /** WEBHOOK_POLL_MS. */
+  readonly pollMs: number
+  /** WEBHOOK_CONCURRENCY: deliveries to one endpoint at once, over all processes. */
+  readonly concurrency: number
+  /** How long a stop lets what is under way go on. */
+  readonly stopGraceMs: number
+  /** Deliveries under way in this process at quick endpoints. */
+  readonly places?: number | undefined
+}
+
+/** Endpoints that one claim looks at. */
+const endpointsMax = 100
+/** After an end the next look comes so soon, and not before half the time that the last one took: ends that come together share it. */
+const wakeMs = 5
+/** How often a look also searches for what a clock that was put back would hold. */
+const thoroughEveryMs = 60_000
+/** A claim outlives its attempt by so much, for the note of its outcome. */
+const leaseMarginMs = 5_000
+const closedBatch = 5_000
+/** A delivery that this process cannot sign waits so long. */
+const unsignedWaitMs = 60_000
+/** A receiver that takes longer than this share of its time is slow. */
+const slowShare = 1 / 15
+/** An outcome that cannot be written is written again so often, and so long. */
+const noteRetryMs = 500
+const noteForMs = 5 * 60_000
+
+/**
+ * Sends deliveries. Every process does, each claims others. A delivery is sent at least once: again, with the same id and bytes, when a
+ * process dies between the receiver's answer and the note of it. Deliveries to one endpoint begin in the order of their events, as
+ * many at once as its concurrency allows; endpoints do not wait for each other, and quick ones not for places that slow ones hold.
+ * Decision 0294 says why.
+ */
+export class DeliveryWorker {
+  readonly #deps: DeliveryWorkerDeps
+  readonly #leaseMs: number
+  readonly #stop = new AbortController()
+  readonly #cut = new Cancellation()
+  readonly #places: DeliverySlots
+  readonly #underWay = new Set<Promise<void>>()
+  #pass: Promise<void> | null = null
+  #isWakePlanned = false
+  #lookMs = 0
+  #nextThoroughMs = Number.NEGATIVE_INFINITY
+
+  constructor(deps: DeliveryWorkerDeps) {
+    this.#deps = deps
+    this.#leaseMs = 2 * deps.timeoutMs + leaseMarginMs
+    this.#places = new DeliverySlots({ clock: deps.clock, slowMs: deps.timeoutMs * slowShare, places: deps.places })
+  }
+
+  /** Looks every WEBHOOK_POLL_MS. The returned function stops that, lets what is under way end for a while, and gives back what does not. */
+  start(): () => Promise<void> {
+    const { clock, pollMs, stopGraceMs } = this.#deps
+    const stopTimer = clock.every(pollMs, () => this.#look())
+    return async () => {
+      stopTimer()
+      this.#stop.abort()
+      const stopGrace = clock.after(stopGraceMs, () => this.#cut.abort(new Error('the process stops')))
+      await this.#pass
+      await Promise.all(this.#underWay)
+      stopGrace()
+    }
+  }
+
+  #look(): void {
+    if (this.#pass !== null || this.#stop.signal.aborted) return
+    const { clock } = this.#deps
+    const begunMs = clock.monotonicMs()
+    this.#pass = this.#sendDue()
+      .catch((error: unknown) => {
+        if (!this.#stop.signal.aborted) this.#deps.log.warn('webhook_poll_failed', { error })
+      })
+      .finally(() => {
+        this.#pass = null
+        this.#lookMs = clock.monotonicMs() - begunMs
+      })
+  }
+
+  /** Something has ended, so something else may begin. */
+  #wake(): void {
+    if (this.#isWakePlanned || this.#stop.signal.aborted) return
+    this.#isWakePlanned = true
+    this.#deps.clock.after(Math.max(wakeMs, Math.min(this.#lookMs / 2, this.#deps.pollMs)), () => {
+      this.#isWakePlanned = false
+      if (this.#pass === null) this.#look()
+      else this.#wake()
+    })
+  }
+
+  /** One look, and the start of what it found. */
+  async #sendDue(): Promise<void> {
+    const { db, clock, concurrency, schedule } = this.#deps
+    const places = this.#places
+    places.learn()
+    if (places.isFull) return
+    const nowMs = clock.nowMs()
+    const isThorough = clock.monotonicMs() >= this.#nextThoroughMs
+    if (isThorough) this.#nextThoroughMs = clock.monotonicMs() + thoroughEveryMs
+    const times = [new Date(nowMs), new Date(nowMs + pauseMaxMs), concurrency, isThorough, new Date(nowMs + schedule.furthestMs)] as const
+    const found = await db.many(endpointsWithWork, ...times, places.leftOut(), endpointsMax)
+    const closed = found.filter(({ isClosed }) => isClosed).map(({ endpointId }) => endpointId)
+    if (closed.length > 0) await db.exec(endDeliveriesOfClosed, closed, new Date(nowMs), closedBatch)
+    const open = found.filter(({ isClosed }) => !isClosed).map(({ endpointId }) => endpointId)
+    let begun = 0
+    for (const room of places.roomsFor(open, concurrency)) begun += await this.#claim(room, times)
+    // More may wait than one claim takes.
+    if (begun > 0 && found.length === endpointsMax) this.#wake()
+  }
+
+  /** Begins what it finds there; how many. */
+  async #claim(
+    { endpointIds, perEndpoint, limit }: FreeSlots,
+    times: readonly [now: Date, pauseFurthest: Date, concurrency: number, isThorough: boolean, retryFurthest: Date],
+  ): Promise<number> {
+    const { db, clock, ids } = this.#deps
+    const claim = ids.uuidv7(clock.nowMs())
+    const { endpoints, deliveries } = await db.tx(async tx => {
+      const locked = await tx.many(lockOpenEndpoints, endpointIds)
+      const of = locked.map(({ id }) => id)
+      const claimed = of.length === 0 ? [] : await tx.many(claimDeliveries, ...times, of, perEndpoint, limit, claim, this.#leaseMs)
+      return { endpoints: new Map(locked.map(endpoint => [endpoint.id, endpoint])), deliveries: claimed }
+    })
+    deliveries.sort((a, b) => (a.eventSeq < b.eventSeq ? -1 : 1))
+    for (const delivery of deliveries) this.#begin(delivery, endpoints.get(delivery.endpointId), claim)
+    // One that should have waited was found by a thorough look only: there may be more of them.
+    if (deliveries.some(({ dueAt }) => dueAt > times[0])) this.#nextThoroughMs = Number.NEGATIVE_INFINITY
+    return deliveries.length
+  }
+
+  #begin(delivery: ClaimedDelivery, endpoint: OpenEndpoint | undefined, claim: string): void {
+    const place = this.#places.take(delivery.endpointId)
+    const attempt = this.#send(delivery, endpoint, claim, place)
+      .catch((error: unknown) => this.#deps.log.warn('webhook_outcome_lost', { orgId: delivery.orgId, error }))
+      .finally(() => {
+        place.leave()
+        this.#underWay.delete(attempt)
+        this.#wake()
+      })
+    this.#underWay.add(attempt)
+  }
+
+  async #send(delivery: ClaimedDelivery, endpoint: OpenEndpoint | undefined, claim: string, place: DeliverySlot): Promise<void> {
+    const { outcomes, log, schedule } = this.#deps
+    const { body } = delivery
+    if (body === null) return outcomes.forgo(delivery, claim, 'event_not_kept')
+    // Processes that die at it must not try it for ever.
+    if (delivery.attempt > schedule.waitsMs.length + 1) return outcomes.forgo(delivery, claim, 'outcomes_lost')
+    const secret = endpoint === undefined ? null : this.#secretOf(endpoint)
+    if (endpoint === undefined || secret === null) {
+      log.error('webhook_secret_does_not_open', { orgId: delivery.orgId })
+      return outcomes.postpone(delivery, claim, unsignedWaitMs)
+    }
+    const result = await attemptDelivery(this.#deps, { ...delivery, body, url: endpoint.url, secret }, this.#cut)
+    place.answered()
+    await this.#note(() => outcomes.record(delivery, claim, result))
+  }
+
+  /** Writes an outcome. While the database is away it is tried again: what has arrived is not to be sent twice for that. */
+  async #note(write: () => Promise<void>): Promise<void> {
+    const { clock, log } = this.#deps
+    const untilMs = clock.monotonicMs() + noteForMs
+    for (let tried = 1; ; tried++) {
+      try {
+        return await write()
+      } catch (error) {
+        if (this.#stop.signal.aborted || clock.monotonicMs() >= untilMs) throw error
+        if (tried === 1) log.warn('webhook_outcome_waits', { error })
+        await clock.sleep(noteRetryMs, this.#stop.signal).catch(() => undefined)
+      }
+    }
+  }
+
+  /** Null under another master key than it was sealed with: that is no fault of the receiver. */
+  #secretOf({ id, secretSealed }: OpenEndpoint): string | null {
+    try {
+      return openWebhookSecret(this.#deps.sealer, id, secretSealed)
+    } catch {
+      return null
+    }
+  }
+}

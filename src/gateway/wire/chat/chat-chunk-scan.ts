@@ -1,0 +1,208 @@
+import { isWordAt, skipWhite, stringEnd } from '../json/json-bytes.ts'
+import { isMediaText, isThoughtName, mediaCharsPerChar, textWeight, weightOf } from '../output-chars.ts'
+
+/** What a scan over one stream chunk found; filled anew by each scan, so that the hot path makes no garbage. */
+export interface ChunkFacts {
+  /** UTF-8 bytes of output below `delta`, by the rules of `outputChars`. */
+  outputChars: number
+  /** `choices` has an entry. */
+  hasChoices: boolean
+  /** A choice says why it finished. */
+  hasFinish: boolean
+  /** A delta has thinking in a place that is not `reasoning_content`, or content in parts, which may hold some. */
+  hasOddThinking: boolean
+  /** A `usage` key outside of a delta holds an object. */
+  hasUsage: boolean
+  /** A top-level `error` key holds something else than null. */
+  hasError: boolean
+}
+
+const space = 32
+const quote = 34
+const backslash = 92
+const colon = 58
+const openBrace = 123
+const closeBrace = 125
+const openBracket = 91
+const closeBracket = 93
+
+const usageKey = Buffer.from('usage')
+const errorKey = Buffer.from('error')
+const choicesKey = Buffer.from('choices')
+const deltaKey = Buffer.from('delta')
+const messageKey = Buffer.from('message')
+const finishKey = Buffer.from('finish_reason')
+const reasoningKey = Buffer.from('reasoning')
+const contentKey = Buffer.from('content')
+const nullWord = Buffer.from('null')
+
+/** Depth of a member of the top-level object, and of a member of a choice. */
+const topDepth = 1
+const choiceDepth = 3
+
+/**
+ * Walks over the JSON of one chunk once, string by string, without decoding it. It never throws: of bytes that are no JSON it says
+ * what it can. Text inside strings is never taken for a key.
+ */
+export function scanChunkJson(bytes: Uint8Array, start: number, end: number, facts: ChunkFacts): void {
+  facts.outputChars = 0
+  facts.hasChoices = false
+  facts.hasFinish = false
+  facts.hasOddThinking = false
+  facts.hasUsage = false
+  facts.hasError = false
+  let depth = 0
+  let at = start
+  while (at < end) {
+    const byte = bytes[at]
+    if (byte === openBrace || byte === openBracket) depth++
+    else if (byte === closeBrace || byte === closeBracket) depth--
+    if (byte !== quote) {
+      at++
+      continue
+    }
+    const keyEnd = stringEnd(bytes, at + 1, end)
+    const behind = next(bytes, keyEnd + 1, end)
+    if (behind >= end || bytes[behind] !== colon) {
+      at = keyEnd + 1
+      continue
+    }
+    const value = next(bytes, behind + 1, end)
+    if (depth === choiceDepth && isDelta(bytes, at + 1, keyEnd)) at = readDelta(bytes, value, end, facts)
+    else at = readMember(bytes, at + 1, keyEnd, value, end, depth, facts)
+  }
+}
+
+/** Most providers write no white space. */
+const next = (bytes: Uint8Array, from: number, end: number): number => ((bytes[from] ?? 0) > space ? from : skipWhite(bytes, from, end))
+
+/** Some servers send a whole `message` in place of a delta. */
+function isDelta(bytes: Uint8Array, start: number, end: number): boolean {
+  return isWordAt(bytes, start, end, deltaKey) || isWordAt(bytes, start, end, messageKey)
+}
+
+/** Looks at one key outside of a delta and its value; returns where the walk goes on. */
+function readMember(bytes: Uint8Array, keyStart: number, keyEnd: number, value: number, end: number, depth: number, facts: ChunkFacts): number {
+  const first = value < end ? bytes[value] : undefined
+  if (depth === topDepth) {
+    if (isWordAt(bytes, keyStart, keyEnd, errorKey)) facts.hasError = !isWordAt(bytes, value, Math.min(end, value + nullWord.length), nullWord)
+    else if (first === openBracket && isWordAt(bytes, keyStart, keyEnd, choicesKey)) facts.hasChoices = bytes[skipWhite(bytes, value + 1, end)] !== closeBracket
+  } else if (depth === choiceDepth && first === quote && isWordAt(bytes, keyStart, keyEnd, finishKey)) facts.hasFinish = true
+  if (first === quote) return stringEnd(bytes, value + 1, end) + 1
+  if (first === openBrace && isWordAt(bytes, keyStart, keyEnd, usageKey)) facts.hasUsage = true
+  return value
+}
+
+const { silent, spoken, media } = textWeight
+
+/** UTF-8 bytes of the text of the string that was walked over last. */
+let walkedChars = 0
+
+/** Counts what a delta says; returns the offset behind it. */
+function readDelta(bytes: Uint8Array, value: number, end: number, facts: ChunkFacts): number {
+  let depth = 0
+  let weight: number = spoken
+  let isThought = false
+  let memberChars = 0
+  // The same thought is often said under several names.
+  let thoughtChars = 0
+  let at = value
+  do {
+    const byte = bytes[at]
+    if (byte !== quote) {
+      if (byte === openBrace || byte === openBracket) depth++
+      else if (byte === closeBrace || byte === closeBracket) depth--
+      // The name of a member counts for the text that it has, and for no list below it.
+      if (byte === openBracket || byte === closeBrace) weight = spoken
+      at++
+      continue
+    }
+    const from = at + 1
+    const close = walkedEnd(bytes, from, end)
+    const behind = next(bytes, close + 1, end)
+    at = close + 1
+    if (depth === 0 || behind >= end || bytes[behind] !== colon) {
+      memberChars += counted(bytes, from, close, weight)
+      weight = spoken
+      continue
+    }
+    if (depth === 1) {
+      if (isThought) thoughtChars = Math.max(thoughtChars, memberChars)
+      else facts.outputChars += memberChars
+      memberChars = 0
+      isThought = isThoughtName(bytes, from, close)
+      if (isOdd(bytes, from, close, skipWhite(bytes, behind + 1, end), end)) facts.hasOddThinking = true
+    }
+    weight = weightOf(bytes, from, close)
+    at = behind + 1
+  } while (at < end && depth > 0)
+  if (isThought) thoughtChars = Math.max(thoughtChars, memberChars)
+  else facts.outputChars += memberChars
+  facts.outputChars += thoughtChars
+  return at
+}
+
+/** A direct member of a delta that has thinking in another place than `reasoning_content`, or may have it. */
+function isOdd(bytes: Uint8Array, start: number, end: number, value: number, limit: number): boolean {
+  if (value >= limit) return false
+  if (bytes[value] === openBracket) return isWordAt(bytes, start, end, contentKey)
+  return bytes[value] === quote && bytes[value + 1] !== quote && isWordAt(bytes, start, end, reasoningKey)
+}
+
+function counted(bytes: Uint8Array, from: number, end: number, weight: number): number {
+  if (weight === spoken) return walkedChars
+  if (weight === silent) return 0
+  return weight === media || isMediaText(bytes, from, end) ? Math.ceil(walkedChars / mediaCharsPerChar) : walkedChars
+}
+
+/** Offset of the closing quote of a string whose text begins at `from`, or `end`. Counts the UTF-8 bytes of its text: an escape counts as what it stands for. */
+function walkedEnd(bytes: Uint8Array, from: number, end: number): number {
+  /** Bytes of escapes that are in no text. */
+  let spare = 0
+  let at = from
+  while (at < end) {
+    const byte = bytes[at]
+    if (byte === quote) break
+    if (byte !== backslash) {
+      at++
+      continue
+    }
+    if (bytes[at + 1] !== letterU) {
+      at += 2
+      spare++
+      continue
+    }
+    const isPair = isFirstHalf(bytes, at) && isSecondHalf(bytes, at + 6)
+    spare += isPair ? 8 : 6 - escapedBytes(bytes, at)
+    at += isPair ? 12 : 6
+  }
+  const close = Math.min(at, end)
+  walkedChars = Math.max(0, close - from - spare)
+  return close
+}
+
+const letterU = 117
+const letterD = 100
+const zero = 48
+/** Makes a letter small; digits stay as they are. */
+const small = 0x20
+
+/** Whether the escape that begins there is the first half of a character of two, `d8` to `db`. */
+function isFirstHalf(bytes: Uint8Array, at: number): boolean {
+  const second = (bytes[at + 3] ?? 0) | small
+  return ((bytes[at + 2] ?? 0) | small) === letterD && (second === 56 || second === 57 || second === 97 || second === 98)
+}
+
+/** Whether an escape begins there that is the second half of a character of two, `dc` to `df`. */
+function isSecondHalf(bytes: Uint8Array, at: number): boolean {
+  const second = (bytes[at + 3] ?? 0) | small
+  return bytes[at] === backslash && bytes[at + 1] === letterU && ((bytes[at + 2] ?? 0) | small) === letterD && second >= 99 && second <= 102
+}
+
+/** UTF-8 bytes of a character that is written as an escape of four hexadecimal digits. */
+function escapedBytes(bytes: Uint8Array, at: number): number {
+  if (bytes[at + 2] !== zero) return 3
+  const second = bytes[at + 3] ?? 0
+  if (second !== zero) return second < 56 ? 2 : 3
+  return (bytes[at + 4] ?? 0) < 56 ? 1 : 2
+}

@@ -1,0 +1,36 @@
+/** A chat stream in the hub format as values: what every upstream format is read into and every client format is written from. */
+
+/** One OpenAI `chat.completion.chunk`. Loose: fields beside these are kept. `usage` stands in the last one. */
+export interface ChatChunk extends Record<string, unknown> {
+  readonly choices?: unknown
+  readonly usage?: unknown
+}
+
+/** What a stream says of its own failing. */
+export interface StreamFault {
+  readonly message: string
+  /** `error.type` of the wire, e.g. `overloaded_error`; null = not said. */
+  readonly type: string | null
+  readonly code: string | null
+}
+
+export type ChatStreamEvent =
+  /** `outputChars`: characters of output that the provider has sent for it, where that is not what the chunk shows. */
+  | { readonly kind: 'chunk'; readonly chunk: ChatChunk; readonly outputChars?: number }
+  /** The provider says that it failed; nothing comes behind it. */
+  | { readonly kind: 'error'; readonly fault: StreamFault }
+  /** The provider is alive and has nothing to say. */
+  | { readonly kind: 'alive' }
+  /** The stream's own end mark. */
+  | { readonly kind: 'done' }
+
+/**
+ * Reads an upstream stream into hub events. One per stream. Any chunking of the same bytes gives the same events; bytes that are not
+ * understood are passed over, never thrown at. Chunks are as OpenAI writes them: the role in the first delta, tool calls with an
+ * `index` that counts from 0 and their id and name in the first delta of each, `finish_reason` once, usage in the last chunk.
+ */
+export interface ChatStreamDecoder {
+  push(bytes: Uint8Array): readonly ChatStreamEvent[]
+  /** The bytes have ended: what was still open. An end without the format's own end mark gives no `done`. */
+  end(): readonly ChatStreamEvent[]
+}

@@ -1,0 +1,151 @@
+import { isObject, parsedObject } from '../../../platform/values/json.ts'
+import { isBoundedJson } from '../json/json-bounds.ts'
+import { type LineSink, SseLineScanner } from '../sse/sse-lines.ts'
+import { type TokenUsage, usageFromOpenAi } from '../usage.ts'
+import { type ChunkFacts, scanChunkJson } from './chat-chunk-scan.ts'
+
+/** A chunk that carries usage. */
+export interface UsageChunk {
+  /** The usage may be the last: it stands behind the end of the answer or in the chunk that says why it ended. */
+  readonly isLast: boolean
+  /** It has no choices. */
+  readonly isUsageOnly: boolean
+  /** The usage stands at the top, and no bill: one can be put at the end. */
+  readonly takesBill: boolean
+}
+
+/** What a line of a chat stream is. */
+export type ChatLine =
+  /** The end of an event. */
+  | 'blank'
+  /** A comment or a field that carries nothing. */
+  | 'other'
+  | 'chunk'
+  /** A chunk with a believable usage block. */
+  | 'usage'
+  | 'done'
+
+/**
+ * Reads an OpenAI chat stream while its bytes go by. Only a chunk that carries a usage block is parsed; of the others a scan over the
+ * bytes counts the output. Any chunking of the same bytes gives the same result.
+ */
+export class ChatStreamTap implements LineSink {
+  usage: TokenUsage | null = null
+  outputChars = 0
+  /** A chunk has gone by that says something: a choice, usage or the end. Comments, empty events and errors do not. */
+  begun = false
+  finished = false
+  failed = false
+  /** The event that says that the provider failed, as it came. */
+  fault: string | null = null
+  /** A choice has said why it finished. */
+  hasFinishReason = false
+  /** The chunk that went by last may have thinking in another member than `reasoning_content`. */
+  hasOddThinking = false
+  /** What the chunk with the last usage was like. The chunk itself is not kept: it may hold anything. */
+  usageChunk: UsageChunk | null = null
+  readonly events = 0
+  wholeBytes = 0
+  readonly #lines = new SseLineScanner(this)
+  readonly #facts: ChunkFacts = { outputChars: 0, hasChoices: false, hasFinish: false, hasOddThinking: false, hasUsage: false, hasError: false }
+  #doneSeen = false
+
+  get atBoundary(): boolean {
+    return this.#lines.atBoundary
+  }
+
+  get over(): boolean {
+    return this.finished
+  }
+
+  push(chunk: Uint8Array): void {
+    this.wholeBytes = 0
+    if (!this.finished) this.#lines.push(chunk)
+  }
+
+  /** One line, for those who cut the stream into lines themselves: says what it is. */
+  line(bytes: Uint8Array, start: number, end: number, nextInChunk: number): ChatLine {
+    if (this.finished) return 'other'
+    if (start === end) {
+      this.wholeBytes = nextInChunk
+      if (this.#doneSeen) this.finished = true
+      return 'blank'
+    }
+    if (this.#doneSeen) return 'other'
+    if (isAt(bytes, start, end, dataName)) return this.#data(bytes, skipSpaces(bytes, start + dataName.length, end), end)
+    if (isAt(bytes, start, end, eventName) && isWord(bytes, skipSpaces(bytes, start + eventName.length, end), end, errorWord)) this.failed = true
+    return 'other'
+  }
+
+  #data(bytes: Uint8Array, start: number, end: number): ChatLine {
+    if (isWord(bytes, start, end, doneWord)) {
+      this.#doneSeen = true
+      this.begun = true
+      return 'done'
+    }
+    const facts = this.#facts
+    scanChunkJson(bytes, start, end, facts)
+    this.outputChars += facts.outputChars
+    this.hasOddThinking = facts.hasOddThinking
+    if (facts.hasFinish) this.hasFinishReason = true
+    if (facts.hasError) this.failed = true
+    if (this.failed) this.fault ??= textOf(bytes, start, Math.min(end, start + faultMaxBytes))
+    else if (facts.hasChoices) this.begun = true
+    return facts.hasUsage && this.#readUsage(bytes, start, end) ? 'usage' : 'chunk'
+  }
+
+  #readUsage(bytes: Uint8Array, start: number, end: number): boolean {
+    const chunk = isBoundedJson(bytes, start, end) ? parsedObject(textOf(bytes, start, end)) : null
+    const usage = chunk === null ? null : usageOfChunk(chunk)
+    if (chunk === null || usage === null) return false
+    this.usage = usage
+    this.usageChunk = { isLast: isLast(chunk), isUsageOnly: isUsageOnly(chunk), takesBill: isObject(chunk['usage']) && !('x_br' in chunk) }
+    if (!this.failed) this.begun = true
+    return true
+  }
+}
+
+/** Of a longer error only the beginning is told on. */
+const faultMaxBytes = 4096
+
+const dataName = Buffer.from('data:')
+const eventName = Buffer.from('event:')
+const doneWord = Buffer.from('[DONE]')
+const errorWord = Buffer.from('error')
+
+function isAt(bytes: Uint8Array, start: number, end: number, word: Uint8Array): boolean {
+  if (end - start < word.length) return false
+  for (let index = 0; index < word.length; index++) if (bytes[start + index] !== word[index]) return false
+  return true
+}
+
+/** The word and nothing but spaces behind it. */
+function isWord(bytes: Uint8Array, start: number, end: number, word: Uint8Array): boolean {
+  return isAt(bytes, start, end, word) && skipSpaces(bytes, start + word.length, end) === end
+}
+
+function skipSpaces(bytes: Uint8Array, from: number, end: number): number {
+  let at = from
+  while (at < end && bytes[at] === 32) at++
+  return at
+}
+
+const textOf = (bytes: Uint8Array, start: number, end: number): string => Buffer.from(bytes.buffer, bytes.byteOffset + start, end - start).toString('utf8')
+
+function isLast({ choices, error }: Readonly<Record<string, unknown>>): boolean {
+  if (error !== undefined && error !== null) return false
+  return !Array.isArray(choices) || choices.length === 0 || choices.some((choice: unknown) => isObject(choice) && typeof choice['finish_reason'] === 'string')
+}
+
+const isUsageOnly = ({ choices }: Readonly<Record<string, unknown>>): boolean => !Array.isArray(choices) || choices.length === 0
+
+/** Usage stands at the top; some providers put it under `x_groq` or in the first choice instead. The last one seen counts. */
+function usageOfChunk(chunk: Readonly<Record<string, unknown>>): TokenUsage | null {
+  const choices = chunk['choices']
+  const places: readonly unknown[] = [chunk, chunk['x_groq'], Array.isArray(choices) ? choices[0] : undefined]
+  for (const place of places) {
+    const usage = isObject(place) ? usageFromOpenAi(place['usage']) : null
+    if (usage !== null) return usage
+  }
+  return null
+}

@@ -1,0 +1,229 @@
+import { fail } from '../../../platform/errors.ts'
+import { isObject } from '../../../platform/values/json.ts'
+import { checkCallCount, checkMessageCalls, checkMessageCount, checkPartCount, checkToolCount } from '../json/list-bounds.ts'
+import { type PromptMedia, PromptSize } from '../prompt-size.ts'
+import { checkEffort } from './reasoning-effort.ts'
+
+/** What the pipeline needs to know of a chat request. */
+export interface ParsedChat {
+  readonly model: string
+  readonly stream: boolean
+  /** The ceiling on output tokens of the whole call, reasoning included: the cap of one answer times `n`; null = none given. */
+  readonly maxTokens: number | null
+  /** The cap of one answer as the caller gave it: `max_tokens`, `max_completion_tokens`, or the lower of both. */
+  readonly answerMaxTokens: number | null
+  /** `n`: how many answers are asked for. */
+  readonly answers: number
+  /** The caller's own `stream_options.include_usage`; undefined = not said. */
+  readonly includeUsage: boolean | undefined
+  /** ceil(UTF-8 bytes of all text / 3), plus what images, sound and files are taken for. */
+  readonly promptTokensEstimate: number
+  /** Left out: there are none. */
+  readonly promptMedia?: PromptMedia
+  /** Part of the estimate that a provider may leave unread: thought of earlier turns, and settings; left out: there is none. */
+  readonly promptUnreadTokens?: number
+  readonly hasTools: boolean
+  readonly hasImages: boolean
+}
+
+/** What providers put into the prompt beside the messages. */
+const promptFields = ['tools', 'functions', 'response_format', 'tool_choice', 'function_call'] as const
+/** Fields that no setting of a call is among; the name of a model is one of the catalog. */
+const readFields: ReadonlySet<string> = new Set(['model', 'messages', ...promptFields])
+/** Tokens around each message: role and separators. */
+const messageTokens = 4
+/** Most answers in one call; the usual bound of the field. */
+const answersMax = 128
+/** Most output tokens that one call is reckoned with, however many it asks for: what they could cost must fit into the books. */
+const callTokensMax = 1_000_000_000
+
+/**
+ * Checks an OpenAI chat request by hand, because it is on the hot path, and reads what metering and routing need. Unknown fields,
+ * roles and part types are the provider's to judge. null counts as absent. `digits` are those that are not in the value, by `unseenDigitsOf`. Throws `bad_request` that names the field.
+ */
+export function parseChat(body: unknown, digits = 0): ParsedChat {
+  if (!isObject(body)) throw bad('The body must be a JSON object.')
+  const model = modelOf(body)
+  const messages = body['messages']
+  if (!Array.isArray(messages) || messages.length === 0) throw bad('"messages" must be a non-empty array.')
+  checkMessageCount(messages)
+  const size = new PromptSize(messages.length * messageTokens)
+  for (let index = 0; index < messages.length; index++) readMessage(messages[index], index, size)
+  checkCallCount(size.calls)
+  const tools = body['tools']
+  if (tools !== undefined && tools !== null && !Array.isArray(tools)) throw bad('"tools" must be an array.')
+  const hasTools = Array.isArray(tools) && tools.length > 0
+  if (hasTools) checkToolCount(tools)
+  const isToolless = body['tool_choice'] === 'none'
+  for (const name of promptFields) {
+    if (name === 'response_format' || (name === 'tools' && isToolless)) size.unread(body[name])
+    else size.json(body[name])
+  }
+  size.settings(body, readFields)
+  size.digits(digits)
+  checkEffort(body['reasoning_effort'])
+  const stream = flag(body['stream'], 'stream') ?? false
+  const answers = positive(body['n'], 'n') ?? 1
+  if (answers > answersMax) throw bad(`"n" must be at most ${answersMax}.`)
+  const answerMaxTokens = lower(positive(body['max_tokens'], 'max_tokens'), positive(body['max_completion_tokens'], 'max_completion_tokens'))
+  const { media, unreadTokens } = size
+  return {
+    model,
+    stream,
+    maxTokens: answerMaxTokens === null ? null : Math.min(answerMaxTokens * answers, callTokensMax),
+    answerMaxTokens,
+    answers,
+    includeUsage: includeUsageOf(body['stream_options']),
+    promptTokensEstimate: size.estimate,
+    ...(unreadTokens === 0 ? {} : { promptUnreadTokens: unreadTokens }),
+    ...(media === undefined ? {} : { promptMedia: media }),
+    hasTools,
+    hasImages: size.hasImages,
+  }
+}
+
+/** The `model` of a request: a non-empty string. Throws `bad_request`. */
+export function modelOf(body: Readonly<Record<string, unknown>>): string {
+  const model = body['model']
+  if (typeof model !== 'string' || model === '') throw bad('"model" must be a non-empty string.')
+  return model
+}
+
+/** The text of the last user turn; '' when it has none. */
+export function promptTextOf(body: Readonly<Record<string, unknown>>): string {
+  const messages = body['messages']
+  if (!Array.isArray(messages)) return ''
+  const last: unknown = messages.findLast((message: unknown) => isObject(message) && message['role'] === 'user')
+  const content = isObject(last) ? last['content'] : undefined
+  if (typeof content === 'string') return content
+  if (!Array.isArray(content)) return ''
+  return content.flatMap((part: unknown) => (isObject(part) && typeof part['text'] === 'string' ? [part['text']] : [])).join('\n')
+}
+
+/** Members of a message whose names say nothing. */
+const messageFields: ReadonlySet<string> = new Set(['refusal', 'name', 'tool_call_id', 'audio'])
+
+function readMessage(message: unknown, index: number, size: PromptSize): void {
+  if (!isObject(message)) throw bad(`"messages[${index}]" must be an object.`)
+  if (typeof message['role'] !== 'string' || message['role'] === '') throw bad(`"messages[${index}].role" must be a non-empty string.`)
+  const content = message['content']
+  if (typeof content === 'string') size.text(content)
+  else if (Array.isArray(content)) readParts(content, index, size)
+  else if (!((content === null || content === undefined) && mayHaveNone(message)))
+    throw bad(`"messages[${index}].content" must be a string or an array of parts.`)
+  const calls = message['tool_calls']
+  if (Array.isArray(calls)) {
+    checkMessageCalls(calls, () => `messages[${index}].tool_calls`)
+    size.calls += calls.length
+  }
+  for (const name in message) {
+    if (name === 'content') continue
+    const value = message[name]
+    if (name === 'role' || name === 'cache_control') size.label(value)
+    else if (name === 'tool_calls' || name === 'function_call') size.json(value)
+    else if (name === 'reasoning_content') size.thought(value)
+    else if (messageFields.has(name)) size.any(value)
+    else size.unknown(name, value)
+  }
+}
+
+/** An assistant turn that called something, refused, spoke or only thought needs no text, and a function may return nothing. */
+function mayHaveNone(message: Readonly<Record<string, unknown>>): boolean {
+  const { role, tool_calls: calls, refusal, reasoning_content: thought } = message
+  if (role === 'function') return true
+  if (role !== 'assistant') return false
+  const isSaid = (text: unknown): boolean => typeof text === 'string' && text !== ''
+  return (Array.isArray(calls) && calls.length > 0) || isObject(message['function_call']) || isSaid(refusal) || isSaid(thought) || isObject(message['audio'])
+}
+
+function readParts(parts: readonly unknown[], index: number, size: PromptSize): void {
+  checkPartCount(parts, () => `messages[${index}].content`)
+  for (let part = 0; part < parts.length; part++) readPart(parts[part], index, part, size)
+}
+
+function readPart(part: unknown, message: number, index: number, size: PromptSize): void {
+  if (!isObject(part) || typeof part['type'] !== 'string') throw bad(`"messages[${message}].content[${index}]" must be an object with a "type".`)
+  const { type } = part
+  for (const name in part) {
+    const value = part[name]
+    if (name === 'text') size.json(value)
+    else if (name === 'type' || name === 'cache_control' || name === 'id') size.label(value)
+    else if (name === 'image_url') readImage(value, type === 'image_url', size)
+    else if (name === 'input_audio' && type === 'input_audio' && isObject(value)) readAudio(value, size)
+    else if (name === 'file' && isObject(value)) readFile(value, size)
+    else if (name === 'file_data') readFile({ file_data: value }, size)
+    else if (name === 'file_url' || name === 'video_url') readLink(value, size)
+    else size.unknown(name, value)
+  }
+}
+
+/** A picture as its address, or as an object that has it. */
+function readImage(image: unknown, isPart: boolean, size: PromptSize): void {
+  if (isPart) size.hasImages = true
+  if (!isObject(image)) {
+    size.image(image)
+    return
+  }
+  size.image(image['url'], image['detail'])
+  for (const name in image) {
+    if (name === 'detail') size.label(image[name])
+    else if (name !== 'url') size.unknown(name, image[name])
+  }
+}
+
+function readAudio(audio: Readonly<Record<string, unknown>>, size: PromptSize): void {
+  for (const name in audio) {
+    const value = audio[name]
+    if (name === 'data' && typeof value === 'string') {
+      if (!size.dataUrl(value)) size.payload('audio/', value)
+    } else if (name === 'format' || name === 'id') size.label(value)
+    else size.unknown(name, value)
+  }
+}
+
+function readFile(file: Readonly<Record<string, unknown>>, size: PromptSize): void {
+  for (const name in file) {
+    const value = file[name]
+    if (name === 'file_data' && typeof value === 'string') {
+      if (!size.dataUrl(value)) size.payload('', value)
+    } else if (name === 'file_url') readLink(value, size)
+    else if (name === 'file_id') size.label(value)
+    else size.unknown(name, value)
+  }
+}
+
+/** A file or a film by its address, as it is or in an object that has it. */
+function readLink(link: unknown, size: PromptSize): void {
+  if (!isObject(link)) {
+    size.link(link)
+    return
+  }
+  size.link(link['url'])
+  for (const name in link) if (name !== 'url') size.unknown(name, link[name])
+}
+
+function includeUsageOf(options: unknown): boolean | undefined {
+  if (options === undefined || options === null) return undefined
+  if (!isObject(options)) throw bad('"stream_options" must be an object.')
+  return flag(options['include_usage'], 'stream_options.include_usage')
+}
+
+function flag(value: unknown, name: string): boolean | undefined {
+  if (value === undefined || value === null) return undefined
+  if (typeof value !== 'boolean') throw bad(`"${name}" must be true or false.`)
+  return value
+}
+
+function positive(value: unknown, name: string): number | null {
+  if (value === undefined || value === null) return null
+  if (typeof value !== 'number' || !Number.isSafeInteger(value) || value < 1) throw bad(`"${name}" must be a whole number of at least 1.`)
+  return value
+}
+
+function lower(a: number | null, b: number | null): number | null {
+  return a === null ? b : b === null ? a : Math.min(a, b)
+}
+
+function bad(message: string): Error {
+  return fail('bad_request', { message })
+}

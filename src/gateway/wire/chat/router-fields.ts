@@ -1,0 +1,185 @@
+/**
+ * The gateway's own request fields: read here, taken out, never forwarded. `parseRouterFields` returns them checked; an unknown
+ * value of a hard constraint is an error, never ignored.
+ */
+
+import { fail } from '../../../platform/errors.ts'
+import { isObject } from '../../../platform/values/json.ts'
+
+export type OptimizeMode = 'price' | 'latency' | 'uptime' | 'throughput' | 'quality' | 'auto'
+
+export interface RouterFields {
+  readonly optimize: OptimizeMode
+  /** null = not given or nothing left to blend. */
+  readonly weights: { readonly price: number; readonly latency: number; readonly uptime: number; readonly throughput: number } | null
+  readonly best: boolean
+  /** Pinned provider id, or null. */
+  readonly provider: string | null
+  readonly indiaOnly: boolean
+  readonly exclude: readonly string[]
+  /** Per-request provider key; the caller wraps it in a Secret. */
+  readonly upstreamKey: string | null
+  /** Steps of a per-request chain, or null. */
+  readonly fallbacks: readonly ChainStep[] | null
+  /** Whether large inline images are made smaller; null = not said. */
+  readonly imageOptimize: 'auto' | 'off' | null
+  /** Longest edge in whole pixels that the caller wants at most; null = what the model takes. */
+  readonly imageMaxEdge: number | null
+}
+
+/** One step of a chain: a model, and the provider when only one may serve it. */
+export interface ChainStep {
+  readonly model: string
+  readonly provider: string | null
+}
+
+/** The fields that only the gateway reads. `reasoning_effort` is not one of them: the model needs it. */
+export const routerOnlyNames = [
+  'optimize',
+  'optimize_weights',
+  'route',
+  'provider',
+  'data_policy',
+  'exclude',
+  'upstream_key',
+  'fallbacks',
+  'image_optimize',
+  'image_max_edge',
+] as const
+
+export const optimizeModes = ['price', 'latency', 'uptime', 'throughput', 'quality', 'auto'] as const satisfies readonly OptimizeMode[]
+
+/** Most steps of a chain. Interface: "1 to 10 steps". */
+export const chainStepsMax = 10
+/** Most entries of `exclude`. Ours: a bound that no real list reaches. */
+export const excludeMax = 256
+/** Longest id of a model or provider that is looked at. */
+const idMaxChars = 256
+/** Longest provider key; it must also fit in one header line. */
+const keyMaxChars = 4096
+
+export interface ParsedRouterFields {
+  readonly fields: RouterFields
+  /** The body without router-only fields; the very same object when there was none. */
+  readonly stripped: Record<string, unknown>
+  /** False: no router-only field was there, so the bytes of the client may go on as they are. */
+  readonly touched: boolean
+}
+
+const defaults: RouterFields = Object.freeze({
+  optimize: 'price',
+  weights: null,
+  best: false,
+  provider: null,
+  indiaOnly: false,
+  exclude: Object.freeze([]),
+  upstreamKey: null,
+  fallbacks: null,
+  imageOptimize: null,
+  imageMaxEdge: null,
+})
+
+/**
+ * Reads and takes out the router-only fields of a request. null counts as absent. `best` is also set by the model id `best`.
+ * Throws `bad_request` that names the field, and `bad_steps` for `fallbacks`. Never repeats a given value in a message.
+ */
+export function parseRouterFields(body: Record<string, unknown>): ParsedRouterFields {
+  const best = body['model'] === 'best'
+  if (!routerOnlyNames.some(name => Object.hasOwn(body, name))) return { fields: best ? { ...defaults, best } : defaults, stripped: body, touched: false }
+
+  const fields: RouterFields = {
+    optimize: choice(body, 'optimize', optimizeModes) ?? 'price',
+    weights: weightsOf(body['optimize_weights']),
+    best: choice(body, 'route', ['best']) !== null || best,
+    provider: idOf(body, 'provider'),
+    indiaOnly: choice(body, 'data_policy', ['india_only']) !== null,
+    exclude: excludeOf(body['exclude']),
+    upstreamKey: upstreamKeyOf(body['upstream_key']),
+    fallbacks: body['fallbacks'] === null || body['fallbacks'] === undefined ? null : parseChainSteps(body['fallbacks'], 'fallbacks'),
+    imageOptimize: choice(body, 'image_optimize', ['auto', 'off']),
+    imageMaxEdge: imageMaxEdgeOf(body['image_max_edge']),
+  }
+  // A spread keeps own keys such as "__proto__" what they are; assigning them one by one would not.
+  const stripped = { ...body }
+  for (const name of routerOnlyNames) delete stripped[name]
+  return { fields, stripped, touched: true }
+}
+
+/**
+ * The steps of a chain: 1 to 10 of them, each a model id or `{model, provider?}` without other keys. Whether the ids exist is
+ * routing's question. Throws `bad_steps`; `name` is the field that the message names.
+ */
+export function parseChainSteps(value: unknown, name: string): readonly ChainStep[] {
+  if (!Array.isArray(value) || value.length === 0 || value.length > chainStepsMax)
+    throw fail('bad_steps', { message: `"${name}" must be an array of 1 to ${chainStepsMax} steps.` })
+  return value.map((step: unknown, index): ChainStep => {
+    const at = `${name}[${index}]`
+    if (typeof step === 'string') return { model: stepId(step, at), provider: null }
+    if (!isObject(step)) throw fail('bad_steps', { message: `"${at}" must be a model id or an object {model, provider?}.` })
+    const { model, provider, ...others } = step
+    const extra = Object.keys(others).length > 0
+    if (extra) throw fail('bad_steps', { message: `"${at}" may have the keys "model" and "provider" only.` })
+    return { model: stepId(model, `${at}.model`), provider: provider === undefined || provider === null ? null : stepId(provider, `${at}.provider`) }
+  })
+}
+
+function stepId(value: unknown, at: string): string {
+  if (typeof value !== 'string' || value === '' || value.length > idMaxChars)
+    throw fail('bad_steps', { message: `"${at}" must be a non-empty string of at most ${idMaxChars} characters.` })
+  return value
+}
+
+function choice<T extends string>(body: Record<string, unknown>, name: string, allowed: readonly T[]): T | null {
+  const value = body[name]
+  if (value === undefined || value === null) return null
+  const found = allowed.find(item => item === value)
+  if (found === undefined)
+    throw fail('bad_request', { message: `"${name}" must be ${allowed.length === 1 ? '' : 'one of '}${allowed.map(item => `"${item}"`).join(', ')}.` })
+  return found
+}
+
+function idOf(body: Record<string, unknown>, name: string): string | null {
+  const value = body[name]
+  if (value === undefined || value === null) return null
+  if (typeof value !== 'string' || value === '' || value.length > idMaxChars)
+    throw fail('bad_request', { message: `"${name}" must be a non-empty string of at most ${idMaxChars} characters.` })
+  return value
+}
+
+/** A larger weight is malformed: the sum of all axes has to stay a number. */
+const weightMax = 1e100
+
+/** A malformed weight counts 0 and unknown axes are ignored; with nothing left to blend there are no weights. */
+function weightsOf(value: unknown): RouterFields['weights'] {
+  if (!isObject(value)) return null
+  const axis = (name: string): number => {
+    const weight = value[name]
+    return typeof weight === 'number' && weight > 0 && weight <= weightMax ? weight : 0
+  }
+  const weights = { price: axis('price'), latency: axis('latency'), uptime: axis('uptime'), throughput: axis('throughput') }
+  return weights.price + weights.latency + weights.uptime + weights.throughput > 0 ? weights : null
+}
+
+function excludeOf(value: unknown): readonly string[] {
+  if (value === undefined || value === null) return defaults.exclude
+  if (!Array.isArray(value) || value.length > excludeMax) throw fail('bad_request', { message: `"exclude" must be an array of at most ${excludeMax} strings.` })
+  return value.map((item: unknown, index) => {
+    if (typeof item !== 'string' || item === '') throw fail('bad_request', { message: `"exclude[${index}]" must be a provider id or "provider/model".` })
+    return item
+  })
+}
+
+/** The key travels in a header, so it must be printable ASCII without spaces. */
+function upstreamKeyOf(value: unknown): string | null {
+  if (value === undefined || value === null) return null
+  if (typeof value !== 'string' || value.length > keyMaxChars || !/^[\x21-\x7e]+$/.test(value))
+    throw fail('bad_request', { message: '"upstream_key" must be a non-empty string of printable ASCII without spaces.' })
+  return value
+}
+
+function imageMaxEdgeOf(edge: unknown): number | null {
+  if (edge === undefined || edge === null) return null
+  if (typeof edge !== 'number' || !Number.isFinite(edge) || edge < 1)
+    throw fail('bad_request', { message: '"image_max_edge" must be a number of pixels, at least 1.' })
+  return Math.floor(edge)
+}

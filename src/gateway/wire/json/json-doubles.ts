@@ -1,0 +1,56 @@
+/** Names that stand twice in an object of JSON, at any depth: we read the last of them, and another parser may read the first. */
+
+const quote = 34
+const colon = 58
+const backslash = 92
+/** Strings up to here are read byte by byte; behind it a search is quicker. */
+const shortString = 48
+
+/**
+ * Whether any object in the bytes has a name twice. `value` is what was read from the bytes: every member that was overwritten is missing in
+ * it. Rather true than false when the two are not the same document.
+ */
+export function hasDoubles(bytes: Buffer, value: object): boolean {
+  return membersIn(bytes) !== membersOf(value)
+}
+
+/** Members of all objects in the bytes: a colon outside of strings stands in nothing else. */
+function membersIn(bytes: Buffer): number {
+  let count = 0
+  for (let at = 0; at < bytes.length; at++) {
+    const byte = bytes[at]
+    if (byte === quote) at = stringEnd(bytes, at)
+    else if (byte === colon) count++
+  }
+  return count
+}
+
+/** Offset of the closing quote of the string that begins at `start`. */
+function stringEnd(bytes: Buffer, start: number): number {
+  let at = start + 1
+  for (const near = Math.min(bytes.length, at + shortString); at < near; at++) {
+    const byte = bytes[at]
+    if (byte === quote) return at
+    if (byte === backslash) at++
+  }
+  for (;;) {
+    at = bytes.indexOf(quote, at)
+    if (at === -1) return bytes.length
+    let slashes = 0
+    while (bytes[at - 1 - slashes] === backslash) slashes++
+    if (slashes % 2 === 0) return at
+    at++
+  }
+}
+
+/** Own members of all objects in a value. Keeps a list of its own, as a body may be nested deeper than calls may be. */
+function membersOf(value: object): number {
+  let count = 0
+  const waiting: object[] = [value]
+  for (let next = waiting.pop(); next !== undefined; next = waiting.pop()) {
+    const inner: readonly unknown[] = Array.isArray(next) ? next : Object.values(next)
+    if (!Array.isArray(next)) count += inner.length
+    for (const each of inner) if (typeof each === 'object' && each !== null) waiting.push(each)
+  }
+  return count
+}

@@ -1,0 +1,149 @@
+/** The members of a JSON object as bytes: so that one of them can be changed and all others stay exactly as they were written. */
+
+/** One member of the outermost object. Offsets into the bytes that were read. */
+export interface JsonMember {
+  readonly name: string
+  /** From the first quote of the name … */
+  readonly start: number
+  readonly valueStart: number
+  /** … to behind the value. */
+  readonly end: number
+}
+
+const quote = 34
+const backslash = 92
+const comma = 44
+const closeBracket = 93
+const colon = 58
+
+/** The members in their order, equal names included. The bytes must be a JSON object that has been parsed before; anything else gives nonsense. */
+export function topLevelMembers(bytes: Buffer): readonly JsonMember[] {
+  const members: JsonMember[] = []
+  let at = bytes.indexOf(123) + 1
+  for (;;) {
+    at = bytes.indexOf(quote, at)
+    if (at === -1) return members
+    const start = at
+    const nameEnd = stringEnd(bytes, start)
+    const valueStart = skipWhite(bytes, bytes.indexOf(colon, nameEnd) + 1)
+    const end = valueEnd(bytes, valueStart)
+    members.push({ name: nameOf(bytes.toString('utf8', start, nameEnd)), start, valueStart, end })
+    at = skipWhite(bytes, end)
+    if (bytes[at] !== comma) return members
+    at++
+  }
+}
+
+/** Where the elements of the array stand that begins at `start`. The same holds of the bytes. */
+export function elementsAt(bytes: Buffer, start: number): readonly { readonly start: number; readonly end: number }[] {
+  const elements: { start: number; end: number }[] = []
+  let at = skipWhite(bytes, start + 1)
+  while (at < bytes.length && bytes[at] !== closeBracket) {
+    const end = valueEnd(bytes, at)
+    elements.push({ start: at, end })
+    at = skipWhite(bytes, end)
+    if (bytes[at] === comma) at = skipWhite(bytes, at + 1)
+  }
+  return elements
+}
+
+/** Most names have no escapes, and reading those that have takes ten times as long. */
+const nameOf = (quoted: string): string => (quoted.includes('\\') ? String(JSON.parse(quoted)) : quoted.slice(1, -1))
+
+/**
+ * The object with the values of some members changed (JSON text) or the members left out (undefined); new names are added at the end.
+ * Of equal names the last one stays, which is the one that parsers take. Without anything to change the very same bytes.
+ */
+export function editMembers(bytes: Buffer, edits: ReadonlyMap<string, string | undefined>): Buffer {
+  const members = topLevelMembers(bytes)
+  const last = new Map(members.map(member => [member.name, member]))
+  const added = [...edits].filter(([name, text]) => text !== undefined && !last.has(name))
+  const isSame = added.length === 0 && last.size === members.length && ![...edits.keys()].some(name => last.has(name))
+  if (isSame) return bytes
+  const parts: (Buffer | string)[] = []
+  const put = (text: Buffer | string): void => void parts.push(parts.length === 0 ? '{' : ',', text)
+  // Neighbours that stay as they are stay together: of a body with a million members that is one piece.
+  let runStart = -1
+  let runEnd = -1
+  const endRun = (): void => {
+    if (runStart !== -1) put(bytes.subarray(runStart, runEnd))
+    runStart = -1
+  }
+  for (const member of members) {
+    const text = edits.get(member.name)
+    const isKept = last.get(member.name) === member
+    if (isKept && !edits.has(member.name)) {
+      if (runStart === -1) runStart = member.start
+      runEnd = member.end
+      continue
+    }
+    endRun()
+    if (isKept && text !== undefined) {
+      put(bytes.subarray(member.start, member.valueStart))
+      parts.push(text)
+    }
+  }
+  endRun()
+  for (const [name, text] of added) put(`${JSON.stringify(name)}:${text ?? ''}`)
+  return Buffer.concat([...(parts.length === 0 ? ['{'] : parts), '}'].map(part => (typeof part === 'string' ? Buffer.from(part) : part)))
+}
+
+/** Bytes of a string that are looked at one by one before a native search begins, which costs as much as these. */
+const stringWalkBytes = 48
+
+/** Offset behind the closing quote of the string that begins at `start`. */
+function stringEnd(bytes: Buffer, start: number): number {
+  let at = start + 1
+  while (at < bytes.length) {
+    const stop = Math.min(at + stringWalkBytes, bytes.length)
+    while (at < stop) {
+      const byte = bytes[at]
+      if (byte === quote) return at + 1
+      at += byte === backslash ? 2 : 1
+    }
+    const found = bytes.indexOf(quote, at)
+    if (found === -1) return bytes.length
+    let slashes = 0
+    while (found - 1 - slashes >= at && bytes[found - 1 - slashes] === backslash) slashes++
+    if (slashes % 2 === 0) return found + 1
+    at = found + 1
+  }
+  return bytes.length
+}
+
+/** Offset behind the value that begins at `start`. */
+function valueEnd(bytes: Buffer, start: number): number {
+  let depth = 0
+  let at = start
+  while (at < bytes.length) {
+    const byte = bytes[at]
+    if (byte === quote) {
+      at = stringEnd(bytes, at)
+      if (depth === 0) return at
+      continue
+    }
+    if (byte === 123 || byte === 91) depth++
+    else if (byte === 125 || byte === 93) {
+      if (depth === 0) return trimmedEnd(bytes, at)
+      depth--
+      if (depth === 0) return at + 1
+    } else if (byte === comma && depth === 0) return trimmedEnd(bytes, at)
+    at++
+  }
+  return at
+}
+
+/** A number or word ends before the white space that follows it. */
+function trimmedEnd(bytes: Buffer, end: number): number {
+  let at = end
+  while (isWhite(bytes[at - 1])) at--
+  return at
+}
+
+function skipWhite(bytes: Buffer, from: number): number {
+  let at = from
+  while (isWhite(bytes[at])) at++
+  return at
+}
+
+const isWhite = (byte: number | undefined): boolean => byte === 32 || byte === 10 || byte === 13 || byte === 9

@@ -1,0 +1,17 @@
+/** What each value is reckoned with beside its characters. */
+const valueChars = 4
+
+/**
+ * What a value leaves of so many characters, about, when it is written as JSON. Negative: it does not fit, and the rest of it is not looked at.
+ * The value is of a body within its bounds, so it is not nested deeply.
+ */
+export function roomBehind(value: unknown, chars: number): number {
+  let left = chars - valueChars
+  if (typeof value === 'string') return left - value.length
+  if (typeof value !== 'object' || value === null) return left
+  for (const name in value) {
+    left = roomBehind((value as Readonly<Record<string, unknown>>)[name], left - name.length)
+    if (left < 0) return left
+  }
+  return left
+}

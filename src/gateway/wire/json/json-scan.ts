@@ -1,0 +1,175 @@
+/**
+ * A look at the bytes of JSON before a parser gets them: how deep they are nested, how many values they have, and which numbers a double
+ * cannot hold. Parsing makes objects of all that came, at the cost of every other caller; this makes none. Strings are passed over with
+ * native searches. It does not check that the bytes are JSON: the parser does.
+ */
+import { fail, type GatewayError } from '../../../platform/errors.ts'
+import { isHeld } from './exact-numbers.ts'
+
+/** Bounds of a JSON body. */
+export interface JsonBounds {
+  /** Objects and lists inside each other. */
+  readonly depthMax: number
+  /** Values: members, items, objects and lists. */
+  readonly valuesMax: number
+}
+
+/** What differs for JSON that is only a part of what is bounded. */
+export interface ScanPart {
+  /** What an error calls that which is bounded. */
+  readonly holder: string
+  /** Values of the parts before. */
+  readonly valuesBefore: number
+}
+
+/** Bodies of inference: a long conversation has some ten thousand values. */
+export const inferenceBounds: JsonBounds = { depthMax: 128, valuesMax: 150_000 }
+/** Bodies of management and of MCP, all of which schemas look at. */
+export const managementBounds: JsonBounds = { depthMax: 128, valuesMax: 50_000 }
+/** Most numbers of a body that a double cannot hold. */
+export const wideNumbersMax = 10_000
+
+/** Longest number, as text. */
+const numberCharsMax = 1000
+/** Bytes of a string that are looked at one by one before a native search begins, which costs as much as these. */
+const stringWalkBytes = 48
+/** A double holds every number of so many digits whose exponent is small. */
+const heldDigits = 15
+/** Characters of a small exponent, up to 99, with its `e`; one more with a sign. */
+const smallExponentChars = 3
+
+/** One scan. It can be done in pieces. */
+export class JsonScan {
+  /** Where each number stands that a double cannot hold: begin and end in turn. */
+  wide: number[] | null = null
+  readonly #bytes: Buffer
+  readonly #bounds: JsonBounds
+  readonly #holder: string
+  readonly #seesNumbers: boolean
+  #at = 0
+  #depth = 0
+  #values: number
+  /** Numbers that took a closer look. */
+  #looks = 0
+  #isInString = false
+  #nextQuote = -1
+  #nextSlash = -1
+
+  /** `part`: the bytes are a part, whose numbers are not looked at. */
+  constructor(bytes: Buffer, bounds: JsonBounds, part?: ScanPart) {
+    this.#bytes = bytes
+    this.#bounds = bounds
+    this.#holder = part?.holder ?? 'The body'
+    this.#values = 1 + (part?.valuesBefore ?? 0)
+    this.#seesNumbers = part === undefined
+  }
+
+  /** Values so far, with those of the parts before. */
+  get values(): number {
+    return this.#values
+  }
+
+  /** Bytes that are seen. */
+  get at(): number {
+    return this.#at
+  }
+
+  /** Goes on to about that offset, or as far as so many closer looks at numbers come. True: all is seen. Throws `bad_request` that names the bound. */
+  to(offset: number, looksMax = Number.MAX_SAFE_INTEGER): boolean {
+    const bytes = this.#bytes
+    let end = Math.min(offset, bytes.length)
+    const looksEnd = this.#looks + looksMax
+    const { depthMax, valuesMax } = this.#bounds
+    const firstDigit = this.#seesNumbers ? 48 : 256
+    let at = this.#at
+    let depth = this.#depth
+    let values = this.#values
+    if (this.#isInString) at = this.#stringEnd(at, end)
+    while (at < end) {
+      const byte = bytes[at++] as number
+      if (byte === 34) at = this.#stringEnd(at, end)
+      else if (byte === 44) {
+        if (++values > valuesMax) throw tooMany(valuesMax, this.#holder)
+      } else if (byte === 123 || byte === 91) {
+        if (++depth > depthMax) throw tooDeep(depthMax, this.#holder)
+        if (++values > valuesMax) throw tooMany(valuesMax, this.#holder)
+      } else if (byte === 125 || byte === 93) depth--
+      else if (byte >= firstDigit && byte <= 57) {
+        at = this.#numberEnd(at, values)
+        if (this.#looks >= looksEnd) end = at
+      }
+    }
+    this.#at = at
+    this.#depth = depth
+    this.#values = values
+    return at >= bytes.length
+  }
+
+  /** Offset behind the closing quote of the string of which `from` is inside, or about `end`, where it is still inside. */
+  #stringEnd(from: number, end: number): number {
+    const bytes = this.#bytes
+    let at = from
+    this.#isInString = true
+    while (at < end) {
+      const stop = Math.min(at + stringWalkBytes, bytes.length)
+      while (at < stop) {
+        const byte = bytes[at] as number
+        if (byte === 34) {
+          this.#isInString = false
+          return at + 1
+        }
+        at += byte === 92 ? 2 : 1
+      }
+      if (at < bytes.length) at = this.#jump(at)
+    }
+    return at
+  }
+
+  /** The next quote or backslash. What was found once is not looked for again, so that no byte is searched twice. */
+  #jump(at: number): number {
+    if (this.#nextQuote < at) this.#nextQuote = found(this.#bytes.indexOf(34, at))
+    if (this.#nextSlash < at) this.#nextSlash = found(this.#bytes.indexOf(92, at))
+    return Math.min(this.#nextQuote, this.#nextSlash, this.#bytes.length)
+  }
+
+  /** Offset behind the number whose first digit stands before `from`. `values`: those so far. */
+  #numberEnd(from: number, values: number): number {
+    const bytes = this.#bytes
+    let at = from
+    let exponentAt = -1
+    for (;;) {
+      const byte = bytes[at] as number
+      // Digits and `.`; then `e`, `E` and the sign of an exponent.
+      if ((byte >= 48 && byte <= 57) || byte === 46) at++
+      else if (byte === 101 || byte === 69 || byte === 43 || byte === 45) {
+        if (exponentAt === -1) exponentAt = at
+        at++
+      } else break
+    }
+    const start = from - 1
+    if (at - start > numberCharsMax) throw fail('bad_request', { message: `A number of the body has more than ${numberCharsMax} characters.` })
+    if (exponentAt === -1 && at - start <= heldDigits) return at
+    const mantissaEnd = exponentAt === -1 ? at : exponentAt
+    const hasSign = mantissaEnd + 1 < at && (bytes[mantissaEnd + 1] as number) < 48
+    if (mantissaEnd - start <= heldDigits && at - mantissaEnd <= smallExponentChars + Number(hasSign)) return at
+    // In JSON each number is the first of its list or object or stands behind a comma, both of which count as values.
+    if (++this.#looks > values) throw notJson()
+    if (!isHeld(bytes.toString('latin1', start, at))) this.#note(start, at)
+    return at
+  }
+
+  #note(start: number, end: number): void {
+    this.wide ??= []
+    this.wide.push(start, end)
+    if (this.wide.length > 2 * wideNumbersMax)
+      throw fail('bad_request', { message: `The body has more than ${wideNumbersMax} numbers that a double cannot hold. Send them as strings.` })
+  }
+}
+
+const found = (offset: number): number => (offset === -1 ? Number.MAX_SAFE_INTEGER : offset)
+
+const notJson = (): GatewayError => fail('bad_request', { message: 'The body is not valid JSON.' })
+const tooDeep = (max: number, holder: string): GatewayError =>
+  fail('bad_request', { message: `${holder} is nested too deeply: at most ${max} objects and lists may stand inside each other.` })
+const tooMany = (max: number, holder: string): GatewayError =>
+  fail('bad_request', { message: `${holder} has too many values: at most ${max} members, items, objects and lists together.` })

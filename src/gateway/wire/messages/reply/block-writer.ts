@@ -1,0 +1,228 @@
+import { isObject } from '../../../../platform/values/json.ts'
+import type { ReplyContext } from '../../client-format.ts'
+import { JsonProgress } from '../../json/json-progress.ts'
+import { GrowingText } from '../../sse/growing-text.ts'
+import { type ToolNames, toolNamesOf } from '../tool-names.ts'
+import { messagesFrame } from './frames.ts'
+import { thinkingBlock } from './reply.ts'
+
+type Fields = Readonly<Record<string, unknown>>
+
+/** A tool call of the stream, by its index there. */
+interface Call {
+  readonly id: string
+  readonly name: string
+  /** Arguments that have come and are not written. */
+  readonly unwritten: GrowingText
+  readonly progress: JsonProgress
+  state: 'waiting' | 'open' | 'closed'
+}
+
+/** What waits for its turn: text of one kind, or something whole. */
+type Later = { readonly kind: 'text' | 'thinking'; readonly text: GrowingText } | { readonly kind: 'whole'; readonly say: () => string }
+
+/** Most things that wait: a stream that has more of them between two pieces of a call's arguments is none of a model. */
+const laterMax = 1000
+
+type Open = { readonly kind: 'text' | 'thinking' } | { readonly kind: 'call'; readonly call: Call }
+
+/**
+ * Writes content blocks one after the other: each is closed before the next one opens. Tool calls that an upstream sends interleaved wait
+ * for each other: the open one goes out as it comes, the others when it is complete, and text behind them. Decision 0143 says why.
+ */
+export class BlockWriter {
+  hasToolUse = false
+  readonly #context: ReplyContext
+  readonly #calls = new Map<number, Call>()
+  /** Calls that have begun and are not complete, and those whose block is not open yet. */
+  #incomplete = 0
+  #waiting = 0
+  /** What came while a call was in the middle of its arguments. */
+  #later: Later[] = []
+  #open: Open | null = null
+  #index = -1
+  /** What has been thought since the last signature. */
+  readonly #unsigned = new GrowingText()
+  #names: ToolNames | null = null
+  #hasNoted = false
+
+  constructor(context: ReplyContext) {
+    this.#context = context
+  }
+
+  get isInText(): boolean {
+    return this.#open?.kind === 'text'
+  }
+
+  text(text: string): string {
+    return this.#sayInTurn('text', text)
+  }
+
+  thinking(text: string): string {
+    return this.#sayInTurn('thinking', text)
+  }
+
+  /** A whole block with its signature: of thinking that has gone out already only the rest and the signature. */
+  thinkingBlock(given: unknown): string {
+    const block = thinkingBlock(given)
+    return block === null ? '' : this.#inTurn(() => this.#sayBlock(block))
+  }
+
+  /** A remark of ours, once a stream. */
+  note(text: string): string {
+    if (this.#hasNoted) return ''
+    this.#hasNoted = true
+    return this.#inTurn(() => this.#flushCalls() + this.#say('text', text) + this.#end())
+  }
+
+  toolCall(given: Fields): string {
+    const index = typeof given['index'] === 'number' ? given['index'] : 0
+    const made = isObject(given['function']) ? given['function'] : {}
+    const call = this.#calls.get(index) ?? this.#newCall(index, given['id'], made['name'])
+    if (typeof made['arguments'] === 'string' && call.state !== 'closed') this.#argue(call, made['arguments'])
+    return this.#advance(call) + this.#sayLater()
+  }
+
+  /** Closes what is open, and gives out everything that waited for it. */
+  close(): string {
+    return this.#flushCalls() + this.#sayAllLater() + this.#end()
+  }
+
+  /** At once, or behind the call that is in the middle of its arguments. */
+  #inTurn(say: () => string): string {
+    if (this.#later.length === 0 && this.#incomplete === 0) return say()
+    if (this.#later.length < laterMax) this.#later.push({ kind: 'whole', say })
+    return ''
+  }
+
+  /** The same for text, of which all that waits is one. */
+  #sayInTurn(kind: 'text' | 'thinking', text: string): string {
+    if (this.#later.length === 0 && this.#incomplete === 0) return this.#say(kind, text)
+    const last = this.#later.at(-1)
+    if (last !== undefined && last.kind === kind) last.text.append(text)
+    else if (this.#later.length < laterMax) {
+      const waiting = new GrowingText()
+      waiting.append(text)
+      this.#later.push({ kind, text: waiting })
+    }
+    return ''
+  }
+
+  #sayLater(): string {
+    return this.#later.length === 0 || this.#incomplete > 0 ? '' : this.#sayAllLater()
+  }
+
+  #sayAllLater(): string {
+    let text = ''
+    for (const waiting of this.#later.splice(0)) text += waiting.kind === 'whole' ? waiting.say() : this.#say(waiting.kind, waiting.text.text)
+    return text
+  }
+
+  #argue(call: Call, piece: string): void {
+    const wasWhole = call.progress.isWhole
+    call.unwritten.append(piece)
+    call.progress.push(piece)
+    if (call.progress.isWhole !== wasWhole) this.#incomplete += wasWhole ? 1 : -1
+  }
+
+  #flushCalls(): string {
+    let text = this.#end()
+    if (this.#waiting > 0) for (const call of this.#calls.values()) if (call.state === 'waiting') text += this.#openCall(call) + this.#end()
+    return text
+  }
+
+  #newCall(index: number, id: unknown, name: unknown): Call {
+    this.#names ??= toolNamesOf(this.#context.request)
+    const call: Call = {
+      id: typeof id === 'string' && id !== '' ? id : this.#context.newId('toolu_'),
+      name: this.#names.toClient(typeof name === 'string' ? name : ''),
+      unwritten: new GrowingText(),
+      progress: new JsonProgress(),
+      state: 'waiting',
+    }
+    this.#incomplete++
+    this.#waiting++
+    this.#calls.set(index, call)
+    this.hasToolUse = true
+    return call
+  }
+
+  /** Writes what may go out now that a call has grown. */
+  #advance(call: Call): string {
+    const open = this.#open
+    if (open?.kind === 'call') {
+      let text = open.call === call ? this.#argsOf(call) : ''
+      if (this.#waiting === 0 || !open.call.progress.isWhole) return text
+      text += this.#end()
+      return text + this.#openNext()
+    }
+    return call.state === 'waiting' ? this.#openCall(call) : ''
+  }
+
+  /** The calls that waited, in order: those that are complete at once, and the first that is not stays open. */
+  #openNext(): string {
+    let text = ''
+    for (const call of this.#calls.values()) {
+      if (call.state !== 'waiting') continue
+      text += this.#openCall(call)
+      if (!call.progress.isWhole || this.#waiting === 0) break
+    }
+    return text
+  }
+
+  #openCall(call: Call): string {
+    call.state = 'open'
+    this.#waiting--
+    return this.#begin({ type: 'tool_use', id: call.id, name: call.name, input: {} }, { kind: 'call', call }) + this.#argsOf(call)
+  }
+
+  #argsOf(call: Call): string {
+    const text = call.unwritten.take()
+    return text === '' ? '' : this.#delta({ type: 'input_json_delta', partial_json: text })
+  }
+
+  #say(kind: 'text' | 'thinking', said: string): string {
+    const delta = { type: `${kind}_delta`, [kind]: said }
+    if (kind === 'thinking') this.#unsigned.append(said)
+    if (this.#open?.kind === kind) return this.#delta(delta)
+    const block = kind === 'text' ? { type: 'text', text: '' } : unsigned
+    return this.#flushCalls() + this.#begin(block, { kind }) + this.#delta(delta)
+  }
+
+  /** Text that has gone out is not said again: a signature that comes late, behind text, stands in a block of its own without words. */
+  #sayBlock(block: Fields): string {
+    if (block['type'] === 'redacted_thinking') return this.#flushCalls() + this.#begin(block, { kind: 'thinking' }) + this.#end()
+    const whole = String(block['thinking'])
+    const said = this.#unsigned.take()
+    // What was thought without a signature may stand before it.
+    const isSaid = said.endsWith(whole) || (said !== '' && whole.startsWith(said))
+    const before = isSaid && this.#open?.kind === 'thinking' ? '' : this.#flushCalls() + this.#begin(unsigned, { kind: 'thinking' })
+    const rest = isSaid ? whole.slice(said.length) : whole
+    const thinking = rest === '' ? '' : this.#delta({ type: 'thinking_delta', thinking: rest })
+    return before + thinking + this.#delta({ type: 'signature_delta', signature: block['signature'] }) + this.#end()
+  }
+
+  #begin(block: Fields, open: Open): string {
+    const ended = this.#end()
+    this.#index++
+    this.#open = open
+    return ended + messagesFrame({ type: 'content_block_start', index: this.#index, content_block: block })
+  }
+
+  #delta(delta: Fields): string {
+    return messagesFrame({ type: 'content_block_delta', index: this.#index, delta })
+  }
+
+  #end(): string {
+    const open = this.#open
+    if (open === null) return ''
+    if (open.kind === 'call') {
+      open.call.state = 'closed'
+      if (!open.call.progress.isWhole) this.#incomplete--
+    }
+    this.#open = null
+    return messagesFrame({ type: 'content_block_stop', index: this.#index })
+  }
+}
+
+const unsigned: Fields = Object.freeze({ type: 'thinking', thinking: '', signature: '' })

@@ -1,0 +1,45 @@
+import { isObject } from '../../../../platform/values/json.ts'
+
+/** Words of the messages format for a status, where nobody gives a better one. */
+const typeByStatus: Readonly<Record<number, string>> = {
+  401: 'authentication_error',
+  402: 'billing_error',
+  403: 'permission_error',
+  404: 'not_found_error',
+  413: 'request_too_large',
+  429: 'rate_limit_error',
+  504: 'timeout_error',
+  529: 'overloaded_error',
+}
+
+/**
+ * An error as clients of the messages format and those of our envelope both read it: `{type:"error", error:{type, message, code}}`. `body`
+ * is an envelope of ours, or what a provider wrote in whatever shape, with its `error.message` and `error.code` kept.
+ */
+export function messagesErrorBody(body: Readonly<Record<string, unknown>>, status: number): Record<string, unknown> {
+  const given = body['error']
+  const error = isObject(given) ? given : {}
+  const text = [error['message'], given, body['message'], body['detail']].find(said => typeof said === 'string' && said !== '')
+  const type =
+    status === 413 ? 'request_too_large' : (knownType(error['type']) ?? typeByStatus[status] ?? (status >= 500 ? 'api_error' : 'invalid_request_error'))
+  const { code } = error
+  // Clients of the format look for them inside the error.
+  const details = error['details'] === undefined && isObject(body['details']) ? { details: body['details'] } : {}
+  const { type: _same, ...evidence } = body
+  return {
+    type: 'error',
+    ...evidence,
+    error: {
+      ...error,
+      ...details,
+      type,
+      message: text ?? 'The request was refused.',
+      code: typeof code === 'string' && code !== '' ? code : 'upstream_client_error',
+    },
+  }
+}
+
+const typeWords: ReadonlySet<string> = new Set(['invalid_request_error', 'overloaded_error', 'api_error', ...Object.values(typeByStatus)])
+
+/** The type of an error, when it is one that clients of the format know; else null. */
+export const knownType = (type: unknown): string | null => (typeof type === 'string' && typeWords.has(type) ? type : null)

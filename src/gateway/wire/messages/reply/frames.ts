@@ -1,0 +1,19 @@
+import type { StreamFault } from '../../chat/chat-stream.ts'
+import { knownType } from './error-body.ts'
+
+/** One event of the messages format: its name stands in the event and in the data. */
+export function messagesFrame(data: Readonly<Record<string, unknown>> & { readonly type: string }): string {
+  return `event: ${data.type}\ndata: ${JSON.stringify(data)}\n\n`
+}
+
+/** What keeps a silent stream alive. */
+export const pingFrame = messagesFrame({ type: 'ping' })
+
+/**
+ * The end of a stream that did not end well. No message_stop goes with it, which clients would read as success. Its type is one that
+ * clients of the format know; `code` keeps the provider's own word.
+ */
+export function errorFrame({ message, type, code }: StreamFault): string {
+  const known = knownType(type) ?? (code === 'rate_limit_exceeded' ? 'rate_limit_error' : 'api_error')
+  return messagesFrame({ type: 'error', error: { type: known, message, code: code ?? type ?? 'upstream_stream_error' } })
+}

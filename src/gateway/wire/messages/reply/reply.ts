@@ -1,0 +1,106 @@
+import { isObject } from '../../../../platform/values/json.ts'
+import type { ReplyContext } from '../../client-format.ts'
+import { JsonTexts } from '../../json/json-texts.ts'
+import type { TokenUsage } from '../../usage.ts'
+import { type ToolNames, toolNamesOf } from '../tool-names.ts'
+import { firstChoice, stopOf, stopSequenceOf } from './stop-reason.ts'
+import { usageToMessages } from './usage.ts'
+
+type Fields = Readonly<Record<string, unknown>>
+type Block = Record<string, unknown>
+
+/** What stands in place of output that the messages format has no block for. */
+export const mediaNote = '[The model answered with an image or sound, which this format cannot carry.]'
+
+/** A whole hub reply as a message. Thinking comes first, as clients of the format expect it; of several answers the first one is taken. */
+export function messageOf(reply: Fields, usage: TokenUsage, context: ReplyContext): Record<string, unknown> {
+  const choice = firstChoice(reply['choices']) ?? {}
+  const message = isObject(choice['message']) ? choice['message'] : {}
+  const text = textBlocks(message['content'])
+  const refusal = typeof message['refusal'] === 'string' && message['refusal'] !== '' ? [{ type: 'text', text: message['refusal'] }] : []
+  const calls = callBlocks(message, toolNamesOf(context.request), context)
+  return {
+    id: context.newId('msg_'),
+    type: 'message',
+    role: 'assistant',
+    model: context.model,
+    content: [...thinkingBlocks(message), ...text, ...mediaBlocks(message), ...refusal, ...calls],
+    ...stopOf({
+      finishReason: choice['finish_reason'],
+      stopSequence: stopSequenceOf(choice, context.request),
+      hasToolUse: calls.length > 0,
+      hasRefusal: refusal.length > 0,
+    }),
+    usage: usageToMessages(usage),
+  }
+}
+
+/** Whole blocks with their signatures where the upstream has them; what was thought outside of them stands around them, unsigned. */
+function thinkingBlocks({ thinking_blocks: given, reasoning_content: named, reasoning }: Fields): readonly Block[] {
+  const signed = Array.isArray(given) ? given.flatMap((block: unknown): readonly Block[] => asList(thinkingBlock(block))) : []
+  let rest = [named, reasoning].find(text => typeof text === 'string') ?? ''
+  const blocks: Block[] = []
+  for (const block of signed) {
+    const thinking = typeof block['thinking'] === 'string' ? block['thinking'] : ''
+    const at = thinking === '' ? -1 : rest.indexOf(thinking)
+    if (at !== -1) {
+      blocks.push(...unsigned(rest.slice(0, at)))
+      rest = rest.slice(at + thinking.length)
+    }
+    blocks.push(block)
+  }
+  return [...blocks, ...unsigned(rest)]
+}
+
+/** Blank lines between thoughts are no thought. */
+const unsigned = (thinking: string): readonly Block[] => (thinking.trim() === '' ? [] : [{ type: 'thinking', thinking, signature: '' }])
+
+/** One block as the format writes it; null for what is none. */
+export function thinkingBlock(block: unknown): Block | null {
+  if (!isObject(block)) return null
+  const { type, thinking, signature, data } = block
+  if (type === 'redacted_thinking') return { type, data: typeof data === 'string' ? data : '' }
+  if (type !== 'thinking') return null
+  return { type, thinking: typeof thinking === 'string' ? thinking : '', signature: typeof signature === 'string' ? signature : '' }
+}
+
+function textBlocks(content: unknown): readonly Block[] {
+  if (typeof content === 'string') return content === '' ? [] : [{ type: 'text', text: content }]
+  if (!Array.isArray(content)) return []
+  return content.flatMap((part: unknown): readonly Block[] => {
+    if (!isObject(part)) return []
+    if (typeof part['text'] === 'string') return part['text'] === '' ? [] : [{ type: 'text', text: part['text'] }]
+    return [{ type: 'text', text: mediaNote }]
+  })
+}
+
+/** Images and sound stand beside the content. */
+function mediaBlocks({ images, audio }: Fields): readonly Block[] {
+  return (Array.isArray(images) && images.length > 0) || isObject(audio) ? [{ type: 'text', text: mediaNote }] : []
+}
+
+function callBlocks(message: Fields, names: ToolNames, context: ReplyContext): readonly Block[] {
+  const { tool_calls: calls, function_call: older } = message
+  const made: readonly unknown[] = Array.isArray(calls) && calls.length > 0 ? calls : isObject(older) ? [{ function: older }] : []
+  const texts = new JsonTexts()
+  return made.flatMap(call => {
+    const called = isObject(call) ? call['function'] : undefined
+    if (!isObject(call) || !isObject(called) || typeof called['name'] !== 'string') return []
+    const id = typeof call['id'] === 'string' && call['id'] !== '' ? call['id'] : context.newId('toolu_')
+    return [{ type: 'tool_use', id, name: names.toClient(called['name']), input: inputOf(called['arguments'], texts) }]
+  })
+}
+
+/** Arguments as an object. What was cut off in the middle cannot be read and becomes an empty one: the stop reason says that it was cut. Throws for what is beyond the bounds. */
+function inputOf(args: unknown, texts: JsonTexts): Record<string, unknown> {
+  if (isObject(args)) return args
+  try {
+    const value: unknown = typeof args === 'string' ? texts.value(args) : {}
+    return isObject(value) ? value : {}
+  } catch (error) {
+    if (!(error instanceof SyntaxError)) throw error
+    return {}
+  }
+}
+
+const asList = (block: Block | null): readonly Block[] => (block === null ? [] : [block])

@@ -1,0 +1,53 @@
+import { isObject } from '../../../../platform/values/json.ts'
+import { noUsage, type TokenUsage, tokenCount } from '../../usage.ts'
+
+/**
+ * The `usage` block of the messages format. Its `input_tokens` are what was neither read from nor written to a cache; our prompt is all
+ * three together. Null when one of the two counts is missing, or is none that can be believed.
+ */
+export function usageFromMessages(usage: unknown): TokenUsage | null {
+  return tellsOutput(usage) ? mergeMessagesUsage(null, usage) : null
+}
+
+/** True for a block with a believable count of output tokens. */
+export function tellsOutput(usage: unknown): boolean {
+  return isObject(usage) && tokenCount(usage['output_tokens']) !== null
+}
+
+/**
+ * The same over the several blocks of one stream: a later block overrides the numbers that it names, and leaves the others as they were.
+ * Null as long as none has told of the prompt.
+ */
+export function mergeMessagesUsage(before: TokenUsage | null, usage: unknown): TokenUsage | null {
+  if (!isObject(usage)) return before
+  const input = tokenCount(usage['input_tokens'])
+  const output = tokenCount(usage['output_tokens'])
+  if (input === null && (output === null || before === null)) return before
+  const known = before ?? noUsage
+  const cachedTokens = tokenCount(usage['cache_read_input_tokens']) ?? known.cachedTokens
+  const cacheWriteTokens = tokenCount(usage['cache_creation_input_tokens']) ?? known.cacheWriteTokens
+  const freshTokens = input ?? known.promptTokens - known.cachedTokens - known.cacheWriteTokens
+  return {
+    ...known,
+    promptTokens: freshTokens + cachedTokens + cacheWriteTokens,
+    completionTokens: output ?? known.completionTokens,
+    cachedTokens,
+    cacheWriteTokens,
+    reasoningTokens: Math.min(output ?? known.completionTokens, thinkingTokens(usage['output_tokens_details']) ?? known.reasoningTokens),
+  }
+}
+
+function thinkingTokens(details: unknown): number | null {
+  return isObject(details) ? tokenCount(details['thinking_tokens']) : null
+}
+
+/** The `usage` block that says this. */
+export function usageToMessages(usage: TokenUsage): Record<string, number> {
+  const { promptTokens, completionTokens, cachedTokens, cacheWriteTokens } = usage
+  return {
+    input_tokens: Math.max(0, promptTokens - cachedTokens - cacheWriteTokens),
+    cache_creation_input_tokens: cacheWriteTokens,
+    cache_read_input_tokens: cachedTokens,
+    output_tokens: completionTokens,
+  }
+}

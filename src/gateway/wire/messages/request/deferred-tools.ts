@@ -1,0 +1,39 @@
+/** Tools that are declared and not yet shown to the model: a search of the client finds them, and its result refers to them. */
+import { isObject } from '../../../../platform/values/json.ts'
+import type { ToolNames } from '../tool-names.ts'
+
+type Fields = Readonly<Record<string, unknown>>
+
+/** The tools of the request that the model is to see: all but those that are deferred and that nothing has asked for so far. */
+export function shownTools({ tools, messages, tool_choice: choice }: Fields): unknown {
+  if (!Array.isArray(tools) || !tools.some(isDeferred)) return tools
+  const wanted = new Set<unknown>(resultsIn(messages).flatMap(referencesIn))
+  if (isObject(choice)) wanted.add(choice['name'])
+  return tools.filter((tool: unknown) => !isDeferred(tool) || wanted.has(tool['name']))
+}
+
+/** Content of a tool result with words in place of references, which no other format has. */
+export function withoutReferences(content: unknown, names: ToolNames): unknown {
+  if (!Array.isArray(content)) return content
+  return content.map((block: unknown) => {
+    const [name] = referencesIn([block])
+    return name === undefined ? block : { type: 'text', text: `The tool ${names.toUpstream(name)} can be called now.` }
+  })
+}
+
+const isDeferred = (tool: unknown): tool is Fields => isObject(tool) && tool['defer_loading'] === true && (tool['type'] ?? 'custom') === 'custom'
+
+/** The contents of all tool results. */
+function resultsIn(messages: unknown): readonly unknown[] {
+  return listOf(messages)
+    .flatMap(message => (isObject(message) ? listOf(message['content']) : []))
+    .flatMap(block => (isObject(block) && block['type'] === 'tool_result' ? [block['content']] : []))
+}
+
+function referencesIn(content: unknown): readonly string[] {
+  return listOf(content).flatMap(block =>
+    isObject(block) && block['type'] === 'tool_reference' && typeof block['tool_name'] === 'string' ? [block['tool_name']] : [],
+  )
+}
+
+const listOf = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : [])

@@ -1,0 +1,31 @@
+import { isObject } from '../../../../platform/values/json.ts'
+
+/** Keywords that strict schemas may not use. */
+const refused: readonly string[] = ['allOf', 'oneOf', 'not', 'if', 'then', 'else', 'dependentRequired', 'dependentSchemas', 'patternProperties']
+/** Keywords whose value maps names to schemas. */
+const byName: readonly string[] = ['properties', '$defs', 'definitions']
+/** Deepest schema that is looked through. */
+const depthMax = 32
+
+/**
+ * Whether OpenAI-shaped providers take a schema as strict: every object names all of its properties as required and allows no others.
+ * They refuse the whole request otherwise. The messages format has optional properties in its strict schemas.
+ */
+export function takesStrict(schema: unknown, depth = 0): boolean {
+  if (!isObject(schema)) return typeof schema !== 'boolean'
+  if (depth > depthMax || refused.some(keyword => schema[keyword] !== undefined)) return false
+  if (!isClosed(schema)) return false
+  const children = [
+    ...byName.flatMap(name => (isObject(schema[name]) ? Object.values(schema[name]) : [])),
+    ...(Array.isArray(schema['anyOf']) ? (schema['anyOf'] as readonly unknown[]) : []),
+    ...(schema['items'] === undefined ? [] : [schema['items']]),
+  ]
+  return children.every(child => takesStrict(child, depth + 1))
+}
+
+function isClosed({ type, properties, required, additionalProperties }: Readonly<Record<string, unknown>>): boolean {
+  const isObjectSchema = type === 'object' || (Array.isArray(type) && type.includes('object')) || isObject(properties)
+  if (!isObjectSchema) return true
+  const names = isObject(properties) ? Object.keys(properties) : []
+  return additionalProperties === false && names.every(name => Array.isArray(required) && required.includes(name))
+}

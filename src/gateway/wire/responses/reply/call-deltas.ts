@@ -1,0 +1,44 @@
+import { isObject } from '../../../../platform/values/json.ts'
+import { textOf } from '../json.ts'
+
+/** What one delta adds to a call. */
+export interface CallPiece {
+  /** Counts from 0 in the order in which the calls have begun. */
+  readonly call: number
+  /** null = not said. */
+  readonly id: string | null
+  readonly name: string
+  readonly argumentsText: string
+}
+
+/**
+ * Tells the calls of a stream apart. Providers differ: most count with `index`, some leave it out or always say 0 and give a new id
+ * instead, some repeat the id in every delta, some give arguments as an object.
+ */
+export class CallSorter {
+  readonly #byIndex = new Map<number, number>()
+  readonly #ids: (string | null)[] = []
+
+  /** One entry of `delta.tool_calls`; null for what is no call. */
+  sort(delta: unknown): CallPiece | null {
+    if (!isObject(delta)) return null
+    const made = isObject(delta['function']) ? delta['function'] : {}
+    const id = textOf(delta['id']) || null
+    const name = textOf(made['name']) ?? ''
+    const given = made['arguments']
+    return { call: this.#callOf(delta['index'], id, name), id, name, argumentsText: isObject(given) ? JSON.stringify(given) : (textOf(given) ?? '') }
+  }
+
+  #callOf(index: unknown, id: string | null, name: string): number {
+    const known = typeof index === 'number' ? this.#byIndex.get(index) : this.#ids.length === 0 || name !== '' ? undefined : this.#ids.length - 1
+    if (known !== undefined && (id === null || this.#ids[known] === null || this.#ids[known] === id)) {
+      if (id !== null) this.#ids[known] = id
+      return known
+    }
+    // The same index with another id is another call; so is an id that was seen before at whatever index.
+    const same = id === null ? -1 : this.#ids.indexOf(id)
+    const call = same === -1 ? this.#ids.push(id) - 1 : same
+    if (typeof index === 'number') this.#byIndex.set(index, call)
+    return call
+  }
+}

@@ -1,0 +1,14 @@
+import type { JsonObject } from '../../../../platform/values/json.ts'
+
+/** Numbers and writes the events of one stream: each has its name twice and the next number. */
+export class EventFrames {
+  #next: number
+
+  constructor(first = 0) {
+    this.#next = first
+  }
+
+  frame(type: string, fields: JsonObject): string {
+    return `event: ${type}\ndata: ${JSON.stringify({ type, sequence_number: this.#next++, ...fields })}\n\n`
+  }
+}

@@ -1,0 +1,90 @@
+import type { JsonObject } from '../../../../platform/values/json.ts'
+import type { StreamFault } from '../../chat/chat-stream.ts'
+import type { ReplyContext } from '../../client-format.ts'
+import type { TokenUsage } from '../../usage.ts'
+import { repeatedFields } from '../repeated-fields.ts'
+
+/** How a response has ended, or not yet. */
+export type ResponseEnd =
+  | { readonly status: 'in_progress' | 'completed' }
+  | { readonly status: 'incomplete'; readonly reason: 'max_output_tokens' | 'content_filter' }
+  | { readonly status: 'failed'; readonly error: JsonObject }
+
+/** The end that a hub `finish_reason` stands for. */
+export function endOf(finishReason: unknown): ResponseEnd {
+  if (finishReason === 'length') return { status: 'incomplete', reason: 'max_output_tokens' }
+  if (finishReason === 'content_filter') return { status: 'incomplete', reason: 'content_filter' }
+  return { status: 'completed' }
+}
+
+/** The `response` object of the Responses API. It says what the request was, as it was sent, but for fields that are very long; nothing of it is kept. */
+export function responseObject(
+  id: string,
+  context: ReplyContext,
+  end: ResponseEnd,
+  output: readonly JsonObject[],
+  usage: TokenUsage | null,
+): Record<string, unknown> {
+  const { model, nowSeconds } = context
+  const given = repeatedFields(context.request)
+  return {
+    id,
+    object: 'response',
+    created_at: nowSeconds,
+    status: end.status,
+    background: false,
+    error: end.status === 'failed' ? end.error : null,
+    incomplete_details: end.status === 'incomplete' ? { reason: end.reason } : null,
+    instructions: given['instructions'],
+    max_output_tokens: given['max_output_tokens'],
+    model,
+    output,
+    parallel_tool_calls: given['parallel_tool_calls'],
+    previous_response_id: null,
+    prompt_cache_key: given['prompt_cache_key'],
+    reasoning: given['reasoning'],
+    store: false,
+    temperature: given['temperature'],
+    text: given['text'],
+    tool_choice: given['tool_choice'],
+    tools: given['tools'],
+    top_p: given['top_p'],
+    truncation: given['truncation'],
+    usage: usage === null ? null : responseUsage(usage),
+    user: given['user'],
+    metadata: given['metadata'],
+    ...(usage === null ? {} : { x_br: context.bill(usage) }),
+  }
+}
+
+/** The `usage` block of a response. */
+export function responseUsage({ promptTokens, completionTokens, cachedTokens, cacheWriteTokens, reasoningTokens }: TokenUsage): JsonObject {
+  return {
+    input_tokens: promptTokens,
+    input_tokens_details: { cached_tokens: cachedTokens, ...(cacheWriteTokens === 0 ? {} : { cache_write_tokens: cacheWriteTokens }) },
+    output_tokens: completionTokens,
+    output_tokens_details: { reasoning_tokens: reasoningTokens },
+    total_tokens: promptTokens + completionTokens,
+  }
+}
+
+/** Codes of faults that no repetition cures, as clients of this API know them: others are taken for a broken connection and tried again. */
+const finalCodes: Readonly<Record<string, string>> = {
+  agent_budget_exceeded: 'insufficient_quota',
+  budget_exceeded: 'insufficient_quota',
+  insufficient_credits: 'insufficient_quota',
+  agent_revoked: 'invalid_prompt',
+  agent_paused: 'invalid_prompt',
+  invalid_api_key: 'invalid_prompt',
+}
+
+/** Codes of providers that mean the same in this API. */
+const sharedCodes = new Set(['rate_limit_exceeded', 'context_length_exceeded', 'insufficient_quota', 'invalid_prompt', 'server_is_overloaded', 'slow_down'])
+
+/** The `error` of a failed response. Our own code stands in front of the message, because `code` has to be one that clients know. */
+export function responseError({ message, type, code }: StreamFault): JsonObject {
+  const final = code === null ? undefined : finalCodes[code]
+  if (final !== undefined) return { code: final, message: `${code}: ${message}`, type }
+  if (code !== null && sharedCodes.has(code)) return { code, message, type }
+  return { code: type === 'rate_limit_error' ? 'rate_limit_exceeded' : 'server_error', message: code === null ? message : `${code}: ${message}`, type }
+}

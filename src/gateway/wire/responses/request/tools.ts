@@ -1,0 +1,135 @@
+import { fail } from '../../../../platform/errors.ts'
+import { isObject, type JsonObject, objectsOf } from '../../../../platform/values/json.ts'
+import { boundedObject } from '../../json/json-texts.ts'
+import { textOf } from '../json.ts'
+import { type CallableTool, callableTools, identityOfChoice, type ToolNames, toolSearchName } from '../tool-names.ts'
+
+/** Tools of the Responses API in the hub format: what is called by the client becomes a function, what a provider would run is refused. */
+
+/**
+ * A web search that the provider would run. Codex offers it unasked beside its own tools; there it is left out, and named to the caller.
+ * Where it is all that is offered, or demanded, the request is refused.
+ */
+export function isWebSearch(tool: unknown): boolean {
+  return isObject(tool) && tool['type'] === 'web_search'
+}
+
+/** The name under which tools are told that are left out. */
+export const webSearchName = 'tools.web_search'
+
+/**
+ * Refuses tools that are run by a provider: nothing here runs them, and what a provider charges for them is in no price of ours.
+ * Throws `bad_request` and, by name, `unsupported_operation`.
+ */
+export function checkTools(tools: unknown, at: string): void {
+  if (tools === undefined || tools === null) return
+  if (!Array.isArray(tools)) throw fail('bad_request', { message: `"${at}" must be an array.` })
+  const isBesideOthers = objectsOf(tools).some(tool => callableTools(tool).length > 0)
+  for (let index = 0; index < tools.length; index++) if (!(isBesideOthers && isWebSearch(tools[index]))) checkTool(tools[index], `${at}[${index}]`)
+}
+
+function checkTool(tool: unknown, at: string): void {
+  if (!isObject(tool) || typeof tool['type'] !== 'string') throw fail('bad_request', { message: `"${at}" must be an object with a "type".` })
+  const { type } = tool
+  if (type === 'tool_search' && tool['execution'] === 'client') return
+  if (type !== 'function' && type !== 'custom' && type !== 'namespace') throw unsupportedTool(type, at)
+  if (typeof tool['name'] !== 'string' || tool['name'] === '') throw fail('bad_request', { message: `"${at}.name" must be a non-empty string.` })
+  if (type === 'namespace') checkTools(tool['tools'], `${at}.tools`)
+}
+
+function unsupportedTool(type: string, at: string): Error {
+  return fail('unsupported_operation', {
+    message: `Tools of type "${type}" ("${at}") are not offered here. Offer tools of type function, custom or namespace, or tool_search with "execution": "client", which the client runs.`,
+  })
+}
+
+/** How many tools may be called: those of a namespace and those that a search has loaded count, too. */
+export function callableCount({ tools, input }: JsonObject): number {
+  let count = 0
+  const add = (list: unknown): void => {
+    for (const tool of objectsOf(list)) count += callableTools(tool).length
+  }
+  add(tools)
+  for (const item of objectsOf(input)) if (item['type'] === 'tool_search_output') add(item['tools'])
+  return count
+}
+
+/** The hub's `tools` for everything that may be called, in order. The first tool of a namespace has its description: all of them would multiply it. */
+export function hubTools(tools: readonly JsonObject[], names: ToolNames): readonly JsonObject[] {
+  return tools.flatMap(tool => {
+    const about = tool['type'] === 'namespace' ? textOf(tool['description']) : null
+    return callableTools(tool).map((each, index) => hubTool(each, names, index === 0 ? about : null))
+  })
+}
+
+function hubTool({ identity, declared }: CallableTool, names: ToolNames, aboutNamespace: string | null): JsonObject {
+  const name = names.hubName(identity)
+  const own = textOf(declared['description'])
+  const description = [own, aboutNamespace === null || aboutNamespace === '' ? null : `(${aboutNamespace})`].filter(text => text !== null).join(' ')
+  const about = description === '' ? {} : { description }
+  if (identity.kind === 'custom')
+    return { type: 'function', function: { name, description: freeformText(description, declared['format']), parameters: freeform } }
+  const parameters = isObject(declared['parameters']) ? { parameters: declared['parameters'] } : {}
+  const strict = declared['strict'] === true ? { strict: true } : {}
+  const cached = isObject(declared['cache_control']) ? { cache_control: declared['cache_control'] } : {}
+  return { type: 'function', function: { name, ...about, ...parameters, ...strict }, ...cached }
+}
+
+/** A freeform tool takes text; as a function it takes that text as its one argument. */
+const freeform: JsonObject = {
+  type: 'object',
+  properties: { input: { type: 'string', description: 'The whole input of the tool, as it is.' } },
+  required: ['input'],
+  additionalProperties: false,
+}
+
+function freeformText(description: string, format: unknown): string {
+  const grammar = isObject(format) && format['type'] === 'grammar' ? textOf(format['definition']) : null
+  if (grammar === null) return description
+  const syntax = isObject(format) ? textOf(format['syntax']) : null
+  return `${description}\n\nThe input must follow this ${syntax ?? 'formal'} grammar:\n${grammar}`.trim()
+}
+
+/** The text of a freeform call, of the arguments that the model wrote. Arguments that are cut off or no JSON stay as they are. */
+export function freeformInput(argumentsText: string): string {
+  const input = boundedObject(argumentsText)?.['input']
+  // Cut off or written freely: then the text itself is the best reading.
+  return typeof input === 'string' ? input : argumentsText
+}
+
+/** The hub's tool_choice, and the tools that it leaves; undefined: the default. */
+export function hubToolChoice(
+  choice: unknown,
+  tools: readonly JsonObject[],
+  names: ToolNames,
+): { readonly choice: unknown; readonly tools: readonly JsonObject[] } {
+  if (choice === undefined || choice === null || choice === 'auto') return { choice: undefined, tools }
+  if (choice === 'none' || choice === 'required') return { choice, tools }
+  const named = identityOfChoice(choice)
+  if (named !== null) return { choice: { type: 'function', function: { name: names.hubName(named) } }, tools }
+  if (isObject(choice) && choice['type'] === 'allowed_tools') return allowedTools(choice, tools, names)
+  if (isObject(choice) && choice['type'] === toolSearchName) return { choice: { type: 'function', function: { name: toolSearchName } }, tools }
+  return { choice: undefined, tools }
+}
+
+const choiceTypes: readonly unknown[] = ['function', 'custom', 'allowed_tools', toolSearchName]
+
+/** Refuses a `tool_choice` that demands what is not offered here. Throws `bad_request` and `unsupported_operation`. */
+export function checkToolChoice(choice: unknown): void {
+  if (choice === undefined || choice === null || choice === 'auto' || choice === 'none' || choice === 'required') return
+  const type = isObject(choice) ? textOf(choice['type']) : null
+  if (type === null) throw fail('bad_request', { message: '"tool_choice" must be "auto", "none", "required" or an object with a "type".' })
+  if (!choiceTypes.includes(type))
+    throw fail('unsupported_operation', { message: `A tool_choice of type "${type}" is not offered here: tools of providers are not run.` })
+}
+
+function allowedTools(choice: JsonObject, tools: readonly JsonObject[], names: ToolNames): { readonly choice: unknown; readonly tools: readonly JsonObject[] } {
+  const allowed = new Set(
+    objectsOf(choice['tools']).flatMap(entry => {
+      const named = identityOfChoice(entry)
+      return named === null ? [] : [names.hubName(named)]
+    }),
+  )
+  const left = tools.filter(tool => isObject(tool['function']) && allowed.has(String(tool['function']['name'])))
+  return { choice: choice['mode'] === 'required' ? 'required' : undefined, tools: left }
+}

@@ -1,0 +1,140 @@
+/** The `server/discover` era (2026-07-28): the 2.x SDK. It is stateless by design; each request brings its own envelope. */
+import {
+  CLIENT_CAPABILITIES_META_KEY,
+  createMcpHandler,
+  type InputRequiredResult,
+  inputRequired,
+  type McpServerFactory,
+  ProtocolError,
+  ProtocolErrorCode,
+  Server,
+  type ServerContext,
+} from '@modelcontextprotocol/server'
+import { z } from 'zod'
+import { type Asked, type Questions, questionMethods, type Surface, SurfaceError, type ToolRun } from '../surface.ts'
+import type { McpIdentity } from './instructions.ts'
+
+export interface DiscoverEra {
+  /** Serves one POST whose body is already parsed. */
+  serve(request: Request, parsedBody: unknown, surface: Surface): Promise<Response>
+  /** Ends what still runs. */
+  close(): Promise<void>
+}
+
+/** Makes the handler of this era; `bodyLimitBytes` only repeats the bound that the transport has already held. */
+export function makeDiscoverEra(identity: McpIdentity, bodyLimitBytes: number): DiscoverEra {
+  // The SDK builds a server for a request through a factory that sees the Request object alone; this is how it finds the caller's surface.
+  const surfaces = new WeakMap<Request, Surface>()
+  const factory: McpServerFactory = ({ requestInfo }) => {
+    const surface = requestInfo && surfaces.get(requestInfo)
+    if (!surface) throw new Error('a request of the discover era came without its surface')
+    return discoverServer(surface, identity)
+  }
+  // A tool call answers as a stream from the start: its keep-alives carry a model that thinks for a minute past idle timeouts.
+  const calls = createMcpHandler(factory, { legacy: 'reject', responseMode: 'sse', maxRequestBodySize: bodyLimitBytes })
+  const rest = createMcpHandler(factory, { legacy: 'reject', maxRequestBodySize: bodyLimitBytes })
+  return {
+    serve(request, parsedBody, surface) {
+      surfaces.set(request, surface)
+      return (isToolCall(parsedBody) ? calls : rest).fetch(request, { parsedBody })
+    },
+    close: async () => {
+      await calls.close()
+      await rest.close()
+    },
+  }
+}
+
+function isToolCall(body: unknown): boolean {
+  return typeof body === 'object' && body !== null && 'method' in body && body.method === 'tools/call'
+}
+
+/** A server of this era for one request. It announces what the surface has, and only the news that the surface tells. */
+export function discoverServer(surface: Surface, identity: McpIdentity): Server {
+  const server = new Server(
+    { name: identity.name, title: identity.title, version: identity.version },
+    { capabilities: capabilitiesOf(surface), instructions: identity.instructions },
+  )
+  serveTools(server, surface)
+  serveResources(server, surface)
+  servePrompts(server, surface)
+  return server
+}
+
+type Capabilities = ReturnType<Server['getCapabilities']>
+
+function capabilitiesOf({ resources, prompts, complete, changes, logging }: Surface): Capabilities {
+  const listChanged = (list: 'tools' | 'prompts' | 'resources') => (changes?.lists.includes(list) ? { listChanged: true } : {})
+  return {
+    tools: listChanged('tools'),
+    ...(resources ? { resources: { ...listChanged('resources'), ...(changes ? { subscribe: true } : {}) } } : {}),
+    ...(prompts ? { prompts: listChanged('prompts') } : {}),
+    ...(complete ? { completions: {} } : {}),
+    ...(logging ? { logging: {} } : {}),
+  }
+}
+
+function serveTools(server: Server, { tools, logging }: Surface): void {
+  server.setRequestHandler('tools/list', () => ({ tools: tools.list() }))
+  server.setRequestHandler('tools/call', async (request, ctx) => {
+    const { name, arguments: args } = request.params
+    if (!tools.has(name)) throw new ProtocolError(ProtocolErrorCode.InvalidParams, tools.unknown(name))
+    const progressToken = ctx.mcpReq._meta?.progressToken
+    const report: ToolRun['report'] =
+      progressToken === undefined
+        ? null
+        : ({ progress, message }) => {
+            ctx.mcpReq.notify({ method: 'notifications/progress', params: { progressToken, progress, message } }).catch(() => undefined)
+          }
+    const log: ToolRun['log'] = (level, data) => {
+      if (logging) ctx.mcpReq.log(level, data).catch(() => undefined)
+    }
+    return answerOrQuestions(await asProtocol(tools.run(name, args, { signal: ctx.mcpReq.signal, report, log, asked: askedOf(ctx) })))
+  })
+}
+
+function serveResources(server: Server, { resources }: Surface): void {
+  if (!resources) return
+  server.setRequestHandler('resources/list', (request, ctx) => asProtocol(resources.list(request.params?.cursor, ctx.mcpReq.signal)))
+  server.setRequestHandler('resources/templates/list', () => ({ resourceTemplates: resources.templates() }))
+  server.setRequestHandler('resources/read', async (request, ctx) => ({
+    contents: await asProtocol(resources.read(request.params.uri, ctx.mcpReq.signal)),
+  }))
+}
+
+function servePrompts(server: Server, { prompts, complete }: Surface): void {
+  if (prompts) {
+    server.setRequestHandler('prompts/list', () => ({ prompts: prompts.list() }))
+    server.setRequestHandler('prompts/get', async ({ params }, ctx) =>
+      answerOrQuestions(await asProtocol(prompts.get(params.name, params.arguments ?? {}, ctx.mcpReq.signal, askedOf(ctx)))),
+    )
+  }
+  if (complete)
+    server.setRequestHandler('completion/complete', async (request, ctx) => ({
+      completion: { ...(await asProtocol(complete(request.params, ctx.mcpReq.signal))) },
+    }))
+}
+
+const declaring = z.object({ [CLIENT_CAPABILITIES_META_KEY]: z.record(z.string(), z.unknown()) })
+
+/** What the client of a request can be asked, and what it said to the questions of the last round. */
+function askedOf({ mcpReq }: ServerContext): Asked {
+  const declared = declaring.safeParse(mcpReq.envelope).data?.[CLIENT_CAPABILITIES_META_KEY]
+  return { can: kind => declared?.[kind] !== undefined, answers: mcpReq.inputResponses, state: mcpReq.requestState<string>() }
+}
+
+/** The SDK looks whether the client declares what it is asked. */
+function answerOrQuestions<T extends object>(said: T | Questions): T | InputRequiredResult {
+  if (!('questions' in said)) return said
+  const inputRequests = Object.entries(said.questions).map(([name, { kind, params }]) => [name, { method: questionMethods[kind], params }])
+  return inputRequired({ inputRequests: Object.fromEntries(inputRequests), ...(said.state === undefined ? {} : { requestState: said.state }) })
+}
+
+/** The SDK of this era hides every error that is not its own. */
+async function asProtocol<T>(work: Promise<T>): Promise<T> {
+  try {
+    return await work
+  } catch (thrown) {
+    throw thrown instanceof SurfaceError ? new ProtocolError(thrown.code, thrown.message, thrown.data) : thrown
+  }
+}

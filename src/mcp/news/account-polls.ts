@@ -1,0 +1,108 @@
+import type { Clock } from '../../platform/clock.ts'
+import type { NoPlace, Shares } from '../../platform/shares.ts'
+import { SurfaceError } from '../surface.ts'
+
+/** How late a change of an account resource is told at most, and how often one is told at most. */
+export const accountPollMs = 10_000
+
+/** Somebody who listens to one resource. */
+export interface PollListener {
+  /** The resource as text; null when it cannot be read now. */
+  read(): Promise<string | null>
+  /** It has changed. */
+  notify(): void
+}
+
+interface Poll {
+  readonly orgId: number
+  readonly listeners: Set<PollListener>
+  known: string | null
+}
+
+/**
+ * Looks at account resources from time to time: once for all streams of one credential that listen to the same one, however many they are, and with
+ * one timer for the process. Organisations share the places for such looks, and are looked at in turn.
+ */
+export class AccountPolls {
+  readonly #clock: Clock
+  readonly #places: Shares<number>
+  readonly #polls = new Map<string, Poll>()
+  #stopTimer: (() => void) | null = null
+  #isLooking = false
+
+  constructor(clock: Clock, places: Shares<number>) {
+    this.#clock = clock
+    this.#places = places
+  }
+
+  /** Listens from now on until the returned function is called. `name` tells credential and resource. Throws SurfaceError when there is no place. */
+  async watch(name: string, orgId: number, listener: PollListener): Promise<() => void> {
+    const known = this.#polls.get(name)
+    const why = known === undefined ? this.#places.take(orgId) : null
+    if (why !== null) throw noPlace(why)
+    const poll = known ?? { orgId, listeners: new Set<PollListener>(), known: null }
+    poll.listeners.add(listener)
+    this.#polls.set(name, poll)
+    this.#stopTimer ??= this.#clock.every(accountPollMs, () => void this.#look())
+    // What stands there before is what later looks are compared with.
+    if (known === undefined) poll.known = await listener.read()
+    return () => this.#drop(name, poll, listener)
+  }
+
+  #drop(name: string, poll: Poll, listener: PollListener): void {
+    poll.listeners.delete(listener)
+    if (poll.listeners.size === 0 && this.#polls.get(name) === poll) {
+      this.#polls.delete(name)
+      this.#places.give(poll.orgId)
+    }
+    if (this.#polls.size > 0) return
+    this.#stopTimer?.()
+    this.#stopTimer = null
+  }
+
+  async #look(): Promise<void> {
+    if (this.#isLooking) return
+    this.#isLooking = true
+    try {
+      for (const poll of inTurn([...this.#polls.values()])) await this.#lookAt(poll)
+    } finally {
+      this.#isLooking = false
+    }
+  }
+
+  async #lookAt(poll: Poll): Promise<void> {
+    const [reader] = poll.listeners
+    const now = reader === undefined ? null : await reader.read()
+    if (now === null || now === poll.known) return
+    const isFirst = poll.known === null
+    poll.known = now
+    if (!isFirst) for (const listener of [...poll.listeners]) listener.notify()
+  }
+}
+
+/** The first of each organisation, then the second of each, and so on: nobody waits for all looks of another one. */
+function inTurn(polls: readonly Poll[]): Poll[] {
+  const counts = new Map<number, number>()
+  const rounds: Poll[][] = []
+  for (const poll of polls) {
+    const round = counts.get(poll.orgId) ?? 0
+    counts.set(poll.orgId, round + 1)
+    const others = rounds[round]
+    if (others === undefined) rounds.push([poll])
+    else others.push(poll)
+  }
+  return rounds.flat()
+}
+
+function noPlace(why: NoPlace): SurfaceError {
+  const message =
+    why === 'share'
+      ? 'This organisation listens to as many account resources as it may in this process beside others (POLLS_MAX, ORG_SHARE_PERCENT). Close a stream, or listen to fewer.'
+      : 'This process looks at as many account resources as it takes (POLLS_MAX). Try again later.'
+  return new SurfaceError('refused', message, {
+    code: 'rate_limit_exceeded',
+    status: 429,
+    limit_name: 'POLLS_MAX',
+    ...(why === 'share' ? { scope: 'org' } : {}),
+  })
+}

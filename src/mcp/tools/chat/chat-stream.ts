@@ -1,0 +1,120 @@
+/** Reads a chat completion, streamed or whole, into the one answer that a tool returns. */
+import { createParser } from 'eventsource-parser'
+import { z } from 'zod'
+import { boundedObject } from '../../../gateway/wire/json/json-texts.ts'
+import { type ErrorName, fail, type GatewayError } from '../../../platform/errors.ts'
+import { CallCutError } from '../../../platform/loop/inflight.ts'
+
+const usageShape = z.looseObject({ prompt_tokens: z.number(), completion_tokens: z.number(), total_tokens: z.number() })
+const costShape = z.looseObject({ cost_inr: z.number().nullish(), value_inr: z.number().nullish(), provider: z.string().nullish() })
+const choiceText = z.looseObject({ content: z.string().nullish(), reasoning_content: z.string().nullish() })
+
+/** A chunk of a stream or a whole completion: `delta` in one, `message` in the other. */
+const chatPart = z.looseObject({
+  id: z.string().nullish(),
+  model: z.string().nullish(),
+  choices: z.array(z.looseObject({ delta: choiceText.nullish(), message: choiceText.nullish(), finish_reason: z.string().nullish() })).nullish(),
+  usage: usageShape.nullish(),
+  x_br: costShape.nullish(),
+  error: z.looseObject({ message: z.string().nullish(), code: z.string().nullish() }).nullish(),
+})
+
+/** The ends that the gateway itself puts to a stream, by the code of their frame. */
+const streamErrors: Readonly<Record<string, ErrorName>> = {
+  budget_exceeded: 'budget_exceeded',
+  agent_budget_exceeded: 'agent_budget_exceeded',
+  invalid_api_key: 'invalid_api_key',
+  agent_revoked: 'agent_revoked_label',
+  agent_paused: 'agent_paused',
+  database_unavailable: 'database_unavailable',
+}
+
+export type ChatUsage = z.output<typeof usageShape>
+
+/** What has arrived of an answer so far. */
+export class ChatAnswer {
+  text = ''
+  reasoning = ''
+  model: string | null = null
+  finishReason: string | null = null
+  usage: ChatUsage | null = null
+  costInr: number | null = null
+  provider: string | null = null
+  /** Set when the stream ended with an error frame: the provider broke off, or the gateway ended it, for example on a spent budget. */
+  broken: GatewayError | null = null
+
+  /** Takes in one chunk, or a whole completion. A text that is not JSON of this shape is passed over. */
+  add(json: string): void {
+    const parsed = chatPart.safeParse(boundedObject(json))
+    if (!parsed.success) return
+    const part = parsed.data
+    if (part.error) this.broken = brokenBy(part.error.code ?? '', part.error.message ?? '')
+    if (part.model) this.model = part.model
+    if (part.usage) this.usage = part.usage
+    if (part.x_br) {
+      this.costInr = part.x_br.cost_inr ?? this.costInr
+      this.provider = part.x_br.provider ?? this.provider
+    }
+    const choice = part.choices?.[0]
+    if (!choice) return
+    const said = choice.delta ?? choice.message
+    this.text += said?.content ?? ''
+    this.reasoning += said?.reasoning_content ?? ''
+    if (choice.finish_reason) this.finishReason = choice.finish_reason
+  }
+}
+
+/** The end that an error frame puts to an answer. A credential that was ended is not worth another try. */
+function brokenBy(code: string, message: string): GatewayError {
+  const said = message === '' ? {} : { message }
+  if (code === 'agent_revoked') return fail('agent_revoked_label', { ...said, ...revokedEvidence })
+  return fail(streamErrors[code] ?? 'upstream_stream_error', code === 'invalid_api_key' ? { ...said, shouldRetry: false } : said)
+}
+
+/** What stands beside the `agent_revoked` of a tool result. */
+export const revokedEvidence = { extra: { reason: 'agent_revoked' }, shouldRetry: false } as const
+
+/**
+ * Feeds a stream of server-sent events into `answer` until it ends or `signal` aborts; true when it came to its end. A stream that the
+ * gateway itself cuts is read to the frame that says why. The iterator's `return()` is called on the way out, which is where the gateway
+ * settles the call; a read that hangs does not hold us up.
+ */
+export async function readChatStream(chunks: AsyncIterable<Uint8Array>, answer: ChatAnswer, signal: AbortSignal, onPiece: () => void): Promise<boolean> {
+  const decoder = new TextDecoder()
+  const parser = createParser({
+    onEvent: event => {
+      if (event.data !== '[DONE]') answer.add(event.data)
+    },
+  })
+  const iterator = chunks[Symbol.asyncIterator]()
+  const aborted = whenAborted(signal)
+  try {
+    for (;;) {
+      const coming = iterator.next()
+      const first = await Promise.race([coming, aborted.promise])
+      const next = first === 'aborted' && signal.reason instanceof CallCutError ? await coming : first
+      if (next === 'aborted') return false
+      if (next.done) return !signal.aborted || answer.broken !== null
+      parser.feed(decoder.decode(next.value, { stream: true }))
+      onPiece()
+    }
+  } catch (thrown) {
+    if (signal.aborted) return false
+    throw thrown
+  } finally {
+    aborted.stop()
+    // Not awaited: `return()` of a generator waits for its pending read, and the abort ends that read.
+    iterator.return?.()?.then(undefined, () => undefined)
+  }
+}
+
+/** A promise for the abort of a signal that can be let go of, so that a long-lived signal gathers no listeners. */
+export function whenAborted(signal: AbortSignal): { promise: Promise<'aborted'>; stop(): void } {
+  let listener = (): void => undefined
+  const promise = new Promise<'aborted'>(resolve => {
+    listener = () => resolve('aborted')
+    if (signal.aborted) listener()
+    else signal.addEventListener('abort', listener, { once: true })
+  })
+  return { promise, stop: () => signal.removeEventListener('abort', listener) }
+}

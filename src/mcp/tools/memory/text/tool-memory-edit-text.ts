@@ -1,0 +1,134 @@
+/** Replacing a piece of a text, as an agent asks for it. Pure. */
+
+export interface EditParams {
+  readonly oldText: string
+  readonly newText: string
+  /** False: old_text must stand there exactly once. */
+  readonly replacesAll: boolean
+  /** The text with the change has at most so many characters. */
+  readonly charsMax: number
+}
+
+export type EditOutcome =
+  | { readonly kind: 'done'; readonly text: string; readonly replaced: number; readonly diff: string }
+  /** `hint` says what may be wrong with old_text; empty when nothing comes to mind. */
+  | { readonly kind: 'absent'; readonly hint: string }
+  /** What the text would have; nothing of it was made. */
+  | { readonly kind: 'too-long'; readonly chars: number }
+  /** `lines`: where it begins, from 1, the first ones. */
+  | { readonly kind: 'ambiguous'; readonly count: number; readonly lines: readonly number[] }
+
+const linesNamedMax = 10
+
+/**
+ * The text with `oldText` replaced. Where every line ends with CRLF, a plain line end in the request stands for that: models write plain
+ * ones, and the lines of the text stay as they are.
+ */
+export function editText(text: string, params: EditParams): EditOutcome {
+  const { oldText, newText } = endingLike(text, params)
+  const places = placesOf(text, oldText, params.replacesAll ? oldText.length : 1)
+  if (places.length === 0) return { kind: 'absent', hint: hintFor(text, oldText) }
+  if (places.length > 1 && !params.replacesAll)
+    return { kind: 'ambiguous', count: places.length, lines: places.slice(0, linesNamedMax).map(place => lineAt(text, place)) }
+  const chars = text.length + places.length * (newText.length - oldText.length)
+  if (chars > params.charsMax) return { kind: 'too-long', chars }
+  const hunks = hunksOf(text, places, oldText, newText)
+  return {
+    kind: 'done',
+    text: replaced(text, places, oldText, newText),
+    replaced: places.length,
+    diff: diffOf(hunks),
+  }
+}
+
+function endingLike(text: string, { oldText, newText }: EditParams): { oldText: string; newText: string } {
+  const isCrlf = text.includes('\r\n') && !/(?:^|[^\r])\n/.test(text)
+  if (!isCrlf || oldText.includes('\r') || newText.includes('\r')) return { oldText, newText }
+  return { oldText: oldText.replaceAll('\n', '\r\n'), newText: newText.replaceAll('\n', '\r\n') }
+}
+
+/** Where it stands; with a step of 1 also places that overlap, which make an edit as ambiguous as any others. */
+function placesOf(text: string, oldText: string, step: number): number[] {
+  const places: number[] = []
+  for (let at = text.indexOf(oldText); at >= 0; at = text.indexOf(oldText, at + step)) places.push(at)
+  return places
+}
+
+function replaced(text: string, places: readonly number[], oldText: string, newText: string): string {
+  const parts: string[] = []
+  let from = 0
+  for (const place of places) {
+    parts.push(text.slice(from, place), newText)
+    from = place + oldText.length
+  }
+  return parts.join('') + text.slice(from)
+}
+
+function lineAt(text: string, place: number): number {
+  let line = 1
+  for (let at = text.indexOf('\n'); at >= 0 && at < place; at = text.indexOf('\n', at + 1)) line++
+  return line
+}
+
+function hintFor(text: string, oldText: string): string {
+  const loose = (some: string): string => some.normalize('NFC').replace(/\s+/g, ' ').trim()
+  const looseOld = loose(oldText)
+  if (looseOld === '') return ''
+  if (loose(text).includes(looseOld)) return 'The same words stand there with other white space, line ends or Unicode form: copy them exactly.'
+  return loose(text).toLowerCase().includes(looseOld.toLowerCase()) ? 'The same words stand there in other upper and lower case.' : ''
+}
+
+/** Lines that changed, as they were and as they are. */
+interface Hunk {
+  readonly line: number
+  readonly before: readonly string[]
+  readonly after: readonly string[]
+}
+
+const hunksMax = 5
+const hunkLinesMax = 12
+const lineCharsMax = 200
+
+/** One hunk for each run of whole lines that places touch, the first few. */
+function hunksOf(text: string, places: readonly number[], oldText: string, newText: string): { shown: Hunk[]; hidden: number } {
+  const shown: Hunk[] = []
+  let at = 0
+  while (at < places.length && shown.length < hunksMax) {
+    const first = places[at] ?? 0
+    const start = first === 0 ? 0 : text.lastIndexOf('\n', first - 1) + 1
+    let end = start
+    const touched: number[] = []
+    for (let place = places[at]; place !== undefined && (touched.length === 0 || place <= end); place = places[++at]) {
+      touched.push(place - start)
+      if (touched.length > 1 && place + oldText.length <= end) continue
+      const lineEnd = text.indexOf('\n', place + oldText.length)
+      end = lineEnd < 0 ? text.length : lineEnd
+    }
+    const block = text.slice(start, end)
+    shown.push(trimmed(lineAt(text, start), block.split('\n'), replaced(block, touched, oldText, newText).split('\n')))
+  }
+  return { shown, hidden: places.length - at }
+}
+
+/** Without the lines at both ends that are the same. */
+function trimmed(line: number, before: readonly string[], after: readonly string[]): Hunk {
+  const shorter = Math.min(before.length, after.length)
+  let head = 0
+  while (head < shorter && before[head] === after[head]) head++
+  let tail = 0
+  while (tail < shorter - head && before.at(-1 - tail) === after.at(-1 - tail)) tail++
+  return { line: line + head, before: before.slice(head, before.length - tail), after: after.slice(head, after.length - tail) }
+}
+
+function diffOf({ shown, hidden }: { readonly shown: readonly Hunk[]; readonly hidden: number }): string {
+  const signed = (sign: string, lines: readonly string[]): string[] => [
+    ...lines.slice(0, hunkLinesMax).map(line => `${sign} ${cut(line.replace(/\r$/, ''))}`),
+    ...(lines.length > hunkLinesMax ? [`${sign} … ${lines.length - hunkLinesMax} more lines`] : []),
+  ]
+  const hunks = shown.flatMap(({ line, before, after }) => [`@@ line ${line} @@`, ...signed('-', before), ...signed('+', after)])
+  return [...hunks, ...(hidden > 0 ? [`… and ${hidden} more places`] : [])].join('\n')
+}
+
+function cut(line: string): string {
+  return line.length <= lineCharsMax ? line : `${line.slice(0, lineCharsMax).toWellFormed()}…`
+}

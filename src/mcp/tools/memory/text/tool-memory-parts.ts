@@ -1,0 +1,79 @@
+/** What the memory tools have in common: arguments, hints, bounds. */
+import { z } from 'zod'
+import { Reply } from '../../../../platform/endpoint.ts'
+import { fail, type GatewayError } from '../../../../platform/errors.ts'
+import { jsonOf, plainJson, type ToolAnnotations } from '../../toolbox/tool.ts'
+
+/** Bytes of JSON that one answer holds, for content and for lists alike: clients cut answers, or put them aside, from about 50,000 characters on. */
+export const answerBytesMax = 48_000
+
+export const readsOnly: ToolAnnotations = { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: false }
+/** What stood there is replaced or gone; the same call again changes nothing more. */
+export const overwrites: ToolAnnotations = { readOnlyHint: false, destructiveHint: true, idempotentHint: true, openWorldHint: false }
+
+export const keyArgument = z.string().min(1).describe('Path of the object, for example agents/triage/notes.md.')
+export const ifMatchArgument = z
+  .string()
+  .min(1)
+  .optional()
+  .describe('etag of the version that you read: the call fails with memory_conflict when somebody changed the object since.')
+export const cursorArgument = z.string().min(1).max(8000).optional().describe('next_cursor of the page before, with the other arguments unchanged.')
+export const nextCursor = z.string().nullable().describe('null: that was all. A page may be short, or empty, and still have a next one.')
+export const etag = z.string().nullable().describe('Names this version; give it as if_match when you change the object.')
+
+/** How many bytes a value takes as JSON. */
+export function jsonBytes(value: unknown): number {
+  return Buffer.byteLength(JSON.stringify(value) ?? '')
+}
+
+/**
+ * A page of a list that stays within `answerBytesMax`. A page that is too large is asked for again with fewer entries, so that its cursor
+ * stands behind the last entry that is shown. `entriesOf` gives the entries in the order in which the pages go.
+ */
+export async function boundedPage<P>(limit: number, load: (limit: number) => Promise<P>, entriesOf: (page: P) => readonly unknown[]): Promise<P> {
+  // It ends: each round asks for fewer than the one before.
+  for (let wanted = limit; ; ) {
+    const page = await load(wanted)
+    const entries = entriesOf(page)
+    let bytes = 0
+    const fitting = entries.findIndex(entry => {
+      bytes += jsonBytes(entry) + 1
+      return bytes > answerBytesMax
+    })
+    if (fitting < 0 || entries.length <= 1) return page
+    wanted = Math.min(wanted - 1, Math.max(fitting, 1))
+  }
+}
+
+/** The content as bytes. Throws `payload_too_large` over the bound, `bad_request` for a lone surrogate, which no file can hold. */
+export function bytesToWrite(content: string, objectMaxBytes: number): Buffer {
+  if (!content.isWellFormed()) throw fail('bad_request', { message: 'Argument content: not well-formed Unicode (a lone surrogate).' })
+  const bytes = Buffer.from(content, 'utf8')
+  if (bytes.byteLength > objectMaxBytes) throw tooLarge(objectMaxBytes, bytes.byteLength)
+  return bytes
+}
+
+/** `payload_too_large` for what is larger than one may write over MCP; `size` has, or would have, so many bytes or more. */
+export function tooLarge(objectMaxBytes: number, size: number): GatewayError {
+  return fail('payload_too_large', {
+    message: `Over MCP a memory object that is written or edited has at most ${objectMaxBytes} bytes; this one has ${size} or more.`,
+  })
+}
+
+/** Conditions of a write as headers. Throws `bad_request` when they contradict each other. */
+export function conditionsOf(params: { if_match?: string | undefined; create_only?: boolean }): Record<string, string> {
+  if (params.create_only && params.if_match !== undefined) throw fail('bad_request', { message: 'Give either if_match or create_only.' })
+  return { ...(params.if_match === undefined ? {} : { 'if-match': params.if_match }), ...(params.create_only ? { 'if-none-match': '*' } : {}) }
+}
+
+/** What a row answered as plain data, with the etag that it sent as a header. */
+export function withEtag(value: unknown): Record<string, unknown> {
+  const data = plainJson(jsonOf(value))
+  const sent = value instanceof Reply ? value.headers['etag'] : undefined
+  return { ...(typeof data === 'object' ? data : {}), ...(sent === undefined ? {} : { etag: sent }) }
+}
+
+/** The arguments that were given, as a query: values as texts, absent and empty ones left out. */
+export function queryOf(args: Readonly<Record<string, string | number | boolean | undefined>>): Record<string, string> {
+  return Object.fromEntries(Object.entries(args).flatMap(([name, value]) => (value === undefined || value === '' ? [] : [[name, String(value)]])))
+}

@@ -1,0 +1,76 @@
+/** A part of a text that fits into one answer, and where the next part begins. Pure. */
+import { jsonBytes } from './tool-memory-parts.ts'
+
+export interface SliceParams {
+  /** Lines to skip. */
+  readonly offsetLine: number
+  /** Characters of the next line to skip. */
+  readonly offsetChar: number
+  readonly limitLines: number | undefined
+  /** Bound of the part, in bytes of JSON. */
+  readonly bytesMax: number
+}
+
+export interface Slice {
+  readonly text: string
+  /** Lines of which something is in `text`. */
+  readonly lines: number
+  readonly totalLines: number
+  /** Null when nothing follows. */
+  readonly next: { readonly offset_line: number; readonly offset_char: number } | null
+}
+
+/** Whole lines as far as they fit; of a first line that is longer than the bound, its beginning. */
+export function sliceOf(text: string, { offsetLine, offsetChar, limitLines, bytesMax }: SliceParams): Slice {
+  const { totalLines, start } = linesOf(text, offsetLine)
+  if (start === null) return { text: '', lines: 0, totalLines, next: null }
+  const firstEnd = endOf(text, start)
+  const rest = text.slice(Math.min(start + offsetChar, firstEnd), firstEnd)
+  const fittingChars = charsThatFit(rest, bytesMax)
+  if (fittingChars < rest.length) {
+    const next = { offset_line: offsetLine, offset_char: offsetChar + fittingChars }
+    return { text: rest.slice(0, fittingChars), lines: 1, totalLines, next }
+  }
+  const chosen = [rest]
+  let bytes = jsonBytes(rest)
+  for (let at = firstEnd + 1; at <= text.length && chosen.length < (limitLines ?? totalLines); ) {
+    const end = endOf(text, at)
+    const line = text.slice(at, end)
+    bytes += jsonBytes(line)
+    if (bytes > bytesMax) break
+    chosen.push(line)
+    at = end + 1
+  }
+  const nextLine = offsetLine + chosen.length
+  return { text: chosen.join('\n'), lines: chosen.length, totalLines, next: nextLine < totalLines ? { offset_line: nextLine, offset_char: 0 } : null }
+}
+
+/** How many lines there are, and where one of them begins; null: there is no such line. Objects are long and lines short, so no list of them is made. */
+function linesOf(text: string, wanted: number): { totalLines: number; start: number | null } {
+  let totalLines = 1
+  let start = wanted === 0 ? 0 : null
+  for (let at = text.indexOf('\n'); at >= 0; at = text.indexOf('\n', at + 1)) {
+    if (totalLines === wanted) start = at + 1
+    totalLines++
+  }
+  return { totalLines, start }
+}
+
+function endOf(text: string, start: number): number {
+  const end = text.indexOf('\n', start)
+  return end < 0 ? text.length : end
+}
+
+/** How many characters of a line fit; a character beyond the basic plane is never cut in two. */
+function charsThatFit(line: string, bytesMax: number): number {
+  // A character takes at most six bytes of JSON, so most lines need no count.
+  if (line.length * 6 + 2 <= bytesMax || jsonBytes(line) <= bytesMax) return line.length
+  let bytes = 2
+  let chars = 0
+  for (const char of line) {
+    bytes += jsonBytes(char) - 2
+    if (bytes > bytesMax && chars > 0) break
+    chars += char.length
+  }
+  return chars
+}

@@ -1,0 +1,116 @@
+/** Tools for peer shares: who is in them, and changing that. */
+import { z } from 'zod'
+import type { AnyRow } from '../../../platform/endpoint.ts'
+import { fail } from '../../../platform/errors.ts'
+import { counted } from '../toolbox/text-lines.ts'
+import { customTool, jsonOf, plainJson, type RowInput, type Tool } from '../toolbox/tool.ts'
+import { boundedPage, cursorArgument, nextCursor, overwrites, queryOf, readsOnly } from './text/tool-memory-parts.ts'
+
+const shareShape = z.object({
+  space: z.string().describe('Its objects are under shared/<space>/.'),
+  owner: z.number().int().describe('User id.'),
+  member_uids: z.array(z.number().int()).describe('User ids, without the owner.'),
+  role: z.enum(['owner', 'member', 'manager']).describe('Yours. manager: you may change who is in it, and read nothing of it.'),
+})
+type Share = z.output<typeof shareShape>
+const sharesShape = z.object({ shares: z.array(shareShape), next_cursor: nextCursor })
+
+/** memory_shares: the open shares of the caller. */
+export function memorySharesTool(row: AnyRow): Tool {
+  return customTool({
+    name: 'memory_shares',
+    toolset: 'memory',
+    title: 'Memory shares',
+    description: 'The open shares that your user owns or belongs to, with their members by user id. Memory of a share is under shared/<space>/.',
+    annotations: readsOnly,
+    row,
+    inputSchema: z.object({
+      all: z.boolean().default(false).describe('Every open share of the organisation; for full keys of owners and admins.'),
+      limit: z.number().int().min(1).max(200).default(50),
+      cursor: cursorArgument,
+    }),
+    outputSchema: sharesShape,
+    async run({ all, limit, cursor }, context) {
+      const load = async (most: number) =>
+        sharesShape.parse(plainJson(jsonOf(await context.invoke(row, { query: queryOf({ limit: most, cursor, ...(all ? { all } : {}) }) }, context.call))))
+      const page = await boundedPage(limit, load, ({ shares }) => shares)
+      const more = page.next_cursor === null ? [] : [`There are more: call memory_shares again with cursor ${JSON.stringify(page.next_cursor)}.`]
+      const text = page.shares.length === 0 ? 'There is no open share of yours.' : [...page.shares.map(lineOf), ...more].join('\n')
+      return { text, structured: page }
+    },
+  })
+}
+
+interface ShareRows {
+  readonly createShare: AnyRow
+  readonly grantShare: AnyRow
+  readonly revokeShare: AnyRow
+  readonly retireShare: AnyRow
+}
+
+const inputSchema = z.object({
+  action: z
+    .enum(['create', 'grant', 'revoke', 'retire'])
+    .describe('create: open a space that you own · grant, revoke: let one person in or out · retire: close it for good, its name is never used again.'),
+  space: z.string().min(1).describe('1 to 64 small letters, digits and hyphens.'),
+  member_uids: z.array(z.number().int().min(1)).max(500).optional().describe('Only for create: who is let in, by user id.'),
+  user_id: z.number().int().min(1).optional().describe('Only for grant and revoke: the person.'),
+})
+type Args = z.output<typeof inputSchema>
+
+/** memory_share: opens and closes shares, lets people in and out. */
+export function memoryShareTool(rows: ShareRows): Tool {
+  const outputSchema = shareShape.extend({ action: z.string() })
+  return customTool({
+    name: 'memory_share',
+    toolset: 'memory',
+    title: 'Change a memory share',
+    description:
+      'Open a share of memory for people of your organisation, let one of them in or out, or close it for good. It gives people access: do it only when the user asked for it. Safe to repeat.',
+    annotations: overwrites,
+    row: rows.createShare,
+    inputSchema,
+    outputSchema,
+    async run(args, context) {
+      const { row, input } = rowCallOf(args, rows)
+      const share = shareShape.parse(plainJson(jsonOf(await context.invoke(row, input, context.call))))
+      return { text: textOf(args, share), structured: { action: args.action, ...share } }
+    },
+  })
+}
+
+/** Which row does it. Throws `bad_request` when an argument of the action is missing, or is of another one. */
+function rowCallOf({ action, space, member_uids: members, user_id: user }: Args, rows: ShareRows): { row: AnyRow; input: RowInput } {
+  const isOfOne = action === 'grant' || action === 'revoke'
+  if (isOfOne !== (user !== undefined))
+    throw fail('bad_request', {
+      message: isOfOne ? `${action} needs user_id: the person.` : `${action} takes no user_id. To create with members give member_uids.`,
+    })
+  if (action !== 'create' && members !== undefined) throw fail('bad_request', { message: `${action} takes no member_uids; only create does.` })
+  const path = { space, uid: String(user) }
+  switch (action) {
+    case 'create':
+      return { row: rows.createShare, input: { body: { space, member_uids: members ?? [] } } }
+    case 'grant':
+      return { row: rows.grantShare, input: { path } }
+    case 'revoke':
+      return { row: rows.revokeShare, input: { path } }
+    case 'retire':
+      return { row: rows.retireShare, input: { path: { space } } }
+  }
+}
+
+function textOf({ action, user_id: user }: Args, share: Share): string {
+  const done = {
+    create: `The share is open; its memory is under shared/${share.space}/.`,
+    grant: `User ${user} may read and write it.`,
+    revoke: `User ${user} may not read or write it any more.`,
+    retire: 'The share is closed for good; nobody reads or writes it any more.',
+  }[action]
+  return `${done}\n${lineOf(share)}`
+}
+
+function lineOf({ space, owner, member_uids: members, role }: Share): string {
+  const who = members.length === 0 ? 'nobody else' : `${counted(members.length, 'member')}: user ${members.join(', ')}`
+  return `shared/${space}/  owner user ${owner}  ${who}  (you: ${role})`
+}

@@ -1,0 +1,85 @@
+/** Shared memory as tools: the rows of /v1/me/memory with the words and the caution that agents need. */
+
+import { z } from 'zod'
+import type { AnyRow } from '../../../platform/endpoint.ts'
+import { rowTool, type Tool } from '../toolbox/tool.ts'
+import { keyText } from './text/tool-memory-marking.ts'
+import { bytesToWrite, conditionsOf, etag, ifMatchArgument, overwrites, withEtag } from './text/tool-memory-parts.ts'
+import { memoryPathsTool } from './text/tool-memory-paths.ts'
+import { memoryEditTool } from './tool-memory-edit.ts'
+import { memoryHistoryTool, memoryRestoreTool } from './tool-memory-history.ts'
+import { memoryListTool } from './tool-memory-list.ts'
+import { memoryReadTool } from './tool-memory-read.ts'
+import { memorySearchTool } from './tool-memory-search.ts'
+import { memorySharesTool, memoryShareTool } from './tool-memory-shares.ts'
+import { memoryAppendTool, memoryDeleteTool, memoryWriteTool } from './tool-memory-write.ts'
+
+/** The rows of shared memory that tools refer to. */
+export interface MemoryRows {
+  readonly getStore: AnyRow
+  readonly paths: AnyRow
+  readonly list: AnyRow
+  readonly read: AnyRow
+  readonly write: AnyRow
+  readonly remove: AnyRow
+  readonly appendMemory: AnyRow
+  readonly searchMemory: AnyRow
+  readonly history: AnyRow
+  readonly restore: AnyRow
+  readonly promote: AnyRow
+  readonly listShares: AnyRow
+  readonly createShare: AnyRow
+  readonly grantShare: AnyRow
+  readonly revokeShare: AnyRow
+  readonly retireShare: AnyRow
+}
+
+/** All memory tools; `objectMaxBytes` bounds one object that is written over MCP (setting MEMORY_MCP_MAX_BYTES). */
+export function memoryTools(rows: MemoryRows, objectMaxBytes: number): Tool[] {
+  return [
+    memoryPathsTool(rows),
+    memoryListTool(rows.list),
+    memoryReadTool(rows, objectMaxBytes),
+    memorySearchTool(rows.searchMemory),
+    memoryWriteTool(rows.write, objectMaxBytes),
+    memoryEditTool(rows, objectMaxBytes),
+    memoryAppendTool(rows.appendMemory, objectMaxBytes),
+    memoryDeleteTool(rows.remove),
+    memoryHistoryTool(rows.history),
+    memoryRestoreTool(rows.restore),
+    memoryPromoteTool(rows.promote, objectMaxBytes),
+    memorySharesTool(rows.listShares),
+    memoryShareTool(rows),
+  ]
+}
+
+/** memory_promote: a record, in the name of an owner or admin who vouches for it. */
+export function memoryPromoteTool(row: AnyRow, objectMaxBytes: number): Tool {
+  const outputSchema = z.object({ key: z.string(), etag })
+  return rowTool({
+    name: 'memory_promote',
+    toolset: 'memory',
+    title: 'Promote to a record',
+    description:
+      'Write a record: what the organisation, or the team of a workspace, may rely on. It stands in the name of the owner or admin whose key this is, so do it only when that person asked for this very content. The same name again replaces the record.',
+    annotations: overwrites,
+    row,
+    inputSchema: z.object({
+      workspace_id: z.number().int().min(1).optional().describe('The workspace whose record it is; left out: a record of the whole organisation.'),
+      name: z.string().min(1).describe('Name below records/, without a slash, for example security.md.'),
+      content: z.string().describe('All of the text of the record.'),
+      source_keys: z.array(z.string()).max(200).default([]).describe('Memory keys that it was made from; readers see them. 1024 bytes in all.'),
+      if_match: ifMatchArgument,
+      create_only: z.boolean().default(false).describe('Fail with memory_conflict when there is a record of that name.'),
+    }),
+    outputSchema,
+    toInput: ({ if_match, create_only, ...body }) => {
+      bytesToWrite(body.content, objectMaxBytes)
+      return { body, headers: conditionsOf({ if_match, create_only }) }
+    },
+    toResult: value => {
+      const { key, etag: made } = outputSchema.parse({ etag: null, ...withEtag(value) })
+      return { text: `Promoted ${keyText(key)}, etag ${made ?? 'unknown'}.`, structured: { key, etag: made } }
+    },
+  })
+}

@@ -1,0 +1,148 @@
+import { z } from 'zod'
+import { Reply } from '../../../platform/endpoint.ts'
+import { type ErrorType, fail, GatewayError } from '../../../platform/errors.ts'
+import { oneLine, quoted } from '../memory/text/tool-memory-marking.ts'
+import { inToolWords } from '../memory/text/tool-memory-words.ts'
+import { jsonOf, plainJson, type ToolResult } from './tool.ts'
+
+/** Where `_meta` of a failed call has the error for programs; the same key on every installation. */
+export const errorMetaKey = 'dev.brigade/error'
+
+/** A refusal by a provider that the gateway relays as it is: its own status and code, no row of the error table. */
+export class RelayedRefusal extends Error {
+  override readonly name = 'RelayedRefusal'
+  readonly code: string
+  readonly status: number
+  readonly type: string
+  constructor(code: string, status: number, message: string, type: string) {
+    super(message)
+    this.code = code
+    this.status = status
+    this.type = type
+  }
+}
+
+const envelope = z.looseObject({ error: z.looseObject({ message: z.string(), code: z.string().nullish(), type: z.string().nullish() }) })
+const relayedType: ErrorType = 'invalid_request_error'
+
+/** What a provider calls an error, when it is a word: whatever else stands there is text of somebody else's in the place of ours. */
+function word(said: string | null | undefined): string | null {
+  return typeof said === 'string' && /^[\w.:-]{1,64}$/.test(said) ? said : null
+}
+
+/** Throws what a provider refused, when the value of a row is such a reply. */
+export function refuseRelayed(value: unknown): void {
+  if (!(value instanceof Reply) || value.status < 400) return
+  const { error } = envelope.parse(jsonOf(value))
+  throw new RelayedRefusal(word(error.code) ?? 'upstream_client_error', value.status, error.message, word(error.type) ?? relayedType)
+}
+
+/** What a provider answered. Throws what it refused, and `all_routes_failed` for what has not this shape: it is no failure of ours. */
+export function providerAnswer<T>(shape: z.ZodType<T>, value: unknown): T {
+  refuseRelayed(value)
+  const parsed = shape.safeParse(jsonOf(value))
+  if (parsed.success) return parsed.data
+  throw fail('all_routes_failed', { message: 'The provider answered in a form that cannot be read.', cause: parsed.error })
+}
+
+/** An answer that ended with an error frame; the error carries what had come of it. */
+export class BrokenAnswer extends Error {
+  override readonly name = 'BrokenAnswer'
+  readonly error: GatewayError
+  constructor(error: GatewayError) {
+    super(error.message, { cause: error })
+    this.error = error
+  }
+}
+
+/** What an agent should do after an error, by code. Agents loop on failures, so the answer says plainly when a retry cannot help. */
+const nextSteps: Readonly<Record<string, string>> = {
+  bad_request: 'Correct the arguments and call again.',
+  bad_name: 'Choose another name, as the message says.',
+  bad_memory_key: 'Use a relative path such as agents/<name>/notes.md; memory_paths lists the scopes.',
+  byok_required: "Do not retry with this model: it needs the organisation's own provider key. Choose another model with models_list.",
+  call_cap_exceeded: 'Send a smaller prompt or max_tokens, or choose a cheaper model: one call may not cost or produce that much.',
+  forbidden: 'Do not retry: this credential may not do that. memory_paths and whoami say what it may do.',
+  insufficient_credits: 'Do not retry: tell the user that the prepaid balance is used up.',
+  invalid_api_key: 'Do not retry with this credential: tell the user that it no longer works.',
+  internal_error: 'Do not retry at once: tell the user the request id. It finds the failure in the log of the gateway.',
+  key_disabled_inactive: 'Do not retry: tell the user that the key was disabled for lack of use.',
+  memory_conflict: 'Read the object again with memory_read, merge your change, and write with the new etag as if_match.',
+  memory_store_failed: 'If this was a write, read the object first: it may have come through. If it stays, tell the user: an admin has to look at the store.',
+  memory_not_configured: 'Do not retry: an admin has to configure a memory store first.',
+  memory_quota_exceeded: 'Delete what is no longer needed with memory_delete, or ask an admin for a larger quota.',
+  model_gated: 'Choose another model with models_list.',
+  model_not_allowed: 'Choose another model: this credential may not use that one.',
+  model_not_found: 'Call models_list for the model ids.',
+  no_route: 'Relax provider, data_policy or exclude, or choose another model.',
+  not_found: 'Check the name; memory_list shows the keys that exist.',
+  payload_too_large: 'Split it into smaller parts.',
+  provider_unavailable_billing: 'Do not retry: the operator of the gateway has to act. Another model may work.',
+  all_routes_failed: 'Try once more, or choose another model.',
+  agent_paused: 'Do not retry: this agent is paused. Stop this work and tell the user; whoever paused it resumes it.',
+  agent_revoked: 'Do not retry: this agent has been revoked for good. Stop this work and tell the user.',
+  upstream_stream_error: 'The answer is incomplete. Try once more.',
+  upstream_client_error: 'The provider refused the request as it is: change it, or choose another model.',
+  share_owner: 'Do not retry: the owner cannot be taken out. Retire the share instead, if the user wants that.',
+  space_retired: 'Choose another name: that one is not used again.',
+  space_taken: 'Choose another name, or ask whoever owns that space to let you in.',
+  unsupported_operation: 'Choose another model with models_list.',
+}
+
+const spentBudget = 'Do not retry: the budget does not come back by waiting. Stop this work and tell the user; budget_get shows the figures.'
+const afterTime = (seconds: string): string => `Wait ${seconds} s and try again.`
+
+/** The budget codes stand for two cases: spent for the month, or held by running calls for a moment. */
+function nextStepOf(error: GatewayError | RelayedRefusal, headers: Readonly<Record<string, string>>): string {
+  const retryAfter = headers['retry-after']
+  const isBudget = error.code === 'budget_exceeded' || error.code === 'agent_budget_exceeded'
+  if (isBudget && headers['x-should-retry'] === 'false') return spentBudget
+  if (error.code === 'daily_limit_reached') return 'Do not retry before midnight IST: the daily limit of the key is reached.'
+  if (isBudget || error.status === 429) return afterTime(retryAfter ?? '5')
+  if (retryAfter !== undefined) return afterTime(retryAfter)
+  return nextSteps[error.code] ?? (error.status >= 500 ? 'Try again later; if it stays, report the request id.' : 'Change the call before you try again.')
+}
+
+/** Most of a message: some repeat what they refuse, which may be long, and some are of others. */
+const messageCharsMax = 2_000
+
+/** Agents do what stands behind `Next:`, so only our own words may stand there: messages repeat what providers and callers say. */
+const withoutOurMark = (text: string): string => text.replace(/\bnext\s*:/giu, 'next -')
+
+/** Fields of the evidence that programs read in `_meta` too. */
+const budgetFields = ['scope', 'cap_inr', 'spent_inr', 'held_inr', 'in_doubt_inr', 'resets_at'] as const
+
+/**
+ * The result of a failed tool: text "code: message Next: …" for the model, code, message, status and evidence as data, and under
+ * `errorMetaKey` of `_meta` what a program needs to decide: type, code, status, whether and when to try again, and the budget that was hit.
+ */
+export function toolError(error: GatewayError | RelayedRefusal, requestId: string): ToolResult {
+  const headers: Readonly<Record<string, string>> = error instanceof GatewayError ? error.toHeaders() : {}
+  const next = nextStepOf(error, headers)
+  const evidence = objectOf(plainJson(error instanceof GatewayError ? (error.options.extra ?? {}) : {}))
+  const retryAfter = headers['retry-after']
+  const shouldRetry = headers['x-should-retry']
+  const again = {
+    ...(retryAfter === undefined || shouldRetry === 'false' ? {} : { retry_after_s: Number(retryAfter) }),
+    ...(shouldRetry === undefined ? {} : { should_retry: shouldRetry === 'true' }),
+  }
+  const { code, status, type } = error
+  const message = withoutOurMark(oneLine(inToolWords(error.message), messageCharsMax))
+  const said = error instanceof RelayedRefusal ? `The provider says ${quoted(message, messageCharsMax)}.` : message
+  return {
+    text: `${code}: ${said} Next: ${next}`,
+    structured: { ...evidence, code, message, status, next, ...again, request_id: requestId },
+    meta: {
+      [errorMetaKey]: {
+        type,
+        code,
+        status,
+        ...again,
+        ...Object.fromEntries(budgetFields.filter(name => evidence[name] !== undefined).map(name => [name, evidence[name]])),
+        request_id: requestId,
+      },
+    },
+  }
+}
+
+const objectOf = (value: unknown): Readonly<Record<string, unknown>> => (typeof value === 'object' && value !== null ? { ...value } : {})

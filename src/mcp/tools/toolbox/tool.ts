@@ -1,0 +1,168 @@
+/**
+ * What an MCP tool is, without any SDK. A tool refers to an endpoint row, so that HTTP and MCP have one validation, one access rule
+ * and one metering; it adds what an agent needs: a name, schemas made for models, and a result that reads well.
+ */
+import type { z } from 'zod'
+import type { Clock } from '../../../platform/clock.ts'
+import { type AnyRow, type Call, Reply } from '../../../platform/endpoint.ts'
+import { fail } from '../../../platform/errors.ts'
+import { type BearerPrincipal, mayCall } from '../../../platform/security/principal.ts'
+
+/** The untyped input of a row, as it would stand in an HTTP request. */
+export interface RowInput {
+  readonly path?: Readonly<Record<string, string>>
+  readonly query?: Readonly<Record<string, string>>
+  readonly headers?: Readonly<Record<string, string>>
+  /** Bytes for rows that take bytes, a JSON value otherwise. */
+  readonly body?: unknown
+}
+
+/** Who calls, under which request id and label, and until when; `paid` are the units that its POST has taken from the caller's rate. */
+export type ToolCall = Omit<Call<BearerPrincipal>, 'baseUrl'> & { readonly paid?: { use(): boolean } }
+
+/** Calls a row as the HTTP edge would: rate, rule, validation, handler. Throws GatewayError. */
+export type InvokeRow = (row: AnyRow, input: RowInput, call: ToolCall) => Promise<unknown>
+
+/** One step of a running tool: `progress` never falls, `message` says what happens in a few words and holds no content. */
+export interface ToolProgress {
+  readonly progress: number
+  readonly message: string
+}
+
+export interface ToolContext {
+  readonly call: ToolCall
+  readonly invoke: InvokeRow
+  readonly clock: Clock
+  /** Present when the client asked for progress. */
+  readonly report: ((progress: ToolProgress) => void) | null
+}
+
+/** What a tool answers: text for the model, the same as data for the program around it. */
+export interface ToolResult {
+  readonly text: string
+  readonly structured: Readonly<Record<string, unknown>>
+  /** What follows the text: pictures, and links to resources. */
+  readonly more?: readonly ContentBlock[]
+  /** `_meta` of the result: for programs, never shown to the model. */
+  readonly meta?: Readonly<Record<string, unknown>>
+}
+
+/** A content block of the protocol that is not the text of the answer. */
+export type ContentBlock =
+  | { readonly type: 'image' | 'audio'; readonly data: string; readonly mimeType: string }
+  | { readonly type: 'resource_link'; readonly uri: string; readonly name: string; readonly mimeType?: string }
+
+/**
+ * Groups of tools that a client chooses by `?toolsets=`. `images` is opt-in: few agents draw, and every listed tool costs each
+ * conversation its tokens.
+ */
+export const toolsets = ['core', 'memory', 'usage', 'images'] as const
+export type Toolset = (typeof toolsets)[number]
+
+/** Hints of the protocol. All four are written out on every tool: an absent one means the worst case to a client. */
+export interface ToolAnnotations {
+  readonly readOnlyHint: boolean
+  readonly destructiveHint: boolean
+  readonly idempotentHint: boolean
+  readonly openWorldHint: boolean
+}
+
+export interface Tool {
+  readonly name: string
+  readonly toolset: Toolset
+  readonly title: string
+  readonly description: string
+  readonly annotations: ToolAnnotations
+  readonly row: AnyRow
+  readonly inputSchema: z.ZodObject
+  readonly outputSchema: z.ZodObject
+  /** Whether this caller sees the tool in lists. */
+  mayUse(principal: BearerPrincipal): boolean
+  /** Checks the arguments against `inputSchema` and runs. Throws GatewayError. */
+  run(args: unknown, context: ToolContext): Promise<ToolResult>
+}
+
+interface ToolHead<I extends z.ZodObject> {
+  readonly name: string
+  readonly toolset: Toolset
+  readonly title: string
+  readonly description: string
+  readonly annotations: ToolAnnotations
+  readonly row: AnyRow
+  readonly inputSchema: I
+  readonly outputSchema: z.ZodObject
+}
+
+/** A tool that is one call of its row: arguments to row input, row value to result. */
+export function rowTool<I extends z.ZodObject>(
+  tool: ToolHead<I> & {
+    toInput(args: z.output<I>): RowInput
+    toResult(value: unknown, args: z.output<I>): ToolResult | Promise<ToolResult>
+  },
+): Tool {
+  return customTool({
+    ...tool,
+    run: async (args, context) => tool.toResult(await context.invoke(tool.row, tool.toInput(args), context.call), args),
+  })
+}
+
+/** A tool that drives its row itself, as one that reads a stream must. */
+export function customTool<I extends z.ZodObject>(tool: ToolHead<I> & { run(args: z.output<I>, context: ToolContext): Promise<ToolResult> }): Tool {
+  const argsOf = strictParser(tool.name, tool.inputSchema)
+  return {
+    name: tool.name,
+    toolset: tool.toolset,
+    title: tool.title,
+    description: tool.description,
+    annotations: tool.annotations,
+    row: tool.row,
+    inputSchema: tool.inputSchema,
+    outputSchema: tool.outputSchema,
+    mayUse: principal => tool.row.auth !== 'session' && tool.row.auth !== 'signature' && mayCall(principal, tool.row.access).ok,
+    async run(args, context) {
+      // Before the arguments: what is wrong with them is not worth a look for a caller who may not call.
+      const verdict = mayCall(context.call.principal, tool.row.access)
+      if (!verdict.ok) {
+        // The row refuses it too, and leaves what it leaves of a refused call: a count against the rate, a line in the audit trail.
+        await context.invoke(tool.row, {}, context.call)
+        throw fail('forbidden', { message: verdict.why })
+      }
+      return tool.run(argsOf(args), context)
+    },
+  }
+}
+
+/** Wrong arguments are a failed call, not a protocol error, so that the model reads what to correct. An unknown field is wrong: it is mostly a misspelt one. */
+function strictParser<I extends z.ZodObject>(name: string, schema: I): (args: unknown) => z.output<I> {
+  const strict = schema.strict()
+  return args => {
+    const parsed = strict.safeParse(args ?? {})
+    if (parsed.success) return parsed.data as z.output<I>
+    throw fail('bad_request', { message: `Arguments of ${name}: ${parsed.error.issues.slice(0, 5).map(issueText).join('; ')}.` })
+  }
+}
+
+/** What is wrong with which field. */
+export function issueText(issue: z.core.$ZodIssue): string {
+  const field = issue.path.join('.')
+  return field === '' ? issue.message : `${field}: ${issue.message}`
+}
+
+/** The JSON value of what a row returned. */
+export function jsonOf(value: unknown): unknown {
+  if (!(value instanceof Reply)) return value
+  switch (value.body.kind) {
+    case 'json':
+      return value.body.value
+    case 'bytes':
+      return JSON.parse(Buffer.from(value.body.bytes).toString('utf8'))
+    case 'empty':
+    case 'stream':
+      throw new Error(`a ${value.body.kind} reply has no JSON value`)
+  }
+}
+
+/** A value as data for `structuredContent`: amounts in bigint become numbers, dates become texts, absent fields disappear. */
+export function plainJson(value: unknown): unknown {
+  return JSON.parse(JSON.stringify(value ?? null, (_key, v: unknown) => (typeof v === 'bigint' ? Number(v) : v)))
+}

@@ -1,0 +1,156 @@
+import { cutError } from '../../../gateway/http/translate.ts'
+import type { Clock } from '../../../platform/clock.ts'
+import { fail, type GatewayError, toGatewayError } from '../../../platform/errors.ts'
+import { abortSignalOf } from '../../../platform/loop/cancellation.ts'
+import { CallCutError } from '../../../platform/loop/inflight.ts'
+import type { Log } from '../../../platform/observe/log.ts'
+import { traceFields } from '../../../platform/observe/tracing.ts'
+import type { ToolRun, ToolSurface } from '../../surface.ts'
+import { revokedEvidence } from '../chat/chat-stream.ts'
+import type { ContentBlock, InvokeRow, Tool, ToolCall, ToolResult, Toolset } from './tool.ts'
+import { BrokenAnswer, RelayedRefusal, toolError } from './tool-errors.ts'
+import { type ListedTool, listedTool } from './tool-schema.ts'
+import type { ToolWatch } from './tool-watch.ts'
+
+/** A tool result as both SDKs send it. */
+export interface ToolReply {
+  [key: string]: unknown
+  readonly content: ({ type: 'text'; text: string } | ContentBlock)[]
+  readonly structuredContent: Record<string, unknown>
+  readonly isError?: true
+}
+
+/** All tools with their list entries, made once at start: turning schemas into JSON costs milliseconds. */
+export class ToolCatalog {
+  readonly #entries: readonly { readonly tool: Tool; readonly listed: ListedTool }[]
+
+  constructor(tools: readonly Tool[]) {
+    // Sorted by name: an order that never changes keeps the prompt caches of clients warm.
+    this.#entries = [...tools].sort((a, b) => (a.name < b.name ? -1 : 1)).map(tool => ({ tool, listed: listedTool(tool) }))
+  }
+
+  /** What tools/list shows: the tools of these sets that the caller may use. */
+  listFor(principal: ToolCall['principal'], toolsets: ReadonlySet<Toolset>): ListedTool[] {
+    return this.#entries.filter(({ tool }) => toolsets.has(tool.toolset) && tool.mayUse(principal)).map(({ listed }) => listed)
+  }
+
+  /** The tool of that name, whatever its set. */
+  find(name: string): Tool | undefined {
+    return this.#entries.find(({ tool }) => tool.name === name)?.tool
+  }
+}
+
+export interface ToolboxDeps {
+  readonly catalog: ToolCatalog
+  readonly invoke: InvokeRow
+  readonly clock: Clock
+  readonly log: Log
+  /** Left out: nobody counts or traces. */
+  readonly watch?: ToolWatch | undefined
+  /** The sets that the client chose. */
+  readonly toolsets: ReadonlySet<Toolset>
+}
+
+/** The tools of one caller for one POST. Both protocol eras answer tools/list and tools/call from it. */
+export class Toolbox implements ToolSurface {
+  readonly #deps: ToolboxDeps
+  readonly #call: ToolCall
+  #running = 0
+  #pictureBytes = 0
+
+  /** `call.signal` aborts when the gateway itself cuts the call (revoke, shutdown). */
+  constructor(deps: ToolboxDeps, call: ToolCall) {
+    this.#deps = deps
+    this.#call = call
+  }
+
+  /** How many tools run now. */
+  get running(): number {
+    return this.#running
+  }
+
+  /** Bytes of pictures that the answers so far have. */
+  get pictureBytes(): number {
+    return this.#pictureBytes
+  }
+
+  list(): ListedTool[] {
+    return this.#deps.catalog.listFor(this.#call.principal, this.#deps.toolsets)
+  }
+
+  /** Whether there is such a tool in the chosen sets. One that this caller may not use is there: its call is answered with why not. */
+  has(name: string): boolean {
+    return this.#find(name) !== undefined
+  }
+
+  /** What to say of a name that `has()` does not know. */
+  unknown(name: string): string {
+    const elsewhere = this.#deps.catalog.find(name)?.toolset
+    const hint = elsewhere === undefined ? '' : `; it is in the toolset ${elsewhere}, which this connection did not choose: add it to ?toolsets= of the MCP URL`
+    return `Unknown tool: ${name.slice(0, 128)}${hint}`
+  }
+
+  /** Runs a tool that `has()` knows. A failure is a result with `isError`, never an exception. */
+  async run(name: string, args: unknown, { signal, report }: ToolRun): Promise<ToolReply> {
+    const tool = this.#find(name)
+    const watched = tool === undefined ? undefined : this.#deps.watch?.begin(tool.name, this.#call)
+    this.#running++
+    try {
+      if (!tool) throw fail('not_found', { message: this.unknown(name) })
+      const call: ToolCall = { ...this.#call, ...watched?.below, signal: AbortSignal.any([signal, abortSignalOf(this.#call.signal)]) }
+      call.signal.throwIfAborted()
+      const result = await tool.run(args, { call, invoke: this.#deps.invoke, clock: this.#deps.clock, report })
+      watched?.end(true)
+      for (const block of result.more ?? []) if (block.type === 'image') this.#pictureBytes += block.data.length
+      return toReply(result, false)
+    } catch (thrown) {
+      watched?.end(false)
+      return toReply(this.#failure(signal.aborted ? cancelled() : thrown, name), true)
+    } finally {
+      this.#running--
+    }
+  }
+
+  #find(name: string): Tool | undefined {
+    const tool = this.#deps.catalog.find(name)
+    return tool && this.#deps.toolsets.has(tool.toolset) ? tool : undefined
+  }
+
+  #failure(thrown: unknown, tool: string): ToolResult {
+    const { requestId, principal, trace } = this.#call
+    const cut: unknown = this.#call.signal.reason
+    if (thrown instanceof RelayedRefusal) return toolError(thrown, requestId)
+    if (thrown instanceof BrokenAnswer) return toolError(thrown.error, requestId)
+    const error = toGatewayError(cut instanceof CallCutError ? endOf(cut) : thrown)
+    if (error.errorName === 'internal_error')
+      this.#deps.log.error('tool failed', {
+        requestId,
+        ...traceFields(trace),
+        orgId: principal.orgId,
+        path: `mcp:${tool}`,
+        code: error.code,
+        error: error.cause,
+      })
+    return toolError(error, requestId)
+  }
+}
+
+/** The end of a running tool. A revoked agent is told so by the same code as at the end of a stream: nothing that it does next helps. */
+function endOf(cut: CallCutError): GatewayError {
+  const error = cutError(cut)
+  return cut.reason === 'agent_revoked' ? fail('agent_revoked_label', { message: error.message, ...revokedEvidence }) : error
+}
+
+/** Nobody waits for this answer any more; it only keeps an abort out of the error log. */
+function cancelled(): GatewayError {
+  return fail('bad_request', { message: 'The client cancelled this call.' })
+}
+
+function toReply(result: ToolResult, isError: boolean): ToolReply {
+  return {
+    content: [{ type: 'text', text: result.text }, ...(result.more ?? [])],
+    structuredContent: { ...result.structured },
+    ...(result.meta === undefined ? {} : { _meta: { ...result.meta } }),
+    ...(isError ? { isError: true } : {}),
+  }
+}

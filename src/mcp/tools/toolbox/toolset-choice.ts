@@ -1,0 +1,29 @@
+/** Which tools a client asked for in the query of the MCP URL. */
+import { fail } from '../../../platform/errors.ts'
+import { type Toolset, toolsets } from './tool.ts'
+
+/** What `?toolsets=` may name: the sets, and `all` of them. */
+const names: readonly string[] = [...toolsets, 'all']
+
+/** Sets that a client gets without asking. */
+const usual: ReadonlySet<Toolset> = new Set(toolsets.filter(name => name !== 'images'))
+
+/**
+ * The toolsets that the URL of a request asks for: `?toolsets=core,memory`, `?toolsets=all`; without one all but images. Blanks and letter
+ * case do not matter, and the parameter may stand more than once. Throws `bad_request` for a name that is no toolset: a misspelt one would
+ * else only look as if tools were missing.
+ */
+export function toolsetsOf(url: string | undefined): ReadonlySet<Toolset> {
+  const query = url?.indexOf('?') ?? -1
+  if (url === undefined || query === -1) return usual
+  const asked = new URLSearchParams(url.slice(query + 1))
+    .getAll('toolsets')
+    .flatMap(list => list.split(','))
+    .map(name => name.trim().toLowerCase())
+    .filter(name => name !== '')
+  if (asked.length === 0) return usual
+  const unknown = asked.find(name => !names.includes(name))
+  if (unknown !== undefined)
+    throw fail('bad_request', { message: `There is no toolset "${unknown.slice(0, 40)}". The query ?toolsets= takes a comma list of ${names.join(', ')}.` })
+  return new Set(toolsets.filter(name => asked.includes(name) || asked.includes('all')))
+}

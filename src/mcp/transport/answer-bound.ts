@@ -1,0 +1,76 @@
+/** How much one POST to /mcp answers. What the SDKs make of messages passes through here on its way to the client. */
+
+import { surfaceErrorCodes } from '../surface.ts'
+import type { RefusedMessage } from './message-rate.ts'
+
+/** Bytes that the answers to one POST have in all. Pictures come on top: their caller has paid for each of them, and their tool has a bound of its own. */
+export const answerBytesMax = 2 * 1024 * 1024
+/** Frames that are no answer, such as a keep-alive, and errors in the place of answers that did not fit: they are never kept back. */
+const smallFrameBytes = 1024
+
+export interface AnswerParams {
+  /** The JSON value of the body that is answered. */
+  readonly body: unknown
+  /** Answers that go out first. */
+  readonly refused: readonly RefusedMessage[]
+  /** Bytes beyond `answerBytesMax` that may go out, as far as is known now. */
+  extraBytes(): number
+}
+
+/** The answer with nothing beyond its bound: a message that does not fit is answered with an error, and a notification is left out. */
+export async function boundedAnswer(answer: Response, params: AnswerParams): Promise<Response> {
+  const { status, headers } = answer
+  const mediaType = headers.get('content-type') ?? ''
+  if (mediaType.startsWith('text/event-stream') && answer.body !== null) return new Response(boundedEvents(answer.body, params), { status, headers })
+  // Nothing of the batch that has room waits for an answer.
+  if (params.refused.length > 0 && status === 202) return Response.json(params.refused)
+  if (!mediaType.startsWith('application/json')) return answer
+  const text = await answer.text()
+  if (Buffer.byteLength(text) <= answerBytesMax + params.extraBytes()) return new Response(text, { status, headers })
+  return Response.json(tooLong(idOf(params.body)))
+}
+
+/** The SDKs write one event in one piece. */
+function boundedEvents(events: ReadableStream<Uint8Array>, { refused, extraBytes }: AnswerParams): ReadableStream<Uint8Array> {
+  const reader = events.getReader()
+  let bytes = 0
+  const fitting = (event: Uint8Array): Uint8Array | null => {
+    if (bytes + event.length > answerBytesMax + extraBytes() && event.length > smallFrameBytes) return inPlaceOf(event)
+    bytes += event.length
+    return event
+  }
+  return new ReadableStream<Uint8Array>({
+    start(controller) {
+      for (const message of refused) controller.enqueue(eventOf(message))
+    },
+    async pull(controller) {
+      for (;;) {
+        const { done, value } = await reader.read()
+        if (done) return controller.close()
+        const event = fitting(value)
+        if (event !== null) return controller.enqueue(event)
+      }
+    },
+    cancel: reason => reader.cancel(reason),
+  })
+}
+
+/** The error for an answer that did not fit; null for a notification, for which nobody waits. */
+function inPlaceOf(event: Uint8Array): Uint8Array | null {
+  const [, data] = /^data: (.*)$/m.exec(new TextDecoder().decode(event)) ?? []
+  const id = data === undefined ? null : idOf(JSON.parse(data))
+  return id === null ? null : eventOf(tooLong(id))
+}
+
+const encoder = new TextEncoder()
+const eventOf = (message: object): Uint8Array => encoder.encode(`event: message\ndata: ${JSON.stringify(message)}\n\n`)
+
+function idOf(message: unknown): string | number | null {
+  if (typeof message !== 'object' || message === null || !('id' in message)) return null
+  return typeof message.id === 'string' || typeof message.id === 'number' ? message.id : null
+}
+
+function tooLong(id: string | number | null): object {
+  const message = `payload_too_large: The answers to one POST have at most ${answerBytesMax} bytes in all, and this one did not fit. Send fewer messages in one POST, or ask for less in one message.`
+  return { jsonrpc: '2.0', id, error: { code: surfaceErrorCodes.refused, message, data: { code: 'payload_too_large', message, status: 413 } } }
+}

@@ -1,0 +1,35 @@
+/**
+ * Cancels of the initialize era. There a client cancels with a notification in a POST of its own and keeps the first one open, and
+ * without sessions nothing ties the two together but the caller and the JSON-RPC id. Ids are small numbers that every client counts
+ * from 0, so a cancel counts only when it fits exactly one running call of that caller; else it is passed over, as the protocol
+ * allows, and `max_wait_s` bounds the call. It works within one process. Decision 0071 says why.
+ */
+export class Cancellations {
+  readonly #running = new Map<string, Set<AbortController>>()
+
+  /** Runs a call that `cancel` with the same owner and id can abort. */
+  async run<T>(owner: string, id: string | number, call: (signal: AbortSignal) => Promise<T>): Promise<T> {
+    const name = nameOf(owner, id)
+    const controller = new AbortController()
+    const sameName = this.#running.get(name) ?? new Set()
+    this.#running.set(name, sameName.add(controller))
+    try {
+      return await call(controller.signal)
+    } finally {
+      sameName.delete(controller)
+      if (sameName.size === 0) this.#running.delete(name)
+    }
+  }
+
+  /** Aborts the one call of that name; whether there was exactly one. */
+  cancel(owner: string, id: string | number): boolean {
+    const [only, ...others] = this.#running.get(nameOf(owner, id)) ?? []
+    if (!only || others.length > 0) return false
+    only.abort()
+    return true
+  }
+}
+
+function nameOf(owner: string, id: string | number): string {
+  return JSON.stringify([owner, id])
+}

@@ -1,0 +1,68 @@
+/**
+ * What a POST to /mcp takes from the caller's rate: one unit for each JSON-RPC message. The calls of rows that a message needs use the units
+ * of its POST first, so that a tool which calls one row pays once. Decision 0395 says why.
+ */
+import { translate } from '../../gateway/http/translate.ts'
+import { toGatewayError } from '../../platform/errors.ts'
+import { surfaceErrorCodes } from '../surface.ts'
+import { toolError } from '../tools/toolbox/tool-errors.ts'
+import { messagesMax } from './rpc-body.ts'
+
+/** Units of a POST that no call of a row has used yet. */
+export class PaidUnits {
+  #left = 0
+
+  add(): void {
+    this.#left++
+  }
+
+  /** Uses one; false when none is left. */
+  use(): boolean {
+    if (this.#left === 0) return false
+    this.#left--
+    return true
+  }
+}
+
+/** A message of a batch that the rate had no room for, as its client reads it. */
+export interface RefusedMessage {
+  readonly jsonrpc: '2.0'
+  readonly id: string | number
+  readonly error: { readonly code: number; readonly message: string; readonly data: Readonly<Record<string, unknown>> }
+}
+
+/** What of a body may run. */
+export interface PaidBody {
+  readonly body: unknown
+  readonly refused: readonly RefusedMessage[]
+}
+
+/**
+ * Takes a unit for each message of a batch behind the first, whose unit was taken before the body was read. From the first message without room on none
+ * runs, and each of them that waits for an answer is refused by itself. Throws what `take` throws beside `rate_limit_exceeded`.
+ */
+export async function payForBatch(body: unknown, units: PaidUnits, take: () => void | Promise<void>, requestId: string): Promise<PaidBody> {
+  // Longer batches are refused as a whole by whoever serves them.
+  if (!Array.isArray(body) || body.length > messagesMax) return { body, refused: [] }
+  const messages: readonly unknown[] = body
+  for (let at = 1; at < messages.length; at++) {
+    try {
+      const wait = take()
+      if (wait !== undefined) await wait
+      units.add()
+    } catch (thrown) {
+      const error = toGatewayError(translate(thrown))
+      if (error.errorName !== 'rate_limit_exceeded') throw thrown
+      const { text, structured } = toolError(error, requestId)
+      const why = { code: surfaceErrorCodes.refused, message: text, data: structured }
+      return { body: messages.slice(0, at), refused: messages.slice(at).flatMap(message => refusedOf(message, why)) }
+    }
+  }
+  return { body, refused: [] }
+}
+
+function refusedOf(message: unknown, error: RefusedMessage['error']): RefusedMessage[] {
+  if (typeof message !== 'object' || message === null || !('method' in message) || !('id' in message)) return []
+  const { id } = message
+  return typeof id === 'string' || typeof id === 'number' ? [{ jsonrpc: '2.0', id, error }] : []
+}

@@ -1,0 +1,59 @@
+/** Who a credential is for the rules of memory: its user space, the workspaces whose team it belongs to, the shares it is in. */
+import { type Db, statement } from '../../platform/db/db.ts'
+import type { BearerPrincipal } from '../../platform/security/principal.ts'
+import type { MemoryCaller } from './path-rules.ts'
+
+/** Path classes whose rules ask for memberships; the others are decided from the credential alone. */
+const membershipRoots: readonly string[] = ['workspaces/', 'shared/']
+
+/**
+ * Looks up what the rules need to know of a caller. Memberships are read from the database at each call that needs them, so that a
+ * revoke binds the next call on every process; calls under org/, users/ and agents/ need none.
+ */
+export class MemoryCallers {
+  readonly #db: Db
+
+  constructor(db: Db) {
+    this.#db = db
+  }
+
+  /** The caller as the rules of this key, or of this list prefix, need it. An agent token acts for the user of the key that minted it. */
+  forKey(principal: BearerPrincipal, keyOrPrefix: string): MemoryCaller | Promise<MemoryCaller> {
+    const isNeeded = membershipRoots.some(root => keyOrPrefix.startsWith(root) || root.startsWith(keyOrPrefix))
+    return isNeeded ? this.of(principal) : { userSpace: userSpaceOf(principal), workspaceIds: [], sharedSpaces: [] }
+  }
+
+  /** The caller with all memberships. */
+  async of(principal: BearerPrincipal): Promise<MemoryCaller> {
+    const { workspaceIds, sharedSpaces } = await this.#db.one(findMemberships, principal.orgId, principal.userId, principal.workspaceId)
+    return { userSpace: userSpaceOf(principal), workspaceIds, sharedSpaces }
+  }
+}
+
+function userSpaceOf({ userId, keyId }: BearerPrincipal): string {
+  return userId === null ? `key-${keyId}` : String(userId)
+}
+
+/**
+ * The live workspaces whose team the caller is in, with the one that the key is bound to first, and the active spaces that the user owns
+ * or was granted. A binding stands for the team where no user is behind the key, or one who may bind keys to any workspace; for a member
+ * the team itself decides, so that who was taken out of it keeps nothing by a key. A user who is no active member has none.
+ */
+const findMemberships = statement<[orgId: number, userId: number | null, workspaceId: number | null], { workspaceIds: number[]; sharedSpaces: string[] }>(
+  'memory.find_memberships',
+  `select
+     array(select w.id from workspaces w
+       where w.org_id = $1::int and w.archived_at is null and (
+         (w.id = $3::int and $2::int is null)
+         or exists (select 1 from org_members m where m.org_id = $1::int and m.user_id = $2::int and m.status = 'active' and (
+           (w.id = $3::int and m.role in ('admin', 'owner'))
+           or exists (select 1 from workspace_members t where t.org_id = $1::int and t.workspace_id = w.id and t.user_id = $2::int))))
+       order by w.id is distinct from $3::int, w.id) as "workspaceIds",
+     array(select mine.space from (
+         select s.space from memory_shares s where s.org_id = $1::int and s.owner_id = $2::int and s.state = 'active'
+         union
+         select s.space from memory_share_members g join memory_shares s on s.org_id = g.org_id and s.space = g.space and s.state = 'active'
+         where g.org_id = $1::int and g.user_id = $2::int) mine
+       where exists (select 1 from org_members m where m.org_id = $1::int and m.user_id = $2::int and m.status = 'active')
+       order by mine.space) as "sharedSpaces"`,
+)

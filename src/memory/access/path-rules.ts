@@ -1,0 +1,116 @@
+/**
+ * Who may read and write which memory path. Pure: memberships come in as arguments, everything that no row names is denied.
+ *
+ * | path | readers | writers |
+ * |---|---|---|
+ * | org/records/ | everyone in the organisation | promotion only |
+ * | workspaces/<id>/records/ | the workspace's team | promotion only |
+ * | workspaces/<id>/journal/ | the workspace's team | the workspace's team |
+ * | shared/<space>/ | owner and granted members | owner and granted members |
+ * | users/<uid>/ | that user | that user |
+ * | agents/ | any key of the organisation | any key of the organisation |
+ */
+import { fail } from '../../platform/errors.ts'
+
+/** What the rules need to know of a caller. */
+export interface MemoryCaller {
+  /** The folder under users/: the user id, or `key-<id>` for a key that no user backs. */
+  readonly userSpace: string
+  readonly workspaceIds: readonly number[]
+  /** Spaces that the caller owns or was granted; never a retired one. */
+  readonly sharedSpaces: readonly string[]
+}
+
+type MemberOf = (caller: MemoryCaller, owner: string) => boolean
+
+interface ScopeRow {
+  /** Segments of the path class; `*` is the owner: a workspace, space or user. */
+  readonly pattern: readonly string[]
+  readonly reads: MemberOf
+  readonly writes: MemberOf
+  /** The concrete owners of this class for a caller; [''] where the class has none. */
+  readonly owners: (caller: MemoryCaller) => readonly string[]
+}
+
+const everyone: MemberOf = () => true
+/** Records are written by promotion, which does not come through here. */
+const nobody: MemberOf = () => false
+const inWorkspace: MemberOf = (caller, owner) => caller.workspaceIds.some(id => String(id) === owner)
+const inSpace: MemberOf = (caller, owner) => caller.sharedSpaces.includes(owner)
+const self: MemberOf = (caller, owner) => caller.userSpace === owner
+const workspacesOf = (caller: MemoryCaller): string[] => caller.workspaceIds.map(String)
+const single = (): string[] => ['']
+
+const scopeTable: readonly ScopeRow[] = [
+  { pattern: ['org', 'records'], reads: everyone, writes: nobody, owners: single },
+  { pattern: ['workspaces', '*', 'records'], reads: inWorkspace, writes: nobody, owners: workspacesOf },
+  { pattern: ['workspaces', '*', 'journal'], reads: inWorkspace, writes: inWorkspace, owners: workspacesOf },
+  { pattern: ['shared', '*'], reads: inSpace, writes: inSpace, owners: caller => caller.sharedSpaces },
+  { pattern: ['users', '*'], reads: self, writes: self, owners: caller => [caller.userSpace] },
+  { pattern: ['agents'], reads: everyone, writes: everyone, owners: single },
+]
+
+export function mayRead(caller: MemoryCaller, key: string): boolean {
+  const found = rowOf(key)
+  return found?.row.reads(caller, found.owner) === true
+}
+
+export function mayWrite(caller: MemoryCaller, key: string): boolean {
+  const found = rowOf(key)
+  return found?.row.writes(caller, found.owner) === true
+}
+
+/** Every prefix that the caller may read, each with its trailing slash. */
+export function readablePrefixes(caller: MemoryCaller): string[] {
+  return scopeTable.flatMap(row =>
+    row
+      .owners(caller)
+      .filter(owner => row.reads(caller, owner))
+      .map(owner => `${row.pattern.map(part => (part === '*' ? owner : part)).join('/')}/`),
+  )
+}
+
+/**
+ * The prefixes to list for the one that was asked: itself when it lies inside a readable scope, the readable scopes below it when it
+ * is broader. Throws `forbidden` when nothing under it is readable, whether or not anything is there.
+ */
+export function listPrefixes(caller: MemoryCaller, asked: string): string[] {
+  const found = readablePrefixes(caller).flatMap(scope => (asked.startsWith(scope) ? [asked] : scope.startsWith(asked) ? [scope] : []))
+  if (found.length === 0)
+    throw fail('forbidden', { message: 'Nothing under this prefix is readable for this credential. GET /v1/me/memory/paths lists what is.' })
+  return found
+}
+
+/** What `GET /v1/me/memory/paths` says. `agents/` is open to every key and not listed there. */
+export function pathsOf(caller: MemoryCaller): { user: string; workspace?: string; org: string; shared?: string[] } {
+  const [workspaceId] = caller.workspaceIds
+  return {
+    user: `users/${caller.userSpace}/`,
+    ...(workspaceId === undefined ? {} : { workspace: `workspaces/${workspaceId}/` }),
+    org: 'org/',
+    ...(caller.sharedSpaces.length === 0 ? {} : { shared: caller.sharedSpaces.map(space => `shared/${space}/`) }),
+  }
+}
+
+/** True for entries that end after the journal's days: those under a workspace's journal. */
+export function isJournalKey(key: string): boolean {
+  return /^workspaces\/[^/]+\/journal\/./.test(key)
+}
+
+const dayMs = 86_400_000
+
+/** Whether a journal entry is over: written more than `ttlDays` ago. Other keys never expire. */
+export function isExpired(key: string, writtenMs: number, ttlDays: number, nowMs: number): boolean {
+  return isJournalKey(key) && nowMs - writtenMs > ttlDays * dayMs
+}
+
+/** The row of a key that lies strictly below its scope, with the owner named in the path. */
+function rowOf(key: string): { row: ScopeRow; owner: string } | null {
+  const segments = key.split('/')
+  for (const row of scopeTable) {
+    if (segments.length <= row.pattern.length) continue
+    if (!row.pattern.every((part, at) => part === '*' || part === segments[at])) continue
+    return { row, owner: segments[row.pattern.indexOf('*')] ?? '' }
+  }
+  return null
+}

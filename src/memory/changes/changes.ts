@@ -1,0 +1,194 @@
+/**
+ * News of changed memory, for whoever in this process wants to know: `memory.changed`. Every settled write leaves a row in
+ * memory_changes; each process that has listeners reads what is new there, woken by a notification and by a poll behind it.
+ */
+import type { Clock } from '../../platform/clock.ts'
+import type { Db } from '../../platform/db/db.ts'
+import { newsChannel } from '../../platform/db/db-control-log.ts'
+import type { Log } from '../../platform/observe/log.ts'
+import type { ChangeAction } from '../access/memory-call.ts'
+import { type AuthorView, authorInRow } from '../provenance.ts'
+import { type ChangeRow, deleteOldChanges, readChanges } from './changes-queries.ts'
+
+/** What happened to one object; never its content. Whether somebody may know of the key is the listener's business. */
+export interface MemoryChange {
+  readonly orgId: number
+  readonly key: string
+  readonly action: ChangeAction
+  /** Null when the object is gone. */
+  readonly etag: string | null
+  /** Null when it was not written through the gateway, and for what the gateway did by itself. */
+  readonly author: AuthorView | null
+  /** Time of the database. */
+  readonly at: Date
+}
+
+export type ChangeListener = (change: MemoryChange) => void
+
+export interface MemoryChangesDeps {
+  readonly db: Db
+  readonly clock: Clock
+  readonly log: Log
+}
+
+/** Payload of our notifications. */
+const payload = 'm:'
+/** A notification takes an instance-wide lock at its commit, so a process sends at most one in this time, however much is written. */
+const notifyEveryMs = 250
+/** How late a change can be when notifications are lost. */
+const pollMs = 1_000
+/** Numbers commit out of order, so every read looks this far back. */
+const overlapMs = 5_000
+const pageRows = 1_000
+
+interface Audience {
+  readonly listeners: Set<ChangeListener>
+  /** What was delivered and can come again within the overlap; null until the first read. */
+  seen: Set<bigint> | null
+}
+
+/** Delivers every change of an organisation to its listeners in this process, at least once, whichever process made it. */
+export class MemoryChanges {
+  readonly #deps: MemoryChangesDeps
+  readonly #audiences = new Map<number, Audience>()
+  #readAt: Date | null = null
+  #reading: Promise<void> | null = null
+  #readAgain = false
+  #stopPoll: (() => void) | null = null
+  #isNotifyDue = false
+  #notifyTimer: (() => void) | null = null
+  #isStopped = false
+
+  constructor(deps: MemoryChangesDeps) {
+    this.#deps = deps
+  }
+
+  /**
+   * Calls `listener` for every change that is made once this has resolved, until the returned function is called. A change may come
+   * twice after a failure of the database. An exception of the listener is logged.
+   */
+  async on(orgId: number, listener: ChangeListener): Promise<() => void> {
+    if (this.#audiences.size === 0) this.#readAt = null
+    const audience = this.#audiences.get(orgId) ?? { listeners: new Set<ChangeListener>(), seen: null }
+    this.#audiences.set(orgId, audience)
+    this.#stopPoll ??= this.#deps.clock.every(pollMs, () => this.wake())
+    const off = (): void => this.#off(orgId, audience, listener)
+    try {
+      // The first read finds what was there before; nothing of it is delivered.
+      while (audience.seen === null) await this.#read()
+    } catch (error) {
+      off()
+      throw error
+    }
+    audience.listeners.add(listener)
+    return off
+  }
+
+  #off(orgId: number, audience: Audience, listener: ChangeListener): void {
+    audience.listeners.delete(listener)
+    if (audience.listeners.size === 0) this.#audiences.delete(orgId)
+    if (this.#audiences.size > 0) return
+    this.#stopPoll?.()
+    this.#stopPoll = null
+  }
+
+  /** A write of this process was settled: tells the others, and its own listeners, soon. */
+  announce(): void {
+    if (this.#isStopped) return
+    if (this.#notifyTimer !== null) {
+      this.#isNotifyDue = true
+      return
+    }
+    this.#notify()
+    this.#notifyTimer = this.#deps.clock.after(notifyEveryMs, () => {
+      this.#notifyTimer = null
+      if (!this.#isNotifyDue) return
+      this.#isNotifyDue = false
+      this.announce()
+    })
+  }
+
+  /** A notification of the channel; those of others are passed by. */
+  onNotification(text: string): void {
+    if (text === payload) this.wake()
+  }
+
+  /** Reads what is new, unless nobody here wants to know. */
+  wake(): void {
+    if (this.#audiences.size === 0 || this.#isStopped) return
+    if (this.#reading !== null) {
+      // The read under way may have begun before the commit.
+      this.#readAgain = true
+      return
+    }
+    void this.#read().catch((error: unknown) => this.#deps.log.warn('memory.changes_unread', { error }))
+  }
+
+  /** Deletes what is older than an hour; how much. */
+  prune(): Promise<number> {
+    return this.#deps.db.exec(deleteOldChanges)
+  }
+
+  stop(): void {
+    this.#isStopped = true
+    this.#stopPoll?.()
+    this.#notifyTimer?.()
+    this.#audiences.clear()
+  }
+
+  #notify(): void {
+    this.wake()
+    void this.#deps.db.notify(newsChannel, payload).catch((error: unknown) => this.#deps.log.warn('memory.changes_unannounced', { error }))
+  }
+
+  /** One read at a time; whoever comes meanwhile waits for it. */
+  #read(): Promise<void> {
+    this.#reading ??= this.#readOnce().finally(() => {
+      this.#reading = null
+      if (!this.#readAgain) return
+      this.#readAgain = false
+      this.wake()
+    })
+    return this.#reading
+  }
+
+  async #readOnce(): Promise<void> {
+    const audiences = new Map(this.#audiences)
+    const inWindow = new Map<number, Set<bigint>>([...audiences.keys()].map(orgId => [orgId, new Set<bigint>()]))
+    let now: Date | null = null
+    let afterSeq: bigint | null = null
+    for (;;) {
+      const rows: ChangeRow[] = await this.#deps.db.many(readChanges, [...audiences.keys()], this.#readAt, overlapMs, afterSeq, pageRows)
+      now ??= rows[0]?.now ?? null
+      for (const row of rows) {
+        if (row.seq === null) continue
+        inWindow.get(row.orgId)?.add(row.seq)
+        const audience = audiences.get(row.orgId)
+        if (audience?.seen?.has(row.seq) === false) this.#deliver(audience, row)
+      }
+      if (rows.length < pageRows) break
+      afterSeq = rows.at(-1)?.seq ?? null
+    }
+    // Rows that fell out of the window cannot come again, so the numbers of this window are all that has to be remembered.
+    for (const [orgId, audience] of audiences) audience.seen = inWindow.get(orgId) ?? new Set()
+    this.#readAt = now
+  }
+
+  #deliver(audience: Audience, row: ChangeRow): void {
+    const change: MemoryChange = {
+      orgId: row.orgId,
+      key: row.key,
+      action: row.action as ChangeAction,
+      etag: row.etag,
+      author: authorInRow(row),
+      at: row.at,
+    }
+    for (const listener of [...audience.listeners]) {
+      try {
+        listener(change)
+      } catch (error) {
+        this.#deps.log.error('memory.change_listener_failed', { error })
+      }
+    }
+  }
+}

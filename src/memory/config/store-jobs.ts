@@ -1,0 +1,21 @@
+import { fail } from '../../platform/errors.ts'
+
+/** Work on a whole store: configuring, probing, comparing. In this process an organisation has one such job at a time. */
+export class StoreJobs {
+  readonly #running = new Set<number>()
+
+  /** Throws `memory_busy` while another job of the organisation runs, and what the work throws. */
+  async run<T>(orgId: number, work: () => Promise<T>): Promise<T> {
+    if (this.#running.has(orgId))
+      throw fail('memory_busy', {
+        message: 'The memory store of this organisation is being configured, probed or compared just now. Try again when that has ended.',
+        retryAfterSeconds: 5,
+      })
+    this.#running.add(orgId)
+    try {
+      return await work()
+    } finally {
+      this.#running.delete(orgId)
+    }
+  }
+}

@@ -1,0 +1,58 @@
+/** What the rows of memory have in common. */
+import { z } from 'zod'
+import type { Call } from '../../platform/endpoint.ts'
+import { fail } from '../../platform/errors.ts'
+import { abortSignalOf } from '../../platform/loop/cancellation.ts'
+import type { BearerPrincipal, Principal } from '../../platform/security/principal.ts'
+import type { MemoryCall, ReadResult } from '../access/memory-call.ts'
+
+// Absent stays legal in these schemas: an unconfigured store is said before a missing key is.
+export const keyQuery = z.object({ key: z.string().default('').describe('Relative path of the object, for example agents/triage/notes.md.') })
+export const etagHeader = z.string().optional().describe('Quoted etag.')
+export const author = z
+  .object({
+    user: z.string(),
+    agent: z.string().optional().describe('Id of a verified agent, or in double quotes the label that a plain key gave itself.'),
+    verified: z.boolean().optional().describe('Beside agent: true for one that proved itself by a token, false for a label.'),
+  })
+  .nullable()
+
+export const listed = z.object({ key: z.string(), size: z.int(), modified: z.string(), etag: z.string(), author })
+
+/** More than any sensible MEMORY_OBJECT_MAX_BYTES, which the service checks; this bounds what the edge reads. */
+export const bodyCeilingBytes = 64 * 1024 * 1024
+
+export const objectErrors = ['memory_not_configured', 'bad_memory_key', 'forbidden', 'memory_store_failed', 'memory_store_busy'] as const
+export const writeErrors = [...objectErrors, 'bad_request', 'agent_revoked_label', 'memory_conflict', 'memory_busy'] as const
+
+/** A data row takes keys and agent tokens only; the edge has seen to that. */
+export function bearer(principal: Principal): BearerPrincipal {
+  if (principal.kind === 'session') throw fail('forbidden')
+  return principal
+}
+
+/** Who may configure the store; where it is, is shown to nobody else. */
+export const storeAdmin = { scope: 'full', role: 'admin', userBacked: true } as const
+
+/** The call of a data row as the domain takes it. */
+export function memoryCall(call: Call<Principal>): MemoryCall {
+  return { ...call, signal: abortSignalOf(call.signal), principal: bearer(call.principal) }
+}
+
+/** Reply headers of bytes that were read: provenance, etag, and nothing that would make a browser run them. */
+export function objectHeaders(found: ReadResult): Record<string, string> {
+  return {
+    ...found.metaHeaders,
+    'content-type': 'text/plain; charset=utf-8',
+    'x-content-type-options': 'nosniff',
+    'cache-control': 'no-store',
+    'last-modified': found.modified.toUTCString(),
+    etag: found.etag,
+  }
+}
+
+/** True when the reader has the object already: If-None-Match names its etag. */
+export function isUnchanged(ifNoneMatch: string | undefined, etag: string): boolean {
+  const named = (ifNoneMatch ?? '').split(',').map(part => part.trim().replace(/^W\//, ''))
+  return named.includes(etag) || named.includes('*')
+}

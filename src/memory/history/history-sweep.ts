@@ -1,0 +1,93 @@
+/** What ends the life of versions: their number (in the settling statement), their days, the quota; and what then removes their bytes. */
+import type { Clock } from '../../platform/clock.ts'
+import type { Db } from '../../platform/db/db.ts'
+import type { Log } from '../../platform/observe/log.ts'
+import type { ConfiguredStore } from '../access/memory-call.ts'
+import { versionKey } from '../objects/version-keeper.ts'
+import { ObjectStoreError } from '../stores/object-store.ts'
+import { type DoomedRow, doomedOfKey, doomedVersions, doomOld, doomOverQuota, postponeDoomed, removeDoomed } from './history-queries.ts'
+
+/** How often versions are looked at for their age. */
+const ageEveryMs = 10 * 60_000
+/** Versions that one sweep removes, and of one organisation. */
+const removedMax = 1000
+const removedOfOneMax = 200
+/** A store that is slow, or does not answer, takes no more of one sweep; the others wait no longer for it. */
+const storeMsMax = 30_000
+const deletesAtOnce = 8
+/** The store did not remove it: not before then. */
+const againMs = 60_000
+
+export interface HistorySweepDeps {
+  readonly db: Db
+  readonly clock: Clock
+  readonly log: Log
+  /** The store as it is configured now; null when there is none. */
+  storeOf(orgId: number): Promise<ConfiguredStore | null>
+}
+
+export class HistorySweep {
+  readonly #deps: HistorySweepDeps
+  #ageDueMs = 0
+
+  constructor(deps: HistorySweepDeps) {
+    this.#deps = deps
+  }
+
+  /** One round for every organisation; how many versions were removed. */
+  async run(nowMs: number): Promise<number> {
+    const { db } = this.#deps
+    const now = new Date(nowMs)
+    if (nowMs >= this.#ageDueMs) {
+      this.#ageDueMs = nowMs + ageEveryMs
+      await db.exec(doomOld, now)
+    }
+    await db.exec(doomOverQuota, now)
+    return this.#remove(await db.many(doomedVersions, now, removedMax, removedOfOneMax))
+  }
+
+  /** Removes the doomed versions of one key at once; what the store does not take now is left to `run`. */
+  async removeOf(orgId: number, key: string): Promise<void> {
+    await this.#remove(await this.#deps.db.many(doomedOfKey, orgId, key, removedMax))
+  }
+
+  async #remove(doomed: readonly DoomedRow[]): Promise<number> {
+    let removed = 0
+    const stores = new Map<number, Promise<ConfiguredStore | null>>()
+    const endsMs = new Map<number, number>()
+    const left = doomed.values()
+    const worker = async (): Promise<void> => {
+      for (const row of left) {
+        const store = stores.get(row.orgId) ?? this.#deps.storeOf(row.orgId)
+        stores.set(row.orgId, store)
+        const endMs = endsMs.get(row.orgId) ?? this.#deps.clock.monotonicMs() + storeMsMax
+        endsMs.set(row.orgId, endMs)
+        if (this.#deps.clock.monotonicMs() >= endMs) await this.#postpone(row)
+        else if (await this.#removeOne(row, await store)) removed++
+        else endsMs.set(row.orgId, 0)
+      }
+    }
+    await Promise.all(Array.from({ length: deletesAtOnce }, worker))
+    return removed
+  }
+
+  async #removeOne(row: DoomedRow, configured: ConfiguredStore | null): Promise<boolean> {
+    const { db, log } = this.#deps
+    const { orgId, key, seq, objectId } = row
+    try {
+      if (objectId !== null) await configured?.store.delete(versionKey(orgId, objectId))
+      await db.exec(removeDoomed, orgId, key, seq)
+      return true
+    } catch (error) {
+      if (!(error instanceof ObjectStoreError)) throw error
+      log.warn('memory.version_not_removed', { orgId, error })
+      await this.#postpone(row)
+      return false
+    }
+  }
+
+  async #postpone({ orgId, key, seq }: DoomedRow): Promise<void> {
+    const { db, clock } = this.#deps
+    await db.exec(postponeDoomed, orgId, key, seq, new Date(clock.nowMs() + againMs))
+  }
+}

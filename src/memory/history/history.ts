@@ -1,0 +1,164 @@
+/** What a memory key was before: its versions, their bytes, and putting one of them back. Decision 0215 says why. */
+import type { Db } from '../../platform/db/db.ts'
+import { fail } from '../../platform/errors.ts'
+import type { Sealer } from '../../platform/security/secrets.ts'
+import type { Conditions, ConfiguredStore, MemoryCall, ReadResult } from '../access/memory-call.ts'
+import { isExpired, mayRead, mayWrite } from '../access/path-rules.ts'
+import { joinKey, type MemoryKey, parseKey } from '../memory-key.ts'
+import { cursorFrom, cursorText, notOurCursor } from '../objects/index/page-cursor.ts'
+import type { MemoryObjectsDeps } from '../objects/object-deps.ts'
+import { noObject, outsideScope, storeFailure } from '../objects/object-failures.ts'
+import type { MemoryObjects } from '../objects/objects.ts'
+import { versionKey } from '../objects/version-keeper.ts'
+import { type AuthorView, authorInRow, metaHeaders } from '../provenance.ts'
+import { isStoreError } from '../stores/object-store.ts'
+import { findCurrent, findVersion, type VersionHow, type VersionRow, versionsBefore } from './history-queries.ts'
+import type { HistorySweep } from './history-sweep.ts'
+
+/** One version as `GET /v1/me/memory/history` shows it. */
+export interface VersionView {
+  /** Null for an object that stands there now and did not come through the gateway: it has no version yet. */
+  readonly version: string | null
+  readonly how: VersionHow
+  /** True for what `GET /v1/me/memory/o` reads. */
+  readonly current: boolean
+  readonly size: number
+  /** Null for a deletion. */
+  readonly etag: string | null
+  /** Null for a deletion, and where the bytes did not come through the gateway. */
+  readonly sha256: string | null
+  /** Null where the bytes did not come through the gateway. */
+  readonly author: AuthorView | null
+  readonly modified: string
+}
+
+export interface MemoryHistoryDeps extends Pick<MemoryObjectsDeps, 'clock' | 'callers' | 'objectBytesMax'> {
+  readonly db: Db
+  readonly objects: MemoryObjects
+  readonly sweep: HistorySweep
+  readonly sealer: Sealer
+  /** Throws `memory_not_configured`. */
+  configured(orgId: number): Promise<ConfiguredStore>
+}
+
+const afterAll = 2n ** 63n - 1n
+const uuid = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
+
+export class MemoryHistory {
+  readonly #deps: MemoryHistoryDeps
+
+  constructor(deps: MemoryHistoryDeps) {
+    this.#deps = deps
+  }
+
+  /**
+   * Versions of a key, newest first, the object that stands there now at the head. Throws what a read throws; `not_found` when the
+   * key never was, or nothing of it is kept.
+   */
+  async list(call: MemoryCall, keyText: string, page: { readonly limit: number; readonly cursor?: string | undefined }) {
+    const { row, key } = await this.#admit(call, keyText)
+    const { db, clock } = this.#deps
+    const orgId = call.principal.orgId
+    const before = page.cursor === undefined ? null : this.#seqIn(page.cursor, orgId, key)
+    const current = before === null ? await db.maybe(findCurrent, orgId, key) : null
+    const old = await db.many(versionsBefore, orgId, key, before ?? afterAll, page.limit + 1)
+    const found = current === null ? old : [current, ...old]
+    // A version follows the rule of what it was: an entry of a journal whose days are over is not to be seen.
+    const seen = found.filter(version => !isExpired(key, version.writtenAt.getTime(), row.journalTtlDays, clock.nowMs()))
+    if (before === null && seen.length === 0) throw noObject()
+    const shown = seen.slice(0, page.limit)
+    const last = shown.at(-1)
+    // After the object that stands there now every version comes.
+    const next = seen.length > page.limit && last !== undefined ? this.#cursorAt(last.seq ?? afterAll, orgId, key) : null
+    return { key, versions: shown.map(viewOf), next_cursor: next }
+  }
+
+  /** The bytes of one version, as a read of the key gave them then. Throws what a read throws; `not_found` also for a deletion. */
+  async read(call: MemoryCall, keyText: string, versionId: string): Promise<ReadResult> {
+    const { row, store, key } = await this.#admit(call, keyText)
+    return this.#readVersion(call, { row, store }, key, versionId)
+  }
+
+  /**
+   * Writes the bytes of a version again, as a new version that says which one it came from. Throws what reads and writes throw.
+   * Who may write a key may read it.
+   */
+  async restore(call: MemoryCall, keyText: string, versionId: string, conditions: Conditions): Promise<{ key: string; etag: string; size: number }> {
+    const { row, store, key } = await this.#admit(call, keyText, 'write')
+    const { bytes } = await this.#readVersion(call, { row, store }, key, versionId)
+    const { etag } = await this.#deps.objects.write(call, key, bytes, conditions, {
+      action: 'restore',
+      metadata: { 'br-restored-from': versionId.toLowerCase() },
+    })
+    return { key, etag, size: bytes.length }
+  }
+
+  /** Deletes the object and every version of the key. Throws what a deletion throws. */
+  async erase(call: MemoryCall, keyText: string, conditions: Conditions): Promise<void> {
+    await this.#deps.objects.remove(call, keyText, conditions, { erasesHistory: true })
+    await this.#deps.sweep.removeOf(call.principal.orgId, parseKey(keyText))
+  }
+
+  /** Sealed: the numbers count the versions of everybody. */
+  #cursorAt(seq: bigint, orgId: number, key: MemoryKey): string {
+    return cursorText('h', this.#deps.sealer.seal(String(seq), sealedFor(orgId, key)))
+  }
+
+  #seqIn(cursor: string, orgId: number, key: MemoryKey): bigint {
+    const sealed = cursorFrom('h', cursor)
+    try {
+      return BigInt(this.#deps.sealer.open(sealed, sealedFor(orgId, key)))
+    } catch (error) {
+      throw notOurCursor(error)
+    }
+  }
+
+  async #admit(call: MemoryCall, keyText: string, verb: 'read' | 'write' = 'read'): Promise<ConfiguredStore & { readonly key: MemoryKey }> {
+    const { row, store } = await this.#deps.configured(call.principal.orgId)
+    const key = parseKey(keyText)
+    const may = verb === 'read' ? mayRead : mayWrite
+    if (!may(await this.#deps.callers.forKey(call.principal, key), key)) throw outsideScope(verb)
+    return { row, store, key }
+  }
+
+  async #readVersion(call: MemoryCall, { row, store }: ConfiguredStore, key: MemoryKey, versionId: string): Promise<ReadResult> {
+    const { db, clock, objectBytesMax } = this.#deps
+    const orgId = call.principal.orgId
+    const version = uuid.test(versionId) ? await db.maybe(findVersion, orgId, key, versionId) : null
+    if (version === null || isExpired(key, version.writtenAt.getTime(), row.journalTtlDays, clock.nowMs())) throw noVersion()
+    if (version.how === 'delete') throw fail('not_found', { message: 'That version is a deletion; it has no bytes. Choose the one before it.' })
+    const storeKey = version.objectId === null ? joinKey(orgId, key) : versionKey(orgId, version.objectId)
+    try {
+      const found = await store.get(storeKey, { signal: call.signal, sizeBytesMax: objectBytesMax })
+      // The object that stands there now may have been replaced since, or from outside the gateway.
+      if (version.objectId === null && found.etag !== version.etag) throw noVersion()
+      return { bytes: found.bytes, etag: version.etag ?? found.etag, modified: version.writtenAt, metaHeaders: metaHeaders(found.metadata) }
+    } catch (error) {
+      if (isStoreError(error, 'not-found')) throw noVersion()
+      if (isStoreError(error, 'too-large'))
+        throw fail('payload_too_large', { message: `The version is larger than the ${objectBytesMax} bytes that this gateway reads.` })
+      throw storeFailure(error)
+    }
+  }
+}
+
+function noVersion() {
+  return fail('not_found', { message: 'There is no such version of that key. GET /v1/me/memory/history?key= lists them.' })
+}
+
+function viewOf(row: VersionRow): VersionView {
+  return {
+    version: row.versionId,
+    how: row.how,
+    current: row.seq === null,
+    size: Number(row.sizeBytes),
+    etag: row.etag,
+    sha256: row.sha256,
+    author: authorInRow(row),
+    modified: row.writtenAt.toISOString(),
+  }
+}
+
+function sealedFor(orgId: number, key: MemoryKey): string {
+  return `memory_history:${orgId}:${key}`
+}

@@ -1,0 +1,130 @@
+/** Going through the objects that a caller may read, in bytewise order of their keys, a page of the store at a time. */
+
+import type { ConfiguredStore } from '../../access/memory-call.ts'
+import { isExpired } from '../../access/path-rules.ts'
+import { isServedKey, joinKey, relativeKey } from '../../memory-key.ts'
+import { compareKeys, listPageMax, ObjectStoreError } from '../../stores/object-store.ts'
+import type { ObjectRow } from '../queries.ts'
+import type { MemoryIndex } from './memory-index.ts'
+
+/** One object of the store with what the index says of it. */
+export interface WalkedObject {
+  readonly key: string
+  readonly etag: string
+  readonly sizeBytes: number
+  readonly writtenMs: number
+  /** Undefined when the gateway does not know these bytes: somebody replaced them in the bucket. */
+  readonly row: ObjectRow | undefined
+}
+
+export interface KeyWalkOptions {
+  readonly configured: ConfiguredStore
+  readonly index: MemoryIndex
+  readonly nowMs: number
+  /** None is the beginning of another. */
+  readonly prefixes: readonly string[]
+  /** Keys after this one only. */
+  readonly after?: string | null
+  /** Objects of a page of the store, 1 to 1000. */
+  readonly pageSize?: number
+  readonly signal: AbortSignal
+}
+
+/** Pages of one walk: a million objects. Whoever filled the bucket with what is not served makes no call without an end. */
+const pagesMax = 1_000
+
+/** Sorts after every key that begins with what it is appended to. */
+export const afterAllBelow = '\u{10ffff}'
+
+/** What the store holds is what is seen, entries of journals whose days are over left out. A position is a key, so writes between do not shift it. */
+export class KeyWalk {
+  readonly #options: KeyWalkOptions
+  readonly #prefixes: readonly string[]
+  #prefixAt = 0
+  #after: string | null
+  #listedTo: string | null = null
+  #page: WalkedObject[] = []
+  #isLastPage = false
+  /** Objects that the store has listed so far. */
+  listed = 0
+  #pages = 0
+
+  constructor(options: KeyWalkOptions) {
+    this.#options = options
+    this.#prefixes = [...options.prefixes].sort(compareKeys)
+    this.#after = options.after ?? null
+  }
+
+  /** The next object; null at the end. Throws ObjectStoreError. */
+  async next(): Promise<WalkedObject | null> {
+    for (;;) {
+      const found = this.#page.shift()
+      if (found !== undefined) {
+        if (this.#after !== null && compareKeys(found.key, this.#after) <= 0) continue
+        this.#after = found.key
+        return found
+      }
+      if (this.#isLastPage) {
+        this.#prefixAt++
+        this.#isLastPage = false
+      }
+      const prefix = this.#prefixes[this.#prefixAt]
+      if (prefix === undefined) return null
+      if (this.#after !== null && compareKeys(prefix + afterAllBelow, this.#after) <= 0) this.#prefixAt++
+      else await this.#fetch(prefix)
+    }
+  }
+
+  /** Whether the walk may come to this key. */
+  covers(key: string): boolean {
+    return this.#prefixes.some(prefix => key.startsWith(prefix))
+  }
+
+  /** Goes on after `after`, which must not lie behind. */
+  seek(after: string): void {
+    this.#after = after
+  }
+
+  async #fetch(prefix: string): Promise<void> {
+    const { configured, signal, pageSize } = this.#options
+    const { row, store } = configured
+    if (++this.#pages > pagesMax) throw new ObjectStoreError('unavailable', 'there are too many objects to walk through')
+    const position = later(this.#after, this.#listedTo)
+    const after = position !== null && compareKeys(position, prefix) >= 0 ? position : null
+    const page = await store.list({
+      prefix: joinKey(row.orgId, prefix),
+      limit: Math.min(pageSize ?? listPageMax, listPageMax),
+      signal,
+      ...(after === null ? {} : { startAfter: joinKey(row.orgId, after) }),
+    })
+    this.listed += page.objects.length
+    this.#isLastPage = page.next === null
+    const served = page.objects.flatMap(object => {
+      const key = relativeKey(row.orgId, object.key)
+      return key !== null && isServedKey(key) ? [{ ...object, key }] : []
+    })
+    // Also a page of which nothing is seen moves the walk on.
+    if (page.next !== null) this.#listedTo = relativeKey(row.orgId, page.next)
+    this.#page = await this.#known(served)
+  }
+
+  async #known(served: readonly { key: string; etag: string; sizeBytes: number; modifiedMs: number }[]): Promise<WalkedObject[]> {
+    const { configured, index, nowMs } = this.#options
+    const first = served[0]
+    const last = served.at(-1)
+    if (first === undefined || last === undefined) return []
+    const rows = await index.between(configured.row.orgId, first.key, last.key)
+    return served.flatMap(({ key, etag, sizeBytes, modifiedMs }) => {
+      const indexed = rows.get(key)
+      // A row of another etag speaks of an object that the bucket's owner has replaced since.
+      const row = indexed?.etag === etag ? indexed : undefined
+      const writtenMs = row?.writtenAt.getTime() ?? modifiedMs
+      return isExpired(key, writtenMs, configured.row.journalTtlDays, nowMs) ? [] : [{ key, etag, sizeBytes, writtenMs, row }]
+    })
+  }
+}
+
+function later(a: string | null, b: string | null): string | null {
+  if (a === null || b === null) return a ?? b
+  return compareKeys(a, b) >= 0 ? a : b
+}

@@ -1,0 +1,81 @@
+/** One page of a list: filters, common prefixes, and where the next page begins. */
+import { fail } from '../../../platform/errors.ts'
+import type { ListEntry } from '../../access/memory-call.ts'
+import { authorInRow } from '../../provenance.ts'
+import { afterAllBelow, type KeyWalk, type WalkedObject } from './key-walk.ts'
+import { cursorText } from './page-cursor.ts'
+
+export interface ListParams {
+  /** Keys and common prefixes of a page. */
+  readonly limit: number
+  readonly cursor?: string | undefined
+  /** Keys that have it behind the prefix are shown as one common prefix. */
+  readonly delimiter?: string | undefined
+  /** Keys that do not fit are left out. */
+  readonly isWanted?: ((found: WalkedObject) => boolean) | undefined
+}
+
+export interface ListPageView {
+  readonly keys: ListEntry[]
+  /** Only with a delimiter: they end with it. */
+  readonly prefixes?: string[]
+  /** Null when this was the last page. */
+  readonly next_cursor: string | null
+}
+
+/** Objects that one page looks at when few of them are wanted; the cursor then goes on behind the last of them. */
+const lookedAtMax = 10_000
+
+/** The next page of the walk. Throws ObjectStoreError. */
+export async function pageOf(walk: KeyWalk, prefix: string, { limit, delimiter, isWanted }: ListParams): Promise<ListPageView> {
+  const keys: ListEntry[] = []
+  const prefixes: string[] = []
+  const view = (next: string | null): ListPageView => ({
+    keys,
+    ...(delimiter === undefined ? {} : { prefixes }),
+    next_cursor: next === null ? null : cursorText('l', next),
+  })
+  let last: string | null = null
+  for (;;) {
+    const found = await walk.next()
+    if (found === null) return view(null)
+    if (last !== null && (keys.length + prefixes.length >= limit || walk.listed > lookedAtMax)) return view(last)
+    last = found.key
+    if (isWanted?.(found) === false) continue
+    const cut = delimiter === undefined ? -1 : found.key.indexOf(delimiter, prefix.length)
+    if (cut < 0) {
+      keys.push(entryOf(found))
+      continue
+    }
+    const common = found.key.slice(0, cut + (delimiter ?? '').length)
+    prefixes.push(common)
+    last = common + afterAllBelow
+    walk.seek(last)
+  }
+}
+
+export function entryOf({ key, sizeBytes, etag, writtenMs, row }: WalkedObject): ListEntry {
+  return { key, size: sizeBytes, modified: new Date(writtenMs).toISOString(), etag, author: row === undefined ? null : authorInRow(row) }
+}
+
+/** What `modified_since` and `author` leave in; undefined when neither is given. Throws `bad_request`. */
+export function wantedBy(modifiedSince: string | undefined, author: string | undefined): ((found: WalkedObject) => boolean) | undefined {
+  const isLate = modifiedSince === undefined ? null : isSince(modifiedSince)
+  const isTheirs = author === undefined ? null : isBy(author)
+  if (isLate === null && isTheirs === null) return undefined
+  return found => isLate?.(found) !== false && isTheirs?.(found) !== false
+}
+
+function isSince(text: string): (found: WalkedObject) => boolean {
+  const sinceMs = /^\d{4}-\d\d-\d\d(?:T.+)?$/.test(text) ? Date.parse(text) : Number.NaN
+  if (Number.isNaN(sinceMs)) throw fail('bad_request', { message: 'Field "modified_since": a time as 2026-01-31T12:00:00Z or a day as 2026-01-31.' })
+  return found => found.writtenMs >= sinceMs
+}
+
+/** `user:7`, `user:key-3` for a key that no user backs, `agent:9` for a verified agent; a label that a plain key sent is nobody. */
+function isBy(text: string): (found: WalkedObject) => boolean {
+  const [, kind, id = ''] = /^(user|agent):(\d{1,10}|key-\d{1,10})$/.exec(text) ?? []
+  if (kind === undefined || (kind === 'agent' && id.startsWith('key-'))) throw fail('bad_request', { message: 'Field "author": user:<id> or agent:<id>.' })
+  if (kind === 'agent') return ({ row }) => row !== undefined && row.agentId === Number(id)
+  return ({ row }) => row !== undefined && authorInRow(row)?.user === id
+}

@@ -1,0 +1,201 @@
+/**
+ * The index of an organisation's objects, and the intents that make a write one thing over two systems: reserve here, write to the
+ * store, settle here. No transaction is open while the store is asked.
+ */
+import type { Clock } from '../../../platform/clock.ts'
+import type { Db } from '../../../platform/db/db.ts'
+import { fail } from '../../../platform/errors.ts'
+import type { Ids } from '../../../platform/values/ids.ts'
+import type { ChangeAction, ConfiguredStore } from '../../access/memory-call.ts'
+import { joinKey } from '../../memory-key.ts'
+import type { Author } from '../../provenance.ts'
+import {
+  doubtIntent,
+  expiredIntents,
+  findIntent,
+  findWriteId,
+  type IntentRow,
+  type ObjectRow,
+  objectsBetween,
+  releaseKey,
+  settleDelete,
+  settlePut,
+  type TakenRow,
+  takeKey,
+} from '../queries.ts'
+import { type Before, type Kept, keptIn, versionKey } from '../version-keeper.ts'
+import { keptParameters } from '../version-settling.ts'
+
+/** A key that this call has to itself until it settles or releases. */
+export interface Intent {
+  readonly orgId: number
+  readonly key: string
+  readonly kind: 'put' | 'delete'
+  readonly writeId: string
+  readonly startedAt: Date
+  /** What the index has under the key; null: nothing. */
+  readonly before: Before | null
+}
+
+/** What the owner of a settled or released intent has to know. */
+export interface Settled {
+  /** Another process waits for the key. */
+  readonly isWanted: boolean
+}
+
+/** The store was configured anew since the caller looked at its configuration; nothing was taken. */
+export class StoreMovedError extends Error {
+  override readonly name = 'StoreMovedError'
+}
+
+export interface TakeRequest {
+  readonly orgId: number
+  readonly key: string
+  readonly kind: 'put' | 'delete'
+  /** How the object comes to be, as its history says it. */
+  readonly how: Exclude<ChangeAction, 'delete'>
+  readonly generation: number
+  readonly author: Author
+  /** SHA-256 in hex and bytes of what is written; null and 0 for a deletion. */
+  readonly sha256: string | null
+  readonly sizeBytes: number
+  readonly signal: AbortSignal
+  /** Longest wait for another writer; default `keyWaitMs`. */
+  readonly waitMs?: number
+  /** Called at each look that finds another writer; what it throws ends the wait. */
+  readonly whileBusy?: () => Promise<void>
+}
+
+export interface MemoryIndexDeps {
+  readonly db: Db
+  readonly clock: Clock
+  readonly ids: Ids
+  /** Life of an intent whose process died. */
+  readonly intentMs: number
+  /** The store of an organisation as it is configured now; null when it has none. */
+  storeOf(orgId: number): Promise<ConfiguredStore | null>
+  /** Tells every process that there is a change to read. */
+  announce(): void
+}
+
+type IntentId = Pick<IntentRow, 'orgId' | 'key' | 'writeId'>
+
+/** Longest wait for another writer of the same key before `memory_busy`. Ours. */
+export const keyWaitMs = 5_000
+const pollMs = 20
+const sweepMax = 1_000
+const sweepPerOrgMax = 50
+
+export class MemoryIndex {
+  readonly #deps: MemoryIndexDeps
+
+  constructor(deps: MemoryIndexDeps) {
+    this.#deps = deps
+  }
+
+  /** Takes the key and reserves the bytes. Throws `memory_busy`, `memory_quota_exceeded`, StoreMovedError. */
+  async take(request: TakeRequest): Promise<Intent> {
+    const { clock, ids } = this.#deps
+    const deadlineMs = clock.monotonicMs() + (request.waitMs ?? keyWaitMs)
+    for (let tries = 1; ; tries++) {
+      const startedAt = new Date(clock.nowMs())
+      const id = { orgId: request.orgId, key: request.key, kind: request.kind, writeId: ids.uuidv7(startedAt.getTime()), startedAt }
+      const found = await this.#insert(request, id)
+      if (found.outcome === 'taken') return { ...id, before: found.etag === null ? null : { etag: found.etag, writeId: found.writeId } }
+      if (found.outcome === 'full') throw fail('memory_quota_exceeded')
+      if (found.outcome === 'moved') throw new StoreMovedError('the store was configured anew')
+      if (found.busyUntil !== null && found.busyUntil.getTime() <= clock.nowMs()) await this.#resolveOther(request)
+      await request.whileBusy?.()
+      if (clock.monotonicMs() >= deadlineMs) throw fail('memory_busy', { retryAfterSeconds: 1 })
+      await clock.sleep(pollMs * Math.min(1 + tries / 10, 3) * (0.5 + ids.random()), request.signal)
+    }
+  }
+
+  #insert(request: TakeRequest, id: { readonly writeId: string; readonly startedAt: Date }): Promise<TakenRow> {
+    const { author } = request
+    const expiresAt = new Date(id.startedAt.getTime() + this.#deps.intentMs)
+    return this.#deps.db.one(
+      takeKey,
+      request.orgId,
+      request.key,
+      request.kind,
+      request.how,
+      id.writeId,
+      request.generation,
+      request.sha256,
+      BigInt(request.sizeBytes),
+      author.userId,
+      author.keyId,
+      author.agentId,
+      author.agentName,
+      author.agentLabel,
+      id.startedAt,
+      expiresAt,
+    )
+  }
+
+  /** Resolves the intent that stands in the way when nobody owns it any more. */
+  async #resolveOther({ orgId, key }: TakeRequest): Promise<void> {
+    const other = await this.#deps.db.maybe(findIntent, orgId, key)
+    if (other !== null && other.expiresAt.getTime() <= this.#deps.clock.nowMs()) await this.resolve(other)
+  }
+
+  /** Books a write that is in the store. Null when the intent is gone: it was resolved by another, or the store was configured anew. */
+  async settlePut(intent: IntentId, etag: string, kept: Kept, versionsMax: number): Promise<Settled | null> {
+    return this.#told(await this.#deps.db.maybe(settlePut, intent.orgId, intent.key, intent.writeId, ...keptParameters(kept, versionsMax), etag))
+  }
+
+  /** As `settlePut`; `versionsMax` 0 removes the whole history of the key. */
+  async settleDelete(intent: IntentId, kept: Kept, versionsMax: number): Promise<Settled | null> {
+    return this.#told(await this.#deps.db.maybe(settleDelete, intent.orgId, intent.key, intent.writeId, ...keptParameters(kept, versionsMax)))
+  }
+
+  #told(settled: Settled | null): Settled | null {
+    if (settled !== null) this.#deps.announce()
+    return settled
+  }
+
+  /** Gives key and reservation back after a call that changed nothing. Null when the intent is gone. */
+  release(intent: IntentId): Promise<Settled | null> {
+    return this.#deps.db.maybe(releaseKey, intent.orgId, intent.key, intent.writeId)
+  }
+
+  /** Leaves the intent to whoever comes next: how the call ended is not known. */
+  async doubt(intent: Intent): Promise<void> {
+    await this.#deps.db.exec(doubtIntent, intent.orgId, intent.key, intent.writeId, new Date(this.#deps.clock.nowMs()))
+  }
+
+  /** Asks the store how a write ended, and books or releases it. Throws ObjectStoreError when the store does not say. */
+  async resolve(intent: Pick<IntentRow, 'orgId' | 'key' | 'kind' | 'how' | 'writeId'>): Promise<'settled' | 'released'> {
+    const configured = await this.#deps.storeOf(intent.orgId)
+    if (configured !== null) {
+      const { row, store } = configured
+      const head = await store.head(joinKey(intent.orgId, intent.key))
+      const kept = async (): Promise<Kept> => {
+        const known = await this.#deps.db.maybe(findWriteId, intent.orgId, intent.key)
+        return keptIn(store, intent.orgId, intent.writeId, known?.writeId ?? null)
+      }
+      if (intent.kind === 'put' && head?.metadata['br-write-id'] === intent.writeId) {
+        await this.settlePut(intent, head.etag, await kept(), row.historyVersions)
+        return 'settled'
+      }
+      if (intent.kind === 'delete' && head === null) {
+        await this.settleDelete(intent, await kept(), intent.how === 'expire' ? 0 : row.historyVersions)
+        return 'settled'
+      }
+      await store.delete(versionKey(intent.orgId, intent.writeId))
+    }
+    await this.release(intent)
+    return 'released'
+  }
+
+  /** Intents whose owner is gone, of every organisation, oldest first. */
+  expired(nowMs: number): Promise<IntentRow[]> {
+    return this.#deps.db.many(expiredIntents, new Date(nowMs), sweepMax, sweepPerOrgMax)
+  }
+
+  /** Index rows of the keys from `first` to `last`, by key. */
+  async between(orgId: number, first: string, last: string): Promise<Map<string, ObjectRow>> {
+    return new Map((await this.#deps.db.many(objectsBetween, orgId, first, last)).map(row => [row.key, row]))
+  }
+}

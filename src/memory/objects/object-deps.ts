@@ -1,0 +1,22 @@
+import type { Clock } from '../../platform/clock.ts'
+import type { Ids } from '../../platform/values/ids.ts'
+import type { MemoryCallers } from '../access/callers.ts'
+import type { ConfiguredStore } from '../access/memory-call.ts'
+import type { MemoryIndex } from './index/memory-index.ts'
+
+/** What reading and writing objects stands on. */
+export interface MemoryObjectsDeps {
+  readonly clock: Clock
+  readonly ids: Ids
+  readonly index: MemoryIndex
+  readonly callers: MemoryCallers
+  readonly objectBytesMax: number
+  /** Life of an intent: the store's part of a write is cut off well before that. */
+  readonly intentMs: number
+  /** Throws `memory_not_configured`. */
+  configured(orgId: number): Promise<ConfiguredStore>
+  /** Looks the configuration up anew the next time. */
+  forget(orgId: number): void
+  /** The registered agent that a label names; null when it names none. */
+  agentByLabel(orgId: number, label: string): { readonly status: 'active' | 'revoked' } | null | Promise<{ readonly status: 'active' | 'revoked' } | null>
+}

@@ -1,0 +1,225 @@
+/** Writing and deleting memory objects: intent here, bytes in the store, settled here. Decision 0050 says why. */
+import { createHash } from 'node:crypto'
+import { fail } from '../../platform/errors.ts'
+import { KeyQueue, QueueTimeoutError } from '../access/key-queue.ts'
+import type { ChangeAction, Conditions, MemoryCall, RemoveExtras, WriteExtras } from '../access/memory-call.ts'
+import { mayWrite } from '../access/path-rules.ts'
+import { joinKey, type MemoryKey, parseKey, parseNewKey } from '../memory-key.ts'
+import { type Precondition, preconditionOf } from '../preconditions.ts'
+import { type Author, authorOf, clientMetadata, metadataOf } from '../provenance.ts'
+import { isStoreError, type ObjectHead, type ObjectStore, ObjectStoreError } from '../stores/object-store.ts'
+import { type ConditionalWrite, conditionFor, deleteUnder, holdsFor, putUnder } from './conditional-writes.ts'
+import { isEntryKey } from './index/entry-names.ts'
+import { type Intent, keyWaitMs, type Settled, StoreMovedError, type TakeRequest } from './index/memory-index.ts'
+import type { MemoryObjectsDeps } from './object-deps.ts'
+import { conflictOf, entryStands, lostIntent, movedAway, outsideScope, storeFailure, writeFailure } from './object-failures.ts'
+import type { StoreRow } from './queries.ts'
+import { VersionKeeper } from './version-keeper.ts'
+
+/** How long a key is left to the writers of other processes when they wait for it: about two of their looks. */
+const restMs = 60
+
+/** The writing half of the object calls. */
+export class MemoryWrites {
+  readonly #deps: MemoryObjectsDeps
+  readonly #queue: KeyQueue
+  /** What this process wrote last to the keys that others of its calls wait for. */
+  readonly #lastWritten = new Map<string, { readonly turn: number; readonly head: ObjectHead }>()
+  #turns = 0
+
+  constructor(deps: MemoryObjectsDeps) {
+    this.#deps = deps
+    this.#queue = new KeyQueue(deps.clock)
+  }
+
+  /** The new etag. Throws what `read` throws (but `not_found`), and `agent_revoked_label`, `bad_request`, `memory_conflict`, `memory_busy`, `memory_quota_exceeded`. */
+  write(call: MemoryCall, keyText: string, bytes: Buffer, conditions: Conditions = {}, extras: WriteExtras = {}): Promise<{ etag: string }> {
+    return this.#onCurrentStore(call, () => this.#write(call, keyText, bytes, conditions, extras))
+  }
+
+  async #write(call: MemoryCall, keyText: string, bytes: Buffer, conditions: Conditions, extras: WriteExtras): Promise<{ etag: string }> {
+    const { target, precondition } = await this.#admit(call, keyText, conditions, extras.action ?? 'put')
+    if (bytes.length > this.#deps.objectBytesMax)
+      throw fail('payload_too_large', { message: `A memory object has at most ${this.#deps.objectBytesMax} bytes; this one has ${bytes.length}.` })
+    const sha256 = createHash('sha256').update(bytes).digest('hex')
+    const how = extras.action ?? 'put'
+    return this.#withKey(target, { kind: 'put', how, sha256, sizeBytes: bytes.length, precondition }, async (intent, signal, keeper) => {
+      const write = conditionalWrite(target, precondition, intent, target.row.casPut, keeper, signal)
+      const first = await conditionFor(write)
+      if (mayReplace(target, precondition, intent)) await keeper.keep(signal)
+      const metadata = {
+        ...extras.metadata,
+        ...clientMetadata(call.clientName),
+        ...metadataOf(target.author, { writeId: intent.writeId, sha256, writtenAt: intent.startedAt }),
+      }
+      const etag = await putUnder(write, first, condition =>
+        target.store.put(target.storeKey, bytes, { ...condition, metadata, contentType: 'text/plain; charset=utf-8', signal }),
+      )
+      const settled = await this.#deps.index.settlePut(intent, etag, keeper.handOver(), target.row.historyVersions)
+      return { value: { etag }, settled, written: { etag, sizeBytes: bytes.length, modifiedMs: intent.startedAt.getTime(), metadata } }
+    })
+  }
+
+  /** Also succeeds when there is nothing of that key. Throws what `write` throws (but sizes and quota). */
+  remove(call: MemoryCall, keyText: string, conditions: Conditions = {}, extras: RemoveExtras = {}): Promise<void> {
+    return this.#onCurrentStore(call, () => this.#remove(call, keyText, conditions, extras))
+  }
+
+  async #remove(call: MemoryCall, keyText: string, conditions: Conditions, extras: RemoveExtras): Promise<void> {
+    const { target, precondition } = await this.#admit(call, keyText, conditions, 'delete')
+    if (precondition.kind === 'absent') throw fail('bad_request', { message: 'If-None-Match has no meaning for a deletion.' })
+    const versionsMax = extras.erasesHistory === true ? 0 : target.row.historyVersions
+    await this.#withKey(target, { kind: 'delete', how: 'put', sha256: null, sizeBytes: 0, precondition }, async (intent, signal, keeper) => {
+      const write = conditionalWrite(target, precondition, intent, target.row.casDelete, keeper, signal)
+      const first = await conditionFor(write)
+      // A deletion also keeps what the index does not know: to ask for it costs no more than to copy it.
+      if (versionsMax > 0) await keeper.keep(signal)
+      await deleteUnder(write, first, condition => target.store.delete(target.storeKey, { ...condition, signal }))
+      return { value: undefined, settled: await this.#deps.index.settleDelete(intent, keeper.handOver(), versionsMax) }
+    })
+  }
+
+  /** Runs it again, once, when the store was configured anew and this process had not heard of it yet. */
+  async #onCurrentStore<T>(call: MemoryCall, work: () => Promise<T>): Promise<T> {
+    try {
+      return await work()
+    } catch (error) {
+      if (!(error instanceof StoreMovedError)) throw error
+    }
+    this.#deps.forget(call.principal.orgId)
+    try {
+      return await work()
+    } catch (error) {
+      throw error instanceof StoreMovedError ? movedAway(error) : error
+    }
+  }
+
+  /** What comes before any change: configured, key, scope, label, conditions, in this order. */
+  async #admit(call: MemoryCall, keyText: string, conditions: Conditions, action: ChangeAction): Promise<{ target: Target; precondition: Precondition }> {
+    const { principal, signal } = call
+    const { row, store } = await this.#deps.configured(principal.orgId)
+    const key = action === 'delete' ? parseKey(keyText) : parseNewKey(keyText)
+    if (action === 'put' && isEntryKey(key)) throw entryStands()
+    // Who promotes was checked as an admin, and records take no other writes.
+    if (action !== 'promote' && !mayWrite(await this.#deps.callers.forKey(principal, key), key)) throw outsideScope('write')
+    if (principal.kind === 'key' && call.agentLabel !== null) {
+      const named = await this.#deps.agentByLabel(principal.orgId, call.agentLabel)
+      if (named?.status === 'revoked') throw fail('agent_revoked_label')
+    }
+    const precondition = preconditionOf(conditions.ifMatch, conditions.ifNoneMatch)
+    return {
+      target: { orgId: principal.orgId, key, storeKey: joinKey(principal.orgId, key), row, store, author: authorOf(principal, call.agentLabel), signal },
+      precondition,
+    }
+  }
+
+  /** Runs `work` with the key taken; afterwards the intent is settled, released or left in doubt, never lost. */
+  async #withKey<T>(
+    target: Target,
+    what: Pick<TakeRequest, 'kind' | 'how' | 'sha256' | 'sizeBytes'> & { readonly precondition: Precondition },
+    work: (
+      intent: Intent,
+      signal: AbortSignal,
+      keeper: VersionKeeper,
+    ) => Promise<{ readonly value: T; readonly settled: Settled | null; readonly written?: ObjectHead }>,
+  ): Promise<T> {
+    const { clock, ids, index, intentMs } = this.#deps
+    const arrivedTurn = this.#turns
+    const run = async (hasWaited: boolean): Promise<T> => {
+      if (hasWaited) this.#refuseOverwritten(target, what.precondition, arrivedTurn)
+      const intent = await index
+        .take({
+          orgId: target.orgId,
+          key: target.key,
+          generation: target.row.generation,
+          author: target.author,
+          signal: target.signal,
+          whileBusy: () => refuseEarly(target, what.precondition),
+          ...what,
+        })
+        .catch((error: unknown) => {
+          throw writeFailure(error)
+        })
+      const keeper = new VersionKeeper({ store: target.store, orgId: target.orgId, storeKey: target.storeKey, writeId: intent.writeId, before: intent.before })
+      // Nobody may resolve the intent while its call is still on the way to the store. A client that goes away does not stop a write.
+      const limit = new AbortController()
+      const cancel = clock.after(Math.ceil(intentMs * 0.75), () =>
+        limit.abort(new ObjectStoreError('unavailable', 'the store took too long', { mayHaveHappened: true })),
+      )
+      try {
+        const { value, settled, written } = await work(intent, limit.signal, keeper)
+        if (settled === null) throw lostIntent()
+        this.#turns++
+        if (written !== undefined && this.#queue.hasWaiters(target.storeKey)) this.#lastWritten.set(target.storeKey, { turn: this.#turns, head: written })
+        else this.#lastWritten.delete(target.storeKey)
+        if (settled.isWanted) this.#queue.rest(target.storeKey, restMs * (0.5 + ids.random()))
+        return value
+      } catch (error) {
+        const isUnsure = keeper.isHandedOver || (error instanceof ObjectStoreError && error.mayHaveHappened)
+        // Where no condition stops a request of ours that arrives late, nobody writes to the key before its time is over.
+        const isGuarded = keeper.isHandedOver || (what.kind === 'put' ? target.row.casPut : target.row.casDelete)
+        if (isUnsure && !isGuarded && isStoreError(error, 'unavailable')) throw writeFailure(error)
+        if (isUnsure || !(await keeper.discard())) await index.doubt(intent)
+        else await index.release(intent)
+        throw writeFailure(error)
+      } finally {
+        cancel()
+      }
+    }
+    try {
+      // Writers of one process wait here in order; only those of other processes meet in the database.
+      return await this.#queue.run(target.storeKey, run, keyWaitMs)
+    } catch (error) {
+      if (error instanceof QueueTimeoutError) throw fail('memory_busy', { retryAfterSeconds: 1, cause: error })
+      throw error
+    }
+  }
+
+  /** Where many writers compare and swap one object all but one of them are refused: who waited while it was replaced here need not ask anybody. */
+  #refuseOverwritten({ storeKey }: Target, precondition: Precondition, arrivedTurn: number): void {
+    const last = this.#lastWritten.get(storeKey)
+    if (!this.#queue.hasWaiters(storeKey)) this.#lastWritten.delete(storeKey)
+    if (precondition.kind === 'etag' && last !== undefined && last.turn > arrivedTurn && !holdsFor(precondition, last.head)) throw conflictOf(last.head)
+  }
+}
+
+function conditionalWrite(
+  target: Target,
+  precondition: Precondition,
+  intent: Intent,
+  isNative: boolean,
+  keeper: VersionKeeper,
+  signal: AbortSignal,
+): ConditionalWrite {
+  const { store, storeKey, row } = target
+  const onUnknown = async (): Promise<void> => {
+    if (row.historyVersions > 0) await keeper.keep(signal)
+  }
+  return { store, storeKey, precondition, before: intent.before, isNative, writeId: intent.writeId, signal, onUnknown }
+}
+
+/** The same for who waits for another process: a look at the store, without the key. */
+async function refuseEarly({ store, storeKey, signal }: Target, precondition: Precondition): Promise<void> {
+  if (precondition.kind !== 'etag') return
+  try {
+    const head = await store.head(storeKey, { signal })
+    if (!holdsFor(precondition, head)) throw conflictOf(head)
+  } catch (error) {
+    throw storeFailure(error)
+  }
+}
+
+/** Whether there may be something to keep: what the index knows, or what the caller says to have read. A new key costs no call. */
+function mayReplace({ row }: Target, { kind }: Precondition, { before }: Intent): boolean {
+  return row.historyVersions > 0 && kind !== 'absent' && (before !== null || kind !== 'none')
+}
+
+interface Target {
+  readonly orgId: number
+  readonly key: MemoryKey
+  readonly storeKey: string
+  readonly row: StoreRow
+  readonly store: ObjectStore
+  readonly author: Author
+  readonly signal: AbortSignal
+}

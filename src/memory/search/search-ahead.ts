@@ -1,0 +1,77 @@
+/** Reads a few objects before their turn comes, so that the store's delay is waited for once for several of them. */
+
+import type { ConfiguredStore } from '../access/memory-call.ts'
+import { isExpired } from '../access/path-rules.ts'
+import { joinKey } from '../memory-key.ts'
+import type { KeyWalk } from '../objects/index/key-walk.ts'
+import { writtenMsOf } from '../provenance.ts'
+import { isStoreError, type StoredObject } from '../stores/object-store.ts'
+
+export interface ReadAheadOptions {
+  readonly walk: KeyWalk
+  readonly configured: ConfiguredStore
+  readonly nowMs: number
+  /** Larger objects are passed over. */
+  readonly objectBytesMax: number
+  readonly signal: AbortSignal
+}
+
+export interface ReadObject {
+  readonly key: string
+  readonly sizeBytes: number
+  /** Null: gone meanwhile, over, or too large. Throws ObjectStoreError. */
+  readonly object: Promise<StoredObject | null>
+}
+
+/** Objects that are read ahead, and their bytes together. */
+const aheadMax = 8
+const aheadBytesMax = 4 * 1024 * 1024
+
+export class ReadAhead {
+  readonly #options: ReadAheadOptions
+  readonly #queue: ReadObject[] = []
+  #bytes = 0
+  #isEnd = false
+
+  constructor(options: ReadAheadOptions) {
+    this.#options = options
+  }
+
+  /** Puts one object before those of the walk. */
+  startWith(key: string): void {
+    this.#start(key, 0)
+  }
+
+  /** The next object; null at the end. */
+  async next(): Promise<ReadObject | null> {
+    while (!this.#isEnd && this.#queue.length < aheadMax && (this.#queue.length === 0 || this.#bytes < aheadBytesMax)) {
+      const found = await this.#options.walk.next()
+      if (found === null) this.#isEnd = true
+      else this.#start(found.key, found.sizeBytes)
+    }
+    const next = this.#queue.shift() ?? null
+    if (next !== null) this.#bytes -= next.sizeBytes
+    return next
+  }
+
+  #start(key: string, sizeBytes: number): void {
+    const object = this.#read(key, sizeBytes)
+    // When the search stops before its turn nobody waits for it, and its failure is nobody's.
+    object.catch(() => {})
+    this.#queue.push({ key, sizeBytes, object })
+    this.#bytes += sizeBytes
+  }
+
+  async #read(key: string, sizeBytes: number): Promise<StoredObject | null> {
+    const { configured, nowMs, objectBytesMax, signal } = this.#options
+    const { row, store } = configured
+    if (sizeBytes > objectBytesMax) return null
+    try {
+      const found = await store.get(joinKey(row.orgId, key), { signal, sizeBytesMax: objectBytesMax })
+      return isExpired(key, writtenMsOf(found), row.journalTtlDays, nowMs) ? null : found
+    } catch (error) {
+      if (isStoreError(error, 'not-found') || isStoreError(error, 'too-large')) return null
+      throw error
+    }
+  }
+}

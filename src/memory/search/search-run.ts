@@ -1,0 +1,114 @@
+/** The work of one search call: lines of one object after the other, until there are enough matches or enough has been done. */
+import type { Clock } from '../../platform/clock.ts'
+import type { KeyQueue } from '../access/key-queue.ts'
+import { type AuthorView, authorInMetadata, writtenMsOf } from '../provenance.ts'
+import type { StoredObject } from '../stores/object-store.ts'
+import { type LineMatcher, type Piece, piecesOf, snippetOf, textOf } from './search-text.ts'
+
+export interface SearchMatch {
+  readonly key: string
+  /** From 1. */
+  readonly line: number
+  readonly snippet: string
+  readonly etag: string
+  /** Null when the object did not come through the gateway. */
+  readonly author: AuthorView | null
+  readonly modified: string
+}
+
+/** Where a search stopped. */
+export interface Position {
+  readonly key: string
+  /** Of the object in which it stopped; empty when it was done with it. */
+  readonly etag: string
+  /** Lines it was done with. */
+  readonly line: number
+  /** Characters of the next line it was done with. */
+  readonly offset: number
+}
+
+export interface SearchRunOptions {
+  /** Of all searches of the process: one computes at a time. */
+  readonly turns: KeyQueue
+  readonly clock: Clock
+  readonly signal: AbortSignal
+  readonly matcher: LineMatcher
+  readonly limit: number
+}
+
+/** What one call does at most. */
+const objectsMax = 500
+const bytesMax = 32 * 1024 * 1024
+const timeMsMax = 3_000
+/** Everything else in this process has its turn after so long. */
+const turnMsMax = 10
+
+export class SearchRun {
+  readonly #options: SearchRunOptions
+  readonly #endMs: number
+  readonly matches: SearchMatch[] = []
+  objects = 0
+  bytes = 0
+  last: Position | null = null
+
+  constructor(options: SearchRunOptions) {
+    this.#options = options
+    this.#endMs = options.clock.monotonicMs() + timeMsMax
+  }
+
+  /** Whether this call leaves an object of that size to the next one. The first object is always looked at. */
+  isSpent(sizeBytes: number): boolean {
+    if (this.objects === 0) return false
+    if (this.matches.length >= this.#options.limit || this.objects >= objectsMax) return true
+    return this.bytes + sizeBytes > bytesMax || this.#options.clock.monotonicMs() >= this.#endMs
+  }
+
+  /**
+   * Looks at the lines of an object, from where a search stopped in these very bytes, else from the first. True when it stopped before
+   * the end of the object. Null is an object that is gone, over, or too large.
+   */
+  async look(key: string, object: StoredObject | null, stopped: Position | null): Promise<boolean> {
+    this.objects++
+    this.bytes += object?.bytes.length ?? 0
+    const text = object === null ? null : textOf(object.bytes)
+    if (object !== null && text !== null) {
+      const from = stopped?.key === key && stopped.etag === object.etag ? stopped : { line: 0, offset: 0 }
+      const pieces = piecesOf(text, this.#options.matcher.pieceChars, from)
+      for (let state = await this.#turn(key, object, pieces); state !== 'done'; state = await this.#turn(key, object, pieces))
+        if (state === 'stopped') return true
+    }
+    this.last = { key, etag: '', line: 0, offset: 0 }
+    return false
+  }
+
+  /** One turn of this search; then everything else in the process has one before the next search does. */
+  #turn(key: string, object: StoredObject, pieces: Iterator<Piece>): Promise<'more' | 'done' | 'stopped'> {
+    const { turns, clock, signal } = this.#options
+    return turns.run('search', async () => {
+      const turnEndMs = clock.monotonicMs() + turnMsMax
+      for (let next = pieces.next(); next.done !== true; next = pieces.next()) {
+        this.#lookAt(key, object, next.value)
+        const nowMs = clock.monotonicMs()
+        if (nowMs >= this.#endMs || this.matches.length >= this.#options.limit) return 'stopped'
+        if (nowMs < turnEndMs) continue
+        await clock.sleep(0, signal)
+        return 'more'
+      }
+      return 'done'
+    })
+  }
+
+  #lookAt(key: string, object: StoredObject, { line, text, isLineEnd, nextOffset }: Piece): void {
+    // Of a long line the first match counts.
+    const isMatched = this.matches.at(-1)?.line === line && this.matches.at(-1)?.key === key
+    const at = isMatched ? -1 : this.#options.matcher.find(text)
+    if (at >= 0) this.#add(key, object, line, snippetOf(text, at))
+    const isLineDone = isLineEnd || isMatched || at >= 0
+    this.last = { key, etag: object.etag, line: isLineDone ? line : line - 1, offset: isLineDone ? 0 : nextOffset }
+  }
+
+  #add(key: string, object: StoredObject, line: number, snippet: string): void {
+    const modified = new Date(writtenMsOf(object)).toISOString()
+    this.matches.push({ key, line, snippet, etag: object.etag, author: authorInMetadata(object.metadata), modified })
+  }
+}

@@ -1,0 +1,149 @@
+/** Finding lines in a text, for a plain text or a regular expression whose cost is bounded. Pure. */
+import { RE2JS } from 're2js'
+import { fail } from '../../platform/errors.ts'
+
+/** A line that matches. */
+export interface FoundLine {
+  /** From 1. */
+  readonly line: number
+  readonly snippet: string
+}
+
+export interface LineMatcher {
+  /** Where in a line or piece of one the first match begins; -1: it has none. */
+  readonly find: (piece: string) => number
+  /** A longer line is looked at in pieces of so many characters: what one of them costs holds up everybody else. */
+  readonly pieceChars: number
+}
+
+export interface SearchParams {
+  readonly text: string
+  readonly isRegex: boolean
+  readonly isCaseSensitive: boolean
+}
+
+export const searchCharsMax = 500
+const pieceCharsMax = 4096
+const pieceCharsMin = 512
+/** An expression with so many instructions goes through the longest pieces in some hundredths of a second at worst; the piece of a larger one is shorter. */
+const instructionsMin = 100
+/** Larger ones are refused: reading them, and one piece of a text, would hold up everybody else for too long. */
+const instructionsMax = 5_000
+/** The part of a piece that the next one looks at again. */
+const overlap = 1 / 8
+const snippetChars = 240
+/** How much of a snippet stands before the match. */
+const leadChars = 80
+
+/** The matcher of a search. Throws `bad_request` for an expression that is not understood; the message never repeats it. */
+export function matcherOf({ text, isRegex, isCaseSensitive }: SearchParams): LineMatcher {
+  if (!isRegex) {
+    const folded = text.toLowerCase()
+    return { find: isCaseSensitive ? piece => piece.indexOf(text) : piece => piece.toLowerCase().indexOf(folded), pieceChars: pieceCharsMax }
+  }
+  if (sizeOf(text) > instructionsMax) throw tooLarge()
+  const expression = compiled(text, isCaseSensitive)
+  const instructions = expression.programSize()
+  if (instructions > instructionsMax) throw tooLarge()
+  const share = instructionsMin / Math.max(instructions, instructionsMin)
+  return {
+    pieceChars: Math.max(pieceCharsMin, Math.floor(pieceCharsMax * share)),
+    find(piece) {
+      // The test alone is much cheaper than a match with its place.
+      if (!expression.test(piece)) return -1
+      const matcher = expression.matcher(piece)
+      return matcher.find() ? matcher.start() : 0
+    },
+  }
+}
+
+/** A line, or a part of one that is very long. */
+export interface Piece {
+  /** From 1. */
+  readonly line: number
+  readonly text: string
+  readonly isLineEnd: boolean
+  /** Where the next piece of this line begins. */
+  readonly nextOffset: number
+}
+
+/** The pieces of a text behind `from`: behind so many lines, and so many characters of the next one. */
+export function* piecesOf(text: string, pieceChars: number, from: { readonly line: number; readonly offset: number }): Generator<Piece> {
+  const stepChars = Math.ceil(pieceChars * (1 - overlap))
+  let line = 0
+  for (let at = 0; at < text.length; ) {
+    const end = text.indexOf('\n', at)
+    const next = end < 0 ? text.length : end
+    line++
+    if (line > from.line) {
+      const content = text.slice(at, next > at && text[next - 1] === '\r' ? next - 1 : next)
+      let offset = line === from.line + 1 ? from.offset : 0
+      do {
+        const isLineEnd = offset + pieceChars >= content.length
+        yield { line, text: content.slice(offset, offset + pieceChars), isLineEnd, nextOffset: offset + stepChars }
+        offset = isLineEnd ? content.length : offset + stepChars
+      } while (offset < content.length)
+    }
+    at = next + 1
+  }
+}
+
+function compiled(text: string, isCaseSensitive: boolean): RE2JS {
+  try {
+    return RE2JS.compile(text, isCaseSensitive ? 0 : RE2JS.CASE_INSENSITIVE)
+  } catch {
+    // biome-ignore lint/style/useErrorCause: the cause would carry the expression, which is content, into the log.
+    throw fail('bad_request', { message: 'Field "q": not a regular expression of RE2 syntax (no look-around, no back references, repeats up to 1000).' })
+  }
+}
+
+function tooLarge() {
+  return fail('bad_request', { message: 'Field "q": the expression is too large with its repeats written out. Use smaller counts, or * and +.' })
+}
+
+/** Quotes, escapes, classes, counts; everything else is a token of one character. */
+const tokens = /\\Q.*?(?:\\E|$)|\\[pPx]\{[^}]*\}|\\.|\[\^?\]?(?:\\.|\[:\^?\w+:\]|[^\]\\])*\]|\{(\d+)(?:,(\d*))?\}|./gs
+
+/** About how many instructions an expression comes to: what is repeated is written out so many times. To compile it would tell exactly, too late. */
+function sizeOf(text: string): number {
+  const outside: number[] = []
+  let size = 0
+  let last = 0
+  for (const [token, least, most] of text.matchAll(tokens)) {
+    if (token === '(') {
+      outside.push(size)
+      size = 0
+    } else if (token === ')') {
+      last = size + 2
+      size = (outside.pop() ?? 0) + last
+    } else if (least !== undefined) {
+      const times = Math.max(Number(least), Number(most ?? 0), 1)
+      size += (last + 1) * times - last
+      last = (last + 1) * times
+    } else {
+      last = token.length > 2 && token.startsWith('\\Q') ? token.length : 1
+      size += last
+    }
+  }
+  return outside.reduce((sum, part) => sum + part, size)
+}
+
+/** The text of an object, or null when it is no text. */
+export function textOf(bytes: Buffer): string | null {
+  if (bytes.subarray(0, 8192).includes(0)) return null
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(bytes)
+  } catch {
+    return null
+  }
+}
+
+/** The part of a line around a match. */
+export function snippetOf(line: string, at: number): string {
+  const from = Math.max(0, Math.min(at - leadChars, line.length - snippetChars))
+  // A cut in the middle of a surrogate pair would leave half a character.
+  return line
+    .slice(from, from + snippetChars)
+    .replace(/^[\udc00-\udfff]|[\ud800-\udbff]$/g, '')
+    .trim()
+}

@@ -1,0 +1,124 @@
+/**
+ * Searching the text of what a caller may read. Objects are read from the store one after the other and forgotten; nothing is kept,
+ * no index of content exists. A call does a bounded amount of work, and its cursor goes on at the line where it stopped.
+ * Decision 0218 says why.
+ */
+import { fail } from '../../platform/errors.ts'
+import { KeyQueue } from '../access/key-queue.ts'
+import type { ConfiguredStore, MemoryCall } from '../access/memory-call.ts'
+import { parseKey, parsePrefix } from '../memory-key.ts'
+import { cursorFrom, cursorText, notOurCursor } from '../objects/index/page-cursor.ts'
+import type { MemoryObjectsDeps } from '../objects/object-deps.ts'
+import { storeFailure } from '../objects/object-failures.ts'
+import type { MemoryObjects } from '../objects/objects.ts'
+import { withinStoreTime } from '../store-time.ts'
+import { ReadAhead } from './search-ahead.ts'
+import { type Position, type SearchMatch, SearchRun } from './search-run.ts'
+import { type LineMatcher, matcherOf, type SearchParams, searchCharsMax } from './search-text.ts'
+
+export interface SearchResult {
+  readonly matches: readonly SearchMatch[]
+  /** Null when everything was looked at. With a cursor there may be fewer matches than asked for, even none. */
+  readonly next_cursor: string | null
+  readonly scanned: { readonly objects: number; readonly bytes: number }
+}
+
+export interface SearchRequest extends SearchParams {
+  readonly prefix: string
+  /** Matches of one call. */
+  readonly limit: number
+  readonly cursor?: string | undefined
+}
+
+export interface MemorySearchDeps extends Pick<MemoryObjectsDeps, 'clock' | 'objectBytesMax'> {
+  readonly objects: MemoryObjects
+  /** Throws `memory_not_configured`. */
+  configured(orgId: number): Promise<ConfiguredStore>
+}
+
+/** Searches at once in one process, and of one organisation in it; another one is asked to come again. */
+const searchesAtOnce = 8
+const searchesOfOneMax = 4
+/** For the first search of an organisation: stores that are slow, or never answer, keep nobody else from searching. */
+const firstSearchesAtOnce = 64
+
+export class MemorySearch {
+  readonly #deps: MemorySearchDeps
+  /** Organisations, once for each search that runs. */
+  readonly #running: number[] = []
+  readonly #turns: KeyQueue
+
+  constructor(deps: MemorySearchDeps) {
+    this.#deps = deps
+    this.#turns = new KeyQueue(deps.clock)
+  }
+
+  /** Throws what a list throws, `bad_request` for a search that is not understood, `rate_limit_exceeded` when too many run at once. */
+  async search(call: MemoryCall, request: SearchRequest): Promise<SearchResult> {
+    const { orgId } = call.principal
+    const configured = await this.#deps.configured(orgId)
+    const prefix = parsePrefix(request.prefix)
+    if (request.text === '') throw fail('bad_request', { message: 'Field "q": say what to look for.' })
+    if (request.text.length > searchCharsMax) throw fail('bad_request', { message: `Field "q": at most ${searchCharsMax} characters.` })
+    const matcher = matcherOf(request)
+    const position = request.cursor === undefined ? null : positionFrom(request.cursor)
+    if (!this.#hasRoom(orgId)) throw fail('rate_limit_exceeded', { message: 'Too many searches run at once. Try again in a second.', retryAfterSeconds: 1 })
+    this.#running.push(orgId)
+    try {
+      return await withinStoreTime(this.#deps.clock, call.signal, signal =>
+        this.#run({ ...call, signal }, configured, prefix, matcher, request.limit, position),
+      )
+    } catch (error) {
+      throw storeFailure(error)
+    } finally {
+      this.#running.splice(this.#running.indexOf(orgId), 1)
+    }
+  }
+
+  #hasRoom(orgId: number): boolean {
+    const ofThisOne = this.#running.filter(running => running === orgId).length
+    return this.#running.length < (ofThisOne === 0 ? firstSearchesAtOnce : searchesAtOnce) && ofThisOne < searchesOfOneMax
+  }
+
+  async #run(
+    call: MemoryCall,
+    configured: ConfiguredStore,
+    prefix: string,
+    matcher: LineMatcher,
+    limit: number,
+    position: Position | null,
+  ): Promise<SearchResult> {
+    const { clock, objects, objectBytesMax } = this.#deps
+    const walk = await objects.reads.walk(call, prefix, { after: position?.key ?? null })
+    const run = new SearchRun({ turns: this.#turns, clock, matcher, limit, signal: call.signal })
+    const ahead = new ReadAhead({ walk, configured, nowMs: clock.nowMs(), objectBytesMax, signal: call.signal })
+    // A search that stopped within an object goes on in it first, if it may still be read.
+    if (position?.etag !== undefined && position.etag !== '' && walk.covers(position.key)) ahead.startWith(position.key)
+    for (let next = await ahead.next(); next !== null; next = await ahead.next()) {
+      if (run.isSpent(next.sizeBytes)) return resultOf(run, run.last)
+      if (await run.look(next.key, await next.object, position)) return resultOf(run, run.last)
+    }
+    return resultOf(run, null)
+  }
+}
+
+function resultOf({ matches, objects, bytes }: SearchRun, at: Position | null): SearchResult {
+  return {
+    matches,
+    next_cursor: at === null ? null : cursorText('s', JSON.stringify([at.key, at.etag, at.line, at.offset])),
+    scanned: { objects, bytes },
+  }
+}
+
+const isCount = (value: unknown): value is number => typeof value === 'number' && Number.isSafeInteger(value) && value >= 0
+
+function positionFrom(cursor: string): Position {
+  const text = cursorFrom('s', cursor)
+  try {
+    const [key, etag, line, offset] = JSON.parse(text) as unknown[]
+    if (typeof key === 'string' && typeof etag === 'string' && isCount(line) && isCount(offset)) return { key: parseKey(key), etag, line, offset }
+  } catch {
+    // Falls through: whatever is wrong with it, it is no cursor of ours.
+  }
+  throw notOurCursor()
+}

@@ -1,0 +1,186 @@
+/**
+ * Peer shares: spaces under shared/ that their owner opens to people of the same organisation, one by one, until they are retired.
+ * Decision 0210 says why.
+ */
+import { activeMembersAmong, lockMembers, membershipOf } from '../../gateway/orgs/members/membership.ts'
+import type { Clock } from '../../platform/clock.ts'
+import type { Db, Tx } from '../../platform/db/db.ts'
+import { fail } from '../../platform/errors.ts'
+import {
+  countShares,
+  deleteGrant,
+  deleteGrants,
+  findShare,
+  insertGrants,
+  insertShare,
+  type KnownShareRow,
+  listShares,
+  retireShare,
+  type ShareRow,
+} from './share-queries.ts'
+
+/** The person who acts; credentials without one do not get here. */
+export interface ShareActor {
+  readonly orgId: number
+  readonly userId: number
+}
+
+/** A share as one person sees it. */
+export interface ShareView {
+  /** For the audit trail. */
+  readonly id: number
+  readonly space: string
+  readonly owner: number
+  readonly member_uids: number[]
+  /** 'manager': an owner or admin of the organisation who is not in the share. It opens no data. */
+  readonly role: 'owner' | 'member' | 'manager'
+}
+
+/** A space is named in small letters, digits and hyphens, so that no two names look alike. Ours. */
+const slug = /^[a-z0-9](?:[a-z0-9-]{0,62}[a-z0-9])?$/
+/** Names that would read like another scope in a path. */
+const reservedNames: readonly string[] = ['agents', 'journal', 'org', 'records', 'shared', 'users', 'workspaces']
+
+/** Most grants of one share. Ours, as the numbers below. */
+export const shareMembersMax = 500
+/** Open shares that one person may own, and that one organisation may have. */
+const ownSharesMax = 100
+const orgSharesMax = 1_000
+/** Retired ones count here: their names are kept for good. */
+const everSharesMax = 10_000
+
+const noShare = () => fail('not_found', { message: 'There is no share of that name. GET /v1/me/memory/shares lists yours.' })
+
+/**
+ * Changes go one after the other by the lock on the organisation, which changes of memberships take too: nobody is granted anything
+ * while they leave. Rights of callers are read from the same tables at each call, so that every change binds the next call everywhere.
+ */
+export class Shares {
+  readonly #db: Db
+  readonly #clock: Clock
+
+  constructor({ db, clock }: { readonly db: Db; readonly clock: Clock }) {
+    this.#db = db
+    this.#clock = clock
+  }
+
+  /** A page by name: the shares that the person owns or belongs to, with `isAll` every open one of the organisation. Nobody (null) has none. Throws `bad_request`. */
+  async list(
+    orgId: number,
+    userId: number | null,
+    page: { readonly isAll: boolean; readonly limit: number; readonly cursor: string | undefined },
+  ): Promise<{ shares: ShareView[]; next_cursor: string | null }> {
+    const { isAll, limit, cursor = '' } = page
+    if (cursor !== '' && !slug.test(cursor)) throw fail('bad_request', { message: 'That cursor is not one of ours. Send next_cursor of the page before.' })
+    const rows = await this.#db.many(listShares, orgId, userId, isAll, cursor, limit + 1)
+    const shown = rows.slice(0, limit)
+    return { shares: shown.map(row => viewOf(row, userId)), next_cursor: rows.length > limit ? (shown.at(-1)?.space ?? null) : null }
+  }
+
+  /**
+   * Makes a share that the actor owns; of one that they own already it adds the missing grants and takes none away. All or nothing.
+   * Throws `bad_name`, `bad_request` (somebody is no active member), `space_taken`, `space_retired`, `cap`, `forbidden`.
+   */
+  async create(actor: ShareActor, space: string, memberUids: readonly number[]): Promise<{ share: ShareView; isNew: boolean }> {
+    const { orgId, userId } = actor
+    checkName(space)
+    return this.#change(actor, async tx => {
+      const known = await tx.maybe(findShare, orgId, space)
+      if (known?.state === 'retired') throw fail('space_retired')
+      if (known !== null && known.ownerId !== userId) throw fail('space_taken')
+      if (known === null) {
+        await this.#checkRoom(tx, actor)
+        await tx.exec(insertShare, orgId, space, userId, this.#now())
+      }
+      const others = [...new Set(memberUids)].filter(uid => uid !== userId)
+      const active = await activeMembersAmong(tx, orgId, others)
+      const stranger = others.find(uid => !active.has(uid))
+      if (stranger !== undefined)
+        throw fail('bad_request', {
+          message: `member_uids: there is no active member with the id ${stranger}. GET /me/members lists them. Nothing was granted.`,
+        })
+      return { share: viewOf(await this.#grant(tx, actor, space, others), userId), isNew: known === null }
+    })
+  }
+
+  /** Grants one person; again is fine. Throws `not_found` (share, or no active member), `forbidden`, `space_retired`, `cap`. */
+  async grant(actor: ShareActor, space: string, memberUid: number | null): Promise<ShareView> {
+    return this.#manage(actor, space, async (tx, known) => {
+      if (known.state === 'retired') throw fail('space_retired')
+      if (memberUid === null || !(await activeMembersAmong(tx, actor.orgId, [memberUid])).has(memberUid))
+        throw fail('not_found', { message: 'There is no active member of that id. GET /me/members lists them.' })
+      return viewOf(await this.#grant(tx, actor, space, memberUid === known.ownerId ? [] : [memberUid]), actor.userId)
+    })
+  }
+
+  /** Takes a grant away; where there is none, nothing changes. Throws `not_found` (share), `forbidden`, `share_owner`. */
+  async revoke(actor: ShareActor, space: string, memberUid: number | null): Promise<ShareView> {
+    return this.#manage(actor, space, async (tx, known) => {
+      if (memberUid === known.ownerId) throw fail('share_owner')
+      if (memberUid !== null) await tx.exec(deleteGrant, actor.orgId, space, memberUid)
+      return viewOf(await tx.one(findShare, actor.orgId, space), actor.userId)
+    })
+  }
+
+  /** Closes a share for good: no grants, no access for anybody, the name is never used again, the objects stay in the bucket. Again is fine. Throws `not_found`, `forbidden`. */
+  async retire(actor: ShareActor, space: string): Promise<ShareView> {
+    return this.#manage(actor, space, async tx => {
+      await tx.exec(retireShare, actor.orgId, space, this.#now())
+      await tx.exec(deleteGrants, actor.orgId, space)
+      return viewOf(await tx.one(findShare, actor.orgId, space), actor.userId)
+    })
+  }
+
+  /** Runs a change as the actor is now. Throws `forbidden` for who has left since the credential was checked. */
+  #change<T>({ orgId, userId }: ShareActor, work: (tx: Tx, isManager: boolean) => Promise<T>): Promise<T> {
+    return this.#db.tx(async tx => {
+      await lockMembers(tx, orgId)
+      const membership = await membershipOf(tx, orgId, userId)
+      if (membership === null) throw fail('forbidden', { message: 'The user behind this key is no member of the organisation any more.' })
+      return work(tx, membership.role !== 'member')
+    })
+  }
+
+  /** A change of a share that is there, by its owner or an owner or admin of the organisation. */
+  #manage<T>(actor: ShareActor, space: string, work: (tx: Tx, known: KnownShareRow) => Promise<T>): Promise<T> {
+    return this.#change(actor, async (tx, isManager) => {
+      // A text that can be no name is the name of no share.
+      const known = slug.test(space) ? await tx.maybe(findShare, actor.orgId, space) : null
+      if (known === null) throw noShare()
+      if (known.ownerId !== actor.userId && !isManager)
+        throw fail('forbidden', { message: 'Only the owner of a share, and owners and admins of the organisation, change who is in it.' })
+      return work(tx, known)
+    })
+  }
+
+  async #grant(tx: Tx, { orgId, userId }: ShareActor, space: string, memberUids: readonly number[]): Promise<ShareRow> {
+    if (memberUids.length > 0) await tx.exec(insertGrants, orgId, space, memberUids, userId, this.#now())
+    const share = await tx.one(findShare, orgId, space)
+    if (share.memberUids.length > shareMembersMax)
+      throw fail('cap', { message: `A share has at most ${shareMembersMax} members. Revoke somebody first. Nothing was granted.` })
+    return share
+  }
+
+  async #checkRoom(tx: Tx, { orgId, userId }: ShareActor): Promise<void> {
+    const { own, active, ever } = await tx.one(countShares, orgId, userId)
+    if (own >= ownSharesMax) throw fail('cap', { message: `One person owns at most ${ownSharesMax} open shares. Retire one first.` })
+    if (active >= orgSharesMax) throw fail('cap', { message: `An organisation has at most ${orgSharesMax} open shares. Retire one first.` })
+    if (ever >= everSharesMax)
+      throw fail('cap', { message: `An organisation makes at most ${everSharesMax} shares, retired ones included. Use one that is open.` })
+  }
+
+  #now(): Date {
+    return new Date(this.#clock.nowMs())
+  }
+}
+
+function checkName(space: string): void {
+  if (!slug.test(space))
+    throw fail('bad_name', { message: 'A space has 1 to 64 small letters, digits and hyphens, and begins and ends with a letter or digit.' })
+  if (reservedNames.includes(space)) throw fail('bad_name', { message: `"${space}" names a scope of memory and can be no space. Choose another name.` })
+}
+
+function viewOf({ id, space, ownerId, memberUids }: ShareRow, userId: number | null): ShareView {
+  const role = ownerId === userId ? 'owner' : userId !== null && memberUids.includes(userId) ? 'member' : 'manager'
+  return { id, space, owner: ownerId, member_uids: [...memberUids], role }
+}

@@ -1,0 +1,315 @@
+/**
+ * An object store in a folder: the zero-setup default. An object is a data file and a sidecar that names it; replacing the sidecar
+ * by rename is the moment at which a write happens, so a reader sees the old object or the new one and a crash loses neither.
+ * Conditional writes hold within one process, which is what a folder store is for.
+ */
+import { createHash } from 'node:crypto'
+import { copyFile, link, mkdir, open, readdir, readFile, rename, rm } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import type { Clock } from '../../platform/clock.ts'
+import type { Ids } from '../../platform/values/ids.ts'
+import { KeyQueue } from '../access/key-queue.ts'
+import {
+  type CopyOptions,
+  compareKeys,
+  type DeleteOptions,
+  type GetOptions,
+  type ListedObject,
+  type ListOptions,
+  type ListPage,
+  listPageMax,
+  type ObjectHead,
+  type ObjectStore,
+  ObjectStoreError,
+  type PutOptions,
+  type StoredObject,
+} from './object-store.ts'
+
+export interface FolderStoreOptions {
+  readonly root: string
+  readonly clock: Clock
+  readonly ids: Ids
+}
+
+interface Sidecar {
+  readonly key: string
+  readonly etag: string
+  readonly sizeBytes: number
+  readonly modifiedMs: number
+  readonly metadata: Readonly<Record<string, string>>
+  readonly contentType: string
+  /** Name of the data file beside it. */
+  readonly data: string
+}
+
+/** Sidecars read at once while listing. */
+const readsAtOnce = 16
+/** A reader that keeps meeting replaced files gives up after this many tries. */
+const triesMax = 20
+
+export class FolderStore implements ObjectStore {
+  readonly #root: string
+  readonly #clock: Clock
+  readonly #ids: Ids
+  readonly #queue: KeyQueue
+
+  constructor(options: FolderStoreOptions) {
+    this.#root = options.root
+    this.#clock = options.clock
+    this.#ids = options.ids
+    this.#queue = new KeyQueue(options.clock)
+  }
+
+  async get(key: string, options: GetOptions): Promise<StoredObject> {
+    for (let tries = 0; tries < triesMax; tries++) {
+      const found = await this.#sidecar(key)
+      if (found === null) throw new ObjectStoreError('not-found', 'no such object')
+      if (found.sizeBytes > options.sizeBytesMax) throw new ObjectStoreError('too-large', `the object has ${found.sizeBytes} bytes`)
+      const bytes = await guarded(() => readOrNull(join(this.#directory(key), found.data)))
+      // The data file of a sidecar goes away only when a newer sidecar stands there: look again.
+      if (bytes !== null) return { ...headOf(found), bytes }
+    }
+    throw new ObjectStoreError('unavailable', 'the object changed too often while it was read')
+  }
+
+  async head(key: string): Promise<ObjectHead | null> {
+    const found = await this.#sidecar(key)
+    return found === null ? null : headOf(found)
+  }
+
+  put(key: string, bytes: Buffer, options: PutOptions = {}): Promise<{ etag: string }> {
+    return this.#queue.run(key, async () => {
+      const before = await this.#sidecar(key)
+      if (options.ifNoneMatch !== undefined && before !== null) throw new ObjectStoreError('precondition-failed', 'there is an object of that key')
+      if (options.ifMatch !== undefined && before?.etag !== options.ifMatch) throw new ObjectStoreError('precondition-failed', 'the object has another etag')
+      return guarded(() => this.#replace(key, bytes, options, before))
+    })
+  }
+
+  /** The copy shares the bytes on disk where the file system can: data files are never written to again. */
+  async copy(from: string, to: string, options: CopyOptions = {}): Promise<{ etag: string }> {
+    for (let tries = 0; tries < triesMax; tries++) {
+      const found = await this.#sidecar(from)
+      if (found === null) throw new ObjectStoreError('not-found', 'no such object')
+      if (options.ifMatch !== undefined && found.etag !== options.ifMatch) throw new ObjectStoreError('precondition-failed', 'the object has another etag')
+      const source = join(this.#directory(from), found.data)
+      const data = `${placeOf(to).stem}${this.#ids.uuidv7(this.#clock.nowMs())}.bin`
+      const isDone = await this.#queue.run(to, async () => {
+        const before = await this.#sidecar(to)
+        return guarded(async () => {
+          await mkdir(this.#directory(to), { recursive: true, mode: 0o700 })
+          if (!(await linkOrCopy(source, join(this.#directory(to), data)))) return false
+          await this.#place({ ...found, key: to, data, modifiedMs: this.#clock.nowMs() }, before)
+          return true
+        })
+      })
+      // The source was replaced meanwhile: look again.
+      if (isDone) return { etag: found.etag }
+    }
+    throw new ObjectStoreError('unavailable', 'the object changed too often while it was copied')
+  }
+
+  delete(key: string, options: DeleteOptions = {}): Promise<void> {
+    return this.#queue.run(key, async () => {
+      const before = await this.#sidecar(key)
+      if (options.ifMatch !== undefined && before?.etag !== options.ifMatch) throw new ObjectStoreError('precondition-failed', 'the object has another etag')
+      if (before === null) return
+      await guarded(async () => {
+        await rm(this.#sidecarPath(key), { force: true })
+        await rm(join(this.#directory(key), before.data), { force: true })
+      })
+    })
+  }
+
+  async list(options: ListOptions): Promise<ListPage> {
+    const limit = Math.min(options.limit ?? listPageMax, listPageMax)
+    const start = join(this.#root, ...directoriesOfPrefix(options.prefix))
+    const paths = await guarded(() => sidecarPathsBelow(start))
+    const found: ListedObject[] = []
+    for (let at = 0; at < paths.length; at += readsAtOnce) {
+      const batch = await Promise.all(paths.slice(at, at + readsAtOnce).map(path => guarded(() => readSidecar(path))))
+      for (const sidecar of batch) {
+        if (sidecar === null || !sidecar.key.startsWith(options.prefix)) continue
+        if (options.startAfter !== undefined && compareKeys(sidecar.key, options.startAfter) <= 0) continue
+        found.push({ key: sidecar.key, etag: sidecar.etag, sizeBytes: sidecar.sizeBytes, modifiedMs: sidecar.modifiedMs })
+      }
+    }
+    found.sort((a, b) => compareKeys(a.key, b.key))
+    const objects = found.slice(0, limit)
+    return { objects, next: found.length > limit ? (objects.at(-1)?.key ?? null) : null }
+  }
+
+  close(): void {}
+
+  #directory(key: string): string {
+    return join(this.#root, ...placeOf(key).directories)
+  }
+
+  #sidecarPath(key: string): string {
+    return join(this.#directory(key), `${placeOf(key).stem}.json`)
+  }
+
+  #sidecar(key: string): Promise<Sidecar | null> {
+    return guarded(() => readSidecar(this.#sidecarPath(key)))
+  }
+
+  async #replace(key: string, bytes: Buffer, options: PutOptions, before: Sidecar | null): Promise<{ etag: string }> {
+    const nowMs = this.#clock.nowMs()
+    const etag = `"${createHash('sha256').update(bytes).digest('hex')}"`
+    const directory = this.#directory(key)
+    await mkdir(directory, { recursive: true, mode: 0o700 })
+    const data = `${placeOf(key).stem}${this.#ids.uuidv7(nowMs)}.bin`
+    const sidecar: Sidecar = {
+      key,
+      etag,
+      sizeBytes: bytes.length,
+      modifiedMs: nowMs,
+      metadata: options.metadata ?? {},
+      contentType: options.contentType ?? 'application/octet-stream',
+      data,
+    }
+    await writeDurably(join(directory, data), bytes)
+    await this.#place(sidecar, before)
+    return { etag }
+  }
+
+  /** Makes the data file that the sidecar names the object, and removes the one before. */
+  async #place(sidecar: Sidecar, before: Sidecar | null): Promise<void> {
+    const directory = this.#directory(sidecar.key)
+    const fresh = join(directory, `${sidecar.data}.new`)
+    await writeDurably(fresh, Buffer.from(JSON.stringify(sidecar)))
+    await this.#renameOver(fresh, this.#sidecarPath(sidecar.key))
+    if (before !== null) await rm(join(directory, before.data), { force: true })
+  }
+
+  /** On Windows a rename fails for a moment while another process (a virus scanner, a reader) has the target open. */
+  async #renameOver(from: string, to: string): Promise<void> {
+    for (let tries = 1; ; tries++) {
+      try {
+        return await rename(from, to)
+      } catch (error) {
+        if (tries >= 6 || !['EPERM', 'EACCES', 'EBUSY'].includes(codeOf(error))) throw error
+        await this.#clock.sleep(10 * tries)
+      }
+    }
+  }
+}
+
+/** An object of a folder store as it lies there, for whoever copies the whole folder. */
+export interface FolderObject {
+  readonly key: string
+  readonly etag: string
+  readonly metadata: Readonly<Record<string, string>>
+  readonly contentType: string
+  bytes(): Promise<Buffer>
+}
+
+/** Every object below the root of a folder store that nobody writes to; each folder is read once. Throws when one has no bytes. */
+export async function* folderObjects(root: string): AsyncGenerator<FolderObject> {
+  for (const path of (await sidecarPathsBelow(root)).sort()) {
+    const found = await readSidecar(path)
+    if (found === null) continue
+    const { key, etag, metadata, contentType, data } = found
+    yield { key, etag, metadata, contentType, bytes: () => readFile(join(dirname(path), data)) }
+  }
+}
+
+async function writeDurably(path: string, bytes: Buffer): Promise<void> {
+  const file = await open(path, 'w', 0o600)
+  try {
+    await file.writeFile(bytes)
+    await file.sync()
+  } finally {
+    await file.close()
+  }
+}
+
+/** A hard link, or a copy where the file system has none. False when the source is gone. */
+async function linkOrCopy(from: string, to: string): Promise<boolean> {
+  try {
+    await link(from, to).catch((error: unknown) => {
+      if (codeOf(error) === 'ENOENT') throw error
+      return copyFile(from, to)
+    })
+    return true
+  } catch (error) {
+    if (codeOf(error) === 'ENOENT') return false
+    throw error
+  }
+}
+
+async function readSidecar(path: string): Promise<Sidecar | null> {
+  const text = await readOrNull(path)
+  return text === null ? null : (JSON.parse(text.toString('utf8')) as Sidecar)
+}
+
+async function readOrNull(path: string): Promise<Buffer | null> {
+  try {
+    return await readFile(path)
+  } catch (error) {
+    if (codeOf(error) === 'ENOENT' || codeOf(error) === 'ENOTDIR') return null
+    throw error
+  }
+}
+
+async function sidecarPathsBelow(directory: string): Promise<string[]> {
+  const entries = await readdir(directory, { withFileTypes: true, recursive: true }).catch((error: unknown) => {
+    if (codeOf(error) === 'ENOENT') return []
+    throw error
+  })
+  return entries.filter(entry => entry.isFile() && entry.name.endsWith('~.json')).map(entry => join(entry.parentPath, entry.name))
+}
+
+function headOf({ etag, sizeBytes, modifiedMs, metadata }: Sidecar): ObjectHead {
+  return { etag, sizeBytes, modifiedMs, metadata }
+}
+
+function codeOf(error: unknown): string {
+  return typeof error === 'object' && error !== null && 'code' in error ? String(error.code) : ''
+}
+
+/** File system failures as the port names them. */
+async function guarded<T>(work: () => Promise<T>): Promise<T> {
+  try {
+    return await work()
+  } catch (cause) {
+    if (cause instanceof ObjectStoreError) throw cause
+    // biome-ignore lint/style/useErrorCause: the cause goes in the options of this error class.
+    if (['ENOSPC', 'EDQUOT'].includes(codeOf(cause))) throw new ObjectStoreError('full', 'the disk of the memory store is full', { cause })
+    // biome-ignore lint/style/useErrorCause: the cause goes in the options of this error class.
+    throw new ObjectStoreError('unavailable', 'the folder of the memory store cannot be used', { mayHaveHappened: true, cause })
+  }
+}
+
+/** Longer encoded segments end in a hash: file names hold 255 bytes, and suffixes need their part. */
+const segmentCharsMax = 150
+const reserved = /^(?:con|prn|aux|nul|com[0-9]|lpt[0-9])(?:\.|$)/
+
+/** One segment of a key as a name without `~`. Different segments get different names. */
+export function segmentName(segment: string): string {
+  let name = ''
+  for (const byte of Buffer.from(segment)) {
+    const char = String.fromCharCode(byte)
+    name += /[a-z0-9._-]/.test(char) ? char : percent(byte)
+  }
+  if (name.startsWith('.') || reserved.test(name)) name = percent(name.charCodeAt(0)) + name.slice(1)
+  if (name.endsWith('.')) name = name.slice(0, -1) + percent(0x2e)
+  if (name.length <= segmentCharsMax) return name
+  return `${name.slice(0, 80)}~~${createHash('sha256').update(segment).digest('hex').slice(0, 40)}`
+}
+
+/** Where the object of a key lives: its directories below the root, and the stem of its files. */
+export function placeOf(key: string): { directories: string[]; stem: string } {
+  const names = key.split('/').map(segmentName)
+  const stem = names.pop() ?? ''
+  return { directories: names, stem: `${stem}~` }
+}
+
+/** The directories that every key of this prefix shares. */
+export function directoriesOfPrefix(prefix: string): string[] {
+  return prefix.split('/').slice(0, -1).map(segmentName)
+}
+
+function percent(byte: number): string {
+  return `%${byte.toString(16).padStart(2, '0')}`
+}

@@ -1,0 +1,107 @@
+/** Who signs for stores without keys: this process, by the credential chain of the AWS SDK, or a role that it assumes. Decision 0392 says why. */
+import { defaultProvider } from '@aws-sdk/credential-provider-node'
+import { AssumeRoleCommand, STSClient } from '@aws-sdk/nested-clients/sts'
+import type { Clock } from '../../../platform/clock.ts'
+import { ObjectStoreError } from '../object-store.ts'
+import type { KeySource, SigningKeys } from './s3-options.ts'
+
+/** Keys that end sooner are fetched anew beside the calls that still use them. */
+const refreshAheadMs = 5 * 60_000
+/** After a refresh that failed, or that gave keys which end soon, the next one waits. */
+const refreshPauseMs = 1_000
+/** Without keys that are good, a failure is the answer for a second at first, for twice as long after each further one, and for this long at most. */
+const failurePauseMsMax = 60_000
+/** A store that says over and over that its keys have ended makes nobody fetch new ones more often; what it refuses then, it refuses. */
+const forcedEveryMs = 30_000
+const roleSeconds = 3_600
+const stsTimeoutMs = 10_000
+
+export interface AwsIdentityOptions {
+  readonly clock: Clock
+  /** Region of the STS that is asked for roles: the operator's choice, never that of an organisation. */
+  readonly stsRegion: string
+}
+
+export class AwsIdentity {
+  readonly #options: AwsIdentityOptions
+  #own: KeySource | null = null
+  #sts: STSClient | null = null
+
+  constructor(options: AwsIdentityOptions) {
+    this.#options = options
+  }
+
+  /** The identity of this process: environment, profile, SSO, web identity, container, instance, in the order of the SDK, which keeps them fresh. */
+  get own(): KeySource {
+    if (this.#own === null) {
+      const chain = defaultProvider()
+      this.#own = options =>
+        chain(options === undefined ? undefined : { ...options }).catch((cause: unknown) => Promise.reject(noKeys('this gateway has no AWS identity', cause)))
+    }
+    return this.#own
+  }
+
+  /** A role of an organisation, assumed by this process with the external id of that organisation. */
+  role(orgId: number, roleArn: string, externalId: () => Promise<string>): KeySource {
+    const { clock, stsRegion } = this.#options
+    const assume = async (): Promise<SigningKeys> => {
+      const ExternalId = await externalId()
+      this.#sts ??= new STSClient({ region: stsRegion, credentials: this.own, maxAttempts: 2 })
+      const command = new AssumeRoleCommand({ RoleArn: roleArn, RoleSessionName: `brigade-org-${orgId}`, ExternalId, DurationSeconds: roleSeconds })
+      try {
+        const { Credentials: made } = await this.#sts.send(command, { abortSignal: AbortSignal.timeout(stsTimeoutMs) })
+        if (made?.AccessKeyId === undefined || made.SecretAccessKey === undefined) throw new Error('STS sent no keys')
+        return {
+          accessKeyId: made.AccessKeyId,
+          secretAccessKey: made.SecretAccessKey,
+          ...(made.SessionToken === undefined ? {} : { sessionToken: made.SessionToken }),
+          ...(made.Expiration === undefined ? {} : { expiration: made.Expiration }),
+        }
+      } catch (cause) {
+        if (cause instanceof ObjectStoreError) throw cause
+        throw noKeys(`the role could not be assumed: its trust policy must name this gateway and the external id ${ExternalId}`, cause)
+      }
+    }
+    return refreshed(clock, assume)
+  }
+}
+
+/** Keeps keys, and fetches new ones once for all callers: ahead of their end beside the calls, behind it before them. A failure is kept for a while. */
+export function refreshed(clock: Pick<Clock, 'nowMs'>, fetch: () => Promise<SigningKeys>): KeySource {
+  let current: { readonly keys: Promise<SigningKeys>; readonly endMs: number } | null = null
+  let running: Promise<SigningKeys> | null = null
+  let notBeforeMs = 0
+  let forcedAtMs = Number.NEGATIVE_INFINITY
+  let failed: { readonly error: unknown; readonly pauseMs: number; readonly endMs: number } | null = null
+  const renew = (): Promise<SigningKeys> => {
+    running ??= fetch()
+      .then(keys => {
+        current = { keys: Promise.resolve(keys), endMs: keys.expiration?.getTime() ?? Number.POSITIVE_INFINITY }
+        failed = null
+        return keys
+      })
+      .catch((error: unknown) => {
+        const pauseMs = Math.min(failed === null ? refreshPauseMs : failed.pauseMs * 2, failurePauseMsMax)
+        failed = { error, pauseMs, endMs: clock.nowMs() + pauseMs }
+        throw error
+      })
+      .finally(() => {
+        notBeforeMs = clock.nowMs() + refreshPauseMs
+        running = null
+      })
+    return running
+  }
+  return options => {
+    const nowMs = clock.nowMs()
+    if (current === null || current.endMs <= nowMs) return failed !== null && nowMs < failed.endMs ? Promise.reject(failed.error) : renew()
+    if (options?.forceRefresh === true && nowMs - forcedAtMs >= forcedEveryMs) {
+      forcedAtMs = nowMs
+      return renew()
+    }
+    // The keys are still good: a refresh that fails is tried again by a later call.
+    if (current.endMs - nowMs < refreshAheadMs && running === null && nowMs >= notBeforeMs) renew().catch(() => {})
+    return current.keys
+  }
+}
+
+const noKeys = (what: string, cause: unknown): ObjectStoreError => new ObjectStoreError('denied', what, { cause })

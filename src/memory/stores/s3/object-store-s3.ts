@@ -1,0 +1,272 @@
+/**
+ * An object store behind the S3 protocol: AWS, R2, MinIO, Ceph, Swift's s3api. Checksum headers and chunked bodies are sent only
+ * where the protocol requires them, because older stores answer 501 to both. What one object takes goes over a wire of ours; what answers
+ * in XML goes through the AWS SDK.
+ */
+import type { Clock } from '../../../platform/clock.ts'
+import { BodyTooLargeError, type OutboundReply } from '../../../platform/outbound/upstream-body.ts'
+import type { Ids } from '../../../platform/values/ids.ts'
+import { KeyQueue, QueueTimeoutError } from '../../access/key-queue.ts'
+import {
+  type CallOptions,
+  type CopyOptions,
+  type DeleteOptions,
+  type GetOptions,
+  type ListOptions,
+  type ListPage,
+  type ObjectHead,
+  type ObjectStore,
+  ObjectStoreError,
+  type PutOptions,
+  type StoredObject,
+} from '../object-store.ts'
+import { etagOf, substituteEtag } from './s3-etags.ts'
+import { isExpired, statusOf, translated } from './s3-failures.ts'
+import { S3Lists } from './s3-lists.ts'
+import type { S3StoreOptions } from './s3-options.ts'
+import { S3Wire } from './s3-wire.ts'
+
+/** Sockets to one store. */
+const socketsMax = 64
+const connectTimeoutMs = 5_000
+/** Tries of one call, each within the time of one call. */
+const attemptsMax = 2
+/** Nobody waits longer than this between them. */
+const pauseMsMax = 1_500
+/** Tries of a conditional write that met another one in the store (409 ConditionalRequestConflict). */
+const conflictTriesMax = 4
+/** The year 9999: what databases and dates take. */
+const modifiedMsMax = 253_402_300_799_999
+/** How stores say that they have no copy: Bad Request, Method Not Allowed, Not Implemented. */
+const noCopyStatuses: readonly number[] = [400, 405, 501]
+
+export class S3Store implements ObjectStore {
+  readonly #lists: S3Lists
+  readonly #wire: S3Wire
+  readonly #bucket: string
+  readonly #timeoutMs: number
+  readonly #objectBytesMax: number
+  readonly #clock: Clock
+  readonly #ids: Ids
+  /** On every write: how the store encrypts what it keeps. */
+  readonly #encryption: Readonly<Record<string, string>>
+  /** False once the store has said that it has no copy. */
+  #hasCopy = true
+  /** Copies through this process: one at a time, so a store holds the bytes of one object here and no more. */
+  readonly #copies: KeyQueue
+
+  constructor(options: S3StoreOptions) {
+    this.#bucket = options.bucket
+    this.#timeoutMs = options.timeoutMs
+    this.#objectBytesMax = options.objectBytesMax
+    this.#clock = options.clock
+    this.#copies = new KeyQueue(options.clock)
+    this.#ids = options.ids
+    this.#encryption = encryptionOf(options)
+    const bounds = { connectTimeoutMs: Math.min(connectTimeoutMs, options.timeoutMs), socketsMax, attemptsMax }
+    this.#wire = new S3Wire({ ...options, ...bounds })
+    this.#lists = new S3Lists({ ...options, ...bounds })
+  }
+
+  /** Where the bucket was found to be. */
+  get region(): string {
+    return this.#wire.region
+  }
+
+  get(key: string, options: GetOptions): Promise<StoredObject> {
+    return this.#call(options, async signal => {
+      const reply = await this.#wire.send({ method: 'GET', key, signal })
+      const head = headOf(reply)
+      const { sizeBytesMax } = options
+      if (head.sizeBytes > sizeBytesMax) {
+        reply.body.destroy()
+        throw new ObjectStoreError('too-large', `the object has ${head.sizeBytes} bytes`)
+      }
+      const bytes = await wholeOf(reply, sizeBytesMax)
+      if (reply.headers['content-length'] !== undefined && bytes.length !== head.sizeBytes)
+        throw new ObjectStoreError('unavailable', 'the store sent another number of bytes than it said')
+      return { ...head, bytes, sizeBytes: bytes.length }
+    })
+  }
+
+  async head(key: string, options: CallOptions = {}): Promise<ObjectHead | null> {
+    try {
+      return await this.#call(options, async signal => {
+        const reply = await this.#wire.send({ method: 'HEAD', key, signal })
+        await reply.body.buffer(replyMaxBytes)
+        return headOf(reply)
+      })
+    } catch (error) {
+      if (error instanceof ObjectStoreError && error.kind === 'not-found') return null
+      throw error
+    }
+  }
+
+  put(key: string, bytes: Buffer, options: PutOptions = {}): Promise<{ etag: string }> {
+    const headers: Record<string, string> = {
+      ...this.#encryption,
+      ...conditionHeaders(options),
+      'content-type': options.contentType ?? 'application/octet-stream',
+    }
+    for (const [name, value] of Object.entries(options.metadata ?? {})) headers[`${metadataPrefix}${name.toLowerCase()}`] = value
+    return this.#call({ ...options, isConditional: isConditional(options) }, async signal => {
+      const reply = await this.#wire.send({ method: 'PUT', key, headers, body: bytes, signal })
+      await reply.body.buffer(replyMaxBytes)
+      return { etag: etagOf(headerOf(reply, 'etag')) ?? substituteEtag(options.metadata?.['br-write-id'], 0, bytes.length) }
+    })
+  }
+
+  async copy(from: string, to: string, options: CopyOptions = {}): Promise<{ etag: string }> {
+    if (!this.#hasCopy) return this.#copyByHand(from, to, options)
+    try {
+      const headers = {
+        ...this.#encryption,
+        'x-amz-copy-source': [this.#bucket, ...from.split('/')].map(encodeURIComponent).join('/'),
+        'x-amz-metadata-directive': 'COPY',
+        ...(options.ifMatch === undefined ? {} : { 'x-amz-copy-source-if-match': options.ifMatch }),
+      }
+      return await this.#call(options, async signal => {
+        const text = await this.#wire.text({ method: 'PUT', key: to, headers, signal })
+        return { etag: etagOf(/<ETag>([^<]*)<\/ETag>/.exec(text)?.[1]?.replaceAll('&quot;', '"').replaceAll('&#34;', '"')) ?? '""' }
+      })
+    } catch (error) {
+      const status = error instanceof ObjectStoreError ? statusOf(error.cause) : null
+      if (status === null || !noCopyStatuses.includes(status)) throw error
+      this.#hasCopy = false
+      return this.#copyByHand(from, to, options)
+    }
+  }
+
+  /** Waits for its turn as long as for one answer of the store. */
+  async #copyByHand(from: string, to: string, options: CopyOptions): Promise<{ etag: string }> {
+    try {
+      return await this.#copies.run('', () => this.#copyInTurn(from, to, options), this.#timeoutMs)
+    } catch (error) {
+      throw error instanceof QueueTimeoutError ? tooManyCopies(error) : error
+    }
+  }
+
+  async #copyInTurn(from: string, to: string, options: CopyOptions): Promise<{ etag: string }> {
+    options.signal?.throwIfAborted()
+    const found = await this.get(from, { ...options, sizeBytesMax: this.#objectBytesMax })
+    if (options.ifMatch !== undefined && found.etag !== options.ifMatch) throw new ObjectStoreError('precondition-failed', 'the object has another etag')
+    return this.put(to, found.bytes, {
+      ...(options.signal === undefined ? {} : { signal: options.signal }),
+      metadata: found.metadata,
+      contentType: 'text/plain; charset=utf-8',
+    })
+  }
+
+  async delete(key: string, options: DeleteOptions = {}): Promise<void> {
+    try {
+      await this.#call({ ...options, isConditional: isConditional(options) }, async signal => {
+        const reply = await this.#wire.send({ method: 'DELETE', key, headers: conditionHeaders(options), signal })
+        await reply.body.buffer(replyMaxBytes)
+      })
+    } catch (error) {
+      if (error instanceof ObjectStoreError && error.kind === 'not-found') return
+      throw error
+    }
+  }
+
+  list(options: ListOptions): Promise<ListPage> {
+    return this.#call(options, signal => this.#lists.page(options, signal))
+  }
+
+  versioning(options: CallOptions = {}): Promise<'on' | 'suspended' | 'off' | 'unknown'> {
+    // Many stores do not know the question, and credentials may lack the right to ask it.
+    return this.#call(options, signal => this.#lists.versioning(signal)).catch(() => 'unknown')
+  }
+
+  close(): void {
+    this.#lists.close()
+    this.#wire.close()
+  }
+
+  /** Runs one call, body included, within its time; a conditional one again when the store says that another conditional write was under way. */
+  async #call<T>(options: CallOptions & { readonly isConditional?: boolean }, send: (signal: AbortSignal) => Promise<T>): Promise<T> {
+    const limit = new AbortController()
+    const cancel = this.#clock.after(this.#timeoutMs * attemptsMax + pauseMsMax, () => limit.abort(late()))
+    const signal = options.signal === undefined ? limit.signal : AbortSignal.any([limit.signal, options.signal])
+    let hasNewKeys = false
+    try {
+      for (let tries = 1; ; tries++) {
+        try {
+          return await send(signal)
+        } catch (error) {
+          if (options.signal?.aborted) throw options.signal.reason
+          if (isExpired(error) && !hasNewKeys) {
+            hasNewKeys = true
+            await this.#lists.renewKeys()
+            continue
+          }
+          if (statusOf(error) !== 409 || tries >= conflictTriesMax) throw translated(error, options.isConditional === true)
+          await this.#clock.sleep(20 * tries * (1 + this.#ids.random()), signal)
+        }
+      }
+    } finally {
+      cancel()
+    }
+  }
+}
+
+/** Headers of writes; nothing where the bucket decides. */
+function encryptionOf({ access }: S3StoreOptions): Record<string, string> {
+  if (access?.sse !== 'aws:kms') return {}
+  return {
+    'x-amz-server-side-encryption': 'aws:kms',
+    'x-amz-server-side-encryption-bucket-key-enabled': 'true',
+    ...(access.kmsKeyId === null ? {} : { 'x-amz-server-side-encryption-aws-kms-key-id': access.kmsKeyId }),
+  }
+}
+
+const late = (): ObjectStoreError => new ObjectStoreError('unavailable', 'the store did not answer in time', { mayHaveHappened: true })
+
+const tooManyCopies = (cause: Error): ObjectStoreError =>
+  new ObjectStoreError('overloaded', 'the store has no copy of its own, and too many copies wait for their turn', { cause })
+
+const metadataPrefix = 'x-amz-meta-'
+/** Nothing that is asked of a reply to a write stands in its body. */
+const replyMaxBytes = 1024 * 1024
+
+interface Conditions {
+  readonly ifMatch?: string
+  readonly ifNoneMatch?: string
+}
+
+const isConditional = ({ ifMatch, ifNoneMatch }: Conditions): boolean => ifMatch !== undefined || ifNoneMatch !== undefined
+
+function conditionHeaders({ ifMatch, ifNoneMatch }: Conditions): Record<string, string> {
+  return { ...(ifMatch === undefined ? {} : { 'if-match': ifMatch }), ...(ifNoneMatch === undefined ? {} : { 'if-none-match': ifNoneMatch }) }
+}
+
+function headerOf({ headers }: OutboundReply, name: string): string | undefined {
+  const value = headers[name]
+  return Array.isArray(value) ? value[0] : value
+}
+
+async function wholeOf({ body }: OutboundReply, bytesMax: number): Promise<Buffer> {
+  try {
+    return await body.buffer(bytesMax)
+  } catch (error) {
+    throw bodyFailure(error)
+  }
+}
+
+function bodyFailure(cause: unknown): ObjectStoreError {
+  if (cause instanceof BodyTooLargeError) return new ObjectStoreError('too-large', cause.message, { cause })
+  return new ObjectStoreError('unavailable', 'the store stopped in the middle of an object', { cause })
+}
+
+function headOf(reply: OutboundReply): ObjectHead {
+  const metadata: Record<string, string> = {}
+  for (const name of Object.keys(reply.headers)) if (name.startsWith(metadataPrefix)) metadata[name.slice(metadataPrefix.length)] = headerOf(reply, name) ?? ''
+  const sizeBytes = Number(headerOf(reply, 'content-length') ?? 0)
+  if (!Number.isSafeInteger(sizeBytes) || sizeBytes < 0) {
+    reply.body.destroy()
+    throw new ObjectStoreError('unavailable', 'the store sent a length that no object has')
+  }
+  const said = Date.parse(headerOf(reply, 'last-modified') ?? '')
+  const modifiedMs = said >= 0 && said <= modifiedMsMax ? said : 0
+  return { etag: etagOf(headerOf(reply, 'etag')) ?? substituteEtag(metadata['br-write-id'], modifiedMs, sizeBytes), sizeBytes, modifiedMs, metadata }
+}

@@ -1,0 +1,31 @@
+/** Where the requests for one bucket go, by the endpoint rules of the AWS SDK: partition and region, bucket in the host or in the path. */
+import { S3Client } from '@aws-sdk/client-s3'
+import type { S3StoreOptions } from './s3-options.ts'
+
+type Rules = (parameters: Readonly<Record<string, unknown>>, context: object) => { readonly url: URL }
+
+let rules: Rules | null = null
+
+/** Hosts of AWS: there the region decides the host. */
+export function isAwsEndpoint(endpoint: string | null): boolean {
+  return endpoint === null || /(^|\.)amazonaws\.com(\.cn)?$/.test(new URL(endpoint).hostname)
+}
+
+/** Whether the bucket stands in the path whatever its name is. */
+export function isPathForced({ endpoint, access }: Pick<S3StoreOptions, 'endpoint' | 'access'>): boolean {
+  const addressing = access?.addressing ?? 'auto'
+  return addressing === 'path' || (addressing === 'auto' && !isAwsEndpoint(endpoint))
+}
+
+/**
+ * Origin and path of the bucket in a region. A bucket whose name cannot stand in a host stands in the path. Throws Error for a region
+ * that is no name of one.
+ */
+export function bucketUrl(place: Pick<S3StoreOptions, 'endpoint' | 'bucket' | 'access'>, region: string): URL {
+  rules ??= (new S3Client({ region: 'us-east-1', credentials: { accessKeyId: '-', secretAccessKey: '-' } }).config as unknown as { endpointProvider: Rules })
+    .endpointProvider
+  const { endpoint, bucket } = place
+  const given = endpoint === null ? {} : { Endpoint: endpoint }
+  const { url } = rules({ Region: region, Bucket: bucket, ForcePathStyle: isPathForced(place), UseFIPS: false, UseDualStack: false, ...given }, {})
+  return new URL(url.href)
+}

@@ -1,0 +1,75 @@
+/** What calls to an S3 store failed with, as the port names it. */
+import { ObjectStoreError, type ObjectStoreErrorKind } from '../object-store.ts'
+
+/** The HTTP status of a failed call; null when there was no reply. */
+export function statusOf(error: unknown): number | null {
+  const status = (error as { $metadata?: { httpStatusCode?: unknown } } | null)?.$metadata?.httpStatusCode
+  return typeof status === 'number' ? status : null
+}
+
+function attemptsOf(error: unknown): number {
+  const attempts = (error as { $metadata?: { attempts?: unknown } } | null)?.$metadata?.attempts
+  return typeof attempts === 'number' ? attempts : 1
+}
+
+function nameOf(error: unknown): string {
+  return error instanceof Error ? error.name : ''
+}
+
+/** Whether the store refused keys that were good before: they have come to their end. */
+export function isExpired(error: unknown): boolean {
+  return /^(ExpiredToken|ExpiredTokenException|InvalidToken|TokenRefreshRequired)$/.test(nameOf(error))
+}
+
+/** An SDK error as the port names it. Messages never repeat what the store said: it may quote keys and credentials. */
+export function translated(error: unknown, isConditional: boolean): ObjectStoreError {
+  if (error instanceof ObjectStoreError) return error
+  const status = statusOf(error)
+  // The SDK tries twice: what the second try says is not what became of the first.
+  const wasTriedBefore = attemptsOf(error) > 1
+  const made = (kind: ObjectStoreErrorKind, message: string, mayHaveHappened = false): ObjectStoreError =>
+    new ObjectStoreError(kind, message, { cause: error, mayHaveHappened: mayHaveHappened || wasTriedBefore })
+  const name = nameOf(error)
+  if (name === 'NoSuchBucket') return made('no-bucket', 'the bucket does not exist')
+  if (status === 507 || /Quota|StorageFull|InsufficientStorage|DiskFull/.test(name)) return made('full', 'the store is full')
+  if (status === 429 || status === 503 || name === 'SlowDown' || /^KMS.*Throttl/.test(name))
+    return made('overloaded', `the store answered ${status}: it has too much to do`)
+  // If-Match on a missing object is a 404 in S3: for the caller it is a condition that does not hold.
+  if (status === 404) return isConditional ? made('precondition-failed', 'there is no such object') : made('not-found', 'no such object')
+  if (status === 412 || status === 409) return made('precondition-failed', 'the condition does not hold')
+  if (status === 501 || (isConditional && status === 400)) return made('unsupported', 'the store does not know this form of the call')
+  if (status === 301 || status === 307) return made('unavailable', 'the bucket is in another region, and the store does not say in which')
+  if (status === 401 || status === 403 || (status === 400 && /Signature|AccessKey|Token|Authorization/.test(name)))
+    return made('denied', 'the store refused the credentials')
+  if (status !== null) return made('unavailable', `the store answered ${status}`, status >= 500)
+  const code = codeOf(error)
+  // Nothing was sent when the connection could not be made.
+  const neverSent = code === 'ECONNREFUSED' || code === 'ENOTFOUND' || code === 'EAI_AGAIN' || code === 'UND_ERR_CONNECT_TIMEOUT' || code === 'BLOCKED_ADDRESS'
+  return made('unavailable', silenceOf(code), !neverSent)
+}
+
+const silences: Readonly<Record<string, string>> = {
+  BLOCKED_ADDRESS: 'the endpoint leads to an address that is not public',
+  ENOTFOUND: 'the host name of the endpoint is not known',
+  EAI_AGAIN: 'the host name of the endpoint could not be looked up',
+  ECONNREFUSED: 'the connection was refused: nothing listens at the endpoint',
+  ECONNRESET: 'the store closed the connection',
+  UND_ERR_SOCKET: 'the store closed the connection',
+  UND_ERR_CONNECT_TIMEOUT: 'the store took no connection in time',
+  UND_ERR_HEADERS_TIMEOUT: 'the store did not answer in time',
+  UND_ERR_BODY_TIMEOUT: 'the store did not answer in time',
+  ETIMEDOUT: 'the store did not answer in time',
+  TimeoutError: 'the store did not answer in time',
+}
+
+/** Why there was no answer, for whoever configures the store. */
+function silenceOf(code: string): string {
+  if (/^(ERR_TLS|ERR_SSL|CERT_|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO_|EPROTO)/.test(code)) return `TLS failed (${code})`
+  return silences[code] ?? 'the store did not answer as HTTP asks for'
+}
+
+/** The code of a connection that failed; of what has none, its name. */
+function codeOf(error: unknown): string {
+  const code = (error as { code?: unknown } | null)?.code
+  return typeof code === 'string' ? code : nameOf(error)
+}

@@ -1,0 +1,61 @@
+/** What a reply in XML may hold, counted in one pass over its bytes before a parser sees it: a parser's time depends on what is in it. */
+import { ObjectStoreError } from '../object-store.ts'
+
+/** What a page has beside its entries, in bytes; also the most of a reply that has none. */
+export const frameMaxBytes = 16 * 1024
+/** A key of 1,024 bytes, each of which is escaped as `&quot;`. */
+const textMaxBytes = 6 * 1_024
+/** One entry: its longest key with what else is said of it. */
+const entryMaxBytes = 8 * 1024
+const tagMaxBytes = 512
+/** Beginnings and ends of elements: twelve elements for each entry. */
+const tagsPerEntry = 24
+const tagsOfFrame = 50
+/** Escapes and attributes. One key may consist of them; not every key of a page does. */
+const marksPerEntry = 64
+const marksOfFrame = 2_048
+
+const [opening, closing, ampersand, equals] = Buffer.from('<>&=') as unknown as [number, number, number, number]
+const entryStart = '<Contents>'
+const entryEnd = '</Contents>'
+
+/** Throws ObjectStoreError `unavailable` for a reply that is more work to parse than a page of `entriesMax` entries is. */
+export function refuseHeavyList(text: Buffer, entriesMax: number): void {
+  refuseHeavyEntries(text, entriesMax)
+  let tags = 0
+  let marks = 0
+  let sinceAt = 0
+  let isTag = false
+  for (let at = 0; at <= text.length; at++) {
+    const byte = text[at]
+    if (byte === ampersand || byte === equals) marks++
+    const isEnd = byte === undefined || byte === opening || (isTag && byte === closing)
+    if (!isEnd) continue
+    if (at - sinceAt > (isTag ? tagMaxBytes : textMaxBytes))
+      throw refused(`a ${isTag ? 'tag' : 'text'} of more than ${isTag ? tagMaxBytes : textMaxBytes} bytes`)
+    sinceAt = at + 1
+    isTag = byte === opening
+    if (isTag) tags++
+  }
+  const tagsMax = tagsOfFrame + entriesMax * tagsPerEntry
+  if (tags > tagsMax) throw refused(`more than the ${tagsMax} tags that a page of ${entriesMax} entries may have`)
+  const marksMax = marksOfFrame + entriesMax * marksPerEntry
+  if (marks > marksMax) throw refused(`more than the ${marksMax} escapes and attributes that a page of ${entriesMax} entries may have`)
+}
+
+function refuseHeavyEntries(text: Buffer, entriesMax: number): void {
+  let entries = 0
+  let entriesBytes = 0
+  for (let start = text.indexOf(entryStart); start >= 0; ) {
+    if (++entries > entriesMax) throw refused(`a page with more than the ${entriesMax} entries that were asked for`)
+    const end = text.indexOf(entryEnd, start)
+    const bytes = (end < 0 ? text.length : end + entryEnd.length) - start
+    if (bytes > entryMaxBytes) throw refused(`an entry of more than ${entryMaxBytes} bytes`)
+    entriesBytes += bytes
+    start = text.indexOf(entryStart, start + bytes)
+  }
+  if (text.length - entriesBytes > frameMaxBytes) throw refused(`more than ${frameMaxBytes} bytes beside the entries of a page`)
+}
+
+/** The failure of a store that sent what no store should. */
+export const refused = (what: string): ObjectStoreError => new ObjectStoreError('unavailable', `the store sent ${what}`)

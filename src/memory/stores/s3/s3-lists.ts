@@ -1,0 +1,131 @@
+/** What an S3 store answers in XML, lists above all: through the AWS SDK, which no other file knows. */
+import { Agent as HttpAgent } from 'node:http'
+import { Agent as HttpsAgent } from 'node:https'
+import { Readable } from 'node:stream'
+import { type _Object, GetBucketVersioningCommand, ListObjectsV2Command, S3Client } from '@aws-sdk/client-s3'
+import { NodeHttpHandler } from '@smithy/node-http-handler'
+import { compareKeys, type ListedObject, type ListOptions, type ListPage, listPageMax, ObjectStoreError } from '../object-store.ts'
+import { bucketUrl, isAwsEndpoint, isPathForced } from './s3-endpoint.ts'
+import { etagOf, substituteEtag } from './s3-etags.ts'
+import { frameMaxBytes, refused, refuseHeavyList } from './s3-list-scan.ts'
+import type { S3ClientOptions } from './s3-options.ts'
+
+/** Of one entry of a page: a key of usual length, escaped, with what else is said of it. */
+const entryMaxBytes = 1_200
+/** The longest key that S3 knows. */
+const listedKeyMaxBytes = 1_024
+/** The year 9999: what databases and dates take. */
+const modifiedMsMax = 253_402_300_799_999
+
+export class S3Lists {
+  readonly #client: S3Client
+  readonly #bucket: string
+
+  constructor(options: S3ClientOptions) {
+    const { endpoint, bucket, region, keys, timeoutMs, connectTimeoutMs, socketsMax, attemptsMax } = options
+    const lookup = options.lookupFor(bucketUrl(options, region))
+    // The time of the agents is that of idle sockets.
+    const agentOptions = { keepAlive: true, maxSockets: socketsMax, lookup, timeout: timeoutMs }
+    this.#bucket = bucket
+    this.#client = new S3Client({
+      ...(isAwsEndpoint(endpoint) || endpoint === null ? {} : { endpoint }),
+      region,
+      forcePathStyle: isPathForced(options),
+      // What the environment says of endpoints is not meant for the stores of organisations.
+      ignoreConfiguredEndpointUrls: true,
+      followRegionRedirects: true,
+      credentials: options => keys(options?.['forceRefresh'] === true ? { forceRefresh: true } : undefined),
+      maxAttempts: attemptsMax,
+      requestChecksumCalculation: 'WHEN_REQUIRED',
+      responseChecksumValidation: 'WHEN_REQUIRED',
+      requestHandler: new BoundedHandler({
+        connectionTimeout: connectTimeoutMs,
+        requestTimeout: timeoutMs,
+        throwOnRequestTimeout: true,
+        httpAgent: new HttpAgent(agentOptions),
+        httpsAgent: new HttpsAgent(agentOptions),
+      }),
+    })
+  }
+
+  /** One page. Throws errors of the SDK, and ObjectStoreError for a list that does not go on: who follows its pages would never come to an end. */
+  async page({ prefix, limit = listPageMax, startAfter }: ListOptions, abortSignal: AbortSignal): Promise<ListPage> {
+    const entriesMax = Math.min(limit, listPageMax)
+    const command = new ListObjectsV2Command({
+      Bucket: this.#bucket,
+      Prefix: prefix,
+      MaxKeys: entriesMax,
+      ...(startAfter === undefined ? {} : { StartAfter: startAfter }),
+    })
+    const page = await this.#client.send(command, { abortSignal })
+    const objects = (page.Contents ?? []).map(listedOf)
+    if (objects.length > entriesMax) throw tooManyEntries(entriesMax)
+    if (objects.some(({ key }) => Buffer.byteLength(key) > listedKeyMaxBytes)) throw refused(`a key of more than ${listedKeyMaxBytes} bytes`)
+    const next = page.IsTruncated === true ? (objects.at(-1)?.key ?? null) : null
+    if (next !== null && startAfter !== undefined && compareKeys(next, startAfter) <= 0)
+      throw new ObjectStoreError('unavailable', 'the list of the store does not go on')
+    return { objects, next }
+  }
+
+  /** Throws errors of the SDK. */
+  async versioning(abortSignal: AbortSignal): Promise<'on' | 'suspended' | 'off'> {
+    const { Status } = await this.#client.send(new GetBucketVersioningCommand({ Bucket: this.#bucket }), { abortSignal })
+    return Status === 'Enabled' ? 'on' : Status === 'Suspended' ? 'suspended' : 'off'
+  }
+
+  /** Takes new keys, after the store has refused those that it was asked with. */
+  async renewKeys(): Promise<void> {
+    await this.#client.config.credentials({ forceRefresh: true })
+  }
+
+  close(): void {
+    this.#client.destroy()
+  }
+}
+
+/**
+ * Takes each reply whole before the SDK parses it, so that a store that sends more than was asked for, or byte by byte, costs a bounded
+ * buffer and its own call. What a page of that many entries cannot hold is refused before it is parsed.
+ */
+class BoundedHandler extends NodeHttpHandler {
+  override async handle(...[request, options]: Parameters<NodeHttpHandler['handle']>): ReturnType<NodeHttpHandler['handle']> {
+    const { response } = await super.handle(request, options)
+    const entriesMax = Number(request.query['max-keys'] ?? 0)
+    const text = await wholeOf(response.body as Readable, frameMaxBytes + entriesMax * entryMaxBytes, options?.abortSignal as AbortSignal | undefined)
+    // The SDK's parser takes entities from nobody; a store that declares some has nothing to say that is to be believed.
+    if (text.includes('<!DOCTYPE') || text.includes('<!ENTITY')) throw refused('a document type in its XML')
+    refuseHeavyList(text, entriesMax)
+    response.body = Readable.from([text])
+    return { response }
+  }
+}
+
+/** All of a body. Throws ObjectStoreError beyond the bound, and the reason of the signal. */
+async function wholeOf(body: Readable, bytesMax: number, signal: AbortSignal | undefined): Promise<Buffer> {
+  const stop = (): void => void body.destroy(signal?.reason instanceof Error ? signal.reason : new Error('aborted'))
+  if (signal?.aborted) stop()
+  signal?.addEventListener('abort', stop, { once: true })
+  try {
+    const parts: Buffer[] = []
+    let bytes = 0
+    for await (const part of body) {
+      bytes += (part as Buffer).length
+      if (bytes > bytesMax) throw refused(`a reply of more than the ${bytesMax} bytes that it may have`)
+      parts.push(part as Buffer)
+    }
+    return Buffer.concat(parts)
+  } finally {
+    signal?.removeEventListener('abort', stop)
+    body.destroy()
+  }
+}
+
+const tooManyEntries = (entriesMax: number): ObjectStoreError => refused(`a page with more than the ${entriesMax} entries that were asked for`)
+
+/** One entry of a list; what no store means to say of an object counts as not said. */
+function listedOf({ Key: key = '', ETag: etag, Size: size = 0, LastModified: modified }: _Object): ListedObject {
+  const sizeBytes = Number.isSafeInteger(size) && size >= 0 ? size : 0
+  const saidMs = modified?.getTime() ?? 0
+  const modifiedMs = saidMs >= 0 && saidMs <= modifiedMsMax ? saidMs : 0
+  return { key, etag: etagOf(etag) ?? substituteEtag(undefined, modifiedMs, sizeBytes), sizeBytes, modifiedMs }
+}

@@ -1,0 +1,53 @@
+/** Bytes under the organisation's prefix that belong to nothing any more: old versions that no row knows, leavings of probes. */
+import type { Db } from '../../platform/db/db.ts'
+import type { ConfiguredStore } from '../access/memory-call.ts'
+import { probePrefix } from '../config/store-probe.ts'
+import { joinKey } from '../memory-key.ts'
+import { versionsPrefix } from '../objects/version-keeper.ts'
+import type { ListedObject } from '../stores/object-store.ts'
+import { knownVersions } from './reconcile-queries.ts'
+
+/** Younger objects may belong to a write or probe under way; longer than any of them lasts, with room for a clock that is wrong. */
+const ageMsMin = 60 * 60_000
+const deletesAtOnce = 8
+
+/** Collects what a walk sees outside of the scopes and removes what nothing knows. What the bucket's owner put elsewhere is left alone. */
+export class OrphanRemoval {
+  readonly #db: Db
+  readonly #configured: ConfiguredStore
+  readonly #youngestMs: number
+  #probes: string[] = []
+  #versions: string[] = []
+  removed = 0
+
+  /** `nowMs` by the clock of this machine; the store's own may be off by what the probe found. */
+  constructor(db: Db, configured: ConfiguredStore, nowMs: number) {
+    this.#db = db
+    this.#configured = configured
+    this.#youngestMs = nowMs + Number(configured.row.clockSkewMs) - ageMsMin
+  }
+
+  see(key: string, object: ListedObject): void {
+    if (object.modifiedMs > this.#youngestMs) return
+    if (key.startsWith(probePrefix)) this.#probes.push(key)
+    else if (key.startsWith(versionsPrefix)) this.#versions.push(key.slice(versionsPrefix.length))
+  }
+
+  /** Removes what was collected so far and is unknown. Throws ObjectStoreError. */
+  async remove(signal: AbortSignal): Promise<void> {
+    const { row, store } = this.#configured
+    const names = this.#versions
+    const known = names.length === 0 ? [] : await this.#db.many(knownVersions, row.orgId, names)
+    const isKnown = new Set(known.map(({ name }) => name))
+    const left = [...this.#probes, ...names.filter(name => !isKnown.has(name)).map(name => versionsPrefix + name)].values()
+    this.#probes = []
+    this.#versions = []
+    const worker = async (): Promise<void> => {
+      for (const key of left) {
+        await store.delete(joinKey(row.orgId, key), { signal })
+        this.removed++
+      }
+    }
+    await Promise.all(Array.from({ length: deletesAtOnce }, worker))
+  }
+}

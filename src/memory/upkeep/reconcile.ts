@@ -1,0 +1,254 @@
+/**
+ * Compares a bucket with its index from one end to the other and puts the index right: objects that were added, replaced or removed
+ * behind the gateway's back, and bytes that nothing knows any more. Whatever differs is taken like a write takes its key, looked at
+ * once more in the store, and only then healed; so running writes, other reconciles and slow lists can do no harm. No transaction
+ * is open while the store is asked, and memory stays at one page of each side. Decision 0222 says why.
+ */
+import type { Clock } from '../../platform/clock.ts'
+import type { Db } from '../../platform/db/db.ts'
+import { claimDue } from '../../platform/db/jobs.ts'
+import { fail } from '../../platform/errors.ts'
+import type { Log } from '../../platform/observe/log.ts'
+import type { Ids } from '../../platform/values/ids.ts'
+import type { ConfiguredStore } from '../access/memory-call.ts'
+import type { StoreJobs } from '../config/store-jobs.ts'
+import { basePrefixOf, isServedKey, joinKey, relativeKey } from '../memory-key.ts'
+import { storeFailure } from '../objects/object-failures.ts'
+import { writtenMsOf } from '../provenance.ts'
+import { withinStoreTime } from '../store-time.ts'
+import type { ListedObject, ListPage, ObjectHead } from '../stores/object-store.ts'
+import { OrphanRemoval } from './orphans.ts'
+import { claimReconciles, countUsage, healKeys, type IndexedRow, indexedAfter, indexedOf, lockUsage, markReconciled, takeKeys } from './reconcile-queries.ts'
+
+/** How often the job looks for stores that are due. */
+export const reconcileEveryMs = 5 * 60_000
+/** How often one store is compared without being asked. */
+export const reconcileStoreEveryMs = 24 * 60 * 60_000
+/** A store that failed, or whose process died, is tried again after this; no run of the job works longer on one. */
+const retryMs = 60 * 60_000
+/** Stores that one process compares at once: a slow one does not keep the others waiting. */
+const storesAtOnce = 4
+const indexPageRows = 1_000
+/** Keys taken at once: a writer waits no longer than looking at these takes. */
+const keysAtOnce = 64
+const headsAtOnce = 8
+/** Objects that one run adds to the index. */
+const addedMax = 100_000
+/** Pages of one walk: ten million objects. */
+const pagesMax = 10_000
+
+export interface ReconcileResult {
+  /** Objects that the bucket listed. */
+  readonly checked: number
+  readonly added: number
+  readonly changed: number
+  readonly removed: number
+  /** Differences left alone because a write has the key just now. */
+  readonly skipped: number
+  readonly orphans_removed: number
+  /** After it. */
+  readonly bytes_used: number
+}
+
+export interface ReconcileDeps {
+  readonly db: Db
+  readonly clock: Clock
+  readonly ids: Ids
+  readonly log: Log
+  readonly jobs: StoreJobs
+  /** How long the keys of one chunk are held at most when the process dies. */
+  readonly intentMs: number
+  /** The store as it is configured now; null when there is none. */
+  storeOf(orgId: number): Promise<ConfiguredStore | null>
+  /** Looks anew at what the store can do. Throws a GatewayError when it cannot be used. */
+  reprobe(orgId: number): Promise<unknown>
+  /** Tells the other processes that there are changes. */
+  announce(): void
+}
+
+interface Counts {
+  checked: number
+  added: number
+  changed: number
+  removed: number
+  skipped: number
+}
+
+/** One object as the store has it, beside what the index says; null: there is none. */
+interface Compared {
+  readonly key: string
+  readonly known: IndexedRow | null
+  readonly head: ObjectHead | null
+}
+
+export class Reconcile {
+  readonly #deps: ReconcileDeps
+
+  constructor(deps: ReconcileDeps) {
+    this.#deps = deps
+  }
+
+  /** Compares the stores that are due; several processes share them. */
+  async runDue(signal: AbortSignal): Promise<void> {
+    const { db, clock, log } = this.#deps
+    const claim = (): [Date, Date, number] => [new Date(clock.nowMs()), new Date(clock.nowMs() + retryMs), 1]
+    const work = async ({ orgId }: { readonly orgId: number }): Promise<void> => {
+      if (signal.aborted) return
+      try {
+        await this.#deps.reprobe(orgId)
+        const result = await this.run(orgId, signal)
+        if (result.added + result.changed + result.removed + result.orphans_removed > 0) log.info('memory.reconciled', { orgId, ...result })
+      } catch (error) {
+        log.warn('memory.not_reconciled', { orgId, error })
+      }
+    }
+    const worker = (): Promise<number> => claimDue(db, claimReconciles, claim, work, 1_000)
+    await Promise.all(Array.from({ length: storesAtOnce }, worker))
+  }
+
+  /**
+   * Compares one bucket with its index now. Throws `memory_not_configured`, `memory_store_failed`, `memory_busy`; what was healed until
+   * then stays.
+   */
+  run(orgId: number, signal: AbortSignal): Promise<ReconcileResult> {
+    const { clock, jobs } = this.#deps
+    return jobs.run(orgId, () => withinStoreTime(clock, signal, limited => this.#run(orgId, limited), retryMs))
+  }
+
+  async #run(orgId: number, signal: AbortSignal): Promise<ReconcileResult> {
+    const { db, clock } = this.#deps
+    const configured = await this.#deps.storeOf(orgId)
+    if (configured === null) throw fail('memory_not_configured')
+    const counts: Counts = { checked: 0, added: 0, changed: 0, removed: 0, skipped: 0 }
+    const orphans = new OrphanRemoval(db, configured, clock.nowMs())
+    try {
+      await this.#walk(configured, counts, orphans, signal)
+    } catch (error) {
+      throw storeFailure(error)
+    } finally {
+      if (counts.added + counts.changed + counts.removed > 0) this.#deps.announce()
+    }
+    const { usedBytes } = await db.tx(async tx => {
+      await tx.one(lockUsage, orgId)
+      return tx.one(countUsage, orgId)
+    })
+    await db.exec(markReconciled, orgId, configured.row.generation, new Date(clock.nowMs()), new Date(clock.nowMs() + reconcileStoreEveryMs))
+    return { ...counts, orphans_removed: orphans.removed, bytes_used: Number(usedBytes) }
+  }
+
+  async #walk(configured: ConfiguredStore, counts: Counts, orphans: OrphanRemoval, signal: AbortSignal): Promise<void> {
+    const { row, store } = configured
+    let startAfter: string | undefined
+    for (let pages = 0; pages < pagesMax; pages++) {
+      signal.throwIfAborted()
+      const page: ListPage = await store.list({ prefix: basePrefixOf(row.orgId), signal, ...(startAfter === undefined ? {} : { startAfter }) })
+      const listed = new Map<string, ListedObject>()
+      for (const object of page.objects) {
+        const key = relativeKey(row.orgId, object.key)
+        if (key === null) continue
+        if (isServedKey(key)) listed.set(key, object)
+        else orphans.see(key, object)
+      }
+      counts.checked += listed.size
+      if (counts.added > addedMax)
+        throw fail('memory_store_failed', {
+          message: `More than ${addedMax} objects of this store are not known to the gateway. Remove objects from the bucket.`,
+        })
+      await orphans.remove(signal)
+      const after = startAfter === undefined ? '' : (relativeKey(row.orgId, startAfter) ?? '')
+      const upTo = page.next === null ? null : (relativeKey(row.orgId, page.next) ?? '')
+      await this.#comparePage(configured, listed, after, upTo, counts, signal)
+      if (page.next === null) return
+      startAfter = page.next
+    }
+    throw fail('memory_store_failed', { message: 'There are too many objects in this store to compare.' })
+  }
+
+  /** Everything that lists say differs in one stretch of keys is looked at more closely, in chunks. */
+  async #comparePage(
+    configured: ConfiguredStore,
+    listed: Map<string, ListedObject>,
+    after: string,
+    upTo: string | null,
+    counts: Counts,
+    signal: AbortSignal,
+  ): Promise<void> {
+    let differing: string[] = []
+    const see = async (key: string): Promise<void> => {
+      differing.push(key)
+      if (differing.length < keysAtOnce) return
+      await this.#heal(configured, differing, counts, signal)
+      differing = []
+    }
+    let cursor = after
+    for (;;) {
+      const known = await this.#deps.db.many(indexedAfter, configured.row.orgId, cursor, upTo, indexPageRows)
+      for (const row of known) {
+        const object = listed.get(row.key)
+        listed.delete(row.key)
+        if (object?.etag !== row.etag || BigInt(object.sizeBytes) !== row.sizeBytes) await see(row.key)
+      }
+      const last = known.at(-1)
+      if (known.length < indexPageRows || last === undefined) break
+      cursor = last.key
+    }
+    for (const key of listed.keys()) await see(key)
+    if (differing.length > 0) await this.#heal(configured, differing, counts, signal)
+  }
+
+  /** Takes the keys, asks store and index once more, and puts the index right where they still differ. */
+  async #heal(configured: ConfiguredStore, keys: readonly string[], counts: Counts, signal: AbortSignal): Promise<void> {
+    const { db, clock, ids, intentMs } = this.#deps
+    const { orgId, generation } = configured.row
+    const nowMs = clock.nowMs()
+    const writeId = ids.uuidv7(nowMs)
+    const taken = (await db.many(takeKeys, orgId, keys, writeId, generation, new Date(nowMs), new Date(nowMs + intentMs))).map(row => row.key)
+    counts.skipped += keys.length - taken.length
+    let wrong: Compared[] = []
+    try {
+      wrong = (await this.#compare(configured, taken, signal)).filter(isWrong)
+    } finally {
+      const healed = wrong.map(({ key, head }) => ({ key, head, writtenAt: new Date(head === null ? 0 : writtenMsOf(head)) }))
+      await db.maybe(
+        healKeys,
+        orgId,
+        writeId,
+        healed.map(({ key }) => key),
+        healed.map(({ head }) => head?.etag ?? null),
+        healed.map(({ head }) => head?.metadata['br-sha256'] ?? null),
+        healed.map(({ head }) => BigInt(head?.sizeBytes ?? 0)),
+        healed.map(({ writtenAt }) => writtenAt),
+        healed.map(({ head }) => writeIdOf(head)),
+      )
+    }
+    for (const { known, head } of wrong) {
+      if (known === null) counts.added++
+      else if (head === null) counts.removed++
+      else counts.changed++
+    }
+  }
+
+  async #compare({ row, store }: ConfiguredStore, keys: readonly string[], signal: AbortSignal): Promise<Compared[]> {
+    const known = new Map((await this.#deps.db.many(indexedOf, row.orgId, keys)).map(indexed => [indexed.key, indexed]))
+    const compared: Compared[] = []
+    const left = keys.values()
+    const worker = async (): Promise<void> => {
+      for (const key of left) {
+        const head = await store.head(joinKey(row.orgId, key), { signal })
+        compared.push({ key, known: known.get(key) ?? null, head })
+      }
+    }
+    await Promise.all(Array.from({ length: headsAtOnce }, worker))
+    return compared
+  }
+}
+
+function isWrong({ known, head }: Compared): boolean {
+  return known?.etag !== head?.etag || (known === null ? null : Number(known.sizeBytes)) !== (head?.sizeBytes ?? null)
+}
+
+/** The id of the gateway's write that made the object; a value that the bucket's owner made up is none. */
+function writeIdOf(head: ObjectHead | null): string | null {
+  const text = head?.metadata['br-write-id']
+  return text !== undefined && /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/.test(text) ? text : null
+}

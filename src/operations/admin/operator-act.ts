@@ -1,0 +1,34 @@
+import { z } from 'zod'
+import type { AuditTrail } from '../../gateway/audit/audit.ts'
+import { GatewayError } from '../../platform/errors.ts'
+
+/** The organisation, person and key that a command made, if its result names them. */
+const madeShape = z.object({ org_id: z.int(), user_id: z.int().nullish(), key_id: z.int().nullish() })
+
+/**
+ * Runs a command of the operator between the two halves of its line in the audit trail. Without `orgId` or `target` they are taken from
+ * the result: the organisation, person and key that were made. Throws what the command throws; when the line cannot be written, nothing is done.
+ */
+export async function asOperator<T>(
+  audit: AuditTrail,
+  { act, orgId, target }: { readonly act: string; readonly orgId: number | null; readonly target: string | null },
+  run: () => Promise<T>,
+): Promise<T> {
+  const line = await audit.begin({ orgId, actor: 'operator', act, target, sourceIp: null, requestId: null })
+  let result: T
+  try {
+    result = await run()
+  } catch (thrown) {
+    // The failure of the command is what the operator has to read, also when this cannot be noted.
+    await audit.end(line, thrown instanceof GatewayError ? thrown.code : 'failed').catch(() => undefined)
+    throw thrown
+  }
+  const made = madeShape.safeParse(result).data
+  await audit.end(line, 'ok', target ?? targetOf(made), made?.org_id ?? null)
+  return result
+}
+
+function targetOf(made: z.output<typeof madeShape> | undefined): string | null {
+  const pairs = [...(made?.user_id ? [`user=${made.user_id}`] : []), ...(made?.key_id ? [`key=${made.key_id}`] : [])]
+  return pairs.length === 0 ? null : pairs.join(' ')
+}

@@ -1,0 +1,98 @@
+/** Every column that the master key seals, and what the operator sees and does when the key is changed. Decision 0358 says why. */
+import { signingKeyOwner } from '../agents/tokens/signing-keys.ts'
+import type { AppDeps } from '../composition/deps.ts'
+import { otherMasterKeys } from '../composition/foundation.ts'
+import { signInOwner } from '../gateway/access/sign-in/sign-in.ts'
+import { serverKeyOwner } from '../gateway/byok/custom-servers/custom-servers.ts'
+import { providerKeyOwner } from '../gateway/byok/provider-keys.ts'
+import { contentOwner } from '../gateway/inference/content-log/content-log.ts'
+import { webhookSecretOwner } from '../gateway/webhooks/webhook-secret.ts'
+import { storeOwner } from '../memory/config/open-stores.ts'
+import type { Db } from '../platform/db/db.ts'
+import { type Resealed, type SealedColumn, SealedValues } from '../platform/db/sealed-queries.ts'
+import { keyIdOf, makeSealer } from '../platform/security/secrets.ts'
+
+const column = (table: string, name: string, keys: readonly string[], ownerOf: (...keys: string[]) => string): SealedColumn => ({
+  table,
+  column: name,
+  keys: keys.map(key => {
+    const [keyName = '', type] = key.split(' ')
+    return { name: keyName, type: type === 'int' || type === 'bytea' ? type : 'text' }
+  }),
+  ownerOf: values => ownerOf(...values),
+})
+
+const bytesOf = (text: string): Buffer => Buffer.from(text.replace(/^\\x/, ''), 'hex')
+
+/** A new column of sealed values gets a row here; a test looks through the whole schema for values that were forgotten. */
+export const sealedValues: readonly SealedValues[] = [
+  column('signing_keys', 'private_sealed', ['kid'], (kid = '') => signingKeyOwner(kid)),
+  column('attestation_keys', 'sealed_private_key', ['key_id'], (id = '') => `attestation_keys:${id}:private_key`),
+  column('attestation_keys', 'sealed_hmac_key', ['key_id'], (id = '') => `attestation_keys:${id}:hmac_key`),
+  column('provider_keys', 'sealed', ['org_id int', 'provider_id'], (org, provider = '') => providerKeyOwner(Number(org), provider)),
+  column('custom_endpoints', 'key_sealed', ['org_id int', 'slug'], (org, slug = '') => serverKeyOwner(Number(org), slug)),
+  column('webhook_endpoints', 'secret_sealed', ['id int'], id => webhookSecretOwner(Number(id))),
+  column('memory_stores', 'sealed_credentials', ['org_id int'], org => storeOwner(Number(org))),
+  column('sign_in_states', 'sealed', ['state_hash bytea'], (hash = '') => signInOwner(bytesOf(hash))),
+  column('content_log', 'sealed', ['org_id int', 'request_id'], (org, request = '') => contentOwner(Number(org), request)),
+].map(made => new SealedValues(made))
+
+/** How the sealed values of an installation stand to its master key. */
+export interface MasterKeyStatus {
+  /** Id of the key that seals now. Ids tell keys apart and help nobody to find one. */
+  readonly current: string
+  /** Ids of keys whose values can be opened too (MASTER_KEY_OTHER, master.key.old). */
+  readonly others: readonly string[]
+  /** Values under each key that is in use. */
+  readonly inUse: readonly {
+    readonly keyId: string
+    readonly values: number
+    readonly state: 'current' | 'other' | 'unknown'
+    readonly where: readonly string[]
+  }[]
+}
+
+/** The master key of this process, and what it sealed. */
+export class MasterKeys {
+  readonly #deps: Pick<AppDeps, 'db' | 'masterKey'>
+  readonly #others: readonly Buffer[]
+
+  constructor(deps: Pick<AppDeps, 'db' | 'masterKey' | 'dataDir' | 'config'>) {
+    this.#deps = deps
+    this.#others = otherMasterKeys(deps.config, deps.dataDir)
+  }
+
+  async status(): Promise<MasterKeyStatus> {
+    const current = keyIdOf(this.#deps.masterKey)
+    const others = [...new Set(this.#others.map(keyIdOf))].filter(id => id !== current)
+    const inUse = [...(await countsByKey(this.#deps.db))].map(([keyId, { values, where }]) => ({
+      keyId,
+      values,
+      state: keyId === current ? ('current' as const) : others.includes(keyId) ? ('other' as const) : ('unknown' as const),
+      where,
+    }))
+    return { current, others, inUse }
+  }
+
+  /** Seals everything anew under the current key that lies under another one which is known. */
+  async reseal(): Promise<Resealed[]> {
+    const { db, masterKey } = this.#deps
+    const sealer = makeSealer(masterKey, this.#others)
+    const done: Resealed[] = []
+    for (const values of sealedValues) done.push(await values.reseal(db, sealer, keyIdOf(masterKey)))
+    return done
+  }
+}
+
+/** Sealed values by the id of the key that they lie under. */
+export async function countsByKey(db: Db): Promise<ReadonlyMap<string, { readonly values: number; readonly where: readonly string[] }>> {
+  const found = new Map<string, { values: number; where: string[] }>()
+  for (const sealed of sealedValues)
+    for (const [keyId, count] of await sealed.counts(db)) {
+      const entry = found.get(keyId) ?? { values: 0, where: [] }
+      entry.values += count
+      entry.where.push(`${sealed.table}.${sealed.column}`)
+      found.set(keyId, entry)
+    }
+  return found
+}

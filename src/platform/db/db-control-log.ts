@@ -1,0 +1,229 @@
+import type { Clock } from '../clock.ts'
+import type { Log } from '../observe/log.ts'
+import { type Db, statement, type Tx } from './db.ts'
+
+/** Something that every process must know at once, e.g. a revoked agent. */
+export interface NewsItem {
+  /** `agent_revoked`, `key_changed`, `key_revoked`, `member_changed`, … Subscribers ignore kinds they do not know. */
+  readonly kind: string
+  /** The id of what changed, as text. */
+  readonly ref: string
+  readonly epoch?: number | null
+}
+
+/** A row of the control log. */
+export interface News {
+  readonly seq: bigint
+  readonly kind: string
+  readonly ref: string
+  readonly epoch: number | null
+}
+
+export interface ControlLogOptions {
+  readonly db: Db
+  readonly clock: Clock
+  readonly log: Log
+  /** CONTROL_POLL_MS: how often the log is read when no notification comes. */
+  readonly pollMs: number
+}
+
+/** The one NOTIFY channel of the product. */
+export const newsChannel = 'br'
+/** Payload prefix of control news; other prefixes belong to others (`onOther`). */
+const newsPrefix = 'c:'
+/** How far back every read looks: identity numbers commit out of order, so "seq greater than the last" would lose rows. */
+const overlapMs = 10_000
+/** After a gap so long rows may have been pruned before this process read them: subscribers must load their state anew. */
+const gapMs = 50 * 60_000
+const pruneEveryMs = 10 * 60_000
+/** A read that hangs (half-open connection) no longer holds up the next one after so long. */
+const readPatienceMs = 2_000
+
+const append = statement<[kinds: readonly string[], refs: readonly string[], epochs: readonly (number | null)[]], News>(
+  'control_log.append',
+  `insert into control_log (kind, ref, epoch)
+   select a.kind, a.ref, a.epoch from unnest($1::text[], $2::text[], $3::int[]) as a(kind, ref, epoch)
+   returning seq, kind, ref, epoch`,
+)
+const notifyInTx = statement<[channel: string, payload: string], { done: unknown }>(
+  'control_log.notify',
+  `select pg_notify($1::text, $2::text)::text as "done"`,
+)
+/** One row at least, so that the time of the database comes along even when there is no news. */
+const readSince = statement<
+  [since: Date | null, overlapMs: number],
+  { now: Date; seq: bigint | null; kind: string | null; ref: string | null; epoch: number | null }
+>(
+  'control_log.read_since',
+  `select clock_timestamp() as "now", l.seq, l.kind, l.ref, l.epoch
+   from (select 1) as one
+   left join control_log l on l.at > coalesce($1::timestamptz, clock_timestamp()) - make_interval(secs => $2::int / 1000.0)
+   order by l.seq`,
+)
+const deleteOld = statement<[]>('control_log.prune', `delete from control_log where at < clock_timestamp() - interval '1 hour'`)
+
+/**
+ * News between processes, over one table, NOTIFY and a poll behind it. A row reaches every subscriber of every running process at
+ * least once; the poll bounds how late it can be when notifications are lost. Rows may come again after a reconnect, so subscribers
+ * must be idempotent. Every process is told of its own rows by `apply` right after the commit.
+ */
+export class ControlLog {
+  readonly #db: Db
+  readonly #clock: Clock
+  readonly #log: Log
+  readonly #pollMs: number
+  readonly #subscribers: ((news: News) => void)[] = []
+  readonly #others: ((payload: string) => void)[] = []
+  readonly #gapListeners: (() => void)[] = []
+  readonly #stops: (() => void | Promise<void>)[] = []
+  #seen = new Set<bigint>()
+  /** Time of the database at the last read: no clock of this machine takes part in what is "recent". */
+  #readAt: Date | null = null
+  #syncedAtMs: number
+  #reading: { readonly done: Promise<void>; readonly sinceMs: number } | null = null
+  #readAgain = false
+  #stopped = false
+
+  constructor(options: ControlLogOptions) {
+    this.#db = options.db
+    this.#clock = options.clock
+    this.#log = options.log
+    this.#pollMs = options.pollMs
+    this.#syncedAtMs = options.clock.monotonicMs()
+  }
+
+  /** Writes news in the transaction of the change and announces them at its commit. Hand the result to `apply` after the commit. */
+  async append(tx: Tx, items: readonly NewsItem[]): Promise<News[]> {
+    if (items.length === 0) return []
+    const rows = await tx.many(
+      append,
+      items.map(item => item.kind),
+      items.map(item => item.ref),
+      items.map(item => item.epoch ?? null),
+    )
+    // Readers take the number as a sign that there is news and read the table, so which of the rows it names does not matter.
+    const last = rows.at(-1)?.seq ?? 0n
+    await tx.one(notifyInTx, newsChannel, `${newsPrefix}${last}`)
+    return rows
+  }
+
+  /** Tells the subscribers of this process at once. Only for rows whose transaction has committed. */
+  apply(rows: readonly News[]): void {
+    for (const row of rows) this.#dispatch(row)
+  }
+
+  /** Runs `fn` in a transaction, appends the news that it returns, commits and applies them here. */
+  async change<T>(fn: (tx: Tx) => Promise<{ value: T; news: readonly NewsItem[] }>): Promise<T> {
+    const { value, rows } = await this.#db.tx(async tx => {
+      const made = await fn(tx)
+      return { value: made.value, rows: await this.append(tx, made.news) }
+    })
+    this.apply(rows)
+    return value
+  }
+
+  /** Calls `fn` for every news row. An exception of `fn` is logged and does not stop the others. */
+  on(fn: (news: News) => void): void {
+    this.#subscribers.push(fn)
+  }
+
+  /** Calls `fn` when news may have been lost for good: load state anew, drop caches. */
+  onGap(fn: () => void): void {
+    this.#gapListeners.push(fn)
+  }
+
+  /** Calls `fn` with notifications of the channel that are no control news. */
+  onOther(fn: (payload: string) => void): void {
+    this.#others.push(fn)
+  }
+
+  /** Listens, reads once and goes on polling. Resolves after the first read; rejects when the database cannot be reached. */
+  async start(): Promise<void> {
+    const stopListening = await this.#db.listen(
+      newsChannel,
+      payload => this.#onPayload(payload),
+      () => void this.#tick(),
+    )
+    this.#stops.push(stopListening)
+    await this.#read()
+    this.#stops.push(this.#clock.every(this.#pollMs, () => void this.#tick()))
+    this.#stops.push(this.#clock.every(pruneEveryMs, () => void this.prune().catch(error => this.#log.warn('control_log_prune_failed', { error }))))
+  }
+
+  /** Milliseconds since the last successful read, by the monotonic clock. */
+  lastSyncAgeMs(): number {
+    return this.#clock.monotonicMs() - this.#syncedAtMs
+  }
+
+  /** Deletes rows older than an hour; how many. */
+  prune(): Promise<number> {
+    return this.#db.exec(deleteOld)
+  }
+
+  async stop(): Promise<void> {
+    this.#stopped = true
+    for (const stop of this.#stops.splice(0)) await stop()
+    await this.#reading?.done.catch(() => {})
+  }
+
+  #onPayload(payload: string): void {
+    if (payload.startsWith(newsPrefix)) void this.#tick()
+    else for (const fn of this.#others) guarded(this.#log, () => fn(payload))
+  }
+
+  /** Reads unless a read is under way; then once more after it, because that one may have begun before the commit. */
+  async #tick(): Promise<void> {
+    if (this.#stopped) return
+    const running = this.#reading
+    if (running !== null && this.#clock.monotonicMs() - running.sinceMs < readPatienceMs) {
+      this.#readAgain = true
+      return
+    }
+    const done = this.#read()
+    const reading = { done, sinceMs: this.#clock.monotonicMs() }
+    this.#reading = reading
+    try {
+      await done
+    } catch (error) {
+      this.#log.warn('control_log_read_failed', { error })
+    } finally {
+      if (this.#reading === reading) this.#reading = null
+    }
+    if (this.#readAgain) {
+      this.#readAgain = false
+      await this.#tick()
+    }
+  }
+
+  async #read(): Promise<void> {
+    const startedMs = this.#clock.monotonicMs()
+    const rows = await this.#db.many(readSince, this.#readAt, overlapMs)
+    const now = rows[0]?.now ?? null
+    const isGap = now !== null && this.#readAt !== null && now.getTime() - this.#readAt.getTime() > gapMs
+    if (isGap) for (const fn of this.#gapListeners) guarded(this.#log, fn)
+    const inWindow = new Set<bigint>()
+    for (const { seq, kind, ref, epoch } of rows) {
+      if (seq === null || kind === null || ref === null) continue
+      inWindow.add(seq)
+      this.#dispatch({ seq, kind, ref, epoch })
+    }
+    // Rows that fell out of the window cannot come again, so the numbers of this window are all that has to be remembered.
+    this.#seen = inWindow
+    this.#readAt = now
+    this.#syncedAtMs = Math.max(this.#syncedAtMs, startedMs)
+  }
+
+  #dispatch(news: News): void {
+    if (this.#seen.has(news.seq)) return
+    this.#seen.add(news.seq)
+    for (const fn of this.#subscribers) guarded(this.#log, () => fn(news))
+  }
+}
+
+function guarded(log: Log, fn: () => void): void {
+  try {
+    fn()
+  } catch (error) {
+    log.error('control_news_failed', { error })
+  }
+}

@@ -1,0 +1,294 @@
+/**
+ * The embedded database: PGlite in a worker thread behind the same port. There is one session: a transaction owns it, everything
+ * else waits its turn. An acknowledged transaction survives a kill of the process, not a power cut (PGlite does not fsync).
+ * A thread that dies is replaced on the same folder: what runs fails, what waits goes on. Decision 0010 says why it is a thread,
+ * and Decision 0411 why the thread is replaced.
+ */
+import { existsSync, mkdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import type { Clock } from '../../clock.ts'
+import type { Log } from '../../observe/log.ts'
+import { DatabaseUnavailableError, type Db, type Tx } from '../db.ts'
+import { queryableOver } from '../db-queryable.ts'
+import { checkedChannel, Listeners, notifyStatement, runTransaction, type Session, translateError } from '../db-session.ts'
+import { openSessionOver, sessionSettings } from '../postgres/db-postgres.ts'
+import { EmbeddedBackend } from './db-embedded-backend.ts'
+import { Turns } from './db-embedded-turns.ts'
+import type { WorkerStart } from './db-embedded-worker.ts'
+import { type FolderLock, lockFolder } from './folder-lock.ts'
+
+export interface EmbeddedOptions {
+  readonly clock: Clock
+  readonly log: Log
+  /** A data folder as `dump` gave it, to start from; only with 'memory' or an empty folder. */
+  readonly load?: Uint8Array
+  /** Called once when the thread was lost and cannot be replaced: every query fails from then on, and the process should end. */
+  readonly onGivenUp?: (error: DatabaseUnavailableError) => void
+}
+
+/** A thread that is lost more often than this within `lossesSpanMs` will be lost again: then the process ends instead. */
+const lossesMax = 5
+const lossesSpanMs = 60_000
+
+/** The port plus what only the embedded database has. */
+export interface EmbeddedDb extends Db {
+  readonly kind: 'embedded'
+  /** The whole data folder as a tar archive, for tests and copies. */
+  dump(): Promise<Uint8Array>
+  /**
+   * Runs `work` while nothing writes to the files of the database and everything acknowledged is in them: what it copies of
+   * `folder/postgres` then opens as if the process had been killed at that moment. Queries wait meanwhile, so it must take less than 10 s.
+   */
+  quietly<T>(work: () => Promise<T>): Promise<T>
+}
+
+/** Whether this database has what only the embedded one has. */
+export function isEmbedded(db: Db): db is EmbeddedDb {
+  return db.kind === 'embedded'
+}
+
+/**
+ * Opens the database in `folder/postgres`, or one in memory. The folder is this process's alone: a second open of it, here or in
+ * another process, throws ConfigError.
+ */
+export async function openEmbedded(folder: string | 'memory', options: EmbeddedOptions): Promise<EmbeddedDb> {
+  const lock = folder === 'memory' ? null : await lockFolder(folder)
+  try {
+    const dataFolder = folder === 'memory' ? null : join(folder, 'postgres')
+    if (dataFolder !== null) mkdirSync(dataFolder, { recursive: true, mode: 0o700 })
+    const listeners = new Listeners()
+    const connect = (load: Uint8Array | null): Promise<Connection> => connectTo({ folder: dataFolder, load }, listeners)
+    const first = await connect(options.load ?? null)
+    return new EmbeddedDatabase(first, dataFolder === null ? null : () => connect(null), listeners, lock, options)
+  } catch (error) {
+    await lock?.release()
+    throw error
+  }
+}
+
+/** A running thread and the session with it. */
+interface Connection {
+  readonly backend: EmbeddedBackend
+  readonly session: Session
+  /** Has `fn` called when the thread or the session is lost; again, perhaps. */
+  onLost(fn: (error: Error) => void): void
+  /** Ends both in order. */
+  close(): Promise<void>
+}
+
+async function connectTo(start: WorkerStart, listeners: Listeners): Promise<Connection> {
+  const backend = await EmbeddedBackend.start(workerFile(), start)
+  try {
+    let lost: (error: Error) => void = () => {}
+    const { session, close } = await openSessionOver(backend.stream, {
+      notification: (channel, payload) => listeners.dispatch(channel, payload),
+      lost: error => lost(error),
+    })
+    return {
+      backend,
+      session,
+      onLost(fn) {
+        lost = fn
+        backend.onLost(fn)
+      },
+      async close() {
+        lost = () => {}
+        await close()
+        await backend.close()
+      },
+    }
+  } catch (error) {
+    // The lock must not be free while the thread still has the files open.
+    await backend.kill()
+    throw error
+  }
+}
+
+/** The worker as JavaScript: beside this file in dist, and in dist too when this file runs as TypeScript. */
+function workerFile(): string {
+  const here = new URL(import.meta.url)
+  const isSource = here.pathname.endsWith('.ts')
+  const file = fileURLToPath(new URL(isSource ? '../../../../dist/platform/db/embedded/db-embedded-worker.js' : './db-embedded-worker.js', here))
+  if (!existsSync(file)) throw new Error(`${file} is missing: the embedded database runs from the built files; run "npm run build" first`)
+  return file
+}
+
+class EmbeddedDatabase implements EmbeddedDb {
+  readonly kind = 'embedded'
+  readonly many: Db['many']
+  readonly maybe: Db['maybe']
+  readonly one: Db['one']
+  readonly exec: Db['exec']
+  readonly #reconnect: (() => Promise<Connection>) | null
+  readonly #listeners: Listeners
+  readonly #lock: FolderLock | null
+  readonly #options: EmbeddedOptions
+  readonly #turns: Turns
+  #connection: Connection
+  /** Why the connection is of no more use; null while it is sound. */
+  #loss: Error | null = null
+  /** When the last losses were, by the monotonic clock. */
+  #lossesMs: number[] = []
+  #givenUp: DatabaseUnavailableError | null = null
+  #roundTrips = 0
+  #closing: Promise<void> | null = null
+
+  constructor(connection: Connection, reconnect: (() => Promise<Connection>) | null, listeners: Listeners, lock: FolderLock | null, options: EmbeddedOptions) {
+    this.#connection = connection
+    this.#reconnect = reconnect
+    this.#listeners = listeners
+    this.#lock = lock
+    this.#options = options
+    this.#turns = new Turns(options.clock)
+    this.#watch(connection)
+    const queries = queryableOver((made, params) =>
+      this.#run(session => {
+        this.#roundTrips++
+        return session.run(made, params)
+      }),
+    )
+    this.many = queries.many
+    this.maybe = queries.maybe
+    this.one = queries.one
+    this.exec = queries.exec
+  }
+
+  get roundTrips(): number {
+    return this.#roundTrips
+  }
+
+  /** Runs `work` alone on a sound session: the first turn after a loss makes a new one. */
+  #run<T>(work: (session: Session) => Promise<T>): Promise<T> {
+    return this.#turns.run(async () => {
+      if (this.#loss !== null) await this.#replace(this.#loss)
+      return await work(this.#connection.session)
+    })
+  }
+
+  #watch(connection: Connection): void {
+    connection.onLost(error => {
+      if (connection !== this.#connection || this.#loss !== null || this.#closing !== null) return
+      this.#loss = error
+      this.#options.log.error('embedded_database_lost', { error })
+      // Nobody has to call for the thread to come back. Who calls hears of a failure.
+      this.#run(async () => {}).catch(() => {})
+    })
+  }
+
+  /** A new thread on the same folder, which recovers as after a kill of the process. Throws DatabaseUnavailableError when there is none to be had. */
+  async #replace(first: Error): Promise<void> {
+    if (this.#givenUp !== null) throw this.#givenUp
+    await this.#connection.backend.kill()
+    let cause: unknown = first
+    const { clock, log } = this.#options
+    while (this.#reconnect !== null && this.#mayTry(clock.monotonicMs())) {
+      try {
+        const connection = await this.#reconnect()
+        this.#connection = connection
+        this.#loss = null
+        this.#watch(connection)
+        for (const channel of this.#listeners.channels) await connection.session.command(`listen "${channel}"`)
+        log.warn('embedded_database_replaced')
+        // What was notified in between is missing.
+        this.#listeners.reconnected()
+        return
+      } catch (error) {
+        cause = error
+        this.#loss = error instanceof Error ? error : new Error(String(error))
+        await this.#connection.backend.kill()
+      }
+    }
+    throw this.#giveUp(cause)
+  }
+
+  #mayTry(nowMs: number): boolean {
+    this.#lossesMs = [...this.#lossesMs.filter(atMs => nowMs - atMs < lossesSpanMs), nowMs]
+    return this.#lossesMs.length <= lossesMax
+  }
+
+  #giveUp(cause: unknown): DatabaseUnavailableError {
+    const words = cause instanceof Error ? cause.message : String(cause)
+    const why =
+      this.#reconnect === null
+        ? 'a database in memory is lost with its thread'
+        : `its thread was lost, or could not be started again, more than ${lossesMax} times within ${lossesSpanMs / 1000} s`
+    this.#givenUp = new DatabaseUnavailableError(`the embedded database cannot go on: ${why}. The last cause: ${words}`, { cause })
+    this.#options.onGivenUp?.(this.#givenUp)
+    return this.#givenUp
+  }
+
+  tx<T>(fn: (tx: Tx) => Promise<T>): Promise<T> {
+    return this.#run(session =>
+      runTransaction(
+        session,
+        fn,
+        () => this.#roundTrips++,
+        () => {},
+      ),
+    )
+  }
+
+  script(sql: string): Promise<void> {
+    return this.#run(async session => {
+      this.#roundTrips++
+      try {
+        await session.command(sql)
+      } finally {
+        // A transaction that it left open and settings that it made must not reach the next caller: there is only this session.
+        await session.command('rollback').catch(() => {})
+        await session.command(`reset all; ${sessionSettings}`).catch(() => {})
+      }
+    })
+  }
+
+  async listen(channel: string, fn: (payload: string) => void, onReconnect?: () => void): Promise<() => Promise<void>> {
+    const name = checkedChannel(channel)
+    const added = this.#listeners.add(name, fn, onReconnect)
+    try {
+      await this.#run(session => session.command(`listen "${name}"`))
+    } catch (error) {
+      added.remove()
+      throw error
+    }
+    return async () => {
+      if (!added.remove() || this.#closing !== null) return
+      await this.#run(async session => {
+        // Someone may have begun to listen while this waited.
+        if (!this.#listeners.channels.includes(name)) await session.command(`unlisten "${name}"`)
+      })
+    }
+  }
+
+  async notify(channel: string, payload: string): Promise<void> {
+    await this.exec(notifyStatement, channel, payload)
+  }
+
+  async dump(): Promise<Uint8Array> {
+    try {
+      return await this.#run(() => this.#connection.backend.dump())
+    } catch (error) {
+      throw translateError(error)
+    }
+  }
+
+  quietly<T>(work: () => Promise<T>): Promise<T> {
+    return this.#run(async session => {
+      // Pages in memory go to the files, so that the copy has little to recover.
+      await session.command('checkpoint')
+      return await work()
+    })
+  }
+
+  close(): Promise<void> {
+    this.#closing ??= this.#close()
+    return this.#closing
+  }
+
+  async #close(): Promise<void> {
+    await this.#turns.close(new DatabaseUnavailableError('the database is closed'))
+    if (this.#loss === null) await this.#connection.close()
+    else await this.#connection.backend.kill()
+    await this.#lock?.release()
+  }
+}

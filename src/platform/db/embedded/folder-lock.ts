@@ -1,0 +1,161 @@
+/**
+ * One process per data folder. A lock is a numbered file whose holder listens on a socket beside it: a process that can still be
+ * connected to lives, whatever its process id means in the container it runs in, and the system closes the socket when it dies.
+ * Decision 0011 says why.
+ */
+import { existsSync, linkSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { connect, createServer, type Server } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
+import { ConfigError } from '../../config.ts'
+import { bootUuid } from '../../values/ids.ts'
+
+export interface FolderLock {
+  release(): Promise<void>
+}
+
+interface Holder {
+  readonly pid: number
+  readonly token: string
+}
+
+/** Rounds of a race with other starting processes before giving up; each round is lost only to a process that moved on. */
+const attemptsMax = 20
+/** The longest path that every system takes for a socket. */
+const socketPathMaxBytes = 100
+
+const lockName = (generation: number): string => `brigade.lock.${generation}`
+const lockPattern = /^brigade\.lock\.(\d+)$/
+
+/**
+ * Takes the folder for this process; makes it when it does not exist. Throws ConfigError naming the process that holds it. The lock
+ * of a process that was killed is taken over.
+ *
+ * Why it cannot be held twice: the holder of the highest number owns the folder. A number is taken with `link`, which fails when it
+ * exists; the taker already listens by then, and keeps the number only when it is still the highest afterwards. Numbers of the dead
+ * are removed only by a later holder, so the highest one never goes back.
+ */
+export async function lockFolder(folder: string): Promise<FolderLock> {
+  const path = resolve(folder)
+  mkdirSync(path, { recursive: true, mode: 0o700 })
+  const token = bootUuid()
+  const server = await listenIn(path, token)
+  const draft = join(path, `brigade.lock.draft-${token}`)
+  writeFileSync(draft, JSON.stringify({ pid: process.pid, token } satisfies Holder), { mode: 0o600 })
+  const stop = async (): Promise<void> => {
+    await new Promise<void>(done => server.close(() => done()))
+    rmSync(draft, { force: true })
+    if (process.platform !== 'win32') rmSync(join(path, socketName(token)), { force: true })
+  }
+  try {
+    await take(path, draft)
+  } catch (error) {
+    await stop()
+    throw error
+  }
+  rmSync(draft, { force: true })
+  let released: Promise<void> | null = null
+  return {
+    release() {
+      // The numbered file stays and names a holder that no longer answers: were it removed, its number could be taken twice.
+      released ??= stop()
+      return released
+    },
+  }
+}
+
+async function take(path: string, draft: string): Promise<void> {
+  for (let attempt = 0; attempt < attemptsMax; attempt++) {
+    const highest = Math.max(0, ...generations(path))
+    const holder = highest === 0 ? null : readHolder(join(path, lockName(highest)))
+    if (highest > 0 && holder === null) continue
+    if (holder !== null && (await isAlive(path, holder.token)))
+      throw new ConfigError(
+        `The data folder ${path} is in use by process ${holder.pid}. One folder serves one process: stop that process, or give this one another DATA_DIR.`,
+      )
+    const mine = highest + 1
+    try {
+      linkSync(draft, join(path, lockName(mine)))
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code === 'EEXIST') continue
+      throw error
+    }
+    if (Math.max(...generations(path)) === mine) {
+      removeOlder(path, mine)
+      return
+    }
+    rmSync(join(path, lockName(mine)), { force: true })
+  }
+  throw new ConfigError(`The data folder ${path} could not be locked: other processes keep taking it.`)
+}
+
+function generations(path: string): number[] {
+  return readdirSync(path).flatMap(name => {
+    const match = lockPattern.exec(name)
+    return match === null ? [] : [Number(match[1])]
+  })
+}
+
+/** Null when the file went away, which a later holder does to the numbers of the dead. */
+function readHolder(file: string): Holder | null {
+  try {
+    return JSON.parse(readFileSync(file, 'utf8')) as Holder
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null
+    throw error
+  }
+}
+
+/** The holder removes what dead ones left: their numbers, and sockets that a kill did not remove. */
+function removeOlder(path: string, mine: number): void {
+  for (const generation of generations(path)) {
+    if (generation >= mine) continue
+    const file = join(path, lockName(generation))
+    const holder = readHolder(file)
+    rmSync(file, { force: true })
+    if (holder !== null && process.platform !== 'win32') rmSync(join(path, socketName(holder.token)), { force: true })
+  }
+}
+
+const socketName = (token: string): string => `lock-${token.slice(0, 8)}.sock`
+
+/** A path to the socket that the system takes: a named pipe on Windows, a short detour through a link when the folder's own is too long. */
+function socketAddress(path: string, token: string): { address: string; forget(): void } {
+  if (process.platform === 'win32') return { address: `\\\\.\\pipe\\brigade-${token}`, forget() {} }
+  const direct = join(path, socketName(token))
+  if (Buffer.byteLength(direct) <= socketPathMaxBytes) return { address: direct, forget() {} }
+  const detour = mkdtempSync(join(tmpdir(), 'bg-'))
+  symlinkSync(path, join(detour, 'd'), 'dir')
+  return { address: join(detour, 'd', socketName(token)), forget: () => rmSync(detour, { recursive: true, force: true }) }
+}
+
+async function listenIn(path: string, token: string): Promise<Server> {
+  const { address, forget } = socketAddress(path, token)
+  const server = createServer(socket => socket.destroy())
+  try {
+    await new Promise<void>((done, failed) => server.once('error', failed).listen(address, done))
+  } catch (cause) {
+    throw new ConfigError(`The data folder ${path} cannot be locked, because its file system takes no sockets. Choose another DATA_DIR.`, { cause })
+  } finally {
+    forget()
+  }
+  server.unref()
+  return server
+}
+
+/** Whether the process behind a lock can still be connected to. A busy one can: the system accepts for it. */
+async function isAlive(path: string, token: string): Promise<boolean> {
+  if (process.platform !== 'win32' && !existsSync(join(path, socketName(token)))) return false
+  const { address, forget } = socketAddress(path, token)
+  try {
+    return await new Promise<boolean>(answer => {
+      const socket = connect(address)
+      socket.once('connect', () => answer(true))
+      // Only a refusal proves death; a full queue or missing permission belongs to a process that lives.
+      socket.once('error', (error: NodeJS.ErrnoException) => answer(error.code !== 'ECONNREFUSED' && error.code !== 'ENOENT'))
+      socket.once('connect', () => socket.destroy())
+    })
+  } finally {
+    forget()
+  }
+}

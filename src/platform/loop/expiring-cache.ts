@@ -1,0 +1,122 @@
+import { LRUCache } from 'lru-cache'
+import type { Clock } from '../clock.ts'
+
+interface Entry<V> {
+  readonly value: V | null
+  readonly expiresAtMs: number
+}
+
+interface Loading<V> {
+  readonly answer: Promise<V | null>
+  readonly sinceMs: number
+}
+
+/** How long a caller waits for a new value while there is an old one. Ours: a database that is silent rather than gone answers nothing for much longer. */
+const patienceMs = 250
+
+export interface ExpiringCacheOptions<K, V> {
+  /** Most entries kept; the least recently used goes first. */
+  readonly max: number
+  readonly ttlMs: number
+  /** How long "there is none" is remembered; default a tenth of ttlMs. */
+  readonly negativeTtlMs?: number
+  readonly clock: Clock
+  readonly load: (key: K) => Promise<V | null>
+}
+
+/**
+ * A bounded cache with a time to live, filled single-flight: however many callers miss at once, `load` runs once. This is where the
+ * "effective within 60 s" promises come from: the TTL is at most 30 s, and news from other processes invalidate at once.
+ * When `load` fails, or does not answer soon, and the old value is at most ten TTLs old, the old value is served, so that a short
+ * outage of the database does not look like a bad key or hold every call up.
+ */
+export class ExpiringCache<K extends string | number, V> {
+  readonly #entries: LRUCache<K, Entry<V>>
+  readonly #loading = new Map<K, Loading<V>>()
+  readonly #options: ExpiringCacheOptions<K, V>
+  /** Rises with every invalidation, so that a load that began before it does not put a stale value back. */
+  #generation = 0
+
+  constructor(options: ExpiringCacheOptions<K, V>) {
+    this.#options = options
+    this.#entries = new LRUCache({ max: options.max })
+  }
+
+  /** The value at once when it is cached, a promise when it has to be loaded. null = there is none. */
+  get(key: K): V | null | Promise<V | null> {
+    const entry = this.#entries.get(key)
+    if (entry !== undefined && entry.expiresAtMs > this.#options.clock.monotonicMs()) return entry.value
+    const loading = this.#loading.get(key) ?? this.#load(key, entry)
+    return entry !== undefined && this.#mayServe(entry) ? this.#awaitPatiently(loading, entry.value) : loading.answer
+  }
+
+  /** The cached value without loading; undefined when it is not cached. */
+  peek(key: K): V | null | undefined {
+    const entry = this.#entries.get(key)
+    return entry !== undefined && entry.expiresAtMs > this.#options.clock.monotonicMs() ? entry.value : undefined
+  }
+
+  invalidate(key: K): void {
+    this.#generation++
+    this.#entries.delete(key)
+    this.#loading.delete(key)
+  }
+
+  /** Drops the values that match, and "there is none" and what is being loaded, because nobody can say yet whether they do. */
+  invalidateWhere(matches: (value: V) => boolean): void {
+    this.#generation++
+    for (const [key, { value }] of [...this.#entries.entries()]) if (value === null || matches(value)) this.#entries.delete(key)
+    this.#loading.clear()
+  }
+
+  clear(): void {
+    this.#generation++
+    this.#entries.clear()
+    this.#loading.clear()
+  }
+
+  #load(key: K, stale: Entry<V> | undefined): Loading<V> {
+    const generation = this.#generation
+    const { load, ttlMs, clock } = this.#options
+    const answer = load(key)
+      .then(
+        value => {
+          if (generation === this.#generation)
+            this.#entries.set(key, { value, expiresAtMs: clock.monotonicMs() + (value === null ? this.#negativeTtlMs : ttlMs) })
+          return value
+        },
+        error => {
+          if (stale !== undefined && this.#mayServe(stale)) return stale.value
+          throw error
+        },
+      )
+      .finally(() => {
+        if (this.#loading.get(key) === loading) this.#loading.delete(key)
+      })
+    // With an old value in hand nobody may be waiting when a slow load fails at last.
+    answer.catch(() => undefined)
+    const loading = { answer, sinceMs: clock.monotonicMs() }
+    this.#loading.set(key, loading)
+    return loading
+  }
+
+  /** Whether an entry that is too old to be believed is good enough while there is no answer. */
+  #mayServe(entry: Entry<V>): boolean {
+    return entry.value !== null && this.#options.clock.monotonicMs() - entry.expiresAtMs < 10 * this.#options.ttlMs
+  }
+
+  /** The new value when it comes soon, else the old one. */
+  #awaitPatiently({ answer, sinceMs }: Loading<V>, old: V | null): V | null | Promise<V | null> {
+    const { clock } = this.#options
+    const leftMs = sinceMs + patienceMs - clock.monotonicMs()
+    if (leftMs <= 0) return old
+    return new Promise((resolve, reject) => {
+      const cancel = clock.after(leftMs, () => resolve(old))
+      answer.then(resolve, reject).finally(cancel)
+    })
+  }
+
+  get #negativeTtlMs(): number {
+    return this.#options.negativeTtlMs ?? this.#options.ttlMs / 10
+  }
+}

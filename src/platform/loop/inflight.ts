@@ -1,0 +1,104 @@
+/**
+ * Calls in flight by agent, by key and by token, so that a revoke can cut them. An edge or the pipeline registers a call *before* it checks
+ * the agent's epoch a second time, which closes the gap between check and register.
+ */
+export type CutReason = 'agent_revoked' | 'agent_paused' | 'key_revoked' | 'token_revoked' | 'agent_stale' | 'database_away' | 'shutdown'
+
+/** The abort reason of a call that was cut by the gateway itself. */
+export class CallCutError extends Error {
+  override readonly name = 'CallCutError'
+  readonly reason: CutReason
+  constructor(reason: CutReason) {
+    super(reason)
+    this.reason = reason
+  }
+}
+
+/** A running call: an AbortController or a Cancellation. */
+export interface Abortable {
+  abort(reason: CallCutError): void
+}
+
+export interface CallOwners {
+  readonly agentIds: readonly number[]
+  readonly keyId: number | null
+  /** Of a call with an agent token: the token's own id and of what it was made. */
+  readonly tokenIds?: readonly string[]
+}
+
+export class Inflight {
+  readonly #byAgent = new Map<number, Set<Abortable>>()
+  readonly #byKey = new Map<number, Set<Abortable>>()
+  readonly #byToken = new Map<string, Set<Abortable>>()
+  readonly #all = new Set<Abortable>()
+  #idle: (() => void)[] = []
+
+  /** Registers a call under its agent, that agent's ancestors, its key and its token; the returned function takes it out again. */
+  register(owners: CallOwners, call: Abortable): () => void {
+    this.#all.add(call)
+    for (const id of owners.agentIds) put(this.#byAgent, id, call)
+    if (owners.keyId !== null) put(this.#byKey, owners.keyId, call)
+    if (owners.tokenIds !== undefined) for (const id of owners.tokenIds) put(this.#byToken, id, call)
+    return () => {
+      this.#all.delete(call)
+      for (const id of owners.agentIds) drop(this.#byAgent, id, call)
+      if (owners.keyId !== null) drop(this.#byKey, owners.keyId, call)
+      if (owners.tokenIds !== undefined) for (const id of owners.tokenIds) drop(this.#byToken, id, call)
+      if (this.#all.size === 0) for (const wake of this.#idle.splice(0)) wake()
+    }
+  }
+
+  /** Aborts every call of an agent; how many. */
+  abortAgent(agentId: number, reason: CutReason): number {
+    return abort(this.#byAgent.get(agentId), reason)
+  }
+
+  /** Aborts every call of a key, its agents' calls included. */
+  abortKey(keyId: number, reason: CutReason): number {
+    return abort(this.#byKey.get(keyId), reason)
+  }
+
+  /** Aborts every call of a token, and of the tokens that were made of it; how many. */
+  abortToken(tokenId: string, reason: CutReason): number {
+    return abort(this.#byToken.get(tokenId), reason)
+  }
+
+  /** Aborts every call made with an agent token. */
+  abortAllAgents(reason: CutReason): number {
+    let count = 0
+    for (const calls of this.#byAgent.values()) count += abort(calls, reason)
+    return count
+  }
+
+  abortAll(reason: CutReason): number {
+    return abort(this.#all, reason)
+  }
+
+  get size(): number {
+    return this.#all.size
+  }
+
+  /** Resolves when no call is left. */
+  whenIdle(): Promise<void> {
+    return this.#all.size === 0 ? Promise.resolve() : new Promise(resolve => this.#idle.push(resolve))
+  }
+}
+
+function put<K>(map: Map<K, Set<Abortable>>, id: K, call: Abortable): void {
+  const set = map.get(id)
+  if (set) set.add(call)
+  else map.set(id, new Set([call]))
+}
+
+function drop<K>(map: Map<K, Set<Abortable>>, id: K, call: Abortable): void {
+  const set = map.get(id)
+  set?.delete(call)
+  if (set?.size === 0) map.delete(id)
+}
+
+function abort(calls: Set<Abortable> | undefined, reason: CutReason): number {
+  if (!calls) return 0
+  const list = [...calls]
+  for (const call of list) call.abort(new CallCutError(reason))
+  return list.length
+}

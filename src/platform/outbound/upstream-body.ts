@@ -1,0 +1,200 @@
+import type { Dispatcher } from 'undici'
+import { BodyPieces } from '../loop/body-pieces.ts'
+import type { CancelSignal } from '../loop/cancellation.ts'
+import { nextTurn } from '../loop/next-turn.ts'
+
+/** The body of an upstream reply: read it once, as chunks or whole, or destroy it. Decision 0081 says why. */
+export interface UpstreamBody extends AsyncIterable<Uint8Array> {
+  /** All of it as one buffer, at once when all of it is here. Throws BodyTooLargeError above the limit. */
+  buffer(maxBytes: number): Buffer | Promise<Buffer>
+  /** Closes the connection; a pending read rejects. */
+  destroy(): void
+  /** From here on the request's signal closes nothing: a relay that must end at an event boundary closes by `destroy`. */
+  detachSignal(): void
+}
+
+export interface OutboundReply {
+  readonly status: number
+  readonly headers: Readonly<Record<string, string | string[] | undefined>>
+  /** Must be consumed or destroyed. */
+  readonly body: UpstreamBody
+}
+
+export class BodyTooLargeError extends Error {
+  override readonly name = 'BodyTooLargeError'
+}
+
+const pauseAboveChunks = 16
+/** Chunks are up to 64 KB long, so their bytes count too. */
+const pauseAboveBytes = 128 * 1024
+/** Bytes that a reader gets before others have their turn; each chunk counts for so many at least, because it has a price of its own. */
+const turnMaxBytes = 32 * 1024
+const chunkMinBytes = 256
+/** A longer chunk is given out in parts. */
+const partMaxBytes = 16 * 1024
+
+/**
+ * One dispatch of undici as a promise of status, headers and a pull-driven body. It stands in for `request()` because a web-style
+ * Readable between undici and a relay costs more than the relay itself. Backpressure: above 16 unread chunks, or 128 KiB of them, the
+ * socket is paused.
+ */
+export function dispatch(dispatcher: Dispatcher, options: Dispatcher.DispatchOptions, signal: CancelSignal | undefined): Promise<OutboundReply> {
+  return new Promise((resolve, reject) => {
+    if (signal?.aborted) return reject(signal.reason)
+    const exchange = new Exchange(resolve, reject, signal)
+    dispatcher.dispatch(options, exchange)
+  })
+}
+
+class Exchange implements Dispatcher.DispatchHandler, UpstreamBody {
+  #controller: Dispatcher.DispatchController | null = null
+  #chunks: Uint8Array[] = []
+  /** Bytes of the chunks that nobody has read. */
+  #unreadBytes = 0
+  #ended = false
+  #error: unknown = null
+  #failed = false
+  #started = false
+  #wake: (() => void) | null = null
+  readonly #resolve: (reply: OutboundReply) => void
+  readonly #reject: (error: unknown) => void
+  readonly #signal: CancelSignal | undefined
+  readonly #onAbort = (): void => this.#abort(this.#signal?.reason)
+
+  constructor(resolve: (reply: OutboundReply) => void, reject: (error: unknown) => void, signal: CancelSignal | undefined) {
+    this.#resolve = resolve
+    this.#reject = reject
+    this.#signal = signal
+    signal?.addEventListener('abort', this.#onAbort, { once: true })
+  }
+
+  onRequestStart(controller: Dispatcher.DispatchController): void {
+    this.#controller = controller
+    if (this.#failed) controller.abort(asError(this.#error))
+  }
+
+  onResponseStart(_controller: Dispatcher.DispatchController, status: number, headers: OutboundReply['headers']): void {
+    if (status < 200) return
+    this.#started = true
+    this.#resolve({ status, headers, body: this })
+  }
+
+  onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
+    this.#chunks.push(chunk)
+    this.#unreadBytes += chunk.length
+    if ((this.#unreadBytes > pauseAboveBytes || this.#chunks.length > pauseAboveChunks) && this.#wake === null) controller.pause()
+    this.#wakeReader()
+  }
+
+  onResponseEnd(): void {
+    this.#ended = true
+    this.#done()
+  }
+
+  onResponseError(_controller: Dispatcher.DispatchController | null, error: Error): void {
+    if (!this.#failed) {
+      this.#failed = true
+      this.#error = error
+    }
+    if (!this.#started) this.#reject(this.#error)
+    this.#done()
+  }
+
+  buffer(maxBytes: number): Buffer | Promise<Buffer> {
+    // A short reply mostly comes in one piece together with its head.
+    const [only] = this.#chunks
+    if (this.#ended && !this.#failed && this.#chunks.length === 1 && Buffer.isBuffer(only) && only.byteLength <= maxBytes) {
+      this.#chunks = []
+      this.#unreadBytes = 0
+      return only
+    }
+    return this.#collect(maxBytes)
+  }
+
+  async #collect(maxBytes: number): Promise<Buffer> {
+    const pieces = new BodyPieces()
+    for (;;) {
+      if (this.#failed) throw this.#error
+      for (const chunk of this.#chunks.splice(0)) pieces.add(chunk)
+      this.#unreadBytes = 0
+      if (pieces.bytes > maxBytes) {
+        this.destroy()
+        throw new BodyTooLargeError(`the reply is larger than ${maxBytes} bytes`)
+      }
+      if (this.#ended) break
+      await this.#more()
+    }
+    return pieces.joined()
+  }
+
+  destroy(): void {
+    if (!this.#ended) this.#abort(new Error('the reply was abandoned'))
+  }
+
+  detachSignal(): void {
+    this.#signal?.removeEventListener('abort', this.#onAbort)
+  }
+
+  async *[Symbol.asyncIterator](): AsyncGenerator<Uint8Array, void, undefined> {
+    let turnBytes = 0
+    try {
+      for (;;) {
+        const chunk = this.#nextPart()
+        if (chunk !== undefined) {
+          this.#unreadBytes -= chunk.length
+          turnBytes += Math.max(chunk.length, chunkMinBytes)
+          if (turnBytes > turnMaxBytes) {
+            // A burst that is here already would be worked off before anything else.
+            await nextTurn()
+            turnBytes = chunk.length
+          }
+          yield chunk
+          continue
+        }
+        if (this.#failed) throw this.#error
+        if (this.#ended) return
+        await this.#more()
+      }
+    } finally {
+      this.destroy()
+    }
+  }
+
+  #nextPart(): Uint8Array | undefined {
+    const chunk = this.#chunks[0]
+    if (chunk === undefined || chunk.length <= partMaxBytes) return this.#chunks.shift()
+    this.#chunks[0] = chunk.subarray(partMaxBytes)
+    return chunk.subarray(0, partMaxBytes)
+  }
+
+  #more(): Promise<void> {
+    return new Promise(resolve => {
+      this.#wake = resolve
+      if (this.#controller?.paused) this.#controller.resume()
+    })
+  }
+
+  #wakeReader(): void {
+    const wake = this.#wake
+    this.#wake = null
+    wake?.()
+  }
+
+  #abort(reason: unknown): void {
+    if (this.#failed || this.#ended) return
+    this.#failed = true
+    this.#error = reason
+    this.#controller?.abort(asError(reason))
+    if (!this.#started) this.#reject(reason)
+    this.#done()
+  }
+
+  #done(): void {
+    this.#signal?.removeEventListener('abort', this.#onAbort)
+    this.#wakeReader()
+  }
+}
+
+function asError(reason: unknown): Error {
+  return reason instanceof Error ? reason : new Error('aborted')
+}

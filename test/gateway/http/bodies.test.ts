@@ -1,0 +1,127 @@
+/** How bodies and URLs are read, on rows of every sort: one rule for inference, management, forms and MCP. */
+import { request } from 'node:http'
+import { gzipSync } from 'node:zlib'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { startApp, type TestApp } from '../../harness/app.ts'
+
+interface Answer {
+  readonly status: number
+  readonly text: string
+}
+
+describe('bodies and URLs', () => {
+  let app: TestApp
+  beforeAll(async () => {
+    app = await startApp({ env: { FOLDER_STORE: 'on' } })
+  })
+  afterAll(() => app.stop())
+
+  /** A request whose path and headers go out as they are written, each character of the path as one byte. */
+  function raw(method: string, path: string, body: Buffer | string, headers: Record<string, string> = {}): Promise<Answer> {
+    const { hostname, port } = new URL(app.baseUrl)
+    return new Promise((resolve, reject) => {
+      const sent = request({ hostname, port, method, path, headers: { authorization: `Bearer ${app.key}`, ...headers } }, response => {
+        let text = ''
+        response.on('data', chunk => {
+          text += chunk
+        })
+        response.on('end', () => resolve({ status: response.statusCode ?? 0, text }))
+      })
+      sent.on('error', reject)
+      sent.end(body)
+    })
+  }
+
+  const chat = JSON.stringify({ model: 'test-model', messages: [{ role: 'user', content: 'Hello' }] })
+  const agent = (): string => JSON.stringify({ name: `agent ${Math.random()}` })
+  const accept = { accept: 'application/json, text/event-stream' }
+  const list = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/list' })
+  const json = { 'content-type': 'application/json' }
+  const rows: readonly [string, string, () => string, Record<string, string>][] = [
+    ['inference', '/v1/chat/completions', () => chat, {}],
+    ['management', '/v1/me/agents', agent, {}],
+    ['MCP', '/mcp', () => list, accept],
+  ]
+
+  test.each(rows)('EDGE-09 %s: bytes that are no UTF-8 are 400 and reach nobody, a byte order mark is read over', async (_name, path, body, headers) => {
+    const before = app.alpha.requests.length
+    const broken = Buffer.concat([Buffer.from(body().slice(0, -1)), Buffer.from(',"x":"'), Buffer.from([0xff, 0xfe]), Buffer.from('"}')])
+    const refused = await raw('POST', path, broken, { ...json, ...headers })
+    expect([refused.status, refused.text]).toEqual([400, expect.stringContaining('UTF-8')])
+    expect(app.alpha.requests.length).toBe(before)
+    const marked = await raw('POST', path, Buffer.concat([Buffer.from([0xef, 0xbb, 0xbf]), Buffer.from(body())]), { ...json, ...headers })
+    expect([200, 201]).toContain(marked.status)
+  })
+
+  test('EDGE-09 a content-encoding of thousands of spaces is answered at once', async () => {
+    const spaces = '\u00a0'.repeat(15_000)
+    const begun = performance.now()
+    for (let times = 0; times < 5; times++) {
+      expect((await raw('POST', '/v1/chat/completions', Buffer.from(chat), { ...json, 'content-encoding': `${spaces}x${spaces.slice(0, 100)}` })).status).toBe(
+        415,
+      )
+      expect((await raw('POST', '/v1/chat/completions', Buffer.from(chat), { ...json, authorization: `Basic${spaces}x y` })).status).toBe(401)
+    }
+    expect(performance.now() - begun).toBeLessThan(1000)
+    expect((await raw('POST', '/v1/chat/completions', chat, { ...json, 'content-encoding': ' Identity ' })).status).toBe(200)
+  })
+
+  test('EDGE-09 a body that goes on as it came goes on without its byte order mark', async () => {
+    const body = JSON.stringify({ model: 'same-id', messages: [{ role: 'user', content: 'Hello' }] })
+    expect((await raw('POST', '/v1/chat/completions', Buffer.from(`\ufeff${body}`), json)).status).toBe(200)
+    expect(app.alpha.requests.at(-1)?.raw.toString()).toBe(body)
+  })
+
+  test.each(rows)('EDGE-09 %s: a content-encoding is 415 and named', async (_name, path, body, headers) => {
+    const packed = await raw('POST', path, gzipSync(body()), { ...json, ...headers, 'content-encoding': 'gzip' })
+    expect([packed.status, packed.text]).toEqual([415, expect.stringContaining('gzip')])
+    expect((await raw('POST', path, body(), { ...json, ...headers, 'content-encoding': 'identity' })).status).toBeLessThan(300)
+  })
+
+  test('EDGE-09 inference and management take the content-types that curl and careless clients send, and name the others in a 415; forms name theirs', async () => {
+    for (const [, path, body] of rows.slice(0, 2)) {
+      for (const type of ['application/json; charset=utf-8', 'application/vnd.api+json', 'text/plain', 'application/x-www-form-urlencoded'])
+        expect((await raw('POST', path, body(), { 'content-type': type })).status, type).toBeLessThan(300)
+      expect((await raw('POST', path, body())).status).toBeLessThan(300)
+      for (const type of ['application/xml', 'multipart/form-data; boundary=x', 'image/png']) {
+        const refused = await raw('POST', path, body(), { 'content-type': type })
+        expect([refused.status, refused.text], type).toEqual([415, expect.stringContaining(type.split(';')[0] ?? '')])
+      }
+    }
+    expect((await raw('POST', '/mcp', list, { ...accept, 'content-type': 'text/plain' })).status).toBe(415)
+    const form = await raw('POST', '/v1/audio/transcriptions', gzipSync('x'), { 'content-type': 'multipart/form-data; boundary=x', 'content-encoding': 'br' })
+    expect([form.status, form.text]).toEqual([415, expect.stringContaining('br')])
+  })
+
+  test('EDGE-10 a malformed percent and bytes that are no UTF-8 are 400 in queries and paths of every row', async () => {
+    const bad = ['%', '%z', '%zz', '%ff', '%fe', '%c3', '%ed%a0%80', '%c0%80', '\xff', '\xc3']
+    for (const text of bad)
+      for (const [method, path, body] of [
+        ['GET', `/v1/models?x=${text}`, ''],
+        ['GET', `/v1/models/${text}`, ''],
+        ['GET', `/v1/me/memory/o?key=users/2/${text}`, ''],
+        ['PUT', `/v1/me/memory/o?key=users/2/${text}`, 'content'],
+        ['POST', `/v1/chat/completions?x=${text}`, chat],
+        ['POST', `/mcp?x=${text}`, list],
+        ['GET', `/no-such-path/${text}`, ''],
+      ] as const) {
+        const answer = await raw(method, path, body, method === 'POST' ? { ...json, ...accept } : {})
+        expect([answer.status, JSON.parse(answer.text).error.code], `${method} ${path}`).toEqual([400, 'bad_request'])
+      }
+  })
+
+  test('EDGE-10 two keys of memory are never one: names that are UTF-8 are kept as they are', async () => {
+    await app.call('PUT', '/v1/me/memory-store', { store: 'folder' })
+    const mine = `users/${app.userId}`
+    for (const [key, content] of [
+      ['%C3%A9', 'composed'],
+      ['%C3%83%C2%A9', 'mistaken'],
+      ['a+b%2Bc', 'plus'],
+    ] as const)
+      expect((await raw('PUT', `/v1/me/memory/o?key=${mine}/${key}`, content)).status).toBeLessThan(300)
+    const read = async (key: string) => (await raw('GET', `/v1/me/memory/o?key=${mine}/${key}`, '')).text
+    expect(await read('%C3%A9')).toBe('composed')
+    expect(await read('%c3%83%c2%a9')).toBe('mistaken')
+    expect(await read('a%20b%2Bc')).toBe('plus')
+  })
+})

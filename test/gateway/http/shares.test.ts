@@ -1,0 +1,292 @@
+/** Places that organisations share: connections, streamed replies, looks, streams of changes; and replies that nobody reads. */
+import { once } from 'node:events'
+import { Agent, type IncomingMessage, request } from 'node:http'
+import { connect, type Socket } from 'node:net'
+import { afterEach, describe, expect, test } from 'vitest'
+import { systemClock } from '../../../src/platform/clock.ts'
+import { startApp, type TestApp } from '../../harness/app.ts'
+import { until } from '../../harness/until.ts'
+import { usageRows } from '../../harness/usage-rows.ts'
+import { closeClients, connectV2 } from '../../mcp/raw-clients.ts'
+
+const longMs = 60_000
+const chat = '/v1/chat/completions'
+
+interface Answer {
+  readonly status: number
+  readonly headers: IncomingMessage['headers']
+  readonly text: string
+}
+
+let app: TestApp
+const ends: (() => void)[] = []
+afterEach(async () => {
+  for (const end of ends.splice(0)) end()
+  await closeClients()
+  app.alpha.release()
+  await app.stop()
+})
+
+/** A call over a connection of its own; `begun` resolves with its head. */
+function ask(
+  token: string | null,
+  path: string,
+  body?: object,
+  more: { agent?: Agent; localAddress?: string } = {},
+): { begun: Promise<IncomingMessage>; whole: Promise<Answer> } {
+  const headers = { ...(token === null ? {} : { authorization: `Bearer ${token}` }), ...(body === undefined ? {} : { 'content-type': 'application/json' }) }
+  const { hostname, port } = new URL(app.baseUrl)
+  const sent = request({ hostname, port, path, method: body === undefined ? 'GET' : 'POST', headers, agent: false, ...more })
+  ends.push(() => sent.destroy())
+  const begun = new Promise<IncomingMessage>((resolve, reject) => sent.on('response', resolve).on('error', reject))
+  const whole = begun.then(
+    reply =>
+      new Promise<Answer>((resolve, reject) => {
+        let text = ''
+        reply.on('data', chunk => {
+          text += chunk
+        })
+        reply.on('end', () => resolve({ status: reply.statusCode ?? 0, headers: reply.headers, text })).on('error', reject)
+      }),
+  )
+  begun.catch(() => undefined)
+  whole.catch(() => undefined)
+  sent.end(body === undefined ? undefined : JSON.stringify(body))
+  return { begun, whole }
+}
+
+const spoken = (content: string) => ({ model: 'test-model', stream: true, messages: [{ role: 'user', content }] })
+
+async function figure(name: string): Promise<number> {
+  const { text } = await ask(null, '/metrics', undefined, { localAddress: '127.0.0.9' }).whole
+  const line = text.split('\n').find(each => each.startsWith(`${name} `))
+  return Number(line?.split(' ')[1] ?? Number.NaN)
+}
+
+function expectRefusal(answer: Answer, setting: string): void {
+  expect([answer.status, answer.headers['retry-after']], answer.text).toEqual([503, '5'])
+  expect(JSON.parse(answer.text)).toMatchObject({ error: { code: 'temporarily_unavailable', message: expect.stringContaining(setting) }, limit_name: setting })
+}
+
+/** Calls until one is refused; that one. */
+async function untilRefused(call: () => Promise<IncomingMessage | null>, most: number): Promise<number> {
+  for (let count = 0; count < most; count++) if ((await call())?.statusCode === 503) return count
+  throw new Error(`none of ${most} was refused`)
+}
+
+async function keyOf(name: string): Promise<string> {
+  const of = { orgId: app.orgId, userId: app.userId, workspaceId: null, name, scope: 'full' as const, rpmLimit: null, dailyLimit: null }
+  return (await app.gateway.app.keys.create(of)).key
+}
+
+/** A connection that sends what is given and reads nothing. */
+function unread(text: string, localAddress?: string): Socket {
+  const { hostname, port } = new URL(app.baseUrl)
+  const socket = connect({ port: Number(port), host: hostname, ...(localAddress === undefined ? {} : { localAddress }) })
+  socket.on('error', () => undefined)
+  ends.push(() => socket.destroy())
+  if (text !== '') socket.write(text)
+  return socket
+}
+
+describe('places', () => {
+  test(
+    'HARD-11 one organisation takes all that it can get of connections, streamed replies, looks and streams of changes; another one gets its own, and the first hears which bound it met',
+    async () => {
+      const env = { CONNECTIONS_MAX: '100', STREAMS_MAX: '60', POLLS_MAX: '20', CHANGE_STREAMS_MAX: '6', FOLDER_STORE: 'on' }
+      app = await startApp({ env })
+      const other = await app.otherOrg('Neighbours')
+      for (const token of [app.key, other.key]) expect((await app.call('PUT', '/v1/me/memory-store', { store: 'folder' }, { token })).status).toBe(200)
+      app.alpha.script(({ raw }) => (raw.includes('wait for it') ? { holdAfterChunks: 1 } : {}))
+      // Looks: three resources by each credential. Half of 18 are nine.
+      const account = ['brigade://budget', 'brigade://usage', 'brigade://whoami']
+      const listen = async (token: string, uris: readonly string[]) => (await connectV2(app.baseUrl, token)).listen({ resourceSubscriptions: [...uris] })
+      for (const name of ['one', 'two', 'three']) await listen(await keyOf(name), account)
+      await expect(listen(await keyOf('four'), account)).rejects.toThrow('POLLS_MAX')
+      expect(await figure('brigade_places_held{kind="polls"}')).toBe(9)
+      // Streams of changes: as many as there are.
+      for (const name of ['a', 'b', 'c']) await listen(app.key, [`memory://agents/${name}/`])
+      await expect(listen(app.key, ['memory://agents/d/'])).rejects.toThrow('CHANGE_STREAMS_MAX')
+      // Streamed replies: half of 54, and six of them are streams of changes.
+      const streams = await untilRefused(() => ask(app.key, chat, spoken('wait for it')).begun, 40)
+      expect(streams).toBe(21)
+      expectRefusal(await ask(app.key, chat, spoken('one more')).whole, 'STREAMS_MAX')
+      // Connections that are kept: half of 90.
+      const agent = new Agent({ keepAlive: true, maxSockets: 200 })
+      ends.push(() => agent.destroy())
+      const kept: Socket[] = []
+      const head = `GET /v1/models HTTP/1.1\r\nhost: gateway\r\nauthorization: Bearer ${app.key}\r\n\r\n`
+      const keep = (): Promise<IncomingMessage | null> =>
+        new Promise((resolve, reject) => {
+          const socket = unread(head)
+          kept.push(socket)
+          socket.once('data', chunk => resolve({ statusCode: Number(String(chunk).split(' ')[1]) } as IncomingMessage))
+          socket.once('close', () => reject(new Error('closed without an answer')))
+        })
+      const connections = await untilRefused(keep, 60)
+      expect(connections).toBeGreaterThan(5)
+      const refused = await ask(app.key, '/v1/models').whole
+      expectRefusal(refused, 'CONNECTIONS_MAX')
+      expect(refused.headers.connection).toBe('close')
+
+      // The other organisation: a call, a stream to its end, a stream of changes, a look.
+      expect((await ask(other.key, '/v1/models').whole).status).toBe(200)
+      const said = await ask(other.key, chat, spoken('Hello')).whole
+      expect([said.status, said.text.includes('[DONE]')]).toEqual([200, true])
+      const client = await connectV2(app.baseUrl, other.key)
+      const updates: string[] = []
+      client.setNotificationHandler('notifications/resources/updated', ({ params }) => void updates.push(params.uri))
+      const { honoredFilter } = await client.listen({ resourceSubscriptions: ['brigade://budget', 'memory://agents/'] })
+      expect(honoredFilter.resourceSubscriptions).toEqual(['brigade://budget', 'memory://agents/'])
+      expect((await app.call('PUT', '/v1/me/memory/o?key=agents%2Fa.md', 'x', { token: other.key })).status).toBe(200)
+      await until(() => updates.includes('memory://agents/'), 'news of the folder')
+      for (const kind of ['connections', 'streams', 'polls'])
+        expect(await figure(`brigade_places_refused_total{kind="${kind}",reason="share"}`), kind).toBeGreaterThanOrEqual(1)
+
+      // All of it is given back.
+      for (const end of ends.splice(0)) end()
+      await closeClients()
+      app.alpha.release()
+      await until(async () => (await figure('brigade_places_held{kind="streams"}')) === 0, 'places of streams')
+      await until(async () => (await figure('brigade_places_held{kind="polls"}')) === 0, 'places of looks')
+      expect((await ask(app.key, chat, spoken('Hello')).whole).status).toBe(200)
+    },
+    longMs,
+  )
+
+  test(
+    'HARD-11 connections that show no credential have a share by their address; other addresses get theirs',
+    async () => {
+      app = await startApp({ env: { CONNECTIONS_MAX: '60' } })
+      const silent = Array.from({ length: 150 }, () => unread('', '127.0.0.2'))
+      const open = () => silent.filter(({ destroyed, readyState }) => !destroyed && readyState === 'open').length
+      for (const socket of silent) socket.resume()
+      // Half of 54 have a place, and half of 58 may still make one request.
+      await until(() => open() === 27 + 29, 'connections of one address', 10_000)
+      expect((await ask(app.key, '/v1/models', undefined, { localAddress: '127.0.0.3' }).whole).status).toBe(200)
+      expect(await figure('brigade_connections_dropped_total')).toBe(150 - 56)
+      for (const end of ends.splice(0)) end()
+    },
+    longMs,
+  )
+
+  test(
+    'HARD-11 a connection that found no place hears so at its first request without a credential, and gets one with it; idle connections end first',
+    async () => {
+      app = await startApp({ env: { CONNECTIONS_MAX: '20' } })
+      const silent = Array.from({ length: 20 }, () => unread(''))
+      await Promise.all(silent.map(socket => once(socket, 'connect')))
+      expectRefusal(await ask(null, '/v1/rankings').whole, 'CONNECTIONS_MAX')
+      expect((await ask(null, '/livez').whole).status).toBe(200)
+      const served = await ask(app.key, '/v1/models').whole
+      expect([served.status, served.headers.connection]).toEqual([200, 'close'])
+      for (const socket of silent) socket.destroy()
+      await app.stop()
+      // A proxy has no share. When all places are taken, its idle connections end and there is room again.
+      app = await startApp({ env: { CONNECTIONS_MAX: '20', TRUSTED_PROXIES: '127.0.0.1' } })
+      const agent = new Agent({ keepAlive: true, maxSockets: 200, maxFreeSockets: 200 })
+      ends.push(() => agent.destroy())
+      const all = await Promise.all(Array.from({ length: 19 }, () => ask(app.key, '/v1/models', undefined, { agent }).whole))
+      expect(all.map(({ status }) => status)).toEqual(Array(19).fill(200))
+      for (let count = 0; count < 5; count++) expect((await ask(app.key, '/v1/models').whole).status).toBe(200)
+    },
+    longMs,
+  )
+})
+
+describe('replies that nobody reads', () => {
+  const bytes = 12 * 1024 * 1024
+  let aheadMs = 0
+  const clock = { ...systemClock, monotonicMs: () => systemClock.monotonicMs() + aheadMs }
+  const post = (key: string, body: object): string => {
+    const text = JSON.stringify(body)
+    return `POST ${chat} HTTP/1.1\r\nhost: gateway\r\nauthorization: Bearer ${key}\r\ncontent-type: application/json\r\ncontent-length: ${text.length}\r\n\r\n${text}`
+  }
+  const asked = { model: 'test-model', messages: [{ role: 'user', content: 'Tell me all.' }] }
+
+  test(
+    'HARD-02 have a bound of the process, a share of the organisation and a least speed; the one that waits longest is cut, and readers get all of theirs',
+    async () => {
+      aheadMs = 0
+      app = await startApp({ clock, env: { UNREAD_MAX_BYTES: String(30 * 1024 * 1024) } })
+      const other = await app.otherOrg('Neighbours')
+      app.alpha.script(() => ({ chunks: ['x'.repeat(bytes)] }))
+      app.beta.script(() => ({ chunks: ['x'.repeat(bytes)] }))
+      unread(post(app.key, asked)).pause()
+      await until(async () => (await figure('brigade_replies_unread_bytes')) > bytes, 'bytes that wait')
+      unread(post(app.key, asked)).pause()
+      await until(async () => (await figure('brigade_replies_cut_total{reason="organisation"}')) === 1, 'the first is cut')
+      const read = await ask(other.key, chat, asked).whole
+      expect([read.status, read.text.length > bytes]).toEqual([200, true])
+      aheadMs = 29_000
+      expect(await figure('brigade_replies_unread_bytes')).toBeGreaterThan(bytes)
+      aheadMs = 2_000_000
+      await until(async () => (await figure('brigade_replies_cut_total{reason="slow"}')) >= 1, 'the second is cut')
+      await until(async () => (await figure('brigade_replies_unread_bytes')) === 0, 'nothing waits')
+      const small = await ask(app.key, '/v1/models').whole
+      expect(small.status).toBe(200)
+    },
+    longMs,
+  )
+
+  test(
+    'HARD-02 a stream whose client reads nothing is cut behind the bound and charged for what it was sent',
+    async () => {
+      aheadMs = 0
+      app = await startApp({ clock })
+      app.alpha.script(() => ({ chunks: Array.from({ length: 400 }, () => 'word '.repeat(10_000)) }))
+      app.beta.script(() => ({ chunks: Array.from({ length: 400 }, () => 'word '.repeat(10_000)) }))
+      unread(post(app.key, { ...asked, stream: true })).pause()
+      await until(async () => (await figure('brigade_replies_unread_bytes')) > 0, 'bytes that wait', 20_000)
+      expect(app.gateway.app.inflight.size).toBe(1)
+      aheadMs = 2_000_000
+      await until(async () => (await figure('brigade_replies_cut_total{reason="slow"}')) === 1, 'the stream is cut')
+      await until(() => app.gateway.app.inflight.size === 0, 'the call has ended')
+      const [row] = await usageRows(app)
+      expect(row).toMatchObject({ outcome: 'client_gone', estimated: true })
+      expect(row?.costUinr).toBeGreaterThan(0n)
+    },
+    longMs,
+  )
+
+  test(
+    'HARD-02 a second request before the end of the reply ends the connection, because nothing bounds replies behind others',
+    async () => {
+      aheadMs = 0
+      app = await startApp({ clock })
+      app.alpha.script(() => ({ holdAfterChunks: 1 }))
+      app.beta.script(() => ({ holdAfterChunks: 1 }))
+      const socket = unread(post(app.key, { ...asked, stream: true, messages: [{ role: 'user', content: 'wait for it' }] }))
+      await once(socket, 'data')
+      expect(app.gateway.app.inflight.size).toBe(1)
+      const dialed = app.alpha.requests.length + app.beta.requests.length
+      const closed = once(socket, 'close')
+      socket.write(post(app.key, asked).repeat(50))
+      await closed
+      await until(() => app.gateway.app.inflight.size === 0, 'the call has ended')
+      expect(app.alpha.requests.length + app.beta.requests.length).toBe(dialed)
+    },
+    longMs,
+  )
+
+  test(
+    'HARD-02 what is no request is not answered in the middle of a reply',
+    async () => {
+      aheadMs = 0
+      app = await startApp({ clock })
+      app.alpha.script(() => ({ holdAfterChunks: 1 }))
+      app.beta.script(() => ({ holdAfterChunks: 1 }))
+      const socket = unread(post(app.key, { ...asked, stream: true, messages: [{ role: 'user', content: 'wait for it' }] }))
+      let text = ''
+      socket.on('data', chunk => {
+        text += chunk
+      })
+      await until(() => text.includes('HTTP/1.1 200'), 'the reply has begun')
+      const closed = once(socket, 'close')
+      socket.write('no request at all\r\n\r\n')
+      await closed
+      expect(text).not.toContain('400 Bad Request')
+    },
+    longMs,
+  )
+})

@@ -1,0 +1,236 @@
+/** Uploads that are refused while they come: whoever sends hears why, and the room for bodies of all callers is bounded. */
+import { spawn } from 'node:child_process'
+import { mkdtempSync, writeFileSync } from 'node:fs'
+import { request } from 'node:http'
+import { connect, type Socket } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { systemClock } from '../../../src/platform/clock.ts'
+import { startApp, type TestApp } from '../../harness/app.ts'
+import { until } from '../../harness/until.ts'
+
+const MiB = 1024 * 1024
+/** Hundreds of uploads take long on a machine that does other things too. */
+const longMs = 150_000
+const path = '/v1/chat/completions'
+const tooLarge = '"code":"payload_too_large"'
+
+describe('a body over the limit', () => {
+  let app: TestApp
+  const file = join(mkdtempSync(join(tmpdir(), 'brigade-upload-')), 'body.json')
+  const body = Buffer.alloc(8 * MiB, 'x')
+  beforeAll(async () => {
+    app = await startApp({ env: { INFERENCE_BODY_LIMIT_BYTES: String(MiB), FORM_LIMIT_BYTES: String(2 * MiB) } })
+    writeFileSync(file, body)
+  })
+  afterAll(() => app.stop())
+
+  /** `count` of them, ten at a time. */
+  async function times(count: number, send: () => Promise<string>): Promise<string[]> {
+    const answers: string[] = []
+    for (let sent = 0; sent < count; sent += 10) answers.push(...(await Promise.all(Array.from({ length: 10 }, send))))
+    return answers
+  }
+
+  const refused = (answers: readonly string[]) => answers.filter(text => text.startsWith('413') && text.includes(tooLarge)).length
+
+  test(
+    "EDGE-11 Node's fetch gets the 413 envelope 100 of 100 times, with a length and in chunks",
+    async () => {
+      const send = async (given: Buffer | ReadableStream, more: object = {}): Promise<string> => {
+        const headers = { authorization: `Bearer ${app.key}`, 'content-type': 'application/json' }
+        const reply = await fetch(app.baseUrl + path, { method: 'POST', headers, body: given, ...more })
+        return `${reply.status} ${await reply.text()}`
+      }
+      expect(refused(await times(100, () => send(body)))).toBe(100)
+      expect(refused(await times(100, () => send(new Blob([body]).stream(), { duplex: 'half' })))).toBe(100)
+    },
+    longMs,
+  )
+
+  test(
+    'EDGE-11 curl gets the 413 envelope 100 of 100 times, whether it waits to be told to go on or not',
+    async () => {
+      const curl = (expect100: string) => (): Promise<string> =>
+        new Promise((resolve, reject) => {
+          const headers = ['-H', `authorization: Bearer ${app.key}`, '-H', 'content-type: application/json', '-H', expect100]
+          const child = spawn('curl', ['-sS', '-w', '\n%{http_code}', ...headers, '--data-binary', `@${file}`, app.baseUrl + path])
+          let text = ''
+          child.stdout.on('data', chunk => {
+            text += chunk
+          })
+          child.stderr.on('data', chunk => {
+            text += chunk
+          })
+          child.on('error', reject)
+          child.on('close', () => resolve(`${text.trim().split('\n').at(-1)} ${text}`))
+        })
+      expect(refused(await times(100, curl('expect: 100-continue')))).toBe(100)
+      expect(refused(await times(100, curl('expect:')))).toBe(100)
+    },
+    longMs,
+  )
+
+  test(
+    'EDGE-11 a sender that writes all of it slowly before it reads gets the 413 envelope 100 of 100 times, on every sort of body',
+    async () => {
+      const send = (at: string, type: string, framing: 'length' | 'chunks') => (): Promise<string> =>
+        new Promise((resolve, reject) => {
+          const { hostname, port } = new URL(app.baseUrl)
+          const socket: Socket = connect(Number(port), hostname)
+          let text = ''
+          socket.pause()
+          socket.on('error', reject)
+          socket.on('data', chunk => {
+            text += chunk
+          })
+          socket.on('close', () => resolve(`${text.split(' ')[1]} ${text}`))
+          const length = framing === 'length' ? `content-length: ${4 * MiB}` : 'transfer-encoding: chunked'
+          socket.write(`POST ${at} HTTP/1.1\r\nhost: ${hostname}\r\nauthorization: Bearer ${app.key}\r\naccept: application/json, text/event-stream\r\n`)
+          socket.write(`content-type: ${type}\r\n${length}\r\nconnection: close\r\n\r\n`)
+          let left = 32
+          const piece = body.subarray(0, (4 * MiB) / 32)
+          const next = (): void => {
+            if (left-- === 0) {
+              if (framing === 'chunks') socket.write('0\r\n\r\n')
+              socket.resume()
+              return
+            }
+            if (framing === 'chunks') socket.write(`${piece.length.toString(16)}\r\n`)
+            socket.write(piece, () => setImmediate(next))
+            if (framing === 'chunks') socket.write('\r\n')
+          }
+          next()
+        })
+      const form = 'multipart/form-data; boundary=b'
+      expect(refused(await times(100, send(path, 'application/json', 'length')))).toBe(100)
+      expect(refused(await times(100, send(path, 'application/json', 'chunks')))).toBe(100)
+      expect(refused(await times(20, send('/v1/images/edits', form, 'length')))).toBe(20)
+      expect(refused(await times(20, send('/v1/me/agents', 'application/json', 'chunks')))).toBe(20)
+    },
+    longMs,
+  )
+
+  test(
+    'EDGE-11 who waits to be told to go on is not told to when the body is refused, and is when it is taken',
+    async () => {
+      const { hostname, port } = new URL(app.baseUrl)
+      const ask = (length: number, token = app.key): Promise<{ status: number; told: boolean }> =>
+        new Promise((resolve, reject) => {
+          let told = false
+          const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json', 'content-length': length, expect: '100-continue' }
+          const sent = request({ hostname, port, method: 'POST', path, headers }, response => {
+            response.resume()
+            response.on('end', () => resolve({ status: response.statusCode ?? 0, told }))
+          })
+          sent.on('continue', () => {
+            told = true
+            sent.end(JSON.stringify({ model: 'test-model', messages: [{ role: 'user', content: 'Hi' }] }).padEnd(length))
+          })
+          sent.on('error', reject)
+          sent.flushHeaders()
+        })
+      expect(await ask(2 * MiB)).toEqual({ status: 413, told: false })
+      expect(await ask(200, 'br-wrong')).toEqual({ status: 401, told: false })
+      expect(await ask(200)).toEqual({ status: 200, told: true })
+    },
+    longMs,
+  )
+})
+
+describe('bodies under way', () => {
+  let app: TestApp
+  let other: { key: string }
+  let aheadMs = 0
+  const clock = { ...systemClock, monotonicMs: () => systemClock.monotonicMs() + aheadMs }
+  const opened: ReturnType<typeof request>[] = []
+  beforeAll(async () => {
+    const limits = { INFERENCE_BODY_LIMIT_BYTES: String(MiB), FORM_LIMIT_BYTES: String(MiB), BODIES_MAX_BYTES: String(3 * MiB), BODIES_ORG_PERCENT: '50' }
+    app = await startApp({ clock, env: limits })
+    other = await app.otherOrg('Neighbours')
+  })
+  afterAll(async () => {
+    for (const each of opened) each.destroy()
+    await app.stop()
+  })
+
+  /** A request that has announced its body and sends what is given of it; its answer. */
+  function upload(
+    token: string,
+    announced: number | null,
+    bytes: number,
+    at = path,
+  ): Promise<{ status: number; retryAfter: string | undefined; text: string }> {
+    const { hostname, port } = new URL(app.baseUrl)
+    return new Promise((resolve, reject) => {
+      const headers = {
+        authorization: `Bearer ${token}`,
+        'content-type': at.startsWith('/v1/images') ? 'multipart/form-data; boundary=b' : 'application/json',
+        accept: 'application/json, text/event-stream',
+        ...(announced === null ? { 'transfer-encoding': 'chunked' } : { 'content-length': announced }),
+      }
+      const sent = request({ hostname, port, method: 'POST', path: at, headers, agent: false }, response => {
+        let text = ''
+        response.on('data', chunk => {
+          text += chunk
+        })
+        const { statusCode = 0, headers: told } = response
+        // The length of the reply is known: it ends although the rest of the body never comes.
+        response.on('end', () => resolve({ status: statusCode, retryAfter: told['retry-after'], text }))
+        response.on('error', reject)
+      })
+      sent.on('error', reject)
+      opened.push(sent)
+      sent.flushHeaders()
+      if (bytes > 0) sent.write(Buffer.alloc(bytes, ' '))
+    })
+  }
+
+  const figure = async (name: string): Promise<number> => {
+    const line = (await app.call('GET', '/metrics', undefined, { token: null })).text.split('\n').find(each => each.startsWith(`${name} `))
+    return Number(line?.split(' ')[1] ?? Number.NaN)
+  }
+
+  test('HARD-02 have a bound of the process and a share of the organisation, beyond which they are 503 with retry-after, on every sort of row', async () => {
+    const held = upload(app.key, MiB, 1000).catch(() => null)
+    await until(async () => (await figure('brigade_request_bodies_bytes')) === MiB, 'bytes of bodies')
+    // Half of three MiB is the share: another MiB of the same organisation does not fit, a small body does.
+    for (const at of [path, '/v1/images/edits']) {
+      const refused = await upload(app.key, MiB, 0, at)
+      expect([refused.status, refused.retryAfter], at).toEqual([503, '2'])
+      expect(refused.text).toContain('temporarily_unavailable')
+      expect(refused.text).toContain('your organisation')
+    }
+    expect((await app.call('POST', path, { model: 'test-model', messages: [{ role: 'user', content: 'Hi' }] })).status).toBe(200)
+    // Without a length, bytes count as they come.
+    expect((await upload(app.key, null, MiB - 10)).status).toBe(503)
+    // Others are not touched by it, until all is taken.
+    const first = upload(other.key, MiB, 1000).catch(() => null)
+    await until(async () => (await figure('brigade_request_bodies_bytes')) === 2 * MiB, 'bytes of bodies')
+    const third = await app.otherOrg('Third')
+    const second = upload(third.key, MiB, 1000).catch(() => null)
+    await until(async () => (await figure('brigade_request_bodies_bytes')) === 3 * MiB, 'bytes of bodies')
+    const fourth = await app.otherOrg('Fourth')
+    const full = await upload(fourth.key, MiB, 0)
+    expect([full.status, full.retryAfter, full.text]).toEqual([503, '2', expect.stringContaining('this process')])
+    expect(await figure('brigade_request_bodies_refused_total{reason="organisation"}')).toBe(3)
+    expect(await figure('brigade_request_bodies_refused_total{reason="total"}')).toBe(1)
+    // Who hangs up gives the room back.
+    for (const each of opened.splice(0)) each.destroy()
+    await Promise.all([held, first, second])
+    await until(async () => (await figure('brigade_request_bodies_bytes')) === 0, 'bytes of bodies')
+  })
+
+  test('HARD-02 that come more slowly than the least speed are 503 with retry-after, and give their room back', async () => {
+    const slow = [upload(app.key, 500_000, 1000), upload(other.key, null, 1000), upload(app.key, 500_000, 1000, '/mcp')]
+    await until(async () => (await figure('brigade_request_bodies_bytes')) >= 1_001_000, 'bytes of bodies')
+    aheadMs = 9000
+    expect(await figure('brigade_request_bodies_bytes')).toBeGreaterThanOrEqual(1_001_000)
+    aheadMs += 5000
+    for (const answer of await Promise.all(slow)) expect([answer.status, answer.retryAfter, answer.text]).toEqual([503, '2', expect.stringContaining('slowly')])
+    expect(await figure('brigade_request_bodies_refused_total{reason="slow"}')).toBe(3)
+    for (const each of opened.splice(0)) each.destroy()
+    await until(async () => (await figure('brigade_request_bodies_bytes')) === 0, 'bytes of bodies')
+  })
+})

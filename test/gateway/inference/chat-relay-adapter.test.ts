@@ -1,0 +1,234 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { ChatRelayAdapter } from '../../../src/gateway/inference/stream/chat-relay-adapter.ts'
+import { RelayAdapter } from '../../../src/gateway/inference/stream/stream-adapter.ts'
+import { dialectOf } from '../../../src/gateway/providers/dialects.ts'
+import { chatFormat } from '../../../src/gateway/wire/chat/chat-format.ts'
+import type { ReplyContext } from '../../../src/gateway/wire/client-format.ts'
+import { messagesFormat } from '../../../src/gateway/wire/messages/format.ts'
+import { echoOf } from '../../../src/gateway/wire/model-echo.ts'
+
+const bill = { cost_inr: 0.5, value_inr: 0.5, provider: 'alpha' }
+const context: ReplyContext = { model: 'catalog-id', request: {}, promptTokens: 9, nowSeconds: 77, newId: prefix => `${prefix}made`, bill: () => bill }
+const usage = { prompt_tokens: 3, completion_tokens: 2, total_tokens: 5 }
+const said = (text: string, more: object = {}): object => ({
+  id: 'c1',
+  created: 5,
+  model: 'theirs',
+  choices: [{ index: 0, delta: { content: text }, finish_reason: null }],
+  ...more,
+})
+const finished = (more: object = {}): object => ({ id: 'c1', model: 'theirs', choices: [{ index: 0, delta: {}, finish_reason: 'stop' }], ...more })
+const usageOnly = { id: 'c1', model: 'theirs', choices: [], usage }
+const done = 'data: [DONE]'
+
+interface Options {
+  readonly withholdsUsage?: boolean
+  readonly echo?: boolean
+}
+
+function adapterOf({ withholdsUsage = false, echo = false }: Options = {}): ChatRelayAdapter {
+  return new ChatRelayAdapter(chatFormat, context, { withholdsUsage, echo: echo ? echoOf('catalog-id') : null })
+}
+
+/** All that comes out when the bytes come in these pieces. */
+function relayed(pieces: readonly Uint8Array[], options: Options = {}): { text: string; adapter: ChatRelayAdapter; complete: boolean } {
+  const adapter = adapterOf(options)
+  const out: Uint8Array[] = []
+  for (const piece of pieces) {
+    const bytes = adapter.push(piece)
+    if (bytes !== null) out.push(Buffer.from(bytes))
+  }
+  const { bytes, complete } = adapter.end()
+  if (bytes !== null) out.push(bytes)
+  return { text: Buffer.concat(out).toString('utf8'), adapter, complete }
+}
+
+const streamOf = (values: readonly (object | string)[], end = '\n'): string =>
+  values.map(value => `${typeof value === 'string' ? value : `data: ${JSON.stringify(value)}`}${end}${end}`).join('')
+const whole = (text: string, options?: Options): string => relayed([Buffer.from(text)], options).text
+/** What was relayed of a stream, whatever its cuts: checked to be the same for a cut at every byte and for single bytes. */
+function anyCut(text: string, options?: Options): string {
+  const bytes = Buffer.from(text)
+  const expected = whole(text, options)
+  for (let at = 1; at < bytes.length; at++) expect(relayed([bytes.subarray(0, at), bytes.subarray(at)], options).text, `cut at ${at}`).toBe(expected)
+  expect(
+    relayed(
+      [...bytes].map(byte => Uint8Array.of(byte)),
+      options,
+    ).text,
+  ).toBe(expected)
+  return expected
+}
+const billed = (value: object): object => ({ ...value, x_br: bill })
+
+describe('the relay of a chat stream', () => {
+  test('passes every byte as it came, but for the bill in the usage that ends it', () => {
+    const text = streamOf([said('नमस्ते "usage":{}'), ': comment', 'event: x\nid: 7\nretry: 1', said('b', { usage: null }), finished(), usageOnly, done])
+    expect(anyCut(text)).toBe(text.replace(JSON.stringify(usageOnly), JSON.stringify(billed(usageOnly))))
+    const spaced = 'data:{ "choices" : [],  "usage":{"prompt_tokens":3.0,"completion_tokens":2} }\r\n\r\ndata: [DONE]\r\n\r\n'
+    expect(anyCut(spaced)).toBe(spaced.replace('2} }', `2} ,"x_br":${JSON.stringify(bill)}}`))
+  })
+
+  test('the very same buffer goes out when there is nothing to do', () => {
+    const bytes = Buffer.from(streamOf([said('a'), said('b')]))
+    expect(adapterOf().push(bytes)).toBe(bytes)
+  })
+
+  test('of several usages the last one gets the bill, also in the chunk with the finish reason', () => {
+    const running = [said('a', { usage }), said('b', { usage })]
+    expect(anyCut(streamOf([...running, finished({ usage }), done]))).toBe(streamOf([...running, billed(finished({ usage })), done]))
+    expect(anyCut(streamOf([...running, finished({ usage }), usageOnly, done]))).toBe(streamOf([...running, finished({ usage }), billed(usageOnly), done]))
+    const elsewhere = { choices: [], x_groq: { usage } }
+    const text = whole(streamOf([said('a'), elsewhere, done]))
+    expect(JSON.parse(text.split('\n\n')[1]?.slice(6) ?? '')).toMatchObject({ ...elsewhere, usage, x_br: bill })
+  })
+
+  test('a bill that the provider has put there is replaced', () => {
+    const text = anyCut(streamOf([said('a'), { ...usageOnly, x_br: { cost_inr: 9 } }, done]))
+    expect(text).toBe(streamOf([said('a'), billed(usageOnly), done]))
+  })
+
+  test('without usage our estimate stands before the end mark, under the id and model of the stream', () => {
+    const text = anyCut(streamOf([said('abcdef'), finished(), done]))
+    const [, , added, end] = text.trimEnd().split('\n\n')
+    expect(end).toBe(done)
+    expect(JSON.parse(added?.slice(6) ?? '')).toMatchObject({
+      id: 'c1',
+      created: 5,
+      model: 'theirs',
+      object: 'chat.completion.chunk',
+      choices: [],
+      usage: { prompt_tokens: 9, completion_tokens: 2, total_tokens: 11, estimated: true },
+      x_br: bill,
+    })
+    expect(anyCut(streamOf([said('abcdef'), done]), { withholdsUsage: true })).toBe(streamOf([said('abcdef'), done]))
+  })
+
+  test('include_usage: false takes out the usage-only event and nothing else', () => {
+    const before = [said('é "usage":{}', { usage: null }), finished({ usage }), ': x']
+    expect(anyCut(streamOf([...before, usageOnly, done]), { withholdsUsage: true })).toBe(streamOf([...before, done]))
+    expect(anyCut(streamOf([...before, usageOnly, done], '\r\n'), { withholdsUsage: true })).toBe(streamOf([...before, done], '\r\n'))
+    const error = { error: { message: 'x' }, usage }
+    expect(whole(streamOf([said('a'), error]), { withholdsUsage: true })).toBe(streamOf([said('a'), error, done]))
+  })
+
+  test('the model is named by its id in the catalog, in its place and nowhere else', () => {
+    const inner = said('{"model":"theirs"}', { system: { model: 'theirs' } })
+    const text = streamOf([inner, { choices: [] }, { model: null, choices: [] }, usageOnly, done])
+    const expected = streamOf([
+      { ...inner, model: 'catalog-id' },
+      { choices: [] },
+      { model: null, choices: [] },
+      billed({ ...usageOnly, model: 'catalog-id' }),
+      done,
+    ])
+    expect(anyCut(text, { echo: true })).toBe(expected)
+  })
+
+  test('half a chunk is never sent: a stream that breaks inside one ends at an event', () => {
+    const open = 'data: {"choices":[{"delta":{"content":"never fin'
+    const { text, complete } = relayed([Buffer.from(streamOf([said('a')]) + open)])
+    expect([text, complete]).toEqual([streamOf([said('a')]), false])
+    const adapter = adapterOf()
+    adapter.push(Buffer.from(streamOf([said('a')]) + open))
+    expect(adapter.atBoundary).toBe(true)
+    const frames = Buffer.from(adapter.fail({ message: 'm', type: null, code: 'budget_exceeded' })).toString()
+    expect(frames.startsWith('data: {"error"')).toBe(true)
+    expect(frames.endsWith('data: [DONE]\n\n')).toBe(true)
+  })
+
+  test('an error of the provider that breaks off in the middle is not told, and the stream counts as broken', () => {
+    const begun = streamOf([said('Hi')])
+    for (const half of ['data: {"error":{"message":"overloa', 'data: {"error":{"message":"overloaded"}', 'dat']) {
+      const { text, adapter, complete } = relayed([Buffer.from(begun + half)])
+      expect([text.trimEnd(), adapter.failed, complete], half).toEqual([begun.trimEnd(), false, false])
+    }
+  })
+
+  test('usage that was held is not lost when the stream is cut behind it', () => {
+    const adapter = adapterOf()
+    const before = adapter.push(Buffer.from(streamOf([said('a'), finished({ usage })])))
+    expect(Buffer.from(before ?? []).toString()).toBe(streamOf([said('a')]))
+    expect(Buffer.from(adapter.fail({ message: 'm', type: null, code: null })).toString()).toContain(streamOf([finished({ usage })]))
+  })
+
+  test('running figures of a stream that is cut are not the last word: what went by since counts too', () => {
+    const running = { ...said('Hello'), usage: { prompt_tokens: 9, completion_tokens: 1, total_tokens: 10 } }
+    const adapter = adapterOf()
+    adapter.push(Buffer.from(streamOf([running, said('x'.repeat(300))])))
+    expect([adapter.reported, adapter.usage().promptTokens, adapter.usage().completionTokens]).toEqual([false, 9, 102])
+    adapter.push(Buffer.from(streamOf([finished({ usage: { prompt_tokens: 9, completion_tokens: 70, total_tokens: 79 } })])))
+    expect([adapter.reported, adapter.usage().completionTokens]).toEqual([true, 70])
+  })
+
+  test('a line that is longer than any real one is passed on in parts, and not kept', () => {
+    const adapter = adapterOf()
+    const part = Buffer.from('x'.repeat(1024 * 1024))
+    let inBytes = 0
+    let outBytes = 0
+    const push = (bytes: Buffer): void => {
+      inBytes += bytes.length
+      outBytes += adapter.push(bytes)?.length ?? 0
+    }
+    push(Buffer.from(`${streamOf([said('a')])}data: {"a":"`))
+    for (let count = 0; count < 20; count++) {
+      push(part)
+      expect(inBytes - outBytes).toBeLessThan(10 * 1024 * 1024)
+    }
+    expect(adapter.atBoundary).toBe(false)
+    push(Buffer.from('"}\n\n'))
+    expect([outBytes, adapter.atBoundary]).toEqual([inBytes, true])
+  })
+
+  test('HARD-03 comments behind the usage are kept up to a bound of bytes, and the stream ends as ever', () => {
+    const comment = Buffer.from(`: ${'x'.repeat(60_000)}\n\n`)
+    const adapter = adapterOf()
+    adapter.push(Buffer.from(streamOf([said('a'), finished(), usageOnly])))
+    for (let count = 0; count < 5000; count++) expect(adapter.push(comment)).toBe(null)
+    const end = Buffer.from(adapter.push(Buffer.from(`: short\n\n${streamOf([done])}`)) ?? []).toString()
+    expect(end.length).toBeLessThan(128 * 1024)
+    expect(end.startsWith(streamOf([billed(usageOnly)]))).toBe(true)
+    expect(end.endsWith(`: short\n\n${streamOf([done])}`)).toBe(true)
+    expect([adapter.finished, adapter.atBoundary]).toEqual([true, true])
+  })
+
+  test('HARD-03 an event that comes byte by byte takes little more room than its length, for a client of the same format too', () => {
+    const adapter = new RelayAdapter(dialectOf('anthropic').tap(), messagesFormat, context)
+    const bytes = 1_000_000
+    adapter.push(Buffer.from('event: message_start\ndata: {"type":"message_start","message":{"usage":{}}}\n\nevent: ping\ndata: {"type":"ping","x":"'))
+    const before = process.memoryUsage()
+    for (let count = 0; count < bytes; count++) adapter.push(Uint8Array.of(120))
+    const after = process.memoryUsage()
+    // With an object for each byte it was some 250 MB; this counts what the collector has not fetched yet, too.
+    expect(after.heapUsed - before.heapUsed + after.arrayBuffers - before.arrayBuffers).toBeLessThan(120_000_000)
+    expect(adapter.push(Buffer.from('"}\n\n'))?.length).toBeGreaterThan(bytes)
+  })
+
+  test('any chunking of any stream gives the same bytes', () => {
+    const event = fc.oneof(
+      fc.string({ unit: 'binary', maxLength: 30 }).map(text => `data: ${JSON.stringify(said(text))}`),
+      fc.constantFrom(JSON.stringify(usageOnly), JSON.stringify(finished({ usage })), JSON.stringify(finished())).map(text => `data: ${text}`),
+      fc.constantFrom(': ping', 'event: a', 'data: not json', 'id: 1\ndata: {"choices":[],"usage":{"prompt_tokens":1}}', ''),
+    )
+    fc.assert(
+      fc.property(
+        fc.array(event, { maxLength: 8 }),
+        fc.constantFrom('\n\n', '\r\n\r\n'),
+        fc.boolean(),
+        fc.record({ withholdsUsage: fc.boolean(), echo: fc.boolean() }),
+        fc.array(fc.nat(3000), { maxLength: 20 }),
+        (events, end, ends, options, places) => {
+          const bytes = Buffer.from(events.map(text => text + end).join('') + (ends ? `data: [DONE]${end}` : ''))
+          const at = [...new Set(places.map(place => place % (bytes.length + 1)))].sort((a, b) => a - b)
+          const pieces = [0, ...at].map((from, index) => bytes.subarray(from, at[index] ?? bytes.length)).filter(piece => piece.length > 0)
+          const one = relayed([bytes], options)
+          const many = relayed(pieces, options)
+          expect(many.text).toBe(one.text)
+          expect([many.adapter.usage(), many.adapter.finished, many.complete]).toEqual([one.adapter.usage(), one.adapter.finished, one.complete])
+        },
+      ),
+      { numRuns: 500 },
+    )
+  })
+})

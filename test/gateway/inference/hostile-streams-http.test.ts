@@ -1,0 +1,157 @@
+/** A server that an organisation brings along streams what no model says: it costs that call alone. */
+import type { LookupFunction } from 'node:net'
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { startApp, type TestApp } from '../../harness/app.ts'
+import { startUpstream, type UpstreamServer } from '../../harness/upstream-server.ts'
+
+const messages = [{ role: 'user', content: 'hello' }]
+const paths = {
+  '/v1/chat/completions': { messages, stream: true },
+  '/v1/messages': { messages, max_tokens: 50, stream: true },
+  '/v1/responses': { input: 'hello', stream: true },
+} as const
+type Path = keyof typeof paths
+const translated: readonly Path[] = ['/v1/messages', '/v1/responses']
+const chunk = (delta: object, finish: string | null = null): string => `data: ${JSON.stringify({ choices: [{ index: 0, delta, finish_reason: finish }] })}\n\n`
+const call = (args: string, more: object = {}): string => chunk({ tool_calls: [{ function: { arguments: args }, ...more }] })
+const end = `${chunk({}, 'stop')}data: [DONE]\n\n`
+/** The hard bound of a turn of the event loop. */
+const turnMaxMs = 50
+
+/** So many times the text, in pieces as a fast network brings them. */
+function* many(text: string, times: number): Generator<string> {
+  const perPiece = Math.ceil(65_536 / text.length)
+  const piece = text.repeat(perPiece)
+  for (let left = times; left > 0; left -= perPiece) yield left >= perPiece ? piece : text.repeat(left)
+}
+
+function* joined(...parts: Iterable<string>[]): Generator<string> {
+  for (const part of parts) yield* part
+}
+
+describe('hostile streams', () => {
+  let app: TestApp
+  let own: UpstreamServer
+  let reference = ''
+  beforeAll(async () => {
+    own = await startUpstream()
+    const lookup: LookupFunction = (_host, options, done) => (options.all ? done(null, [{ address: '127.0.0.1', family: 4 }]) : done(null, '127.0.0.1', 4))
+    app = await startApp({ lookup, env: { OUTBOUND_ALLOW: new URL(own.url).host, CIRCUIT_FAILURES: '1000' } })
+    const endpoint = { name: 'hostile server', model: 'test-model', base_url: own.url, upstream_model: 'm', key: 'sk-own-server-key' }
+    const made = await app.call('POST', '/me/endpoints', endpoint, { cookie: await app.signIn() })
+    expect(made.status, made.text).toBe(201)
+    reference = made.json.endpoint.provider_ref
+  })
+  afterAll(async () => {
+    await app.stop()
+    await own.close()
+  })
+  beforeEach(() => own.reset())
+
+  /** Not by app.call, which keeps the whole answer: how often a word stands in it, and its last bytes. */
+  async function ask(path: Path, rawStream: Iterable<string>, word = 'nothing at all') {
+    own.script([{ rawStream }])
+    const reply = await fetch(app.baseUrl + path, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${app.key}`, 'content-type': 'application/json' },
+      body: JSON.stringify({ model: 'test-model', provider: reference, ...paths[path] }),
+    })
+    let count = 0
+    let tail = ''
+    const reader = reply.body?.getReader()
+    for (let read = await reader?.read(); read?.value !== undefined; read = await reader?.read()) {
+      const text = tail + Buffer.from(read.value).toString('latin1')
+      count += text.split(word).length - 1
+      // What is kept to find the word over a cut does not hold a whole one.
+      tail = text.slice(-4096).replaceAll(word, '')
+    }
+    return { status: reply.status, count, tail }
+  }
+
+  /** The longest turn of the event loop while something runs, in milliseconds of this process's own work: what others do on the machine is not counted. */
+  async function longestTurnMs(run: () => Promise<void>): Promise<number> {
+    let isOver = false
+    let longest = 0
+    let before = process.cpuUsage()
+    const look = (): void => {
+      const { user, system } = process.cpuUsage(before)
+      longest = Math.max(longest, (user + system) / 1000)
+      before = process.cpuUsage()
+      if (!isOver) setImmediate(look)
+    }
+    setImmediate(look)
+    await run().finally(() => {
+      isOver = true
+    })
+    return longest
+  }
+
+  /** The collector of garbage and other threads work in the same process: of several runs the best counts. */
+  async function keepsTheLoop(run: () => Promise<void>): Promise<void> {
+    let best = Number.POSITIVE_INFINITY
+    for (let times = 0; times < 5 && best >= turnMaxMs; times++) best = Math.min(best, await longestTurnMs(run))
+    expect(best).toBeLessThan(turnMaxMs)
+  }
+
+  test('HARD-03 a million deltas in a burst are relayed in turns', { timeout: 180_000 }, async () => {
+    await keepsTheLoop(async () => {
+      const { status, count, tail } = await ask('/v1/chat/completions', joined(many(chunk({ content: 'a' }), 1_000_000), [end]), '"content":"a"')
+      expect([status, count]).toEqual([200, 1_000_000])
+      expect(tail.trimEnd().endsWith('data: [DONE]')).toBe(true)
+    })
+  })
+
+  for (const path of translated) {
+    test(`HARD-03 so are those that are written anew: ${path}`, { timeout: 180_000 }, async () => {
+      await keepsTheLoop(async () => {
+        const { status, count } = await ask(path, joined(many(chunk({ content: 'a' }), 50_000), [end]), '"a"')
+        expect([status, count]).toEqual([200, 50_000])
+      })
+    })
+
+    test(`HARD-03 arguments in 2,000 pieces cost what their characters cost, and arrive whole: ${path}`, { timeout: 180_000 }, async () => {
+      const opening = call('{"a":"', { id: 'c1', function: { name: 'f', arguments: '{"a":"' } })
+      const pieces = joined([opening], many(call(`${'x'.repeat(1000)}|mark|`), 2000), [call('"}'), end])
+      await keepsTheLoop(async () => {
+        const { status, count, tail } = await ask(path, [...pieces], '|mark|')
+        // A Responses stream says them four times: as deltas, at their end, in their item and in the response.
+        expect([status, count, tail.includes('"error":{')]).toEqual([200, path === '/v1/responses' ? 8000 : 2000, false])
+      })
+    })
+
+    test(`HARD-03 calls and their arguments are bounded, and the call alone fails: ${path}`, { timeout: 60_000 }, async () => {
+      const calls = Array.from({ length: 20_000 }, (_, index) => chunk({ tool_calls: [{ index, id: `c${index}`, function: { name: 'f', arguments: '{}x' } }] }))
+      const tooMany = await ask(path, [...calls, end])
+      expect([tooMany.status, tooMany.tail]).toEqual([200, expect.stringContaining('over 512 tool calls')])
+      const tooLong = await ask(
+        path,
+        joined([call('{"a":"', { id: 'c1', function: { name: 'f', arguments: '{"a":"' } })], many(call('x'.repeat(60_000)), 90), [end]),
+      )
+      expect([tooLong.status, tooLong.tail]).toEqual([200, expect.stringContaining('characters of tool calls')])
+      expect((await app.call('POST', '/v1/chat/completions', { model: 'test-model', messages })).status).toBe(200)
+    })
+  }
+
+  for (const path of Object.keys(paths) as Path[])
+    test(`HARD-03 an event without an end is bounded, by its lines and by its bytes: ${path}`, { timeout: 60_000 }, async () => {
+      const lines = translated.includes(path) ? [() => many('data: a\n', 8_000_000)] : []
+      for (const endless of [...lines, () => joined(['data: {"choices":[{"delta":{"content":"'], many('a'.repeat(1000), 64_000))]) {
+        const before = await ask(path, endless())
+        expect([before.status, before.tail]).toEqual([502, expect.stringContaining('too long')])
+        const behind = await ask(path, joined([chunk({ content: 'begun' })], ['\n'], endless()))
+        // The first piece may have come together with the rest: then no byte had gone out.
+        expect([[200, 502].includes(behind.status), behind.tail]).toEqual([true, expect.stringContaining('too long')])
+      }
+      const deep = `data: {"choices":[{"delta":{"content":${'['.repeat(50_000)}${']'.repeat(50_000)}}}]}\n\n`
+      if (translated.includes(path))
+        expect(await ask(path, [chunk({ content: 'a' }), deep])).toMatchObject({ tail: expect.stringContaining('nested too deeply') })
+    })
+
+  test('HARD-03 a whole reply that takes long to parse is refused', async () => {
+    for (const body of [`{"choices":[{"message":{"content":${'[{},'.repeat(400_000)}`, `{"choices":[],"x":${'['.repeat(1_000_000)}${']'.repeat(1_000_000)}}`]) {
+      own.script([{ body, headers: { 'content-type': 'application/json' } }])
+      const reply = await app.call('POST', '/v1/chat/completions', { model: 'test-model', provider: reference, messages })
+      expect([reply.status, reply.json.error.message]).toEqual([502, expect.stringContaining('too many values')])
+    }
+  })
+})

@@ -1,0 +1,118 @@
+import { expect, test } from 'vitest'
+import { StreamHold } from '../../../src/gateway/inference/stream/stream-hold.ts'
+import type { Scope } from '../../../src/gateway/limits/engine/counters/counter-state.ts'
+import { systemClock } from '../../../src/platform/clock.ts'
+
+/** A hold of which the test decides; `asked` are the totals in tokens of output. */
+function holdThat(answer: (tokens: number) => boolean | Promise<boolean>, left: { refusedBy: Scope | null; tokens: number }) {
+  const asked: number[] = []
+  return {
+    asked,
+    refusedBy: left.refusedBy,
+    coveredTokens: () => left.tokens,
+    extendTo(tokens: { completionTokens: number }) {
+      asked.push(tokens.completionTokens)
+      return answer(tokens.completionTokens)
+    },
+  }
+}
+/** Nobody has to wait for the clock here. */
+const hastyClock = { ...systemClock, sleep: () => Promise.resolve() }
+
+test('the next slice is asked for when half of the one before is left, twice as large, and never beyond what the caller allows', () => {
+  const hold = holdThat(() => true, { refusedBy: null, tokens: 0 })
+  const cover = new StreamHold(hold, systemClock, 10, 256, 1000)
+  for (const tokens of [1, 128]) expect(cover.afterChunk(tokens)).toBe(true)
+  expect(hold.asked).toEqual([])
+  for (const tokens of [129, 512, 513, 999, 1000, 1500]) expect(cover.afterChunk(tokens)).toBe(true)
+  expect(hold.asked).toEqual([768, 1000])
+})
+
+test('what was left is used up behind a refusal, which is then named by the budget that refused', () => {
+  const hold = holdThat(() => false, { refusedBy: 'workspace', tokens: 300 })
+  const cover = new StreamHold(hold, systemClock, 10, 256, null)
+  expect([cover.afterChunk(200), cover.afterChunk(299), cover.afterChunk(300)]).toEqual([true, true, false])
+  expect(hold.asked).toEqual([768])
+  expect(cover.refusal).toEqual({ name: 'budget_exceeded' })
+})
+
+test('an answer that does not come, or fails, ends the stream, and is not called a spent budget', async () => {
+  for (const answer of [() => new Promise<boolean>(() => {}), () => Promise.reject(new Error('no database'))]) {
+    const cover = new StreamHold(holdThat(answer, { refusedBy: null, tokens: 0 }), hastyClock, 10, 256, null)
+    expect(cover.afterChunk(200)).toBe(true)
+    expect(await cover.afterChunk(256)).toBe(false)
+    expect(cover.refusal.name).toBe('database_unavailable')
+  }
+})
+
+test('output that ran ahead of the question under way is asked for again behind it', async () => {
+  let answerFirst = (_granted: boolean): void => {}
+  const first = new Promise<boolean>(resolve => {
+    answerFirst = resolve
+  })
+  const hold = holdThat(tokens => (tokens === 768 ? first : true), { refusedBy: null, tokens: 0 })
+  const cover = new StreamHold(hold, systemClock, 10, 256, null)
+  expect(cover.afterChunk(200)).toBe(true)
+  const covered = cover.afterChunk(5000)
+  answerFirst(true)
+  expect(await covered).toBe(true)
+  expect(hold.asked).toEqual([768, 6024])
+})
+
+/** A clock that stands still until it is moved. */
+function standingClock() {
+  let nowMs = 1000
+  return {
+    ...systemClock,
+    monotonicMs: () => nowMs,
+    advance(ms: number) {
+      nowMs += ms
+    },
+  }
+}
+
+test('thinking that nobody sees is covered by the time that it takes, at fifty tokens a second', () => {
+  const clock = standingClock()
+  const hold = holdThat(() => true, { refusedBy: null, tokens: 0 })
+  const cover = new StreamHold(hold, clock, 10, 8192, null)
+  expect(cover.afterChunk(0)).toBe(true)
+  // The first look begins the count; 160 seconds later 8,000 tokens may have been thought, and 8,100 soon after.
+  expect(cover.duringSilence(0)).toBe(true)
+  clock.advance(160_000)
+  expect(cover.duringSilence(0)).toBe(true)
+  expect(hold.asked).toEqual([])
+  clock.advance(2000)
+  expect(cover.duringSilence(0)).toBe(true)
+  expect(hold.asked).toEqual([8192 + 512])
+  // What is shown comes on top of what was thought.
+  expect(cover.afterChunk(500)).toBe(true)
+  expect(hold.asked).toEqual([8192 + 512, 8192 + 512 + 1024])
+  // Shown output ends the silence: a look behind it begins a new count.
+  clock.advance(60_000)
+  expect(cover.duringSilence(500)).toBe(true)
+  expect(hold.asked).toHaveLength(2)
+})
+
+test('thinking that a budget covers no more ends the stream when what was left has been thought', () => {
+  const clock = standingClock()
+  const hold = holdThat(() => false, { refusedBy: 'agent', tokens: 8292 })
+  const cover = new StreamHold(hold, clock, 10, 8192, null)
+  expect(cover.duringSilence(0)).toBe(true)
+  clock.advance(164_000)
+  expect(cover.duringSilence(0)).toBe(true)
+  expect(hold.asked).toHaveLength(1)
+  clock.advance(2000)
+  expect(cover.duringSilence(0)).toBe(false)
+  expect(cover.refusal).toEqual({ name: 'agent_budget_exceeded' })
+})
+
+test('a call that holds all that its caller allows is left to think', () => {
+  const clock = standingClock()
+  const hold = holdThat(() => false, { refusedBy: 'agent', tokens: 0 })
+  const cover = new StreamHold(hold, clock, 10, 4000, 4000)
+  for (let i = 0; i < 5; i++) {
+    expect(cover.duringSilence(0)).toBe(true)
+    clock.advance(600_000)
+  }
+  expect(hold.asked).toEqual([])
+})

@@ -1,0 +1,83 @@
+/** A conversation with very many tool calls takes time by its length. The sizes are such that work by the square of the length does not end within the test. */
+import { describe, expect, test } from 'vitest'
+import { turnsOf } from '../../../src/gateway/providers/dialects/anthropic/anthropic-turns.ts'
+import { contentsOf } from '../../../src/gateway/providers/dialects/gemini/gemini-contents.ts'
+import { inputItems } from '../../../src/gateway/providers/dialects/openai-responses/responses-input.ts'
+import { hubMessages } from '../../../src/gateway/wire/messages/request/hub-turns.ts'
+import { toolNamesOf } from '../../../src/gateway/wire/messages/tool-names.ts'
+import { readInput } from '../../../src/gateway/wire/responses/request/input-items.ts'
+import { ToolNames } from '../../../src/gateway/wire/responses/tool-names.ts'
+
+const many = 60_000
+const list = <T>(length: number, make: (index: number) => T): T[] => Array.from({ length }, (_, index) => make(index))
+const call = (id: string) => ({ id, type: 'function', function: { name: 'f', arguments: '' } })
+const calling = (ids: readonly string[]) => ({ role: 'assistant', content: null, tool_calls: ids.map(call) })
+const result = (id: string, content: unknown = 'done') => ({ role: 'tool', tool_call_id: id, content })
+const user = (text: string) => ({ role: 'user', content: text })
+const dropped = new Set<string>()
+
+const ids = list(many, index => `c${index}`)
+/** One turn with all calls, one turn for each call, results behind what the user says, and no results. */
+const conversations = {
+  'calls with one id': [calling(list(many, () => 'c'))],
+  'results in the turn behind the calls': [calling(ids), ...ids.map(id => result(id))],
+  'results behind many words': [calling(ids), ...list(many, () => user('a')), ...ids.map(id => result(id))],
+  'results at the end of many turns': [...ids.flatMap(id => [calling([id]), user('a')]), ...ids.map(id => result(id))],
+  'calls without results': ids.flatMap(id => [calling([id]), user('a')]),
+}
+const answersOf = (value: unknown): number => JSON.stringify(value).split(/tool_result|functionResponse"|function_call_output/).length - 1
+
+describe('very many tool calls', () => {
+  for (const [name, messages] of Object.entries(conversations)) {
+    test(`HARD-01 ${name}: as Claude reads them`, { timeout: 20_000 }, () => {
+      expect(answersOf(turnsOf(messages, dropped).turns)).toBe(many)
+    })
+    test(`HARD-01 ${name}: as Gemini reads them`, { timeout: 20_000 }, () => {
+      expect(answersOf(contentsOf(messages, true, dropped).contents)).toBe(many)
+    })
+    test(`HARD-01 ${name}: as the Responses API reads them`, { timeout: 20_000 }, () => {
+      expect(answersOf(inputItems(messages, dropped))).toBe(many)
+    })
+  }
+
+  const output = (id: string) => ({ type: 'function_call_output', call_id: id, output: 'done' })
+  const callItem = (id: string) => ({ type: 'function_call', call_id: id, name: 'f', arguments: '{}' })
+  const inputs = {
+    'calls with one id and their outputs': [...list(many, () => callItem('c')), ...list(many, () => output('c'))],
+    'calls and their outputs': [...ids.map(callItem), ...ids.map(output)],
+  }
+  for (const [name, input] of Object.entries(inputs))
+    test(`HARD-01 ${name}: of a Responses request`, { timeout: 20_000 }, () => {
+      expect(readInput(input, null, ToolNames.of({})).messages.filter(({ role }) => role === 'tool')).toHaveLength(many)
+    })
+
+  test('HARD-01 very many turns of a user behind turns that only think: of a messages request', { timeout: 20_000 }, () => {
+    const thought = { role: 'assistant', content: [{ type: 'thinking', thinking: 'a', signature: 'b' }] }
+    const context = { names: toolNamesOf({}), drop: () => {} }
+    const [message, ...others] = hubMessages({ messages: list(many, () => [user('a'), thought]).flat() }, context)
+    expect([message?.['content'], others]).toEqual([expect.objectContaining({ length: many }), []])
+  })
+
+  test('each id stands once, whatever ids were given', () => {
+    const given = ['a', 'a', 'a_2', 'a_2', 'a', 'a_3', 'a', 'b', '', '', '%', 'call', 'a_2_2']
+    const [turn] = turnsOf([user('x'), calling(given)], dropped).turns.slice(1)
+    const made = (turn?.content ?? []).map(block => block['id'])
+    expect(made).toEqual(['a', 'a_2', 'a_2_2', 'a_2_3', 'a_3', 'a_3_2', 'a_4', 'b', 'call', 'call_2', '_', 'call_3', 'a_2_2_2'])
+  })
+
+  test('results stand at the head of the turn behind their calls, in their order, and pictures of results behind them', () => {
+    const picture = { type: 'image_url', image_url: { url: 'data:image/png;base64,aGVsbG8=' } }
+    const messages = [user('x'), calling(['a', 'b', 'c']), user('y'), result('b', [{ type: 'text', text: 'of b' }, picture]), result('a', [picture])]
+    const [, , behind] = turnsOf(messages, dropped).turns
+    expect(behind?.content.map(block => block['tool_use_id'] ?? block['text'])).toEqual(['b', 'a', 'c', 'y'])
+    const parts = contentsOf(messages, true, dropped).contents[2]?.parts ?? []
+    expect(parts.map(part => (part['functionResponse'] as { id: string } | undefined)?.id ?? part['text'] ?? 'picture')).toEqual([
+      'b',
+      'a',
+      'c',
+      'picture',
+      'picture',
+      'y',
+    ])
+  })
+})

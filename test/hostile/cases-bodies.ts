@@ -1,0 +1,275 @@
+/** Bodies that mean harm: shapes, sizes, bytes, paces, and many of them. */
+import { gzipSync } from 'node:zlib'
+import { type HostileCase, isAnswered, isAnything, isRefused, json, mib, repeated, together } from './cases.ts'
+import type { Field, Got } from './field.ts'
+
+const chatPath = '/v1/chat/completions'
+const paths = [chatPath, '/v1/responses', '/v1/messages', '/v1/embeddings', '/mcp'] as const
+const start = '{"model":"honest-model","max_tokens":5,"messages":[{"role":"user","content":"a"}],"input":"a","x":'
+
+/** A body with something in a field that nobody knows. */
+const around = (middle: Buffer): Buffer => Buffer.concat([Buffer.from(start), middle, Buffer.from('}')])
+const post = (field: Field, path: string, body: Buffer, headers: Record<string, string> = {}): Promise<Got> =>
+  field.send({ path, body, headers: { ...json, accept: 'application/json, text/event-stream', ...headers } })
+
+function nested(open: string, close: string, depth: number, core = ''): Buffer {
+  return Buffer.concat([repeated(open, open.length * depth), Buffer.from(core), repeated(close, close.length * depth)])
+}
+
+function keys(bytes: number): Buffer {
+  const parts: string[] = []
+  for (let size = 0, index = 0; size < bytes; index++) {
+    const part = `"k${index}":1`
+    parts.push(part)
+    size += part.length + 1
+  }
+  return Buffer.from(`{${parts.join(',')}}`)
+}
+
+const list = (item: string, bytes: number): Buffer => Buffer.concat([Buffer.from('['), repeated(`${item},`, bytes), Buffer.from(`${item}]`)])
+
+/** Shapes of 30 MB in a field that nobody knows, on every endpoint. */
+const shapes: readonly (readonly [name: string, isShort: boolean, make: () => Buffer, expects?: (got: Got) => boolean])[] = [
+  ['30 MB of [[[ ]]]', true, () => nested('[', ']', 15 * mib), isRefused],
+  ['30 MB of {"a":{"a": }}', false, () => nested('{"a":', '}', 5 * mib, '1'), isRefused],
+  ['nesting of 100,000', true, () => nested('[', ']', 100_000), isRefused],
+  ['30 MB of [{},{},…]', true, () => list('{}', 30 * mib), isRefused],
+  ['30 MB of [0,0,…]', false, () => list('0', 30 * mib), isRefused],
+  ['30 MB of [[],[],…]', false, () => list('[]', 30 * mib), isRefused],
+  ['18 MB of keys', true, () => keys(18 * mib), isRefused],
+  ['30 MB of one key, again and again', false, () => Buffer.from(`{${'"k":1,'.repeat(4.5 * mib)}"k":1}`), isRefused],
+  ['one string of 30 MB', true, () => Buffer.concat([Buffer.from('"'), repeated('a', 30 * mib), Buffer.from('"')])],
+  ['one string of 5,000,000 escapes', false, () => Buffer.concat([Buffer.from('"'), repeated('\\u0001', 30 * mib), Buffer.from('"')])],
+  ['one number of 30 MB', false, () => repeated('7', 30 * mib)],
+  ['30 MB of numbers with exponents', true, () => Buffer.concat([Buffer.from('['), repeated('1e1 ', 30 * mib), Buffer.from(']')]), isRefused],
+  [
+    '30 MB of long numbers without commas',
+    false,
+    () => Buffer.concat([Buffer.from('['), repeated('0.1234567890123456 ', 30 * mib), Buffer.from(']')]),
+    isRefused,
+  ],
+  ['30 MB of blanks', false, () => Buffer.concat([repeated(' ', 30 * mib), Buffer.from('1')])],
+  ['a string that never ends', false, () => Buffer.concat([Buffer.from('"'), repeated('\\\\', 30 * mib)]), isRefused],
+]
+
+const shapeCases: HostileCase[] = shapes.map(([name, isShort, make, expects = isAnswered]) => ({
+  name: `body: ${name}`,
+  isShort,
+  expects,
+  async run(field) {
+    const body = around(make())
+    const got: Got[] = []
+    for (const path of paths) got.push(await post(field, path, body))
+    return got
+  },
+}))
+
+const message = '{"role":"user","content":"a"}'
+const countCases: HostileCase[] = [
+  {
+    name: 'body: 600,000 tiny messages',
+    isShort: true,
+    expects: isRefused,
+    run: field =>
+      Promise.all([
+        post(field, '/v1/messages', Buffer.from(`{"model":"honest-model","max_tokens":5,"messages":[${`${message},`.repeat(600_000)}${message}]}`)),
+        post(field, '/v1/responses', Buffer.from(`{"model":"honest-model","input":[${`${message},`.repeat(600_000)}${message}]}`)),
+      ]),
+  },
+  {
+    name: 'body: 200,000 tools, parts, stops, inputs',
+    isShort: false,
+    expects: isRefused,
+    async run(field) {
+      const many = (item: string, count = 200_000): string => `[${`${item},`.repeat(count)}${item}]`
+      const chat = (more: string): Buffer => Buffer.from(`{"model":"honest-model","messages":[${message}],${more}}`)
+      return [
+        await post(field, chatPath, chat(`"tools":${many('{"type":"function","function":{"name":"f","parameters":{}}}')}`)),
+        await post(field, chatPath, Buffer.from(`{"model":"honest-model","messages":[{"role":"user","content":${many('{"type":"text","text":"a"}')}}]}`)),
+        await post(field, chatPath, chat(`"stop":${many('"a"')}`)),
+        await post(field, '/v1/embeddings', Buffer.from(`{"model":"honest-embed","input":${many('"a"', 1_000_000)}}`)),
+      ]
+    },
+  },
+  {
+    name: 'body: three of the worst at the same time',
+    isShort: true,
+    expects: isRefused,
+    async run(field) {
+      const body = around(nested('[', ']', 15 * mib))
+      return together(3, () => post(field, chatPath, body))
+    },
+  },
+]
+
+/** Bytes that are no JSON in UTF-8, or not called so. */
+const byteCases: HostileCase[] = [
+  {
+    name: 'body: invalid UTF-8, surrogates, NUL, cut short',
+    isShort: true,
+    expects: got => got.status === 400,
+    async run(field) {
+      const [before, after] = ['{"model":"honest-model","messages":[{"role":"user","content":"', '"}]}']
+      const wrong = [[0xff], [0xc0, 0x80], [0xed, 0xa0, 0x80], [0xf4, 0x90, 0x80, 0x80], [0xe2, 0x82], [0x00]]
+      const bodies = [...wrong.map(bytes => Buffer.concat([Buffer.from(before), Buffer.from(bytes), Buffer.from(after)])), Buffer.from(before), Buffer.from('')]
+      return Promise.all(bodies.map(body => post(field, chatPath, body)))
+    },
+  },
+  {
+    name: 'body: a BOM in front is accepted',
+    isShort: true,
+    expects: got => got.status === 200,
+    run: async field => [await post(field, chatPath, Buffer.concat([Buffer.from([0xef, 0xbb, 0xbf]), Buffer.from(field.callOf('none'))]))],
+  },
+  {
+    name: 'body: gzip, also one that unpacks to 1 GiB',
+    isShort: true,
+    expects: got => got.status === 415,
+    async run(field) {
+      const bomb = gzipSync(Buffer.alloc(256 * mib, 32))
+      return Promise.all([
+        post(field, chatPath, gzipSync(field.callOf('none')), { 'content-encoding': 'gzip' }),
+        post(field, chatPath, bomb, { 'content-encoding': 'gzip' }),
+        post(field, '/v1/messages', bomb, { 'content-encoding': 'br' }),
+      ])
+    },
+  },
+  {
+    name: 'body: double names of fields that routing and money look at',
+    isShort: true,
+    expects: isAnswered,
+    run: field =>
+      Promise.all(
+        [
+          '"model":"a","model":"honest-model"',
+          '"max_tokens":1,"max_tokens":1000000',
+          '"web_search_options":{},"web_search_options":null',
+          '"__proto__":{"model":"x"}',
+        ].map(more => post(field, chatPath, Buffer.from(`{"model":"honest-model",${more},"messages":[${message}]}`))),
+      ),
+  },
+]
+
+/** The head says 31 MiB, the bytes come slowly or never. */
+async function* slowly(pieceBytes: number, everyMs: number, totalMs: number): AsyncGenerator<Buffer> {
+  yield Buffer.from(start)
+  for (let atMs = 0; atMs < totalMs; atMs += everyMs) {
+    await new Promise(done => setTimeout(done, everyMs))
+    yield Buffer.alloc(pieceBytes, 32)
+  }
+}
+
+async function* thirtyMib(pauseMs: number): AsyncGenerator<Buffer> {
+  yield Buffer.from(start)
+  yield Buffer.from('"')
+  const piece = Buffer.alloc(mib, 97)
+  for (let count = 0; count < 29; count++) {
+    yield piece
+    await new Promise(done => setTimeout(done, pauseMs))
+  }
+  yield Buffer.from('"}')
+}
+
+const loadCases: HostileCase[] = [
+  {
+    name: 'load: 40 bodies of 30 MiB at the same time',
+    isShort: true,
+    // A body that is refused before its end may cost its sender the connection.
+    expects: isAnything,
+    run: field => together(40, () => field.send({ path: chatPath, headers: json, body: thirtyMib(50) })),
+  },
+  {
+    name: 'load: 100 bodies that come by the byte',
+    isShort: false,
+    expects: isAnything,
+    run: field => together(100, () => field.send({ path: chatPath, headers: json, body: slowly(1, 100, 15_000), timeoutMs: 20_000 })),
+  },
+  {
+    name: 'load: 20 bodies of 33 MiB get their 413',
+    isShort: true,
+    expects: got => got.status === 413 || got.status === 503,
+    async run(field) {
+      const body = around(Buffer.concat([Buffer.from('"'), repeated('a', 33 * mib), Buffer.from('"')]))
+      const got: Got[] = []
+      for (let round = 0; round < 5; round++) got.push(...(await together(4, () => post(field, chatPath, body))))
+      return got
+    },
+  },
+  {
+    name: 'load: 20,000 small calls by 50 connections, half of them no JSON',
+    isShort: false,
+    run: async field => {
+      const got: Got[] = []
+      await together(50, async index => {
+        for (let count = 0; count < 400; count++)
+          got.push(await field.send({ path: chatPath, headers: json, body: index % 2 === 0 ? '{' : field.callOf('none') }))
+      })
+      return got
+    },
+  },
+]
+
+const batch = (method: string, params: object, count: number): string =>
+  JSON.stringify(Array.from({ length: count }, (_, id) => ({ jsonrpc: '2.0', id, method, params })))
+
+const pageCases: HostileCase[] = [
+  {
+    name: 'mcp: 20 batches of 100 lists',
+    isShort: true,
+    run: field =>
+      together(20, index =>
+        field.send({
+          path: '/mcp',
+          headers: { ...json, accept: 'application/json, text/event-stream' },
+          body: batch(index % 2 === 0 ? 'tools/list' : 'resources/list', {}, 100),
+        }),
+      ),
+  },
+  {
+    name: 'mcp: arguments of 30 MB, nested and long',
+    isShort: false,
+    expects: isAnything,
+    async run(field) {
+      const frame = (args: Buffer): Buffer =>
+        Buffer.concat([
+          Buffer.from('{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"memory_list","arguments":{"prefix":'),
+          args,
+          Buffer.from('}}}'),
+        ])
+      return [
+        await post(field, '/mcp', frame(nested('[', ']', 15 * mib))),
+        await post(field, '/mcp', frame(Buffer.concat([Buffer.from('"'), repeated('a', 30 * mib), Buffer.from('"')]))),
+      ]
+    },
+  },
+  {
+    name: 'pages: 400 times the public description by 20 connections, without a credential',
+    isShort: true,
+    run: async field => {
+      const got: Got[] = []
+      await together(20, async () => {
+        for (let count = 0; count < 20; count++) got.push(await field.send({ method: 'GET', path: '/openapi.json', token: null }))
+      })
+      return got
+    },
+  },
+  {
+    name: 'management: deep and wide bodies on rows of the organisation',
+    isShort: true,
+    expects: isRefused,
+    async run(field) {
+      const deep = nested('[', ']', 400_000)
+      const got: Got[] = []
+      for (const [method, path] of [
+        ['PUT', '/v1/me/memory-store'],
+        ['POST', '/v1/me/agents'],
+        ['POST', '/v1/me/keys'],
+        ['POST', '/oauth/token'],
+      ] as const)
+        for (const body of [deep, list('{}', mib - 100), keys(mib - 10_000)]) got.push(await field.send({ method, path, headers: json, body }))
+      return got
+    },
+  },
+]
+
+export const bodyCases: readonly HostileCase[] = [...shapeCases, ...countCases, ...byteCases, ...loadCases, ...pageCases]

@@ -1,0 +1,49 @@
+import type { Dispatcher } from 'undici'
+import { expect, test } from 'vitest'
+import { dispatch } from '../../src/platform/outbound/upstream-body.ts'
+
+test('HARD-03 the socket of a provider is paused above 128 KiB that nobody has read, and goes on for the reader', async () => {
+  let isPaused = false
+  const controller = {
+    get paused() {
+      return isPaused
+    },
+    pause: () => {
+      isPaused = true
+    },
+    abort: () => undefined,
+    resume: () => {
+      isPaused = false
+    },
+  } as unknown as Dispatcher.DispatchController
+  let handler: Dispatcher.DispatchHandler = {}
+  const dispatcher = {
+    dispatch: (_options: unknown, given: Dispatcher.DispatchHandler) => {
+      handler = given
+      return true
+    },
+  } as unknown as Dispatcher
+  const reply = dispatch(dispatcher, { path: '/', method: 'GET' }, undefined)
+  handler.onRequestStart?.(controller, null)
+  handler.onResponseStart?.(controller, 200, {}, 'OK')
+  const { body } = await reply
+  const chunk = Buffer.alloc(64 * 1024, 'x')
+  const come = () => handler.onResponseData?.(controller, chunk)
+  come()
+  come()
+  expect(isPaused).toBe(false)
+  come()
+  expect(isPaused).toBe(true)
+  const reader = body[Symbol.asyncIterator]()
+  let readBytes = 0
+  while (readBytes < 3 * chunk.length) readBytes += (await reader.next()).value?.length ?? 0
+  const next = reader.next()
+  await Promise.resolve()
+  expect(isPaused).toBe(false)
+  come()
+  expect((await next).value?.length).toBeGreaterThan(0)
+  // What was read does not count any more.
+  come()
+  expect(isPaused).toBe(false)
+  await reader.return?.()
+})
