@@ -44,6 +44,8 @@ export interface Round {
   readonly begunAt: Date
   /** True: somebody waits for it, so what it finds counts whether the collection is monitored or not. */
   isAsked: boolean
+  /** True: its results are thrown away, so nobody can join it any more. */
+  isDropped?: boolean
 }
 
 interface Found {
@@ -74,15 +76,16 @@ export async function runRound(round: Round, slots: CanarySlots, signal: CancelS
   await deps.db.tx(tx => writeRound(tx, round, found, deps))
 }
 
-async function writeRound(tx: Tx, { collection, begunAt, isAsked }: Round, found: readonly Found[], deps: CanaryRoundsDeps): Promise<void> {
+async function writeRound(tx: Tx, round: Round, found: readonly Found[], deps: CanaryRoundsDeps): Promise<void> {
+  const { collection, begunAt } = round
   const { orgId, id } = collection
   const now = await tx.maybe(holdCollection, orgId, id)
   const state = now === null ? null : await tx.maybe(lockRound, orgId, id)
   if (now === null || state === null) return
-  if (state.isMonitored || isAsked) {
+  if (state.isMonitored || round.isAsked) {
     await writeFound(tx, orgId, id, begunAt, found)
     await deps.afterRound(tx, { collection, ...now })
-  }
+  } else round.isDropped = true
   await tx.exec(endRound, orgId, id, begunAt, new Date(deps.clock.nowMs()))
 }
 

@@ -71,7 +71,7 @@ export class CanaryWorker {
   /** The round that this process runs for a collection right now, joined: what it finds is written in any case. */
   joined(collectionId: number): Promise<void> | null {
     const running = this.#running.get(collectionId)
-    if (running === undefined) return null
+    if (running === undefined || running.round.isDropped === true) return null
     running.round.isAsked = true
     return running.end
   }

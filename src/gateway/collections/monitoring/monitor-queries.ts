@@ -53,7 +53,8 @@ export const claimDueRounds = statement<[now: Date, pauseS: number, limit: numbe
 
 /**
  * Takes a round that somebody asks for: none when the last one began after `begunBefore`. The next one of a monitored collection is then due
- * at `nextDue`.
+ * at `nextDue`. Of two claims that wait for each other, the later one may carry the earlier time: a begin that lies a little ahead of `now`
+ * is a round under way, and only one that lies further ahead than the pause was written under another clock.
  */
 export const claimRound = statement<[orgId: number, collectionId: number, now: Date, begunBefore: Date, nextDue: Date], { id: number }>(
   'collections.claim_round',
@@ -62,7 +63,7 @@ export const claimRound = statement<[orgId: number, collectionId: number, now: D
    select held.id, held.org_id, $3::timestamptz from held
    on conflict (collection_id) do update
    set begun_at = $3::timestamptz, ended_at = null, due_at = case when m.due_at is null then null else $5::timestamptz end
-   where m.begun_at is null or m.begun_at <= $4::timestamptz or m.begun_at > $3::timestamptz
+   where m.begun_at is null or m.begun_at <= $4::timestamptz or m.begun_at > $3::timestamptz + ($3::timestamptz - $4::timestamptz)
    returning m.collection_id as "id"`,
 )
 
