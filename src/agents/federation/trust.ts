@@ -10,7 +10,19 @@ import { rowId } from '../../platform/values/row-id.ts'
 import type { Agents } from '../agents.ts'
 import { narrowedScopes } from '../tokens/token-scopes.ts'
 import { checkConditions, checkPlaces, isShared } from './trust-checks.ts'
-import { claimAudience, countTrust, deleteTrust, insertTrust, listTrust, lockAudience, lockTrust, type MatchingTrustRow, matchingTrust, type TrustRow, takeFreeAudience } from './trust-queries.ts'
+import {
+  claimAudience,
+  countTrust,
+  deleteTrust,
+  insertTrust,
+  listTrust,
+  lockAudience,
+  lockTrust,
+  type MatchingTrustRow,
+  matchingTrust,
+  type TrustRow,
+  takeFreeAudience,
+} from './trust-queries.ts'
 
 export interface TrustRulesDeps {
   readonly db: Db

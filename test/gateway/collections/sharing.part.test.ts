@@ -80,7 +80,15 @@ export function sharedCollections(world: () => Watched): void {
       expect(replies.map(({ status }) => status).sort()).toEqual([200, 200, 200, 200, 200, 201])
       const fork = replies[0]?.json
       for (const { json } of replies) expect(json).toEqual(fork)
-      expect(fork).toMatchObject({ slug: expect.stringMatching(`^${source.slug}-[0-9a-f]{8}$`), name: source.name, model: 'test-model', public: false, version: 1, stars: 0, forks: 0 })
+      expect(fork).toMatchObject({
+        slug: expect.stringMatching(`^${source.slug}-[0-9a-f]{8}$`),
+        name: source.name,
+        model: 'test-model',
+        public: false,
+        version: 1,
+        stars: 0,
+        forks: 0,
+      })
       expect(fork).toMatchObject({ readme_md: '# New', steps: [{ model: 'same-id' }, { model: 'test-model', provider: 'beta' }], forked_from: source.slug })
       expect(await own(author, source.slug)).toMatchObject({ forks: 1, version: 2 })
       // From here on they are two.
@@ -90,7 +98,10 @@ export function sharedCollections(world: () => Watched): void {
       expect((await see(`/${fork.slug}`)).json).toMatchObject({ forked_from: source.slug })
       // A fork of a fork, and of one's own.
       expect((await third.post(`/fork/${fork.slug}`)).json).toMatchObject({ slug: expect.stringMatching(/^ours-now-[0-9a-f]{8}$/), forked_from: fork.slug })
-      expect((await author.post(`/fork/${source.slug}`)).json).toMatchObject({ slug: expect.stringMatching(`^${source.slug}-[0-9a-f]{8}$`), forked_from: source.slug })
+      expect((await author.post(`/fork/${source.slug}`)).json).toMatchObject({
+        slug: expect.stringMatching(`^${source.slug}-[0-9a-f]{8}$`),
+        forked_from: source.slug,
+      })
       expect(await own(author, source.slug)).toMatchObject({ forks: 2 })
       // A fork that is gone does not count, and may be made anew.
       await reader.remove(fork.id)
