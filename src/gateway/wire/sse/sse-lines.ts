@@ -22,7 +22,8 @@ const cr = 13
 
 /**
  * Cuts the bytes of an event stream into lines, over any chunking, without decoding or copying a line that lies in one chunk. Lines
- * end in LF or CRLF; a lone CR, which the format allows and no provider sends, is not a line end. Decision 0377 says why.
+ * end in LF or CRLF. A lone CR, which the format allows and no known provider sends, is not a line end here: readers of streams of others put
+ * `LineEnds` before it. Decision 0377 says why.
  */
 export class SseLineScanner {
   readonly #sink: LineSink
