@@ -11,6 +11,7 @@ import { createLimits, type LimitsEngine } from '../gateway/limits/engine/limits
 import { OrgLimits } from '../gateway/limits/org-limits.ts'
 import type { Mail } from '../gateway/mail/mail.ts'
 import { type MailSender, mailSweepMs } from '../gateway/mail/mail-sender.ts'
+import { Founders } from '../gateway/orgs/founders.ts'
 import { createOrgs, type Orgs } from '../gateway/orgs/orgs.ts'
 import { makePartitions, partitionsEveryMs } from '../gateway/usage/events/partitions.ts'
 import type { UsageEvent } from '../gateway/usage/events/record.ts'
@@ -35,6 +36,7 @@ export interface Domains {
   readonly outbound: Outbound
   readonly controlLog: ControlLog
   readonly orgs: Orgs
+  readonly founders: Founders
   readonly keys: Keys
   readonly limits: LimitsEngine<UsageEvent>
   readonly orgLimits: OrgLimits
@@ -53,11 +55,11 @@ export interface Domains {
   stop(): Promise<void>
 }
 
-function keysOf({ db, clock, ids, config }: AppDeps, controlLog: ControlLog, orgLimits: OrgLimits): Keys {
+function keysOf({ db, clock, ids, config }: AppDeps, { controlLog, orgLimits, founders }: Pick<Domains, 'controlLog' | 'orgLimits' | 'founders'>): Keys {
   const formerTrialLimits = { rpmLimit: config.TRIAL_RPM, dailyLimit: config.TRIAL_DAILY }
   const trialLimits = isBilling(config) ? formerTrialLimits : null
   const bounds = { defaultRpm: config.DEFAULT_RPM, trialLimits, formerTrialLimits, allowOneMore: orgLimits.allowing('keys') }
-  return createKeys({ db, clock, ids, controlLog, cacheTtlMs: config.CACHE_TTL_MS, ...bounds })
+  return createKeys({ db, clock, ids, controlLog, founders, cacheTtlMs: config.CACHE_TTL_MS, ...bounds })
 }
 
 /** Constructs and starts them. The subscriptions to the control log are made first, then it starts, then who depends on its first read. */
@@ -72,10 +74,11 @@ export async function createDomains(deps: AppDeps & { readonly outbound: Outboun
   const contentLog = new ContentLog({ db, clock, log, sealer, controlLog })
   const audit = new AuditTrail({ db, clock, keepDays: config.AUDIT_KEEP_DAYS })
   const webhooks = createWebhookDelivery(deps, { outbound, sealer, mail, audit, baseUrl })
-  const sessions = new Sessions({ db, clock, ids, controlLog, ...masterKeys, ttlSeconds: config.SESSION_TTL_S, cacheTtlMs, baseUrl })
+  const founders = new Founders({ db, clock })
+  const sessions = new Sessions({ db, clock, ids, controlLog, founders, ...masterKeys, ttlSeconds: config.SESSION_TTL_S, cacheTtlMs, baseUrl })
   const orgs = createOrgs({ db, clock, controlLog, cacheTtlMs })
   const orgLimits = new OrgLimits({ db, clock, config, controlLog })
-  const keys = keysOf(deps, controlLog, orgLimits)
+  const keys = keysOf(deps, { controlLog, orgLimits, founders })
   const onDebited = onDebitedOf({ clock, ids, mail, baseUrl })
   const disk = deps.journalDisk ? { disk: deps.journalDisk } : {}
   const limits = await createLimits({ orgLimits, db, config, clock, ids, log, dataDir, controlLog, ...usageAccount(ids), onDebited, ...disk })
@@ -99,6 +102,7 @@ export async function createDomains(deps: AppDeps & { readonly outbound: Outboun
     outbound,
     controlLog,
     orgs,
+    founders,
     keys,
     limits,
     orgLimits,

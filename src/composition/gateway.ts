@@ -243,7 +243,7 @@ function rowServices(parts: AppParts, bindings: readonly Binding[]): RowServices
     imageScaler: new ImageScaler(),
     heavyTurns: new HeavyTurns(clock),
     recheck: principal => agents.tokens.recheck(principal),
-    resolve: request => resolve(request, { catalog: catalog.snapshot, circuits: circuits.of(request.org.orgId), health, clock }),
+    resolve: request => resolve(request, { catalog: catalog.snapshot, circuits: circuits.of(request.org.orgId), health: health.of(request.org.orgId), clock }),
     dearerRoute: (asked, model) => dearerRoute(catalog.snapshot, asked, model),
     observer: parts.routeObserver,
     watch: parts.watch.calls,

@@ -4,7 +4,6 @@ import { serverOwner } from '../../gateway/byok/custom-servers/custom-servers.ts
 import type { CatalogSnapshot } from '../../gateway/catalog/model.ts'
 import { Circuits } from '../../gateway/routing/circuits/circuit.ts'
 import { CircuitNews } from '../../gateway/routing/circuits/circuit-news.ts'
-import { Founders } from '../../gateway/routing/circuits/founders.ts'
 import { type DialObserver, dialObserver } from '../../gateway/routing/circuits/observe.ts'
 import { healEveryMs, RouteQuarantine } from '../../gateway/routing/circuits/quarantine.ts'
 import { RouteCircuits } from '../../gateway/routing/circuits/route-circuits.ts'
@@ -24,9 +23,9 @@ export interface RouteState {
   stop(): Promise<void>
 }
 
-export function createRouteState(deps: AppDeps, { controlLog, jobs }: Domains, catalog: () => CatalogSnapshot): RouteState {
+export function createRouteState(deps: AppDeps, { controlLog, jobs, founders }: Domains, catalog: () => CatalogSnapshot): RouteState {
   const { config, clock, ids, log, db } = deps
-  const health = new RouteHealth(clock)
+  const health = new RouteHealth(clock, founders.known)
   const kept = new Circuits({
     clock,
     rule: { failuresToOpen: config.CIRCUIT_FAILURES, openMs: config.CIRCUIT_OPEN_MS },
@@ -36,7 +35,6 @@ export function createRouteState(deps: AppDeps, { controlLog, jobs }: Domains, c
       news?.notify(routeId, change)
     },
   })
-  const founders = new Founders({ db, clock })
   const founderOf = (orgId: number) => founders.of(orgId)
   const circuits = new RouteCircuits(kept, { failuresToOpen: config.CIRCUIT_FAILURES, founderOf })
   // Organisations come and do not go, so several are several for good.

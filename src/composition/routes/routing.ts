@@ -33,7 +33,7 @@ export function routingServices(parts: AppParts, providerKeys: ProviderKeys, cus
   })
   const routePreview = new RoutePreview({
     requestOf: body => previewRequestOf(body, catalog.snapshot, config.SERVICE_ID),
-    world: orgId => ({ catalog: catalog.snapshot, circuits: circuits.of(orgId), health, clock }),
+    world: orgId => ({ catalog: catalog.snapshot, circuits: circuits.of(orgId), health: health.of(orgId), clock }),
     orgRouting: orgId => orgRoutings.get(orgId),
     policiesOf: (caller, agentLabel) => policiesOf(caller, agentLabel, parts),
   })

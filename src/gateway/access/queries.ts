@@ -1,9 +1,12 @@
 import { statement } from '../../platform/db/db.ts'
 import type { Capability, Role } from '../../platform/security/principal.ts'
+import { founderSql } from '../orgs/founders.ts'
 
 export interface SessionRow {
   readonly userId: number
   readonly orgId: number
+  /** Who founded the organisation. */
+  readonly founder: string
   readonly email: string
   /** Role of the active membership in that organisation; null without one. */
   readonly role: Role | null
@@ -19,7 +22,7 @@ export const insertSession = statement<[idHash: Buffer, userId: number, orgId: n
 /** Not limited to one organisation: the hash of a presented cookie says which it is. */
 export const findSession = statement<[idHash: Buffer], SessionRow>(
   'access.find_session',
-  `select s.user_id as "userId", s.org_id as "orgId", u.email, m.role, m.capabilities, s.expires_at as "expiresAt"
+  `select s.user_id as "userId", s.org_id as "orgId", ${founderSql('s.org_id')} as "founder", u.email, m.role, m.capabilities, s.expires_at as "expiresAt"
    from sessions s join users u on u.id = s.user_id
    left join org_members m on m.org_id = s.org_id and m.user_id = s.user_id and m.status = 'active'
    where s.id_hash = $1::bytea and s.revoked_at is null`,

@@ -8,6 +8,7 @@ import { ExpiringCache } from '../../platform/loop/expiring-cache.ts'
 import type { SessionPrincipal } from '../../platform/security/principal.ts'
 import { deriveKey, hashKey } from '../../platform/security/secrets.ts'
 import type { Ids } from '../../platform/values/ids.ts'
+import type { Founders } from '../orgs/founders.ts'
 import { deleteOldSessions, findSession, insertSession, moveSession, revokeSession, type SessionRow } from './queries.ts'
 
 /** The cookie of a signed-in person. Decision 0100 says why. */
@@ -18,6 +19,8 @@ export interface SessionsDeps {
   readonly clock: Clock
   readonly ids: Ids
   readonly controlLog: ControlLog
+  /** Told the founder of an organisation whose session was loaded. Left out: nobody asks. */
+  readonly founders?: Pick<Founders, 'note'>
   readonly masterKey: Buffer
   /** Keys whose cookies are taken too, while the master key is changed. */
   readonly otherMasterKeys?: readonly Buffer[]
@@ -55,7 +58,11 @@ export class Sessions {
       ttlMs: deps.cacheTtlMs,
       negativeTtlMs: unknownTtlMs,
       clock: deps.clock,
-      load: id => deps.db.maybe(findSession, Buffer.from(id, 'base64')),
+      load: async id => {
+        const row = await deps.db.maybe(findSession, Buffer.from(id, 'base64'))
+        if (row !== null) deps.founders?.note(row.orgId, row.founder)
+        return row
+      },
     })
     deps.controlLog.on(news => {
       if (news.kind === sessionChanged) this.#rows.invalidate(news.ref)

@@ -43,7 +43,7 @@ export interface RouteObserver {
   /** The platform's own key was refused, or refused on billing grounds. */
   refused(dialed: Pick<Attempt, 'route' | 'byok'>, orgId: number): void
   /** A reply called tools; sound: the arguments of all of them are JSON. */
-  calledTools(dialed: Pick<Attempt, 'route' | 'byok'>, sound: boolean): void
+  calledTools(dialed: Pick<Attempt, 'route' | 'byok'>, orgId: number, sound: boolean): void
 }
 
 /** What image calls go by. */

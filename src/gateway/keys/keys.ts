@@ -6,6 +6,7 @@ import { ExpiringCache } from '../../platform/loop/expiring-cache.ts'
 import type { KeyLimits } from '../../platform/security/principal.ts'
 import { hashKey, hashKeyText } from '../../platform/security/secrets.ts'
 import type { Ids } from '../../platform/values/ids.ts'
+import type { Founders } from '../orgs/founders.ts'
 import { KeyUse } from './inactivity/key-use.ts'
 import { keyPrefix, looksLikeKey, newKey } from './key-format.ts'
 import { asPresented, type KeyRecord, knowsSecret, recordOf } from './key-record.ts'
@@ -21,6 +22,8 @@ export interface KeysDeps {
   readonly clock: Clock
   readonly ids: Ids
   readonly controlLog: ControlLog
+  /** Told the founder of an organisation whose key was loaded. Left out: nobody asks. */
+  readonly founders?: Pick<Founders, 'note'>
   /** CACHE_TTL_MS: at most this long a change of another process may go unseen when its news is lost. */
   readonly cacheTtlMs: number
   /** Makes sure that the organisation may have one more key; throws `org_limit_reached`. Left out: it may. */
@@ -78,7 +81,11 @@ export class Keys {
       max: keysCachedMax,
       ttlMs: deps.cacheTtlMs,
       clock,
-      load: async id => recordOf(await db.maybe(findForAuth, id), this.tiers),
+      load: async id => {
+        const row = await db.maybe(findForAuth, id)
+        if (row !== null) deps.founders?.note(row.orgId, row.founder)
+        return recordOf(row, this.tiers)
+      },
     })
     this.use = new KeyUse(db, clock)
     deps.controlLog.on(news => {

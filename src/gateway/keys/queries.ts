@@ -1,10 +1,13 @@
 import { statement } from '../../platform/db/db.ts'
 import type { Capability, KeyScope, Role } from '../../platform/security/principal.ts'
+import { founderSql } from '../orgs/founders.ts'
 import type { KeyTier } from './key-rules.ts'
 
 export interface KeyRow {
   readonly id: number
   readonly orgId: number
+  /** Who founded the organisation. */
+  readonly founder: string
   readonly userId: number | null
   /** Role of the user's active membership; null without one. */
   readonly role: Role | null
@@ -38,7 +41,7 @@ export const findIdByHash = statement<[hash: Buffer], { id: number }>(
 /** Not limited to one org: the id comes from the hash of a presented key or from a signed token. */
 export const findForAuth = statement<[id: number], KeyRow>(
   'keys.find_for_auth',
-  `select k.id, k.org_id as "orgId", k.user_id as "userId", m.role, k.workspace_id as "workspaceId", k.name, k.scope, k.tier,
+  `select k.id, k.org_id as "orgId", ${founderSql('k.org_id')} as "founder", k.user_id as "userId", m.role, k.workspace_id as "workspaceId", k.name, k.scope, k.tier,
      k.rpm_limit as "rpmLimit", k.daily_limit as "dailyLimit", k.enabled, k.disabled_reason as "disabledReason",
      k.expires_at as "expiresAt", k.revoked_at as "revokedAt", m.capabilities, k.allowed_models as "allowedModels",
      k.allowed_providers as "allowedProviders", k.max_cost_uinr as "maxCostUinr", k.max_output_tokens as "maxOutputTokens",

@@ -235,7 +235,7 @@ describe('what an organisation brings along', () => {
   })
 
   test("what is left of a caller's own rate limit does not count as the platform's", async () => {
-    const left = () => app.gateway.app.health.measurements('alpha/alpha-only').headroom
+    const left = () => app.gateway.app.health.of(app.orgId).measurements('alpha/alpha-only').headroom
     app.alpha.script(() => ({ headers: { 'x-ratelimit-remaining-requests': '1', 'x-ratelimit-limit-requests': '100' } }))
     expect(await served({ model: 'alpha-only', upstream_key: 'sk-somebody-0001' })).toEqual([200, 'alpha'])
     expect(left()).toBeNull()

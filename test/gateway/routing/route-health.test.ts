@@ -10,40 +10,102 @@ const dialed = { route: routeAt('a'), byok: false }
 
 const nothing = { latencyMs: null, failureRate: null, headroom: null, brokenToolCalls: null }
 
+/** Organisations 1 and 2 are Ann's, 3 is Ben's, 4 is Cem's; 9 has never called. */
+const founders = new Map([
+  [1, 'ann'],
+  [2, 'ann'],
+  [3, 'ben'],
+  [4, 'cem'],
+])
+const sharedHealth = (clock = steppedClock()) => new RouteHealth(clock, orgId => founders.get(orgId) ?? String(orgId))
+
+describe('what is shared of route health', () => {
+  test('HARD-08 failures of one founder move the failure rate of their own organisation alone, those of two move that of all, each for at most 0.04', () => {
+    const clock = steppedClock()
+    const health = sharedHealth(clock)
+    const rates = () => [1, 2, 9].map(orgId => health.of(orgId).measurements('a/m').failureRate)
+    for (let count = 0; count < 50; count++) health.record({ routeId: 'a/m', orgId: 1, latencyMs: 0, ok: false })
+    expect(rates()).toEqual([1, 0, 0])
+    health.record({ routeId: 'a/m', orgId: 2, latencyMs: 0, ok: false })
+    expect(rates(), 'another organisation of the same founder').toEqual([1, 1, 0])
+    health.record({ routeId: 'a/m', orgId: 3, latencyMs: 0, ok: false })
+    expect(rates()).toEqual([1, 1, 0.08])
+    health.record({ routeId: 'a/m', orgId: 4, latencyMs: 0, ok: false })
+    expect(rates()[2]).toBeCloseTo(0.12)
+    for (let count = 0; count < 60; count++) health.record({ routeId: 'a/m', orgId: 4, latencyMs: 1, ok: true })
+    expect(rates()[2], 'successes of anybody clear it').toBe(0)
+    clock.step(15 * 60 * 1000 + 1)
+    expect(rates()).toEqual([null, null, null])
+  })
+
+  test('HARD-08 a latency counts for others from the second founder on, and then the lower middle', () => {
+    const health = sharedHealth()
+    const seen = (orgId: number) => health.of(orgId).measurements('a/m').latencyMs
+    for (const orgId of [1, 2]) health.record({ routeId: 'a/m', orgId, latencyMs: 20_000, ok: true })
+    expect([seen(1), seen(9)]).toEqual([20_000, null])
+    health.record({ routeId: 'a/m', orgId: 3, latencyMs: 100, ok: true })
+    expect([seen(1), seen(3), seen(9)]).toEqual([20_000, 100, 100])
+    health.record({ routeId: 'a/m', orgId: 4, latencyMs: 300, ok: true })
+    expect(seen(9)).toBe(300)
+  })
+
+  test('HARD-08 broken tool calls of one founder avoid a route for their own organisation alone', () => {
+    const health = sharedHealth()
+    const broken = (orgId: number) => health.of(orgId).measurements('a/m').brokenToolCalls
+    for (let count = 0; count < 20; count++) for (const orgId of [1, 2]) health.recordToolCalls('a/m', orgId, false)
+    expect([broken(1), broken(9)]).toEqual([1, null])
+    for (let count = 0; count < 5; count++) health.recordToolCalls('a/m', 3, true)
+    expect([broken(1), broken(3), broken(9)]).toEqual([1, 0, 0])
+    for (let count = 0; count < 5; count++) health.recordToolCalls('a/m', 4, false)
+    expect(broken(9), 'two of three founders').toBe(1)
+  })
+
+  test('HARD-08 a 429 empties the rate limit for the organisation that got it, and for all when a second founder gets one within a minute', () => {
+    const clock = steppedClock()
+    const health = sharedHealth(clock)
+    const left = (orgId: number) => health.of(orgId).measurements('a/m').headroom
+    health.noteHeaders('a/m', 4, { 'x-ratelimit-remaining': '3', 'x-ratelimit-limit': '4' })
+    for (const orgId of [1, 2]) health.noteLimited('a/m', orgId)
+    expect([left(1), left(2), left(9)]).toEqual([0, 0, 0.75])
+    health.noteLimited('a/m', 3)
+    expect(left(9)).toBe(0)
+  })
+})
+
 describe('route health', () => {
   test('knows nothing of a route at first, then its first sample, then a moving average', () => {
     const health = new RouteHealth(steppedClock())
-    expect(health.measurements('a/m')).toEqual(nothing)
-    health.record({ routeId: 'a/m', latencyMs: 100, ok: true })
-    expect(health.measurements('a/m').latencyMs).toBe(100)
-    health.record({ routeId: 'a/m', latencyMs: 200, ok: true })
-    expect(health.measurements('a/m').latencyMs).toBeCloseTo(120)
+    expect(health.of(1).measurements('a/m')).toEqual(nothing)
+    health.record({ routeId: 'a/m', orgId: 1, latencyMs: 100, ok: true })
+    expect(health.of(1).measurements('a/m').latencyMs).toBe(100)
+    health.record({ routeId: 'a/m', orgId: 1, latencyMs: 200, ok: true })
+    expect(health.of(1).measurements('a/m').latencyMs).toBeCloseTo(120)
   })
 
   test('counts a failed dial as a failure and not as latency', () => {
     const health = new RouteHealth(steppedClock())
-    health.record({ routeId: 'a/m', latencyMs: 100, ok: true })
-    health.record({ routeId: 'a/m', latencyMs: 9999, ok: false })
-    expect(health.measurements('a/m')).toEqual({ latencyMs: 100, failureRate: 0.1, headroom: null, brokenToolCalls: null })
+    health.record({ routeId: 'a/m', orgId: 1, latencyMs: 100, ok: true })
+    health.record({ routeId: 'a/m', orgId: 1, latencyMs: 9999, ok: false })
+    expect(health.of(1).measurements('a/m')).toEqual({ latencyMs: 100, failureRate: 0.1, headroom: null, brokenToolCalls: null })
   })
 
   test('forgets averages without a sample for a quarter of an hour', () => {
     const clock = steppedClock()
     const health = new RouteHealth(clock)
-    health.record({ routeId: 'a/m', latencyMs: 100, ok: true })
+    health.record({ routeId: 'a/m', orgId: 1, latencyMs: 100, ok: true })
     clock.step(15 * 60 * 1000 + 1)
-    expect(health.measurements('a/m')).toEqual(nothing)
+    expect(health.of(1).measurements('a/m')).toEqual(nothing)
   })
 
   test('remembers broken tool calls when the averages have run out: a route that is avoided for them has no other samples', () => {
     const clock = steppedClock()
     const health = new RouteHealth(clock)
-    health.record({ routeId: 'a/m', latencyMs: 100, ok: true })
-    for (let count = 0; count < 5; count++) health.recordToolCalls('a/m', false)
+    health.record({ routeId: 'a/m', orgId: 1, latencyMs: 100, ok: true })
+    for (let count = 0; count < 5; count++) health.recordToolCalls('a/m', 1, false)
     clock.step(16 * 60 * 1000)
-    expect(health.measurements('a/m')).toEqual({ ...nothing, brokenToolCalls: 1 })
+    expect(health.of(1).measurements('a/m')).toEqual({ ...nothing, brokenToolCalls: 1 })
     clock.step(45 * 60 * 1000)
-    expect(health.measurements('a/m')).toEqual(nothing)
+    expect(health.of(1).measurements('a/m')).toEqual(nothing)
   })
 
   test('takes a 429 for an empty rate limit, whatever an earlier reply said', () => {
@@ -58,11 +120,11 @@ describe('route health', () => {
     )
     const headers = { 'x-ratelimit-remaining-requests': '90', 'x-ratelimit-limit-requests': '100' }
     observer.succeeded(dialed, 1, 50, headers)
-    expect(health.measurements('a/m').headroom).toBe(0.9)
+    expect(health.of(1).measurements('a/m').headroom).toBe(0.9)
     observer.rateLimited(dialed, 1)
-    expect(health.measurements('a/m').headroom).toBe(0)
+    expect(health.of(1).measurements('a/m').headroom).toBe(0)
     observer.succeeded(dialed, 1, 50, headers)
-    expect(health.measurements('a/m').headroom).toBe(0.9)
+    expect(health.of(1).measurements('a/m').headroom).toBe(0.9)
   })
 
   test('asks for a probe once in twenty rankings', () => {
@@ -98,24 +160,24 @@ describe('route health', () => {
   test('broken tool calls count from the fifth reply on, for an hour', () => {
     const clock = steppedClock()
     const health = new RouteHealth(clock)
-    health.record({ routeId: 'a/m', latencyMs: 100, ok: true })
-    for (const sound of [false, true, true, true]) health.recordToolCalls('a/m', sound)
-    expect(health.measurements('a/m').brokenToolCalls).toBeNull()
-    health.recordToolCalls('a/m', true)
-    expect(health.measurements('a/m').brokenToolCalls).toBeCloseTo(0.2)
+    health.record({ routeId: 'a/m', orgId: 1, latencyMs: 100, ok: true })
+    for (const sound of [false, true, true, true]) health.recordToolCalls('a/m', 1, sound)
+    expect(health.of(1).measurements('a/m').brokenToolCalls).toBeNull()
+    health.recordToolCalls('a/m', 1, true)
+    expect(health.of(1).measurements('a/m').brokenToolCalls).toBeCloseTo(0.2)
     clock.step(60 * 60 * 1000 + 1)
-    health.record({ routeId: 'a/m', latencyMs: 100, ok: true })
-    expect(health.measurements('a/m').brokenToolCalls).toBeNull()
+    health.record({ routeId: 'a/m', orgId: 1, latencyMs: 100, ok: true })
+    expect(health.of(1).measurements('a/m').brokenToolCalls).toBeNull()
   })
 
   test('headroom counts for a minute', () => {
     const clock = steppedClock()
     const health = new RouteHealth(clock)
-    health.record({ routeId: 'a/m', latencyMs: 100, ok: true })
-    health.noteHeaders('a/m', { 'x-ratelimit-remaining': '1', 'x-ratelimit-limit': '4' })
-    expect(health.measurements('a/m').headroom).toBe(0.25)
+    health.record({ routeId: 'a/m', orgId: 1, latencyMs: 100, ok: true })
+    health.noteHeaders('a/m', 1, { 'x-ratelimit-remaining': '1', 'x-ratelimit-limit': '4' })
+    expect(health.of(1).measurements('a/m').headroom).toBe(0.25)
     clock.step(60_000)
-    expect(health.measurements('a/m').headroom).toBeNull()
+    expect(health.of(1).measurements('a/m').headroom).toBeNull()
   })
 })
 
@@ -126,9 +188,9 @@ test('what a dial came to reaches circuits and averages alike', () => {
   const observer = dialObserver(circuits, health, { served: () => {}, refused: () => {} })
   observer.failed(dialed, 1)
   observer.failed(dialed, 1)
-  expect([circuits.available('a/m'), health.measurements('a/m').failureRate]).toEqual([false, 1])
+  expect([circuits.available('a/m'), health.of(1).measurements('a/m').failureRate]).toEqual([false, 1])
   observer.succeeded(dialed, 1, 80, { 'x-ratelimit-remaining': '1', 'x-ratelimit-limit': '2' })
-  expect([circuits.available('a/m'), health.measurements('a/m').latencyMs, health.measurements('a/m').headroom]).toEqual([true, 80, 0.5])
+  expect([circuits.available('a/m'), health.of(1).measurements('a/m').latencyMs, health.of(1).measurements('a/m').headroom]).toEqual([true, 80, 0.5])
   observer.rateLimited(dialed, 1)
   expect(circuits.available('a/m')).toBe(true)
 })
@@ -144,7 +206,7 @@ test('HARD-08 a call on an own key moves no circuit, average or sign of the rout
   for (const orgId of [1, 2, 3]) {
     for (let count = 0; count < 4; count++) observer.failed(own, orgId)
     for (let count = 0; count < 4; count++) observer.rateLimited(own, orgId)
-    observer.calledTools(own, false)
+    observer.calledTools(own, orgId, false)
   }
   expect([circuits.available('a/m'), circuits.isOpen('a/m', 4, clock.nowMs())]).toEqual([true, false])
   expect(circuits.isOpen('a/m', 1, clock.nowMs()), 'the organisation itself goes elsewhere first').toBe(true)
@@ -156,20 +218,15 @@ test('HARD-08 a call on an own key moves no circuit, average or sign of the rout
   expect(observer.begins(dialed, 4)).toBe(true)
   observer.succeeded(own, 2, 5, {})
   expect(observer.begins(dialed, 5), 'the probe is still under way').toBe(false)
-  expect([served, health.measurements('a/m').failureRate, health.measurements('a/m').latencyMs]).toEqual([[], 1, null])
+  expect([served, health.of(4).measurements('a/m').failureRate, health.of(1).measurements('a/m').latencyMs]).toEqual([[], 1, null])
   // Where the platform serves nothing there is nobody else to measure it.
   const nobodys = { route: model('n', [{ of: unconfigured('b') }]).routes[0] ?? expect.fail('a model has a route'), byok: true }
   observer.succeeded(nobodys, 1, 5, {})
-  expect(health.measurements('b/n').latencyMs).toBe(5)
+  expect(health.of(1).measurements('b/n').latencyMs).toBe(5)
 })
 
 test('HARD-08 organisations of one founder are one witness, also when the founder has to be looked up, and one that cannot be looked up is none', async () => {
   const clock = steppedClock()
-  const founders = new Map([
-    [1, 'ann'],
-    [2, 'ann'],
-    [3, 'ben'],
-  ])
   const founderOf = async (orgId: number) => founders.get(orgId) ?? Promise.reject(new Error('the database is away'))
   const circuits = new RouteCircuits(new Circuits({ clock, rule: { failuresToOpen: 2, openMs: 1000 } }), { failuresToOpen: 2, founderOf })
   circuits.hasSeveralOrganisations()

@@ -2,7 +2,7 @@ import type { CatalogSnapshot, Model, Route } from '../../../src/gateway/catalog
 import { noRankings, type Rankings } from '../../../src/gateway/catalog/rankings.ts'
 import type { Provider } from '../../../src/gateway/providers/provider.ts'
 import { Circuits } from '../../../src/gateway/routing/circuits/circuit.ts'
-import { RouteHealth } from '../../../src/gateway/routing/circuits/route-health.ts'
+import { type DialResult, RouteHealth } from '../../../src/gateway/routing/circuits/route-health.ts'
 import type { OrgRouting } from '../../../src/gateway/routing/org-routing.ts'
 import type { ResolveRequest } from '../../../src/gateway/routing/plan.ts'
 import type { RoutingWorld } from '../../../src/gateway/routing/routing-world.ts'
@@ -108,14 +108,21 @@ export function catalog(models: readonly Model[], others: readonly Provider[] = 
 /** A world whose circuits and averages can be fed. */
 export interface TestWorld extends RoutingWorld {
   readonly circuits: Circuits
-  readonly health: RouteHealth
+  readonly health: RoutingWorld['health'] & Pick<RouteHealth, 'withhold'> & { record(sample: Omit<DialResult, 'orgId'>): void }
   readonly clock: ReturnType<typeof steppedClock>
 }
 
 export function worldOf(models: readonly Model[], over: Partial<Pick<RoutingWorld, 'catalog'>> = {}): TestWorld {
   const clock = steppedClock()
   const circuits = new Circuits({ clock, rule: { failuresToOpen: 5, openMs: 30_000 } })
-  return { catalog: catalog(models), circuits, health: new RouteHealth(clock), ...over, clock }
+  const routes = new RouteHealth(clock)
+  const orgId = 1
+  const health: TestWorld['health'] = {
+    ...routes.of(orgId),
+    withhold: (routeId, untilMs) => routes.withhold(routeId, untilMs),
+    record: sample => routes.record({ ...sample, orgId }),
+  }
+  return { catalog: catalog(models), circuits, health, ...over, clock }
 }
 
 export const noFields: RouterFields = {

@@ -70,6 +70,9 @@ export async function probeStep(probed: ProbedStep, signal: CancelSignal, deps: 
   }
 }
 
+/** The request of a canary, and whose it is. */
+type OrgRequest = ProbeRequest & Pick<ProbedStep, 'orgId'>
+
 const late = new Error('the canary took too long')
 
 /** Where a real call would go; null: nowhere. */
@@ -84,12 +87,8 @@ async function planOf(orgId: number, { kind, request }: ProbeRequest, deps: Prob
   }
 }
 
-interface Asked extends ProbeRequest {
-  readonly orgId: number
-}
-
 /** As `dial` does, one route after the other until one answers. */
-async function tryInTurn(plan: Plan, ask: Asked, cut: Cancellation, deps: ProbeDeps): Promise<ProbeResult> {
+async function tryInTurn(plan: Plan, ask: OrgRequest, cut: Cancellation, deps: ProbeDeps): Promise<ProbeResult> {
   const begunMs = deps.clock.monotonicMs()
   let code: ProbeFailure = 'no_route'
   for (const attempt of plan.attempts) {
@@ -102,7 +101,7 @@ async function tryInTurn(plan: Plan, ask: Asked, cut: Cancellation, deps: ProbeD
   return { kind: 'failed', code }
 }
 
-async function attemptOnce(attempt: Attempt, ask: Asked, cut: Cancellation, deps: ProbeDeps): Promise<ProbeFailure | 'ok'> {
+async function attemptOnce(attempt: Attempt, ask: OrgRequest, cut: Cancellation, deps: ProbeDeps): Promise<ProbeFailure | 'ok'> {
   const first = await performed(attempt, ask, cut, deps)
   if (typeof first === 'string') return first
   if ('answer' in first) return 'ok'
@@ -119,11 +118,11 @@ async function attemptOnce(attempt: Attempt, ask: Asked, cut: Cancellation, deps
 const isLimited = ({ status, bytes }: ClientError): boolean => isAboutTheLimit(status, bytes.toString('utf8'))
 
 /** Throws only when it was cut. */
-async function performed(attempt: Attempt, { kind, request, orgId }: Asked, cut: Cancellation, deps: ProbeDeps): Promise<Performed | ProbeFailure> {
+async function performed(attempt: Attempt, { kind, request, orgId }: OrgRequest, cut: Cancellation, deps: ProbeDeps): Promise<Performed | ProbeFailure> {
   cut.throwIfAborted()
   try {
     const unseen = { ...deps, observer: nobody }
-    const result = await kind.perform(attempt, { kind, request, signal: cut, orgId, deps: unseen, bill: () => nothing(attempt) })
+    const result = await kind.perform(attempt, { kind, request, orgId, signal: cut, deps: unseen, bill: () => nothing(attempt) })
     cut.throwIfAborted()
     return result
   } catch (error) {

@@ -136,9 +136,9 @@ function estimateOf(hub: Readonly<Fields>, { context: { request, kind } }: Attem
 }
 
 /** What the reply's tool calls are like tells routing whom to trust with tools. */
-function noteToolCalls(reply: Fields, { attempt, context: { deps } }: AttemptContext): void {
+function noteToolCalls(reply: Fields, { attempt, context: { orgId, deps } }: AttemptContext): void {
   const sound = attempt.route.dialect === 'openai' ? toolCallsAreSound(reply) : null
-  if (sound !== null) deps.observer.calledTools(attempt, sound)
+  if (sound !== null) deps.observer.calledTools(attempt, orgId, sound)
 }
 
 /** In the hub format only: replies of the other formats are relayed byte for byte. */

@@ -19,7 +19,7 @@ export interface DialObserver {
   /** The platform's own key was refused, or refused on billing grounds. */
   refused(dialed: Dialed, orgId: number): void
   /** A reply called tools; sound: the arguments of all of them are JSON. */
-  calledTools(dialed: Dialed, sound: boolean): void
+  calledTools(dialed: Dialed, orgId: number, sound: boolean): void
 }
 
 /** What of circuits a dial is told to. */
@@ -34,8 +34,8 @@ export function dialObserver(circuits: ObservedCircuits, health: RouteHealth, qu
     begins: ({ route, byok }, orgId) => circuits.begins(stateKeyOf(route), orgId, byok),
     undecided: ({ route, byok }, orgId) => circuits.undecided(stateKeyOf(route), orgId, byok),
     refused: ({ route }, orgId) => quarantine.refused(stateKeyOf(route), orgId),
-    calledTools(dialed, sound) {
-      if (isOfTheRoute(dialed)) health.recordToolCalls(stateKeyOf(dialed.route), sound)
+    calledTools(dialed, orgId, sound) {
+      if (isOfTheRoute(dialed)) health.recordToolCalls(stateKeyOf(dialed.route), orgId, sound)
     },
     succeeded(dialed, orgId, firstByteMs, headers) {
       const { route, byok } = dialed
@@ -43,20 +43,20 @@ export function dialObserver(circuits: ObservedCircuits, health: RouteHealth, qu
       circuits.success(routeId, orgId, byok)
       if (!byok) quarantine.served(routeId)
       if (!isOfTheRoute(dialed)) return
-      health.record({ routeId, latencyMs: firstByteMs, ok: true })
-      health.noteHeaders(routeId, headers)
+      health.record({ routeId, orgId, latencyMs: firstByteMs, ok: true })
+      health.noteHeaders(routeId, orgId, headers)
     },
     failed(dialed, orgId) {
       const routeId = stateKeyOf(dialed.route)
       circuits.failure(routeId, orgId, dialed.byok)
-      if (isOfTheRoute(dialed)) health.record({ routeId, latencyMs: 0, ok: false })
+      if (isOfTheRoute(dialed)) health.record({ routeId, orgId, latencyMs: 0, ok: false })
     },
     rateLimited(dialed, orgId) {
       const routeId = stateKeyOf(dialed.route)
       circuits.rateLimited(routeId, orgId, dialed.byok)
       if (!isOfTheRoute(dialed)) return
-      health.record({ routeId, latencyMs: 0, ok: false })
-      health.noteLimited(routeId)
+      health.record({ routeId, orgId, latencyMs: 0, ok: false })
+      health.noteLimited(routeId, orgId)
     },
   }
 }

@@ -1,128 +1,90 @@
 import { LRUCache } from 'lru-cache'
 import type { Clock } from '../../../platform/clock.ts'
 import type { RouteId } from '../../catalog/model.ts'
+import { type Measurements, nothingMeasured, OwnAverages } from './averages.ts'
+import { SharedAverages } from './shared-averages.ts'
 
-/** Weight of the newest sample in the moving averages. Ours: about the last 10 calls matter for latency, the last 20 for failures. */
-const latencyWeight = 0.2
-const failureWeight = 0.1
-/** An average without a sample for so long says nothing any more. Ours. */
-const staleMs = 15 * 60 * 1000
+export type { Measurements } from './averages.ts'
+
 /** Most routes whose averages are kept: the catalog's, and organisations' own servers that were used of late. */
 const routesMax = 20_000
-/** Headroom is of the provider's current window, which is a minute nearly everywhere. */
-const headroomFreshMs = 60 * 1000
-/** Replies with tool calls that must have been seen before their outcome counts, its weight, and how long it counts. Ours. */
-const toolCallsMin = 5
-const toolCallWeight = 0.05
-const toolCallsStaleMs = 60 * 60 * 1000
+/** Most organisations whose own averages are kept, and routes of each. */
+const orgsMax = 20_000
+const orgRoutesMax = 500
 /** Every so many rankings an unmeasured route goes first, or it would never be measured. Ours. */
 const probeEvery = 20
 
 export interface DialResult {
   readonly routeId: RouteId
+  readonly orgId: number
   /** Time to the reply's first byte; not used when the dial failed. */
   readonly latencyMs: number
   readonly ok: boolean
 }
 
-/** What is known of a route; null = not measured lately. */
-export interface Measurements {
-  readonly latencyMs: number | null
-  /** 0 to 1. */
-  readonly failureRate: number | null
-  /** Share of the provider's rate limit that is left, 0 to 1. */
-  readonly headroom: number | null
-  /** Share of tool calls whose arguments were no JSON, 0 to 1; null = too few seen lately. */
-  readonly brokenToolCalls: number | null
+/** What is known of routes to one organisation. */
+export interface HealthView {
+  measurements(routeId: RouteId): Measurements
+  inMaintenance(routeId: RouteId): boolean
+  probeIsDue(): boolean
 }
-
-interface Entry {
-  latencyMs: number | null
-  failureRate: number
-  sampledAtMs: number
-  headroom: number | null
-  headroomAtMs: number
-}
-
-interface ToolCalls {
-  readonly seen: number
-  readonly brokenShare: number
-  readonly atMs: number
-}
-
-const nothingMeasured: Measurements = { latencyMs: null, failureRate: null, headroom: null, brokenToolCalls: null }
 
 type ReplyHeaders = Readonly<Record<string, string | string[] | undefined>>
 
-/** Moving averages by route, fed by every dial of this process, and the routes that are withheld for maintenance. */
+/**
+ * Moving averages by route, fed by every dial of this process, and the routes that are withheld for maintenance. An organisation goes by what
+ * it has seen itself and by what several founders have seen: the calls of one founder move nobody else. Decision 0465 says why.
+ */
 export class RouteHealth {
   readonly #clock: Clock
-  readonly #entries = new LRUCache<RouteId, Entry>({ max: routesMax })
-  readonly #toolCalls = new LRUCache<RouteId, ToolCalls>({ max: routesMax })
+  readonly #founderOf: (orgId: number) => string
+  readonly #own = new LRUCache<number, Map<RouteId, OwnAverages>>({ max: orgsMax })
+  readonly #shared = new LRUCache<RouteId, SharedAverages>({ max: routesMax })
   readonly #withheldUntilMs = new Map<RouteId, number>()
   #rankings = 0
 
-  constructor(clock: Clock) {
+  /** `founderOf` says who founded an organisation. Left out: each organisation has a founder of its own. */
+  constructor(clock: Clock, founderOf: (orgId: number) => string = String) {
     this.#clock = clock
+    this.#founderOf = founderOf
   }
 
-  record({ routeId, latencyMs, ok }: DialResult): void {
-    const nowMs = this.#clock.nowMs()
-    const entry = this.#fresh(routeId, nowMs)
-    const failed = ok ? 0 : 1
-    if (!entry) {
-      this.#entries.set(routeId, { latencyMs: ok ? latencyMs : null, failureRate: failed, sampledAtMs: nowMs, headroom: null, headroomAtMs: 0 })
-      return
+  /** What is known of routes to one organisation. */
+  of(orgId: number): HealthView {
+    return {
+      measurements: routeId => this.#measurements(routeId, this.#own.get(orgId)?.get(routeId)),
+      inMaintenance: routeId => this.inMaintenance(routeId),
+      probeIsDue: () => this.probeIsDue(),
     }
-    if (ok) entry.latencyMs = entry.latencyMs === null ? latencyMs : blend(entry.latencyMs, latencyMs, latencyWeight)
-    entry.failureRate = blend(entry.failureRate, failed, failureWeight)
-    entry.sampledAtMs = nowMs
+  }
+
+  /** Adds what a dial came to. */
+  record({ routeId, orgId, latencyMs, ok }: DialResult): void {
+    const nowMs = this.#clock.nowMs()
+    this.#ownOf(orgId, routeId).add(ok ? latencyMs : null, nowMs)
+    this.#sharedOf(routeId).add(this.#founderOf(orgId), ok ? latencyMs : null, nowMs)
   }
 
   /** Reads the rate-limit headers of a provider's reply, when there are any. */
-  noteHeaders(routeId: RouteId, headers: ReplyHeaders): void {
+  noteHeaders(routeId: RouteId, orgId: number, headers: ReplyHeaders): void {
     const share = headroomOf(headers)
-    const entry = this.#entries.get(routeId)
-    if (share === null || !entry) return
-    entry.headroom = share
-    entry.headroomAtMs = this.#clock.nowMs()
+    if (share === null) return
+    this.#ownOf(orgId, routeId).limitedAtMs = Number.NEGATIVE_INFINITY
+    this.#sharedOf(routeId).noteHeadroom(share, this.#clock.nowMs())
   }
 
-  /** The provider refused a call as one too many: nothing is left of its rate limit, whatever an earlier reply said. */
-  noteLimited(routeId: RouteId): void {
-    const entry = this.#entries.get(routeId)
-    if (!entry) return
-    entry.headroom = 0
-    entry.headroomAtMs = this.#clock.nowMs()
-  }
-
-  measurements(routeId: RouteId): Measurements {
+  /** The provider refused a call as one too many: nothing is left of its rate limit for this organisation, whatever an earlier reply said. */
+  noteLimited(routeId: RouteId, orgId: number): void {
     const nowMs = this.#clock.nowMs()
-    const entry = this.#fresh(routeId, nowMs)
-    if (!entry) return this.#toolCalls.has(routeId) ? { ...nothingMeasured, brokenToolCalls: this.#brokenToolCalls(routeId, nowMs) } : nothingMeasured
-    return {
-      latencyMs: entry.latencyMs,
-      failureRate: entry.failureRate,
-      headroom: nowMs - entry.headroomAtMs < headroomFreshMs ? entry.headroom : null,
-      brokenToolCalls: this.#brokenToolCalls(routeId, nowMs),
-    }
+    this.#ownOf(orgId, routeId).limitedAtMs = nowMs
+    this.#sharedOf(routeId).noteLimited(this.#founderOf(orgId), nowMs)
   }
 
   /** A reply called tools; `sound` when the arguments of all of them are JSON. */
-  recordToolCalls(routeId: RouteId, sound: boolean): void {
+  recordToolCalls(routeId: RouteId, orgId: number, sound: boolean): void {
     const nowMs = this.#clock.nowMs()
-    const known = this.#toolCalls.get(routeId)
-    const before = known !== undefined && nowMs - known.atMs <= toolCallsStaleMs ? known : null
-    const sample = sound ? 0 : 1
-    const seen = (before?.seen ?? 0) + 1
-    // The plain mean at first, so that one broken call among the first is no verdict, then a moving average.
-    const brokenShare = before === null ? sample : blend(before.brokenShare, sample, Math.max(1 / seen, toolCallWeight))
-    this.#toolCalls.set(routeId, { seen, brokenShare, atMs: nowMs })
-  }
-
-  #brokenToolCalls(routeId: RouteId, nowMs: number): number | null {
-    const known = this.#toolCalls.get(routeId)
-    return known === undefined || known.seen < toolCallsMin || nowMs - known.atMs > toolCallsStaleMs ? null : known.brokenShare
+    this.#ownOf(orgId, routeId).toolCalls.add(sound, nowMs)
+    this.#sharedOf(routeId).toolCalls.of(this.#founderOf(orgId)).add(sound, nowMs)
   }
 
   /** Counts a ranking by measured values; true when this one should try an unmeasured route first. */
@@ -149,17 +111,40 @@ export class RouteHealth {
     return false
   }
 
-  #fresh(routeId: RouteId, nowMs: number): Entry | undefined {
-    const entry = this.#entries.get(routeId)
-    if (entry && nowMs - entry.sampledAtMs > staleMs) {
-      this.#entries.delete(routeId)
-      return undefined
+  /** Its own latency where it has measured one; of failures and broken tool calls whatever is worse, its own share or that of all. */
+  #measurements(routeId: RouteId, own: OwnAverages | undefined): Measurements {
+    const shared = this.#shared.get(routeId)
+    if (shared === undefined) return nothingMeasured
+    const nowMs = this.#clock.nowMs()
+    return {
+      latencyMs: own?.latencyMs(nowMs) ?? shared.latency.value(nowMs),
+      failureRate: larger(own?.failureRate(nowMs) ?? null, shared.failureRate(nowMs)),
+      headroom: shared.headroom(own?.limitedAtMs ?? Number.NEGATIVE_INFINITY, nowMs),
+      brokenToolCalls: larger(own?.toolCalls.of(nowMs) ?? null, shared.toolCalls.value(nowMs)),
     }
-    return entry
+  }
+
+  #ownOf(orgId: number, routeId: RouteId): OwnAverages {
+    const routes = this.#own.get(orgId) ?? new Map<RouteId, OwnAverages>()
+    const known = routes.get(routeId)
+    if (known !== undefined) return known
+    const made = new OwnAverages()
+    const [first] = routes.keys()
+    if (routes.size >= orgRoutesMax && first !== undefined) routes.delete(first)
+    this.#own.set(orgId, routes.set(routeId, made))
+    return made
+  }
+
+  #sharedOf(routeId: RouteId): SharedAverages {
+    const known = this.#shared.get(routeId)
+    if (known !== undefined) return known
+    const made = new SharedAverages()
+    this.#shared.set(routeId, made)
+    return made
   }
 }
 
-const blend = (average: number, sample: number, weight: number): number => average + weight * (sample - average)
+const larger = (a: number | null, b: number | null): number | null => (a === null || b === null ? (a ?? b) : Math.max(a, b))
 
 const limitHeaders = [
   ['x-ratelimit-remaining-requests', 'x-ratelimit-limit-requests'],

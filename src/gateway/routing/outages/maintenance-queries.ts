@@ -41,21 +41,3 @@ export const deleteMaintenance = statement<[route: string], { until: Date }>(
 )
 
 export const deleteOldMaintenance = statement<[before: Date]>('routing.delete_old_maintenance', `delete from route_maintenance where until < $1::timestamptz`)
-
-/** One word for all organisations of one founder. What the operator made is of its first owner, and without one it stands for itself. */
-const founder = `coalesce(
-  'user ' || coalesce(o.created_by, (select min(m.user_id) from org_members m where m.org_id = o.id and m.role = 'owner')),
-  'organisation ' || o.id)`
-
-/** 0, 1 or 2 organisations and founders: two stand for any number above one. */
-export const countOrganisations = statement<[], { organisations: number; founders: number }>(
-  'routing.count_organisations',
-  `select (select count(*)::int from (select 1 from orgs limit 2) as first_two) as "organisations",
-     (select count(*)::int from (select distinct ${founder} from orgs o limit 2) as founders) as "founders"`,
-)
-
-/** Who founded an organisation. */
-export const findFounder = statement<[orgId: number], { founder: string }>(
-  'routing.find_founder',
-  `select ${founder} as "founder" from orgs o where o.id = $1::int`,
-)
