@@ -4,6 +4,7 @@ import { BodyRoom } from '../gateway/http/bodies/body-room.ts'
 import { Connections } from '../gateway/http/connections.ts'
 import { StreamPlaces } from '../gateway/http/places.ts'
 import { UnreadReplies } from '../gateway/http/unread-replies.ts'
+import type { FounderOf } from '../gateway/orgs/founders.ts'
 import { addressRangesOf } from '../platform/outbound/address-ranges.ts'
 import { Shares } from '../platform/shares.ts'
 import type { AppDeps } from './deps.ts'
@@ -22,31 +23,31 @@ export interface ProcessBounds {
   readonly connections: Connections
   readonly streamPlaces: StreamPlaces
   /** Places for the looks at account resources. */
-  readonly polls: Shares<number>
+  readonly polls: Shares<string>
 }
 
-/** Makes them as the configuration says. */
-export function processBounds({ config, clock }: AppDeps): ProcessBounds {
+/** Makes them as the configuration says; founders of organisations have a share of each. */
+export function processBounds({ config, clock }: AppDeps, founderOf: FounderOf): ProcessBounds {
   const { CONNECTIONS_MAX, STREAMS_MAX, POLLS_MAX, ORG_SHARE_PERCENT: percent, TRUSTED_PROXIES } = config
   const { UNREAD_MAX_BYTES, READ_LEAST_BYTES_PER_S: leastBytesPerSecond } = config
   const totalBytes = UNREAD_MAX_BYTES === 0 ? Math.max(unreadLeastBytes, partOfHeap(heapPartOfUnread)) : UNREAD_MAX_BYTES
   return {
-    bodies: bodyRoom(config, clock),
-    unread: new UnreadReplies({ totalBytes, orgPercent: Math.min(percent, 100), leastBytesPerSecond }, clock),
-    connections: new Connections({ clock, trusted: addressRangesOf(TRUSTED_PROXIES).ranges, total: CONNECTIONS_MAX, percent }),
-    streamPlaces: new StreamPlaces(STREAMS_MAX, percent),
+    bodies: bodyRoom(config, clock, founderOf),
+    unread: new UnreadReplies({ totalBytes, orgPercent: Math.min(percent, 100), leastBytesPerSecond }, clock, founderOf),
+    connections: new Connections({ clock, trusted: addressRangesOf(TRUSTED_PROXIES).ranges, total: CONNECTIONS_MAX, percent, founderOf }),
+    streamPlaces: new StreamPlaces(STREAMS_MAX, percent, founderOf),
     polls: new Shares(POLLS_MAX, percent),
   }
 }
 
 const partOfHeap = (part: number): number => Math.floor(getHeapStatistics().heap_size_limit / part)
 
-function bodyRoom(config: AppDeps['config'], clock: AppDeps['clock']): BodyRoom {
+function bodyRoom(config: AppDeps['config'], clock: AppDeps['clock'], founderOf: FounderOf): BodyRoom {
   const { BODIES_MAX_BYTES, BODIES_ORG_PERCENT, UPLOAD_LEAST_BYTES_PER_S, FORM_LIMIT_BYTES, INFERENCE_BODY_LIMIT_BYTES } = config
   const byHeap = Math.max(bodiesLeastBytes, partOfHeap(heapPartOfBodies))
   // Whatever is set, the largest body of one call fits.
   const largestBytes = Math.max(FORM_LIMIT_BYTES, INFERENCE_BODY_LIMIT_BYTES)
   const totalBytes = Math.max(BODIES_MAX_BYTES === 0 ? byHeap : BODIES_MAX_BYTES, largestBytes)
   const orgBytes = Math.max(Math.floor((totalBytes * BODIES_ORG_PERCENT) / 100), largestBytes)
-  return new BodyRoom({ totalBytes, orgBytes, leastBytesPerSecond: UPLOAD_LEAST_BYTES_PER_S }, clock)
+  return new BodyRoom({ totalBytes, orgBytes, leastBytesPerSecond: UPLOAD_LEAST_BYTES_PER_S }, clock, founderOf)
 }

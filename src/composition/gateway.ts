@@ -150,7 +150,7 @@ async function createServices(deps: AppDeps & StartedCatalog & { readonly outbou
   watchUsage(deps, domains)
   const bindings = bindingsOf(endpointTable)
   const baseUrl = (): string => state.baseUrl
-  const bounds = processBounds(deps)
+  const bounds = processBounds(deps, domains.founders.known)
   const watch = watched.begin({ ...domains, circuits, bounds, isDraining: () => state.isDraining })
   const services = rowServices({ ...deps, ...domains, catalog, circuits, health, routeObserver: routes.observer, baseUrl, watch }, bindings)
   const edge = { ...edgeDeps(deps, domains, services, state), ...bounds, ...watched.edge }
@@ -241,7 +241,7 @@ function rowServices(parts: AppParts, bindings: readonly Binding[]): RowServices
     noteTokenCount: tokenCountsIn(db, clock),
     audioLengths: new AudioLengths(clock),
     imageScaler: new ImageScaler(),
-    heavyTurns: new HeavyTurns(clock),
+    heavyTurns: new HeavyTurns(clock, parts.founders.known),
     recheck: principal => agents.tokens.recheck(principal),
     resolve: request => resolve(request, { catalog: catalog.snapshot, circuits: circuits.of(request.org.orgId), health: health.of(request.org.orgId), clock }),
     dearerRoute: (asked, model) => dearerRoute(catalog.snapshot, asked, model),

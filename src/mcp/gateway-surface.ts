@@ -25,8 +25,10 @@ export interface GatewaySurfaceDeps {
   readonly watch?: ToolWatch | undefined
   /** Without it there are tools alone. */
   readonly beyondTools?: {
-    /** Places for the looks at account resources, shared by organisations. */
-    readonly polls: Shares<number>
+    /** Places for the looks at account resources, shared by founders of organisations. */
+    readonly polls: Shares<string>
+    /** Who founded an organisation. */
+    readonly founderOf: (orgId: number) => string
     readonly memory: MemoryWatch
     /** Calls a row without a count against the caller's rate, for what the gateway looks at by itself. */
     readonly peek: InvokeRow
@@ -38,7 +40,7 @@ export interface GatewaySurfaceDeps {
 /** The surface of this gateway for each caller: what the endpoint rows let them do. */
 export function gatewaySurface({ tools, invoke, clock, log, watch, beyondTools }: GatewaySurfaceDeps): SurfaceOf {
   const catalog = new ToolCatalog(tools)
-  const polls = beyondTools === undefined ? null : new AccountPolls(clock, beyondTools.polls)
+  const polls = beyondTools === undefined ? null : new AccountPolls(clock, beyondTools.polls, beyondTools.founderOf)
   return (call, url) => {
     const toolbox = new Toolbox({ catalog, invoke, clock, log, watch, toolsets: toolsetsOf(url) }, call)
     if (beyondTools === undefined || polls === null) return { tools: toolbox }

@@ -16,16 +16,18 @@ import type { AppParts } from '../parts.ts'
 
 /** Begins to look for rounds that are due; `monitor.stop` ends that. */
 export function monitoringServices(parts: AppParts, inference: InferenceDeps, webhooks: Webhooks) {
-  const { db, clock, ids, log, config, catalog, mail, jobs, baseUrl } = parts
+  const { db, clock, ids, log, config, catalog, mail, jobs, founders, baseUrl } = parts
   const everyS = config.MONITOR_EVERY_S
   const timeoutS = config.MONITOR_TIMEOUT_S
   const windowMs = alertWindowMs(config.ALERT_WINDOW_S, everyS)
   const kinds = { kindOf: (modelId: string) => catalog.snapshot.models.get(modelId)?.kind ?? null }
   const probes = { ...inference, ...kinds, probeTimeoutMs: timeoutS * 1000 }
   const alerting = { clock, ids, mail, baseUrl, windowMs, cooldownMs: config.ALERT_COOLDOWN_S * 1000 }
+  const holderOf = (orgId: number): Promise<number> => founders.numberOf(orgId)
   const budget = new CanaryBudget({ orgDayMax: config.CANARIES_ORG_MAX, dayMax: config.CANARIES_MAX })
   const worker = new CanaryWorker({
     budget,
+    holderOf,
     db,
     clock,
     log,
@@ -39,6 +41,7 @@ export function monitoringServices(parts: AppParts, inference: InferenceDeps, we
     ids,
     worker,
     budget,
+    holderOf,
     everyS,
     timeoutS,
     monitoredMax: config.MONITORED_MAX,

@@ -16,7 +16,7 @@ import type { Domains } from '../domains.ts'
 
 export function mcpOf(
   { config, ids, clock, log }: AppDeps,
-  { inflight, agents, memory, limits }: Domains,
+  { inflight, agents, memory, limits, founders }: Domains,
   edge: EdgeDeps & Pick<ProcessBounds, 'polls'>,
   bindings: readonly Binding[],
   watch: ToolWatch | undefined,
@@ -29,7 +29,13 @@ export function mcpOf(
       clock,
       log,
       watch,
-      beyondTools: { polls: edge.polls, memory: memoryWatch(memory), peek: makeInvoke({ ...edge, takeRate: () => undefined }, bindings), objectMaxBytes },
+      beyondTools: {
+        polls: edge.polls,
+        founderOf: founders.known,
+        memory: memoryWatch(memory),
+        peek: makeInvoke({ ...edge, takeRate: () => undefined }, bindings),
+        objectMaxBytes,
+      },
     }),
     ids,
     clock,
@@ -40,6 +46,7 @@ export function mcpOf(
     streamPlaces: edge.streamPlaces,
     unread: edge.unread,
     changeStreamsMax: config.CHANGE_STREAMS_MAX,
+    founderOf: founders.known,
     baseUrl: edge.baseUrl,
     allowedHosts: config.ALLOWED_HOSTS,
     serviceId: config.SERVICE_ID,

@@ -1,6 +1,6 @@
 /**
- * The open connections of clients. One that has not shown a credential counts for its address, one that has for the organisation whose
- * call came last. One that finds no place may still make one request: it gets a place when that became free meanwhile, otherwise the
+ * The open connections of clients. One that has not shown a credential counts for its address, one that has for the founder of the
+ * organisation whose call came last. One that finds no place may still make one request: it gets a place when that became free meanwhile, otherwise the
  * answer is the refusal, and the connection ends. Decision 0422 says why.
  */
 import { type IncomingMessage, type Server, ServerResponse } from 'node:http'
@@ -37,8 +37,8 @@ export const serverTimes = {
   connectionsCheckingInterval: checkEveryMs,
 }
 
-/** An organisation, or the network of somebody who has shown no credential. */
-type Holder = number | string
+/** The founder of an organisation, or the network of somebody who has shown no credential. */
+type Holder = string
 
 interface Connection {
   /** Null: it has no place. */
@@ -56,8 +56,10 @@ export interface ConnectionsOptions {
   readonly clock: Pick<Clock, 'monotonicMs'>
   readonly trusted: AddressRanges
   readonly total: number
-  /** What one organisation or address may have of what the others leave free. */
+  /** What one founder or address may have of what the others leave free. */
   readonly percent: number
+  /** Who founded an organisation. Left out: each organisation has a founder of its own. */
+  readonly founderOf?: (orgId: number) => string
 }
 
 export class Connections {
@@ -92,13 +94,14 @@ export class Connections {
     if (this.#open.get(request.socket)?.holder === null) response.setHeader('connection', 'close')
   }
 
-  /** The connection of a call belongs to that organisation from now on; null: to nobody in particular. The refusal when there is no place. */
+  /** The connection of a call belongs to the founder of that organisation from now on; null: to nobody in particular. The refusal when there is no place. */
   admit(request: IncomingMessage, orgId: number | null): GatewayError | null {
     const connection = this.#open.get(request.socket)
     if (connection === undefined || connection.isProxy) return null
     const { holder, network } = connection
-    if (holder !== null && (orgId === null || holder === orgId)) return null
-    const to = orgId ?? network
+    if (holder !== null && orgId === null) return null
+    const to = orgId === null ? network : (this.#options.founderOf ?? String)(orgId)
+    if (holder === to) return null
     const why = holder === null ? this.shares.take(to) : this.shares.move(holder, to)
     if (why !== null) return noPlace(connectionPlaces, why, { connection: 'close' })
     connection.holder = to

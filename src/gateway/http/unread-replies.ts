@@ -1,6 +1,6 @@
 /**
- * Replies that wait in this process because their clients do not read: bytes of all of them together, a share of it for each organisation,
- * and the least speed at which they must be read. A reply that the network takes immediately never comes here. Decision 0423 says why.
+ * Replies that wait in this process because their clients do not read: bytes of all of them together, a share of it for the
+ * organisations of each founder, and the least speed at which they must be read. A reply that the network takes immediately never comes here. Decision 0423 says why.
  */
 import type { ServerResponse } from 'node:http'
 import type { Clock } from '../../platform/clock.ts'
@@ -8,7 +8,7 @@ import type { Clock } from '../../platform/clock.ts'
 export interface UnreadLimits {
   /** Bytes of all replies together. */
   readonly totalBytes: number
-  /** What one organisation may have of what the others leave free. Callers without one share one share. */
+  /** What one founder's organisations may have of what the others leave free. Callers without an organisation share one share. */
   readonly orgPercent: number
   /** Least speed of reading; 0: none. */
   readonly leastBytesPerSecond: number
@@ -22,7 +22,7 @@ export const readGraceMs = 30_000
 /** How often readers are looked at. */
 const sweepMs = 1_000
 
-interface OrgReaders {
+interface FounderReaders {
   bytes: number
   /** The one that waits longest comes first. */
   readonly readers: Set<UnreadReply>
@@ -35,17 +35,20 @@ export class UnreadReply {
   /** Bytes that have been handed over since it began to wait, those that wait included. */
   handedBytes: number
   readonly response: ServerResponse
-  readonly orgId: number
+  readonly founder: string
   readonly sinceMs: number
 
-  constructor(response: ServerResponse, orgId: number, heldBytes: number, handedBytes: number, sinceMs: number) {
+  constructor(response: ServerResponse, founder: string, heldBytes: number, handedBytes: number, sinceMs: number) {
     this.response = response
-    this.orgId = orgId
+    this.founder = founder
     this.heldBytes = heldBytes
     this.handedBytes = handedBytes
     this.sinceMs = sinceMs
   }
 }
+
+/** In place of a founder: callers without an organisation. */
+const nobody = 'nobody'
 
 /** The room of one process. */
 export class UnreadReplies {
@@ -53,12 +56,15 @@ export class UnreadReplies {
   readonly cuts: Record<UnreadCut, number> = { total: 0, organisation: 0, slow: 0 }
   readonly limits: UnreadLimits
   readonly #clock: Pick<Clock, 'monotonicMs' | 'every'>
-  readonly #byOrg = new Map<number, OrgReaders>()
+  readonly #founderOf: (orgId: number) => string
+  readonly #byFounder = new Map<string, FounderReaders>()
   #bytes = 0
   #stop: (() => void) | null = null
 
-  constructor(limits: UnreadLimits, clock: Pick<Clock, 'monotonicMs' | 'every'>) {
+  /** `founderOf` says who founded an organisation. Left out: each organisation has a founder of its own. */
+  constructor(limits: UnreadLimits, clock: Pick<Clock, 'monotonicMs' | 'every'>, founderOf: (orgId: number) => string = String) {
     this.limits = limits
+    this.#founderOf = founderOf
     this.#clock = clock
   }
 
@@ -69,15 +75,15 @@ export class UnreadReplies {
 
   /**
    * A reply begins to wait: `heldBytes` of it are in memory, and `handedBytes` have been handed over. Where there is no room, the connections
-   * of those that have waited longest are cut, of the same organisation or of the one that has the most.
+   * of those that have waited longest are cut, of the same founder's organisations or of the founder who has the most.
    */
   open(response: ServerResponse, orgId: number | null, heldBytes: number, handedBytes: number): UnreadReply {
-    const reply = new UnreadReply(response, orgId ?? 0, heldBytes, handedBytes, this.#clock.monotonicMs())
-    this.#makeRoom(reply.orgId, heldBytes)
-    const own = this.#byOrg.get(reply.orgId) ?? { bytes: 0, readers: new Set() }
+    const reply = new UnreadReply(response, orgId === null ? nobody : this.#founderOf(orgId), heldBytes, handedBytes, this.#clock.monotonicMs())
+    this.#makeRoom(reply.founder, heldBytes)
+    const own = this.#byFounder.get(reply.founder) ?? { bytes: 0, readers: new Set() }
     own.bytes += heldBytes
     own.readers.add(reply)
-    this.#byOrg.set(reply.orgId, own)
+    this.#byFounder.set(reply.founder, own)
     this.#bytes += heldBytes
     this.#stop ??= this.#clock.every(sweepMs, () => this.#sweep())
     return reply
@@ -85,11 +91,11 @@ export class UnreadReplies {
 
   /** It does not wait any more. A second time does nothing. */
   close(reply: UnreadReply): void {
-    const own = this.#byOrg.get(reply.orgId)
+    const own = this.#byFounder.get(reply.founder)
     if (own === undefined || !own.readers.delete(reply)) return
     own.bytes -= reply.heldBytes
     this.#bytes -= reply.heldBytes
-    if (own.readers.size === 0) this.#byOrg.delete(reply.orgId)
+    if (own.readers.size === 0) this.#byFounder.delete(reply.founder)
   }
 
   /** A reply that is over for its maker, though bytes of it wait: it stays until they are sent. */
@@ -120,22 +126,22 @@ export class UnreadReplies {
     }
   }
 
-  #makeRoom(orgId: number, bytes: number): void {
+  #makeRoom(founder: string, bytes: number): void {
     const { totalBytes, orgPercent } = this.limits
-    for (let own = this.#byOrg.get(orgId); own !== undefined; own = this.#byOrg.get(orgId)) {
+    for (let own = this.#byFounder.get(founder); own !== undefined; own = this.#byFounder.get(founder)) {
       const others = this.#bytes - own.bytes
       if (own.bytes + bytes <= ((totalBytes - others) * orgPercent) / 100) break
       this.#cutOldest(own, 'organisation')
     }
     while (this.#bytes > 0 && this.#bytes + bytes > totalBytes) {
-      let most: OrgReaders | null = null
-      for (const each of this.#byOrg.values()) if (most === null || each.bytes > most.bytes) most = each
+      let most: FounderReaders | null = null
+      for (const each of this.#byFounder.values()) if (most === null || each.bytes > most.bytes) most = each
       if (most === null) return
       this.#cutOldest(most, 'total')
     }
   }
 
-  #cutOldest({ readers }: OrgReaders, why: UnreadCut): void {
+  #cutOldest({ readers }: FounderReaders, why: UnreadCut): void {
     const [oldest] = readers
     if (oldest !== undefined) this.#cut(oldest, why)
   }
@@ -152,10 +158,10 @@ export class UnreadReplies {
     const { leastBytesPerSecond } = this.limits
     if (leastBytesPerSecond > 0) {
       const nowMs = this.#clock.monotonicMs()
-      for (const { readers } of [...this.#byOrg.values()])
+      for (const { readers } of [...this.#byFounder.values()])
         for (const reply of readers) if (nowMs - reply.sinceMs > readGraceMs + (reply.handedBytes * 1000) / leastBytesPerSecond) this.#cut(reply, 'slow')
     }
-    if (this.#byOrg.size > 0) return
+    if (this.#byFounder.size > 0) return
     this.#stop?.()
     this.#stop = null
   }

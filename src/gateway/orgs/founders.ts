@@ -60,6 +60,15 @@ export class Founders {
     return this.#known.get(orgId) ?? this.#lookedUp.get(orgId)
   }
 
+  /**
+   * A number for the founder, also of an organisation that has not called this process: the negative id of the person, or the id of an
+   * organisation that is its own founder. It asks the database, so it is for work that nobody waits for.
+   */
+  async numberOf(orgId: number): Promise<number> {
+    const person = /^user ([0-9]+)$/.exec((await this.of(orgId)) ?? '')?.[1]
+    return person === undefined ? orgId : -Number(person)
+  }
+
   /** How many organisations and founders there are: 0, 1 or 2. Two stand for any number above one. */
   count(): Promise<{ organisations: number; founders: number }> {
     return this.#db.one(countFounders)

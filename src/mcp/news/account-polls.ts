@@ -14,23 +14,26 @@ export interface PollListener {
 }
 
 interface Poll {
-  readonly orgId: number
+  readonly founder: string
   readonly listeners: Set<PollListener>
   known: string | null
 }
 
 /**
  * Looks at account resources from time to time: once for all streams of one credential that listen to the same one, however many they are, and with
- * one timer for the process. Organisations share the places for such looks, and are looked at in turn.
+ * one timer for the process. Founders of organisations share the places for such looks, and are looked at in turn.
  */
 export class AccountPolls {
   readonly #clock: Clock
-  readonly #places: Shares<number>
+  readonly #places: Shares<string>
+  readonly #founderOf: (orgId: number) => string
   readonly #polls = new Map<string, Poll>()
   #stopTimer: (() => void) | null = null
   #isLooking = false
 
-  constructor(clock: Clock, places: Shares<number>) {
+  /** `founderOf` says who founded an organisation. */
+  constructor(clock: Clock, places: Shares<string>, founderOf: (orgId: number) => string) {
+    this.#founderOf = founderOf
     this.#clock = clock
     this.#places = places
   }
@@ -38,9 +41,10 @@ export class AccountPolls {
   /** Listens from now on until the returned function is called. `name` tells credential and resource. Throws SurfaceError when there is no place. */
   async watch(name: string, orgId: number, listener: PollListener): Promise<() => void> {
     const known = this.#polls.get(name)
-    const why = known === undefined ? this.#places.take(orgId) : null
+    const founder = known?.founder ?? this.#founderOf(orgId)
+    const why = known === undefined ? this.#places.take(founder) : null
     if (why !== null) throw noPlace(why)
-    const poll = known ?? { orgId, listeners: new Set<PollListener>(), known: null }
+    const poll = known ?? { founder, listeners: new Set<PollListener>(), known: null }
     poll.listeners.add(listener)
     this.#polls.set(name, poll)
     this.#stopTimer ??= this.#clock.every(accountPollMs, () => void this.#look())
@@ -53,7 +57,7 @@ export class AccountPolls {
     poll.listeners.delete(listener)
     if (poll.listeners.size === 0 && this.#polls.get(name) === poll) {
       this.#polls.delete(name)
-      this.#places.give(poll.orgId)
+      this.#places.give(poll.founder)
     }
     if (this.#polls.size > 0) return
     this.#stopTimer?.()
@@ -80,13 +84,13 @@ export class AccountPolls {
   }
 }
 
-/** The first of each organisation, then the second of each, and so on: nobody waits for all looks of another one. */
+/** The first of each founder, then the second of each, and so on: nobody waits for all looks of another one. */
 function inTurn(polls: readonly Poll[]): Poll[] {
-  const counts = new Map<number, number>()
+  const counts = new Map<string, number>()
   const rounds: Poll[][] = []
   for (const poll of polls) {
-    const round = counts.get(poll.orgId) ?? 0
-    counts.set(poll.orgId, round + 1)
+    const round = counts.get(poll.founder) ?? 0
+    counts.set(poll.founder, round + 1)
     const others = rounds[round]
     if (others === undefined) rounds.push([poll])
     else others.push(poll)
@@ -97,7 +101,7 @@ function inTurn(polls: readonly Poll[]): Poll[] {
 function noPlace(why: NoPlace): SurfaceError {
   const message =
     why === 'share'
-      ? 'This organisation listens to as many account resources as it may in this process beside others (POLLS_MAX, ORG_SHARE_PERCENT). Close a stream, or listen to fewer.'
+      ? 'This organisation, with the others of its founder, listens to as many account resources as it may in this process beside others (POLLS_MAX, ORG_SHARE_PERCENT). Close a stream, or listen to fewer.'
       : 'This process looks at as many account resources as it takes (POLLS_MAX). Try again later.'
   return new SurfaceError('refused', message, {
     code: 'rate_limit_exceeded',

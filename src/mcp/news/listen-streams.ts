@@ -17,19 +17,26 @@ export interface StreamRoom {
   readonly hold: HoldStream
   /** Streams that one process holds (setting CHANGE_STREAMS_MAX). */
   readonly max: number
+  /** Who founded an organisation. Left out: each organisation has a founder of its own. */
+  readonly founderOf?: ((orgId: number) => string) | undefined
+}
+
+/** A listener whose founder is known: the founder counts as long as the stream is open. */
+interface Holder extends Listener {
+  readonly founder: string
 }
 
 /**
  * The open `subscriptions/listen` streams of this process. While there is room everybody gets one; in a full process a newcomer gets the place
- * of whichever organisation has the most, so that no organisation keeps another out.
+ * of whichever founder has the most, so that nobody keeps another one out with several organisations.
  */
 export class ListenStreams {
   readonly #clock: Clock
   readonly #identity: McpIdentity
   readonly #room: StreamRoom
-  readonly #open = new Map<ListenStream, Listener>()
+  readonly #open = new Map<ListenStream, Holder>()
   readonly #byOwner = new Map<string, number>()
-  readonly #byOrg = new Map<number, Set<ListenStream>>()
+  readonly #byFounder = new Map<string, Set<ListenStream>>()
   #isClosed = false
 
   constructor(clock: Clock, identity: McpIdentity, room: StreamRoom) {
@@ -39,7 +46,8 @@ export class ListenStreams {
   }
 
   /** Answers one POST; the stream stays open until the client goes, its credential ends, its place is needed, or the process ends. */
-  async serve(request: Request, body: ListenBody, surface: Surface, listener: Listener): Promise<Response> {
+  async serve(request: Request, body: ListenBody, surface: Surface, asked: Listener): Promise<Response> {
+    const listener = { ...asked, founder: (this.#room.founderOf ?? String)(asked.orgId) }
     try {
       if (surface.changes === undefined) throw new SurfaceError('badParams', 'There are no changes to listen to here.')
       this.#admit(listener)
@@ -66,18 +74,18 @@ export class ListenStreams {
     for (const stream of this.#open.keys()) stream.end()
   }
 
-  #admit({ owner, orgId }: Listener): void {
+  #admit({ owner, founder }: Holder): void {
     if (this.#isClosed) throw new SurfaceError('refused', 'The gateway is restarting: listen again in a moment.', { code: 'shutting_down', status: 503 })
     if ((this.#byOwner.get(owner) ?? 0) >= perOwnerMax)
       throw new SurfaceError('refused', `This credential has ${perOwnerMax} streams open. Close one, or listen to several resources on one stream.`, tooMany)
-    if (this.#open.size >= this.#room.max) this.#makeRoom(orgId)
+    if (this.#open.size >= this.#room.max) this.#makeRoom(founder)
   }
 
-  /** Ends the newest stream of the organisation that has the most; it would have to have more than the newcomer's will have. */
-  #makeRoom(orgId: number): void {
-    const own = this.#byOrg.get(orgId)?.size ?? 0
+  /** Ends the newest stream of the founder that has the most; that one would have to have more than the newcomer's will have. */
+  #makeRoom(founder: string): void {
+    const own = this.#byFounder.get(founder)?.size ?? 0
     let most: ReadonlySet<ListenStream> = new Set()
-    for (const streams of this.#byOrg.values()) if (streams.size > most.size) most = streams
+    for (const streams of this.#byFounder.values()) if (streams.size > most.size) most = streams
     const newest = [...most].at(-1)
     if (newest === undefined || most.size <= own + 1)
       throw new SurfaceError('refused', 'This gateway has as many streams of changes open as it takes (CHANGE_STREAMS_MAX). Try again later.', tooMany)
@@ -88,7 +96,7 @@ export class ListenStreams {
   }
 
   /** Throws SurfaceError, and GatewayError when the database cannot be asked. */
-  async #held(stream: ListenStream, listener: Listener): Promise<() => void> {
+  async #held(stream: ListenStream, listener: Holder): Promise<() => void> {
     let release: (() => void) | null = null
     try {
       release = await this.#room.hold(listener.orgId)
@@ -103,21 +111,21 @@ export class ListenStreams {
     )
   }
 
-  #add(stream: ListenStream, listener: Listener): void {
+  #add(stream: ListenStream, listener: Holder): void {
     this.#open.set(stream, listener)
     this.#byOwner.set(listener.owner, (this.#byOwner.get(listener.owner) ?? 0) + 1)
-    const streams = this.#byOrg.get(listener.orgId) ?? new Set()
-    this.#byOrg.set(listener.orgId, streams.add(stream))
+    const streams = this.#byFounder.get(listener.founder) ?? new Set()
+    this.#byFounder.set(listener.founder, streams.add(stream))
   }
 
-  #remove(stream: ListenStream, { owner, orgId }: Listener): void {
+  #remove(stream: ListenStream, { owner, founder }: Holder): void {
     if (!this.#open.delete(stream)) return
     const left = (this.#byOwner.get(owner) ?? 1) - 1
     if (left === 0) this.#byOwner.delete(owner)
     else this.#byOwner.set(owner, left)
-    const streams = this.#byOrg.get(orgId)
+    const streams = this.#byFounder.get(founder)
     streams?.delete(stream)
-    if (streams?.size === 0) this.#byOrg.delete(orgId)
+    if (streams?.size === 0) this.#byFounder.delete(founder)
   }
 }
 

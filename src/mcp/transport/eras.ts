@@ -35,6 +35,8 @@ export interface ErasDeps {
   readonly holdStream: (orgId: number) => Promise<(() => void) | null>
   /** Streams of changes that this process holds. */
   readonly changeStreamsMax: number
+  /** Who founded an organisation. Left out: each organisation has a founder of its own. */
+  readonly founderOf?: ((orgId: number) => string) | undefined
 }
 
 /** Answers every POST with the SDK of its era. Decision 0070 says why. */
@@ -45,11 +47,11 @@ export class Eras {
   readonly #listens: ListenStreams
   readonly #cancellations = new Cancellations()
 
-  constructor(identity: McpIdentity, bodyLimitBytes: number, { clock, log, holdStream, changeStreamsMax }: ErasDeps) {
+  constructor(identity: McpIdentity, bodyLimitBytes: number, { clock, log, holdStream, changeStreamsMax, founderOf }: ErasDeps) {
     this.#identity = identity
     this.#log = log
     this.#discover = makeDiscoverEra(identity, bodyLimitBytes)
-    this.#listens = new ListenStreams(clock, identity, { hold: holdStream, max: changeStreamsMax })
+    this.#listens = new ListenStreams(clock, identity, { hold: holdStream, max: changeStreamsMax, founderOf })
   }
 
   /** Resolves when the reply is written. */

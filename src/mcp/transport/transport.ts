@@ -48,6 +48,8 @@ export interface McpDeps {
   readonly unread: UnreadReplies
   /** Streams of changes that this process holds (setting CHANGE_STREAMS_MAX). */
   readonly changeStreamsMax: number
+  /** Who founded an organisation. Left out: each organisation has a founder of its own. */
+  readonly founderOf?: ((orgId: number) => string) | undefined
   readonly baseUrl: () => string
   /** Host names beside the one of the base URL and loopback (setting ALLOWED_HOSTS). */
   readonly allowedHosts: readonly string[]

@@ -142,6 +142,31 @@ export function canariesOfCollections(world: () => Watched): void {
       expect([(await ask(mine.slug, cookie)).checked, (await ask(theirs.slug, owner)).checked]).toEqual([true, true])
     })
 
+    test('HARD-11 the organisations of one person have the canaries of one day and founder together, and others keep theirs', async () => {
+      const { app, owner, clock } = watched
+      const person = await app.otherOrg('Founders')
+      const first = await app.signIn(person.userId, person.orgId)
+      const second = await app.signIn(person.userId, person.orgId)
+      const made = await app.call('POST', '/me/orgs', { name: 'One more' }, { cookie: second })
+      expect((await app.call('POST', '/me/orgs/switch', { org_id: made.json.id }, { cookie: second })).status).toBe(200)
+      clock.moveTo(Math.ceil(clock.nowMs() / 86_400_000 + 1) * 86_400_000)
+      const steps = ['alpha-only', { model: 'test-model', provider: 'beta' }, 'test-model']
+      const collections = []
+      for (const cookie of [first, second])
+        collections.push({ cookie, slug: (await app.call('POST', '/me/collections', { name: 'Spent', model: 'test-model', steps }, { cookie })).json.slug })
+      const theirs = await watched.make(['alpha-only'])
+      const ask = async (slug: string, who: string) => {
+        clock.advance(16_000)
+        return (await app.call('POST', `/me/collections/${slug}/check`, undefined, { cookie: who })).json
+      }
+      for (let count = 0; count < 33; count++) {
+        const { slug, cookie } = collections[count % 2] ?? expect.fail('there are two')
+        expect((await ask(slug, cookie)).checked).toBe(true)
+      }
+      for (const { slug, cookie } of collections) expect((await ask(slug, cookie)).note).toContain('CANARIES_ORG_MAX')
+      expect((await ask(theirs.slug, owner)).checked).toBe(true)
+    })
+
     test('MON-08 canaries are not billed, not in usage, budgets, rate limits, statistics or webhooks, and open no circuit', async () => {
       const { app, check } = watched
       const { slug } = await watched.make([{ model: 'test-model', provider: 'alpha' }, 'test-embed'])

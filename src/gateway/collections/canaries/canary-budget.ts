@@ -1,6 +1,13 @@
-/** What canaries may cost the operator: rounds that an organisation asks for, canaries of an organisation and of the installation. */
+/** What canaries may cost the operator: rounds that an organisation asks for, canaries of one founder's organisations and of the installation. */
 import type { Db, Tx } from '../../../platform/db/db.ts'
 import { takeUse } from './canary-queries.ts'
+
+/** Whose round it is. */
+export interface CanaryHolder {
+  readonly orgId: number
+  /** A number for its founder: the canaries of all organisations of one founder count together. */
+  readonly holder: number
+}
 
 export interface CanaryBudgetOptions {
   /** CANARIES_ORG_MAX. */
@@ -18,12 +25,12 @@ export const askedRoundsMax = 20
 const alertMailsMax = 200
 const minuteMs = 60_000
 const dayMs = 24 * 3600_000
-/** In place of an organisation: all of them together. */
+/** In place of a founder: all of them together. */
 const everyone = 0
 
 /**
- * Counts in the database, so for all processes together, and apart from collections: who deletes those begins nothing anew. One row an
- * organisation and kind; a row of a span that is over counts from zero.
+ * Counts in the database, so for all processes together, and apart from collections: who deletes those begins nothing anew. One row for each
+ * founder or organisation and kind; a row of a span that is over counts from zero.
  */
 export class CanaryBudget {
   readonly #options: CanaryBudgetOptions
@@ -31,11 +38,11 @@ export class CanaryBudget {
     this.#options = options
   }
 
-  /** Takes room for the canaries of a round; null: there was. What an organisation is refused costs the others nothing. */
-  async take(db: Db | Tx, orgId: number, canaries: number, isAsked: boolean, nowMs: number): Promise<Exhausted | null> {
+  /** Takes room for the canaries of a round; null: there was. What a founder is refused costs the others nothing. */
+  async take(db: Db | Tx, { orgId, holder }: CanaryHolder, canaries: number, isAsked: boolean, nowMs: number): Promise<Exhausted | null> {
     const { orgDayMax, dayMax } = this.#options
     if (isAsked && !(await taken(db, orgId, 'asked', nowMs, minuteMs, 1, askedRoundsMax))) return 'minute'
-    if (!(await taken(db, orgId, 'canaries', nowMs, dayMs, canaries, orgDayMax))) return 'org-day'
+    if (!(await taken(db, holder, 'canaries', nowMs, dayMs, canaries, orgDayMax))) return 'org-day'
     return (await taken(db, everyone, 'canaries', nowMs, dayMs, canaries, dayMax)) ? null : 'day'
   }
 }
@@ -43,7 +50,7 @@ export class CanaryBudget {
 /** Whether the organisation may have one more mail of an alert sent today. */
 export const takeAlertMail = (tx: Tx, orgId: number, nowMs: number): Promise<boolean> => taken(tx, orgId, 'mails', nowMs, dayMs, 1, alertMailsMax)
 
-async function taken(db: Db | Tx, orgId: number, kind: string, nowMs: number, spanMs: number, count: number, max: number): Promise<boolean> {
+async function taken(db: Db | Tx, holder: number, kind: string, nowMs: number, spanMs: number, count: number, max: number): Promise<boolean> {
   const startsAt = new Date(Math.floor(nowMs / spanMs) * spanMs)
-  return (await db.maybe(takeUse, orgId, kind, startsAt, spanMs / 1000, BigInt(count), BigInt(max))) !== null
+  return (await db.maybe(takeUse, holder, kind, startsAt, spanMs / 1000, BigInt(count), BigInt(max))) !== null
 }

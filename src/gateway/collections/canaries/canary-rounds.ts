@@ -24,6 +24,8 @@ export interface CanaryRoundsDeps {
   readonly db: Db
   readonly clock: Clock
   readonly probeStep: ProbeStep
+  /** A number for the founder of an organisation: founders share the slots. */
+  holderOf(orgId: number): Promise<number>
   /** Looks at the alerts in the transaction that has written a round. */
   afterRound(tx: Tx, round: WrittenRound): Promise<void>
 }
@@ -61,10 +63,11 @@ const hourMs = 3600_000
  */
 export async function runRound(round: Round, slots: CanarySlots, signal: CancelSignal, deps: CanaryRoundsDeps): Promise<void> {
   const { orgId, modelId, steps } = round.collection
+  const holder = await deps.holderOf(orgId)
   const results = await Promise.all(
     distinctSteps(steps).map(async step => {
       const probed = { orgId, modelId, step: { model: step.model, provider: step.provider ?? null } }
-      const result = await slots.run(orgId, () => {
+      const result = await slots.run(holder, () => {
         signal.throwIfAborted()
         return deps.probeStep(probed, signal)
       })

@@ -1,54 +1,55 @@
 interface Waiting {
-  readonly orgId: number
+  readonly holder: number
   go(): void
 }
 
 /**
- * Bounds how many canaries run at once in this process, and how many of them are of one organisation: one whose servers hang must not keep the
- * others from theirs. Who finds no room waits in line.
+ * Bounds how many canaries run concurrently in this process, and how many of them are of one founder's organisations: servers that hang must not
+ * keep the others from theirs. A round that finds no room waits in line.
  */
 export class CanarySlots {
   #free: number
-  readonly #orgMax: number
-  /** Under way by organisation. */
+  readonly #holderMax: number
+  /** Running canaries by founder. */
   readonly #running = new Map<number, number>()
   readonly #waiting: Waiting[] = []
 
-  constructor(count: number, orgMax: number) {
+  constructor(count: number, holderMax: number) {
     this.#free = count
-    this.#orgMax = orgMax
+    this.#holderMax = holderMax
   }
 
-  async run<T>(orgId: number, work: () => Promise<T>): Promise<T> {
-    if (this.#hasRoom(orgId)) this.#enter(orgId)
-    else await new Promise<void>(go => this.#waiting.push({ orgId, go }))
+  /** Does the work when there is room. `holder` is the number of a founder. */
+  async run<T>(holder: number, work: () => Promise<T>): Promise<T> {
+    if (this.#hasRoom(holder)) this.#enter(holder)
+    else await new Promise<void>(go => this.#waiting.push({ holder, go }))
     try {
       return await work()
     } finally {
-      this.#leave(orgId)
+      this.#leave(holder)
     }
   }
 
-  #hasRoom(orgId: number): boolean {
-    return this.#free > 0 && (this.#running.get(orgId) ?? 0) < this.#orgMax
+  #hasRoom(holder: number): boolean {
+    return this.#free > 0 && (this.#running.get(holder) ?? 0) < this.#holderMax
   }
 
-  #enter(orgId: number): void {
+  #enter(holder: number): void {
     this.#free--
-    this.#running.set(orgId, (this.#running.get(orgId) ?? 0) + 1)
+    this.#running.set(holder, (this.#running.get(holder) ?? 0) + 1)
   }
 
-  /** The first in line whose organisation has room goes next. */
-  #leave(orgId: number): void {
+  /** The first in line whose founder has room goes next. */
+  #leave(holder: number): void {
     this.#free++
-    const left = (this.#running.get(orgId) ?? 1) - 1
-    if (left === 0) this.#running.delete(orgId)
-    else this.#running.set(orgId, left)
-    const next = this.#waiting.findIndex(waiting => this.#hasRoom(waiting.orgId))
+    const left = (this.#running.get(holder) ?? 1) - 1
+    if (left === 0) this.#running.delete(holder)
+    else this.#running.set(holder, left)
+    const next = this.#waiting.findIndex(waiting => this.#hasRoom(waiting.holder))
     if (next === -1) return
     const [waiting] = this.#waiting.splice(next, 1)
     if (waiting === undefined) return
-    this.#enter(waiting.orgId)
+    this.#enter(waiting.holder)
     waiting.go()
   }
 }

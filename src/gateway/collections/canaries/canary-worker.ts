@@ -19,8 +19,8 @@ const roundsMax = 256
 /** Canaries at once of those rounds, and apart from them of rounds that somebody waits for. */
 const slotsOfMonitors = 64
 const slotsOfChecks = 64
-/** Of one organisation: a whole round. */
-const slotsOfOrg = 10
+/** Of one founder: a whole round. */
+const slotsOfFounder = 10
 const lookMinMs = 100
 const lookMaxMs = 1_000
 const looksPerPause = 10
@@ -32,8 +32,8 @@ const looksPerPause = 10
 export class CanaryWorker {
   readonly #deps: CanaryWorkerDeps
   readonly #cut = new Cancellation()
-  readonly #monitorSlots = new CanarySlots(slotsOfMonitors, slotsOfOrg)
-  readonly #checkSlots = new CanarySlots(slotsOfChecks, slotsOfOrg)
+  readonly #monitorSlots = new CanarySlots(slotsOfMonitors, slotsOfFounder)
+  readonly #checkSlots = new CanarySlots(slotsOfChecks, slotsOfFounder)
   /** Rounds under way by collection. */
   readonly #running = new Map<number, { readonly round: Round; readonly end: Promise<void> }>()
   #monitoring = 0
@@ -106,9 +106,9 @@ export class CanaryWorker {
 
   /** A round that there is no room for today is left out: the next one is looked at a pause later. */
   async #beginWithRoom(round: Round): Promise<void> {
-    const { db, budget, log } = this.#deps
+    const { db, budget, log, holderOf } = this.#deps
     const { id, orgId, steps } = round.collection
-    const exhausted = await budget.take(db, orgId, distinctSteps(steps).length, false, round.begunAt.getTime())
+    const exhausted = await budget.take(db, { orgId, holder: await holderOf(orgId) }, distinctSteps(steps).length, false, round.begunAt.getTime())
     if (exhausted === null) return this.#begin(round, this.#monitorSlots)
     await db.exec(endRound, orgId, id, round.begunAt, round.begunAt)
     log.warn('canaries_used_up', { orgId, code: exhausted })

@@ -15,6 +15,8 @@ export interface MonitorDeps extends HealthDeps {
   readonly clock: Clock
   readonly ids: Ids
   readonly budget: Pick<CanaryBudget, 'take'>
+  /** A number for the founder of an organisation. */
+  holderOf(orgId: number): Promise<number>
   readonly worker: Pick<CanaryWorker, 'joined' | 'run' | 'runAside' | 'stop'>
   /** MONITOR_EVERY_S. */
   readonly everyS: number
@@ -118,14 +120,16 @@ export class Monitor {
 
   /** Begin of the round that the caller may now run, or why there is none. */
   async #claim({ id, orgId, steps }: CollectionRow): Promise<Date | 'recent' | Exhausted> {
-    const { db, clock, everyS, ids, budget } = this.#deps
+    const { db, clock, everyS, ids, budget, holderOf } = this.#deps
+    // Before the transaction: the embedded database has one session.
+    const holder = await holderOf(orgId)
     const nowMs = clock.nowMs()
     const begunAt = new Date(nowMs)
     const nextDue = this.#in(everyS * (0.9 + 0.2 * ids.random()))
     try {
       return await db.tx(async tx => {
         if ((await tx.maybe(claimRound, orgId, id, begunAt, new Date(nowMs - roundAgeMinMs), nextDue)) === null) return 'recent'
-        const exhausted = await budget.take(tx, orgId, distinctSteps(steps).length, true, nowMs)
+        const exhausted = await budget.take(tx, { orgId, holder }, distinctSteps(steps).length, true, nowMs)
         if (exhausted !== null) throw new NoRoom(exhausted)
         return begunAt
       })
@@ -191,7 +195,7 @@ class NoRoom extends Error {
 const whyNone: Readonly<Record<'recent' | Exhausted, string>> = {
   recent: `a round of this collection began less than ${roundAgeMinMs / 1000} s ago.`,
   minute: `the organisation began ${askedRoundsMax} rounds by hand within this minute. Try again in the next one.`,
-  'org-day': 'the organisation has had its canaries of today (CANARIES_ORG_MAX). Monitoring rests too, until midnight UTC.',
+  'org-day': 'the organisation has had its canaries of today, with the others of its founder (CANARIES_ORG_MAX). Monitoring rests too, until midnight UTC.',
   day: 'this installation has sent its canaries of today (CANARIES_MAX). Monitoring rests too, until midnight UTC.',
 }
 const noteUnprobed = 'No canaries are sent: even the smallest call of a model for images or audio costs real money. Its health stays unknown.'

@@ -1,5 +1,5 @@
 /**
- * How much of request bodies a process holds: bytes of all of them together, a share of it for each organisation, and the least speed at
+ * How much of request bodies a process holds: bytes of all of them together, a share of it for the organisations of each founder, and the least speed at
  * which they must come. A body counts from its first byte, or from its announced length, until its response has ended, because calls keep
  * what they were sent for as long as they run. Decision 0374 says why.
  */
@@ -9,7 +9,7 @@ import { fail, type GatewayError } from '../../../platform/errors.ts'
 export interface BodyRoomLimits {
   /** Bytes of all bodies together. */
   readonly totalBytes: number
-  /** Bytes of the bodies of one organisation. Callers without one share one share. */
+  /** Bytes of the bodies of one founder's organisations. Callers without an organisation share one share. */
   readonly orgBytes: number
   /** Least speed of an upload on average; 0: none. */
   readonly leastBytesPerSecond: number
@@ -25,19 +25,25 @@ const sweepMs = 1000
 /** When a caller that found no room may come back. */
 const retryAfterSeconds = 2
 
+/** In place of a founder: callers without an organisation. */
+const nobody = 'nobody'
+
 /** The room of one process. */
 export class BodyRoom {
   /** How often a body was refused, by reason. */
   readonly refusals: Record<BodyRefusal, number> = { total: 0, organisation: 0, slow: 0 }
   readonly limits: BodyRoomLimits
   readonly #clock: Pick<Clock, 'monotonicMs' | 'every'>
-  readonly #byOrg = new Map<number, number>()
+  readonly #founderOf: (orgId: number) => string
+  readonly #byFounder = new Map<string, number>()
   readonly #coming = new Set<Upload>()
   #bytes = 0
   #stop: (() => void) | null = null
 
-  constructor(limits: BodyRoomLimits, clock: Pick<Clock, 'monotonicMs' | 'every'>) {
+  /** `founderOf` says who founded an organisation. Left out: each organisation has a founder of its own. */
+  constructor(limits: BodyRoomLimits, clock: Pick<Clock, 'monotonicMs' | 'every'>, founderOf: (orgId: number) => string = String) {
     this.limits = limits
+    this.#founderOf = founderOf
     this.#clock = clock
   }
 
@@ -48,26 +54,30 @@ export class BodyRoom {
 
   /** The body of a request, of which nothing has come yet. */
   open(orgId: number | null): Upload {
-    return new Upload(this, orgId ?? 0)
+    return new Upload(this, orgId === null ? nobody : this.#founderOf(orgId))
   }
 
   /** Takes room for bytes. The refusal when there is none. */
-  take(orgId: number, bytes: number): GatewayError | null {
-    const ofOrg = (this.#byOrg.get(orgId) ?? 0) + bytes
+  take(founder: string, bytes: number): GatewayError | null {
+    const ofFounder = (this.#byFounder.get(founder) ?? 0) + bytes
     const { orgBytes, totalBytes } = this.limits
-    if (ofOrg > orgBytes) return this.#refuse('organisation', `The request bodies of your organisation that are under way come to more than ${orgBytes} bytes.`)
+    if (ofFounder > orgBytes)
+      return this.#refuse(
+        'organisation',
+        `The request bodies of your organisation and the others of its founder that are under way come to more than ${orgBytes} bytes.`,
+      )
     if (this.#bytes + bytes > totalBytes)
       return this.#refuse('total', `The request bodies that this process has under way come to more than ${totalBytes} bytes.`)
     this.#bytes += bytes
-    this.#byOrg.set(orgId, ofOrg)
+    this.#byFounder.set(founder, ofFounder)
     return null
   }
 
-  give(orgId: number, bytes: number): void {
+  give(founder: string, bytes: number): void {
     this.#bytes -= bytes
-    const left = (this.#byOrg.get(orgId) ?? 0) - bytes
-    if (left > 0) this.#byOrg.set(orgId, left)
-    else this.#byOrg.delete(orgId)
+    const left = (this.#byFounder.get(founder) ?? 0) - bytes
+    if (left > 0) this.#byFounder.set(founder, left)
+    else this.#byFounder.delete(founder)
   }
 
   /** Looks at the speed of an upload from now on. One ticker serves all uploads; it runs while there are any. */
@@ -109,13 +119,13 @@ export class Upload {
   /** Ends the reading with this error. */
   stop: (error: GatewayError) => void = () => {}
   readonly #room: BodyRoom
-  readonly #orgId: number
+  readonly #founder: string
   #heldBytes = 0
   #isReleased = false
 
-  constructor(room: BodyRoom, orgId: number) {
+  constructor(room: BodyRoom, founder: string) {
     this.#room = room
-    this.#orgId = orgId
+    this.#founder = founder
   }
 
   /** Room for a body of announced length, before its first byte. The refusal when there is none. */
@@ -144,13 +154,13 @@ export class Upload {
   release(): void {
     this.#isReleased = true
     this.#room.unwatch(this)
-    if (this.#heldBytes > 0) this.#room.give(this.#orgId, this.#heldBytes)
+    if (this.#heldBytes > 0) this.#room.give(this.#founder, this.#heldBytes)
     this.#heldBytes = 0
   }
 
   #hold(bytes: number): GatewayError | null {
     if (this.#isReleased || bytes === 0) return null
-    const refused = this.#room.take(this.#orgId, bytes)
+    const refused = this.#room.take(this.#founder, bytes)
     if (refused === null) this.#heldBytes += bytes
     return refused
   }
