@@ -165,6 +165,7 @@ export function canariesOfCollections(world: () => Watched): void {
       }
       for (const { slug, cookie } of collections) expect((await ask(slug, cookie)).note).toContain('CANARIES_ORG_MAX')
       expect((await ask(theirs.slug, owner)).checked).toBe(true)
+      clock.advance(86_400_000)
     })
 
     test('MON-08 canaries are not billed, not in usage, budgets, rate limits, statistics or webhooks, and open no circuit', async () => {

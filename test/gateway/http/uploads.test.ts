@@ -187,14 +187,24 @@ describe('bodies under way', () => {
     })
   }
 
+  /** A whole body in chunks. */
+  const chunked = (token: string, text: string): Promise<Response> =>
+    fetch(app.baseUrl + path, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+      body: new Blob([text]).stream(),
+      ...{ duplex: 'half' },
+    })
+
   const figure = async (name: string): Promise<number> => {
     const line = (await app.call('GET', '/metrics', undefined, { token: null })).text.split('\n').find(each => each.startsWith(`${name} `))
     return Number(line?.split(' ')[1] ?? Number.NaN)
   }
 
   test('HARD-02 have a bound of the process and a share of the organisation, beyond which they are 503 with retry-after, on every sort of row', async () => {
-    const held = upload(app.key, MiB, 1000).catch(() => null)
-    await until(async () => (await figure('brigade_request_bodies_bytes')) === MiB, 'bytes of bodies')
+    const nearly = MiB - 1
+    const held = upload(app.key, MiB, nearly).catch(() => null)
+    await until(async () => (await figure('brigade_request_bodies_bytes')) === nearly, 'bytes of bodies')
     // Half of three MiB is the share: another MiB of the same organisation does not fit, a small body does.
     for (const at of [path, '/v1/images/edits']) {
       const refused = await upload(app.key, MiB, 0, at)
@@ -206,27 +216,49 @@ describe('bodies under way', () => {
     // Without a length, bytes count as they come.
     expect((await upload(app.key, null, MiB - 10)).status).toBe(503)
     // Others are not touched by it, until all is taken.
-    const first = upload(other.key, MiB, 1000).catch(() => null)
-    await until(async () => (await figure('brigade_request_bodies_bytes')) === 2 * MiB, 'bytes of bodies')
+    const first = upload(other.key, MiB, nearly).catch(() => null)
+    await until(async () => (await figure('brigade_request_bodies_bytes')) === 2 * nearly, 'bytes of bodies')
     const third = await app.otherOrg('Third')
-    const second = upload(third.key, MiB, 1000).catch(() => null)
-    await until(async () => (await figure('brigade_request_bodies_bytes')) === 3 * MiB, 'bytes of bodies')
+    const second = upload(third.key, MiB, nearly).catch(() => null)
+    await until(async () => (await figure('brigade_request_bodies_bytes')) === 3 * nearly, 'bytes of bodies')
     const fourth = await app.otherOrg('Fourth')
     const full = await upload(fourth.key, MiB, 0)
     expect([full.status, full.retryAfter, full.text]).toEqual([503, '2', expect.stringContaining('this process')])
+    // A full room has a reserve for small bodies, whoever sends them, with a length and in chunks.
+    const small = { model: 'test-model', messages: [{ role: 'user', content: 'Hi'.padEnd(60_000) }] }
+    for (const { key } of [fourth, third, app]) expect((await app.call('POST', path, small, { token: key })).status).toBe(200)
+    expect((await chunked(fourth.key, JSON.stringify(small))).status).toBe(200)
+    // In chunks, a body that has grown is small no longer.
+    expect((await upload(fourth.key, null, 200_000)).status).toBe(503)
     expect(await figure('brigade_request_bodies_refused_total{reason="organisation"}')).toBe(3)
-    expect(await figure('brigade_request_bodies_refused_total{reason="total"}')).toBe(1)
+    expect(await figure('brigade_request_bodies_refused_total{reason="total"}')).toBe(2)
     // Who hangs up gives the room back.
     for (const each of opened.splice(0)) each.destroy()
     await Promise.all([held, first, second])
     await until(async () => (await figure('brigade_request_bodies_bytes')) === 0, 'bytes of bodies')
   })
 
+  test('HARD-02 that are announced and never sent take no room, and what arrives of many is bounded', async () => {
+    const third = await app.otherOrg('Announcers')
+    for (let count = 0; count < 12; count++) void upload(third.key, MiB, 100).catch(() => null)
+    await until(async () => (await figure('brigade_request_bodies_bytes')) === 12 * 100, 'bytes of bodies')
+    const body = JSON.stringify({ model: 'test-model', messages: [{ role: 'user', content: 'Hi' }] })
+    for (const { key } of [third, other]) expect((await chunked(key, body.padEnd(900_000))).status).toBe(200)
+    // Two of 900 kB do not fit into the share of a MiB and a half: the one that comes too much is refused while it comes.
+    const [first, ...rest] = [1, 2, 3].map(() => upload(third.key, 950_000, 900_000))
+    const refused = await Promise.race([first, ...rest])
+    expect([refused?.status, refused?.text]).toEqual([503, expect.stringContaining('your organisation')])
+    expect(await figure('brigade_request_bodies_bytes')).toBeLessThanOrEqual(1.5 * MiB)
+    for (const each of opened.splice(0)) each.destroy()
+    await Promise.allSettled([first, ...rest])
+    await until(async () => (await figure('brigade_request_bodies_bytes')) === 0, 'bytes of bodies')
+  })
+
   test('HARD-02 that come more slowly than the least speed are 503 with retry-after, and give their room back', async () => {
     const slow = [upload(app.key, 500_000, 1000), upload(other.key, null, 1000), upload(app.key, 500_000, 1000, '/mcp')]
-    await until(async () => (await figure('brigade_request_bodies_bytes')) >= 1_001_000, 'bytes of bodies')
+    await until(async () => (await figure('brigade_request_bodies_bytes')) === 3000, 'bytes of bodies')
     aheadMs = 9000
-    expect(await figure('brigade_request_bodies_bytes')).toBeGreaterThanOrEqual(1_001_000)
+    expect(await figure('brigade_request_bodies_bytes')).toBe(3000)
     aheadMs += 5000
     for (const answer of await Promise.all(slow)) expect([answer.status, answer.retryAfter, answer.text]).toEqual([503, '2', expect.stringContaining('slowly')])
     expect(await figure('brigade_request_bodies_refused_total{reason="slow"}')).toBe(3)

@@ -1,13 +1,14 @@
 /**
  * How much of request bodies a process holds: bytes of all of them together, a share of it for the organisations of each founder, and the least speed at
- * which they must come. A body counts from its first byte, or from its announced length, until its response has ended, because calls keep
- * what they were sent for as long as they run. Decision 0374 says why.
+ * which they must come. The bytes of a body count from when they arrive until its response has ended, because calls keep what they were sent
+ * for as long as they run. Small bodies have a reserve that large ones do not take. Decisions 0374 and 0465 say why.
  */
 import type { Clock } from '../../../platform/clock.ts'
 import { fail, type GatewayError } from '../../../platform/errors.ts'
+import { SmallReserve, smallBytes } from './small-reserve.ts'
 
 export interface BodyRoomLimits {
-  /** Bytes of all bodies together. */
+  /** Bytes of all bodies together, the reserve for small ones apart. */
   readonly totalBytes: number
   /** Bytes of the bodies of one founder's organisations. Callers without an organisation share one share. */
   readonly orgBytes: number
@@ -36,6 +37,7 @@ export class BodyRoom {
   readonly #clock: Pick<Clock, 'monotonicMs' | 'every'>
   readonly #founderOf: (orgId: number) => string
   readonly #byFounder = new Map<string, number>()
+  readonly #reserve: SmallReserve
   readonly #coming = new Set<Upload>()
   #bytes = 0
   #stop: (() => void) | null = null
@@ -45,11 +47,12 @@ export class BodyRoom {
     this.limits = limits
     this.#founderOf = founderOf
     this.#clock = clock
+    this.#reserve = new SmallReserve(limits.totalBytes)
   }
 
   /** Bytes of all bodies that are held. */
   get bytes(): number {
-    return this.#bytes
+    return this.#bytes + this.#reserve.bytes
   }
 
   /** The body of a request, of which nothing has come yet. */
@@ -57,27 +60,42 @@ export class BodyRoom {
     return new Upload(this, orgId === null ? nobody : this.#founderOf(orgId))
   }
 
-  /** Takes room for bytes. The refusal when there is none. */
-  take(founder: string, bytes: number): GatewayError | null {
-    const ofFounder = (this.#byFounder.get(founder) ?? 0) + bytes
+  /** Why there is no room for so many bytes more of a founder; null: there is. */
+  lacks(founder: string, bytes: number): 'organisation' | 'total' | null {
     const { orgBytes, totalBytes } = this.limits
-    if (ofFounder > orgBytes)
-      return this.#refuse(
-        'organisation',
-        `The request bodies of your organisation and the others of its founder that are under way come to more than ${orgBytes} bytes.`,
-      )
-    if (this.#bytes + bytes > totalBytes)
-      return this.#refuse('total', `The request bodies that this process has under way come to more than ${totalBytes} bytes.`)
+    if ((this.#byFounder.get(founder) ?? 0) + bytes > orgBytes) return 'organisation'
+    return this.#bytes + bytes > totalBytes ? 'total' : null
+  }
+
+  /** Takes room for bytes that have arrived. Why there is none, otherwise null. */
+  take(founder: string, bytes: number): 'organisation' | 'total' | null {
+    const why = this.lacks(founder, bytes)
+    if (why !== null) return why
     this.#bytes += bytes
-    this.#byFounder.set(founder, ofFounder)
+    this.#byFounder.set(founder, (this.#byFounder.get(founder) ?? 0) + bytes)
     return null
   }
 
-  give(founder: string, bytes: number): void {
+  /** Takes room of the reserve for bytes of a small body. False: there is none. */
+  takeReserve(founder: string, bytes: number): boolean {
+    return this.#reserve.take(founder, bytes)
+  }
+
+  /** Gives room back: of all bodies, and of the reserve. */
+  give(founder: string, bytes: number, reserveBytes: number): void {
+    if (reserveBytes > 0) this.#reserve.give(founder, reserveBytes)
     this.#bytes -= bytes
     const left = (this.#byFounder.get(founder) ?? 0) - bytes
     if (left > 0) this.#byFounder.set(founder, left)
     else this.#byFounder.delete(founder)
+  }
+
+  /** The refusal of a body for which there is no room; it is counted. */
+  refusal(why: 'organisation' | 'total'): GatewayError {
+    const { orgBytes, totalBytes } = this.limits
+    return why === 'organisation'
+      ? this.#refuse(why, `The request bodies of your organisation and the others of its founder that are under way come to more than ${orgBytes} bytes.`)
+      : this.#refuse(why, `The request bodies that this process has under way come to more than ${totalBytes} bytes.`)
   }
 
   /** Looks at the speed of an upload from now on. One ticker serves all uploads; it runs while there are any. */
@@ -121,6 +139,8 @@ export class Upload {
   readonly #room: BodyRoom
   readonly #founder: string
   #heldBytes = 0
+  #reserveBytes = 0
+  #announcedBytes = 0
   #isReleased = false
 
   constructor(room: BodyRoom, founder: string) {
@@ -128,9 +148,14 @@ export class Upload {
     this.#founder = founder
   }
 
-  /** Room for a body of announced length, before its first byte. The refusal when there is none. */
+  /**
+   * A length that the client has announced. The refusal when so much does not fit beside what has arrived of others; a small body always may
+   * come. It takes no room, because what is announced may never come.
+   */
   announce(bytes: number): GatewayError | null {
-    return this.#hold(bytes)
+    this.#announcedBytes = bytes
+    const why = bytes <= smallBytes ? null : this.#room.lacks(this.#founder, bytes)
+    return why === null ? null : this.#room.refusal(why)
   }
 
   /** Watches the speed until `arrived`. */
@@ -142,7 +167,19 @@ export class Upload {
   /** Counts bytes that have come. The refusal when there is no room for them. */
   count(bytes: number): GatewayError | null {
     this.receivedBytes += bytes
-    return this.receivedBytes <= this.#heldBytes ? null : this.#hold(this.receivedBytes - this.#heldBytes)
+    if (this.#isReleased) return null
+    const isSmall = Math.max(this.receivedBytes, this.#announcedBytes) <= smallBytes
+    // What is not small any more leaves the reserve.
+    const takenBytes = isSmall ? bytes : bytes + this.#reserveBytes
+    const why = this.#room.take(this.#founder, takenBytes)
+    if (why === null) {
+      this.#heldBytes += takenBytes
+      if (takenBytes > bytes) this.#leaveReserve()
+      return null
+    }
+    if (!isSmall || !this.#room.takeReserve(this.#founder, bytes)) return this.#room.refusal(why)
+    this.#reserveBytes += bytes
+    return null
   }
 
   /** Nothing more comes. */
@@ -154,14 +191,13 @@ export class Upload {
   release(): void {
     this.#isReleased = true
     this.#room.unwatch(this)
-    if (this.#heldBytes > 0) this.#room.give(this.#founder, this.#heldBytes)
+    this.#room.give(this.#founder, this.#heldBytes, this.#reserveBytes)
     this.#heldBytes = 0
+    this.#reserveBytes = 0
   }
 
-  #hold(bytes: number): GatewayError | null {
-    if (this.#isReleased || bytes === 0) return null
-    const refused = this.#room.take(this.#founder, bytes)
-    if (refused === null) this.#heldBytes += bytes
-    return refused
+  #leaveReserve(): void {
+    this.#room.give(this.#founder, 0, this.#reserveBytes)
+    this.#reserveBytes = 0
   }
 }
