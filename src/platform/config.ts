@@ -111,7 +111,7 @@ export const settings = {
   BODIES_MAX_BYTES: s('server', 'int', '0', 'Request bodies under way in this process, in bytes; beyond it 503. 0: a sixth of its heap, at least 128 MiB.', 0),
   BODIES_ORG_PERCENT: s('server', 'int', '25', "Share of them that one founder's organisations may have; at least one whole form fits.", 1),
   UPLOAD_LEAST_BYTES_PER_S: s('server', 'int', '65536', 'Least speed of an upload on average, behind its first ten seconds; 0: none.', 0),
-  CONNECTIONS_MAX: s('server', 'int', '10000', 'Client connections of this process. Beyond the limit the answer is 503, and idle connections are closed.', 20),
+  CONNECTIONS_MAX: s('server', 'int', '10000', 'Client connections of this process. Beyond the limit an idle connection of whoever has the most is closed; without one the answer is 503.', 20),
   STREAMS_MAX: s('server', 'int', '10000', 'Streamed replies and MCP messages under way in this process; beyond it 503.', 20),
   CHANGE_STREAMS_MAX: s('server', 'int', '1000', 'Streams of changes (MCP) of this process. In a full process a newcomer gets the place of whichever founder of organisations has the most.', 2),
   POLLS_MAX: s('server', 'int', '2000', 'Account resources that this process looks at for streams of changes; beyond it such a resource is refused.', 20),

@@ -71,6 +71,13 @@ export class Shares<Holder> {
     return null
   }
 
+  /** Hands a place from one holder to another, whatever the share of the other one is. */
+  hand(from: Holder, to: Holder): void {
+    if (from === to) return
+    this.#set(from, this.of(from) - 1)
+    this.#set(to, this.of(to) + 1)
+  }
+
   #shareBeside(others: number): number {
     return Math.max(1, Math.floor(((this.#shared - others) * this.#percent) / 100))
   }

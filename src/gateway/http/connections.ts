@@ -1,7 +1,8 @@
 /**
  * The open connections of clients. One that has not shown a credential counts for its address, one that has for the founder of the
- * organisation whose call came last. One that finds no place may still make one request: it gets a place when that became free meanwhile, otherwise the
- * answer is the refusal, and the connection ends. Decision 0422 says why.
+ * organisation whose call came last. One that finds no place gets that of an idle connection of the holder that has the most. Where there
+ * is none, it may still make one request: it gets a place when one became free meanwhile, otherwise the answer is the refusal, and the
+ * connection ends. Decisions 0422 and 0465 say why.
  */
 import { type IncomingMessage, type Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
@@ -17,8 +18,9 @@ const placelessMs = 5_000
 /** Places for those that found none, beside all others. */
 const placelessPercent = 10
 const placelessLeast = 64
-/** Idle connections are closed at most so often. */
-const closeIdleEveryMs = 1_000
+/** Holders whose idle connections are looked for, the one with the most first; and the pause when there were none. */
+const holdersLookedAt = 4
+const pauseMs = 100
 
 /** A head has to come within this time. */
 const headersTimeoutMs = 20_000
@@ -41,6 +43,11 @@ export const serverTimes = {
 type Holder = string
 
 interface Connection {
+  readonly socket: Socket
+  /** Of the call that came last; null: none came yet. */
+  response: ServerResponse | null
+  /** Its place has gone to another one. */
+  isEvicted: boolean
   /** Null: it has no place. */
   holder: Holder | null
   /** Who counts while nobody has shown a credential. */
@@ -69,8 +76,10 @@ export class Connections {
   readonly #options: ConnectionsOptions
   readonly #placeless: Shares<string>
   readonly #open = new WeakMap<Socket, Connection>()
-  #server: Pick<Server, 'closeIdleConnections'> | null = null
-  #idleClosedAtMs = Number.NEGATIVE_INFINITY
+  /** Connections with a place by holder, in the order in which they got it. */
+  readonly #byHolder = new Map<Holder, Set<Connection>>()
+  /** Nobody who holds so many finds an idle connection before then. */
+  #inVain = { held: 0, untilMs: Number.NEGATIVE_INFINITY }
 
   constructor(options: ConnectionsOptions) {
     const { total, percent } = options
@@ -81,7 +90,6 @@ export class Connections {
 
   /** Counts the connections of a server from now on. */
   watch(server: Server): void {
-    this.#server = server
     server.maxConnections = this.shares.total + this.#placeless.total
     server.on('drop', () => {
       this.dropped++
@@ -91,7 +99,10 @@ export class Connections {
 
   /** At the begin of a request: without a place its connection ends behind the answer. */
   begun(request: IncomingMessage, response: ServerResponse): void {
-    if (this.#open.get(request.socket)?.holder === null) response.setHeader('connection', 'close')
+    const connection = this.#open.get(request.socket)
+    if (connection === undefined) return
+    connection.response = response
+    if (connection.holder === null) response.setHeader('connection', 'close')
   }
 
   /** The connection of a call belongs to the founder of that organisation from now on; null: to nobody in particular. The refusal when there is no place. */
@@ -103,8 +114,12 @@ export class Connections {
     const to = orgId === null ? network : (this.#options.founderOf ?? String)(orgId)
     if (holder === to) return null
     const why = holder === null ? this.shares.take(to) : this.shares.move(holder, to)
-    if (why !== null) return noPlace(connectionPlaces, why, { connection: 'close' })
-    connection.holder = to
+    if (why !== null) {
+      if (!this.#takeIdlePlace(to)) return noPlace(connectionPlaces, why, { connection: 'close' })
+      if (holder !== null) this.shares.give(holder)
+    }
+    this.#leave(connection)
+    this.#enter(connection, to)
     if (holder !== null) return null
     this.#placeless.give(network)
     request.socket.setTimeout(0)
@@ -116,29 +131,77 @@ export class Connections {
     const peer = plainAddress(socket.remoteAddress ?? '') ?? ''
     const isProxy = peer !== '' && trusted.has(peer)
     const network = isProxy ? proxies : (networkOf(peer) ?? 'unknown')
-    const isPlaced = isProxy ? this.shares.takeUnshared(network) : this.shares.take(network) === null
-    if (this.shares.held >= this.shares.total) this.#closeIdle()
+    const isTaken = isProxy ? this.shares.takeUnshared(network) : this.shares.take(network) === null
+    const isPlaced = isTaken || this.#takeIdlePlace(network)
     if (!isPlaced && this.#placeless.take(network) !== null) {
       this.dropped++
       socket.destroy()
       return
     }
-    const connection: Connection = { holder: isPlaced ? network : null, network, isProxy }
+    const connection: Connection = { socket, response: null, isEvicted: false, holder: null, network, isProxy }
     this.#open.set(socket, connection)
-    if (!isPlaced) socket.setTimeout(placelessMs)
+    if (isPlaced) this.#enter(connection, network)
+    else socket.setTimeout(placelessMs)
     socket.once('close', () => {
+      if (connection.isEvicted) return
       if (connection.holder === null) this.#placeless.give(network)
       else this.shares.give(connection.holder)
+      this.#leave(connection)
     })
   }
 
-  /** Room is short: who keeps a connection for later makes it anew then. */
-  #closeIdle(): void {
-    const nowMs = this.#options.clock.monotonicMs()
-    if (nowMs - this.#idleClosedAtMs < closeIdleEveryMs) return
-    this.#idleClosedAtMs = nowMs
-    this.#server?.closeIdleConnections()
+  #enter(connection: Connection, holder: Holder): void {
+    connection.holder = holder
+    const held = this.#byHolder.get(holder) ?? new Set()
+    this.#byHolder.set(holder, held.add(connection))
   }
+
+  #leave(connection: Connection): void {
+    if (connection.holder === null) return
+    const held = this.#byHolder.get(connection.holder)
+    held?.delete(connection)
+    if (held?.size === 0) this.#byHolder.delete(connection.holder)
+  }
+
+  /**
+   * Closes an idle connection and hands its place over: of the holder that has the most, which must have more than the newcomer will have, and
+   * when all places are taken otherwise one of the newcomer's own. False: there is none.
+   */
+  #takeIdlePlace(to: Holder): boolean {
+    const nowMs = this.#options.clock.monotonicMs()
+    const own = this.#byHolder.get(to)?.size ?? 0
+    if (own >= this.#inVain.held && nowMs < this.#inVain.untilMs) return false
+    const idle = this.#idleOfOthers(own + 1) ?? (this.shares.held >= this.shares.total ? idleOf(this.#byHolder.get(to)) : null)
+    if (idle === null || idle.holder === null) {
+      this.#inVain = { held: own, untilMs: nowMs + pauseMs }
+      return false
+    }
+    this.#leave(idle)
+    this.shares.hand(idle.holder, to)
+    idle.isEvicted = true
+    idle.socket.destroy()
+    return true
+  }
+
+  /** An idle connection of a holder that has more than so many, the one with the most first. */
+  #idleOfOthers(moreThan: number): Connection | null {
+    const seen = new Set<Set<Connection>>()
+    while (seen.size < holdersLookedAt) {
+      let most: Set<Connection> | null = null
+      for (const held of this.#byHolder.values()) if (held.size > (most?.size ?? moreThan) && !seen.has(held)) most = held
+      if (most === null) return null
+      const idle = idleOf(most)
+      if (idle !== null) return idle
+      seen.add(most)
+    }
+    return null
+  }
+}
+
+/** The oldest connection on which no call is under way. */
+function idleOf(held: ReadonlySet<Connection> | undefined): Connection | null {
+  for (const connection of held ?? []) if (connection.response === null || connection.response.writableFinished) return connection
+  return null
 }
 
 /** The answers to a request that cannot be read. */

@@ -171,6 +171,31 @@ describe('places', () => {
   )
 
   test(
+    'HARD-11 in a full process a newcomer gets the place of an idle connection of the address that has the most, and no call under way is closed',
+    async () => {
+      app = await startApp({ env: { CONNECTIONS_MAX: '20' } })
+      app.alpha.script(() => ({ holdAfterChunks: 1 }))
+      const busy = ask(app.key, chat, spoken('wait for it'), { localAddress: '127.0.0.2' })
+      expect((await busy.begun).statusCode).toBe(200)
+      // Four addresses take all that they can get, and say nothing.
+      const silent = [2, 3, 4, 5].map(last => Array.from({ length: 12 }, () => unread('', `127.0.0.${last}`)))
+      for (const socket of silent.flat()) socket.resume()
+      const open = (sockets: readonly Socket[] | undefined) => sockets?.filter(({ destroyed, readyState }) => !destroyed && readyState === 'open').length ?? 0
+      await until(async () => (await figure('brigade_places_held{kind="connections"}')) >= 17, 'all shares are taken')
+      const before = open(silent[0])
+      const agent = new Agent({ keepAlive: true, maxSockets: 10 })
+      ends.push(() => agent.destroy())
+      const answers = await Promise.all(Array.from({ length: 3 }, () => ask(null, '/v1/rankings', undefined, { agent, localAddress: '127.0.0.6' }).whole))
+      expect(answers.map(({ status }) => status)).toEqual([200, 200, 200])
+      expect(answers.map(({ headers }) => headers.connection)).toEqual(Array(3).fill('keep-alive'))
+      await until(() => open(silent[0]) < before, 'idle connections of the first address are closed')
+      app.alpha.release()
+      expect((await busy.whole).text).toContain('[DONE]')
+    },
+    longMs,
+  )
+
+  test(
     'HARD-11 a connection that found no place hears so at its first request without a credential, and gets one with it; idle connections end first',
     async () => {
       app = await startApp({ env: { CONNECTIONS_MAX: '20' } })
