@@ -148,7 +148,7 @@ describe.each(eras)('reading memory with tools in the %s', (name, connect) => {
     expect(parts).toBeGreaterThan(4)
     const some = await client.call('memory_read', { key, offset_line: 10, limit_lines: 2 })
     expect(some.text).toContain('Lines 11 to 12 of 3003.')
-    expect((await client.call('memory_read', { key, offset_line: 9999 })).text).toContain('There is no line behind line 9999')
+    expect((await client.call('memory_read', { key, offset_line: 9999 })).text).toContain('There is no line after line 9999')
   })
 
   test('an object that is no text is told apart, and nothing of it is shown', async () => {

@@ -1,4 +1,4 @@
-/** Who this MCP server says it is, in both eras and in the server card. */
+/** The identity of this MCP server, in both eras and in the server card. */
 export interface McpIdentity {
   readonly name: string
   readonly title: string

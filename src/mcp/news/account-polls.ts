@@ -2,14 +2,14 @@ import type { Clock } from '../../platform/clock.ts'
 import type { NoPlace, Shares } from '../../platform/shares.ts'
 import { SurfaceError } from '../surface.ts'
 
-/** How late a change of an account resource is told at most, and how often one is told at most. */
+/** The most delay of a change of an account resource, and the least time between two notifications of one resource. */
 export const accountPollMs = 10_000
 
-/** Somebody who listens to one resource. */
+/** A listener of one resource. */
 export interface PollListener {
   /** The resource as text; null when it cannot be read now. */
   read(): Promise<string | null>
-  /** It has changed. */
+  /** The resource has changed. */
   notify(): void
 }
 
@@ -20,8 +20,8 @@ interface Poll {
 }
 
 /**
- * Looks at account resources from time to time: once for all streams of one credential that listen to the same one, however many they are, and with
- * one timer for the process. Organisations share the places for such looks, and are looked at in turn.
+ * Polls account resources: once for all streams of one credential that listen to the same resource, and with one timer for the process. Organisations
+ * share the polling places, and are polled in turn.
  */
 export class AccountPolls {
   readonly #clock: Clock
@@ -35,7 +35,10 @@ export class AccountPolls {
     this.#places = places
   }
 
-  /** Listens from now on until the returned function is called. `name` tells credential and resource. Throws SurfaceError when there is no place. */
+  /**
+   * Listens from now on until the returned function is called. `name` contains the credential and the resource. Throws SurfaceError when there is no
+   * place.
+   */
   async watch(name: string, orgId: number, listener: PollListener): Promise<() => void> {
     const known = this.#polls.get(name)
     const why = known === undefined ? this.#places.take(orgId) : null
@@ -44,7 +47,7 @@ export class AccountPolls {
     poll.listeners.add(listener)
     this.#polls.set(name, poll)
     this.#stopTimer ??= this.#clock.every(accountPollMs, () => void this.#look())
-    // What stands there before is what later looks are compared with.
+    // Later reads are compared with the value before the first read.
     if (known === undefined) poll.known = await listener.read()
     return () => this.#drop(name, poll, listener)
   }
@@ -80,7 +83,7 @@ export class AccountPolls {
   }
 }
 
-/** The first of each organisation, then the second of each, and so on: nobody waits for all looks of another one. */
+/** The first poll of each organisation, then the second of each, and so on, so that no organisation waits for all polls of another. */
 function inTurn(polls: readonly Poll[]): Poll[] {
   const counts = new Map<number, number>()
   const rounds: Poll[][] = []

@@ -9,7 +9,7 @@ import { type Listener, ListenStream } from './listen-stream.ts'
 /** Streams that one credential may have open in one process. A client needs one; the rest is room for reconnects. */
 const perOwnerMax = 16
 
-/** Holds one of the streams that an organisation may have open over all processes; null: all of them are open. */
+/** Holds one of the streams that an organisation may have open over all processes; null when all of them are open. */
 export type HoldStream = (orgId: number) => Promise<(() => void) | null>
 
 /** How many there may be. */
@@ -20,8 +20,8 @@ export interface StreamRoom {
 }
 
 /**
- * The open `subscriptions/listen` streams of this process. While there is room everybody gets one; in a full process a newcomer gets the place
- * of whichever organisation has the most, so that no organisation keeps another out.
+ * The open `subscriptions/listen` streams of this process. While there is room every request gets one. In a full process a new stream replaces one of
+ * the organisation that has the most, so that no organisation keeps another out.
  */
 export class ListenStreams {
   readonly #clock: Clock
@@ -44,7 +44,7 @@ export class ListenStreams {
       if (surface.changes === undefined) throw new SurfaceError('badParams', 'There are no changes to listen to here.')
       this.#admit(listener)
       const stream = new ListenStream(this.#clock, listener, () => discoverServer(surface, this.#identity))
-      // Before anything is awaited: streams that are about to open count too.
+      // This count comes before the first await: streams that are about to open count too.
       this.#add(stream, listener)
       const release = await this.#held(stream, listener)
       stream.onOver = () => {
@@ -60,7 +60,7 @@ export class ListenStreams {
     }
   }
 
-  /** Ends all streams in good order, and takes no new ones. */
+  /** Ends all streams in good order, and accepts no new ones. */
   endAll(): void {
     this.#isClosed = true
     for (const stream of this.#open.keys()) stream.end()
@@ -73,7 +73,7 @@ export class ListenStreams {
     if (this.#open.size >= this.#room.max) this.#makeRoom(orgId)
   }
 
-  /** Ends the newest stream of the organisation that has the most; it would have to have more than the newcomer's will have. */
+  /** Ends the newest stream of the organisation that has the most; that organisation must have more streams than the newcomer's will have. */
   #makeRoom(orgId: number): void {
     const own = this.#byOrg.get(orgId)?.size ?? 0
     let most: ReadonlySet<ListenStream> = new Set()

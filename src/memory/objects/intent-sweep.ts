@@ -4,7 +4,7 @@ import type { Log } from '../../platform/observe/log.ts'
 import type { MemoryIndex } from './index/memory-index.ts'
 import type { IntentRow } from './queries.ts'
 
-/** Organisations whose stores are asked at once: a silent one holds few others up. */
+/** The most organisations whose stores are asked concurrently, so that a silent store delays few others. */
 const orgsAtOnce = 4
 /** A slow store is left to the next round after that. */
 const storeMsMax = 30_000
