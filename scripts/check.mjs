@@ -1,6 +1,6 @@
 /**
- * `npm run check`: everything that needs no database. Two steps run concurrently. Each step prints one line when it ends, a failing step
- * also shows what it printed, and the other steps run all the same, so that one run tells the whole story.
+ * `npm run check`: everything that needs no database. Two steps run concurrently. Each step prints one line when it ends, and a failing step also shows
+ * its output. The other steps run all the same, so that one run shows every failure.
  */
 import { existsSync, mkdirSync } from 'node:fs'
 import { availableParallelism } from 'node:os'

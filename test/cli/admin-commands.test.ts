@@ -56,7 +56,7 @@ describe("the operator's commands", () => {
     const findings = (await run('doctor', {})) as { what: string; state: string; detail: string }[]
     expect(findings.filter(finding => finding.state !== 'ok')).toEqual([
       { what: 'master key', state: 'wrong', detail: expect.stringContaining('Put the old one back') },
-      { what: 'sealed values', state: 'warning', detail: expect.stringContaining('lie under the master key 00000000, which this process does not have') },
+      { what: 'sealed values', state: 'warning', detail: expect.stringContaining('are sealed under the master key 00000000, which this process does not have') },
     ])
   })
 })

@@ -1,7 +1,7 @@
 /**
- * Turns for work that takes long enough for others to notice, such as parsing a body of 30 MB: one piece at a time, a rest as long as the
- * piece took behind it, and organisations in turn. Whatever one of them sends, the event loop belongs to the others for half of the time.
- * Decision 0372 says why.
+ * Turns for work that is long enough to delay others, such as parsing a body of 30 MB. One piece runs at a time, followed by a rest that is as long as
+ * the piece, and organisations take turns. Whatever one organisation sends, half of the event loop's time is left for the others. Decision 0372 says
+ * why.
  */
 import type { Clock } from '../clock.ts'
 
@@ -46,7 +46,7 @@ export class HeavyTurns {
     this.#isBusy = false
   }
 
-  /** The next job of the organisation that has waited longest; the organisation then waits behind the others. */
+  /** The next job of the organisation that has waited longest; the organisation then waits after the others. */
   #next(): Job | null {
     for (const [orgId, jobs] of this.#waiting) {
       const job = jobs.shift()

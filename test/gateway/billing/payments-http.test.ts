@@ -250,7 +250,7 @@ describe('payments', () => {
     await payer.verify(proof)
     const facts = { orderId: proof.order_id, paymentId: proof.payment_id, amount: 100 }
     for (let round = 0; round < 2; round++) expect((await notify(app, provider, 'payment.captured', facts)).json.outcome).toBe('already_credited')
-    expect(app.logLines.filter(line => line.includes('told otherwise') && line.includes(proof.payment_id)).length).toBe(1)
+    expect(app.logLines.filter(line => line.includes('contradicts a credited payment') && line.includes(proof.payment_id)).length).toBe(1)
     expect(await app.db.many(paymentsOf, payer.orgId)).toMatchObject([{ status: 'captured', reason: 'amount_differs', paise: 50_000 }])
     expect(await written(payer)).toEqual(once(500))
   })

@@ -199,7 +199,7 @@ describe('attestations that others check', () => {
     for (const [words, code, says] of [
       [['verify', join(folder, 'none.json'), '--keys', keysFile], 2, 'there is no such file'],
       [['verify', file, '--keys', join(folder, 'none.json')], 2, 'there is no such file'],
-      [['verify', file, '--keys', written('no.json', 'no')], 1, 'no key set'],
+      [['verify', file, '--keys', written('no.json', 'no')], 1, 'does not hold a key set'],
       [['verify', file, '--keys', 'http://127.0.0.1:9/keys.json'], 1, 'give a kept file'],
       [['verify', file, '--base-url', 'http://127.0.0.1:9'], 1, 'cannot be reached'],
       [['verify'], 2, 'missing required argument'],
@@ -233,9 +233,9 @@ test('every JSON value is taken as JSON.parse takes it, and with a name twice it
   fc.assert(
     fc.property(fc.string(), fc.jsonValue(), (name, value) => {
       const member = `${JSON.stringify(name)}:${JSON.stringify(value)}`
-      expect(() => parseStrictJson(`[{${member},"${'other'}${name.length}":1,${member}}]`)).toThrow('stands twice')
+      expect(() => parseStrictJson(`[{${member},"${'other'}${name.length}":1,${member}}]`)).toThrow('occurs twice')
     }),
   )
-  expect(() => parseStrictJson('{"a":1,"\\u0061":2}')).toThrow('stands twice')
+  expect(() => parseStrictJson('{"a":1,"\\u0061":2}')).toThrow('occurs twice')
   expect(parseStrictJson('[{"a":1},{"a":2},{"b":{"a":"a:a"}}]')).toEqual([{ a: 1 }, { a: 2 }, { b: { a: 'a:a' } }])
 })

@@ -11,8 +11,8 @@ describe('JSON that stands as text', () => {
   })
 
   test('is refused by the name of its bound when it is nested too deeply, and when it has too many values', () => {
-    expect(() => new JsonTexts().value(nested(200_000))).toThrow(/text in the body.*nested too deeply: at most 128/)
-    expect(() => new JsonTexts().value(wide(150_001))).toThrow(/text in the body.*too many values: at most 150000/)
+    expect(() => new JsonTexts().value(nested(200_000))).toThrow(/texts in the body.*nested too deeply: at most 128/)
+    expect(() => new JsonTexts().value(wide(150_001))).toThrow(/texts in the body.*too many values: at most 150000/)
     expect(() => new JsonTexts().value('{')).toThrow(SyntaxError)
   })
 

@@ -22,8 +22,8 @@ const dayMs = 24 * 3600_000
 const everyone = 0
 
 /**
- * Counts in the database, so for all processes together, and apart from collections: who deletes those begins nothing anew. One row an
- * organisation and kind; a row of a span that is over counts from zero.
+ * Counts in the database, for all processes together. The count does not depend on collections, so deleting one starts no new count. There is one row
+ * for each organisation and kind; a row of an ended span counts from zero.
  */
 export class CanaryBudget {
   readonly #options: CanaryBudgetOptions

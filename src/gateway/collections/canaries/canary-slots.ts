@@ -4,8 +4,8 @@ interface Waiting {
 }
 
 /**
- * Bounds how many canaries run at once in this process, and how many of them are of one organisation: one whose servers hang must not keep the
- * others from theirs. Who finds no room waits in line.
+ * Bounds the concurrent canaries in this process, and how many of them belong to one organisation: an organisation whose servers hang must not block the
+ * others. A canary without room waits in line.
  */
 export class CanarySlots {
   #free: number
