@@ -27,7 +27,7 @@ export interface AuthorView {
 /** The gateway itself. */
 export const nobody: Author = { userId: null, keyId: null, agentId: null, agentName: null, agentLabel: null }
 
-/** The author that a credential stands for. An agent token wins over the header. */
+/** The author of a write with this credential. An agent token wins over the header. */
 export function authorOf(principal: BearerPrincipal, agentLabel: string | null): Author {
   const common = { userId: principal.userId, keyId: principal.keyId }
   return principal.kind === 'agent'

@@ -63,7 +63,7 @@ const underWay = new Set<string>()
 export async function backUp(source: BackupSource, { to, withMasterKey }: { readonly to: string; readonly withMasterKey: boolean }): Promise<BackupReport> {
   const target = resolve(to)
   const dataDir = resolve(source.dataDir)
-  if (`${target}${sep}`.startsWith(`${dataDir}${sep}`)) throw new BackupError(`${target} lies in DATA_DIR, which is what is backed up. Choose another place.`)
+  if (`${target}${sep}`.startsWith(`${dataDir}${sep}`)) throw new BackupError(`${target} is in DATA_DIR, which is the folder to back up. Choose another place.`)
   if (existsSync(target) && (!isFolder(target) || readdirSync(target).length > 0))
     throw new BackupError(`There is something at ${target} already. Choose a name that is free.`)
   if (underWay.has(dataDir)) throw new BackupError('Another backup is being made. Try again when it is done.')

@@ -214,7 +214,7 @@ test('a client that is gone ends the process and its calls', async () => {
   await until(() => app.alpha.requests[0]?.aborted === true, 'the provider is hung up on')
 })
 
-describe('who is not let in hears it in every answer, and the process ends with 3', () => {
+describe('a caller with a refused credential reads why in every answer, and the process ends with 3', () => {
   test.each([
     { what: 'nobody is signed in', given: () => ({ HOME: home, BRIGADE: app.baseUrl }), says: /not signed in.*brigade login/ },
     { what: 'the key is unknown', given: () => env('br-00000000000000000000000000000000'), says: /does not accept the credential of BRIGADE_KEY/ },

@@ -111,7 +111,7 @@ describe.each(eras)('writing memory with tools in the %s', (name, connect) => {
     expect(await stored(key)).toBe('Deploy  on ')
   })
 
-  test('edits of many at once of one object are all kept; of two that change the same words the second is told', async () => {
+  test('concurrent edits of one object are all kept; of two that change the same words the second is refused', async () => {
     const clients = await Promise.all([connect(), connect(), connect()])
     const key = `agents/${era}/race.md`
     const names = Array.from({ length: 9 }, (_, n) => `line-${n}`)

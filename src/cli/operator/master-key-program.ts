@@ -8,7 +8,7 @@ Installations whose key is in MASTER_KEY, without downtime (docs/operate/operate
   1. MASTER_KEY_OTHER=<new> on every process        2. swap: MASTER_KEY=<new>, MASTER_KEY_OTHER=<old>
   3. brigade master-key reseal                       4. take MASTER_KEY_OTHER away
 Installations whose key is the file master.key:
-  brigade master-key change       stop the gateway first; a new file, and everything sealed anew
+  brigade master-key change       stop the gateway first; a new file, and everything is sealed again
   brigade master-key forget       removes the key before (master.key.old)`
 
 /** `brigade master-key …`: shows which values are sealed under which master key, and changes the key. The code of the commands is loaded when they run. */
@@ -54,7 +54,7 @@ function show(report: MasterKeyReport, asJson: boolean): void {
 }
 
 function linesOf(report: MasterKeyReport): string[] {
-  const lines = (report.resealed ?? []).filter(({ values }) => values > 0).map(({ where, values }) => `sealed anew: ${values} of ${where}`)
+  const lines = (report.resealed ?? []).filter(({ values }) => values > 0).map(({ where, values }) => `sealed again: ${values} of ${where}`)
   if ((report.unopened ?? 0) > 0)
     lines.push(`${report.unopened} values are sealed under a key that is not here and stay as they are; the list below says which key`)
   for (const { keyId, values, state, where } of report.inUse) lines.push(`key ${keyId} (${state}): ${values} values in ${where.join(', ')}`)

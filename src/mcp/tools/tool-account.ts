@@ -120,5 +120,5 @@ function budgetLine({ scope, id, cap_inr, spent_inr, held_inr = 0, in_doubt_inr 
     ...(in_doubt_inr > 0 ? [`${rupees(in_doubt_inr)} in doubt`] : []),
   ]
   const warning = state === 'blocked' ? ', BLOCKED' : state === 'warned' ? ', nearly spent' : ''
-  return `${scope} ${id}: ${rupees(remaining_inr)} of ${rupees(cap_inr)} left (${parts.join(', ')})${warning}; starts anew ${resets_at}`
+  return `${scope} ${id}: ${rupees(remaining_inr)} of ${rupees(cap_inr)} left (${parts.join(', ')})${warning}; starts again ${resets_at}`
 }

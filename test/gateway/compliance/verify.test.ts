@@ -66,7 +66,7 @@ describe('attestations that others check', () => {
       payload,
     })
     expect(await runAlone(file, keysFile)).toMatchObject({ code: 0, err: '', out: expect.stringContaining('in India: 1 of 2 requests (50 %)') })
-    // Written anew by another program: other spaces, another order of names.
+    // Written again by another program: other spaces, another order of names.
     const anew = written('anew.json', JSON.stringify(Object.fromEntries(Object.entries(JSON.parse(text)).reverse()), null, 2))
     expect((await runHere(['verify', anew, '--keys', keysFile], env)).code).toBe(0)
     expect((await runAlone(anew, keysFile)).code).toBe(0)

@@ -4,7 +4,7 @@ import { boundedObject, JsonTexts } from '../../../src/gateway/wire/json/json-te
 const nested = (depth: number): string => `{"a":${'['.repeat(depth)}${']'.repeat(depth)}}`
 const wide = (values: number): string => `{"a":[${Array(values).fill('1').join()}]}`
 
-describe('JSON that stands as text', () => {
+describe('JSON as text inside a body', () => {
   test('is an object, or null for everything else', () => {
     expect(boundedObject('{"a":[1,{"b":"]}"}]}')).toEqual({ a: [1, { b: ']}' }] })
     for (const text of ['', '{', '[]', 'null', '"{}"', '1', nested(200_000), nested(2500), wide(150_001)]) expect(boundedObject(text)).toBe(null)

@@ -103,7 +103,7 @@ export class MemoryIndex {
       const found = await this.#insert(request, id)
       if (found.outcome === 'taken') return { ...id, before: found.etag === null ? null : { etag: found.etag, writeId: found.writeId } }
       if (found.outcome === 'full') throw fail('memory_quota_exceeded')
-      if (found.outcome === 'moved') throw new StoreMovedError('the store was configured anew')
+      if (found.outcome === 'moved') throw new StoreMovedError('the store was reconfigured')
       if (found.busyUntil !== null && found.busyUntil.getTime() <= clock.nowMs()) await this.#resolveOther(request)
       await request.whileBusy?.()
       if (clock.monotonicMs() >= deadlineMs) throw fail('memory_busy', { retryAfterSeconds: 1 })
