@@ -7,7 +7,7 @@ export function retentionOf(days: number): Dpia['content_retention'] {
     return {
       mode: 'zero',
       days,
-      stored: 'No content of calls: neither prompts nor answers.',
+      stored: 'Nothing of the content of calls: neither prompts nor answers.',
       where: 'Nowhere here: content passes through the memory of the gateway to the providers named above. What they keep is for them to say.',
       readable_by: 'Nobody.',
     }
