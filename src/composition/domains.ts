@@ -131,14 +131,18 @@ export async function createDomains(deps: AppDeps & { readonly outbound: Outboun
 function regularJobs({ db, clock, ids, log }: AppDeps, memory: Memory, contentLog: ContentLog, idempotency: Idempotency, mailSender: MailSender): Jobs {
   const jobs = new Jobs({ db, clock, ids, log })
   jobs.every('usage.partitions', partitionsEveryMs, () => makePartitions(db, clock.nowMs(), log))
-  jobs.every('memory.sweep', memorySweepMs, async () => {
-    await memory.sweep(clock.nowMs())
+  jobs.every('memory.changes', memorySweepMs, async () => {
     await memory.changes.prune()
   })
-  jobs.every('memory.purge', purgeEveryMs, async signal => {
+  const sweepMemory = async (): Promise<void> => {
+    await memory.sweep(clock.nowMs())
+  }
+  const purgeMemory = async (signal: AbortSignal): Promise<void> => {
     await memory.purge.run(signal)
-  })
-  jobs.every('memory.reconcile', reconcileEveryMs, signal => memory.reconcile.runDue(signal))
+  }
+  jobs.every('memory.sweep', memorySweepMs, sweepMemory, 'stores')
+  jobs.every('memory.purge', purgeEveryMs, purgeMemory, 'stores')
+  jobs.every('memory.reconcile', reconcileEveryMs, signal => memory.reconcile.runDue(signal), 'stores')
   jobs.every('content.expire', contentExpiryMs, signal => contentLog.expire(signal))
   jobs.every('once.sweep', onceSweepMs, () => idempotency.sweep())
   jobs.every('mail.sweep', mailSweepMs, async () => {

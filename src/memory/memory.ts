@@ -33,6 +33,7 @@ import { AwsIdentity } from './stores/s3/aws-identity.ts'
 import type { StoreWatch } from './stores/watched-store.ts'
 import { JournalPurge } from './upkeep/purge.ts'
 import { Reconcile } from './upkeep/reconcile.ts'
+import { RestingStores } from './upkeep/resting-stores.ts'
 
 export interface MemoryDeps {
   readonly db: Db
@@ -130,9 +131,10 @@ export function createMemory(deps: MemoryDeps): Memory {
     agentByLabel: deps.agentByLabel ?? (() => null),
   })
 
-  const historySweep = new HistorySweep({ db, clock, log, storeOf })
+  const resting = new RestingStores()
+  const historySweep = new HistorySweep({ db, clock, log, resting, storeOf })
   const sweep = async (nowMs: number): Promise<number> => {
-    const count = await sweepIntents(index, clock, log, nowMs)
+    const count = await sweepIntents({ index, clock, log, resting }, nowMs)
     await historySweep.run(nowMs)
     return count
   }

@@ -35,7 +35,7 @@ export const settings = {
   ALLOWED_HOSTS: s('server', 'list', '', 'Extra Host names that /mcp accepts beside the one of BASE_URL and loopback.'),
   LOG_LEVEL: s('server', 'string', 'info', 'fatal, error, warn, info, debug or silent.'),
   DATABASE_URL: s('data', 'secret', null, 'PostgreSQL 14 or newer. Absent: the embedded database in DATA_DIR.'),
-  DB_POOL_MAX: s('data', 'int', '10', 'Connections of this process to PostgreSQL.', 2),
+  DB_POOL_MAX: s('data', 'int', '10', 'Connections of this process to PostgreSQL.', 3),
   DATA_DIR: s('data', 'string', './.brigade', 'Embedded database, usage journal, folder store. Must survive a restart.'),
   MASTER_KEY: s('data', 'secret', null, '32 bytes as base64 or hex; seals stored credentials. Made in DATA_DIR on the first start of the embedded default, required with DATABASE_URL.'),
   FOLDER_STORE: s('data', 'bool', null, 'Allow {"store":"folder"} as memory store. Default: on with the embedded database, off otherwise.'),

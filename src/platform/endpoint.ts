@@ -168,8 +168,11 @@ export interface EndpointRow<S = unknown, A extends AuthKind = AuthKind, I exten
   readonly always?: true
   /** True: reading it does something (makes a key, begins a sign-in), so HEAD is not answered. */
   readonly hasEffect?: true
-  /** False: a write that is no act of management (data of users, dry runs). Every other row that changes something leaves a line in the audit trail. */
-  readonly audit?: false
+  /**
+   * False: a write that is no act of management (data of users, dry runs). A function: a write that is an act for some inputs; it returns the
+   * name of the act, or null. Every other row that changes something leaves a line in the audit trail.
+   */
+  readonly audit?: false | ((input: Input<I>) => string | null)
   /** Throws when the installation is not configured for this row. It runs after the access rule and before the body is read. */
   requires?(services: S): void
   handle(services: S, input: Input<I>, call: Call<PrincipalOf<A>>): Promise<unknown> | unknown

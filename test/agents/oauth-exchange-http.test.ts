@@ -166,6 +166,25 @@ describe('token exchange', () => {
     for (const { id } of [first, second, third]) await untrust(id)
   })
 
+  test('an audience that another organisation had before gives no token to a job that does not name the agent', async () => {
+    const shared = 'api://passed-on'
+    const agent = (await app.call('POST', '/v1/me/agents', { name: 'former' }, {})).json
+    const rule = await trust({ audience: shared, agent_id: agent.id })
+    expect((await exchange(app, await signed({ aud: shared }))).status).toBe(200)
+    await untrust(rule.id)
+    const other = await app.otherOrg('Next')
+    const next = (await app.call('POST', '/v1/me/agents', { name: 'next' }, { token: other.key })).json
+    const requested = { name: 'rule', issuer: issuer.url, subject, audience: shared, key_id: other.keyId, agent_id: next.id }
+    const made = await app.call('POST', '/me/agent-trust', requested, { cookie: await app.signIn(other.userId, other.orgId) })
+    expect(made.status, made.text).toBe(201)
+    const unnamed = await exchange(app, await signed({ aud: shared }))
+    expect(refusal(unnamed)).toBe('400 invalid_request')
+    expect(unnamed.json.error_description).toContain('agent_id')
+    expect(refusal(await exchange(app, await signed({ aud: shared }), { agent_id: String(agent.id) }))).toBe('400 invalid_request')
+    const named = await exchange(app, await signed({ aud: shared }), { agent_id: String(next.id) })
+    expect(decodeJwt(named.json.access_token)).toMatchObject({ sub: `agent:${next.id}` })
+  })
+
   test('a token that its issuer did not sign for this gateway, or not for now, is refused with the reason', async () => {
     const { id: agentId } = await app.newAgent('careful')
     const { id } = await trust({ agent_id: agentId })

@@ -186,19 +186,42 @@ describe('trust rules', () => {
     for (const { json } of [cluster, elsewhere]) await app.call('DELETE', `/me/agent-trust/${json.id}`, undefined, { cookie: owner })
   })
 
-  test('tokens of one issuer for one audience belong to one organisation, for good', async () => {
+  test('tokens of one issuer for one audience belong to one organisation while it has a rule, and the refusal of others does not say so', async () => {
     const audience = 'api://gateway'
     const other = await app.otherOrg('Late')
     const late = await app.signIn(other.userId, other.orgId)
     const lateAgent = (await app.call('POST', '/v1/me/agents', { name: 'late' }, { token: other.key })).json.id
-    const { id } = (await create({ audience })).json
+    const first = (await create({ audience })).json
+    const second = (await create({ audience, name: 'second' })).json
     const theirs = { audience, agent_id: lateAgent, key_id: other.keyId }
-    expect((await create(theirs, late)).json.error.message).toContain(`${app.baseUrl}/orgs/${other.orgId}`)
-    await app.call('DELETE', `/me/agent-trust/${id}`, undefined, { cookie: owner })
-    expect((await create(theirs, late)).status).toBe(400)
+    const remove = (id: number, cookie = owner) => app.call('DELETE', `/me/agent-trust/${id}`, undefined, { cookie })
+    const refused = (await create(theirs, late)).json.error
+    expect(refused.message).toContain(`${app.baseUrl}/orgs/${other.orgId}`)
+    expect(refused.message).not.toMatch(/another|organisation|taken|somebody/)
+    await remove(first.id)
+    expect((await create(theirs, late)).status, 'the second rule holds it').toBe(400)
     expect((await create({ ...theirs, issuer: 'https://other.example' }, late)).status).toBe(201)
+    await remove(second.id)
+    const taken = await create(theirs, late)
+    expect(taken.status, 'it was given back').toBe(201)
+    expect((await create({ audience })).status).toBe(400)
+    await remove(taken.json.id, late)
     const back = await create({ audience })
     expect(back.status).toBe(201)
-    await app.call('DELETE', `/me/agent-trust/${back.json.id}`, undefined, { cookie: owner })
+    await remove(back.json.id)
+  })
+
+  test('an audience that is free goes to one organisation when several ask for it together', async () => {
+    const audience = 'api://contested'
+    await app.call('DELETE', `/me/agent-trust/${(await create({ audience })).json.id}`, undefined, { cookie: owner })
+    const askers = await Promise.all(
+      [1, 2, 3].map(async number => {
+        const other = await app.otherOrg(`Asker ${number}`)
+        const agent = (await app.call('POST', '/v1/me/agents', { name: 'asker' }, { token: other.key })).json.id
+        return { cookie: await app.signIn(other.userId, other.orgId), more: { audience, agent_id: agent, key_id: other.keyId } }
+      }),
+    )
+    const replies = await Promise.all(askers.flatMap(({ cookie, more }) => [create(more, cookie), create({ ...more, name: 'again' }, cookie)]))
+    expect(replies.map(({ status }) => status).sort()).toEqual([201, 201, 400, 400, 400, 400])
   })
 })

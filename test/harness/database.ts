@@ -7,6 +7,7 @@ import { openPostgres } from '../../src/platform/db/postgres/db-postgres.ts'
 import { silentLog } from '../../src/platform/observe/log.ts'
 import { Secret } from '../../src/platform/security/secret.ts'
 import { bootUuid } from '../../src/platform/values/ids.ts'
+import { borrowEmbedded } from './embedded-pool.ts'
 import { databaseUrl, dropDatabase, runOnServer } from './postgres-server.ts'
 
 export interface TestDatabase {
@@ -30,7 +31,7 @@ export async function testDatabase(): Promise<TestDatabase> {
 }
 
 async function embeddedCopy(): Promise<TestDatabase> {
-  const db = await openEmbedded('memory', { clock: systemClock, log: silentLog, load: readFileSync(inject('embeddedDump')) })
+  const db = await borrowEmbedded(() => openEmbedded('memory', { clock: systemClock, log: silentLog, load: readFileSync(inject('embeddedDump')) }))
   return {
     db,
     kind: 'embedded',

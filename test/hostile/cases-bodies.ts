@@ -226,6 +226,24 @@ const pageCases: HostileCase[] = [
       ),
   },
   {
+    name: 'mcp: 49,000 members, in a message, params, _meta and arguments, and 49,000 values',
+    isShort: true,
+    expects: got => got.status === 400 && got.text.includes('-32600') && got.text.length < 500,
+    run(field) {
+      const names = keys(49_000 * 11).toString()
+      const frame = (params: string, more = ''): Buffer => Buffer.from(`{"jsonrpc":"2.0","id":1,"method":"tools/call",${more}"params":${params}}`)
+      const bodies = [
+        frame('{}', names.slice(1, -1).concat(',')),
+        frame(names),
+        frame(`{"name":"whoami","_meta":${names}}`),
+        frame(`{"name":"whoami","arguments":${names}}`),
+        frame(`{"name":"whoami","x":${list('0', 49_000 * 2)}}`),
+        frame(`{"name":"whoami","x":${list('{}', 24_000 * 3)}}`),
+      ]
+      return Promise.all(bodies.map(body => post(field, '/mcp', body, { 'mcp-protocol-version': '2025-06-18' })))
+    },
+  },
+  {
     name: 'mcp: arguments of 30 MB, nested and long',
     isShort: false,
     expects: isAnything,

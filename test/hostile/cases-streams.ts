@@ -236,6 +236,26 @@ const rows: readonly Row[] = [
     answer: whole(() => `{"choices":${'['.repeat(4 * mib)}${']'.repeat(4 * mib)}}`),
   },
   { name: 'a whole answer of 30 MB of small objects', isShort: false, isStream: false, answer: whole(() => `{"choices":[${'{},'.repeat(10 * mib)}{}]}`) },
+  {
+    name: 'a whole answer of 4,000,000 numbers',
+    isShort: true,
+    isStream: false,
+    answer: whole(() => `${wholeText('a').slice(0, -1)},"x":[${repeated('0,', 7.9 * mib)}0]}`),
+    expects: got => got.status === 502 && got.text.includes('too many values'),
+  },
+  {
+    name: 'a whole answer of 8 MiB of texts in lists',
+    isShort: false,
+    isStream: false,
+    answer: whole(() => `${wholeText('a').slice(0, -1)},"x":[${repeated('"a",', 7.9 * mib)}0]}`),
+    expects: got => got.status === 502 && got.text.includes('too many values'),
+  },
+  {
+    name: 'a whole answer of 240,000 long numbers',
+    isShort: true,
+    isStream: false,
+    answer: whole(() => `${wholeText('a').slice(0, -1)},"x":[${repeated('0.12345678901234567,', 240_000 * 20)}0]}`),
+  },
   { name: 'a whole answer of 30 MB of text', isShort: true, isStream: false, answer: whole(() => wholeText('a'.repeat(30 * mib))) },
   {
     name: 'a whole answer of 200 MB',
@@ -338,4 +358,31 @@ const loadCases: HostileCase[] = [
   },
 ]
 
-export const streamCases: readonly HostileCase[] = [...rowCases, ...loadCases]
+/** Answers that never end, to the MCP tool `chat`: it keeps what it reads. */
+const toolAnswers: readonly (readonly [name: string, answer: Answer, expects: (got: Got) => boolean])[] = [
+  ['one line', flood('a'.repeat(1000), 1024 * mib, 'data: {"choices":[{"delta":{"content":"'), isTooLong],
+  ['data lines', flood('data: a\n', 1024 * mib, event({ content: 'a' })), isTooLong],
+  ['data lines that end in CR', flood('data: a\r', 1024 * mib, event({ content: 'a' })), isTooLong],
+  ['text', flood(event({ content: 'a'.repeat(200) }), 1024 * mib), () => true],
+  ['text by the letter', flood(event({ content: 'a' }), 1024 * mib), () => true],
+  ['reasoning', flood(event({ reasoning_content: 'a'.repeat(200) }), 1024 * mib), () => true],
+]
+
+function isTooLong({ text }: Got): boolean {
+  return text.includes('too long')
+}
+
+const toolCases: HostileCase[] = toolAnswers.map(([name, answer, expects], index) => ({
+  name: `provider: the tool chat and ${name} without end, 4 at the same time`,
+  isShort: true,
+  expects: got => got.status === 200 && expects(got),
+  run(field) {
+    field.provider.answers.set(`tool-${index}`, answer)
+    const args = { model: 'honest-model', provider: 'byoe:evil', prompt: `case:tool-${index}` }
+    const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'chat', arguments: args } })
+    const headers = { ...json, accept: 'application/json, text/event-stream', 'mcp-protocol-version': '2025-06-18' }
+    return together(4, () => field.send({ path: '/mcp', headers, body }))
+  },
+}))
+
+export const streamCases: readonly HostileCase[] = [...rowCases, ...loadCases, ...toolCases]

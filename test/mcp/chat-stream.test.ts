@@ -10,7 +10,7 @@ async function answerOf(bytes: Uint8Array, cuts: readonly number[]): Promise<Cha
   const chunks = (async function* () {
     for (const [index, place] of places.entries()) if (index > 0) yield bytes.subarray(places[index - 1], place)
   })()
-  expect(await readChatStream(chunks, answer, new AbortController().signal, () => undefined)).toBe(true)
+  expect(await readChatStream(chunks, answer, new AbortController().signal, () => undefined)).toBe('whole')
   return answer
 }
 
@@ -64,7 +64,7 @@ describe('chat stream', () => {
     }
     const reading = readChatStream(chunks, new ChatAnswer(), stop.signal, () => undefined)
     stop.abort()
-    expect(await reading).toBe(false)
+    expect(await reading).toBe('aborted')
     expect(returned).toBe(true)
   })
 })

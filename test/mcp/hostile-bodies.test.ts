@@ -45,6 +45,36 @@ describe('a body', () => {
     expect(fits.status).toBe(200)
   })
 
+  test('HARD-01 a body has bounds of members and of values outside of its arguments, and the error names the bound', async () => {
+    const members = (count: number): object => Object.fromEntries(Array.from({ length: count }, (_, index) => [`k${index}`, 1]))
+    const list = (params: object, more: object = {}): string => JSON.stringify({ ...request('tools/list', params), ...more })
+    const whoami = (args: unknown): string => JSON.stringify(request('tools/call', { name: 'whoami', arguments: args }))
+    const refused: [body: string, why: string][] = [
+      [list(members(65)), 'params has more than 64 members'],
+      [list(members(65)).replace('"params"', '"par\\u0061ms"'), 'params has more than 64 members'],
+      [list({ _meta: members(65) }), '_meta has more than 64 members'],
+      [`[${list({}, { id: 2 })},${list({ _meta: members(65) })}]`, '_meta has more than 64 members'],
+      [list({}, members(49_000)), 'an object has more than 1000 members'],
+      [list({ x: members(1001) }), 'an object has more than 1000 members'],
+      [whoami({ x: members(1001) }), 'an object has more than 1000 members'],
+      [list({ x: Array(5000).fill(0) }), 'the body has more than 5000 values outside of "arguments"'],
+      [list({ x: Array(5000).fill({}) }), 'the body has more than 5000 values outside of "arguments"'],
+      [list({}, { arguments: Array(5000).fill(0) }), 'the body has more than 5000 values outside of "arguments"'],
+    ]
+    for (const headers of [{}, { 'mcp-protocol-version': '2026-07-28' }])
+      for (const [body, why] of refused) {
+        const reply = await initializePost(body, headers)
+        expect([reply.status, await reply.json()]).toEqual([400, { jsonrpc: '2.0', error: { code: -32600, message: `Invalid Request: ${why}.` }, id: null }])
+      }
+    // Text that looks like members is none, and arguments have the room that a tool gives them.
+    const text = JSON.stringify(members(2000))
+    for (const body of [list(members(64)), list({ _meta: members(64) }), list({ x: text }), whoami({ x: Array(20_000).fill(text.slice(0, 8)) })]) {
+      const reply = await initializePost(body)
+      expect([reply.status, await reply.text()]).toEqual([200, expect.not.stringContaining('Invalid Request')])
+    }
+    expect(failures()).toEqual([])
+  })
+
   test('a batch with two equal ids is refused as a whole: the SDK would answer one of them, and the other would cost for nobody', async () => {
     const reply = await initializePost(JSON.stringify([chat(1), chat(2), chat(1)]))
     expect([reply.status, (await errorOf(reply)).code, app.alpha.requests.length]).toEqual([400, -32600, 0])
@@ -152,6 +182,28 @@ describe('words of others', () => {
       },
     ])
     expect(failures()).toEqual([])
+  })
+
+  test('an embedding reply with other vectors than texts is refused, before every one of them is compared with every other', async () => {
+    const embed = (vectors: readonly (readonly number[])[]) => {
+      app.alpha.script({ status: 200, body: { data: vectors.map(embedding => ({ embedding })) } })
+      return call('embed', { model: 'test-embed', input: ['a', 'b'], provider: 'alpha' })
+    }
+    for (const [vectors, why] of [
+      [Array.from({ length: 20_000 }, () => [1, 0]), '20000 vectors for 2 texts'],
+      [[[1, 0]], '1 vector for 2 texts'],
+      [[[1, 0], [1]], 'vectors of different lengths'],
+    ] as const)
+      expect(await embed(vectors)).toMatchObject({
+        isError: true,
+        structuredContent: { code: 'all_routes_failed', message: `The provider answered with ${why}.` },
+      })
+  })
+
+  test('of unknown arguments an error names ten', async () => {
+    const { content } = await call('whoami', Object.fromEntries(Array.from({ length: 900 }, (_, index) => [`k${index}`, 1])))
+    expect(content[0].text).toContain('"k9" and 890 more')
+    expect(content[0].text).not.toContain('"k10"')
   })
 
   test('an argument that is refused is repeated in short', async () => {

@@ -123,6 +123,27 @@ describe('history, append, search and pages over HTTP', () => {
     expect([wrong.status, wrong.json.error.code]).toEqual([400, 'bad_request'])
   })
 
+  test('an erased history leaves a line in the audit trail, with its outcome and without the key; a deletion that keeps it leaves none', async () => {
+    const other = await app.otherOrg('Eraser')
+    const token = other.key
+    await configure(token)
+    const cookie = await app.signIn(other.userId, other.orgId)
+    const erased = async () =>
+      (await app.call('GET', '/me/audit?act=eraseMemory', undefined, { cookie })).json.entries.map(
+        (entry: { outcome: string; target: string | null; actor: { kind: string } }) => [entry.outcome, entry.target, entry.actor.kind],
+      )
+    await app.call('PUT', o('agents/secret-plan'), 'text', { token })
+    expect((await app.call('DELETE', o('agents/secret-plan'), undefined, { token })).status).toBe(200)
+    expect(await erased()).toEqual([])
+    const refused = await app.call('DELETE', `${o('agents/secret-plan')}&history=erase`, undefined, { token, headers: { 'if-match': '"other"' } })
+    expect(refused.json.error.code).toBe('memory_conflict')
+    expect((await app.call('DELETE', `${o('agents/secret-plan')}&history=erase`, undefined, { token })).status).toBe(200)
+    expect(await erased()).toEqual([
+      ['ok', null, 'key'],
+      ['memory_conflict', null, 'key'],
+    ])
+  })
+
   test.each([
     ['has no copy', 'noCopy'],
     ['knows no conditions', 'noConditions'],

@@ -171,6 +171,40 @@ describe('a reconcile', () => {
     expect((await testing.usage(orgId)).usedBytes).toBe(1n)
   })
 
+  test('in turns goes on where the last turn stopped, in any process and after a failure, and ends like one that was not interrupted', async () => {
+    await database.db.exec(addOrg, orgId)
+    const keyAt = (n: number): string => `org-${orgId}/agents/${String(n).padStart(5, '0')}`
+    for (let n = 0; n < 2_100; n++) server.put(keyAt(n), 'ab')
+    const turn = (from: TestMemory) => from.memory.reconcile.turn(orgId, signal, 0)
+    const reconciledAt = async () => (await testing.memory.config.view(orgId)).reconciled_at
+    expect(await turn(testing)).toMatchObject({ checked: 1_000, added: 1_000 })
+    // Behind the place: the next whole comparison finds it.
+    server.put(keyAt(0), 'abc')
+    server.faults.down = true
+    expect(await errorCode(() => turn(others))).toBe('memory_store_failed')
+    server.faults.down = false
+    expect(await turn(others)).toMatchObject({ checked: 1_000, added: 1_000, changed: 0 })
+    expect(await reconciledAt()).toBeUndefined()
+    expect(await turn(testing)).toMatchObject({ checked: 100, added: 100, bytes_used: 4_200 })
+    expect(await reconciledAt()).toMatch(/^20/)
+    expect(await turn(testing)).toMatchObject({ checked: 1_000, added: 0, changed: 1 })
+    // A place that belongs to another configuration means nothing.
+    await testing.memory.config.put(orgId, { ...input, addressing: 'path' })
+    server.put(keyAt(1), 'abcd')
+    expect(await turn(testing)).toMatchObject({ checked: 1_000, changed: 1 })
+    expect(await testing.memory.reconcile.run(orgId, signal)).toMatchObject({ checked: 2_100, changed: 0, bytes_used: 4_203 })
+  }, 60_000)
+
+  test('that is not over makes way for the stores that are due, and is due again soon', async () => {
+    await database.db.exec(addOrg, orgId)
+    for (let n = 0; n < 1_001; n++) server.put(`org-${orgId}/agents/${n}`, 'ab')
+    await testing.memory.reconcile.turn(orgId, signal, 0)
+    testing.clock.advance(61_000)
+    await testing.memory.reconcile.runDue(signal)
+    expect((await testing.usage(orgId)).usedBytes).toBe(2_002n)
+    expect(await testing.memory.config.view(orgId)).toMatchObject({ reconciled_at: expect.stringMatching(/^20/) })
+  })
+
   test('comes by itself once a day, for each store once', async () => {
     await database.db.exec(addOrg, orgId)
     server.put(`org-${orgId}/agents/a`, '123')

@@ -29,6 +29,12 @@ const addDoomed = statement<[orgId: number, count: number, at: Date]>(
   `insert into memory_versions (org_id, key, version_id, object_id, how, size_bytes, written_at, kept_at, doomed_at)
    select $1::int, 'agents/' || n, '${old}', gen_random_uuid(), 'put', 1, $3::timestamptz, $3::timestamptz, $3::timestamptz from generate_series(1, $2::int) as n`,
 )
+const addAbandoned = statement<[orgId: number, count: number, at: Date]>(
+  'test.add_abandoned',
+  `insert into memory_intents (org_id, key, kind, write_id, generation, started_at, expires_at)
+   select $1::int, 'agents/' || n, 'put', gen_random_uuid(), 1, $3::timestamptz, $3::timestamptz from generate_series(1, $2::int) as n`,
+)
+const abandonedOf = statement<[orgId: number], { count: bigint }>('test.abandoned_of', 'select count(*) as count from memory_intents where org_id = $1::int')
 
 let database: TestDatabase
 let server: S3TestServer
@@ -72,6 +78,30 @@ test('old versions in a store that is silent are left for later, and hold up nei
   for (let sweeps = 0; sweeps < 2; sweeps++) await testing.memory.sweep(testing.clock.nowMs())
   expect((await database.db.one(doomedOf, orgId)).count).toBe(0n)
 }, 60_000)
+
+test('abandoned writes and old versions of many silent stores do not hide those of others', async () => {
+  const silent = Array.from({ length: 20 }, (_, n) => 5_000 + n)
+  const other = 5_100
+  for (const each of silent) await testing.memory.config.put(each, inputOf(proxy.endpoint))
+  await testing.memory.config.put(other, inputOf(server.endpoint))
+  const ago = (seconds: number): Date => new Date(testing.clock.nowMs() - seconds * 1000)
+  // As many rows as one sweep takes, all older than those of the other organisation.
+  for (const each of silent) {
+    await database.db.exec(addAbandoned, each, 50, ago(3_600))
+    await database.db.exec(addDoomed, each, 400, ago(3_600))
+  }
+  await database.db.exec(addAbandoned, other, 3, ago(60))
+  await database.db.exec(addDoomed, other, 3, ago(60))
+  const left = async (): Promise<bigint> => (await database.db.one(abandonedOf, other)).count + (await database.db.one(doomedOf, other)).count
+  proxy.decide = () => ({ kind: 'status', status: 403, code: 'AccessDenied' })
+  for (let sweeps = 0; sweeps < 5; sweeps++) await testing.memory.sweep(testing.clock.nowMs())
+  expect(await left()).toBe(0n)
+  // None of the others is forgotten.
+  proxy.decide = () => ({ kind: 'pass' })
+  testing.clock.advance(2 * 3_600_000)
+  await testing.memory.sweep(testing.clock.nowMs())
+  for (const each of silent) expect((await database.db.one(abandonedOf, each)).count).toBe(0n)
+}, 120_000)
 
 test('searches that wait for silent stores keep no other organisation from searching', async () => {
   const silent = [orgId, orgId + 1]

@@ -140,7 +140,7 @@ describe('a job', () => {
     expect(() => jobs.every('sweep', 1, async () => {})).toThrow('sweep')
   })
 
-  test('waits until the other jobs of its process have ended, so that many of them need no more connections than one', async () => {
+  test('waits until the other jobs of its line have ended, so that many of them need no more connections than one', async () => {
     const { jobs } = makeProcess()
     let running = 0
     let mostRunning = 0
@@ -154,6 +154,21 @@ describe('a job', () => {
     }
     expect(await Promise.all(names.map(name => jobs.runOnce(name)))).toEqual(names.map(() => true))
     expect(mostRunning).toBe(1)
+  })
+
+  test('of the line of stores that does not end keeps the next of its line from running, and no other job', async () => {
+    const { jobs } = makeProcess()
+    const go = gate()
+    const events: string[] = []
+    jobs.every('slow store', 1000, () => go.opened, 'stores')
+    jobs.every('next store', 1000, async () => void events.push('next store'), 'stores')
+    jobs.every('sweep', 1000, async () => void events.push('sweep'))
+    const stores = [jobs.runOnce('slow store'), jobs.runOnce('next store')]
+    expect(await jobs.runOnce('sweep')).toBe(true)
+    expect(events).toEqual(['sweep'])
+    go.open()
+    expect(await Promise.all(stores)).toEqual([true, true])
+    expect(events).toEqual(['sweep', 'next store'])
   })
 
   test('is told to stop, and the stop waits for it and lets no other begin', async () => {

@@ -70,6 +70,7 @@ const exceptions: Readonly<Record<string, string>> = {
   'agents.find_rules': 'the id comes from a signed token',
   'agents.pause_states': 'a starting process must know the paused agents of all organisations',
   'agents.recent_epochs': 'a starting process must know the dead tokens of all organisations',
+  'trust.lock_audience': 'says whose the pair of issuer and audience is, which may be another organisation',
   'trust.matching': 'issuer and audience of a presented token say which organisation it is',
   'revoked_tokens.live': 'a starting process must know the dead tokens of all organisations',
   'revoked_tokens.delete_expired': 'sweep of what has run out in all organisations',

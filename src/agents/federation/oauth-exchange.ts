@@ -11,7 +11,7 @@ import type { ExchangeForm } from './oauth-forms.ts'
 import type { IssuerKeys } from './oauth-issuer-keys.ts'
 import { notTaken, placeOf, readUnverified, verifySubject } from './oauth-subject.ts'
 import { type TrustRules, trustTokenId } from './trust.ts'
-import type { TrustRow } from './trust-queries.ts'
+import type { MatchingTrustRow, TrustRow } from './trust-queries.ts'
 
 /** An exchange of another issuer's token, for the audit trail. */
 export interface ExchangeLine {
@@ -152,14 +152,17 @@ export class TokenExchange {
     }
   }
 
-  /** Returns the oldest rule whose conditions hold. Only `agent_id` distinguishes rules for different agents that all hold. */
+  /**
+   * Returns the oldest rule whose conditions hold. Only `agent_id` distinguishes rules for different agents that all hold, and an audience that another
+   * organisation had before always needs it. Decision 0464 says why.
+   */
   async #choose(
     { subject_token: token, agent_id: agentId }: Pick<ExchangeForm, 'subject_token' | 'agent_id'>,
-    rules: readonly TrustRow[],
+    rules: readonly MatchingTrustRow[],
   ): Promise<{ rule: TrustRow; subject: Subject }> {
     const { issuerKeys, clock } = this.#deps
     const verified = new Map<string, Promise<Subject>>()
-    const held: { rule: TrustRow; subject: Subject }[] = []
+    const held: { rule: MatchingTrustRow; subject: Subject }[] = []
     let refusal: unknown = null
     let isCutOff = false
     for (const rule of possibleRules(token, rules)) {
@@ -180,6 +183,9 @@ export class TokenExchange {
     }
     const asked = agentId === undefined ? held : held.filter(({ rule }) => rule.agentId === agentId)
     const [first] = asked
+    // A job of the organisation that had the audience before does not know the agents of the one that has it now.
+    if (first?.rule.hadOthers === true && agentId === undefined)
+      throw fail('bad_request', { message: 'agent_id: must be sent with tokens for this audience. Name the agent that the token is for.' })
     if (first !== undefined && asked.every(({ rule }) => rule.agentId === first.rule.agentId)) return first
     if (first !== undefined)
       throw fail('bad_request', {
@@ -216,7 +222,7 @@ export class TokenExchange {
  * Returns the rules whose conditions hold by the unverified claims of the token; all rules when none holds, so that a forged token is distinguished from
  * a token of a foreign issuer.
  */
-function possibleRules(token: string, rules: readonly TrustRow[]): readonly TrustRow[] {
+function possibleRules(token: string, rules: readonly MatchingTrustRow[]): readonly MatchingTrustRow[] {
   const said = decodeJwt(token)
   const possible = rules.filter(rule => claimsHold(rule, said))
   return possible.length > 0 ? possible : rules

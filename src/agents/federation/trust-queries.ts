@@ -20,6 +20,12 @@ export interface TrustRow {
   readonly createdAt: Date
 }
 
+/** A rule as an exchange reads it. */
+export interface MatchingTrustRow extends TrustRow {
+  /** Whether jobs of another organisation may go on sending tokens for its audience, because that one had it before. */
+  readonly hadOthers: boolean
+}
+
 const columns = `id, org_id as "orgId", name, issuer, audience, subject, claims, jwks_uri as "jwksUri", jwks, agent_id as "agentId", key_id as "keyId",
   scopes, ttl_s as "ttlSeconds", created_at as "createdAt"`
 
@@ -42,10 +48,18 @@ export const claimAudience = statement<[orgId: number, issuer: string, audience:
   `insert into agent_trust_audiences (issuer, audience, org_id) values ($2::text, $3::text, $1::int) on conflict do nothing`,
 )
 
-/** Returns the pair when it belongs to the organisation. */
-export const ownAudience = statement<[orgId: number, issuer: string, audience: string], { audience: string }>(
-  'trust.own_audience',
-  `select audience from agent_trust_audiences where org_id = $1::int and issuer = $2::text and audience = $3::text`,
+/** Returns the organisation of the pair, and locks the pair until the end of the transaction. */
+export const lockAudience = statement<[issuer: string, audience: string], { orgId: number }>(
+  'trust.lock_audience',
+  `select org_id as "orgId" from agent_trust_audiences where issuer = $1::text and audience = $2::text for update`,
+)
+
+/** Gives the organisation a pair that no rule has any more. It is a separate statement after `lockAudience`. */
+export const takeFreeAudience = statement<[orgId: number, issuer: string, audience: string, now: Date], { orgId: number }>(
+  'trust.take_free_audience',
+  `update agent_trust_audiences a set org_id = $1::int, changed_hands_at = $4::timestamptz where a.issuer = $2::text and a.audience = $3::text
+     and not exists (select 1 from agent_trust t where t.issuer = a.issuer and t.audience = a.audience)
+   returning org_id as "orgId"`,
 )
 
 export const insertTrust = statement<
@@ -80,9 +94,11 @@ export const deleteTrust = statement<[orgId: number, id: number], { id: number }
 )
 
 /** Not limited to one org: the issuer and audience, which only one organisation has, say which it is. Oldest first. */
-export const matchingTrust = statement<[issuer: string, audiences: readonly string[]], TrustRow>(
+export const matchingTrust = statement<[issuer: string, audiences: readonly string[]], MatchingTrustRow>(
   'trust.matching',
-  `select ${columns} from agent_trust where issuer = $1::text and audience = any($2::text[]) order by id`,
+  `select ${columns}, exists (
+     select 1 from agent_trust_audiences a where a.issuer = t.issuer and a.audience = t.audience and a.changed_hands_at is not null) as "hadOthers"
+   from agent_trust t where issuer = $1::text and audience = any($2::text[]) order by id`,
 )
 
 /** The second time changes nothing. */

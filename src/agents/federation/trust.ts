@@ -1,6 +1,6 @@
 import type { Keys } from '../../gateway/keys/keys.ts'
 import type { Clock } from '../../platform/clock.ts'
-import type { Db } from '../../platform/db/db.ts'
+import type { Db, Tx } from '../../platform/db/db.ts'
 import type { ControlLog } from '../../platform/db/db-control-log.ts'
 import { fail } from '../../platform/errors.ts'
 import type { UrlGuard } from '../../platform/outbound/url-guard.ts'
@@ -10,7 +10,19 @@ import { rowId } from '../../platform/values/row-id.ts'
 import type { Agents } from '../agents.ts'
 import { narrowedScopes } from '../tokens/token-scopes.ts'
 import { checkConditions, checkPlaces, isShared } from './trust-checks.ts'
-import { claimAudience, countTrust, deleteTrust, insertTrust, listTrust, lockTrust, matchingTrust, ownAudience, type TrustRow } from './trust-queries.ts'
+import {
+  claimAudience,
+  countTrust,
+  deleteTrust,
+  insertTrust,
+  listTrust,
+  lockAudience,
+  lockTrust,
+  type MatchingTrustRow,
+  matchingTrust,
+  type TrustRow,
+  takeFreeAudience,
+} from './trust-queries.ts'
 
 export interface TrustRulesDeps {
   readonly db: Db
@@ -76,11 +88,7 @@ export class TrustRules {
       await tx.one(lockTrust, orgId)
       if ((await tx.one(countTrust, orgId)).count >= rulesMax)
         throw fail('cap', { message: `An organisation has at most ${rulesMax} trust rules. Delete one first.` })
-      await tx.exec(claimAudience, orgId, issuer, audience)
-      if ((await tx.maybe(ownAudience, orgId, issuer, audience)) === null)
-        throw fail('bad_request', {
-          message: `audience: another organisation takes tokens of this issuer for it. Have yours made for an audience of your own, for example ${this.#ownAudience(orgId)}.`,
-        })
+      await this.#takeAudience(tx, orgId, issuer, audience)
       const made = await tx.one(
         insertTrust,
         orgId,
@@ -104,8 +112,8 @@ export class TrustRules {
   }
 
   /**
-   * Deletes a rule. Its tokens end with it, running calls included, on this process when the promise resolves, elsewhere within a second. Throws
-   * `not_found`.
+   * Deletes a rule. Its tokens end with it, running calls included, on this process when the promise resolves, elsewhere within a second. After the last
+   * rule of an audience any organisation may use that audience. Throws `not_found`.
    */
   async remove(orgId: number, ruleId: number): Promise<void> {
     const { controlLog, agents } = this.#deps
@@ -116,8 +124,19 @@ export class TrustRules {
   }
 
   /** Returns the rules that accept tokens of that issuer for one of these audiences, oldest first. */
-  matching(issuer: string, audiences: readonly string[]): Promise<TrustRow[]> {
+  matching(issuer: string, audiences: readonly string[]): Promise<MatchingTrustRow[]> {
     return this.#deps.db.many(matchingTrust, issuer, audiences)
+  }
+
+  /** Makes the pair the organisation's, also after the last rule of another one was deleted. Throws `bad_request`. Decision 0464 says why. */
+  async #takeAudience(tx: Tx, orgId: number, issuer: string, audience: string): Promise<void> {
+    await tx.exec(claimAudience, orgId, issuer, audience)
+    const holder = await tx.one(lockAudience, issuer, audience)
+    const now = new Date(this.#deps.clock.nowMs())
+    if (holder.orgId === orgId || (await tx.maybe(takeFreeAudience, orgId, issuer, audience, now)) !== null) return
+    throw fail('bad_request', {
+      message: `audience: cannot be used with this issuer. Have your tokens made for ${this.#ownAudience(orgId)}, or for an audience that begins with it and a slash, which always can.`,
+    })
   }
 
   #ownAudience(orgId: number): string {

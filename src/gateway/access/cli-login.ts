@@ -9,6 +9,7 @@ import type { Ids } from '../../platform/values/ids.ts'
 import type { AuditTrail } from '../audit/audit.ts'
 import type { CreatedKey } from '../keys/key-writes.ts'
 import type { Keys } from '../keys/keys.ts'
+import { membershipOf } from '../orgs/members/membership.ts'
 import { deleteOldCodes, insertCode, takeCode } from './sign-in/sign-in-queries.ts'
 
 export interface CliLoginDeps {
@@ -34,6 +35,7 @@ const codeLifeMs = 60_000
 /** Life of a key that a browser handed over: who still works then signs in again. */
 export const cliKeyDays = 90
 const notValid = 'This code was used already, has run out, or is not for this verifier. Run brigade login again.'
+const notMember = 'The person of this code does not belong to the organisation any more. Sign in again and run brigade login again.'
 
 /** Lets the command line on the same computer as the browser have a key: a one-time code goes through the browser, and its verifier fetches the key. */
 export class CliLogin {
@@ -50,7 +52,10 @@ export class CliLogin {
     return `http://127.0.0.1:${port}/callback?${new URLSearchParams({ code, state })}`
   }
 
-  /** A full key for whoever holds the code and its verifier, with an end. A code is used up by the first try, a wrong verifier included. Throws `bad_request`. */
+  /**
+   * A full key for whoever holds the code and its verifier, with an end. A code is used up by the first try, a wrong verifier included. Throws
+   * `bad_request`, also for a person who has left the organisation since. Decision 0464 says why.
+   */
   async redeem(code: string, verifier: string, call: Pick<Call, 'requestId' | 'clientIp'>): Promise<CreatedKey> {
     const { db, clock, ids, keys, audit } = this.#deps
     const taken = await db.maybe(takeCode, hashKey(code), new Date(clock.nowMs()))
@@ -58,7 +63,16 @@ export class CliLogin {
     const { orgId, userId } = taken
     const day = new Date(clock.nowMs()).toISOString().slice(0, 10)
     const name = `CLI ${day} ${ids.secret('', nameBytes)}`
-    const made = await keys.create({ orgId, userId, workspaceId: null, name, scope: 'full', expiresDays: cliKeyDays })
+    const made = await keys.create(
+      { orgId, userId, workspaceId: null, name, scope: 'full', expiresDays: cliKeyDays },
+      {
+        // The making of a key holds the row of the organisation, and so does the removal of a member: one of them comes first.
+        async also(tx) {
+          if ((await membershipOf(tx, orgId, userId)) === null) throw fail('bad_request', { message: notMember })
+          return []
+        },
+      },
+    )
     const actor: SessionPrincipal = { kind: 'session', orgId, userId, role: 'member', capabilities: [], email: '', sessionId: '' }
     await audit.record({ orgId, actor, act: 'cliLogin', target: `key=${made.id}`, sourceIp: call.clientIp(), requestId: call.requestId }, 'ok')
     return made

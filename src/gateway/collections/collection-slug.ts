@@ -1,4 +1,4 @@
-/** The address of a collection: from its name, unique over the installation, given away once. Decision 0330 says why. */
+/** The address of a collection: from its name, unique over the installation, given away once. Decision 0330 and Decision 0464 say why. */
 import type { Tx } from '../../platform/db/db.ts'
 import type { Ids } from '../../platform/values/ids.ts'
 import { takeSlug, takeStem } from './collection-queries.ts'
@@ -31,12 +31,13 @@ export function stemOf(name: string): string {
 }
 
 /**
- * Takes a slug for a name: the name itself, or the name with the next number, or with random digits when numbered names are taken, so that nobody can
- * keep others from a name. It belongs to the caller when the transaction commits, and is never given away again.
+ * Takes a slug for a name. A public collection gets the name itself, or the name with the next number, or with random digits when numbered names are
+ * taken, so that nobody can keep others from a name. A private one always gets random digits, so that nobody can find out which private collections
+ * others have. The slug belongs to the caller when the transaction commits, and is never given away again.
  */
-export async function claimSlug(tx: Tx, name: string, ids: Pick<Ids, 'requestId'>): Promise<string> {
+export async function claimSlug(tx: Tx, name: string, isPublic: boolean, ids: Pick<Ids, 'requestId'>): Promise<string> {
   const stem = stemOf(name)
-  for (let tries = 0; tries < numberTries; tries++) {
+  for (let tries = 0; isPublic && tries < numberTries; tries++) {
     const { last } = await tx.one(takeStem, stem)
     if (last === 1) return stem
     const taken = await tx.maybe(takeSlug, `${stem}-${last}`)

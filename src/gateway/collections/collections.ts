@@ -115,7 +115,7 @@ export class Collections {
     const { collectionsMax, ids } = this.#deps
     if ((await tx.one(countOwn, orgId)).count >= collectionsMax)
       throw fail('cap', { message: `An organisation may have ${collectionsMax} collections, forks among them. Delete one first.` })
-    const slug = await claimSlug(tx, name, ids)
+    const slug = await claimSlug(tx, name, isPublic, ids)
     const [now, stepsText] = [this.#now(), JSON.stringify(steps)]
     const [sourceId, sourceSlug] = [source?.id ?? null, source?.slug ?? null]
     const made = await tx.one(insertCollection, orgId, slug, name, modelId, stepsText, readmeMd, isPublic, sourceId, sourceSlug, userId, now)

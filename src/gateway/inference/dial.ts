@@ -56,7 +56,7 @@ export async function dial(
     const startedMs = deps.clock.monotonicMs()
     let result: Performed
     try {
-      result = await kind.perform(attempt, { kind, request, signal, deps, bill, priceAs })
+      result = await kind.perform(attempt, { kind, request, signal, orgId: meter.orgId, deps, bill, priceAs })
     } catch (error) {
       if (error instanceof BodyTooLargeError && !signal.aborted && attempt.route.provider.userGiven !== true) throw await tooLarge(error, attempt, meter, deps)
       result = failureOf(error, attempt, signal, meter, deps)

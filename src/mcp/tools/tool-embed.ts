@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { brHeader } from '../../gateway/wire/response-headers.ts'
 import { type AnyRow, Reply } from '../../platform/endpoint.ts'
+import { fail, type GatewayError } from '../../platform/errors.ts'
 import { counted, line, rupees } from './toolbox/text-lines.ts'
 import { rowTool, type Tool, type ToolResult } from './toolbox/tool.ts'
 import { providerAnswer } from './toolbox/tool-errors.ts'
@@ -54,10 +55,13 @@ export function embedTool(row: AnyRow): Tool {
 
 function resultOf(value: unknown, inputs: readonly string[], asked: string, isFull: boolean): ToolResult {
   const { model: said, data, usage } = providerAnswer(replyShape, value)
+  // Every vector is compared with every other one, so no more of them are taken than were asked for.
+  if (data.length !== inputs.length) throw unusable(`${counted(data.length, 'vector')} for ${counted(inputs.length, 'text')}`)
   const model = said ?? asked
   const headers = value instanceof Reply ? value.headers : {}
   const vectors = data.toSorted((a, b) => (a.index ?? 0) - (b.index ?? 0)).map(({ embedding }) => embedding)
   const dims = vectors[0]?.length ?? 0
+  if (vectors.some(({ length }) => length !== dims)) throw unusable('vectors of different lengths')
   const truncated = !isFull && dims > previewNumbers
   const provider = headers[brHeader.provider] ?? null
   const cost = headers[brHeader.costInr]
@@ -83,16 +87,24 @@ function resultOf(value: unknown, inputs: readonly string[], asked: string, isFu
   }
 }
 
-/** Cosines with three digits; 0 with a vector of zeros. */
+const unusable = (what: string): GatewayError => fail('all_routes_failed', { message: `The provider answered with ${what}.` })
+
+/** Cosines with three digits; 0 with a vector of zeros. Each pair is reckoned once. */
 function similarityOf(vectors: readonly (readonly number[])[]): number[][] {
-  const dot = (a: readonly number[], b: readonly number[]): number => a.reduce((sum, number, index) => sum + number * (b[index] ?? 0), 0)
   const lengths = vectors.map(vector => Math.sqrt(dot(vector, vector)))
-  return vectors.map((a, i) =>
-    vectors.map((b, j) => {
+  const half = vectors.map((a, i) =>
+    vectors.slice(0, i + 1).map((b, j) => {
       const scale = (lengths[i] ?? 0) * (lengths[j] ?? 0)
       return scale === 0 ? 0 : Math.round((dot(a, b) / scale) * 1000) / 1000
     }),
   )
+  return vectors.map((_, i) => vectors.map((__, j) => half[Math.max(i, j)]?.[Math.min(i, j)] ?? 0))
+}
+
+function dot(a: readonly number[], b: readonly number[]): number {
+  let sum = 0
+  for (let index = 0; index < a.length; index++) sum += (a[index] ?? 0) * (b[index] ?? 0)
+  return sum
 }
 
 /** Which other input is nearest to this one. */

@@ -7,7 +7,8 @@ import { z } from 'zod'
 import { lookAhead, parseJson } from '../../gateway/wire/json/json-body.ts'
 import { managementBounds } from '../../gateway/wire/json/json-scan.ts'
 import { GatewayError } from '../../platform/errors.ts'
-import { issueText } from '../tools/toolbox/tool.ts'
+import { issuesText } from '../tools/toolbox/tool.ts'
+import { excessOf } from './rpc-bounds.ts'
 
 /** A body that goes no further, and its answer. */
 export interface BodyRefusal {
@@ -35,6 +36,8 @@ export async function parseRpcBody(
   try {
     const looked = lookAhead(bytes, managementBounds)
     if (looked !== undefined) await looked
+    const excess = excessOf(bytes)
+    if (excess !== null) return { refusal: invalidRequest(`Invalid Request: ${excess}.`) }
     body = parseJson(bytes, managementBounds)
   } catch (error) {
     if (error instanceof GatewayError) return { refusal: invalidRequest(`Invalid Request: ${error.message}`) }
@@ -99,6 +102,5 @@ function wrongParams(body: unknown, isDiscoverEra: boolean): BodyRefusal | null 
   if (isDiscoverEra && request?.method === 'initialize') return null
   const wrong = request && paramsOf.get(request.method)?.safeParse(request['params']).error
   if (!wrong) return null
-  const issues = wrong.issues.slice(0, 5).map(issueText).join('; ')
-  return { status: 200, code: -32602, message: `Invalid params of ${request.method}: ${issues}.`, id: request.id }
+  return { status: 200, code: -32602, message: `Invalid params of ${request.method}: ${issuesText(wrong)}.`, id: request.id }
 }

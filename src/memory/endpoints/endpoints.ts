@@ -149,7 +149,8 @@ export const memoryEndpoints = {
     },
     output: z.object({ ok: z.literal(true) }),
     errors: writeErrors,
-    audit: false,
+    // Nothing brings it back, so it is known who did it. The key is content and stays out of the line.
+    audit: ({ query }) => (query.history === 'erase' ? 'eraseMemory' : null),
     async handle({ memory }, { query, headers }, call) {
       const from = memoryCall(call)
       const conditions = { ifMatch: headers['if-match'], ifNoneMatch: headers['if-none-match'] }

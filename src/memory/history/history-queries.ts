@@ -96,12 +96,12 @@ export interface DoomedRow {
   readonly objectId: string | null
 }
 
-/** System-wide: the sweep removes versions of every organisation, and none of them takes the whole of it. */
-export const doomedVersions = statement<[now: Date, limit: number, perOrg: number], DoomedRow>(
+/** System-wide but for some: the sweep removes versions of every organisation, and none of them takes the whole of it. */
+export const doomedVersions = statement<[now: Date, limit: number, perOrg: number, except: readonly number[]], DoomedRow>(
   'memory.doomed_versions',
   `select org_id as "orgId", key, seq, object_id as "objectId" from (
      select *, row_number() over (partition by org_id order by doomed_at) as place from memory_versions
-     where doomed_at is not null and doomed_at <= $1::timestamptz
+     where doomed_at is not null and doomed_at <= $1::timestamptz and org_id <> all($4::int[])
    ) as doomed where place <= $3::int order by doomed_at limit $2::int`,
 )
 

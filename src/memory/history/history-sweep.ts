@@ -5,6 +5,7 @@ import type { Log } from '../../platform/observe/log.ts'
 import type { ConfiguredStore } from '../access/memory-call.ts'
 import { versionKey } from '../objects/version-keeper.ts'
 import { ObjectStoreError } from '../stores/object-store.ts'
+import type { RestingStores } from '../upkeep/resting-stores.ts'
 import { type DoomedRow, doomedOfKey, doomedVersions, doomOld, doomOverQuota, postponeDoomed, removeDoomed } from './history-queries.ts'
 
 /** How often versions are looked at for their age. */
@@ -22,6 +23,7 @@ export interface HistorySweepDeps {
   readonly db: Db
   readonly clock: Clock
   readonly log: Log
+  readonly resting: RestingStores
   /** The store as it is configured now; null when there is none. */
   storeOf(orgId: number): Promise<ConfiguredStore | null>
 }
@@ -43,7 +45,7 @@ export class HistorySweep {
       await db.exec(doomOld, now)
     }
     await db.exec(doomOverQuota, now)
-    return this.#remove(await db.many(doomedVersions, now, removedMax, removedOfOneMax))
+    return this.#remove(await db.many(doomedVersions, now, removedMax, removedOfOneMax, this.#deps.resting.at(nowMs)))
   }
 
   /** Removes the expired versions of one key immediately. `run` removes later what the store refuses now. */
@@ -72,14 +74,16 @@ export class HistorySweep {
   }
 
   async #removeOne(row: DoomedRow, configured: ConfiguredStore | null): Promise<boolean> {
-    const { db, log } = this.#deps
+    const { db, log, clock, resting } = this.#deps
     const { orgId, key, seq, objectId } = row
     try {
       if (objectId !== null) await configured?.store.delete(versionKey(orgId, objectId))
       await db.exec(removeDoomed, orgId, key, seq)
+      resting.worked(orgId)
       return true
     } catch (error) {
       if (!(error instanceof ObjectStoreError)) throw error
+      resting.failed(orgId, clock.nowMs())
       log.warn('memory.version_not_removed', { orgId, error })
       await this.#postpone(row)
       return false

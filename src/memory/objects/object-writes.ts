@@ -43,20 +43,29 @@ export class MemoryWrites {
       throw fail('payload_too_large', { message: `A memory object has at most ${this.#deps.objectBytesMax} bytes; this one has ${bytes.length}.` })
     const sha256 = createHash('sha256').update(bytes).digest('hex')
     const how = extras.action ?? 'put'
-    return this.#withKey(target, { kind: 'put', how, sha256, sizeBytes: bytes.length, precondition }, async (intent, signal, keeper) => {
-      const write = conditionalWrite(target, precondition, intent, target.row.casPut, keeper, signal)
-      const first = await conditionFor(write)
-      if (mayReplace(target, precondition, intent)) await keeper.keep(signal)
-      const metadata = {
-        ...extras.metadata,
-        ...clientMetadata(call.clientName),
-        ...metadataOf(target.author, { writeId: intent.writeId, sha256, writtenAt: intent.startedAt }),
+    return this.#inTurn(target, precondition, async () => {
+      const taken = await this.#take(target, { kind: 'put', how, sha256, sizeBytes: bytes.length, precondition })
+      const { intent, keeper, signal } = taken
+      try {
+        const write = conditionalWrite(taken, precondition, target.row.casPut)
+        const first = await conditionFor(write)
+        if (mayReplace(target, precondition, intent)) await keeper.keep(signal)
+        const metadata = {
+          ...extras.metadata,
+          ...clientMetadata(call.clientName),
+          ...metadataOf(target.author, { writeId: intent.writeId, sha256, writtenAt: intent.startedAt }),
+        }
+        const etag = await putUnder(write, first, condition =>
+          target.store.put(target.storeKey, bytes, { ...condition, metadata, contentType: 'text/plain; charset=utf-8', signal }),
+        )
+        const settled = await this.#deps.index.settlePut(intent, etag, keeper.handOver(), target.row.historyVersions)
+        this.#settled(target, settled, { etag, sizeBytes: bytes.length, modifiedMs: intent.startedAt.getTime(), metadata })
+        return { etag }
+      } catch (error) {
+        throw await this.#giveBack(taken, error, target.row.casPut)
+      } finally {
+        taken.cancelLimit()
       }
-      const etag = await putUnder(write, first, condition =>
-        target.store.put(target.storeKey, bytes, { ...condition, metadata, contentType: 'text/plain; charset=utf-8', signal }),
-      )
-      const settled = await this.#deps.index.settlePut(intent, etag, keeper.handOver(), target.row.historyVersions)
-      return { value: { etag }, settled, written: { etag, sizeBytes: bytes.length, modifiedMs: intent.startedAt.getTime(), metadata } }
     })
   }
 
@@ -69,13 +78,21 @@ export class MemoryWrites {
     const { target, precondition } = await this.#admit(call, keyText, conditions, 'delete')
     if (precondition.kind === 'absent') throw fail('bad_request', { message: 'If-None-Match has no meaning for a deletion.' })
     const versionsMax = extras.erasesHistory === true ? 0 : target.row.historyVersions
-    await this.#withKey(target, { kind: 'delete', how: 'put', sha256: null, sizeBytes: 0, precondition }, async (intent, signal, keeper) => {
-      const write = conditionalWrite(target, precondition, intent, target.row.casDelete, keeper, signal)
-      const first = await conditionFor(write)
-      // A deletion also keeps what the index does not know: to ask for it costs no more than to copy it.
-      if (versionsMax > 0) await keeper.keep(signal)
-      await deleteUnder(write, first, condition => target.store.delete(target.storeKey, { ...condition, signal }))
-      return { value: undefined, settled: await this.#deps.index.settleDelete(intent, keeper.handOver(), versionsMax) }
+    await this.#inTurn(target, precondition, async () => {
+      const taken = await this.#take(target, { kind: 'delete', how: 'put', sha256: null, sizeBytes: 0, precondition })
+      const { intent, keeper, signal } = taken
+      try {
+        const write = conditionalWrite(taken, precondition, target.row.casDelete)
+        const first = await conditionFor(write)
+        // A deletion also keeps what the index does not know: to ask for it costs no more than to copy it.
+        if (versionsMax > 0) await keeper.keep(signal)
+        await deleteUnder(write, first, condition => target.store.delete(target.storeKey, { ...condition, signal }))
+        this.#settled(target, await this.#deps.index.settleDelete(intent, keeper.handOver(), versionsMax))
+      } catch (error) {
+        throw await this.#giveBack(taken, error, target.row.casDelete)
+      } finally {
+        taken.cancelLimit()
+      }
     })
   }
 
@@ -113,66 +130,61 @@ export class MemoryWrites {
     }
   }
 
-  /** Runs `work` with the key taken; afterwards the intent is settled, released or left in doubt, never lost. */
-  async #withKey<T>(
-    target: Target,
-    what: Pick<TakeRequest, 'kind' | 'how' | 'sha256' | 'sizeBytes'> & { readonly precondition: Precondition },
-    work: (
-      intent: Intent,
-      signal: AbortSignal,
-      keeper: VersionKeeper,
-    ) => Promise<{ readonly value: T; readonly settled: Settled | null; readonly written?: ObjectHead }>,
-  ): Promise<T> {
-    const { clock, ids, index, intentMs } = this.#deps
+  /** Writers of one process wait here in order; only those of other processes meet in the database. Throws `memory_busy`, `memory_conflict`. */
+  async #inTurn<T>(target: Target, precondition: Precondition, work: () => Promise<T>): Promise<T> {
     const arrivedTurn = this.#turns
     const run = async (hasWaited: boolean): Promise<T> => {
-      if (hasWaited) this.#refuseOverwritten(target, what.precondition, arrivedTurn)
-      const intent = await index
-        .take({
-          orgId: target.orgId,
-          key: target.key,
-          generation: target.row.generation,
-          author: target.author,
-          signal: target.signal,
-          whileBusy: () => refuseEarly(target, what.precondition),
-          ...what,
-        })
-        .catch((error: unknown) => {
-          throw writeFailure(error)
-        })
-      const keeper = new VersionKeeper({ store: target.store, orgId: target.orgId, storeKey: target.storeKey, writeId: intent.writeId, before: intent.before })
-      // Nobody may resolve the intent while its call is still on the way to the store. A client that goes away does not stop a write.
-      const limit = new AbortController()
-      const cancel = clock.after(Math.ceil(intentMs * 0.75), () =>
-        limit.abort(new ObjectStoreError('unavailable', 'the store took too long', { mayHaveHappened: true })),
-      )
-      try {
-        const { value, settled, written } = await work(intent, limit.signal, keeper)
-        if (settled === null) throw lostIntent()
-        this.#turns++
-        if (written !== undefined && this.#queue.hasWaiters(target.storeKey)) this.#lastWritten.set(target.storeKey, { turn: this.#turns, head: written })
-        else this.#lastWritten.delete(target.storeKey)
-        if (settled.isWanted) this.#queue.rest(target.storeKey, restMs * (0.5 + ids.random()))
-        return value
-      } catch (error) {
-        const isUnsure = keeper.isHandedOver || (error instanceof ObjectStoreError && error.mayHaveHappened)
-        // Where no condition stops a request of ours that arrives late, nobody writes to the key before its time is over.
-        const isGuarded = keeper.isHandedOver || (what.kind === 'put' ? target.row.casPut : target.row.casDelete)
-        if (isUnsure && !isGuarded && isStoreError(error, 'unavailable')) throw writeFailure(error)
-        if (isUnsure || !(await keeper.discard())) await index.doubt(intent)
-        else await index.release(intent)
-        throw writeFailure(error)
-      } finally {
-        cancel()
-      }
+      if (hasWaited) this.#refuseOverwritten(target, precondition, arrivedTurn)
+      return work()
     }
     try {
-      // Writers of one process wait here in order; only those of other processes meet in the database.
       return await this.#queue.run(target.storeKey, run, keyWaitMs)
     } catch (error) {
       if (error instanceof QueueTimeoutError) throw fail('memory_busy', { retryAfterSeconds: 1, cause: error })
       throw error
     }
+  }
+
+  /** Takes the key and opens the intent of a write. What follows ends in `#settled` or `#giveBack`, and always in `cancelLimit`. */
+  async #take(target: Target, what: Taking): Promise<Taken> {
+    const { clock, index, intentMs } = this.#deps
+    const { orgId, key, author, signal, store, storeKey } = target
+    const whileBusy = (): Promise<void> => refuseEarly(target, what.precondition)
+    const intent = await index.take({ orgId, key, generation: target.row.generation, author, signal, whileBusy, ...what }).catch((error: unknown) => {
+      throw writeFailure(error)
+    })
+    const keeper = new VersionKeeper({ store, orgId, storeKey, writeId: intent.writeId, before: intent.before })
+    // Nobody may resolve the intent while its call is still on the way to the store. A client that goes away does not stop a write.
+    const limit = new AbortController()
+    const cancelLimit = clock.after(Math.ceil(intentMs * 0.75), () =>
+      limit.abort(new ObjectStoreError('unavailable', 'the store took too long', { mayHaveHappened: true })),
+    )
+    return { target, intent, keeper, signal: limit.signal, cancelLimit }
+  }
+
+  /** Notes a settled write for those who wait for its key. Throws when somebody else has resolved the intent. */
+  #settled({ storeKey }: Target, settled: Settled | null, written?: ObjectHead): void {
+    if (settled === null) throw lostIntent()
+    this.#turns++
+    if (written !== undefined && this.#queue.hasWaiters(storeKey)) this.#lastWritten.set(storeKey, { turn: this.#turns, head: written })
+    else this.#lastWritten.delete(storeKey)
+    if (settled.isWanted) this.#queue.rest(storeKey, restMs * (0.5 + this.#deps.ids.random()))
+  }
+
+  /**
+   * Ends the intent of a write that failed: releases it, or leaves it in doubt where the store may have done the write. Returns the error
+   * for the caller. `isGuarded`: a condition stops a request of ours that arrives at the store late.
+   */
+  async #giveBack({ intent, keeper }: Taken, error: unknown, isGuarded: boolean): Promise<unknown> {
+    const { index } = this.#deps
+    const isUnsure = keeper.isHandedOver || (error instanceof ObjectStoreError && error.mayHaveHappened)
+    // Without such a condition nobody writes to the key before the time of the intent is over.
+    const mustRunOut = isUnsure && !(keeper.isHandedOver || isGuarded) && isStoreError(error, 'unavailable')
+    if (!mustRunOut) {
+      if (isUnsure || !(await keeper.discard())) await index.doubt(intent)
+      else await index.release(intent)
+    }
+    return writeFailure(error)
   }
 
   /** Where many writers compare and swap one object all but one of them are refused: who waited while it was replaced here need not ask anybody. */
@@ -183,14 +195,7 @@ export class MemoryWrites {
   }
 }
 
-function conditionalWrite(
-  target: Target,
-  precondition: Precondition,
-  intent: Intent,
-  isNative: boolean,
-  keeper: VersionKeeper,
-  signal: AbortSignal,
-): ConditionalWrite {
+function conditionalWrite({ target, intent, keeper, signal }: Taken, precondition: Precondition, isNative: boolean): ConditionalWrite {
   const { store, storeKey, row } = target
   const onUnknown = async (): Promise<void> => {
     if (row.historyVersions > 0) await keeper.keep(signal)
@@ -222,4 +227,17 @@ interface Target {
   readonly store: ObjectStore
   readonly author: Author
   readonly signal: AbortSignal
+}
+
+/** What a write says when it takes its key. */
+type Taking = Pick<TakeRequest, 'kind' | 'how' | 'sha256' | 'sizeBytes'> & { readonly precondition: Precondition }
+
+/** A key that is taken, with the intent of the write under way. */
+interface Taken {
+  readonly target: Target
+  readonly intent: Intent
+  readonly keeper: VersionKeeper
+  /** Aborts a request to the store before the intent is too old. */
+  readonly signal: AbortSignal
+  cancelLimit(): void
 }

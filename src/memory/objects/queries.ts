@@ -261,11 +261,12 @@ export const findWriteId = statement<[orgId: number, key: string], { writeId: st
   `select write_id as "writeId" from memory_objects where org_id = $1::int and key = $2::text`,
 )
 
-/** System-wide: the sweep serves every organisation, and none of them takes the whole of it. */
-export const expiredIntents = statement<[now: Date, limit: number, perOrg: number], IntentRow>(
+/** System-wide but for some: the sweep serves every organisation, and none of them takes the whole of it. */
+export const expiredIntents = statement<[now: Date, limit: number, perOrg: number, except: readonly number[]], IntentRow>(
   'memory.expired_intents',
   `select ${intentColumns} from (
-     select *, row_number() over (partition by org_id order by expires_at) as place from memory_intents where expires_at <= $1::timestamptz
+     select *, row_number() over (partition by org_id order by expires_at) as place from memory_intents
+     where expires_at <= $1::timestamptz and org_id <> all($4::int[])
    ) as expired where place <= $3::int order by expires_at limit $2::int`,
 )
 

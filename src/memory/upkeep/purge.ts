@@ -16,8 +16,10 @@ import { claimPurges, oldJournal, purgeSoon } from './reconcile-queries.ts'
 export const purgeEveryMs = 60_000
 /** How often one store is due. */
 const storeEveryMs = 10 * 60_000
-const storesAtOnce = 20
-const roundsMax = 20
+/** The most stores that one process purges concurrently, so that a slow store does not delay the others. */
+const storesTogether = 4
+/** A run begins no further store after this time, because other work that asks stores waits for it. */
+const runMsMax = 2 * 60_000
 /** The most entries that one round removes for one organisation. When it has more, it is due again immediately, after the others. */
 const entriesMax = 500
 const deletesAtOnce = 4
@@ -45,16 +47,19 @@ export class JournalPurge {
   async run(signal: AbortSignal): Promise<number> {
     const { db, clock, log } = this.#deps
     let removed = 0
-    const claim = (): [Date, Date, number] => [new Date(clock.nowMs()), new Date(clock.nowMs() + storeEveryMs), storesAtOnce]
+    const claim = (): [Date, Date, number] => [new Date(clock.nowMs()), new Date(clock.nowMs() + storeEveryMs), 1]
     const work = async ({ orgId }: { readonly orgId: number }): Promise<void> => {
-      if (signal.aborted) return
       try {
         removed += await this.purge(orgId, signal)
       } catch (error) {
         log.warn('memory.journal_not_purged', { orgId, error })
       }
     }
-    await claimDue(db, claimPurges, claim, work, roundsMax)
+    const endMs = clock.monotonicMs() + runMsMax
+    const worker = async (): Promise<void> => {
+      while (!signal.aborted && clock.monotonicMs() < endMs) if ((await claimDue(db, claimPurges, claim, work, 1)) === 0) return
+    }
+    await Promise.all(Array.from({ length: storesTogether }, worker))
     return removed
   }
 

@@ -97,9 +97,39 @@ export const countUsage = statement<[orgId: number], { usedBytes: bigint }>(
    where org_id = $1::int returning used_bytes as "usedBytes"`,
 )
 
+/** The next comparison is due at `dueAt` and begins at the beginning. */
 export const markReconciled = statement<[orgId: number, generation: number, now: Date, dueAt: Date]>(
   'memory.mark_reconciled',
-  `update memory_stores set reconciled_at = $3::timestamptz, reconcile_due_at = $4::timestamptz where org_id = $1::int and generation = $2::int`,
+  `update memory_stores set reconciled_at = $3::timestamptz, reconcile_due_at = $4::timestamptz, reconcile_generation = null
+   where org_id = $1::int and generation = $2::int`,
+)
+
+/** How far a comparison has come. */
+export interface ReconcilePlace {
+  /** The key in the store that the last page ended with. */
+  readonly after: string
+  /** Of the whole comparison so far. */
+  readonly pages: number
+  readonly added: number
+}
+
+/** Where the comparison of a store continues; no row when it begins at the beginning, also because the store was reconfigured. */
+export const findPlace = statement<[orgId: number], ReconcilePlace>(
+  'memory.find_reconcile_place',
+  `select reconcile_after as "after", reconcile_pages as "pages", reconcile_added as "added" from memory_stores
+   where org_id = $1::int and reconcile_generation = generation and reconcile_after is not null`,
+)
+
+export const savePlace = statement<[orgId: number, generation: number, after: string, pages: number, added: number]>(
+  'memory.save_reconcile_place',
+  `update memory_stores set reconcile_generation = $2::int, reconcile_after = $3::text, reconcile_pages = $4::int, reconcile_added = $5::int
+   where org_id = $1::int and generation = $2::int`,
+)
+
+/** The next comparison begins at the beginning. */
+export const clearPlace = statement<[orgId: number]>(
+  'memory.clear_reconcile_place',
+  `update memory_stores set reconcile_generation = null where org_id = $1::int`,
 )
 
 /** Stores that are due to be compared; a claim whose process died is due again after `retryAt`. System-wide. */

@@ -1,7 +1,8 @@
 /**
  * Compares a bucket with its index and corrects the index: objects that were added, replaced or removed without the gateway, and bytes that nothing
  * refers to. A difference is taken like a write takes its key, read again from the store, and only then corrected. So running writes, other reconciles
- * and slow lists do no harm. No transaction is open while the store is asked, and memory holds one page of each side. Decision 0222 says why.
+ * and slow lists do no harm. No transaction is open while the store is asked, and memory holds one page of each side. The regular job compares a store
+ * in turns and keeps its place, so that one large or slow store hides no others. Decision 0222 and Decision 0464 say why.
  */
 import type { Clock } from '../../platform/clock.ts'
 import type { Db } from '../../platform/db/db.ts'
@@ -13,25 +14,48 @@ import type { ConfiguredStore } from '../access/memory-call.ts'
 import type { StoreJobs } from '../config/store-jobs.ts'
 import { basePrefixOf, isServedKey, joinKey, relativeKey } from '../memory-key.ts'
 import { storeFailure } from '../objects/object-failures.ts'
+import { dueReconcile } from '../objects/queries.ts'
 import { writtenMsOf } from '../provenance.ts'
 import { withinStoreTime } from '../store-time.ts'
 import type { ListedObject, ListPage, ObjectHead } from '../stores/object-store.ts'
 import { OrphanRemoval } from './orphans.ts'
-import { claimReconciles, countUsage, healKeys, type IndexedRow, indexedAfter, indexedOf, lockUsage, markReconciled, takeKeys } from './reconcile-queries.ts'
+import {
+  claimReconciles,
+  clearPlace,
+  countUsage,
+  findPlace,
+  healKeys,
+  type IndexedRow,
+  indexedAfter,
+  indexedOf,
+  lockUsage,
+  markReconciled,
+  type ReconcilePlace,
+  savePlace,
+  takeKeys,
+} from './reconcile-queries.ts'
 
 /** How often the job looks for stores that are due. */
 export const reconcileEveryMs = 5 * 60_000
 /** How often one store is compared without being asked. */
 export const reconcileStoreEveryMs = 24 * 60 * 60_000
-/** A store that failed, or whose process died, is tried again after this; no run of the job works longer on one. */
+/** A store that failed, or whose process died, is tried again after this. A comparison that somebody asked for takes no longer. */
 const retryMs = 60 * 60_000
+/** The job begins no further page of a store after this. */
+const turnMs = 60_000
+/** The job aborts a page after this time: a store that answers too slowly for one page has failed. */
+const turnMsMax = 2 * turnMs
+/** A store whose turn is over is due again after this time; stores that are due already come first. */
+const nextTurnMs = 60_000
+/** A run of the job begins no further turn after this time, because other work that asks stores waits for it. */
+const runMsMax = 3 * 60_000
 /** The most stores that one process compares concurrently, so that a slow store does not delay the others. */
 const storesAtOnce = 4
 const indexPageRows = 1_000
 /** The most keys taken together: a writer waits no longer than it takes to check these. */
 const keysAtOnce = 64
 const headsAtOnce = 8
-/** Objects that one run adds to the index. */
+/** Objects that one comparison adds to the index. */
 const addedMax = 100_000
 /** Pages of one walk: ten million objects. */
 const pagesMax = 10_000
@@ -73,6 +97,13 @@ interface Counts {
   skipped: number
 }
 
+/** Where a comparison begins (null: at the beginning) and when it yields to others, by the monotonic clock (null: it runs to the end). */
+interface Walk {
+  readonly place: ReconcilePlace | null
+  readonly endMs: number | null
+  readonly signal: AbortSignal
+}
+
 /** One object as the store has it, with what the index says; null when there is none. */
 interface Compared {
   readonly key: string
@@ -87,21 +118,22 @@ export class Reconcile {
     this.#deps = deps
   }
 
-  /** Compares the stores that are due; several processes share them. */
+  /** Gives each store that is due a turn, for at most some minutes in all; several processes share the stores. */
   async runDue(signal: AbortSignal): Promise<void> {
     const { db, clock, log } = this.#deps
     const claim = (): [Date, Date, number] => [new Date(clock.nowMs()), new Date(clock.nowMs() + retryMs), 1]
     const work = async ({ orgId }: { readonly orgId: number }): Promise<void> => {
-      if (signal.aborted) return
       try {
-        await this.#deps.reprobe(orgId)
-        const result = await this.run(orgId, signal)
+        const result = await this.turn(orgId, signal)
         if (result.added + result.changed + result.removed + result.orphans_removed > 0) log.info('memory.reconciled', { orgId, ...result })
       } catch (error) {
         log.warn('memory.not_reconciled', { orgId, error })
       }
     }
-    const worker = (): Promise<number> => claimDue(db, claimReconciles, claim, work, 1_000)
+    const endMs = clock.monotonicMs() + runMsMax
+    const worker = async (): Promise<void> => {
+      while (!signal.aborted && clock.monotonicMs() < endMs) if ((await claimDue(db, claimReconciles, claim, work, 1)) === 0) return
+    }
     await Promise.all(Array.from({ length: storesAtOnce }, worker))
   }
 
@@ -111,17 +143,31 @@ export class Reconcile {
    */
   run(orgId: number, signal: AbortSignal): Promise<ReconcileResult> {
     const { clock, jobs } = this.#deps
-    return jobs.run(orgId, () => withinStoreTime(clock, signal, limited => this.#run(orgId, limited), retryMs))
+    return jobs.run(orgId, () => withinStoreTime(clock, signal, limited => this.#run(orgId, { place: null, endMs: null, signal: limited }), retryMs))
   }
 
-  async #run(orgId: number, signal: AbortSignal): Promise<ReconcileResult> {
+  /**
+   * Compares one bucket from the place that the last turn kept, for about `forMs` milliseconds, and keeps the place that it comes to. Whoever
+   * begins at the beginning looks first at what the store can do. Throws what `run` throws; after a failure the place stays.
+   */
+  async turn(orgId: number, signal: AbortSignal, forMs = turnMs): Promise<ReconcileResult> {
+    const { db, clock, jobs } = this.#deps
+    const place = await db.maybe(findPlace, orgId)
+    if (place === null) await this.#deps.reprobe(orgId)
+    const endMs = clock.monotonicMs() + forMs
+    return jobs.run(orgId, () => withinStoreTime(clock, signal, limited => this.#run(orgId, { place, endMs, signal: limited }), turnMsMax))
+  }
+
+  async #run(orgId: number, walk: Walk): Promise<ReconcileResult> {
     const { db, clock } = this.#deps
     const configured = await this.#deps.storeOf(orgId)
     if (configured === null) throw fail('memory_not_configured')
+    const { generation } = configured.row
     const counts: Counts = { checked: 0, added: 0, changed: 0, removed: 0, skipped: 0 }
     const orphans = new OrphanRemoval(db, configured, clock.nowMs())
+    let isWhole = false
     try {
-      await this.#walk(configured, counts, orphans, signal)
+      isWhole = await this.#walk(configured, counts, orphans, walk)
     } catch (error) {
       throw storeFailure(error)
     } finally {
@@ -131,14 +177,18 @@ export class Reconcile {
       await tx.one(lockUsage, orgId)
       return tx.one(countUsage, orgId)
     })
-    await db.exec(markReconciled, orgId, configured.row.generation, new Date(clock.nowMs()), new Date(clock.nowMs() + reconcileStoreEveryMs))
+    const nowMs = clock.nowMs()
+    if (isWhole) await db.exec(markReconciled, orgId, generation, new Date(nowMs), new Date(nowMs + reconcileStoreEveryMs))
+    else await db.exec(dueReconcile, orgId, generation, new Date(nowMs + nextTurnMs))
     return { ...counts, orphans_removed: orphans.removed, bytes_used: Number(usedBytes) }
   }
 
-  async #walk(configured: ConfiguredStore, counts: Counts, orphans: OrphanRemoval, signal: AbortSignal): Promise<void> {
+  /** Whether it came to the end of the bucket. A walk with an end in time keeps its place after each page. */
+  async #walk(configured: ConfiguredStore, counts: Counts, orphans: OrphanRemoval, { place, endMs, signal }: Walk): Promise<boolean> {
+    const { db, clock } = this.#deps
     const { row, store } = configured
-    let startAfter: string | undefined
-    for (let pages = 0; pages < pagesMax; pages++) {
+    let startAfter = place?.after
+    for (let pages = place?.pages ?? 0; pages < pagesMax; pages++) {
       signal.throwIfAborted()
       const page: ListPage = await store.list({ prefix: basePrefixOf(row.orgId), signal, ...(startAfter === undefined ? {} : { startAfter }) })
       const listed = new Map<string, ListedObject>()
@@ -149,17 +199,24 @@ export class Reconcile {
         else orphans.see(key, object)
       }
       counts.checked += listed.size
-      if (counts.added > addedMax)
+      const added = (place?.added ?? 0) + counts.added
+      if (added > addedMax) {
+        await db.exec(clearPlace, row.orgId)
         throw fail('memory_store_failed', {
           message: `More than ${addedMax} objects of this store are not known to the gateway. Remove objects from the bucket.`,
         })
+      }
       await orphans.remove(signal)
       const after = startAfter === undefined ? '' : (relativeKey(row.orgId, startAfter) ?? '')
       const upTo = page.next === null ? null : (relativeKey(row.orgId, page.next) ?? '')
       await this.#comparePage(configured, listed, after, upTo, counts, signal)
-      if (page.next === null) return
+      if (page.next === null) return true
       startAfter = page.next
+      if (endMs === null) continue
+      await db.exec(savePlace, row.orgId, row.generation, startAfter, pages + 1, (place?.added ?? 0) + counts.added)
+      if (clock.monotonicMs() >= endMs) return false
     }
+    await db.exec(clearPlace, row.orgId)
     throw fail('memory_store_failed', { message: 'There are too many objects in this store to compare.' })
   }
 

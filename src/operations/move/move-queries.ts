@@ -134,7 +134,7 @@ export const placeStore = asked<never, readonly SqlValue[]>(
   'place_store',
   `update memory_stores set store = 's3', endpoint = $2::text, bucket = $3::text, region = $4::text, sealed_credentials = $5::text,
            access_key_masked = $6::text, cas_put = $7::boolean, cas_delete = $8::boolean, clock_skew_ms = $9::bigint, capabilities = $10::text::jsonb,
-           probed_at = clock_timestamp(), updated_at = clock_timestamp(), reconcile_due_at = clock_timestamp()
+           probed_at = clock_timestamp(), updated_at = clock_timestamp(), reconcile_due_at = clock_timestamp(), reconcile_generation = null
          where org_id = $1::int`,
 )
 

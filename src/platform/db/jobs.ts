@@ -1,6 +1,6 @@
 /**
  * Background work without a queue: periodic sweeps, each run by one process at a time, and rows whose due time makes them the job.
- * Decision 0014 and Decision 0410 say why.
+ * Decision 0014, Decision 0410 and Decision 0464 say why.
  */
 import type { Clock } from '../clock.ts'
 import type { Log } from '../observe/log.ts'
@@ -20,8 +20,15 @@ interface Job {
   readonly intervalMs: number
   /** Whether the database keeps when it last ran. */
   readonly isKept: boolean
+  readonly line: JobLine
   readonly run: (signal: AbortSignal) => Promise<void>
 }
+
+/**
+ * The jobs of one line of a process run one after the other. `stores` is for jobs that ask stores of organisations, which may be slow or
+ * never answer; `own` is for all others.
+ */
+export type JobLine = 'own' | 'stores'
 
 /** Runs drift by up to this share of the interval, so that processes that started together do not ask together. */
 const jitterShare = 0.1
@@ -65,8 +72,11 @@ export class Jobs {
   readonly #running = new Map<string, Promise<boolean>>()
   readonly #stopTimers = new Map<string, () => void>()
   readonly #stop = new AbortController()
-  /** The last run in line. A run on PostgreSQL holds one connection for its lock and needs others for its work: many at once could take the whole pool and wait for each other. */
-  #last: Promise<unknown> = Promise.resolve()
+  /**
+   * The last run of each line. A run on PostgreSQL holds one connection for its lock and needs others for its work: many runs together could take
+   * the whole pool and wait for each other. Hence the fewest connections of DB_POOL_MAX are one more than there are lines.
+   */
+  readonly #last: Record<JobLine, Promise<unknown>> = { own: Promise.resolve(), stores: Promise.resolve() }
   #isStarted = false
 
   constructor(parts: { readonly db: Db; readonly clock: Clock; readonly ids: Ids; readonly log: Log }) {
@@ -77,17 +87,17 @@ export class Jobs {
   }
 
   /**
-   * Runs `run` about every `intervalMs`, in one process of all that share the database; the jobs of one process run one after the
-   * other. The pause begins when a run has ended. An error is logged and the next run comes as planned, or after 10 min if that is
+   * Runs `run` about every `intervalMs`, in one process of all that share the database; the jobs of one line of a process run one after
+   * the other. The pause begins when a run has ended. An error is logged and the next run comes as planned, or after 10 min if that is
    * sooner. The signal aborts on `stop`, and within 10 s when the connection that holds the lock is lost: until then another process
    * may have begun the same job.
    *
    * From an interval of 1 min on the pause counts by the clock of the database and from the last run of any process, also of one that
    * has ended. Such a job waits for `start`.
    */
-  every(name: string, intervalMs: number, run: (signal: AbortSignal) => Promise<void>): void {
+  every(name: string, intervalMs: number, run: (signal: AbortSignal) => Promise<void>, line: JobLine = 'own'): void {
     if (this.#jobs.has(name)) throw new Error(`two jobs are called ${name}`)
-    const job: Job = { name, counts: { name, runs: 0, failures: 0 }, intervalMs, isKept: intervalMs >= keptIntervalMinMs, run }
+    const job: Job = { name, counts: { name, runs: 0, failures: 0 }, intervalMs, isKept: intervalMs >= keptIntervalMinMs, line, run }
     this.#jobs.set(name, job)
     if (!job.isKept) this.#schedule(job, intervalMs)
     else if (this.#isStarted) this.#schedule(job, Math.min(intervalMs, lookEveryMs))
@@ -163,10 +173,10 @@ export class Jobs {
     return row === null ? 0 : waitOf(job, row.ageMs)
   }
 
-  /** Puts a run in line. With `onlyWhenDue` it does nothing when another process ran the job meanwhile. */
+  /** Puts a run in its line. With `onlyWhenDue` it does nothing when another process ran the job meanwhile. */
   #begin(job: Job, onlyWhenDue: boolean): Promise<boolean> {
-    const run = this.#last.then(() => this.#counted(job, onlyWhenDue)).finally(() => this.#running.delete(job.name))
-    this.#last = run.catch(() => {})
+    const run = this.#last[job.line].then(() => this.#counted(job, onlyWhenDue)).finally(() => this.#running.delete(job.name))
+    this.#last[job.line] = run.catch(() => {})
     this.#running.set(job.name, run)
     return run
   }

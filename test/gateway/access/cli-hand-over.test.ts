@@ -98,6 +98,17 @@ describe('the hand-over of a key to the command line', () => {
     expect(await keysMade()).toBe(before + 1)
   })
 
+  test('a code of somebody who was removed meanwhile gives no key', async () => {
+    const member = await app.newMember('member')
+    const code = codeIn((await press(member.cookie, form)).headers.get('location'))
+    const owner = await app.signIn()
+    expect((await app.call('DELETE', `/me/members/${member.userId}`, undefined, { cookie: owner })).status).toBe(200)
+    const before = await keysMade()
+    const reply = await redeem(code)
+    expect([reply.status, reply.json.error.code]).toEqual([400, 'bad_request'])
+    expect(await keysMade()).toBe(before)
+  })
+
   test('HARD-01 whoever asks for a key without a credential is counted, and sends a small body', async () => {
     const large = await redeem('c'.repeat(5000))
     expect([large.status, large.json.error.message]).toEqual([413, expect.stringContaining('4096')])

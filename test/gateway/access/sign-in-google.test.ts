@@ -207,6 +207,18 @@ describe('TEST-02 (identity) sign-in with Google', () => {
     expect(await app.dump()).not.toContain('unverified@example.test')
   })
 
+  test('an address with a letter that some database takes for another one does not lead to the account of the other', async () => {
+    google.person = { sub: 'g-kate', email: 'kate@example.test', email_verified: true, name: 'Kate' }
+    expect((await signIn(new TestBrowser())).status).toBe(302)
+    // The Kelvin sign is a k in lower case.
+    google.person = { sub: 'g-kelvin', email: '\u212aate@example.test', email_verified: true, name: 'Mallory' }
+    const reply = await signIn(new TestBrowser())
+    expect([reply.status, reply.json?.error.code]).toEqual([400, 'bad_request'])
+    expect(reply.json.error.message).toContain('another address')
+    expect(reply.setCookies.filter(line => line.startsWith('br_session'))).toEqual([])
+    expect(await app.dump()).not.toContain('Mallory')
+  })
+
   test('a wrong client secret is for the operator to mend, and the log says which provider and why', async () => {
     google.refusal = { status: 401, body: { error: 'invalid_client' } }
     const reply = await signIn(new TestBrowser())

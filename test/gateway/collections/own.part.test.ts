@@ -38,7 +38,7 @@ export function ownCollections(world: () => Watched): void {
       expect(made.status).toBe(201)
       expect(made.json).toEqual({
         id: expect.any(Number),
-        slug: 'my-chain',
+        slug: expect.stringMatching(/^my-chain-[0-9a-f]{8}$/),
         name: 'My Chain',
         model: 'test-model',
         steps: [{ model: 'alpha-only' }, { model: 'test-model', provider: 'beta' }, { model: 'auto' }],
@@ -140,7 +140,7 @@ export function ownCollections(world: () => Watched): void {
       ]
       for (const [edit, version] of edits) {
         const reply = await home.patch(made.id, edit)
-        expect([reply.status, reply.json.version, reply.json.slug], JSON.stringify(edit)).toEqual([200, version, 'evolving'])
+        expect([reply.status, reply.json.version, reply.json.slug], JSON.stringify(edit)).toEqual([200, version, made.slug])
       }
       const { versions, ...now } = (await at(made.id)).json
       expect(now).toMatchObject({ name: 'Renamed', model: 'alpha-only', readme_md: 'two', steps: [{ model: 'alpha-only' }, { model: 'same-id' }], version: 5 })
@@ -152,7 +152,7 @@ export function ownCollections(world: () => Watched): void {
         [1, 'Evolving', 'test-model'],
       ])
       const first = (await at(made.id, '?version=1')).json
-      expect(first).toMatchObject({ version: 1, name: 'Evolving', readme_md: 'one', steps: [{ model: 'alpha-only' }], slug: 'evolving' })
+      expect(first).toMatchObject({ version: 1, name: 'Evolving', readme_md: 'one', steps: [{ model: 'alpha-only' }], slug: made.slug })
       expect(outcome(await at(made.id, '?version=6'))).toEqual([404, 'not_found'])
       expect(outcome(await at(made.id, '?version=0'))).toEqual([400, 'bad_request'])
       // Concurrent edits make one version each, and none is lost.
@@ -174,11 +174,11 @@ export function ownCollections(world: () => Watched): void {
         expect(outcome(reply)).toEqual([404, 'not_found'])
       expect(outcome(await app.call('GET', '/v1/collections/short-lived', undefined, { token: null }))).toEqual([404, 'not_found'])
       const left = (await other.get(`/${fork.json.id}`)).json
-      expect(left).toMatchObject({ slug: 'short-lived-2', forked_from: 'short-lived', steps: made.steps })
-      expect((await other.post('/import/short-lived-2')).json.forked_as).toBe(null)
+      expect(left).toMatchObject({ slug: fork.json.slug, forked_from: 'short-lived', steps: made.steps })
+      expect((await other.post(`/import/${left.slug}`)).json.forked_as).toBe(null)
       expect((await home.routing()).json.chains).toContainEqual({ model: 'test-model', steps: made.steps })
       // Old links must not lead to something else.
-      expect((await home.post('', params({ name: 'Short lived' }))).json.slug).toBe('short-lived-3')
+      expect((await home.post('', params({ name: 'Short lived', public: true }))).json.slug).toBe('short-lived-2')
     })
 
     test('COLL-09 every member sees the private, public and forked ones of the organisation, newest first, and nobody else does', async () => {
@@ -192,7 +192,7 @@ export function ownCollections(world: () => Watched): void {
         const { collections } = (await team.list(cookie)).json
         expect(collections).toEqual([forked, open, mine])
       }
-      expect(forked).toMatchObject({ public: false, forked_from: 'theirs', version: 1, slug: 'theirs-2' })
+      expect(forked).toMatchObject({ public: false, forked_from: 'theirs', version: 1, slug: expect.stringMatching(/^theirs-[0-9a-f]{8}$/) })
       expect((await app.call('GET', '/me/collections')).status).toBe(401)
     })
 
@@ -242,11 +242,11 @@ export function ownCollections(world: () => Watched): void {
       const team = await newTeam('Namers')
       // What is taken by its name is skipped by those who come to it by number.
       const slugs = []
-      for (const name of ['Slug 2', 'Slug', 'Slug', 'Slug 2', 'Slug']) slugs.push((await team.post('', params({ name }))).json.slug)
+      for (const name of ['Slug 2', 'Slug', 'Slug', 'Slug 2', 'Slug']) slugs.push((await team.post('', params({ name, public: true }))).json.slug)
       expect(slugs).toEqual(['slug-2', 'slug', 'slug-3', 'slug-2-2', 'slug-4'])
       // Who takes a row of numbers keeps nobody from the name.
-      for (let number = 5; number < 11; number++) await team.post('', params({ name: `Slug ${number}` }))
-      expect((await other.post('', params({ name: 'Slug' }))).json.slug).toMatch(/^slug-[0-9a-f]{8}$/)
+      for (let number = 5; number < 11; number++) await team.post('', params({ name: `Slug ${number}`, public: true }))
+      expect((await other.post('', params({ name: 'Slug', public: true }))).json.slug).toMatch(/^slug-[0-9a-f]{8}$/)
       await team.clear()
       const crowd = await Promise.all(
         Array.from({ length: 12 }, (_, index) => [home, other, team][index % 3]?.post('', params({ name: 'Crowd', public: true }))),
@@ -255,6 +255,17 @@ export function ownCollections(world: () => Watched): void {
       expect(taken.length).toBeGreaterThan(6)
       expect(taken.map(({ slug }) => slug).sort()).toEqual(['crowd', ...taken.slice(1).map((_, index) => `crowd-${index + 2}`)].sort())
       for (const each of [home, other, team]) await each.clear()
+    })
+
+    test('a private collection of another organisation cannot be found by a name, and keeps its slug when it is published', async () => {
+      const { json: secret } = await other.post('', params({ name: 'Merger of Acme' }))
+      const slugsOf = async (isPublic: boolean) => (await home.post('', params({ name: 'Merger of Acme', public: isPublic }))).json.slug
+      // What an organisation gets is the same as if there were no other one.
+      expect(await slugsOf(false)).toMatch(/^merger-of-acme-[0-9a-f]{8}$/)
+      expect([await slugsOf(true), await slugsOf(true)]).toEqual(['merger-of-acme', 'merger-of-acme-2'])
+      expect((await other.patch(secret.id, { public: true })).json.slug).toBe(secret.slug)
+      expect((await app.call('GET', `/v1/collections/${secret.slug}`, undefined, { token: null })).json).toMatchObject({ name: 'Merger of Acme' })
+      for (const each of [home, other]) await each.clear()
     })
 
     test('a public collection names no server of its organisation, and its versions from before do not say which one it was', async () => {
@@ -268,11 +279,12 @@ export function ownCollections(world: () => Watched): void {
       expect(outcome(refused)).toEqual([400, 'bad_steps'])
       expect(refused.json.error.message).toMatch(/steps\[0\]\.provider.*private/)
       // Its own organisation applies it and copies it.
-      expect((await home.post('/import/own-server')).json).toMatchObject({ ok: true, id: made.id, model: 'test-model', steps, forked_as: null })
-      expect((await home.post('/fork/own-server')).json).toMatchObject({ steps, forked_from: 'own-server', public: false })
+      expect((await home.post(`/import/${made.slug}`)).json).toMatchObject({ ok: true, id: made.id, model: 'test-model', steps, forked_as: null })
+      const { json: copy } = await home.post(`/fork/${made.slug}`)
+      expect(copy).toMatchObject({ steps, forked_from: made.slug, public: false })
       expect((await home.patch(made.id, { public: true, steps: ['alpha-only'] })).json).toMatchObject({ public: true, version: 2 })
       expect(outcome(await home.patch(made.id, { steps }))).toEqual([400, 'bad_steps'])
-      const shown = await app.call('GET', '/v1/collections/own-server', undefined, { token: null })
+      const shown = await app.call('GET', `/v1/collections/${made.slug}`, undefined, { token: null })
       expect(shown.text).not.toContain('byoe:')
       expect(shown.json.versions.map((each: { steps: unknown }) => each.steps)).toEqual([
         [{ model: 'alpha-only' }],
@@ -280,14 +292,14 @@ export function ownCollections(world: () => Watched): void {
       ])
       // A server that is gone by now is said to be.
       await app.call('DELETE', `/me/endpoints/${registered.json.endpoint.id}`, undefined, { cookie: home.owner })
-      expect(outcome(await home.post('/import/own-server-2'))).toEqual([400, 'bad_steps'])
+      expect(outcome(await home.post(`/import/${copy.slug}`))).toEqual([400, 'bad_steps'])
     })
 
     test('every change is in the audit trail by id', async () => {
       const { json: made } = await home.post('', params({ name: 'Audited' }))
       await home.patch(made.id, { name: 'Audited again' })
-      await home.post('/star/audited')
-      await home.post('/import/audited')
+      await home.post(`/star/${made.slug}`)
+      await home.post(`/import/${made.slug}`)
       await home.remove(made.id)
       const { json } = await app.call('GET', '/me/audit?limit=5', undefined, { cookie: home.owner })
       expect(json.entries.map((line: { act: string; target: string; outcome: string }) => [line.act, line.target, line.outcome])).toEqual([

@@ -134,8 +134,7 @@ describe('hostile streams', () => {
 
   for (const path of Object.keys(paths) as Path[])
     test(`HARD-03 an event without an end is bounded, by its lines and by its bytes: ${path}`, { timeout: 60_000 }, async () => {
-      const lines = translated.includes(path) ? [() => many('data: a\n', 8_000_000)] : []
-      for (const endless of [...lines, () => joined(['data: {"choices":[{"delta":{"content":"'], many('a'.repeat(1000), 64_000))]) {
+      for (const endless of [() => many('data: a\n', 8_000_000), () => joined(['data: {"choices":[{"delta":{"content":"'], many('a'.repeat(1000), 64_000))]) {
         const before = await ask(path, endless())
         expect([before.status, before.tail]).toEqual([502, expect.stringContaining('too long')])
         const behind = await ask(path, joined([chunk({ content: 'begun' })], ['\n'], endless()))
@@ -147,11 +146,61 @@ describe('hostile streams', () => {
         expect(await ask(path, [chunk({ content: 'a' }), deep])).toMatchObject({ tail: expect.stringContaining('nested too deeply') })
     })
 
+  for (const path of Object.keys(paths) as Path[])
+    test(`the end of a line may be CR, LF or CRLF, however the bytes are cut, and the client reads the same events: ${path}`, async () => {
+      const text = [chunk({ content: 'one' }), chunk({ content: ' two' }), end].join('')
+      for (const lineEnd of ['\r', '\r\n', '\n']) {
+        const bytes = text.replaceAll('\n', lineEnd)
+        for (const pieces of [[bytes], [...bytes]]) {
+          const { status, count, tail } = await ask(path, pieces, '\r')
+          expect([lineEnd, status, lineEnd === '\r\n' || count === 0]).toEqual([lineEnd, 200, true])
+          const said = tail.split(/\r?\n/).filter(line => line.startsWith('data: ') && /one|two/.test(line))
+          expect(said.length).toBeGreaterThanOrEqual(2)
+          if (path === '/v1/chat/completions')
+            expect(
+              tail
+                .trimEnd()
+                .split(/\r?\n\r?\n/)
+                .at(-1),
+            ).toBe('data: [DONE]')
+        }
+      }
+    })
+
+  test('an event in several lines of data begins the stream, is counted, and the end mark is an event of its own', async () => {
+    const pretty = (value: object): string => `${JSON.stringify(value, null, 1).replace(/^/gm, 'data: ')}\n`
+    const said = `${pretty({ choices: [{ index: 0, delta: { content: 'one' }, finish_reason: null }] })}\n`
+    // More than what is kept of a stream that has not begun.
+    const { status, count } = await ask('/v1/chat/completions', [...many(said, 1000), said, end], '"one"')
+    expect([status, count >= 1001]).toEqual([200, true])
+    const usage = { prompt_tokens: 1, completion_tokens: 1, total_tokens: 2 }
+    for (const more of [{}, { usage }]) {
+      const { tail } = await ask('/v1/chat/completions', [said, pretty({ choices: [], ...more }), 'data: [DONE]\n\n'])
+      expect(tail.trimEnd().split('\n\n').at(-1)).toBe('data: [DONE]')
+      expect(/"completion_tokens":\s*0/.test(tail)).toBe(false)
+    }
+  })
+
   test('HARD-03 a whole reply that takes long to parse is refused', async () => {
-    for (const body of [`{"choices":[{"message":{"content":${'[{},'.repeat(400_000)}`, `{"choices":[],"x":${'['.repeat(1_000_000)}${']'.repeat(1_000_000)}}`]) {
+    const said = '"choices":[{"message":{"content":"hi"},"finish_reason":"stop"}]'
+    const items = (item: string, count: number): string => `{${said},"x":[${`${item},`.repeat(count)}${item}]}`
+    for (const body of [
+      items('0', 4_000_000),
+      items('"a"', 260_000),
+      items('{}', 110_000),
+      `{"choices":[{"message":{"content":${'[{},'.repeat(400_000)}`,
+      `{"choices":[],"x":${'['.repeat(1_000_000)}${']'.repeat(1_000_000)}}`,
+    ]) {
       own.script([{ body, headers: { 'content-type': 'application/json' } }])
       const reply = await app.call('POST', '/v1/chat/completions', { model: 'test-model', provider: reference, messages })
-      expect([reply.status, reply.json.error.message]).toEqual([502, expect.stringContaining('too many values')])
+      expect([reply.status, reply.json.error.message]).toEqual([502, expect.stringContaining('too many values; at most 250000 are read')])
     }
+    own.script([{ body: items('0.123456', 240_000), headers: { 'content-type': 'application/json' } }])
+    const fits = await fetch(`${app.baseUrl}/v1/chat/completions`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${app.key}`, 'content-type': 'application/json' },
+      body: JSON.stringify({ model: 'test-model', provider: reference, messages }),
+    })
+    expect(fits.status).toBe(200)
   })
 })

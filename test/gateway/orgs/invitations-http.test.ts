@@ -44,6 +44,15 @@ describe('invitations over HTTP', () => {
       'a@b..c',
       'Ann <ann@c.test>',
       `${'x'.repeat(65)}@c.test`,
+      // Letters that are, or may become, others: the Kelvin sign, capitals, a dotless i, a wide letter, a letter and its accent apart.
+      '\u212aate@c.test',
+      'a@\u212aelvin.test',
+      '\u00c9va@c.test',
+      '\u0130rma@c.test',
+      'k\u0131m@c.test',
+      '\u017fam@c.test',
+      '\uff41nn@c.test',
+      'e\u0301va@c.test',
     ])
       expect(codeOf(await teams.invite(owner, email)), JSON.stringify(email)).toEqual([400, 'bad_email'])
     for (const role of ['', 'boss', 'Owner']) expect(codeOf(await teams.invite(owner, 'x@people.test', role)), role).toEqual([400, 'bad_role'])

@@ -37,9 +37,9 @@ export interface ActCall {
   clientIp(): string
 }
 
-/** Whether calls of the row are acts of management. Rows without a caller of their own (sign-in, signed messages) write their lines themselves. */
+/** Whether every call of the row is an act of management. Rows without a caller of their own (sign-in, signed messages) write their lines themselves. */
 export function isAudited({ inference, audit, auth, at }: AnyRow): boolean {
-  return inference !== true && audit !== false && !at.startsWith('GET ') && auth !== 'public' && auth !== 'signature'
+  return inference !== true && audit === undefined && !at.startsWith('GET ') && auth !== 'public' && auth !== 'signature'
 }
 
 /**

@@ -19,7 +19,7 @@ export interface RowRun {
   call(): Call
   /** Reads, bounds and parses the input. It throws `bad_request` and the errors of bodies. */
   read(): ParsedInput | Promise<ParsedInput>
-  /** The call as a line of the audit trail; asked for audited rows only. */
+  /** The call as a line of the audit trail; asked for acts of management only. */
   act(principal: Principal): ActCall
 }
 
@@ -44,5 +44,9 @@ export async function runRow(run: RowRun, deps: ActDeps & { readonly services: o
   const read = run.read()
   const input = read instanceof Promise ? await read : read
   const handle = (): unknown => row.handle(deps.services, input, call)
-  return principal !== null && isAudited(row) ? runAudited(run.act(principal), deps, handle) : handle()
+  // An act for this input only, under a name of its own.
+  const special = typeof row.audit === 'function' ? row.audit(input) : null
+  if (principal === null || (special === null && !isAudited(row))) return handle()
+  const act = run.act(principal)
+  return runAudited(special === null ? act : { ...act, name: special }, deps, handle)
 }

@@ -11,7 +11,7 @@ import type { Failed, Performed } from '../replies/answer.ts'
 import { decodedReply } from '../replies/decoded-reply.ts'
 import { eventsOfReply, ReadyEvents } from '../replies/reply-shapes.ts'
 import { priceAsNamed, priceAsStreamed } from '../replies/served-model.ts'
-import { readWhole, streamAsWhole, translated, whole } from '../replies/whole-reply.ts'
+import { readInTurn, readWhole, streamAsWhole, translated, whole } from '../replies/whole-reply.ts'
 import { ChatRelayAdapter } from '../stream/chat-relay-adapter.ts'
 import { RelayAdapter, type StreamAdapter, TranslatedAdapter } from '../stream/stream-adapter.ts'
 import { type AttemptContext, echoFor, failed, replyContext } from './attempt-context.ts'
@@ -90,7 +90,7 @@ async function exchange(outgoing: UpstreamRequest, attemptContext: AttemptContex
   const found =
     context.request.operation === 'chat' && isOfType(reply, 'text/event-stream')
       ? await streamAsWhole(bytes, reply.status, onward)
-      : whole(bytes, reply.status, onward)
+      : await readInTurn(bytes, reply.status, onward, () => whole(bytes, reply.status, onward))
   return 'failure' in found ? found : { answer: found, replyHeaders: reply.headers }
 }
 
@@ -109,7 +109,8 @@ async function wholeAsStream(reply: OutboundReply, attemptContext: AttemptContex
     reply.body.destroy()
     return failed(attempt, reply.status, `${id} answered a stream request with ${String(reply.headers['content-type'] ?? 'no content-type')}`)
   }
-  const read = readWhole(await bytesOf(reply, attempt), reply.status, attemptContext)
+  const bytes = await bytesOf(reply, attempt)
+  const read = await readInTurn(bytes, reply.status, attemptContext, () => readWhole(bytes, reply.status, attemptContext))
   if ('failure' in read) return read
   priceAsNamed(read.value['model'], attemptContext)
   const begun = translated(reply.status, attemptContext, () => {

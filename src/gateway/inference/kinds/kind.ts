@@ -14,6 +14,8 @@ export interface PerformContext {
   readonly kind: Kind
   readonly request: ParsedRequest
   readonly signal: CancelSignal
+  /** The organisation whose call it is. */
+  readonly orgId: number
   readonly deps: InferenceDeps
   /** What the call would be charged on this attempt. */
   readonly bill: BillOf

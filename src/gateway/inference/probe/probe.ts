@@ -60,7 +60,7 @@ export async function probeStep(probed: ProbedStep, signal: CancelSignal, deps: 
   signal.addEventListener('abort', onAbort, { once: true })
   const stopTimer = deps.clock.after(deps.probeTimeoutMs, () => cut.abort(late))
   try {
-    return await tryInTurn(plan, ask, cut, deps)
+    return await tryInTurn(plan, { ...ask, orgId: probed.orgId }, cut, deps)
   } catch (error) {
     if (cut.reason === late) return { kind: 'failed', code: 'timeout' }
     throw error
@@ -84,8 +84,12 @@ async function planOf(orgId: number, { kind, request }: ProbeRequest, deps: Prob
   }
 }
 
+interface Asked extends ProbeRequest {
+  readonly orgId: number
+}
+
 /** As `dial` does, one route after the other until one answers. */
-async function tryInTurn(plan: Plan, ask: ProbeRequest, cut: Cancellation, deps: ProbeDeps): Promise<ProbeResult> {
+async function tryInTurn(plan: Plan, ask: Asked, cut: Cancellation, deps: ProbeDeps): Promise<ProbeResult> {
   const begunMs = deps.clock.monotonicMs()
   let code: ProbeFailure = 'no_route'
   for (const attempt of plan.attempts) {
@@ -98,7 +102,7 @@ async function tryInTurn(plan: Plan, ask: ProbeRequest, cut: Cancellation, deps:
   return { kind: 'failed', code }
 }
 
-async function attemptOnce(attempt: Attempt, ask: ProbeRequest, cut: Cancellation, deps: ProbeDeps): Promise<ProbeFailure | 'ok'> {
+async function attemptOnce(attempt: Attempt, ask: Asked, cut: Cancellation, deps: ProbeDeps): Promise<ProbeFailure | 'ok'> {
   const first = await performed(attempt, ask, cut, deps)
   if (typeof first === 'string') return first
   if ('answer' in first) return 'ok'
@@ -115,11 +119,11 @@ async function attemptOnce(attempt: Attempt, ask: ProbeRequest, cut: Cancellatio
 const isLimited = ({ status, bytes }: ClientError): boolean => isAboutTheLimit(status, bytes.toString('utf8'))
 
 /** Throws only when it was cut. */
-async function performed(attempt: Attempt, { kind, request }: ProbeRequest, cut: Cancellation, deps: ProbeDeps): Promise<Performed | ProbeFailure> {
+async function performed(attempt: Attempt, { kind, request, orgId }: Asked, cut: Cancellation, deps: ProbeDeps): Promise<Performed | ProbeFailure> {
   cut.throwIfAborted()
   try {
     const unseen = { ...deps, observer: nobody }
-    const result = await kind.perform(attempt, { kind, request, signal: cut, deps: unseen, bill: () => nothing(attempt) })
+    const result = await kind.perform(attempt, { kind, request, signal: cut, orgId, deps: unseen, bill: () => nothing(attempt) })
     cut.throwIfAborted()
     return result
   } catch (error) {

@@ -2,7 +2,7 @@
 import { fail } from '../../../platform/errors.ts'
 import { nextTurn } from '../../../platform/loop/next-turn.ts'
 import { publicMessage } from '../../providers/public-message.ts'
-import { isBoundedJson } from '../../wire/json/json-bounds.ts'
+import { isBoundedInTurns, ownReplyBounds } from '../../wire/json/json-bounds.ts'
 import { withModel } from '../../wire/model-echo.ts'
 import { ownEventMaxBytes } from '../../wire/sse/sse-events.ts'
 import { plainUsage, type TokenUsage, usageFromOpenAi, usageToOpenAi } from '../../wire/usage.ts'
@@ -17,6 +17,24 @@ import { priceAsNamed } from './served-model.ts'
 type Fields = Record<string, unknown>
 
 const jsonType = { 'content-type': 'application/json; charset=utf-8' }
+
+/** A longer reply takes a heavy turn, as a longer request does. */
+const lightReplyBytes = 1024 * 1024
+
+/**
+ * Does `read` on a whole reply. One of a server that somebody has registered must be within `ownReplyBounds`, and is looked through in pieces
+ * for that; a long one is read when it is the turn of its organisation. So neither holds the others for longer than one parse.
+ */
+export async function readInTurn<T>(bytes: Buffer, status: number, { attempt, context }: AttemptContext, read: () => T): Promise<T | Failed> {
+  const { id, userGiven } = attempt.route.provider
+  if (userGiven === true && !(await isBoundedInTurns(bytes, ownReplyBounds)))
+    return failed(
+      attempt,
+      status,
+      `${id} answered ${status} with a body that is nested too deeply or has too many values; at most ${ownReplyBounds.valuesMax} are read`,
+    )
+  return bytes.length > lightReplyBytes ? context.deps.heavyTurns.run(context.orgId, read) : read()
+}
 
 /** The reply as the client gets it. Throws `bad_request` where what the client itself sent cannot be written back. */
 export function whole(bytes: Buffer, status: number, attemptContext: AttemptContext): WholeAnswer | Failed {
@@ -44,10 +62,7 @@ export function whole(bytes: Buffer, status: number, attemptContext: AttemptCont
 
 /** The reply as an object that answers something; what of status 200 is an error, or answers nothing, has failed. */
 export function readWhole(bytes: Buffer, status: number, { attempt, dialect, context }: AttemptContext): { readonly value: Fields } | Failed {
-  const { id, userGiven } = attempt.route.provider
-  // A server that somebody has registered must not hold the others with what takes long to parse.
-  if (userGiven === true && !isBoundedJson(bytes, 0, bytes.length))
-    return failed(attempt, status, `${id} answered ${status} with a body that is nested too deeply or has too many values`)
+  const { id } = attempt.route.provider
   const value = parseReply(bytes)
   if (value === null) return failed(attempt, status, `${id} answered ${status} with a body that is no JSON object`)
   const claimed = errorOfReply(value)

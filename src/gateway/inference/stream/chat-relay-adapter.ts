@@ -5,6 +5,7 @@ import { type ChatLine, ChatStreamTap } from '../../wire/chat/chat-tap.ts'
 import type { ClientFormat, ReplyContext } from '../../wire/client-format.ts'
 import { modelAt } from '../../wire/model-echo.ts'
 import { mediaCharsPerChar } from '../../wire/output-chars.ts'
+import { LineEnds } from '../../wire/sse/line-ends.ts'
 import { dataFrame, doneFrame } from '../../wire/sse/sse.ts'
 import { type LineSink, overlongLine, SseLineScanner } from '../../wire/sse/sse-lines.ts'
 import { type TokenUsage, usageToOpenAi } from '../../wire/usage.ts'
@@ -18,12 +19,16 @@ export interface ChatRelayOptions {
   readonly withholdsUsage: boolean
   /** JSON text that stands for the provider's name of the model; null = both call it the same. */
   readonly echo: Buffer | null
-  /** Longest line, which is an event: one that is longer breaks the stream. Left out: it passes in parts. */
+  /**
+   * Of a server that somebody has registered: most bytes of one event, in however many lines. An event that is longer breaks the stream, and LF
+   * is written for every line end, so that the client and the scanner see the same events. Left out: bytes pass as they come, a long line in parts.
+   */
   readonly eventMaxBytes?: number
 }
 
 const noEdits: readonly ByteEdit[] = Object.freeze([])
 const openBrace = 123
+const colon = 58
 const lineEnd = Buffer.from('\n')
 const eventEnd = Buffer.from('\n\n')
 /** Of a longer first chunk the id is not looked for. */
@@ -41,6 +46,12 @@ export class ChatRelayAdapter implements StreamAdapter, LineSink {
   readonly #format: ClientFormat
   readonly #context: ReplyContext
   readonly #options: ChatRelayOptions
+  /** Null: the bytes pass with the line ends that they have. */
+  readonly #lineEnds: LineEnds | null
+  /** Bytes of the event under way, without those of comments and of the line under way. */
+  #eventBytes = 0
+  /** Its lines of data. */
+  #dataLines = 0
   /** The chunk that is being cut into lines, up to where it has been given out, and up to where its lines are whole. */
   #chunk: Uint8Array = lineEnd
   #from = 0
@@ -65,6 +76,7 @@ export class ChatRelayAdapter implements StreamAdapter, LineSink {
     this.#context = context
     this.#options = options
     this.#lines = new SseLineScanner(this, options.eventMaxBytes)
+    this.#lineEnds = options.eventMaxBytes === undefined ? null : new LineEnds()
   }
 
   /** Some providers tell running figures: those of a stream that has not come to its end are not the last. */
@@ -92,8 +104,14 @@ export class ChatRelayAdapter implements StreamAdapter, LineSink {
     return this.#tap.fault
   }
 
-  push(chunk: Uint8Array): Uint8Array | null {
+  push(bytes: Uint8Array): Uint8Array | null {
     if (this.#over === 'event') return null
+    const chunk = this.#lineEnds?.read(bytes) ?? bytes
+    // It was the second half of a CRLF, of which the first half has passed as LF.
+    return chunk.length === 0 ? null : this.#relayed(chunk)
+  }
+
+  #relayed(chunk: Uint8Array): Uint8Array | null {
     this.#chunk = chunk
     this.#from = 0
     this.#to = 0
@@ -109,7 +127,7 @@ export class ChatRelayAdapter implements StreamAdapter, LineSink {
     if (tap.finished || this.#ended !== null) return { bytes: null, complete: tap.finished || this.#ended === true }
     this.#isEnding = true
     // The end of the bytes ends the last event, which may be the end mark itself.
-    const rest = this.#lines.atBoundary ? null : this.push(this.#lines.isInLine ? eventEnd : lineEnd)
+    const rest = this.#over === 'event' || this.#lines.atBoundary ? null : this.#relayed(this.#lines.isInLine ? eventEnd : lineEnd)
     const complete = tap.finished || (!tap.failed && (tap.hasFinishReason || this.reported))
     this.#ended = complete
     this.#release(complete && !this.#options.withholdsUsage)
@@ -139,11 +157,35 @@ export class ChatRelayAdapter implements StreamAdapter, LineSink {
   }
 
   line(bytes: Uint8Array, start: number, end: number, nextInChunk: number): void {
+    if (this.#isEventTooLong(bytes, start, end)) {
+      this.#refuse()
+      return
+    }
     this.#to = nextInChunk
     if (this.#over === 'event') this.#skip(bytes, start)
     // The beginning of a line, of which the end is missing: nobody is told half an event.
     else if (this.#isEnding && start < end && !isWholeLine(textOf(bytes, start, end))) this.#drop(bytes, start)
-    else this.#read(bytes, start, end, this.#tap.line(bytes, start, end, nextInChunk))
+    else this.#read(bytes, start, end, this.#kindOf(bytes, start, end, nextInChunk))
+  }
+
+  /**
+   * What the tap says of a line. It reads each line of data by itself, and a client joins those of one event: what only several lines say together
+   * has begun the stream when their event ends, and each of them counts for its bytes.
+   */
+  #kindOf(bytes: Uint8Array, start: number, end: number, nextInChunk: number): ChatLine {
+    const kind = this.#tap.line(bytes, start, end, nextInChunk)
+    if (kind === 'blank') {
+      if (this.#dataLines > 1 && !this.#tap.failed) this.#tap.begun = true
+      this.#dataLines = 0
+    } else if (kind === 'chunk' && ++this.#dataLines > 1) this.#tap.outputChars += end - start
+    return kind
+  }
+
+  /** Counts one more line of the event under way, which a blank line ends. No reader keeps a comment. */
+  #isEventTooLong(bytes: Uint8Array, start: number, end: number): boolean {
+    if (start === end) this.#eventBytes = 0
+    else if (bytes[start] !== colon) this.#eventBytes += end - start
+    return this.#over === 'no' && this.#eventBytes > (this.#options.eventMaxBytes ?? Number.POSITIVE_INFINITY)
   }
 
   #read(bytes: Uint8Array, start: number, end: number, kind: ChatLine): void {
@@ -199,7 +241,7 @@ export class ChatRelayAdapter implements StreamAdapter, LineSink {
     this.#from = this.#chunk.length
   }
 
-  /** Ends a stream with a line that is too long to be looked at: what is in it would not be counted. */
+  /** Ends a stream with an event that is too long to be looked at: what is in it would not be counted. */
   #refuse(): void {
     const fault = { message: 'The provider sent an event that is too long.', type: 'api_error', code: 'upstream_stream_error' }
     this.#tap.failed = true
@@ -228,6 +270,12 @@ export class ChatRelayAdapter implements StreamAdapter, LineSink {
   /** The end mark; before it the usage that the provider did not tell. */
   #done(bytes: Uint8Array, start: number): void {
     this.#over = 'line'
+    if (this.#dataLines > 0 && this.#isOpen) {
+      // Behind other data it is no end mark to a client: it gets an event of its own.
+      if (bytes === this.#chunk) this.#passTo(start)
+      this.#parts.push(lineEnd)
+      this.#isOpen = false
+    }
     if (this.#tap.usage === null && !this.#tap.failed) {
       if (bytes === this.#chunk) this.#passTo(start)
       this.#addEstimate(this.#isOpen ? '\n' : '')

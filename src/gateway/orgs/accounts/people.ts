@@ -85,7 +85,10 @@ export class People {
     const email = cleanEmail(verifiedEmail ?? '')
     if (email === null)
       throw fail('bad_request', {
-        message: `Your account at ${provider} has no verified e-mail address. Verify the address there and sign in again.`,
+        message:
+          verifiedEmail === null
+            ? `Your account at ${provider} has no verified e-mail address. Verify the address there and sign in again.`
+            : `The e-mail address of your account at ${provider} cannot be used here, because it holds letters that other addresses could hold in another form. Sign in with another address.`,
       })
     const now = new Date(this.#deps.clock.nowMs())
     await tx.exec(insertPerson, email, now)

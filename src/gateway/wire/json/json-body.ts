@@ -8,7 +8,7 @@ import { type ExactNumbers, withStandIns } from './exact-numbers.ts'
 import { type JsonBounds, JsonScan } from './json-scan.ts'
 
 /** A longer body is looked at in pieces of this length. */
-const pieceBytes = 256 * 1024
+export const pieceBytes = 256 * 1024
 /** Most numbers of a piece that take a closer look, some microseconds each. */
 const pieceLooksMax = 2000
 /** Text is made of bytes in pieces of this length: that costs little whatever they are. */
@@ -71,6 +71,9 @@ class PieceTurns {
 }
 
 const turns = new PieceTurns()
+
+/** Resolves in a turn of the event loop in which no other large body or reply is looked at. */
+export const pieceTurn = (): Promise<void> => turns.next()
 
 /** Whether work on a body can take long enough for others to notice. Throws `bad_request`. */
 export function isHeavy(bytes: Buffer, bounds: JsonBounds): boolean {

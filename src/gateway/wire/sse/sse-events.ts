@@ -1,4 +1,5 @@
 import { isBoundedJson } from '../json/json-bounds.ts'
+import { LineEnds } from './line-ends.ts'
 import { type LineSink, SseLineScanner } from './sse-lines.ts'
 
 /** One event of a stream: its name, when it has one, and its data lines joined. A comment has no data. */
@@ -22,9 +23,7 @@ const refused = (message: string): SseEvent => ({
 const tooLong = refused('The provider sent an event that is too long.')
 const tooDeep = refused('The provider sent an event that is nested too deeply or has too many values.')
 
-const lf = 10
-const cr = 13
-const lineEnds = Buffer.from('\n\n')
+const eventEnd = Buffer.from('\n\n')
 const byteOrderMark = Buffer.from([0xef, 0xbb, 0xbf])
 const dataName = Buffer.from('data')
 const eventName = Buffer.from('event')
@@ -37,11 +36,10 @@ const comment: SseEvent = { kind: 'comment' }
 export class SseEventReader implements LineSink {
   readonly #maxBytes: number
   readonly #lines: SseLineScanner
+  readonly #lineEnds = new LineEnds()
   #found: SseEvent[] = []
   #isOver = false
   #isFirstLine = true
-  /** A CR ended the chunk before: an LF that follows belongs to it. */
-  #endsInCr = false
   #name: string | undefined
   #data: string[] = []
   #dataBytes = 0
@@ -51,9 +49,14 @@ export class SseEventReader implements LineSink {
     this.#lines = new SseLineScanner(this, maxBytes)
   }
 
+  /** An event was refused: nothing that follows is read. */
+  get isOver(): boolean {
+    return this.#isOver
+  }
+
   push(bytes: Uint8Array): readonly SseEvent[] {
     if (this.#isOver) return []
-    this.#lines.push(this.#endsInCr || hasLoneCr(bytes) ? this.#withLf(bytes) : bytes)
+    this.#lines.push(this.#lineEnds.read(bytes))
     const found = this.#found
     this.#found = []
     return found
@@ -61,7 +64,7 @@ export class SseEventReader implements LineSink {
 
   /** The bytes have ended: the last event may lack its blank line. */
   end(): readonly SseEvent[] {
-    return this.push(lineEnds)
+    return this.push(eventEnd)
   }
 
   line(bytes: Uint8Array, start: number, end: number): void {
@@ -105,23 +108,6 @@ export class SseEventReader implements LineSink {
     this.#isOver = true
     this.#data = []
   }
-
-  /** The same with LF for every line end. */
-  #withLf(bytes: Uint8Array): Buffer {
-    const out = Buffer.allocUnsafe(bytes.length)
-    let length = 0
-    for (const byte of bytes) {
-      if (!(byte === lf && this.#endsInCr)) out[length++] = byte === cr ? lf : byte
-      this.#endsInCr = byte === cr
-    }
-    return out.subarray(0, length)
-  }
-}
-
-/** True for a CR that is no part of a CRLF, and for a CR at the end, which may still become part of one. */
-function hasLoneCr(bytes: Uint8Array): boolean {
-  for (let at = bytes.indexOf(cr); at !== -1; at = bytes.indexOf(cr, at + 1)) if (bytes[at + 1] !== lf) return true
-  return false
 }
 
 function startsWith(bytes: Uint8Array, start: number, end: number, word: Uint8Array): boolean {

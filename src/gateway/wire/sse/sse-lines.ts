@@ -21,8 +21,9 @@ const lf = 10
 const cr = 13
 
 /**
- * Splits the bytes of an event stream into lines, with any chunking, without decoding or copying a line that is in one chunk. Lines end in LF or CRLF; a
- * lone CR, which the format allows and no provider sends, is not a line end. Decision 0377 says why.
+ * Splits the bytes of an event stream into lines, with any chunking, without decoding or copying a line that is in one chunk. Lines end in LF or CRLF. A
+ * lone CR, which the format allows and no known provider sends, is not a line end here: readers of streams of others put `LineEnds` before it. Decision
+ * 0377 says why.
  */
 export class SseLineScanner {
   readonly #sink: LineSink

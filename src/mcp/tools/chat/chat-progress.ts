@@ -78,9 +78,10 @@ export class ChatProgress {
   /** More of the answer is here. */
   piece(): void {
     const nowMs = this.#context.clock.monotonicMs()
-    const { text, reasoning, provider } = this.#answer
-    const tokens = tokensOfChars(text.length + reasoning.length)
+    const { chars, provider } = this.#answer
+    const tokens = tokensOfChars(chars)
     if (nowMs - this.#saidMs < progressEveryMs || tokens <= this.#said) return
+    const { text } = this.#answer
     const fresh = text.slice(this.#saidChars)
     const says = this.#streamsText && fresh !== '' ? fresh : `${tokens} tokens, provider ${provider ?? 'unknown'}, ${this.#seconds()} s`
     if (!this.#say(tokens, says)) return

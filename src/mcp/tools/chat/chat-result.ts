@@ -5,7 +5,7 @@ import { brHeader } from '../../../gateway/wire/response-headers.ts'
 import type { ToolResult } from '../toolbox/tool.ts'
 import type { ChatArguments } from './chat-arguments.ts'
 import type { ChatProgress } from './chat-progress.ts'
-import type { ChatAnswer } from './chat-stream.ts'
+import { type ChatAnswer, chatAnswerMaxBytes } from './chat-stream.ts'
 
 /** The structured content of a chat. */
 export const chatOutput = z.object({
@@ -14,7 +14,10 @@ export const chatOutput = z.object({
   reasoning: z.string().optional().describe("The model's thinking, when the provider shows it."),
   model: z.string().describe('The model that answered.'),
   provider: z.string().nullable(),
-  finish_reason: z.string().nullable().describe('stop, length, content_filter, or deadline when max_wait_s ran out.'),
+  finish_reason: z
+    .string()
+    .nullable()
+    .describe('stop, length, content_filter, deadline when max_wait_s ran out, or too_long when the answer is longer than this tool returns.'),
   usage: z
     .object({ prompt_tokens: z.number(), completion_tokens: z.number(), total_tokens: z.number() })
     .nullable()
@@ -85,6 +88,9 @@ function routeOf(progress: ChatProgress, headers: ReplyHeaders): Record<string, 
 function textOf({ text, reasoning }: ChatAnswer, finishReason: string | null, args: ChatArguments, dropped: string | undefined): string {
   const notes = [
     ...(finishReason === 'deadline' ? [`cut short after ${args.max_wait_s} s; ask for less, or give a larger max_wait_s`] : []),
+    ...(finishReason === 'too_long'
+      ? [`cut short at ${chatAnswerMaxBytes} bytes, the most that this tool returns; ask for less, or give a smaller max_tokens`]
+      : []),
     ...(finishReason === 'length' ? ['cut short by max_tokens'] : []),
     ...(finishReason === 'content_filter' ? ['ended by the content filter of the provider'] : []),
     ...(text === '' && reasoning !== '' ? ['only reasoning came and no answer; give a larger max_tokens'] : []),

@@ -9,7 +9,7 @@ import { BrokenAnswer, refuseRelayed } from '../toolbox/tool-errors.ts'
 import { type ChatArguments, chatArguments, chatBody } from './chat-arguments.ts'
 import { ChatProgress } from './chat-progress.ts'
 import { chatOutput, chatResult, type ReplyHeaders } from './chat-result.ts'
-import { ChatAnswer, readChatStream, whenAborted } from './chat-stream.ts'
+import { ChatAnswer, type ReadingEnd, readChatStream, whenAborted } from './chat-stream.ts'
 
 /** chat: the chat completions row as a tool. It streams inside, so that progress, a deadline and a cancel work while the model speaks. */
 export function chatTool(row: AnyRow): Tool {
@@ -36,7 +36,7 @@ async function ask(row: AnyRow, args: ChatArguments, context: ToolContext): Prom
   const progress = new ChatProgress(answer, context, args.stream_progress)
   let headers: ReplyHeaders = {}
   const result = (finishReason: string | null): ToolResult => {
-    if (finishReason === 'deadline') answer.usage ??= estimatedUsage(answer, body)
+    if (finishReason === 'deadline' || finishReason === 'too_long') answer.usage ??= estimatedUsage(answer, body)
     return chatResult(answer, finishReason, { args, progress, headers, requestId: context.call.requestId })
   }
   progress.begin(args.model)
@@ -47,10 +47,11 @@ async function ask(row: AnyRow, args: ChatArguments, context: ToolContext): Prom
     const reply = asReply(value)
     headers = reply.headers
     answer.provider = headers[brHeader.provider] ?? null
-    const isWhole = await readReply(reply, answer, signal, () => progress.piece())
-    if (!isWhole && !deadline.signal.aborted) throw context.call.signal.reason
-    if (!isWhole) return result('deadline')
+    const end = await readReply(reply, answer, signal, () => progress.piece())
+    if (end === 'aborted' && !deadline.signal.aborted) throw context.call.signal.reason
+    if (end === 'aborted') return result('deadline')
     if (answer.broken) throw withPartial(answer.broken, answer)
+    if (end === 'too-long') return result('too_long')
     return result(answer.finishReason)
   } catch (thrown) {
     if (deadline.signal.aborted && !context.call.signal.aborted && !answer.broken) return result('deadline')
@@ -81,13 +82,13 @@ function asReply(value: unknown): Reply {
   return value instanceof Reply ? value : new Reply(200, {}, { kind: 'json', value })
 }
 
-/** True when the answer is complete; false when the signal ended it. Throws what the provider refused. */
-async function readReply(reply: Reply, answer: ChatAnswer, signal: AbortSignal, onPiece: () => void): Promise<boolean> {
+/** How the reading of the answer ended. Throws what the provider refused. */
+async function readReply(reply: Reply, answer: ChatAnswer, signal: AbortSignal, onPiece: () => void): Promise<ReadingEnd> {
   const { body } = reply
   if (body.kind === 'stream' && reply.status < 400) return readChatStream(body.chunks, answer, signal, onPiece)
   refuseRelayed(reply)
   answer.add(body.kind === 'json' ? JSON.stringify(body.value) : body.kind === 'bytes' ? Buffer.from(body.bytes).toString('utf8') : '')
-  return true
+  return answer.isTooLong ? 'too-long' : 'whole'
 }
 
 /** The end of an answer that was broken off, with what came of it and what that is charged as. */
@@ -99,6 +100,6 @@ function withPartial(error: GatewayError, answer: ChatAnswer): BrokenAnswer {
 /** What the gateway meters for an answer whose usage the provider has not said. */
 function estimatedUsage(answer: ChatAnswer, body: Buffer): NonNullable<ChatAnswer['usage']> {
   const promptTokens = chatKind.parse({ bytes: body, headers: {}, query: '' }).promptTokens
-  const completionTokens = tokensOfChars(answer.text.length + answer.reasoning.length)
+  const completionTokens = tokensOfChars(answer.chars)
   return { prompt_tokens: promptTokens, completion_tokens: completionTokens, total_tokens: promptTokens + completionTokens, estimated: true }
 }

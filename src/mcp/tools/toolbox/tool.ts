@@ -141,15 +141,32 @@ function strictParser<I extends z.ZodObject>(name: string, schema: I): (args: un
   return args => {
     const parsed = strict.safeParse(args ?? {})
     if (parsed.success) return parsed.data as z.output<I>
-    throw fail('bad_request', { message: `Arguments of ${name}: ${parsed.error.issues.slice(0, 5).map(issueText).join('; ')}.` })
+    throw fail('bad_request', { message: `Arguments of ${name}: ${issuesText(parsed.error)}.` })
   }
 }
 
-/** Says what is wrong with which field. */
-export function issueText(issue: z.core.$ZodIssue): string {
-  const field = issue.path.join('.')
-  return field === '' ? issue.message : `${field}: ${issue.message}`
+/** The most faults, and the most unknown names, in one error. */
+const faultsMax = 5
+const unknownNamesMax = 10
+/** Longest name or path of a caller that an error repeats. */
+const namedMaxChars = 100
+
+/** Says what is wrong with which fields: the first faults, in as many words as a reader needs. */
+export const issuesText = ({ issues }: z.core.$ZodError): string => issues.slice(0, faultsMax).map(issueText).join('; ')
+
+function issueText(issue: z.core.$ZodIssue): string {
+  const field = shortened(issue.path.join('.'))
+  const said = issue.code === 'unrecognized_keys' ? unknownText(issue.keys) : issue.message
+  return field === '' ? said : `${field}: ${said}`
 }
+
+function unknownText(keys: readonly string[]): string {
+  const names = keys.slice(0, unknownNamesMax).map(name => JSON.stringify(shortened(name)))
+  const more = keys.length > names.length ? ` and ${keys.length - names.length} more` : ''
+  return `Unrecognized ${keys.length === 1 ? 'key' : 'keys'}: ${names.join(', ')}${more}`
+}
+
+const shortened = (text: string): string => (text.length > namedMaxChars ? `${text.slice(0, namedMaxChars)}…` : text)
 
 /** The JSON value of what a row returned. */
 export function jsonOf(value: unknown): unknown {

@@ -189,9 +189,9 @@ export class MemoryIndex {
     return 'released'
   }
 
-  /** Intents whose owner is gone, of every organisation, oldest first. */
-  expired(nowMs: number): Promise<IntentRow[]> {
-    return this.#deps.db.many(expiredIntents, new Date(nowMs), sweepMax, sweepPerOrgMax)
+  /** Intents whose owner is gone, of every organisation that is not left out, oldest first. */
+  expired(nowMs: number, except: readonly number[]): Promise<IntentRow[]> {
+    return this.#deps.db.many(expiredIntents, new Date(nowMs), sweepMax, sweepPerOrgMax, except)
   }
 
   /** Index rows of the keys from `first` to `last`, by key. */

@@ -1,0 +1,105 @@
+/**
+ * How many members and values a JSON-RPC body may have. The SDKs look at each of them several times, so they are counted over the bytes, before a
+ * parser makes objects of them. It does not check that the bytes are JSON: the parser does. Decision 0460 says why. Pure.
+ */
+import { isWordAt, stringEnd } from '../../gateway/wire/json/json-bytes.ts'
+
+/** Most members of `params`, and of `_meta` inside it. */
+export const envelopeMembersMax = 64
+/** Most members of any object. */
+export const objectMembersMax = 1000
+/** Most values of a body outside of the `arguments` of its messages: members, items, objects and lists. The body has a bound of its own for all. */
+export const envelopeValuesMax = 5000
+
+/** Deeper bodies are refused by the parser's own bound, which is the same. */
+const depthMax = 128
+/** Longest name that can be one of those below, with every character as an escape. */
+const nameMaxBytes = 64
+
+type Role = 'batch' | 'message' | 'params' | '_meta' | 'arguments' | 'other'
+
+/** An object or a list that is open. */
+interface Open {
+  readonly role: Role
+  readonly isObject: boolean
+  members: number
+}
+
+/** What a body has too many of, as a sentence; null: nothing. */
+export function excessOf(bytes: Uint8Array): string | null {
+  const open: Open[] = []
+  let top: Open | undefined
+  let name: Role = 'other'
+  let isNameNext = false
+  let values = 1
+  for (let at = 0; at < bytes.length; at++) {
+    switch (bytes[at]) {
+      case 34: {
+        const end = stringEnd(bytes, at + 1, bytes.length)
+        if (isNameNext) name = roleNamed(bytes, at + 1, end)
+        isNameNext = false
+        at = end
+        break
+      }
+      case 58: {
+        if (top === undefined) break
+        const { role } = top
+        top.members++
+        if ((role === 'params' || role === '_meta') && top.members > envelopeMembersMax) return `${role} has more than ${envelopeMembersMax} members`
+        if (top.members > objectMembersMax) return `an object has more than ${objectMembersMax} members`
+        break
+      }
+      case 44:
+        isNameNext = top?.isObject === true
+        if (top?.role !== 'arguments') values++
+        break
+      case 91:
+      case 123: {
+        const isObject = bytes[at] === 123
+        top = { role: roleOf(top, isObject, name), isObject, members: 0 }
+        open.push(top)
+        if (open.length > depthMax) return null
+        isNameNext = isObject
+        if (top.role !== 'arguments') values++
+        break
+      }
+      case 93:
+      case 125:
+        open.pop()
+        top = open.at(-1)
+        isNameNext = false
+        break
+    }
+    if (values > envelopeValuesMax) return `the body has more than ${envelopeValuesMax} values outside of "arguments"`
+  }
+  return null
+}
+
+/** What an object or a list is, by what it is in and by the name of the member that it is the value of. */
+function roleOf(parent: Open | undefined, isObject: boolean, name: Role): Role {
+  if (parent === undefined) return isObject ? 'message' : 'batch'
+  if (parent.role === 'arguments') return 'arguments'
+  if (parent.role === 'batch') return isObject ? 'message' : 'other'
+  if (parent.role === 'message') return isObject && name === 'params' ? 'params' : 'other'
+  if (parent.role === 'params') return isObject && (name === '_meta' || name === 'arguments') ? name : 'other'
+  return 'other'
+}
+
+const names = (['params', '_meta', 'arguments'] as const).map(name => ({ name, bytes: Buffer.from(name) }))
+
+/** Which of the names that matter the bytes are, with or without escapes. */
+function roleNamed(bytes: Uint8Array, start: number, end: number): Role {
+  if (end - start > nameMaxBytes) return 'other'
+  const plain = names.find(each => isWordAt(bytes, start, end, each.bytes))
+  if (plain !== undefined || !bytes.subarray(start, end).includes(92)) return plain?.name ?? 'other'
+  const text = unescaped(Buffer.from(bytes.subarray(start, end)).toString('utf8'))
+  return names.find(each => each.name === text)?.name ?? 'other'
+}
+
+function unescaped(text: string): string | null {
+  try {
+    return String(JSON.parse(`"${text}"`))
+  } catch {
+    return null
+  }
+}

@@ -1,0 +1,125 @@
+/**
+ * Embedded databases that the tests of one process use one after the other. A new thread costs two seconds of processor time, most of it
+ * to compile PostgreSQL; emptying the tables of an idle one costs a tenth of that. A database whose tables, columns, triggers, functions or
+ * constraints a test has changed is closed instead of used again.
+ */
+import { type Db, statement, type Tx } from '../../src/platform/db/db.ts'
+import type { EmbeddedDb } from '../../src/platform/db/embedded/db-embedded.ts'
+
+/** How many idle ones a process keeps: a few tests need two databases together. */
+const idleMax = 2
+const idle: Owned[] = []
+/** The same for all: each begins as the copy of one database. */
+let start: Promise<Start> | null = null
+
+interface Owned {
+  readonly db: EmbeddedDb
+  readonly start: Start
+}
+
+/** What a migrated database holds before any test. */
+interface Start {
+  readonly shape: string
+  readonly tables: readonly string[]
+  /** Rows that the migrations wrote, by table, as JSON. */
+  readonly rows: ReadonlyMap<string, string>
+  readonly sequences: readonly { readonly name: string; readonly lastValue: string }[]
+}
+
+const shapeOf = statement<[], { shape: string }>(
+  'test.pool_shape',
+  `select md5(string_agg(part, ',' order by part)) as "shape" from (
+     select 'class ' || c.oid || c.relname || c.relkind::text as part from pg_class c where c.relnamespace = 'public'::regnamespace
+     union all select 'column ' || a.attrelid || a.attname || a.atttypid || a.attnotnull || a.atthasdef from pg_attribute a
+       join pg_class c on c.oid = a.attrelid where c.relnamespace = 'public'::regnamespace and a.attnum > 0
+     union all select 'trigger ' || t.oid || t.tgname || t.tgenabled::text from pg_trigger t where not t.tgisinternal
+     union all select 'function ' || p.oid || p.proname from pg_proc p where p.pronamespace = 'public'::regnamespace
+     union all select 'constraint ' || k.oid || k.conname || k.convalidated from pg_constraint k where k.connamespace = 'public'::regnamespace
+     union all select 'schema ' || n.nspname from pg_namespace n where n.nspname not like 'pg\\_t%') parts`,
+)
+const tablesOf = statement<[], { name: string; isPartition: boolean }>(
+  'test.pool_tables',
+  `select c.relname as "name", c.relispartition as "isPartition" from pg_class c
+   where c.relnamespace = 'public'::regnamespace and c.relkind in ('r', 'p') order by c.relname`,
+)
+const sequencesOf = statement<[], { name: string; lastValue: string }>(
+  'test.pool_sequences',
+  `select sequencename as "name", last_value::text as "lastValue" from pg_sequences where schemaname = 'public' and last_value is not null`,
+)
+
+/** An empty migrated database: an idle one, or what `open` opens. Its `close` gives it back. */
+export async function borrowEmbedded(open: () => Promise<EmbeddedDb>): Promise<EmbeddedDb> {
+  const kept = idle.pop()
+  if (kept !== undefined) return lend(kept)
+  const db = await open()
+  start ??= startOf(db)
+  return lend({ db, start: await start })
+}
+
+async function startOf(db: Db): Promise<Start> {
+  const tables = (await db.many(tablesOf)).map(({ name }) => name)
+  const rows = new Map<string, string>()
+  for (const table of tables) {
+    const { json } = await db.one(statement<[], { json: string | null }>(`test.pool_rows_${table}`, `select json_agg(t)::text as "json" from ${table} t`))
+    if (json !== null) rows.set(table, json)
+  }
+  const { shape } = await db.one(shapeOf)
+  return { shape, tables, rows, sequences: await db.many(sequencesOf) }
+}
+
+function lend(owned: Owned): EmbeddedDb {
+  const { db } = owned
+  const stops: (() => Promise<void>)[] = []
+  let ending: Promise<void> | null = null
+  const open = (): EmbeddedDb => {
+    if (ending !== null) throw new Error('the test has closed this database')
+    return db
+  }
+  const end = async (): Promise<void> => {
+    for (const stop of stops) await stop().catch(() => {})
+    if (idle.length < idleMax && (await isReset(owned).catch(() => false))) idle.push(owned)
+    else await db.close()
+  }
+  return {
+    kind: 'embedded',
+    many: async (made, ...params) => open().many(made, ...params),
+    maybe: async (made, ...params) => open().maybe(made, ...params),
+    one: async (made, ...params) => open().one(made, ...params),
+    exec: async (made, ...params) => open().exec(made, ...params),
+    tx: async <T>(fn: (tx: Tx) => Promise<T>) => open().tx(fn),
+    async listen(channel, fn, onReconnect) {
+      const stop = await open().listen(channel, fn, onReconnect)
+      stops.push(stop)
+      return stop
+    },
+    notify: async (channel, payload) => open().notify(channel, payload),
+    script: async sql => open().script(sql),
+    dump: async () => open().dump(),
+    quietly: async work => open().quietly(work),
+    get roundTrips() {
+      return db.roundTrips
+    },
+    close() {
+      ending ??= end()
+      return ending
+    },
+  }
+}
+
+/** Makes the database what it was before the test. False: a test has changed more than rows. */
+async function isReset({ db, start }: Owned): Promise<boolean> {
+  const extra = (await db.many(tablesOf)).filter(({ name }) => !start.tables.includes(name))
+  if (extra.some(({ isPartition }) => !isPartition)) return false
+  await db.script(extra.map(({ name }) => `drop table "${name}";`).join('\n') || 'select 1')
+  if ((await db.one(shapeOf)).shape !== start.shape) return false
+  const rows = [...start.rows].map(
+    ([table, json]) => `insert into ${table} overriding system value select * from json_populate_recordset(null::${table}, ${quoted(json)});`,
+  )
+  const sequences = start.sequences.map(({ name, lastValue }) => `select setval('"${name}"', ${lastValue});`)
+  await db.script(
+    `begin; truncate ${start.tables.join(', ')} restart identity; ${rows.join('\n')} ${sequences.join('\n')} commit; select pg_advisory_unlock_all();`,
+  )
+  return true
+}
+
+const quoted = (text: string): string => `'${text.replaceAll("'", "''")}'`
