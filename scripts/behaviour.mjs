@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { root } from './paths.mjs'
 import { filesBelow } from './tools.mjs'
 
-/** What the letters of an id stand for, in the order of the document. */
+/** The meaning of the letters of an id, in the order of the document. */
 const areas = {
   CHAT: 'chat completions: bodies, replies, streams',
   ROUTE: 'router fields and the choice of a route',

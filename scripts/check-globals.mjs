@@ -31,7 +31,7 @@ const rules = [
   { what: 'the environment', use: 'read Config (platform/config.ts)', pattern: /\bprocess\.env\b/, home: /^src\/platform\/config\.ts$/ },
   {
     what: 'SQL text',
-    use: 'write it in the queries.ts of the folder; up to three statements may stand, not exported, in the file that uses them',
+    use: 'write it in the queries.ts of the folder; up to three statements that are not exported may be in the file that uses them',
     pattern: /[`'"]\s*(select\s[\s\S]{1,400}?\bfrom\b|insert\s+into\s|update\s+\w+\s+set\s|delete\s+from\s|with\s+\w+\s+as\s*(materialized\s*)?\()/,
     home: (path, text) => databaseDrivers.test(path) || /(^|[/-])queries\.ts$/.test(path) || hasOwnStatements(text),
   },

@@ -1,11 +1,12 @@
 /**
- * `npm run check`: everything that needs no database. Two steps run concurrently. Each step prints one line when it ends, a failing step
- * also shows what it printed, and the other steps run all the same, so that one run tells the whole story.
+ * `npm run check`: everything that needs no database. Two steps run concurrently. Each step prints one line when it ends, and a failing step also shows
+ * its output. The other steps run all the same, so that one run shows every failure.
  */
 import { existsSync, mkdirSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
 import { badCommits } from './check-commits.mjs'
+import { bannedWords } from './check-english.mjs'
 import { misplacedGlobals } from './check-globals.mjs'
 import { brokenLinks } from './check-links.mjs'
 import { missingNotes, unknownPaths } from './check-notes.mjs'
@@ -68,6 +69,7 @@ const steps = [
   ['sizes of files and folders', lines(() => [...tooLong(), ...tooFull()])],
   ['clock, chance, environment, SQL', lines(misplacedGlobals)],
   ['words', lines(foreignWords)],
+  ['plain English', lines(bannedWords)],
   ['links', lines(brokenLinks)],
   ['notes of folders', lines(() => [...missingNotes(), ...unknownPaths()])],
   ['messages of commits', lines(badCommits)],

@@ -1,7 +1,7 @@
 /**
- * Adds to package-lock.json the binaries of other platforms that the registry of the machine which made the lock file did not
- * offer. Without them `npm ci` refuses the lock file as incomplete, on every machine. Run it after any `npm install` that changed
- * dependencies. A package whose name tells no platform is left out with a warning.
+ * Adds to package-lock.json the binaries of other platforms that the registry of the machine which made the lock file did not offer. Without them `npm
+ * ci` refuses the lock file as incomplete, on every machine. Run it after any `npm install` that changed dependencies. A package whose name shows no
+ * platform is left out with a warning.
  */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -29,7 +29,7 @@ for (const [path, entry] of Object.entries(lock.packages)) {
     if (lock.packages[`node_modules/${name}`] !== undefined || lock.packages[`${path}/node_modules/${name}`] !== undefined) continue
     const platform = platformOf(name)
     if (platform === null) {
-      console.warn(`${name} (optional of ${path}) is not in the lock file and its name tells no platform`)
+      console.warn(`${name} (optional of ${path}) is not in the lock file and its name shows no platform`)
       continue
     }
     lock.packages[`node_modules/${name}`] = {

@@ -33,7 +33,7 @@ export const dockerfile = () => instructionsOf(readFileSync(join(root, 'Dockerfi
 /** NAME=value pairs of ENV. */
 export const pairsOf = rest => Object.fromEntries(rest.split(/\s+/).map(pair => [pair.slice(0, pair.indexOf('=')), pair.slice(pair.indexOf('=') + 1)]))
 
-/** Tells for a path of the checkout, with slashes, whether the build can see it: the last pattern that names it or a folder above it decides. */
+/** Says for a path of the checkout, with slashes, whether the build can see it: the last pattern that names it or a folder above it decides. */
 export function buildContext(text = readFileSync(join(root, '.dockerignore'), 'utf8')) {
   const rules = text
     .split('\n')

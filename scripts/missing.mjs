@@ -56,7 +56,7 @@ export function missingLines(tests) {
     .map(([part, { ids, tests: count }]) => `not shown here, for want of ${part}: ${[...ids].sort().join(' ')} (${count} tests skipped)`)
 }
 
-/** Prints the lines behind the summary of a run. */
+/** Prints the lines after the summary of a run. */
 // biome-ignore lint/style/noDefaultExport: vitest loads a reporter by its default export.
 export default class MissingReporter {
   onTestRunEnd(modules) {

@@ -12,8 +12,8 @@ export function runAsMain(url, main) {
 }
 
 /**
- * Runs node with `args` on this terminal, hands SIGINT and SIGTERM on, and resolves with the child's exit code (128 + n after
- * signal n). A terminal sends Ctrl-C to both; the second one that reaches the child makes it stop at once, so it is not repeated.
+ * Runs node with `args` on this terminal, passes SIGINT and SIGTERM on, and resolves with the child's exit code (128 + n after signal n). A terminal
+ * sends Ctrl-C to both. A second signal would make the child stop immediately, so it is not repeated.
  */
 export function runNode(args, options = {}) {
   return new Promise((done, failed) => {

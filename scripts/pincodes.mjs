@@ -84,7 +84,7 @@ function placeOf(district, state) {
   return known[district.toUpperCase()] ?? titled(district)
 }
 
-/** A state that only some office names, far from every other code of that state, is a slip in the list. Yanam lies by itself. */
+/** A state that only some office names, far from every other code of that state, is a mistake in the list. Yanam is an exception. */
 function isNear(pin, state, homes) {
   return state === 'PUDUCHERRY' || homes.get(pin.slice(0, 2)).has(state)
 }

@@ -7,7 +7,7 @@ import { existsSync, mkdirSync, renameSync, rmSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { root } from './paths.mjs'
 
-/** Where a program of npm stands in its folder. */
+/** The path of an npm program in its folder. */
 export const programIn = (folder, program) => join(folder, 'node_modules', '.bin', program)
 
 /** True when the program starts and says its version: what was installed halfway does not. */

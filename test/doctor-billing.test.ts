@@ -91,7 +91,7 @@ describe('what the doctor says of payments and webhooks', () => {
 
   test('a hole in the numbers of invoices is wrong', async () => {
     await app.db.exec(openSeries)
-    expect(await trouble({ ...on, ...sold })).toEqual([expect.stringMatching(/^wrong top-ups: Invoice series BR\/26-27 stands at 1, with 0 invoices/)])
+    expect(await trouble({ ...on, ...sold })).toEqual([expect.stringMatching(/^wrong top-ups: Invoice series BR\/26-27 is at 1, with 0 invoices/)])
     await app.db.exec(closeSeries)
   })
 

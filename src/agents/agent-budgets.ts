@@ -1,4 +1,4 @@
-/** Monthly budgets of agents, and what of its parent's a child may have. Decision 0191 says why. */
+/** Monthly budgets of agents, and how much of a parent's budget a child may get. Decision 0191 says why. */
 import { type BudgetStatus, type Budgets, capChanged } from '../gateway/limits/budgets/budgets.ts'
 import type { Tx } from '../platform/db/db.ts'
 import type { ControlLog, NewsItem } from '../platform/db/db-control-log.ts'
@@ -9,7 +9,7 @@ import { activeChildIds } from './children/child-queries.ts'
 import { type AgentRow, findAgent, lockAgents, setAdminSet } from './queries.ts'
 import { noAgent } from './tokens/token-refusal.ts'
 
-/** What is asked of limits: the budget of an agent is a budget like any other. */
+/** What this file needs from limits: the budget of an agent is a budget like any other. */
 export type BudgetBook = Pick<Budgets, 'list' | 'holdIn' | 'sumIn' | 'setIn'>
 
 export interface AgentBudgetsDeps {
@@ -20,9 +20,9 @@ export interface AgentBudgetsDeps {
 type Member = Pick<AgentRow, 'id' | 'parentId'>
 
 /**
- * Sets budgets of agents. What the active children of an agent may spend together is never more than the agent's own budget, and a child
- * gets no more than its parent has left in the running month. It is a limit inside the parent, not money set aside: a child's call
- * counts in its parent too. Whoever changes a budget holds the rows of parent and agent, so that changes in one family come one by one.
+ * Sets budgets of agents. The active children of an agent may together spend no more than the agent's own budget, and a child gets no more than its
+ * parent has left in the running month. A child's budget is a limit inside the parent, not money set aside: a child's call counts in its parent too. A
+ * change of a budget locks the rows of parent and agent, so changes in one family happen one after the other.
  */
 export class AgentBudgets {
   readonly #deps: AgentBudgetsDeps
@@ -31,13 +31,16 @@ export class AgentBudgets {
     this.#deps = deps
   }
 
-  /** How the budgets of these agents stand, by id. */
+  /** Returns the budgets of these agents with their spending, by agent id. */
   async list(orgId: number, agentIds: readonly number[]): Promise<ReadonlyMap<number, BudgetStatus>> {
     const found = await this.#deps.budgets.list(orgId, agentIds.map(refOf))
     return new Map(found.map(status => [Number(status.id), status]))
   }
 
-  /** Sets the monthly cap; null clears it. Throws `not_found`, `agent_revoked` (409), `budget_not_available`, and `forbidden` for whoever may not loosen it. */
+  /**
+   * Sets the monthly cap; null clears it. Throws `not_found`, `agent_revoked` (409), `budget_not_available`, and `forbidden` for an actor who may not
+   * loosen it.
+   */
   set(orgId: number, agentId: number, capUinr: bigint | null, by: Actor, options: { strict?: boolean } = {}): Promise<AgentRow> {
     return this.#deps.controlLog.change(async tx => {
       const found = await tx.maybe(findAgent, orgId, agentId)
@@ -53,13 +56,13 @@ export class AgentBudgets {
     })
   }
 
-  /** The monthly cap of an agent inside the caller's transaction; null: none. It stays until the end of that. */
+  /** Returns the monthly cap of an agent inside the caller's transaction; null when it has no cap. The cap cannot change until the transaction ends. */
   async capIn(tx: Tx, orgId: number, agentId: number): Promise<bigint | null> {
     const [own] = await this.#deps.budgets.holdIn(tx, orgId, [refOf(agentId)])
     return own?.capUinr ?? null
   }
 
-  /** As `set`, inside the caller's transaction, who holds the rows of parent and agent and tells the news. Throws `budget_not_available`. */
+  /** As `set`, inside the transaction of the caller, who holds the rows of parent and agent and notifies other processes. Throws `budget_not_available`. */
   async setIn(tx: Tx, orgId: number, agent: Member, capUinr: bigint | null, options: { strict?: boolean } = {}): Promise<NewsItem[]> {
     const ids = agent.parentId === null ? [agent.id] : [agent.id, agent.parentId]
     const [own, parent] = await this.#deps.budgets.holdIn(tx, orgId, ids.map(refOf))
@@ -71,13 +74,13 @@ export class AgentBudgets {
     return [{ kind: capChanged, ref: `${orgId}:agent:${agent.id}` }]
   }
 
-  /** A parent without a budget bounds nothing. Less than before is always there. */
+  /** Without a budget a parent bounds nothing. A lower cap than before always fits. */
   async #checkParent(tx: Tx, orgId: number, agent: Member, own: BudgetStatus, parent: BudgetStatus, capUinr: bigint | null): Promise<void> {
     if (parent.capUinr === null) return
     if (capUinr !== null && own.capUinr !== null && capUinr <= own.capUinr) return
     const given = await this.#givenIn(tx, orgId, Number(parent.id), agent.id)
     const leftUinr = remaining(parent.capUinr, parent)
-    // What the child itself has used of it is used in the parent too, and is in its new cap.
+    // The child's own spending counts in the parent too, and it is part of the child's new cap.
     const most = least(parent.capUinr - given, leftUinr + usedUinr(own))
     if (capUinr !== null && capUinr <= most) return
     throw notAvailable(parent, { capUinr: parent.capUinr, givenUinr: given, leftUinr, mostUinr: most }, capUinr)
@@ -92,7 +95,7 @@ export class AgentBudgets {
     })
   }
 
-  /** The caps of the active children of an agent together, one of them left out. */
+  /** Returns the sum of the caps of an agent's active children, without one of them. */
   async #givenIn(tx: Tx, orgId: number, agentId: number, butId: number | null): Promise<bigint> {
     const children = await tx.many(activeChildIds, orgId, agentId)
     const ids = children.flatMap(({ id }) => (id === butId ? [] : [String(id)]))
@@ -100,7 +103,7 @@ export class AgentBudgets {
   }
 }
 
-/** Whether a cap lets through more than the one before. */
+/** Whether a cap allows more than the cap before it. */
 export const isMore = (capUinr: bigint | null, before: bigint | null): boolean => before !== null && (capUinr === null || capUinr > before)
 const refOf = (id: number) => ({ scope: 'agent' as const, scopeId: String(id) })
 const least = (a: bigint, b: bigint): bigint => (a < b ? a : b)

@@ -1,4 +1,4 @@
-/** What the owner of an agent rules for its calls: which models and providers, how much one call may cost or produce, how many run at once. */
+/** The rules that the owner of an agent sets for its calls: models and providers, cost and length of one call, concurrent calls. */
 
 import type { CallPolicy } from '../platform/security/principal.ts'
 import { inrFromUinr, uinrFromInr } from '../platform/values/money.ts'
@@ -12,12 +12,12 @@ export interface AgentRules {
   readonly maxConcurrency: number | null
 }
 
-/** What somebody requests for an agent; a part that is left out stays as it is. */
+/** Rules that somebody requests for an agent; a rule that is left out stays as it is. */
 export interface AgentParams extends Partial<AgentRules> {
   readonly mayDelegate?: boolean
 }
 
-/** The parts of a request as a client sends them. */
+/** The rules of a request as a client sends them. */
 export interface AgentParamsInput {
   readonly may_delegate?: boolean | undefined
   readonly allowed_models?: readonly string[] | null | undefined
@@ -29,7 +29,7 @@ export interface AgentParamsInput {
 
 const noPolicies: readonly CallPolicy[] = []
 
-/** The parameters that a client sent, as the code names them. */
+/** The rules that a client sent, with the names of the code. */
 export function paramsOf(input: AgentParamsInput): AgentParams {
   return {
     ...(input.may_delegate === undefined ? {} : { mayDelegate: input.may_delegate }),
@@ -54,7 +54,7 @@ export function rulesView(rules: AgentRules) {
   }
 }
 
-/** The rules as the pipeline reads them: at most one policy, none when nothing is ruled. */
+/** The rules as the pipeline reads them: at most one policy; an empty list for an agent without rules. */
 export function policiesOf(
   agentId: number,
   { allowedModels, allowedProviders, maxCostUinr, maxOutputTokens, maxConcurrency }: AgentRules,
@@ -77,8 +77,8 @@ export function isAsRequested(now: AgentRules & { readonly mayDelegate: boolean 
 }
 
 /**
- * Which part of a request goes beyond these rules, by its name on the wire and in words; null: none does. A part that is left out, or null
- * for no rule of its own, stays within, because the rules of all above hold for a child too.
+ * Returns the rule of a request that goes beyond these rules, by its name on the wire and in words; null when there is none. A rule that is left out, or
+ * null for no rule of its own, stays within them, because the rules of all agents above bind a child too.
  */
 export function beyond(params: AgentParams, bounds: AgentRules): string | null {
   const foreign = (requested: readonly string[] | null | undefined, given: readonly string[] | null): string | undefined =>
@@ -95,7 +95,7 @@ export function beyond(params: AgentParams, bounds: AgentRules): string | null {
   return null
 }
 
-/** Which part of a request is looser than what is ruled now, in words; null: none is. Here null for a rule that is there is looser too. */
+/** Returns the rule of a request that is looser than the present rules, in words; null when there is none. Here null for an existing rule is looser too. */
 export function looser(params: AgentParams, now: AgentRules & { readonly mayDelegate: boolean }): string | null {
   if (params.mayDelegate === true && !now.mayDelegate) return 'may_delegate: it may not'
   if (params.allowedModels === null && now.allowedModels !== null) return 'allowed_models: there is a list'

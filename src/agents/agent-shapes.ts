@@ -1,4 +1,4 @@
-/** The shapes that the rows of agents have in common. */
+/** The shapes that the rows of agents share. */
 import { z } from 'zod'
 import { agentScopes } from '../platform/security/principal.ts'
 import { int4Max, rowId } from '../platform/values/row-id.ts'
@@ -10,7 +10,7 @@ export const agentView = z.object({
   name: z.string(),
   status: z.enum(['active', 'paused', 'revoked']),
   parent_id: z.int().nullable().describe('The agent that made it; null: a person or program with an API key did.'),
-  depth: z.int().min(0).max(3).describe('How many agents stand above it.'),
+  depth: z.int().min(0).max(3).describe('Number of agents above it in its family.'),
   monthly_budget_inr: z.number().nullable().describe('Monthly limit in rupees; null = none.'),
   spend_month_inr: z.number().describe('Usage value of the running month (IST) in rupees.'),
   held_inr: z.number().describe('Held by its running calls, and slices that processes have not used yet.'),
@@ -31,7 +31,7 @@ export const changedAgent = agentView.extend({ ok: z.literal(true) })
 const idsMax = 100
 const idLengthMax = 200
 const concurrencyMax = 100_000
-/** A cap of one call in rupees: between these, rupees and micro-rupees convert both ways without loss. */
+/** A cap of one call in rupees: within these bounds, rupees and micro-rupees convert both ways without loss. */
 const costInrMin = 0.000001
 const costInrMax = 1_000_000_000
 
@@ -48,7 +48,7 @@ const allowed = z
   .max(idsMax)
   .nullable()
   .optional()
-/** What may be ruled for an agent. Left out: as it is; null: no rule. */
+/** The rules that a request may set for an agent. A field that is left out stays as it is; null removes the rule. */
 export const paramsShape = {
   may_delegate: z.boolean().optional().describe('Let the agent make child agents. Default: false.'),
   allowed_models: allowed.describe('Model ids that its calls may use; null = all that its key may.'),
@@ -61,10 +61,10 @@ export const paramsShape = {
     .optional()
     .describe('Most rupees that one call may cost in the worst case; null = no rule.'),
   max_output_tokens: z.int().min(1).max(int4Max).nullable().optional().describe('Most output tokens of one call, reasoning included; null = no rule.'),
-  max_concurrency: z.int().min(1).max(concurrencyMax).nullable().optional().describe('Most calls at once, over all processes; null = no rule.'),
+  max_concurrency: z.int().min(1).max(concurrencyMax).nullable().optional().describe('Most concurrent calls, over all processes; null = no rule.'),
 }
 
-/** What may be asked of a token. */
+/** What a request may set for a token. */
 export const tokenParamsShape = {
   scope: z
     .string()
@@ -74,7 +74,7 @@ export const tokenParamsShape = {
   ttl_s: z.int().min(1).optional().describe('Seconds until it ends, at most AGENT_TOKEN_TTL_S, which it is when left out.'),
 }
 
-/** What was minted. */
+/** The minted token. */
 export const mintedShape = {
   access_token: z.string(),
   token: z.string().describe('The same as access_token.'),
@@ -88,7 +88,7 @@ export const mintedShape = {
 /** The path parameter of rows of one agent. */
 export const agentPath = z.object({ id: z.string().describe('Agent id.') })
 
-/** The id in the path; a text that can be no id is an agent that does not exist. Throws `not_found`. */
+/** Returns the id in the path. A text that cannot be an id is an agent that does not exist. Throws `not_found`. */
 export function idOf(path: { id: string }): number {
   const id = rowId(path.id)
   if (id === null) throw noAgent()

@@ -13,7 +13,7 @@ export interface AgentView extends ReturnType<typeof rulesView> {
   readonly status: AgentStatus | 'paused'
   /** The agent that made it, or null. */
   readonly parent_id: number | null
-  /** How many agents stand above it. */
+  /** Number of agents above it in its family. */
   readonly depth: number
   readonly monthly_budget_inr: number | null
   readonly spend_month_inr: number
@@ -23,14 +23,14 @@ export interface AgentView extends ReturnType<typeof rulesView> {
   readonly created_at: string
 }
 
-/** A part of a list. */
+/** One page of a list. */
 export interface AgentPage {
   readonly agents: AgentView[]
-  /** Where the next page begins; null behind the last one. */
+  /** Where the next page begins; null after the last page. */
   readonly nextCursor: string | null
 }
 
-/** The view of an agent; without a status of its budget it has none and has spent nothing. */
+/** Returns the view of an agent. Without a status of its budget, the agent has no budget and has spent nothing. */
 export function viewOf(row: AgentRow, budget: BudgetStatus | undefined): AgentView {
   return {
     id: row.id,
@@ -48,10 +48,10 @@ export function viewOf(row: AgentRow, budget: BudgetStatus | undefined): AgentVi
   }
 }
 
-/** The cursor of the page behind this agent. */
+/** The cursor of the page after this agent. */
 export const cursorBehind = ({ status, id }: AgentRow): string => `${status[0]}${id}`
 
-/** Where a page begins: behind the agent of that status and id. Throws `bad_request` for a cursor that is none. */
+/** Returns where a page begins: after the agent of that status and id. Throws `bad_request` for an invalid cursor. */
 export function cursorOf(text: string): { status: AgentStatus; id: number } {
   const id = rowId(text.slice(1))
   if (id === null || !/^[ar]/.test(text)) throw fail('bad_request', { message: 'cursor must be the next_cursor of the page before.' })

@@ -74,25 +74,25 @@ export interface AgentsDeps {
   readonly cacheTtlMs: number
   /** Budgets of all scopes. */
   readonly budgets: BudgetBook
-  /** Makes sure that the organisation may have one more agent; throws `org_limit_reached`. Left out: it may. */
+  /** Throws `org_limit_reached` when the organisation may not have one more agent. Left out: there is no limit. */
   readonly allowOneMore?: (tx: Tx, orgId: number) => Promise<void>
 }
 
-/** The agent that a label means. */
+/** The agent that a label names. */
 export interface LabelledAgent extends AgentWithAncestors {
-  /** What is ruled for its calls: its own rules and those of all above it. */
+  /** The rules of its calls: its own rules and those of all agents above it. */
   readonly policies: readonly CallPolicy[]
 }
 
 const labelsCachedMax = 50_000
 /** Agents that one list shows at most, active ones first. */
 const agentsListedMax = 1_000
-/** A name can be taken and revoked between two statements; more often than this it is not bad luck any more. */
+/** A name can be taken and revoked between two statements. More retries than this are no coincidence. */
 const createAttemptsMax = 5
 /** Generations of children are at most 3, and each pass sees what was committed while the one before it waited. */
 const revokePassesMax = 8
 
-/** Agent identities: made by name, listed with their budgets, revoked with all below them. Tokens, signing keys and the kill switch hang on it. */
+/** Agent identities: created by name, listed with their budgets, revoked with all agents below them. It owns tokens, signing keys and the kill switch. */
 export class Agents {
   readonly #deps: AgentsDeps
   readonly #byLabel: ExpiringCache<string, LabelledAgent>
@@ -132,7 +132,7 @@ export class Agents {
     deps.controlLog.onGap(() => this.#byLabel.clear())
   }
 
-  /** To be called after the control log has started. */
+  /** Call it after the control log has started. */
   async start(): Promise<void> {
     await this.killSwitch.start()
     await this.revokedTokens.start()
@@ -146,8 +146,8 @@ export class Agents {
   }
 
   /**
-   * The active agent of that name, made when there is none; however many ask at once, there is one. A revoked agent's name makes a
-   * new identity. What the request names is set on a reused agent too; the rest of it stays. Throws `bad_name`.
+   * Returns the active agent of that name, and creates it when there is none. Any number of concurrent requests create one agent. The name of a revoked
+   * agent makes a new identity. What the request sets is set on an existing agent too; its other fields stay. Throws `bad_name`.
    */
   async createOrReuse(principal: Principal, requestedName: string, params: AgentParams = {}): Promise<{ agent: AgentView; isNew: boolean }> {
     const forms = formsOfName(requestedName)
@@ -179,7 +179,7 @@ export class Agents {
       )
     }
     for (let attempt = 0; attempt < createAttemptsMax; attempt++) {
-      // An active agent of that name is used again, also where the organisation may have no more.
+      // An active agent of that name is used again, also when the organisation may create no more.
       const found = await db.maybe(findActiveByName, orgId, forms)
       const made = found === null ? await db.tx(insert) : null
       if (made !== null) {
@@ -194,8 +194,8 @@ export class Agents {
   }
 
   /**
-   * Changes what is ruled for an agent; what the request does not name stays, null lifts a rule. In force here when this returns,
-   * elsewhere within a second. Throws `not_found` and `agent_revoked` (409).
+   * Changes the rules of an agent; a field that the request does not name stays, null removes a rule. The change is in force on this process when the
+   * promise resolves, elsewhere within a second. Throws `not_found` and `agent_revoked` (409).
    */
   async update(orgId: number, agentId: number, params: AgentParams, by: Actor): Promise<AgentView> {
     const row = await this.#change(
@@ -212,7 +212,10 @@ export class Agents {
     return this.#view(orgId, row)
   }
 
-  /** The org's agents with their budgets: active ones first, newest first; at most `limit` of them behind the cursor. Throws `bad_request` for a cursor that is none. */
+  /**
+   * Returns the org's agents with their budgets: active ones first, newest first; at most `limit` of them after the cursor. Throws `bad_request` for an
+   * invalid cursor.
+   */
   async list(orgId: number, page: { limit?: number | undefined; cursor?: string | undefined } = {}): Promise<AgentPage> {
     const { limit = agentsListedMax } = page
     const after = page.cursor === undefined ? null : cursorOf(page.cursor)
@@ -222,7 +225,10 @@ export class Agents {
     return { agents: await this.#views(orgId, shown), nextCursor: rows.length > limit && last !== undefined ? cursorBehind(last) : null }
   }
 
-  /** Ends an agent and every agent below it: tokens are refused and running calls cut, here when this returns, elsewhere within a second. Ending it twice is fine. Throws `not_found` and, for whoever may not end it, `forbidden`. */
+  /**
+   * Ends an agent and every agent below it: their tokens are refused and running calls are cut, on this process when the promise resolves, elsewhere
+   * within a second. Ending it twice is fine. Throws `not_found`, and `forbidden` for an actor who may not end it.
+   */
   revoke(orgId: number, agentId: number, by: Actor): Promise<AgentView> {
     return this.#end(orgId, agentId, by, async (_tx, agent) => checkEnding(by, agent))
   }
@@ -242,11 +248,11 @@ export class Agents {
       if (before === null) throw noAgent()
       await check(tx, before)
       const revoked: { id: number; epoch: number }[] = []
-      // Again until nothing is left: a child may have been committed while the statement waited for its parent's lock.
+      // Repeats until nothing is left: a child may have been committed while the statement waited for its parent's lock.
       for (let pass = 0; pass < revokePassesMax; pass++) {
         const rows = await tx.many(revokeTree, orgId, agentId, new Date(clock.nowMs()))
         if (rows.length === 0) break
-        // What was ended is read with the update itself, so no limit comes between; a refusal takes the whole transaction back.
+        // The update itself returns the ended agents, so no limit changes in between; a refusal rolls the whole transaction back.
         checkEnded(by, rows)
         revoked.push(...rows)
       }
@@ -258,9 +264,9 @@ export class Agents {
   }
 
   /**
-   * Pauses an agent or lets it go on: while it is paused its calls and those of all below it are refused with `agent_paused`, and running
-   * ones are cut, here when this returns, elsewhere within a second. Again is fine. Throws `not_found`, `agent_revoked` (409) and, for
-   * whoever may not resume it, `forbidden`.
+   * Pauses or resumes an agent. While it is paused, its calls and those of all agents below it are refused with `agent_paused`, and running calls are
+   * cut, on this process when the promise resolves, elsewhere within a second. Doing it twice is fine. Throws `not_found`, `agent_revoked` (409), and
+   * `forbidden` for an actor who may not resume it.
    */
   async setPaused(orgId: number, agentId: number, isPaused: boolean, by: Actor): Promise<AgentView> {
     const row = await this.#deps.controlLog.change(async tx => {
@@ -293,7 +299,7 @@ export class Agents {
     return this.#view(orgId, await this.budgets.set(orgId, agentId, clearingCapOfInr(monthlyBudgetInr), by))
   }
 
-  /** The agent with its budget, for whoever has its row. */
+  /** Returns the agent with its budget, for a caller that has its row. */
   viewOf(orgId: number, row: AgentRow): Promise<AgentView> {
     return this.#view(orgId, row)
   }
@@ -310,8 +316,8 @@ export class Agents {
   }
 
   /**
-   * The agent that a label means, by id or exact name, or null. A revoked agent is found as long as no active one has the name. Synchronous
-   * when cached. Throws 503 when this process has had no news for too long to say whether it is still active: a label is no way around that.
+   * Returns the agent that a label names, by id or exact name, or null. A revoked agent is found while no active agent has the name. Synchronous when
+   * cached. Throws 503 when this process has had no news for too long to say whether the agent is active, so a label cannot bypass the kill switch.
    */
   byLabel(orgId: number, label: string): LabelledAgent | null | Promise<LabelledAgent | null> {
     const found = this.#byLabel.get(labelKey(orgId, label))
@@ -325,7 +331,7 @@ export class Agents {
     return new Map(rows.map(row => [row.id, row.name]))
   }
 
-  /** What was read of a labelled agent, set right by the news that came since. */
+  /** Applies the events that came since to a labelled agent that was read earlier. */
   #standing(agent: LabelledAgent | null): LabelledAgent | null {
     if (agent === null || agent.status === 'revoked') return agent
     if (!this.killSwitch.stands(agent)) return { ...agent, status: 'revoked' }
@@ -352,7 +358,7 @@ export class Agents {
     return row
   }
 
-  /** Brings a request to the agent that `find` locks, and tells every process when that changes something. Null: there is none. */
+  /** Applies a request to the agent that `find` locks, and notifies every process when that changes something. Returns null when there is no agent. */
   #change(orgId: number, find: (tx: Tx) => Promise<AgentRow | null>, params: AgentParams, by: Actor): Promise<AgentRow | null> {
     return this.#deps.controlLog.change(async tx => {
       const before = await find(tx)
@@ -366,7 +372,7 @@ export class Agents {
     })
   }
 
-  /** A label that meant nobody may mean this agent now. */
+  /** A label that named no agent may name this agent now. */
   #forgetLabels(orgId: number, { id, name }: AgentRow): void {
     this.#byLabel.invalidate(labelKey(orgId, name))
     this.#byLabel.invalidate(labelKey(orgId, String(id)))
@@ -390,7 +396,7 @@ export function createAgents(deps: AgentsDeps): Agents {
   return new Agents(deps)
 }
 
-/** What a new agent is given: nothing is lifted of it yet. */
+/** The values of a new agent: no limit of it has been lifted yet. */
 const setOnly = (changes: ReturnType<typeof changesOf>): ReturnType<typeof changesOf> =>
   Object.fromEntries(Object.entries(changes).filter(([, isSet]) => isSet))
 const isSameSet = (a: readonly string[], b: readonly string[]): boolean => a.length === b.length && a.every(name => b.includes(name))

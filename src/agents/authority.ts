@@ -1,13 +1,16 @@
-/** Who may change what of an agent: anybody with a full key tightens, and loosening is for those who may answer for it. Decision 0402 says why. */
+/**
+ * Who may change which limit of an agent: anybody with a full key may tighten it, and only the people who answer for the agent may loosen it. Decision
+ * 0402 says why.
+ */
 import { fail, type GatewayError } from '../platform/errors.ts'
 import type { AgentPrincipal, Principal } from '../platform/security/principal.ts'
 import { type AgentParams, looser } from './agent-rules.ts'
 import type { AgentRow, PausedBy } from './queries.ts'
 
-/** Whoever acts: a caller, or the operator at the machine itself. */
+/** The actor: a caller, or the operator on the machine itself. */
 export type Actor = Principal | 'operator'
 
-/** The names of the limits as they are kept and as clients know them. */
+/** The names of the limits in the database and for clients. */
 const ruleNames = {
   mayDelegate: 'may_delegate',
   allowedModels: 'allowed_models',
@@ -20,7 +23,7 @@ type RuleField = keyof typeof ruleNames
 export type LimitName = (typeof ruleNames)[RuleField] | 'budget'
 const ruleFields = Object.keys(ruleNames) as RuleField[]
 
-/** Owners, admins and the operator. A full key that nobody stands behind is made by the operator alone. An agent is never one, whoever let it act. */
+/** Owners, admins and the operator. Only the operator makes a full key without a user. An agent is never one of them, whoever let it act. */
 export function isAdmin(actor: Actor): boolean {
   if (actor === 'operator') return true
   if (actor.kind === 'agent') return false
@@ -31,33 +34,33 @@ const isOwner = (actor: Actor, agent: Pick<AgentRow, 'createdByUser'>): boolean 
   actor !== 'operator' && actor.kind !== 'agent' && actor.userId !== null && actor.userId === agent.createdByUser
 
 /**
- * Whether the person whose key is behind the token of an agent answers for an agent below it: an owner or admin, or whoever made one of the two.
- * Every full key mints tokens of every agent, so the token alone gives nobody more than their key does.
+ * Whether the person whose key minted the token of an agent answers for an agent below it: an owner or admin, or the person who made one of the two.
+ * Every full key mints tokens of every agent, so a token alone gives nobody more rights than their key does.
  */
 function answersBelow(actor: AgentPrincipal, self: Pick<AgentRow, 'createdByUser'>, below: Pick<AgentRow, 'createdByUser'>): boolean {
   const { userId, role } = actor
   return userId === null || role === 'owner' || role === 'admin' || [self, below].some(agent => agent.createdByUser === userId)
 }
 
-/** Throws `forbidden` unless the person behind the token of the agent `self` may do more than tighten an agent below it. */
+/** Throws `forbidden` unless the person whose key minted the token of the agent `self` may do more than tighten an agent below it. */
 export function checkBelow(actor: AgentPrincipal, self: AgentRow, below: AgentRow): void {
   if (answersBelow(actor, self, below)) return
   throw fail('forbidden', {
-    message: `A member's key minted this token, and that member made neither agent ${self.id} nor agent ${below.id}. Such a token may pause an agent below it and lower its limits, and may not end, raise or resume it. Use a token that an owner or admin minted, or whoever made one of the two agents.`,
+    message: `A member's key minted this token, and that member made neither agent ${self.id} nor agent ${below.id}. Such a token may pause an agent below it and lower its limits, and may not end, raise or resume it. Use a token that was minted by an owner, by an admin, or by the person who made one of the two agents.`,
   })
 }
 
 const pauserRank: Record<PausedBy, number> = { agent: 0, member: 1, admin: 2 }
 
-/** As whom an agent is paused. */
+/** The rank of the actor who paused an agent. */
 export type Pauser = Pick<AgentRow, 'pausedBy' | 'pausedByDepth'>
 
-/** Nobody has paused it. */
+/** The agent is not paused. */
 export const noPauser: Pauser = { pausedBy: null, pausedByDepth: null }
 
 /**
- * As whom an agent is paused when the actor pauses it, too: the word of an admin stands above that of a member, theirs above that of its family, and
- * in a family that of the agent further up. `self` is the row of an actor that is an agent itself.
+ * Returns the rank with which the actor pauses an agent. An admin ranks above a member, a member above the agents of the family, and in a family the
+ * agent further up ranks above the others. `self` is the row of an actor that is an agent itself.
  */
 export function strongerPauser({ pausedBy, pausedByDepth }: Pauser, actor: Actor, self: AgentRow | null): Pauser {
   const now = isAdmin(actor) ? 'admin' : self === null ? 'member' : 'agent'
@@ -88,7 +91,7 @@ export function checkEnding(actor: Actor, agent: AgentRow): void {
 }
 
 /**
- * Throws `forbidden` when an actor who is no admin has ended an agent that an admin paused or limited, itself or below another: the name would be free
+ * Throws `forbidden` when an actor who is no admin has ended an agent that an admin paused or limited, or an agent above it: the name would become free
  * for a new agent without the limit.
  */
 export function checkEnded(actor: Actor, ended: readonly { readonly id: number; readonly isRuledByAdmin: boolean }[]): void {
@@ -99,7 +102,7 @@ export function checkEnded(actor: Actor, ended: readonly { readonly id: number; 
   })
 }
 
-/** Throws `forbidden` unless the actor may let a paused agent go on; `self` is the row of an actor that is an agent itself. */
+/** Throws `forbidden` unless the actor may resume a paused agent; `self` is the row of an actor that is an agent itself. */
 export function checkResuming(actor: Actor, agent: AgentRow, self: AgentRow | null): void {
   if (isAdmin(actor)) return
   if (self !== null && actor !== 'operator' && actor.kind === 'agent') {
@@ -120,7 +123,7 @@ function checkFamilyResuming(actor: AgentPrincipal, agent: AgentRow, self: Agent
     throw fail('forbidden', { message: `An agent above agent ${self.id} paused agent ${agent.id}, and only that agent, those above it and people resume it.` })
 }
 
-/** The limits that admins have set, when the actor has changed some: null lifts, and what an admin lifts is nobody's. */
+/** Returns the limits that admins have set after a change by the actor: null lifts a limit, and a limit that an admin lifts belongs to nobody. */
 export function adminSetAfter(actor: Actor, agent: Pick<AgentRow, 'adminSet'>, changes: Readonly<Partial<Record<LimitName, boolean>>>): readonly string[] {
   if (!isAdmin(actor)) return agent.adminSet
   const set = new Set<string>(agent.adminSet)
@@ -131,7 +134,7 @@ export function adminSetAfter(actor: Actor, agent: Pick<AgentRow, 'adminSet'>, c
   return [...set].sort()
 }
 
-/** What a request sets (true) and lifts (false). */
+/** The limits that a request sets (true) and lifts (false). */
 export function changesOf(params: AgentParams): Partial<Record<LimitName, boolean>> {
   const named = ruleFields.filter(field => params[field] !== undefined)
   return Object.fromEntries(named.map(field => [ruleNames[field], field === 'mayDelegate' ? params.mayDelegate === false : params[field] !== null]))

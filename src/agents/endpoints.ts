@@ -25,7 +25,11 @@ export const agentEndpoints = {
     },
     output: z.object({
       agents: z.array(agentView),
-      next_cursor: z.string().nullable().optional().describe('Null behind the last page. Left out where everything is there and no page was asked for.'),
+      next_cursor: z
+        .string()
+        .nullable()
+        .optional()
+        .describe('Null after the last page. Left out when the whole list is there and the request asked for no page.'),
     }),
     errors: ['bad_request'],
     async handle({ agents }, { query }, call) {
@@ -61,7 +65,8 @@ export const agentEndpoints = {
     auth: 'key',
     access: { scope: 'full' },
     tag: 'agents',
-    summary: 'Changes what is ruled for an agent: models, providers, cost and length of one call, calls at once. What is left out stays, null lifts a rule.',
+    summary:
+      'Changes the rules of an agent: models, providers, cost and length of one call, concurrent calls. A field that is left out stays; null removes its rule.',
     input: { path: agentPath, body: z.strictObject(paramsShape) },
     output: changedAgent,
     errors: ['forbidden', 'not_found', 'bad_request', 'agent_revoked'],
@@ -91,7 +96,7 @@ export const agentEndpoints = {
     auth: 'key',
     access: { scope: 'full' },
     tag: 'agents',
-    summary: 'Kill switch: ends the agent and its children. Their tokens stop at once and their running calls are cut. There is no way back.',
+    summary: 'Kill switch: ends the agent and its children. Their tokens stop immediately and their running calls are cut. This cannot be undone.',
     input: { path: agentPath },
     output: changedAgent,
     errors: ['forbidden', 'not_found'],

@@ -13,21 +13,21 @@ export interface KillSwitchDeps {
   readonly log: Log
   readonly controlLog: ControlLog
   readonly inflight: Inflight
-  /** AGENT_STALE_MS: without news for so long nobody can say that an agent is still active. */
+  /** AGENT_STALE_MS: without news for this long, no process can say that an agent is still active. */
   readonly staleMs: number
   /** AGENT_TOKEN_TTL_S in milliseconds: how long an epoch has to be remembered. */
   readonly tokenTtlMs: number
 }
 
-/** Tokens outlive their expiry by nobody's clock for longer than this. */
+/** The most difference between the clocks that compare a token's expiry. */
 const slackMs = 5 * 60_000
 const watchEveryMs = 1_000
 const pruneEveryMs = 60_000
 
 /**
- * What ends an agent everywhere at once. Each process knows the least epoch of every agent whose older tokens might still be
- * unexpired; a revoke raises it through the control log, and every token is held against it at every call. Epochs only rise here,
- * so news may come late, twice or in any order. Decision 0060 says why.
+ * Ends an agent immediately on every process. Each process knows the least valid epoch of every agent whose older tokens may be unexpired. A revocation
+ * raises it through the control log, and every call compares its token with it. Epochs only rise here, so events may come late, twice or in any order.
+ * Decision 0060 says why.
  */
 export class KillSwitch {
   readonly #deps: KillSwitchDeps
@@ -40,7 +40,7 @@ export class KillSwitch {
     deps.controlLog.onGap(() => void this.#load().catch(error => deps.log.error('agent_epochs_load_failed', { error })))
   }
 
-  /** Loads the epochs and begins to watch the age of the news. To be called after the control log has started, so that no revoke falls between. */
+  /** Loads the epochs and begins to watch the age of the news. Call it after the control log has started, so that no revocation is missed. */
   async start(): Promise<void> {
     await this.#load()
     const { clock } = this.#deps
@@ -59,28 +59,28 @@ export class KillSwitch {
     if (!this.stands({ id: agentId, epoch, ancestorIds })) throw refused('agent_revoked')
   }
 
-  /** Whether nothing is known against an agent of that epoch and those above it. Throws 503 when the news are too old to say. */
+  /** Whether no revocation is known of an agent of that epoch and of the agents above it. Throws 503 when the news is too old to say. */
   stands({ id, epoch, ancestorIds }: { readonly id: number; readonly epoch: number; readonly ancestorIds: readonly number[] }): boolean {
     const known = this.#epochs.get(id)
     if (known !== undefined && epoch < known.epoch) return false
-    // An ancestor's epoch rises only by its revoke, which is final and takes its children along.
+    // The epoch of an agent above rises only by its revocation, which is final and ends its children too.
     for (const ancestorId of ancestorIds) if (this.#epochs.has(ancestorId)) return false
     if (this.isStale())
       throw fail('database_unavailable', { message: 'The gateway cannot confirm that this agent is still active. Try again shortly.', retryAfterSeconds: 2 })
     return true
   }
 
-  /** Cuts the calls of a key that turned out to be ended when its calls were already on their way. */
+  /** Cuts the calls of a key that was found to be ended after its calls had begun. */
   cutKey(keyId: number): void {
     this.#deps.inflight.abortKey(keyId, 'key_revoked')
   }
 
-  /** Whether the news are too old to trust an agent token. */
+  /** Whether the news is too old to trust an agent token. */
   isStale(): boolean {
     return this.#deps.controlLog.lastSyncAgeMs() > this.#deps.staleMs
   }
 
-  /** Cuts all running calls of agents when the news are too old. Runs by itself every second. */
+  /** Cuts all running calls of agents when the news is too old. It runs every second. */
   cutWhenStale(): void {
     if (!this.isStale()) return
     const count = this.#deps.inflight.abortAllAgents('agent_stale')

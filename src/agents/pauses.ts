@@ -14,11 +14,11 @@ export interface PausesDeps {
   readonly inflight: Inflight
 }
 
-/** Kind of the news that an agent was paused or resumed; the ref is its id, the epoch its pause_seq: odd means paused. */
+/** The kind of event for an agent that was paused or resumed. The ref is its id, the epoch its pause_seq: odd means paused. */
 export const agentPause = 'agent_pause'
 
 const pruneEveryMs = 60_000
-/** News of a resume is remembered for so long, against older news of the pause that come after it. */
+/** How long a resume is remembered, so that an older event of the pause that arrives later has no effect. */
 const rememberMs = 10 * 60_000
 
 interface Known {
@@ -26,7 +26,7 @@ interface Known {
   readonly knownAtMs: number
 }
 
-/** The agents that are paused, in memory of every process: a look costs nothing while none is. Decision 0401 says why. */
+/** The paused agents, in memory of every process; a check costs nothing while no agent is paused. Decision 0401 says why. */
 export class Pauses {
   readonly #deps: PausesDeps
   readonly #known = new Map<number, Known>()
@@ -41,7 +41,7 @@ export class Pauses {
     deps.controlLog.onGap(() => void this.#load().catch(error => deps.log.error('agent_pauses_load_failed', { error })))
   }
 
-  /** Loads who is paused. To be called after the control log has started. */
+  /** Loads the paused agents. Call it after the control log has started. */
   async start(): Promise<void> {
     await this.#load()
     this.#stop = this.#deps.clock.every(pruneEveryMs, () => this.#prune())
@@ -57,7 +57,7 @@ export class Pauses {
     if (this.#paused.size === 0) return
     if (this.#paused.has(agentId)) throw pausedError()
     const above = ancestorIds.find(id => this.#paused.has(id))
-    if (above !== undefined) throw pausedError(`Agent ${above}, which stands above this agent, is paused. Try again once it is resumed.`)
+    if (above !== undefined) throw pausedError(`Agent ${above}, which is above this agent, is paused. Try again once it is resumed.`)
   }
 
   #onNews(agentId: number, seq: number): void {
@@ -82,7 +82,7 @@ export class Pauses {
   }
 }
 
-/** What a pause_seq says. */
+/** Whether a pause_seq means paused. */
 export const isPausedAt = (seq: number): boolean => seq % 2 === 1
 
 const pausedError = (message?: string): GatewayError => fail('agent_paused', message === undefined ? {} : { message })

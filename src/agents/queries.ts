@@ -2,7 +2,7 @@ import { statement } from '../platform/db/db.ts'
 import type { AgentRules } from './agent-rules.ts'
 
 export type AgentStatus = 'active' | 'revoked'
-/** As whom somebody paused an agent. */
+/** The rank of the person or agent that paused an agent. */
 export type PausedBy = 'agent' | 'member' | 'admin'
 
 export interface AgentRow extends AgentRules {
@@ -11,15 +11,15 @@ export interface AgentRow extends AgentRules {
   readonly status: AgentStatus
   /** The agent that made it, or null. */
   readonly parentId: number | null
-  /** How many agents stand above it, at most 3. */
+  /** Number of agents above it in its family, at most 3. */
   readonly depth: number
   readonly mayDelegate: boolean
-  /** The person behind the key that made it, or that let its parent act. */
+  /** The user of the key that made it, or of the key that let its parent act. */
   readonly createdByUser: number | null
   /** Odd: paused. */
   readonly pauseSeq: number
   readonly pausedBy: PausedBy | null
-  /** The depth of the agent that paused it; null: no agent did, or it is not known which. */
+  /** The depth of the agent that paused it; null when no agent did, or when it is not known which. */
   readonly pausedByDepth: number | null
   /** Limits that only owners, admins and the operator loosen. */
   readonly adminSet: readonly string[]
@@ -68,14 +68,14 @@ export const insertAgent = statement<
    returning ${agentColumns}`,
 )
 
-/** By the forms of a name; the first of them wins where agents from before names were normalised have several. */
+/** Finds an agent by the forms of a name. The first form wins when several agents from before the normalisation have one. */
 export const findActiveByName = statement<[orgId: number, forms: readonly string[]], AgentRow>(
   'agents.find_active_by_name',
   `select ${agentColumns} from agents where org_id = $1::int and name = any($2::text[]) and status = 'active'
    order by array_position($2::text[], name) limit 1`,
 )
 
-/** The same for a change: it waits for another one of the same agent. */
+/** The same for a change: it waits for another change of the same agent. */
 export const lockActive = statement<[orgId: number, agentId: number], AgentRow>(
   'agents.lock_active',
   `select ${agentColumns} from agents where org_id = $1::int and id = $2::int and status = 'active' for no key update`,
@@ -86,7 +86,7 @@ export const lockAgent = statement<[orgId: number, agentId: number], AgentRow>(
   `select ${agentColumns} from agents where org_id = $1::int and id = $2::int for no key update`,
 )
 
-/** The older ones first: whoever locks several agents of a family does it from the top. */
+/** The older ones come first, so that a caller that locks several agents of a family locks from the top. */
 export const lockAgents = statement<[orgId: number, agentIds: readonly number[]], AgentRow>(
   'agents.lock_several',
   `select ${agentColumns} from agents where org_id = $1::int and id = any($2::int[]) order by id for no key update`,
@@ -122,7 +122,7 @@ export const setPause = statement<[orgId: number, agentId: number, pauseSeq: num
   `update agents set pause_seq = $3::int, paused_by = $4::text, paused_by_depth = $5::int where org_id = $1::int and id = $2::int returning ${agentColumns}`,
 )
 
-/** Of all organisations: the agents that are paused, and how those stand that a process takes for paused. */
+/** Of all organisations: the paused agents, and the state of the agents that a process takes for paused. */
 export const pauseStates = statement<[knownIds: readonly number[]], { id: number; seq: number }>(
   'agents.pause_states',
   `select id, pause_seq as "seq" from agents /* every org_id */ where (pause_seq % 2 = 1 and status = 'active') or id = any($1::int[])`,
@@ -141,7 +141,7 @@ export const findAgents = statement<[orgId: number, agentIds: readonly number[]]
   `select ${agentColumns} from agents where org_id = $1::int and id = any($2::int[])`,
 )
 
-/** Active agents first, then revoked ones, newest first; behind the agent of that status and id, or from the first. */
+/** Active agents first, then revoked ones, newest first; after the agent of that status and id, or from the first. */
 export const listAgents = statement<[orgId: number, afterStatus: AgentStatus | null, afterId: number, limit: number], AgentRow>(
   'agents.list',
   `select ${agentColumns} from agents
@@ -149,7 +149,7 @@ export const listAgents = statement<[orgId: number, afterStatus: AgentStatus | n
    order by status, id desc limit $4::int`,
 )
 
-/** Names of those that are active. */
+/** Names of the active agents among these. */
 export const activeNamesOf = statement<[orgId: number, agentIds: readonly number[]], { id: number; name: string }>(
   'agents.active_names_of',
   `select id, name from agents where org_id = $1::int and id = any($2::int[]) and status = 'active'`,
@@ -194,7 +194,7 @@ export const revokeTree = statement<[orgId: number, agentId: number, now: Date],
    returning a.id, a.epoch, (a.paused_by is not distinct from 'admin' or cardinality(a.admin_set) > 0) as "isRuledByAdmin"`,
 )
 
-/** Of all organisations: what a process must know before it takes tokens. */
+/** Of all organisations: what a process must know before it accepts tokens. */
 export const recentEpochs = statement<[windowMs: number], { id: number; epoch: number }>(
   'agents.recent_epochs',
   `select id, epoch from agents /* every org_id */ where epoch > 1 and epoch_at > clock_timestamp() - make_interval(secs => $1::int / 1000.0)`,
@@ -207,7 +207,7 @@ export interface SigningKeyRow {
   readonly privateSealed: string
 }
 
-/** The keys that sign, will sign, or have signed tokens that may still be alive. */
+/** The keys that sign, will sign, or have signed tokens that may still be valid. */
 export const loadSigningKeys = statement<[keepMs: number], SigningKeyRow>(
   'signing_keys.load',
   `select kid, state, public_jwk as "publicJwk", private_sealed as "privateSealed" from signing_keys

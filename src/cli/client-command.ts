@@ -10,7 +10,7 @@ export interface CalledGateway {
   readonly client: GatewayClient
 }
 
-/** Adds the flags of every client command, and the sentences of its help that say where address and key come from. */
+/** Adds the flags of every client command, and the help text that says where address and key come from. */
 export function addClientFlags(command: Command): Command {
   return command
     .addOption(new Option('--base-url <url>', 'address of the gateway (default: $BRIGADE, then that of brigade login, then http://127.0.0.1:8787)'))
@@ -18,14 +18,14 @@ export function addClientFlags(command: Command): Command {
     .addOption(new Option('--json', 'print the JSON of the gateway'))
 }
 
-/** The help's examples: each a command line and what it is for. */
+/** The examples of the help: each is a command line and its purpose. */
 export function addExamples(command: Command, examples: readonly (readonly [line: string, what: string])[]): Command {
   const width = Math.max(...examples.map(([line]) => line.length))
   const lines = examples.map(([line, what]) => `  ${line.padEnd(width)}  # ${what}`)
   return command.addHelpText('after', `\nExamples:\n${lines.join('\n')}`)
 }
 
-/** Runs `act` with the gateway of the flags. What it throws is told as CommandError. Throws CommandError (3) when nobody is signed in. */
+/** Runs `act` with the gateway of the flags. Errors are reported as CommandError. Throws CommandError (3) when nobody is signed in. */
 export async function withGateway<T>(flags: ClientFlags, act: (gateway: CalledGateway) => Promise<T>): Promise<T> {
   const settings = clientSettings(flags)
   const credential = credentialOf(settings).reveal()

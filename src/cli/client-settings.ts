@@ -11,13 +11,13 @@ export interface ClientFlags {
   readonly json?: boolean
 }
 
-/** Which gateway a command calls, and as whom. */
+/** The gateway that a command calls, and its credential. */
 export interface ClientSettings {
   /** Without a slash at the end. */
   readonly baseUrl: string
   /** An API key or agent token; null: nobody is signed in. */
   readonly credential: Secret | null
-  /** Where `credential` was found, as messages call it: `BRIGADE_KEY`, `--key-file k.txt`. */
+  /** Where `credential` was found, in the words of messages: `BRIGADE_KEY`, `--key-file k.txt`. */
   readonly credentialFrom: string
 }
 
@@ -54,7 +54,7 @@ export function credentialOf({ baseUrl, credential }: ClientSettings): Secret {
   })
 }
 
-/** An address as somebody typed it, without what people add to it: a slash at the end, /v1, /mcp. Throws CommandError. */
+/** Removes from a typed address what people add to it: a slash at the end, /v1, /mcp. Throws CommandError. */
 export function addressOf(text: string, from: string): string {
   const url = URL.canParse(text) ? new URL(text) : null
   if (url !== null && (url.username !== '' || url.password !== '')) throw wrongUsage(`${from} must not hold a user or password; a key goes into BRIGADE_KEY.`)
@@ -76,7 +76,7 @@ function clientEnvironmentOrError(env: Readonly<Record<string, string | undefine
 
 function readKeyFile(path: string): string {
   try {
-    // - is stdin, as everywhere.
+    // - is stdin, as in other commands.
     return readFileSync(path === '-' ? 0 : path, 'utf8').trim()
   } catch (cause) {
     throw wrongUsage(`--key-file: ${path} cannot be read: ${fileReason(cause)}.`, cause)
@@ -86,10 +86,10 @@ function readKeyFile(path: string): string {
 /** A key is visible ASCII without spaces. Anything else would be shown by the error of the HTTP client. */
 function usable(credential: Secret, from: string): Secret {
   if (/^[!-~]+$/.test(credential.reveal())) return credential
-  throw wrongUsage(`what stands in ${from} is no key: ${credential.reveal() === '' ? 'it is empty' : 'it has spaces, line breaks or letters that no key has'}.`)
+  throw wrongUsage(`${from} does not hold a key: ${credential.reveal() === '' ? 'it is empty' : 'it has spaces, line breaks or letters that no key has'}.`)
 }
 
-/** Names of this computer stand for each other. */
+/** Host names that mean this computer; they are interchangeable. */
 function isSameGateway(kept: string, called: string): boolean {
   const plain = (text: string): string => {
     const url = new URL(text)

@@ -3,15 +3,15 @@ import { BrigadeError } from '../agents/toolkit/brigade-error.ts'
 /** How a command ends. Scripts branch on these; docs/guides/cli.md lists them. */
 export const exitCodes = { failed: 1, wrongUsage: 2, refused: 3, notFound: 4, overBudget: 5, conflict: 6 } as const
 
-/** What somebody at a terminal, or a script, is told when a command fails. The message is one line and says what to do; it never holds a key. */
+/** The failure of a command, for a person or a script. The message is one line and says what to do; it never holds a key. */
 export class CommandError extends Error {
   override readonly name = 'CommandError'
   readonly exitCode: number
   /** The gateway's code, or one of this program: usage, not_signed_in, unreachable, not_a_gateway, failed. */
   readonly code: string
-  /** The status of the gateway's reply; null: the failure is not of a reply. */
+  /** The status of the gateway's reply; null when the failure is not about a reply. */
   readonly status: number | null
-  /** What the gateway said beside the error, such as the etag that stands there now. */
+  /** The other fields of the gateway's error, such as the current etag. */
   readonly evidence: Readonly<Record<string, unknown>>
 
   constructor(
@@ -26,7 +26,7 @@ export class CommandError extends Error {
   }
 }
 
-/** A command that was typed wrong. */
+/** A command with invalid words or flags. */
 export function wrongUsage(message: string, cause?: unknown): CommandError {
   return new CommandError(message, { exitCode: exitCodes.wrongUsage, code: 'usage', cause })
 }
@@ -51,15 +51,15 @@ export interface Called {
   readonly credentialFrom: string
 }
 
-/** The error of a call to a gateway as a person reads it. Everything else that was thrown comes back as it is. */
+/** Returns the error of a call to a gateway in words for a person. Every other error is returned unchanged. */
 export function commandErrorOf(thrown: unknown, called: Called): unknown {
-  // Only a reply in another shape than the gateway's makes these.
+  // Only a reply in another shape than the gateway's causes these.
   if (thrown instanceof BrigadeError && thrown.code === 'wrong_address') return notAGateway(called.baseUrl, 'its reply has another shape', thrown)
   if (thrown instanceof BrigadeError) return ofReply(thrown, called)
   return thrown
 }
 
-/** What answers at the address is something else. */
+/** Something else answers at the address. */
 export function notAGateway(baseUrl: string, why: string, cause?: unknown): CommandError {
   return new CommandError(`what answers at ${baseUrl} is no Brigade gateway: ${why}. Set BRIGADE or --base-url to the address of yours.`, {
     code: 'not_a_gateway',
@@ -67,14 +67,14 @@ export function notAGateway(baseUrl: string, why: string, cause?: unknown): Comm
   })
 }
 
-/** A wait that somebody sits out; of a longer one the gateway's message says when it ends. */
+/** A wait that a person accepts; for a longer one the gateway's message says when it ends. */
 const soonS = 600
 
 function ofReply(error: BrigadeError, called: Called): CommandError {
   if (error.code.startsWith('http_')) return notAGateway(called.baseUrl, `it answered with status ${error.status} and no error of a gateway`, error)
   const { status, code, requestId } = error
   const { error: _shown, ...said } = error.body
-  // The operator finds a failure of the gateway by its request.
+  // The operator finds a failure of the gateway by its request id.
   const evidence = {
     ...said,
     ...(status >= 500 && requestId !== null ? { request_id: requestId } : {}),
@@ -87,8 +87,8 @@ function messageOf(error: BrigadeError, { baseUrl, credentialFrom }: Called): st
   if (error.status === 401) {
     if (error.body['reason'] === 'token_expired') return `the agent token of ${credentialFrom} has expired. Mint another one: brigade agent token <agent>.`
     if (error.body['reason'] === 'agent_revoked')
-      return `the agent of the token of ${credentialFrom} was revoked, for good. Make another one: brigade agent create.`
-    return `the gateway at ${baseUrl} does not take the credential of ${credentialFrom}: it is of another gateway, expired or revoked. Run brigade login, or set BRIGADE_KEY.`
+      return `the agent of the token of ${credentialFrom} was revoked permanently. Make another one: brigade agent create.`
+    return `the gateway at ${baseUrl} does not accept the credential of ${credentialFrom}: it is of another gateway, expired or revoked. Run brigade login, or set BRIGADE_KEY.`
   }
   const etag = error.body['current_etag']
   if (error.code === 'memory_conflict' && typeof etag === 'string')

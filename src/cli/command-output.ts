@@ -1,9 +1,9 @@
 /** What commands print. Text that others wrote is shown without control characters, so that it cannot steer the terminal. */
 
-/** Control characters, and those that turn the direction of text around. */
+/** Control characters, and characters that change the direction of text. */
 const steering = /[\p{Cc}\u200e\u200f\u202a-\u202e\u2066-\u2069]+/gu
 
-/** A text on one line, harmless to a terminal. */
+/** A text on one line that cannot steer the terminal. */
 export function plain(text: string): string {
   return text.replace(steering, ' ')
 }
@@ -18,7 +18,7 @@ export function printJson(value: unknown): void {
   process.stdout.write(`${JSON.stringify(value)}\n`)
 }
 
-/** A column: its heading and on which side its text stands. */
+/** A column: its heading and its alignment. */
 export interface Column {
   readonly head: string
   readonly align?: 'right'
@@ -62,7 +62,7 @@ export function rupees(amounts: readonly number[]): string[] {
   return amounts.map(amount => amount.toFixed(decimals))
 }
 
-/** Prints what a command made: a field a line, or JSON. */
+/** Prints what a command created: one field a line, or JSON. */
 export function printResult(value: object, asJson: boolean): void {
   if (asJson) printJson(value)
   else

@@ -4,8 +4,8 @@ import { CommandError, notAGateway } from './command-error.ts'
 const requestTimeoutMs = 120_000
 
 /**
- * A `fetch` for commands: what goes wrong on the way (address, connection, TLS, a proxy's page, a redirect) is thrown as CommandError with
- * what to do. Replies of a gateway come back as they are, whatever their status. `timeoutMs: null` waits for as long as it takes.
+ * A `fetch` for commands. A failure on the way (address, connection, TLS, a proxy's page, a redirect) throws CommandError that says what to do. Replies
+ * of a gateway come back unchanged, whatever their status. `timeoutMs: null` waits without a limit.
  */
 export function gatewayFetch(baseUrl: string, timeoutMs: number | null = requestTimeoutMs): typeof fetch {
   return async (input, init) => {
@@ -14,7 +14,7 @@ export function gatewayFetch(baseUrl: string, timeoutMs: number | null = request
     try {
       reply = await fetch(input, { ...init, redirect: 'manual', ...(signals.length === 0 ? {} : { signal: AbortSignal.any(signals) }) })
     } catch (thrown) {
-      // The caller's own end of the call is its business; its deadline is as good as ours.
+      // The caller handles its own abort; its deadline counts like ours.
       if (init?.signal?.aborted && !isTimeout(thrown)) throw thrown
       throw unreachable(baseUrl, thrown)
     }
@@ -23,7 +23,7 @@ export function gatewayFetch(baseUrl: string, timeoutMs: number | null = request
   }
 }
 
-/** Every reply of a gateway names its request, is no page and leads nowhere else. Throws CommandError. */
+/** Checks that a reply names its request, is no web page and does not redirect, as every reply of a gateway. Throws CommandError. */
 async function expectGateway(baseUrl: string, reply: Response): Promise<void> {
   const location = reply.headers.get('location')
   const isPage = (reply.headers.get('content-type') ?? '').startsWith('text/html')
@@ -31,14 +31,14 @@ async function expectGateway(baseUrl: string, reply: Response): Promise<void> {
   await reply.body?.cancel()
   if (location !== null) throw notAGateway(baseUrl, `it leads to ${printable(location)}`)
   if (reply.status >= 502 && reply.status <= 504)
-    throw new CommandError(`the gateway at ${baseUrl} is away: what stands before it answers with status ${reply.status}. Try again later.`, {
+    throw new CommandError(`the gateway at ${baseUrl} is away: a proxy answers with status ${reply.status}. Try again later.`, {
       code: 'unreachable',
       status: reply.status,
     })
   throw notAGateway(baseUrl, `it answered with ${isPage ? 'a web page' : 'no x-request-id'}, status ${reply.status}`)
 }
 
-/** Without a query or fragment, which may hold secrets of a sign-in. */
+/** Returns the address without query and fragment, which may hold secrets of a sign-in. */
 function printable(location: string): string {
   return location.replace(/[?#].*$/s, '').replace(/[^!-~]/g, '')
 }
@@ -59,7 +59,7 @@ function unreachable(baseUrl: string, thrown: unknown): CommandError {
     case 'EPIPE':
     case 'UND_ERR_SOCKET':
       return said(
-        `the connection to ${baseUrl} was cut before the answer. What was asked may have been done: look, then try again. Is it the right address, and http rather than https or the reverse?`,
+        `the connection to ${baseUrl} was cut before the answer. The request may have been carried out: check, then try again. Is it the right address, and http rather than https or the reverse?`,
       )
     case 'ERR_SSL_WRONG_VERSION_NUMBER':
     case 'ERR_SSL_PACKET_LENGTH_TOO_LONG':
@@ -77,7 +77,7 @@ function isTimeout(thrown: unknown): boolean {
   return thrown instanceof Error && thrown.name === 'TimeoutError'
 }
 
-/** The code of the innermost cause that has one; '' when none has. */
+/** Returns the code of the innermost cause that has one; '' when none has. */
 function codeOf(thrown: unknown): string {
   let found = ''
   for (let at: unknown = thrown; at instanceof Error; at = at.cause) {

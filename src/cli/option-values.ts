@@ -14,7 +14,7 @@ export function count(text: string): number {
   return value
 }
 
-/** Rupees a month, more than 0: some mean "nothing more" by 0 and others "no limit". */
+/** Rupees a month, more than 0: for some people 0 means "nothing more", for others "no limit". */
 export function budget(text: string): number {
   const value = number(text)
   if (value <= 0)

@@ -2,25 +2,25 @@ import { type Command, CommanderError } from 'commander'
 import { CommandError, exitCodes } from './command-error.ts'
 import { plain } from './command-output.ts'
 
-/** Makes a program, before it has commands, throw where it would end the process, and leave the printing of errors to runProgram. */
+/** Makes a program, before it has commands, throw instead of ending the process, and leave the printing of errors to runProgram. */
 export function prepareProgram(program: Command): Command {
-  // Options of a command stand behind it: `memory get --version` is not the version of the program.
+  // Options of a command come after its name: `memory get --version` is not the version of the program.
   return program
     .enablePositionalOptions()
     .exitOverride()
     .configureOutput({ outputError: () => {} })
 }
 
-/** Who reads our output may stop reading: `brigade memory ls | head`. Then the process ends, quietly. */
+/** The reader of the output may stop reading, as in `brigade memory ls | head`. Then the process ends without a message. */
 export function endWithReader(): void {
   process.stdout.on('error', error => process.exit('code' in error && error.code === 'EPIPE' ? 0 : 1))
-  // Words that nobody reads any more change nothing of what a command does, nor of its exit code.
+  // Output that nobody reads any more changes neither what a command does nor its exit code.
   process.stderr.on('error', () => undefined)
 }
 
 /**
- * Runs the words that were typed; the exit code of a failure, or null: what the command has set stands. A failure is one line on stderr,
- * or with --json `{"error":{"message","code","status"}}` and what the gateway said beside it.
+ * Runs the typed words. Returns the exit code of a failure, or null when the command has set it. A failure is one line on stderr, or with --json
+ * `{"error":{"message","code","status"}}` and the other fields of the gateway's error.
  */
 export async function runProgram(program: Command, words: readonly string[]): Promise<number | null> {
   try {
@@ -50,7 +50,7 @@ function textOf({ message, code, status, evidence }: CommandError): string {
   return plain(`brigade: ${message}${status === null ? '' : ` (${code}${request})`}`)
 }
 
-/** Null: help or the version was asked for and printed. */
+/** Null when the help or the version was requested and printed. */
 function failureOf(thrown: unknown): CommandError | null {
   if (thrown instanceof CommandError) return thrown
   if (thrown instanceof CommanderError) {

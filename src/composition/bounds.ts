@@ -10,7 +10,7 @@ import { Shares } from '../platform/shares.ts'
 import type { AppDeps } from './deps.ts'
 
 const mib = 1024 * 1024
-/** Bodies are held as bytes and as values, and written once more towards a provider: a sixth of the heap leaves room for all three. */
+/** Bodies are held as bytes and as values, and written a second time for a provider: a sixth of the heap leaves room for all three. */
 const heapPartOfBodies = 6
 const bodiesLeastBytes = 128 * mib
 /** Replies that wait are bytes alone. */

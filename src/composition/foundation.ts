@@ -17,8 +17,8 @@ export interface Foundation {
 }
 
 /**
- * Opens them. Throws ConfigError with what to do when a setting is missing or wrong. `onGivenUp` is called when the embedded database was
- * lost for good.
+ * Opens them. Throws ConfigError that says what to do when a setting is missing or wrong. `onGivenUp` is called when the embedded database is lost
+ * permanently.
  */
 export async function openFoundation(config: Config, clock: Clock, log: Log, onGivenUp?: (error: Error) => void): Promise<Foundation> {
   const dataDir = resolve(config.DATA_DIR)
@@ -33,7 +33,7 @@ export async function openFoundation(config: Config, clock: Clock, log: Log, onG
   try {
     await migrate(db, migrationsFolder, log)
   } catch (error) {
-    // An open database keeps the process alive, and a command would hang behind its last word.
+    // An open database keeps the process alive, and a command would not end after its last output.
     await db.close()
     throw error
   }
@@ -43,12 +43,12 @@ export async function openFoundation(config: Config, clock: Clock, log: Log, onG
 /** What a restore works in, inside DATA_DIR. While it is there, nothing may be opened. */
 export const restoreStaging = 'restore-staging'
 
-/** Where the key before a change of the master key lies beside `master.key`, until it is forgotten. */
+/** The path of the old key beside `master.key` after a change of the master key, until it is removed. */
 export const formerKeyName = 'master.key.old'
 
 /**
- * Keys that open what was sealed before, or by processes that have the new key already: MASTER_KEY_OTHER, and `master.key.old` in DATA_DIR
- * where the key lies in a file. Nothing is sealed with them. Throws ConfigError when one is none.
+ * Keys that open older sealed values, and values of processes that already have the new key: MASTER_KEY_OTHER, and `master.key.old` in DATA_DIR when the
+ * key is in a file. Nothing is sealed with them. Throws ConfigError for an invalid key.
  */
 export function otherMasterKeys(config: Pick<Config, 'MASTER_KEY' | 'MASTER_KEY_OTHER'>, dataDir: string): readonly Buffer[] {
   const keys: Buffer[] = []

@@ -77,7 +77,7 @@ import { routingServices } from './routes/routing.ts'
 import { watchProcess } from './telemetry/telemetry-start.ts'
 import { webhookServices } from './webhook-services.ts'
 
-/** A whole gateway without a port: `server` listens when somebody tells it to. */
+/** A whole gateway without a port: its caller lets `server` listen. */
 export interface App {
   readonly server: Server
   readonly orgs: Orgs
@@ -324,8 +324,8 @@ function edgeDeps(
 const lastWordsMs = 1000
 
 /**
- * Takes no calls any more, waits for running ones at most DRAIN_MS, then cuts them in their own protocol. While calls run, connections are
- * still taken, so that probes hear what becomes of this process.
+ * Accepts no more calls, waits for running ones at most DRAIN_MS, then cuts them in their own protocol. While calls run, connections are still accepted,
+ * so that probes see the state of this process.
  */
 async function drain({ clock, config }: AppDeps, inflight: Inflight, server: Server, mcp: Mcp): Promise<void> {
   server.closeIdleConnections()

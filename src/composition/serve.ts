@@ -71,7 +71,7 @@ export async function startGateway(config: Config, options: ServeOptions = {}): 
   }
 }
 
-/** Connections that may wait to be accepted: thousands of agents reconnect at once after a restart. The kernel caps it. */
+/** Connections that may wait to be accepted: thousands of agents reconnect concurrently after a restart. The kernel caps it. */
 const listenBacklog = 4096
 
 function listen(app: App, config: Config): Promise<number> {

@@ -15,22 +15,22 @@ import type { ToolWatch } from './tools/toolbox/tool-watch.ts'
 import { Toolbox, ToolCatalog } from './tools/toolbox/toolbox.ts'
 import { toolsetsOf } from './tools/toolbox/toolset-choice.ts'
 
-/** What the gateway's own surface is made of. */
+/** The parts of the gateway's own surface. */
 export interface GatewaySurfaceDeps {
   readonly tools: readonly Tool[]
   readonly invoke: InvokeRow
   readonly clock: Clock
   readonly log: Log
-  /** Left out: nobody counts or traces. */
+  /** Left out: nothing is counted or traced. */
   readonly watch?: ToolWatch | undefined
-  /** Without it there are tools alone. */
+  /** Without it the surface has only tools. */
   readonly beyondTools?: {
     /** Places for the looks at account resources, shared by founders of organisations. */
     readonly polls: Shares<string>
     /** Who founded an organisation. */
     readonly founderOf: (orgId: number) => string
     readonly memory: MemoryWatch
-    /** Calls a row without a count against the caller's rate, for what the gateway looks at by itself. */
+    /** Calls a row without a count against the caller's rate, for reads that the gateway makes by itself. */
     readonly peek: InvokeRow
     /** Bound of one memory object over MCP (setting MEMORY_MCP_MAX_BYTES). */
     readonly objectMaxBytes: number

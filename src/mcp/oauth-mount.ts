@@ -1,7 +1,6 @@
 /**
- * The second way to the MCP server: /orgs/{id}/mcp, an OAuth protected resource for clients that only know how to log in. It exists when
- * the operator names an issuer. It has a URL of its own because clients that are told of OAuth drop a bearer that their user configured.
- * Decision 0280 says why.
+ * The second way to the MCP server: /orgs/{id}/mcp, an OAuth protected resource for clients that only know how to log in. It exists when the operator
+ * names an issuer. It has its own URL, because a client that learns of OAuth drops the bearer that its user configured. Decision 0280 says why.
  */
 import type { IncomingHttpHeaders } from 'node:http'
 import { fail } from '../platform/errors.ts'
@@ -28,11 +27,11 @@ export interface OAuthMountDeps {
   readonly realm: string
   /** The bearer of the request, or null. */
   bearerOf(headers: IncomingHttpHeaders): string | null
-  /** Keys and agent tokens of the gateway itself, which are taken here too. Throws 401. */
+  /** Keys and agent tokens of the gateway itself, which are accepted here too. Throws 401. */
   authenticate(headers: IncomingHttpHeaders): BearerPrincipal | Promise<BearerPrincipal>
 }
 
-/** Where the metadata of the protected resource stands (RFC 9728: the well-known part goes before the path). */
+/** The path of the protected resource's metadata (RFC 9728: the well-known part comes before the path). */
 export function metadataUrl(baseUrl: string, orgId: number): string {
   return `${baseUrl}/.well-known/oauth-protected-resource/orgs/${orgId}/mcp`
 }
@@ -46,7 +45,7 @@ export function oauthMount(orgId: number, deps: OAuthMountDeps): McpMount {
       if (token === null) throw fail('invalid_api_key', { message: 'No token came. Sign in at the issuer that the metadata of this resource names.' })
       if (deps.signIn.isOfIssuer(token)) return deps.signIn.principalOf(token, orgId, idOf(caller))
       const principal = await deps.authenticate(headers)
-      // Another organisation's URL is not there for this caller, whether or not it exists.
+      // The URL of another organisation does not exist for this caller.
       if (principal.orgId !== orgId) throw fail('not_found')
       return principal
     },

@@ -1,4 +1,4 @@
-/** Rows as resources and prompts read them: their failures become errors of the protocol. */
+/** Reads rows for resources and prompts; their failures become errors of the protocol. */
 import { translate } from '../gateway/http/translate.ts'
 import type { AnyRow } from '../platform/endpoint.ts'
 import { type GatewayError, toGatewayError } from '../platform/errors.ts'
@@ -26,7 +26,7 @@ export class RowReader {
     return mayCall(this.call.principal, row.access).ok
   }
 
-  /** What the row returns. Throws SurfaceError; `notThere` with the URI when the row says 404. */
+  /** Returns the value of the row. Throws SurfaceError; `notThere` with the URI when the row says 404. */
   async value(row: AnyRow, input: RowInput, signal: AbortSignal, uri?: string): Promise<unknown> {
     try {
       return await this.#invoke(row, input, { ...this.call, signal: AbortSignal.any([signal, abortSignalOf(this.call.signal)]) })
@@ -45,16 +45,16 @@ export class RowReader {
     }
   }
 
-  /** What the row returns, as plain data. Throws SurfaceError. */
+  /** Returns the value of the row as plain data. Throws SurfaceError. */
   async json(row: AnyRow, input: RowInput, signal: AbortSignal): Promise<unknown> {
     return plainJson(jsonOf(await this.value(row, input, signal)))
   }
 
-  /** A failure as the protocol tells it: the words and fields of a failed tool. What is our own fault is logged. */
+  /** Reports a failure in the protocol's form, with the words and fields of a failed tool. A fault of the gateway itself is logged. */
   failure(thrown: unknown, place: string, uri?: string): SurfaceError {
     if (thrown instanceof SurfaceError) return thrown
     const error = toGatewayError(translate(thrown))
-    // Clients know a missing resource by data that has the URI and nothing else.
+    // Clients recognise a missing resource by data that has only the URI.
     if (error.errorName === 'not_found' && uri !== undefined) return notThere(uri)
     const { requestId, principal } = this.call
     if (error.errorName === 'internal_error')

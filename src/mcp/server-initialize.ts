@@ -41,12 +41,12 @@ export async function serveInitializeEra(
   servePrompts(server, surface)
   const transport = new WebStandardStreamableHTTPServerTransport({})
   await server.connect(transport)
-  // Without this the tool would run on, and bill, after its client has gone: a stateless transport does not watch the socket.
+  // A stateless transport does not watch the socket, so without this the tool would continue, and bill, after its client has gone.
   request.signal.addEventListener('abort', () => void server.close(), { once: true })
   return transport.handleRequest(request, { parsedBody })
 }
 
-/** No list is announced as changing and no resource as one to subscribe to: without sessions there is no stream for such news. */
+/** No list is announced as changing and no resource as subscribable: without sessions there is no stream for notifications. */
 function makeServer(surface: Surface, identity: McpIdentity): Server {
   return new Server(
     { name: identity.name, title: identity.title, version: identity.version },
@@ -63,7 +63,7 @@ function makeServer(surface: Surface, identity: McpIdentity): Server {
   )
 }
 
-/** The SDK checks a call itself and answers -32602 when it is malformed; against the whole schema it would say that we had failed. */
+/** The SDK checks a call itself and answers -32602 when it is malformed; a check against the whole schema would report a failure of the gateway. */
 const toolCall = z.looseObject({ method: z.literal('tools/call') })
 
 function serveTools(server: Server, { tools, logging }: Surface, { cancellations, owner }: CancelScope): void {
@@ -121,7 +121,7 @@ function servePrompts(server: Server, { prompts, complete }: Surface): void {
     server.setRequestHandler(CompleteRequestSchema, async (request, extra) => ({ completion: { ...(await complete(request.params, extra.signal)) } }))
 }
 
-/** Whoever was told that nobody can be asked may not ask. */
+/** The server may not ask a client that has said that it answers no questions. */
 function answerOnly<T extends object>(said: T | Questions): T {
   if ('questions' in said) throw new SurfaceError('refused', 'This asks its caller back, which needs a client of protocol 2026-07-28.')
   return said

@@ -1,4 +1,4 @@
-/** The rows behind resources, prompts and completion. */
+/** The endpoint rows that resources, prompts and completion call. */
 import { agentEndpoints } from '../agents/endpoints.ts'
 import { accessEndpoints } from '../gateway/access/endpoints.ts'
 import { limitsEndpoints } from '../gateway/limits/endpoints.ts'

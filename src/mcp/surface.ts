@@ -1,10 +1,10 @@
 /**
- * What one caller sees of the MCP server, without any SDK: tools, resources, prompts, completion, news of changes. Both protocol eras
- * are served from the same surface, and what a surface lacks is neither announced nor answered. Decision 0250 says why.
+ * What one caller can use of the MCP server, without any SDK: tools, resources, prompts, completion, change notifications. Both protocol eras use the
+ * same surface. What a surface lacks is neither announced nor answered. Decision 0250 says why.
  */
 import type { ToolCall, ToolProgress } from './tools/toolbox/tool.ts'
 
-/** What a resource holds: text, or bytes in base64. */
+/** The content of a resource: text, or bytes in base64. */
 export type ResourceContents = { readonly uri: string; readonly mimeType?: string; readonly _meta?: { [key: string]: unknown } } & (
   | { readonly text: string }
   | { readonly blob: string }
@@ -21,24 +21,24 @@ export type Block =
 export const questionMethods = { elicitation: 'elicitation/create', sampling: 'sampling/createMessage', roots: 'roots/list' } as const
 export type QuestionKind = keyof typeof questionMethods
 
-/** Instead of an answer: questions to the client, which makes the same call again with what it says to them. */
+/** Questions to the client instead of an answer; the client repeats the call with its answers to them. */
 export interface Questions {
   readonly questions: Readonly<Record<string, { readonly kind: QuestionKind; readonly params: Readonly<Record<string, unknown>> }>>
   /** Comes back with the next call. */
   readonly state?: string
 }
 
-/** What a call brings that may ask back. The initialize era has no such calls: its server would have to find the client again. */
+/** The questions that a call may ask its client. The initialize era has none: its server would have to find the client again. */
 export interface Asked {
-  /** Whether the client answers such questions; asking one that it does not answer ends the call with -32021. */
+  /** Whether the client answers questions of this kind; asking a client that does not ends the call with -32021. */
   can(kind: QuestionKind): boolean
-  /** What it said to the questions of the last round, by their names. Nothing in it is checked. */
+  /** The answers to the questions of the last round, by their names. They are not checked. */
   readonly answers: Readonly<Record<string, unknown>> | undefined
-  /** The state that went with those questions. Anybody may have changed it. */
+  /** The state that was sent with those questions. The client may have changed it. */
   readonly state: string | undefined
 }
 
-/** What a running tool gets of its call. */
+/** What a running tool gets from its call. */
 export interface ToolRun {
   /** Null: this caller cannot be asked. */
   readonly asked: Asked | null
@@ -46,7 +46,7 @@ export interface ToolRun {
   readonly signal: AbortSignal
   /** Present when the client asked for progress. */
   readonly report: ((progress: ToolProgress) => void) | null
-  /** Tells the client's log; it does nothing unless the surface announces `logging`. */
+  /** Writes to the client's log; it does nothing unless the surface announces `logging`. */
   log(level: 'debug' | 'info' | 'warning' | 'error', data: unknown): void
 }
 
@@ -65,13 +65,13 @@ export interface ToolEntry {
 }
 
 export interface ToolSurface {
-  /** How many tools run now. */
+  /** The number of tools that run now. */
   readonly running: number
-  /** Bytes of pictures that the answers so far have. Left out: no tool makes pictures. */
+  /** Bytes of pictures in the answers so far. It is left out for tools that make no pictures. */
   readonly pictureBytes?: number
   list(): ToolEntry[]
   has(name: string): boolean
-  /** What to say of a name that `has()` does not know. */
+  /** The message for a name that `has()` does not know. */
   unknown(name: string): string
   /** Runs a tool that `has()` knows. A failure is an answer with `isError`; only what the protocol has a code for throws, SurfaceError. */
   run(name: string, args: unknown, run: ToolRun): Promise<ToolAnswer | Questions>
@@ -135,37 +135,37 @@ export interface CompletionAnswer {
   readonly hasMore?: boolean
 }
 
-/** Lists that can change while somebody listens. */
+/** Lists that can change while a client listens. */
 export type ChangingList = 'tools' | 'prompts' | 'resources'
 
-/** Something that changed; `detail` says what about it. A sink may fold several into one: the reader looks at the present state anyway. */
+/** A change; `detail` describes it. A sink may merge several into one, because the reader reads the present state anyway. */
 export type SurfaceChange = { readonly kind: ChangingList } | { readonly kind: 'resource'; readonly uri: string; readonly detail?: ChangeDetail }
 
 export type ChangeDetail = Readonly<Record<string, unknown>>
 
 export interface ChangeSink {
   notify(change: SurfaceChange): void
-  /** Ends the stream in good order; the client may listen anew. */
+  /** Ends the stream in good order; the client may listen again. */
   end(): void
 }
 
-/** What a listener asks for. */
+/** The subscription that a listener requests. */
 export interface ChangeParams {
   readonly lists: readonly ChangingList[]
   readonly uris: readonly string[]
 }
 
 export interface Listening {
-  /** The part of the request that is told; the client reads it in the acknowledgement. */
+  /** The part of the subscription that is served; the client reads it in the acknowledgement. */
   readonly granted: ChangeParams
   stop(): void
 }
 
-/** News of changes: the `subscriptions/listen` of the discover era. The stateless initialize era has no stream to send them on. */
+/** Change notifications: the `subscriptions/listen` of the discover era. The stateless initialize era has no stream to send them on. */
 export interface ChangeSurface {
-  /** The lists whose changes are told. */
+  /** The lists whose changes are reported. */
   readonly lists: readonly ChangingList[]
-  /** Tells `sink` of every change that is made once this has resolved, until `stop` is called. Throws SurfaceError. */
+  /** Reports to `sink` every change that is made after this promise resolves, until `stop` is called. Throws SurfaceError. */
   listen(requested: ChangeParams, sink: ChangeSink): Promise<Listening>
 }
 

@@ -23,8 +23,8 @@ export function basePrefixOf(orgId: number): string {
 }
 
 /**
- * Checks the key of an object that may stand there already: what earlier versions took stays readable and deletable. Throws
- * `bad_memory_key` that says what is wrong with it.
+ * Checks the key of an object that may already exist: keys that earlier releases accepted stay readable and deletable. Throws `bad_memory_key`, whose
+ * message says what is wrong with the key.
  */
 export function parseKey(text: string): MemoryKey {
   const wrong = text === '' ? 'it is empty' : (problemOf(text) ?? (text.endsWith('/') ? 'it ends with a slash' : null))
@@ -70,7 +70,7 @@ const escapes = /%([0-7][0-9a-f])/gi
 
 function disguiseOf(key: string): string | null {
   const found = unseen.exec(key)?.[0]
-  if (found === '\ufffd') return 'it has U+FFFD, which stands for bytes that are no UTF-8'
+  if (found === '\ufffd') return 'it has U+FFFD, which replaces bytes that are not UTF-8'
   if (found !== undefined) return `it has U+${codeText(found)}, which nobody sees or which looks like a space`
   const segments = key.normalize('NFKC').split('/')
   if (segments.length !== key.split('/').length || segments.some(segment => segment.includes('\\')))
@@ -104,7 +104,7 @@ export function relativeKey(orgId: number, storeKey: string): string | null {
   return storeKey.startsWith(base) && storeKey.length > base.length ? storeKey.slice(base.length) : null
 }
 
-/** Whether the gateway serves such a key at all: one that a client may name, below one of the roots. What else is in the bucket does not count. */
+/** Whether the gateway serves this key: a client may name it, and it is below one of the roots. Other objects of the bucket do not count. */
 export function isServedKey(key: string): boolean {
   return servedRoots.some(root => key.startsWith(root)) && problemOf(key) === null && !key.endsWith('/')
 }

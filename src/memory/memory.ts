@@ -190,7 +190,7 @@ async function checkAll(config: StoreConfig, rows: readonly StoreRow[]): Promise
   return checked.sort((a, b) => a.orgId - b.orgId)
 }
 
-/** Looks at a store anew; what it can do now is kept. Null: all is well. */
+/** Probes a store again and keeps the result. Returns null when it can be used. */
 async function problemOf(config: StoreConfig, row: StoreRow): Promise<string | null> {
   try {
     const found = await config.reprobe(row.orgId)

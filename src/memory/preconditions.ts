@@ -1,9 +1,9 @@
 import { fail } from '../platform/errors.ts'
 
-/** What a write asks of the object that stands there now. */
+/** What a write requires of the current object. */
 export type Precondition =
   | { readonly kind: 'none' }
-  /** There must be none. */
+  /** The object must not exist. */
   | { readonly kind: 'absent' }
   /** There must be one, of any etag. */
   | { readonly kind: 'present' }
@@ -14,7 +14,7 @@ export type Precondition =
 const etagsMax = 10
 const entityTag = /^(?:W\/)?"[\x21\x23-\x7e\x80-\xff]*"$/
 
-/** Whether a text can stand in a header as an etag, quotes included. */
+/** Whether a text can be an etag in a header, quotes included. */
 export function isEntityTag(text: string): boolean {
   return entityTag.test(text)
 }
@@ -38,13 +38,13 @@ export function preconditionOf(ifMatch: string | undefined, ifNoneMatch: string 
   return { kind: 'etag', etags }
 }
 
-/** What stands there: its etag, and the hash of its content where the gateway wrote it. */
+/** The current object: its etag, and the hash of its content when the gateway wrote it. */
 export interface Current {
   readonly etag: string
   readonly sha256: string | null
 }
 
-/** Whether the precondition holds for what stands there (null = no object). Weak etags never match. */
+/** Whether the precondition holds for the current object (null = no object). Weak etags never match. */
 export function holds(precondition: Precondition, current: Current | null): boolean {
   switch (precondition.kind) {
     case 'none':

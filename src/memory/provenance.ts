@@ -20,14 +20,14 @@ export interface AuthorView {
   readonly user: string
   /** Agent id from a token, or in double quotes the label that a plain key gave itself: no label can be read as an id. */
   readonly agent?: string
-  /** Stands beside `agent`: true for an agent that proved itself by a token, false for a label. */
+  /** Written next to `agent`: true for an agent that authenticated with a token, false for a label. */
   readonly verified?: boolean
 }
 
 /** The gateway itself. */
 export const nobody: Author = { userId: null, keyId: null, agentId: null, agentName: null, agentLabel: null }
 
-/** The author behind a credential. An agent token wins over the header. */
+/** The author of a write with this credential. An agent token wins over the header. */
 export function authorOf(principal: BearerPrincipal, agentLabel: string | null): Author {
   const common = { userId: principal.userId, keyId: principal.keyId }
   return principal.kind === 'agent'
@@ -79,7 +79,7 @@ const yearTenThousandMs = Date.UTC(10_000, 0)
 export function writtenMsOf(head: ObjectHead): number {
   const stamped = Date.parse(head.metadata['br-ts'] ?? '')
   const writtenMs = Number.isNaN(stamped) ? head.modifiedMs : stamped
-  // Metadata are in the hands of whoever owns the bucket; years of other lengths are nothing that a database takes.
+  // The owner of the bucket can change metadata, and a database takes no years of other lengths.
   return writtenMs >= 0 && writtenMs < yearTenThousandMs ? writtenMs : 0
 }
 

@@ -15,7 +15,7 @@ export interface BackupFile {
 /** What never belongs to a copy: locks and sockets of the process that runs. */
 const leftOut = /(^|\/)(postmaster\.pid|brigade\.lock\.[^/]*|[^/]*\.sock)$/
 
-/** Files that are worked on at once: a memory of many small objects is copied while queries wait. */
+/** Files that are copied concurrently: a memory of many small objects is copied while queries wait. */
 const filesAtOnce = 16
 
 interface Tree {

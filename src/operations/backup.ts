@@ -38,7 +38,7 @@ export interface BackupReport {
   readonly bytes: number
   readonly made_at: string
   readonly master_key_id: string
-  /** Whether the master key lies in the backup too. */
+  /** Whether the master key is in the backup too. */
   readonly with_master_key: boolean
 }
 
@@ -57,13 +57,13 @@ export class BackupError extends Error {
 const underWay = new Set<string>()
 
 /**
- * Copies the installation as it stands at one moment, while it runs: queries wait for as long as the database's files take to copy, calls
- * go on. Everything that was acknowledged before is inside. The folder appears when it is whole. Throws BackupError.
+ * Copies the running installation as it is at one moment. Queries wait while the database's files are copied; calls continue. Everything that was
+ * acknowledged before is in the copy. The folder appears when it is whole. Throws BackupError.
  */
 export async function backUp(source: BackupSource, { to, withMasterKey }: { readonly to: string; readonly withMasterKey: boolean }): Promise<BackupReport> {
   const target = resolve(to)
   const dataDir = resolve(source.dataDir)
-  if (`${target}${sep}`.startsWith(`${dataDir}${sep}`)) throw new BackupError(`${target} lies in DATA_DIR, which is what is backed up. Choose another place.`)
+  if (`${target}${sep}`.startsWith(`${dataDir}${sep}`)) throw new BackupError(`${target} is in DATA_DIR, which is the folder to back up. Choose another place.`)
   if (existsSync(target) && (!isFolder(target) || readdirSync(target).length > 0))
     throw new BackupError(`There is something at ${target} already. Choose a name that is free.`)
   if (underWay.has(dataDir)) throw new BackupError('Another backup is being made. Try again when it is done.')
@@ -112,9 +112,9 @@ function reportOf(folder: string, { files, made_at, master_key_id }: Manifest): 
 }
 
 /**
- * Puts a backup into a data folder that holds no installation. Every file is checked first. `givenKey` is the key of the setting
- * MASTER_KEY; without it and without one in the backup, `master.key` has to lie in the folder already. Stopped in the middle, it is begun
- * anew when it is run again, and nothing starts on the folder before. Throws BackupError.
+ * Restores a backup into a data folder that holds no installation. Every file is checked first. `givenKey` is the key of the setting MASTER_KEY; without
+ * it and without a key in the backup, `master.key` must already be in the folder. If it is stopped in the middle, the next run starts again, and no
+ * gateway starts on the folder before. Throws BackupError.
  */
 export async function restore(from: string, { dataDir, givenKey }: { readonly dataDir: string; readonly givenKey: Buffer | null }): Promise<BackupReport> {
   const source = resolve(from)
@@ -171,7 +171,7 @@ function checkKey(source: string, dataDir: string, { master_key_id: wanted }: Ma
     { from: join(dataDir, 'master.key'), key: keyIn(join(dataDir, 'master.key')) },
     { from: join(source, 'master.key'), key: keyIn(join(source, 'master.key')) },
   ]
-  // The first that is there is the one that a gateway on this folder takes.
+  // The first existing one is the one that a gateway on this folder uses.
   const found = places.find(({ key }) => key !== null)
   if (found?.key === undefined || found.key === null)
     throw new BackupError(

@@ -37,7 +37,7 @@ export const sealedValues: readonly SealedValues[] = [
   column('content_log', 'sealed', ['org_id int', 'request_id'], (org, request = '') => contentOwner(Number(org), request)),
 ].map(made => new SealedValues(made))
 
-/** How the sealed values of an installation stand to its master key. */
+/** How many sealed values of an installation the master key opens. */
 export interface MasterKeyStatus {
   /** Id of the key that seals now. Ids tell keys apart and help nobody to find one. */
   readonly current: string
@@ -74,7 +74,7 @@ export class MasterKeys {
     return { current, others, inUse }
   }
 
-  /** Seals everything anew under the current key that lies under another one which is known. */
+  /** Seals the values under another known key again under the current key. */
   async reseal(): Promise<Resealed[]> {
     const { db, masterKey } = this.#deps
     const sealer = makeSealer(masterKey, this.#others)
@@ -84,7 +84,7 @@ export class MasterKeys {
   }
 }
 
-/** Sealed values by the id of the key that they lie under. */
+/** Sealed values by the id of their master key. */
 export async function countsByKey(db: Db): Promise<ReadonlyMap<string, { readonly values: number; readonly where: readonly string[] }>> {
   const found = new Map<string, { values: number; where: string[] }>()
   for (const sealed of sealedValues)

@@ -31,9 +31,9 @@ export interface Call<P extends Principal | null = Principal | null> {
   readonly signal: CancelSignal
   /** Public base URL of this gateway, without a trailing slash. */
   readonly baseUrl: string
-  /** Address of the client; behind trusted proxies the one that they report. A function, because looking it up costs a little. */
+  /** Address of the client; with trusted proxies the address that they report. A function, because looking it up costs a little. */
   clientIp(): string
-  /** Where the call stands in traces; left out: nobody traces. */
+  /** The call's place in traces; left out when nothing is traced. */
   readonly trace?: TracePlace
   /** Takes one of the places for streamed replies, until the reply has ended. Left out: the caller holds one already. Throws `places_taken`. */
   readonly holdStream?: () => void
@@ -76,7 +76,7 @@ export class Reply {
 
 export type ReplyBody =
   | { readonly kind: 'json'; readonly value: unknown }
-  /** Bytes as they are; the content-type stands in the headers. */
+  /** Bytes unchanged; the content-type is in the headers. */
   | { readonly kind: 'bytes'; readonly bytes: Uint8Array }
   /**
    * A stream of bytes, written with backpressure; iteration stops (`return()`) when the client is gone. `keepAlive` is asked when
@@ -117,7 +117,7 @@ export interface FormFile {
   readonly bytes: Buffer
 }
 
-/** How the body is read. 'json': parsed and validated · 'raw': bytes as they came; a schema says that they are a form, for the docs only · 'inference': bytes, with a schema for the docs only · 'multipart': a Form, with a schema for the docs only · 'form': application/x-www-form-urlencoded, validated; a name that stands twice is a list, an empty value is none. */
+/** How the body is read. 'json': parsed and validated · 'raw': bytes as they came; a schema says that they are a form, for the docs only · 'inference': bytes, with a schema for the docs only · 'multipart': a Form, with a schema for the docs only · 'form': application/x-www-form-urlencoded, validated; a name that occurs twice is a list, an empty value is none. */
 export type BodyKind = 'json' | 'raw' | 'inference' | 'multipart' | 'form'
 
 export interface InputSpec {
@@ -158,8 +158,8 @@ export interface EndpointRow<S = unknown, A extends AuthKind = AuthKind, I exten
   readonly status?: number
   readonly errors: readonly ErrorName[]
   /**
-   * Whose clients call the row, where that is not everybody. 'anthropic': the key may also stand in x-br-api-key or x-api-key, and errors have
-   * that format's shape. 'oauth': the key may also be the password of HTTP Basic, errors are those of RFC 6749 §5.2, nothing may be stored.
+   * Whose clients call the row, when it is not open to all. 'anthropic': the key may also be in x-br-api-key or x-api-key, and errors have that format's
+   * shape. 'oauth': the key may also be the password of HTTP Basic, errors are those of RFC 6749 §5.2, nothing may be stored.
    */
   readonly clients?: 'anthropic' | 'oauth'
   /** True for rows that may charge money: matched before express, limits and budgets apply. */
@@ -173,7 +173,7 @@ export interface EndpointRow<S = unknown, A extends AuthKind = AuthKind, I exten
    * name of the act, or null. Every other row that changes something leaves a line in the audit trail.
    */
   readonly audit?: false | ((input: Input<I>) => string | null)
-  /** Throws when the installation is not configured for this row. Asked behind the access rule and before the body is read. */
+  /** Throws when the installation is not configured for this row. It runs after the access rule and before the body is read. */
   requires?(services: S): void
   handle(services: S, input: Input<I>, call: Call<PrincipalOf<A>>): Promise<unknown> | unknown
 }

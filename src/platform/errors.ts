@@ -24,7 +24,7 @@ interface ErrorEntry {
   readonly message: string
   /** 'ours' if the interface does not define the error. Decision 0082 explains these rows. */
   readonly source: 'interface' | 'ours'
-  /** Sent as `x-should-retry` so that SDKs neither hammer nor give up wrongly. */
+  /** Sent as `x-should-retry`, so that SDKs retry only when it can help. */
   readonly shouldRetry?: boolean
 }
 

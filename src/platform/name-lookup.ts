@@ -28,7 +28,7 @@ export function makeNameLookup({ hostsFile = hostsFileDefault, servers, timeoutM
   const resolved = async (name: string): Promise<readonly LookupAddress[]> => {
     const known = addressesIn(await readFile(hostsFile, 'utf8').catch(() => ''), name)
     if (known.length > 0) return known
-    // One for each name: it reads anew which name servers the machine has.
+    // One resolver for each name, because a new one reads the name servers of the machine again.
     const resolver = new Resolver({ timeout: timeoutMs, tries: triesMax })
     if (servers !== undefined) resolver.setServers(servers)
     const answers = await Promise.allSettled([resolver.resolve4(name), resolver.resolve6(name)])

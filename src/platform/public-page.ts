@@ -24,7 +24,7 @@ export function publicPage(value: unknown, maxAgeSeconds: number): PublicPage {
 
 /** 200 with the page, or 304 when If-None-Match names it. `isPublic` false: only the caller's own cache may keep it. */
 export function replyWithPage({ bytes, etag, maxAgeSeconds }: PublicPage, ifNoneMatch: string | undefined, isPublic = true): Reply {
-  // Anybody may have written what stands in it: no browser may take it for a page.
+  // Anybody may have written its content, so no browser may treat it as a page.
   const headers = { etag, 'x-content-type-options': 'nosniff', 'cache-control': `${isPublic ? 'public' : 'private'}, max-age=${maxAgeSeconds}` }
   if (namesEtag(ifNoneMatch, etag)) return reply.empty(304, headers)
   return reply.bytes(bytes, { 'content-type': 'application/json; charset=utf-8', ...headers })

@@ -5,9 +5,9 @@ export type NoPlace = 'total' | 'share'
 const reservePercent = 10
 
 /**
- * Places of one kind in one process. A holder may have a part of what the others leave free, so its share shrinks while they take more:
- * with half of it, holders that take all they can get have 1/2, 1/4, 1/8 of the places and so on. The last tenth of them is for holders
- * that have none, so another one always gets its first.
+ * Places of one kind in one process. A holder may have a part of what the others leave free, so its share shrinks while they take more: with a part of
+ * one half, holders that take all they can get have 1/2, 1/4, 1/8 of the places and so on. The last tenth is for holders without a place, so a new
+ * holder always gets its first.
  */
 export class Shares<Holder> {
   readonly total: number
@@ -34,7 +34,7 @@ export class Shares<Holder> {
     return this.#byHolder.get(holder) ?? 0
   }
 
-  /** Takes a place. Why there is none, otherwise null. */
+  /** Takes a place and returns null; returns the reason when there is none. */
   take(holder: Holder): NoPlace | null {
     const own = this.of(holder)
     if (this.#held >= this.total) return this.#refuse('total')
@@ -61,7 +61,7 @@ export class Shares<Holder> {
     this.#held--
   }
 
-  /** Hands a place from one holder to another. Why the other one may not have it, otherwise null: then it stays where it is. */
+  /** Moves a place from one holder to another and returns null. Returns the reason when the other holder may not have it; then the place stays. */
   move(from: Holder, to: Holder): NoPlace | null {
     if (from === to) return null
     const own = this.of(to)

@@ -1,11 +1,11 @@
 import { createHash } from 'node:crypto'
 import { simulatedJson } from './simulated-json.ts'
 
-/** A conversation as the simulation sees it, whatever wire format it came in. */
+/** A conversation as the simulation sees it, from any wire format. */
 export interface Conversation {
   readonly model: string
   readonly lastUserText: string
-  /** The last piece of text in it, which may be a command: programs put notes of theirs in front of what was typed. */
+  /** The last piece of text in it, which may be a command: programs put their notes before the typed text. */
   readonly command: string
   /** Text of all messages together. */
   readonly allText: string
@@ -21,7 +21,7 @@ export interface Conversation {
   readonly maxTokens: number | null
 }
 
-/** What the simulation does with it. */
+/** The simulation's decision. */
 export type Answer =
   | {
       readonly kind: 'text'
@@ -38,7 +38,7 @@ export type Answer =
 
 /** Tokens of an image part. */
 const imageTokens = 85
-/** Tokens of each message beside its words. */
+/** Tokens of each message in addition to its words. */
 const messageTokens = 3
 const slowPauseMs = 100
 const slowMax = 6000
@@ -46,16 +46,17 @@ const longMax = 100_000
 const callPieceChars = 16
 
 /**
- * The sandbox's own rule of counting: one token per word (white space in front belongs to it), 3 more per message, 85 per image. A
- * tool call is one token per 16 characters of its arguments. There is no model, so the rule is exact and the same streamed or not.
+ * The sandbox's own rule of counting: one token per word (white space before it belongs to it), 3 more per message, 85 per image. A tool call is one
+ * token per 16 characters of its arguments. There is no model, so the rule is exact, streamed or not.
  */
 export function pieces(text: string): string[] {
   return text.match(/\s*\S+/g) ?? []
 }
 
 /**
- * Decides the answer from the last text of the last user message alone: `call <tool> <json>`, `fail <status>`, `fail stream`, `hang`, `slow <n>` and
- * `long <n>` are commands; who is shown images and asked which one is best names one as JSON; anything else is answered with a sentence that says that it is simulated.
+ * Decides the answer from the last text of the last user message. `call <tool> <json>`, `fail <status>`, `fail stream`, `hang`, `slow <n>` and `long
+ * <n>` are commands. A question about the best of several images is answered with one image as JSON. Any other text is answered with a sentence that
+ * says that it is simulated.
  */
 export function answerTo(talk: Conversation): Answer {
   const promptTokens = pieces(talk.allText).length + talk.messages * messageTokens + talk.images * imageTokens
@@ -81,7 +82,7 @@ export function answerTo(talk: Conversation): Answer {
   return text(pieces(talk.schema === undefined ? sentence(talk) : JSON.stringify(simulatedJson(talk.schema, sentence(talk)))))
 }
 
-/** A judge of images that always judges the same of the same request. */
+/** A judge of images that gives the same judgment for the same request. */
 function bestOf(count: number, prompt: string): number {
   return 1 + (Number.parseInt(digest(prompt), 16) % Math.max(1, count))
 }
@@ -108,7 +109,7 @@ function capped(talk: Conversation, words: readonly string[], promptTokens: numb
   return { kind: 'text', reasoning, pieces: kept, cut: reasoning.length + kept.length < thoughts.length + words.length, pauseMs, breakAfter, promptTokens }
 }
 
-/** The JSON of the command as it stands when it is valid, else wrapped, so that arguments are always valid JSON. */
+/** The JSON of the command when it is valid, else wrapped, so that arguments are always valid JSON. */
 function toolArguments(text: string): string {
   const trimmed = text.trim()
   if (trimmed === '') return '{}'

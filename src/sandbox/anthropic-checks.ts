@@ -2,7 +2,7 @@ import { objectOrNull } from './exchange.ts'
 
 const objectsOf = (value: unknown): Record<string, unknown>[] => (Array.isArray(value) ? value.map(objectOrNull).filter(item => item !== null) : [])
 
-/** What the real API refuses of a request, in its words more or less; null when nothing. */
+/** Returns what the real API would refuse in a request, in similar words; null when it would refuse nothing. */
 export function messagesFault(body: Record<string, unknown>): string | null {
   return samplingFault(body) ?? thinkingFault(body) ?? turnsFault(objectsOf(body['messages']))
 }
@@ -25,7 +25,7 @@ function thinkingFault(body: Record<string, unknown>): string | null {
   return choice === 'any' || choice === 'tool' ? 'Thinking may not be enabled when tool_choice forces tool use.' : null
 }
 
-/** Every call has its result in the next turn, every result its call in the one before; no text is blank. */
+/** Every call has its result in the next turn, every result has its call in the turn before, and no text is blank. */
 function turnsFault(messages: readonly Record<string, unknown>[]): string | null {
   let open: unknown[] = []
   for (const [index, { role, content }] of messages.entries()) {

@@ -33,7 +33,7 @@ export async function anthropicMessages(exchange: Exchange): Promise<void> {
   }
 }
 
-/** Thinking that was turned off is not done. */
+/** Thinking that is turned off produces nothing. */
 function spokenAs(answer: Answer, body: Record<string, unknown>): Answer {
   return answer.kind === 'text' && objectOrNull(body['thinking'])?.['type'] === 'disabled' ? { ...answer, reasoning: [] } : answer
 }

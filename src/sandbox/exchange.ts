@@ -34,7 +34,7 @@ export class Exchange {
     return this.#request.headers['content-type'] ?? ''
   }
 
-  /** The body as it came; empty when it is too large. */
+  /** Returns the body unchanged; empty when it is too large. */
   async raw(): Promise<Buffer> {
     const parts: Buffer[] = []
     let bytes = 0
@@ -46,7 +46,7 @@ export class Exchange {
     return Buffer.concat(parts)
   }
 
-  /** The body as a JSON object, or null when it is none. */
+  /** Returns the body as a JSON object, or null when it is not one. */
   async body(): Promise<Record<string, unknown> | null> {
     try {
       return objectOrNull(JSON.parse((await this.raw()).toString('utf8')))
@@ -68,7 +68,7 @@ export class Exchange {
     this.#response.writeHead(200, { 'content-type': contentType, 'content-length': bytes.length }).end(bytes)
   }
 
-  /** Begins a reply of bytes that come bit by bit. */
+  /** Begins a reply of bytes that arrive in pieces. */
   beginBytes(contentType: string): void {
     this.#response.writeHead(200, { 'content-type': contentType })
     this.#response.flushHeaders()
@@ -90,7 +90,7 @@ export class Exchange {
     this.#response.end()
   }
 
-  /** Breaks the connection off, as a crashing provider does, behind what was written. */
+  /** Breaks the connection off after what was written, as a crashing provider does. */
   async break(): Promise<void> {
     this.gone.throwIfAborted()
     // The write's own callback comes when the bytes are with the kernel; destroyed earlier they could be lost.

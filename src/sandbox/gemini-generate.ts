@@ -9,7 +9,7 @@ type Part = Record<string, unknown>
 /** `/v1/models/<model>:generateContent` and its stream. */
 export const geminiPath = /^\/v1(?:beta)?\/models\/([^/:]+):(generateContent|streamGenerateContent)$/
 
-/** Gemini's wire format, streamed and not. Calls are signed, and a signature that comes back must be the one that was given. */
+/** Gemini's wire format, streamed and not. Calls are signed, and a returned signature must be the one that was given. */
 export async function geminiGenerate(exchange: Exchange, path: string): Promise<void> {
   const [, model = '', method] = geminiPath.exec(path) ?? []
   const body = await exchange.body()
@@ -65,7 +65,7 @@ function conversationOf(model: string, body: Record<string, unknown>): Conversat
   }
 }
 
-/** What the real API refuses: keywords that its schemas do not have, answers to calls that were not made, signatures that it did not give. */
+/** Returns what the real API would refuse: keywords that its schemas do not have, answers to calls that were not made, signatures that it did not give. */
 function faultOf(body: Record<string, unknown>): string | null {
   const called = new Set<unknown>()
   for (const [index, { parts }] of objectsOf(body['contents']).entries()) {

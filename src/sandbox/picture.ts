@@ -6,7 +6,7 @@ const squares = 8
 /** Longest edge that is drawn; larger requests get this. */
 const edgeMax = 2048
 
-/** What a simulated picture is made from: a digest of what was asked, and its size. Together they are its name. */
+/** The source of a simulated picture: a digest of the request, and its size. Together they are its name. */
 export interface Picture {
   /** 32 hex characters. */
   readonly digest: string
@@ -14,7 +14,7 @@ export interface Picture {
   readonly height: number
 }
 
-/** The picture for these words and bytes. The same for the same ones, on every machine. */
+/** Returns the picture for these words and bytes, the same on every machine. */
 export function pictureOf(parts: readonly (string | Uint8Array)[], width: number, height: number): Picture {
   const hash = createHash('sha256')
   for (const part of parts) hash.update(`${part.length} `).update(part)
@@ -23,7 +23,7 @@ export function pictureOf(parts: readonly (string | Uint8Array)[], width: number
 
 export const nameOf = ({ digest, width, height }: Picture): string => `${digest}-${width}x${height}.png`
 
-/** The picture of that name, or null when it is none of ours. */
+/** Returns the picture of that name, or null for an unknown name. */
 export function pictureNamed(name: string): Picture | null {
   const found = /^([0-9a-f]{32})-([1-9]\d{0,3})x([1-9]\d{0,3})\.png$/.exec(name)
   if (found === null) return null
@@ -53,7 +53,7 @@ export function pngOf({ digest, width, height }: Picture): Buffer {
   ])
 }
 
-/** One line of pixels behind its filter byte; a bit of the digest is a square and its mirror image. */
+/** One line of pixels after its filter byte; a bit of the digest is a square and its mirror image. */
 function rowOf(bytes: Buffer, line: number, width: number, rowBytes: number): Buffer {
   const row = Buffer.alloc(rowBytes + 1)
   for (let x = 0; x < width; x++) {

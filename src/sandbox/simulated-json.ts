@@ -1,12 +1,12 @@
-/** Values that a JSON schema accepts, for replies in a wanted format. It knows what SDKs send; a `pattern` is beyond it. */
+/** Makes values that a JSON schema accepts, for replies in a wanted format. It supports the schemas that SDKs send, without `pattern`. */
 
 type Schema = Readonly<Record<string, unknown>>
 
-/** Deeper than this only what is required is made, so that schemas that contain themselves come to an end. */
+/** Below this depth only required fields are made, so that recursive schemas end. */
 const optionalDepthMax = 4
-/** No schema is followed deeper. */
+/** Schemas are followed no deeper than this. */
 const depthMax = 24
-/** A schema that asks for more than so many values gets null for the rest. */
+/** A schema that asks for more values than this gets null for the rest. */
 const valuesMax = 5_000
 
 const formats: Readonly<Record<string, string>> = {
@@ -18,7 +18,7 @@ const formats: Readonly<Record<string, string>> = {
   uuid: '00000000-0000-4000-8000-000000000000',
 }
 
-/** A value for the schema; strings say `text`. Without a schema that says anything it is an object with the text. */
+/** Returns a value for the schema; strings say `text`. An empty schema gives an object with the text. */
 export function simulatedJson(schema: unknown, text: string): unknown {
   if (!isSchema(schema) || Object.keys(schema).length === 0) return { simulated: text }
   return made(schema, { root: schema, text, depth: 0, left: { values: valuesMax } })
@@ -28,7 +28,7 @@ interface Place {
   readonly root: Schema
   readonly text: string
   readonly depth: number
-  /** How many more values may be made. */
+  /** The number of values that may still be made. */
   readonly left: { values: number }
 }
 

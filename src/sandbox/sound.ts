@@ -1,4 +1,4 @@
-/** Samples a second of everything that the sandbox says: one channel, 16 bits, little-endian. */
+/** Samples a second of all sounds of the sandbox: one channel, 16 bits, little-endian. */
 const pcmRate = 24_000
 /** How long one character sounds. */
 const charMs = 60
@@ -30,7 +30,7 @@ function toneOf(hertz: number, samples: number): Buffer {
   return tone
 }
 
-/** The 44 bytes in front of so many bytes of samples. */
+/** The 44-byte header for this number of sample bytes. */
 export function wavHeader(sampleBytes: number): Buffer {
   const head = Buffer.alloc(44)
   head.write('RIFF', 0, 'latin1')
@@ -48,7 +48,7 @@ export function wavHeader(sampleBytes: number): Buffer {
   return head
 }
 
-/** How long a WAV file lasts by its bytes and the rate in its header; null for anything else. */
+/** Returns the length of a WAV file from its bytes and the rate in its header; null for any other file. */
 export function wavSeconds(bytes: Buffer): number | null {
   if (bytes.length < 44 || bytes.toString('latin1', 0, 4) !== 'RIFF' || bytes.toString('latin1', 8, 16) !== 'WAVEfmt ') return null
   const bytesPerSecond = bytes.readUInt32LE(28)

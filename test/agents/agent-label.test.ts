@@ -1,4 +1,4 @@
-/** A plain key that names an agent in x-br-agent-id: the agent's budget, rules, calls at once and end hold on every kind of call. */
+/** A plain key that names an agent in x-br-agent-id: the agent's budget, rules, cap of concurrent calls and end apply to every kind of call. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { bindingsOf, endpointTable } from '../../src/gateway/http/rows/endpoint-table.ts'
 import { type ImageProviders, keys, startImageProviders } from '../gateway/inference/images/image-providers.ts'
@@ -178,7 +178,7 @@ describe('an agent that a plain key names', () => {
       })
 
       if (kind !== 'the image panel')
-        test('its calls at once are those of the agent, and a revoke cuts one that runs', async () => {
+        test('its cap of concurrent calls is that of the agent, and a revoke cuts a running call', async () => {
           const { id, token } = await app.newAgent(newName('busy'))
           await family.patch(id, { max_concurrency: 1 })
           app.alpha.hold()
@@ -202,7 +202,7 @@ describe('an agent that a plain key names', () => {
     for (const ask of asks) expect(said(await ask(app.key, { 'x-br-agent-id': name }))).toBe('403 agent_revoked')
   })
 
-  test('a write to memory stands in the name of the agent, by HTTP and by tools; of a revoked one it is refused, and reading is not', async () => {
+  test("a write to memory has the name of the agent, by HTTP and by tools; a revoked agent's write is refused, its reading is not", async () => {
     const name = newName('writer')
     const { id, token } = await app.newAgent(name)
     const key = `agents/${name.replace(' ', '-')}.md`

@@ -77,7 +77,7 @@ describe('rules of agents over HTTP', () => {
     expect((await chat(app.key)).status).toBe(200)
   })
 
-  test('a rule that is none is 400 bad_request and changes nothing', async () => {
+  test('an invalid rule is 400 bad_request and changes nothing', async () => {
     const { id } = (await create({ name: newName(), ...allRules })).json
     const wrong = [
       { max_concurrency: 0 },

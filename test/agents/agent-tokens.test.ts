@@ -68,7 +68,7 @@ test('a token verifies offline with the published keys and carries the RFC 9068 
   })
 })
 
-test('a token stands for its agent under the limits of the key that minted it', async () => {
+test('a token acts as its agent under the limits of the key that minted it', async () => {
   const { token, agentId, orgId, userId, keyId } = await newToken('triage')
   await process.keys.setLimits(orgId, keyId, { rpmLimit: 7, dailyLimit: 70 })
   expect(await process.agents.tokens.principalOf(token)).toEqual({

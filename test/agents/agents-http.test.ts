@@ -126,7 +126,7 @@ describe('agents over HTTP', () => {
     expect(mcp.text).toContain('worker')
   })
 
-  test('AGENT-05 a revoke refuses every outstanding token at once, and revoking again is fine', async () => {
+  test('AGENT-05 a revoke refuses every outstanding token immediately, and revoking again is fine', async () => {
     const { id, token } = await app.newAgent('doomed')
     const second = await tokenOf(id)
     expect((await chat(token)).status).toBe(200)
@@ -353,7 +353,7 @@ describe('agents over HTTP', () => {
     for (const label of ['named', String(id)]) expect(said(await chat(app.key, {}, { 'x-br-agent-id': label }))).toEqual([403, 'agent_revoked'])
   })
 
-  test('AGENT-18 however many create one name at once, there is one agent', async () => {
+  test('AGENT-18 any number of concurrent creates of one name make one agent', async () => {
     const replies = await Promise.all(Array.from({ length: 20 }, () => create('crowded')))
     expect(new Set(replies.map(reply => reply.json.id)).size).toBe(1)
     expect(replies.map(reply => reply.status).sort((a, b) => a - b)).toEqual([...Array.from({ length: 19 }, () => 200), 201])

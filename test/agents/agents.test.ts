@@ -65,7 +65,7 @@ test('the same name in another organisation is another agent', async () => {
   expect(two.agent.id).not.toBe(one.agent.id)
 })
 
-test('twenty creates of one name at once make one agent', async () => {
+test('twenty concurrent creates of one name make one agent', async () => {
   const { principal, orgId } = await newCaller(process)
   const made = await Promise.all(Array.from({ length: 20 }, () => process.agents.createOrReuse(principal, 'crowd')))
   expect(new Set(made.map(one => one.agent.id)).size).toBe(1)
@@ -160,7 +160,7 @@ test('a second revoke answers like the first', async () => {
   expect(await process.agents.revoke(orgId, agent.id, 'operator')).toEqual(first)
 })
 
-test('revokes of parent and child at once both succeed', async () => {
+test('concurrent revokes of parent and child both succeed', async () => {
   const caller = await newCaller(process)
   for (let round = 0; round < 5; round++) {
     const [a, b, c] = await family(caller, [`a${round}`, `b${round}`, `c${round}`])

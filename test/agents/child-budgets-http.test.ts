@@ -158,7 +158,7 @@ describe('budgets of child agents', () => {
     }
   })
 
-  test('twenty children at once get what is there and no more', async () => {
+  test('twenty children that are created concurrently get what is left and no more', async () => {
     const parent = await family.lead(10)
     const replies = await Promise.all(Array.from({ length: 20 }, () => family.child(parent, { monthly_budget_inr: 1.5 })))
     const made = replies.filter(reply => reply.status === 201)
@@ -167,7 +167,7 @@ describe('budgets of child agents', () => {
     expect(await givenBy(parent)).toBe(9)
   })
 
-  test('children that are made and a budget that is lowered at once never end in more than there is', async () => {
+  test('children that are created while a budget is lowered never have more than it together', async () => {
     for (let round = 0; round < 4; round++) {
       const parent = await family.lead(4)
       const makers = Array.from({ length: 6 }, () => family.child(parent, { monthly_budget_inr: 1 }))

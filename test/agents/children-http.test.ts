@@ -83,7 +83,7 @@ describe('children of agents', () => {
     for (const id of [plain.id, foreign, 999_999]) expect(said(await family.child({ id, token: parent.token }))).toEqual([403, 'forbidden'])
     const inference = await app.newKey({ scope: 'inference' })
     for (const token of [app.key, inference.key, stranger.key]) expect(said(await family.child({ id: parent.id, token }))).toEqual([403, 'forbidden'])
-    // It is asked anew at every call, for all above as well.
+    // It is checked again at every call, for all agents above as well.
     const middle = await family.born(parent, { may_delegate: true })
     await family.born(middle)
     await family.patch(parent.id, { may_delegate: false })
@@ -171,7 +171,7 @@ describe('children of agents', () => {
       }
   })
 
-  test('calls at once of a child are calls at once of its parents', async () => {
+  test('concurrent calls of a child count as concurrent calls of its parents', async () => {
     const top = await family.lead(null, { max_concurrency: 1 })
     const middle = await family.born(top, { may_delegate: true })
     const lowest = await family.born(middle)
@@ -210,7 +210,7 @@ describe('children of agents', () => {
     expect((await family.chat(first.token)).status).toBe(401)
   })
 
-  test('a request that is none is refused and makes nobody', async () => {
+  test('an invalid request is refused and creates no agent', async () => {
     const parent = await family.lead()
     for (const name of ['', '  ', 'x'.repeat(101), 'a\nb']) expect(said(await family.child(parent, { name }))).toEqual([400, 'bad_name'])
     for (const wrong of [
@@ -269,7 +269,7 @@ describe('children of agents', () => {
     }
   })
 
-  test('however many make a child of one name at once, there is one child', async () => {
+  test('any number of concurrent creates of a child of one name make one child', async () => {
     const parent = await family.lead()
     const name = newName('crowded')
     const replies = await Promise.all(Array.from({ length: 12 }, () => family.child(parent, { name })))

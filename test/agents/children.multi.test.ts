@@ -24,7 +24,7 @@ describe.runIf(onPostgres)('children that several processes make', () => {
   const child = (i: number, parent: { id: number; token: string }, body: object = {}) =>
     call(at(i), parent.token, 'POST', `/v1/me/agents/${parent.id}/children`, { name: `child ${made++}`, ...body })
 
-  test('thirty at once over three processes get what is there and no more', async () => {
+  test('thirty concurrent creates over three processes get what is left and no more', async () => {
     const parent = await lead(10)
     const replies = await Promise.all(Array.from({ length: 30 }, (_, i) => child(i, parent, { monthly_budget_inr: 1.5 })))
     const codes = replies.map(({ status, json }) => (status === 201 ? '201' : `${status} ${json.error.code}`)).sort()
@@ -32,7 +32,7 @@ describe.runIf(onPostgres)('children that several processes make', () => {
     expect(await fleet.violations()).toEqual([])
   })
 
-  test('one name at once over three processes is one child, and budgets that move at once stay within the family', async () => {
+  test('concurrent creates of one name over three processes make one child, and concurrent budget changes stay within the family', async () => {
     const parent = await lead(10)
     const replies = await Promise.all(Array.from({ length: 9 }, (_, i) => child(i, parent, { name: 'the same', monthly_budget_inr: 1 })))
     expect(new Set(replies.map(({ json }) => json.agent.id)).size).toBe(1)

@@ -89,7 +89,7 @@ async function post(at: string, { body, file }: Asked, { token, headers }: { tok
 }
 
 describe('BUDX-05 an agent whose budget is spent', () => {
-  test('every endpoint and every tool that charges stands in this table', () => {
+  test('every endpoint and every tool that charges is in this table', () => {
     const rows = bindingsOf(endpointTable).filter(({ row }) => row.inference === true)
     expect(rows.map(({ at }) => at).sort()).toEqual(Object.keys(endpoints).sort())
     const charging = mcpTools(262_144).filter(({ row }) => row.inference === true)

@@ -45,7 +45,7 @@ describe('a revoke beside a mint, a start, and time that goes by', () => {
     await late.stop()
   })
 
-  test('a hundred mints at once with a revoke: whatever they answer, no token works afterwards', async () => {
+  test('a hundred mints during a revoke: whatever they answer, no token works afterwards', async () => {
     const { principal, orgId, agentId } = await newAgent()
     const { tokens } = process.agents
     const mints = Array.from({ length: 100 }, () => tokens.mint(principal, agentId).catch((error: unknown) => error))

@@ -137,7 +137,7 @@ describe.runIf(onPostgres)('a revoke on another process', () => {
     expect((await fleet.usage()).filter(({ keyId }) => keyId === minting.id).map(({ outcome }) => outcome)).toEqual(calls.map(() => 'cut'))
   })
 
-  test('a hundred revokes, given to three processes at once, cut a stream each on another one: all of them, and nothing else is charged', {
+  test('a hundred concurrent revokes on three processes each cut a stream on another process, and nothing else is charged', {
     timeout: 120_000,
   }, async () => {
     const { fleet, processes } = world

@@ -123,7 +123,7 @@ test.runIf(onPostgres)('another process refuses a revoked agent and cuts its cal
   }
 })
 
-test.runIf(onPostgres)('another process whose notifications are lost hears of a revoke by its poll', async () => {
+test.runIf(onPostgres)('another process whose notifications are lost learns of a revoke by its poll', async () => {
   const otherDb = await database.open()
   const deafDb: Db = {
     kind: otherDb.kind,

@@ -135,7 +135,7 @@ describe('token exchange', () => {
     await untrust(again.id)
   })
 
-  test('an exchange stands in the audit trail, is a call of the key, and its calls count for the agent', async () => {
+  test('an exchange is in the audit trail, is a call of the key, and its calls count for the agent', async () => {
     const { id: agentId } = await app.newAgent('audited')
     const key = await app.newKey({ rpm: 3 })
     const { id } = await trust({ agent_id: agentId, key_id: key.keyId })

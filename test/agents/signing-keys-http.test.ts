@@ -87,7 +87,7 @@ describe('keys of agent tokens, over HTTP', () => {
     expect(await chat(before)).toBe(401)
   })
 
-  test('brigade admin rotate-signing-key rotates at once, says how long to wait, and stands in the audit trail', async () => {
+  test('brigade admin rotate-signing-key rotates immediately, says how long to wait, and is in the audit trail', async () => {
     const admin = adminHandler(app.gateway.app)
     const rotate = () => admin({ name: 'rotate-signing-key', args: {} })
     await expect(rotate()).rejects.toThrow(/try again in \d+ minutes/)

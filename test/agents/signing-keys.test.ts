@@ -41,7 +41,7 @@ test('the first use makes a current and a next key, the private parts sealed', a
   for (const row of rows) expect(row.sealed).toMatch(/^v1\./)
 })
 
-test('many first uses at once make one pair', async () => {
+test('many concurrent first uses make one pair', async () => {
   const lists = await Promise.all(Array.from({ length: 10 }, () => process.agents.signingKeys.published()))
   expect(new Set(lists.map(list => list.map(jwk => jwk.kid).join())).size).toBe(1)
   expect(await process.db.many(stored)).toHaveLength(2)
@@ -108,7 +108,7 @@ test('with another master key nothing is signed, which it says; what is out stil
   }
 })
 
-test.runIf(onPostgres)("two processes that start at once share one pair and take each other's tokens", async () => {
+test.runIf(onPostgres)("two processes that start concurrently share one pair and accept each other's tokens", async () => {
   const otherDb = await database.open()
   const other = await startProcess(otherDb, { masterKey })
   try {

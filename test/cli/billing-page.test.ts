@@ -91,7 +91,7 @@ describe.runIf(hasTools)('the page about money', () => {
     const code = /<script>\n([\s\S]*?)<\/script>/.exec(page)?.[1] ?? ''
     const said: string[] = []
     const button: { onclick?: () => Promise<unknown> } = {}
-    // In place of the script of the provider: it pays at once, and hands over what a browser would get.
+    // Replaces the provider's script: it pays immediately, and returns what a browser would get.
     class Checkout {
       readonly options: { order_id: string; key: string; amount: number; currency: string; handler: (paid: object) => Promise<void> }
       constructor(options: Checkout['options']) {

@@ -174,7 +174,7 @@ describe('client commands, as typed', () => {
     const out = await ran(['logout'], { key: null })
     expect(out).toContain(`Signed out of ${app.baseUrl}`)
     expect(out).toMatch(/^1 kept agent token is gone too\.$/m)
-    expect(out).toMatch(/^The key "CLI of mine" itself stays good until somebody ends it: DELETE \/me\/keys\/\d+/m)
+    expect(out).toMatch(/^The key "CLI of mine" itself stays valid until somebody ends it: DELETE \/me\/keys\/\d+/m)
     expect([out.includes(key), readdirSync(folder)]).toEqual([false, []])
     expect(await run(['whoami'], { key: null })).toMatchObject({ code: 3, err: expect.stringContaining('not signed in') })
     expect(await ran(['logout'])).toBe(
@@ -199,9 +199,9 @@ describe('client commands, as typed', () => {
     const asIt = await run(['whoami'], { key: token })
     const list = await ran(['agent', 'list'])
     expect([again.code, again.out]).toEqual([6, ''])
-    expect(again.err).toContain('was revoked, for good')
+    expect(again.err).toContain('was revoked permanently')
     expect([asIt.code, asIt.out]).toEqual([3, ''])
-    expect(asIt.err).toContain('was revoked, for good')
+    expect(asIt.err).toContain('was revoked permanently')
     expect(list).not.toContain('leaving')
   })
 
@@ -281,7 +281,7 @@ describe('client commands, as typed', () => {
       [['agent', 'token'], {}, 2, 'brigade agent token <name or id>'],
       [['memory', 'put', 'agents/x', 'no-such-file'], {}, 2, 'there is no such file'],
       [['whoami'], { key: null }, 3, 'you are not signed in'],
-      [['whoami'], { key: 'br-of-another-gateway-1' }, 3, 'does not take the credential of BRIGADE_KEY'],
+      [['whoami'], { key: 'br-of-another-gateway-1' }, 3, 'does not accept the credential of BRIGADE_KEY'],
       [['agent', 'create', 'x'], { key: narrow }, 3, '(forbidden)'],
       [['memory', 'get', 'users/999999/x'], {}, 3, '(forbidden)'],
       [['agent', 'token', 'nobody-of-that-name'], {}, 4, 'brigade agent list shows them'],

@@ -79,8 +79,8 @@ describe('which gateway a command calls, and as whom', () => {
       [{ BRIGADE: 'gw.example.com' }, 'such as https://gw.example.com, not'],
       [{ BRIGADE: 'ftp://x' }, 'must be an http or https URL'],
       [{ BRIGADE: 'https://user:secret@gw.example.com' }, 'must not hold a user or password'],
-      [{ BRIGADE_KEY: secret }, 'what stands in BRIGADE_KEY is no key'],
-      [{ BRIGADE_KEY: 'br-two lines\nof text' }, 'what stands in BRIGADE_KEY is no key'],
+      [{ BRIGADE_KEY: secret }, 'BRIGADE_KEY does not hold a key'],
+      [{ BRIGADE_KEY: 'br-two lines\nof text' }, 'BRIGADE_KEY does not hold a key'],
       [{ BRIGADE_KEY_FILE: unreadable }, 'there is no such file'],
     ] as const) {
       const refused = failure(() => settled({}, more))

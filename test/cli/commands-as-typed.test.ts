@@ -51,7 +51,7 @@ describe('brigade, as typed', () => {
     expect((await browser.open(`${gateway.baseUrl}/me`)).json).toMatchObject({ email: 'ops@team.test', role: 'owner' })
   })
 
-  test('without --json the link stands on a line of its own; an unknown address ends with 1 and what to do', async () => {
+  test('without --json the link is on its own line; an unknown address ends with 1 and says what to do', async () => {
     const { code, out } = await type('admin', 'sign-in', '--email', 'owner@localhost').ended
     expect([code, /^url +http:\/\/\S+$/m.test(out)]).toEqual([0, true])
     const unknown = await type('admin', 'sign-in', '--email', 'nobody@x.test').ended

@@ -65,7 +65,7 @@ describe('JSON with comments', () => {
         const after = editJsonc(text, edits)
         expect(parse(after, [], { allowTrailingComma: true })).toEqual(expected)
         const lost = commentsIn(text).filter(comment => !after.includes(comment))
-        // What stands between the parts of an entry that is taken out may go with it.
+        // Text between the parts of a removed entry may be removed too.
         const dropped = isDeepStrictEqual(
           value,
           edited(
@@ -103,7 +103,7 @@ describe('JSON with comments', () => {
     expect(editJsonc(after, edits)).toBe(after)
   })
 
-  test('a file of megabytes without a line break is merged at once', () => {
+  test('a file of megabytes without a line break is merged quickly', () => {
     const history = Array.from({ length: 4 }, (_one, at) => ({ display: `${'x'.repeat(120)}${at}` }))
     const text = JSON.stringify({ projects: Object.fromEntries(Array.from({ length: 4000 }, (_one, at) => [`/srv/work/${at}`, { history }])) })
     expect(text.length).toBeGreaterThan(2_000_000)

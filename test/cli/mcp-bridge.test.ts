@@ -119,7 +119,7 @@ describe.each(eras)('brigade mcp, %s', (era, connect) => {
     await expect(client.call('whoami')).rejects.toThrow(/nothing listens at/i)
     await proxy.restore()
     expect((await client.call('whoami')).isError).toBeUndefined()
-    expect(client.stderr()).toContain('What was asked may have been done')
+    expect(client.stderr()).toContain('The request may have been carried out')
   })
 
   test('a text of 200 KiB goes both ways whole', async () => {
@@ -214,10 +214,10 @@ test('a client that is gone ends the process and its calls', async () => {
   await until(() => app.alpha.requests[0]?.aborted === true, 'the provider is hung up on')
 })
 
-describe('who is not let in hears it in every answer, and the process ends with 3', () => {
+describe('a caller with a refused credential reads why in every answer, and the process ends with 3', () => {
   test.each([
     { what: 'nobody is signed in', given: () => ({ HOME: home, BRIGADE: app.baseUrl }), says: /not signed in.*brigade login/ },
-    { what: 'the key is unknown', given: () => env('br-00000000000000000000000000000000'), says: /does not take the credential of BRIGADE_KEY/ },
+    { what: 'the key is unknown', given: () => env('br-00000000000000000000000000000000'), says: /does not accept the credential of BRIGADE_KEY/ },
   ])('$what', async ({ given, says }) => {
     const { messages, code, stderr } = await piped([toolCall(1, 'whoami'), toolCall(2, 'whoami')], { env: given() })
     expect(await code()).toBe(3)

@@ -95,7 +95,7 @@ describe('tokens that are kept between two runs', () => {
     expect(files()).toEqual([name])
   })
 
-  test('tokens that have ended are thrown away with the next one; those of a revoked agent at once', () => {
+  test('ended tokens are deleted with the next write; those of a revoked agent immediately', () => {
     cache.keep(paramsOf({ agent: 'short' }), tokenOf(10))
     cache.keep(paramsOf({ agent: 'long' }), tokenOf(900, { agent_id: 8 }))
     nowMs = startMs + 11_000

@@ -73,7 +73,7 @@ describe.each(clients.eras)('in the %s', (_era, connect) => {
     const { json } = await app.call('GET', '/v1/me/budgets', undefined, { token: agent.token })
     const reply = await client.call('budget_get')
     expect(reply.data).toEqual(json)
-    expect(reply.text).toMatch(new RegExp(`^agent ${agent.id}: ₹\\S+ of ₹50\\.00 left \\(₹\\S+ spent.*\\); starts anew \\d{4}-.*\\norg `))
+    expect(reply.text).toMatch(new RegExp(`^agent ${agent.id}: ₹\\S+ of ₹50\\.00 left \\(₹\\S+ spent.*\\); starts again \\d{4}-.*\\norg `))
     expect((await client.call('budget_get', { scope: 'org' })).data.budgets).toMatchObject([
       { scope: 'org', cap_inr: 1000, remaining_inr: expect.any(Number), resets_at: expect.any(String) },
     ])

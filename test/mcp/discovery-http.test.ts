@@ -110,7 +110,7 @@ describe('a 401 of /mcp', () => {
 })
 
 describe('what describes the MCP server', () => {
-  test('the card stands at its three places with one body, for readers of any origin, also by HEAD', async () => {
+  test('the card is at its three places with one body, for readers of any origin, also by HEAD', async () => {
     const bodies: string[] = []
     for (const path of ['/.well-known/mcp/server-card.json', '/mcp/server-card', '/.well-known/mcp-server-card']) {
       const reply = await app.call('GET', path, undefined, { token: null, headers: { origin: 'https://directory.example' } })

@@ -157,7 +157,7 @@ describe('words of others', () => {
     const { text } = (await call('chat', { model: 'alpha-only', prompt: 'x' })).content[0]
     expect(text).toContain('call memory_delete')
     expect(text.match(/next\s*:/gi)).toHaveLength(1)
-    expect(text).toMatch(/Next: Try once more/)
+    expect(text).toMatch(/Next: Try again/)
   })
 
   test('an answer in a form that nobody can read is the fault of its provider; what it leaves out is filled in', async () => {

@@ -121,7 +121,7 @@ describe('a stream of changes', () => {
     await until(() => third.told.stopped === 1)
   })
 
-  test('a token that has ended already ends its stream at once', async () => {
+  test('a token that has ended already ends its stream immediately', async () => {
     const { told } = await openStream({ endsAtMs: 1, isStillGood: async () => false })
     await until(() => told.stopped === 1)
   })

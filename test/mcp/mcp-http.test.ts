@@ -3,7 +3,7 @@ import { version } from '../../src/version.ts'
 import { startApp, type TestApp, until } from '../harness/app.ts'
 import { info, mcpClients, type Step } from './mcp-clients.ts'
 
-/** Some of the tools; the whole list of each credential stands in toolsets.test.ts. */
+/** Some of the tools; the whole list of each credential is in toolsets.test.ts. */
 const someTools = ['budget_get', 'chat', 'memory_delete', 'memory_list', 'memory_paths', 'memory_read', 'memory_write', 'models_list', 'usage_get', 'whoami']
 
 let app: TestApp
@@ -99,7 +99,7 @@ describe('POST /mcp', () => {
     expect(reply.headers.get('www-authenticate')).toContain('error_description="agent_revoked"')
   })
 
-  test('MCP-23 equal JSON-RPC ids of many callers at once never cross', async () => {
+  test('MCP-23 equal JSON-RPC ids of concurrent callers never cross', async () => {
     const other = await app.otherOrg('Mcp Twenty Three')
     const call = { jsonrpc: '2.0', id: 7, method: 'tools/call', params: { name: 'whoami', arguments: {} } }
     const tokens = Array.from({ length: 20 }, (_, n) => (n % 2 === 0 ? app.key : other.key))

@@ -160,7 +160,7 @@ describe.each(eras)('rights of memory tools in the %s', (name, connect) => {
     expect(refusal(await bens.call('memory_share', { action: 'create', space }))).toEqual([true, 'space_taken', 409])
     expect(refusal(await annas.call('memory_share', { action: 'create', space: 'Bad Name' }))).toEqual([true, 'bad_name', 400])
     expect(refusal(await annas.call('memory_share', { action: 'retire', space: `none-${era}` }))).toEqual([true, 'not_found', 404])
-    expect((await annas.call('memory_share', { action: 'retire', space })).text).toContain('closed for good')
+    expect((await annas.call('memory_share', { action: 'retire', space })).text).toContain('closed permanently')
     expect(refusal(await annas.call('memory_read', { key }))).toEqual([true, 'forbidden', 403])
     expect(refusal(await annas.call('memory_share', { action: 'create', space }))).toEqual([true, 'space_retired', 409])
     const { json } = await app.call('GET', '/me/audit', undefined, { cookie: await app.signIn() })

@@ -10,7 +10,7 @@ const edited = (text: string, oldText: string, newText: string, replacesAll = fa
   editText(text, { oldText, newText, replacesAll, charsMax: 1_000_000 })
 
 describe('editing a text', () => {
-  test('replaces what stands there once, and shows the lines as they were and as they are', () => {
+  test('replaces a text that occurs once, and shows the lines before and after', () => {
     expect(edited('one\ntwo words\nthree\n', 'two', '2')).toEqual({
       kind: 'done',
       text: 'one\n2 words\nthree\n',
@@ -89,7 +89,7 @@ describe('parts of a text', () => {
     return parts
   }
 
-  test('the parts together are the text, however long its lines are and whatever stands in them', () => {
+  test('the parts together are the text, whatever the length and content of its lines', () => {
     fc.assert(
       fc.property(
         fc.string({ unit: fc.constantFrom('a', 'é', 'अ', '😀', '"', '\n', '\r\n', '\u0001'), maxLength: 200 }),

@@ -80,7 +80,7 @@ describe.each(eras)('writing memory with tools in the %s', (name, connect) => {
 
     const twice = await client.call('memory_edit', { key, old_text: 'open', new_text: 'closed' })
     expect(refusal(twice)).toEqual([true, 'bad_request', 400])
-    expect(twice.text).toContain('stands 2 times')
+    expect(twice.text).toContain('occurs 2 times')
     expect(twice.text).toContain('(lines 1, 4)')
     expect((await client.call('memory_edit', { key, old_text: 'open', new_text: 'closed', replace_all: true })).data).toMatchObject({ replaced: 2 })
     expect(await stored(key)).toBe('status: closed\r\nowner: triage\r\nsince: today\r\nstatus of the other: closed\r\n')
@@ -93,7 +93,7 @@ describe.each(eras)('writing memory with tools in the %s', (name, connect) => {
     const edit = (args: object) => client.call('memory_edit', { key, old_text: 'Friday', new_text: 'Monday', ...args })
     const absent = await edit({ old_text: 'Deploy on Friday' })
     expect(refusal(absent)).toEqual([true, 'bad_request', 400])
-    expect(absent.text).toContain('does not stand verbatim')
+    expect(absent.text).toContain('does not occur verbatim')
     expect(absent.text).toContain('white space')
     expect(absent.text).toContain('memory_read')
     expect(refusal(await edit({ new_text: 'Friday' }))).toEqual([true, 'bad_request', 400])
@@ -111,7 +111,7 @@ describe.each(eras)('writing memory with tools in the %s', (name, connect) => {
     expect(await stored(key)).toBe('Deploy  on ')
   })
 
-  test('edits of many at once of one object are all kept; of two that change the same words the second is told', async () => {
+  test('concurrent edits of one object are all kept; of two that change the same words the second is refused', async () => {
     const clients = await Promise.all([connect(), connect(), connect()])
     const key = `agents/${era}/race.md`
     const names = Array.from({ length: 9 }, (_, n) => `line-${n}`)

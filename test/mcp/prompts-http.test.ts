@@ -57,7 +57,7 @@ describe.each(rawEras)('prompts in the %s', (_era, connect) => {
     })
   })
 
-  test('handoff says where the note goes and what stands in it; following it works', async () => {
+  test('handoff says where the note goes and what it contains; following it works', async () => {
     const client = await connect(app.baseUrl, agent.token)
     const [text = ''] = textsOf(await client.getPrompt({ name: 'handoff', arguments: { to: 'Review Team/../x', summary: 'Half done.' } }))
     const [, key = ''] = /key "(\S+\.md)"/.exec(text) ?? []

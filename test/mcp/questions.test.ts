@@ -78,7 +78,7 @@ describe('asking back', () => {
     expect((await modern('prompts/get', { inputResponses: said }, { elicitation: {} })).result).toMatchObject({ messages: [] })
   })
 
-  test.each(['tools/call', 'prompts/get'])('a client of the initialize era hears from %s that it cannot be asked', async method => {
+  test.each(['tools/call', 'prompts/get'])('a client of the initialize era reads from %s that it cannot be asked', async method => {
     const { error } = await post(method, { name: 'ask', arguments: {} }, { 'mcp-protocol-version': '2025-11-25' })
     expect(error?.message).toContain('needs a client of protocol 2026-07-28')
   })

@@ -47,7 +47,7 @@ describe('server card', () => {
     ['a remote of another transport', { remotes: [{ ...remote, type: 'sse' }] }],
     ['a remote without a host', { remotes: [{ ...remote, url: '/mcp' }] }],
     ['a remote of another scheme', { remotes: [{ ...remote, url: 'ftp://gw.acme.com/mcp' }] }],
-    ['a protocol version that is none', { remotes: [{ ...remote, supportedProtocolVersions: ['1.0'] }] }],
+    ['an invalid protocol version', { remotes: [{ ...remote, supportedProtocolVersions: ['1.0'] }] }],
     ['a server that takes no credential', { authentication: { required: false, schemes: [] } }],
   ])('the shape refuses %s', (_what, wrong) => {
     expect(serverCardShape.safeParse(card).success).toBe(true)

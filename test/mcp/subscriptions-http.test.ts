@@ -104,7 +104,7 @@ test('scopes that the caller is not in, unknown places and lists that never chan
   expect(await nothing.subscription.closed).toBe('graceful')
 })
 
-test('a share that ends in the middle of a stream ends its news, and nobody hears of what they may not read', async () => {
+test('a share that ends in the middle of a stream ends its news, and nobody is notified of what they may not read', async () => {
   const guest = await app.newMember('member')
   const key = await app.gateway.app.keys.create({
     orgId: app.orgId,
@@ -224,7 +224,7 @@ test('the initialize era has no such stream and says so', async () => {
 })
 
 // The last one: it stops the gateway.
-test('a shutdown ends the streams at once and in good order, and does not wait for them', async () => {
+test('a shutdown ends the streams immediately and in good order, and does not wait for them', async () => {
   const { subscription } = await listening(app.key, ['memory://agents/'])
   const startMs = systemClock.monotonicMs()
   await app.stop()

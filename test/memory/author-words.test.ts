@@ -37,7 +37,7 @@ const saidOverHttp = async (key: string, word: string): Promise<unknown[]> => {
 }
 
 describe('the author of memory under a label', () => {
-  test('HARD-13 the label of a plain key stands in quotes and is not verified in list, search, history, conflict and header; an agent is', async () => {
+  test('HARD-13 the label of a plain key is in quotes and not verified in list, search, history, conflict and header; an agent is verified', async () => {
     const label = String(agent.id)
     await put('agents/forged.md', 'forged word', app.key, { 'x-br-agent-id': label })
     await put('agents/real.md', 'real word', agent.token)

@@ -39,7 +39,7 @@ const listen = async (testing: TestMemory, org: number): Promise<{ seen: MemoryC
 }
 const named = (changes: readonly MemoryChange[]) => changes.map(({ action, key }) => `${action} ${key}`)
 
-test('every process hears of every change of its organisation: key, action, etag, author and time, never content', async () => {
+test('every process is notified of every change of its organisation: key, action, etag, author and time, never content', async () => {
   orgId++
   const call = callFrom(keyOf(orgId))
   await here.memory.config.put(orgId, input)
@@ -65,7 +65,7 @@ test('every process hears of every change of its organisation: key, action, etag
   theirs.off()
 })
 
-test('many writes at once are all heard of, each once, with few notifications', async () => {
+test('many concurrent writes are all reported, each once, with few notifications', async () => {
   orgId++
   const call = callFrom(keyOf(orgId))
   await here.memory.config.put(orgId, input)

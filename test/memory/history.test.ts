@@ -208,7 +208,7 @@ for (const kind of peers) {
       expect(await errorCode(() => on.testing.memory.history.list(call, 'agents/paged', { limit: 2, cursor: 'nonsense' }))).toBe('bad_request')
     })
 
-    test('fifty writers at once without conditions: every one of them is in the history', async () => {
+    test('fifty concurrent writers without conditions: every write is in the history', async () => {
       const { orgId, call } = await on.org({ history_versions: 100 })
       const count = kind.hasConditions ? 50 : 8
       await Promise.all(Array.from({ length: count }, (_, n) => put(call, 'agents/busy', `writer ${n}`)))

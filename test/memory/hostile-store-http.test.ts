@@ -181,7 +181,7 @@ describe('HARD-04 a store that is hostile in its lists', () => {
       expect([...new Set(codesOf(value[0]))]).toEqual(['502 memory_store_failed'])
       expect(codesOf([value[1]])).toEqual(['400 unavailable'])
       expect([...reads]).toEqual(['200 honest 200 1'])
-      // Five calls, each with what lies in the buffers of two sockets.
+      // Five calls, each with the contents of the buffers of two sockets.
       expect(sentBytes).toBeLessThan(40 * 1024 * 1024)
       const compared = await app.call('POST', '/v1/me/memory/reconcile', undefined, { token: owner.key })
       expect(codesOf([compared])).toEqual(['502 memory_store_failed'])

@@ -136,7 +136,7 @@ for (const kind of peers) {
         limit: 50,
         cursor: first.next_cursor ?? '',
       })
-      // What was written anew is looked at from its beginning.
+      // A text that was written again is searched from its beginning.
       expect(rest.matches.map(({ key, line }) => `${key}:${line}`)).toEqual(['agents/1:2', 'agents/3:1', 'agents/3:3', 'agents/3:4'])
     })
 
@@ -171,7 +171,7 @@ for (const kind of peers) {
       expect(cursors.size).toBeGreaterThan(10)
     })
 
-    test('no more searches run at once than the process can bear', async () => {
+    test('no more searches run concurrently than the process can bear', async () => {
       const { call } = await on.org()
       await put(call, 'agents/a', 'text')
       const codes = await Promise.all([1, 2, 3, 4, 5].map(() => errorCode(() => everything(call, 'text'))))
@@ -179,7 +179,7 @@ for (const kind of peers) {
       expect((await everything(call, 'text')).matches).toHaveLength(1)
     })
 
-    test('what is appended stands by itself: every writer keeps its entry, nobody writes over one', async () => {
+    test('an appended entry is its own object: every writer keeps its entry, and nobody overwrites one', async () => {
       const { orgId, call } = await on.org()
       const { appends, objects } = on.testing.memory
       const callers = [call, callFrom(agentOf(orgId)), callFrom(keyOf(orgId, { userId: null }), 'night shift!')]

@@ -190,7 +190,7 @@ describe('EDGE-19 what an organisation may ask of S3', () => {
     expect((await configure(stranger.key, body)).json.error.message).toMatch(new RegExp(`external id brigade-${stranger.orgId}-`))
   }, 60_000)
 
-  test('EDGE-19 the bucket stands in the host or in the path, as asked; a host that leads inside is refused with the bucket in it too', async () => {
+  test('EDGE-19 the bucket is in the host or in the path, as configured; a host that leads inside is refused with the bucket in it too', async () => {
     for (const [addressing, host] of [
       ['virtual', `${bucket}.s3.test:${port}`],
       ['path', `s3.test:${port}`],

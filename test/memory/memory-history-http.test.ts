@@ -181,7 +181,7 @@ describe('history, append, search and pages over HTTP', () => {
     expect((await app.call('GET', o('agents/cached'), undefined, { headers: { 'if-none-match': '"other"' } })).text).toBe('body')
   })
 
-  test('MEMX-07 every append is a new object that stays as it is; writers at once are all kept', async () => {
+  test('MEMX-07 every append is a new object that stays unchanged; the entries of concurrent writers are all kept', async () => {
     const agent = await app.newAgent('journalist')
     const path = 'agents/log'
     const made = await Promise.all(Array.from({ length: 40 }, (_, n) => append({ path, content: `entry ${n}` }, n % 2 === 0 ? app.key : agent.token)))

@@ -199,7 +199,7 @@ describe('shared memory over HTTP', () => {
     ['with', false],
     ['without', true],
   ])(
-    'MEMX-02 MEMX-03 compare-and-swap %s conditions of the store: 412 says what stands there and fifty writers lose nothing',
+    'MEMX-02 MEMX-03 compare-and-swap %s conditions of the store: 412 says what is there and fifty writers lose nothing',
     async (_name, noConditions) => {
       const other = await app.otherOrg(`Swap ${noConditions ? 'old' : 'new'}`)
       const token = other.key

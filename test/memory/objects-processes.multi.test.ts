@@ -123,7 +123,7 @@ describe.runIf(onPostgres)('memory over several processes', () => {
     await expectAgreement()
   }, 120_000)
 
-  test('a store that was configured anew at one process is used by all of them at once', async () => {
+  test('a store that was reconfigured on one process is used by all of them immediately', async () => {
     const { endpoint, bucket, accessKey, secretKey } = second
     const body = { endpoint, bucket, access_key: accessKey, secret_key: secretKey, confirm_path_change: true }
     const put = await ask(members[0], 'PUT', '/v1/me/memory-store', JSON.stringify(body), json)

@@ -65,7 +65,7 @@ for (const kind of peers) {
       await objects.write(call, 'agents/more', Buffer.alloc(1))
     })
 
-    test('writers at once never exceed the quota together', async () => {
+    test('concurrent writers never exceed the quota together', async () => {
       const { orgId, call } = await on.org({ quota_mb: 1 })
       const outcomes = await Promise.all(
         Array.from({ length: 16 }, (_, n) => errorCode(() => on.testing.memory.objects.write(call, `agents/q${n}`, Buffer.alloc(mb / 8)))),
@@ -75,7 +75,7 @@ for (const kind of peers) {
       expect(await on.testing.usage(orgId)).toEqual({ usedBytes: BigInt(mb), reservedBytes: 0n, objects: 8n })
     })
 
-    test('a conditional write that does not hold changes nothing and says what stands there', async () => {
+    test('a conditional write that does not hold changes nothing and says what is there', async () => {
       const { orgId, call } = await on.org()
       const { objects } = on.testing.memory
       const first = await objects.write(call, 'agents/c', Buffer.from('1'), { ifNoneMatch: '*' })

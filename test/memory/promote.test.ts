@@ -204,7 +204,7 @@ describe('promotion of records', () => {
     expect([name, size < 2048]).toEqual(['', true])
   })
 
-  test('unconfigured memory is said after the role and before anything of the body; a promotion stands in the audit trail', async () => {
+  test('unconfigured memory is reported after the role and before the body; a promotion is in the audit trail', async () => {
     const other = await app.otherOrg('Promotion Unconfigured')
     for (const body of [{}, { name: '../x' }, { workspace_id: 1, name: 'x', content: 'x' }])
       expect(answerOf(await promote(other.key, body))).toBe('404 memory_not_configured')

@@ -77,7 +77,7 @@ describe('journal entries whose days are over', () => {
     expect(await testing.usage(orgId)).toMatchObject({ usedBytes: 0n, objects: 0n })
   })
 
-  test('that are written anew at the same moment are kept', async () => {
+  test('that are written again at the same moment are kept', async () => {
     await write(`${journal}a`, 'old')
     testing.clock.advance(31 * dayMs)
     let letGo = (): void => {}

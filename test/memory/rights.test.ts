@@ -94,7 +94,7 @@ describe('rights in shared memory: MPERM-01 MPERM-02 MPERM-03 MPERM-04 MPERM-05 
       if (search.status === 200) expect(search.json.matches.length > 0, `matches at ${path} by ${name}`).toBe(list === 'l')
     }
     const oneOfEach = rows.filter(([id], at) => rows.findIndex(([other]) => other === id) === at)
-    // One after the other: a process runs few searches at once.
+    // One after the other, because a process runs few concurrent searches.
     for (const [, path = '', ...cells] of oneOfEach)
       for (const [at, [name, token]] of Object.entries(world.callers).entries()) await check(path, name, token, cells[at] ?? '')
   })

@@ -61,7 +61,7 @@ export class MemoryModel {
     return 'ok'
   }
 
-  /** Several new objects of one size at once: as many fit as the quota has room for. */
+  /** Several new objects of one size, written concurrently: as many fit as the quota has room for. */
   fitting(count: number, bytes: number): number {
     return Math.min(count, Math.floor((this.quotaBytes - this.usedBytes()) / bytes))
   }

@@ -87,7 +87,7 @@ export class World {
     expect(real).toBe(this.model.remove(who, path))
   }
 
-  /** Writers of new objects at once: the quota lets in as many as fit, whoever they are, and then stands at what they wrote. */
+  /** Concurrent writers of new objects: the quota accepts as many as fit, whoever writes them, and then equals their size. */
   async crowd(count: number, bytes: number): Promise<void> {
     this.#tick()
     const fitting = this.model.fitting(count, bytes)

@@ -291,7 +291,7 @@ describe('peer shares of memory', () => {
     }
   })
 
-  test('SHARE-17 who leaves the organisation loses access at once, and has no grant when they come back; what they own stays with its members and admins', async () => {
+  test('SHARE-17 a person who leaves the organisation loses access immediately, and has no grant after a return; their own shares stay with members and admins', async () => {
     const eve = await personOf(app, 'member')
     const finn = await personOf(app, 'member')
     await open(anna, 'left-behind', [eve.userId, ben.userId])
@@ -328,7 +328,7 @@ describe('peer shares of memory', () => {
     }
   })
 
-  test('people who open one name at once get one owner, and grants that meet a leaving member end with them', async () => {
+  test('concurrent opens of one name give one owner, and grants that meet a leaving member end with them', async () => {
     for (let round = 0; round < 3; round++) {
       const answers = await Promise.all([anna, anna, ben, ben, cara, admin].map(person => open(person, `race-${round}`)))
       const statuses = answers.map(answer => answer.status)

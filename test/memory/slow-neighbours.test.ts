@@ -166,7 +166,7 @@ test('calls under way go on with a store that was let go', async () => {
   stores.close()
 })
 
-describe('a bucket with more in it than anybody should ask for at once', () => {
+describe('a bucket with more objects than one list may return', () => {
   let pageOf: (startAfter: string, count: number) => string
   let huge: ReturnType<typeof createServer>
   let reads: MemoryReads

@@ -126,7 +126,7 @@ describe('configuring a store', () => {
 })
 
 describe('a store that fails', () => {
-  test('while it is down calls say so, nothing is counted, and afterwards the same key works at once', async () => {
+  test('while it is down calls say so, nothing is counted, and afterwards the same key works immediately', async () => {
     const call = callFrom(keyOf(orgId))
     const { objects } = testing.memory
     await testing.memory.config.put(orgId, inputOf(one))
@@ -211,7 +211,7 @@ describe('a store that fails', () => {
     expect(await testing.usage(orgId)).toEqual({ usedBytes: 0n, reservedBytes: 0n, objects: 0n })
   })
 
-  test.runIf(onPostgres)('while a store is configured anew no write is taken for the old one', async () => {
+  test.runIf(onPostgres)('while a store is reconfigured no write goes to the old one', async () => {
     const call = callFrom(keyOf(orgId))
     await testing.memory.config.put(orgId, inputOf(one))
     await testing.memory.objects.write(call, 'agents/a', Buffer.from('123'))

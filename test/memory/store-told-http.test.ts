@@ -82,7 +82,7 @@ describe('HARD-19 the place of a store', () => {
     expect(refusals.size).toBe(1)
   })
 
-  test('HARD-19 somebody who configures it hears refused, TLS, timeout and status apart', async () => {
+  test('HARD-19 a person who configures it can tell refused, TLS, timeout and status apart', async () => {
     const causeOf = async (more: object): Promise<string> => {
       const failed = await configure({ ...more, confirm_path_change: true })
       expect([failed.status, failed.json.error.code]).toEqual([400, 'unavailable'])

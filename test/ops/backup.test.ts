@@ -39,7 +39,7 @@ describe('backup and restore of an embedded installation', { timeout: 180_000 },
     await started.gateway.app.keys.revoke(filled.orgId, filled.keyId)
     const again = await brigade(dataDir, 'backup', backup)
     expect(again.err).toContain('There is something at')
-    expect((await brigade(dataDir, 'backup', join(dataDir, 'inside'))).err).toContain('lies in DATA_DIR')
+    expect((await brigade(dataDir, 'backup', join(dataDir, 'inside'))).err).toContain('is in DATA_DIR')
     await started.gateway.stop()
 
     const there = folderOf('restored')
@@ -71,7 +71,7 @@ describe('backup and restore of an embedded installation', { timeout: 180_000 },
     const there = folderOf('from-closed')
     mkdirSync(join(there, 'restore-staging'), { recursive: true })
     mkdirSync(join(there, 'memory'), { recursive: true })
-    // A restore that was killed: nothing starts on it, and another run begins anew.
+    // A restore that was killed: nothing starts on it, and another run begins again.
     await expect(startOn(around, there)).rejects.toThrow(/was stopped in the middle\. Run brigade restore again/)
     const restored = await brigade(there, 'restore', closed)
     expect(restored.code, restored.err).toBe(0)

@@ -75,7 +75,7 @@ describe('the master key of an embedded installation', { timeout: 180_000 }, () 
     expect((await brigade('master-key', 'change')).code).toBe(0)
     const after = idIn('master.key')
     expect(after).not.toBe(before)
-    // As if it had been killed when only a part was sealed anew.
+    // As if it had been killed when only a part was sealed again.
     await withDb(async db => {
       const [old, current] = ['master.key.old', 'master.key'].map(name => parseMasterKey(readFileSync(keyFile(name), 'utf8').trim()) ?? Buffer.alloc(0))
       for (const values of sealedValues.slice(3)) await values.reseal(db, makeSealer(old ?? Buffer.alloc(0), [current ?? Buffer.alloc(0)]), before)

@@ -88,7 +88,7 @@ describe.runIf(onPostgres)('from embedded to PostgreSQL', { timeout: 180_000 }, 
     const before = printOf(dataDir)
     const url = await newDatabase()
     const folders = await brigade('migrate-data', '--to', url)
-    expect(folders.err).toMatch(/memory of organisation 1 lies in a folder\. Give a bucket/i)
+    expect(folders.err).toMatch(/memory of organisation 1 is in a folder\. Give a bucket/i)
     // A bucket that fails in the middle leaves a target without rows, and the next run goes on.
     let writes = 0
     around.s3.faults.beforeWrite = async () => {

@@ -1,4 +1,7 @@
-/** What callers of every inference endpoint say and hear, and the credentials that they send along, then a look at every byte that stayed behind. */
+/**
+ * What callers of every inference endpoint send and receive, and the credentials that they send along; then every byte that was stored is searched for
+ * them.
+ */
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { statement } from '../../src/platform/db/db.ts'
 import { startApp, type TestApp, until } from '../harness/app.ts'

@@ -71,7 +71,7 @@ describe('the OpenAPI document of a machine where nothing is set', () => {
     expect(api.paths['/v1/messages']?.['post']?.security).toEqual([{ bearer: [] }, { messagesKey: [] }, { anthropicKey: [] }])
   })
 
-  /** The bytes of an otter, and a recording: what stands for `@otter.png` and `@hello.wav`. */
+  /** The bytes of an otter, and a recording: the contents of `@otter.png` and `@hello.wav`. */
   async function fileFor(name: string): Promise<File> {
     const [path, body] = name.endsWith('.png')
       ? ['/v1/images/generations', { model: 'sandbox-image', prompt: 'an otter', response_format: 'b64_json' }]
@@ -88,7 +88,7 @@ describe('the OpenAPI document of a machine where nothing is set', () => {
       body,
     })
 
-  test('has an example for every inference endpoint, and each answers as it stands', async () => {
+  test('has an example for every inference endpoint, and each answers unchanged', async () => {
     const asked: string[] = []
     const inference = operations().flatMap(([path]) => (/^\/v1\/(chat|embeddings|messages|responses|images|audio)/.test(path) ? [path] : []))
     for (const [path, , one] of operations().filter(([path]) => inference.includes(path))) {

@@ -123,7 +123,7 @@ describe('OPS-01 figures for Prometheus with bounded labels, and traces by the G
     )
   })
 
-  test('what is known of the process stands beside it', async () => {
+  test('what is known of the process is next to it', async () => {
     await app.call('PUT', '/v1/me/memory-store', { store: 'folder' })
     expect((await app.call('PUT', '/v1/me/memory/o?key=agents/notes', 'a note')).status).toBeLessThan(300)
     await app.gateway.app.jobs.runOnce('once.sweep')
@@ -257,7 +257,7 @@ describe('OPS-01 figures for Prometheus with bounded labels, and traces by the G
     expect(collector.spans.some(({ traceId }) => traceId === silent.traceId)).toBe(false)
   })
 
-  test('a tool is a span, and the call that it makes stands below it', async () => {
+  test('a tool is a span, and the call that it makes is below it', async () => {
     const from = caller()
     const client = await clients.eras[0][1](app.key, { traceparent: from.traceparent })
     await client.call('chat', { model: 'alpha-only', prompt: said.prompt })
@@ -366,7 +366,7 @@ describe('probes', () => {
     expect((await ask(`${app.baseUrl}/readyz`)).status).toBe(200)
   })
 
-  test('while a process drains, probes hear it on new connections and calls are turned away', async () => {
+  test('while a process drains, probes see it on new connections and calls are refused', async () => {
     const app = await start({ env: { ANON_RPM: '5' } })
     // Probes are no anonymous traffic of /v1.
     for (let n = 0; n < 20; n++) for (const path of ['/livez', '/readyz', '/health']) expect((await ask(app.baseUrl + path)).status).toBe(200)

@@ -120,7 +120,7 @@ test('rows older than an hour are pruned, younger ones stay', async () => {
   expect((await db.many(left)).map(row => row.ref)).toEqual(['kept'])
 })
 
-test.runIf(onPostgres)('two processes hear of each other, and of rows that commit out of order', async () => {
+test.runIf(onPostgres)('two processes notify each other, also of rows that commit out of order', async () => {
   const otherDb = await database.open()
   try {
     const a = await started(db, neverMs)

@@ -197,14 +197,14 @@ describe('transactions', () => {
     expect(await namesAfter(false)).toEqual([])
   })
 
-  test('run statements that were begun at once one after the other', async () => {
+  test('run statements that were begun concurrently one after the other', async () => {
     await db.tx(async tx => {
       await Promise.all([tx.exec(insert, 1, 'a'), tx.exec(insert, 2, 'b'), tx.exec(insert, 3, 'c')])
     })
     expect(await namesAfter(true)).toEqual(['a', 'b', 'c'])
   })
 
-  test('of several statements begun at once fail together when one of them fails', async () => {
+  test('of several statements begun concurrently fail together when one of them fails', async () => {
     const rest: Promise<unknown>[] = []
     const thrown = await errorOf(
       db.tx(async tx => {
@@ -233,7 +233,7 @@ describe('transactions', () => {
     expect(await namesAfter(true)).toEqual(['inside', 'inside too'])
   })
 
-  test('of many callers at once all come to their end', async () => {
+  test('of many concurrent callers all end', async () => {
     const results = await Promise.allSettled(
       Array.from({ length: 40 }, (_, n) =>
         db.tx(async tx => {

@@ -144,7 +144,7 @@ describe.skipIf(onPostgres)('the embedded database', () => {
     expect(names.filter(name => name.endsWith('.sock'))).toHaveLength(1)
   })
 
-  test('the folder of a killed process goes to one of many processes that start at once', async () => {
+  test('the folder of a killed process goes to one of many processes that start concurrently', async () => {
     const folder = newFolder()
     const dead = start('hold', folder)
     await until(() => dead.lines().includes('ready'), 'the first holder')
@@ -159,7 +159,7 @@ describe.skipIf(onPostgres)('the embedded database', () => {
   test.each([
     { rounds: 5, count: 1 },
     { rounds: 3, count: 2 },
-  ])('kill -9 loses no acknowledged transaction and keeps no half of one, $rounds times with $count open at once', async ({ rounds, count }) => {
+  ])('kill -9 loses no acknowledged transaction and keeps no half of one, $rounds times with $count open concurrently', async ({ rounds, count }) => {
     const all = Array.from({ length: count }, newFolder)
     const acknowledged = all.map(() => new Set<number>())
     for (let round = 0; round < rounds; round++) {
@@ -308,7 +308,7 @@ describe.skipIf(onPostgres)('the embedded database', () => {
 })
 
 describe.skipIf(onPostgres)('the lock of a folder', () => {
-  test('is had by one of many who ask at once', async () => {
+  test('is given to one of many that ask concurrently', async () => {
     const folder = emptyFolder()
     const answers = await Promise.allSettled(Array.from({ length: 12 }, () => lockFolder(folder)))
     const held = answers.flatMap(answer => (answer.status === 'fulfilled' ? [answer.value] : []))

@@ -53,7 +53,7 @@ describe.runIf(onPostgres)('PostgreSQL', () => {
     return db
   }
 
-  test('whose listening connection was ended listens again, tells so, and hears what comes after', async () => {
+  test('whose listening connection was ended listens again, reports it, and receives what comes after', async () => {
     const db = await open(2)
     const heard: string[] = []
     let reconnects = 0

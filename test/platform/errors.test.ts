@@ -23,7 +23,7 @@ describe('the error table', () => {
     expect(fail('rate_limit_exceeded', { retryAfterSeconds: 0.2 }).toHeaders()['retry-after']).toBe('1')
   })
 
-  test('evidence stands beside the error and never replaces it', () => {
+  test('evidence is next to the error and never replaces it', () => {
     expect(fail('memory_conflict', { extra: { error: 'x', current_etag: 'e' } }).toBody()).toMatchObject({
       current_etag: 'e',
       error: { code: 'memory_conflict' },

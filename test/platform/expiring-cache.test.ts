@@ -9,7 +9,7 @@ function fixture(load: (key: string) => Promise<string | null>) {
 }
 
 describe('the expiring cache', () => {
-  test('many misses at once load once, and a hit is synchronous', async () => {
+  test('many concurrent misses load once, and a hit is synchronous', async () => {
     let loads = 0
     const { cache } = fixture(async key => `${key}${++loads}`)
     expect(await Promise.all([cache.get('a'), cache.get('a'), cache.get('a')])).toEqual(['a1', 'a1', 'a1'])

@@ -52,7 +52,7 @@ describe('what is made smaller, and what is left alone', () => {
     expect(await scaler.shrink(small, 300, AbortSignal.abort())).toBeNull()
   })
 
-  test('two are worked on and sixty-four wait; those beyond are left alone at once, and later ones are taken again', async () => {
+  test('two are worked on and sixty-four wait; further ones are refused immediately, and later ones are accepted again', async () => {
     const bytes = await picture(400, 300)
     const all = await Promise.all(Array.from({ length: 70 }, () => scaler.shrink(bytes, 100, signal)))
     expect(all.map(made => made !== null)).toEqual([...Array(66).fill(true), ...Array(4).fill(false)])

@@ -26,7 +26,7 @@ describe('Indian Standard Time', () => {
     expect(startOfIstDayMs('2028-02-29')).toBe(Date.UTC(2028, 1, 28, 18, 30))
   })
 
-  test('every instant lies in the day that it is said to lie in', () => {
+  test('every instant is in the day that it is assigned to', () => {
     fc.assert(
       fc.property(fc.integer({ min: 0, max: 4_102_444_800_000 }), ms => {
         const start = startOfIstDayMs(istDay(ms)) ?? Number.NaN

@@ -63,7 +63,7 @@ describe('migrations', () => {
     expect(await steps()).toEqual(['a', 'b', 'c', 'd'])
   })
 
-  test('are applied once when several begin at once', async () => {
+  test('are applied once when several begin concurrently', async () => {
     const files = { '0001_a.sql': first + add('a'), '0002_b.sql': add('b'), '0003_c.sql': add('c') }
     const handles = onPostgres ? await Promise.all([database.open(), database.open(), database.open()]) : [db, db, db]
     const results = await Promise.all(handles.map(handle => run(files, handle)))

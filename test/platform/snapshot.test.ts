@@ -48,7 +48,7 @@ describe('a snapshot', () => {
     expect(loads.length).toBe(2)
   })
 
-  test('while loads fail it is the last value, or the empty one, and nobody asks again at once', async () => {
+  test('while loads fail it is the last value, or the empty one, and no load follows immediately', async () => {
     const { clock, loads, warnings, snapshot } = staged()
     const first = snapshot.get()
     loads[0]?.refuse(new Error('away'))

@@ -184,7 +184,7 @@ describe('names', () => {
     expect(answers).toEqual(['93.184.216.34', blocked, blocked, blocked, blocked])
   })
 
-  test('with OUTBOUND_ALLOW one name may lead anywhere, on the port that stands there and not on another', async () => {
+  test('with OUTBOUND_ALLOW one name may lead anywhere, on the port in the entry and not on another', async () => {
     const permissive = makeUrlGuard(['Models.Internal:8000', '10.0.0.5:80', '[::1]:9000'], answering(['10.0.0.7'], ['10.0.0.7'], ['10.0.0.7'], ['10.0.0.7']))
     const url = new URL('http://models.internal:8000/v1')
     permissive.check(url)

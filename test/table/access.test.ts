@@ -16,7 +16,7 @@ interface Caller {
   readonly name: string
   /** As the access rule sees it; null = no credential. */
   readonly principal: Principal | null
-  /** The credential to send: made anew for each call where the call may use it up. */
+  /** The credential to send: made again for each call when the call may use it up. */
   credential(app: TestApp): Promise<{ token?: string | null; cookie?: string }>
 }
 

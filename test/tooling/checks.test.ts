@@ -1,9 +1,10 @@
 /** A check that cannot fail is worse than none: every rule that `npm run check` relies on is shown a file that breaks it. */
-import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { messageFault } from '../../scripts/check-commits.mjs'
+import { bannedWords, stillToDo } from '../../scripts/check-english.mjs'
 import { misplacedGlobals } from '../../scripts/check-globals.mjs'
 import { brokenLinks } from '../../scripts/check-links.mjs'
 import { missingNotes, unknownPaths } from '../../scripts/check-notes.mjs'
@@ -108,6 +109,32 @@ test('up to three statements that are not exported may stand in the file that us
 
 test('pointers to what a reader cannot open are reported', () => {
   expect(foreignWords(join(fixtures, 'words'))).toHaveLength(2)
+})
+
+test('words that the project does not use are reported in comments, texts and documents, and identifiers are not', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'brigade-english-'))
+  const once = ['at', 'once'].join(' ')
+  const lies = ['lies', 'in'].join(' ')
+  const [again, is] = ['anew', 'stands']
+  try {
+    mkdirSync(join(folder, 'src'))
+    mkdirSync(join(folder, 'test'))
+    writeFileSync(join(folder, 'src', 'a.ts'), `/** Runs ${once}. */\nexport const ${again} = check.${is}('', ${again}, '')\n  // It ${lies} a folder.\n`)
+    writeFileSync(join(folder, 'test', 'a.test.ts'), `test('it runs ${once}', () => {})\ntest('what a stand-in stands for', () => {})\n`)
+    writeFileSync(join(folder, 'README.md'), `The key is made ${again}.\n`)
+    expect(bannedWords(folder).map(line => line.split(':').slice(0, 3).join(':'))).toEqual([
+      `src/a.ts:1: ${once}`,
+      `src/a.ts:3: ${lies}`,
+      `test/a.test.ts:1: ${once}`,
+      `README.md:1: ${again}`,
+    ])
+  } finally {
+    rmSync(folder, { recursive: true, force: true })
+  }
+})
+
+test('every folder that is left out of the check of plain English exists', () => {
+  expect(stillToDo.filter(path => !existsSync(join(root, path)))).toEqual([])
 })
 
 test('links that lead nowhere are reported, and headings that do not exist', () => {

@@ -9,7 +9,7 @@ import { itself } from './children.ts'
 
 const row = endpointOf<{ agents: Agents }>()
 
-/** What the rows have in common with which an agent stops those below it: a token that is good for no call of a model stops none either. */
+/** What the rows about an agent below the caller share. A token without the scope for calls of models cannot stop an agent either. */
 const below = {
   auth: 'key',
   access: { agentOnly: true, agentScope: 'inference' },
@@ -85,7 +85,7 @@ export const childrenEndpoints = {
   revokeChildAgent: row({
     ...below,
     at: 'POST /v1/me/agents/{id}/children/{childId}/revoke',
-    summary: 'For an agent, by its own token: ends an agent below it, and all below that one, for good.',
+    summary: 'For an agent, by its own token: permanently ends an agent below it, and all agents below that agent.',
     async handle({ agents }, { path }, { principal }) {
       const self = itself(principal, idOf(path))
       return { ok: true, ...(await agents.revokeBelow(self, idOf({ id: path.childId }))) }
@@ -93,7 +93,7 @@ export const childrenEndpoints = {
   }),
 }
 
-/** The agent below the caller that the address names. Throws `forbidden` for the address of another agent and `not_found`. */
+/** Returns the agent below the caller that the address names. Throws `forbidden` for the address of another agent and `not_found`. */
 function descendantOf(agents: Agents, principal: Principal, path: { id: string; childId: string }): Promise<number> {
   itself(principal, idOf(path))
   return agents.descendant(principal.orgId, idOf(path), idOf({ id: path.childId }))

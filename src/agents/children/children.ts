@@ -1,4 +1,4 @@
-/** Agents that agents make: children, who may never more than their parents. Decision 0190 says why. */
+/** Agents that agents create: a child never has more rights than its parent. Decision 0190 says why. */
 
 import type { Clock } from '../../platform/clock.ts'
 import type { Tx } from '../../platform/db/db.ts'
@@ -21,17 +21,17 @@ export interface ChildrenDeps {
   readonly controlLog: ControlLog
   readonly tokens: AgentTokens
   readonly agentBudgets: AgentBudgets
-  /** Told of every new agent. */
+  /** Is called for every new agent. */
   made(orgId: number, row: AgentRow): void
-  /** Makes sure that the organisation may have one more agent; throws `org_limit_reached`. */
+  /** Throws `org_limit_reached` when the organisation may not have one more agent. */
   readonly allowOneMore?: ((tx: Tx, orgId: number) => Promise<void>) | undefined
 }
 
-/** What an agent requests for a child. */
+/** A parent's request for a child. */
 export interface ChildParams {
   readonly name: string
   readonly rules: AgentParams
-  /** Monthly cap; null: none of its own; undefined: as it is. */
+  /** Monthly cap; null: no cap of its own; undefined: unchanged. */
   readonly capUinr: bigint | null | undefined
   readonly token: TokenParams
 }
@@ -42,11 +42,11 @@ export interface MadeChild {
   readonly isNew: boolean
 }
 
-/** Generations below an agent that a person made. */
+/** The most generations below an agent that a person made. */
 const generationsMax = 3
-/** Active children of one agent. */
+/** The most active children of one agent. */
 const childrenMax = 1_000
-/** A name can be taken and revoked between two statements; more often than this it is not bad luck any more. */
+/** A name can be taken and revoked between two statements. More retries than this are no coincidence. */
 const attemptsMax = 5
 
 interface Made {
@@ -56,9 +56,9 @@ interface Made {
 }
 
 /**
- * Makes children. Everything of a child is within what its parent has: the scopes and the life of the token that asks, the rules of all
- * above, the parent's budget. The parent's row is held while a child is made, so that a revoke comes before it, and the child is not made, or after
- * it, and finds the child.
+ * Creates children. Everything of a child is within what its parent has: the scopes and the life of the requesting token, the rules of all agents above,
+ * the parent's budget. The parent's row is locked while a child is created. A revocation therefore comes before the child, which is then not created, or
+ * after it, and ends the child too.
  */
 export class Children {
   readonly #deps: ChildrenDeps
@@ -68,9 +68,9 @@ export class Children {
   }
 
   /**
-   * The active child of that name with a new token, made when there is none. On a child that is there rights only shrink; its budget
-   * moves within the parent's; a token without the scope inference changes neither. Throws `forbidden`, `bad_name`, `bad_request`, `agent_name_taken`, `budget_not_available`, `cap` and,
-   * when the parent was revoked meanwhile, 401.
+   * Returns the active child of that name with a new token, and creates the child when there is none. The rights of an existing child can only shrink,
+   * and its budget can only move within the parent's budget. A token without the scope inference changes neither. Throws `forbidden`, `bad_name`,
+   * `bad_request`, `agent_name_taken`, `budget_not_available`, `cap` and, when the parent was revoked meanwhile, 401.
    */
   async create(principal: Principal, agentId: number, params: ChildParams): Promise<MadeChild> {
     const { controlLog, tokens } = this.#deps
@@ -81,7 +81,7 @@ export class Children {
       userId: parent.userId,
       keyId: parent.keyId,
       scopes: narrowedScopes(params.token.scope, parent.scopes),
-      // Revoking the token that asked for it ends this one too.
+      // Revoking the requesting token ends this token too.
       via: viaOf(parent),
       ttlSeconds: tokens.lifeOf(params.token.ttlSeconds, parent.lifeSeconds),
     }
@@ -101,7 +101,7 @@ export class Children {
     checkFamily([self, ...(ancestorIds.length === 0 ? [] : await tx.many(findAgents, orgId, ancestorIds))], params.rules)
     for (let attempt = 0; attempt < attemptsMax; attempt++) {
       const found = await tx.maybe(findActiveByName, orgId, forms)
-      // Before it is locked: rows of a family are locked from the top, and this one may stand above.
+      // This check comes before the lock: rows of a family are locked from the top, and this agent may be above the other.
       if (found !== null && found.parentId !== agentId) throw fail('agent_name_taken')
       const child = found === null ? null : await tx.maybe(lockAgent, orgId, found.id)
       const made = child === null ? await this.#insert(tx, parent, self, name, params) : await this.#reuse(tx, parent, self, child, params)
@@ -165,14 +165,14 @@ export class Children {
     return { agent, isNew: false, news: [...news, { kind: 'agent_changed', ref: String(id) }] }
   }
 
-  /** Rules and budgets are about calls of models: what is good for none of them cannot bend the work of a child that is there. */
+  /** Rules and budgets are about calls of models: a token without a scope for such calls cannot change the work of an existing child. */
   async #checkUnchanged(tx: Tx, parent: AgentPrincipal, child: AgentRow, { rules, capUinr }: ChildParams): Promise<void> {
     const isAsItWas = isAsRequested(child, rules) && (capUinr === undefined || capUinr === (await this.#deps.agentBudgets.capIn(tx, parent.orgId, child.id)))
     if (!isAsItWas) throw fail('forbidden', { message: `What is set for a child that is there stays as it is. ${lacksScope(parent, 'inference')}` })
   }
 }
 
-/** The agent that asks, when it is the one that the address names. Throws `forbidden`. */
+/** Returns the agent that makes the request, when the address names it. Throws `forbidden`. */
 export function itself(principal: Principal, agentId: number): AgentPrincipal {
   if (principal.kind === 'agent' && principal.agentId === agentId) return principal
   throw fail('forbidden', {
@@ -187,7 +187,7 @@ function checkRaising(parent: AgentPrincipal, self: AgentRow, child: AgentRow): 
     throw fail('forbidden', { message: `An owner or admin of the organisation set the budget of agent ${child.id}, and only they raise it.` })
 }
 
-/** Whether this family may grow by a child with these rules; the parent stands first. Throws `forbidden`. */
+/** Whether this family may grow by a child with these rules; the parent is the first. Throws `forbidden`. */
 function checkFamily(family: readonly AgentRow[], rules: AgentParams): void {
   const barred = family.find(member => !member.mayDelegate)
   if (barred !== undefined)

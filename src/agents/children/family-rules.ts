@@ -10,13 +10,16 @@ export interface FamilyRulesDeps {
   readonly controlLog: ControlLog
   /** CACHE_TTL_MS. */
   readonly cacheTtlMs: number
-  /** What is ruled for one agent; null: there is no such agent. */
+  /** The rules of one agent; null: there is no such agent. */
   load(agentId: number): Promise<Policies | null>
 }
 
 const agentsCachedMax = 50_000
 
-/** What binds the calls of an agent: its own rules and those of every agent above it. Kept by agent, so that a change of one reaches all below it. */
+/**
+ * The rules that bind the calls of an agent: its own and those of every agent above it. They are cached by agent, so that a change of one agent reaches
+ * all agents below it.
+ */
 export class FamilyRules {
   readonly #policies: ExpiringCache<number, Policies>
 
@@ -28,7 +31,10 @@ export class FamilyRules {
     controlLog.onGap(() => this.#policies.clear())
   }
 
-  /** The agent's own first, then those above it, nearest first; null when one of them is not there. Synchronous when all are cached. */
+  /**
+   * The agent's own rules first, then those of the agents above it, nearest first; null when one of these agents does not exist. Synchronous when all
+   * are cached.
+   */
   of(agentId: number, ancestorIds: readonly number[]): Policies | null | Promise<Policies | null> {
     const own = this.#policies.get(agentId)
     if (ancestorIds.length === 0) return own

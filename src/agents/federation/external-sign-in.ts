@@ -8,7 +8,7 @@ import type { ExchangeCall, ResourceGrant, TokenExchange } from './oauth-exchang
 import { readUnverified } from './oauth-subject.ts'
 
 export interface ExternalSignInDeps {
-  /** The issuer whose tokens are taken (setting MCP_OAUTH_ISSUER). */
+  /** The issuer whose tokens are accepted (setting MCP_OAUTH_ISSUER). */
   readonly issuer: string
   readonly clock: Clock
   readonly exchange: Pick<TokenExchange, 'forResource'>
@@ -16,17 +16,17 @@ export interface ExternalSignInDeps {
   readonly baseUrl: () => string
 }
 
-/** The one scope that a client has to ask the issuer for. */
+/** The one scope that a client requests from the issuer. */
 const resourceScope = 'mcp'
 
-/** Tokens that are remembered; beyond these the ones not seen for longest are exchanged again. */
+/** The most cached tokens; beyond it the least recently used ones are exchanged again. */
 const rememberedMax = 10_000
-/** A token of ours is renewed so long before its end, so that a call that begins now does not outlive it at once. */
+/** A token of ours is renewed this long before its end, so that it does not end right after a call begins. */
 const renewBeforeMs = 60_000
 
 /**
- * Callers who sign in at another issuer, as an OAuth resource server takes them: the trust rules of the organisation say which agent a token
- * acts as. Behind each token stands one of ours, so kill switch, rules, budgets and the end of the trust rule bind every call.
+ * Signs in callers with tokens of another issuer, as an OAuth resource server does: the trust rules of the organisation say which agent a token acts as.
+ * Each such token is backed by a token of ours, so kill switch, rules, budgets and the end of the trust rule bind every call.
  */
 export class ExternalSignIn {
   readonly scope = resourceScope
@@ -46,7 +46,7 @@ export class ExternalSignIn {
     return `${this.#deps.baseUrl()}/orgs/${orgId}/mcp`
   }
 
-  /** Whether the token says that it is of the issuer; nobody vouches for it yet. */
+  /** Whether the token claims this issuer; the claim is not verified yet. */
   isOfIssuer(token: string): boolean {
     try {
       return readUnverified(token).issuer === this.#deps.issuer
@@ -66,7 +66,7 @@ export class ExternalSignIn {
       return await this.#deps.tokens.principalOf(grant.minted.access_token)
     } catch (error) {
       if (!(error instanceof GatewayError) || error.status !== 401) throw error
-      // Its rule, agent or key has ended. The rules are asked anew, because another may take the token, and else they say why none does.
+      // Its rule, agent or key has ended. The rules are checked again, because another rule may accept the token; if none does, they say why.
       const renewed = await this.#grant(name, token, orgId, call, grant)
       return this.#deps.tokens.principalOf(renewed.minted.access_token)
     }
@@ -101,7 +101,7 @@ export class ExternalSignIn {
 }
 
 /**
- * What a token is good for here: with the scope `mcp` all that its rule gives, with words of ours those of them. Throws `forbidden` when
+ * Returns the scopes of a token here: with the scope `mcp` all that its rule gives, with scope names of the gateway only those. Throws `forbidden` when
  * nothing is left.
  */
 function scopesFor(claims: Readonly<Record<string, unknown>>, given: readonly AgentScope[]): readonly AgentScope[] {

@@ -80,7 +80,7 @@ export const oauthEndpoints = {
     access: {},
     clients: 'oauth',
     tag: 'agents',
-    summary: 'Ends one agent token at once and cuts its running calls (RFC 7009). With an API key of scope full, or with the token itself.',
+    summary: 'Ends one agent token immediately and cuts its running calls (RFC 7009). It takes an API key of scope full, or the token itself.',
     input: { bodyKind: 'form', body: tokenBody, bodyLimitBytes },
     output: z.object({}),
     errors: ['unsupported_media_type', 'unsupported_token_type', 'forbidden'],

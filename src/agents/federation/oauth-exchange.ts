@@ -28,9 +28,9 @@ export interface ExchangeDeps {
   readonly trust: Pick<TrustRules, 'matching'>
   readonly issuerKeys: IssuerKeys
   readonly baseUrl: () => string
-  /** An exchange is a call of the key behind it. Throws `rate_limit_exceeded`. */
+  /** An exchange counts as a call of its key. Throws `rate_limit_exceeded`. */
   takeRate(principal: AgentPrincipal): void | Promise<void>
-  /** Writes the line down. Throws when it cannot: then no token is given out. */
+  /** Writes the audit line. Throws when it cannot: then no token is issued. */
   record(line: ExchangeLine): Promise<void>
 }
 
@@ -40,25 +40,25 @@ export interface ExchangeCall {
   readonly requestId: string
 }
 
-/** What a token of another issuer was granted at a resource of an organisation. */
+/** What a token of another issuer was granted at the resource of an organisation. */
 export interface ResourceGrant {
   readonly minted: MintedToken
-  /** When the token that came in ends. */
+  /** When the incoming token ends. */
   readonly subjectEndsAtMs: number
 }
 
-/** The scopes to give, of those that a rule gives, by the claims of the token that came in. */
+/** Returns the scopes to give, out of those of the rule, by the claims of the incoming token. */
 type ScopesOf = (claims: JWTPayload, given: readonly AgentScope[]) => readonly AgentScope[]
 
 type Subject = JWTPayload & { readonly sub: string }
 
 const actDepthMax = 3
-/** Places of keys that one exchange tries: each costs a check of the signature, which whoever made the rules can make dear. */
+/** The most places of keys that one exchange tries. Each costs a check of the signature, and the author of the rules can make many. */
 const placesTriedMax = 4
 
 /**
- * Token exchange (RFC 8693): a token of another issuer becomes a token of the agent that a trust rule names, a token of ours a narrower one.
- * What is given out is never good for more, and for a token of ours never longer, than what came in.
+ * Token exchange (RFC 8693): a token of another issuer becomes a token of the agent that a trust rule names, and a token of ours becomes a narrower one.
+ * The issued token never has more scopes than the incoming token, and for a token of ours it never lives longer.
  */
 export class TokenExchange {
   readonly #deps: ExchangeDeps
@@ -75,10 +75,7 @@ export class TokenExchange {
     return (await this.#ofIssuer(form, said, scopesOf, call)).minted
   }
 
-  /**
-   * What a token that names this audience, and was made by this issuer, is granted by the rules for both. Throws as `exchange` does, and what
-   * `scopesOf` throws.
-   */
+  /** Returns what the rules grant to a token of this issuer for this audience. Throws as `exchange` does, and what `scopesOf` throws. */
   async forResource(token: string, resource: { readonly issuer: string; readonly audience: string }, scopesOf: ScopesOf, call: ExchangeCall) {
     const said = readUnverified(token)
     if (said.issuer !== resource.issuer) throw notTaken(`its issuer is not ${resource.issuer}`)
@@ -86,7 +83,7 @@ export class TokenExchange {
     return this.#ofIssuer({ subject_token: token, agent_id: undefined }, { issuer: said.issuer, audiences: [resource.audience] }, scopesOf, call)
   }
 
-  /** A token of ours becomes one with less. It stays the token of the same agent under the same key, and ends with what it was made of. */
+  /** A token of ours becomes a token with fewer rights. It stays a token of the same agent and key, and ends with the token it was made from. */
   async #narrow(form: ExchangeForm): Promise<MintedToken> {
     const { clock, tokens, takeRate } = this.#deps
     const { principal, claims } = await this.#ours(form.subject_token)
@@ -145,7 +142,7 @@ export class TokenExchange {
     return { minted, subjectEndsAtMs: (subject.exp ?? 0) * 1000 }
   }
 
-  /** Who the new token speaks for. Its rule, key or agent may have ended while it was made, which is no wrong credential of the caller's. */
+  /** Returns the principal of the new token. Its rule, key or agent may have ended meanwhile, which does not make the caller's credential wrong. */
   async #admitted(token: string): Promise<AgentPrincipal> {
     try {
       return await this.#deps.tokens.principalOf(token)
@@ -156,8 +153,8 @@ export class TokenExchange {
   }
 
   /**
-   * The oldest rule whose conditions hold. Rules for different agents that all hold are told apart by `agent_id` alone, and an audience that
-   * another organisation had before needs it always. Decision 0464 says why.
+   * Returns the oldest rule whose conditions hold. Only `agent_id` distinguishes rules for different agents that all hold, and an audience that another
+   * organisation had before always needs it. Decision 0464 says why.
    */
   async #choose(
     { subject_token: token, agent_id: agentId }: Pick<ExchangeForm, 'subject_token' | 'agent_id'>,
@@ -180,7 +177,7 @@ export class TokenExchange {
         const subject = await checking
         if (claimsHold(rule, subject)) held.push({ rule, subject })
       } catch (error) {
-        // Keys that cannot be had now may have been the right ones, so that this is said rather than what others found wrong.
+        // Keys that are unavailable now may have been the right ones, so the error says that instead of what the other keys found wrong.
         if (refusal === null || isUnavailable(error)) refusal = error
       }
     }
@@ -221,7 +218,10 @@ export class TokenExchange {
   }
 }
 
-/** The rules whose conditions hold by what the token says of itself; all of them when none does, because a forged token is told apart from a strange one. */
+/**
+ * Returns the rules whose conditions hold by the unverified claims of the token; all rules when none holds, so that a forged token is distinguished from
+ * a token of a foreign issuer.
+ */
 function possibleRules(token: string, rules: readonly MatchingTrustRow[]): readonly MatchingTrustRow[] {
   const said = decodeJwt(token)
   const possible = rules.filter(rule => claimsHold(rule, said))
@@ -230,7 +230,7 @@ function possibleRules(token: string, rules: readonly MatchingTrustRow[]): reado
 
 const isUnavailable = (error: unknown): boolean => !(error instanceof GatewayError) || error.status >= 500
 
-/** The scopes that are asked for, of those that may be given. Throws `invalid_scope`. */
+/** Returns the requested scopes out of those that may be given. Throws `invalid_scope`. */
 function narrowed(requested: string | undefined, given: readonly AgentScope[]): readonly AgentScope[] {
   try {
     return narrowedScopes(requested, given)
@@ -242,7 +242,7 @@ function narrowed(requested: string | undefined, given: readonly AgentScope[]): 
 
 const externalAct: z.ZodType<Act> = z.lazy(() => z.object({ iss: z.string().max(500).optional(), sub: z.string().max(500), act: externalAct.optional() }))
 
-/** Who acted before: what the external token itself says, as far as it is of the usual shape and depth; else the agents above ours. */
+/** Who acted before: what the external token says, if it has the usual shape and depth; otherwise the agents above ours. */
 function innerActOf(subject: Subject, ancestorIds: readonly number[]): { act?: Act } {
   const found = externalAct.safeParse(subject['act'])
   return found.success && depthOf(found.data) <= actDepthMax ? { act: found.data } : actOf(ancestorIds)
@@ -250,7 +250,7 @@ function innerActOf(subject: Subject, ancestorIds: readonly number[]): { act?: A
 
 const depthOf = ({ act }: Act): number => (act === undefined ? 1 : 1 + depthOf(act))
 
-/** Whether the text is what the pattern says: the same, with `*` standing for any run of characters, none included. Linear in both. */
+/** Whether the text matches the pattern, in which `*` matches any run of characters, an empty one too. The time is linear in both. */
 export function matchesGlob(pattern: string, text: string): boolean {
   const [head = '', ...parts] = pattern.split('*')
   const tail = parts.pop()
@@ -266,17 +266,20 @@ export function matchesGlob(pattern: string, text: string): boolean {
   return true
 }
 
-/** Whether the subject and every claim of the rule hold. A claim that is a list holds when one of its texts does; numbers that JSON keeps apart and truth values are compared as text. */
+/**
+ * Whether the subject and every claim of the rule hold. A claim that is a list holds when one of its texts does. Numbers that JSON represents exactly
+ * and truth values are compared as text.
+ */
 export function claimsHold(rule: Pick<TrustRow, 'subject' | 'claims'>, payload: Readonly<Record<string, unknown>>): boolean {
   return valueHolds(rule.subject, payload['sub']) && Object.entries(rule.claims).every(([name, pattern]) => valueHolds(pattern, ownValue(payload, name)))
 }
 
-/** A name that every object has, such as `constructor`, is no claim. */
+/** A name that every object inherits, such as `constructor`, is no claim. */
 const ownValue = (payload: Readonly<Record<string, unknown>>, name: string): unknown => (Object.hasOwn(payload, name) ? payload[name] : undefined)
 
 function valueHolds(pattern: string, value: unknown): boolean {
   if (typeof value === 'string') return matchesGlob(pattern, value)
-  // Several whole numbers beyond these are read as one: somebody else's id may be among them.
+  // Beyond this bound several whole numbers are parsed as the same number, which may be somebody else's id.
   if (typeof value === 'number' && Math.abs(value) > Number.MAX_SAFE_INTEGER) return false
   if (typeof value === 'number' || typeof value === 'boolean') return pattern === String(value)
   return Array.isArray(value) && value.some(each => typeof each === 'string' && matchesGlob(pattern, each))

@@ -1,4 +1,4 @@
-/** The forms of /oauth/*, and what of RFC 8693 is taken of an exchange. */
+/** The forms of /oauth/*, and the part of RFC 8693 that an exchange supports. */
 import { z } from 'zod'
 import { fail } from '../../platform/errors.ts'
 import { agentScopes } from '../../platform/security/principal.ts'
@@ -12,7 +12,7 @@ const issuedTypes = [`${typePrefix}access_token`, `${typePrefix}jwt`]
 
 const oneOrMore = z.union([z.string(), z.array(z.string())]).optional()
 
-/** The body of POST /oauth/token. What depends on the grant type is optional here and looked at behind it. */
+/** The body of POST /oauth/token. Fields that depend on the grant type are optional here and are checked later. */
 export const exchangeBody = z.object({
   grant_type: z.string().describe(exchangeGrant),
   subject_token: z.string().optional().describe('The token of another issuer that a trust rule takes, or an agent token of this gateway.'),
@@ -41,16 +41,16 @@ export const tokenBody = z.object({
   token_type_hint: z.string().optional().describe('Not looked at: there is one kind of token.'),
 })
 
-/** An exchange as it is asked for. */
+/** A requested exchange. */
 export interface ExchangeForm {
   readonly subject_token: string
   readonly scope: string | undefined
   readonly agent_id: number | undefined
-  /** What the reply calls the token. */
+  /** The name of the token type in the reply. */
   readonly issuedType: string
 }
 
-/** The form, checked. Throws `unsupported_grant_type`, `bad_request` and `invalid_target`. */
+/** Checks the form. Throws `unsupported_grant_type`, `bad_request` and `invalid_target`. */
 export function exchangeFormOf(body: z.output<typeof exchangeBody>, baseUrl: string): ExchangeForm {
   if (body.grant_type !== exchangeGrant) throw fail('unsupported_grant_type')
   if (body.subject_token === undefined) throw fail('bad_request', { message: 'subject_token is missing.' })
@@ -66,6 +66,6 @@ export function exchangeFormOf(body: z.output<typeof exchangeBody>, baseUrl: str
   return { subject_token: body.subject_token, scope: body.scope, agent_id: agentId, issuedType }
 }
 
-/** Agent tokens are good for the whole gateway, so a target is the gateway or something of it. */
+/** Agent tokens are valid for the whole gateway, so a target is the gateway or a URL below it. */
 const isOurs = (target: string, baseUrl: string): boolean =>
   target === baseUrl || (target.startsWith(`${baseUrl}/`) && URL.canParse(target) && target.split('#').length === 1)

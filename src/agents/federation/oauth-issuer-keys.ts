@@ -7,29 +7,29 @@ import type { Log } from '../../platform/observe/log.ts'
 import type { Outbound } from '../../platform/outbound/outbound.ts'
 import { isCheapKey } from './trust-checks.ts'
 
-/** Where the keys of an issuer stand: in its discovery document, or at a URL. */
+/** Where the keys of an issuer are: in its discovery document, or at a URL. */
 export type KeySource = { readonly issuer: string } | { readonly jwksUri: string }
 
-/** The keys as a look-up that jose asks. */
+/** The keys as a look-up function for jose. */
 export type KeySet = ReturnType<typeof createLocalJWKSet>
 
 export interface IssuerKeysDeps {
   readonly clock: Clock
   readonly log: Log
-  /** Dials what users give: guarded, without redirects. */
+  /** Dials addresses that users give: guarded, without redirects. */
   readonly outbound: Pick<Outbound, 'toUserUrl'>
 }
 
-/** Keys are believed for so long without asking again. */
+/** How long keys are used without asking the issuer again. */
 const freshMs = 10 * 60_000
-/** Keys that old are still used while the issuer does not answer. */
+/** How old keys may be while the issuer does not answer. */
 const staleMaxMs = 60 * 60_000
-/** After a failure nobody asks again for so long. */
+/** How long after a failure the issuer is not asked again. */
 const coolDownMs = 10_000
-/** An unknown key id makes the gateway ask again at most so often: whoever invents ids must not make it call the issuer. */
+/** The least time between two requests that unknown key ids cause: invented ids must not make the gateway call the issuer. */
 const refetchMs = 30_000
 const timeoutMs = 5_000
-/** Slow bytes keep a timeout from firing, so the whole has a deadline too. */
+/** Slow bytes keep a timeout from firing, so the whole request has a deadline too. */
 const deadlineMs = 10_000
 const discoveryMaxBytes = 64 * 1024
 const keysMaxBytes = 256 * 1024
@@ -47,7 +47,7 @@ interface Source {
   loading: Promise<KeySet> | null
 }
 
-/** The public keys of other issuers: fetched once for however many ask, kept for a while, and asked for again when a key id is not among them. */
+/** The public keys of other issuers: fetched once for all concurrent callers, cached, and fetched again when a key id is not among them. */
 export class IssuerKeys {
   readonly #deps: IssuerKeysDeps
   readonly #sources = new LRUCache<string, Source>({ max: sourcesMax })
@@ -56,7 +56,7 @@ export class IssuerKeys {
     this.#deps = deps
   }
 
-  /** The keys. Throws `issuer_unavailable` when there are none to be had. */
+  /** Returns the keys. Throws `issuer_unavailable` when there are none. */
   async of(source: KeySource): Promise<KeySet> {
     const state = this.#stateOf(source)
     const ageMs = this.#nowMs - state.loadedAtMs
@@ -69,7 +69,10 @@ export class IssuerKeys {
     }
   }
 
-  /** The keys once more, for a token whose key is not among those at hand; null when they are too young to have changed or cannot be had. */
+  /**
+   * Fetches the keys again, for a token whose key is not among the cached ones. Returns null when the cached keys are too young to have changed, or the
+   * issuer does not answer.
+   */
   async again(source: KeySource): Promise<KeySet | null> {
     const state = this.#stateOf(source)
     if (state.loading === null && this.#nowMs - state.loadedAtMs < refetchMs) return null
@@ -121,7 +124,7 @@ export class IssuerKeys {
     }
   }
 
-  /** From the discovery document, which must be that of the issuer that was asked for. */
+  /** Reads the discovery document, which must name the requested issuer. */
   async #keysUrl(issuer: string, signal: AbortSignal): Promise<string> {
     const found = discovery.parse(await this.#json(`${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`, discoveryMaxBytes, signal))
     if (found.issuer !== issuer) throw new Error('the discovery document is that of another issuer')

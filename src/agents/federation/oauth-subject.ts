@@ -1,4 +1,4 @@
-/** External tokens: what they say before anybody vouches for it, and whether their issuer does. */
+/** External tokens: their unverified claims, and the verification by their issuer's keys. */
 import { createLocalJWKSet, decodeJwt, errors, type JWTPayload, jwtVerify } from 'jose'
 import { z } from 'zod'
 import { fail, type GatewayError } from '../../platform/errors.ts'
@@ -6,17 +6,17 @@ import type { IssuerKeys, KeySet, KeySource } from './oauth-issuer-keys.ts'
 import { isCheapKey, plainText } from './trust-checks.ts'
 import type { TrustRow } from './trust-queries.ts'
 
-/** Signatures that are believed: none that a shared secret makes, and `none` least of all. */
+/** The accepted signature algorithms. Algorithms with a shared secret are not accepted, and neither is `none`. */
 const algorithms = ['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512', 'ES256', 'ES384', 'ES512', 'EdDSA', 'Ed25519']
-/** Longer texts are no token of anybody. */
+/** Longer texts are no tokens. */
 const tokenLengthMax = 16_384
 const subjectLengthMax = 1_000
-/** Clocks of issuer and gateway may differ by this much. */
+/** The most difference between the clocks of issuer and gateway. */
 const skewSeconds = 30
-/** Tokens of long life (Kubernetes gives out years on request) are taken for a day after their issue. */
+/** Tokens with a long life (Kubernetes gives years on request) are accepted for a day after their issue. */
 const ageMax = '24h'
 
-/** What a token says of itself; nobody vouches for it yet. */
+/** The unverified claims of a token. */
 export interface Unverified {
   readonly issuer: string
   readonly audiences: readonly string[]
@@ -25,7 +25,7 @@ export interface Unverified {
 const said = z.object({ iss: z.string().min(1).regex(plainText), aud: z.union([z.string(), z.array(z.string()).max(50)]) })
 const pasted = z.object({ keys: z.array(z.looseObject({ kty: z.string() })) })
 
-/** Issuer and audiences that a token names, as far as a rule can name them. Throws `bad_request` for what is no JWT. */
+/** Returns the issuer and audiences that a token names, if a rule can name them. Throws `bad_request` for a text that is no JWT. */
 export function readUnverified(token: string): Unverified {
   if (token.length > tokenLengthMax) throw notTaken('it is too long')
   try {
@@ -39,12 +39,12 @@ export function readUnverified(token: string): Unverified {
 /** Where the keys for tokens of this rule are. */
 type Place = Pick<TrustRow, 'issuer' | 'jwksUri' | 'jwks'>
 
-/** Two rules with the same text here are served by the same keys. */
+/** Two rules with the same text here share the same keys. */
 export const placeOf = ({ issuer, jwksUri, jwks }: Place): string => JSON.stringify([issuer, jwksUri, jwks])
 
 /**
- * The claims of a genuine token of the rule's issuer for the rule's audience, at this moment. Whether they are those that the rule asks for is
- * another question. Throws `bad_request` that says what is wrong, and `issuer_unavailable`.
+ * Returns the claims of a genuine token of the rule's issuer for the rule's audience, at this moment. It does not check whether they meet the rule.
+ * Throws `bad_request` that says what is wrong, and `issuer_unavailable`.
  */
 export async function verifySubject(
   token: string,
@@ -73,7 +73,7 @@ export async function verifySubject(
   }
 }
 
-/** A key id that is not among the keys makes them be fetched once more. */
+/** A key id that is not among the keys makes the gateway fetch them again. */
 async function checked({ issuer, jwksUri, jwks }: Place, keys: IssuerKeys, check: (set: KeySet) => Promise<JWTPayload>): Promise<JWTPayload> {
   if (jwks !== null) return check(createLocalJWKSet({ keys: pasted.parse(jwks).keys.filter(isCheapKey) }))
   const source: KeySource = jwksUri === null ? { issuer } : { jwksUri }
@@ -86,7 +86,7 @@ async function checked({ issuer, jwksUri, jwks }: Place, keys: IssuerKeys, check
   }
 }
 
-/** What the holder of a refused token reads. What jose and the crypto below it say of odd keys and texts is no failure of ours. */
+/** The message for the holder of a refused token. An error of jose or the crypto below it about odd keys and texts is no failure of the gateway. */
 function asRefusal(error: unknown): unknown {
   if (error instanceof errors.JWTExpired) return notTaken('it has expired or was issued more than a day ago. Get a new one from its issuer', error)
   if (error instanceof errors.JWTClaimValidationFailed) return notTaken(`its claim ${error.claim} is missing or not as it must be`, error)

@@ -14,7 +14,7 @@ export interface TokenIntrospectionDeps {
   readonly budgets: Pick<AgentBudgets, 'list'>
 }
 
-/** What owners of keys ask of single agent tokens: what they are good for now (RFC 7662), and that they end (RFC 7009). */
+/** The requests of key owners about single agent tokens: what a token is valid for now (RFC 7662), and its revocation (RFC 7009). */
 export class TokenIntrospection {
   readonly #deps: TokenIntrospectionDeps
 
@@ -22,7 +22,7 @@ export class TokenIntrospection {
     this.#deps = deps
   }
 
-  /** What a token is, for callers of its organisation. Every other text is `{active: false}`. Throws 503 while nobody can say. */
+  /** Describes a token to callers of its organisation. Every other text is `{active: false}`. Throws 503 while the answer is not known. */
   async introspect(caller: Principal, token: string) {
     const { tokens, baseUrl } = this.#deps
     const live = await orNull(async () => {
@@ -57,10 +57,10 @@ export class TokenIntrospection {
   }
 
   /**
-   * Ends one token and those that were made of it: refused and running calls cut, here when this returns, elsewhere within a second. What was
-   * made of a token that has expired may still live, so it makes no difference. A text that is no token, or one of another organisation, needs
-   * nothing. Throws `unsupported_token_type` for an API key, `forbidden` for
-   * callers who may not end this token, 503 while nobody can say.
+   * Ends one token and the tokens made from it: they are refused and running calls are cut, on this process when the promise resolves, elsewhere within
+   * a second. An expired token is revoked too, because tokens made from it may still live. A text that is no token, or a token of another organisation,
+   * changes nothing. Throws `unsupported_token_type` for an API key, `forbidden` for callers who may not end this token, 503 while the state is not
+   * known.
    */
   async revoke(caller: BearerPrincipal, token: string): Promise<void> {
     const { tokens, revokedTokens, looksLikeKey } = this.#deps
@@ -75,7 +75,7 @@ export class TokenIntrospection {
   }
 }
 
-/** What was asked for, or null where the answer is a refusal of the token. Failures of ours rise. */
+/** Returns the result of `read`, or null when the token is refused. Failures of the gateway itself are thrown. */
 async function orNull<T>(ask: () => Promise<T>): Promise<T | null> {
   try {
     return await ask()
@@ -85,7 +85,7 @@ async function orNull<T>(ask: () => Promise<T>): Promise<T | null> {
   }
 }
 
-/** What the tightest of these budgets has left; null when none of them has a cap. */
+/** What remains of the tightest of these budgets; null when none of them has a cap. */
 function leastLeft(budgets: readonly BudgetStatus[]): bigint | null {
   let least: bigint | null = null
   for (const { capUinr, spentUinr, heldUinr, inDoubtUinr } of budgets) {

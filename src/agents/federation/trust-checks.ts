@@ -1,18 +1,18 @@
-/** What a trust rule may say: checks of the parts that an owner types. All throw `bad_request` that names the field. */
+/** Checks of the fields of a trust rule. All throw `bad_request` that names the field. */
 import { createPublicKey, type JsonWebKey } from 'node:crypto'
 import { z } from 'zod'
 import { fail } from '../../platform/errors.ts'
 import type { UrlGuard } from '../../platform/outbound/url-guard.ts'
 
-/** Texts that the database takes as they are: no control characters, no halves of characters. */
+/** Texts that the database accepts unchanged: no control characters, no lone surrogates. */
 export const plainText = /^[^\p{Cc}\p{Cs}]*$/u
 
 const keysMax = 50
-/** Length of all keys together, as JSON: every exchange reads the rules of its issuer. */
+/** The most length of all keys together, as JSON: every exchange reads the rules of its issuer. */
 const keysTextMax = 32 * 1024
-/** Signatures of shorter ones are not believed. */
+/** Signatures of shorter keys are not accepted. */
 const rsaBitsMin = 2048
-/** Longer ones, and long exponents, make every signature that claims to be theirs dear to check. */
+/** Longer keys, and long exponents, make the check of every signature expensive. */
 const rsaBitsMax = 4096
 const rsaExponentBitsMax = 32
 
@@ -24,7 +24,10 @@ const number = z
   .regex(/^[\w=-]*$/)
   .optional()
 
-/** Keys that can only verify, and of them what verifying needs. A JWK Set with a secret in it has been pasted by mistake, and is not kept; one that is cut off would refuse every token. */
+/**
+ * Returns the keys that can only verify, with only the fields that verifying needs. A JWK Set with a secret in it was pasted by mistake and is not kept.
+ * A truncated set would refuse every token.
+ */
 export const pastedKeys = z.object({
   keys: z
     .array(
@@ -51,12 +54,12 @@ export const pastedKeys = z.object({
     .refine(keys => JSON.stringify(keys).length <= keysTextMax, `at most ${keysTextMax} characters together. Leave out keys that do not sign any more`),
 })
 
-/** Whether checking a signature of the key takes little time. Keys of other kinds than RSA have a size that their curve says. */
+/** Whether checking a signature of the key takes little time. The curve of a key that is not RSA determines its size. */
 export function isCheapKey({ kty, n, e }: { readonly kty: string; readonly n?: unknown; readonly e?: unknown }): boolean {
   return kty !== 'RSA' || (bitsOf(n) <= rsaBitsMax && bitsOf(e) <= rsaExponentBitsMax)
 }
 
-/** Bits of a whole number in base64url; 0 of anything else. */
+/** Bits of a whole number in base64url; 0 for any other text. */
 function bitsOf(value: unknown): number {
   if (typeof value !== 'string') return 0
   const bytes = Buffer.from(value, 'base64url')
@@ -82,7 +85,7 @@ export interface KeyPlaces {
   readonly hasKeys: boolean
 }
 
-/** Where the gateway would fetch the keys must be a place that users may send it to. An issuer whose keys stand elsewhere may be any text. */
+/** The gateway may fetch keys only from addresses that users may send it to. An issuer whose keys are elsewhere may be any text. */
 export function checkPlaces({ issuer, jwksUri, hasKeys }: KeyPlaces, guard: UrlGuard, baseUrl: string): void {
   if (jwksUri !== null && hasKeys) throw fail('bad_request', { message: 'Give jwks_uri or jwks, not both.' })
   if (issuer === baseUrl)
@@ -102,7 +105,7 @@ function checkUrl(field: string, text: string, guard: UrlGuard): URL {
   return url
 }
 
-/** Issuers that sign for everybody who has an account there: what the subject must begin with, or which claim must stand in its place. */
+/** Issuers that sign tokens for everybody who has an account there, with the required beginning of the subject or the claim that is required instead. */
 const sharedIssuers = [
   {
     issuer: 'https://token.actions.githubusercontent.com',
@@ -131,14 +134,14 @@ const sharedIssuers = [
   { issuer: 'https://accounts.google.com', subject: /^[^*]+$/, claims: ['hd', 'email'], example: 'the number of one account, without *' },
 ] as const
 
-/** Whether everybody may have tokens of the issuer: then only their audience says for which organisation they are. */
+/** Whether everybody can get tokens of the issuer: then only their audience says for which organisation they are. */
 export const isShared = (issuer: string): boolean => sharedOf(issuer) !== undefined
 
-/** Some write their own name with and without the scheme (Google does) or a slash at the end. */
+/** Some issuers write their own name with and without the scheme (Google does) or a slash at the end. */
 const sharedOf = (issuer: string) => sharedIssuers.find(each => bareIssuer(each.issuer) === bareIssuer(issuer))
 const bareIssuer = (issuer: string): string => issuer.replace(/^https:\/\//, '').replace(/\/$/, '')
 
-/** A rule must name somebody: not everybody whom the issuer knows, and at an issuer of the whole world not strangers. */
+/** A rule must name somebody: not everybody whom the issuer knows, and for a public issuer not foreign accounts. */
 export function checkConditions(issuer: string, subject: string, claims: Readonly<Record<string, string>>): void {
   if (subject.startsWith('*')) throw fail('bad_request', { message: 'subject: must begin with something other than *, so that the rule names somebody.' })
   const wrong = ['iss', 'sub', 'aud', 'exp', 'nbf', 'iat', 'jti'].find(name => Object.hasOwn(claims, name))

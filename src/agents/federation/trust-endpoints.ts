@@ -33,7 +33,7 @@ const params = z.strictObject({
     'The iss of the tokens, exactly. Its keys are found through <issuer>/.well-known/openid-configuration unless jwks_uri or jwks says where.',
   ),
   audience: text.optional().describe('What the aud of the tokens must hold. Left out: <base URL>/orgs/<id of your organisation>.'),
-  subject: text.describe('What the sub of the tokens must be; * stands for any run of characters.'),
+  subject: text.describe('The sub that the tokens must have; * matches any run of characters.'),
   claims: z
     .record(z.string().min(1).max(100).regex(plainText), z.string().max(textMax).regex(plainText))
     .refine(claims => Object.keys(claims).length <= claimsMax, `at most ${claimsMax}`)
@@ -44,7 +44,7 @@ const params = z.strictObject({
   agent_id: z.int().describe('The agent as which the tokens act.'),
   key_id: z
     .int()
-    .describe('A key of scope full, your own or one that nobody stands behind: its limits bind the tokens, they act for its person, and they end with it.'),
+    .describe('A key of scope full, your own or one without a user: its limits bind the tokens, the tokens act for its user, and they end with it.'),
   scope: z
     .string()
     .max(200)

@@ -36,25 +36,25 @@ export const countTrust = statement<[orgId: number], { count: number }>(
   `select count(*)::int as "count" from agent_trust where org_id = $1::int`,
 )
 
-/** One writer of an organisation's rules at a time, until the end of the transaction. */
+/** Locks out other writers of an organisation's rules until the end of the transaction. */
 export const lockTrust = statement<[orgId: number], { done: unknown }>(
   'trust.lock',
   `select pg_advisory_xact_lock(hashtext('brigade.agent_trust'), $1::int)::text as "done"`,
 )
 
-/** Makes the pair the organisation's unless somebody has it. */
+/** Takes the pair of issuer and audience for the organisation unless another one has it. */
 export const claimAudience = statement<[orgId: number, issuer: string, audience: string]>(
   'trust.claim_audience',
   `insert into agent_trust_audiences (issuer, audience, org_id) values ($2::text, $3::text, $1::int) on conflict do nothing`,
 )
 
-/** Whose the pair is, which nobody changes until the end of the transaction. */
+/** Returns the organisation of the pair, and locks the pair until the end of the transaction. */
 export const lockAudience = statement<[issuer: string, audience: string], { orgId: number }>(
   'trust.lock_audience',
   `select org_id as "orgId" from agent_trust_audiences where issuer = $1::text and audience = $2::text for update`,
 )
 
-/** After `lockAudience`, in a statement of its own: gives the organisation a pair that no rule has any more. */
+/** Gives the organisation a pair that no rule has any more. It is a separate statement after `lockAudience`. */
 export const takeFreeAudience = statement<[orgId: number, issuer: string, audience: string, now: Date], { orgId: number }>(
   'trust.take_free_audience',
   `update agent_trust_audiences a set org_id = $1::int, changed_hands_at = $4::timestamptz where a.issuer = $2::text and a.audience = $3::text
@@ -93,7 +93,7 @@ export const deleteTrust = statement<[orgId: number, id: number], { id: number }
   'delete from agent_trust where org_id = $1::int and id = $2::int returning id',
 )
 
-/** Not limited to one org: issuer and audience, which one organisation has, say which it is. Oldest first. */
+/** Not limited to one org: the issuer and audience, which only one organisation has, say which it is. Oldest first. */
 export const matchingTrust = statement<[issuer: string, audiences: readonly string[]], MatchingTrustRow>(
   'trust.matching',
   `select ${columns}, exists (
@@ -108,7 +108,7 @@ export const insertRevocation = statement<[orgId: number, tokenId: string, revok
    values ($1::int, $2::text, $3::timestamptz, $4::timestamptz) on conflict (token_id) do nothing`,
 )
 
-/** Of all organisations: what a process must know before it takes tokens. */
+/** Of all organisations: what a process must know before it accepts tokens. */
 export const liveRevocations = statement<[expiresAfter: Date], { tokenId: string }>(
   'revoked_tokens.live',
   'select token_id as "tokenId" from revoked_tokens where expires_at > $1::timestamptz',

@@ -49,14 +49,14 @@ export interface TrustParams {
   readonly ttl_s?: number | undefined
 }
 
-/** What tokens of a rule carry in `via`: revoking it ends them all. */
+/** The `via` entry of tokens of a rule: revoking it ends them all. */
 export const trustTokenId = (ruleId: number): string => `trust:${ruleId}`
 
 const rulesMax = 100
 
 /**
- * Which tokens of other issuers an organisation takes in exchange for tokens of its agents. Read from the database at each exchange, so a rule
- * holds, and ends, at once on every process. Decision 0196 says why.
+ * The trust rules: which tokens of other issuers an organisation exchanges for tokens of its agents. They are read from the database at each exchange,
+ * so a rule begins and ends immediately on every process. Decision 0196 says why.
  */
 export class TrustRules {
   readonly #deps: TrustRulesDeps
@@ -70,9 +70,7 @@ export class TrustRules {
     return (await this.#deps.db.many(listTrust, orgId)).map(viewOf)
   }
 
-  /**
-   * Makes a rule. Throws `bad_name`, `bad_request`, `not_found` for an agent or key of somebody else, `agent_revoked`, and `cap`.
-   */
+  /** Creates a rule. Throws `bad_name`, `bad_request`, `not_found` for an agent or key of somebody else, `agent_revoked`, and `cap`. */
   async create({ orgId, userId }: Pick<Principal, 'orgId' | 'userId'>, params: TrustParams) {
     const { controlLog, clock, agents, guard, baseUrl } = this.#deps
     const { issuer, subject, claims = {} } = params
@@ -114,7 +112,7 @@ export class TrustRules {
   }
 
   /**
-   * Deletes a rule. Tokens that came of it end with it, here when this returns, elsewhere within a second, running calls included. With the last
+   * Deletes a rule. Its tokens end with it, running calls included, on this process when the promise resolves, elsewhere within a second. After the last
    * rule of an audience any organisation may use that audience. Throws `not_found`.
    */
   async remove(orgId: number, ruleId: number): Promise<void> {
@@ -125,7 +123,7 @@ export class TrustRules {
     })
   }
 
-  /** The rules that take tokens of that issuer for one of these audiences, oldest first. */
+  /** Returns the rules that accept tokens of that issuer for one of these audiences, oldest first. */
   matching(issuer: string, audiences: readonly string[]): Promise<MatchingTrustRow[]> {
     return this.#deps.db.many(matchingTrust, issuer, audiences)
   }
@@ -146,13 +144,13 @@ export class TrustRules {
   }
 
   /**
-   * The audience that tokens must name. Left out, it is one that nobody else can take; the like of others are theirs, and where everybody has
-   * tokens only the own will do.
+   * Returns the audience that tokens must name; the default is one that only this organisation can use. For an issuer where everybody can get tokens,
+   * only an audience of the organisation is accepted. Throws `bad_request` for that case, and for an audience of another organisation.
    */
   #audience(orgId: number, issuer: string, requested: string | undefined): string {
     const own = this.#ownAudience(orgId)
     if (requested === undefined || requested === own || requested.startsWith(`${own}/`)) return requested ?? own
-    // Whoever claimed the audience that jobs there have by default would get the jobs of somebody who forgot to set one.
+    // If an organisation could claim the default audience of jobs there, it would receive the jobs of somebody who forgot to set an audience.
     if (isShared(issuer))
       throw fail('bad_request', { message: `audience: everybody has tokens of this issuer, so have yours made for ${own}, and leave this field out.` })
     if (requested.startsWith(`${this.#deps.baseUrl()}/orgs/`))
@@ -160,19 +158,19 @@ export class TrustRules {
     return requested
   }
 
-  /** A key that the maker of the rule may let others act with: its tokens read the memory of the person behind it. */
+  /** Returns a key that the author of the rule may let others act with: its tokens read the memory of the key's user. */
   async #liveFullKey(orgId: number, userId: number | null, requested: number): Promise<number> {
     const keyId = idOf(requested, 'There is no such key.')
     const key = await this.#deps.keys.byId(keyId)
     if (key === null || key.orgId !== orgId) throw fail('not_found', { message: 'There is no such key.' })
     if (key.scope !== 'full' || key.state !== 'active') throw fail('bad_request', { message: 'key_id: must be a key of scope full that works.' })
     if (key.userId !== null && key.userId !== userId)
-      throw fail('bad_request', { message: 'key_id: must be a key of your own, or one that nobody stands behind: tokens act for the person behind their key.' })
+      throw fail('bad_request', { message: 'key_id: must be a key of your own, or a key without a user: tokens act for the user of their key.' })
     return keyId
   }
 }
 
-/** The error for a rule that is not there. */
+/** The error for a rule that does not exist. */
 export const noRule = () => fail('not_found', { message: 'There is no such trust rule.' })
 
 function idOf(given: number, message: string): number {

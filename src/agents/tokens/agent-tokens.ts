@@ -25,15 +25,15 @@ export interface AgentTokensDeps {
   readonly killSwitch: KillSwitch
   readonly revokedTokens: Pick<RevokedTokens, 'check'>
   readonly pauses: Pick<Pauses, 'check'>
-  /** What is ruled for the agent's calls, by itself and by all above it; null: one of them is not there. Synchronous when cached. */
+  /** The rules of the agent's calls, its own and those of all agents above it; null when one of these agents does not exist. Synchronous when cached. */
   policiesOf(agentId: number, ancestorIds: readonly number[]): readonly CallPolicy[] | null | Promise<readonly CallPolicy[] | null>
-  /** Public base URL without a trailing slash; asked at each use, because a free port is known only after listening. */
+  /** Public base URL without a trailing slash. It is read at each use, because a free port is known only after listening. */
   readonly baseUrl: () => string
   /** AGENT_TOKEN_TTL_S. */
   readonly ttlSeconds: number
 }
 
-/** What somebody requests for a token; both only narrow. */
+/** The requested scopes and life of a token; both can only narrow. */
 export interface TokenParams {
   /** Scopes with spaces between them; left out: all that may be given. */
   readonly scope?: string | undefined
@@ -41,11 +41,11 @@ export interface TokenParams {
   readonly ttlSeconds?: number | undefined
 }
 
-/** What a token is made of. Who may have it made is the caller's to check. */
+/** The parts of a token. The caller checks who may mint it. */
 export interface TokenGrant {
   readonly agent: Pick<AgentWithAncestors, 'id' | 'name' | 'epoch' | 'ancestorIds'>
   readonly orgId: number
-  /** The user behind the key. */
+  /** The user of the key. */
   readonly userId: number | null
   /** Its limits bind the token, and the token ends with it. */
   readonly keyId: number
@@ -53,11 +53,11 @@ export interface TokenGrant {
   readonly ttlSeconds: number
   /** Who let the agent act, outermost first; left out: the agents above it. */
   readonly act?: Act
-  /** What the token was made of: its revocation takes this token along. */
+  /** The tokens it was made from: the revocation of one of them ends this token too. */
   readonly via?: readonly string[]
 }
 
-/** What the token endpoint answers. `token` repeats `access_token`. */
+/** The answer of the token endpoint. `token` repeats `access_token`. */
 export interface MintedToken {
   readonly access_token: string
   readonly token: string
@@ -71,12 +71,12 @@ export interface MintedToken {
 const tokenType = 'at+jwt'
 /** Clocks of two replicas may differ by this much when a token is used right after its mint. Expiry gets no such grace. */
 const skewSeconds = 30
-/** Verified tokens kept: a signature check costs a tenth of a millisecond, so it is made once per token. */
+/** The most verified tokens kept: a signature check costs a tenth of a millisecond, so it is made once per token. */
 const verifiedMax = 20_000
-/** Longer texts are no tokens of ours. */
+/** Longer texts are no tokens of the gateway. */
 const tokenLengthMax = 8_192
 
-/** Short-lived tokens of agents (RFC 9068): minted with a full API key, verified offline, held against the kill switch at every call. */
+/** Short-lived tokens of agents (RFC 9068): minted with a full API key, verified offline, compared with the kill switch at every call. */
 export class AgentTokens {
   readonly #deps: AgentTokensDeps
   readonly #verified = new LRUCache<string, AgentClaims>({ max: verifiedMax })
@@ -97,8 +97,8 @@ export class AgentTokens {
   }
 
   /**
-   * The life of a token of which somebody asked so much, where so much may be given. Throws `bad_request` when it is more than AGENT_TOKEN_TTL_S and
-   * `forbidden` when it is more than the token that asks was given.
+   * Returns the life of a token from the requested life and the most that may be given. Throws `bad_request` when the request is above
+   * AGENT_TOKEN_TTL_S, and `forbidden` when it is above the life of the requesting token.
    */
   lifeOf(requestedSeconds: number | undefined, givenSeconds = this.#deps.ttlSeconds): number {
     const { ttlSeconds } = this.#deps
@@ -109,7 +109,7 @@ export class AgentTokens {
     return Math.min(requestedSeconds ?? ttlSeconds, givenSeconds)
   }
 
-  /** An active agent of the org. Throws `not_found` and `agent_revoked` (409). */
+  /** Returns an active agent of the org. Throws `not_found` and `agent_revoked` (409). */
   async agentToMint(orgId: number, agentId: number): Promise<AgentWithAncestors> {
     const agent = await this.#deps.db.maybe(findWithAncestors, orgId, agentId)
     if (agent === null) throw noAgent()
@@ -117,7 +117,7 @@ export class AgentTokens {
     return agent
   }
 
-  /** Signs a token. Throws `bad_request` for one that would be too long to be taken again. */
+  /** Signs a token. Throws `bad_request` for a token that would be too long to be accepted. */
   async issue({ agent, orgId, userId, keyId, scopes, ttlSeconds, act, via = [] }: TokenGrant): Promise<MintedToken> {
     const { clock, ids, signingKeys, baseUrl } = this.#deps
     const { kid, key } = await signingKeys.current()
@@ -157,13 +157,16 @@ export class AgentTokens {
     }
   }
 
-  /** Who the token speaks for, now. Throws 401 with a `reason`, or 503 when the news are stale. Synchronous when the token was seen before and its key and agent are cached. */
+  /**
+   * Returns the principal of the token, now. Throws 401 with a `reason`, or 503 when the news is stale. Synchronous when the token was seen before and
+   * its key and agent are cached.
+   */
   principalOf(token: string): AgentPrincipal | Promise<AgentPrincipal> {
     const claims = this.verify(token)
     return claims instanceof Promise ? claims.then(checked => this.#admit(checked)) : this.#admit(claims)
   }
 
-  /** The claims of a genuine, unexpired token. Says nothing of whether agent and key are still alive: `principalOf` does. */
+  /** Returns the claims of a genuine, unexpired token. It does not check whether agent and key are still active: `principalOf` does. */
   verify(token: string): AgentClaims | Promise<AgentClaims> {
     if (token.length > tokenLengthMax) throw refused('token_invalid')
     const cacheKey = hashKey(token).toString('base64')
@@ -171,7 +174,7 @@ export class AgentTokens {
     return seen === undefined ? this.#verifyNew(token, cacheKey) : this.#unexpired(seen)
   }
 
-  /** The claims of a genuine token, whether it has ended or not; null for every other text. */
+  /** Returns the claims of a genuine token, expired or not; null for every other text. */
   async read(token: string): Promise<AgentClaims | null> {
     try {
       return token.length > tokenLengthMax ? null : await this.#genuine(token)
@@ -181,7 +184,7 @@ export class AgentTokens {
     }
   }
 
-  /** Throws when the caller's agent or key was ended since it was let in, or the agent is paused. Asked again just before each dial. */
+  /** Throws when the caller's agent or key was ended after its admission, or the agent is paused. It is called again just before each dial. */
   recheck(principal: BearerPrincipal): void {
     if (principal.kind === 'agent') {
       this.#deps.killSwitch.check(principal.agentId, principal.epoch, principal.ancestorIds)
@@ -190,7 +193,7 @@ export class AgentTokens {
     }
     const key = this.#deps.keys.byId(principal.keyId)
     if (key instanceof Promise) {
-      // The answer comes too late for this look, so it cuts what went on without it. That it may fail is for the next call to report.
+      // The answer comes too late for this check, so it cuts the call that went on without it. The next call reports a failure of the look-up.
       key.then(
         found => (found === null || found.state === 'revoked') && this.#deps.killSwitch.cutKey(principal.keyId),
         () => undefined,
@@ -207,12 +210,12 @@ export class AgentTokens {
     return claims
   }
 
-  /** Every check but that of the end. Throws 401 `token_invalid`. */
+  /** Makes every check except expiry. Throws 401 `token_invalid`. */
   async #genuine(token: string): Promise<AgentClaims> {
     const claims = claimsShape.safeParse(await this.#payloadOf(token))
     if (!claims.success || claims.data.sub !== `agent:${claims.data.agent.id}`) throw refused('token_invalid')
     const { exp, iat } = claims.data
-    // No token outlives what is set now: revocations are remembered, and signing keys kept, for just that long.
+    // No token outlives the present setting: revocations are remembered, and signing keys kept, for just that long.
     return { ...claims.data, exp: Math.min(exp, iat + this.#deps.ttlSeconds) }
   }
 
@@ -238,7 +241,7 @@ export class AgentTokens {
       )
       return payload
     } catch (error) {
-      // The end is looked at last, when all else was right.
+      // Expiry is checked last, after all other checks passed.
       if (error instanceof errors.JWTExpired) return error.payload
       if (error instanceof errors.JOSEError) throw refused('token_invalid', error)
       throw error
@@ -289,7 +292,7 @@ export class AgentTokens {
   }
 }
 
-/** The rules of the key and of the agent. Callers without rules share the arrays that are cached. */
+/** The rules of the key and of the agent. Callers without rules share the cached arrays. */
 function bothOf(ofKey: readonly CallPolicy[], ofAgent: readonly CallPolicy[]): readonly CallPolicy[] {
   if (ofAgent.length === 0) return ofKey
   return ofKey.length === 0 ? ofAgent : [...ofKey, ...ofAgent]

@@ -16,14 +16,13 @@ export interface RevokedTokensDeps {
   readonly tokenTtlMs: number
 }
 
-/** Tokens outlive their expiry by nobody's clock for longer than this. */
+/** The most difference between the clocks that compare a token's expiry. */
 const slackMs = 5 * 60_000
 const pruneEveryMs = 60_000
 
 /**
- * Single tokens that were ended before their time, by `jti`, and trust rules whose tokens were, as `trust:<id>`. Every process knows all of
- * them that could still matter: read at the start, then told by the control log. How old the news may be is watched by the kill switch.
- * Decision 0198 says why.
+ * Single tokens that were revoked, by `jti`, and trust rules whose tokens were, as `trust:<id>`. Every process knows all revocations that still matter:
+ * it reads them at start, and the control log adds new ones. The kill switch watches how old the news is. Decision 0198 says why.
  */
 export class RevokedTokens {
   readonly #deps: RevokedTokensDeps
@@ -36,7 +35,7 @@ export class RevokedTokens {
     deps.controlLog.onGap(() => void this.#load().catch(error => deps.log.error('revoked_tokens_load_failed', { error })))
   }
 
-  /** Reads what is revoked. To be called after the control log has started, so that no revocation falls between. */
+  /** Reads the revocations. Call it after the control log has started, so that none is missed. */
   async start(): Promise<void> {
     await this.#load()
     this.#stop = this.#deps.clock.every(pruneEveryMs, () => this.#prune())
@@ -53,21 +52,24 @@ export class RevokedTokens {
     for (const id of tokenIds) if (this.#knownAtMs.has(id)) throw refused('token_revoked')
   }
 
-  /** Ends a token: refused and its running calls cut, here when this returns, elsewhere within a second. Again is fine. */
+  /**
+   * Revokes a token: it is refused and its running calls are cut, on this process when the promise resolves, elsewhere within a second. Doing it twice
+   * is fine.
+   */
   async revoke(orgId: number, tokenId: string): Promise<void> {
     await this.#deps.controlLog.change(async tx => ({ value: undefined, news: await this.revokeIn(tx, orgId, tokenId) }))
   }
 
-  /** The same inside a transaction of the caller, who appends the news. */
+  /** The same inside a transaction of the caller, who appends the event. */
   async revokeIn(tx: Tx, orgId: number, tokenId: string): Promise<NewsItem[]> {
     const { clock, tokenTtlMs } = this.#deps
     const nowMs = clock.nowMs()
-    // A token that was made of this one just now may outlive it, and no other can be made any more.
+    // A token that was made from this one just now may outlive it, and no other can be made any more.
     await tx.exec(insertRevocation, orgId, tokenId, new Date(nowMs), new Date(nowMs + tokenTtlMs + slackMs))
     return [{ kind: 'token_revoked', ref: tokenId }]
   }
 
-  /** Deletes what is about tokens that have expired anyway; how many. */
+  /** Deletes revocations of tokens that have expired anyway; returns their number. */
   sweep(): Promise<number> {
     return this.#deps.db.exec(deleteExpiredRevocations, new Date(this.#deps.clock.nowMs()))
   }

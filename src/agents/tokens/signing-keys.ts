@@ -11,12 +11,12 @@ import { deleteNextKey, insertSigningKey, keyAges, loadSigningKeys, lockRotation
 export const tokenAlgorithm = 'ES256'
 /** How long a verifier may keep the published keys. */
 export const jwksMaxAgeSeconds = 300
-/** A key is published for so long before it signs: longer than any verifier that obeys the max-age keeps an older list. */
+/** How long a key is published before it signs: longer than a verifier that obeys the max-age keeps an older list. */
 const publishLeadMs = 2 * jwksMaxAgeSeconds * 1000
 /** A retired key verifies for the life of a token and this much more. */
 const slackMs = 5 * 60_000
 const reloadEveryMs = 30_000
-/** An unknown key id makes this process look again at most so often. */
+/** The least time between two loads that unknown key ids cause in this process. */
 const retryUnknownMs = 1_000
 
 const notOpened =
@@ -54,8 +54,8 @@ export interface SigningKeysDeps {
 }
 
 /**
- * What a rotation came to. 'not_due': the current key is younger than was asked for. 'too_early': the next key has not been public long enough.
- * 'next_replaced': the next key was sealed under a master key that this process does not have, so another one waits in its place.
+ * The result of a rotation. 'not_due': the current key is younger than requested. 'too_early': the next key has not been public long enough.
+ * 'next_replaced': the next key was sealed under a master key that this process does not have, so a new next key replaces it.
  */
 export type Rotation =
   | { readonly kind: 'rotated'; readonly kid: string }
@@ -63,8 +63,8 @@ export type Rotation =
   | { readonly kind: 'too_early' | 'next_replaced'; readonly waitMs: number }
 
 /**
- * The keys of agent tokens. One signs, the next one is published already, so a rotation never leaves a verifier without the key it
- * needs. Private keys are stored sealed. The first use makes the pair, safely over any number of processes. Decision 0199 says why.
+ * The keys of agent tokens. One key signs; the next key is published already, so a rotation never leaves a verifier without the key it needs. Private
+ * keys are stored sealed. The first use creates the pair, safely with any number of processes. Decision 0199 says why.
  */
 export class SigningKeys {
   readonly #deps: SigningKeysDeps
@@ -81,14 +81,14 @@ export class SigningKeys {
     })
   }
 
-  /** The key that signs now. Throws `internal_error` that says so when it was sealed under another master key. */
+  /** Returns the key that signs now. Throws `internal_error` that says so when it was sealed under another master key. */
   async current(): Promise<{ kid: string; key: VerifyingKey }> {
     await this.#fresh(reloadEveryMs)
     if (this.#signing === null) throw fail('internal_error', { message: notOpened, cause: this.#whyNotOpened })
     return this.#signing
   }
 
-  /** The key of that id, or null when it is none of ours or its last token has expired. */
+  /** Returns the key of that id, or null when it is unknown or its last token has expired. */
   async verifying(kid: string): Promise<VerifyingKey | null> {
     const find = (): VerifyingKey | null => this.#keys.find(key => key.kid === kid)?.verifying ?? null
     const known = find()
@@ -97,14 +97,14 @@ export class SigningKeys {
     return find()
   }
 
-  /** Whether the master key of this process opens the key that signs. True as well while there is none. */
+  /** Whether the master key of this process opens the signing key. Also true while there is no signing key. */
   async isOpened(): Promise<boolean> {
     const current = (await this.#deps.db.many(loadSigningKeys, 0)).find(row => row.state === 'current')
     if (current === undefined) return true
     return this.#opens(current)
   }
 
-  /** What /.well-known/jwks.json shows: the current key, the next one, and retired ones whose tokens may be alive. */
+  /** The keys of /.well-known/jwks.json: the current key, the next key, and retired keys whose tokens may be valid. */
   async published(): Promise<readonly PublicJwk[]> {
     await this.#fresh(reloadEveryMs)
     return this.#keys.map(key => key.jwk)
@@ -139,7 +139,7 @@ export class SigningKeys {
     return rotation
   }
 
-  /** Loads the keys when the last load is older than `maxAgeMs`, single-flight; makes them when there are none. */
+  /** Loads the keys when the last load is older than `maxAgeMs`, single-flight; creates them when there are none. */
   async #fresh(maxAgeMs: number): Promise<void> {
     if (this.#deps.clock.monotonicMs() - this.#loadedAtMs < maxAgeMs) return
     this.#loading ??= this.#load().finally(() => {
@@ -167,7 +167,7 @@ export class SigningKeys {
     this.#loadedAtMs = startedMs
   }
 
-  /** A private key that does not open keeps this process from signing, not from verifying. */
+  /** A private key that cannot be opened keeps this process from signing, not from verifying. */
   async #openSigning({ kid, privateSealed }: SigningKeyRow): Promise<void> {
     this.#signing = null
     try {

@@ -1,4 +1,4 @@
-/** The claims of agent tokens, and how one token names those before it. */
+/** The claims of agent tokens, and how a token names the tokens before it. */
 import { z } from 'zod'
 import { fail } from '../../platform/errors.ts'
 import type { AgentPrincipal } from '../../platform/security/principal.ts'
@@ -11,12 +11,12 @@ export interface Act {
   readonly act?: Act | undefined
 }
 
-/** Tokens and a trust rule that a token can be made of, one after the other. */
+/** Tokens, and one trust rule, that a token may be made from in sequence. */
 const viaMax = 8
 
 const actShape: z.ZodType<Act> = z.lazy(() => z.object({ iss: z.string().optional(), sub: z.string(), act: actShape.optional() }))
 
-/** What stands in a token; `scopes` is what it is good for. */
+/** The claims of a token; `scopes` is what it may be used for. */
 export const claimsShape = z
   .object({
     org: z.int(),
@@ -36,7 +36,7 @@ export const claimsShape = z
 /** The claims of a token whose signature, issuer, audience, type and times were right. */
 export type AgentClaims = z.output<typeof claimsShape>
 
-/** What a token carries in `via` that is made of this one. Throws `bad_request` when there are too many in a row. */
+/** Returns the `via` of a token that is made from this one. Throws `bad_request` when the sequence is too long. */
 export function viaOf({ tokenIds }: Pick<AgentPrincipal, 'tokenIds'>): readonly string[] {
   if (tokenIds.length > viaMax) throw fail('bad_request', { message: 'This token was made of too many others in a row. Use one of those before it.' })
   return tokenIds

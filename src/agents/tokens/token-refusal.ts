@@ -11,7 +11,7 @@ const messages: Record<RefusalReason, string> = {
   token_invalid: 'This is not a valid agent token of this gateway.',
 }
 
-/** For ids that are none, and for those of other organisations. */
+/** For ids that do not exist, and for ids of other organisations. */
 export const noAgent = (): GatewayError => fail('not_found', { message: 'There is no such agent.' })
 
 /** The 401 of an agent token: `invalid_api_key` with the reason beside the error and in the challenge (RFC 6750). */

@@ -1,10 +1,10 @@
-/** What a token of an agent is good for, as words: how a mint narrows them and how a token's are read. Pure. */
+/** The scopes of agent tokens: how a mint narrows them and how they are read from a token. Pure. */
 import { fail } from '../../platform/errors.ts'
 import { type AgentScope, agentScopes } from '../../platform/security/principal.ts'
 
 /**
- * The scopes that a mint asks for, of those that it may give. Nothing asked is all of them. Throws `bad_request` for what is no scope and
- * `forbidden` for one that is not there to give.
+ * Returns the requested scopes of a mint. A request without scopes gets all that may be given. Throws `bad_request` for an unknown scope and `forbidden`
+ * for a scope that may not be given.
  */
 export function narrowedScopes(requested: string | undefined, given: readonly AgentScope[]): readonly AgentScope[] {
   if (requested === undefined) return given
@@ -18,10 +18,10 @@ export function narrowedScopes(requested: string | undefined, given: readonly Ag
   return given.filter(scope => words.includes(scope))
 }
 
-/** Claim `ver` of tokens whose `scope` says what they are good for. Those of before say `inference` and are good for everything. */
+/** Claim `ver` of tokens whose `scope` is complete. Older tokens say `inference` and have every scope. */
 export const scopedTokenVersion = 2
 
-/** What a genuine token is good for. Words that this version does not know grant nothing. */
+/** Returns the scopes of a genuine token. Unknown words grant nothing. */
 export function scopesOfClaims({ scope, ver }: { readonly scope?: string | undefined; readonly ver?: number | undefined }): readonly AgentScope[] {
   if (ver === undefined || ver < scopedTokenVersion) return agentScopes
   const words = (scope ?? '').split(' ')

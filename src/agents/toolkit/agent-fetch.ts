@@ -4,26 +4,29 @@ import { type Credential, checkedSecret, sourceOf, type TokenSource } from './to
 
 /** How requests are signed. */
 export interface AgentFetchOptions {
-  /** Only requests to this gateway are signed; others go out as they are, and paths such as `/v1/models` are looked for there. Left out: every request is signed. */
+  /**
+   * Only requests to this gateway are signed; others go out as they are, and paths such as `/v1/models` are resolved against it. Left out: every request
+   * is signed.
+   */
   readonly baseUrl?: string | undefined
-  /** Sent where the caller sets none, outside of browsers. */
+  /** Sent when the caller sets no user agent, outside browsers. */
   readonly userAgent?: string | undefined
   /** For an API key that calls in the name of an agent (`x-br-agent-id`). A token names its agent by itself. */
   readonly agentLabel?: string | undefined
 }
 
-/** Stands where a framework insists on a key. The fetch wrapper puts the token in its place. */
+/** A value for frameworks that insist on a key. The fetch wrapper replaces it with the token. */
 export const placeholderKey = 'set-by-brigade-fetch'
 
 const standardUserAgent = 'brigade-agents/0.1'
-/** Places of keys that adapters of other providers fill with the placeholder. */
+/** Headers for keys that adapters of other providers fill with the placeholder. */
 const keyHeaders = ['x-api-key', 'api-key', 'x-goog-api-key']
 
 /**
- * A `fetch` that signs each request with the bearer of `credential`, whatever the caller put into Authorization. A 401 that a fresh token
- * may mend is tried once more with one, when the body can be sent again. What keeps a token from being had comes as a reply too, in the
- * gateway's form, so that the SDK around it decides as ever. A revoked agent is a 401 `agent_revoked` that no SDK repeats, and from then
- * on nothing is sent. Every other reply comes back as it is. Throws TypeError for options that cannot be sent. Decision 0261 says why.
+ * Returns a `fetch` that signs each request with the bearer of `credential`, whatever the caller wrote into Authorization. A 401 that a fresh token may
+ * resolve is tried again with a fresh token, when the body can be sent again. When no token can be had, the error comes as a reply in the gateway's
+ * form, so that the calling SDK decides as usual. A revoked agent gets a 401 `agent_revoked` that no SDK repeats, and from then on nothing is sent.
+ * Every other reply comes back as it is. Throws TypeError for options that cannot be sent. Decision 0261 says why.
  */
 export function agentFetch(credential: Credential, inner: typeof fetch = fetch, options: AgentFetchOptions = {}): typeof fetch {
   checkHeaders(options)
@@ -43,7 +46,7 @@ export function agentFetch(credential: Credential, inner: typeof fetch = fetch, 
       const refusal = await refusalOf(reply)
       if (refusal !== 'token') return refusal === 'revoked' ? revokedReply(reply, source) : reply
       const renewed = unlessAborted(source.getToken({ forceRefresh: true, refused: token }), request.signal)
-      // What cannot be sent again is refused, but the next call finds the new token.
+      // A request that cannot be sent again is refused, but the next call gets the new token.
       if (!request.mayRepeat)
         return await renewed.then(
           () => reply,
@@ -63,7 +66,7 @@ export function agentFetch(credential: Credential, inner: typeof fetch = fetch, 
 
 const reasonInChallenge = /error_description="(\w+)"/
 
-/** What is wrong with the credential: the agent is gone, or only this token is; null for every reply that is about something else. */
+/** Says what is wrong with the credential: the agent is gone, or only this token is; null for every other reply. */
 async function refusalOf(reply: Response): Promise<'revoked' | 'token' | null> {
   if (reply.status !== 401) return null
   const challenge = reply.headers.get('www-authenticate') ?? ''
@@ -84,13 +87,13 @@ async function reasonInBody(reply: Response): Promise<string | null> {
 
 async function revokedReply(reply: Response, source: TokenSource): Promise<Response> {
   const said = await errorOf(reply)
-  // A reply without a body, to HEAD for example, says it in a header only.
+  // A reply without a body, to HEAD for example, says it only in a header.
   const error = said instanceof AgentRevokedError ? said : new AgentRevokedError({ ...said, code: 'agent_revoked', message: 'This agent has been revoked.' })
   source.noteRevoked?.(error)
   return refusalReply(error)
 }
 
-/** What the gateway takes as a label, and what a header can carry. */
+/** A valid label that a header can carry. */
 function checkHeaders({ agentLabel, userAgent }: AgentFetchOptions): void {
   if (agentLabel !== undefined && !/^[A-Za-z0-9][A-Za-z0-9 ._:@/-]{0,99}$/.test(agentLabel))
     throw new TypeError('agentLabel must be 1 to 100 characters: letters, digits, space and . _ : @ / -')
@@ -106,10 +109,10 @@ function signedHeaders(given: Headers, token: string, { userAgent = standardUser
   return headers
 }
 
-/** Browsers name themselves, and would have to ask first for a header of ours. */
+/** Browsers name themselves, and a header of ours would cause a preflight request. */
 const isBrowser = (): boolean => 'document' in globalThis || 'importScripts' in globalThis
 
-/** Waiting for a token ends with the call that waits; the mint itself goes on for the others. */
+/** Waiting for a token ends with the waiting call; the mint itself continues for the others. */
 function unlessAborted<T>(waiting: Promise<T>, signal: AbortSignal | null): Promise<T> {
   if (signal === null) return waiting
   return new Promise((resolve, reject) => {
@@ -121,8 +124,8 @@ function unlessAborted<T>(waiting: Promise<T>, signal: AbortSignal | null): Prom
 }
 
 /**
- * The reply that says what an error says, as the gateway would have sent it: in the envelope that the SDKs of both families read, with
- * `x-should-retry` set for those that do not go by the status. An agent that is revoked is 401 `agent_revoked`, in code and message.
+ * Returns the reply for an error, as the gateway would have sent it: in the envelope that the SDKs of both families read, with `x-should-retry` set for
+ * SDKs that do not decide by the status. A revoked agent is 401 `agent_revoked`, in code and message.
  */
 export function refusalReply(error: BrigadeError): Response {
   const isRevoked = error instanceof AgentRevokedError
@@ -161,11 +164,11 @@ export interface Sendable {
   readonly signal: AbortSignal | null
   /** False for streams, which can be read once only. */
   readonly mayRepeat: boolean
-  /** The arguments of one fetch; each call may be sent. */
+  /** The arguments of one fetch; each call of the functions makes a request that can be sent. */
   next(): [target: string | URL | Request, init: RequestInit]
 }
 
-/** The request that these arguments of fetch make. */
+/** Returns the request that these arguments of fetch describe. */
 export function sendableOf(target: string | URL | Request, init: RequestInit = {}): Sendable {
   const request = typeof target === 'object' && 'clone' in target ? target : null
   const isOfRequest = request !== null && (init.body === undefined || init.body === null)
@@ -173,12 +176,12 @@ export function sendableOf(target: string | URL | Request, init: RequestInit = {
     headers: new Headers(init.headers ?? request?.headers),
     signal: init.signal ?? request?.signal ?? null,
     mayRepeat: isOfRequest || isKept(init.body),
-    // A clone each time, because a request whose body was sent cannot be cloned any more.
+    // The request is cloned each time, because a request whose body was sent cannot be cloned.
     next: () => [isOfRequest && request.body !== null ? request.clone() : target, init],
   }
 }
 
-/** Bodies that are still whole after they were sent. */
+/** Bodies that can be sent again. */
 function isKept(body: unknown): boolean {
   if (body === undefined || body === null || typeof body === 'string') return true
   const kinds = [ArrayBuffer, Blob, FormData, URLSearchParams]

@@ -5,11 +5,11 @@ export class BrigadeError extends Error {
   readonly code: string
   /** `x-request-id` of the reply, for questions to the operator. */
   readonly requestId: string | null
-  /** Seconds after which another try makes sense; null: the gateway did not say. */
+  /** Seconds until a retry makes sense; null when the gateway did not say. */
   readonly retryAfterS: number | null
-  /** What `x-should-retry` said; null: nothing. */
+  /** The value of `x-should-retry`; null when it is missing. */
   readonly shouldRetry: boolean | null
-  /** The whole body: `error`, and evidence such as `reason`, `cap_inr` or the `etag` that stands there now. */
+  /** The whole body: `error`, and evidence such as `reason`, `cap_inr` or the current `etag`. */
   readonly body: Readonly<Record<string, unknown>>
 
   constructor(fields: {
@@ -31,7 +31,7 @@ export class BrigadeError extends Error {
   }
 }
 
-/** The agent was ended for good: every further call fails the same way, so a run should stop. `code` is `agent_revoked`. */
+/** The agent was ended permanently. Every further call fails in the same way, so a run should stop. `code` is `agent_revoked`. */
 export class AgentRevokedError extends BrigadeError {
   override readonly name = 'AgentRevokedError'
 }
@@ -41,7 +41,7 @@ export async function errorOf(reply: Response): Promise<BrigadeError> {
   const text = await reply.text()
   const body = recordOf(text)
   const envelope = asRecord(body['error'])
-  // The rows for OAuth clients say it in two texts.
+  // The rows for OAuth clients use two fields.
   const [oauthCode, oauthMessage] = typeof body['error'] === 'string' ? [body['error'], body['error_description']] : []
   const shouldRetry = reply.headers.get('x-should-retry')
   const fields = {
@@ -56,12 +56,12 @@ export async function errorOf(reply: Response): Promise<BrigadeError> {
   return isRevoked(fields.code, body) ? new AgentRevokedError({ ...fields, code: 'agent_revoked' }) : new BrigadeError(fields)
 }
 
-/** Whether a refusal says that the agent is gone: by code in a stream or tool, by `reason` beside a 401. */
+/** Whether a refusal says that the agent is gone: by `code` in a stream or tool, by `reason` in a 401. */
 export function isRevoked(code: string, body: Readonly<Record<string, unknown>>): boolean {
   return code === 'agent_revoked' || body['reason'] === 'agent_revoked'
 }
 
-/** Retry-After in seconds. Proxies give a date there too, which is by the clock of the reply. */
+/** Retry-After in seconds. A proxy may send a date, which is compared with the clock of the reply. */
 function retryAfterOf(headers: Headers): number | null {
   const text = headers.get('retry-after') ?? ''
   if (/^\d+(\.\d+)?$/.test(text)) return Number.isFinite(Number(text)) ? Number(text) : null

@@ -8,28 +8,28 @@ import type { Secret } from './token-mint.ts'
 import { createAgentTokenProvider } from './token-provider.ts'
 import { checkedSecret, isTokenSource, type TokenSource } from './token-source.ts'
 
-/** Which gateway, which agent, and who vouches for it. */
+/** The gateway, the agent, and its credential. */
 export interface ConnectOptions {
   /** Address of the gateway, such as https://gateway.example.com. */
   readonly baseUrl: string
   /**
-   * With `agent`: an API key of scope full, or a function that knows it now. With `exchange`: a token of a trusted issuer. With neither: what
-   * is sent as it is, an API key or an agent token, or a source of tokens.
+   * With `agent`: an API key of scope full, or a function that returns the current key. With `exchange`: a token of a trusted issuer. With neither: the
+   * bearer itself, an API key or an agent token, or a source of tokens.
    */
   readonly credential: Secret | TokenSource
-  /** Name or id. Tokens of it are minted and renewed as long as the program runs. */
+  /** Name or id. Its tokens are minted and renewed as long as the program runs. */
   readonly agent?: number | string | undefined
-  /** The credential is a token to be exchanged, of a CI job or a pod. */
+  /** The credential is a token to exchange, of a CI job or a pod. */
   readonly exchange?: boolean | undefined
   /** Make the agent when there is no active one of that name. Default: no, because a restart would then bring back an agent that was revoked. */
   readonly create?: boolean | undefined
   /** Some of `inference memory:read memory:write usage:read`. Left out: all. */
   readonly scope?: string | undefined
-  /** Seconds that a token lives. Left out: what the gateway gives. */
+  /** Seconds that a token lives. Left out: the default of the gateway. */
   readonly ttlS?: number | undefined
-  /** Called once, when the agent turns out to be revoked. */
+  /** Called once, when the gateway says that the agent is revoked. */
   readonly onRevoked?: ((error: AgentRevokedError) => void) | undefined
-  /** In place of the global one, for proxies and tests. */
+  /** Replaces the global fetch, for proxies and tests. */
   readonly fetch?: typeof fetch | undefined
   /** User-Agent of requests for which no framework sets one. */
   readonly userAgent?: string | undefined
@@ -47,7 +47,7 @@ export interface AgentIdentity {
   readonly scope: string
   readonly token_expires_at: string | null
   readonly limits: { readonly rpm_limit: number | null; readonly daily_limit: number | null }
-  /** Of the budgets that bind it the one with the least left; null without one. */
+  /** The binding budget with the least left; null without a budget. */
   readonly budget: Pick<AgentBudget, 'scope' | 'id' | 'cap_inr' | 'spent_inr' | 'remaining_inr' | 'state' | 'resets_at'> | null
   /** Prepaid credit of the organisation; null where nothing is prepaid. A key on trial is free on the platform's models in India only. */
   readonly credit: { readonly balance_inr: number; readonly trial: boolean } | null
@@ -69,12 +69,12 @@ export interface AgentBudget {
   readonly resets_at: string
 }
 
-/** A connection to a gateway as one agent. Everything that comes of it shares its token. */
+/** A connection to a gateway as one agent. Everything made from it shares its token. */
 export interface ConnectedAgent {
   readonly baseUrl: string
-  /** Signs requests to the gateway, and leaves all others alone. Takes paths such as `/v1/models`. */
+  /** Signs requests to the gateway, and no other requests. It accepts paths such as `/v1/models`. */
   readonly fetch: typeof fetch
-  /** Where the bearers come from. */
+  /** The source of the bearer tokens. */
   readonly tokens: TokenSource
   /** The management API; refusals are thrown as BrigadeError. */
   readonly gateway: GatewayClient
@@ -92,9 +92,9 @@ export interface ConnectedAgent {
   openaiAgents(): ReturnType<typeof openaiOptions>
   /** For `new StreamableHTTPClientTransport(...agent.mcp())`. */
   mcp(options?: { readonly toolsets?: readonly string[] }): ReturnType<typeof mcpArguments>
-  /** Who this is. */
+  /** The identity of this agent. */
   whoami(options?: { readonly signal?: AbortSignal }): Promise<AgentIdentity>
-  /** The budgets that bind it, and what is left of them. */
+  /** The budgets that bind it, and the amounts left. */
   budget(options?: { readonly signal?: AbortSignal }): Promise<readonly AgentBudget[]>
 }
 

@@ -1,6 +1,6 @@
 /**
- * The address of a gateway as people write it, without the slash at the end and without the /v1 that OpenAI clients want behind it. Throws
- * TypeError for what is no http address, or holds more than one.
+ * Returns the address of a gateway without the slash at the end and without the /v1 that OpenAI clients append. Throws TypeError for a text that is not
+ * one http address.
  */
 export function gatewayAddress(baseUrl: string): string {
   const address = String(baseUrl).trim().replace(/\/+$/, '')

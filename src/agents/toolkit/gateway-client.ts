@@ -9,7 +9,7 @@ export interface GatewayOptions {
   /** Address without a path, such as https://gw.example.com; a slash at the end does not matter. */
   readonly baseUrl: string
   readonly credential: Credential
-  /** In place of the global one, for proxies and tests. */
+  /** Replaces the global fetch, for proxies and tests. */
   readonly fetch?: typeof fetch
 }
 
@@ -17,13 +17,16 @@ export interface GatewayOptions {
 export interface GatewayRequest {
   readonly query?: Readonly<Record<string, string | number | boolean | undefined>>
   readonly headers?: Readonly<Record<string, string>>
-  /** Sent as it is; give `json` for a value. */
+  /** Sent unchanged; use `json` for a value. */
   readonly body?: string | Uint8Array
   readonly json?: unknown
   readonly signal?: AbortSignal
 }
 
-/** The management API of a gateway. Paths begin with a slash. Every reply that is not ok is thrown as BrigadeError; no reply at all as the error of fetch, with the address in it. */
+/**
+ * The management API of a gateway. Paths begin with a slash. Every reply that is not ok is thrown as BrigadeError; without a reply the error of fetch is
+ * thrown, with the address in it.
+ */
 export interface GatewayClient {
   readonly baseUrl: string
   /** The reply, ok. */
@@ -37,7 +40,7 @@ export function gatewayClient({ baseUrl: given, credential, fetch: inner }: Gate
   const baseUrl = gatewayAddress(given)
   const signed = agentFetch(credential, inner)
   const send = async (method: string, path: string, request: GatewayRequest = {}): Promise<Response> => {
-    // A path such as `@other.example` would make another host of the address.
+    // A path such as `@other.example` would change the host of the address.
     const url = new URL(path.startsWith('/') ? `${baseUrl}${path}` : 'about:blank')
     if (!isAtGateway(baseUrl, url)) throw new TypeError('path must begin with a slash and stay below the address of the gateway.')
     for (const [name, value] of Object.entries(request.query ?? {})) if (value !== undefined) url.searchParams.set(name, wellFormed(name, String(value)))
@@ -60,17 +63,17 @@ export function gatewayClient({ baseUrl: given, credential, fetch: inner }: Gate
   }
 }
 
-/** An address cannot carry half a character: it would name something else. */
+/** An address cannot contain a lone surrogate: it would name something else. */
 function wellFormed(name: string, text: string): string {
   if (/\p{Cs}/u.test(text)) throw new TypeError(`${name} has half a character (a surrogate without its pair).`)
   return text
 }
 
-/** fetch says that it failed and not where. */
+/** The error of fetch does not name the address. */
 function unreachable(baseUrl: string, cause: TypeError): TypeError {
   const inner = cause.cause
   const code = typeof inner === 'object' && inner !== null && 'code' in inner ? String(inner.code) : ''
-  // A body that is far too large is not read to its end, so the answer about it may never be seen.
+  // A body that is far too large is not read to its end, so the answer about it may never arrive.
   if (['ECONNRESET', 'EPIPE', 'UND_ERR_SOCKET'].includes(code))
     return new TypeError(`fetch failed: the connection to ${baseUrl} was cut (${code}). Try again; a body that is far too large is cut each time.`, { cause })
   return new TypeError(`fetch failed: no gateway answers at ${baseUrl}. Is it running, and is that its address?`, { cause })

@@ -1,9 +1,12 @@
 import { BrigadeError, errorOf } from './brigade-error.ts'
 
-/** The reply when it is ok. Throws BrigadeError for all others, `wrong_address` for a redirect, which no credential and no write should follow. */
+/**
+ * Returns the reply when it is ok. Throws BrigadeError for other replies, with `wrong_address` for a redirect: no credential and no write should follow
+ * one.
+ */
 export async function okReply(baseUrl: string, reply: Response): Promise<Response> {
   if (reply.type === 'opaqueredirect' || (reply.status >= 300 && reply.status < 400)) {
-    // Without its query, which may hold secrets of a sign-in.
+    // Without the query, which may hold secrets of a sign-in.
     const location = reply.headers.get('location')?.replace(/[?#].*$/s, '')
     await reply.body?.cancel()
     throw wrongAddress(`${baseUrl} redirects${location === undefined ? '' : ` to ${location}`}.`)
@@ -12,14 +15,14 @@ export async function okReply(baseUrl: string, reply: Response): Promise<Respons
   return reply
 }
 
-/** The JSON of a reply, which is an object. Throws BrigadeError `wrong_address` for another body: what answered was not the gateway. */
+/** Returns the JSON object of a reply. Throws BrigadeError `wrong_address` for another body, because the gateway did not send it. */
 export async function jsonOf(baseUrl: string, reply: Response): Promise<unknown> {
   const parsed = parsedOf(await reply.text())
   if (typeof parsed !== 'object' || parsed === null) throw notTheGateway(baseUrl)
   return parsed
 }
 
-/** What JSON.parse says of a text has a part of it, which may be a part of a token. */
+/** The message of JSON.parse quotes a part of the text, which may be a part of a token. */
 function parsedOf(text: string): unknown {
   try {
     return JSON.parse(text)
@@ -28,7 +31,7 @@ function parsedOf(text: string): unknown {
   }
 }
 
-/** Something else answers at the address: a page of a proxy, another service. */
+/** Something else answers at the address: a page of a proxy, or another service. */
 export function notTheGateway(baseUrl: string): BrigadeError {
   return wrongAddress(`What answers at ${baseUrl} is not the gateway, or a proxy before it that has a page of its own.`)
 }

@@ -3,38 +3,41 @@ import { gatewayAddress } from './gateway-address.ts'
 import { jsonOf, notTheGateway, okReply } from './gateway-reply.ts'
 import { checkedSecret } from './token-source.ts'
 
-/** A token as it was given out. */
+/** An issued token. */
 export interface AgentToken {
   readonly token: string
-  /** Life in seconds, counted from when it was asked for. */
+  /** Life in seconds, counted from the request. */
   readonly expiresInS: number
   /** Its end by the clock of this machine, in milliseconds since 1970, whatever the gateway's clock says. */
   readonly expiresAtMs: number
   readonly agentId: number | null
-  /** What it is good for, with spaces between. */
+  /** Its scopes, with spaces between. */
   readonly scope: string
 }
 
-/** The text of a secret, or who knows it now: a function is asked at each mint, so that a key or platform token that was renewed is found. */
+/** The text of a secret, or a function that returns the current one: it is called at each mint, so that a renewed key or platform token is found. */
 export type Secret = string | (() => string | Promise<string>)
 
-/** Which token to have, and what for. */
+/** Which token to mint, and with what credential. */
 export interface TokenMintOptions {
   /** Address of the gateway. */
   readonly baseUrl: string
   /** Id, or name of an active agent; a text of digits is an id. Left out only with `exchange`, where the trust rule names the agent. */
   readonly agent?: number | string | undefined
-  /** An API key of scope full; with `exchange`: a token of an issuer that a trust rule takes, such as a CI job's or a pod's, or an agent token to be narrowed. */
+  /**
+   * An API key of scope full; with `exchange`: a token of an issuer that a trust rule accepts, such as a CI job's or a pod's, or an agent token to
+   * narrow.
+   */
   readonly credential: Secret
-  /** The credential is not an API key but a token to be exchanged at POST /oauth/token. */
+  /** The credential is not an API key but a token to exchange at POST /oauth/token. */
   readonly exchange?: boolean | undefined
   /** Make the agent when there is no active one of that name. Default: no, because a restart would then bring back an agent that was revoked. */
   readonly create?: boolean | undefined
   /** Some of `inference memory:read memory:write usage:read`, with spaces between. Left out: all that may be given. */
   readonly scope?: string | undefined
-  /** Seconds of life, at most what the gateway allows (900), which it is when left out. The rule says it in an exchange. */
+  /** Seconds of life, at most what the gateway allows (900), which is also the default. In an exchange the trust rule sets it. */
   readonly ttlS?: number | undefined
-  /** In place of the global one. */
+  /** Replaces the global fetch. */
   readonly fetch?: typeof fetch | undefined
 }
 
@@ -51,12 +54,15 @@ interface Minted {
   readonly agent_id?: number
 }
 
-/** A mint that does not answer is given up after this. */
+/** The timeout of a mint. */
 const mintTimeoutMs = 20_000
-/** Pages of 200 agents that are looked through for a name. */
+/** The most pages of 200 agents that are searched for a name. */
 const pagesMax = 50
 
-/** One request for a token, each time it is called; the agent's id is looked up once. Throws BrigadeError, AgentRevokedError, and what fetch throws. */
+/**
+ * Returns a function that requests a token each time it is called; it looks up the agent's id once. The function throws BrigadeError, AgentRevokedError,
+ * and what fetch throws.
+ */
 export function tokenMint(options: TokenMintOptions): () => Promise<AgentToken> {
   const { exchange = false } = options
   const agent = typeof options.agent === 'string' ? options.agent.trim() : options.agent
@@ -136,7 +142,7 @@ function anotherAgent(asked: string, given: string | undefined): BrigadeError {
   return new BrigadeError({ status: 400, code: 'invalid_request', message })
 }
 
-/** The agent that a token names. Nothing is verified: it came from the gateway a moment ago, and only the gateway decides by it. */
+/** Returns the agent that a token names. It is not verified: the token came from the gateway a moment ago, and only the gateway decides by it. */
 function agentIn(token: string): { readonly id: number; readonly name: string } | null {
   try {
     const payload = token.split('.')[1] ?? ''

@@ -2,19 +2,19 @@ import { AgentRevokedError, BrigadeError } from './brigade-error.ts'
 import { type AgentToken, type TokenMintOptions, tokenMint } from './token-mint.ts'
 import type { TokenParams, TokenSource } from './token-source.ts'
 
-/** Which agent's tokens to provide, and how. */
+/** The agent whose tokens to provide, and options. */
 export interface AgentTokenOptions extends TokenMintOptions {
-  /** Called once, when the agent turns out to be revoked: the place to end the run. */
+  /** Called once, when the gateway says that the agent is revoked: the place to end the run. */
   readonly onRevoked?: ((error: AgentRevokedError) => void) | undefined
   /** Milliseconds of a clock that never jumps; for tests. */
   readonly now?: (() => number) | undefined
 }
 
-/** Tokens of one agent, always a good one. */
+/** Provides tokens of one agent that are valid now. */
 export interface AgentTokenProvider extends TokenSource {
-  /** What `getToken` gives, with its end, its agent and its scope. */
+  /** The token of `getToken`, with its end, its agent and its scope. */
   get(params?: TokenParams): Promise<AgentToken>
-  /** Ends the provider for good: the gateway said somewhere that the agent is revoked. */
+  /** Ends the provider permanently: some reply of the gateway said that the agent is revoked. */
   noteRevoked(error: AgentRevokedError): void
   /** Why there will be no more tokens; null while there may be. */
   readonly revoked: AgentRevokedError | null
@@ -22,29 +22,29 @@ export interface AgentTokenProvider extends TokenSource {
 
 interface Held {
   readonly token: AgentToken
-  /** From here on a new one is fetched beside the calls that use this one. */
+  /** From this time on a new token is fetched in the background while calls use this one. */
   readonly refreshAtMs: number
-  /** From here on calls wait for the new one. */
+  /** From this time on calls wait for the new token. */
   readonly mustAtMs: number
   readonly endsAtMs: number
 }
 
 /** A new token is fetched this long before the end, or a fifth of its life if that is more, but never in its first half. */
 const earlyMs = 60_000
-/** So long before the end a token may be too old by the time the gateway reads it. */
+/** A token may be too old when the gateway reads it, from this long before its end. */
 const mandatoryMs = 30_000
 const backoffFirstMs = 500
 const backoffMaxMs = 30_000
-/** Longer than this nobody is believed: what answers may be a page of a proxy that says tomorrow. */
+/** The longest life that is believed: a page of a proxy may answer with a longer one. */
 const askedMaxMs = 15 * 60_000
-/** Tries of one call that has no good token, and how long it waits between two at most. */
+/** The most tries of one call that has no valid token, and the longest wait between two. */
 const attemptsMax = 3
 const waitMaxMs = 5_000
 
 /**
- * Tokens of an agent for as long as a program runs. One mint at a time, whoever asks; a new token is there before the old one ends; while
- * the gateway cannot mint, the old one is used as long as it is good. Once the agent is revoked nothing is asked any more. There are no
- * timers: a token is renewed when it is asked for. Throws TypeError for options that cannot work.
+ * Provides tokens of an agent for as long as a program runs. One mint runs at a time for all callers. A new token is there before the old one ends.
+ * While the gateway cannot mint, the old token is used until it ends. Once the agent is revoked, the provider sends nothing more. There are no timers: a
+ * token is renewed when a caller asks for it. Throws TypeError for options that cannot work.
  */
 export function createAgentTokenProvider(options: AgentTokenOptions): AgentTokenProvider {
   return new Provider(options)
@@ -60,7 +60,7 @@ class Provider implements AgentTokenProvider {
   #patient: Promise<AgentToken> | null = null
   #failures = 0
   #lastError: unknown = null
-  /** No further try before this. */
+  /** The earliest time of the next try. */
   #notBeforeMs = Number.NEGATIVE_INFINITY
 
   constructor(options: AgentTokenOptions) {
@@ -83,13 +83,13 @@ class Provider implements AgentTokenProvider {
     const now = this.#now()
     const isUnwanted = held === null || (forceRefresh && (refused === undefined || refused === held.token.token))
     if (isUnwanted || now >= held.endsAtMs) return this.#patiently()
-    // The other clock stands still while the machine sleeps. This one may also have been set, which costs no more than a mint.
+    // The other clock does not run while the machine sleeps. This clock may also have been set, which costs no more than a mint.
     const hasSlept = Date.now() >= held.token.expiresAtMs
     if (now < held.refreshAtMs && !hasSlept) return held.token
     if (this.#minting === null && now < this.#notBeforeMs) return held.token
     const fresh = this.#mint()
     if (now >= held.mustAtMs || hasSlept) return fresh.catch(error => this.#stillGood(held, error))
-    // Whoever needs the outcome will ask again; a failure is remembered for them.
+    // A caller that needs the outcome asks again; a failure is remembered for it.
     fresh.catch(() => undefined)
     return held.token
   }
@@ -98,7 +98,7 @@ class Provider implements AgentTokenProvider {
     if (this.#revoked !== null) return
     this.#revoked = error
     this.#held = null
-    // What a callback does wrong, now or later, is no reason to go on, nor for the program to end with another error.
+    // An error of a callback, now or later, neither lets the run continue nor ends the program with another error.
     new Promise(resolve => resolve(this.#onRevoked?.(error))).catch(() => undefined)
   }
 
@@ -107,7 +107,7 @@ class Provider implements AgentTokenProvider {
     return held.token
   }
 
-  /** For calls that have no token at all: a few tries, at the pace that the gateway asks for. */
+  /** For calls without any token: makes a few tries, at the pace that the gateway asks for. */
   #patiently(): Promise<AgentToken> {
     this.#patient ??= this.#tries().finally(() => {
       this.#patient = null
@@ -156,7 +156,7 @@ class Provider implements AgentTokenProvider {
   }
 }
 
-/** The life counts from before the request, so that the way of the reply is never added to it. */
+/** The life counts from before the request, so that the duration of the reply is never added to it. */
 function heldFrom(token: AgentToken, askedAtMs: number): Held {
   const lifeMs = token.expiresInS * 1000
   const endsAtMs = askedAtMs + lifeMs
@@ -175,14 +175,14 @@ function pauseMs(error: unknown, failures: number): number {
   return Math.max(asked, backoff * (0.75 + Math.random() / 2))
 }
 
-/** Whether trying again makes sense: the gateway has too much to do, or could not be reached. */
+/** Whether a retry makes sense: the gateway is overloaded, or could not be reached. */
 function isTransient(error: unknown): boolean {
   if (!(error instanceof BrigadeError)) return isNetworkFailure(error)
   if (error.shouldRetry !== null) return error.shouldRetry
   return error.status === 408 || error.status === 429 || error.status >= 500
 }
 
-/** What fetch throws when there is no reply, but not what a credential function throws. */
+/** An error of fetch without a reply, but not an error of a credential function. */
 export function isNetworkFailure(error: unknown): boolean {
   return (
     error instanceof Error && ((error.name === 'TypeError' && /fetch|network|load failed|terminated/i.test(error.message)) || error.name === 'TimeoutError')

@@ -1,37 +1,37 @@
 import { type AgentRevokedError, BrigadeError } from './brigade-error.ts'
 
-/** What a caller knows when it asks for a token. */
+/** What a caller passes when it asks for a token. */
 export interface TokenParams {
-  /** The last token was refused: another one is needed although this one seems good. Many of these at once come to one mint. */
+  /** The gateway refused the last token: another token is needed although this one seems valid. Concurrent calls share one mint. */
   readonly forceRefresh?: boolean
-  /** The token that was refused. A source that has another one by now gives that instead of making one more. */
+  /** The token that was refused. A source that has another one by now returns that instead of minting. */
   readonly refused?: string
 }
 
-/** Where a bearer comes from: an agent's token provider, or anything with the same one method. */
+/** A source of bearer tokens: an agent's token provider, or any object with the same method. */
 export interface TokenSource {
-  /** A token that is good now. Throws BrigadeError, AgentRevokedError once the agent is gone. */
+  /** Returns a token that is valid now. Throws BrigadeError, AgentRevokedError once the agent is gone. */
   getToken(params?: TokenParams): Promise<string>
-  /** Called by the fetch wrapper when the gateway said that the agent is revoked: from now on `getToken` throws this, without asking anybody. */
+  /** The fetch wrapper calls it when the gateway says that the agent is revoked: from then on `getToken` throws this error without a request. */
   noteRevoked?(error: AgentRevokedError): void
 }
 
 /** An API key (`br-…`), an agent token, or a source of tokens. */
 export type Credential = string | TokenSource
 
-/** The source behind a credential; a plain string is always the token. */
+/** Returns the source of a credential; a plain string is always the token itself. */
 export function sourceOf(credential: Credential): TokenSource {
   return isTokenSource(credential) ? credential : { getToken: async () => credential }
 }
 
-/** Whether this has tokens. Programs without types also give nothing at all, such as a variable of the environment that is not set. */
+/** Whether this is a source of tokens. Programs without types may pass nothing at all, such as an environment variable that is not set. */
 export function isTokenSource(credential: unknown): credential is TokenSource {
   return typeof credential === 'object' && credential !== null
 }
 
 /**
- * A key or token without the space around it. Throws BrigadeError `invalid_credential` for what can be none. The message never repeats it:
- * fetch would refuse the same text, but with the whole of it in the error.
+ * Returns a key or token without the space around it. Throws BrigadeError `invalid_credential` for an invalid text. The message never repeats the text:
+ * fetch would refuse it too, but with the whole text in the error.
  */
 export function checkedSecret(secret: unknown): string {
   const text = typeof secret === 'string' ? secret.trim() : ''

@@ -43,7 +43,7 @@ export async function receiveCode(state: string): Promise<CodeReceiver> {
   }
 }
 
-/** The code, when the request is the hand-over that is waited for. */
+/** Returns the code when the request is the awaited hand-over. */
 function codeIn(request: IncomingMessage, state: string): string | null {
   if (request.method !== 'GET' || !URL.canParse(request.url ?? '', `http://${host}`)) return null
   const { pathname, searchParams } = new URL(request.url ?? '', `http://${host}`)

@@ -9,7 +9,7 @@ export interface Credentials {
 
 const fileName = 'credentials.json'
 
-/** Writes the file, readable by its owner only, whole or not at all; its path. */
+/** Writes the file and returns its path. Only its owner can read it, and it is written whole or not at all. */
 export function saveCredentials(folder: string, credentials: Credentials): string {
   mkdirSync(folder, { recursive: true, mode: 0o700 })
   chmodSync(folder, 0o700)
@@ -21,7 +21,7 @@ export function saveCredentials(folder: string, credentials: Credentials): strin
   return path
 }
 
-/** What was kept; null: nothing, or nothing that can be read, which another `brigade login` mends. */
+/** Returns what was kept; null when there is nothing, or nothing readable, which another `brigade login` repairs. */
 export function readCredentials(folder: string): Credentials | null {
   const path = join(folder, fileName)
   if (!existsSync(path)) return null
@@ -33,7 +33,7 @@ export function readCredentials(folder: string): Credentials | null {
   }
 }
 
-/** Removes the file, and one that was being written. Throws what the disk throws. */
+/** Removes the file, and a file that was being written. Throws what the disk throws. */
 export function removeCredentials(folder: string): void {
   for (const name of [fileName, `${fileName}.new`]) rmSync(join(folder, name), { force: true })
 }

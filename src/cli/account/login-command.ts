@@ -16,7 +16,7 @@ export function addLoginCommand(program: Command): void {
     .option('--no-browser', 'only print the address')
   addExamples(command, [
     ['brigade login', 'to the gateway of this computer'],
-    ['brigade login --base-url https://gw.example.com', 'to another one'],
+    ['brigade login --base-url https://gw.example.com', 'to another gateway'],
   ])
   command.action(run)
 }

@@ -13,16 +13,16 @@ export interface LoginOptions {
   readonly folder: string
   readonly clock: Clock
   readonly ids: Ids
-  /** Shows the address to the person beside printing it; null: only prints it. */
+  /** Opens the address for the person in addition to printing it; null: only prints it. */
   readonly openBrowser: ((url: string) => void) | null
   readonly print: (line: string) => void
 }
 
-/** How long somebody may take in the browser. */
+/** How long a person may take in the browser. */
 const patienceMs = 5 * 60_000
 const requestTimeoutMs = 10_000
 const stateBytes = 24
-/** 43 characters, the least that RFC 7636 takes. */
+/** 43 characters, the minimum of RFC 7636. */
 const verifierBytes = 32
 
 const keyShape = z.object({ key: z.string(), expires_at: z.string() })
@@ -78,7 +78,7 @@ async function get(url: string, key: string | null): Promise<{ status: number; j
   return { status: response.status, json: await response.json() }
 }
 
-/** Changes the code for the key: only who has the verifier can. */
+/** Exchanges the code for the key; only the holder of the verifier can. */
 async function fetchKey(baseUrl: string, code: string, verifier: string): Promise<z.output<typeof keyShape>> {
   const response = await fetch(`${baseUrl}/cli/token`, {
     method: 'POST',
@@ -92,7 +92,7 @@ async function fetchKey(baseUrl: string, code: string, verifier: string): Promis
   return parsed.data
 }
 
-/** Before anybody is sent to a browser: is there a gateway at all? */
+/** Checks that there is a gateway before anybody is sent to a browser. */
 async function expectGateway(baseUrl: string): Promise<void> {
   const reply = await get(`${baseUrl}/v1/me/whoami`, null).catch((cause: unknown) => {
     throw new Error(`there is no gateway at ${baseUrl}. Give its address with --base-url.`, { cause })
@@ -103,7 +103,7 @@ async function expectGateway(baseUrl: string): Promise<void> {
 async function whoami(baseUrl: string, key: string): Promise<z.output<typeof whoamiShape>> {
   const { status, json } = await get(`${baseUrl}/v1/me/whoami`, key)
   const parsed = whoamiShape.safeParse(json)
-  if (status !== 200 || !parsed.success) throw new Error(`the gateway does not take the key that it handed over (status ${status}). Run brigade login again.`)
+  if (status !== 200 || !parsed.success) throw new Error(`the gateway does not accept the key that it handed over (status ${status}). Run brigade login again.`)
   return parsed.data
 }
 

@@ -7,7 +7,7 @@ import { plain, printJson, printLine } from '../command-output.ts'
 import { gatewayFetch } from '../gateway-fetch.ts'
 import { type Credentials, readCredentials, removeCredentials } from './credentials.ts'
 
-/** A gateway that takes longer than this does not keep anybody from leaving. */
+/** A gateway that takes longer than this does not hold up the logout. */
 const patienceMs = 3_000
 
 interface KeyOfGateway {
@@ -28,14 +28,14 @@ export function addLogoutCommand(program: Command): void {
 async function logout({ json }: { readonly json?: boolean }): Promise<void> {
   const folder = userConfigFolder()
   const kept = readCredentials(folder)
-  // Asked while the key is still here: afterwards nobody knows which one it was.
+  // The gateway is asked while the key is still here, because afterwards nobody knows which key it was.
   const key = kept === null ? null : await keyOf(kept)
   const tokens = forgotten(folder)
   if (json === true) return printJson({ base_url: kept?.base_url ?? null, key, tokens })
   if (kept === null && tokens === 0) printLine('Nobody was signed in; nothing was kept.')
   if (kept !== null) printLine(`Signed out of ${plain(kept.base_url)}. Its key is no longer on this computer.`)
   if (tokens > 0) printLine(`${tokens} kept agent token${tokens === 1 ? ' is' : 's are'} gone too.`)
-  if (key !== null) printLine(`The key "${plain(key.name)}" itself stays good until somebody ends it: DELETE /me/keys/${key.id}, or brigade admin revoke-key.`)
+  if (key !== null) printLine(`The key "${plain(key.name)}" itself stays valid until somebody ends it: DELETE /me/keys/${key.id}, or brigade admin revoke-key.`)
   if (keyIsInEnvironment()) printLine('BRIGADE_KEY or BRIGADE_KEY_FILE is still set in this shell: commands go on using it.')
 }
 
@@ -48,7 +48,7 @@ function forgotten(folder: string): number {
   }
 }
 
-/** Which key it is, if the gateway says so at once. */
+/** Returns which key it is, if the gateway answers in time. */
 async function keyOf({ base_url, key }: Credentials): Promise<KeyOfGateway | null> {
   try {
     const reply = await gatewayFetch(base_url, patienceMs)(`${base_url}/v1/me/whoami`, { headers: { authorization: `Bearer ${key}` } })

@@ -29,7 +29,7 @@ export function addAgentCommands(program: Command): void {
 
 function addCreate(agent: Command): void {
   const command = addRuleOptions(
-    addClientFlags(agent.command('create').description('make an agent, or set on the active one of that name what is given'))
+    addClientFlags(agent.command('create').description('create an agent, or change the active agent of that name'))
       .argument('<name>', '1 to 100 characters')
       .option('--budget-inr <inr>', 'monthly budget in rupees', budget),
   )
@@ -51,7 +51,7 @@ function addCreate(agent: Command): void {
 
 function addUpdate(agent: Command): void {
   const command = addRuleOptions(
-    addClientFlags(agent.command('update').description('change the rules of an agent; what is not named stays')).argument('<agent>', 'name or id'),
+    addClientFlags(agent.command('update').description('change the rules of an agent; a rule that is not named stays')).argument('<agent>', 'name or id'),
   )
   addExamples(command, [
     ['brigade agent update reviewer --models sandbox-chat', 'this model and no other'],
@@ -73,7 +73,7 @@ function printAgent(row: AgentRow, { json }: ClientFlags): void {
   else printFields(agentFields(row))
 }
 
-/** A second call: what the first one did stands, and the message says so. */
+/** Makes a second call. If it fails, the first one stays in effect, and the message says so. */
 async function setBudget(client: GatewayClient, made: AgentRow, inr: number, isNew: boolean): Promise<AgentRow> {
   try {
     return await client.json<AgentRow>('POST', `/v1/me/agents/${made.id}/budget`, { json: { monthly_budget_inr: inr } })
@@ -164,21 +164,21 @@ function changeState(named: string, flags: ClientFlags, act: 'pause' | 'resume')
   })
 }
 
-/** Where the act is called: an agent that calls with its own token stops those below it. */
+/** The path of the action: an agent that calls with its own token stops the agents below it. */
 async function pathTo(client: GatewayClient, { id }: AgentRow, act: 'pause' | 'resume' | 'revoke'): Promise<string> {
   const me = await client.json<{ agent?: { id: number } | null; credential?: string }>('GET', '/v1/me/whoami')
   return me.agent ? `/v1/me/agents/${me.agent.id}/children/${id}/${act}` : `/v1/me/agents/${id}/${act}`
 }
 
 function addRevoke(agent: Command): void {
-  const command = addClientFlags(agent.command('revoke').description('end an agent and its children for good: tokens and running calls stop at once'))
+  const command = addClientFlags(agent.command('revoke').description('permanently end an agent and its children: tokens and running calls stop immediately'))
     .argument('<agent>', 'name or id')
     .option('-y, --yes', 'do not ask')
   addExamples(command, [['brigade agent revoke reviewer --yes', 'in scripts']])
   command.action((named: string, flags: ClientFlags & { readonly yes?: boolean }) =>
     withGateway(flags, async ({ client }) => {
       const found = await agentNamed(client, named)
-      const question = `Revoke the agent "${plain(found.name)}" (id ${found.id}) and its children, for good?`
+      const question = `Revoke the agent "${plain(found.name)}" (id ${found.id}) and its children permanently?`
       if (flags.yes !== true && !(await confirmed(question))) throw new CommandError('nothing was revoked.')
       const ended = await client.json<AgentRow>('POST', await pathTo(client, found, 'revoke'))
       tokenCache().forgetAgent(client.baseUrl, ended.id)

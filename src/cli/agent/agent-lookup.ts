@@ -30,10 +30,10 @@ export async function* everyAgent(client: GatewayClient): AsyncGenerator<AgentRo
   } while (cursor !== undefined)
 }
 
-/** The agent of that id, or the active one of that name; a text of digits is an id. Throws CommandError (4). */
+/** Returns the agent of that id, or the active agent of that name; a text of digits is an id. Throws CommandError (4). */
 export async function agentNamed(client: GatewayClient, named: string): Promise<AgentRow> {
   const isId = /^\d+$/.test(named)
-  // The gateway keeps names in this form; one from before it did is compared as it looks.
+  // The gateway keeps names in this form; a name from before is compared as it looks.
   const wanted = named.normalize('NFC').trim()
   let isRevoked = false
   for await (const row of everyAgent(client)) {
@@ -43,7 +43,7 @@ export async function agentNamed(client: GatewayClient, named: string): Promise<
   throw new CommandError(
     isRevoked
       ? `the agent "${named}" was revoked already; give its id to name it all the same.`
-      : `there is no agent "${named}". brigade agent list shows them; a name stands in quotes when it has spaces.`,
+      : `there is no agent "${named}". brigade agent list shows them; a name with spaces needs quotes.`,
     { exitCode: exitCodes.notFound, code: 'not_found' },
   )
 }

@@ -1,10 +1,10 @@
-/** The rules of an agent on the command line: as options, as the gateway takes them, as people read them. */
+/** The rules of an agent on the command line: as options, as the gateway takes them, and as people read them. */
 import type { Command } from 'commander'
 import { rupees } from '../command-output.ts'
 import { amount, count, list, orNone } from '../option-values.ts'
 import type { AgentRow } from './agent-lookup.ts'
 
-/** What was ruled; `none` lifts a rule, a rule that was not named stays. */
+/** The given rules. `none` removes a rule; a rule that was not named stays. */
 export interface RuleFlags {
   readonly models?: string[] | 'none'
   readonly providers?: string[] | 'none'
@@ -19,11 +19,11 @@ export function addRuleOptions(command: Command): Command {
   return command
     .option('--models <ids>', 'models that it may use, with commas between; none: any', orNone(list))
     .option('--providers <ids>', 'providers that may serve it, with commas between; none: any', orNone(list))
-    .option('--may-delegate', 'it may make agents of its own')
+    .option('--may-delegate', 'it may create child agents')
     .option('--no-may-delegate', 'it may not')
     .option('--max-cost-inr <inr>', 'most rupees of one call; none: no cap', orNone(amount))
     .option('--max-output-tokens <n>', 'most output tokens of one call; none: no cap', orNone(count))
-    .option('--max-concurrency <n>', 'most calls at once; none: no cap', orNone(count))
+    .option('--max-concurrency <n>', 'most concurrent calls; none: no cap', orNone(count))
 }
 
 /** The rules as the gateway takes them. */
@@ -51,6 +51,6 @@ export function agentFields(row: AgentRow): Record<string, string> {
     providers: names(row.allowed_providers),
     'may delegate': row.may_delegate ? 'yes' : 'no',
     'cap of a call': `cost ${cap(row.max_cost_inr_per_call, '₹')}, output tokens ${cap(row.max_output_tokens, '')}`,
-    'calls at once': row.max_concurrency === null ? 'any number' : String(row.max_concurrency),
+    'concurrent calls': row.max_concurrency === null ? 'any number' : String(row.max_concurrency),
   }
 }

@@ -37,7 +37,7 @@ export function addAgentTokenCommand(agent: Command): void {
     .addOption(new Option('--headers-json', 'print {"Authorization":"Bearer …"}').conflicts('json'))
     .option('--scope <scopes>', 'some of "inference memory:read memory:write usage:read"; all when left out')
     .option('--ttl-s <seconds>', 'seconds of life, at most what the gateway allows', count)
-    .option('--fresh', 'mint a new one although one is kept')
+    .option('--fresh', 'mint a new token even if one is kept')
   addExamples(command, [
     ['brigade agent token reviewer', 'as an auth command: Codex, apiKeyHelper of Claude Code'],
     ['brigade agent token reviewer --headers-json', 'headersHelper of Claude Code'],
@@ -53,7 +53,7 @@ export function addAgentTokenCommand(agent: Command): void {
   })
 }
 
-/** The kept token of that request if the gateway still takes it, or a new one, which is then kept. Throws CommandError. */
+/** Returns the kept token of that request if the gateway still accepts it, or a new token, which it keeps. Throws CommandError. */
 async function tokenOf(settings: ClientSettings, agent: string, flags: TokenFlags): Promise<KeptToken> {
   const params: TokenParams = { baseUrl: settings.baseUrl, credential: credentialOf(settings), agent, scope: flags.scope?.trim(), ttlS: flags.ttlS }
   const cache = tokenCache()
@@ -66,15 +66,15 @@ async function tokenOf(settings: ClientSettings, agent: string, flags: TokenFlag
   try {
     cache.keep(params, token)
   } catch (thrown) {
-    // A home that cannot be written costs a call to the gateway each time, and nothing else.
+    // In a home that cannot be written, each run costs one call to the gateway.
     process.stderr.write(`brigade: the token is not kept for the next call: ${fileReason(thrown)}\n`)
   }
   return token
 }
 
 /**
- * Whether the gateway takes a kept token: it may have been ended before its time, with its key, its agent, or the database. Only a 401 says
- * no: a gateway that is away, slow or busy says nothing about the token.
+ * Whether the gateway accepts a kept token: the token may have ended early, with its key, its agent or the database. Only a 401 says no: a gateway that
+ * is away, slow or busy says nothing about the token.
  */
 async function isStillTaken({ access_token, base_url }: KeptToken): Promise<boolean> {
   const { gatewayFetch } = await import('../gateway-fetch.ts')
@@ -111,8 +111,8 @@ function mintErrorOf(thrown: unknown, agent: string, settings: ClientSettings): 
   const { exitCode, code, status, evidence } = error
   const because = (message: string): CommandError => new CommandError(message, { exitCode, code, status, evidence, cause: thrown })
   if (code === 'not_found') return because(`there is no agent "${agent}" that is active. brigade agent list shows them, brigade agent create makes one.`)
-  if (code === 'agent_revoked') return because(`the agent "${agent}" was revoked, for good. brigade agent create makes another one.`)
-  if (code === 'forbidden') return because(`${error.message} Tokens are minted by an API key of scope full; what stands in ${settings.credentialFrom} is none.`)
+  if (code === 'agent_revoked') return because(`the agent "${agent}" was revoked permanently. brigade agent create makes another one.`)
+  if (code === 'forbidden') return because(`${error.message} Tokens are minted by an API key of scope full; ${settings.credentialFrom} does not hold one.`)
   return error
 }
 

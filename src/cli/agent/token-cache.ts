@@ -4,8 +4,8 @@ import { join } from 'node:path'
 import type { Secret } from '../../platform/security/secret.ts'
 
 /**
- * A token as it lies on the disk. Beside it nothing secret: the API key that minted it is only in the name of the file, hashed.
- * Decision 0271 says why.
+ * A token in its file on the disk. The file holds nothing else that is secret: the API key that minted it is only in the file's name, hashed. Decision
+ * 0271 says why.
  */
 export interface KeptToken {
   readonly access_token: string
@@ -17,7 +17,7 @@ export interface KeptToken {
   readonly expires_at_ms: number
 }
 
-/** What a token was asked for; a token serves exactly the same request of the same credential at the same gateway. */
+/** The request for a token; a token serves exactly the same request of the same credential at the same gateway. */
 export interface TokenParams {
   readonly baseUrl: string
   readonly credential: Secret
@@ -26,37 +26,37 @@ export interface TokenParams {
   readonly ttlS: number | undefined
 }
 
-/** A token with less life than this, or than half of all its life, is not handed out any more. */
+/** A token with less life left than this, or than half of its whole life, is not given out any more. */
 const spareMs = 120_000
-/** A computer whose clock was set back by more than this does not know how old a token is. */
+/** If the clock was set back by more than this, the age of a token is not known. */
 const clockStepMs = 60_000
 const nameShape = /^[0-9a-f]{64}\.json$/
 
-/** Agent tokens of this user between two runs of the command line. Any number of processes may use it at once. */
+/** Agent tokens of this user between two runs of the command line. Any number of processes may use it concurrently. */
 export class TokenCache {
   readonly #folder: string
   readonly #nowMs: () => number
   readonly #randomName: () => string
 
-  /** `folder`: of this user's settings; tokens lie in tokens/ below. */
+  /** `folder` is the folder of this user's settings; tokens are in tokens/ below it. */
   constructor(folder: string, deps: { readonly nowMs: () => number; readonly randomName: () => string }) {
     this.#folder = join(folder, 'tokens')
     this.#nowMs = deps.nowMs
     this.#randomName = deps.randomName
   }
 
-  /** A token of that request with enough life left; null: mint one. A file that is no token counts as none. */
+  /** Returns a token of that request with enough life left; null when a new one must be minted. A file that holds no token counts as missing. */
   find(params: TokenParams): KeptToken | null {
     const kept = readToken(this.#pathOf(params))
     return kept !== null && this.#isFresh(kept) ? kept : null
   }
 
-  /** Writes the token, readable by this user only, whole or not at all, and forgets tokens that have ended. Throws what the disk throws. */
+  /** Writes the token and deletes tokens that have ended. Only this user can read it, and it is written whole or not at all. Throws what the disk throws. */
   keep(params: TokenParams, token: KeptToken): void {
     mkdirSync(this.#folder, { recursive: true, mode: 0o700 })
     chmodSync(this.#folder, 0o700)
     const path = this.#pathOf(params)
-    // A name of its own: two processes that write at once must not write into one file.
+    // Each writer uses its own file name, because two processes that write concurrently must not write into one file.
     const beside = `${path}.${this.#randomName()}`
     writeFileSync(beside, `${JSON.stringify(token)}\n`, { mode: 0o600, flag: 'wx' })
     try {
@@ -68,19 +68,19 @@ export class TokenCache {
     this.#forget(kept => kept.expires_at_ms < this.#nowMs())
   }
 
-  /** Forgets the token of that request: the gateway does not take it any more. */
+  /** Deletes the token of that request, because the gateway refused it. */
   drop(params: TokenParams): void {
     rmSync(this.#pathOf(params), { force: true })
   }
 
-  /** Forgets every token of this user; how many there were. Throws what the disk throws. */
+  /** Deletes every token of this user and returns their number. Throws what the disk throws. */
   clear(): number {
     const names = filesIn(this.#folder)
     rmSync(this.#folder, { recursive: true, force: true })
     return names.length
   }
 
-  /** Drops what is kept of an agent, because it was revoked. */
+  /** Deletes the kept tokens of an agent that was revoked. */
   forgetAgent(baseUrl: string, agentId: number): void {
     this.#forget(kept => kept.base_url === baseUrl && kept.agent_id === agentId)
   }

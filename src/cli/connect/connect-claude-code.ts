@@ -88,7 +88,7 @@ function modelEdits(params: ConnectParams, place: ConnectPlace): SettingEdit[] {
   return [
     set(['env', 'ANTHROPIC_BASE_URL'], params.baseUrl),
     set(['env', 'ANTHROPIC_MODEL'], params.model),
-    // Left out, small calls in the background ask for a model of Anthropic.
+    // Without it, small background calls ask for a model of Anthropic.
     set(['env', 'ANTHROPIC_DEFAULT_HAIKU_MODEL'], params.model),
     ...(params.agent === null ? [] : [set(['env', 'CLAUDE_CODE_API_KEY_HELPER_TTL_MS'], String(tokenRefreshMs))]),
     set(['apiKeyHelper'], shellLine([command, ...args], place.platform)),

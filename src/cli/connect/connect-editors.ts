@@ -3,7 +3,7 @@ import { wrongUsage } from '../command-error.ts'
 import { entryEdits, type SettingEdit } from './connect-edits.ts'
 import { bridgeCommand, type ConnectParams, type ConnectPlace, type ConnectPlan, mcpUrl } from './connect-plan.ts'
 
-/** Fields of an entry that stand in each other's way. */
+/** Fields of an entry that exclude each other. */
 const waysOfTransport = ['type', 'url', 'headers', 'command', 'args', 'env'] as const
 
 /** Cursor: mcp.json of the user or the project. Its models are set in its own dialog. */

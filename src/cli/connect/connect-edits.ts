@@ -1,21 +1,21 @@
-/** Changes to a client's settings, said without a file format: what a merge must come to, and how that is checked. Decision 0276 says why. */
+/** Changes to a client's settings, independent of the file format: the result of a merge, and how it is checked. Decision 0276 says why. */
 import { isDeepStrictEqual } from 'node:util'
 import { CommandError } from '../command-error.ts'
 
-/** What settings are made of. Dates of a TOML file appear as objects and are only compared. */
+/** The values in settings. Dates of a TOML file appear as objects and are only compared. */
 export type SettingValue = string | number | boolean | readonly SettingValue[] | { readonly [name: string]: SettingValue }
 export type Settings = { readonly [name: string]: SettingValue }
 
-/** One change. `path` names objects from the root; those that are missing are made. */
+/** One change. `path` names objects from the root; missing objects are created. */
 export type SettingEdit =
-  /** The value stands there afterwards. `unless: 'present'` leaves alone what a person has chosen. */
+  /** The path has the value afterwards. With `unless: 'present'` a value that a person has chosen stays. */
   | { readonly kind: 'set'; readonly path: readonly string[]; readonly value: SettingValue; readonly unless?: 'present' }
-  /** Nothing stands there afterwards. */
+  /** The path has no value afterwards. */
   | { readonly kind: 'drop'; readonly path: readonly string[] }
   /** The list has the item; an object with the `id` of the item counts as it. */
   | { readonly kind: 'include'; readonly path: readonly string[]; readonly item: SettingValue }
 
-/** The edits that make an entry hold `fields` and none of `drops`, and leave what else stands in it, in groups such as `headers` too. */
+/** Returns the edits that make an entry hold `fields` and none of `drops`. Everything else in the entry stays, in groups such as `headers` too. */
 export function entryEdits(path: readonly string[], fields: Settings, drops: readonly string[]): SettingEdit[] {
   return [
     ...drops.filter(name => !Object.hasOwn(fields, name)).map(name => ({ kind: 'drop' as const, path: [...path, name] })),
@@ -25,7 +25,7 @@ export function entryEdits(path: readonly string[], fields: Settings, drops: rea
   ]
 }
 
-/** What stands at the path; undefined: nothing. Throws when something on the way is no object. */
+/** Returns the value at the path; undefined when there is none. Throws when a part of the path is no object. */
 export function settingAt(settings: Settings, path: readonly string[]): SettingValue | undefined {
   let at: SettingValue = settings
   for (const [depth, name] of path.entries()) {
@@ -37,7 +37,7 @@ export function settingAt(settings: Settings, path: readonly string[]): SettingV
   return at
 }
 
-/** The edits that are not yet so. */
+/** The edits that are not in effect yet. */
 export function missingEdits(settings: Settings, edits: readonly SettingEdit[]): SettingEdit[] {
   return edits.filter(edit => {
     const found = settingAt(settings, edit.path)
@@ -47,7 +47,7 @@ export function missingEdits(settings: Settings, edits: readonly SettingEdit[]):
   })
 }
 
-/** The settings after the edits, as values: what the text that a merge has made must mean. */
+/** Returns the settings after the edits, as values: the merged text must mean the same. */
 export function edited(settings: Settings, edits: readonly SettingEdit[]): Settings {
   return missingEdits(settings, edits).reduce((before, edit) => {
     if (edit.kind === 'drop') return withValue(before, edit.path, undefined)
@@ -55,7 +55,7 @@ export function edited(settings: Settings, edits: readonly SettingEdit[]): Setti
   }, settings)
 }
 
-/** The list at the path, [] when there is none. Throws when something else stands there. */
+/** Returns the list at the path, [] when there is none. Throws when the path has another value. */
 export function listAt(settings: Settings, path: readonly string[]): readonly SettingValue[] {
   const found = settingAt(settings, path) ?? []
   if (!Array.isArray(found)) throw cannotChange(`${dotted(path)} is no list`)

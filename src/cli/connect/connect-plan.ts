@@ -1,4 +1,4 @@
-/** What connecting a client comes to, before anything is printed or written. */
+/** The plan for connecting a client, before anything is printed or written. */
 import type { SettingEdit } from './connect-edits.ts'
 
 /** Clients that `brigade connect` knows. */
@@ -12,7 +12,7 @@ export interface ConnectParams {
   /** Of the entries that are written. */
   readonly name: string
   readonly scope: 'project' | 'user'
-  /** Whether its own model calls go through the gateway; `default`: when its settings choose no other provider yet. */
+  /** Whether its own model calls go through the gateway; `default`: only when its settings choose no other provider yet. */
   readonly models: 'yes' | 'default' | 'no'
   readonly tools: boolean
   /** Model that the client starts with. */
@@ -42,24 +42,24 @@ export interface ConnectPlace {
   readonly exists: (path: string) => boolean
 }
 
-/** A file of the client and what it has to say. */
+/** A file of the client and its planned content. */
 export interface PlannedFile {
   readonly path: string
   readonly format: 'jsonc' | 'toml'
   /** What it is for, for the person. */
   readonly what: string
   readonly edits: readonly SettingEdit[]
-  /** Others read it too: nothing in it may be of this machine or this person alone. */
+  /** Others read the file too, so it must hold nothing that belongs to this machine or person alone. */
   readonly isShared: boolean
 }
 
-/** Everything that a person is told. */
+/** Everything that the person reads about the plan. */
 export interface ConnectPlan {
   readonly client: ClientName
   readonly files: readonly PlannedFile[]
   /** Command lines that do the same as a file, where the client has them. */
   readonly commands: readonly string[]
-  /** What to do beside, one sentence each. */
+  /** Further steps for the person, one sentence each. */
   readonly notes: readonly string[]
   /** Whether the client reads BRIGADE_KEY from its environment. */
   readonly needsKeyInEnvironment: boolean
@@ -77,7 +77,7 @@ export function bridgeCommand(params: ConnectParams, place: ConnectPlace): { rea
   return { command, args: [...before, 'mcp', '--base-url', params.baseUrl, ...agentFlags(params), ...toolsets] }
 }
 
-/** The words that print the credential for models: a token of the agent, what stands in the key file, or BRIGADE_KEY. */
+/** The words of the command that prints the credential for models: a token of the agent, the content of the key file, or BRIGADE_KEY. */
 export function credentialCommand(params: ConnectParams, place: ConnectPlace): { readonly command: string; readonly args: readonly string[] } {
   const isWindows = place.platform === 'win32'
   if (params.agent === null && params.keyFile !== null)
@@ -100,5 +100,5 @@ export function shellLine(words: readonly string[], platform: string): string {
   return words.map(quoted).join(' ')
 }
 
-/** How often clients ask the token command again: below the two minutes that a token it prints is good for at least. */
+/** How often clients run the token command again: sooner than the two minutes that a printed token is at least valid for. */
 export const tokenRefreshMs = 60_000

@@ -1,4 +1,4 @@
-/** Connecting a client to a gateway: what its files have to say, printed or merged into them. */
+/** Connects a client to a gateway: its settings are printed or merged into its files. */
 import { CommandError } from '../command-error.ts'
 import { connectClaudeCode } from './connect-claude-code.ts'
 import { connectCodex } from './connect-codex.ts'
@@ -10,21 +10,21 @@ import type { ClientName, ConnectParams, ConnectPlace, ConnectPlan, PlannedFile 
 import { editJsonc, jsoncSettings } from './formats/connect-jsonc.ts'
 import { editToml, tomlSettings } from './formats/connect-toml.ts'
 
-/** What became of a file. */
+/** The result for one file. */
 export interface WrittenFile {
   readonly path: string
   readonly what: string
   readonly outcome: 'created' | 'changed' | 'unchanged'
-  /** Settings that are others now, dotted. Never their values: they may be secrets. */
+  /** Settings that were changed, dotted. Their values are not shown, because they may be secrets. */
   readonly changed: readonly string[]
-  /** Settings that were left as the person has chosen them, dotted. */
+  /** Settings that stay as the person has chosen them, dotted. */
   readonly kept: readonly string[]
 }
 
-/** Tries against a client that writes its file at the same moment. */
+/** The most tries against a client that writes its file at the same moment. */
 const attemptsMax = 5
 
-/** What is to be said where. Throws CommandError (2) for what the client cannot do. */
+/** Returns the settings for each file. Throws CommandError (2) for a request that the client does not support. */
 export function planConnect(client: ClientName, params: ConnectParams, place: ConnectPlace): ConnectPlan {
   switch (client) {
     case 'claude-code':
@@ -40,14 +40,14 @@ export function planConnect(client: ClientName, params: ConnectParams, place: Co
   }
 }
 
-/** What the file has to say when nothing else stands in it. */
+/** The content of the file when it has nothing else. */
 export function snippet({ format, edits }: PlannedFile): string {
   return format === 'toml' ? editToml('', edits) : editJsonc('', edits)
 }
 
 /**
- * Merges the plan into the client's files; running it again changes nothing. Every file is read and merged before the first is written.
- * Throws CommandError that names the file which was left as it is.
+ * Merges the plan into the client's files; running it again changes nothing. Every file is read and merged before the first is written. Throws
+ * CommandError that names the file which was left unchanged.
  */
 export function writePlan({ files }: ConnectPlan, unique: () => string): WrittenFile[] {
   for (const file of files) named(file, () => merged(file, readTextFile(file.path)))

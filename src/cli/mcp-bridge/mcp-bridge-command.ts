@@ -43,7 +43,7 @@ async function run(flags: BridgeFlags): Promise<void> {
   if (flags.toolsets !== undefined) url.searchParams.set('toolsets', flags.toolsets)
   if (process.stdin.isTTY)
     process.stderr.write('brigade mcp: this is for programs: it waits for MCP messages on stdin. brigade connect puts it into the settings of a client.\n')
-  // A call takes as long as it takes; its client cancels it.
+  // A call has no time limit; its client cancels it.
   const inner = gatewayFetch(settings.baseUrl, null)
   const exitCode = await runBridge({
     url: url.href,
@@ -58,7 +58,7 @@ async function run(flags: BridgeFlags): Promise<void> {
   if (process.stdout.writableLength > 0) await once(process.stdout, 'drain')
 }
 
-/** The key is looked up for every token, so that a new `brigade login` counts at once; who is not signed in hears it in each answer. */
+/** The key is looked up for every token, so that a new `brigade login` takes effect immediately. Without a login every answer says so. */
 async function sourceOf(flags: BridgeFlags, baseUrl: string): Promise<TokenSource> {
   const key = (): string => credentialOf(clientSettings(flags)).reveal()
   if (flags.agent === undefined) return { getToken: async () => key() }

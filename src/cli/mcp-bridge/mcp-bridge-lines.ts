@@ -1,14 +1,14 @@
 import type { Readable, Writable } from 'node:stream'
 
-/** A message of a client may be so large. The gateway takes 4 MiB and says so itself. */
+/** The most bytes of a client's message. The gateway takes 4 MiB and reports that itself. */
 export const lineMaxBytes = 16 * 1024 * 1024
 
-/** What stands on the next line; `null`: a line that was too long and was passed over. */
+/** The text of the next line; `null` for a line that was too long and was skipped. */
 export type InputLine = string | null
 
 const lineFeed = 0x0a
 
-/** The lines of a stream, without their ends; blank ones are left out. It ends with the stream. */
+/** Yields the lines of a stream, without their ends and without blank lines. It ends with the stream. */
 export async function* linesOf(input: Readable): AsyncGenerator<InputLine> {
   let parts: Buffer[] = []
   let bytes = 0
@@ -36,7 +36,7 @@ export async function* linesOf(input: Readable): AsyncGenerator<InputLine> {
   if (last !== '') yield last
 }
 
-/** Writes whole lines and waits while their reader does not keep up. Once the reader is gone nothing is written any more. */
+/** Writes whole lines and waits while their reader does not keep up. After the reader has gone, nothing is written. */
 export class LineWriter {
   readonly #output: Writable
   #isOpen = true

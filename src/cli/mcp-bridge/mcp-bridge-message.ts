@@ -1,4 +1,4 @@
-/** JSON-RPC messages as the bridge looks at them: only as far as it must, to carry them on as they are. */
+/** JSON-RPC messages, read only as far as the bridge needs to pass them on unchanged. */
 
 /** A message of the client. */
 export type ClientMessage =
@@ -9,7 +9,7 @@ export type ClientMessage =
 
 export type Fields = Readonly<Record<string, unknown>>
 
-/** The messages of a line: one, or those of a batch, each alone. Null: it is no JSON-RPC. */
+/** Returns the messages of a line: one, or those of a batch, one by one. Null when it is not JSON-RPC. */
 export function messagesOf(line: string): ClientMessage[] | null {
   const value = jsonOf(line)
   if (!Array.isArray(value)) {
@@ -31,7 +31,7 @@ function messageOf(text: string, value: unknown): ClientMessage | null {
   return hasId && ('result' in value || 'error' in value) ? { kind: 'answer', text, value } : null
 }
 
-/** Parsed JSON; undefined when it is none. */
+/** Returns parsed JSON; undefined when the text is not JSON. */
 export function jsonOf(text: string): unknown {
   try {
     return JSON.parse(text)
@@ -63,8 +63,8 @@ const namedBy: ReadonlyMap<string, string> = new Map([
 ])
 
 /**
- * The headers that HTTP wants beside the message. The 2026-07-28 era says its version in every message, and the headers repeat what is in
- * the body; the era before negotiated `version` once, in `initialize`.
+ * Returns the HTTP headers for a message. The 2026-07-28 era names its version in every message, and the headers repeat what is in the body; the era
+ * before negotiated `version` once, in `initialize`.
  */
 export function protocolHeaders(message: ClientMessage, version: string | null): Record<string, string> {
   const inMessage = fieldAt(message.value, 'params', '_meta', 'io.modelcontextprotocol/protocolVersion')
@@ -79,7 +79,7 @@ export function protocolHeaders(message: ClientMessage, version: string | null):
 
 const sentinel = /^=\?base64\?.*\?=$/i
 
-/** Text that a header can carry as it is; other text in the protocol's base64 form. */
+/** Text that a header can carry unchanged; other text in the protocol's base64 form. */
 function headerText(text: string): string {
   const isPlain = text !== '' && /^[\x20-\x7e]*$/.test(text) && text.trim() === text && !sentinel.test(text)
   return isPlain ? text : `=?base64?${Buffer.from(text).toString('base64')}?=`

@@ -3,12 +3,12 @@ import { errorOf } from '../../agents/toolkit/brigade-error.ts'
 import { type Called, CommandError, commandErrorOf } from '../command-error.ts'
 import { fieldAt, isFields, jsonOf } from './mcp-bridge-message.ts'
 
-/** Where the messages of a reply go; the stream is read no faster than this takes them. */
+/** Where the messages of a reply go; the stream is read no faster than this accepts them. */
 export type Emit = (json: string) => Promise<void>
 
 /**
- * Carries what the gateway says to a request over as it is: one JSON message, or an event stream of many. Resolves to the answer to `id`;
- * undefined: the reply ended without one. Throws CommandError for a refusal that is no JSON-RPC, and what reading throws.
+ * Passes the gateway's reply to a request on unchanged: one JSON message, or an event stream of many. Resolves to the answer to `id`; undefined when the
+ * reply ended without one. Throws CommandError for a refusal that is no JSON-RPC, and what reading throws.
  */
 export async function carryReply(reply: Response, id: string | number | null, emit: Emit, called: Called): Promise<unknown> {
   if ((reply.headers.get('content-type') ?? '').startsWith('text/event-stream')) return carryStream(reply, id, emit)
@@ -42,20 +42,20 @@ async function carryStream(reply: Response, id: string | number | null, emit: Em
   return answer
 }
 
-/** The code for errors of the way to the server, in the range that JSON-RPC leaves to implementations. */
+/** The code for errors on the way to the server, in the range that JSON-RPC leaves to implementations. */
 const transportErrorCode = -32000
 
-/** The JSON-RPC error for a request that came to nothing on the way. */
+/** The JSON-RPC error for a request that failed on the way. */
 export function transportError(id: string | number | null, thrown: unknown): string {
   const { message, data } = described(thrown)
   return JSON.stringify({ jsonrpc: '2.0', id, error: { code: transportErrorCode, message, data } })
 }
 
-/** What a person or program is told about a request that came to nothing on the way. */
+/** The message about a request that failed on the way, for a person or program. */
 export function described(thrown: unknown): { readonly message: string; readonly data: Readonly<Record<string, unknown>> } {
   if (thrown instanceof CommandError) return { message: sentence(thrown.message), data: { ...thrown.evidence, code: thrown.code, status: thrown.status } }
   return {
-    message: 'The connection to the gateway broke before it had answered. What was asked may have been done. Try again.',
+    message: 'The connection to the gateway broke before it had answered. The request may have been carried out. Try again.',
     data: { code: 'connection_lost', status: null },
   }
 }

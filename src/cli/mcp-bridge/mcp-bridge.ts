@@ -1,6 +1,6 @@
 /**
- * MCP over stdin and stdout for clients that start servers as programs, carried to the gateway over HTTP. Messages go through as they are,
- * in both eras of the protocol; what the two ways differ in is done here: headers, credentials, cancelling. Decision 0275 says why.
+ * MCP over stdin and stdout for clients that start servers as programs, passed to the gateway over HTTP. Messages pass unchanged, in both eras of the
+ * protocol. This file handles what the two transports do differently: headers, credentials, cancelling. Decision 0275 says why.
  */
 import type { Readable, Writable } from 'node:stream'
 import type { Clock } from '../../platform/clock.ts'
@@ -16,7 +16,7 @@ export interface BridgeOptions {
   readonly fetch: typeof fetch
   readonly called: Called
   readonly input: Readable
-  /** Carries the protocol and nothing else. */
+  /** The output carries the protocol and nothing else. */
   readonly output: Writable
   /** One line for the person who reads the client's log. */
   readonly log: (line: string) => void
@@ -25,14 +25,14 @@ export interface BridgeOptions {
 
 type ClientRequest = Extract<ClientMessage, { kind: 'request' }>
 
-/** The gateway takes no more, and hangs up on who sends more, often before its answer is read: so it is said here. */
+/** The gateway accepts no more, and often closes the connection before its answer is read, so the bridge reports the limit itself. */
 const requestMaxBytes = 4 * 1024 * 1024
-/** Calls at once. A client that wants more gets an error instead of a growing queue. */
+/** The most concurrent calls. A client that wants more gets an error instead of a growing queue. */
 const callsMax = 256
-/** After the end of the input, answers that are on their way may still come: lines from a pipe are answered so. */
+/** After the end of the input, pending answers may still come: this is how lines from a pipe are answered. */
 const graceMs = 1_000
 
-/** Carries messages until the input ends and its calls are done or given up. Resolves to the exit code: 3 when the credential is refused. */
+/** Passes messages on until the input ends and its calls are finished or given up. Resolves to the exit code: 3 when the credential is refused. */
 export function runBridge(options: BridgeOptions): Promise<number> {
   return new Bridge(options).run()
 }
@@ -40,7 +40,7 @@ export function runBridge(options: BridgeOptions): Promise<number> {
 class Bridge {
   readonly #options: BridgeOptions
   readonly #writer: LineWriter
-  /** By id; a stream of changes is no call that has an end. */
+  /** Calls by id; a stream of changes does not count, because it has no end. */
   readonly #calls = new Map<string | number, { readonly controller: AbortController; readonly isListening: boolean }>()
   readonly #working = new Set<Promise<void>>()
   readonly #end = new AbortController()
@@ -64,7 +64,7 @@ class Bridge {
         else await this.#takeLine(line)
       }
     } catch (error) {
-      // The input is destroyed when nobody reads the output any more.
+      // The input is destroyed when the reader of the output has gone.
       if (!this.#end.signal.aborted) throw error
     }
     await this.#finish()
@@ -73,7 +73,7 @@ class Bridge {
 
   async #takeLine(line: string): Promise<void> {
     const messages = messagesOf(line)
-    // Not JSON at all is a parse error of JSON-RPC, any other JSON an invalid request.
+    // Text that is not JSON is a parse error of JSON-RPC; any other JSON is an invalid request.
     if (messages === null) return this.#say({ code: jsonOf(line) === undefined ? -32700 : -32600, message: 'The line is no JSON-RPC message.' })
     for (const message of messages) {
       if (message.kind === 'notification' && message.method === 'notifications/cancelled') this.#cancel(message)
@@ -87,7 +87,7 @@ class Bridge {
     work.finally(() => this.#working.delete(work)).catch(() => undefined)
   }
 
-  /** Over HTTP a call is cancelled by closing its reply. The gateway ends it then in both eras, whoever else counts the same ids. */
+  /** Over HTTP a call is cancelled by closing its reply. The gateway then ends it in both eras, even if other clients use the same ids. */
   #cancel(message: ClientMessage): void {
     const id = fieldAt(message.value, 'params', 'requestId')
     if (typeof id === 'string' || typeof id === 'number') this.#calls.get(id)?.controller.abort()
@@ -105,9 +105,9 @@ class Bridge {
     this.#track(done)
   }
 
-  /** Why a request is not even sent. */
+  /** Why a request is not sent at all. */
   #refusalOf({ text }: ClientRequest): CommandError | null {
-    if (this.#calls.size >= callsMax) return new CommandError(`more than ${callsMax} calls at once: wait for some to end.`, { code: 'too_many_calls' })
+    if (this.#calls.size >= callsMax) return new CommandError(`more than ${callsMax} concurrent calls: wait for some to end.`, { code: 'too_many_calls' })
     if (Buffer.byteLength(text) <= requestMaxBytes) return null
     return new CommandError(`a message of more than ${requestMaxBytes / 1024 / 1024} MiB is more than the gateway takes.`, {
       code: 'payload_too_large',
@@ -131,7 +131,7 @@ class Bridge {
     }
   }
 
-  /** Nobody waits for what comes of a notification or an answer. */
+  /** Nobody waits for the result of a notification or an answer. */
   async #notify(message: ClientMessage): Promise<void> {
     try {
       await carryReply(await this.#post(message, this.#end.signal), null, () => Promise.resolve(), this.#options.called)

@@ -11,7 +11,7 @@ export function withMemory<T>(flags: ClientFlags, act: (memory: MemoryClient) =>
   })
 }
 
-/** Who wrote, as `memory ls --author` takes it; `-`: it came into the bucket by other means. */
+/** Who wrote, in the form of `memory ls --author`; `-` when it came into the bucket by other means. */
 export function authorText(author: MemoryAuthor | null): string {
   if (author === null) return '-'
   return author.agent === undefined ? `user:${author.user}` : `agent:${author.agent}`

@@ -1,10 +1,10 @@
 import { createReadStream } from 'node:fs'
 import { fileReason, wrongUsage } from '../command-error.ts'
 
-/** No gateway takes more; this keeps a wrong file from filling this computer's memory. */
+/** No gateway accepts more; the bound keeps a wrong file from filling this computer's memory. */
 const contentMaxBytes = 64 * 1024 * 1024
 
-/** What a command writes: `--text`, else a file, else stdin (also as `-`). Throws CommandError (2) when there is nothing to read. */
+/** Returns what a command writes: `--text`, else a file, else stdin (also as `-`). Throws CommandError (2) when there is nothing to read. */
 export async function contentOf(file: string | undefined, text: string | undefined): Promise<Buffer> {
   if (text !== undefined) {
     if (file !== undefined) throw wrongUsage(`say either the file "${file}" or --text.`)
@@ -31,11 +31,11 @@ async function readAll(stream: AsyncIterable<Buffer | string>, from: string): Pr
   return Buffer.concat(chunks)
 }
 
-/** The text of what is read, for calls that carry it in JSON. Throws CommandError (2) for what is no UTF-8. */
+/** Returns the text for calls that carry it in JSON. Throws CommandError (2) when it is not UTF-8. */
 export function textOf(bytes: Buffer): string {
   try {
     return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes)
   } catch (cause) {
-    throw wrongUsage('this command writes text (UTF-8), and what was given is none. brigade memory put writes bytes.', cause)
+    throw wrongUsage('this command writes text (UTF-8), and the input is not UTF-8. brigade memory put writes bytes.', cause)
   }
 }

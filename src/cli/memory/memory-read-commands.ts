@@ -23,7 +23,7 @@ interface SearchFlags extends ClientFlags {
   readonly limit?: number
 }
 
-/** Keys of one request; a smaller number that was asked for wins. */
+/** Keys of one request; a smaller requested number wins. */
 const pageMax = 1000
 const searchPageMax = 200
 
@@ -46,12 +46,12 @@ export function addMemoryReadCommands(memory: Command): void {
 
 function addList(memory: Command): void {
   const command = addClientFlags(memory.command('ls').alias('list').description('list readable keys: size, time, author, key'))
-    .argument('[prefix]', 'only keys that begin so', '')
+    .argument('[prefix]', 'only keys with this beginning', '')
     .option('-k, --keys', 'print keys only')
     .option('--level', 'one level: folders end with /')
     .option('--since <time>', 'only what was written since that day or time, such as 2026-01-31')
     .option('--author <who>', 'only what user:<id> or agent:<id> wrote last')
-    .option('--limit <n>', 'at most so many', count)
+    .option('--limit <n>', 'the most keys to list', count)
   addExamples(command, [
     ['brigade memory ls agents/', 'all below agents/'],
     ['brigade memory ls --level', 'what is there at the top'],
@@ -74,7 +74,7 @@ function addList(memory: Command): void {
   )
 }
 
-/** Keys and, with --level, folders, in the order of their pages; a page is fetched when the one before is used up. */
+/** Yields keys and, with --level, folders, in the order of their pages; the next page is fetched when the last one is used up. */
 async function* listed(
   client: MemoryClient,
   prefix: string,
@@ -101,7 +101,7 @@ function nameOf(found: MemoryListed | string): string {
   return typeof found === 'string' ? found : found.key
 }
 
-/** Columns of fixed width, because the longest of all is known only at the end. */
+/** Columns of fixed width, because the longest value is known only at the end. */
 function lineOf(found: MemoryListed | string): string {
   const [size, modified, author] = typeof found === 'string' ? ['-', '-', '-'] : [String(found.size), found.modified.slice(0, 19), authorText(found.author)]
   return `${size.padStart(9)}  ${modified.padEnd(19)}  ${plain(author).padEnd(10)}  ${plain(nameOf(found))}`
@@ -112,8 +112,8 @@ function addSearch(memory: Command): void {
     .argument('<text>', 'what to look for')
     .option('--regex', 'the text is a regular expression of RE2 syntax')
     .option('--case', 'upper and lower case differ')
-    .option('--prefix <prefix>', 'only keys that begin so')
-    .option('--limit <n>', 'at most so many lines', count)
+    .option('--prefix <prefix>', 'only keys with this beginning')
+    .option('--limit <n>', 'the most lines to print', count)
   addExamples(command, [
     ['brigade memory search deploy', 'everywhere'],
     ["brigade memory search 'deploy(ed|ing) v\\d' --regex --prefix workspaces/3/", 'an expression, in one place'],
@@ -138,10 +138,10 @@ function addSearch(memory: Command): void {
 function addHistory(memory: Command): void {
   const command = addClientFlags(memory.command('history').description('the versions of a key, newest first'))
     .argument('<key>')
-    .option('--limit <n>', 'at most so many', count)
+    .option('--limit <n>', 'the most versions to list', count)
   addExamples(command, [
     ['brigade memory history agents/notes.md', 'who changed it when'],
-    ['brigade memory get agents/notes.md --version <version>', 'what stood there'],
+    ['brigade memory get agents/notes.md --version <version>', 'the content of that version'],
     ['brigade memory restore agents/notes.md <version>', 'write it again'],
   ])
   command.action((key: string, flags: ClientFlags & { readonly limit?: number }) =>

@@ -50,7 +50,7 @@ function addOpen(memory: Command): void {
 function addMembership(memory: Command): void {
   for (const [name, what] of [
     ['grant', 'let a member into a share'],
-    ['ungrant', 'take a member out of a share; binds the next call'],
+    ['ungrant', 'remove a member from a share, from the next call on'],
   ] as const) {
     const command = addClientFlags(memory.command(name).description(what)).argument('<space>').argument('<user-id>', 'of GET /me/members', count)
     command.action((space: string, userId: number, flags: ClientFlags) =>
@@ -60,12 +60,12 @@ function addMembership(memory: Command): void {
 }
 
 function addRetire(memory: Command): void {
-  const command = addClientFlags(memory.command('retire').description('close a share for good; its name is never used again'))
+  const command = addClientFlags(memory.command('retire').description('close a share permanently; its name is never used again'))
     .argument('<space>')
     .option('-y, --yes', 'do not ask')
   command.action((space: string, flags: ClientFlags & { readonly yes?: boolean }) =>
     withMemory(flags, async ({ shares }) => {
-      const question = `Close the share "${plain(space)}" for good? Its objects stay in the bucket, where nobody reads them.`
+      const question = `Close the share "${plain(space)}" permanently? Its objects stay in the bucket, where nobody can read them.`
       if (flags.yes !== true && !(await confirmed(question))) throw new CommandError('nothing was closed.')
       printShare(await shares.retire(space), flags)
     }),

@@ -26,7 +26,7 @@ export function addMemoryWriteCommands(memory: Command): void {
 
 function addConditions(command: Command): Command {
   return command
-    .option('--if-match <etag>', 'only while this stands there: an etag, or sha256:<hex of the content>')
+    .option('--if-match <etag>', 'only if the object is still this: an etag, or sha256:<hex of the content>')
     .addOption(new Option('--create-only', 'only when nothing is there').conflicts('ifMatch'))
 }
 
@@ -57,9 +57,7 @@ function addPut(memory: Command): void {
 }
 
 function addAppend(memory: Command): void {
-  const command = addClientFlags(
-    memory.command('append').description('add an entry to a folder, as an object of its own: writers at the same time lose nothing'),
-  )
+  const command = addClientFlags(memory.command('append').description('add an entry to a folder, as a new object: concurrent writers lose nothing'))
     .argument('<folder>', 'such as workspaces/3/journal')
     .argument('[file]', '- or nothing: stdin')
     .option(...textOption)
@@ -81,8 +79,8 @@ function addRestore(memory: Command): void {
 function addRemove(memory: Command): void {
   const command = addClientFlags(memory.command('rm').alias('delete').description('delete an object; its history stays'))
     .argument('<key>')
-    .option('--if-match <etag>', 'only while this stands there')
-    .option('--erase-history', 'with all earlier versions, for good')
+    .option('--if-match <etag>', 'only if the object is still this')
+    .option('--erase-history', 'with all earlier versions, permanently')
     .option('-y, --yes', 'do not ask')
   addExamples(command, [
     ['brigade memory rm agents/reviewer/notes.md', 'brigade memory restore brings it back'],
@@ -91,7 +89,7 @@ function addRemove(memory: Command): void {
   command.action((key: string, flags: WriteFlags & { readonly eraseHistory?: boolean; readonly yes?: boolean }) =>
     withMemory(flags, async client => {
       const { eraseHistory, ifMatch } = flags
-      if (eraseHistory === true && flags.yes !== true && !(await confirmed(`Delete "${plain(key)}" and all its versions, for good?`)))
+      if (eraseHistory === true && flags.yes !== true && !(await confirmed(`Delete "${plain(key)}" and all its versions permanently?`)))
         throw new CommandError('nothing was deleted.')
       await client.remove(key, { ifMatch, eraseHistory })
       if (flags.json === true) printJson({ ok: true })

@@ -26,7 +26,7 @@ export function addBackupCommands(program: Command): void {
       printLine(`backed up to ${report.folder}: ${sizeOf(report)}, as of ${report.made_at}`)
       printLine(
         report.with_master_key
-          ? 'the master key is inside: whoever has the backup can open what is sealed in it'
+          ? 'the master key is inside: anybody who has the backup can open its sealed values'
           : `the master key ${report.master_key_id} is not inside: keep a copy of it in another place, or sealed values are lost with it`,
       )
     })
@@ -40,7 +40,7 @@ export function addBackupCommands(program: Command): void {
       const { dataDir, ...report } = await runRestore(folder)
       if (json === true) return printJson({ ...report, data_dir: dataDir })
       printLine(`restored into ${dataDir}: ${sizeOf(report)}, as of ${report.made_at}`)
-      printLine('what was revoked after that moment is valid again: start the gateway, run brigade doctor, and revoke it anew (docs/operate/operate.md)')
+      printLine('what was revoked after that moment is valid again: start the gateway, run brigade doctor, and revoke it again (docs/operate/operate.md)')
     })
 }
 

@@ -20,7 +20,7 @@ export function addMigrateDataCommand(program: Command): void {
     .description('move an embedded installation to PostgreSQL, and its memory folder to an S3 bucket')
     .option('--from <folder>', 'DATA_DIR of the embedded installation (default: DATA_DIR)')
     .option('--to <url>', 'PostgreSQL database, new and empty (default: DATABASE_URL)')
-    .option('--bucket <name>', 'bucket for memory that lies in folders')
+    .option('--bucket <name>', 'bucket for memory that is in folders')
     .option('--endpoint <url>', 'S3 endpoint of the bucket; a private one must be in OUTBOUND_ALLOW, here and on the new gateway')
     .option('--region <region>', 'region of the bucket', 'us-east-1')
     .option('--access-key <id>', 'access key id for the bucket')

@@ -14,7 +14,7 @@ export function addServerCommands(program: Command): void {
   program.command('migrate').description('bring the database schema up to this version').action(migrate)
   program
     .command('demo')
-    .description('play the main job on a gateway of its own')
+    .description('run the main job on its own gateway')
     .action(async () => {
       const { runDemo } = await import('./demo.ts')
       process.exitCode = (await runDemo(line => process.stdout.write(`${line}\n`))) === 0 ? 0 : 1
@@ -22,7 +22,7 @@ export function addServerCommands(program: Command): void {
   program
     .command('doctor')
     .description('check configuration, database, budgets, providers and stores')
-    .option('--release <process>', 'give up what a dead process holds of budgets and limits, because its disk will not come back', number)
+    .option('--release <process>', 'give up what a dead process holds of budgets and limits, because its disk is lost', number)
     .option('--json', 'print JSON')
     .action(doctor)
 }

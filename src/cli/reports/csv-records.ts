@@ -4,7 +4,7 @@ export function csvRecords(text: string): Record<string, string>[] {
   return lines.map(cells => Object.fromEntries(head.map((name, at) => [name, cells[at] ?? ''])))
 }
 
-/** A cell is plain, or stands in quotes with its quotes doubled; then comes a comma, the end of the line, or the end. */
+/** A cell is plain, or is in quotes with its quotes doubled; then comes a comma, the end of the line, or the end. */
 const cellShape = /(?:"((?:[^"]|"")*)"|([^",\r\n]*))(,|\r?\n|$)/y
 
 function cellsOf(text: string): string[][] {

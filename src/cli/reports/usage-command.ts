@@ -74,7 +74,7 @@ function fieldsOf(totals: Totals): Record<string, string> {
     calls: String(totals.requests),
     tokens: `${totals.prompt_tokens} in, ${totals.completion_tokens} out`,
     cost: `₹${cost}`,
-    // What budgets count: calls on keys of the organisation cost it nothing here, and have a value all the same.
+    // The value that budgets count: calls on keys of the organisation cost nothing here, and still have a value.
     value: `₹${value}`,
   }
 }
@@ -119,7 +119,7 @@ function daysOf(text: string): Line[] {
   return [...days.values()].sort((a, b) => (a.what < b.what ? -1 : 1))
 }
 
-/** Rupees have six decimals; what sums of floating numbers add behind them goes. */
+/** Rupees have six decimals; further digits come from adding floating numbers and are dropped. */
 function toMicros(value: number): number {
   return Math.round(value * 1e6) / 1e6
 }

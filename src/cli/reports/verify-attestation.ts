@@ -1,4 +1,4 @@
-/** The work of `brigade verify`: reads an attestation and keys, checks, and says in words what is stated. */
+/** The work of `brigade verify`: reads an attestation and keys, checks the signature, and prints what is stated. */
 import { readFile } from 'node:fs/promises'
 import { attestationKeysPath } from '../../gateway/compliance/attestation/attestation.ts'
 import { attestation } from '../../gateway/compliance/attestation/attestation-shape.ts'
@@ -9,7 +9,7 @@ import { plain, printJson, printLine } from '../command-output.ts'
 import { gatewayFetch } from '../gateway-fetch.ts'
 import { contentOf, textOf } from '../memory/memory-content.ts'
 
-/** Checks one file and prints what it states. Throws CommandError: 1 `not_valid` for what was not signed by these keys, 2 for what cannot be read. */
+/** Checks one file and prints what it states. Throws CommandError: 1 `not_valid` when these keys did not sign it, 2 when it cannot be read. */
 export async function verifyFile(file: string, flags: { readonly keys?: string; readonly baseUrl?: string; readonly json?: boolean }): Promise<void> {
   const text = textOf(await contentOf(file, undefined))
   const { keys, from } = await keysOf(flags)
@@ -19,11 +19,11 @@ export async function verifyFile(file: string, flags: { readonly keys?: string; 
   const { keyId, payload } = verdict
   if (flags.json === true) return printJson({ valid: true, key_id: keyId, keys_from: from, payload })
   printLine(plain(`valid: signed with the key ${keyId}, of ${from}`))
-  if (isOpen(from)) printLine('The keys came over plain HTTP, where anybody on the way can put in their own: keep a file of which you know that it is right.')
+  if (isOpen(from)) printLine('The keys came over plain HTTP, where anybody on the way can replace them: keep a key file that you have checked.')
   for (const line of linesOf(payload)) printLine(plain(line))
 }
 
-/** The key set and where it came from. Never from the address that the attestation names: whoever made it up could name their own. */
+/** Returns the key set and where it came from. The address in the attestation is never used, because a forger could name their own. */
 async function keysOf({ keys, baseUrl }: { readonly keys?: string; readonly baseUrl?: string }): Promise<{ keys: unknown; from: string }> {
   if (keys !== undefined && !/^https?:\/\//i.test(keys)) return { keys: parsed(await readKeys(keys), keys), from: keys }
   const address = clientSettings(baseUrl === undefined ? {} : { baseUrl }).baseUrl
@@ -58,11 +58,11 @@ function parsed(text: string, from: string): unknown {
   try {
     return JSON.parse(text)
   } catch (cause) {
-    throw new CommandError(`what stands in ${from} is no key set: no JSON. A gateway publishes one at ${attestationKeysPath}.`, { cause })
+    throw new CommandError(`${from} does not hold a key set: it is not JSON. A gateway publishes one at ${attestationKeysPath}.`, { cause })
   }
 }
 
-/** Only what was signed. */
+/** Prints only what was signed. */
 function linesOf(payload: unknown): string[] {
   const { data } = attestation.shape.payload.safeParse(payload)
   if (data === undefined) return ['it states something that this version of brigade has no words for; --json shows it']

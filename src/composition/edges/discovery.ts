@@ -10,7 +10,7 @@ import type { RouteCircuits } from '../../gateway/routing/circuits/route-circuit
 import { openApiWebhooks } from '../../gateway/webhooks/events/openapi-webhooks.ts'
 import { version } from '../../version.ts'
 
-/** What the gateway tells of itself: the table as OpenAPI and as text, the live state of providers and routes. */
+/** Discovery: the table as OpenAPI and as text, the live state of providers and routes. */
 export function discoveryOf(catalog: Catalog, circuits: RouteCircuits, bindings: readonly Binding[], readiness: () => Readiness): Discovery {
   return {
     openApi: new PublicDocument(url => JSON.stringify(openApiOf(bindings, openApiWebhooks(), url, version))),

@@ -17,7 +17,7 @@ const dayMs = 24 * 3600_000
 /** How often it is looked whether a signing key is due, and which revocations have run out. */
 const lookMs = 3600_000
 
-/** MCP for clients that sign in at the issuer that the operator has named; null: there is none. */
+/** MCP for clients that sign in at the issuer that the operator named; null without an issuer. */
 export function mcpOfOrg({ SERVICE_ID: realm }: Config, mcp: Mcp, signIn: ExternalSignInPort | null, { baseUrl, authenticate }: EdgeDeps): McpPaths['ofOrg'] {
   if (signIn === null) return null
   const deps = { signIn, baseUrl, realm, bearerOf: bearerToken, authenticate }

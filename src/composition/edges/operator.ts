@@ -1,4 +1,4 @@
-/** What the operator sees and does by hand with money, webhooks and usage, over all organisations. */
+/** What the operator reads and does by hand with money, webhooks and usage, over all organisations. */
 
 import { onDebitedOf } from '../../gateway/billing/low-balance.ts'
 import { OperatorCredits } from '../../gateway/billing/operator/operator-credits.ts'

@@ -37,7 +37,7 @@ export function createRouteState(deps: AppDeps, { controlLog, jobs, founders }: 
   })
   const founderOf = (orgId: number) => founders.of(orgId)
   const circuits = new RouteCircuits(kept, { failuresToOpen: config.CIRCUIT_FAILURES, founderOf })
-  // Organisations come and do not go, so several are several for good.
+  // Organisations are added and never removed, so once there are several, there are always several.
   let isOne = true
   const hasOneFounder = async (): Promise<boolean> => {
     if (!isOne) return false
@@ -46,7 +46,7 @@ export function createRouteState(deps: AppDeps, { controlLog, jobs, founders }: 
     isOne = counted.founders < 2
     return isOne
   }
-  // One process has the embedded database, so nobody else is there to be told.
+  // Only one process has the embedded database, so there is no other process to notify.
   const opened = (routeId: string): void => quarantine.opened(routeId)
   const news = db.kind === 'embedded' ? null : new CircuitNews(circuits, { clock, log, controlLog, processName: ids.requestId(), opened })
   const maintenance = new Maintenance({ db, clock, log, controlLog, health, catalog })

@@ -48,7 +48,7 @@ export function routingServices(parts: AppParts, providerKeys: ProviderKeys, cus
   return { chains, orgRoutings, routePreview, ownModels }
 }
 
-/** As in a real call: of an agent token its own; a key's call in the name of an agent is bound by both; a signed-in person has none. */
+/** The same as for a real call: the rules of an agent token; the rules of both for a key's call in the name of an agent; no rules for a signed-in person. */
 async function policiesOf(caller: Principal, agentLabel: string | null, { agents }: AppParts): Promise<readonly CallPolicy[]> {
   if (caller.kind === 'session') return []
   const named = caller.kind === 'agent' || agentLabel === null ? null : await agents.byLabel(caller.orgId, agentLabel)

@@ -1,4 +1,4 @@
-/** What is counted on the way of requests and calls. All of it is plain numbers at hand; labels are made once for each set of them. */
+/** Counters of requests and calls. All of them are plain numbers; labels are made once for each set of them. */
 import type { EdgeWatch } from '../../gateway/http/edge-watch.ts'
 import type { CallWatch } from '../../gateway/inference/call-watch.ts'
 import type { Outcome, UsageEvent, UsageKind } from '../../gateway/usage/events/record.ts'
@@ -48,7 +48,7 @@ export class EdgeCounts implements EdgeWatch {
       ['endpoint', 'method'],
       requestBounds,
     )
-    this.#refusals = metrics.counter('brigade_errors_total', 'Errors that callers heard, by code.', ['code'])
+    this.#refusals = metrics.counter('brigade_errors_total', 'Errors that callers received, by code.', ['code'])
     metrics.gauge('brigade_http_requests_in_flight', 'Requests under way.', [], () => [{ labels: {}, value: this.inFlight }])
   }
 
@@ -204,7 +204,7 @@ export class InferenceCounts implements CallWatch {
       value: rupees.value,
       cost: rupees.cost,
     }
-    // Names of organisations' own come without end; they are looked up anew each time.
+    // Names that organisations choose are unbounded, so they are looked up each time.
     if (provider !== event.provider || model !== event.model) return made
     const models = this.#known.get(provider) ?? new Map<string, Map<UsageKind, CallCounts>>()
     this.#known.set(provider, models)

@@ -28,7 +28,7 @@ export interface GatewayMetrics {
   exportFailed(signal: string): void
 }
 
-/** Names that may be labels: what the catalog knows, and `other`. Names that organisations give their own servers and models are none. */
+/** Names that may be labels: those of the catalog, and `other`. Names that organisations give their own servers and models may not. */
 export function labelNames(catalog: () => CatalogSnapshot): LabelNames {
   return {
     model: id => (catalog().models.has(id) ? id : 'other'),
@@ -106,11 +106,8 @@ function readBounds(metrics: Metrics, { connections, streamPlaces, polls, unread
   metrics.gauge('brigade_places_limit', 'How many of them this process takes.', ['kind'], () =>
     kinds.map(([kind, { total }]) => ({ labels: { kind }, value: total })),
   )
-  metrics.counted(
-    'brigade_places_refused_total',
-    'Times that there was none: all taken, or all that the organisation or address may have.',
-    ['kind', 'reason'],
-    () => kinds.flatMap(([kind, { refusals }]) => Object.entries(refusals).map(([reason, value]) => ({ labels: { kind, reason }, value }))),
+  metrics.counted('brigade_places_refused_total', 'Refusals: all places were taken, or the organisation or address had its share.', ['kind', 'reason'], () =>
+    kinds.flatMap(([kind, { refusals }]) => Object.entries(refusals).map(([reason, value]) => ({ labels: { kind, reason }, value }))),
   )
   metrics.counted('brigade_connections_dropped_total', 'Connections closed without an answer because far too many were open.', [], () =>
     one(connections.dropped),

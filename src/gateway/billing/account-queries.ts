@@ -59,9 +59,9 @@ const msOf = (column: string): string => `(extract(epoch from ${column}) * 1000)
 const debitDay = `(l.at at time zone 'Asia/Kolkata')::date`
 
 /**
- * A page is a range of the index by organisation and id, and only that index has this order: of a plain `org_id = … order by id` the
- * planner may go through the rows of all organisations by id, which is slow for one that has long been quiet. A debit is about a
- * call: its request id where the call is still kept, which is recorded on a day close to that of the debit.
+ * A page is a range of the index by organisation and id, and only that index has this order. With a plain `org_id = … order by id` the planner may go
+ * through the rows of all organisations by id, which is slow for an organisation without recent rows. A debit is about a call: it has the request id of
+ * a call that is still kept, which is recorded on a day close to that of the debit.
  */
 const ledgerPage = `
   select l.id, l.kind, l.reason, l.amount_uinr, l.at, coalesce(l.ref, l.payment_id, u.request_id, l.event_id::text) as ref

@@ -27,7 +27,7 @@ export interface LedgerEntry {
   readonly created_at: string
 }
 
-/** Where a page of the ledger begins: below this row, with the balance that stood before it. */
+/** Where a page of the ledger begins: below this row, with the balance before it. */
 export interface LedgerCursor {
   readonly id: bigint
   readonly balanceUinr: bigint
@@ -76,7 +76,7 @@ export class BillingAccounts {
     return addressView(finding.address)
   }
 
-  /** Null: nobody is told of a low balance. Micro-rupees above zero otherwise. */
+  /** Null: no low-balance warning. Micro-rupees above zero otherwise. */
   async setThreshold(orgId: number, thresholdUinr: bigint | null): Promise<void> {
     await this.#deps.db.exec(saveThreshold, orgId, thresholdUinr, new Date(this.#deps.clock.nowMs()))
   }

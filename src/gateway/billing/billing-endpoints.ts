@@ -11,7 +11,7 @@ const row = endpointOf<{ billingAccounts: BillingAccounts }>()
 
 const pageDefault = 50
 const pageMax = 200
-/** One crore rupees: more is a slip of the hand. */
+/** One crore rupees: a higher amount is a typing error. */
 const thresholdMaxInr = 10_000_000
 
 const addressFields = {
@@ -43,7 +43,7 @@ const payment = z.object({
   status: z
     .enum(['captured', 'failed', 'flagged', 'settled'])
     .describe(
-      'flagged: taken by the provider but not credited; the operator looks into it. settled: the operator gave it back, or put the balance right by hand.',
+      'flagged: taken by the provider but not credited; the operator looks into it. settled: the operator gave it back, or corrected the balance manually.',
     ),
   amount_inr: z.number(),
   bonus_inr: z.number().describe('What a promo code added.'),
@@ -69,7 +69,7 @@ const query = z.object({
   limit: z.coerce.number().int().min(1).max(pageMax).optional().describe('Rows of the ledger. Default 50.'),
 })
 
-/** Every value is looked at by the handler, which names all that are wrong at once; the types here are for the docs. */
+/** The handler checks every value and names all invalid ones together; the types here are for the docs. */
 const anyText = (description: string) => z.unknown().optional().meta({ type: 'string', description })
 
 export const billingEndpoints = {
@@ -84,7 +84,7 @@ export const billingEndpoints = {
       balance_inr: z.number(),
       low_balance_threshold_inr: z.number().nullable(),
       ledger: z.array(ledgerEntry),
-      next_before: z.string().nullable().describe('Send it as before for older rows of the ledger; null: there are none.'),
+      next_before: z.string().nullable().describe('Send it as `before` to get older rows of the ledger; null: there are no older rows.'),
       payments: z.array(payment).describe('At most 200, newest first.'),
       usage_30d: z.array(usageDay).describe('Oldest first, today last.'),
       address: address.nullable(),
@@ -133,7 +133,7 @@ export const billingEndpoints = {
     auth: 'session',
     access: { role: 'owner' },
     tag: 'billing',
-    summary: 'Sets the balance below which owners are told by mail (at most once in 24 hours) and webhook; null clears it.',
+    summary: 'Sets the balance below which owners are notified by mail (at most once in 24 hours) and webhook; null clears it.',
     input: {
       body: z.object({
         low_balance_threshold_inr: z
@@ -163,6 +163,6 @@ function cursorOf(text: string | undefined): LedgerCursor | null {
 function lookUp(pincode: string) {
   if (!isPincode(pincode)) throw fail('bad_request', { message: 'A PIN code has six digits, the first not 0.' })
   const place = placeOfPincode(pincode)
-  if (place === null) throw fail('not_found', { message: 'That PIN code is not known here. Type city and state by hand.' })
+  if (place === null) throw fail('not_found', { message: 'That PIN code is not known here. Enter city and state yourself.' })
   return { pincode, city: place.city, state: stateName(place.stateCode) ?? '', state_code: place.stateCode }
 }

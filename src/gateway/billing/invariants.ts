@@ -24,7 +24,7 @@ export async function checkBillingInvariants(db: Queryable): Promise<string[]> {
     )
   for (const { what, ref } of await db.many(violationsOfUncaptured)) found.push(`The ${what} ${ref} has no captured payment.`)
   for (const { series, last, count, highest } of await db.many(violationsOfSeries))
-    found.push(`Invoice series ${series} stands at ${last}, with ${count} invoices up to ${highest}: a hole.`)
+    found.push(`Invoice series ${series} is at ${last}, with ${count} invoices up to ${highest}: a hole.`)
   for (const { code, counted, found: there } of await db.many(violationsOfPromos))
     found.push(`Promo code ${code} counts ${counted} redemptions, there are ${there}.`)
   for (const { orgId, code, credited, bonus } of await db.many(violationsOfBonuses))

@@ -1,6 +1,6 @@
 /**
- * The word that money runs out. It is told once when the balance falls below the threshold of the organisation, and again only after
- * a credit has lifted it to the threshold or above, or the threshold was set anew. Mail goes out at most once in 24 hours.
+ * The low-balance warning. It is sent once when the balance falls below the threshold of the organisation, and again only after a credit has raised it
+ * to the threshold or above, or after the threshold was set again. Mail goes out at most once in 24 hours.
  */
 import type { Clock } from '../../platform/clock.ts'
 import { statement, type Tx } from '../../platform/db/db.ts'
@@ -30,7 +30,7 @@ export type OnDebited = (tx: Tx, fallen: readonly FallenBalance[]) => Promise<vo
 
 const mailPauseMs = 24 * 3600_000
 
-/** Tells of balances that fell below their threshold. One statement for all of them while none did. */
+/** Sends the warnings for balances that fell below their threshold. It is one statement for all of them while none did. */
 export function onDebitedOf(deps: LowBalanceDeps): OnDebited {
   return async (tx, fallen) => {
     if (fallen.length === 0) return
@@ -66,14 +66,14 @@ async function notify({ ids, mail, baseUrl }: LowBalanceDeps, tx: Tx, row: LowRo
       data: { orgName, balance: rupees(balanceUinr), threshold: rupees(thresholdUinr), link },
       onceKey: `low_balance:${orgId}:${nowMs}:${reader}`,
     } as const
-    // An address that takes no mail must not hold up the flush: the event is told all the same.
+    // An address that accepts no mail must not hold up the flush: the event is sent all the same.
     await mail.enqueue(tx, letter).catch((error: unknown) => {
       if (!(error instanceof GatewayError && error.errorName === 'bad_email')) throw error
     })
   }
 }
 
-/** For people, with paise: rounded down, so that nobody is told of more than there is. */
+/** For people, with paise: rounded down, so that no message shows more than there is. */
 function rupees(uinr: bigint): string {
   const uinrPerPaisa = 10_000n
   return uinr >= 0n ? rupeesOf(uinr / uinrPerPaisa) : `-${rupeesOf((uinrPerPaisa - 1n - uinr) / uinrPerPaisa)}`

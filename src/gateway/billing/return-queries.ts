@@ -7,7 +7,10 @@ export interface ReturnRow {
   readonly kind: 'refund' | 'dispute'
 }
 
-/** Writes what is told of a return. What is older than what is known, or the same, is no row; nor is what is told of a dispute that is won or lost (rank 2 or 3), but for the other of the two. A return stays with its payment. */
+/**
+ * Records a report about a return. A report that is not newer than the recorded one gives no row. A report about a dispute that is won or lost (rank 2
+ * or 3) gives no row either, except for the opposite result. A return stays with its payment.
+ */
 export const putReturn = statement<
   [
     returnId: string,
@@ -48,7 +51,7 @@ export interface ReturnsOfPayment {
   readonly goneUinr: bigint
 }
 
-/** A captured payment with what went back of it; no row for one that was never credited. Its order is locked. */
+/** A captured payment with its returns; no row for a payment that was never credited. Its order is locked. */
 export const findReturns = statement<[orgId: number, paymentId: string], ReturnsOfPayment>(
   'billing.find_returns',
   `select p.amount_uinr as "amountUinr", p.bonus_uinr as "bonusUinr", p.returned_uinr as "returnedUinr", p.returned_bonus_uinr as "returnedBonusUinr",
@@ -67,7 +70,7 @@ export const countMove = statement<[returnId: string], { moves: number; kind: 'r
   `update payment_returns set moves = moves + 1 where return_id = $1::text returning moves as "moves", kind as "kind"`,
 )
 
-/** The returns of a payment that were told before it was credited, oldest first. */
+/** The returns of a payment that were reported before it was credited, oldest first. */
 export const listReturns = statement<[paymentId: string], ReturnRow>(
   'billing.list_returns',
   `select return_id as "returnId", payment_id as "paymentId", kind as "kind" from payment_returns where payment_id = $1::text order by created_at, return_id`,

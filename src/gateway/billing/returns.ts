@@ -47,7 +47,7 @@ export type ReturnOutcome =
   /** `movedUinr`: below zero when money was taken back. */
   | { readonly kind: 'moved'; readonly orgId: number; readonly movedUinr: bigint; readonly balanceUinr: bigint }
 
-/** Takes what is told of a refund or dispute. The caller has checked a signature of the provider. */
+/** Handles a report about a refund or dispute. The caller has checked a signature of the provider. */
 export async function returnIn(deps: ReturnDeps, tx: Tx, reported: ReportedReturn, at: Date): Promise<{ outcome: ReturnOutcome; news: readonly NewsItem[] }> {
   const { returnId, kind, orderId, paymentId, amountUinr, takes, event, toldAt, rank } = reported
   const order = await tx.maybe(lockOrder, orderId)
@@ -71,7 +71,7 @@ interface Moved {
   readonly news: readonly NewsItem[]
 }
 
-/** Brings the balance to what the returns of a payment say; null when it stands there. `returnId` is what the row of the ledger names. */
+/** Adjusts the balance to the returns of a payment; null when it is correct already. `returnId` is what the row of the ledger names. */
 async function settleReturns(
   deps: ReturnDeps,
   tx: Tx,

@@ -36,7 +36,7 @@ export function allowanceOf(policies: readonly CallPolicy[]): Allowance | null {
   }
 }
 
-/** The rules of whoever asks; nobody and a signed-in person have none. */
+/** The rules of the caller; a request without credential and a signed-in person have none. */
 export const allowanceOfCaller = (caller: Principal | null): Allowance | null =>
   caller === null || caller.kind === 'session' ? null : allowanceOf(caller.policies)
 

@@ -12,13 +12,13 @@ export interface RouteState {
 
 export interface RouteView extends RouteState {
   readonly provider: string
-  /** Only on virtual models: the concrete model behind the route. */
+  /** Only on virtual models: the concrete model of the route. */
   readonly model?: string
   readonly residency: 'india' | 'global'
   readonly inputINRPerMtok: number
   readonly outputINRPerMtok: number
   readonly byok_only: boolean
-  /** Whether calls are served as things stand, without a key that somebody saves first. */
+  /** Whether calls are served now, without a key that somebody saves first. */
   readonly configured: boolean
   readonly context_length: number | null
 }
@@ -79,7 +79,7 @@ export class Catalog {
     this.#snapshot = snapshot
   }
 
-  /** Every listed model that has all of these modalities, and those of `own` behind them; with an allowance what it leaves of them. */
+  /** Every listed model that has all of these modalities, and those of `own` after them; with an allowance only the allowed ones. */
   publicModels(modalities: readonly string[] = [], allowance: Allowance | null = null, own: readonly Model[] = []): readonly ModelView[] {
     return [...this.#snapshot.models.values(), ...own].flatMap(model => {
       const listed = modalities.every(modality => model.modalities.includes(modality)) ? this.#allowed(model, allowance) : null
@@ -148,7 +148,7 @@ export class Catalog {
       outputINRPerMtok: tokens ? inrFromUinr(route.price.outputUinrPerMtok) : 0,
       ...this.#healthOf(stateKeyOf(route)),
       byok_only: route.byokOnly,
-      // What is not in the catalog stands on a key or a server of the organisation.
+      // A model that is not in the catalog depends on a key or a server of the organisation.
       configured: !this.#snapshot.models.has(model.id) || (route.provider.configured && !route.byokOnly),
       context_length: route.contextLength,
     }

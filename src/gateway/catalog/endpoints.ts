@@ -15,14 +15,14 @@ const row = endpointOf<{ catalog: Catalog; ownModels: OwnModels }>()
 
 const routeView = z.object({
   provider: z.string(),
-  model: z.string().optional().describe('Only on virtual models: the model behind the route.'),
+  model: z.string().optional().describe('Only on virtual models: the concrete model of the route.'),
   residency: z.enum(['india', 'global']),
   inputINRPerMtok: z.number(),
   outputINRPerMtok: z.number(),
   available: z.boolean().describe('False while the circuit of the route is open.'),
   maintenance: z.boolean().describe("True while the platform's route is withheld; a caller's own key is still served."),
   byok_only: z.boolean().describe("Never served on the platform's key."),
-  configured: z.boolean().describe('Whether calls are served as things stand. False: only on a key that you bring along or save.'),
+  configured: z.boolean().describe('Whether calls are served now. False: only with a key that you send or save.'),
   context_length: z.int().nullable(),
 })
 
@@ -83,7 +83,7 @@ const listModels = row({
   output: z.object({
     object: z.literal('list'),
     data: z.array(modelView),
-    models: z.array(z.never()).optional().describe('Only for Codex, which looks for entries of its own form and takes its defaults where there are none.'),
+    models: z.array(z.never()).optional().describe('Only for Codex, which looks for entries of its own form and uses its defaults without them.'),
   }),
   errors: [],
   async handle({ catalog, ownModels }, { query }, call) {

@@ -7,8 +7,8 @@ export const panelMembers = ['flux-1-schnell', 'flux-1-dev', 'sdxl'] as const
 export const panelSize = panelMembers.length
 
 /**
- * Catalog entry of the image panel `<service>/image-sangam`: the routes of its members, priced as their sum. null while a member is missing.
- * The routes of `standIn` come behind them; they are used by callers who can reach no other (see `isSandbox`).
+ * Catalog entry of the image panel `<service>/image-sangam`: the routes of its members, priced as their sum. null while a member is missing. The routes
+ * of `standIn` follow; callers who can reach no other route use them (see `isSandbox`).
  */
 export function panelModel(models: ReadonlyMap<string, Model>, serviceId: string, standIn?: Model): Model | null {
   const members = panelMembers.flatMap(id => models.get(id) ?? [])

@@ -17,9 +17,9 @@ export interface RoutePrice {
   readonly audioInputUinrPerMtok?: bigint
   /** One generated image; 0n for models of other kinds. */
   readonly uinrPerImage: bigint
-  /** One that is asked for larger, better or with more steps than a plain one; left out: there is no such price. */
+  /** The price of an image that is larger, better or made with more steps than a plain one; left out: there is no such price. */
   readonly uinrPerImageMost?: bigint
-  /** Where the price stands and since when, for people: never shown as a quote. */
+  /** The source of the price and its date, for people: never shown as a quote. */
   readonly source: string
   readonly asOf: string
 }
@@ -70,7 +70,7 @@ export interface Model extends ModelTraits {
   readonly gated: boolean
   /** Speech: the voice of calls that name none; left out: the provider's own default. */
   readonly defaultVoice?: string
-  /** Id in the price list that prices are compared with; null: with none; left out: the one of the same name. */
+  /** Id in the list for price comparisons; null: no comparison; left out: the id of the same name. */
   readonly comparedWith?: string | null
   readonly routes: readonly Route[]
 }
@@ -82,7 +82,7 @@ export interface CatalogSnapshot {
   readonly rankings: Rankings
 }
 
-/** The route with the least price of one input and one output token together; undefined when the model has none. */
+/** The route with the lowest price of one input and one output token together; undefined when the model has none. */
 export function cheapestRoute({ routes }: Pick<Model, 'routes'>): Route | undefined {
   const [first, ...rest] = routes
   return rest.reduce((best, route) => (best && bothPrices(best) <= bothPrices(route) ? best : route), first)

@@ -35,8 +35,8 @@ export const presets: readonly Preset[] = [
 export const presetOf = (modelId: string): Preset | undefined => presets.find(entry => entry.id === (modelId === 'best' ? 'auto:best' : modelId))
 
 /**
- * The listed entries of the virtual ids. Each carries the routes that it may take on the platform's keys, and while there is none, all
- * that it could take once their providers are configured: so every listed model has a route, and none is invented.
+ * The listed entries of the virtual ids. Each has the routes that it may take on the platform's keys; without any, the routes that it could take once
+ * their providers are configured. So every listed model has a route, and none is invented.
  */
 export function virtualModels(concrete: Iterable<Model>, ownedBy: string): readonly Model[] {
   const chats = [...concrete].filter(model => model.kind === 'chat')

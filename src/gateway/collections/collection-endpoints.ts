@@ -104,7 +104,8 @@ export const collectionEndpoints = {
     auth: 'session',
     access: { role: 'admin' },
     tag,
-    summary: 'Changes what the body names. Another name, model, steps or readme is the next version; what changes nothing and publishing are none.',
+    summary:
+      'Changes what the body names. Another name, model, steps or readme makes the next version; an edit that changes nothing, and publishing, make no version.',
     input: { path: idPath, body: z.object(params) },
     output: collectionView.extend({ ok: z.literal(true) }),
     errors: [...contentErrors, 'not_found'],

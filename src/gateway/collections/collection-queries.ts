@@ -105,7 +105,7 @@ export const countOwn = statement<[orgId: number], { count: number }>(
   `select count(*)::int as "count" from collections where org_id = $1::int`,
 )
 
-/** Takes the slug itself ("last" is 1), or says which number to try behind it. Whoever wants one of the same name waits for the commit. */
+/** Takes the slug itself ("last" is 1), or says which number to append and try. A transaction that wants one of the same name waits for the commit. */
 export const takeStem = statement<[stem: string], { last: number }>(
   'collections.take_stem',
   `insert into collection_slugs as s (slug) values ($1::text) on conflict (slug) do update set last = s.last + 1 returning last`,
@@ -179,7 +179,7 @@ export const removeStar = statement<[orgId: number, id: number]>(
   `delete from collection_stars where org_id = $1::int and collection_id = $2::int`,
 )
 
-/** For a row that the transaction holds: whoever would change the number waits. */
+/** For a row that the transaction locks: another change of the number waits. */
 export const countStars = statement<[id: number], { stars: number }>(
   'collections.count_stars',
   `update collections set stars = (select count(*) from collection_stars s where s.collection_id = $1::int) where id = $1::int returning stars`,

@@ -18,7 +18,7 @@ import { findPublic, listPublic, listPublicOfModel, listPublicVersions } from '.
 export const listedMax = 200
 /** Characters of each readme in a list. */
 const listedReadmeMax = 2_000
-/** What another process or the monitoring has changed is seen within ten times this, edits at once. */
+/** A change by another process or by monitoring is seen within ten times this; an edit is seen immediately. */
 const pageAgeMs = 4_000
 /** For browsers and caches on the way. */
 const cachedSeconds = 10

@@ -1,4 +1,4 @@
-/** What a collection may hold, whoever writes it. */
+/** What a collection may hold, for every writer. */
 
 import { fail } from '../../platform/errors.ts'
 import { cleanName } from '../../platform/values/clean-name.ts'
@@ -23,7 +23,7 @@ export function nameOf(given: unknown): string {
   return name
 }
 
-/** A readme that a client sent; null is none. It is kept as it is and never interpreted here. Throws `bad_readme`. */
+/** A readme that a client sent; null when there is none. It is kept unchanged and never interpreted here. Throws `bad_readme`. */
 export function readmeOf(given: unknown): string {
   if (given === null) return ''
   if (typeof given !== 'string') throw fail('bad_readme', { message: '"readme_md" must be Markdown as a text.' })

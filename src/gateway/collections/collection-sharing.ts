@@ -101,7 +101,7 @@ export class CollectionSharing {
   }
 }
 
-/** A collection that the organisation can see, held until the transaction ends. A private one of somebody else is none. */
+/** Returns a collection that the organisation can see, locked until the transaction ends. A private collection of another organisation counts as missing. */
 async function heldVisible(tx: Tx, orgId: number, slug: string): Promise<CollectionRow> {
   const found = isSlug(slug) ? await tx.maybe(lockVisible, orgId, slug) : null
   if (found === null) throw noCollection()

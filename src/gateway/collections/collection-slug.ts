@@ -9,7 +9,7 @@ const stemMaxChars = 60
 const reserved: ReadonlySet<string> = new Set(['star', 'fork', 'import'])
 const slugShape = /^[a-z0-9]+(-[a-z0-9]+)*$/
 const slugMaxChars = 80
-/** Numbers are tried so often, then what nobody can have taken on purpose. */
+/** The number of tries with numbers; after them come digits that nobody can have taken on purpose. */
 const numberTries = 5
 const randomTries = 5
 const randomDigits = 8
@@ -17,7 +17,7 @@ const randomDigits = 8
 /** Whether a text can be a slug: anything else is looked up nowhere. */
 export const isSlug = (text: string): boolean => text.length <= slugMaxChars && slugShape.test(text)
 
-/** Latin letters and digits of a name, accents taken off; `collection` for a name that has none. */
+/** Latin letters and digits of a name, without accents; `collection` for a name that has none. */
 export function stemOf(name: string): string {
   const plain = name
     .normalize('NFKD')
@@ -31,10 +31,9 @@ export function stemOf(name: string): string {
 }
 
 /**
- * Takes a slug for a name. A public collection gets the name itself, or the next number behind it, or random digits where names that end in
- * numbers have taken a row of those: nobody may keep others from a name. A private one always gets random digits, so nobody can find out by a
- * name of their own which private collections others have. The slug belongs to the caller when the transaction commits, and is never given
- * away again.
+ * Takes a slug for a name. A public collection gets the name itself, or the name with the next number, or with random digits when numbered names are
+ * taken, so that nobody can keep others from a name. A private one always gets random digits, so that nobody can find out which private collections
+ * others have. The slug belongs to the caller when the transaction commits, and is never given away again.
  */
 export async function claimSlug(tx: Tx, name: string, isPublic: boolean, ids: Pick<Ids, 'requestId'>): Promise<string> {
   const stem = stemOf(name)

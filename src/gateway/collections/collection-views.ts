@@ -28,7 +28,7 @@ export const collectionView = z.object(fields)
 export const listedView = z.object({
   ...fields,
   readme_md: z.string().describe('The beginning of the readme.'),
-  readme_cut: z.boolean().describe('Whether the readme goes on; the whole of it stands in GET /v1/collections/{slug}.'),
+  readme_cut: z.boolean().describe('Whether the readme goes on; the whole of it is in GET /v1/collections/{slug}.'),
 })
 
 const versions = z

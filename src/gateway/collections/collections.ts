@@ -32,7 +32,7 @@ export const collectionChanged = 'collection_changed'
 
 /** Versions that are listed; older ones can be asked for by number. */
 export const versionsListedMax = 100
-/** Versions that are kept: each may hold a readme of 64 KiB, and whoever edits all day must not fill the disk. */
+/** The most versions that are kept: each may hold a readme of 64 KiB, and frequent edits must not fill the disk. */
 const versionsKept = 500
 
 export interface CollectionsDeps {

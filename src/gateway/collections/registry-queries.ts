@@ -1,7 +1,7 @@
 import { statement } from '../../platform/db/db.ts'
 import type { CollectionContent, VersionRow } from './collection-queries.ts'
 
-/** A public collection as everybody sees it: nothing of the organisation behind it. */
+/** A public collection as everybody sees it: it shows nothing of its organisation. */
 export interface PublicRow extends CollectionContent {
   readonly id: number
   readonly slug: string

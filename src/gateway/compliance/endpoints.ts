@@ -13,7 +13,7 @@ import { defaultWindow } from './window.ts'
 
 const row = endpointOf<{ attestations: Attestations; dpias: Dpias }>()
 
-/** The role of the person behind the credential decides; agents act for themselves and have none. */
+/** The role of the credential's user decides; agents act for themselves and have no role. */
 const access: AccessRule = { role: 'admin', orCapability: ['usage:org:view', 'cost:org:view', 'audit:view'], noAgents: true }
 const query = z.object({
   window: z.string().optional().describe(`The last N IST days, today included: 1d to 365d. Default ${defaultWindow}.`),

@@ -13,7 +13,7 @@ export function markdownText(text: string): string {
     .replace(special, character => `&#${character.codePointAt(0)};`)
 }
 
-/** A table; its cells are made harmless. Numbers stand at the right. */
+/** A table with harmless cells. Numbers are right-aligned. */
 export function markdownTable(heads: readonly string[], rows: readonly (readonly (string | number)[])[]): string {
   const line = (cells: readonly string[]): string => `| ${cells.join(' | ')} |`
   const rule = heads.map((_head, at) =>

@@ -44,7 +44,7 @@ export function countsOf({ requests, promptTokens, completionTokens }: Sums) {
   return { requests, prompt_tokens: promptTokens, completion_tokens: completionTokens, total_tokens: promptTokens + completionTokens }
 }
 
-/** Where the requests went. What is not known stands by itself. */
+/** Where the requests went. Unknown places are listed separately. */
 export function mixOf({ requests, india, declared, unknown }: Sums): ResidencyMix {
   const counts = [india, requests - india - declared - unknown, unknown, declared]
   const pcts = percentages(counts)

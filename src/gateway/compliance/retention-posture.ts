@@ -1,20 +1,20 @@
 /** What is kept, in words. These sentences are promises: they follow the schema, and what deletes from it. */
 import type { Dpia } from './dpia/dpia-shape.ts'
 
-/** What is kept of what was said, with a retention window of so many days. */
+/** What the gateway keeps of the content of calls, with a retention window of `days` days. */
 export function retentionOf(days: number): Dpia['content_retention'] {
   if (days === 0)
     return {
       mode: 'zero',
       days,
-      stored: 'Nothing of what is said in a call: neither prompts nor answers.',
+      stored: 'Nothing of the content of calls: neither prompts nor answers.',
       where: 'Nowhere here: content passes through the memory of the gateway to the providers named above. What they keep is for them to say.',
       readable_by: 'Nobody.',
     }
   return {
     mode: 'window',
     days,
-    stored: `Prompts and answers of calls, at most 1 MiB of each, each for ${days} ${days === 1 ? 'day' : 'days'} from the call; they are deleted then, and at once when the window is made shorter.`,
+    stored: `Prompts and answers of calls, at most 1 MiB of each, each for ${days} ${days === 1 ? 'day' : 'days'} from the call; they are deleted then, and immediately when the window is made shorter.`,
     where:
       'In the database of the gateway, encrypted with AES-256-GCM under its master key, and in backups of it for as long as those are kept. Not in logs, usage records, webhooks or any endpoint. What providers keep is for them to say.',
     readable_by: 'The operator of the gateway alone, a call at a time (brigade admin content), with a line in the audit trail of the organisation each time.',
@@ -30,7 +30,7 @@ export function usageRecords(keptDays: number): Dpia['usage_records'] {
   }
 }
 
-/** What kind of memory an organisation has, and what lies there. */
+/** The kind of memory an organisation has, and its contents. */
 export function memoryOf(store: Dpia['memory']['store']): Dpia['memory'] {
   if (store === null) return { configured: false, store, stored: 'Nothing: no store is configured.' }
   return {
@@ -58,8 +58,8 @@ export function otherRecords({ auditDays, webhookDays, sessionS, journalMs }: Ke
     {
       what: 'people',
       stored:
-        'Address of mail, name, address of the picture, account at the service of sign-in, how they say they heard of it; role, capabilities, workspaces; addresses of people who were invited.',
-      kept: 'For good; who is removed from the organisation is marked as removed.',
+        'Address of mail, name, address of the picture, account at the service of sign-in, how they say they found it; role, capabilities, workspaces; addresses of people who were invited.',
+      kept: 'Permanently; a person who is removed from the organisation is marked as removed.',
     },
     {
       what: 'sessions',

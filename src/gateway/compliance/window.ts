@@ -5,7 +5,7 @@ import { istDay, startOfIstDayMs } from '../../platform/values/ist-time.ts'
 const dayMs = 24 * 3600_000
 /** Ours: the longest span that is reported. */
 const daysMax = 365
-/** What a caller means that names none. */
+/** The default window of a caller that names none. */
 export const defaultWindow = '30d'
 
 /** The last N IST days, today included. */
@@ -29,7 +29,7 @@ export function windowOf(text: string, nowMs: number): Window {
   return { text, from, to, fromMs: startOfIstDayMs(from) ?? nowMs }
 }
 
-/** The window as documents show it: IST days, and the instants between which it lies. */
+/** The window as documents show it: IST days, and the instants of its bounds. */
 export interface Period {
   readonly from: string
   readonly to: string

@@ -17,7 +17,10 @@ export interface MailSenderDeps {
 }
 
 const minuteMs = 60_000
-/** Waits after each failed attempt; after the one behind the last wait the mail is given up. Ours: a server that is down for a working day loses nothing. */
+/**
+ * Waits after each failed attempt; a mail is given up after the attempt that follows the last wait. Ours: a server that is down for a working day loses
+ * no mail.
+ */
 const retryDelaysMs: readonly number[] = [minuteMs, 5 * minuteMs, 30 * minuteMs, 120 * minuteMs, 480 * minuteMs]
 /** Longest that one mail may take. A round of claims at that pace ends before the claims do. */
 const mailTimeoutMs = 45_000
@@ -26,7 +29,7 @@ const claimMax = 5
 const stopGraceMs = 5_000
 const claimLeaseMs = 5 * minuteMs
 const roundsMax = 100
-/** Mails that were sent or given up are kept so long, for questions. */
+/** How long sent and given-up mails are kept, for questions. */
 const keepMs = 90 * 24 * 60 * minuteMs
 
 /** How often settled mails are looked through for old ones. */

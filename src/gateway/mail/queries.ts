@@ -1,6 +1,6 @@
 import { statement } from '../../platform/db/db.ts'
 
-/** Puts a mail into the outbox, due at once. One with a once_key that is there already does nothing. */
+/** Puts a mail into the outbox, due immediately. A mail whose once_key exists already does nothing. */
 export const insertMail = statement<[orgId: number | null, to: string, template: string, data: string, onceKey: string | null, at: Date]>(
   'mail.insert_mail',
   `insert into emails (org_id, to_address, template, data, once_key, created_at, due_at)

@@ -10,7 +10,7 @@ export interface OutgoingMail extends RenderedMail {
   readonly messageName: string
 }
 
-/** Hands a mail to the server. Rejects with an SmtpError. */
+/** Sends a mail to the server. Rejects with an SmtpError. */
 export type Deliver = (mail: OutgoingMail, signal: AbortSignal) => Promise<void>
 
 /** Why a mail was not taken, without its content: what failed and the server's status, not its words. */

@@ -12,7 +12,7 @@ export interface RenderedMail {
 interface Letter {
   readonly subject: string
   readonly paragraphs: readonly string[]
-  /** What to do, as a link; the address stands in the text too. */
+  /** What to do, as a link; the address is in the text too. */
   readonly action: { readonly label: string; readonly link: string }
   /** Why the reader has this mail. */
   readonly footer: string
@@ -88,7 +88,7 @@ const letters: { readonly [T in MailTemplate]: (data: z.output<(typeof shapes)[T
       'When nothing is left, calls to models that cost money are refused until an owner tops up. Calls on your own provider keys go on.',
     ],
     action: { label: 'Look at the balance and top up', link: to },
-    footer: `You have this mail because ${orgName} asked to be told of a low balance. It comes at most once in 24 hours; an owner can change or clear the threshold.`,
+    footer: `You have this mail because ${orgName} asked for a low-balance warning. It comes at most once in 24 hours; an owner can change or clear the threshold.`,
   }),
   collection_alert: ({ orgName, collection, state, metric, value, threshold, step, minutes, link: to }) => ({
     subject:
@@ -97,7 +97,7 @@ const letters: { readonly [T in MailTemplate]: (data: z.output<(typeof shapes)[T
       state === 'firing'
         ? [
             `The ${metric} of the collection ${collection} of ${orgName} has reached ${value}; the alert is set to ${threshold}. The step ${step} does worst.`,
-            `Canaries of the last ${minutes} minutes were looked at. You hear of it again only if it stays like that for long, and when it is over.`,
+            `Canaries of the last ${minutes} minutes were looked at. You get another mail only if it stays like that for long, and when it is over.`,
           ]
         : [`The ${metric} of the collection ${collection} of ${orgName} is down to ${value}, below the ${threshold} that the alert is set to.`],
     action: { label: 'Look at the health of its steps', link: to },
@@ -121,7 +121,7 @@ const letters: { readonly [T in MailTemplate]: (data: z.output<(typeof shapes)[T
     paragraphs: [
       `${amount} was paid to ${seller} for ${orgName} on ${paidOn} and has been credited.`,
       `Payment ${paymentId}, invoice ${invoiceNumber}.`,
-      'Whoever is in the organisation can open, print and save the invoice after signing in. If you are not, ask one of its owners for it: this mail alone does not open it.',
+      'Members of the organisation can open, print and save the invoice after signing in. If you are not, ask one of its owners for it: this mail alone does not open it.',
     ],
     action: { label: 'Open the invoice', link: to },
     footer: `You have this mail because you are an owner of ${orgName} or its address for bills.`,
@@ -176,7 +176,7 @@ function render<D>(shape: z.ZodType<D>, letterOf: (data: D) => Letter, data: unk
   }
 }
 
-/** No image, no script, no remote style: opening the mail tells nobody anything. */
+/** No image, no script, no remote style: opening the mail sends nothing to anybody. */
 function page(body: string): string {
   return `<!doctype html>\n<html lang="en"><head><meta charset="utf-8"></head><body style="font-family:sans-serif;max-width:40em">\n${body}\n</body></html>\n`
 }

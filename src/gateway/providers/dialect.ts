@@ -29,7 +29,7 @@ export interface Forwarded {
 export interface Target {
   readonly provider: Provider
   readonly upstreamModel: string
-  /** null for providers with auth 'none', and where `forwarded` is sent. */
+  /** null for providers with auth 'none', and when `forwarded` is sent. */
   readonly credential: Secret | null
   readonly forwarded: Forwarded | null
   readonly traits: ModelTraits
@@ -76,7 +76,7 @@ export interface UpstreamRequest {
 export type Failure =
   /** 400, 404, 422, and refused content: the request itself is at fault; goes to the caller as it is and stops the chain. */
   | { readonly kind: 'client'; readonly status: number }
-  /** 405, 410, 413, 415, 451 and the like: this route does not take the request. The last one's refusal goes to the caller when no route serves. */
+  /** 405, 410, 413, 415, 451 and similar statuses: this route does not accept the request. The last refusal goes to the caller when no route serves. */
   | { readonly kind: 'declined'; readonly status: number }
   | { readonly kind: 'rate-limited'; readonly status: number; readonly retryAfterSeconds: number | null }
   | { readonly kind: 'billing'; readonly status: number }
@@ -85,13 +85,13 @@ export type Failure =
   /** 5xx, 408, connection errors, timeouts. */
   | { readonly kind: 'transient'; readonly status: number | null }
 
-/** What the tap of a byte relay learned from a stream so far. Filled while the bytes go by; reading is free. */
+/** What the tap of a byte relay has learned from a stream so far. It is filled while the bytes pass; reading it is free. */
 export interface StreamTap {
   /** Feed one chunk of bytes exactly as it came. */
   push(chunk: Uint8Array): void
   /** Usage as the provider reported it, when it has. */
   readonly usage: TokenUsage | null
-  /** What it has reported of the prompt before that, where the format tells it at the beginning. */
+  /** The prompt's usage before that, when the format reports it at the beginning. */
   readonly partial?: TokenUsage | null
   /** Characters of content, reasoning and tool arguments seen so far, for estimates while streaming. */
   readonly outputChars: number
@@ -103,7 +103,7 @@ export interface StreamTap {
   readonly failed: boolean
   /** The error as it came; null: none has, or without words. */
   readonly fault: string | null
-  /** The whole event that ends the stream is here, well or not; what comes behind it is not read. */
+  /** The whole event that ends the stream is here, successful or not; later bytes are not read. */
   readonly over: boolean
   /** The bytes pushed so far end exactly at an event boundary. */
   readonly atBoundary: boolean

@@ -5,7 +5,7 @@ import { openAiDialect } from './dialects/openai/openai.ts'
 import { openAiResponsesDialect } from './dialects/openai-responses/openai-responses.ts'
 import type { DialectId } from './provider.ts'
 
-/** Dialects by id. A row of the catalog may only name one that is here; `dialectOf` says so at start. */
+/** Dialects by id. A row of the catalog may name only these; `dialectOf` throws at start for any other. */
 const dialects: Readonly<Partial<Record<DialectId, Dialect>>> = {
   openai: openAiDialect,
   'openai-responses': openAiResponsesDialect,

@@ -5,7 +5,7 @@ type ReplyHeaders = Readonly<Record<string, string | string[] | undefined>>
 /** Most seconds of a provider's retry-after that are believed. */
 const retryAfterMaxSeconds = 86_400
 
-/** What providers write when the account behind a credential has no money: codes first, then sentences. */
+/** What providers write when the account of a credential has no money: codes first, then sentences. */
 const billingWords =
   /insufficient_quota|insufficient_credits?|insufficient[_ ]balance|billing_(?:error|hard_limit|not_active)|credit balance|out of credits|exceeded your current quota|payment required|account (?:is )?(?:not active|suspended)|(?:does not|doesn't) have any credits|arrearage/i
 

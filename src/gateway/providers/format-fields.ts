@@ -107,7 +107,7 @@ export const imageFields: FieldRules = new Map(
   ),
 )
 
-/** A voice of one's own is one that is stored in the account. */
+/** A custom voice is stored in the provider's account. */
 export const speechFields: FieldRules = new Map<string, FieldRule>([
   ...passing('model', 'input', 'instructions', 'response_format', 'speed', 'stream_format', 'language', 'sample_rate'),
   ['voice', value => typeof value === 'string'],

@@ -30,7 +30,7 @@ export interface ImageReply {
 export interface ImageStyle {
   /** Most pictures that one request makes; more are asked for side by side. */
   imagesPerRequest(target: Target): number
-  /** `boundary` parts the pieces of a form and stands in none of them. Throws `unsupported_operation` for edits that it has no words for. */
+  /** `boundary` separates the pieces of a form and occurs in none of them. Throws `unsupported_operation` for edits that the style cannot express. */
   request(params: ImageParams, target: Target, boundary: string): UpstreamRequest
   /** Reads a 2xx reply to `request`. */
   reply(reply: ImageReply, target: Target): ImageOutcome
@@ -46,7 +46,7 @@ export const refused = (message: string): ImageOutcome => failedWith({ kind: 'cl
 
 export const noImage = 'it answered without an image'
 
-/** The pictures, or that there is none. */
+/** Returns the pictures, or that there is none. */
 export function madeOf(images: readonly MadeImage[]): ImageOutcome {
   return images.length === 0 ? unusable(noImage) : { kind: 'images', images, whole: null }
 }

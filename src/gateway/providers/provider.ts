@@ -24,7 +24,7 @@ export interface Provider {
   readonly byok: boolean
   /** Every key that this provider has issued has this shape, a regular expression source: another one is not saved. null = any non-empty string. */
   readonly keyShape: string | null
-  /** Only this provider's keys have this shape: it tells whose key one is. Left out: as `keyShape`. */
+  /** Only this provider's keys have this shape, so it identifies the provider of a key. Left out: as `keyShape`. */
   readonly keySign?: string
   readonly quirks: readonly Quirk[]
   /** How its images are asked for; left out: as OpenAI's. */
@@ -33,13 +33,13 @@ export interface Provider {
   readonly forwards?: 'all'
   /** Fields beside those of the format that go on to it on the platform's key. */
   readonly fields?: ReadonlySet<string>
-  /** Where its list of models is, relative to `baseUrl`. Default: `models`; null: it has none. */
+  /** Where its list of models is, relative to `baseUrl`. Default: `models`; null when it has no list. */
   readonly modelsPath?: string | null
   /** A GET, relative to `baseUrl`, that only a valid key may make: for providers whose list needs no key. */
   readonly keyCheckPath?: string
   /** Default: openai. */
   readonly audioStyle?: AudioStyleId
-  /** The platform's own key from the environment; null = none. */
+  /** The platform's own key from the environment; null when it has none. */
   readonly platformKey: Secret | null
   /** True when the platform can dial it without the caller's key: a key is set, or auth is 'none'. */
   readonly configured: boolean

@@ -8,7 +8,7 @@ const messageMaxChars = 300
 const comparedMaxChars = 2000
 /** Requests with more text than this are not compared, which takes time: their errors come without the provider's words. */
 const comparedContentMaxChars = 256 * 1024
-/** A run of words of this length that stands in the request too was quoted from it. */
+/** A run of words of this length that also occurs in the request was quoted from it. */
 const quoteMinChars = 12
 
 /**
@@ -52,7 +52,10 @@ function contentOf(body: Readonly<Record<string, unknown>>): string | null {
   }
 }
 
-/** Replaces each longest run of words that stands in the content too, when it is long enough to be a quote. Looks through the content at most twice a word. */
+/**
+ * Replaces each longest run of words that also occurs in the content, when it is long enough to be a quote. Searches the content at most twice for each
+ * word.
+ */
 function withoutQuotes(message: string, content: string): string {
   const words = message.split(' ')
   const run = (at: number, end: number): string => plain(words.slice(at, end).join(' '))

@@ -50,8 +50,8 @@ export const insertEvents = statement<
 )
 
 /**
- * The statements that make the partition of an IST month. They take a lock that every flush waits behind, so they give up soon; one that is
- * there already takes none. The texts are built here from numbers only.
+ * The statements that make the partition of an IST month. Every flush waits for their lock, so they give up soon; an existing partition takes no lock.
+ * The texts are built here from numbers only.
  */
 export function partitionSql(year: number, month: number): string {
   const first = (y: number, m: number): string => `${y}-${String(m).padStart(2, '0')}-01`

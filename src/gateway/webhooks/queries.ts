@@ -1,6 +1,9 @@
 import { statement } from '../../platform/db/db.ts'
 
-/** Appends one event for each of these organisations to the outbox, and a delivery for each endpoint that hears it (of that URL only, where one is given). Data is JSON text, bodies are the envelopes. */
+/**
+ * Appends one event for each of these organisations to the outbox, and a delivery for each endpoint that receives it (only the endpoint of a URL, when
+ * one is given). Data is JSON text, bodies are the envelopes.
+ */
 export const insertEvents = statement<
   [orgIds: readonly number[], ids: readonly string[], type: string, createdS: bigint, data: string, bodies: readonly string[], at: Date, url: string | null]
 >(

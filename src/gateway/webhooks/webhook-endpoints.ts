@@ -30,7 +30,7 @@ export const webhookEndpoints = {
     auth: 'session',
     access: { role: 'admin' },
     tag,
-    summary: 'Where the organisation hears of events, oldest first, and the events that there are. Never a secret.',
+    summary: 'The webhook endpoints of the organisation, oldest first, and all event types. Never a secret.',
     input: {},
     output: z.object({
       webhooks: z.array(webhookView),
@@ -56,8 +56,8 @@ export const webhookEndpoints = {
     input: {
       body: z.strictObject({
         url: z.string().describe('Where deliveries are posted: public https only, unless the operator permits more.'),
-        subscribe_all: z.boolean().nullish().describe('Hear every event, those of later versions too. Default: true, but false where event_types is given.'),
-        event_types: eventTypes.describe('Hear these; GET /me/webhooks lists them. Kept, but without effect, while subscribe_all is true.'),
+        subscribe_all: z.boolean().nullish().describe('Receive every event, also those of later versions. Default: true, but false when event_types is given.'),
+        event_types: eventTypes.describe('Receive these; GET /me/webhooks lists them. Kept, but without effect, while subscribe_all is true.'),
         description: z.string().nullish().describe('For people: one line of plain text, at most 200 characters.'),
       }),
     },
@@ -82,7 +82,7 @@ export const webhookEndpoints = {
       path,
       body: z.strictObject({
         enabled: z.boolean().nullish(),
-        subscribe_all: z.boolean().nullish().describe('False: only event_types are heard. Becomes false where event_types is given without it.'),
+        subscribe_all: z.boolean().nullish().describe('False: only event_types are received. Becomes false where event_types is given without it.'),
         event_types: eventTypes.describe('Replaces the list.'),
         description: z.string().nullish().describe('Empty or null: none.'),
         url: z

@@ -27,7 +27,7 @@ export const findWebhook = statement<[orgId: number, id: number], WebhookRow>(
   `select ${columns} from webhook_endpoints where org_id = $1::int and id = $2::int`,
 )
 
-/** Whoever changes an endpoint, or its deliveries as a whole, holds its row first. */
+/** A change of an endpoint, or of all its deliveries, locks its row first. */
 export const lockWebhook = statement<[orgId: number, id: number], WebhookRow>(
   'webhooks.lock_webhook',
   `select ${columns} from webhook_endpoints where org_id = $1::int and id = $2::int for no key update`,

@@ -1,4 +1,4 @@
-/** What a webhook endpoint may be: its URL, its description, what it subscribes to. Pure but for the clockless look at a URL. */
+/** Rules of a webhook endpoint: its URL, its description, its subscription. Pure, except that the check of a URL may look names up. */
 import { fail } from '../../platform/errors.ts'
 import type { UrlGuard } from '../../platform/outbound/url-guard.ts'
 import { type EventType, subscribable } from './events/event-catalog.ts'
@@ -6,7 +6,7 @@ import { type EventType, subscribable } from './events/event-catalog.ts'
 const urlMaxChars = 2048
 const descriptionMaxChars = 200
 
-/** Which events an endpoint hears: all, those of later builds too, or those of the list. The list is kept while all are heard. */
+/** The events that an endpoint receives: all, also those of later builds, or those of the list. The list is kept while all are received. */
 export interface Subscription {
   readonly subscribeAll: boolean
   /** In the order of the catalog. */
@@ -33,7 +33,7 @@ export function checkedUrl(given: string, guard: UrlGuard): URL {
   return url
 }
 
-/** Plain text on one line, without spaces around it; '' is none. Throws `bad_request`. */
+/** Plain text on one line, without spaces around it; '' means no text. Throws `bad_request`. */
 export function checkedDescription(given: string): string {
   const text = given.trim()
   if (/[\p{Cc}\p{Zl}\p{Zp}]/u.test(text) || [...text].length > descriptionMaxChars)
@@ -42,8 +42,8 @@ export function checkedDescription(given: string): string {
 }
 
 /**
- * The subscription after a request; `before` is the one that stands, null for a new endpoint. `subscribe_all` alone decides whether all is
- * heard; who names `event_types` without it wants only those; who names neither changes nothing, and a new endpoint then hears all.
+ * Returns the subscription after a request; `before` is the present one, null for a new endpoint. Only `subscribe_all` decides whether all events are
+ * received. A request that names only `event_types` gets only those. A request that names neither changes nothing, and a new endpoint then receives all.
  * Throws `bad_request` for an unknown type and for a subscription to nothing.
  */
 export function subscriptionOf({ subscribeAll, eventTypes }: SubscriptionParams, before: Subscription | null): Subscription {

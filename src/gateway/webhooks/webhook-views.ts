@@ -8,7 +8,7 @@ export const webhookView = z.object({
   id: z.int(),
   url: z.string(),
   description: z.string(),
-  subscribe_all: z.boolean().describe('Every event is heard; event_types are kept for when it is false.'),
+  subscribe_all: z.boolean().describe('Every event is received; event_types are kept for the case that it becomes false.'),
   event_types: z.array(z.string()),
   enabled: z.boolean().describe('False: nothing is sent.'),
   disabled_reason: z.string().nullable().describe('manual: a person did it; other codes: the gateway did, because deliveries failed.'),

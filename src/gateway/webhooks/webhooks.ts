@@ -1,4 +1,4 @@
-/** Where an organisation wants to hear of events: made, changed, switched, rotated, removed. */
+/** The webhook endpoints of an organisation: created, changed, switched, rotated, removed. */
 import type { Clock } from '../../platform/clock.ts'
 import type { Db, Tx } from '../../platform/db/db.ts'
 import { fail, type GatewayError } from '../../platform/errors.ts'
@@ -52,7 +52,7 @@ export interface WebhookWithSecret {
   readonly secret: string
 }
 
-/** An endpoint that hears of what it should, with what was made beside it. */
+/** An endpoint that receives the event, with what was created with it. */
 export interface EnsuredWebhook<T> {
   readonly made: T
   readonly webhook: WebhookRow
@@ -77,8 +77,8 @@ export class Webhooks {
   }
 
   /**
-   * Makes an endpoint that hears of what happens from the commit on. Throws `bad_request` for a URL where the gateway may not go, a
-   * description that is none and a subscription to unknown events or to nothing; `cap`; `rate_limit_exceeded`.
+   * Creates an endpoint that receives events from the commit on. Throws `bad_request` for a URL that the gateway may not call, an invalid description
+   * and a subscription to unknown events or to nothing; `cap`; `rate_limit_exceeded`.
    */
   async create(orgId: number, userId: number, params: WebhookParams): Promise<WebhookWithSecret> {
     const { db, ids } = this.#deps
@@ -94,9 +94,8 @@ export class Webhooks {
   }
 
   /**
-   * Sees to it that the endpoint of that URL hears of one type of event, and makes it when there is none; `inTx` adds what goes with it and is
-   * given the URL as it is kept. The secret is null where there was an endpoint. Throws as `create` does, and `bad_request` for an endpoint that
-   * is disabled.
+   * Ensures that the endpoint of that URL receives one type of event, and creates it when there is none; `inTx` adds what belongs to it and gets the URL
+   * as it is kept. The secret is null for an existing endpoint. Throws as `create` does, and `bad_request` for a disabled endpoint.
    */
   async ensure<T>(orgId: number, userId: number, given: string, type: EventType, inTx: (tx: Tx, url: string) => Promise<T>): Promise<EnsuredWebhook<T>> {
     const { db, ids } = this.#deps
@@ -133,7 +132,7 @@ export class Webhooks {
       const { subscribeAll, eventTypes } = subscriptionOf(params, before)
       const changed = await tx.one(changeWebhook, orgId, id, description, subscribeAll, eventTypes)
       if (params.enabled === null || params.enabled === before.enabled) return changed
-      // At enabling too: an event that was on its way while the endpoint was disabled may have left a delivery behind.
+      // Also when it is enabled: an event that was pending while the endpoint was disabled may have left a delivery.
       await tx.exec(endOpenDeliveries, orgId, id, 'endpoint_disabled', this.#now())
       return tx.one(switchWebhook, orgId, id, params.enabled ? null : byHand)
     })
@@ -169,7 +168,7 @@ export class Webhooks {
     return tx.one(insertWebhook, orgId, id, url, description, subscribeAll, eventTypes, sealed, userId, new Date(clock.nowMs()))
   }
 
-  /** Asks name servers, so it takes one of the organisation's tests of addresses; a name that leads outside costs none. */
+  /** Asks name servers, so it counts as one of the organisation's tests of addresses; a name that leads outside costs none. */
   async #reachable(orgId: number, given: string): Promise<URL> {
     const { guard, clock, addressTests } = this.#deps
     const url = checkedUrl(given, guard)

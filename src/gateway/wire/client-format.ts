@@ -25,7 +25,7 @@ export interface ReplyContext {
   newId(prefix: string): string
   /** What the call would be charged with this usage. */
   bill(usage: TokenUsage): Bill
-  /** What of a reported usage is believed behind so many characters of output; left out: all of it. */
+  /** How much of a reported usage is believed after this many characters of output; left out: all of it. */
   believed?(told: TokenUsage, outputChars: number): TokenUsage
 }
 
@@ -34,7 +34,7 @@ export interface StreamWriter {
   chunk(chunk: ChatChunk): string
   /** The good end, with the final usage. */
   finish(usage: TokenUsage): string
-  /** The end of a stream that broke or was cut: exactly one terminal event, and nothing behind it. */
+  /** The end of a stream that broke or was cut: exactly one terminal event, and nothing after it. */
   fail(fault: StreamFault, usage: TokenUsage): string
   /** What keeps a silent stream alive. */
   readonly keepAlive: string

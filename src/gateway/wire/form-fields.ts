@@ -20,9 +20,9 @@ const lists = ['exclude', 'fallbacks'] as const
 const numbers = ['image_max_edge'] as const
 
 /**
- * Reads and takes out the router fields of a form. `exclude` and `fallbacks` are given as a JSON array, or once for each item, with or
- * without `[]` behind the name; `optimize_weights` is a JSON object. An empty value counts as absent. Throws what `parseRouterFields`
- * throws, and `bad_request` for a field that is given twice.
+ * Reads and removes the router fields of a form. `exclude` and `fallbacks` are given as a JSON array, or once for each item, with or without `[]` after
+ * the name; `optimize_weights` is a JSON object. An empty value counts as absent. Throws what `parseRouterFields` throws, and `bad_request` for a field
+ * that is given twice.
  */
 export function parseFormFields(fields: readonly FormField[]): ParsedFormFields {
   const given: Record<string, unknown> = {}

@@ -1,4 +1,4 @@
-/** Pictures that stand in a request itself, as base64, wherever the three client formats have them. Those inside tool results are not among them. */
+/** Pictures inside a request, as base64, wherever the three client formats have them. Pictures inside tool results do not count. */
 import { isObject } from '../../platform/values/json.ts'
 import type { WireFormat } from './client-format.ts'
 

@@ -8,13 +8,13 @@ const name = Buffer.from('model')
 /** The JSON text of an id, for `echoAt`. */
 export const echoOf = (modelId: string): Buffer => Buffer.from(JSON.stringify(modelId))
 
-/** The whole reply with that text as the value of its `model`; the very same bytes when it names none. */
+/** The whole reply with that text as the value of its `model`; the same bytes when it names none. */
 export function withModel(bytes: Buffer, echo: Buffer): Buffer {
   const found = modelAt(bytes, 0, bytes.length)
   return found === null ? bytes : Buffer.concat([bytes.subarray(0, found.from), echo, bytes.subarray(found.to)])
 }
 
-/** Where the string value of the outermost `model` stands in the JSON in `bytes[start, end)`, quotes included; null when there is none. It never throws. */
+/** Where the string value of the outermost `model` is in the JSON in `bytes[start, end)`, quotes included; null without one. It never throws. */
 export function modelAt(bytes: Uint8Array, start: number, end: number): { readonly from: number; readonly to: number } | null {
   let depth = 0
   let at = start

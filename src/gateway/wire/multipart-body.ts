@@ -4,8 +4,8 @@ export type FormPart =
   | { readonly name: string; readonly filename: string; readonly contentType: string; readonly bytes: Buffer }
 
 /**
- * A multipart/form-data body. The boundary must be one that nobody can guess: bytes that hold it would end their part and begin another,
- * with fields that were never priced.
+ * A multipart/form-data body. The boundary must not be guessable: bytes that contain it would end their part and begin another, with fields that were
+ * never priced.
  */
 export function multipartBody(parts: readonly FormPart[], boundary: string): { readonly contentType: string; readonly body: Buffer } {
   const pieces: Buffer[] = []
@@ -26,5 +26,5 @@ export function multipartBody(parts: readonly FormPart[], boundary: string): { r
 /** As browsers write names and file names. */
 const quoted = (name: string): string => name.replaceAll('"', '%22').replaceAll('\r', '%0D').replaceAll('\n', '%0A')
 
-/** A type that could break its header line is none. */
+/** A type that could break its header line is ignored. */
 const oneLine = (type: string): string => (/^[\x20-\x7e]+$/.test(type) ? type : 'application/octet-stream')

@@ -6,8 +6,8 @@
 import { isObject } from '../../platform/values/json.ts'
 
 /**
- * So many characters of base64 count as one of text. Speech in PCM is 3,200 a token and in MP3 about 500, a picture about 1,000: the text
- * that they are taken for is more than what they cost, and not a thousand times more.
+ * This many characters of base64 count as one of text. Speech in PCM is 3,200 a token and in MP3 about 500, a picture about 1,000: the assumed text is
+ * more than their cost, and not a thousand times more.
  */
 export const mediaCharsPerChar = 256
 
@@ -32,7 +32,7 @@ const mediaMembers = { data: false, b64_json: false, url: true } as const
 /** What the text under a name counts for: nothing, each of its characters, its size as media, or that where it is a data URL. */
 export const textWeight = { silent: 0, spoken: 1, media: 2, address: 3 } as const
 
-/** Names with a weight of their own, by length: most names are told apart by that alone. */
+/** Names with their own weight, by length, which separates most names already. */
 const weighed: readonly (readonly { readonly bytes: Uint8Array; readonly weight: number }[])[] = Array.from({ length: 18 }, (_, length) => [
   ...[...silentNames].filter(name => name.length === length).map(name => ({ bytes: Buffer.from(name), weight: textWeight.silent })),
   ...Object.entries(mediaMembers)

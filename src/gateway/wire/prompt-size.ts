@@ -9,7 +9,7 @@ import { bytesPerToken, estimateTokens } from './usage.ts'
 export const imageTokens = { low: 85, high: 1445 } as const
 /** Tokens that an audio or file part is taken for at least, whose length is not known here. */
 export const filePartTokens = 2000
-/** Tokens that a file, a recording or a film is taken for of which only the address is here. */
+/** The assumed tokens of a file, a recording or a film of which only the address is known. */
 export const linkedFileTokens = 10_000
 /** Bytes of sound for one token: 128 kbit/s at the 32 tokens a second of the provider that counts most. */
 const audioBytesPerToken = 500
@@ -21,7 +21,7 @@ const addressMaxChars = 2048
 const settingsFreeBytes = 1024
 /** Sealed thought is base64 of what is encrypted: two of its characters count as one of text. */
 const sealedCharsPerChar = 2
-/** Of a longer text the beginning tells whether it is a data URL. */
+/** The beginning of a longer text shows whether it is a data URL. */
 const dataUrlHeadMaxChars = 200
 const dataUrlHead = /^data:([a-z0-9.+-]*\/?[a-z0-9.+-]*)(?:;[^,;]*)*;base64,/i
 /** What is in no base64. */
@@ -35,9 +35,9 @@ const filmAddress = /^https?:\/\/(?:[a-z0-9-]+\.)*(?:youtube\.com|youtu\.be)\//i
 /** Media of a prompt, whose tokens only the provider can count. */
 export interface PromptMedia {
   readonly images: number
-  /** How many of the images are there by their address alone: what is behind it may be something else. */
+  /** The number of images that are given only by their address: the address may lead to something else. */
   readonly linkedImages: number
-  /** Bytes of sound that stand in the request. */
+  /** Bytes of sound in the request. */
   readonly audioBytes: number
   readonly hasAudio: boolean
   /** There is a file or a film, or sound by its address: nothing but the window of a model bounds its tokens. */
@@ -113,8 +113,8 @@ export class PromptSize {
   }
 
   /**
-   * A value of which nobody knows how it is read. Everything in it is text. What looks like media counts as media beside, and as text that a provider
-   * may leave unread.
+   * A value whose treatment by the provider is not known. All of it counts as text. Parts that look like media count as media too, and as text that a
+   * provider may ignore.
    */
   any(value: unknown): void {
     if (typeof value === 'string') {
@@ -197,7 +197,7 @@ export class PromptSize {
     this.#address(url)
   }
 
-  /** Media as a data URL. False: the text is none, and nothing was counted. */
+  /** Media as a data URL. False: the text is no data URL, and nothing was counted. */
   dataUrl(text: string, detail?: unknown): boolean {
     if (!text.startsWith('data:') && !/^data:/i.test(text.slice(0, 5))) return false
     const head = dataUrlHead.exec(text.slice(0, dataUrlHeadMaxChars))

@@ -21,7 +21,7 @@ export const brHeader = {
 /** Longest header value that is sent. */
 export const headerValueMaxChars = 512
 
-/** The value as printable ASCII on one line, so that it can neither break a header nor be refused by node: anything else becomes `?`. */
+/** The value as printable ASCII on one line, so that it can neither break a header nor be refused by node: every other character becomes `?`. */
 export function headerValue(value: string): string {
   const text = value.length > headerValueMaxChars ? value.slice(0, headerValueMaxChars) : value
   return /^[\x20-\x7e]*$/.test(text) ? text : text.replace(/[^\x20-\x7e]/gu, '?')

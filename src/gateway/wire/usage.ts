@@ -8,7 +8,7 @@ export interface TokenUsage {
   readonly cachedTokens: number
   /** Part of the prompt that the provider wrote to its cache. */
   readonly cacheWriteTokens: number
-  /** Part of the prompt that was sound; left out: none, or the provider does not tell. */
+  /** Part of the prompt that was sound; left out: none, or the provider does not say. */
   readonly audioTokens?: number
   /** Part of the completion that was reasoning. */
   readonly reasoningTokens: number
@@ -27,7 +27,7 @@ export interface MediaUsage {
   readonly images: number
   /** They were asked for larger, better or with more steps than plain ones. */
   readonly dear?: true
-  /** Seconds of audio that were heard, each begun one counted. */
+  /** Seconds of audio input, each begun second counted. */
   readonly audioSeconds: number
   /** Characters of text that were spoken. */
   readonly characters: number
@@ -46,7 +46,7 @@ export const bytesPerToken = 3
 /** Most tokens that a reply is believed to have used: beyond every model of today, and far below what the books can hold. */
 const tokensMax = 1_000_000_000
 
-/** Tokens that so many bytes or characters are taken for, rounded up. */
+/** The tokens for a number of bytes or characters, rounded up. */
 export function estimateTokens(chars: number): number {
   return Math.ceil(chars / bytesPerToken)
 }

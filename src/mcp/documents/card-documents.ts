@@ -7,7 +7,7 @@ export interface CardDocuments {
   readonly catalog: PublicDocument
 }
 
-/** Makes them for a server of that name (setting SERVICE_ID) and version. */
+/** Makes them for a server with this name (setting SERVICE_ID) and version. */
 export function cardDocuments(serviceId: string, version: string): CardDocuments {
   const text = (value: unknown): string => JSON.stringify(value, null, 2)
   return {

@@ -1,4 +1,4 @@
-/** Who this MCP server says it is, in both eras and in the server card. */
+/** The identity of this MCP server, in both eras and in the server card. */
 export interface McpIdentity {
   readonly name: string
   readonly title: string
@@ -21,7 +21,7 @@ Budgets: chat costs money. budget_get shows what is left. On budget_exceeded, ag
 
 Resources show the same: memory://<key>, memory://<folder>/, brigade://whoami, brigade://usage, brigade://budget; a client that can listen hears of changes.
 
-A failed call has isError and text "code: message Next: …"; do what stands after Next.`
+A failed call has isError and text "code: message Next: …"; do what follows Next.`
 
 /** The identity of this server: `serviceId` is the operator's name for it, `version` that of the product. */
 export function mcpIdentity(serviceId: string, version: string): McpIdentity {

@@ -23,7 +23,7 @@ export interface DiscoverEra {
 
 /** Makes the handler of this era; `bodyLimitBytes` only repeats the bound that the transport has already held. */
 export function makeDiscoverEra(identity: McpIdentity, bodyLimitBytes: number): DiscoverEra {
-  // The SDK builds a server for a request through a factory that sees the Request object alone; this is how it finds the caller's surface.
+  // The SDK builds a server for a request through a factory that gets only the Request object; this map finds the caller's surface.
   const surfaces = new WeakMap<Request, Surface>()
   const factory: McpServerFactory = ({ requestInfo }) => {
     const surface = requestInfo && surfaces.get(requestInfo)
@@ -49,7 +49,7 @@ function isToolCall(body: unknown): boolean {
   return typeof body === 'object' && body !== null && 'method' in body && body.method === 'tools/call'
 }
 
-/** A server of this era for one request. It announces what the surface has, and only the news that the surface tells. */
+/** Makes a server of this protocol era for one request. It announces the capabilities and the change notifications of the surface. */
 export function discoverServer(surface: Surface, identity: McpIdentity): Server {
   const server = new Server(
     { name: identity.name, title: identity.title, version: identity.version },
@@ -117,13 +117,13 @@ function servePrompts(server: Server, { prompts, complete }: Surface): void {
 
 const declaring = z.object({ [CLIENT_CAPABILITIES_META_KEY]: z.record(z.string(), z.unknown()) })
 
-/** What the client of a request can be asked, and what it said to the questions of the last round. */
+/** What the client of a request can be asked, and its answers to the questions of the last round. */
 function askedOf({ mcpReq }: ServerContext): Asked {
   const declared = declaring.safeParse(mcpReq.envelope).data?.[CLIENT_CAPABILITIES_META_KEY]
   return { can: kind => declared?.[kind] !== undefined, answers: mcpReq.inputResponses, state: mcpReq.requestState<string>() }
 }
 
-/** The SDK looks whether the client declares what it is asked. */
+/** The SDK checks whether the client declares this kind of question. */
 function answerOrQuestions<T extends object>(said: T | Questions): T | InputRequiredResult {
   if (!('questions' in said)) return said
   const inputRequests = Object.entries(said.questions).map(([name, { kind, params }]) => [name, { method: questionMethods[kind], params }])

@@ -2,14 +2,14 @@ import type { Clock } from '../../platform/clock.ts'
 import type { NoPlace, Shares } from '../../platform/shares.ts'
 import { SurfaceError } from '../surface.ts'
 
-/** How late a change of an account resource is told at most, and how often one is told at most. */
+/** The most delay of a change of an account resource, and the least time between two notifications of one resource. */
 export const accountPollMs = 10_000
 
-/** Somebody who listens to one resource. */
+/** A listener of one resource. */
 export interface PollListener {
   /** The resource as text; null when it cannot be read now. */
   read(): Promise<string | null>
-  /** It has changed. */
+  /** The resource has changed. */
   notify(): void
 }
 
@@ -38,7 +38,10 @@ export class AccountPolls {
     this.#places = places
   }
 
-  /** Listens from now on until the returned function is called. `name` tells credential and resource. Throws SurfaceError when there is no place. */
+  /**
+   * Listens from now on until the returned function is called. `name` contains the credential and the resource. Throws SurfaceError when there is no
+   * place.
+   */
   async watch(name: string, orgId: number, listener: PollListener): Promise<() => void> {
     const known = this.#polls.get(name)
     const founder = known?.founder ?? this.#founderOf(orgId)
@@ -48,7 +51,7 @@ export class AccountPolls {
     poll.listeners.add(listener)
     this.#polls.set(name, poll)
     this.#stopTimer ??= this.#clock.every(accountPollMs, () => void this.#look())
-    // What stands there before is what later looks are compared with.
+    // Later reads are compared with the value before the first read.
     if (known === undefined) poll.known = await listener.read()
     return () => this.#drop(name, poll, listener)
   }

@@ -1,7 +1,7 @@
 import type { ServerEvent } from '@modelcontextprotocol/server'
 import type { ChangeDetail, ChangeSink, SurfaceChange } from '../surface.ts'
 
-/** Details that one notification carries; of more changes the last ones are told. */
+/** The most details that one notification carries; with more changes it carries the last ones. */
 const detailsMax = 20
 
 interface Waiting {

@@ -14,7 +14,7 @@ export function isListen(body: unknown): body is ListenBody {
 
 const lists: readonly ChangingList[] = ['tools', 'prompts', 'resources']
 
-/** What it asks to hear. Throws SurfaceError for URIs that are none. */
+/** Returns what the client subscribes to. Throws SurfaceError for invalid URIs. */
 export function paramsOf({ params }: ListenBody): ChangeParams {
   const filter = params?.notifications === undefined ? {} : params.notifications
   if (typeof filter !== 'object' || filter === null || Array.isArray(filter)) throw new SurfaceError('badParams', 'Invalid params: notifications is an object.')

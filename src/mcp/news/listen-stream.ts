@@ -5,13 +5,13 @@ import type { ChangeSurface, Listening } from '../surface.ts'
 import { ChangeOutbox } from './change-outbox.ts'
 import { type ListenBody, narrowed, paramsOf } from './listen-body.ts'
 
-/** Who listens. */
+/** The listener of a stream. */
 export interface Listener {
   /** Streams of the same credential are counted together. */
   readonly owner: string
   /** Organisations share the streams of a process. */
   readonly orgId: number
-  /** Whether the credential would still be taken. */
+  /** Whether the credential would still be accepted. */
   isStillGood(): Promise<boolean>
   /** Aborts when the gateway cuts the credential's calls, as a revoke does. */
   readonly cut: AbortSignal
@@ -21,11 +21,11 @@ export interface Listener {
   hangUp(): void
 }
 
-/** How often an idle stream says that it lives, and its credential is looked at. */
+/** How often an idle stream sends a keep-alive, and its credential is checked. */
 export const keepAliveMs = 15_000
 /** Keep-alives that a reader may leave unread. */
 const unreadMax = 8
-/** How long the end of a stream may take to be read. */
+/** The most time for reading the end of a stream. */
 const lastWordsMs = 1_000
 /** Longest span of a timer. */
 const timerMaxMs = 2 ** 31 - 1
@@ -68,7 +68,7 @@ export class ListenStream {
     this.#handler = createMcpHandler(factory, { legacy: 'reject', bus, keepAliveMs: 0, maxSubscriptions: 1 })
   }
 
-  /** Answers the POST. Changes are heard before the acknowledgement is sent. Throws SurfaceError. */
+  /** Answers the POST. The stream receives changes from before its acknowledgement is sent. Throws SurfaceError. */
   async open(request: Request, body: ListenBody, changes: ChangeSurface): Promise<Response> {
     try {
       this.#listening = await changes.listen(paramsOf(body), this.#outbox)
@@ -102,7 +102,7 @@ export class ListenStream {
     if (endsAtMs !== null) this.#timers.push(this.#clock.after(Math.min(Math.max(endsAtMs - this.#clock.nowMs(), 0), timerMaxMs), () => void this.#check()))
   }
 
-  /** The SDK writes a frame whenever it is told something; so it is told the next thing only when the reader has room for it. */
+  /** The SDK writes a frame for each notification it gets, so it gets the next one only when the reader has room for it. */
   #paced(frames: ReadableStream<Uint8Array>): ReadableStream<Uint8Array> {
     const reader = frames.getReader()
     const relay = async (controller: ReadableStreamDefaultController<Uint8Array>): Promise<void> => {
@@ -116,7 +116,7 @@ export class ListenStream {
         }
         controller.close()
       } catch {
-        // The reader has gone; nobody is left to tell.
+        // The reader has gone, so nobody receives the end.
       } finally {
         this.#over()
       }
@@ -160,7 +160,7 @@ export class ListenStream {
     if (this.#unread >= unreadMax) this.#listener.hangUp()
   }
 
-  /** Whether the credential still stands; ends the stream when it does not. */
+  /** Whether the credential is still valid; ends the stream when it is not. */
   async #check(): Promise<boolean> {
     this.#checking ??= this.#listener.isStillGood().finally(() => {
       this.#checking = null

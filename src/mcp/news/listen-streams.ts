@@ -9,7 +9,7 @@ import { type Listener, ListenStream } from './listen-stream.ts'
 /** Streams that one credential may have open in one process. A client needs one; the rest is room for reconnects. */
 const perOwnerMax = 16
 
-/** Holds one of the streams that an organisation may have open over all processes; null: all of them are open. */
+/** Holds one of the streams that an organisation may have open over all processes; null when all of them are open. */
 export type HoldStream = (orgId: number) => Promise<(() => void) | null>
 
 /** How many there may be. */
@@ -52,7 +52,7 @@ export class ListenStreams {
       if (surface.changes === undefined) throw new SurfaceError('badParams', 'There are no changes to listen to here.')
       this.#admit(listener)
       const stream = new ListenStream(this.#clock, listener, () => discoverServer(surface, this.#identity))
-      // Before anything is awaited: streams that are about to open count too.
+      // This count comes before the first await: streams that are about to open count too.
       this.#add(stream, listener)
       const release = await this.#held(stream, listener)
       stream.onOver = () => {
@@ -68,7 +68,7 @@ export class ListenStreams {
     }
   }
 
-  /** Ends all streams in good order, and takes no new ones. */
+  /** Ends all streams in good order, and accepts no new ones. */
   endAll(): void {
     this.#isClosed = true
     for (const stream of this.#open.keys()) stream.end()

@@ -1,13 +1,13 @@
 /**
- * News of memory for one listener: which of its URIs a changed key belongs to, and whether the caller may still know. Rights are asked
- * when the change is told, so a share that ended a moment ago ends its news.
+ * Changes of memory for one listener: which of its URIs a changed key belongs to, and whether the caller may still know. Rights are checked when the
+ * change is reported, so a share that ended a moment ago ends its notifications.
  */
 import type { Log } from '../../platform/observe/log.ts'
 import type { BearerPrincipal } from '../../platform/security/principal.ts'
 import { type MemoryPlace, memoryPlaceOf } from '../resources/memory-uri.ts'
 import type { ChangeSink } from '../surface.ts'
 
-/** A change of one object, as far as it is told. */
+/** A change of one object, with the fields that are reported. */
 export interface KeyChange {
   readonly key: string
   readonly action: string
@@ -16,15 +16,15 @@ export interface KeyChange {
   readonly at: Date
 }
 
-/** Where changes come from, and who may know of them. */
+/** The source of changes, and the check of who may know of them. */
 export interface MemoryWatch {
-  /** Calls the listener for every change of the organisation that is made once this has resolved, on whichever process. */
+  /** Calls the listener for every change of the organisation that is made after the promise resolves, on any process. */
   on(orgId: number, listener: (change: KeyChange) => void): Promise<() => void>
   /** The prefixes that the caller may read now, each with its trailing slash; none when no memory is configured. */
   scopesOf(principal: BearerPrincipal): Promise<string[]>
 }
 
-/** Changed keys that wait for the look at the caller's rights; beyond it every URI counts as changed. */
+/** The most changed keys that wait for a check of the caller's rights; beyond it every URI counts as changed. */
 const waitingMax = 500
 
 export class MemoryNews {
@@ -44,7 +44,7 @@ export class MemoryNews {
     this.#log = log
   }
 
-  /** Takes the URIs of which something may be read now, whether or not it exists yet; which. */
+  /** Subscribes to the URIs that the caller may read now, whether or not they exist yet, and returns those URIs. */
   async take(uris: readonly string[]): Promise<string[]> {
     const scopes = await this.#watch.scopesOf(this.#principal)
     this.#places = uris.flatMap(uri => {
@@ -82,7 +82,7 @@ export class MemoryNews {
         for (const change of changes) if (isReadable({ kind: 'object', key: change.key }, scopes)) this.#notifyOne(change)
       }
     } catch (error) {
-      // Whether the caller may know cannot be said now; the next change asks again, and then everything counts as changed.
+      // The rights cannot be checked now; the next change checks them again, and then everything counts as changed.
       this.#log.warn('mcp.news_untold', { orgId: this.#principal.orgId, error })
       this.#waiting.clear()
       this.#isOverfull = true
@@ -106,7 +106,7 @@ function holds(place: MemoryPlace, key: string): boolean {
   return place.kind === 'object' ? place.key === key : key.startsWith(place.prefix)
 }
 
-/** A key is readable strictly below a readable prefix; a folder when some of it is. */
+/** A key is readable strictly below a readable prefix; a folder is readable when a part of it is. */
 function isReadable(place: MemoryPlace, scopes: readonly string[]): boolean {
   if (place.kind === 'object') return scopes.some(scope => place.key.startsWith(scope) && place.key.length > scope.length)
   return scopes.some(scope => place.prefix.startsWith(scope) || scope.startsWith(place.prefix))

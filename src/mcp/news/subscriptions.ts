@@ -13,13 +13,13 @@ export interface SubscriptionDeps extends AccountNewsDeps {
   readonly log: Log
 }
 
-/** URIs that one stream listens to. A folder is one, however many keys it has. */
+/** The most URIs that one stream listens to. A folder counts as one, whatever the number of its keys. */
 const urisMax = 100
-/** No key of memory makes a longer one, and every notification repeats its URI. */
+/** No key of memory makes a longer URI, and every notification repeats its URI. */
 const uriCharsMax = 4_096
 
 export class GatewayChanges implements ChangeSurface {
-  /** No list is told: tools, prompts and resources of a credential change only with its rights, which every call looks at anyway. */
+  /** Changes of lists are not reported: tools, prompts and resources of a credential change only with its rights, which every call checks. */
   readonly lists = [] as const
   readonly #deps: SubscriptionDeps
 
@@ -31,11 +31,11 @@ export class GatewayChanges implements ChangeSurface {
     if (uris.length > urisMax)
       throw new SurfaceError(
         'badParams',
-        `One stream listens to at most ${urisMax} resources. Subscribe to a folder: memory://agents/ stands for all keys below it.`,
+        `One stream listens to at most ${urisMax} resources. Subscribe to a folder: memory://agents/ means all keys below it.`,
       )
     if (uris.some(uri => uri.length > uriCharsMax)) throw new SurfaceError('badParams', `The URI of a resource has at most ${uriCharsMax} characters.`)
     const { memory, reader, rated, rows, log } = this.#deps
-    // To open a stream is a call like any other; what the gateway looks at for it afterwards is not.
+    // Opening a stream counts as a call; the gateway's later reads for it do not.
     await rated.value(rows.whoami, {}, new AbortController().signal)
     const wanted = [...new Set(uris)]
     const account = new AccountNews(this.#deps, sink)

@@ -15,7 +15,7 @@ export const budgetReport: Prompt = {
     const usage = await reader.json(rows.usage, {}, signal)
     const task = [
       `Report on our use of the model gateway, as of ${new Date(clock.nowMs()).toISOString()}. All amounts are Indian rupees. The next message has the figures.`,
-      '1. For each budget: cap, spent, held by running calls, left, and when it starts anew. Say which one ends first at the present pace, and when.',
+      '1. For each budget: cap, spent, held by running calls, left, and when it starts again. Say which one ends first at the present pace, and when.',
       '2. What costs most, by model and by agent, with shares of the total.',
       '3. At most three suggestions that would save most, with an estimate each. models_list has the prices of other models.',
       'Keep it short; a table for the budgets. Say so when there is no budget or no usage.',

@@ -2,8 +2,8 @@ import { keyText, quoted } from '../tools/memory/text/tool-memory-marking.ts'
 import type { Prompt } from './prompt.ts'
 
 /**
- * handoff: leave work to somebody else. It fixes where the note goes and what stands in it; what happened in the conversation only the
- * model knows, so the model writes it.
+ * handoff: leave work to somebody else. It sets where the note goes and what it contains. Only the model knows what happened in the conversation, so the
+ * model writes the note.
  */
 export const handoff: Prompt = {
   entry: {
@@ -12,7 +12,7 @@ export const handoff: Prompt = {
     description: 'Write down the state of the work in shared memory so that another agent or person can go on.',
     arguments: [
       { name: 'to', description: 'Who goes on: the name of an agent, or a person.', required: true },
-      { name: 'summary', description: 'What the work is and where it stands, in your words. Left out: the model sums it up.' },
+      { name: 'summary', description: 'What the work is and how far it is, in your words. Left out: the model sums it up.' },
       { name: 'next', description: 'What is to be done next.' },
     ],
   },
@@ -28,14 +28,14 @@ export const handoff: Prompt = {
       '',
       'Content, in Markdown, so that somebody who was not here can go on without asking:',
       `- Head: "# Handoff to ${to}", then from ${quoted(from)}, at ${at}.`,
-      summary === undefined ? '- Summary: what the work is, and where it stands.' : `- Summary, beginning with: ${summary}`,
+      summary === undefined ? '- Summary: what the work is, and how far it is.' : `- Summary, beginning with: ${summary}`,
       '- Done: what is finished, with file paths, commits, links or memory keys as evidence.',
       next === undefined ? '- Next: the steps that are left, in order, the first one ready to be done.' : `- Next, beginning with: ${next}`,
       '- Decisions and why; what was tried and did not work; open questions.',
       '- Limits: budget, deadlines, and what must not be touched.',
       '',
       'No secrets: no keys, tokens or passwords. Mark what you only assume. Then tell me the key, and that the receiver finds it with',
-      `memory_list prefix ${keyText(folder)}, or hears of it by a subscription to memory://${folder}.`,
+      `memory_list prefix ${keyText(folder)}, or is notified by a subscription to memory://${folder}.`,
     ].join('\n')
     return [{ role: 'user', content: { type: 'text', text } }]
   },

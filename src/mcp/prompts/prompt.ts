@@ -10,7 +10,7 @@ export interface PromptDeps {
   readonly clock: Clock
 }
 
-/** A prompt of ours; `row` is what the caller must be allowed. */
+/** A prompt of ours; the caller must be allowed to call `row`. */
 export interface Prompt {
   readonly entry: PromptEntry
   rowOf(rows: SurfaceRows): AnyRow

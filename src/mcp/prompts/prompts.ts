@@ -1,4 +1,4 @@
-/** The prompts of one caller: recall, handoff and budget_report. A prompt is there when the caller may call what it stands on. */
+/** The prompts of one caller: recall, handoff and budget_report. A prompt is listed when the caller may call the tools that it needs. */
 import { mayCall } from '../../platform/security/principal.ts'
 import { type PromptEntry, type PromptMessage, type PromptSurface, SurfaceError } from '../surface.ts'
 import type { Prompt, PromptDeps } from './prompt.ts'

@@ -1,4 +1,7 @@
-/** Completion: keys of memory for its template, names for the arguments of prompts. Every answer is bounded, and no failure is told: it only helps to type. */
+/**
+ * Completion: keys of memory for the resource template, and names for the arguments of prompts. Every answer is bounded. A failure gives an empty
+ * answer, because completion only helps to type.
+ */
 import { z } from 'zod'
 import type { MemoryWatch } from '../news/memory-news.ts'
 import type { RowReader } from '../row-reader.ts'
@@ -10,7 +13,7 @@ export interface CompletionDeps {
   readonly rows: SurfaceRows
   readonly reader: RowReader
   readonly memory: Pick<MemoryWatch, 'scopesOf'>
-  /** Names of the prompts that there are for this caller. */
+  /** Names of the prompts of this caller. */
   readonly promptNames: readonly string[]
 }
 
@@ -25,7 +28,7 @@ const listPage = z.looseObject({
 })
 const agentList = z.looseObject({ agents: z.array(z.looseObject({ name: z.string() })) })
 
-/** Completes what somebody types. Throws SurfaceError for a prompt or template that there is not. */
+/** Completes what somebody types. Throws SurfaceError for an unknown prompt or template. */
 export async function complete({ ref, argument }: CompletionQuestion, deps: CompletionDeps, signal: AbortSignal): Promise<CompletionAnswer> {
   if (ref.type === 'ref/resource') {
     if (ref.uri !== memoryTemplate) throw new SurfaceError('badParams', `There is no resource template ${ref.uri.slice(0, 128)}.`)

@@ -1,6 +1,6 @@
 /**
- * `memory://` URIs: the key stands behind the two slashes, percent-encoded where it must be. One that ends with a slash, or has no key,
- * is a folder: its content is the list of the keys below it. Pure.
+ * `memory://` URIs: the key follows the two slashes, percent-encoded where necessary. A URI that ends with a slash or has no key is a folder; its
+ * content is the list of the keys below it. Pure.
  */
 
 const scheme = 'memory://'
@@ -10,7 +10,7 @@ export const memoryTemplate = `${scheme}{+key}`
 /** What a URI names: an object, or a folder with the prefix of its keys. */
 export type MemoryPlace = { readonly kind: 'object'; readonly key: string } | { readonly kind: 'folder'; readonly prefix: string }
 
-/** The place that a URI names; null for one of another scheme, and for one that does not decode. */
+/** Returns the place that a URI names; null for another scheme and for a URI that cannot be decoded. */
 export function memoryPlaceOf(uri: string): MemoryPlace | null {
   if (uri.slice(0, scheme.length).toLowerCase() !== scheme) return null
   try {

@@ -17,7 +17,7 @@ export interface MemoryReading {
   readonly objectMaxBytes: number
 }
 
-/** Reads the place behind a `memory://` URI. Throws SurfaceError. */
+/** Reads the place that a `memory://` URI names. Throws SurfaceError. */
 export function readMemory(uri: string, place: MemoryPlace, reader: RowReader, reading: MemoryReading, signal: AbortSignal): Promise<ResourceContents> {
   return place.kind === 'object' ? readObject(uri, place.key, reader, reading, signal) : readFolder(uri, place.prefix, reader, reading, signal)
 }

@@ -1,4 +1,4 @@
-/** The resources of one caller: who they are, what was used, what is left, and shared memory. */
+/** The resources of one caller: its identity, its usage, its budgets, and shared memory. */
 import type { AnyRow } from '../../platform/endpoint.ts'
 import type { MemoryWatch } from '../news/memory-news.ts'
 import { notThere, type RowReader } from '../row-reader.ts'
@@ -56,8 +56,8 @@ export class GatewayResources implements ResourceSurface {
   }
 
   /**
-   * The account resources, and a folder for each scope of memory that the caller may read. Not every key: a list of thousands would
-   * cost a walk through the store, and every agent that looks at it its context; a folder shows its keys when it is read.
+   * The account resources, and a folder for each scope of memory that the caller may read. It does not list every key: a list of thousands would cost a
+   * walk through the store and the context of every agent that reads it. A folder shows its keys when it is read.
    */
   async list(cursor: string | undefined, _signal: AbortSignal): Promise<{ resources: ResourceEntry[]; nextCursor?: string }> {
     const start = offsetOf(cursor)
@@ -114,7 +114,7 @@ export class GatewayResources implements ResourceSurface {
   }
 }
 
-/** Our cursors are places in a short list that is made anew for every page; whoever makes one up sees nothing more. */
+/** A cursor is a place in a short list that is made again for every page. An invented cursor shows nothing more. */
 function offsetOf(cursor: string | undefined): number {
   if (cursor === undefined) return 0
   const [, digits] = /^p(\d{1,6})$/.exec(cursor) ?? []

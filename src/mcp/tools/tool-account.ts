@@ -1,4 +1,4 @@
-/** Tools that say who calls and what is left. */
+/** Tools that report the caller's identity and budgets. */
 import { z } from 'zod'
 import type { AnyRow } from '../../platform/endpoint.ts'
 import { quoted } from './memory/text/tool-memory-marking.ts'
@@ -98,7 +98,7 @@ export function budgetTool(row: AnyRow): Tool {
     toolset: 'usage',
     title: 'Budgets',
     description:
-      'The monthly budgets that bind this credential: cap, spent, held by running calls and what remains of each scope, and when it starts anew. Look here before much work.',
+      'The monthly budgets that bind this credential: cap, spent, held by running calls and what remains of each scope, and when it starts again. Look here before much work.',
     annotations: readsOnly,
     row,
     inputSchema: z.object({ scope: z.enum(scopeNames).optional().describe('Only budgets of this scope.') }),
@@ -120,5 +120,5 @@ function budgetLine({ scope, id, cap_inr, spent_inr, held_inr = 0, in_doubt_inr 
     ...(in_doubt_inr > 0 ? [`${rupees(in_doubt_inr)} in doubt`] : []),
   ]
   const warning = state === 'blocked' ? ', BLOCKED' : state === 'warned' ? ', nearly spent' : ''
-  return `${scope} ${id}: ${rupees(remaining_inr)} of ${rupees(cap_inr)} left (${parts.join(', ')})${warning}; starts anew ${resets_at}`
+  return `${scope} ${id}: ${rupees(remaining_inr)} of ${rupees(cap_inr)} left (${parts.join(', ')})${warning}; starts again ${resets_at}`
 }

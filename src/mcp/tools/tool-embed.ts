@@ -29,7 +29,7 @@ const outputSchema = z.object({
   cost_inr: z.number().nullable(),
 })
 
-/** embed: texts to vectors, short unless the whole vectors are asked for, with how alike the texts are. */
+/** embed: turns texts into vectors, shortened unless the request asks for whole vectors, with the similarity of the texts. */
 export function embedTool(row: AnyRow): Tool {
   return rowTool({
     name: 'embed',

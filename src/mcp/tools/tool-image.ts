@@ -7,9 +7,9 @@ import { counted, line, rupees } from './toolbox/text-lines.ts'
 import { type ContentBlock, customTool, type Tool, type ToolContext, type ToolResult } from './toolbox/tool.ts'
 import { providerAnswer } from './toolbox/tool-errors.ts'
 
-/** Larger pictures (base64 characters) go as a link where there is one: clients refuse messages of many megabytes. */
+/** Larger pictures (base64 characters) are returned as a link if there is one: clients refuse messages of many megabytes. */
 const blockMaxChars = 4 * 1024 * 1024
-/** A picture may take a minute; a client that hears nothing gives up. */
+/** A picture may take a minute, and a client that receives nothing gives up. */
 const sayEveryMs = 5000
 
 const replyShape = z.looseObject({
@@ -39,7 +39,7 @@ const outputSchema = z.object({
     z.object({
       type: z.enum(['image', 'link']),
       mime_type: z.string().nullable(),
-      bytes: z.number().int().nullable().describe('Size of a picture that stands in the content.'),
+      bytes: z.number().int().nullable().describe('Size of a picture that is in the content.'),
       url: z.string().optional(),
     }),
   ),
@@ -81,7 +81,7 @@ async function draw(row: AnyRow, args: Wanted, context: ToolContext): Promise<To
   }
 }
 
-/** Tells a client that asked for progress that there is some, until it is stopped. */
+/** Reports progress to a client that asked for it, until it is stopped. */
 function saying({ report, clock }: ToolContext): () => void {
   if (!report) return () => undefined
   let seconds = 0
@@ -126,6 +126,6 @@ function pictureOf({ url, b64_json: base64 }: z.output<typeof replyShape>['data'
     const mimeType = imageTypeOf(bytes) ?? 'image/png'
     return { block: { type: 'image', data: base64, mimeType }, entry: { type: 'image', mime_type: mimeType, bytes: bytes.length } }
   }
-  if (!url) throw fail('all_routes_failed', { message: 'The provider answered with a picture that has neither an address nor bytes.' })
+  if (!url) throw fail('all_routes_failed', { message: 'The provider answered with a picture that has no address and no bytes.' })
   return { block: { type: 'resource_link', uri: url, name: `picture ${index + 1}` }, entry: { type: 'link', mime_type: null, bytes: null, url } }
 }

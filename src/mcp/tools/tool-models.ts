@@ -70,7 +70,7 @@ export function modelsTool(row: AnyRow): Tool {
     toResult: (value, args) => {
       const { data } = z.looseObject({ data: z.array(catalogEntry) }).parse(plainJson(jsonOf(value)))
       const found = data.filter(entry => matches(entry, args))
-      // What works comes first: an agent takes one from the top.
+      // Available models come first, because an agent takes one from the top.
       const matching = [...found.filter(isAvailable), ...found.filter(entry => !isAvailable(entry))]
       const start = Number(args.cursor ?? 0)
       const page = matching.slice(start, start + args.limit)

@@ -5,7 +5,7 @@ import { quoted } from './memory/text/tool-memory-marking.ts'
 import { counted, line, rupees } from './toolbox/text-lines.ts'
 import { jsonOf, plainJson, rowTool, type Tool } from './toolbox/tool.ts'
 
-/** Most lines of one list in the text; the structured content has them all. */
+/** The most lines of one list in the text; the structured content has them all. */
 const linesMax = 20
 
 const sums = z.looseObject({
@@ -45,7 +45,7 @@ const inputSchema = z.object({
 })
 type Wanted = z.output<typeof inputSchema>
 
-/** The sums that every list has; the others stand in totals. */
+/** The sums that every list has; the other sums are in totals. */
 const listed = { requests: z.number(), total_tokens: z.number(), cost_inr: z.number() }
 
 const outputSchema = z.looseObject({

@@ -1,4 +1,4 @@
-/** The tools of the MCP server, each on its endpoint row. A new tool is a line here; one without a row gets a row first. */
+/** The tools of the MCP server, each on its endpoint row. A new tool is a line here; a tool without a row needs a row first. */
 import { accessEndpoints } from '../../gateway/access/endpoints.ts'
 import { catalogEndpoints } from '../../gateway/catalog/endpoints.ts'
 import { inferenceEndpoints } from '../../gateway/inference/endpoints/endpoints.ts'

@@ -7,8 +7,8 @@ import type { MemoryCaller } from './path-rules.ts'
 const membershipRoots: readonly string[] = ['workspaces/', 'shared/']
 
 /**
- * Looks up what the rules need to know of a caller. Memberships are read from the database at each call that needs them, so that a
- * revoke binds the next call on every process; calls under org/, users/ and agents/ need none.
+ * Looks up what the path rules need to know about a caller. Memberships are read from the database at each call that needs them, so that a revocation
+ * binds the next call on every process. Calls under org/, users/ and agents/ need no memberships.
  */
 export class MemoryCallers {
   readonly #db: Db
@@ -35,9 +35,9 @@ function userSpaceOf({ userId, keyId }: BearerPrincipal): string {
 }
 
 /**
- * The live workspaces whose team the caller is in, with the one that the key is bound to first, and the active spaces that the user owns
- * or was granted. A binding stands for the team where no user is behind the key, or one who may bind keys to any workspace; for a member
- * the team itself decides, so that who was taken out of it keeps nothing by a key. A user who is no active member has none.
+ * Returns the live workspaces whose team the caller is in, with the workspace of the key first, and the active spaces that the user owns or was granted.
+ * The workspace of a key counts as membership when no user owns the key, or when its user may bind keys to any workspace. For a member only the team
+ * decides, so a person who was removed from a team keeps no access through a key. A user who is no active member has no workspaces and no spaces.
  */
 const findMemberships = statement<[orgId: number, userId: number | null, workspaceId: number | null], { workspaceIds: number[]; sharedSpaces: string[] }>(
   'memory.find_memberships',

@@ -1,11 +1,11 @@
 import type { Clock } from '../../platform/clock.ts'
 
-/** The turn did not come within the time that the caller would wait. */
+/** The turn did not come within the caller's waiting time. */
 export class QueueTimeoutError extends Error {
   override readonly name = 'QueueTimeoutError'
 }
 
-/** One at a time for each key, first come first served, within this process. */
+/** Runs one piece of work at a time for each key, in the order of arrival, within this process. */
 export class KeyQueue {
   readonly #clock: Clock
   readonly #tails = new Map<string, Promise<void>>()
@@ -16,7 +16,10 @@ export class KeyQueue {
     this.#clock = clock
   }
 
-  /** Runs `work` when every earlier one of this key has ended, and tells it whether there was one. With `waitMs` it throws QueueTimeoutError when that takes longer; the turn is then passed on. */
+  /**
+   * Runs `work` after every earlier work of this key has ended, and passes it whether there was earlier work. Throws QueueTimeoutError when that takes
+   * longer than `waitMs`; the next waiter then gets the turn.
+   */
   async run<T>(key: string, work: (hasWaited: boolean) => Promise<T>, waitMs?: number): Promise<T> {
     const before = this.#tails.get(key)
     let pass = (): void => {}
@@ -53,7 +56,7 @@ export class KeyQueue {
     }
   }
 
-  /** The next one of this key begins no sooner than in `ms`: whoever waits for it outside of this process has a chance. */
+  /** Delays the next work of this key by at least `ms`, so that a process which waits for the key can take it. */
   rest(key: string, ms: number): void {
     this.#restsUntilMs.set(key, this.#clock.monotonicMs() + ms)
     this.#clock.after(ms, () => {

@@ -1,14 +1,14 @@
-/** What the calls of shared memory take and give. Types alone, so that everything can stand on them. */
+/** The arguments and results of shared memory's calls. This file holds types only, so every other file may import it. */
 import type { BearerPrincipal } from '../../platform/security/principal.ts'
 import type { StoreRow } from '../objects/queries.ts'
 import type { AuthorView } from '../provenance.ts'
 import type { ObjectStore } from '../stores/object-store.ts'
 
-/** Who asks, and how long there is somebody to answer. */
+/** Who makes the call, and the signal that says whether the caller still waits. */
 export interface MemoryCall {
   readonly principal: BearerPrincipal
   readonly agentLabel: string | null
-  /** What an MCP client calls itself; its own word. */
+  /** The name that an MCP client gives itself; it is not verified. */
   readonly clientName?: string
   readonly signal: AbortSignal
 }
@@ -18,10 +18,10 @@ export interface Conditions {
   readonly ifNoneMatch?: string | undefined
 }
 
-/** What happened to a key, as news of changes say it. */
+/** The change of a key, as change events name it. */
 export type ChangeAction = 'put' | 'append' | 'restore' | 'promote' | 'delete' | 'expire'
 
-/** What a caller inside the gateway adds to a write; never from a request. */
+/** Options that a caller inside the gateway adds to a write; they never come from a request. */
 export interface WriteExtras {
   /** Beside the provenance that every write gets, and below it: names as `br-promoted-by`, values printable ASCII. */
   readonly metadata?: Readonly<Record<string, string>>

@@ -28,7 +28,7 @@ interface ScopeRow {
   readonly pattern: readonly string[]
   readonly reads: MemberOf
   readonly writes: MemberOf
-  /** The concrete owners of this class for a caller; [''] where the class has none. */
+  /** The owners of this class that the caller may use. A class without owners gives ['']. */
   readonly owners: (caller: MemoryCaller) => readonly string[]
 }
 
@@ -71,8 +71,8 @@ export function readablePrefixes(caller: MemoryCaller): string[] {
 }
 
 /**
- * The prefixes to list for the one that was asked: itself when it lies inside a readable scope, the readable scopes below it when it
- * is broader. Throws `forbidden` when nothing under it is readable, whether or not anything is there.
+ * Returns the prefixes to list for a requested prefix: the prefix itself when it is inside a readable scope, or the readable scopes below it when it is
+ * broader. Throws `forbidden` when nothing under it is readable, whether or not anything is there.
  */
 export function listPrefixes(caller: MemoryCaller, asked: string): string[] {
   const found = readablePrefixes(caller).flatMap(scope => (asked.startsWith(scope) ? [asked] : scope.startsWith(asked) ? [scope] : []))
@@ -81,7 +81,7 @@ export function listPrefixes(caller: MemoryCaller, asked: string): string[] {
   return found
 }
 
-/** What `GET /v1/me/memory/paths` says. `agents/` is open to every key and not listed there. */
+/** The body of `GET /v1/me/memory/paths`. `agents/` is open to every key and is not listed there. */
 export function pathsOf(caller: MemoryCaller): { user: string; workspace?: string; org: string; shared?: string[] } {
   const [workspaceId] = caller.workspaceIds
   return {
@@ -104,7 +104,7 @@ export function isExpired(key: string, writtenMs: number, ttlDays: number, nowMs
   return isJournalKey(key) && nowMs - writtenMs > ttlDays * dayMs
 }
 
-/** The row of a key that lies strictly below its scope, with the owner named in the path. */
+/** Returns the rule for a key that is strictly below its scope, with the owner that the path names. */
 function rowOf(key: string): { row: ScopeRow; owner: string } | null {
   const segments = key.split('/')
   for (const row of scopeTable) {

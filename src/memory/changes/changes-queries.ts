@@ -1,7 +1,7 @@
 import { statement } from '../../platform/db/db.ts'
 
 export interface ChangeRow {
-  /** Time of the database; stands in every row, so that it comes along when there is nothing new. */
+  /** Time of the database. Every row has it; when there is no change, one row with only the time comes back. */
   readonly now: Date
   readonly seq: bigint | null
   readonly at: Date

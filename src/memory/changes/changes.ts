@@ -1,6 +1,6 @@
 /**
- * News of changed memory, for whoever in this process wants to know: `memory.changed`. Every settled write leaves a row in
- * memory_changes; each process that has listeners reads what is new there, woken by a notification and by a poll behind it.
+ * Delivers changes of memory (`memory.changed`) to listeners in this process. Every settled write adds a row to memory_changes. Each process that has
+ * listeners reads the new rows after a notification, and polls in case a notification is lost.
  */
 import type { Clock } from '../../platform/clock.ts'
 import type { Db } from '../../platform/db/db.ts'
@@ -10,14 +10,14 @@ import type { ChangeAction } from '../access/memory-call.ts'
 import { type AuthorView, authorInRow } from '../provenance.ts'
 import { type ChangeRow, deleteOldChanges, readChanges } from './changes-queries.ts'
 
-/** What happened to one object; never its content. Whether somebody may know of the key is the listener's business. */
+/** The change of one object, without its content. The listener checks whether somebody may know about the key. */
 export interface MemoryChange {
   readonly orgId: number
   readonly key: string
   readonly action: ChangeAction
   /** Null when the object is gone. */
   readonly etag: string | null
-  /** Null when it was not written through the gateway, and for what the gateway did by itself. */
+  /** Null when the change did not come through the gateway, and for changes that the gateway makes by itself. */
   readonly author: AuthorView | null
   /** Time of the database. */
   readonly at: Date
@@ -64,8 +64,8 @@ export class MemoryChanges {
   }
 
   /**
-   * Calls `listener` for every change that is made once this has resolved, until the returned function is called. A change may come
-   * twice after a failure of the database. An exception of the listener is logged.
+   * Calls `listener` for every change that is made after this promise resolves, until the returned function is called. A change may come twice after a
+   * failure of the database. An exception of the listener is logged.
    */
   async on(orgId: number, listener: ChangeListener): Promise<() => void> {
     if (this.#audiences.size === 0) this.#readAt = null
@@ -92,7 +92,7 @@ export class MemoryChanges {
     this.#stopPoll = null
   }
 
-  /** A write of this process was settled: tells the others, and its own listeners, soon. */
+  /** Reports a settled write of this process to its own listeners and to the other processes soon. */
   announce(): void {
     if (this.#isStopped) return
     if (this.#notifyTimer !== null) {
@@ -108,23 +108,23 @@ export class MemoryChanges {
     })
   }
 
-  /** A notification of the channel; those of others are passed by. */
+  /** Reads a notification of the channel and ignores notifications of other channels. */
   onNotification(text: string): void {
     if (text === payload) this.wake()
   }
 
-  /** Reads what is new, unless nobody here wants to know. */
+  /** Reads new changes if this process has listeners. */
   wake(): void {
     if (this.#audiences.size === 0 || this.#isStopped) return
     if (this.#reading !== null) {
-      // The read under way may have begun before the commit.
+      // A read that is already running may have begun before the commit.
       this.#readAgain = true
       return
     }
     void this.#read().catch((error: unknown) => this.#deps.log.warn('memory.changes_unread', { error }))
   }
 
-  /** Deletes what is older than an hour; how much. */
+  /** Deletes rows that are older than an hour, and returns their number. */
   prune(): Promise<number> {
     return this.#deps.db.exec(deleteOldChanges)
   }
@@ -141,7 +141,7 @@ export class MemoryChanges {
     void this.#deps.db.notify(newsChannel, payload).catch((error: unknown) => this.#deps.log.warn('memory.changes_unannounced', { error }))
   }
 
-  /** One read at a time; whoever comes meanwhile waits for it. */
+  /** Runs one read at a time. A caller that arrives during a read waits for it. */
   #read(): Promise<void> {
     this.#reading ??= this.#readOnce().finally(() => {
       this.#reading = null
@@ -169,7 +169,7 @@ export class MemoryChanges {
       if (rows.length < pageRows) break
       afterSeq = rows.at(-1)?.seq ?? null
     }
-    // Rows that fell out of the window cannot come again, so the numbers of this window are all that has to be remembered.
+    // Rows outside the window cannot come again, so only the numbers of this window are remembered.
     for (const [orgId, audience] of audiences) audience.seen = inWindow.get(orgId) ?? new Set()
     this.#readAt = now
   }

@@ -54,12 +54,12 @@ export interface OpenStoresDeps {
   readonly watch?: StoreWatch | undefined
 }
 
-/** Stores that one process keeps; the one used longest ago is let go beyond that. */
+/** The most stores that one process keeps. Beyond it the store that was used longest ago is dropped. */
 const openMax = 200
 
 /**
- * Turns configuration rows into object stores and keeps them, with their sockets, while the row stays the same. What is let go is not
- * closed: calls and long walks under way go on with it, and its idle sockets end by themselves.
+ * Turns configuration rows into object stores and keeps them, with their sockets, while the row stays the same. A store that is dropped is not closed:
+ * running calls and long walks continue with it, and its idle sockets end by themselves.
  */
 export class OpenStores {
   readonly #deps: OpenStoresDeps
@@ -84,7 +84,7 @@ export class OpenStores {
     return watch === undefined ? store : watchedStore(store, watch, clock)
   }
 
-  /** A store that the caller closes. Throws `bad_request` for an endpoint that a user may not reach. */
+  /** Returns a store that the caller closes. Throws `bad_request` for an endpoint that a user may not reach. */
   make(orgId: number, place: StorePlace): ObjectStore {
     const { clock, ids, dataDir, timeoutMs, objectBytesMax } = this.#deps
     if (place.store === 'folder') return new FolderStore({ root: join(dataDir, 'memory', `org-${orgId}`), clock, ids })
@@ -107,7 +107,7 @@ export class OpenStores {
         return identity.role(orgId, access.roleArn ?? '', () => externalId(orgId))
       case 'gateway': {
         const named = gatewayBuckets.find(orgId, bucket)
-        // Asked again at each start: the operator may have taken the bucket off the list.
+        // The list is checked again at each start, because the operator may have removed the bucket.
         if (named === null || named.endpoint !== endpoint)
           throw fail('memory_store_failed', {
             message: 'The operator does not name the bucket of this memory store in MEMORY_ROLE_BUCKETS any more.',
@@ -118,7 +118,7 @@ export class OpenStores {
     }
   }
 
-  /** The operator's bucket may be anywhere; what an organisation names is guarded, with the bucket in the host as well. */
+  /** The operator's bucket may be anywhere. An address that an organisation names is guarded, also with the bucket in the host. */
   #lookupsOf(place: S3Place): (url: URL) => LookupFunction {
     const { guard } = this.#deps
     if (place.access.credentials === 'gateway') return () => dnsLookup
@@ -145,7 +145,7 @@ export class OpenStores {
   }
 }
 
-/** The URL that calls go to. Throws `bad_request` for a region that is none. */
+/** Returns the URL that calls go to. Throws `bad_request` for an invalid region. */
 function checkedUrl(place: S3Place): URL {
   try {
     return bucketUrl(place, place.region)
@@ -154,7 +154,7 @@ function checkedUrl(place: S3Place): URL {
   }
 }
 
-/** Names the row that owns the sealed value, so that a copy in another organisation's row does not open. */
+/** Names the row that owns the sealed value, so that a copy in another organisation's row cannot be opened. */
 export function storeOwner(orgId: number): string {
   return `memory_stores:${orgId}`
 }

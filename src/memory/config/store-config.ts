@@ -1,4 +1,4 @@
-/** Where an organisation keeps its memory: configure, repoint, show. Credentials go in and never come out. */
+/** Where an organisation keeps its memory: configure, change, show. Credentials are never returned. */
 
 import type { Clock } from '../../platform/clock.ts'
 import type { Db, Tx } from '../../platform/db/db.ts'
@@ -54,20 +54,20 @@ export interface StoreConfigDeps {
   /** Tests of addresses, by organisation. */
   readonly addressTests: Pick<AddressTests, 'take' | 'passed'>
   readonly isFolderAllowed: boolean
-  /** MEMORY_QUOTA_MAX_MB; 0: none. */
+  /** MEMORY_QUOTA_MAX_MB; 0 means no bound. */
   readonly operatorQuotaMbMax: number
   readonly gatewayBuckets: GatewayBuckets
   readonly controlLog: ControlLog
-  /** How long a row is believed when no news of a change come. */
+  /** How long a row is cached when no change is reported. */
   readonly cacheTtlMs: number
 }
 
-/** Kind of control news: the reference is the organisation. */
+/** The kind of the control event; its reference is the organisation. */
 const storeNews = 'memory_store_changed'
-/** Organisations whose row one process keeps. */
+/** The most organisations whose row one process caches. */
 const rowsMax = 5_000
 
-/** What is shown of a store: `configured` and, when it is, members that depend on who asks. */
+/** What the API shows of a store: `configured` and, when it is true, members that depend on the caller. */
 export type StoreView = { readonly configured: boolean } & Readonly<Record<string, unknown>>
 
 export class StoreConfig {
@@ -85,22 +85,22 @@ export class StoreConfig {
     controlLog.onGap(() => this.#rows.clear())
   }
 
-  /** The row without a round trip, where this process knows it. Changes are heard of within a second; a write checks by its generation. */
+  /** Returns the row without a round trip when this process has it cached. Changes arrive within a second; a write checks the row by its generation. */
   known(orgId: number): StoreRow | null | Promise<StoreRow | null> {
     return this.#rows.get(orgId)
   }
 
-  /** The next `known` looks it up. */
+  /** Drops the cached row, so that the next `known` reads it. */
   forget(orgId: number): void {
     this.#rows.invalidate(orgId)
   }
 
-  /** As the database has it now. */
+  /** Returns the row as the database has it now. */
   find(orgId: number): Promise<StoreRow | null> {
     return this.#deps.db.maybe(findStore, orgId)
   }
 
-  /** What everybody who writes has to know, and nothing of the place: the room that there is, and how long things are kept. */
+  /** What every writer has to know: the free room and the retention. The place of the store is not in it. */
   async roomView(orgId: number): Promise<StoreView> {
     const row = await this.find(orgId)
     return row === null ? { configured: false } : await this.#roomOf(row, orgId)
@@ -153,7 +153,7 @@ export class StoreConfig {
   }
 
   /**
-   * Configures, or changes what is there. Throws `bad_request`, `unavailable` (the store cannot be used), `store_path_change_in_use`,
+   * Configures the store, or changes its configuration. Throws `bad_request`, `unavailable` (the store cannot be used), `store_path_change_in_use`,
    * `memory_busy`, `rate_limit_exceeded`.
    */
   async put(orgId: number, input: StoreInput): Promise<void> {
@@ -188,7 +188,7 @@ export class StoreConfig {
     }
   }
 
-  /** What cannot be booked now is found by the reconcile that `#save` has made due. */
+  /** Books the objects of the store. The reconcile that `#save` has made due finds what cannot be booked now. */
   async #book(store: ObjectStore, orgId: number, generation: number): Promise<void> {
     const { db, clock } = this.#deps
     try {
@@ -250,7 +250,10 @@ export class StoreConfig {
     })
   }
 
-  /** Probes the store as it is configured and keeps what was found: a store may stop to honour conditions. Throws `memory_not_configured`, `unavailable`, `memory_busy`. */
+  /**
+   * Probes the configured store and keeps the result, because a store may stop honouring conditions. Throws `memory_not_configured`, `unavailable`,
+   * `memory_busy`.
+   */
   async reprobe(orgId: number): Promise<Capabilities> {
     const { clock, ids, stores, controlLog, jobs } = this.#deps
     const row = await this.find(orgId)

@@ -1,4 +1,4 @@
-/** From what somebody sends to the place of a store. */
+/** Turns a request body into the place of a store. */
 import { fail } from '../../platform/errors.ts'
 import type { GatewayBuckets } from '../stores/gateway-buckets.ts'
 import type { StoreAccess } from '../stores/s3/s3-options.ts'
@@ -35,7 +35,7 @@ export interface PlaceRules {
   readonly gatewayBuckets: GatewayBuckets
 }
 
-/** The place that is asked for; what is blank stays as it was `before`. Throws `bad_request`. */
+/** Returns the requested place. A blank field keeps its value in `before`. Throws `bad_request`. */
 export function placeFrom(orgId: number, input: StoreInput, before: StorePlace | null, rules: PlaceRules): StorePlace {
   const kind = input.store ?? (isBlank(input.endpoint) && isBlank(input.bucket) ? (before?.store ?? 's3') : 's3')
   if (kind === 'folder') {
@@ -59,8 +59,8 @@ export function placeFrom(orgId: number, input: StoreInput, before: StorePlace |
 }
 
 /**
- * The quota as it will be. On a store that the operator pays for it is at most `operatorMaxMb` (0: no bound): what was set for another store, and the
- * default, are cut to it. Throws `bad_request` for a request beyond it.
+ * Returns the new quota. On a store that the operator pays for it is at most `operatorMaxMb` (0: no bound). The default, and a quota that was set for
+ * another store, are cut to that bound. Throws `bad_request` when the request asks for more.
  */
 export function quotaMbFrom({ quota_mb: requested }: StoreInput, before: number | null, place: StorePlace, operatorMaxMb: number): number {
   const isOperators = place.store === 'folder' || place.access.credentials === 'gateway'
@@ -72,7 +72,7 @@ export function quotaMbFrom({ quota_mb: requested }: StoreInput, before: number 
   return Math.min(requested ?? before ?? quotaMbDefault, operatorMaxMb)
 }
 
-/** The endpoint and the region are the operator's, so that nobody else says where the gateway's signature goes. */
+/** The operator sets the endpoint and the region, so that nobody else decides where the gateway's signature goes. */
 function gatewayPlace(orgId: number, input: StoreInput, bucket: string, access: StoreAccess, buckets: GatewayBuckets): S3Place {
   const named = buckets.find(orgId, bucket)
   if (named === null)
@@ -125,13 +125,13 @@ function endpointFrom(text: string): string {
   return url.href.replace(/\/+$/, '')
 }
 
-/** Whether the store as it was and as it will be hold the same objects. */
+/** Whether the store before and after the change holds the same objects. */
 export function isSamePlace(before: StorePlace, place: StorePlace): boolean {
   if (before.store === 'folder' || place.store === 'folder') return before.store === place.store
   return before.endpoint === place.endpoint && before.bucket === place.bucket
 }
 
-/** Whether it is reached in the same way. */
+/** Whether the store is reached in the same way before and after the change. */
 export function isSameAccess(a: StorePlace, b: StorePlace): boolean {
   if (a.store === 'folder' || b.store === 'folder') return a.store === b.store
   if (a.region !== b.region || a.credentials?.accessKey !== b.credentials?.accessKey || a.credentials?.secretKey !== b.credentials?.secretKey) return false

@@ -17,11 +17,11 @@ export interface Capabilities {
 
 /** What else is worth knowing of a store, as the view of the configuration shows it. */
 export interface StoreDetails {
-  /** An object can be copied under another key, by the store itself or by hand. */
+  /** An object can be copied under another key, by the store itself or through this process. */
   readonly copy: boolean
   /** Whether the store keeps old versions by itself; unknown where it does not say. */
   readonly versioning: 'on' | 'suspended' | 'off' | 'unknown'
-  /** A list shows at once what was just written. */
+  /** A list shows immediately what was just written. */
   readonly lists_at_once: boolean
   /** PUT, HEAD and lists call an object by the same etag. */
   readonly etags_agree: boolean
@@ -73,7 +73,7 @@ async function probeStore(store: ObjectStore, cleaner: ObjectStore, orgId: numbe
     const details = { copy: hasCopy, versioning, lists_at_once: isListed, etags_agree: etagsAgree, metadata_bytes: written.metadataBytes }
     return { casPut, casDelete, clockSkewMs: read.modifiedMs - nowMs, details }
   } catch (error) {
-    // The store may hold the probe object still; it lies outside every scope, and the next reconcile removes it.
+    // The store may still hold the probe object. It is outside every scope, and the next reconcile removes it.
     await withinStoreTime(clock, undefined, signal => cleaner.delete(key, { signal }), cleaningMsMax).catch(() => {})
     throw error
   }
@@ -84,7 +84,7 @@ export function unusable(cause: ObjectStoreError): GatewayError {
   return fail('unavailable', { message: `The memory store cannot be used: ${cause.message}.`, cause })
 }
 
-/** What a failed probe left behind is removed in this time, or by the next reconcile. */
+/** The most time for removing the leftovers of a failed probe; the next reconcile removes what remains. */
 const cleaningMsMax = 5_000
 
 /** The store, whose calls end with the signal. */

@@ -13,7 +13,7 @@ export const author = z
   .object({
     user: z.string(),
     agent: z.string().optional().describe('Id of a verified agent, or in double quotes the label that a plain key gave itself.'),
-    verified: z.boolean().optional().describe('Beside agent: true for one that proved itself by a token, false for a label.'),
+    verified: z.boolean().optional().describe('Beside agent: true for an agent that authenticated with a token, false for a label.'),
   })
   .nullable()
 

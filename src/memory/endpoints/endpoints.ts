@@ -43,7 +43,7 @@ const storeBody = z.strictObject({
     .optional()
     .describe('Default: role with a role_arn, else keys. gateway: a bucket that the operator has named.'),
   role_arn: z.string().max(600).optional().describe('A role of yours that the gateway assumes, with the external id that GET shows.'),
-  addressing: z.enum(['auto', 'path', 'virtual']).optional().describe('Where the bucket stands: in the host (virtual) or in the path. Default auto.'),
+  addressing: z.enum(['auto', 'path', 'virtual']).optional().describe('Where the URL names the bucket: in the host (virtual) or in the path. Default auto.'),
   sse: z.enum(['bucket', 'aws:kms']).optional().describe('How new objects are encrypted. Default bucket: as the bucket says.'),
   kms_key_id: z
     .string()
@@ -66,7 +66,7 @@ export const memoryEndpoints = {
     auth: 'key',
     access: storeAdmin,
     tag,
-    summary: "Say where the organisation's memory lives; the store is probed at once.",
+    summary: "Configures the store of the organisation's memory. The store is probed immediately.",
     input: { body: storeBody },
     output: z.object({ ok: z.literal(true) }),
     errors: ['bad_request', 'forbidden', 'unavailable', 'store_path_change_in_use', 'memory_busy', 'rate_limit_exceeded'],

@@ -75,7 +75,7 @@ export const shareEndpoints = {
     errors: ['bad_request', 'bad_name', 'cap', 'forbidden', 'memory_not_configured', 'space_taken', 'space_retired'],
     async handle({ memory }, { body }, { principal }) {
       await memory.configured(principal.orgId)
-      // A number that can be no id stands for nobody.
+      // A number that cannot be an id belongs to nobody.
       const made = await memory.shares.create(
         actorOf(principal),
         body.space,
@@ -120,7 +120,7 @@ export const shareEndpoints = {
     auth: 'key',
     access: changesAccess,
     tag,
-    summary: 'Closes a share for good: grants end, its objects stay in the bucket where nobody reads them, its name is never used again.',
+    summary: 'Closes a share permanently: its grants end, its objects stay in the bucket where nobody can read them, and its name is never used again.',
     input: { path: spacePath },
     output: changed,
     errors: ['forbidden', 'memory_not_configured', 'not_found'],

@@ -4,11 +4,11 @@ import { statement } from '../../platform/db/db.ts'
 export type VersionHow = 'put' | 'append' | 'restore' | 'promote' | 'delete'
 
 export interface VersionRow {
-  /** Order within the key; null for the object that stands there now. */
+  /** Order within the key; null for the current object. */
   readonly seq: bigint | null
-  /** Null for an object that stands there now and did not come through the gateway. */
+  /** Null for a current object that did not come through the gateway. */
   readonly versionId: string | null
-  /** Name of the bytes under .versions/; null for a deletion and for the object that stands there now. */
+  /** Name of the bytes under .versions/; null for a deletion and for the current object. */
   readonly objectId: string | null
   readonly how: VersionHow
   readonly etag: string | null
@@ -38,7 +38,7 @@ export const versionsBefore = statement<[orgId: number, key: string, before: big
    where org_id = $1::int and key = $2::text and doomed_at is null and seq < $3::bigint order by seq desc limit $4::int`,
 )
 
-/** One version of a key, the one that stands there now included. */
+/** Returns one version of a key; the current object counts as a version. */
 export const findVersion = statement<[orgId: number, key: string, versionId: string], VersionRow>(
   'memory.find_version',
   `select ${versionColumns} from memory_versions where org_id = $1::int and key = $2::text and doomed_at is null and version_id = $3::uuid

@@ -48,7 +48,7 @@ export class HistorySweep {
     return this.#remove(await db.many(doomedVersions, now, removedMax, removedOfOneMax, this.#deps.resting.at(nowMs)))
   }
 
-  /** Removes the doomed versions of one key at once; what the store does not take now is left to `run`. */
+  /** Removes the expired versions of one key immediately. `run` removes later what the store refuses now. */
   async removeOf(orgId: number, key: string): Promise<void> {
     await this.#remove(await this.#deps.db.many(doomedOfKey, orgId, key, removedMax))
   }

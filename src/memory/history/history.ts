@@ -17,7 +17,7 @@ import type { HistorySweep } from './history-sweep.ts'
 
 /** One version as `GET /v1/me/memory/history` shows it. */
 export interface VersionView {
-  /** Null for an object that stands there now and did not come through the gateway: it has no version yet. */
+  /** Null for a current object that did not come through the gateway, because it has no version yet. */
   readonly version: string | null
   readonly how: VersionHow
   /** True for what `GET /v1/me/memory/o` reads. */
@@ -52,8 +52,8 @@ export class MemoryHistory {
   }
 
   /**
-   * Versions of a key, newest first, the object that stands there now at the head. Throws what a read throws; `not_found` when the
-   * key never was, or nothing of it is kept.
+   * Returns the versions of a key, newest first; the current object is the first. Throws what a read throws; `not_found` when the key never existed, or
+   * when no version of it is kept.
    */
   async list(call: MemoryCall, keyText: string, page: { readonly limit: number; readonly cursor?: string | undefined }) {
     const { row, key } = await this.#admit(call, keyText)
@@ -68,7 +68,7 @@ export class MemoryHistory {
     if (before === null && seen.length === 0) throw noObject()
     const shown = seen.slice(0, page.limit)
     const last = shown.at(-1)
-    // After the object that stands there now every version comes.
+    // The versions follow the current object.
     const next = seen.length > page.limit && last !== undefined ? this.#cursorAt(last.seq ?? afterAll, orgId, key) : null
     return { key, versions: shown.map(viewOf), next_cursor: next }
   }
@@ -130,7 +130,7 @@ export class MemoryHistory {
     const storeKey = version.objectId === null ? joinKey(orgId, key) : versionKey(orgId, version.objectId)
     try {
       const found = await store.get(storeKey, { signal: call.signal, sizeBytesMax: objectBytesMax })
-      // The object that stands there now may have been replaced since, or from outside the gateway.
+      // The current object may have been replaced since, or may have been replaced from outside the gateway.
       if (version.objectId === null && found.etag !== version.etag) throw noVersion()
       return { bytes: found.bytes, etag: version.etag ?? found.etag, modified: version.writtenAt, metaHeaders: metaHeaders(found.metadata) }
     } catch (error) {

@@ -1,9 +1,8 @@
 /**
- * How the condition of a write reaches the store. The key is held by an intent, so no other writer of the gateway can come between a
- * look and the write; the store's own conditions guard against everybody else, and against requests of our own that arrive late. A
- * store whose conditions say nothing, or stop working, can therefore not make one writer of the gateway overwrite another; only a request
- * that such a store does later than its intent lives can, and a try of ours that it does after the one that it answered.
- * Decision 0220 says why.
+ * How the condition of a write reaches the store. An intent holds the key, so no other writer of the gateway can come between the check and the write.
+ * The store's own conditions guard against all other writers, and against requests of ours that arrive late. So a store whose conditions do not work
+ * cannot make one writer of the gateway overwrite another, with two exceptions: a request that the store performs after its intent has expired, and a
+ * try of ours that it performs after the try that it answered. Decision 0220 says why.
  */
 
 import { holds, type Precondition } from '../preconditions.ts'

@@ -5,11 +5,11 @@ import type { RestingStores } from '../upkeep/resting-stores.ts'
 import type { MemoryIndex } from './index/memory-index.ts'
 import type { IntentRow } from './queries.ts'
 
-/** Organisations whose stores are asked together: a silent one holds few others up. */
+/** The most organisations whose stores are asked concurrently, so that a silent store delays few others. */
 const orgsTogether = 4
 /** A slow store is left to the next round after that. */
 const storeMsMax = 30_000
-/** A round asks no further store after that: other work that asks stores waits for it. */
+/** A round asks no further store after this time, because other work that asks stores waits for it. */
 const roundMsMax = 60_000
 
 export interface IntentSweepDeps {

@@ -4,7 +4,7 @@ import type { MemoryCallers } from '../access/callers.ts'
 import type { ConfiguredStore } from '../access/memory-call.ts'
 import type { MemoryIndex } from './index/memory-index.ts'
 
-/** What reading and writing objects stands on. */
+/** The dependencies of reading and writing objects. */
 export interface MemoryObjectsDeps {
   readonly clock: Clock
   readonly ids: Ids
@@ -15,7 +15,7 @@ export interface MemoryObjectsDeps {
   readonly intentMs: number
   /** Throws `memory_not_configured`. */
   configured(orgId: number): Promise<ConfiguredStore>
-  /** Looks the configuration up anew the next time. */
+  /** Drops the cached configuration, so that the next call reads it again. */
   forget(orgId: number): void
   /** The registered agent that a label names; null when it names none. */
   agentByLabel(orgId: number, label: string): { readonly status: 'active' | 'revoked' } | null | Promise<{ readonly status: 'active' | 'revoked' } | null>

@@ -8,26 +8,26 @@ export function noObject(): GatewayError {
   return fail('not_found', { message: 'There is no memory object of that key.' })
 }
 
-/** The path lies outside what the credential may do. */
+/** The credential may not use this path. */
 export function outsideScope(verb: string): GatewayError {
   return fail('forbidden', { message: `This credential may not ${verb} under that path. GET /v1/me/memory/paths lists its scopes.` })
 }
 
-/** Entries are appended and then stand. */
+/** An appended entry cannot be changed. */
 export function entryStands(): GatewayError {
   return fail('forbidden', {
     message: 'That is the name of an appended entry: entries are made with POST /v1/me/memory/append and never written again. Append a new one, or delete it.',
   })
 }
 
-/** The write lost its intent: it took too long, or the store was configured anew. */
+/** The write lost its intent: it took too long, or the store was reconfigured. */
 export function lostIntent(): GatewayError {
   return fail('memory_store_failed', {
-    message: 'This call took too long, or the store was configured anew while it ran. Read the object to see what is there.',
+    message: 'This call took too long, or the store was reconfigured while it ran. Read the object to see what is there.',
   })
 }
 
-/** 412 with what stands there now. */
+/** 412 with the etag of the current object. */
 export function conflictOf(head: ObjectHead | null): GatewayError {
   const extra =
     head === null
@@ -36,9 +36,9 @@ export function conflictOf(head: ObjectHead | null): GatewayError {
   return fail('memory_conflict', { extra })
 }
 
-/** The store was configured anew, twice while one call tried to reach it. */
+/** The store was reconfigured twice while one call tried to reach it. */
 export function movedAway(cause: Error): GatewayError {
-  return fail('memory_store_failed', { message: 'The memory store was configured anew while this call ran. Try again.', shouldRetry: true, cause })
+  return fail('memory_store_failed', { message: 'The memory store was reconfigured while this call ran. Try again.', shouldRetry: true, cause })
 }
 
 /** What a reader sees of a store that failed. Anything that is not the store's doing passes. */
@@ -72,7 +72,8 @@ function failureOf(error: ObjectStoreError, isInDoubt: boolean): GatewayError {
       })
     case 'full':
       return fail('memory_store_failed', {
-        message: 'The memory store itself is full. Nothing was changed. Whoever runs the bucket makes room there; the quota here is another limit.',
+        message:
+          'The memory store itself is full. Nothing was changed. The owner of the bucket has to make room there; the quota of the gateway is another limit.',
         shouldRetry: false,
         cause,
       })

@@ -12,7 +12,7 @@ import { cursorFrom, notOurCursor } from './index/page-cursor.ts'
 import type { MemoryObjectsDeps } from './object-deps.ts'
 import { noObject, outsideScope, storeFailure } from './object-failures.ts'
 
-/** What a list without pages shows at most: keys, and characters of them. All of it is in memory at once. */
+/** The most that a list without pages shows: keys, and characters of keys. The whole list is in memory. */
 const listKeysMax = 100_000
 const listCharsMax = 20_000_000
 
@@ -44,7 +44,8 @@ export class MemoryReads {
   }
 
   /**
-   * The object. Some stores replace an object in two steps and show none in between, so one that the index knows is looked for once more.
+   * Returns the object. Some stores replace an object in two steps and show no object in between, so an object that the index knows is read a second
+   * time.
    */
   async #get(store: ObjectStore, orgId: number, key: MemoryKey, { signal }: MemoryCall): Promise<StoredObject> {
     const get = (): Promise<StoredObject> => store.get(joinKey(orgId, key), { signal, sizeBytesMax: this.#deps.objectBytesMax })
@@ -75,7 +76,7 @@ export class MemoryReads {
     const prefix = parsePrefix(prefixText)
     const after = params.cursor === undefined ? null : positionIn(params.cursor)
     const isPlain = params.isWanted === undefined && params.delimiter === undefined
-    // One more than a page holds tells whether there is another.
+    // One object more than a page holds tells whether there is another page.
     const options = { after, ...(isPlain ? { pageSize: params.limit + 1 } : {}) }
     try {
       return await withinStoreTime(this.#deps.clock, call.signal, async signal => pageOf(await this.walk({ ...call, signal }, prefix, options), prefix, params))
@@ -100,7 +101,7 @@ async function allOf(walk: KeyWalk): Promise<ListEntry[]> {
   for (let found = await walk.next(); found !== null; found = await walk.next()) {
     chars += found.key.length
     if (entries.length >= listKeysMax || chars > listCharsMax)
-      throw fail('bad_request', { message: 'There are too many objects under this prefix to list at once. Ask for pages with limit.' })
+      throw fail('bad_request', { message: 'There are too many objects under this prefix to list in one reply. Ask for pages with limit.' })
     entries.push(entryOf(found))
   }
   return entries

@@ -96,7 +96,7 @@ export class MemoryWrites {
     })
   }
 
-  /** Runs it again, once, when the store was configured anew and this process had not heard of it yet. */
+  /** Runs `work` a second time when the store was reconfigured and this process had not received the change yet. */
   async #onCurrentStore<T>(call: MemoryCall, work: () => Promise<T>): Promise<T> {
     try {
       return await work()

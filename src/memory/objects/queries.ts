@@ -78,7 +78,7 @@ export const externalIdOf = statement<[orgId: number, made: string], { externalI
    on conflict (org_id) do update set external_id = e.external_id returning external_id as "externalId"`,
 )
 
-/** What a probe found, unless the store was configured anew meanwhile. The details are JSON text. */
+/** Records the result of a probe, unless the store was reconfigured meanwhile. The details are JSON text. */
 export const saveCapabilities = statement<[orgId: number, generation: number, casPut: boolean, casDelete: boolean, skewMs: bigint, details: string, now: Date]>(
   'memory.save_capabilities',
   `update memory_stores set cas_put = $3::boolean, cas_delete = $4::boolean, clock_skew_ms = $5::bigint, capabilities = $6::jsonb, probed_at = $7::timestamptz
@@ -108,7 +108,7 @@ export const usageOf = statement<[orgId: number], UsageRow>(
 export const clearIntents = statement<[orgId: number]>('memory.clear_intents', `delete from memory_intents where org_id = $1::int`)
 export const clearObjects = statement<[orgId: number]>('memory.clear_objects', `delete from memory_objects where org_id = $1::int`)
 
-/** Books what a list of the store says, unless the store was configured anew meanwhile. */
+/** Books the sizes that a list of the store gives, unless the store was reconfigured meanwhile. */
 export const insertListed = statement<
   [orgId: number, keys: readonly string[], etags: readonly string[], sizes: readonly bigint[], modified: readonly Date[], generation: number]
 >(
@@ -120,7 +120,7 @@ export const insertListed = statement<
    on conflict (org_id, key) do nothing`,
 )
 
-/** When the reconcile job looks at a store, unless it was configured anew meanwhile. */
+/** Sets when the reconcile job examines a store, unless the store was reconfigured meanwhile. */
 export const dueReconcile = statement<[orgId: number, generation: number, dueAt: Date]>(
   'memory.due_reconcile',
   `update memory_stores set reconcile_due_at = $3::timestamptz where org_id = $1::int and generation = $2::int`,
@@ -136,7 +136,7 @@ export const recountUsage = statement<[orgId: number]>(
 /** What the beginning of a write found. */
 export interface TakenRow {
   readonly outcome: 'taken' | 'busy' | 'full' | 'moved'
-  /** Of the object that the index knows; null when it knows none. */
+  /** Of the object that the index knows; null when it knows no object. */
   readonly etag: string | null
   readonly writeId: string | null
   readonly writtenAt: Date | null
@@ -171,8 +171,8 @@ export const takeKey = statement<
 )
 
 /**
- * Settling need not wait for the disk of the database: when its last moments are lost in a crash the intent, which was waited for,
- * stands there again, and is resolved by asking the store.
+ * The settlement does not wait for the disk of the database. If a crash loses its last moments, the intent is there again, because its own commit waited
+ * for the disk; asking the store then resolves it.
  */
 const unhurried = `unhurried as materialized (select set_config('synchronous_commit', 'off', true))`
 

@@ -1,6 +1,6 @@
 /**
- * Copy on overwrite: before a write replaces or deletes an object, its bytes are copied inside the store to `.versions/<id of the
- * write>`. The copy is made while the write holds its key, so whoever settles or releases the intent knows what to do with it.
+ * Copies an object before a write replaces or deletes it: its bytes go inside the store to `.versions/<id of the write>`. The write holds its key during
+ * the copy, so the process that settles or releases the intent knows what to do with the copy.
  */
 import { joinKey } from '../memory-key.ts'
 import { writtenMsOf } from '../provenance.ts'
@@ -92,10 +92,10 @@ export async function keptIn(store: ObjectStore, orgId: number, writeId: string,
   return { kind: 'outside', etag: head.etag, sizeBytes: head.sizeBytes, writtenAt: new Date(writtenMsOf(head)) }
 }
 
-/** Copies the object if it is the one that the index knows; otherwise whatever is there, and says false. */
+/** Copies the object if it is the object that the index knows, and returns true. Otherwise it copies the current object and returns false. */
 async function copyKnown(store: ObjectStore, from: string, to: string, before: Before, signal: AbortSignal): Promise<boolean> {
   try {
-    // A store that does not look at the condition tells by the etag of the copy. Some give copies etags of their own; those are looked at.
+    // When a store ignores the condition, the etag of the copy shows it. Some stores give copies their own etags; those copies are read to compare them.
     return (await store.copy(from, to, { ifMatch: before.etag, signal })).etag === before.etag
   } catch (error) {
     if (!isStoreError(error, 'precondition-failed')) throw error

@@ -27,8 +27,8 @@ export const markedVersions = `marked as (
    )`
 
 /**
- * "is null" in other words. In those words the planner, which knows little of a table that grows fast and nothing of one that nobody analyzes,
- * takes the index of all kept versions of the organisation instead of the key's own.
+ * This condition means "is null". With "is null" the planner, which knows little about a fast-growing table and nothing about a table without
+ * statistics, uses the index of all kept versions of the organisation instead of the key's own.
  */
 const isKept = (column: string): string => `coalesce(${column}, 'infinity'::timestamptz) = 'infinity'::timestamptz`
 

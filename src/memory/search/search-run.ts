@@ -40,7 +40,7 @@ export interface SearchRunOptions {
 const objectsMax = 500
 const bytesMax = 32 * 1024 * 1024
 const timeMsMax = 3_000
-/** Everything else in this process has its turn after so long. */
+/** The search yields to the rest of this process after this time. */
 const turnMsMax = 10
 
 export class SearchRun {

@@ -10,9 +10,9 @@ export interface FoundLine {
 }
 
 export interface LineMatcher {
-  /** Where in a line or piece of one the first match begins; -1: it has none. */
+  /** Index of the first match in a line or a piece of a line; -1 when there is no match. */
   readonly find: (piece: string) => number
-  /** A longer line is looked at in pieces of so many characters: what one of them costs holds up everybody else. */
+  /** A longer line is searched in pieces of this many characters, because one piece holds up the whole process. */
   readonly pieceChars: number
 }
 
@@ -25,14 +25,14 @@ export interface SearchParams {
 export const searchCharsMax = 500
 const pieceCharsMax = 4096
 const pieceCharsMin = 512
-/** An expression with so many instructions goes through the longest pieces in some hundredths of a second at worst; the piece of a larger one is shorter. */
+/** An expression with this many instructions takes some hundredths of a second at worst for the longest piece. A larger expression gets shorter pieces. */
 const instructionsMin = 100
 /** Larger ones are refused: reading them, and one piece of a text, would hold up everybody else for too long. */
 const instructionsMax = 5_000
 /** The part of a piece that the next one looks at again. */
 const overlap = 1 / 8
 const snippetChars = 240
-/** How much of a snippet stands before the match. */
+/** How many characters of a snippet come before the match. */
 const leadChars = 80
 
 /** The matcher of a search. Throws `bad_request` for an expression that is not understood; the message never repeats it. */
@@ -57,7 +57,7 @@ export function matcherOf({ text, isRegex, isCaseSensitive }: SearchParams): Lin
   }
 }
 
-/** A line, or a part of one that is very long. */
+/** A line, or a part of a very long line. */
 export interface Piece {
   /** From 1. */
   readonly line: number
@@ -67,7 +67,7 @@ export interface Piece {
   readonly nextOffset: number
 }
 
-/** The pieces of a text behind `from`: behind so many lines, and so many characters of the next one. */
+/** Returns the pieces of a text after `from`, which counts lines and characters of the next line. */
 export function* piecesOf(text: string, pieceChars: number, from: { readonly line: number; readonly offset: number }): Generator<Piece> {
   const stepChars = Math.ceil(pieceChars * (1 - overlap))
   let line = 0
@@ -104,7 +104,10 @@ function tooLarge() {
 /** Quotes, escapes, classes, counts; everything else is a token of one character. */
 const tokens = /\\Q.*?(?:\\E|$)|\\[pPx]\{[^}]*\}|\\.|\[\^?\]?(?:\\.|\[:\^?\w+:\]|[^\]\\])*\]|\{(\d+)(?:,(\d*))?\}|./gs
 
-/** About how many instructions an expression comes to: what is repeated is written out so many times. To compile it would tell exactly, too late. */
+/**
+ * Estimates the number of instructions of an expression; a repeated part counts once for each repetition. Compiling it would give the exact number, but
+ * too late.
+ */
 function sizeOf(text: string): number {
   const outside: number[] = []
   let size = 0

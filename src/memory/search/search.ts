@@ -18,7 +18,7 @@ import { type LineMatcher, matcherOf, type SearchParams, searchCharsMax } from '
 
 export interface SearchResult {
   readonly matches: readonly SearchMatch[]
-  /** Null when everything was looked at. With a cursor there may be fewer matches than asked for, even none. */
+  /** Null when everything was searched. A page with a cursor may have fewer matches than the limit, or no matches. */
   readonly next_cursor: string | null
   readonly scanned: { readonly objects: number; readonly bytes: number }
 }
@@ -36,7 +36,7 @@ export interface MemorySearchDeps extends Pick<MemoryObjectsDeps, 'clock' | 'obj
   configured(orgId: number): Promise<ConfiguredStore>
 }
 
-/** Searches at once in one process, and of one organisation in it; another one is asked to come again. */
+/** The most concurrent searches in one process, and of one organisation in it. A further search is refused. */
 const searchesAtOnce = 8
 const searchesOfOneMax = 4
 /** For the first search of an organisation: stores that are slow, or never answer, keep nobody else from searching. */
@@ -53,7 +53,7 @@ export class MemorySearch {
     this.#turns = new KeyQueue(deps.clock)
   }
 
-  /** Throws what a list throws, `bad_request` for a search that is not understood, `rate_limit_exceeded` when too many run at once. */
+  /** Throws what a list throws, `bad_request` for an invalid search, `rate_limit_exceeded` when too many searches run. */
   async search(call: MemoryCall, request: SearchRequest): Promise<SearchResult> {
     const { orgId } = call.principal
     const configured = await this.#deps.configured(orgId)
@@ -62,7 +62,8 @@ export class MemorySearch {
     if (request.text.length > searchCharsMax) throw fail('bad_request', { message: `Field "q": at most ${searchCharsMax} characters.` })
     const matcher = matcherOf(request)
     const position = request.cursor === undefined ? null : positionFrom(request.cursor)
-    if (!this.#hasRoom(orgId)) throw fail('rate_limit_exceeded', { message: 'Too many searches run at once. Try again in a second.', retryAfterSeconds: 1 })
+    if (!this.#hasRoom(orgId))
+      throw fail('rate_limit_exceeded', { message: 'Too many searches run concurrently. Try again in a second.', retryAfterSeconds: 1 })
     this.#running.push(orgId)
     try {
       return await withinStoreTime(this.#deps.clock, call.signal, signal =>

@@ -16,7 +16,7 @@ export interface PromotionDeps {
 export interface PromotionParams {
   /** The workspace whose record it is; undefined: of the organisation; null: an id that no workspace can have. */
   readonly workspaceId: number | null | undefined
-  /** Below records/, one segment; a record of several that stands there already may be replaced. */
+  /** One segment below records/. A record of several segments that exists already may be replaced. */
   readonly name: string
   readonly content: string | undefined
   /** Keys that the content was made from, as the promoter says. */

@@ -46,7 +46,7 @@ export const shareMembersMax = 500
 /** Open shares that one person may own, and that one organisation may have. */
 const ownSharesMax = 100
 const orgSharesMax = 1_000
-/** Retired ones count here: their names are kept for good. */
+/** Retired shares count here, because their names are never used again. */
 const everSharesMax = 10_000
 
 const noShare = () => fail('not_found', { message: 'There is no share of that name. GET /v1/me/memory/shares lists yours.' })
@@ -64,7 +64,10 @@ export class Shares {
     this.#clock = clock
   }
 
-  /** A page by name: the shares that the person owns or belongs to, with `isAll` every open one of the organisation. Nobody (null) has none. Throws `bad_request`. */
+  /**
+   * Returns a page by name of the shares that the person owns or belongs to; with `isAll` every open share of the organisation. Nobody (null) has no
+   * shares. Throws `bad_request`.
+   */
   async list(
     orgId: number,
     userId: number | null,
@@ -78,7 +81,7 @@ export class Shares {
   }
 
   /**
-   * Makes a share that the actor owns; of one that they own already it adds the missing grants and takes none away. All or nothing.
+   * Creates a share that the actor owns. If the actor already owns it, the missing grants are added and none is removed. All grants are made or none.
    * Throws `bad_name`, `bad_request` (somebody is no active member), `space_taken`, `space_retired`, `cap`, `forbidden`.
    */
   async create(actor: ShareActor, space: string, memberUids: readonly number[]): Promise<{ share: ShareView; isNew: boolean }> {
@@ -113,7 +116,7 @@ export class Shares {
     })
   }
 
-  /** Takes a grant away; where there is none, nothing changes. Throws `not_found` (share), `forbidden`, `share_owner`. */
+  /** Removes a grant; without a grant nothing changes. Throws `not_found` (share), `forbidden`, `share_owner`. */
   async revoke(actor: ShareActor, space: string, memberUid: number | null): Promise<ShareView> {
     return this.#manage(actor, space, async (tx, known) => {
       if (memberUid === known.ownerId) throw fail('share_owner')
@@ -122,7 +125,10 @@ export class Shares {
     })
   }
 
-  /** Closes a share for good: no grants, no access for anybody, the name is never used again, the objects stay in the bucket. Again is fine. Throws `not_found`, `forbidden`. */
+  /**
+   * Closes a share permanently: it has no grants and no access, its name is never used again, and its objects stay in the bucket. Closing it again
+   * changes nothing. Throws `not_found`, `forbidden`.
+   */
   async retire(actor: ShareActor, space: string): Promise<ShareView> {
     return this.#manage(actor, space, async tx => {
       await tx.exec(retireShare, actor.orgId, space, this.#now())
@@ -136,7 +142,7 @@ export class Shares {
     return this.#db.tx(async tx => {
       await lockMembers(tx, orgId)
       const membership = await membershipOf(tx, orgId, userId)
-      if (membership === null) throw fail('forbidden', { message: 'The user behind this key is no member of the organisation any more.' })
+      if (membership === null) throw fail('forbidden', { message: 'The user of this key is no member of the organisation any more.' })
       return work(tx, membership.role !== 'member')
     })
   }

@@ -42,7 +42,7 @@ interface Sidecar {
   readonly data: string
 }
 
-/** Sidecars read at once while listing. */
+/** Sidecars that a list reads concurrently. */
 const readsAtOnce = 16
 /** A reader that keeps meeting replaced files gives up after this many tries. */
 const triesMax = 20
@@ -66,7 +66,7 @@ export class FolderStore implements ObjectStore {
       if (found === null) throw new ObjectStoreError('not-found', 'no such object')
       if (found.sizeBytes > options.sizeBytesMax) throw new ObjectStoreError('too-large', `the object has ${found.sizeBytes} bytes`)
       const bytes = await guarded(() => readOrNull(join(this.#directory(key), found.data)))
-      // The data file of a sidecar goes away only when a newer sidecar stands there: look again.
+      // The data file of a sidecar disappears only when a newer sidecar exists, so the sidecar is read again.
       if (bytes !== null) return { ...headOf(found), bytes }
     }
     throw new ObjectStoreError('unavailable', 'the object changed too often while it was read')
@@ -195,7 +195,7 @@ export class FolderStore implements ObjectStore {
   }
 }
 
-/** An object of a folder store as it lies there, for whoever copies the whole folder. */
+/** An object of a folder store as its files, for copying the whole folder. */
 export interface FolderObject {
   readonly key: string
   readonly etag: string
@@ -224,7 +224,7 @@ async function writeDurably(path: string, bytes: Buffer): Promise<void> {
   }
 }
 
-/** A hard link, or a copy where the file system has none. False when the source is gone. */
+/** Makes a hard link, or a copy on a file system without links. Returns false when the source is gone. */
 async function linkOrCopy(from: string, to: string): Promise<boolean> {
   try {
     await link(from, to).catch((error: unknown) => {

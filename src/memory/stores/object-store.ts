@@ -34,7 +34,7 @@ export interface CallOptions {
 }
 
 export interface GetOptions extends CallOptions {
-  /** Larger objects throw `too-large` before their body is read. Required: whoever owns the store decides what it sends. */
+  /** Larger objects throw `too-large` before their body is read. It is required, because the owner of the store decides what it sends. */
   readonly sizeBytesMax: number
 }
 
@@ -64,7 +64,7 @@ export interface ListOptions extends CallOptions {
   readonly limit?: number
 }
 
-/** Every method throws ObjectStoreError and nothing else, save for the reason of an aborted signal. */
+/** Every method throws only ObjectStoreError, or the reason of an aborted signal. */
 export interface ObjectStore {
   /** Throws `not-found`. */
   get(key: string, options: GetOptions): Promise<StoredObject>
@@ -95,7 +95,7 @@ export type ObjectStoreErrorKind =
   /** The store has no conditional form of this call. */
   | 'unsupported'
   | 'too-large'
-  /** No answer, or one that says the store cannot serve now. */
+  /** No answer, or an answer that says the store cannot serve now. */
   | 'unavailable'
   /** The store answers that it has too much to do. */
   | 'overloaded'

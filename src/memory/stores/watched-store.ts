@@ -1,12 +1,12 @@
 import type { Clock } from '../../platform/clock.ts'
 import { type ObjectStore, ObjectStoreError } from './object-store.ts'
 
-/** Told of every call of a store. `outcome` is ok, a kind of ObjectStoreError, or other. It must not throw. */
+/** Receives every call of a store. `outcome` is ok, a kind of ObjectStoreError, or other. It must not throw. */
 export interface StoreWatch {
   ended(operation: string, outcome: string, tookMs: number): void
 }
 
-/** The store, with each of its calls told. */
+/** Returns a store that reports each of its calls. */
 export function watchedStore(store: ObjectStore, watch: StoreWatch, clock: Clock): ObjectStore {
   const told = async <T>(operation: string, work: Promise<T>): Promise<T> => {
     const startedMs = clock.monotonicMs()

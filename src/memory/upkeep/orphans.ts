@@ -1,4 +1,4 @@
-/** Bytes under the organisation's prefix that belong to nothing any more: old versions that no row knows, leavings of probes. */
+/** Bytes under the organisation's prefix that belong to nothing any more: old versions that no row knows, and leftovers of probes. */
 import type { Db } from '../../platform/db/db.ts'
 import type { ConfiguredStore } from '../access/memory-call.ts'
 import { probePrefix } from '../config/store-probe.ts'
@@ -33,7 +33,7 @@ export class OrphanRemoval {
     else if (key.startsWith(versionsPrefix)) this.#versions.push(key.slice(versionsPrefix.length))
   }
 
-  /** Removes what was collected so far and is unknown. Throws ObjectStoreError. */
+  /** Removes the unknown objects that were collected so far. Throws ObjectStoreError. */
   async remove(signal: AbortSignal): Promise<void> {
     const { row, store } = this.#configured
     const names = this.#versions

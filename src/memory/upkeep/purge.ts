@@ -1,4 +1,4 @@
-/** Journal entries whose days are over: removed from the store with their history, and their bytes given back. */
+/** Removes expired journal entries from the store with their history, and returns their bytes to the quota. */
 import type { Clock } from '../../platform/clock.ts'
 import type { Db } from '../../platform/db/db.ts'
 import { claimDue } from '../../platform/db/jobs.ts'
@@ -16,11 +16,11 @@ import { claimPurges, oldJournal, purgeSoon } from './reconcile-queries.ts'
 export const purgeEveryMs = 60_000
 /** How often one store is due. */
 const storeEveryMs = 10 * 60_000
-/** Stores that one process purges together: a slow one does not keep the others waiting. */
+/** The most stores that one process purges concurrently, so that a slow store does not delay the others. */
 const storesTogether = 4
-/** A run begins with no further store after that: other work that asks stores waits for it. */
+/** A run begins no further store after this time, because other work that asks stores waits for it. */
 const runMsMax = 2 * 60_000
-/** Entries that one round removes for one organisation; with more of them it is due again immediately, after the others. */
+/** The most entries that one round removes for one organisation. When it has more, it is due again immediately, after the others. */
 const entriesMax = 500
 const deletesAtOnce = 4
 /** A slow store is left to the next time after that. */
@@ -43,7 +43,7 @@ export class JournalPurge {
     this.#deps = deps
   }
 
-  /** Looks at every store that is due; several processes share them. How many entries were removed. */
+  /** Purges every store that is due; several processes share them. Returns the number of removed entries. */
   async run(signal: AbortSignal): Promise<number> {
     const { db, clock, log } = this.#deps
     let removed = 0
@@ -63,7 +63,7 @@ export class JournalPurge {
     return removed
   }
 
-  /** Removes what is over in the journals of one organisation, at most 500 entries. Throws ObjectStoreError when the store does not take part. */
+  /** Removes the expired entries in the journals of one organisation, at most 500. Throws ObjectStoreError when the store fails. */
   async purge(orgId: number, signal: AbortSignal): Promise<number> {
     const { db, clock } = this.#deps
     const configured = await this.#deps.storeOf(orgId)
@@ -84,7 +84,7 @@ export class JournalPurge {
     return removed
   }
 
-  /** False when the entry is not over after all, or when a write has it just now: that write decides. */
+  /** Returns false when the entry has not expired after all, or when a running write holds it: that write decides. */
   async #expire(configured: ConfiguredStore, key: string, signal: AbortSignal): Promise<boolean> {
     const { index } = this.#deps
     const { row } = configured
@@ -108,7 +108,7 @@ export class JournalPurge {
     }
   }
 
-  /** The store says how old the entry is: it may have been replaced since the index was asked. */
+  /** The store says how old the entry is, because it may have been replaced since the index was read. */
   async #delete({ row, store }: ConfiguredStore, key: string): Promise<boolean> {
     const storeKey = joinKey(row.orgId, key)
     const head = await store.head(storeKey)

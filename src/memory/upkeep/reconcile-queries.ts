@@ -21,7 +21,7 @@ export const indexedOf = statement<[orgId: number, keys: readonly string[]], Ind
   `select ${indexedColumns} from memory_objects where org_id = $1::int and key = any($2::text[])`,
 )
 
-/** Takes many keys at once, to compare them with the store. Keys that a write has are left out, and all of them when the store was configured anew. */
+/** Takes many keys in one statement, to compare them with the store. Keys that a write holds are left out, and all keys when the store was reconfigured. */
 export const takeKeys = statement<[orgId: number, keys: readonly string[], writeId: string, generation: number, now: Date, expiresAt: Date], { key: string }>(
   'memory.take_keys',
   `insert into memory_intents (org_id, key, kind, write_id, generation, started_at, expires_at)
@@ -113,7 +113,7 @@ export interface ReconcilePlace {
   readonly added: number
 }
 
-/** Where the comparison of a store goes on; none when it begins at the beginning, also because the store was configured anew. */
+/** Where the comparison of a store continues; no row when it begins at the beginning, also because the store was reconfigured. */
 export const findPlace = statement<[orgId: number], ReconcilePlace>(
   'memory.find_reconcile_place',
   `select reconcile_after as "after", reconcile_pages as "pages", reconcile_added as "added" from memory_stores

@@ -1,9 +1,8 @@
 /**
- * Compares a bucket with its index from one end to the other and puts the index right: objects that were added, replaced or removed
- * behind the gateway's back, and bytes that nothing knows any more. Whatever differs is taken like a write takes its key, looked at
- * once more in the store, and only then healed; so running writes, other reconciles and slow lists can do no harm. No transaction
- * is open while the store is asked, and memory stays at one page of each side. The regular job compares a store in turns and keeps its
- * place, so that one large or slow store hides no others. Decision 0222 and Decision 0464 say why.
+ * Compares a bucket with its index and corrects the index: objects that were added, replaced or removed without the gateway, and bytes that nothing
+ * refers to. A difference is taken like a write takes its key, read again from the store, and only then corrected. So running writes, other reconciles
+ * and slow lists do no harm. No transaction is open while the store is asked, and memory holds one page of each side. The regular job compares a store
+ * in turns and keeps its place, so that one large or slow store hides no others. Decision 0222 and Decision 0464 say why.
  */
 import type { Clock } from '../../platform/clock.ts'
 import type { Db } from '../../platform/db/db.ts'
@@ -44,16 +43,16 @@ export const reconcileStoreEveryMs = 24 * 60 * 60_000
 const retryMs = 60 * 60_000
 /** The job begins no further page of a store after this. */
 const turnMs = 60_000
-/** The job breaks a page off after this: a store that answers too slowly for one page has failed. */
+/** The job aborts a page after this time: a store that answers too slowly for one page has failed. */
 const turnMsMax = 2 * turnMs
-/** A store whose turn is over is due again after this; what is due already comes before it. */
+/** A store whose turn is over is due again after this time; stores that are due already come first. */
 const nextTurnMs = 60_000
-/** A run of the job begins no further turn after this: other work that asks stores waits for it. */
+/** A run of the job begins no further turn after this time, because other work that asks stores waits for it. */
 const runMsMax = 3 * 60_000
-/** Stores that one process compares at once: a slow one does not keep the others waiting. */
+/** The most stores that one process compares concurrently, so that a slow store does not delay the others. */
 const storesAtOnce = 4
 const indexPageRows = 1_000
-/** Keys taken at once: a writer waits no longer than looking at these takes. */
+/** The most keys taken together: a writer waits no longer than it takes to check these. */
 const keysAtOnce = 64
 const headsAtOnce = 8
 /** Objects that one comparison adds to the index. */
@@ -84,9 +83,9 @@ export interface ReconcileDeps {
   readonly intentMs: number
   /** The store as it is configured now; null when there is none. */
   storeOf(orgId: number): Promise<ConfiguredStore | null>
-  /** Looks anew at what the store can do. Throws a GatewayError when it cannot be used. */
+  /** Probes the store again. Throws a GatewayError when it cannot be used. */
   reprobe(orgId: number): Promise<unknown>
-  /** Tells the other processes that there are changes. */
+  /** Notifies the other processes that there are changes. */
   announce(): void
 }
 
@@ -98,14 +97,14 @@ interface Counts {
   skipped: number
 }
 
-/** Where a comparison begins (null: at the beginning) and when it makes way for others, by the monotonic clock (null: it goes to the end). */
+/** Where a comparison begins (null: at the beginning) and when it yields to others, by the monotonic clock (null: it runs to the end). */
 interface Walk {
   readonly place: ReconcilePlace | null
   readonly endMs: number | null
   readonly signal: AbortSignal
 }
 
-/** One object as the store has it, beside what the index says; null: there is none. */
+/** One object as the store has it, with what the index says; null when there is none. */
 interface Compared {
   readonly key: string
   readonly known: IndexedRow | null
@@ -253,7 +252,7 @@ export class Reconcile {
     if (differing.length > 0) await this.#heal(configured, differing, counts, signal)
   }
 
-  /** Takes the keys, asks store and index once more, and puts the index right where they still differ. */
+  /** Takes the keys, asks store and index again, and corrects the index where they still differ. */
   async #heal(configured: ConfiguredStore, keys: readonly string[], counts: Counts, signal: AbortSignal): Promise<void> {
     const { db, clock, ids, intentMs } = this.#deps
     const { orgId, generation } = configured.row
@@ -304,7 +303,7 @@ function isWrong({ known, head }: Compared): boolean {
   return known?.etag !== head?.etag || (known === null ? null : Number(known.sizeBytes)) !== (head?.sizeBytes ?? null)
 }
 
-/** The id of the gateway's write that made the object; a value that the bucket's owner made up is none. */
+/** The id of the gateway's write that made the object; a value that the bucket's owner invented gives null. */
 function writeIdOf(head: ObjectHead | null): string | null {
   const text = head?.metadata['br-write-id']
   return text !== undefined && /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/.test(text) ? text : null

@@ -1,6 +1,6 @@
 /**
- * The index of a store that is new to the gateway. The bucket is listed twice, a page at a time: first to see that it fits, then to book
- * it. So memory stays at one page, and no transaction is open while the store is asked.
+ * Builds the index of a store that is new to the gateway. The bucket is listed twice, a page at a time: first to check that it fits, then to book it. So
+ * memory holds one page, and no transaction is open while the store is asked.
  */
 import type { Db } from '../../platform/db/db.ts'
 import { fail, type GatewayError } from '../../platform/errors.ts'
@@ -17,7 +17,7 @@ interface ServedObject extends ListedObject {
   readonly key: string
 }
 
-/** Lists what lies under the prefix. Throws `unavailable` for more objects or bytes than an organisation may have, ObjectStoreError. */
+/** Lists the objects under the prefix. Throws `unavailable` for more objects or bytes than an organisation may have, and ObjectStoreError. */
 export async function checkContent(store: ObjectStore, orgId: number, quotaBytes: bigint, signal: AbortSignal): Promise<void> {
   let bytes = 0n
   for await (const page of servedPages(store, orgId, signal)) {
@@ -26,7 +26,7 @@ export async function checkContent(store: ObjectStore, orgId: number, quotaBytes
   }
 }
 
-/** Books what lies under the prefix of a store that was configured as `generation`. Throws what `checkContent` throws. */
+/** Books the objects under the prefix of a store that was configured as `generation`. Throws what `checkContent` throws. */
 export async function bookContent(db: Db, store: ObjectStore, orgId: number, generation: number, signal: AbortSignal): Promise<void> {
   for await (const page of servedPages(store, orgId, signal)) {
     await db.exec(

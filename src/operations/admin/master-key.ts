@@ -30,9 +30,9 @@ export function masterKeyCommand(app: App, { name }: AdminCommand): Promise<obje
 }
 
 /**
- * Makes a new `master.key`, keeps the one before as `master.key.old`, and seals everything anew. Killed in the middle, it goes on with the
- * same new key when it is run again: each file is whole at every moment, and values open under both keys. Throws ConfigError while a
- * gateway runs on the folder, OperationError where the key is a setting.
+ * Makes a new `master.key`, keeps the old one as `master.key.old`, and seals everything again. If it is killed in the middle, the next run continues
+ * with the same new key: each file is whole at every moment, and values open under both keys. Throws ConfigError while a gateway runs on the folder,
+ * OperationError when the key is a setting.
  */
 export async function changeMasterKey(config: Config = loadConfig()): Promise<MasterKeyReport> {
   refuseSetting(config, 'change')
@@ -40,7 +40,7 @@ export async function changeMasterKey(config: Config = loadConfig()): Promise<Ma
   try {
     const { dataDir } = foundation
     const former = join(dataDir, formerKeyName)
-    // A key from before that is still here says that a change was begun. If nothing lies under it, that change is over and this is the next.
+    // An old key that still exists says that a change was begun. If no value is sealed under it, that change is complete and this is the next.
     const status = await new MasterKeys({ ...foundation, config }).status()
     const isUnderWay = existsSync(former) && !isCopy(dataDir) && status.inUse.some(({ state }) => state === 'other')
     if (!isUnderWay) renewKey(dataDir)
@@ -50,7 +50,7 @@ export async function changeMasterKey(config: Config = loadConfig()): Promise<Ma
   }
 }
 
-/** Removes `master.key.old`. Throws OperationError while something lies under it, ConfigError while a gateway runs on the folder. */
+/** Removes `master.key.old`. Throws OperationError while a value is sealed under it, ConfigError while a gateway runs on the folder. */
 export async function forgetFormerKey(config: Config = loadConfig()): Promise<MasterKeyReport> {
   refuseSetting(config, 'forget')
   const foundation = await openQuietly(config)
@@ -60,7 +60,7 @@ export async function forgetFormerKey(config: Config = loadConfig()): Promise<Ma
     if (!existsSync(file)) return { ...status, next: `There is no ${file}: nothing is to be forgotten.` }
     const left = status.inUse.find(({ state }) => state === 'other')
     if (left !== undefined)
-      throw new OperationError(`${left.values} values still lie under ${file} (${left.where.join(', ')}). Run brigade master-key reseal first.`)
+      throw new OperationError(`${left.values} values are still sealed under ${file} (${left.where.join(', ')}). Run brigade master-key reseal first.`)
     rmSync(file)
     return { ...status, others: [], next: `${file} is removed. Backups that were made before the change need it: keep a copy with them.` }
   } finally {
@@ -118,8 +118,8 @@ async function reseal(keys: Pick<MasterKeys, 'reseal' | 'status'>): Promise<Mast
 function nextOf({ others, inUse }: MasterKeyStatus): string | null {
   const unknown = inUse.find(({ state }) => state === 'unknown')
   if (unknown !== undefined)
-    return `Values lie under the key ${unknown.keyId}, which is not here: set it as MASTER_KEY_OTHER and run brigade master-key reseal. If it is lost, save what they held anew.`
+    return `Values are sealed under the key ${unknown.keyId}, which is not here: set it as MASTER_KEY_OTHER and run brigade master-key reseal. If it is lost, save their contents again.`
   if (inUse.some(({ state }) => state === 'other')) return 'When every process has the new key as its MASTER_KEY, run brigade master-key reseal.'
   if (others.length === 0) return null
-  return `Nothing lies under ${others.join(', ')} any more. Take MASTER_KEY_OTHER away, or run brigade master-key forget: people then sign in again whose cookie it signed. Backups from before the change still need it.`
+  return `No value is sealed under ${others.join(', ')} any more. Take MASTER_KEY_OTHER away, or run brigade master-key forget: people then sign in again whose cookie it signed. Backups from before the change still need it.`
 }

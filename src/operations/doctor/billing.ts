@@ -12,7 +12,7 @@ interface BillingLook {
   readonly baseUrl: string
 }
 
-/** What is due is sent within seconds; a worker that does not come for so long is in trouble. */
+/** Due work is sent within seconds; a worker that is later than this is in trouble. */
 const lateMs = 2 * 60_000
 
 export async function checkBilling(look: BillingLook): Promise<Finding[]> {

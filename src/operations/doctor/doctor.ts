@@ -130,7 +130,7 @@ async function inDoubt({ recovery }: DoctorDeps): Promise<Finding[]> {
   return silent.map(({ id, journal, silentSeconds, counters, mostUinr }) => ({
     what: `process ${id}`,
     state: 'warning' as const,
-    detail: `was last heard ${silentSeconds} s ago and holds parts of budgets and limits (${counters}${mostUinr > 0n ? `, at most ₹${inrFromUinr(mostUinr)} of one` : ''}), which nobody else may use. Its journal is in ${journal}: start a process on that folder. If the disk is lost for good: brigade doctor --release ${id}`,
+    detail: `was last seen ${silentSeconds} s ago and holds parts of budgets and limits (${counters}${mostUinr > 0n ? `, at most ₹${inrFromUinr(mostUinr)} of one` : ''}), which nobody else may use. Its journal is in ${journal}: start a process on that folder. If the disk is lost for good: brigade doctor --release ${id}`,
   }))
 }
 
@@ -162,7 +162,7 @@ async function stores({ memory }: DoctorDeps): Promise<Finding[]> {
   }))
 }
 
-/** Today and yesterday: what a process of an earlier version wrote shows at once. */
+/** Today and yesterday: records of a process of an earlier version are visible immediately. */
 const daysChecked = 2
 
 /** Whether the sums that reports read are those of the events. */

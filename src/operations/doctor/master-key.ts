@@ -2,7 +2,7 @@ import type { SigningKeys } from '../../agents/tokens/signing-keys.ts'
 import type { MasterKeys } from '../master-keys.ts'
 import type { Finding } from './finding.ts'
 
-/** Whether the master key opens what lies in the database, and how far a change of it has come. */
+/** Whether the master key opens the sealed values of the database, and how far a change of it has come. */
 export async function checkMasterKey({
   signingKeys,
   masterKeys,
@@ -26,21 +26,21 @@ export async function checkMasterKey({
       findings.push({
         what: 'change of the master key',
         state: 'warning',
-        detail: `is not finished: ${values} values lie under the other key ${keyId} (${where.join(', ')}). When every process has the new key as its MASTER_KEY, run brigade master-key reseal.`,
+        detail: `is not finished: ${values} values are sealed under the other key ${keyId} (${where.join(', ')}). When every process has the new key as its MASTER_KEY, run brigade master-key reseal.`,
       })
     if (state === 'unknown')
       findings.push({
         what: 'sealed values',
-        // A key that is lost for good leaves some behind, such as signing keys of before, and nothing has to be done about those.
+        // A permanently lost key leaves some values, such as old signing keys, which need no action.
         state: 'warning',
-        detail: `${values} lie under the master key ${keyId}, which this process does not have (${where.join(', ')}). Set it as MASTER_KEY_OTHER and run brigade master-key reseal; if it is lost, save what they held anew.`,
+        detail: `${values} are sealed under the master key ${keyId}, which this process does not have (${where.join(', ')}). Set it as MASTER_KEY_OTHER and run brigade master-key reseal; if it is lost, save their contents again.`,
       })
   }
   if (others.length > 0 && !inUse.some(({ state }) => state === 'other'))
     findings.push({
       what: 'change of the master key',
       state: 'ok',
-      detail: `nothing lies under the other key ${others.join(', ')} any more. Forget it when people may sign in again: take MASTER_KEY_OTHER away, or run brigade master-key forget`,
+      detail: `no value is sealed under the other key ${others.join(', ')} any more. Forget it when people may sign in again: take MASTER_KEY_OTHER away, or run brigade master-key forget`,
     })
   return findings
 }

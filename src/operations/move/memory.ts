@@ -1,4 +1,4 @@
-/** Memory that lies in folders to a bucket: the objects, and the rows that say where they are. */
+/** Moves memory from folders to a bucket: the objects, and the rows that say where they are. */
 import { join } from 'node:path'
 import { type MovedObjects, moveFolder } from '../../memory/config/folder-move.ts'
 import { storeOwner } from '../../memory/config/open-stores.ts'
@@ -32,7 +32,7 @@ interface MovedWithEtags extends MovedMemory, MovedObjects {
   readonly capabilities: Capabilities
 }
 
-/** Organisations whose memory lies in a folder. */
+/** Organisations whose memory is in a folder. */
 export async function folderOrgs(db: Queryable): Promise<number[]> {
   return (await db.many(folderOrgIds)).map(row => row.orgId)
 }

@@ -73,7 +73,7 @@ export function partitionsOf(db: Queryable): Promise<{ name: string; create: str
   return db.many(asked<{ name: string; create: string }>('partitions', partitionsSql))
 }
 
-/** Sequences behind identity columns, by name, with where they stand. */
+/** Sequences of identity columns with their present values, by name. */
 export async function sequencesOf(db: Queryable): Promise<{ name: string; last: string; isCalled: boolean }[]> {
   const names = await db.many(
     asked<{ name: string }>(
@@ -126,7 +126,7 @@ export const openProcesses = asked<{ id: bigint; journal: string }>(
   `select id as "id", journal as "journal" from processes where state <> 'closed' order by id`,
 )
 
-/** Organisations whose memory lies in a folder. */
+/** Organisations whose memory is in a folder. */
 export const folderOrgIds = asked<{ orgId: number }>('folder_orgs', `select org_id as "orgId" from memory_stores where store = 'folder' order by org_id`)
 
 /** Points the store of an organisation at a bucket. */

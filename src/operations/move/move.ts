@@ -33,9 +33,9 @@ export interface MoveOptions {
   readonly from: string
   /** URL of the PostgreSQL database, which is empty. */
   readonly to: Secret
-  /** Where memory goes that lies in folders; null: it stays in folders, which must be copied by hand. */
+  /** The destination of memory in folders; null: it stays in folders, which must be copied by hand. */
   readonly bucket: BucketPlace | null
-  /** Moves although memory lies in folders and no bucket is given. */
+  /** Moves even when memory is in folders and no bucket is given. */
   readonly keepsFolders: boolean
 }
 
@@ -94,7 +94,7 @@ async function moveFrom(source: EmbeddedDb, masterKey: { key: Buffer; from: stri
   const orgs = await folderOrgs(source)
   if (orgs.length > 0 && options.bucket === null && !options.keepsFolders)
     throw new MoveError(
-      `The memory of ${orgs.length === 1 ? 'organisation' : 'organisations'} ${orgs.join(', ')} lies in a folder. Give a bucket for it (--bucket, --endpoint, --access-key, --secret-key-file), or --keep-folders if every new process will have ${join(from, 'memory')} in its DATA_DIR and FOLDER_STORE=on.`,
+      `The memory of ${orgs.length === 1 ? 'organisation' : 'organisations'} ${orgs.join(', ')} is in a folder. Give a bucket for it (--bucket, --endpoint, --access-key, --secret-key-file), or --keep-folders if every new process will have ${join(from, 'memory')} in its DATA_DIR and FOLDER_STORE=on.`,
     )
   const target = await openPostgres(options.to, { poolMax: 2, isPatient: true, clock, log })
   try {
@@ -161,14 +161,17 @@ async function settle(copy: EmbeddedDb, work: string, { config, clock, ids, log,
     progress(`process ${id} was never closed and its journal is not here (it was in ${journal}): what it holds stays counted; see brigade doctor`)
 }
 
-/** The key opens what is sealed. What still lies under the key before is sealed anew in the copy, so that the new side needs one key. */
+/**
+ * Checks that the key opens the sealed values. Values that are still under the old key are sealed again in the copy, so that the new installation needs
+ * one key.
+ */
 async function openSealed(deps: { config: Config; db: Db; dataDir: string; masterKey: Buffer; progress: (line: string) => void }): Promise<void> {
   const keys = new MasterKeys(deps)
   const { current, inUse } = await keys.status()
   const isOpened = inUse.length === 0 || inUse.some(({ state }) => state !== 'unknown')
   if (!isOpened)
     throw new MoveError(
-      `The master key ${current} opens nothing of what is sealed here; that lies under ${inUse.map(({ keyId }) => keyId).join(', ')}. Set MASTER_KEY to that key, or put it into master.key.`,
+      `The master key ${current} opens nothing of what is sealed here; the values are under ${inUse.map(({ keyId }) => keyId).join(', ')}. Set MASTER_KEY to that key, or put it into master.key.`,
     )
   const unopened = (await keys.reseal()).reduce((sum, values) => sum + values.unopened, 0)
   if (unopened > 0) deps.progress(`${unopened} sealed values open with no key that is here; they are moved as they are`)

@@ -2,7 +2,7 @@ import type { Clock } from '../clock.ts'
 import type { Log } from '../observe/log.ts'
 import { type Db, statement, type Tx } from './db.ts'
 
-/** Something that every process must know at once, e.g. a revoked agent. */
+/** News that every process must receive immediately, e.g. a revoked agent. */
 export interface NewsItem {
   /** `agent_revoked`, `key_changed`, `key_revoked`, `member_changed`, … Subscribers ignore kinds they do not know. */
   readonly kind: string
@@ -33,10 +33,10 @@ export const newsChannel = 'br'
 const newsPrefix = 'c:'
 /** How far back every read looks: identity numbers commit out of order, so "seq greater than the last" would lose rows. */
 const overlapMs = 10_000
-/** After a gap so long rows may have been pruned before this process read them: subscribers must load their state anew. */
+/** After a gap this long, rows may have been pruned before this process read them: subscribers must load their state again. */
 const gapMs = 50 * 60_000
 const pruneEveryMs = 10 * 60_000
-/** A read that hangs (half-open connection) no longer holds up the next one after so long. */
+/** A read that hangs (half-open connection) no longer holds up the next one after this time. */
 const readPatienceMs = 2_000
 
 const append = statement<[kinds: readonly string[], refs: readonly string[], epochs: readonly (number | null)[]], News>(
@@ -63,9 +63,9 @@ const readSince = statement<
 const deleteOld = statement<[]>('control_log.prune', `delete from control_log where at < clock_timestamp() - interval '1 hour'`)
 
 /**
- * News between processes, over one table, NOTIFY and a poll behind it. A row reaches every subscriber of every running process at
- * least once; the poll bounds how late it can be when notifications are lost. Rows may come again after a reconnect, so subscribers
- * must be idempotent. Every process is told of its own rows by `apply` right after the commit.
+ * Delivers news between processes, over one table with NOTIFY and a poll. A row reaches every subscriber of every running process at least once; the
+ * poll bounds the delay when notifications are lost. Rows may come again after a reconnect, so subscribers must be idempotent. `apply` delivers the rows
+ * of this process to its own subscribers right after the commit.
  */
 export class ControlLog {
   readonly #db: Db
@@ -92,7 +92,7 @@ export class ControlLog {
     this.#syncedAtMs = options.clock.monotonicMs()
   }
 
-  /** Writes news in the transaction of the change and announces them at its commit. Hand the result to `apply` after the commit. */
+  /** Writes news in the transaction of the change and announces it at its commit. Pass the result to `apply` after the commit. */
   async append(tx: Tx, items: readonly NewsItem[]): Promise<News[]> {
     if (items.length === 0) return []
     const rows = await tx.many(
@@ -107,7 +107,7 @@ export class ControlLog {
     return rows
   }
 
-  /** Tells the subscribers of this process at once. Only for rows whose transaction has committed. */
+  /** Notifies the subscribers of this process immediately. Only for rows whose transaction has committed. */
   apply(rows: readonly News[]): void {
     for (const row of rows) this.#dispatch(row)
   }
@@ -127,7 +127,7 @@ export class ControlLog {
     this.#subscribers.push(fn)
   }
 
-  /** Calls `fn` when news may have been lost for good: load state anew, drop caches. */
+  /** Calls `fn` when news may have been lost permanently: load state again, drop caches. */
   onGap(fn: () => void): void {
     this.#gapListeners.push(fn)
   }
@@ -171,7 +171,7 @@ export class ControlLog {
     else for (const fn of this.#others) guarded(this.#log, () => fn(payload))
   }
 
-  /** Reads unless a read is under way; then once more after it, because that one may have begun before the commit. */
+  /** Reads unless a read is running; then reads again after it, because the running read may have begun before the commit. */
   async #tick(): Promise<void> {
     if (this.#stopped) return
     const running = this.#reading

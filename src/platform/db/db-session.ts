@@ -27,7 +27,7 @@ export class TransactionOverError extends Error {
  */
 export async function runTransaction<T>(session: Session, fn: (tx: Tx) => Promise<T>, onRoundTrip: () => void, onBroken: (error: unknown) => void): Promise<T> {
   let over = false
-  // Statements that were begun at once run one after the other; those whose turn comes after a failure of `fn` do not run at all.
+  // Statements that were begun concurrently run one after the other; those that follow a failure of `fn` do not run at all.
   let last: Promise<unknown> = Promise.resolve()
   const tx: Tx = {
     inTransaction: true,

@@ -77,7 +77,7 @@ export interface Db extends Queryable {
   notify(channel: string, payload: string): Promise<void>
   /** A script of several statements without parameters (migrations). */
   script(sql: string): Promise<void>
-  /** Round trips made so far: the hot path's tests count them. */
+  /** Round trips so far: the hot path's tests count them. */
   readonly roundTrips: number
   /** Connections of the pool now, and how many callers wait for one; left out where there is no pool. */
   readonly pool?: PoolState

@@ -42,8 +42,8 @@ const appliedMigrations = statement<[], AppliedRow>(
 const fileName = /^\d{4}_[a-z0-9_]+\.sql$/
 
 /**
- * Brings the database to the newest schema; the names of what was applied now. Any number of processes may do it at once. Throws
- * ConfigError when an applied file was changed since, or when the database has a migration that this binary does not know and that
+ * Brings the database to the newest schema, and returns the names of the migrations that were applied now. Any number of processes may do it
+ * concurrently. Throws ConfigError when an applied file was changed since, or when the database has a migration that this binary does not know and that
  * is not marked as harmless for old binaries.
  */
 export async function migrate(db: Db, folder: string, log: Log): Promise<{ applied: string[] }> {

@@ -1,4 +1,4 @@
-/** Columns that hold sealed values: how many lie under which master key, and sealing them anew under the current one. */
+/** Columns that hold sealed values: counts the values under each master key, and seals them again under the current key. */
 
 import type { Sealer } from '../security/secrets.ts'
 import { type Db, type SqlValue, type Statement, statement } from './db.ts'
@@ -27,7 +27,7 @@ export interface Resealed {
   readonly unopened: number
 }
 
-/** Values that are sealed anew in one transaction. */
+/** Values that are sealed again in one transaction. */
 const batchRows = 100
 
 /** A column with its statements. Declare each once. */
@@ -67,7 +67,10 @@ export class SealedValues {
     return new Map((await db.many(this.#count)).map(row => [row.keyId, row.values]))
   }
 
-  /** One value that is sealed under the key, opened, to see whether the key at hand is the right one; null when there is none, false when it does not open. */
+  /**
+   * Opens one value that is sealed under the key, to check whether the given key is the right one. Returns null when there is no such value, false when
+   * it cannot be opened.
+   */
   async opens(db: Db, sealer: Sealer): Promise<boolean | null> {
     const [row] = await db.many(this.#first, '', 1)
     if (row === undefined) return null
@@ -75,8 +78,8 @@ export class SealedValues {
   }
 
   /**
-   * Seals every value anew that is not under the current key. Values that change meanwhile stay as they were written; one that cannot be
-   * opened is left and counted. Stopped in the middle, it goes on where it was when it is run again.
+   * Seals every value again that is not under the current key. Values that change meanwhile stay as they were written; a value that cannot be opened is
+   * left and counted. If it is stopped in the middle, the next run continues there.
    */
   async reseal(db: Db, sealer: Sealer, currentKeyId: string): Promise<Resealed> {
     let resealed = 0

@@ -56,7 +56,7 @@ export class BodyPieces {
     this.#end += piece.length
   }
 
-  /** The small pieces so far become one; what is left of the room takes the next ones. */
+  /** Joins the small pieces so far; the rest of the room takes the next ones. */
   #close(): void {
     if (this.#room === null || this.#begin === this.#end) return
     this.#pieces.push(this.#room.subarray(this.#begin, this.#end))

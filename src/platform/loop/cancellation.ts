@@ -25,7 +25,7 @@ export class Cancellation implements CancelSignal {
     return this.#reason
   }
 
-  /** The first reason stands. */
+  /** The first reason is kept. */
   abort(reason: unknown): void {
     if (this.#aborted) return
     this.#aborted = true

@@ -18,17 +18,16 @@ export interface ExpiringCacheOptions<K, V> {
   /** Most entries kept; the least recently used goes first. */
   readonly max: number
   readonly ttlMs: number
-  /** How long "there is none" is remembered; default a tenth of ttlMs. */
+  /** How long a missing value is cached; default a tenth of ttlMs. */
   readonly negativeTtlMs?: number
   readonly clock: Clock
   readonly load: (key: K) => Promise<V | null>
 }
 
 /**
- * A bounded cache with a time to live, filled single-flight: however many callers miss at once, `load` runs once. This is where the
- * "effective within 60 s" promises come from: the TTL is at most 30 s, and news from other processes invalidate at once.
- * When `load` fails, or does not answer soon, and the old value is at most ten TTLs old, the old value is served, so that a short
- * outage of the database does not look like a bad key or hold every call up.
+ * A bounded cache with a time to live, filled single-flight: concurrent misses run `load` once. The "effective within 60 s" promises come from here: the
+ * TTL is at most 30 s, and news from other processes invalidates immediately. When `load` fails, or does not answer soon, and the old value is at most
+ * ten TTLs old, the old value is served, so that a short outage of the database neither looks like a bad key nor holds up every call.
  */
 export class ExpiringCache<K extends string | number, V> {
   readonly #entries: LRUCache<K, Entry<V>>
@@ -42,7 +41,7 @@ export class ExpiringCache<K extends string | number, V> {
     this.#entries = new LRUCache({ max: options.max })
   }
 
-  /** The value at once when it is cached, a promise when it has to be loaded. null = there is none. */
+  /** Returns the value immediately when it is cached, a promise when it has to be loaded. null = there is none. */
   get(key: K): V | null | Promise<V | null> {
     const entry = this.#entries.get(key)
     if (entry !== undefined && entry.expiresAtMs > this.#options.clock.monotonicMs()) return entry.value
@@ -62,7 +61,7 @@ export class ExpiringCache<K extends string | number, V> {
     this.#loading.delete(key)
   }
 
-  /** Drops the values that match, and "there is none" and what is being loaded, because nobody can say yet whether they do. */
+  /** Drops the values that match, and also missing values and running loads, because it is not known whether they match. */
   invalidateWhere(matches: (value: V) => boolean): void {
     this.#generation++
     for (const [key, { value }] of [...this.#entries.entries()]) if (value === null || matches(value)) this.#entries.delete(key)
@@ -93,7 +92,7 @@ export class ExpiringCache<K extends string | number, V> {
       .finally(() => {
         if (this.#loading.get(key) === loading) this.#loading.delete(key)
       })
-    // With an old value in hand nobody may be waiting when a slow load fails at last.
+    // With an old value nobody may be waiting when a slow load finally fails.
     answer.catch(() => undefined)
     const loading = { answer, sinceMs: clock.monotonicMs() }
     this.#loading.set(key, loading)

@@ -17,7 +17,7 @@ export interface SnapshotOptions<V> {
   readonly name: string
   readonly clock: Clock
   readonly log: Log
-  /** A value of this age is made anew, while the old one is still given out. */
+  /** A value of this age is loaded again, while the old value is still returned. */
   readonly maxAgeMs: number
   /** Given out while none could be made yet. */
   readonly empty: V
@@ -26,9 +26,9 @@ export interface SnapshotOptions<V> {
   load(): Promise<V>
 }
 
-/** After a failure nothing is asked again for so long. */
+/** After a failure nothing is loaded for this time. */
 const retryMs = 5000
-/** A value so many times older than it should be is one that nobody has asked for in a long time. */
+/** A value this many times older than its age limit was not requested for a long time. */
 const longUnasked = 10
 /** How long a request waits for a new value in place of such an old one. */
 const patienceMs = 250
@@ -49,8 +49,8 @@ export class Snapshot<V> {
   }
 
   /**
-   * The value. It never rejects. A request waits only for the very first value, and for a moment for the one behind a value that was
-   * invalidated or that nobody has asked for in a long time. While loads fail: the last value, or `empty`.
+   * Returns the value and never rejects. A request waits for the very first value, and briefly for a value that replaces an invalidated one or one that
+   * was not requested for a long time. While loads fail it returns the last value, or `empty`.
    */
   get(): V | Promise<V> {
     const ageMs = this.#ageMs()
@@ -62,7 +62,7 @@ export class Snapshot<V> {
     return ageMs > longUnasked * maxAgeMs ? this.#after(loading, patienceMs) : this.#current()
   }
 
-  /** For what changed in this process, or was told by another: the next request has it made anew and waits a moment for it. */
+  /** Invalidates after a change in this process, or after news from another: the next request loads the value again and waits briefly for it. */
   invalidate(): void {
     this.#generation++
     if (this.#made !== null) this.#made = { value: this.#made.value, atMs: Number.NEGATIVE_INFINITY }

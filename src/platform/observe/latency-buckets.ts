@@ -18,8 +18,8 @@ export function latencyBucket(ms: number): number {
 }
 
 /**
- * The latency that a share of the measurements did not pass, in whole ms; null without any. It is the middle of the bucket that holds it, so
- * at most a factor of 2^(1/16), 4.5 %, away from the one that it stands for.
+ * The latency that a share of the measurements did not exceed, in whole ms; null without any. It is the middle of the bucket, so at most a factor of
+ * 2^(1/16), 4.5 %, away from the measured value.
  */
 export function quantileMs(counts: readonly LatencyCount[], share: number): number | null {
   const rank = Math.max(1, Math.ceil(share * counts.reduce((sum, { count }) => sum + count, 0)))

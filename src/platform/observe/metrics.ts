@@ -1,6 +1,6 @@
 /**
- * Figures of this process as Prometheus text. What is counted on the way of a request is a plain number that its owner keeps at hand
- * (`Cell`, `Distribution`); prom-client sees it when somebody asks. Decision 0351 says why.
+ * Metrics of this process as Prometheus text. A value that is counted during a request is a plain number of its owner (`Cell`, `Distribution`);
+ * prom-client reads it at each scrape. Decision 0351 says why.
  */
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
 

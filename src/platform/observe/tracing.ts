@@ -1,6 +1,6 @@
 /**
- * What the rest of the gateway knows of traces: spans with attributes, and where a call stands. Nobody outside of telemetry-otel.ts
- * knows OpenTelemetry, and without an endpoint for it nothing of this exists. Decision 0355 says why.
+ * The tracing interface for the rest of the gateway: spans with attributes, and a call's place in a trace. Only telemetry-otel.ts knows OpenTelemetry,
+ * and without an endpoint for it no traces exist. Decision 0355 says why.
  */
 import type { IncomingHttpHeaders } from 'node:http'
 
@@ -33,7 +33,7 @@ export interface Telemetry {
   histogram(name: string, unit: string, description: string, bounds: readonly number[]): Recorder
 }
 
-/** Where one call stands: below whom, and since a span of it has begun, in which trace. The edge makes it, the log names its trace. */
+/** The place of one call in traces: its parent and, after its span has begun, its trace. The edge makes it, the log names its trace. */
 export class TracePlace {
   readonly parent: SpanLink | null
   traceId: string | null
@@ -47,7 +47,7 @@ export class TracePlace {
 const traceparentForm = /^([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(-.*)?$/
 const tracestateMaxChars = 512
 
-/** Where a request stands by its headers `traceparent` and `tracestate` (W3C Trace Context). What is not well formed is as if it had not come. */
+/** Reads a request's place in a trace from its headers `traceparent` and `tracestate` (W3C Trace Context). Malformed headers are ignored. */
 export function placeOf(headers: IncomingHttpHeaders): TracePlace {
   const { traceparent, tracestate } = headers
   const found = typeof traceparent === 'string' ? traceparentForm.exec(traceparent.trim()) : null

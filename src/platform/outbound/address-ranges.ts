@@ -8,12 +8,15 @@ export interface AddressRanges {
   has(address: string): boolean
 }
 
-/** The address in one spelling, IPv4 that is written as IPv6 unwrapped, without a zone; null for what is no IP address. Forms such as `0x7f.1` are none. */
+/**
+ * The address in one spelling, without a zone, with IPv4 in IPv6 form unwrapped; null for a text that is no IP address. Forms such as `0x7f.1` are not
+ * accepted.
+ */
 export function plainAddress(text: string): string | null {
   return addressOf(text)?.toString() ?? null
 }
 
-/** Whom an address stands for when requests are counted: itself, or for IPv6 its /64, which is what one line or machine is given. */
+/** The counting key of an address: the address itself, or for IPv6 its /64, which is what one line or machine gets. */
 export function networkOf(text: string): string | null {
   const address = addressOf(text)
   if (address === null) return null

@@ -102,7 +102,7 @@ export function createOutbound(options: OutboundOptions): Outbound {
   const guard = makeUrlGuard(options.allow, options.lookup)
   const connect = { timeout: options.connectTimeoutMs, noDelay: true }
   const toUsers = { ...timeouts, keepAliveMaxTimeout: userKeepAliveMaxMs }
-  // Two agents, so that a connection that was opened with permission is never taken for a URL that has none.
+  // Two agents, so that a connection opened with permission is never used for a URL without it.
   const permitted = new Agent({ ...toUsers, connect: { ...connect, lookup: resolve } })
   const guarded = new Agent({ ...toUsers, connect: { ...connect, lookup: guard.lookup } })
   return {

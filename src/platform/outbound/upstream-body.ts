@@ -5,7 +5,7 @@ import { nextTurn } from '../loop/next-turn.ts'
 
 /** The body of an upstream reply: read it once, as chunks or whole, or destroy it. Decision 0081 says why. */
 export interface UpstreamBody extends AsyncIterable<Uint8Array> {
-  /** All of it as one buffer, at once when all of it is here. Throws BodyTooLargeError above the limit. */
+  /** Returns all of it as one buffer, immediately when all of it has arrived. Throws BodyTooLargeError above the limit. */
   buffer(maxBytes: number): Buffer | Promise<Buffer>
   /** Closes the connection; a pending read rejects. */
   destroy(): void
@@ -27,16 +27,15 @@ export class BodyTooLargeError extends Error {
 const pauseAboveChunks = 16
 /** Chunks are up to 64 KB long, so their bytes count too. */
 const pauseAboveBytes = 128 * 1024
-/** Bytes that a reader gets before others have their turn; each chunk counts for so many at least, because it has a price of its own. */
+/** Bytes that a reader gets before others have their turn; each chunk counts as at least `chunkMinBytes`, because it has its own cost. */
 const turnMaxBytes = 32 * 1024
 const chunkMinBytes = 256
 /** A longer chunk is given out in parts. */
 const partMaxBytes = 16 * 1024
 
 /**
- * One dispatch of undici as a promise of status, headers and a pull-driven body. It stands in for `request()` because a web-style
- * Readable between undici and a relay costs more than the relay itself. Backpressure: above 16 unread chunks, or 128 KiB of them, the
- * socket is paused.
+ * One dispatch of undici as a promise of status, headers and a pull-driven body. It replaces `request()`, because a web-style Readable between undici
+ * and a relay costs more than the relay itself. Backpressure: above 16 unread chunks, or 128 KiB of them, the socket is paused.
  */
 export function dispatch(dispatcher: Dispatcher, options: Dispatcher.DispatchOptions, signal: CancelSignal | undefined): Promise<OutboundReply> {
   return new Promise((resolve, reject) => {

@@ -1,7 +1,7 @@
 /**
- * Where a user may make the gateway go. A URL is checked when it is stored and again at every dial, and every address that its host
- * resolves to is checked inside the socket's own look-up: what was checked is what is connected to, so a name that resolves anew
- * cannot slip past. Decision 0125 says why.
+ * Decides where a user may make the gateway connect to. A URL is checked when it is stored and again at every dial. Every address that its host resolves
+ * to is checked inside the socket's own look-up, so the checked address is the one that is used, and a name that resolves to another address later
+ * cannot bypass the check. Decision 0125 says why.
  */
 import { lookup as dnsLookup, type LookupAddress } from 'node:dns'
 import { isIP, type LookupFunction } from 'node:net'
@@ -27,8 +27,8 @@ export class BlockedAddressError extends Error {
 }
 
 /**
- * The guard over the `host:port` pairs of OUTBOUND_ALLOW, whose names the system resolves; all others go to the name servers without the threads
- * of the process. Throws on an entry that is none. `stranger` stands in for both.
+ * The guard with the `host:port` pairs of OUTBOUND_ALLOW, whose names the system resolves; all other names are resolved by the name servers without the
+ * threads of the process. Throws on an invalid entry. `stranger` replaces both in tests.
  */
 export function makeUrlGuard(allow: readonly string[], stranger?: LookupFunction): UrlGuard {
   const resolve = stranger ?? dnsLookup
@@ -108,7 +108,7 @@ export function isBlockedAddress(address: string): boolean {
     case 4:
       return ipaddr.IPv4.parse(address).range() !== 'unicast'
     case 6:
-      // Written anew by the URL parser, which reads every form in the way the system does.
+      // The URL parser writes the host again; it reads every form as the system does.
       return isBlockedIpv6(ipaddr.IPv6.parse(new URL(`http://[${address.replace(/%.*$/, '')}]`).hostname.slice(1, -1)))
     default:
       return true
@@ -121,7 +121,7 @@ const globalUnicast = ipaddr.IPv6.parseCIDR('2000::/3')
 
 /** Only what is allotted for the internet is open; within it the table of the library knows the special parts (6to4, Teredo, documentation …). */
 function isBlockedIpv6(address: IPv6): boolean {
-  // A network with DNS64 gives every IPv4 host such an address, so what counts is the IPv4 address behind it.
+  // A network with DNS64 gives every IPv4 host this kind of address, so the embedded IPv4 address counts.
   if (address.match(ipv4Mapped) || address.match(nat64)) return isBlockedAddress(address.toByteArray().slice(12).join('.'))
   return !address.match(globalUnicast) || address.range() !== 'unicast'
 }

@@ -5,12 +5,12 @@ import { fail } from '../errors.ts'
 const testsMax = 60
 /** One more test is free after this time. */
 const testEveryMs = 10_000
-/** Organisations that are remembered; the one that tested longest ago is forgotten beyond that. */
+/** The most organisations that are remembered; beyond it the one that tested longest ago is dropped. */
 const orgsMax = 10_000
 
 /**
- * How often the people of an organisation may let this process test an address that they gave: a store, a server of models, a webhook.
- * The answer of a test tells refused, TLS, timeout and status apart, so without a rate it would be a scanner of other people's networks.
+ * How often the people of an organisation may let this process test an address that they gave: a store, a server of models, a webhook. The result
+ * distinguishes refusals, TLS, timeouts and statuses, so without a rate the test would be a scanner of other people's networks.
  */
 export class AddressTests {
   readonly #clock: Pick<Clock, 'monotonicMs'>

@@ -8,7 +8,7 @@ export type KeyScope = 'full' | 'inference'
 export const agentScopes = ['inference', 'memory:read', 'memory:write', 'usage:read'] as const
 export type AgentScope = (typeof agentScopes)[number]
 
-/** The limits of an API key as the key record has them; null = none. */
+/** The limits of an API key in its record; null = no limit. */
 export interface KeyLimits {
   readonly rpmLimit: number | null
   readonly dailyLimit: number | null
@@ -26,13 +26,13 @@ export interface CallPolicy {
   readonly maxCostUinr: bigint | null
   /** Most output tokens of one call, reasoning included. */
   readonly maxOutputTokens: number | null
-  /** Most calls at once, over all processes; a stream counts until it ends. */
+  /** Most concurrent calls, over all processes; a stream counts until it ends. */
   readonly maxConcurrency: number | null
 }
 
 interface Common {
   readonly orgId: number
-  /** The user behind the credential; null for a key that no user backs. */
+  /** The user of the credential; null for a key that no user backs. */
   readonly userId: number | null
   /** The role of that user in the org today; null without a user. */
   readonly role: Role | null
@@ -49,7 +49,7 @@ export interface KeyPrincipal extends Common {
   readonly limits: KeyLimits
   /** A trial key: free on the platform's models in India, nothing else on the platform's account. Absent: what the platform pays for is debited where billing is on. */
   readonly isTrial?: boolean
-  /** All hold at once; empty when nothing is ruled. */
+  /** All of them apply; empty when there are no rules. */
   readonly policies: readonly CallPolicy[]
 }
 
@@ -98,11 +98,11 @@ export interface AccessRule {
   readonly scope?: 'full'
   /** What an agent token must be good for. A row that names none takes every agent token. */
   readonly agentScope?: AgentScope
-  /** The least role of the user behind the credential. A key without a user has none. */
+  /** The least role of the user of the credential. A key without a user has none. */
   readonly role?: 'admin' | 'owner'
   /** With `role`: a holder of one of these capabilities passes too. */
   readonly orCapability?: readonly Capability[]
-  /** Only credentials with a user behind them. */
+  /** Only credentials that have a user. */
   readonly userBacked?: true
   /** Only agent tokens. */
   readonly agentOnly?: true
@@ -114,7 +114,7 @@ const rank: Record<Role, number> = { member: 0, admin: 1, owner: 2 }
 
 /** What an agent reads whose token is good for less than it asks. */
 export function lacksScope({ scopes }: AgentPrincipal, missing: AgentScope): string {
-  return `This needs the scope ${missing}; this agent token has ${scopes.join(' ')}. Ask whoever minted it for one with that scope.`
+  return `This needs the scope ${missing}; this agent token has ${scopes.join(' ')}. Ask for a token with that scope.`
 }
 
 /** Whether the principal may call a row with this rule. Pure; the reason is for the error message. */

@@ -3,7 +3,7 @@ import { fail } from '../errors.ts'
 const nameShape = /^[^\p{Cc}]{1,100}$/u
 /** What turns the direction of a text or shows nothing: two names with and without it look the same. */
 const unseen = /[\p{Zl}\p{Zp}\p{Bidi_Control}\p{Default_Ignorable_Code_Point}]/u
-/** Joiners where scripts and pictures need them: behind a mark (Indic half forms) or an Arabic letter, and in emoji. */
+/** Joiners where scripts and pictures need them: after a mark (Indic half forms) or an Arabic letter, and in emoji. */
 const joiners =
   /(?<=[\p{M}\p{Script=Arabic}\p{Extended_Pictographic}])[\u200c\u200d](?=[\p{L}\p{M}\p{Extended_Pictographic}])|(?<=\p{Extended_Pictographic})\ufe0f/gu
 

@@ -16,7 +16,7 @@ export interface Ids {
 const pool = Buffer.alloc(8192)
 let used = pool.length
 
-/** So many random bytes as hex. */
+/** This many random bytes as hex. */
 function takeHex(count: number): string {
   if (used + count > pool.length) {
     randomFillSync(pool)

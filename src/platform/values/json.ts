@@ -2,7 +2,7 @@
 
 export type JsonObject = Readonly<Record<string, unknown>>
 
-/** True for a JSON object; arrays and null are none. */
+/** True for a JSON object, false for arrays and null. */
 export function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

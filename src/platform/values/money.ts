@@ -28,13 +28,13 @@ export function inrTextOf(uinr: bigint): string {
   return `${sign}${digits.slice(0, -6)}${decimals === '' ? '' : `.${decimals}`}`
 }
 
-/** One part of a bill: so many units at a price per million of them. */
+/** One part of a bill: a number of units at a price per million of them. */
 export interface PricedUnits {
   readonly units: number
   readonly uinrPerMtok: bigint
 }
 
-/** Σ units × price, rounded half up once for the whole request. Units below zero count as none. */
+/** Σ units × price, rounded half up once for the whole request. Negative units count as zero. */
 export function priceUnits(parts: readonly PricedUnits[]): bigint {
   let exact = 0
   for (const part of parts) exact += Math.max(0, Math.trunc(part.units)) * Number(part.uinrPerMtok)

@@ -6,7 +6,7 @@ import { spokenSamples, wavHeader, wavSeconds } from '../sound.ts'
 
 /** Bytes of sound in one write. */
 const pieceBytes = 16_384
-/** Bytes a second that a recording is taken for when it is no WAV. */
+/** Bytes a second that a recording is assumed to have when it is not WAV. */
 const otherBytesPerSecond = 16_000
 const inputMaxChars = 4096
 
@@ -49,7 +49,7 @@ interface Recording {
   readonly bytes: Buffer
 }
 
-/** POST /v1/audio/transcriptions: says what it got, how long it lasts, and that nobody has listened. */
+/** POST /v1/audio/transcriptions: says what it received, how long it lasts, and that nobody has listened. */
 export async function openAiTranscription(exchange: Exchange): Promise<void> {
   const recording = await recordingOf(exchange)
   if (recording === null) return refuse(exchange, 'Send a multipart form with "model" and an audio file in "file".', 'file')
@@ -95,7 +95,7 @@ function timestamp(seconds: number, mark: string): string {
   return `${two(ms / 3_600_000)}:${two((ms / 60_000) % 60)}:${two((ms / 1000) % 60)}${mark}${String(ms % 1000).padStart(3, '0')}`
 }
 
-/** The form, or null when it is none or lacks what it must have. */
+/** Returns the form, or null when the body is no form or lacks a required field. */
 async function recordingOf(exchange: Exchange): Promise<Recording | null> {
   const raw = await exchange.raw()
   const fields = new Map<string, string>()

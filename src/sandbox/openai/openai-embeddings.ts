@@ -29,7 +29,7 @@ export async function openAiEmbeddings(exchange: Exchange): Promise<void> {
   exchange.json(200, { object: 'list', model, data, usage: { prompt_tokens: tokens, total_tokens: tokens } })
 }
 
-/** The sum of one fixed pseudo-random vector per word, brought to length 1: texts that share words lie near each other. */
+/** The sum of one fixed pseudo-random vector per word, scaled to length 1, so that texts that share words are near each other. */
 function unitVector(text: string, dimensions: number): Float32Array {
   const sum = new Float64Array(dimensions)
   const words = text.toLowerCase().match(/[\p{L}\p{N}]+/gu) ?? [text]

@@ -14,14 +14,14 @@ interface Asked {
   readonly isBase64: boolean
 }
 
-/** POST /v1/images/generations: patterns that are made from the prompt. `fail <status>`, `hang` and `empty` as the prompt do as they say. */
+/** POST /v1/images/generations: patterns that are made from the prompt. The prompts `fail <status>`, `hang` and `empty` do what they say. */
 export async function openAiImages(exchange: Exchange): Promise<void> {
   const body = await exchange.body()
   if (body === null) return bad(exchange, 'Send a JSON object with "model" and "prompt".', null)
   await answer(exchange, body, [])
 }
 
-/** POST /v1/images/edits: a form. The patterns depend on the pictures that came too. */
+/** POST /v1/images/edits: a form. The patterns depend on the uploaded pictures too. */
 export async function openAiImageEdits(exchange: Exchange): Promise<void> {
   const form = await formOf(exchange)
   if (form === null) return bad(exchange, 'Send a multipart form with "model", "prompt" and "image".', null)

@@ -9,7 +9,7 @@ export interface OutputItem {
   readonly deltas: readonly string[]
   /** Name of the events that carry it, without `.delta` and `.done`. */
   readonly event: string
-  /** Under which name `.done` tells the whole. */
+  /** The field in which `.done` carries the whole. */
   readonly told: string
   /** Where in the item the deltas belong. */
   readonly place: Record<string, unknown>

@@ -242,7 +242,7 @@ describe('a connection', () => {
     await expect(tokens(99_999).get()).rejects.toMatchObject({ code: 'not_found', status: 404 })
   })
 
-  test('finds its key anew at each mint', async () => {
+  test('reads its key again at each mint', async () => {
     const first = await app.newKey()
     const second = await app.newKey()
     let key = first.key

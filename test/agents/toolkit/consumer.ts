@@ -1,4 +1,4 @@
-/** A project of somebody who uses the toolkit as a package: what npm would install there is compiled anew from src. */
+/** A project that uses the toolkit as a package: the files that npm would install there are compiled from src. */
 import { execFile, spawnSync } from 'node:child_process'
 import { copyFileSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
@@ -16,7 +16,7 @@ const packages = ['openai', '@anthropic-ai', 'ai', '@ai-sdk', '@langchain', '@op
 /** A folder with a project in it. */
 export interface Consumer {
   readonly folder: string
-  /** Where the package stands. */
+  /** The folder of the package. */
   readonly packageFolder: string
   write(name: string, text: string): void
   /** What tsc says of the files; empty: nothing. */

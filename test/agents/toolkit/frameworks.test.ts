@@ -43,7 +43,7 @@ describe.each(frameworks.map(framework => [framework.name, framework] as const))
     expect(sent.filter(line => line.endsWith('/token'))).toEqual(['200 /v1/me/agents/:id/token', '200 /v1/me/agents/:id/token'])
   })
 
-  test('an agent that is revoked in the middle of a run ends it at once, and nothing more is sent', async () => {
+  test('an agent that is revoked in the middle of a run ends it immediately, and nothing more is sent', async () => {
     const { id, agent, sent, ends } = await countedAgent(app)
     app.alpha.script(asksForTool)
     let before = 0
@@ -100,7 +100,7 @@ describe.each([
   ['@modelcontextprotocol/sdk', connectV1],
   ['@modelcontextprotocol/client', connectV2],
 ] as const)('TOOL-01 %s', (_name, connect) => {
-  test('a token that expires in the middle of a run is replaced, and an agent that is revoked ends it at once', async () => {
+  test('a token that expires in the middle of a run is replaced, and a revoked agent ends the run immediately', async () => {
     const { id, name, agent, sent, ends } = await countedAgent(app)
     const whoami = await connect(agent)
     expect(await whoami()).toMatchObject({ agent: { name } })

@@ -1,4 +1,4 @@
-/** The toolkit where things go wrong: servers that answer what no gateway does, credentials that are none, clocks that stand still. */
+/** The toolkit when something goes wrong: servers that answer what no gateway answers, invalid credentials, clocks that do not run. */
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'

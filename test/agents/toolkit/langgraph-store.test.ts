@@ -171,7 +171,7 @@ describe('beside the store of LangGraph', () => {
   })
 })
 
-test('an item keeps when it was made, also when two write it at once; pages of a search go through everything once', async () => {
+test('an item keeps its creation time, also when two writers write it concurrently; pages of a search show everything once', async () => {
   const root = newRoot()
   const [one, other] = [brigadeStore({ memory: await agentMemory('writer one'), root }), brigadeStore({ memory: await agentMemory('writer two'), root })]
   await one.put(['notes'], 'n', { turn: 0 })

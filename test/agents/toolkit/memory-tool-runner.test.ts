@@ -147,7 +147,7 @@ test('without a root, what the credential can use is mounted: its own memory, sh
   expect(await owner.read(`users/${app.userId}/p.md`)).toBeNull()
 })
 
-test('a root or mounts may be spelled with slashes; what is no prefix is refused at once; a file and a folder of one name are both shown', async () => {
+test('a root or mounts may be spelled with slashes; an invalid prefix is refused immediately; a file and a folder of one name are both shown', async () => {
   await owner.write('agents/both/a', 'file')
   await owner.write('agents/both/a/b', 'in the folder')
   const memory = memoryToolHandlers({ memory: owner, mounts: { '/memories/x/': '/agents/both/' } })
@@ -169,7 +169,7 @@ test('a root or mounts may be spelled with slashes; what is no prefix is refused
   }
 })
 
-test('of agents that edit one file at once none loses anything, nor does a rename under their hands', async () => {
+test('agents that edit one file concurrently lose nothing, and a rename meanwhile loses nothing either', async () => {
   const tools = ['editor one', 'editor two'].map(name => memoryToolHandlers({ memory: agentNamed(name).memory, root: 'agents/together' }))
   const [one, two] = tools
   if (one === undefined || two === undefined) throw new Error('two tools')

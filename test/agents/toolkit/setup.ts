@@ -48,7 +48,7 @@ export async function revoke(app: TestApp, id: number): Promise<void> {
   expect((await app.call('POST', `/v1/me/agents/${id}/revoke`)).json).toMatchObject({ status: 'revoked' })
 }
 
-/** What the user of a framework can read of an error: it, its causes, and what stands in it. */
+/** What the user of a framework can read of an error: the error, its causes, and their texts. */
 export function wordsOf(error: unknown): string {
   if (!(error instanceof Error)) return JSON.stringify(error)
   return [error.message, JSON.stringify(error), error.cause === undefined ? '' : wordsOf(error.cause)].join(' ')

@@ -162,7 +162,7 @@ describe('a gateway that cannot mint', () => {
     expect(mints).toBe(3)
   })
 
-  test('does not hold up calls for long: what it said comes at once', async () => {
+  test('does not hold up calls for long: its error comes immediately', async () => {
     answers = [{ status: 503, code: 'database_unavailable', headers: { 'retry-after': '600' } }]
     const tokens = provider()
     await expect(tokens.getToken()).rejects.toMatchObject({ code: 'database_unavailable', retryAfterS: 600 })
@@ -193,7 +193,7 @@ describe('a revoked agent', () => {
 })
 
 describe('options that cannot work', () => {
-  test('say so at once', () => {
+  test('report it immediately', () => {
     expect(() => provider({ agent: undefined })).toThrow('agent is missing')
     expect(() => provider({ baseUrl: 'gateway.example.com' })).toThrow('baseUrl must be the http(s) address')
     expect(() => provider({ baseUrl: 'https://me:secret@gateway.example.com' })).toThrow(/^baseUrl is the address alone: no user, password/)

@@ -91,7 +91,7 @@ describe('the page about the toolkit', () => {
     rmSync(folder, { recursive: true, force: true })
   })
 
-  test('runs as it stands, and every program ends by itself', async () => {
+  test('runs unchanged, and every program ends by itself', async () => {
     const names = programs.map((text, index) => {
       const name = index === 0 ? 'agent.js' : `program-${index}.js`
       // One type argument is all that is TypeScript on the page.

@@ -27,7 +27,7 @@ describe('the audit trail', () => {
   }
   const count = async (): Promise<number> => (await app.db.many(lines)).length
 
-  test('a line names the thing of the reply also where it stands beside ok', async () => {
+  test('a line names the object of the reply also when it is next to ok', async () => {
     await app.call('POST', '/me/budgets', { scope: 'key', target_id: app.keyId, monthly_budget_inr: 500 }, { cookie: owner })
     await app.call('POST', '/me/orgs/switch', { org_id: app.orgId }, { cookie: owner })
     expect((await entries('?limit=2')).map((each: { act: string; target: string }) => [each.act, each.target])).toEqual([

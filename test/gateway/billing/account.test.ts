@@ -130,7 +130,7 @@ describe('the account', () => {
     )
   })
 
-  test('a page size or a place that is none is refused', async () => {
+  test('an invalid page size or place is refused', async () => {
     const cookie = await app.signIn()
     for (const query of [
       'limit=0',

@@ -101,7 +101,7 @@ describe('captures against a small model', () => {
     expect(crashes).toBeGreaterThan(runs / 4)
   }, 120_000)
 
-  test('all at once, with crashes: no order is credited twice, and what the provider tells again credits the rest', async () => {
+  test("concurrent captures with crashes: no order is credited twice, and the provider's next report credits the rest", async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(step, { minLength: 8, maxLength: 24, size: 'max' }), async steps => {
         const world = await CaptureWorld.start(database.db)

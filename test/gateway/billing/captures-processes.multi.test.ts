@@ -85,7 +85,7 @@ describe.runIf(onPostgres)('captures on several processes', () => {
     expect(await checkBillingInvariants(db)).toEqual([])
   }
 
-  test('fifty captures at once, each told of to three processes in four ways: each credited once, and the replies say so once', {
+  test('fifty concurrent captures, each reported to three processes in four ways, are credited once, and one reply says so', {
     timeout: 120_000,
   }, async () => {
     await fleet.db.exec(addPromo, 'FLEET', 10_000_000n, 0n, null, null)

@@ -41,7 +41,7 @@ describe('numbers of a series', async () => {
   const newOrg = async (name: string): Promise<number> => (await db.one(addOrg, name)).id
   const numbered = (series: string, count: number): string[] => Array.from({ length: count }, (_, k) => `${series}/${String(k + 1).padStart(6, '0')}`)
 
-  test('of 20 transactions at once, of which every third rolls back, those that commit have 1 to n; a second try takes the next', async () => {
+  test('20 concurrent transactions, of which every third rolls back: those that commit have 1 to n; a second try takes the next number', async () => {
     const orgId = await newOrg('Many')
     const ids = Array.from({ length: 20 }, (_, k) => `pay_${k}`)
     for (const id of ids) await db.exec(addPayment, orgId, id, at)
@@ -61,7 +61,7 @@ describe('numbers of a series', async () => {
     expect((await db.many(numbersOf, orgId)).map(({ number }) => number)).toEqual(numbered('BR/26-27', 20))
   })
 
-  test('a payment has one invoice, also when two transactions issue it at once', async () => {
+  test('a payment has one invoice, also when two transactions issue it concurrently', async () => {
     const orgId = await newOrg('Twice')
     await db.exec(addPayment, orgId, 'pay_twice', at)
     const twice = { ...seller, prefix: 'TW' }

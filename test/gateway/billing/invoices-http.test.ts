@@ -64,7 +64,7 @@ describe('invoices and receipts', () => {
   const pune = { name: 'Meera Kulkarni', line1: 'Plot 14, Hinjawadi', city: 'Pune', state: 'Maharashtra', pincode: '411057' }
   const codeOf = ({ status, json }: TestReply): [number, string] => [status, json.error.code]
 
-  test('INV-02 INV-03 captures at once, some of which crash behind their invoice, leave no hole; at IST midnight another year begins', async () => {
+  test('INV-02 INV-03 concurrent captures, some of which crash after their invoice, leave no hole; another year begins at IST midnight', async () => {
     const payer = await newPayer(app)
     const reported = await Promise.all(
       Array.from({ length: 6 }, async (_, k) => ({ orderId: await payer.order(100 + k), paymentId: k % 3 === 0 ? `pay_crash${k}` : providerId('pay') })),

@@ -1,4 +1,4 @@
-/** Money runs out: real calls take it, real top-ups bring it back, and the owners hear of it once. */
+/** Money runs out: real calls take it, real top-ups bring it back, and the owners are notified once. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { onDebitedOf } from '../../../src/gateway/billing/low-balance.ts'
 import { Mail } from '../../../src/gateway/mail/mail.ts'
@@ -140,7 +140,7 @@ describe('a low balance', () => {
     expect((await mails(payer.orgId))[0]?.data).toMatchObject({ balance: '-₹0.01', threshold: '₹0.01' })
   })
 
-  test('of many processes that book at once one tells; an address that takes no mail holds up nobody', async () => {
+  test('when many processes book concurrently, one sends the warning; an address that accepts no mail holds nobody up', async () => {
     const payer = await newPayer(app)
     const { orgId } = payer
     await setThreshold(payer, 10)

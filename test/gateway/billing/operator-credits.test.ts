@@ -30,7 +30,7 @@ async function newOrg(name: string): Promise<number> {
   return orgId
 }
 
-test('a grant is credited once, makes trial keys standard, and stands in ledger and audit trail', async () => {
+test('a grant is credited once, makes trial keys standard, and is in ledger and audit trail', async () => {
   const org = await newOrg('Granted')
   expect(await tiersOf(org)).toEqual(['trial'])
   expect(await run('credit-grant', { org, inr: 500, ref: ' welcome ' })).toEqual({ org_id: org, credited: true, amount_inr: 500, balance_inr: 500 })
@@ -80,7 +80,7 @@ test('amounts, refs and organisations that cannot be are named', async () => {
   expect(await run('credit-show', { org })).toMatchObject({ balance_inr: 0, ledger: [] })
 })
 
-test('the same grant from many hands at once moves money once', async () => {
+test('the same grant, given concurrently many times, moves money once', async () => {
   const org = await newOrg('Crowd')
   const given = await Promise.all(Array.from({ length: 10 }, () => run('credit-grant', { org, inr: 5, ref: 'once' })))
   expect(given.filter(({ credited }) => credited)).toHaveLength(1)

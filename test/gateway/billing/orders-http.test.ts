@@ -208,7 +208,7 @@ describe('orders for top-ups', () => {
     expect(await credits()).toEqual([700])
     const reported = { ok: true, balance_inr: 700, credited: false }
     expect((await other.verify(provider.checkout(orderId, paymentId))).json).toEqual(reported)
-    expect(app.logLines.filter(line => line.includes('neither the checkout nor the webhook told of'))).toHaveLength(1)
+    expect(app.logLines.filter(line => line.includes('neither the checkout nor the webhook had reported'))).toHaveLength(1)
 
     // Nobody is asked about what is older than three days, or paid.
     provider.pay({ orderId: staleId })

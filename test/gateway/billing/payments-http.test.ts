@@ -108,7 +108,7 @@ describe('payments', () => {
     expect(await written(stranger)).toEqual(nothing)
   })
 
-  test('PAYHOOK-01 PAYHOOK-06 a signed payment.captured credits once; the signature stands for the raw bytes', async () => {
+  test('PAYHOOK-01 PAYHOOK-06 a signed payment.captured credits once; the signature covers the raw bytes', async () => {
     const payer = await newPayer(app)
     const facts = { orderId: await payer.order(700), paymentId: providerId('pay'), method: 'upi' }
     const { body, headers } = provider.webhook('payment.captured', facts)
@@ -250,7 +250,7 @@ describe('payments', () => {
     await payer.verify(proof)
     const facts = { orderId: proof.order_id, paymentId: proof.payment_id, amount: 100 }
     for (let round = 0; round < 2; round++) expect((await notify(app, provider, 'payment.captured', facts)).json.outcome).toBe('already_credited')
-    expect(app.logLines.filter(line => line.includes('told otherwise') && line.includes(proof.payment_id)).length).toBe(1)
+    expect(app.logLines.filter(line => line.includes('contradicts a credited payment') && line.includes(proof.payment_id)).length).toBe(1)
     expect(await app.db.many(paymentsOf, payer.orgId)).toMatchObject([{ status: 'captured', reason: 'amount_differs', paise: 50_000 }])
     expect(await written(payer)).toEqual(once(500))
   })
@@ -324,7 +324,7 @@ describe('payments', () => {
     })
     expect(await verified(second, 3)).toMatchObject({ credited: true, balance_inr: 700, promo: { bonus_inr: 0, reason: 'promo_ended' } })
     clock.advance(3_600_000)
-    // The webhook comes first; the browser still hears what became of the code.
+    // The webhook comes first; the browser still receives the result of the code.
     expect((await notify(app, provider, 'payment.captured', { orderId: orders[4] ?? '', paymentId: proofs[4]?.payment_id ?? '' })).json.credited).toBe(true)
     expect(await verified(second, 4)).toEqual({
       ok: true,
@@ -351,7 +351,7 @@ describe('payments', () => {
     expect(await tier()).toBe('standard')
   })
 
-  test('fifty captures at once, each told of in three ways: each credited once, numbers without a hole', async () => {
+  test('fifty concurrent captures, each reported in three ways, are credited once and numbered without a hole', async () => {
     const payers = [await newPayer(app), await newPayer(app), await newPayer(app)]
     await app.db.exec(addPromo, 'CROWD', 10_000_000n, 0n, 2, null)
     const tops = await Promise.all(

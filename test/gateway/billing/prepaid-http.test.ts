@@ -152,7 +152,7 @@ describe('prepaid credit', () => {
     expect(events.map(event => event.costUinr)).toEqual(cases.map(([, , debit]) => debit))
   })
 
-  test('of many calls at once exactly as many are served as the balance pays for', async () => {
+  test('of many concurrent calls exactly as many are served as the balance pays for', async () => {
     const org = await on.newOrg()
     // Each costs what it holds: 50 tokens of output at ₹40 a million, and nothing else.
     app.alpha.reset()

@@ -63,7 +63,7 @@ describe.runIf(onPostgres)('prepaid credit over several processes', () => {
   }
   let served = 0
 
-  test('of 200 calls at once, however they are spread, exactly as many are served as the balance pays for', async () => {
+  test('of 200 concurrent calls, however they are spread, exactly as many are served as the balance pays for', async () => {
     for (const round of times(3)) {
       fleet.upstream.requests.length = 0
       await haveExactly(10n * costUinr)
@@ -101,7 +101,7 @@ describe.runIf(onPostgres)('prepaid credit over several processes', () => {
     served = count
   }, 90_000)
 
-  test('a top-up is heard by every process at once', async () => {
+  test('every process knows of a top-up immediately', async () => {
     await haveExactly(0n)
     for (const process of members) expect((await buy(process)).status).toBe(402)
     await haveExactly(9n * costUinr)

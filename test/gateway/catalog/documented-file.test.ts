@@ -12,7 +12,7 @@ describe("the page of the operator's file", () => {
   const folder = mkdtempSync(join(tmpdir(), 'brigade-documented-'))
   afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
-  test('its example loads as it stands, and does what the page says', () => {
+  test('its example loads unchanged, and does what the page says', () => {
     const operatorFile = join(folder, 'brigade.config.json')
     writeFileSync(operatorFile, /```json\n([\s\S]*?)```/.exec(page)?.[1] ?? '')
     const { models, providers, rankings } = loadCatalog({ config: loadConfig({ GANGA_API_KEY: 'g', KAVERI_API_KEY: 'k' }), operatorFile })

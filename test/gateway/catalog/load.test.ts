@@ -27,7 +27,7 @@ function operatorFile(content: unknown): string {
 const load = (content: unknown, env: Record<string, string> = {}) => loadCatalog({ config: loadConfig(env), operatorFile: operatorFile(content) })
 
 describe('the data files', () => {
-  test('every provider and model id stands once', () => {
+  test('every provider and model id occurs once', () => {
     for (const ids of [data.providers.map(entry => entry.id), allModels.map(entry => entry.id)]) expect(ids).toEqual([...new Set(ids)])
   })
 
@@ -155,7 +155,7 @@ describe("the operator's file", () => {
     })
   })
 
-  test('says where a local server stands without giving its address, running or not', () => {
+  test('says where a local server is without giving its address, running or not', () => {
     const file = operatorFile({ providers: [{ id: 'local-ollama', name: 'Rack 4', residency: 'india' }] })
     const here = { provider: { ...sandboxProvider('http://127.0.0.1:11434').provider, id: 'local-ollama' }, models: [] }
     expect(loadCatalog({ config: bare, operatorFile: file, extraProviders: [here] }).providers.get('local-ollama')).toMatchObject({
@@ -244,7 +244,7 @@ describe('the sandbox', () => {
     expect(models.get('sandbox-embed')?.dimensions).toBe(1024)
   })
 
-  test('stands behind presets only while nothing else is configured', () => {
+  test('serves presets only while nothing else is configured', () => {
     const providersOf = (env: Record<string, string>) => [
       ...new Set(
         withSandbox(env)

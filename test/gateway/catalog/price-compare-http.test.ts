@@ -105,7 +105,7 @@ describe('GET /v1/pricing/compare', () => {
     expect((await compare('?model=')).status).toBe(404)
   })
 
-  test('200 requests at once set off no more than one, and nobody is called within the hour', async () => {
+  test('200 concurrent requests cause at most one fetch, and nothing is fetched again within the hour', async () => {
     servers.requests.length = 0
     const names: string[] = []
     const many: Db['many'] = app.db.many.bind(app.db)

@@ -212,14 +212,14 @@ export function alertsOfCollections(world: () => Watched): void {
       await app.call('PATCH', `/me/webhooks/${listening}`, { enabled: false }, { cookie: owner })
       const refused = await watched.addAlert(other.slug, errorRate({ channel: 'webhook', target: `${receiver.url}/budgets` }))
       expect([refused.status, refused.json.error.message.includes('disabled')]).toEqual([400, true])
-      // An alert whose webhook is switched off or gone says that nobody hears it.
+      // An alert whose webhook is disabled or gone says that it reaches nobody.
       const isHeard = async (of: string) => (await app.call('GET', `/me/collections/${of}/alerts`, undefined, { cookie: owner })).json.alerts[0].heard
       expect([await isHeard(slug), await isHeard(other.slug)]).toEqual([true, false])
       await app.call('DELETE', `/me/webhooks/${made.json.webhook_id}`, undefined, { cookie: owner })
       expect(await isHeard(slug)).toBe(false)
     })
 
-    test('without a target every webhook hears it that subscribes; slow answers cross a threshold of latency', async () => {
+    test('without a target every subscribed webhook receives it; slow answers cross a threshold of latency', async () => {
       const { app, receiver, owner } = watched
       await listen(app, receiver, '/every', { event_types: ['collection.alert'] }, owner)
       await listen(app, receiver, '/others', { event_types: ['key.created'] }, owner)

@@ -40,14 +40,14 @@ export function canariesOfCollections(world: () => Watched): void {
         ['global-only', 'alpha', 1, 1, 'ok'],
         ['test-model', 'alpha', 1, 1, 'ok'],
       ])
-      // A step that stands twice is called once; one token each, at the model that the provider knows.
+      // A step that occurs twice is called once, with one token, at the model that the provider knows.
       expect([app.alpha.requests.length, app.indus.requests.length, app.beta.requests.length]).toEqual([2, 1, 0])
       for (const { json } of watched.canaries()) expect([json?.['max_tokens'], json?.['stream'] ?? false, json?.['fallbacks']]).toEqual([1, false, undefined])
       expect(app.indus.requests[0]?.json?.['model']).toBe('indus-upstream')
       const again = await app.call('POST', path, undefined, { cookie: owner })
       expect([again.status, again.json.checked, again.json.health, watched.canaries().length]).toEqual([200, false, reply.json.health, 3])
       expect(again.json.note).toContain('15 s')
-      // Several at once share a round.
+      // Several concurrent requests share a round.
       watched.clock.advance(21_000)
       const many = await Promise.all(Array.from({ length: 5 }, () => app.call('POST', path, undefined, { cookie: member.cookie })))
       expect([many.map(({ json }) => json.health[0].checks), watched.canaries().length]).toEqual([[2, 2, 2, 2, 2], 6])
@@ -101,7 +101,7 @@ export function canariesOfCollections(world: () => Watched): void {
       const checked = []
       for (const { slug } of made) checked.push((await ask(slug)).checked)
       expect([checked.filter(Boolean).length, checked.at(-1), app.alpha.requests.length]).toEqual([20, false, 20])
-      // Neither a collection asked twice within the minute nor one in place of a deleted one counts anew.
+      // Neither a collection that is checked twice within the minute nor one that replaces a deleted one starts a new count.
       watched.clock.advance(20_000)
       for (const { id } of made.slice(1, -1)) await app.call('DELETE', `/me/collections/${id}`, undefined, { cookie: owner })
       const [again, anew] = [await ask(made[0]?.slug ?? ''), await ask((await watched.make(['alpha-only'])).slug)]

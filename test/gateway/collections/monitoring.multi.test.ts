@@ -69,7 +69,7 @@ describe.runIf(onPostgres)('monitoring by several processes', () => {
     expect(fleet.upstream.requests.length - sent).toBeLessThanOrEqual(6)
   })
 
-  test('who asks several processes at once for a round shares one', async () => {
+  test('concurrent requests for a round on several processes share one', async () => {
     fleet.upstream.reset()
     const { slug } = await console_(1, 'POST', '/me/collections', { name: 'Shared', model: 'fixed-model', steps: ['fixed-model'] })
     fleet.upstream.hold()

@@ -27,7 +27,7 @@ export function monitoringOfCollections(world: () => Watched): void {
   const rounds = async (id: number): Promise<number> => (await watched.app.db.many(roundsOf, id)).length
 
   describe('monitoring', () => {
-    test('MON-01 LIFE-15 owners and admins turn it on and off: the first canaries at once, then again and again, off keeps the history', async () => {
+    test('MON-01 LIFE-15 owners and admins turn it on and off: the first canaries run immediately, then regularly; off keeps the history', async () => {
       const { app, clock, member, admin, owner, on } = watched
       const { slug, id } = await watched.make(['alpha-only', { model: 'test-model', provider: 'indus' }])
       const path = `/me/collections/${slug}/monitor`
@@ -76,7 +76,7 @@ export function monitoringOfCollections(world: () => Watched): void {
       for (const { slug } of made) await watched.on(slug, false)
     })
 
-    test('a collection of others, public or not, and one that is none are not found', async () => {
+    test('a collection of another organisation, public or not, and an unknown one are not found', async () => {
       const { app } = watched
       const stranger = await app.otherOrg('Strangers')
       const cookie = await app.signIn(stranger.userId, stranger.orgId)

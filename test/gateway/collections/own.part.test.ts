@@ -104,7 +104,7 @@ export function ownCollections(world: () => Watched): void {
       expect((await home.patch(kept.id, { readme_md: null, name: `half ${half}` })).json).toMatchObject({ readme_md: '', name: 'half \ufffd', version: 3 })
     })
 
-    test('COLL-03 COLLECTIONS_MAX bounds the collections of an organisation, forks among them: 400 cap, also when all come at once', async () => {
+    test('COLL-03 COLLECTIONS_MAX bounds the collections of an organisation, forks among them: 400 cap, also when all requests are concurrent', async () => {
       const team = await newTeam('Collectors')
       const replies = await Promise.all(Array.from({ length: collectionsMax + 5 }, (_, index) => team.post('', params({ name: `Number ${index}` }))))
       expect(replies.filter(({ status }) => status === 201)).toHaveLength(collectionsMax)
@@ -155,7 +155,7 @@ export function ownCollections(world: () => Watched): void {
       expect(first).toMatchObject({ version: 1, name: 'Evolving', readme_md: 'one', steps: [{ model: 'alpha-only' }], slug: made.slug })
       expect(outcome(await at(made.id, '?version=6'))).toEqual([404, 'not_found'])
       expect(outcome(await at(made.id, '?version=0'))).toEqual([400, 'bad_request'])
-      // Edits at once are one version each, and none is lost.
+      // Concurrent edits make one version each, and none is lost.
       const together = await Promise.all(Array.from({ length: 8 }, (_, index) => home.patch(made.id, { readme_md: `together ${index}` })))
       expect(together.map(({ json }) => json.version).sort((a, b) => a - b)).toEqual([6, 7, 8, 9, 10, 11, 12, 13])
       expect((await at(made.id)).json.versions).toHaveLength(13)
@@ -196,7 +196,7 @@ export function ownCollections(world: () => Watched): void {
       expect((await app.call('GET', '/me/collections')).status).toBe(401)
     })
 
-    test('COLL-10 another organisation edits, deletes and reads by id nothing: 404 not_found, public or not, as for ids that are none', async () => {
+    test('COLL-10 another organisation cannot edit, delete or read by id: 404 not_found, public or not, as for unknown ids', async () => {
       for (const isPublic of [true, false]) {
         const { json: made } = await home.post('', params({ name: `Guarded ${isPublic}`, public: isPublic }))
         const asked = [made.id, 999_999, 0, -1, 'x', '1e3', '99999999999', made.slug]
@@ -295,7 +295,7 @@ export function ownCollections(world: () => Watched): void {
       expect(outcome(await home.post(`/import/${copy.slug}`))).toEqual([400, 'bad_steps'])
     })
 
-    test('every change stands in the audit trail by id', async () => {
+    test('every change is in the audit trail by id', async () => {
       const { json: made } = await home.post('', params({ name: 'Audited' }))
       await home.patch(made.id, { name: 'Audited again' })
       await home.post(`/star/${made.slug}`)

@@ -41,7 +41,7 @@ export function sharedCollections(world: () => Watched): void {
     const slugsOf = (reply: { json: { collections: { slug: string }[] } }) => reply.json.collections.map(({ slug }) => slug)
     const own = async (team: Team, slug: string) => (await team.list()).json.collections.find((each: { slug: string }) => each.slug === slug)
 
-    test('COLL-06 any role gives and takes back the one star of its organisation, and the number is right however many do so at once', async () => {
+    test('COLL-06 any role gives and takes back the one star of its organisation, and the number is right after any concurrent requests', async () => {
       const { slug } = await publish()
       for (const [cookie, starred] of [
         [reader.member, true],
@@ -103,7 +103,7 @@ export function sharedCollections(world: () => Watched): void {
         forked_from: source.slug,
       })
       expect(await own(author, source.slug)).toMatchObject({ forks: 2 })
-      // A fork that is gone does not count, and may be made anew.
+      // A deleted fork does not count, and may be made again.
       await reader.remove(fork.id)
       expect(await own(author, source.slug)).toMatchObject({ forks: 1 })
       expect((await reader.post(`/fork/${source.slug}`)).status).toBe(201)
@@ -170,7 +170,7 @@ export function sharedCollections(world: () => Watched): void {
       await reader.post('/star/first')
       await third.post('/star/first')
       await third.post('/star/second')
-      // At once in this process, and without a word of whose they are.
+      // Immediately in this process, and without naming the owners.
       const listed = await see()
       expect(slugsOf(listed)).toEqual(['first', 'second', 'third'])
       expect(listed.json.collections[0]).toMatchObject({ stars: 2, starred: false, readme_md: 'é'.repeat(2000), readme_cut: true, public: true })
@@ -184,7 +184,7 @@ export function sharedCollections(world: () => Watched): void {
       const theirs = await see('', { token: third.key })
       expect(theirs.json.collections.map((each: { starred: boolean }) => each.starred)).toEqual([true, true, false])
       expect([theirs.headers.get('cache-control'), (await see('/first', { token: reader.key })).json.starred]).toEqual(['private, max-age=10', true])
-      // Published, renamed, private and gone: at once.
+      // Published, renamed, private and gone: all take effect immediately.
       await author.patch(hidden.id, { public: true, name: 'Seen' })
       expect(slugsOf(await see())).toEqual(['first', 'second', 'third', hidden.slug])
       expect((await see(`/${hidden.slug}`)).json.name).toBe('Seen')
@@ -248,7 +248,7 @@ export function sharedCollections(world: () => Watched): void {
       expect((await see('/asked-for-often')).json).toMatchObject({ readme_md: 'new', version: 2 })
     })
 
-    test('another process shows edits as soon as it hears of them, and numbers within a minute', async () => {
+    test('another process shows edits as soon as it is notified, and numbers within a minute', async () => {
       const there = await otherProcess(app.db)
       try {
         const source = await publish({ name: 'Seen from afar' })
@@ -276,7 +276,7 @@ export function sharedCollections(world: () => Watched): void {
       }
     })
 
-    test('stars and forks are what a model of them says after any acts of several organisations at once', async () => {
+    test('stars and forks match a model of them after any concurrent actions of several organisations', async () => {
       const teams = [author, reader, third]
       const source = fc.nat(1)
       const deed = fc.oneof(
@@ -329,7 +329,7 @@ export function sharedCollections(world: () => Watched): void {
       )
     })
 
-    test('collections that fork each other may all be deleted at once, by whoever has them', async () => {
+    test('collections that fork each other may all be deleted concurrently, by their owners', async () => {
       for (let round = 0; round < 2; round++) {
         const source = await publish()
         const fork = (await reader.post(`/fork/${source.slug}`)).json

@@ -26,7 +26,7 @@ export interface Watched {
   addAlert(slug: string, alert: object, cookie?: string): Promise<TestReply>
   /** Requests at all upstreams since the last reset that are canaries. */
   canaries(): RecordedRequest[]
-  /** Whether a canary that hangs is given up at once. */
+  /** Whether a canary that hangs is given up immediately. */
   impatient(params: boolean): void
   reset(): void
   /** Deletes every collection of the organisation. */

@@ -231,7 +231,7 @@ describe('attestations', () => {
     expect(report.text).toContain(signed.ed25519.key_id.replaceAll('_', '&#95;'))
   })
 
-  test('a rotated key: what the old one signed stays valid, both are published, and several rotations at once agree', async () => {
+  test('a rotated key: its old signatures stay valid, both keys are published, and several concurrent rotations agree', async () => {
     const before = (await attest()).json
     const made = await Promise.all([1, 2, 3].map(() => adminHandler(app.gateway.app)({ name: 'rotate-attestation-key', args: {} })))
     const after = (await attest()).json

@@ -41,7 +41,7 @@ describe('keys of attestations in several processes', () => {
   afterAll(() => database.dispose())
   const signedBy = async (): Promise<string[]> => (await Promise.all(processes.map(keys => keys.sign(bytes)))).map(({ ed25519 }) => ed25519.keyId)
 
-  test('the first uses, all at once, make one key; what is secret is sealed', async () => {
+  test('concurrent first uses make one key; its secret half is sealed', async () => {
     const [signatures, published] = await Promise.all([
       Promise.all(processes.map(keys => keys.sign(bytes))),
       Promise.all(processes.map(keys => keys.published())),
@@ -53,7 +53,7 @@ describe('keys of attestations in several processes', () => {
     for (const { privateKey, hmacKey } of rows) expect([privateKey, hmacKey]).toEqual([expect.stringMatching(/^v1\./), expect.stringMatching(/^v1\./)])
   })
 
-  test('rotations at once leave one current key, which everybody signs with, and old signatures are known', async () => {
+  test('concurrent rotations leave one current key, which every process signs with, and old signatures stay valid', async () => {
     const before = await processes[0]?.sign(bytes)
     const made = await Promise.all(processes.map(keys => keys.rotate()))
     const ids = await signedBy()

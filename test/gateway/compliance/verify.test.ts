@@ -66,7 +66,7 @@ describe('attestations that others check', () => {
       payload,
     })
     expect(await runAlone(file, keysFile)).toMatchObject({ code: 0, err: '', out: expect.stringContaining('in India: 1 of 2 requests (50 %)') })
-    // Written anew by another program: other spaces, another order of names.
+    // Written again by another program: other spaces, another order of names.
     const anew = written('anew.json', JSON.stringify(Object.fromEntries(Object.entries(JSON.parse(text)).reverse()), null, 2))
     expect((await runHere(['verify', anew, '--keys', keysFile], env)).code).toBe(0)
     expect((await runAlone(anew, keysFile)).code).toBe(0)
@@ -199,7 +199,7 @@ describe('attestations that others check', () => {
     for (const [words, code, says] of [
       [['verify', join(folder, 'none.json'), '--keys', keysFile], 2, 'there is no such file'],
       [['verify', file, '--keys', join(folder, 'none.json')], 2, 'there is no such file'],
-      [['verify', file, '--keys', written('no.json', 'no')], 1, 'no key set'],
+      [['verify', file, '--keys', written('no.json', 'no')], 1, 'does not hold a key set'],
       [['verify', file, '--keys', 'http://127.0.0.1:9/keys.json'], 1, 'give a kept file'],
       [['verify', file, '--base-url', 'http://127.0.0.1:9'], 1, 'cannot be reached'],
       [['verify'], 2, 'missing required argument'],
@@ -233,9 +233,9 @@ test('every JSON value is taken as JSON.parse takes it, and with a name twice it
   fc.assert(
     fc.property(fc.string(), fc.jsonValue(), (name, value) => {
       const member = `${JSON.stringify(name)}:${JSON.stringify(value)}`
-      expect(() => parseStrictJson(`[{${member},"${'other'}${name.length}":1,${member}}]`)).toThrow('stands twice')
+      expect(() => parseStrictJson(`[{${member},"${'other'}${name.length}":1,${member}}]`)).toThrow('occurs twice')
     }),
   )
-  expect(() => parseStrictJson('{"a":1,"\\u0061":2}')).toThrow('stands twice')
+  expect(() => parseStrictJson('{"a":1,"\\u0061":2}')).toThrow('occurs twice')
   expect(parseStrictJson('[{"a":1},{"a":2},{"b":{"a":"a:a"}}]')).toEqual([{ a: 1 }, { a: 2 }, { b: { a: 'a:a' } }])
 })

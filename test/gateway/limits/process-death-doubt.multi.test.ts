@@ -122,7 +122,7 @@ describe.runIf(onPostgres)('a disk that is gone', () => {
     const { in_doubt_inr } = await budget()
     expect(in_doubt_inr).toBeGreaterThan(0)
     const report = await fleet.command('doctor')
-    expect(report.out).toContain(`warning process ${dead.id}: was last heard 3`)
+    expect(report.out).toContain(`warning process ${dead.id}: was last seen 3`)
     expect(report.out).toContain(`₹${in_doubt_inr} of one`)
     expect(report.out).toContain(`brigade doctor --release ${dead.id}`)
 

@@ -146,7 +146,7 @@ describe('the outbox of mail', () => {
     expect(row?.failed).not.toBeNull()
   })
 
-  test('several senders at once send each mail once', async () => {
+  test('several concurrent senders send each mail once', async () => {
     for (let i = 0; i < 24; i++) await enqueue({ to: `person-${i}@people.test` })
     const other = database.kind === 'postgres' ? await database.open() : database.db
     const tried = await Promise.all([database.db, other, database.db, other].map(db => senderOn(db).sendDue()))

@@ -58,7 +58,7 @@ describe('very many tool calls', () => {
     expect([message?.['content'], others]).toEqual([expect.objectContaining({ length: many }), []])
   })
 
-  test('each id stands once, whatever ids were given', () => {
+  test('each id occurs once, whatever ids were given', () => {
     const given = ['a', 'a', 'a_2', 'a_2', 'a', 'a_3', 'a', 'b', '', '', '%', 'call', 'a_2_2']
     const [turn] = turnsOf([user('x'), calling(given)], dropped).turns.slice(1)
     const made = (turn?.content ?? []).map(block => block['id'])

@@ -47,7 +47,7 @@ describe('the OpenAI dialect', () => {
     expect(request(stream).body).toEqual(Buffer.from(stream))
   })
 
-  test('writes the body anew when a metered key may stand twice in it', () => {
+  test('writes the body again when a metered key may occur twice in it', () => {
     expect(request('{"model":"dear","messages":[],"model":"m"}').body).toBe('{"model":"m","messages":[]}')
     expect(request('{"mod\\u0065l":"dear","messages":[],"model":"m"}').body).toBe('{"model":"m","messages":[]}')
     expect(request('{"model":"m","max_tokens":9000,"max_tokens":1}').body).toBe('{"model":"m","max_tokens":1}')

@@ -35,7 +35,7 @@ const planText = sumLastHour.text
 const explained = statement<[], { 'QUERY PLAN': string }>('test.anomalies_plan', `explain ${planText}`)
 
 const hourMs = 3600_000
-/** 20 November, 23:30 in India: the hour before a sweep lies on both sides of midnight. */
+/** 20 November, 23:30 in India: the hour before a sweep includes midnight. */
 const clock = movableClock()
 const startMs = Date.UTC(2026, 10, 20, 18, 0, 0)
 beforeEach(async () => {
@@ -117,7 +117,7 @@ describe('the sweep over anomalies', () => {
     expect(await db.many(hours)).toEqual([])
   })
 
-  test('two processes at once tell of an anomaly once; what a client gave up is no error', async () => {
+  test('two concurrent processes report an anomaly once; a call that a client gave up is no error', async () => {
     await use(event(1, startMs - 30 * hourMs, 1), ...Array.from({ length: 50 }, (_, n) => event(1, startMs - 1000 - n, 0, 'failed')))
     await use(event(2, startMs - 30 * hourMs, 1), ...Array.from({ length: 90 }, (_, n) => event(2, startMs - 1000 - n, 0, 'client_gone')))
     await Promise.all([sweep(), sweep(), sweep()])

@@ -238,7 +238,7 @@ describe('public pages', () => {
     for (const path of paths) expect((await read(path, browser)).headers.get('set-cookie'), path).toBeNull()
   })
 
-  test('200 requests at once ask the database no more often than one', async () => {
+  test('200 concurrent requests ask the database no more often than one', async () => {
     for (const path of ['/v1/rankings', '/v1/models/tie-a/stats']) {
       clock.advance(2 * 60_000 + 1)
       asked.length = 0
@@ -287,7 +287,7 @@ test('SHAPE-42 there is one version: no row negotiates one, none is deprecated, 
   const bindings = bindingsOf(endpointTable)
   for (const { at } of bindings) {
     expect(at).not.toMatch(/changelog|deprecat|sunset/i)
-    // /v1 is the one version of the API in paths, and no parameter of the path stands for one.
+    // /v1 is the one version of the API in paths, and no path has a parameter for it.
     expect(at).not.toMatch(/\/v(?!1\b)\d|\{(api_?)?version/i)
   }
   const document = openApiOf(bindings, {}, app.baseUrl, '1.0.0') as {

@@ -130,7 +130,7 @@ describe('sums of usage by day', () => {
     expect(await stored(latencies)).toEqual([`2026-11-01|a|${latencyBucket(1000)}|1`])
   })
 
-  test('sums that lack events of an earlier version are found and added up anew; those that agree stay as they are', async () => {
+  test('sums that lack events of an earlier version are found and added up again; those that agree stay as they are', async () => {
     const events = fc.sample(eventsWith, 60).map(made)
     await put(events.slice(0, 30))
     // Stored by a process that keeps no sums.
@@ -154,7 +154,7 @@ describe('sums of usage by day', () => {
       await expect(sums.rebuild(from, to)).rejects.toMatchObject({ code: 'bad_request' })
   })
 
-  test('flushes of several processes over the same rows, and a day added up anew among them, neither lock each other for good nor lose a call', async () => {
+  test('flushes of several processes over the same rows, while a day is added up again, neither deadlock nor lose a call', async () => {
     const older = insertUsageEvents
     const processes = [0, 1, 2].map(shard => inOrder<UsageEvent>([insertUsageEvents, keepsRollups(shard)])).concat(older)
     const batches = processes.map(() => fc.sample(eventsWith, 120).map(made))

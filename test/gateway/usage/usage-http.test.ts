@@ -68,7 +68,7 @@ describe('usage over HTTP', () => {
     }
   })
 
-  test('USAGE-03 a span that is none is 400 bad_request', async () => {
+  test('USAGE-03 an invalid span is 400 bad_request', async () => {
     const { key } = await newOrg('Spans')
     for (const query of [
       '?from=2026-11-02&to=2026-11-01',

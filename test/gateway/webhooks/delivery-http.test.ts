@@ -62,7 +62,7 @@ describe('webhooks are delivered', () => {
     const { id, secret } = (await ask('POST', '', { url: receiver.url + path, event_types: ['key.created'] })).json
     return { id, secret, path }
   }
-  /** Something that every webhook of `make` hears of. */
+  /** An event that every webhook of `make` receives. */
   const happen = async (): Promise<number> => {
     const made = await app.call('POST', '/me/keys', { name: `stays at home ${++named}` }, { cookie: owner })
     expect(made.status, made.text).toBe(201)
@@ -215,7 +215,7 @@ describe('webhooks are delivered', () => {
     // What happens while it is disabled is not for it.
     receiver.forget()
     await happen()
-    await until(() => receiver.at(healthy.path).length === 1, 'the other one hears of it')
+    await until(() => receiver.at(healthy.path).length === 1, 'the other one receives it')
     expect(await deliveries(webhook)).toHaveLength(8)
 
     const enabled = await ask('PATCH', `/${webhook.id}`, { enabled: true })

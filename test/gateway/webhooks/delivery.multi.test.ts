@@ -55,7 +55,7 @@ describe.runIf(onPostgres)('webhooks of several processes', () => {
     expect(receiver.at('/killed')).toHaveLength(2)
   })
 
-  test('three processes together send each delivery once, and to one endpoint never more at once than WEBHOOK_CONCURRENCY', async () => {
+  test('three processes together send each delivery once, and to one endpoint never more concurrently than WEBHOOK_CONCURRENCY', async () => {
     const process = await fleet.start()
     await fleet.start()
     const { id } = await post(process, '/me/webhooks', { url: `${receiver.url}/shared`, event_types: ['key.created'] })

@@ -70,7 +70,7 @@ describe('keys', () => {
     expect(at(org.path)).toHaveLength(1)
   })
 
-  test('KEY-15 a key that is deleted is dead at once and delivered as key.revoked, once, however often it is deleted', async () => {
+  test('KEY-15 a deleted key ends immediately and is delivered as key.revoked, once, however often it is deleted', async () => {
     const org = await listeningOrg('Key Enders', { event_types: ['key.revoked'] })
     const made = await app.call('POST', '/me/keys', {}, { cookie: org.cookie })
     expect((await chat(made.json.key)).status).toBe(200)
@@ -238,7 +238,7 @@ describe('routes', () => {
     expect(dialed()).toEqual([1, 2, 1])
   })
 
-  test('HOOK-21 every organisation that subscribes hears of it, once for each outage; an own server is nobody else’s matter', async () => {
+  test('HOOK-21 every subscribed organisation receives it, once for each outage; an outage of an own server reaches only its organisation', async () => {
     const params = { event_types: ['provider.circuit_open'] }
     const [one, two] = [await listeningOrg('Outage One', params), await listeningOrg('Outage Two')]
     const deaf = await listeningOrg('Outage Deaf', { event_types: ['key.created'] })

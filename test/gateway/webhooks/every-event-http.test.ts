@@ -20,7 +20,7 @@ const webhookRows = statement<[], { line: string }>(
 )
 const morning = Date.UTC(2026, 10, 21, 3, 45, 1)
 const clock = movableClock(morning)
-/** No letter of them changes in JSON, URLs or headers, and none stands anywhere else. */
+/** Its letters do not change in JSON, URLs or headers, and occur nowhere else. */
 const said = 'zqpromptzq'
 const replied = 'zqreplyzq'
 const ownKey = 'sk-zqownkeyzq-0123456789'

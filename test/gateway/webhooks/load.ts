@@ -10,7 +10,7 @@ export interface LoadResult {
   readonly lost: number
   /** Requests that were answered with a failure. */
   readonly failures: number
-  /** Most requests at once at one endpoint. */
+  /** Most concurrent requests at one endpoint. */
   readonly atOnceMax: number
   readonly tookMs: number
   /** CPU time of this process: the workers, the receiver, and an embedded database. */

@@ -357,7 +357,7 @@ describe('management of webhooks', () => {
     for (const text of [secret, rotated, secret.slice(6), rotated.slice(6)]) expect(told).not.toContain(text)
   })
 
-  test('the organisation has at most WEBHOOK_ENDPOINTS_MAX of them, also when many are asked for at once', async () => {
+  test('the organisation has at most WEBHOOK_ENDPOINTS_MAX of them, also when many are requested concurrently', async () => {
     const other = await app.otherOrg('Crowd')
     const cookie = await app.signIn(other.userId, other.orgId)
     await app.db.exec(fill, other.orgId, 98)

@@ -199,7 +199,7 @@ describe('what becomes of an attempt', () => {
     expect(pauseMs).toBeGreaterThan(4 * minuteMs)
   })
 
-  test('a failing endpoint is asked one at a time, with pauses that double; what waits loses no attempt and what a person queued goes at once', async () => {
+  test('a failing endpoint gets one delivery at a time, with pauses that double; waiting ones lose no attempt, and one that a person queued is sent immediately', async () => {
     const endpoint = await setup.endpoint(`${receiver.url}/a`)
     receiver.answer({ status: 503 })
     await setup.emit(endpoint.orgId, 6)
@@ -261,7 +261,7 @@ describe('what becomes of an attempt', () => {
     ])
   })
 
-  test('a 410 disables at once', async () => {
+  test('a 410 disables the endpoint immediately', async () => {
     const endpoint = await setup.endpoint(`${receiver.url}/a`)
     receiver.answer({ status: 410 })
     await setup.emit(endpoint.orgId, 1)

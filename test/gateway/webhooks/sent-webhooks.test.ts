@@ -137,7 +137,7 @@ describe('webhooks that are sent', () => {
     expect(await newestIn(id, 'acknowledged')).toMatchObject({ id: did, attempts: 2 })
   })
 
-  test('a redelivery of a dead delivery goes at once, although its endpoint is paused, and has its whole schedule of retries again', async () => {
+  test('a redelivery of a dead delivery is sent immediately, although its endpoint is paused, and has its whole schedule of retries again', async () => {
     const { id, path } = await make({ event_types: ['key.created'] })
     receiver.answer({ status: 500 })
     await app.call('POST', '/me/keys', {}, { cookie: owner })

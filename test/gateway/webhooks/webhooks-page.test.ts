@@ -89,7 +89,7 @@ print([is_genuine(sys.argv[1], header, body) for header in sys.argv[2:]])`
     expect(await run('python3', ['-c', ask, secret, signature, bent(signature), old, ''], { cwd: folder })).toBe('[True, False, False, False]')
   })
 
-  test.runIf(has('openssl') && has('bash'))('the lines for the shell print what stands in the header', async () => {
+  test.runIf(has('openssl') && has('bash'))('the lines for the shell print the value of the header', async () => {
     writeFileSync(join(folder, 'body.json'), delivery.raw)
     const env = { PATH: process.env['PATH'], SECRET: secret, SIGNATURE: delivery.signature }
     const printed = await run('bash', ['-euo', 'pipefail', '-c', block('sh', 'openssl')], { cwd: folder, env })

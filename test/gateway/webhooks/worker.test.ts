@@ -26,7 +26,7 @@ describe('the delivery worker', () => {
     await setup.db.script('delete from webhook_deliveries; delete from webhook_endpoints')
   })
 
-  test('many deliveries arrive in the order of their events, never more at once than the endpoint may have', async () => {
+  test('many deliveries arrive in the order of their events, never more concurrently than the endpoint may have', async () => {
     const endpoint = await setup.endpoint(`${receiver.url}/a`)
     const ids = await setup.emit(endpoint.orgId, 20)
     setup.worker({ concurrency: 1 })
@@ -35,7 +35,7 @@ describe('the delivery worker', () => {
     expect(receiver.openAt('/a').max).toBe(1)
   })
 
-  test('two workers never send one delivery at once, nor more to an endpoint than it may have', async () => {
+  test('two workers never send one delivery concurrently, and never more to an endpoint than it may have', async () => {
     const [a, b] = [await setup.endpoint(`${receiver.url}/a`), await setup.endpoint(`${receiver.url}/b`)]
     await setup.emit(a.orgId, 40)
     await setup.emit(b.orgId, 40)

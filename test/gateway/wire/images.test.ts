@@ -37,7 +37,7 @@ describe('an images request', () => {
     )
   })
 
-  test('a well-formed request is read as it stands', () => {
+  test('a well-formed request is read unchanged', () => {
     const edge = fc.integer({ min: 1, max: 99_999 })
     fc.assert(
       fc.property(fc.integer({ min: 1, max: 1e9 }), edge, edge, fc.constantFrom('url', 'b64_json'), (n, width, height, response_format) => {

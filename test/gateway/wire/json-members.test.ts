@@ -16,7 +16,7 @@ test('of equal names the last one stays, escaped or not', () => {
   expect(edit('{"model":"dear","\\u006dodel":"cheap"}', {})).toBe('{"\\u006dodel":"cheap"}')
 })
 
-test('a name that stands twice is found at any depth and however it is written, and nothing else is taken for one', () => {
+test('a repeated name is found at any depth and in any spelling, and no other name is reported', () => {
   const doubles = (text: string): boolean => hasDoubles(Buffer.from(text), JSON.parse(text))
   for (const text of [
     '{"model":"dear","\\u006dodel":"cheap"}',

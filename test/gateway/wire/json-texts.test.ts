@@ -4,15 +4,15 @@ import { boundedObject, JsonTexts } from '../../../src/gateway/wire/json/json-te
 const nested = (depth: number): string => `{"a":${'['.repeat(depth)}${']'.repeat(depth)}}`
 const wide = (values: number): string => `{"a":[${Array(values).fill('1').join()}]}`
 
-describe('JSON that stands as text', () => {
+describe('JSON as text inside a body', () => {
   test('is an object, or null for everything else', () => {
     expect(boundedObject('{"a":[1,{"b":"]}"}]}')).toEqual({ a: [1, { b: ']}' }] })
     for (const text of ['', '{', '[]', 'null', '"{}"', '1', nested(200_000), nested(2500), wide(150_001)]) expect(boundedObject(text)).toBe(null)
   })
 
   test('is refused by the name of its bound when it is nested too deeply, and when it has too many values', () => {
-    expect(() => new JsonTexts().value(nested(200_000))).toThrow(/text in the body.*nested too deeply: at most 128/)
-    expect(() => new JsonTexts().value(wide(150_001))).toThrow(/text in the body.*too many values: at most 150000/)
+    expect(() => new JsonTexts().value(nested(200_000))).toThrow(/texts in the body.*nested too deeply: at most 128/)
+    expect(() => new JsonTexts().value(wide(150_001))).toThrow(/texts in the body.*too many values: at most 150000/)
     expect(() => new JsonTexts().value('{')).toThrow(SyntaxError)
   })
 

@@ -176,7 +176,7 @@ describe('reading in pieces', () => {
     )
   })
 
-  test('an object is whole at its last brace, and not when something stands behind it', () => {
+  test('an object is complete at its last brace, and not when something follows it', () => {
     const isWhole = (...pieces: string[]): boolean => {
       const progress = new JsonProgress()
       for (const each of pieces) progress.push(each)

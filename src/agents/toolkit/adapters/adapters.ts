@@ -8,7 +8,7 @@ export interface AdapterTarget {
   readonly fetch: typeof fetch
 }
 
-/** For `new OpenAI(…)`. The settings of the environment for another account are not read. */
+/** For `new OpenAI(…)`. The environment variables for another account are not read. */
 export function openaiOptions({ baseUrl, fetch }: AdapterTarget) {
   return { baseURL: `${baseUrl}/v1`, apiKey: placeholderKey, organization: null, project: null, fetch }
 }

@@ -1,4 +1,4 @@
-/** Inputs of tools as a standard schema that also tells its JSON schema, so that no package is needed to make one. */
+/** Inputs of tools as a standard schema that also gives its JSON schema, so that no package is needed to make one. */
 
 interface Field {
   readonly type: 'string'

@@ -6,7 +6,7 @@ export interface ItemPlace {
   readonly key: string
 }
 
-/** Ends the name of every item, so that items and namespaces of one name are two things: a label has no dot. */
+/** Ends the name of every item, so that an item and a namespace of one name are distinct: a label has no dot. */
 const itemEnding = '.json'
 
 /** The memory key of an item. Throws for text that no key can carry: half a surrogate pair. */
@@ -14,12 +14,12 @@ export function keyOfItem(root: string, { namespace, key }: ItemPlace): string {
   return `${prefixOfNamespace(root, namespace)}${escaped(key, '.')}${itemEnding}`
 }
 
-/** The beginning of all memory keys of a namespace and those below it. */
+/** The common beginning of all memory keys of a namespace and the namespaces below it. */
 export function prefixOfNamespace(root: string, namespace: readonly string[]): string {
   return [root, ...namespace.map(label => escaped(label, '')), ''].join('/')
 }
 
-/** The item of a memory key; null: something else that stands there. */
+/** Returns the item of a memory key; null when the key belongs to something else. */
 export function itemOfKey(root: string, memoryKey: string): ItemPlace | null {
   if (!memoryKey.startsWith(`${root}/`) || !memoryKey.endsWith(itemEnding)) return null
   try {
@@ -28,19 +28,22 @@ export function itemOfKey(root: string, memoryKey: string): ItemPlace | null {
       .split('/')
       .map(decodeURIComponent)
     const key = parts.pop() ?? ''
-    // What others put there may decode to something that would be written elsewhere.
+    // A key that somebody else wrote may decode to an item that has another key.
     return keyOfItem(root, { namespace: parts, key }) === memoryKey ? { namespace: parts, key } : null
   } catch {
     return null
   }
 }
 
-/** Percent-encoded but for letters, digits, `-`, `_` and what is `allowed`; readable in every script as far as memory keys can be: what nobody sees is no part of one. */
+/**
+ * Percent-encodes everything but letters, digits, `-`, `_` and the `allowed` characters. The result is readable in every script as far as memory keys
+ * allow; they contain no invisible characters.
+ */
 function escaped(text: string, allowed: string): string {
   const readable = text.replace(/[^\p{L}\p{M}\p{N}_-]|[\p{Default_Ignorable_Code_Point}\u{13441}\u{13442}\u{16fe4}]/gu, char =>
     allowed.includes(char) ? char : hex(char),
   )
-  // Keys are in normal form C; text that is not, or is no more beside an escape, is escaped whole.
+  // Keys are in normal form C. A text that is not, or loses the form next to an escape, is escaped whole.
   return readable.normalize('NFC') === readable ? readable : text.replace(/[^A-Za-z0-9_-]/gu, hex)
 }
 

@@ -1,6 +1,6 @@
 /** The rules of LangGraph's stores: which namespaces are valid, what a filter finds, what a namespace condition matches. Pure. */
 
-/** A namespace that a store does not take. */
+/** A namespace that a store does not accept. */
 export class InvalidNamespaceError extends Error {
   override readonly name = 'InvalidNamespaceError'
 }
@@ -32,7 +32,7 @@ const comparisons: Readonly<Record<string, (found: unknown, wanted: unknown) => 
   $nin: (found, wanted) => !Array.isArray(wanted) || !wanted.includes(found),
 }
 
-/** As LangGraph compares. An object with a `valueOf` of its own, which anybody may have stored, is no number. */
+/** Compares as LangGraph does. An object with its own `valueOf`, which anybody may have stored, is no number. */
 function numberOf(value: unknown): number {
   try {
     return Number(value)
@@ -51,7 +51,7 @@ export function fitsFilter(value: Readonly<Record<string, unknown>>, filter: Rea
   })
 }
 
-/** A condition on namespaces; `*` stands for any label. */
+/** A condition on namespaces; `*` matches any label. */
 export interface NamespaceCondition {
   readonly matchType: 'prefix' | 'suffix'
   readonly path: readonly string[]

@@ -18,7 +18,7 @@ interface GetOperation {
   readonly key: string
 }
 interface PutOperation extends GetOperation {
-  /** null deletes. */
+  /** null deletes the item. */
   readonly value: Readonly<Record<string, unknown>> | null
 }
 interface SearchOperation {
@@ -36,14 +36,14 @@ interface ListOperation {
 /** One operation of a batch, in the shapes of `BaseStore.batch`. */
 export type StoreOperation = GetOperation | PutOperation | SearchOperation | ListOperation
 
-/** Calls to the gateway at the same time, of one batch. */
+/** The most concurrent calls to the gateway of one batch. */
 const parallelMax = 6
 
 /**
- * A store for LangGraph (`compile({ store })`) that keeps its items in shared memory below `root`, such as `agents/support/` or `users/7/graph/`:
- * whoever may read there shares them. It has every method of `BaseStore` of @langchain/langgraph-checkpoint. Values are stored as JSON. Search is by
- * filter, in order of namespace and key; `query` is not ranked. Throws BrigadeError, InvalidNamespaceError for a namespace that LangGraph does not allow.
- * Decision 0266 says why.
+ * A store for LangGraph (`compile({ store })`) that keeps its items in shared memory below `root`, such as `agents/support/` or `users/7/graph/`.
+ * Everybody who may read there shares the items. It has every method of `BaseStore` of @langchain/langgraph-checkpoint. Values are stored as JSON.
+ * Search is by filter, in order of namespace and key; `query` is not ranked. Throws BrigadeError, and InvalidNamespaceError for a namespace that
+ * LangGraph does not allow. Decision 0266 says why.
  */
 export function brigadeStore({ memory, root }: { readonly memory: MemoryClient; readonly root: string }): BrigadeStore {
   return new BrigadeStore(memory, memoryPrefix(root).slice(0, -1))
@@ -59,7 +59,7 @@ export class BrigadeStore {
     this.#root = root
   }
 
-  /** Reads see what was there before the batch; of several writes of one item the last one counts. The caller names the type of its results. */
+  /** Reads see the state before the batch; of several writes of one item the last one counts. The caller names the type of its results. */
   async batch<Results>(operations: readonly StoreOperation[]): Promise<Results> {
     for (const operation of operations) if ('namespace' in operation) checkNamespace(operation.namespace)
     const results = await inParallel(operations, parallelMax, operation => this.#read(operation))
@@ -88,7 +88,7 @@ export class BrigadeStore {
     await this.batch([{ namespace, key, value }])
   }
 
-  /** What is not there is fine. */
+  /** A missing item is fine. */
   async delete(namespace: string[], key: string): Promise<void> {
     await this.batch([{ namespace, key, value: null }])
   }
@@ -141,7 +141,7 @@ export class BrigadeStore {
     while (fitting.length < limit) {
       const next: ItemPlace[] = []
       for (let taken = await places.next(); taken.done !== true; taken = await places.next()) {
-        // Without a filter every item fits, so what is skipped need not be read.
+        // Without a filter every item matches, so skipped items need not be read.
         if (filter === undefined && skip > 0) skip--
         else next.push(taken.value)
         if (next.length >= Math.min(limit - fitting.length, parallelMax)) break
@@ -170,20 +170,20 @@ export class BrigadeStore {
   async *#places(namespace: readonly string[]): AsyncGenerator<ItemPlace, void, undefined> {
     for await (const { key } of this.#memory.list(prefixOfNamespace(this.#root, namespace))) {
       const place = itemOfKey(this.#root, key)
-      // Without a namespace, or in one that nobody can name, it can only be a file of others.
+      // Without a namespace, or in a namespace that cannot be named, it can only be a file of somebody else.
       if (place !== null && place.namespace.length > 0 && place.namespace.every(isLabel)) yield place
     }
   }
 }
 
-/** The labels that every namespace which can match begins with. */
+/** The labels that are at the beginning of every namespace that can match. */
 function literalPrefixOf(conditions: readonly NamespaceCondition[]): readonly string[] {
   const path = conditions.find(({ matchType }) => matchType === 'prefix')?.path ?? []
   const wild = path.indexOf('*')
   return wild < 0 ? path : path.slice(0, wild)
 }
 
-/** The item in the text of an object; null when it is no item, whatever others have put there. */
+/** Returns the item in the text of an object; null when the text is no item, whatever others have written there. */
 function itemOf({ namespace, key }: ItemPlace, text: string): StoreItem | null {
   let stored: Partial<Record<'value' | 'created_at' | 'updated_at', unknown>> | null
   try {

@@ -1,4 +1,4 @@
-/** Does all, a few at a time; results in order. The first failure ends it: what has not begun then is not done. */
+/** Runs all tasks, a few concurrently, and returns their results in order. The first failure ends it: tasks that have not begun then are not run. */
 export async function inParallel<Item, Result>(items: readonly Item[], mostAtOnce: number, run: (item: Item) => Promise<Result>): Promise<Result[]> {
   const results: Result[] = []
   const left = items.entries()

@@ -1,15 +1,15 @@
-/** From replies of the gateway to what the memory client gives, and from its options to headers. */
+/** Turns replies of the gateway into results of the memory client, and its options into headers. */
 import type { MemoryConditions, MemoryObject, MemoryProvenance } from './memory-client-shapes.ts'
 
-/** Where the calls of memory are. */
+/** The paths of the memory calls. */
 export const memoryRoot = '/v1/me/memory'
 
 /** The object in a reply to a read. */
 export async function objectOf(key: string, reply: Response): Promise<MemoryObject> {
   const bytes = new Uint8Array(await reply.arrayBuffer())
-  // A byte order mark is part of the text: who writes it back must not lose it.
+  // A byte order mark is part of the text: a program that writes the text back must not lose it.
   const text = new TextDecoder('utf-8', { ignoreBOM: true }).decode(bytes)
-  // A proxy that compresses marks the etag as weak, which no condition takes. What came out of it is the same.
+  // A proxy that compresses marks the etag as weak, which no condition accepts. The content is the same.
   const etag = reply.headers.get('etag')?.replace(/^W\//, '') ?? ''
   return { key, bytes, text, etag, provenance: provenanceOf(reply.headers) }
 }
@@ -35,7 +35,10 @@ function provenanceOf(headers: Headers): MemoryProvenance {
   }
 }
 
-/** Headers cannot carry every character, so names and keys come percent-encoded. What is not, because the owner of the bucket wrote it, stays as it is. */
+/**
+ * Headers cannot carry every character, so names and keys arrive percent-encoded. A value that is not, because the owner of the bucket wrote it, stays
+ * as it is.
+ */
 function unescaped(text: string): string {
   try {
     return decodeURIComponent(text)
@@ -49,7 +52,7 @@ export function conditionHeaders({ ifMatch, createOnly }: MemoryConditions): Rec
   return { ...(ifMatch === undefined ? {} : { 'if-match': ifMatch }), ...(createOnly === true ? { 'if-none-match': '*' } : {}) }
 }
 
-/** Every item of pages that are fetched one after the other, as the reader takes them. */
+/** Yields every item of pages that are fetched one after the other, as the reader takes them. */
 export async function* pagesOf<Page extends { readonly next_cursor: string | null }, Item>(
   fetchPage: (cursor: string | undefined) => Promise<Page>,
   itemsOf: (page: Page) => readonly Item[],

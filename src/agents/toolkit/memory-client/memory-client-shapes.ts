@@ -1,15 +1,15 @@
-/** What shared memory takes and answers. Where a shape is JSON of the API, its names are those of the API. */
+/** The arguments and results of shared memory. A shape that is JSON of the API has the names of the API. */
 
-/** Who wrote something: a user id or `key-<id>`, and the agent, when one did. Null: it came into the bucket by other means. */
+/** Who wrote something: a user id or `key-<id>`, and the agent if there is one. Null when it came into the bucket by other means. */
 export interface MemoryAuthor {
   readonly user: string
-  /** Id of a verified agent, or in double quotes the label that a plain key gave itself. */
+  /** Id of a verified agent, or in double quotes the unverified label of a plain key. */
   readonly agent?: string
-  /** Stands beside `agent`: whether it proved itself by a token. */
+  /** Written next to `agent`: whether the agent authenticated with a token. */
   readonly verified?: boolean
 }
 
-/** The scopes of a credential; `agents/` is everybody's and not listed. */
+/** The scopes of a credential; `agents/` is open to everybody and not listed. */
 export interface MemoryPaths {
   readonly scopes: { readonly user: string; readonly workspace?: string; readonly org: string; readonly shared?: readonly string[] }
 }
@@ -18,22 +18,22 @@ export interface MemoryPaths {
 export interface MemoryObject {
   readonly key: string
   readonly bytes: Uint8Array
-  /** The bytes as UTF-8; what is no UTF-8 becomes U+FFFD, so write back `bytes`, not this, where that matters. */
+  /** The bytes as UTF-8. Invalid bytes become U+FFFD, so write back `bytes`, not this text, when that matters. */
   readonly text: string
   /** With its quotes, as `ifMatch` takes it. */
   readonly etag: string
   readonly provenance: MemoryProvenance
 }
 
-/** What the object says of itself. Each is null when the gateway did not write the object, or it does not apply. */
+/** The provenance of the object. A field is null when the gateway did not write the object, or when it does not apply. */
 export interface MemoryProvenance {
   readonly user: string | null
-  /** Id of the agent, from its token, or in double quotes the label that a plain key gave itself. */
+  /** Id of the agent, from its token, or in double quotes the unverified label of a plain key. */
   readonly agent: string | null
-  /** Whether the agent proved itself by a token. */
+  /** Whether the agent authenticated with a token. */
   readonly verified: boolean | null
   readonly agentName: string | null
-  /** Program that wrote, as an MCP client calls itself. */
+  /** The program that wrote, by the name that an MCP client gives itself. */
   readonly client: string | null
   /** ISO time of the write. */
   readonly at: string | null
@@ -130,11 +130,11 @@ export interface Abortable {
   readonly signal?: AbortSignal | undefined
 }
 
-/** What a write asks of the object that stands there; what does not hold is BrigadeError `memory_conflict` with status 412. */
+/** The condition of a write on the current object. When it does not hold, the write throws BrigadeError `memory_conflict` with status 412. */
 export interface MemoryConditions extends Abortable {
   /** An etag, with or without quotes, `sha256:<hex of the content>`, or `*` for any object. */
   readonly ifMatch?: string | undefined
-  /** True: only when nothing is there. */
+  /** True: only when the object does not exist. */
   readonly createOnly?: boolean | undefined
 }
 
@@ -150,9 +150,9 @@ export interface MemoryListOptions extends Abortable {
 export interface MemorySearchOptions extends Abortable {
   /** The text is a regular expression of RE2 syntax. */
   readonly regex?: boolean | undefined
-  /** Upper and lower case differ. */
+  /** Upper and lower case are distinguished. */
   readonly caseSensitive?: boolean | undefined
-  /** Only keys that begin so. */
+  /** Only keys with this beginning. */
   readonly prefix?: string | undefined
   /** Lines of one page, at most 200. */
   readonly limit?: number | undefined
@@ -166,10 +166,10 @@ export interface MemoryPageOptions extends Abortable {
 
 /** Reads and writes of single objects. */
 export interface MemoryObjects {
-  /** The object, or an earlier version of it; null when there is none. A key that the caller may not read is BrigadeError `forbidden`. */
+  /** Returns the object, or an earlier version of it; null when there is none. A key that the caller may not read throws BrigadeError `forbidden`. */
   read(key: string, options?: Abortable & { readonly version?: string | undefined }): Promise<MemoryObject | null>
   /** Text goes as UTF-8. Without conditions the last writer wins. */
   write(key: string, content: string | Uint8Array, conditions?: MemoryConditions): Promise<MemoryWritten>
-  /** Deletes; what is not there is fine, unless `ifMatch` asks for it. `eraseHistory` removes all earlier versions too. */
+  /** Deletes an object. A missing object is fine, unless `ifMatch` requires it. `eraseHistory` removes all earlier versions too. */
   remove(key: string, options?: Abortable & { readonly ifMatch?: string | undefined; readonly eraseHistory?: boolean | undefined }): Promise<void>
 }

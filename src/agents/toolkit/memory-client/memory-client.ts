@@ -21,17 +21,17 @@ import type {
   MemoryWritten,
 } from './memory-client-shapes.ts'
 
-/** Who is in a share. Changing that needs a full key with a user behind it, not an agent. */
+/** The members of a share. Changing them needs a full key with a user, not an agent. */
 export interface MemoryShares {
-  /** The open shares that the caller owns or is in; `all`: every one of the organisation, for its owners and admins. */
+  /** The open shares that the caller owns or belongs to; with `all` every open share of the organisation, for its owners and admins. */
   list(options?: Abortable & { readonly all?: boolean | undefined }): AsyncIterable<MemoryShare>
   page(options?: MemoryPageOptions & { readonly all?: boolean | undefined }): Promise<MemorySharesPage>
-  /** Opens a space that the caller owns; of an own one it adds the grants that are missing. */
+  /** Opens a space that the caller owns; for an own space it adds the missing grants. */
   create(space: string, memberUids?: readonly number[], options?: Abortable): Promise<MemoryShare>
   grant(space: string, userId: number, options?: Abortable): Promise<MemoryShare>
   /** Safe to repeat. */
   revoke(space: string, userId: number, options?: Abortable): Promise<MemoryShare>
-  /** For good: the name is never used again. */
+  /** Permanent: the name is never used again. */
   retire(space: string, options?: Abortable): Promise<MemoryShare>
 }
 
@@ -40,24 +40,24 @@ export interface MemoryClient extends MemoryObjects {
   /** The scopes of this credential. */
   paths(options?: Abortable): Promise<MemoryPaths>
   /**
-   * Reads, lets `change` say what should be there, and writes that only if nobody wrote in between; else all again, so `change` may run
-   * more than once. It gets null when nothing is there; it gives the content, null to delete, or undefined to leave everything as it is.
-   * Null: nothing was written. Throws `memory_conflict` when others won every one of `attempts` (default 20).
+   * Reads, calls `change` for the new content, and writes it only if nobody wrote in between; otherwise it starts again, so `change` may run more than
+   * once. `change` gets null when the object does not exist. It returns the content, null to delete, or undefined to change nothing. Returns null when
+   * nothing was written. Throws `memory_conflict` when other writers won each of `attempts` tries (default 20).
    */
   edit(key: string, change: MemoryChange, options?: Abortable & { readonly attempts?: number | undefined }): Promise<MemoryWritten | null>
-  /** Adds an entry, an object of its own, to a folder such as `workspaces/3/journal`. Writers at the same time lose nothing. */
+  /** Adds an entry, as a new object, to a folder such as `workspaces/3/journal`. Concurrent writers lose nothing. */
   append(path: string, content: string, options?: Abortable): Promise<MemoryWritten>
-  /** Every readable key that begins so, in order of keys; pages are fetched as they are needed. */
+  /** Every readable key with this beginning, in order of keys; pages are fetched as they are needed. */
   list(prefix?: string, options?: MemoryListOptions): AsyncIterable<MemoryListed>
-  /** One page; with `delimiter: '/'` one level, folders as `prefixes`. */
+  /** One page; with `delimiter: '/'` one level, with folders as `prefixes`. */
   listPage(
     prefix?: string,
     options?: MemoryListOptions & { readonly cursor?: string | undefined; readonly delimiter?: string | undefined },
   ): Promise<MemoryListPage>
-  /** Every line that has the text; pages are fetched as they are needed. */
+  /** Every line that contains the text; pages are fetched as they are needed. */
   search(text: string, options?: MemorySearchOptions): AsyncIterable<MemoryMatch>
   searchPage(text: string, options?: MemorySearchOptions & { readonly cursor?: string | undefined }): Promise<MemorySearchPage>
-  /** Every version that is kept, newest first; of a key that never was BrigadeError `not_found`. */
+  /** Every kept version, newest first; for a key that never existed BrigadeError `not_found`. */
   history(key: string, options?: Abortable): AsyncIterable<MemoryVersion>
   historyPage(key: string, options?: MemoryPageOptions): Promise<MemoryHistoryPage>
   /** Writes an earlier version again, as a new one. */
@@ -71,7 +71,7 @@ export interface MemoryClient extends MemoryObjects {
   readonly shares: MemoryShares
 }
 
-/** The shared memory of the gateway. Replies of JSON have the names of the API. */
+/** The shared memory of the gateway. JSON replies have the names of the API. */
 export function memoryClient(gateway: GatewayClient | GatewayOptions): MemoryClient {
   const client = 'send' in gateway ? gateway : gatewayClient(gateway)
   const page = <T>(path: string, query: GatewayRequest['query'], signal: AbortSignal | undefined): Promise<T> =>
@@ -145,7 +145,7 @@ export function memoryObjects(client: GatewayClient): MemoryObjects {
   const write: MemoryObjects['write'] = async (key, content, conditions = {}) => {
     const reply = await client.send('PUT', `${memoryRoot}/o`, {
       query: { key },
-      // Without a type, fetch would name one for text and none for bytes; the gateway takes both as they are.
+      // Without a type, fetch would set one for text and none for bytes; the gateway accepts both unchanged.
       headers: { 'content-type': 'application/octet-stream', ...conditionHeaders(conditions) },
       body: content,
       ...signalled(conditions.signal),

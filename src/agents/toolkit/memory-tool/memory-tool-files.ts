@@ -1,4 +1,4 @@
-/** Files and folders over shared memory, which has keys only. */
+/** Files and folders over shared memory, which has only keys. */
 import { BrigadeError } from '../brigade-error.ts'
 import type { MemoryClient } from '../memory-client/memory-client.ts'
 import { inParallel } from '../memory-client/memory-client-parallel.ts'
@@ -12,13 +12,13 @@ export interface Found {
   readonly isFolder: boolean
 }
 
-/** Calls to the gateway at the same time, of one command. */
+/** The most concurrent calls to the gateway of one command. */
 const parallelMax = 4
 
 /** The folders and files of one tool. Calls throw BrigadeError. */
 export class MemoryFiles {
   readonly #memory: MemoryClient
-  /** Folders that this tool emptied or made: a folder without files is nothing in shared memory, and here it stays until it is deleted. */
+  /** Folders that this tool emptied or created. Shared memory has no empty folders, so the tool keeps them until they are deleted. */
   readonly #emptied = new Set<string>()
 
   constructor(memory: MemoryClient) {
@@ -31,14 +31,14 @@ export class MemoryFiles {
     return { isFile, isFolder }
   }
 
-  /** Throws, in the words of a file system, when a file stands where the path needs a folder. */
+  /** Throws, in the words of a file system, when the path needs a folder and a file is there. */
   async checkParents(table: MemoryMountTable, { segments, resolved }: MemoryPlace): Promise<void> {
     const parents = segments.slice(1).map((_part, at) => table.place(segments.slice(0, at + 1)))
     const blocked = await Promise.all(parents.map(async parent => (await this.#isFile(parent)) && !(await this.look(parent)).isFolder))
     if (blocked.includes(true)) throw new Error(memoryToolText.belowAFile(resolved))
   }
 
-  /** Two levels of a folder, without what is hidden; null: there is no such folder. */
+  /** Lists two levels of a folder, without hidden entries; null when the folder does not exist. */
   async list(table: MemoryMountTable, place: MemoryPlace): Promise<ListingItem[] | null> {
     const first = await this.#children(table, place)
     if (first.length === 0 && !place.isFixed && !this.#emptied.has(place.resolved)) return null
@@ -48,7 +48,7 @@ export class MemoryFiles {
     return nested.flat()
   }
 
-  /** Removes what is at the path, and all below it. */
+  /** Removes the entry at the path, and everything below it. */
   async remove(place: MemoryPlace, key: string, found: Found): Promise<void> {
     const keys = await this.#keysAt(key, found)
     this.#keepParents(place)
@@ -56,7 +56,7 @@ export class MemoryFiles {
     for (const path of this.#emptied) if (isAtOrBelow(path, place.resolved)) this.#emptied.delete(path)
   }
 
-  /** Moves what is at the path, and all below it. Throws `memory_conflict` when something came to be at the destination. */
+  /** Moves the entry at the path, and everything below it. Throws `memory_conflict` when the destination appears meanwhile. */
   async move(from: MemoryPlace, fromKey: string, found: Found, to: MemoryPlace, toKey: string): Promise<void> {
     const keys = await this.#keysAt(fromKey, found)
     this.#keepParents(from)
@@ -68,7 +68,7 @@ export class MemoryFiles {
       }
   }
 
-  /** The folders above a path are there from now on, also without files. */
+  /** The folders above a path exist from now on, also without files. */
   keepParents(place: MemoryPlace): void {
     this.#keepParents(place)
   }
@@ -79,7 +79,7 @@ export class MemoryFiles {
 
   async #isFile({ key, isFixed }: MemoryPlace): Promise<boolean> {
     if (key === null || isFixed) return false
-    // Of all keys that begin so, the key itself is the first.
+    // Among all keys with this beginning, the key itself is the first.
     const { keys } = await this.#memory.listPage(key, { limit: 1 })
     return keys[0]?.key === key
   }
@@ -101,13 +101,13 @@ export class MemoryFiles {
       const items = await this.#children(table, table.place([...segments, name]))
       return items.filter(isShown).map(item => ({ ...item, path: `${name}/${item.path}` }))
     } catch (failure) {
-      // A share that was revoked since the mounts were made shows as empty, not as the end of everything.
+      // A share that was revoked after the mounts were made appears empty and does not end the listing.
       if (failure instanceof BrigadeError && failure.code === 'forbidden') return []
       throw failure
     }
   }
 
-  /** One level, by name, hidden ones too. */
+  /** Lists one level, by name, with hidden entries. */
   async #children(table: MemoryMountTable, { segments, resolved, key }: MemoryPlace): Promise<ListingItem[]> {
     const files: ListingItem[] = []
     const folders = new Set(table.namesIn(segments))
@@ -138,14 +138,14 @@ function isAtOrBelow(path: string, folder: string): boolean {
 const attemptsMax = 10
 
 /**
- * Moves one object to a key that is free. What others write to it meanwhile goes along, and nothing is lost: the old key goes only when the new one has
- * what stood there. Throws BrigadeError, `memory_conflict` with status 412 when the new key is taken.
+ * Moves one object to a free key. Concurrent changes by others move with it, and nothing is lost: the old key is deleted only when the new key has the
+ * same content. Throws BrigadeError, `memory_conflict` with status 412 when the new key is taken.
  */
 export async function moveObject(memory: MemoryClient, from: string, to: string): Promise<void> {
   let copyEtag: string | null = null
   for (let attempt = 1; ; attempt++) {
     const current = await memory.read(from)
-    // Somebody else deleted it: after the copy that is as good as done, before it there is nothing to move.
+    // Somebody else deleted it: after the copy the move is complete, and before the copy there is nothing to move.
     if (current === null) return
     copyEtag = (await memory.write(to, current.bytes, copyEtag === null ? { createOnly: true } : { ifMatch: copyEtag })).etag
     try {
@@ -153,7 +153,8 @@ export async function moveObject(memory: MemoryClient, from: string, to: string)
       return
     } catch (failure) {
       if (failure instanceof BrigadeError && failure.status === 412 && attempt < attemptsMax) continue
-      // It cannot go, because it is a record for example: then there must be no second one of it. Where nobody knows whether it went, the copy may be all there is.
+      // The old object cannot be deleted, for example because it is a record, so there must be no second copy of it. When it is not known whether it was
+      // deleted, the copy is kept.
       if (failure instanceof BrigadeError && failure.status < 500) await memory.remove(to, { ifMatch: copyEtag }).catch(() => undefined)
       throw failure
     }

@@ -14,16 +14,16 @@ import { defaultMounts, type MemoryMounts, MemoryMountTable, type MemoryPlace } 
 import { memoryToolText } from './memory-tool-text.ts'
 import { changeText, contentText, linesWith, listingText } from './memory-tool-views.ts'
 
-/** What /memories shows. Without `root` and `mounts`: me, team, agents, records/… and shared/<space>, as far as the credential has them. */
+/** What /memories shows. Without `root` and `mounts`: me, team, agents, records/… and shared/<space>, if the credential has them. */
 export interface MemoryToolOptions {
   readonly memory: MemoryClient
-  /** One prefix of shared memory that is all of /memories, such as `agents/triage/`. */
+  /** One prefix of shared memory that becomes all of /memories, such as `agents/triage/`. */
   readonly root?: string
   /** Paths below /memories and the prefixes that they show, such as `{ plan: 'shared/launch/' }`. */
   readonly mounts?: MemoryMounts
 }
 
-/** One handler a command, as `betaMemoryTool(handlers)` of @anthropic-ai/sdk takes them. What fails is thrown; its message is for the model. */
+/** One handler for each command, as `betaMemoryTool(handlers)` of @anthropic-ai/sdk takes them. Failures are thrown; the message is for the model. */
 export interface MemoryToolHandlers {
   view(command: Omit<MemoryViewCommand, 'command'>): Promise<string>
   create(command: Omit<MemoryCreateCommand, 'command'>): Promise<string>
@@ -33,7 +33,7 @@ export interface MemoryToolHandlers {
   rename(command: Omit<MemoryRenameCommand, 'command'>): Promise<string>
 }
 
-/** How long the mounts of a credential are good before they are asked for again, so that new shares appear. */
+/** How long the mounts of a credential are cached, so that new shares appear. */
 const mountsFreshMs = 60_000
 
 /** The commands over shared memory; see memoryToolHandlers. */
@@ -125,7 +125,7 @@ export class MemoryCommands implements MemoryToolHandlers {
     const place = all.placeOf(path)
     if (place.isFixed) throw new Error(memoryToolText.notAFile(path))
     await this.#memory.edit(mounted(place, all), async current => {
-      // What is no text would not survive being written back as one.
+      // Bytes that are not text would not survive a rewrite as text.
       if (current !== null && !isText(current)) throw new Error(memoryToolText.notText(path))
       if (current !== null) return change(current.text)
       if ((await this.#files.look(place)).isFolder) throw new Error(memoryToolText.notAFile(path))
@@ -133,7 +133,7 @@ export class MemoryCommands implements MemoryToolHandlers {
     })
   }
 
-  /** Throws for a path that has nothing. */
+  /** Throws for a path without an entry. */
   async #missing(all: MemoryMountTable, place: MemoryPlace, message: string): Promise<never> {
     await this.#files.checkParents(all, place)
     throw new Error(message)
@@ -145,7 +145,7 @@ function isText({ bytes, text }: MemoryObject): boolean {
   return written.length === bytes.length && written.every((byte, at) => byte === bytes[at])
 }
 
-/** The key of a place. Throws where no file can be. */
+/** Returns the key of a place. Throws for a place that cannot have files. */
 function mounted({ key, resolved }: MemoryPlace, all: MemoryMountTable): string {
   if (key === null) throw new Error(`Nothing can be at ${resolved}. Files are in: ${all.listed}`)
   return key
@@ -165,7 +165,7 @@ function mountSource(memory: MemoryClient, mounts: MemoryMounts | undefined): ()
   }
 }
 
-/** A condition that did not hold means that somebody was there first. */
+/** A failed condition means that another writer was first. */
 async function unlessTaken(work: Promise<unknown>, message: string): Promise<void> {
   try {
     await work

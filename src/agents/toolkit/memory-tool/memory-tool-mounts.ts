@@ -1,4 +1,4 @@
-/** Which part of shared memory stands where below /memories. */
+/** Which part of shared memory appears where below /memories. */
 import type { MemoryClient } from '../memory-client/memory-client.ts'
 import { memoryToolText } from './memory-tool-text.ts'
 
@@ -17,9 +17,9 @@ export interface MemoryPlace {
   readonly segments: readonly string[]
   /** /memories/… in its shortest form. */
   readonly resolved: string
-  /** Key of shared memory, without a slash at the end; null: no mount covers the path. */
+  /** Key of shared memory, without a slash at the end; null when no mount covers the path. */
   readonly key: string | null
-  /** True for mounts and what leads to them: they are there whether or not anything is in them, and stay. */
+  /** True for mounts and the folders above them: they exist whether or not they have entries, and cannot be removed. */
   readonly isFixed: boolean
 }
 
@@ -40,7 +40,7 @@ export class MemoryMountTable {
       .sort((one, other) => other.at.length - one.at.length)
   }
 
-  /** Where a path of a command leads. Throws for one that is not below /memories. */
+  /** Returns where a path of a command leads. Throws for a path that is not below /memories. */
   placeOf(path: string): MemoryPlace {
     return this.place(segmentsOf(path))
   }
@@ -61,7 +61,7 @@ export class MemoryMountTable {
     return this.#mounts.flatMap(({ at }) => (at.length > segments.length && startsWith(at, segments) ? (at[segments.length] ?? []) : []))
   }
 
-  /** For messages: where files can be. */
+  /** Where files can be, for messages. */
   get listed(): string {
     return this.#mounts
       .map(({ at }) => ['/memories', ...at].join('/'))
@@ -70,14 +70,20 @@ export class MemoryMountTable {
   }
 }
 
-/** A prefix of shared memory with one slash at its end. Throws TypeError for one that is empty: all of shared memory is no place for files. */
+/**
+ * Returns a prefix of shared memory with one slash at its end. Throws TypeError for an empty prefix, because the tool may not use all of shared memory
+ * for its files.
+ */
 export function memoryPrefix(text: string): string {
   const prefix = text.replace(/^\/+|\/+$/g, '').normalize('NFC')
   if (prefix === '') throw new TypeError('Name a prefix of shared memory, such as agents/triage/.')
   return `${prefix}/`
 }
 
-/** What a credential can use, by default: its own memory, the journal of its team, what all agents share, its shares, and records, which only promotion writes. */
+/**
+ * The default mounts of a credential: its own memory, the journal of its team, what all agents share, its shares, and records, which only promotion
+ * writes.
+ */
 export async function defaultMounts(memory: MemoryClient): Promise<MemoryMounts> {
   const { scopes } = await memory.paths()
   return {
@@ -93,9 +99,9 @@ export async function defaultMounts(memory: MemoryClient): Promise<MemoryMounts>
 function segmentsOf(path: string): string[] {
   if (!path.startsWith('/memories')) throw new Error(memoryToolText.badStart(path))
   const segments: string[] = []
-  // How far above /memories the path is: it may come back by name, as in /memories/../memories/a.
+  // How far above /memories the path is: it may return by name, as in /memories/../memories/a.
   let above = false
-  // Keys are in normal form C, so a name that comes in another form means the same file.
+  // Keys are in normal form C, so a name in another form means the same file.
   for (const part of path.slice('/memories'.length).normalize('NFC').split('/')) {
     if (part === '' || part === '.') continue
     if (above && part !== 'memories') throw new Error(memoryToolText.escapes(path))

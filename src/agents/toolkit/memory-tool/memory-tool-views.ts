@@ -11,7 +11,7 @@ export interface ListingItem {
 const linesMax = 999_999
 const numberWidth = String(linesMax).length
 const units = ['B', 'K', 'M', 'G'] as const
-/** Shared memory has no folders of its own, so each one shows the size that most file systems give: 4096 bytes. */
+/** Shared memory has no folders, so each folder shows the size that most file systems give: 4096 bytes. */
 const folderSizeBytes = 4096
 
 /** The listing of a folder whose path is given as the model wrote it. */
@@ -36,7 +36,7 @@ export function changeText(content: string, changedLine: number): string {
   return [memoryToolText.replaced, numbered(content.split('\n').slice(skipped, changedLine + 2), skipped)].join('\n')
 }
 
-/** Line numbers, from 1, of the lines that hold the text. A text of several lines stands in no line. */
+/** Line numbers, from 1, of the lines that hold the text. A text of several lines is in no single line. */
 export function linesWith(content: string, wanted: string): number[] {
   return content.split('\n').flatMap((line, at) => (line.includes(wanted) ? [at + 1] : []))
 }

@@ -2,8 +2,8 @@ import { type MemoryToolCommand, memoryCommandSchema, memoryToolDescription, par
 import { MemoryCommands, type MemoryToolHandlers, type MemoryToolOptions } from './memory-tool-handlers.ts'
 
 /**
- * The commands of Anthropic's memory tool over shared memory, for `betaMemoryTool(handlers)` of @anthropic-ai/sdk. Edits are compare and swap: of
- * writers at the same time none overwrites another.
+ * The commands of Anthropic's memory tool over shared memory, for `betaMemoryTool(handlers)` of @anthropic-ai/sdk. Edits are compare and swap:
+ * concurrent writers do not overwrite each other.
  */
 export function memoryToolHandlers(options: MemoryToolOptions): MemoryToolHandlers {
   return new MemoryCommands(options)

@@ -1,4 +1,4 @@
-/** Changes in the text of JSON with comments: what is not changed keeps every character that it has. */
+/** Changes the text of JSON with comments: everything that is not changed keeps its characters. */
 import { type Node, parseTree } from 'jsonc-parser'
 import type { SettingValue } from '../connect-edits.ts'
 
@@ -14,7 +14,7 @@ export function layoutOf(text: string): JsonLayout {
   return { step: /\n([ \t]+)\S/.exec(text)?.[1] ?? '  ', eol: text.includes('\r\n') ? '\r\n' : '\n' }
 }
 
-/** The text with the value at the path; objects on the way that are missing are made. */
+/** Returns the text with the value at the path; missing objects on the way are created. */
 export function withValueAt(text: string, path: readonly string[], value: SettingValue, layout: JsonLayout): string {
   let at = rootOf(text)
   for (const [depth, name] of path.entries()) {
@@ -28,13 +28,13 @@ export function withValueAt(text: string, path: readonly string[], value: Settin
   return text.slice(0, at.offset) + laidOut(value, indentAt(text, at.offset), layout) + text.slice(endOf(at))
 }
 
-/** The text with one more item in the list at the path, which is there. */
+/** Returns the text with one more item in the existing list at the path. */
 export function withItemAt(text: string, path: readonly string[], item: SettingValue, layout: JsonLayout): string {
   const list = path.reduce((at, name) => propertyOf(at, name)?.children?.[1] ?? at, rootOf(text))
   return withMember(text, list, indent => laidOut(item, indent, layout), layout)
 }
 
-/** The text without the property at the path; comments around it stay, and a line that was its alone goes. */
+/** Returns the text without the property at the path. Comments around it stay, and a line that held only the property is removed. */
 export function withoutValueAt(text: string, path: readonly string[]): string {
   const parent = path.slice(0, -1).reduce<Node | undefined>((at, name) => at && propertyOf(at, name)?.children?.[1], rootOf(text))
   const members = parent?.children ?? []
@@ -49,7 +49,7 @@ export function withoutValueAt(text: string, path: readonly string[]): string {
   return cuts.reduceRight((now, [from, to]) => withoutRange(now, from, to), text)
 }
 
-/** Adds a member behind the last one of an object or list, behind the comments in that one's line too. */
+/** Adds a member after the last one of an object or list, after the comments in that member's line. */
 function withMember(text: string, parent: Node, memberAt: (indent: string) => string, { step, eol }: JsonLayout): string {
   const close = endOf(parent) - 1
   const outer = indentAt(text, parent.offset)
@@ -69,7 +69,7 @@ function withMember(text: string, parent: Node, memberAt: (indent: string) => st
   return tail.includes('\n') ? `${head}${text.slice(lineEnd)}` : `${head}${tail.trimEnd()}${eol}${outer}${text.slice(close)}`
 }
 
-/** Takes a range out, and its line when nothing else stands there. */
+/** Removes a range, and its line when the line has nothing else. */
 function withoutRange(text: string, from: number, to: number): string {
   const lineStart = text.lastIndexOf('\n', from - 1) + 1
   const lineBreak = text.indexOf('\n', to)
@@ -77,18 +77,18 @@ function withoutRange(text: string, from: number, to: number): string {
   return isAlone ? text.slice(0, lineStart) + text.slice(lineBreak + 1) : text.slice(0, from) + text.slice(to)
 }
 
-/** Where the comma behind a member stands; null: it has none. */
+/** Returns the position of the comma after a member; null when it has none. */
 function commaAfter(text: string, from: number): number | null {
   const at = behind(/(?:\s|\/\/[^\n]*|\/\*[\s\S]*?\*\/)*/y, text, from)
   return text[at] === ',' ? at : null
 }
 
-/** Behind the comments that follow in the same line. */
+/** Returns the position after the comments that follow in the same line. */
 function afterCommentsOfLine(text: string, from: number): number {
   return behind(/(?:[ \t]*(?:\/\/[^\r\n]*|\/\*[\s\S]*?\*\/))*/y, text, from)
 }
 
-/** Where the match ends that begins there; the expression is sticky. */
+/** Returns the end of the match that begins there; the expression is sticky. */
 function behind(expression: RegExp, text: string, from: number): number {
   expression.lastIndex = from
   expression.exec(text)
@@ -101,7 +101,7 @@ function rootOf(text: string): Node {
   return root
 }
 
-/** The last one of that name, which is the one that counts. */
+/** The last member of that name, because the last one counts. */
 function propertyOf(object: Node, name: string): Node | undefined {
   return object.type === 'object' ? object.children?.findLast(({ children }) => children?.[0]?.value === name) : undefined
 }

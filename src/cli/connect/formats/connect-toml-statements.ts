@@ -1,17 +1,17 @@
-/** A TOML document cut into statements, so that one can be changed and the rest stays as it was typed. */
+/** Splits a TOML document into statements, so that one can be changed and the others stay as they were typed. */
 import { parse } from 'smol-toml'
 
 /** A header, an assignment, or the comments and blank lines between. */
 export interface TomlStatement {
   readonly kind: 'header' | 'assignment' | 'rest'
-  /** Absolute: of the table that a header opens, or of the value. Empty for the rest, and for headers of arrays of tables. */
+  /** The absolute path of the table that a header opens, or of the value. Empty for other statements, and for headers of arrays of tables. */
   readonly path: readonly string[]
-  /** Of the table that it stands in. */
+  /** The path of the table that it is in. */
   readonly table: readonly string[]
   readonly start: number
   /** After its line break. */
   readonly end: number
-  /** Where the value stands, for assignments. */
+  /** The position of the value, for assignments. */
   readonly valueStart: number
   readonly valueEnd: number
 }
@@ -39,7 +39,7 @@ export function tomlStatements(text: string): TomlStatement[] {
       const valueStart = skipBlank(text, afterKey(text, at))
       const valueEnd = afterValue(text, valueStart)
       const end = lineEnd(text, valueEnd)
-      // What stands in an array of tables has no path of names.
+      // Statements in an array of tables have no path of names.
       const path = isInArray ? [] : [...table, ...keyPath(`${text.slice(at, valueStart)}0`)]
       statements.push({ kind: 'assignment', path, table, start, end, valueStart, valueEnd })
       start = end
@@ -73,7 +73,7 @@ function skipBlank(text: string, from: number): number {
   return at
 }
 
-/** Behind the `=`. Names may be quoted. */
+/** Returns the position after the `=`. Names may be quoted. */
 function afterKey(text: string, from: number): number {
   for (let at = from; at < text.length; ) {
     if (text[at] === '=') return at + 1
@@ -82,7 +82,7 @@ function afterKey(text: string, from: number): number {
   return text.length
 }
 
-/** Behind the last character of the value; lists and inline tables may go over lines and hold comments. */
+/** Returns the position after the last character of the value; lists and inline tables may span lines and hold comments. */
 function afterValue(text: string, from: number): number {
   let depth = 0
   let last = from

@@ -1,12 +1,12 @@
-/** Merges into TOML files: assignments are added, replaced and taken out one by one, and the rest stays as it was typed. */
+/** Merges into TOML files: assignments are added, replaced and removed one by one, and the rest stays as it was typed. */
 import { isDeepStrictEqual } from 'node:util'
 import { parse, TomlError } from 'smol-toml'
 import { cannotChange, dotted, edited, isSettings, missingEdits, type SettingEdit, type Settings, type SettingValue } from '../connect-edits.ts'
 import { type TomlStatement, tomlStatements } from './connect-toml-statements.ts'
 
 /**
- * The text with the edits made; the same text when all are so already. Comments, order and every other value stay. Values must be texts,
- * numbers, booleans or lists of them. Throws CommandError when the text is no TOML, or is written in a way that cannot be changed so.
+ * Returns the text with the edits; the same text when all are in effect already. Comments, order and every other value stay. Values must be texts,
+ * numbers, booleans or lists of them. Throws CommandError when the text is no TOML, or cannot be changed safely.
  */
 export function editToml(text: string, edits: readonly SettingEdit[]): string {
   const before = tomlSettings(text)
@@ -56,7 +56,7 @@ function withAssignment(text: string, statements: readonly TomlStatement[], path
   return `${text}${gap}[${parent.map(tomlKey).join('.')}]${eol}${line}${eol}`
 }
 
-/** Before the first header, and before the comment that stands directly above it. */
+/** Returns the position before the first header and before the comment directly above it. */
 function beforeTables(text: string, statements: readonly TomlStatement[], line: string, eol: string): string {
   let index = statements.findIndex(({ kind }) => kind === 'header')
   if (index < 0) return inserted(text, text.length, line, eol)
@@ -71,7 +71,7 @@ function inserted(text: string, at: number, line: string, eol: string): string {
   return `${text.slice(0, at)}${gap}${line}${eol}${text.slice(at)}`
 }
 
-/** Takes out the assignments at and below the path, and headers of tables there. Comments stay. */
+/** Removes the assignments at and below the path, and headers of tables there. Comments stay. */
 function without(text: string, statements: readonly TomlStatement[], path: readonly string[]): string {
   const isBelow = ({ kind, path: other }: TomlStatement): boolean => kind !== 'rest' && other.length >= path.length && isSame(other.slice(0, path.length), path)
   return statements

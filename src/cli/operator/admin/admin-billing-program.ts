@@ -27,8 +27,8 @@ interface ShownPromo {
 
 /** `brigade admin credit …`, `promo …` and `payments …`. `runAdmin` runs a command in the process that owns the database. */
 export function addBillingCommands(admin: Command, runAdmin: RunAdmin): void {
-  addCreditCommands(admin.command('credit').description('money that you give or take, and what a balance is made of'), runAdmin)
-  addPaymentCommands(admin.command('payments').description('payments that do not fit their order, and what becomes of them'), runAdmin)
+  addCreditCommands(admin.command('credit').description('credit that you add or remove, and the rows of a balance'), runAdmin)
+  addPaymentCommands(admin.command('payments').description('payments that do not match their order, and what to do with them'), runAdmin)
   addPromoCommands(admin.command('promo').description('codes that add a bonus to a top-up'), runAdmin)
 }
 
@@ -59,13 +59,13 @@ function addCreditCommands(credit: Command, runAdmin: RunAdmin): void {
 }
 
 function printCredit({ org_id: orgId, balance_inr: balance, payments_configured: isOn, flagged_payments: flagged, ledger }: ShownCredit): void {
-  printLine(`organisation ${orgId}: ₹${rupees([balance])[0]}${isOn ? '' : ' (payments are not configured, so no call asks for it)'}`)
+  printLine(`organisation ${orgId}: ₹${rupees([balance])[0]}${isOn ? '' : ' (payments are not configured, so no call checks it)'}`)
   if (flagged.length > 0) printLine(`payments to look at: ${flagged.length}, see brigade admin payments flagged --org ${orgId}`)
   if (ledger.length === 0) {
     printLine('the ledger is empty')
     return
   }
-  // One number of decimals for both: a balance that moves less than a paisa is seen to move.
+  // Both columns have the same number of decimals, so that a change of less than a paisa is visible.
   const shown = rupees(ledger.flatMap(row => [row.amount_inr, row.balance_after_inr]))
   printTable(
     [{ head: 'AT' }, { head: 'WHY' }, { head: '₹', align: 'right' }, { head: 'BALANCE ₹', align: 'right' }, { head: 'REF' }],
@@ -103,8 +103,8 @@ function addPromoCommands(promo: Command, runAdmin: RunAdmin): void {
     .command('create')
     .description('make a code; each organisation uses it once, with a top-up')
     .requiredOption('--code <code>', '3 to 32 letters, digits and dashes; capitals make no difference')
-    .requiredOption('--bonus-inr <inr>', 'what a top-up brings on top', amount)
-    .option('--min-topup-inr <inr>', 'least top-up that it comes with', amount)
+    .requiredOption('--bonus-inr <inr>', 'the bonus on a top-up', amount)
+    .option('--min-topup-inr <inr>', 'the smallest top-up that gets it', amount)
     .option('--max-redemptions <n>', 'organisations that may use it', count)
     .option('--expires-at <time>', '2026-12-31, to the end of that day in India, or 2026-12-31T18:00:00+05:30')
     .option('--json', 'print JSON')

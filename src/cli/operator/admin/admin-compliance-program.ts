@@ -7,7 +7,7 @@ type RunAdmin = (command: { name: string; args: Readonly<Record<string, unknown>
 export function addComplianceCommands(admin: Command, runAdmin: RunAdmin): void {
   admin
     .command('rotate-attestation-key')
-    .description('let another key sign attestations; the old one goes on verifying what it signed')
+    .description('let a new key sign attestations; the old key still verifies what it signed')
     .option('--json', 'print JSON')
     .action(async ({ json }: { json?: boolean }) => printResult(await runAdmin({ name: 'rotate-attestation-key', args: {} }), json === true))
 

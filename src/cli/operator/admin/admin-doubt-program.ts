@@ -53,7 +53,7 @@ function addParkedCommands(admin: Command, runAdmin: RunAdmin): void {
     })
   for (const [word, description] of [
     ['apply', 'charge a record now, when the cause of the refusal has been removed; it is charged once at most'],
-    ['discard', 'take a record away without charging it'],
+    ['discard', 'delete a record without charging it'],
   ] as const)
     parked
       .command(word)
@@ -64,7 +64,7 @@ function addParkedCommands(admin: Command, runAdmin: RunAdmin): void {
 }
 
 function addInDoubtCommands(admin: Command, runAdmin: RunAdmin): void {
-  const inDoubt = admin.command('in-doubt').description('processes that do not answer, and calls of which nobody knows how they ended')
+  const inDoubt = admin.command('in-doubt').description('processes that do not answer, and calls whose result is not known')
   inDoubt
     .command('list')
     .description('what dead processes hold, and the oldest 100 calls')

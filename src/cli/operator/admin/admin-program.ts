@@ -9,7 +9,7 @@ import { addUsageCommands } from './admin-usage-program.ts'
 import { addWebhookCommands } from './admin-webhook-program.ts'
 import type { AuditPage } from './audit-lines.ts'
 
-/** Loads what runs a command with the command, because most words that are typed are of clients. */
+/** Loads the code of an operator command only when it runs, because most command lines are client commands. */
 async function runAdmin(command: AdminCommand): Promise<object> {
   return (await import('./run-admin.ts')).runAdmin(command)
 }
@@ -57,7 +57,7 @@ function addAccountCommands(admin: Command): void {
     .option('--key-budget-inr <inr>', 'monthly budget', number)
     .option('--workspace <id>', 'workspace that its usage counts in', number)
     .option('--expires-days <n>', 'days of life, 1 to 365', number)
-    .option('--max-concurrency <n>', 'calls at once', number)
+    .option('--max-concurrency <n>', 'concurrent calls', number)
     .option('--max-output-tokens <n>', 'output tokens of one call', number)
     .option('--max-cost-inr <inr>', 'most that one call may cost', number)
     .option('--json', 'print JSON')
@@ -65,7 +65,7 @@ function addAccountCommands(admin: Command): void {
 
   admin
     .command('revoke-key')
-    .description('end a key at once, with the calls that run on it')
+    .description('end a key immediately, with its running calls')
     .requiredOption('--org <id>', 'id of the organisation', number)
     .requiredOption('--key <id>', 'id of the key', number)
     .option('--json', 'print JSON')
@@ -92,19 +92,19 @@ function addAccountCommands(admin: Command): void {
 
   admin
     .command('limits')
-    .description('show or set the limits of an organisation as a whole; 0 is no limit, and what was never set follows the ORG_ settings')
+    .description('show or set the limits of an organisation as a whole; 0 is no limit, and a limit that was never set follows the ORG_ settings')
     .requiredOption('--org <id>', 'id of the organisation', number)
     .option('--rpm <n>', 'requests a minute over all its keys', number)
     .option('--running <n>', 'calls that run concurrently', number)
     .option('--keys <n>', 'keys that can be used', number)
     .option('--agents <n>', 'active agents', number)
     .option('--streams <n>', 'open streams of changes', number)
-    .option('--reset', 'take all of them back to the settings first')
+    .option('--reset', 'first reset all of them to the settings')
     .option('--json', 'print JSON')
     .action(async ({ json, ...args }: { json?: boolean }) => printResult(await runAdmin({ name: 'limits', args }), json === true))
 }
 
-/** What keeps an installation running, and what was done to it. */
+/** Commands that keep an installation running, and the audit trail. */
 function addUpkeepCommands(admin: Command): void {
   admin
     .command('maintenance')
@@ -125,7 +125,7 @@ function addUpkeepCommands(admin: Command): void {
 
   admin
     .command('rotate-signing-key')
-    .description('let the next key sign agent tokens; those that are out go on verifying until they expire')
+    .description('let the next key sign agent tokens; existing tokens stay valid until they expire')
     .option('--json', 'print JSON')
     .action(async ({ json }: { json?: boolean }) => printResult(await runAdmin({ name: 'rotate-signing-key', args: {} }), json === true))
 

@@ -12,7 +12,7 @@ export function addUsageCommands(admin: Command, runAdmin: RunAdmin): void {
   const usage = admin.command('usage').description('the sums that reports of usage read')
   usage
     .command('rebuild')
-    .description('add sums by day up anew from the events, where they disagree; calls go on meanwhile')
+    .description('add up the sums by day again from the events, where they disagree; calls continue meanwhile')
     .option('--from <day>', 'first IST day, YYYY-MM-DD; without it the first whose events are kept')
     .option('--to <day>', 'last IST day')
     .option('--json', 'print JSON')

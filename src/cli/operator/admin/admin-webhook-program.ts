@@ -17,7 +17,7 @@ interface ShownWebhook {
 
 /** `brigade admin webhooks …`. `runAdmin` runs a command in the process that owns the database. */
 export function addWebhookCommands(admin: Command, runAdmin: RunAdmin): void {
-  const webhooks = admin.command('webhooks').description('where organisations hear of events, and what is still to be sent')
+  const webhooks = admin.command('webhooks').description('the webhook endpoints of organisations, and the deliveries that are still to be sent')
   webhooks
     .command('list')
     .description('endpoints, those in trouble first')

@@ -16,5 +16,5 @@ export function auditLines({ entries, next_before: nextBefore }: AuditPage): str
   return `${lines.join('\n')}\n${nextBefore === null ? '' : `more: --before ${nextBefore}\n`}`
 }
 
-/** A name of a key or agent must not steer the terminal. */
+/** The name of a key or agent must not steer the terminal. */
 const withoutControl = (text: string): string => text.replace(/\p{Cc}/gu, ' ')

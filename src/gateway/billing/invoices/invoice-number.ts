@@ -1,7 +1,7 @@
 /** Numbers of invoices: `BR/26-27/000001`, one series a financial year. Decision 0306 says why. */
 import { istDay } from '../../../platform/values/ist-time.ts'
 
-/** Rule 46(b) of the CGST Rules: at most so many characters, of which all that we use are allowed. */
+/** Rule 46(b) of the CGST Rules: at most this many characters. All characters that we use are allowed. */
 export const numberLengthMax = 16
 
 const digits = 6
@@ -19,8 +19,8 @@ export function seriesOf(prefix: string, ms: number): string {
 }
 
 /**
- * The number in full. Six digits, and more when a series outgrows them and the limit of 16 characters has room. Throws RangeError
- * when it has none: numbers must not be given twice, and a longer one is no number of an invoice.
+ * Returns the number in full. It has six digits, and more when a series exceeds them and the limit of 16 characters leaves room. Throws RangeError when
+ * there is no room: numbers must not repeat, and a longer number is not allowed on an invoice.
  */
 export function invoiceNumber(series: string, seq: number): string {
   const number = `${series}/${String(seq).padStart(digits, '0')}`

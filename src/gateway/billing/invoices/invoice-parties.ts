@@ -14,7 +14,7 @@ export interface Seller {
   readonly prefix: string
   /** Service accounting code of what is sold. */
   readonly sac: string
-  /** The buyer's GSTIN stands on invoices: GST_BUSINESS_INVOICES. */
+  /** The buyer's GSTIN is on invoices: GST_BUSINESS_INVOICES. */
   readonly namesBuyerGstin: boolean
 }
 

@@ -2,8 +2,8 @@ import { statement } from '../../../platform/db/db.ts'
 import type { TaxParts } from './tax/invoice-tax.ts'
 
 /**
- * The next number of a series, and its lock until the transaction ends: whoever comes next waits and goes on from what was committed,
- * so a transaction that rolls back leaves no hole.
+ * Takes the next number of a series, and locks the series until the transaction ends. A concurrent transaction waits and continues from the committed
+ * number, so a rollback leaves no hole.
  */
 export const takeNumber = statement<[series: string], { seq: number }>(
   'billing.take_invoice_number',
@@ -79,7 +79,7 @@ export interface InvoiceRow extends TaxParts {
   readonly placeOfSupply: string
 }
 
-/** Newest first. With a number only what stands below it, which is nothing when the organisation has no such invoice. */
+/** Newest first. With a number only the invoices below it; an unknown number gives none. */
 export const listInvoices = statement<[orgId: number, below: string | null, limit: number], InvoiceRow>(
   'billing.list_invoices',
   `select ${columns} from invoices

@@ -10,10 +10,10 @@ type SellerConfig = Pick<
   'INVOICE_SELLER_NAME' | 'INVOICE_SELLER_ADDRESS' | 'INVOICE_SELLER_GSTIN' | 'INVOICE_PREFIX' | 'INVOICE_SAC' | 'GST_BUSINESS_INVOICES'
 >
 
-/** Who sells, from the configuration. Throws ConfigError for what could not stand on an invoice. */
+/** Returns the seller from the configuration. Throws ConfigError for values that are not allowed on an invoice. */
 export function sellerOf(config: SellerConfig): Seller {
   const name = config.INVOICE_SELLER_NAME.trim()
-  if (name === '') throw new ConfigError('INVOICE_SELLER_NAME must not be empty: it stands on every invoice.')
+  if (name === '') throw new ConfigError('INVOICE_SELLER_NAME must not be empty: it is on every invoice.')
   if (!prefixShape.test(config.INVOICE_PREFIX))
     throw new ConfigError('INVOICE_PREFIX must be one to three capital letters or digits: an invoice number has at most 16 characters, as in BR/26-27/000001.')
   if (!sacShape.test(config.INVOICE_SAC)) throw new ConfigError('INVOICE_SAC must be a service accounting code: six digits that begin with 99.')

@@ -19,8 +19,8 @@ export interface PaidTopUp {
 }
 
 /**
- * The mail about a payment to every owner and to the organisation's address for bills, each once however often a payment is told of.
- * An address that takes no mail keeps nobody from their credit.
+ * The mail about a payment to every owner and to the organisation's billing address, once each, even if the payment is reported repeatedly. An address
+ * that accepts no mail does not hold up the credit.
  */
 export async function enqueueReceipt(
   tx: Tx,

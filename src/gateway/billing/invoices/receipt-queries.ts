@@ -1,6 +1,6 @@
 import { statement } from '../../../platform/db/db.ts'
 
-/** Who is told of payments: the active owners, and the address for bills unless it is one of theirs. `reader` names them in keys. */
+/** The recipients of payment mails: the active owners, and the billing address unless it is one of theirs. `reader` names them in keys. */
 export const receiptReaders = statement<[orgId: number], { email: string; reader: string; orgName: string }>(
   'billing.receipt_readers',
   `with owners as materialized (

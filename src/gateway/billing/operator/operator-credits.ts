@@ -1,4 +1,4 @@
-/** Money that the operator gives or takes by hand, and what a balance is made of. */
+/** Money that the operator adds or removes manually, and the rows of a balance. */
 
 import type { Clock } from '../../../platform/clock.ts'
 import type { Db, Tx } from '../../../platform/db/db.ts'
@@ -37,7 +37,7 @@ export interface CreditGiven {
   readonly balanceUinr: bigint
 }
 
-/** More than this in one go is a slip of the hand: one crore rupees. */
+/** A higher amount in one grant is a typing error: one crore rupees. */
 const amountMaxUinr = 10_000_000_000_000n
 const refShape = /^[^\p{Cc}]{1,100}$/u
 
@@ -48,8 +48,8 @@ export class OperatorCredits {
   }
 
   /**
-   * Moves money once for a reason and ref, and makes trial keys standard when it gives some. Throws `not_found` for an organisation
-   * that is none, `bad_request` for an amount or ref that cannot be, and for a ref that stands in the ledger with another amount.
+   * Moves money once for a reason and ref, and makes trial keys standard when it adds some. Throws `not_found` for an unknown organisation, and
+   * `bad_request` for an invalid amount or ref and for a ref that the ledger has with another amount.
    */
   async give({ orgId, reason, amountUinr, ref: typed }: OperatorCredit): Promise<CreditGiven> {
     const ref = typed.trim()
@@ -59,9 +59,9 @@ export class OperatorCredits {
         message: reason === 'grant' ? 'inr: a grant is an amount above zero; credit correct takes money away.' : 'inr: the amount may not be 0.',
       })
     if (amountUinr > amountMaxUinr || amountUinr < -amountMaxUinr)
-      throw fail('bad_request', { message: `inr: at most ₹${inrTextOf(amountMaxUinr)} at once; give more in parts with refs of their own.` })
+      throw fail('bad_request', { message: `inr: at most ₹${inrTextOf(amountMaxUinr)} in one grant; give more in parts, each with its own ref.` })
     await this.#mustExist(orgId)
-    // Flushes go on beside this; usage of before shall not stand in the ledger behind it.
+    // Flushes run concurrently; earlier usage must not come later in the ledger.
     await this.#deps.journal.flushNow()
     const at = new Date(this.#deps.clock.nowMs())
     return this.#deps.controlLog.change<CreditGiven>(async tx => {

@@ -20,7 +20,7 @@ export interface Promo extends PromoRow {
 }
 
 const codeShape = /^[A-Z0-9][A-Z0-9-]{2,31}$/
-/** The largest top-up there is: ₹1,00,000. A bonus above it is a slip of the hand. */
+/** The largest top-up: ₹1,00,000. A bonus above it is a typing error. */
 const topupMaxUinr = 100_000_000_000n
 
 export class OperatorPromos {
@@ -31,7 +31,7 @@ export class OperatorPromos {
     this.#clock = deps.clock
   }
 
-  /** Makes a code. Throws `bad_request` for one that cannot be, would never be good for anything, or was made before. */
+  /** Creates a code. Throws `bad_request` for an invalid code, for one that could never be used, and for one that exists. */
   async create({ code: typed, bonusUinr, topupMinUinr, redemptionsMax, expiresAt }: NewPromo): Promise<Promo> {
     const code = cleanCode(typed)
     const now = new Date(this.#clock.nowMs())

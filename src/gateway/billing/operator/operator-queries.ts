@@ -1,4 +1,4 @@
-/** What the operator reads and writes of money: credits by hand and promo codes. */
+/** The operator's statements about money: manual credits and promo codes. */
 import { statement } from '../../../platform/db/db.ts'
 import { type PromoTerms, promoTerms } from '../promotions/promo-queries.ts'
 
@@ -11,7 +11,7 @@ export interface LedgerRow {
   readonly at: Date
 }
 
-/** The newest rows of the ledger of an organisation, with the balance behind each of them, counted back from that of now in the same look. */
+/** The newest rows of the ledger of an organisation, with the balance after each of them, counted back from the present balance in the same statement. */
 export const listLatestEntries = statement<[orgId: number, limit: number], LedgerRow>(
   'billing.list_latest_entries',
   `with latest as (
@@ -50,7 +50,7 @@ export const insertPromo = statement<
 
 export const listPromos = statement<[], PromoRow>('billing.list_promos', `select ${promoColumns} from promo_codes order by created_at desc, code`)
 
-/** Ends a code; one that has ended keeps its end. No row: there is none. */
+/** Ends a code; an ended code keeps its end. No row: there is no code. */
 export const endPromo = statement<[code: string, at: Date], PromoRow>(
   'billing.end_promo',
   `update promo_codes set ended_at = coalesce(ended_at, $2::timestamptz) where code = $1::text returning ${promoColumns}`,

@@ -1,7 +1,6 @@
 /**
- * What a payment does to an organisation's money. The checkout in the browser and the webhook of the provider both tell of the same
- * payment, in any order, at once and again; whoever comes first does everything, in one transaction, and the others change nothing.
- * Decision 0299 says why.
+ * The effect of a payment on an organisation's money. The checkout in the browser and the provider's webhook both report the same payment, in any order,
+ * concurrently and repeatedly. The first report does everything, in one transaction, and the others change nothing. Decision 0299 says why.
  */
 import type { Tx } from '../../../platform/db/db.ts'
 import type { NewsItem } from '../../../platform/db/db-control-log.ts'
@@ -21,7 +20,7 @@ import { complain, findPayment, lockOrder, markPaid, type OrderRow, type Payment
 export interface CaptureDeps extends ReturnDeps {
   readonly ids: Ids
   readonly seller: Seller
-  /** Makes trial keys of the organisation standard. Before the money: whoever changes a key locks it first and its budget then. */
+  /** Makes trial keys of the organisation standard. It runs before the credit, because a change of a key locks the key first and then its budget. */
   readonly promote: (tx: Tx, orgId: number, at: Date) => Promise<readonly NewsItem[]>
 }
 
@@ -36,12 +35,12 @@ export interface ReportedPayment {
 export interface PaymentFacts {
   readonly orderId: string
   readonly paymentId: string
-  /** Null: the signature of the checkout stands for the payment, and it says nothing but the ids. */
+  /** Null: the signature of the checkout proves the payment, and contains only the ids. */
   readonly reported: ReportedPayment | null
   readonly at: Date
 }
 
-/** Why a payment was not credited. The operator looks at it and gives the money back, or credits it by hand. */
+/** Why a payment was not credited. The operator checks it and returns the money, or credits it manually. */
 export type FlagReason = 'amount_differs' | 'currency_differs' | 'order_paid_already'
 
 /** What became of the promo code of an order. */
@@ -56,7 +55,7 @@ export type CaptureOutcome =
   /** There is no such order, or the payment belongs to another one. Nothing has changed. */
   | { readonly kind: 'unknown' }
   | { readonly kind: 'credited'; readonly orgId: number; readonly balanceUinr: bigint; readonly promo: PromoResult | null }
-  /** Credited before. `complaint`: what is told now does not fit, and was not told before. */
+  /** Credited before. `complaint`: the present report does not match, and no earlier report said so. */
   | {
       readonly kind: 'repeated'
       readonly orgId: number
@@ -93,7 +92,7 @@ export async function captureIn(deps: CaptureDeps, tx: Tx, facts: PaymentFacts):
   return { outcome: { kind: 'flagged', orgId, balanceUinr: await balanceOf(tx, orgId), reason, isNew }, news: [] }
 }
 
-/** Writes down that a payment failed. One that was captured or flagged stays what it is. True when it was news. */
+/** Records that a payment failed. A captured or flagged payment keeps its state. Returns true when it was not recorded before. */
 export async function failIn(tx: Tx, facts: PaymentFacts, reason: string): Promise<boolean> {
   const order = await tx.maybe(lockOrder, facts.orderId)
   return order !== null && (await put(tx, order, facts, 'failed', reason))

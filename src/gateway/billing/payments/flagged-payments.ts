@@ -70,8 +70,8 @@ export class FlaggedPayments {
   }
 
   /**
-   * Takes a payment off the list: the money went back, or the balance was put right by hand. Moves no money. `settled` false: it was
-   * settled before. Throws `not_found`, and `bad_request` for one that was never flagged.
+   * Takes a payment off the list: the money was returned, or the balance was corrected manually. Moves no money. `settled` is false when it was settled
+   * before. Throws `not_found`, and `bad_request` for a payment that was never flagged.
    */
   settle(paymentId: string): Promise<{ readonly settled: boolean; readonly orgId: number }> {
     const at = new Date(this.#deps.clock.nowMs())
@@ -84,7 +84,7 @@ export class FlaggedPayments {
   }
 }
 
-/** Holds the order, as everybody does who decides about a payment, and reads the payment behind the lock. */
+/** Locks the order, as every decision about a payment does, and then reads the payment. */
 async function lockedPayment(tx: Tx, paymentId: string): Promise<FlaggedRow> {
   const found = await tx.maybe(findForOperator, paymentId)
   if (found === null) throw fail('not_found', { message: `There is no payment ${paymentId} here. brigade admin payments flagged lists those to look at.` })
@@ -105,7 +105,7 @@ function mayBeCredited(payment: FlaggedRow): void {
     })
   if (settledAt !== null)
     throw fail('bad_request', {
-      message: `Payment ${paymentId} was settled on ${settledAt.toISOString()}, as given back or put right by hand. To credit it all the same: brigade admin credit grant --org ${orgId}.`,
+      message: `Payment ${paymentId} was settled on ${settledAt.toISOString()}, as given back or corrected manually. To credit it all the same: brigade admin credit grant --org ${orgId}.`,
     })
   if (currency !== topUpCurrency || amountUinr <= 0n)
     throw fail('bad_request', {

@@ -87,8 +87,7 @@ export const paymentEndpoints = {
     auth: 'session',
     access,
     tag,
-    summary:
-      'Credits a paid order on the signature of the checkout. Repeating it changes nothing, nor does it matter whether the webhook of the provider came first.',
+    summary: 'Credits a paid order on the signature of the checkout. Repeating it changes nothing, and the webhook of the provider may come first.',
     input: { body: proof },
     output: z.object({
       ok: z.literal(true),
@@ -117,7 +116,7 @@ export const paymentEndpoints = {
     summary: 'What a promo code is worth to this organisation now. Nothing is redeemed.',
     input: {
       body: z
-        .object({ promo_code: promoCode, amount_inr: amountInr.optional().describe('The top-up that it shall come with.') })
+        .object({ promo_code: promoCode, amount_inr: amountInr.optional().describe('The top-up that the code is for.') })
         .meta({ examples: [{ promo_code: 'WELCOME' }] }),
     },
     output: z.object({

@@ -27,7 +27,7 @@ export interface OrderRow {
   readonly status: 'created' | 'paid'
 }
 
-/** Whatever is told of an order goes one after the other from here. */
+/** All further reports about the order run one after the other from here. */
 export const lockOrder = statement<[orderId: string], OrderRow>(
   'billing.lock_order',
   `select org_id as "orgId", amount_uinr as "amountUinr", promo_code as "promoCode", status as "status"
@@ -46,14 +46,14 @@ export interface PaymentRow {
   readonly bonusUinr: bigint
 }
 
-/** Whoever's it is: one that stands under another order is told apart by that. */
+/** Finds it in any organisation, because a payment under another order is recognised by that. */
 export const findPayment = statement<[paymentId: string], PaymentRow>(
   'billing.find_payment',
   `select order_id as "orderId", status as "status", reason as "reason", bonus_uinr as "bonusUinr"
    from payments where payment_id = $1::text`,
 )
 
-/** Writes what became of a payment. One that is settled, or stands under another order, is left as it is: no row. */
+/** Records the state of a payment. A settled payment, and a payment under another order, is unchanged: no row. */
 export const putPayment = statement<
   [
     orgId: number,
@@ -76,15 +76,15 @@ export const putPayment = statement<
    where p.org_id = excluded.org_id and p.order_id = excluded.order_id and p.status = 'failed' and excluded.status <> 'failed'`,
 )
 
-/** What became of the promo code of the order: its bonus, or why there is none. */
+/** The result of the order's promo code: its bonus, or why there is none. */
 export const setPromo = statement<[orgId: number, paymentId: string, code: string, bonusUinr: bigint, reason: string | null]>(
   'billing.set_payment_promo',
   `update payments set promo_code = $3::text, bonus_uinr = $4::bigint, reason = $5::text where org_id = $1::int and payment_id = $2::text`,
 )
 
 /**
- * Orders that are not paid and whose turn it is: first when they are old enough, then each time that their age has doubled since
- * they were last asked about, so that one that was abandoned costs a handful of questions.
+ * Unpaid orders that are due: the first time when they are old enough, then each time that their age has doubled since the last request, so that an
+ * abandoned order costs few requests.
  */
 export const listUnpaid = statement<[provider: string, keyId: string, from: Date, to: Date, at: Date, limit: number], { orgId: number; orderId: string }>(
   'billing.list_unpaid',

@@ -1,6 +1,6 @@
 /**
- * Payments that nobody told of: the browser was closed behind the payment, and the webhook was lost or never set up. The provider is
- * asked about orders that are not paid, seldom and not for long, and what it says is taken like its webhook.
+ * Finds payments that were not reported: the browser was closed after the payment, and the webhook was lost or never set up. The provider is asked about
+ * unpaid orders, rarely and for a limited time, and its answer is handled like its webhook.
  */
 import type { Clock } from '../../../platform/clock.ts'
 import type { Db } from '../../../platform/db/db.ts'
@@ -68,6 +68,6 @@ export class PaymentReconciliation {
     if (facts === null) return
     const outcome = await payments.take({ ...facts, at: new Date(clock.nowMs()) })
     if (outcome.kind === 'credited')
-      log.warn('a payment was credited that neither the checkout nor the webhook told of', { provider, orgId: outcome.orgId, paymentId: facts.paymentId })
+      log.warn('a payment was credited that neither the checkout nor the webhook had reported', { provider, orgId: outcome.orgId, paymentId: facts.paymentId })
   }
 }

@@ -55,7 +55,7 @@ export interface MadeOrder {
   readonly promo: PromoOffer | null
 }
 
-/** What the checkout hands to the browser. */
+/** What the checkout passes to the browser. */
 export interface CheckoutProof {
   readonly orgId: number
   readonly orderId: string
@@ -155,7 +155,7 @@ export class Payments {
     if (outcome.kind === 'flagged' && outcome.isNew)
       log.error('a payment was not credited; look at it with brigade admin payments', { provider, orgId: outcome.orgId, paymentId, code: outcome.reason })
     if (outcome.kind === 'repeated' && outcome.complaint !== null)
-      log.error('a payment that was credited is told otherwise now', { provider, orgId: outcome.orgId, paymentId, code: outcome.complaint })
+      log.error('a new report contradicts a credited payment', { provider, orgId: outcome.orgId, paymentId, code: outcome.complaint })
     if (outcome.kind === 'unknown') log.info('a payment of no order of ours', { provider, paymentId })
     return outcome
   }

@@ -55,7 +55,7 @@ export function paymentEventOf(json: unknown): PaymentEvent | 'unreadable' | nul
   }
 }
 
-/** What stands in the provider's list beside what a webhook says. What was given back, whole or in part, is for the operator to weigh. */
+/** The fields that the provider's list has in addition to its webhooks. The operator decides about payments that were returned, whole or in part. */
 const captured = entity.extend({ status: z.literal('captured'), amount_refunded: z.literal(0).nullish() })
 
 /** A payment of that order that the provider has captured and kept, as it answers when it is asked. Null for every other. */
@@ -71,7 +71,7 @@ const kinds: Readonly<Record<string, PaymentEvent['kind'] | undefined>> = Object
   'payment.failed': 'failed',
 })
 
-/** An event of a refund or dispute. `orderId` is null where the event names none: the payment is then asked for its own. */
+/** An event of a refund or dispute. `orderId` is null when the event names none: the payment then gives its order. */
 export type ReturnEvent = Omit<ReportedReturn, 'orderId'> & { readonly orderId: string | null }
 
 const returnFacts = z.object({ id: providerId, payment_id: providerId, amount: z.int().min(1).max(amountMax), currency: z.string(), phase: code })

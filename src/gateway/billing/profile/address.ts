@@ -63,7 +63,7 @@ function isIndia(country: unknown): boolean {
   return country === undefined || (typeof country === 'string' && country.trim().toUpperCase() === 'IN')
 }
 
-/** One printable line of at most so many characters, in one form; or what is wrong with it, in words that follow the name of the field. */
+/** Returns one printable line within the length limit, in one form; or what is wrong with it, in words that follow the name of the field. */
 export function readLine(value: unknown, lengthMaxOf: number): { readonly text: string } | { readonly wrong: string } {
   if (value === undefined || value === null) return { wrong: 'is missing' }
   if (typeof value !== 'string') return { wrong: 'must be text' }
@@ -81,5 +81,5 @@ function whyNotPincode(pincode: string, stateCode: string | null): string | null
   const states = statesOfPincode(pincode)
   if (stateCode === null || states.length === 0 || states.includes(stateCode)) return null
   const home = placeOfPincode(pincode)?.stateCode ?? states[0] ?? ''
-  return `does not lie in that state: PIN codes that begin so are in ${stateName(home) ?? 'another one'}`
+  return `is not in that state: PIN codes with this beginning are in ${stateName(home) ?? 'another one'}`
 }

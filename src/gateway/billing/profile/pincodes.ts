@@ -30,14 +30,14 @@ export function isPincode(text: string): boolean {
   return /^[1-9][0-9]{5}$/.test(text)
 }
 
-/** Where a PIN code is, or null for one that the table does not have. */
+/** Returns where a PIN code is, or null for an unknown code. */
 export function placeOfPincode(pincode: string): PincodePlace | null {
   return table().places.get(pincode) ?? null
 }
 
 /**
- * The states that a PIN code can be in. New codes come every year, so of one that the table does not have the first three digits
- * tell, else the first two. Empty: the digits tell nothing, as those of the army's post offices.
+ * The states that a PIN code can be in. New codes come every year, so for an unknown code the first three digits decide, else the first two. Empty when
+ * the digits say nothing, like those of the army's post offices.
  */
 export function statesOfPincode(pincode: string): readonly string[] {
   const { places, statesOfPrefix } = table()

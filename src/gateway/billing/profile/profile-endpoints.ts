@@ -37,7 +37,7 @@ export const billingProfileEndpoints = {
     summary: 'Sets what is sent of the billing profile; null clears. A GSTIN is taken when the operator has switched business invoices on.',
     input: {
       body: z.object({
-        legal_name: z.string().nullable().optional().describe('At most 150 characters; stands on invoices in place of the name in the address.'),
+        legal_name: z.string().nullable().optional().describe('At most 150 characters; is on invoices instead of the name in the address.'),
         billing_email: z.string().nullable().optional(),
         gstin: z.string().nullable().optional(),
       }),
@@ -55,7 +55,8 @@ export const billingProfileEndpoints = {
     auth: 'session',
     access: { role: 'owner' },
     tag: 'billing',
-    summary: 'Checks a GSTIN by its form, its state and its check character, and tells the PAN and state in it. Nobody is asked and nothing is kept.',
+    summary:
+      'Checks a GSTIN by its form, its state and its check character, and returns the PAN and state in it. No other service is called and nothing is kept.',
     input: { body: z.object({ gstin: z.string() }) },
     output: z.union([
       z.object({ valid: z.literal(true), pan: z.string(), state: z.string(), state_code: z.string() }),

@@ -1,4 +1,4 @@
-/** What stands on bills beside the address: the legal name, the tax number, where bills go. */
+/** The fields of bills besides the address: the legal name, the tax number, and where bills go. */
 import type { Clock } from '../../../platform/clock.ts'
 import type { Db } from '../../../platform/db/db.ts'
 import { fail } from '../../../platform/errors.ts'

@@ -20,7 +20,7 @@ export interface PromoCheck {
   readonly orgId: number
   /** As somebody typed it. */
   readonly code: string
-  /** The top-up that it shall come with; null: not known yet. */
+  /** The top-up that the code is for; null: not known yet. */
   readonly topupUinr: bigint | null
   readonly at: Date
 }
@@ -46,10 +46,10 @@ export async function checkPromo(db: Queryable, { orgId, code: typed, topupUinr,
   return { code, bonusUinr: terms.bonusUinr, topupMinUinr: terms.topupMinUinr }
 }
 
-/** Credits the bonus and counts the redemption, in the transaction of the capture that credited the top-up; or says why there is none. */
+/** Credits the bonus and counts the redemption, in the transaction of the capture that credited the top-up; or returns why there is no bonus. */
 export async function redeemIn(tx: Tx, { orgId, code, topupUinr, paymentId, at }: Redemption): Promise<Redeemed> {
   await tx.maybe(lockPromo, code)
-  // Read behind the lock, by a statement of its own: it sees what the capture before this one has committed.
+  // A separate statement reads it after the lock, so it sees what the capture before this one has committed.
   const terms = await tx.maybe(findPromo, orgId, code)
   if (terms === null) return { refusal: 'promo_unknown' }
   const refusal = refusalOf(terms, topupUinr, at)
@@ -61,7 +61,7 @@ export async function redeemIn(tx: Tx, { orgId, code, topupUinr, paymentId, at }
   return { refusal: null, bonusUinr: terms.bonusUinr, balanceUinr, news }
 }
 
-/** Pure. Who has redeemed a code hears that, whatever has become of the code since. */
+/** Pure. An organisation that has redeemed a code gets that reason, whatever has changed about the code since. */
 export function refusalOf(terms: AskedPromo, topupUinr: bigint | null, at: Date): PromoRefusal | null {
   if (terms.redeemed) return 'promo_redeemed'
   if (terms.endedAt !== null) return 'promo_ended'

@@ -3,8 +3,8 @@ import { imageStyleIds } from '../../providers/image-style-ids.ts'
 import { rankingsOverride } from '../rankings.ts'
 
 /**
- * The shapes of catalog/*.json and of the operator's file. Both use the same entries: everything but the id may be left out, the
- * builder fills defaults, and an operator's entry of a known id lies over ours field by field (a `routes` list replaces ours whole).
+ * The shapes of catalog/*.json and of the operator's file. Both use the same entries: everything but the id may be left out, and the builder fills in
+ * defaults. An operator's entry of a known id overrides ours field by field (a `routes` list replaces ours whole).
  */
 
 const id = z.string().regex(/^[a-zA-Z0-9][a-zA-Z0-9._:/-]{0,127}$/, 'expected an id: letters, digits and . _ : / -, at most 128')
@@ -48,7 +48,7 @@ export const providerEntry = z.strictObject({
     .string()
     .refine(isRegularExpression, 'expected a regular expression')
     .optional()
-    .describe('Regular expression of keys that can be of this provider only: it tells whose an upstream_key is. Default: key_shape.'),
+    .describe('Regular expression of keys that can be of this provider only: it decides whose an upstream_key is. Default: key_shape.'),
   models_path: relativePath.nullable().optional().describe('Where the list of models is, relative to base_url. Default: models; null: there is none.'),
   key_check_path: relativePath
     .optional()
@@ -97,7 +97,7 @@ export const routeEntry = z.strictObject({
   byok_only: z.boolean().optional().describe("Never served on the platform's key."),
   context_length: tokens.optional().describe("Context window of this route. Default: the model's."),
   rank: z.int().min(1).max(1000).optional().describe('Curated quality rank among the routes of a model, 1 is best.'),
-  source: z.string().min(1).max(200).optional().describe('Where the price stands. Default: operator file.'),
+  source: z.string().min(1).max(200).optional().describe('The source of the price. Default: operator file.'),
   as_of: z.iso.date().optional().describe('Day on which the price was read.'),
 })
 

@@ -15,7 +15,7 @@ import { type ModelEntry, modelsFile, type OperatorFile, operatorFile, type Prov
 import { localServerIds } from './local-servers.ts'
 import { onlySandbox, sandboxId, sandboxImageId } from './sandbox.ts'
 
-/** The data folder lies two levels above src/gateway and dist/gateway alike. */
+/** The data folder is two levels above src/gateway and dist/gateway alike. */
 const dataFolder = new URL('../../../../catalog/', import.meta.url)
 /** Problems of a file that one error message names. */
 const issuesShownMax = 5
@@ -114,7 +114,7 @@ function overlay<E extends { readonly id: string }>(base: readonly E[], over: re
 /** An entry for a local server or the sandbox that leaves the address to what is found at start. */
 const isFoundAtStart = (entry: ProviderEntry): boolean => entry.base_url === undefined && (localServerIds.includes(entry.id) || entry.id === sandboxId)
 
-/** What the operator may say about a provider that is found at start: its name and where it stands. */
+/** What the operator may set for a provider that is found at start: its name and its country. */
 function adjusted(provider: Provider, file: OperatorFile): Provider {
   const entry = file.providers?.find(({ id }) => id === provider.id)
   return { ...provider, name: entry?.name ?? provider.name, residency: entry?.residency ?? provider.residency }

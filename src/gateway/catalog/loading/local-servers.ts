@@ -21,7 +21,7 @@ const knownServers: readonly KnownServer[] = [
 /** Provider ids that a local server may get. */
 export const localServerIds: readonly string[] = knownServers.map(server => server.id)
 
-/** A server on loopback answers at once or is not there. Ours. */
+/** A server on loopback answers immediately or does not exist. Ours. */
 const answerTimeoutMs = 300
 /** Models that are taken of one server. Ours. */
 const modelsMax = 200
@@ -38,8 +38,8 @@ export interface LocalSearch {
 }
 
 /**
- * Looks for OpenAI-compatible servers on their usual loopback ports, all at once, and returns those that list models, with the models.
- * They cost nothing, need no key and count as outside India until the operator's file says where this machine stands. Never throws.
+ * Looks for OpenAI-compatible servers on their usual loopback ports, all concurrently, and returns those that list models, with the models. They cost
+ * nothing, need no key, and count as outside India until the operator's file says where this machine is. Never throws.
  */
 export async function findLocalServers(search: LocalSearch): Promise<readonly CatalogPart[]> {
   if (!search.config.LOCAL_SERVERS) return []

@@ -43,7 +43,7 @@ export interface PriceComparisonOptions {
   readonly everyMs: number
 }
 
-/** Age at which the page is made anew, from what the database keeps. */
+/** Age at which the page is made again, from what the database keeps. */
 const maxAgeMs = 60_000
 const pageSeconds = 300
 const hourMs = 3600_000

@@ -6,10 +6,10 @@ export interface Decimal {
   readonly scale: number
 }
 
-/** Plain or with an exponent; so many digits that no price or rate has more. */
+/** Plain or with an exponent; no price or rate has more digits than this allows. */
 const pattern = /^(\d{1,20})(?:\.(\d{1,30}))?(?:e([+-]?\d{1,2}))?$/i
 
-/** Reads a decimal text, or a number of JSON by its shortest text. Null: it is none, or negative. */
+/** Reads a decimal text, or a number of JSON by its shortest text. Null when it is invalid or negative. */
 export function decimalOf(value: unknown): Decimal | null {
   const match = typeof value === 'string' || typeof value === 'number' ? pattern.exec(String(value).trim()) : null
   if (match === null) return null

@@ -16,7 +16,10 @@ export const findFeeds = statement<[sources: readonly string[]], FeedRow>(
    from price_feeds where source = any($1::text[])`,
 )
 
-/** Touches one row when the source is due: who did that may fetch it now. A try that lies ahead is of a clock that was put back. */
+/**
+ * Touches one row when the source is due; the process that touched it may fetch the source now. A last try in the future comes from a clock that was set
+ * back.
+ */
 export const claimFeed = statement<[name: string, source: string, now: Date, dueBefore: Date]>(
   'catalog.claim_price_feed',
   `insert into price_feeds (name, source, tried_at, asked_at) values ($1::text, $2::text, $3::timestamptz, $3::timestamptz)

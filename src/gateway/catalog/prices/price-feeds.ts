@@ -76,7 +76,7 @@ export class PriceFeeds {
     return prices === undefined ? null : new URL(prices.url).host
   }
 
-  /** For somebody who asks: what is kept, fetched anew before where it is due. What cannot be fetched stays as it is; the log says why. */
+  /** Returns the kept data after fetching what is due. Data that cannot be fetched stays as it is; the log says why. */
   async forReader(signal?: AbortSignal): Promise<PriceFacts> {
     if (!this.isOn) return { prices: null, rate: null }
     const rows = await this.#rows()

@@ -11,7 +11,7 @@ export interface PriceIndex {
 export function indexPrices(prices: readonly ListedPrice[]): PriceIndex {
   const byName = new Map<string, ListedPrice[]>()
   for (const price of prices) {
-    // `:thinking`, `:extended` and the like are other offers of a model.
+    // Suffixes such as `:thinking` and `:extended` are other offers of a model.
     if (price.id.includes(':')) continue
     const name = nameOf(price.id)
     byName.set(name, [...(byName.get(name) ?? []), price])

@@ -38,8 +38,8 @@ function priceOf({ id, pricing }: Record<string, unknown>): ListedPrice[] {
 }
 
 /**
- * Rupees for one US dollar, as a decimal text, from the shapes that public services have: `rates.INR`, `conversion_rates.INR`, `data.INR` (a number, or an object
- * with `value`), `quotes.USDINR`, `usd.inr`. Throws when there is none, when it is of another currency than the dollar, or cannot be.
+ * Rupees for one US dollar, as a decimal text, from the shapes of public services: `rates.INR`, `conversion_rates.INR`, `data.INR` (a number, or an
+ * object with `value`), `quotes.USDINR`, `usd.inr`. Throws when the rate is missing, is of another currency than the dollar, or is implausible.
  */
 export function rateOf(reply: unknown): string {
   const { rates, conversion_rates, data, quotes, usd, base, base_code, source, base_currency } = isObject(reply) ? reply : {}

@@ -15,7 +15,7 @@ const alertView = z.object({
   metric: z.enum(['error_rate', 'latency_p95']),
   threshold: z.number().describe('error_rate: share of failed canaries, 0 to 1. latency_p95: milliseconds.'),
   channel: z.enum(['email', 'webhook']),
-  target: z.string().optional().describe('Address of a member, or URL. Absent: the owners, or every webhook that hears collection.alert.'),
+  target: z.string().optional().describe('Address of a member, or URL. Absent: the owners, or every webhook that receives collection.alert.'),
   firing: z.boolean().describe('At the threshold or above, by the last round.'),
   firing_since: z.string().nullable().describe('ISO 8601, UTC.'),
   last_told_at: z.string().nullable().describe('ISO 8601, UTC: when it was last told that it fires.'),
@@ -26,7 +26,7 @@ const listedAlert = alertView.extend({
   heard: z
     .boolean()
     .describe(
-      'Whether anybody would be told now. False: the webhook of the URL is gone, disabled or not subscribed, none hears collection.alert, or no mail is sent.',
+      'Whether the alert would reach anybody now. False: the webhook of the URL is gone, disabled or not subscribed, no webhook receives collection.alert, or no mail is sent.',
     ),
 })
 
@@ -50,7 +50,8 @@ export const alertEndpoints = {
     auth: 'session',
     access: { role: 'admin' },
     tag,
-    summary: 'Tells by mail or webhook when canaries of a step fail too often or take too long. Told once, again after a cool-down, and when it is over.',
+    summary:
+      'Notifies by mail or webhook when canaries of a step fail too often or take too long. It notifies once, again after a cool-down, and when it is over.',
     input: {
       path: z.object({ slug }),
       body: z.object({
@@ -61,7 +62,7 @@ export const alertEndpoints = {
           .string()
           .nullish()
           .describe(
-            'email: address of a member; default: the owners. webhook: an https URL; default: every webhook of the organisation that hears collection.alert.',
+            'email: address of a member; default: the owners. webhook: an https URL; default: every webhook of the organisation that receives collection.alert.',
           ),
       }),
     },

@@ -24,13 +24,13 @@ export const listAlerts = statement<[orgId: number, collectionId: number], Alert
   `select ${columns} from collection_alerts where org_id = $1::int and collection_id = $2::int order by id`,
 )
 
-/** URLs of the webhooks of the organisation that hear of alerts now. */
+/** URLs of the webhooks of the organisation that receive alerts now. */
 export const listHearing = statement<[orgId: number], { url: string }>(
   'collections.list_hearing',
   `select url from webhook_endpoints where org_id = $1::int and enabled and (subscribe_all or 'collection.alert' = any(event_types))`,
 )
 
-/** Who evaluates them holds them: what one process tells, another does not. */
+/** The process that evaluates the alerts locks them, so no other process reports the same crossing. */
 export const lockAlerts = statement<[orgId: number, collectionId: number], AlertRow>(
   'collections.lock_alerts',
   `select ${columns} from collection_alerts where org_id = $1::int and collection_id = $2::int order by id for no key update`,
@@ -98,7 +98,7 @@ export const sumChecks = statement<[orgId: number, collectionId: number, since: 
    group by 1, 2`,
 )
 
-/** Active people of the organisation that are told: its owners, or the one whose address is named while that is a member. */
+/** Active people of the organisation who are notified: its owners, or the person whose address is named while that person is a member. */
 export const alertReaders = statement<[orgId: number, email: string | null], { userId: number; email: string; orgName: string }>(
   'collections.alert_readers',
   `with people as materialized (

@@ -1,10 +1,10 @@
-/** When an alert fires, is told again, and is over. Pure. */
+/** Decides when an alert fires, is repeated, and is over. Pure. */
 import type { AlertMetric, AlertRow, StepFigures } from './alert-queries.ts'
 
 /** Canaries that a step must have within the window before anything is said of it. */
 export const alertChecksMin = 3
 
-/** Where a metric stands, at the step where it is worst. */
+/** The value of a metric, at the step where it is worst. */
 export interface Reading {
   readonly value: number
   readonly model: string
@@ -14,7 +14,7 @@ export interface Reading {
 }
 
 export interface Verdict {
-  /** What is to be told; null: nothing. */
+  /** The notification to send; null: none. */
   readonly notify: 'firing' | 'recovered' | null
   readonly firingSince: Date | null
   readonly notifiedAt: Date | null
@@ -22,8 +22,8 @@ export interface Verdict {
 }
 
 /**
- * The metric at the step where it is worst; null while no step has canaries enough. A chain is as good as its steps: one dead step of ten
- * must not hide behind nine good ones. Latency is that of canaries that were answered.
+ * Returns the metric at the step where it is worst; null while no step has enough canaries. A chain is as good as its worst step: nine good steps must
+ * not hide a dead one. Latency is that of answered canaries.
  */
 export function worstOf(metric: AlertMetric, figures: readonly StepFigures[]): Reading | null {
   let worst: Reading | null = null
@@ -39,8 +39,8 @@ export function worstOf(metric: AlertMetric, figures: readonly StepFigures[]): R
 const isCrossed = (threshold: number, value: number): boolean => value >= threshold && value > 0
 
 /**
- * Told once when it crosses, again after the cool-down while it stays there, and once when it is over, if it was told. What comes back within
- * the cool-down is not told before that has passed.
+ * Notifies once when the metric crosses the threshold, again after the cool-down while it stays there, and once when it is over, if it was notified. A
+ * second crossing within the cool-down is reported only after it.
  */
 export function judge(
   alert: Pick<AlertRow, 'metric' | 'threshold' | 'firingSince' | 'notifiedAt'>,

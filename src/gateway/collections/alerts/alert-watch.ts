@@ -1,4 +1,4 @@
-/** Looks at the alerts of a collection after each round, and tells. */
+/** Evaluates the alerts of a collection after each round, and sends notifications. */
 import type { Clock } from '../../../platform/clock.ts'
 import type { Tx } from '../../../platform/db/db.ts'
 import { GatewayError } from '../../../platform/errors.ts'
@@ -25,8 +25,8 @@ export interface AlertWatchDeps {
 export const alertWindowMs = (windowS: number, everyS: number): number => Math.max(windowS, Math.ceil(everyS * 3.5)) * 1000
 
 /**
- * Evaluates every alert of the collection, in the transaction that wrote a round. Who evaluates holds them, so each crossing is told once
- * whatever processes run rounds; mail and webhooks go out if, and only if, the round is written.
+ * Evaluates every alert of the collection, in the transaction that wrote a round. The alerts are locked meanwhile, so each crossing is reported once
+ * with any number of processes. Mail and webhooks go out if, and only if, the round is written.
  */
 export async function watchAlerts(tx: Tx, round: WrittenRound, deps: AlertWatchDeps): Promise<void> {
   const { orgId, id } = round.collection

@@ -37,7 +37,7 @@ export interface AlertParams {
 }
 
 export interface HeardAlert extends AlertRow {
-  /** False: this installation sends no mail, or no webhook hears it any more. */
+  /** False: this installation sends no mail, or no webhook receives it any more. */
   readonly isHeard: boolean
 }
 
@@ -46,7 +46,7 @@ export interface NewAlert {
   /** Of a webhook that was made for it: shown this once. */
   readonly secret: string | null
   readonly webhookId: number | null
-  /** What whoever made it should know. */
+  /** A hint for the person who created it. */
   readonly note: string | null
 }
 
@@ -59,7 +59,7 @@ export class Alerts {
     this.#deps = deps
   }
 
-  /** Oldest first, each with whether anybody would be told. Throws `not_found`. */
+  /** Oldest first, each with whether it would reach anybody. Throws `not_found`. */
   async list(orgId: number, slug: string): Promise<readonly HeardAlert[]> {
     const { db, sendsMail } = this.#deps
     const { id } = await ownCollection(db, orgId, slug)
@@ -69,8 +69,8 @@ export class Alerts {
   }
 
   /**
-   * Makes an alert. A target of channel `email` is the address of a member, of channel `webhook` an https URL: the webhook of the
-   * organisation for that URL hears of alerts from then on, and is made when there is none. Throws `not_found`, `bad_request`, `cap`.
+   * Creates an alert. A target of channel `email` is the address of a member; of channel `webhook` an https URL. The webhook of the organisation for
+   * that URL receives alerts from then on, and is created when it does not exist. Throws `not_found`, `bad_request`, `cap`.
    */
   async create(orgId: number, userId: number, slug: string, params: AlertParams): Promise<NewAlert> {
     const { db, sendsMail } = this.#deps
@@ -89,7 +89,7 @@ export class Alerts {
         alert,
         secret: null,
         webhookId: null,
-        note: 'It is told to the webhooks of the organisation that hear collection.alert. GET /me/webhooks lists them.',
+        note: 'It is sent to the webhooks of the organisation that receive collection.alert. GET /me/webhooks lists them.',
       }
     }
     const { made, webhook, secret } = await this.#deps.webhooks.ensure(orgId, userId, target, 'collection.alert', (tx, url) =>
@@ -97,7 +97,7 @@ export class Alerts {
     )
     const note =
       secret === null
-        ? 'The webhook of that URL hears it too.'
+        ? 'The webhook of that URL receives it too.'
         : 'A webhook was made for that URL. Its secret, which signs what it is sent, is shown this once.'
     return { alert: made, secret, webhookId: webhook.id, note }
   }

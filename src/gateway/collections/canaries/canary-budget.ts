@@ -29,7 +29,7 @@ const dayMs = 24 * 3600_000
 const everyone = 0
 
 /**
- * Counts in the database, so for all processes together, and apart from collections: who deletes those begins nothing anew. One row for each
+ * Counts in the database, so for all processes together, and apart from collections: deleting one starts no new count. One row for each
  * founder or organisation and kind; a row of a span that is over counts from zero.
  */
 export class CanaryBudget {

@@ -77,8 +77,8 @@ export const deleteOldChecks = statement<[before: Date]>('collections.delete_old
 export const deleteOldCanaries = statement<[before: Date]>('collections.delete_old_canaries', 'delete from collection_canaries where at < $1::timestamptz')
 
 /**
- * Counts so many more in a span that begins at `startsAt`, or returns nothing and counts nothing when that would be more than `max`. A process
- * whose clock is a little behind counts in the newer span; one that is far ahead of the row, or behind it, begins anew.
+ * Adds to the count of a span that begins at `startsAt`, or returns nothing and counts nothing when the sum would exceed `max`. A process whose clock is
+ * a little late counts in the newer span; one whose clock is far from the row, in either direction, begins a new count.
  */
 export const takeUse = statement<[orgId: number, kind: string, startsAt: Date, spanS: number, count: bigint, max: bigint], { used: bigint }>(
   'collections.take_use',

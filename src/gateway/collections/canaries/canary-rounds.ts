@@ -35,7 +35,7 @@ export interface WrittenRound {
   /** As it is called now. */
   readonly name: string
   readonly slug: string
-  /** Its steps as they stand now. */
+  /** Its present steps. */
   readonly steps: readonly StoredStep[]
 }
 
@@ -58,8 +58,8 @@ interface Found {
 const hourMs = 3600_000
 
 /**
- * Runs a claimed round: all steps at once as far as there is room, each step that stands twice once. Writes what it found, unless the
- * collection was deleted meanwhile, or was monitored and is no more. Rejects with the signal's reason, having written nothing.
+ * Runs a claimed round: all steps concurrently while there is room, and a step that occurs twice only once. Writes the results, unless the collection
+ * was deleted meanwhile or its monitoring was switched off. Rejects with the signal's reason, having written nothing.
  */
 export async function runRound(round: Round, slots: CanarySlots, signal: CancelSignal, deps: CanaryRoundsDeps): Promise<void> {
   const { orgId, modelId, steps } = round.collection

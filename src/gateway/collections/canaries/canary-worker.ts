@@ -16,7 +16,7 @@ export interface CanaryWorkerDeps extends CanaryRoundsDeps {
 
 /** Rounds of monitored collections under way in this process; most of them wait for a slot when there are many. */
 const roundsMax = 256
-/** Canaries at once of those rounds, and apart from them of rounds that somebody waits for. */
+/** Concurrent canaries of those rounds, and separately of rounds that a caller waits for. */
 const slotsOfMonitors = 64
 const slotsOfChecks = 64
 /** Of one founder: a whole round. */

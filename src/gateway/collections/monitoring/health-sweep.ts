@@ -5,7 +5,7 @@ import { compactHours, deleteOldCanaries, deleteOldChecks, deleteOldHealth } fro
 /** Pause between two sweeps. */
 export const healthSweepMs = 3600_000
 const dayMs = 24 * 3600_000
-/** Whole days of which hours are kept: a week to the hour, with the days that its ends touch. */
+/** Whole days whose hours are kept: a week to the hour, with the days that its ends touch. */
 const hourDays = 9
 /** The longest span of a report, with the day that its beginning touches. */
 const healthDays = 92

@@ -9,11 +9,11 @@ const dayMs = 24 * hourMs
 /** Bucket of canaries that failed. */
 export const failedBucket = -1
 
-/** A step by what it is, not by its place: so its history stays when steps are moved. '' stands for no pinned provider. */
+/** A step by its content, not by its place, so its history stays when steps are moved. '' means no pinned provider. */
 export const stepKey = (step: StoredStep): string => keyOf(step.model, step.provider ?? '')
 const keyOf = (model: string, pinned: string): string => JSON.stringify([model, pinned])
 
-/** Each step that stands twice once. */
+/** Each step once, even if it occurs twice. */
 export const distinctSteps = (steps: readonly StoredStep[]): readonly StoredStep[] => [...new Map(steps.map(step => [stepKey(step), step])).values()]
 
 export type StepState = 'ok' | 'failing' | 'unknown' | 'unsupported'
@@ -39,7 +39,7 @@ export interface HealthDeps {
   isProbed(modelId: string, step: StoredStep): boolean
 }
 
-/** The steps of a collection as they stand, in their order. Reads sums only: hours of about a week, days before. */
+/** The present steps of a collection, in their order. Reads sums only: hours of about a week, days before. */
 export async function healthOf(
   collection: { readonly id: number; readonly orgId: number; readonly modelId: string; readonly steps: readonly StoredStep[] },
   days: number,

@@ -10,7 +10,7 @@ const slugPath = z.object({ slug: z.string().max(256).describe('Slug of a collec
 
 const stepHealth = z.object({
   model: z.string(),
-  provider: z.string().nullable().describe('The provider that the step names; of a step that names none, who answered last.'),
+  provider: z.string().nullable().describe('The provider that the step names; for a step that names none, the provider that answered last.'),
   uptime: z.number().min(0).max(1).nullable().describe('Share of canaries that were answered, 0 to 1; null: there were none.'),
   p95_ms: z.number().nullable().describe('Milliseconds within which 95 % of the answers came, to about 5 %; null: there were none.'),
   checks: z.int().describe('Canaries of the step.'),
@@ -37,7 +37,7 @@ export const monitorEndpoints = {
     access: { role: 'admin' },
     tag,
     summary:
-      'Turns monitoring on or off. On: each step is called every few minutes with one token, not billed here, the first time at once. Off keeps the history.',
+      'Turns monitoring on or off. On: each step is called every few minutes with one token, not billed here, the first time immediately. Off keeps the history.',
     input: {
       path: slugPath,
       body: z

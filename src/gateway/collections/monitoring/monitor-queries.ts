@@ -35,8 +35,8 @@ export const setDue = statement<[orgId: number, collectionId: number, dueAt: Dat
 )
 
 /**
- * Takes rounds that are due, over all organisations, and puts the next ones a pause ahead, each a little earlier or later. A claim whose
- * process dies is one lost round. What lies further ahead than two pauses was written under another clock or setting.
+ * Takes rounds that are due, over all organisations, and sets the next ones a pause ahead, each a little earlier or later. A claim whose process dies
+ * loses one round. A due time more than two pauses ahead was written under another clock or setting.
  */
 export const claimDueRounds = statement<[now: Date, pauseS: number, limit: number], RoundCollection>(
   'collections.claim_due_rounds',
@@ -52,9 +52,9 @@ export const claimDueRounds = statement<[now: Date, pauseS: number, limit: numbe
 )
 
 /**
- * Takes a round that somebody asks for: none when the last one began after `begunBefore`. The next one of a monitored collection is then due
- * at `nextDue`. Of two claims that wait for each other, the later one may carry the earlier time: a begin that lies a little ahead of `now`
- * is a round under way, and only one that lies further ahead than the pause was written under another clock.
+ * Takes a round that a caller requests, unless the last one began after `begunBefore`. The next round of a monitored collection is then due at
+ * `nextDue`. Of two claims that wait for each other, the later one may have the earlier time. So a begin slightly ahead of `now` is a running round, and
+ * only a begin further ahead than the pause was written under another clock.
  */
 export const claimRound = statement<[orgId: number, collectionId: number, now: Date, begunBefore: Date, nextDue: Date], { id: number }>(
   'collections.claim_round',
@@ -73,7 +73,7 @@ export const findRound = statement<[orgId: number, collectionId: number], { begu
   'select begun_at as "begunAt", ended_at as "endedAt" from collection_monitors where org_id = $1::int and collection_id = $2::int',
 )
 
-/** Held before the row of its rounds, as whoever deletes a collection does. */
+/** Locked before the row of its rounds, as the deletion of a collection does. */
 export const holdCollection = statement<[orgId: number, collectionId: number], { steps: readonly StoredStep[]; name: string; slug: string }>(
   'collections.hold',
   'select steps, name, slug from collections where org_id = $1::int and id = $2::int for key share',

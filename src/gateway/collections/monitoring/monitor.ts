@@ -57,8 +57,8 @@ export class Monitor {
   }
 
   /**
-   * Switches monitoring. Switched on, a first round begins at once, unless one has begun just before; switched off, no canary runs, history
-   * stays, and no alert is above its threshold any more. Throws `not_found`, `cap`.
+   * Switches monitoring. Switched on, a first round begins immediately, unless one has just begun. Switched off, no canary runs, history stays, and no
+   * alert is above its threshold any more. Throws `not_found`, `cap`.
    */
   async set(orgId: number, slug: string, monitored: boolean): Promise<{ readonly monitored: boolean; readonly note: string }> {
     const { db } = this.#deps
@@ -68,15 +68,15 @@ export class Monitor {
     return { monitored, note: monitored ? this.#noteOn(collection) : 'No canaries run any more. What they found stays in GET …/health.' }
   }
 
-  /** The steps as they stand over the last `days` days. Throws `not_found`. */
+  /** The present steps over the last `days` days. Throws `not_found`. */
   async health(orgId: number, slug: string, days = healthDaysDefault): Promise<CollectionHealth> {
     const collection = await ownCollection(this.#deps.db, orgId, slug)
     return { monitored: collection.monitored, days, health: await healthOf(collection, days, this.#deps) }
   }
 
   /**
-   * A canary of every step now, then the health. Whoever asks while a round runs, in whatever process, waits for that one; a round of the
-   * last seconds is not repeated. Throws `not_found`.
+   * Runs a canary of every step now, then returns the health. A caller that asks while a round runs, on any process, waits for that round; a round of
+   * the last seconds is not repeated. Throws `not_found`.
    */
   async check(orgId: number, slug: string): Promise<CollectionHealth & { readonly checked: boolean; readonly note: string }> {
     const collection = await ownCollection(this.#deps.db, orgId, slug)
@@ -118,7 +118,7 @@ export class Monitor {
     if (begun instanceof Date) this.#deps.worker.runAside(collection, begun)
   }
 
-  /** Begin of the round that the caller may now run, or why there is none. */
+  /** Begin of the round that the caller may now run, or why it may not. */
   async #claim({ id, orgId, steps }: CollectionRow): Promise<Date | 'recent' | Exhausted> {
     const { db, clock, everyS, ids, budget, holderOf } = this.#deps
     // Before the transaction: the embedded database has one session.
@@ -194,7 +194,7 @@ class NoRoom extends Error {
 
 const whyNone: Readonly<Record<'recent' | Exhausted, string>> = {
   recent: `a round of this collection began less than ${roundAgeMinMs / 1000} s ago.`,
-  minute: `the organisation began ${askedRoundsMax} rounds by hand within this minute. Try again in the next one.`,
+  minute: `the organisation requested ${askedRoundsMax} rounds within this minute. Try again in the next one.`,
   'org-day': 'the organisation has had its canaries of today, with the others of its founder (CANARIES_ORG_MAX). Monitoring rests too, until midnight UTC.',
   day: 'this installation has sent its canaries of today (CANARIES_MAX). Monitoring rests too, until midnight UTC.',
 }

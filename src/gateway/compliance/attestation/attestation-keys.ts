@@ -43,8 +43,8 @@ const keysChanged = 'attestation_keys_changed'
 const secretBytes = 32
 
 /**
- * One key is current; older ones go on verifying, and their public halves stay published for good. The first use makes a key, safely over
- * any number of processes: a unique index lets one of them through, and the others take what is there.
+ * One key is current; older keys still verify, and their public halves stay published permanently. The first use creates a key, safely with any number
+ * of processes: a unique index lets one of them through, and the others read that key.
  */
 export class AttestationKeys {
   readonly #deps: AttestationKeysDeps
@@ -98,7 +98,7 @@ export class AttestationKeys {
     return { keyId: row.keyId, hmacKeyId: row.hmacKeyId }
   }
 
-  /** Whether the master key of this process opens the current key. True as well while there is none. */
+  /** Whether the master key of this process opens the current key. Also true while there is no current key. */
   async isOpened(): Promise<boolean> {
     const row = await this.#deps.db.maybe(findCurrentKey)
     if (row === null) return true

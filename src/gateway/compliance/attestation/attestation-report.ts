@@ -38,7 +38,7 @@ export function attestationReport(attestation: Attestation): string {
     '## How to verify',
     'Both signatures are over the `payload` of the JSON below, as RFC 8785 writes it. The Ed25519 signature is checked by anybody, without this gateway: keep the ' +
       `key set of ${markdownText(ed25519.jwks_url)} as keys.json, then run \`brigade verify report.md --keys keys.json\`, or the program ` +
-      '`examples/verify-attestation.mjs` on the JSON. Only the JSON is signed; what stands above it says the same. The HMAC is checked by the operator of the ' +
+      '`examples/verify-attestation.mjs` on the JSON. Only the JSON is signed; the text above it says the same. The HMAC is checked by the operator of the ' +
       'gateway alone, who has its secret: `brigade admin check-attestation report.md`.',
     `\`\`\`json\n${JSON.stringify(attestation)}\n\`\`\``,
   ].join('\n\n')}\n`

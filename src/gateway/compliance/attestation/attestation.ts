@@ -43,8 +43,8 @@ export class Attestations {
   }
 
   /**
-   * A new attestation of the window. What this process settled before the call is in it; other processes are at most a flush behind.
-   * Throws `bad_request` for a window that is none, and `internal_error` when it cannot be signed or the sums are not whole.
+   * Creates an attestation of the window. It contains what this process settled before the call; other processes are at most a flush late. Throws
+   * `bad_request` for an invalid window, and `internal_error` when it cannot be signed or the sums are not complete.
    */
   async make(orgId: number, windowText: string, baseUrl: string): Promise<Attestation> {
     const { db, clock, keys, evidenceMax, journal } = this.#deps

@@ -8,9 +8,9 @@ export class AmbiguousJsonError extends Error {
 const tokens = /"(?:[^"\\]|\\.)*"|[{}[\]:,]|[^\s{}[\]:,"]+/g
 
 /**
- * The value of the text. Throws AmbiguousJsonError for what is no JSON, for an object with a name twice (readers disagree on which one
- * counts) or with one that is not of `names` (there are readers to whom `Total` and `total` are one), and for a number that says more than
- * a double can hold (it would be signed as another one than is written).
+ * Returns the value of the text. Throws AmbiguousJsonError for a text that is no JSON, for an object that has a name twice (readers disagree on which
+ * one counts) or a name that is not in `names` (some readers treat `Total` and `total` as one), and for a number with more digits than a double can hold
+ * (it would be signed as another number than is written).
  */
 export function parseStrictJson(text: string, names = /^/): unknown {
   let value: unknown
@@ -37,11 +37,11 @@ export function parseStrictJson(text: string, names = /^/): unknown {
 function addName(names: Set<string> | null, token: string, known: RegExp): void {
   const name = String(JSON.parse(token))
   if (!known.test(name)) throw new AmbiguousJsonError(`the name ${token.slice(0, 40)} is of no attestation`)
-  if (names?.has(name)) throw new AmbiguousJsonError(`the name ${token.slice(0, 40)} stands twice in one object`)
+  if (names?.has(name)) throw new AmbiguousJsonError(`the name ${token.slice(0, 40)} occurs twice in one object`)
   names?.add(name)
 }
 
-/** A decimal number without the ways of writing it: digits without zeros around them, and where the point stands. */
+/** A decimal number in one spelling: digits without zeros around them, and the position of the point. */
 function exactly(text: string): string {
   const [, sign = '', whole = '', fraction = '', exponent = '0'] = /^(-?)(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/.exec(text) ?? []
   const digits = (whole + fraction).replace(/^0+/, '')

@@ -12,12 +12,12 @@ export type Verdict = { readonly isValid: true; readonly keyId: string; readonly
 
 /** How everything in an attestation is named. */
 const names = /^[a-z][a-z0-9_]*$/
-/** All that stands in one: what else stood beside the payload would not be signed, and look as if it were. */
+/** The only members of an attestation: a further member beside the payload would not be signed, and would look signed. */
 const parts = z.strictObject({ ...attestation.shape, payload: z.record(z.string(), z.unknown()), ed25519: z.strictObject(attestation.shape.ed25519.shape) })
 
 /**
- * The attestation that a text holds: its JSON, or a report, which has to be the one of the JSON in its last block. No signature is looked
- * at. Throws AmbiguousJsonError for what could be read in more than one way, or is none.
+ * Returns the attestation in a text: its JSON, or a report, which must match the JSON in its last block. It checks no signature. Throws
+ * AmbiguousJsonError for a text that is no attestation or that has two readings.
  */
 export function attestationIn(text: string): z.output<typeof parts> {
   const isReport = !text.trimStart().startsWith('{')
@@ -37,8 +37,8 @@ function isReportOf(value: unknown, text: string): boolean {
 }
 
 /**
- * Checks the Ed25519 signature of the text of an attestation with a key set (`{"keys":[…]}`). What stands beside the payload is believed in
- * nothing: the signature names its key, and the key comes from the set. Never throws.
+ * Checks the Ed25519 signature of the text of an attestation with a key set (`{"keys":[…]}`). Nothing beside the payload is trusted: the signature names
+ * its key, and the key comes from the set. Never throws.
  */
 export function verifyAttestation(text: string, keys: unknown): Verdict {
   try {

@@ -12,7 +12,7 @@ export function dpiaReport(dpia: Dpia): string {
     ...processingSections(dpia),
     '## Where data was processed',
     mixTable(dpia.residency),
-    `${indiaRule} Providers whose place is not known are listed by themselves, and so are servers of the organisation of which it says itself that they are in India (declared): neither count as India.`,
+    `${indiaRule} Providers whose place is not known are listed separately, and so are own servers that the organisation declares to be in India (declared): neither count as India.`,
     '## What is kept',
     `Content (${dpia.content_retention.mode === 'zero' ? 'zero retention' : `a window of ${dpia.content_retention.days} days`}). ${dpia.content_retention.stored} ` +
       `Where: ${dpia.content_retention.where} Readable by: ${dpia.content_retention.readable_by}`,

@@ -36,7 +36,7 @@ export class Dpias {
     this.#deps = deps
   }
 
-  /** A new assessment of the window. Throws `bad_request` for a window that is none. */
+  /** Creates an assessment of the window. Throws `bad_request` for an invalid window. */
   async make(orgId: number, windowText: string, baseUrl: string): Promise<Dpia> {
     const { db, clock, journal, snapshot, org, memoryStore, usageKeepDays, keepTimes } = this.#deps
     const window = windowOf(windowText, clock.nowMs())

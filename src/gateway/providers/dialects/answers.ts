@@ -1,4 +1,4 @@
-/** Whether a whole reply of status 200 answers anything, in each format. One that does not is a failed route: nobody pays for nothing. */
+/** Whether a whole reply of status 200 contains an answer, in each format. A reply without one is a failed route, so nobody pays for it. */
 
 import { isObject, type JsonObject, objectsOf } from '../../../platform/values/json.ts'
 import type { HubRequest } from '../dialect.ts'
@@ -24,7 +24,7 @@ export function answersInGemini(_operation: Operation, { candidates, promptFeedb
   return objectsOf(candidates).length > 0 || isObject(promptFeedback)
 }
 
-/** Parts without a type are none. */
+/** Parts without a type do not count. */
 function isTyped(parts: unknown): boolean {
   return Array.isArray(parts) && (parts.length === 0 || parts.some(part => isObject(part) && typeof part['type'] === 'string'))
 }

@@ -2,9 +2,9 @@ import { type JsonObject, parsedObject } from '../../../platform/values/json.ts'
 import type { ChatStreamDecoder, ChatStreamEvent } from '../../wire/chat/chat-stream.ts'
 import { type SseEvent, SseEventReader } from '../../wire/sse/sse-events.ts'
 
-/** Events that begin like an object and are none, and are passed over, in one stream: trying to read them takes time. */
+/** The most events of one stream that begin like an object, are invalid, and are skipped: trying to read them takes time. */
 const unreadMax = 100
-/** Signs of life in a row that are passed on: behind them the gateway's own keep the client waiting. */
+/** The most keep-alives in a row that are passed on; after them the gateway's own keep the client waiting. */
 const aliveMax = 100
 
 /** Reads a stream event by event, over any chunking; what an event says is for the format. */

@@ -12,7 +12,7 @@ export interface ReadOptions {
   readonly partFields?: readonly string[]
 }
 
-/** Fields of messages that are read, or that say nothing: a tool's name stands beside its result in some clients. */
+/** Fields of messages that are read, or that have no effect: in some clients a tool's name is next to its result. */
 const fieldsByRole: Readonly<Record<string, readonly string[]>> = {
   assistant: ['tool_calls', 'function_call', 'refusal', 'reasoning_content', 'thinking_blocks'],
   tool: ['tool_call_id', 'name'],
@@ -86,17 +86,17 @@ export function calledName({ function: made, custom }: JsonObject): string {
   return isObject(called) ? textOf(called['name']) : ''
 }
 
-/** Adds what says that thoughts of an earlier turn stay behind: all blocks but the `carried` ones, or thinking without blocks. */
+/** Records that thoughts of an earlier turn are left out: all blocks but the `carried` ones, or thinking without blocks. */
 export function noteThoughts({ thinking_blocks: blocks, reasoning_content: thought }: JsonObject, carried: number, dropped: Set<string>): void {
   const given = objectsOf(blocks).length
   if (given > carried) dropped.add('messages.thinking_blocks')
   else if (given === 0 && textOf(thought) !== '') dropped.add('messages.reasoning_content')
 }
 
-/** Adds the detail of an image to what stays behind; `auto` asks for nothing. */
+/** Records that the detail of an image is left out; `auto` asks for nothing. */
 export function noteDetail(image: unknown, dropped: Set<string>): void {
   if (isObject(image) && typeof image['detail'] === 'string' && image['detail'] !== 'auto') dropped.add('messages.content.image_url.detail')
 }
 
-/** What stands in place of the result of a call that was never answered. */
+/** Replaces the result of a call that was never answered. */
 export const missingResultText = 'There is no result of this call.'

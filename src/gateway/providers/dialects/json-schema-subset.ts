@@ -8,7 +8,7 @@ export interface SchemaSubset {
   readonly closesObjects: boolean
 }
 
-/** Deepest schema that is looked through; what lies deeper goes on as it is. */
+/** The deepest level of a schema that is checked; deeper levels are sent on unchanged. */
 const depthMax = 64
 
 /** The schema with what the provider refuses taken out; each keyword that was is added to `dropped` under `at`. */

@@ -19,13 +19,13 @@ export function wellFormedJson(value: unknown): string {
 
 /** JSON of ours in which half a character, which JSON can write and many parsers refuse, has become the sign for an unreadable one. */
 export function withoutHalves(json: string): string {
-  // Only halves are written as escapes of this kind; behind an odd number of backslashes it is text that looks so.
+  // Only surrogates are written as escapes of this kind; after an odd number of backslashes it is text that looks like one.
   return json.includes('\\ud') ? json.replace(/(?<!\\)((?:\\\\)*)\\ud[89a-f][0-9a-f]{2}/g, '$1\\ufffd') : json
 }
 
 /**
- * Arguments of a function call as an object: '' is none, and what is no object is kept under a name so that nothing is lost. `texts` are those
- * of the same body. Throws `bad_request` that names the bound when these hold too much.
+ * Arguments of a function call as an object: '' gives an empty object, and a value that is no object is kept under a name so that nothing is lost.
+ * `texts` are those of the same body. Throws `bad_request` that names the bound when these hold too much.
  */
 export function argumentsObject(value: unknown, texts: JsonTexts): Record<string, unknown> {
   if (isObject(value)) return value

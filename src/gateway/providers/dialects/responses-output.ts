@@ -2,7 +2,7 @@
 import { isObject, type JsonObject } from '../../../platform/values/json.ts'
 import { mediaCharsPerChar, outputChars } from '../../wire/output-chars.ts'
 
-/** Characters of output in an event with a delta. Sound comes as base64; beside the delta stand ids, numbers and probabilities. */
+/** Characters of output in an event with a delta. Sound arrives as base64; ids, numbers and probabilities are next to the delta. */
 export function eventChars({ type, delta }: JsonObject): number {
   const chars = outputChars(delta)
   return typeof type === 'string' && /audio\.delta$/.test(type) ? Math.ceil(chars / mediaCharsPerChar) : chars
@@ -12,7 +12,7 @@ export function eventChars({ type, delta }: JsonObject): number {
 export class ItemChars {
   readonly #heard = new Map<number, number>()
 
-  /** So much has gone by of the item at that place. */
+  /** The amount of the item at that place that has passed. */
   addChars(place: unknown, chars: number): void {
     if (typeof place === 'number' && (this.#heard.has(place) || this.#heard.size < itemsMax)) this.#heard.set(place, (this.#heard.get(place) ?? 0) + chars)
   }
@@ -25,7 +25,7 @@ export class ItemChars {
   }
 }
 
-/** Most items under way of which is known how much has gone by. */
+/** The most open items whose passed amount is known. */
 const itemsMax = 4096
 
 /** What a tool of the provider has found is no output of the model. */

@@ -1,12 +1,12 @@
 import type { ModelTraits } from '../dialect.ts'
 
 /**
- * Tokens of thinking that a level of `reasoning_effort` stands for, where a provider counts tokens instead of naming levels. Ours; they lie
- * within the ranges in which other gateways read budgets back as the same level.
+ * Tokens of thinking for a level of `reasoning_effort`, when a provider counts tokens instead of naming levels. Ours; they are within the ranges in
+ * which other gateways read budgets back as the same level.
  */
 const budgets: Readonly<Record<string, number>> = { minimal: 1024, low: 2048, medium: 8192, high: 16_384, xhigh: 32_768, max: 65_536 }
 
-/** True when the caller wants as little thinking as can be: none, or the least that the model has. */
+/** True when the caller wants the least possible thinking: none, or the minimum of the model. */
 export function wantsLeast(effort: string, traits: ModelTraits): boolean {
   return effort === 'none' || effort === 'minimal' || effort === traits.efforts[0]
 }

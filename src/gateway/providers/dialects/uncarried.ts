@@ -13,12 +13,12 @@ const neutral: Readonly<Record<string, readonly unknown[]>> = {
   service_tier: ['auto'],
 }
 
-/** Names every field of the body that is not carried, but for those whose value asks for nothing. */
+/** Names every field of the body that is not carried, except fields whose value asks for nothing. */
 export function nameUncarried(body: JsonObject, carried: ReadonlySet<string>, dropped: Set<string>): void {
   for (const [name, value] of Object.entries(body)) if (!carried.has(name) && !asksForNothing(name, value)) dropped.add(name)
 }
 
-/** Names the options of a stream that are not carried: usage is told at the end of every stream anyway. */
+/** Names the options of a stream that are not carried; usage is reported at the end of every stream anyway. */
 export function nameStreamOptions({ stream_options: options }: JsonObject, dropped: Set<string>): void {
   if (!isObject(options)) return
   for (const [name, value] of Object.entries(options))

@@ -48,8 +48,8 @@ export const blackForestLabs: ImageStyle = {
 const jobAt = (url: string, target: Target): Job => ({ url, headers: headersFor(target), cancelUrl: null })
 
 /**
- * The key goes with the question, so it is asked nowhere but at the provider: at its own origin, or over https at another host of the
- * domain, because the global address hands jobs to regional ones.
+ * The key is sent with each poll, so polls go only to the provider: to its own origin, or over https to another host of the domain, because the global
+ * address passes jobs to regional ones.
  */
 function ownUrl(given: unknown, { provider }: Target): string | null {
   if (typeof given !== 'string' || !URL.canParse(given)) return null

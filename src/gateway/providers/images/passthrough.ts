@@ -15,7 +15,7 @@ interface Deviation {
   readonly formats?: Readonly<Record<ImageFormat, string>> | null
   readonly only?: ImageFormat
   readonly quality?: false
-  /** Its name for `user`; null: it has none. */
+  /** Its name for `user`; null when it has no such field. */
   readonly user?: string | null
   /** Fields of its own that must not go through: they would make more pictures than were asked and paid for. */
   readonly withheld?: readonly string[]

@@ -14,7 +14,7 @@ const pageDefault = 50
 
 const figures = {
   requests: z.int(),
-  errors: z.int().describe('Calls that failed. What a client gave up is none.'),
+  errors: z.int().describe('Calls that failed. A call that a client gave up does not count.'),
   prompt_tokens: z.int(),
   completion_tokens: z.int(),
   tokens: z.int().describe('Prompt and completion.'),
@@ -42,7 +42,7 @@ const modelFilter = z
 const keyFilter = z
   .union([z.literal('none').transform(() => 0), number.min(1).max(int4Max)])
   .optional()
-  .describe('Only this key; none: calls without a key.')
+  .describe('Only this key; none: only calls without a key.')
 
 const event = z.object({
   id: z.string(),
@@ -186,7 +186,9 @@ export const activityEndpoints = {
       next_before: z
         .string()
         .nullable()
-        .describe(`Where the next page begins; null behind the last. With filters a page looks at ${scanMax} events and may be short, or empty, before that.`),
+        .describe(
+          `Where the next page begins; null after the last page. With filters a page looks at ${scanMax} events and may be short, or empty, before that.`,
+        ),
     }),
     errors: ['bad_request', 'database_unavailable'],
     async handle({ activityEvents }, { query }, call) {

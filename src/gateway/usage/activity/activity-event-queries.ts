@@ -53,8 +53,8 @@ export const findEventDay = statement<[orgId: number, days: readonly string[], i
 )
 
 /**
- * Of the newest `scanMax` events of a day before an id those that are asked for, and the last one that was looked at (`isMatch` is then
- * false unless it is one too). `scanned` is the place of a row among those that were looked at, from 1.
+ * Of the newest `scanMax` events of a day before an id: the matching ones, and the last examined one (`isMatch` is then false unless it matches too).
+ * `scanned` is the position of a row among the examined ones, from 1.
  */
 export const scanDay = statement<
   [

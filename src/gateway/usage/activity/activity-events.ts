@@ -1,7 +1,7 @@
 /**
- * Single calls, newest first, page by page. Pages go by (IST day, id), which is the order of an index, so that a page costs the same at
- * the first and at the ten millionth event. What is inserted while somebody pages lies before the first page, or behind the cursor
- * when its call was admitted earlier than it was written down; no event comes twice and none that was there is left out.
+ * Single calls, newest first, page by page. Pages are ordered by (IST day, id), which is the order of an index, so a page costs the same at the first
+ * and at the ten millionth event. An event that is inserted while somebody pages is before the first page, or after the cursor when its call was
+ * admitted earlier than it was recorded. No event comes twice, and no event that existed is left out.
  */
 
 import type { Db } from '../../../platform/db/db.ts'
@@ -25,7 +25,7 @@ export interface EventFilters {
 
 export interface EventPage {
   readonly rows: readonly EventRow[]
-  /** Where the next page begins; null behind the last. */
+  /** Where the next page begins; null after the last page. */
   readonly nextBefore: string | null
 }
 
@@ -52,7 +52,7 @@ export class ActivityEvents {
     return isFiltered ? await this.#filtered(orgId, place, limit, filters) : await this.#all(orgId, place, limit)
   }
 
-  /** The day that the event really lies on. */
+  /** The day under which the event is stored. */
   async #placeOf(orgId: number, { day, id }: EventPlace): Promise<EventPlace> {
     const startMs = startOfIstDayMs(day) ?? 0
     const days = [day, istDay(startMs + dayMs), istDay(startMs - dayMs)]
@@ -100,7 +100,7 @@ function pageOf(rows: readonly EventRow[], limit: number): EventPage {
   return { rows: shown, nextBefore: rows.length > limit ? (shown.at(-1)?.id ?? null) : null }
 }
 
-/** A place in the list: events lie before it whose day, and then whose id, is smaller. */
+/** A position in the list: events with a smaller day, and then with a smaller id, come before it. */
 export interface EventPlace {
   /** IST day. */
   readonly day: string
@@ -118,8 +118,8 @@ export const newestPlace: EventPlace = { day: '9999-12-31', id: 'ffffffff-ffff-f
 export const endOfDay = (day: string): EventPlace => ({ day, id: newestPlace.id })
 
 /**
- * Where an id stands when no event has it (any more): ids begin with their instant. An event may lie a day beside that around midnight,
- * because its call was admitted a moment after its id was made. Throws `bad_request` for what is no id of an event.
+ * Returns the position of an id whose event does not exist (any more): ids begin with their instant. Around midnight an event may be a day off, because
+ * its call was admitted a moment after its id was made. Throws `bad_request` for a text that is no id of an event.
  */
 export function placeOfId(before: string): EventPlace {
   const id = before.toLowerCase()

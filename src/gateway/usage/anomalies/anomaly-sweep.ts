@@ -1,4 +1,4 @@
-/** Looks for organisations whose last hour is an anomaly, and tells webhooks once for each. */
+/** Looks for organisations whose last hour is an anomaly, and notifies webhooks once for each. */
 
 import type { Clock } from '../../../platform/clock.ts'
 import type { Db } from '../../../platform/db/db.ts'
@@ -44,8 +44,8 @@ interface Windows {
 }
 
 /**
- * One round over all organisations. What it reads is the events of the last hour, each whole hour once more when it is summed up, and
- * one row an hour of the organisations above a floor.
+ * One round over all organisations. It reads the events of the last hour, each whole hour a second time when it is summed up, and one row an hour of the
+ * organisations above a floor.
  */
 export async function sweepAnomalies(deps: AnomalySweepDeps, signal: AbortSignal): Promise<void> {
   const { db, clock, journal } = deps
@@ -102,7 +102,7 @@ function dataOf(metric: AnomalyMetric, figures: HourAgainstWeek, { fromMs, toMs 
   }
 }
 
-/** The baseline ends with the last whole hour before the one that is looked at: nothing is in both, and late records have time to come in. */
+/** The baseline ends with the last whole hour before the examined hour: nothing is in both, and late records have time to arrive. */
 function windowsAt(nowMs: number): Windows {
   const fromMs = nowMs - hourMs
   const toMs = Math.floor(fromMs / hourMs) * hourMs

@@ -8,9 +8,9 @@ export type UsageSums = Readonly<Record<AnomalyMetric, bigint>>
 
 /** How many hours before the observed one are the baseline. */
 export const baselineHoursMax = 7 * 24
-/** Below so many hours of history an organisation is new: it has no usual hour yet, and its first steps are no anomaly. Ours. */
+/** With less history than this many hours an organisation is new: it has no usual hour yet, and its first calls are no anomaly. Ours. */
 export const baselineHoursMin = 24
-/** So many times the mean of the baseline is an anomaly. */
+/** The factor over the mean of the baseline that makes an anomaly. */
 export const anomalyRatio = 5n
 /**
  * It is over below half of that, or below half of the floor. The gap keeps an hour that wavers around the mark from being told again
@@ -29,7 +29,7 @@ export interface HourAgainstWeek {
   readonly hours: number
 }
 
-/** `begins` is told. `over` ends one that goes on. */
+/** `begins` is reported. `over` ends a running anomaly. */
 export type AnomalyVerdict = 'quiet' | 'begins' | 'goes_on' | 'over'
 
 /**

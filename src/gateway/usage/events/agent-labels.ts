@@ -7,7 +7,7 @@
 export const labelsMax = 1_000
 /** Where all others are added up. No header can say this: labels begin with a letter or digit. */
 export const otherLabels = '(others)'
-/** Days that are told apart at a time: today, yesterday around midnight, and one whose calls are late. */
+/** The most days that are kept apart: today, yesterday around midnight, and a day of late calls. */
 const daysMax = 3
 
 /** The label that a call is added up under. */

@@ -23,14 +23,14 @@ export const wholeMs = (ms: number): number => Math.min(intMax, Math.max(0, Math
 /** The id of a model as the tables take it. Half a character, as a cut may leave one, is no text: JSON for the database would refuse it. */
 export const modelText = (id: string): string => id.slice(0, modelMaxChars).replaceAll('\u0000', '').toWellFormed()
 
-/** The Monday of the week of an IST day: sums by week stand under it. */
+/** The Monday of the week of an IST day: sums by week are stored under it. */
 export function mondayOf(day: string): string {
   const utcMs = Date.parse(`${day}T00:00:00Z`)
   // 1970 began on a Thursday.
   return new Date(utcMs - ((((utcMs / dayMs + 3) % 7) + 7) % 7) * dayMs).toISOString().slice(0, 10)
 }
 
-/** The IST day of an instant, worked out anew only when it is another than that of the instant before. */
+/** The IST day of an instant, calculated again only when the instant before was on another day. */
 export function istDays(): (ms: number) => string {
   let day = ''
   let fromMs = 0

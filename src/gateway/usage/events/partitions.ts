@@ -7,9 +7,9 @@ import { partitionSql } from '../queries.ts'
 /** How often the job looks. */
 export const partitionsEveryMs = 6 * 3600_000
 /**
- * Months that are made beside the running one. A month whose first event came before its partition can get none any more: its rows lie
- * in the default partition, are reported and deleted like all others, but one by one. So only a gateway whose jobs have not run for
- * three months, or whose clock has jumped, can get there.
+ * Months that are made in addition to the present one. A month whose first event came before its partition can get none any more: its rows are in the
+ * default partition, and are reported and deleted like all others, but one by one. That happens only to a gateway whose jobs have not run for three
+ * months, or whose clock has jumped.
  */
 const monthsAhead = 3
 
@@ -22,7 +22,7 @@ export async function makePartitions(db: Db, nowMs: number, log: Log): Promise<v
     try {
       await db.script(partitionSql(year, month))
     } catch (error) {
-      // Another process may be making it, or rows of that month lie in the default partition.
+      // Another process may be making it, or rows of that month are in the default partition.
       log.warn('usage_partition_not_made', { error })
     }
   }

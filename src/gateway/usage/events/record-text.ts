@@ -1,4 +1,7 @@
-/** The JSON of a usage event for the journal. Written by hand, because every call writes it twice and the generic way costs three times as much. */
+/**
+ * The JSON of a usage event for the journal. It is written by its own code, because every call writes it twice and the generic way costs three times as
+ * much.
+ */
 import type { UsageEvent } from './record.ts'
 
 /** What of an event is the same for all calls of one caller to one route, and its text. */

@@ -48,7 +48,7 @@ export interface UsageEvent {
   readonly reasoningTokens: number
   /** Images that were delivered. */
   readonly images: number
-  /** Seconds of audio that were heard. */
+  /** Seconds of audio input. */
   readonly audioSeconds: number
   /** Characters that were spoken. */
   readonly characters: number

@@ -8,7 +8,10 @@ export const listPartitions = statement<[], { name: string }>(
    where i.inhparent = 'usage_events'::regclass and c.relname ~ '^usage_events_[0-9]{4}_[0-9]{2}$' order by 1`,
 )
 
-/** Says, before anything is deleted, from which day on everything is kept. It never goes back. It waits while a day is added up anew (`rollup-rebuild.ts`). */
+/**
+ * Records, before anything is deleted, from which day on everything is kept. The day never moves back. The statement waits while a day is added up again
+ * (`rollup-rebuild.ts`).
+ */
 export const keepFrom = statement<[day: string]>(
   'usage.keep_from',
   `insert into usage_retention as r (kept_from) select $1::date from (select pg_advisory_xact_lock_shared(3, 20)) as gate on conflict (single) do update set kept_from = excluded.kept_from
@@ -18,14 +21,14 @@ export const keepFrom = statement<[day: string]>(
 /** The first IST day whose events are all kept; null when nothing was ever deleted. */
 export const findKeptFrom = statement<[], { keptFrom: string | null }>('usage.find_kept_from', 'select max(kept_from) as "keptFrom" from usage_retention')
 
-/** Deletes the oldest events from before a day, so many at most. Their primary keys are read from the index in order. */
+/** Deletes the oldest events from before a day, at most `limit`. Their primary keys are read from the index in order. */
 export const deleteOldEvents = statement<[before: string, limit: number]>(
   'usage.delete_old_events',
   `with old as materialized (select day, id from usage_events where day < $1::date order by day, id limit $2::int)
    delete from usage_events e using old where e.day = old.day and e.id = old.id and e.day < $1::date`,
 )
 
-/** Drops a partition that `listPartitions` named. It takes a lock that every flush waits behind, so it gives up soon and the next run tries again. */
+/** Drops a partition that `listPartitions` named. Every flush waits for its lock, so it gives up soon and the next run tries again. */
 export function dropPartitionSql(name: string): string {
   return `begin; set local lock_timeout = '2s'; drop table if exists ${name}; commit;`
 }

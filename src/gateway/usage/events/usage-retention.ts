@@ -8,14 +8,14 @@ import { deleteOldEvents, dropPartitionSql, keepFrom, listPartitions } from './u
 /** How often the job looks. */
 export const retentionEveryMs = 6 * 3600_000
 const dayMs = 24 * 3600_000
-/** Rows of one delete: a fraction of a second, so that no flush waits long behind it. */
+/** Rows of one delete: it takes a fraction of a second, so that no flush waits long for it. */
 const batch = 5_000
 
 export interface RetentionDeps {
   readonly db: Db
   readonly clock: Clock
   readonly log: Log
-  /** USAGE_KEEP_DAYS: today and so many IST days before it are kept whole. */
+  /** USAGE_KEEP_DAYS: today and this many IST days before it are kept whole. */
   readonly keepDays: number
 }
 

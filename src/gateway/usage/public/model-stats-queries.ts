@@ -15,7 +15,7 @@ export interface ModelSumsRow {
 
 const recent = (column: string): string => `coalesce(sum(${column}) filter (where day >= $2::date), 0)::bigint`
 
-/** By model, for the models that are asked for; days from the first to the third, of which those from the second on are the short window. */
+/** By model, for the requested models; days from the first to the third argument. The days from the second argument on are the short window. */
 export const sumModels = statement<[longFrom: string, shortFrom: string, to: string, models: readonly string[]], ModelSumsRow>(
   'usage.sum_models',
   `select model as "model", sum(requests)::bigint as "longRequests", sum(tokens)::bigint as "longTokens", ${recent('requests')} as "requests",

@@ -20,7 +20,7 @@ export interface PublicUsageOptions {
   readonly isPublic: boolean
 }
 
-/** Age at which the pages are made anew. */
+/** Age at which the pages are made again. */
 const maxAgeMs = 2 * 60_000
 /** How long caches on the way keep them. */
 const pageSeconds = 60
@@ -50,7 +50,7 @@ export class PublicUsage {
     return (await this.#pages.get()).rankings
   }
 
-  /** The stats of a model of the catalog; nulls while there are none. Throws `model_not_found`. */
+  /** The stats of a model of the catalog; nulls without any. Throws `model_not_found`. */
   async stats(modelId: string): Promise<PublicPage> {
     if (!this.#options.catalog.snapshot.models.has(modelId)) throw fail('model_not_found', { message: unknownModel })
     const { stats } = await this.#pages.get()

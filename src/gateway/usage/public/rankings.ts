@@ -19,12 +19,12 @@ export interface UsageRankings {
   readonly windows: { readonly '7d': readonly RankedModel[]; readonly '30d': readonly RankedModel[] }
 }
 
-/** Organisations that must have used a model on their own keys before anything is told of it: sums of one alone are that one's usage. Ours. */
+/** Organisations that must have used a model on their own keys before it is listed: sums of a single organisation would show its usage. Ours. */
 export const organisationsMin = 2
 
 /**
- * Models by token volume; where that is the same by requests, then by id, so that the order never changes by itself. Only models of the
- * catalog. One that the platform serves on no key of its own is listed in a window in which several organisations used it.
+ * Models by token volume, then by requests, then by id, so that the order never changes by itself. Only models of the catalog. A model that the platform
+ * serves on no key of its own is listed in a window in which several organisations used it.
  */
 export function rankingsOf(sums: readonly ModelSumsRow[], users: readonly ModelUsersRow[], catalog: CatalogSnapshot): UsageRankings {
   const usersOf = new Map(users.map(row => [row.model, row]))
@@ -39,7 +39,7 @@ export function rankingsOf(sums: readonly ModelSumsRow[], users: readonly ModelU
   }
 }
 
-/** Whether the platform serves the model on a key of its own: then it is ranked whoever used it. */
+/** Whether the platform serves the model on its own key: then it is ranked whatever the number of its users. */
 export function hasPlatformRoute({ models }: CatalogSnapshot, id: string): boolean {
   const model = models.get(id)
   return model !== undefined && model.kind !== 'virtual' && model.routes.some(route => route.provider.configured && !route.byokOnly)

@@ -15,7 +15,10 @@ export interface UsageReport {
   to: string
   totals: Totals
   by_model: (Totals & { model: string })[]
-  /** `id` and `name` of a registered agent, `label` of a header that names none, all null for calls without an agent. Labels beyond a thousand are one, `(others)`. */
+  /**
+   * `id` and `name` of a registered agent, `label` of a header that names no agent, all null for calls without an agent. Labels beyond a thousand are
+   * one, `(others)`.
+   */
   by_agent: (Totals & { id: number | null; name: string | null; label: string | null })[]
   /** Oldest first; days without any use are left out. */
   by_day: (Totals & { day: string })[]
@@ -78,7 +81,7 @@ const partOf = (rows: readonly StatementRow[], part: StatementRow['part']): read
 
 type AgentRow = Pick<StatementRow, 'agentId' | 'agentLabel'> & TotalsRow
 
-/** When there are more labels than are listed, what the listed rows lack of the total stands under `otherLabels`, at the end. */
+/** When there are more labels than are listed, the difference to the total is listed under `otherLabels`, at the end. */
 function withOthers(rows: readonly StatementRow[], total: TotalsRow): readonly AgentRow[] {
   const labels = rows.filter(row => row.agentLabel !== null)
   if (labels.length <= labelsMax) return rows
@@ -88,7 +91,7 @@ function withOthers(rows: readonly StatementRow[], total: TotalsRow): readonly A
   return [...listed, { agentId: null, agentLabel: otherLabels, ...rest }]
 }
 
-/** Columns that came later stand at the end, so that whoever reads by place goes on reading right. */
+/** Later columns are at the end, so that a reader by position stays right. */
 const csvHead = csvLine([
   ...['day', 'model', 'provider', 'requests', 'prompt_tokens', 'completion_tokens', 'cost_inr', 'value_inr'],
   ...['total_tokens', 'cost_uinr', 'cached_tokens', 'cache_write_tokens', 'errors'],

@@ -25,7 +25,10 @@ export type StatementRow = TotalsRow & {
   readonly day: string | null
 }
 
-/** Models and agents by value, of labels of agents the first so many, days in order. One statement is one look: the parts add up to the same, whatever is flushed meanwhile. */
+/**
+ * Models and agents by value, the first labels of agents up to a limit, days in order. One statement reads one state, so the parts add up to the same,
+ * whatever is flushed meanwhile.
+ */
 export const sumStatement = statement<[orgId: number, from: string, to: string, labelsMax: number], StatementRow>(
   'usage.sum_statement',
   `select 'model' as "part", model as "model", null::int as "agentId", null::text as "agentLabel", null::date as "day", ${sumColumns}

@@ -22,7 +22,7 @@ export function monthSpan(from: string | undefined, to: string | undefined, nowM
   return checked({ from: from ?? `${last.slice(0, 7)}-01`, to: last })
 }
 
-/** So many days until today. */
+/** This many days until today. */
 export function lastDays(count: number, nowMs: number): DaySpan {
   return { from: istDay(nowMs - (count - 1) * dayMs), to: istDay(nowMs) }
 }
@@ -37,8 +37,8 @@ export function activitySpan(from: string | undefined, to: string | undefined, n
 }
 
 /**
- * A span as whole weeks and the days around them: days from `from` to `headTo`, weeks whose Monday lies behind that and before `tailFrom`, days from
- * there to `to`. The last day is always among the days. Without a whole week `headTo` is `to`.
+ * A span as whole weeks and the days around them: days from `from` to `headTo`, weeks whose Monday is after that and before `tailFrom`, days from there
+ * to `to`. The last day is always among the days. Without a whole week `headTo` is `to`.
  */
 export function weeksIn({ from, to }: DaySpan): { readonly headTo: string; readonly tailFrom: string } {
   const [firstMonday, lastMonday] = [mondayOf(from), mondayOf(to)]

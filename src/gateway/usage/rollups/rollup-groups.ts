@@ -46,7 +46,7 @@ export interface ModelRollup {
 export interface Group {
   readonly facts: Facts
   readonly sums: Rollup
-  /** Null on a server of the organisation's own: nobody shall move a figure of the model for everybody with a server of theirs. */
+  /** Null on a server of the organisation's own, because such a server must not change the public figures of a model. */
   readonly model: ModelRollup | null
   /** Served calls by latency bucket. */
   readonly latencies: Map<number, number>
@@ -58,7 +58,7 @@ export function groupsOf(events: readonly UsageEvent[], labelOf: BoundedLabels):
   const dayOf = istDays()
   for (const event of events) {
     const day = dayOf(event.atMs)
-    // A label that stands beside a registered agent says nothing more.
+    // A label next to a registered agent says nothing more.
     const label = event.agentId === null && event.agentLabel !== null ? labelOf(event.orgId, day, event.agentLabel) : ''
     const model = modelText(event.model)
     // No id of a provider and no label has a NUL, and ids of models lose theirs, so this text names one group.

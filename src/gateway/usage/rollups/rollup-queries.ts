@@ -8,7 +8,7 @@ const modelSums = ['requests', 'tokens', 'succeeded', 'failed', 'written_tokens'
 const types = (names: readonly string[]): string => names.map(name => `${name} bigint`).join(', ')
 const added = (names: readonly string[]): string => names.map(name => `${name} = sums.${name} + excluded.${name}`).join(', ')
 
-/** The first of a flush: it waits here while a day is added up anew (`rollup-rebuild.ts`), and holds that off until it has committed. */
+/** The first statement of a flush: it waits here while a day is added up again (`rollup-rebuild.ts`), and holds that off until the flush has committed. */
 export const addToDays = statement<[rows: string]>(
   'usage.add_to_days',
   `insert into usage_days as sums (org_id, day, model, provider, residency, byok, ${sums.join(', ')})
@@ -31,7 +31,7 @@ export const addToKeyModelDays = statement<[rows: string]>(
    on conflict (org_id, key_id, day, model, provider, byok) do update set ${added(sums)}`,
 )
 
-/** Model '' stands for all models together. */
+/** Model '' means all models together. */
 export const addToKeyWeeks = statement<[rows: string]>(
   'usage.add_to_key_weeks',
   `insert into usage_weeks_by_key as sums (org_id, model, week, key_id, ${sums.join(', ')})

@@ -1,4 +1,4 @@
-/** Statements that add a day up anew from its events, and that compare the two. They run over all organisations, for the operator. */
+/** Statements that add a day up again from its events, and that compare the two. They run over all organisations, for the operator. */
 import { statement } from '../../../platform/db/db.ts'
 import { labelsMax, otherLabels } from '../events/agent-labels.ts'
 

@@ -1,6 +1,6 @@
 /**
- * Adds the sums of usage by day up anew from the events. Nobody needs it as long as every process keeps the sums; after a rolling upgrade
- * from a version that did not, the events of the last old process are missing from them.
+ * Adds the sums of usage by day up again from the events. It is not needed while every process keeps the sums. After a rolling upgrade from a version
+ * that did not, the events of the last old process are missing from them.
  */
 
 import type { Clock } from '../../../platform/clock.ts'
@@ -46,9 +46,9 @@ export class UsageRollups {
   }
 
   /**
-   * Adds up anew what disagrees in a span of IST days, both ends included; by default all days whose events are kept. Each day is one
-   * transaction, during which flushes wait, so calls go on. Answers the days that were wrong. Days whose events are not all kept any more
-   * stay as they are: their sums cannot be made again. Throws `bad_request`.
+   * Adds up again what disagrees in a span of IST days, both ends included; by default all days whose events are kept. Each day is one transaction,
+   * during which flushes wait and calls continue. Returns the days that were wrong. Days whose events are not all kept any more stay as they are,
+   * because their sums cannot be made again. Throws `bad_request`.
    */
   async rebuild(from: string | undefined, to: string | undefined): Promise<readonly Disagreement[]> {
     const { db, clock, keepDays, journal } = this.#deps

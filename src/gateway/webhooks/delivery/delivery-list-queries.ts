@@ -51,7 +51,7 @@ export const findDelivery = statement<[orgId: number, endpointId: number, id: st
    from webhook_deliveries d where d.org_id = $1::int and d.endpoint_id = $2::int and d.id = $3::uuid`,
 )
 
-/** Puts it back to pending, due now. One that a process is sending at this moment stays with that process. */
+/** Sets it back to pending, due now. A delivery that a process is sending at this moment stays with that process. */
 export const requeueDelivery = statement<[orgId: number, endpointId: number, id: string, at: Date], DeliveryRow>(
   'webhooks.requeue_delivery',
   `update webhook_deliveries set status = 'pending', code = null, error = null, due_at = $4::timestamptz, settled_at = null, queued_after = attempts
@@ -59,7 +59,7 @@ export const requeueDelivery = statement<[orgId: number, endpointId: number, id:
    returning ${columns}`,
 )
 
-/** Ends what is still to be sent to an endpoint; the reason stands as its error. */
+/** Ends the unsent deliveries to an endpoint; their error is the reason. */
 export const endOpenDeliveries = statement<[orgId: number, endpointId: number, reason: string, at: Date]>(
   'webhooks.end_open_deliveries',
   `update webhook_deliveries set status = 'dead', error = $3::text, due_at = null, claimed_until = null, settled_at = $4::timestamptz

@@ -77,9 +77,9 @@ export interface ClaimedDelivery {
 }
 
 /**
- * Claims of endpoints that the transaction holds what is due there: first what a person queued, then in the order of the events; of each
- * endpoint as much as may be under way at once, one at a time where the last two attempts failed. What is first at its endpoint goes before
- * what is second elsewhere.
+ * Claims due deliveries of endpoints that the transaction has locked: first those that a person queued, then in the order of the events. Each endpoint
+ * gets as many as may run concurrently, and one at a time after two failed attempts. The first delivery of an endpoint comes before the second of
+ * another.
  */
 export const claimDeliveries = statement<
   [

@@ -10,7 +10,7 @@ const dayMs = 24 * 3600_000
 const batch = 5_000
 const roundsMax = 200
 
-/** Deletes deliveries that were settled more than `keepDays` ago, then events that are as old and have none; how many rows. */
+/** Deletes deliveries that were settled more than `keepDays` ago, then events of that age without deliveries; returns the number of rows. */
 export async function sweepWebhooks(db: Db, nowMs: number, keepDays: number, signal?: AbortSignal): Promise<number> {
   const beforeMs = nowMs - keepDays * dayMs
   const monthStartMs = startOfIstDayMs(`${istDay(nowMs).slice(0, 8)}01`) ?? beforeMs

@@ -39,7 +39,7 @@ export const goneError = 'gone'
 /** Nobody reads the reply; this much is taken off the connection so that it can be used again. */
 const replyMaxBytes = 64 * 1024
 
-/** Sends it once. Never rejects. `stop` ends it at once. */
+/** Sends it once. Never rejects. `stop` ends it immediately. */
 export async function attemptDelivery(deps: DeliveryDeps, delivery: OutgoingDelivery, stop: CancelSignal): Promise<AttemptResult> {
   if (stop.aborted) return { kind: 'cut' }
   const cancellation = new Cancellation()
@@ -80,8 +80,8 @@ function requestOf({ clock, timeoutMs, userAgent }: DeliveryDeps, { id, endpoint
 }
 
 /**
- * Reads the reply to its end, or to the bound and no further: what comes behind it is not waited for. One that breaks off, or has a body
- * where none may be, has said its status all the same.
+ * Reads the reply to its end, or only to the bound; later bytes are not waited for. A reply that breaks off, or has a body where none is allowed, still
+ * gives its status.
  */
 async function readOff({ body }: OutboundReply, signal: CancelSignal): Promise<void> {
   let bytes = 0

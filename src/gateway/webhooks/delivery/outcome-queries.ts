@@ -1,8 +1,8 @@
 import { statement } from '../../../platform/db/db.ts'
 
 /*
- * Every one of these names the claim: a process that was so slow that another claimed its delivery must not undo what that one did. The
- * endpoint is locked before its deliveries, as by whoever changes it.
+ * Each of these statements names the claim: a slow process whose delivery another process has claimed must not undo the other's result. The endpoint is
+ * locked before its deliveries, as every change of it does.
  */
 
 /** A success also ends the endpoint's row of failures. It counts even where the delivery was given up while it was under way. */
@@ -23,7 +23,7 @@ export const lockEndpoint = statement<[orgId: number, id: number], { enabled: bo
    from webhook_endpoints e join orgs o on o.id = e.org_id where e.org_id = $1::int and e.id = $2::int for no key update of e`,
 )
 
-/** Notes a failed attempt. `dueAt` null: it was the last. One that a person queued while it was under way stays due. */
+/** Records a failed attempt. `dueAt` null: it was the last. A delivery that a person queued meanwhile stays due. */
 export const recordFailure = statement<
   [orgId: number, id: string, claim: string, status: 'failed' | 'dead', code: number | null, error: string, dueAt: Date | null, at: Date]
 >(

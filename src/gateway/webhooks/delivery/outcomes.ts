@@ -1,4 +1,4 @@
-/** What an attempt leaves behind: in its delivery, at its endpoint, and with the owners when the endpoint is given up. Decision 0298 says why. */
+/** Records the outcome of an attempt: in its delivery, at its endpoint, and for the owners when the endpoint is given up. Decision 0298 says why. */
 import type { Clock } from '../../../platform/clock.ts'
 import type { Db, Tx } from '../../../platform/db/db.ts'
 import { GatewayError } from '../../../platform/errors.ts'

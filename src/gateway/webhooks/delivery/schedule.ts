@@ -5,7 +5,7 @@ const secondMs = 1000
 const hourMs = 3600 * secondMs
 const waitMaxS = 30 * 24 * 3600
 const waitsMax = 50
-/** Retries are late by up to this share of their wait, so that a receiver that was down is not asked everything at once. */
+/** Retries are late by up to this share of their wait, so that a receiver that was down does not get everything together. */
 const jitterShare = 0.1
 /** What a receiver may ask for when every wait of the schedule is shorter. */
 const retryAfterMinimumMaxMs = hourMs
@@ -17,11 +17,11 @@ const pauseFirstMs = secondMs
 export const pauseMaxMs = 300 * secondMs
 
 export interface RetrySchedule {
-  /** After each failed attempt; behind the last one the delivery is dead. */
+  /** After each failed attempt; after the last one the delivery is dead. */
   readonly waitsMs: readonly number[]
   /** The longest that a Retry-After counts for. */
   readonly retryAfterMaxMs: number
-  /** No retry is ever further away: one that is was put there by a clock that has been put back since. */
+  /** No retry is further away; a later one was written under a clock that has since been set back. */
   readonly furthestMs: number
 }
 
@@ -48,8 +48,8 @@ export function retryWaitMs(schedule: RetrySchedule, attempt: number, random: nu
 }
 
 /**
- * How long an endpoint is left alone after so many failures in a row: not at all after one, which may be that delivery's own, then doubled
- * from 1 s to 5 min. What its receiver asks for counts from the first one on, up to that too.
+ * How long an endpoint is left alone after a number of failures in a row: not at all after one, which may be that delivery's own, then doubled from 1 s
+ * to 5 min. The wait that its receiver asks for counts from the first failure on, up to the same bound.
  */
 export function pauseMs(failures: number, retryAfterMs: number | null): number {
   const ownMs = failures < 2 ? 0 : pauseFirstMs * 2 ** Math.min(failures - 2, 20)

@@ -12,7 +12,7 @@ export function deliveryName(id: string): string {
   return `dlv_${id.replaceAll('-', '')}`
 }
 
-/** The UUID of a delivery's name, or null for what is none. */
+/** The UUID of a delivery's name, or null for an invalid name. */
 export function deliveryIdOf(name: string): string | null {
   const hex = /^dlv_([0-9a-f]{32})$/.exec(name)?.[1]
   return hex === undefined ? null : hex.replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-')

@@ -8,8 +8,8 @@ export const deleteSettledDeliveries = statement<[before: Date, limit: number]>(
 )
 
 /**
- * Deletes events from before the bound of which no delivery is kept, at most `limit`. Budget crossings of the running month stay: they
- * are what keeps a crossing from being told twice.
+ * Deletes events from before the bound that have no delivery left, at most `limit`. Budget crossings of the present month stay, because they keep a
+ * crossing from being reported twice.
  */
 export const deleteOldEvents = statement<[beforeS: bigint, monthStartS: bigint, limit: number]>(
   'webhooks.delete_old_events',

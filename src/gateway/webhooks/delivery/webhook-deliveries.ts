@@ -43,7 +43,7 @@ export class WebhookDeliveries {
   }
 
   /**
-   * Queues a ping, also where it is not subscribed to; it waits behind no pause. Throws `not_found`, `bad_request` for a disabled endpoint,
+   * Queues a ping, also for an endpoint that is not subscribed to it; it ignores pauses. Throws `not_found`, `bad_request` for a disabled endpoint,
    * `rate_limit_exceeded`.
    */
   ping(orgId: number, endpointId: number): Promise<DeliveryRow> {
@@ -59,8 +59,8 @@ export class WebhookDeliveries {
   }
 
   /**
-   * Queues a delivery again, whatever became of it: same event, same bytes, same delivery id, due now. Attempts go on counting; its schedule
-   * of retries begins anew. Throws `not_found`, `bad_request` for a disabled endpoint and for an event that is no longer kept, `rate_limit_exceeded`.
+   * Queues a delivery again, whatever its state: same event, same bytes, same delivery id, due now. The count of attempts continues; its schedule of
+   * retries begins again. Throws `not_found`, `bad_request` for a disabled endpoint and for an event that is no longer kept, `rate_limit_exceeded`.
    */
   redeliver(orgId: number, endpointId: number, deliveryName: string): Promise<DeliveryRow> {
     const { db, clock, addressTests } = this.#deps

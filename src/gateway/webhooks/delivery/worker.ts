@@ -21,7 +21,7 @@ export interface DeliveryWorkerDeps extends DeliveryDeps {
   readonly schedule: RetrySchedule
   /** WEBHOOK_POLL_MS. */
   readonly pollMs: number
-  /** WEBHOOK_CONCURRENCY: deliveries to one endpoint at once, over all processes. */
+  /** WEBHOOK_CONCURRENCY: concurrent deliveries to one endpoint, over all processes. */
   readonly concurrency: number
   /** How long a stop lets what is under way go on. */
   readonly stopGraceMs: number
@@ -35,22 +35,21 @@ const endpointsMax = 100
 const wakeMs = 5
 /** How often a look also searches for what a clock that was put back would hold. */
 const thoroughEveryMs = 60_000
-/** A claim outlives its attempt by so much, for the note of its outcome. */
+/** A claim outlives its attempt by this time, for recording its outcome. */
 const leaseMarginMs = 5_000
 const closedBatch = 5_000
-/** A delivery that this process cannot sign waits so long. */
+/** How long a delivery waits that this process cannot sign. */
 const unsignedWaitMs = 60_000
 /** A receiver that takes longer than this share of its time is slow. */
 const slowShare = 1 / 15
-/** An outcome that cannot be written is written again so often, and so long. */
+/** How often, and at which interval, an outcome is written again that cannot be written. */
 const noteRetryMs = 500
 const noteForMs = 5 * 60_000
 
 /**
- * Sends deliveries. Every process does, each claims others. A delivery is sent at least once: again, with the same id and bytes, when a
- * process dies between the receiver's answer and the note of it. Deliveries to one endpoint begin in the order of their events, as
- * many at once as its concurrency allows; endpoints do not wait for each other, and quick ones not for places that slow ones hold.
- * Decision 0294 says why.
+ * Sends deliveries. Every process does, and each claims different ones. A delivery is sent at least once: again, with the same id and bytes, when a
+ * process dies between the receiver's answer and its record. Deliveries to one endpoint begin in the order of their events, as many concurrently as its
+ * concurrency allows. Endpoints do not wait for each other, and slow endpoints do not hold the places of quick ones. Decision 0294 says why.
  */
 export class DeliveryWorker {
   readonly #deps: DeliveryWorkerDeps
@@ -144,7 +143,7 @@ export class DeliveryWorker {
     })
     deliveries.sort((a, b) => (a.eventSeq < b.eventSeq ? -1 : 1))
     for (const delivery of deliveries) this.#begin(delivery, endpoints.get(delivery.endpointId), claim)
-    // One that should have waited was found by a thorough look only: there may be more of them.
+    // Only a thorough search found one that should have waited, so there may be more.
     if (deliveries.some(({ dueAt }) => dueAt > times[0])) this.#nextThoroughMs = Number.NEGATIVE_INFINITY
     return deliveries.length
   }

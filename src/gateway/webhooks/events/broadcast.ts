@@ -1,4 +1,4 @@
-/** Events of the whole gateway, which every organisation hears that subscribes to them. */
+/** Events of the whole gateway, which every subscribed organisation receives. */
 import { statement, type Tx } from '../../../platform/db/db.ts'
 import type { Ids } from '../../../platform/values/ids.ts'
 import type { EventData, EventType } from './event-catalog.ts'

@@ -1,7 +1,7 @@
 /**
- * Every event that webhooks can tell of: when it fires and what it carries. The types of `emit`, the catalog of GET /me/webhooks, the
- * `webhooks` of the OpenAPI document and docs/guides/webhooks.md are made from this table. Data is ids, counts, amounts in rupees and
- * times; nothing that a person said or typed stands in it.
+ * Every event of webhooks: when it fires and what it carries. The types of `emit`, the catalog of GET /me/webhooks, the `webhooks` of the OpenAPI
+ * document and docs/guides/webhooks.md are made from this table. Data is ids, counts, amounts in rupees and times; it contains nothing that a person
+ * said or typed.
  */
 import { z } from 'zod'
 
@@ -27,7 +27,7 @@ const keyFacts = z.object({
 const accessDecision = z.object({ request_id: z.string(), decision: z.enum(['approved', 'denied']) })
 
 const invoice = z.object({
-  invoice_number: z.string().describe('As it stands on the invoice.'),
+  invoice_number: z.string().describe('As it is on the invoice.'),
   payment_id: z.string().describe('The payment that it is for.'),
   total_inr: z.number().describe('In rupees, tax included.'),
 })
@@ -67,7 +67,7 @@ const collectionAlert = z.object({
   state: z.enum(['firing', 'recovered']),
   metric: z.enum(['error_rate', 'latency_p95']),
   threshold: z.number().describe('Of the alert: a share of failed canaries from 0 to 1, or milliseconds.'),
-  value: z.number().describe('Where the metric stands at the step where it is worst, in the unit of the threshold.'),
+  value: z.number().describe('The value of the metric at the step where it is worst, in the unit of the threshold.'),
   model: z.string().describe('Model of that step.'),
   provider: z.string().nullable().describe('Provider that the step pins; null: none.'),
   checks: z.int().describe('Canaries of that step that were looked at.'),
@@ -92,7 +92,7 @@ export const eventCatalog = {
   'invoice.created': { family: 'billing', when: 'A GST tax invoice is issued for a captured top-up.', data: invoice },
   'payment.captured': { family: 'billing', when: 'A top-up is captured and credited.', data: capturedPayment },
   'credit.low': { family: 'billing', when: 'The prepaid balance falls below the low-balance threshold; once until it is above it again.', data: lowCredit },
-  'provider.circuit_open': { family: 'reliability', when: 'The circuit of a route opens after consecutive failures. The organisation whose calls failed is told, and every other one that subscribes when a second organisation sees it.', data: openCircuit },
+  'provider.circuit_open': { family: 'reliability', when: 'The circuit of a route opens after consecutive failures. The organisation whose calls failed receives it, and every other subscribed one when a second organisation sees it.', data: openCircuit },
   'request.anomaly': { family: 'reliability', when: 'Spend, errors or tokens of the last hour are far above the hours of the seven days before.', data: anomaly },
   'collection.alert': { family: 'reliability', when: 'Canaries of a collection reach the threshold of an alert, stay there for the cool-down, or are below it again.', data: collectionAlert },
   ping: { family: 'test', when: 'A test is asked for; sent to that endpoint whatever it subscribes to.', data: z.object({ message: z.string().describe('Always the same text.') }) },

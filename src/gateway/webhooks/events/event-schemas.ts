@@ -4,7 +4,7 @@ import { type EventType, eventCatalog, subscribable } from './event-catalog.ts'
 
 type Json = Record<string, unknown>
 
-/** What an event is, for people and programs that choose what to hear. */
+/** What an event is, for people and programs that choose what to subscribe to. */
 export interface DescribedEvent {
   readonly type: string
   readonly family: string

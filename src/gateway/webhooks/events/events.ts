@@ -39,7 +39,7 @@ export async function emitAt<T extends EventType>(tx: Tx, event: NewEvent<T>, ur
   await emitToAll(tx, event, [event], url)
 }
 
-/** The same for what happened to several organisations at once, in one statement. */
+/** The same for an event of several organisations, in one statement. */
 export async function emitToAll<T extends EventType>(
   tx: Tx,
   happened: Pick<NewEvent<T>, 'type' | 'atMs' | 'data'>,

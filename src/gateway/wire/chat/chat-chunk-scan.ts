@@ -1,7 +1,7 @@
 import { isWordAt, skipWhite, stringEnd } from '../json/json-bytes.ts'
 import { isMediaText, isThoughtName, mediaCharsPerChar, textWeight, weightOf } from '../output-chars.ts'
 
-/** What a scan over one stream chunk found; filled anew by each scan, so that the hot path makes no garbage. */
+/** What a scan of one stream chunk found; each scan fills it again, so that the hot path allocates nothing. */
 export interface ChunkFacts {
   /** UTF-8 bytes of output below `delta`, by the rules of `outputChars`. */
   outputChars: number
@@ -98,7 +98,7 @@ const { silent, spoken, media } = textWeight
 /** UTF-8 bytes of the text of the string that was walked over last. */
 let walkedChars = 0
 
-/** Counts what a delta says; returns the offset behind it. */
+/** Counts the text of a delta; returns the offset after it. */
 function readDelta(bytes: Uint8Array, value: number, end: number, facts: ChunkFacts): number {
   let depth = 0
   let weight: number = spoken
@@ -155,7 +155,10 @@ function counted(bytes: Uint8Array, from: number, end: number, weight: number): 
   return weight === media || isMediaText(bytes, from, end) ? Math.ceil(walkedChars / mediaCharsPerChar) : walkedChars
 }
 
-/** Offset of the closing quote of a string whose text begins at `from`, or `end`. Counts the UTF-8 bytes of its text: an escape counts as what it stands for. */
+/**
+ * Offset of the closing quote of a string whose text begins at `from`, or `end`. Counts the UTF-8 bytes of its text: an escape counts as the character
+ * that it encodes.
+ */
 function walkedEnd(bytes: Uint8Array, from: number, end: number): number {
   /** Bytes of escapes that are in no text. */
   let spare = 0

@@ -28,8 +28,8 @@ export function withholdsUsage({ stream_options: options }: Readonly<Record<stri
 }
 
 /**
- * The last frames of a chat stream that did not end well: an error object with the usage so far and what it comes to, then the end
- * mark. No finish_reason goes before it, which clients would read as success.
+ * The last frames of a chat stream that did not end well: an error object with the usage so far and its price, then the end mark. It has no
+ * finish_reason, which clients would read as success.
  */
 function chatEndFrames(fault: StreamFault, usage: TokenUsage, { bill }: ReplyContext): string {
   const error = { message: fault.message, type: fault.type ?? 'api_error', code: fault.code ?? 'upstream_stream_error', param: null }

@@ -4,21 +4,21 @@ import { isBoundedJson } from '../json/json-bounds.ts'
 import { editMembers, elementsAt, type JsonMember, topLevelMembers } from '../json/json-members.ts'
 import { answerOf, isThinking, thinkingIn } from './chat-reply.ts'
 
-/** Bytes that stand in place of others. */
+/** Bytes that replace others. */
 export interface ByteEdit {
   readonly from: number
   readonly to: number
   readonly bytes: Uint8Array
 }
 
-/** A chunk with more choices goes on as it came: nobody asks for so many, and each is edited by itself. */
+/** A chunk with more choices is passed on unchanged: no request needs that many, and each is edited separately. */
 const choicesMax = 128
 const none: readonly ByteEdit[] = Object.freeze([])
 const places = ['delta', 'message'] as const
 
 /**
- * The edits that put the thinking of one chunk, the JSON in `bytes[start, end)`, where it belongs; none where it stands there. `reasoning`
- * becomes `reasoning_content`, or goes where the same delta has that too. Of content in parts, those go there that are thinking.
+ * The edits that move the thinking of one chunk, the JSON in `bytes[start, end)`, to its place; none when it is there. `reasoning` becomes
+ * `reasoning_content`, or is removed when the same delta has both. Of content in parts, the thinking parts move there.
  */
 export function reasoningEdits(bytes: Uint8Array, start: number, end: number): readonly ByteEdit[] {
   const json = Buffer.from(bytes.buffer, bytes.byteOffset + start, end - start)

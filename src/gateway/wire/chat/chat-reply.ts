@@ -1,7 +1,10 @@
 /** Whole chat replies as OpenAI writes them, where a server writes them otherwise. */
 import { isObject } from '../../../platform/values/json.ts'
 
-/** A reply whose thinking stands in `reasoning_content` and whose content is text; null: nothing has to be changed. Without thinking the key is absent, not null. */
+/**
+ * A reply whose thinking is in `reasoning_content` and whose content is text; null when nothing has to change. Without thinking the key is absent, not
+ * null.
+ */
 export function nameReasoning(reply: Readonly<Record<string, unknown>>): Record<string, unknown> | null {
   const choices = reply['choices']
   if (!Array.isArray(choices)) return null

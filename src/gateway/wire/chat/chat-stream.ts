@@ -1,6 +1,6 @@
 /** A chat stream in the hub format as values: what every upstream format is read into and every client format is written from. */
 
-/** One OpenAI `chat.completion.chunk`. Loose: fields beside these are kept. `usage` stands in the last one. */
+/** One OpenAI `chat.completion.chunk`. Loose: other fields are kept. `usage` is in the last one. */
 export interface ChatChunk extends Record<string, unknown> {
   readonly choices?: unknown
   readonly usage?: unknown
@@ -17,7 +17,7 @@ export interface StreamFault {
 export type ChatStreamEvent =
   /** `outputChars`: characters of output that the provider has sent for it, where that is not what the chunk shows. */
   | { readonly kind: 'chunk'; readonly chunk: ChatChunk; readonly outputChars?: number }
-  /** The provider says that it failed; nothing comes behind it. */
+  /** The provider reports a failure; nothing follows it. */
   | { readonly kind: 'error'; readonly fault: StreamFault }
   /** The provider is alive and has nothing to say. */
   | { readonly kind: 'alive' }

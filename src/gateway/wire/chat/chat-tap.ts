@@ -6,11 +6,11 @@ import { type ChunkFacts, scanChunkJson } from './chat-chunk-scan.ts'
 
 /** A chunk that carries usage. */
 export interface UsageChunk {
-  /** The usage may be the last: it stands behind the end of the answer or in the chunk that says why it ended. */
+  /** The usage may be the last: it is after the end of the answer, or in the chunk with the finish reason. */
   readonly isLast: boolean
   /** It has no choices. */
   readonly isUsageOnly: boolean
-  /** The usage stands at the top, and no bill: one can be put at the end. */
+  /** The usage is at the top, without a bill: one can be put at the end. */
   readonly takesBill: boolean
 }
 
@@ -105,7 +105,7 @@ export class ChatStreamTap implements LineSink {
   }
 }
 
-/** Of a longer error only the beginning is told on. */
+/** Only the beginning of a longer error is passed on. */
 const faultMaxBytes = 4096
 
 const dataName = Buffer.from('data:')
@@ -119,7 +119,7 @@ function isAt(bytes: Uint8Array, start: number, end: number, word: Uint8Array): 
   return true
 }
 
-/** The word and nothing but spaces behind it. */
+/** The word, followed only by spaces. */
 function isWord(bytes: Uint8Array, start: number, end: number, word: Uint8Array): boolean {
   return isAt(bytes, start, end, word) && skipSpaces(bytes, start + word.length, end) === end
 }
@@ -139,7 +139,7 @@ function isLast({ choices, error }: Readonly<Record<string, unknown>>): boolean 
 
 const isUsageOnly = ({ choices }: Readonly<Record<string, unknown>>): boolean => !Array.isArray(choices) || choices.length === 0
 
-/** Usage stands at the top; some providers put it under `x_groq` or in the first choice instead. The last one seen counts. */
+/** Usage is at the top; some providers put it under `x_groq` or in the first choice instead. The last one seen counts. */
 function usageOfChunk(chunk: Readonly<Record<string, unknown>>): TokenUsage | null {
   const choices = chunk['choices']
   const places: readonly unknown[] = [chunk, chunk['x_groq'], Array.isArray(choices) ? choices[0] : undefined]

@@ -18,9 +18,9 @@ export interface ParsedChat {
   readonly includeUsage: boolean | undefined
   /** ceil(UTF-8 bytes of all text / 3), plus what images, sound and files are taken for. */
   readonly promptTokensEstimate: number
-  /** Left out: there are none. */
+  /** Left out when there are none. */
   readonly promptMedia?: PromptMedia
-  /** Part of the estimate that a provider may leave unread: thought of earlier turns, and settings; left out: there is none. */
+  /** The part of the estimate that a provider may ignore: thoughts of earlier turns, and settings; left out when there is none. */
   readonly promptUnreadTokens?: number
   readonly hasTools: boolean
   readonly hasImages: boolean
@@ -38,8 +38,9 @@ const answersMax = 128
 const callTokensMax = 1_000_000_000
 
 /**
- * Checks an OpenAI chat request by hand, because it is on the hot path, and reads what metering and routing need. Unknown fields,
- * roles and part types are the provider's to judge. null counts as absent. `digits` are those that are not in the value, by `unseenDigitsOf`. Throws `bad_request` that names the field.
+ * Checks an OpenAI chat request with its own code, because it is on the hot path, and reads what metering and routing need. The provider judges unknown
+ * fields, roles and part types. null counts as absent. `digits` are the digits that are not in the value, from `unseenDigitsOf`. Throws `bad_request`
+ * that names the field.
  */
 export function parseChat(body: unknown, digits = 0): ParsedChat {
   if (!isObject(body)) throw bad('The body must be a JSON object.')
@@ -89,7 +90,7 @@ export function modelOf(body: Readonly<Record<string, unknown>>): string {
   return model
 }
 
-/** The text of the last user turn; '' when it has none. */
+/** The text of the last user turn; '' without one. */
 export function promptTextOf(body: Readonly<Record<string, unknown>>): string {
   const messages = body['messages']
   if (!Array.isArray(messages)) return ''

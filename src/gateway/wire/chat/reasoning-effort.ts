@@ -12,7 +12,7 @@ export function checkEffort(effort: unknown, name = 'reasoning_effort'): void {
   })
 }
 
-/** The level among `known` that lies nearest; of two that lie as near the higher one. As it is when nothing is known. */
+/** The nearest level among `known`; of two equally near levels the higher one. Unchanged when no level is known. */
 export function nearestEffort(effort: string, known: readonly string[]): string {
   if (known.length === 0 || known.includes(effort)) return effort
   const wanted = placeOf(effort)

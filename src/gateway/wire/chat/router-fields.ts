@@ -60,7 +60,7 @@ const keyMaxChars = 4096
 
 export interface ParsedRouterFields {
   readonly fields: RouterFields
-  /** The body without router-only fields; the very same object when there was none. */
+  /** The body without router-only fields; the same object when it had none. */
   readonly stripped: Record<string, unknown>
   /** False: no router-only field was there, so the bytes of the client may go on as they are. */
   readonly touched: boolean

@@ -1,7 +1,7 @@
 /**
- * Numbers that a double cannot hold, such as the int64 9007199254740993: JSON.parse would change them. Each is read as another number in
- * its place, near to it and random, so that its digits stand nowhere else but by a chance of one in 2^40, and has its own digits again in what is written.
- * Decision 0373 says why.
+ * Numbers that a double cannot hold, such as the int64 9007199254740993: JSON.parse would change them. Each is replaced while reading by a random number
+ * near it, whose digits occur elsewhere only with a chance of one in 2^40, and gets its own digits again when the value is written. Decision 0373 says
+ * why.
  */
 import { randomFillSync } from 'node:crypto'
 import { fail } from '../../../platform/errors.ts'
@@ -16,7 +16,7 @@ const normalMin = 2 ** -1022
 const askedDigitsMax = 100
 /** A longer number goes on as it came, without a closer look. */
 const lookedAtChars = 120
-/** A translation may write a number more often than it came: its digits beyond those of the stand-in may go out so many times. */
+/** A translation may repeat a number: its extra digits, compared with the replacement, may be sent this many times. */
 const sentTimesMax = 4
 /** Characters that the digits of small numbers may grow by beside. */
 const sentSlackChars = 65_536
@@ -50,7 +50,7 @@ function decimalOf(token: string): Decimal {
   const all = whole + fraction
   const from = all.search(/[1-9]/)
   if (from === -1) return { digits: '', exponent: 0 }
-  // Not by a pattern: that one would begin anew at each zero of a long row.
+  // Without a pattern, which would start again at each zero of a long row.
   let end = all.length
   while (all[end - 1] === '0') end--
   return { digits: all.slice(from, end), exponent: whole.length - 1 - from + Number(power) }
@@ -60,7 +60,7 @@ function decimalOf(token: string): Decimal {
 export class ExactNumbers {
   /** How a number in their place is written -> the digits that came. */
   readonly #digits: ReadonlyMap<string, string>
-  /** Characters by which the numbers are longer than what stands in for them, counted for each place that has one. */
+  /** Characters by which the numbers are longer than their replacements, counted at each place that has one. */
   readonly extraChars: number
 
   constructor(digits: ReadonlyMap<string, string>, extraChars = 0) {
@@ -97,14 +97,11 @@ function take(room: DigitRoom, chars: number): void {
     throw fail('bad_request', { message: 'A long number of the body would be written many times for this model. Send it as a string, or with fewer digits.' })
 }
 
-/**
- * Numbers that can be one of ours. Far longer ones are none, and their length is bounded here because a pattern that runs through millions
- * of digits throws.
- */
+/** Numbers that may be replacements. Much longer ones are not, and their length is bounded here because a pattern over millions of digits throws. */
 const standInShape = /(?<![\d.])(?=[\d.]{16})\d{1,400}(?:\.\d{1,400})?(?:e[+-]?\d{1,400})?/g
 /** A number of JSON without its sign. */
 const jsonNumber = /^(?:0|[1-9]\d*)(?:\.\d+)?(?:e[+-]?\d+)?$/i
-/** One number in a hundred is too short to be ours; so many in a row never are. */
+/** One number in a hundred is too short to be a replacement; that many in a row never are. */
 const standInTries = 32
 
 /** A body as text in which numbers that a double cannot hold are others, and their digits. `wide` are their offsets, begin and end in turn. */
@@ -134,7 +131,7 @@ export function withStandIns(bytes: Buffer, wide: readonly number[]): { readonly
   return { text: parts.join(''), exact: new ExactNumbers(digits, extraChars) }
 }
 
-/** Throws `bad_request` for a number that nothing can stand in for. */
+/** Throws `bad_request` for a number without a possible replacement. */
 function freshStandIn(token: string, taken: ReadonlyMap<string, string>): string {
   for (let tries = 0; tries < standInTries; tries++) {
     const text = String(near(token))
@@ -143,10 +140,10 @@ function freshStandIn(token: string, taken: ReadonlyMap<string, string>): string
   throw fail('bad_request', { message: 'The body has a number that a double cannot hold. Send it as a string.' })
 }
 
-/** Chance is not injected here: nothing that anybody sees depends on it, and whoever knew it could only change a text of their own. */
+/** Randomness is not injected here: no visible result depends on it, and a caller who knew it could only change their own text. */
 const dice = new Uint32Array(2)
 
-/** A random number of about the same size, so that whoever checks a range comes to the same result. */
+/** A random number of about the same size, so that a check of a range has the same result. */
 function near(token: string): number {
   randomFillSync(dice)
   const share = ((dice[0] as number) * 2 ** 21 + (dice[1] as number) / 2 ** 11) / 2 ** 53
@@ -156,7 +153,7 @@ function near(token: string): number {
   const below = value * (1 - share * 2 ** -12)
   if (value >= plainMax) return below
   const above = value * (1 + share * 2 ** -12)
-  // Upwards: a whole number that was none that JavaScript counts by stays none.
+  // Upwards: a whole number beyond the exact range of JavaScript stays beyond it.
   if (value >= wholeMin) return Math.round(above)
   // A number just beside a whole one, which is what a range mostly ends at, stays on its side of it.
   if (Number.isInteger(value)) return isLess(token, value) ? below : above

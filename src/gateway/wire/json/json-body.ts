@@ -31,7 +31,7 @@ interface Seen {
 const seen = new WeakMap<Buffer, Seen>()
 const exactOf = new WeakMap<Buffer, ExactNumbers>()
 
-/** Looks at a large body in pieces, between which the event loop turns; undefined for one that is small. Rejects with `bad_request`. */
+/** Checks a large body in pieces, between which the event loop turns; undefined for a small body. Rejects with `bad_request`. */
 export function lookAhead(bytes: Buffer, bounds: JsonBounds): Promise<void> | undefined {
   return bytes.length <= pieceBytes ? undefined : lookInPieces(bytes, bounds)
 }
@@ -108,10 +108,10 @@ export function parseExactJson(bytes: Buffer, bounds: JsonBounds): unknown {
   return value
 }
 
-/** The numbers of a body that `parseExactJson` has put others in the place of; undefined: there are none. */
+/** The replaced numbers of a body that `parseExactJson` has read; undefined when there are none. */
 export const exactNumbersOf = (bytes: Buffer): ExactNumbers | undefined => exactOf.get(bytes)
 
-/** Characters of a body's numbers that are in no value made of it, because a shorter number stands in for each of them. */
+/** Characters of a body's numbers that are in no value made from it, because each has a shorter replacement. */
 export const unseenDigitsOf = (bytes: Buffer): number => exactOf.get(bytes)?.extraChars ?? 0
 
 /** A large text is let go of as soon as it is read. */

@@ -1,9 +1,9 @@
-/** Names that stand twice in an object of JSON, at any depth: we read the last of them, and another parser may read the first. */
+/** Names that occur twice in an object of JSON, at any depth: we read the last occurrence, and another parser may read the first. */
 
 const quote = 34
 const colon = 58
 const backslash = 92
-/** Strings up to here are read byte by byte; behind it a search is quicker. */
+/** Strings up to this length are read byte by byte; beyond it a search is quicker. */
 const shortString = 48
 
 /**
@@ -14,7 +14,7 @@ export function hasDoubles(bytes: Buffer, value: object): boolean {
   return membersIn(bytes) !== membersOf(value)
 }
 
-/** Members of all objects in the bytes: a colon outside of strings stands in nothing else. */
+/** Members of all objects in the bytes: a colon outside strings occurs nowhere else. */
 function membersIn(bytes: Buffer): number {
   let count = 0
   for (let at = 0; at < bytes.length; at++) {

@@ -6,7 +6,7 @@ export interface JsonMember {
   /** From the first quote of the name … */
   readonly start: number
   readonly valueStart: number
-  /** … to behind the value. */
+  /** … to the offset after the value. */
   readonly end: number
 }
 
@@ -34,7 +34,7 @@ export function topLevelMembers(bytes: Buffer): readonly JsonMember[] {
   }
 }
 
-/** Where the elements of the array stand that begins at `start`. The same holds of the bytes. */
+/** Where the elements are of the array that begins at `start`. The same holds for the bytes. */
 export function elementsAt(bytes: Buffer, start: number): readonly { readonly start: number; readonly end: number }[] {
   const elements: { start: number; end: number }[] = []
   let at = skipWhite(bytes, start + 1)
@@ -51,8 +51,8 @@ export function elementsAt(bytes: Buffer, start: number): readonly { readonly st
 const nameOf = (quoted: string): string => (quoted.includes('\\') ? String(JSON.parse(quoted)) : quoted.slice(1, -1))
 
 /**
- * The object with the values of some members changed (JSON text) or the members left out (undefined); new names are added at the end.
- * Of equal names the last one stays, which is the one that parsers take. Without anything to change the very same bytes.
+ * The object with the values of some members changed (JSON text) or the members left out (undefined); new names are added at the end. Of equal names the
+ * last one stays, which is the one that parsers take. Without changes it returns the same bytes.
  */
 export function editMembers(bytes: Buffer, edits: ReadonlyMap<string, string | undefined>): Buffer {
   const members = topLevelMembers(bytes)
@@ -91,7 +91,7 @@ export function editMembers(bytes: Buffer, edits: ReadonlyMap<string, string | u
 /** Bytes of a string that are looked at one by one before a native search begins, which costs as much as these. */
 const stringWalkBytes = 48
 
-/** Offset behind the closing quote of the string that begins at `start`. */
+/** Offset after the closing quote of the string that begins at `start`. */
 function stringEnd(bytes: Buffer, start: number): number {
   let at = start + 1
   while (at < bytes.length) {
@@ -111,7 +111,7 @@ function stringEnd(bytes: Buffer, start: number): number {
   return bytes.length
 }
 
-/** Offset behind the value that begins at `start`. */
+/** Offset after the value that begins at `start`. */
 function valueEnd(bytes: Buffer, start: number): number {
   let depth = 0
   let at = start

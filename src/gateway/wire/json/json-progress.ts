@@ -6,7 +6,7 @@ export class JsonProgress {
   #depth = 0
   #isInString = false
   #isEscaped = false
-  /** `spoilt`: it is no object, or something else stands behind it. */
+  /** `spoilt`: it is no object, or something else follows it. */
   #state: 'before' | 'inside' | 'whole' | 'spoilt' = 'before'
 
   /** The object is here to its last brace: nothing can follow that belongs to it. */

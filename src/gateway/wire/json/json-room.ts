@@ -2,8 +2,8 @@
 const valueChars = 4
 
 /**
- * What a value leaves of so many characters, about, when it is written as JSON. Negative: it does not fit, and the rest of it is not looked at.
- * The value is of a body within its bounds, so it is not nested deeply.
+ * About how much of a number of characters is left after a value is written as JSON. Negative: it does not fit, and the rest of it is not examined. The
+ * value comes from a body within its bounds, so it is not nested deeply.
  */
 export function roomBehind(value: unknown, chars: number): number {
   let left = chars - valueChars

@@ -1,7 +1,7 @@
 /**
- * A look at the bytes of JSON before a parser gets them: how deep they are nested, how many values they have, and which numbers a double
- * cannot hold. Parsing makes objects of all that came, at the cost of every other caller; this makes none. Strings are passed over with
- * native searches. It does not check that the bytes are JSON: the parser does.
+ * Scans the bytes of JSON before a parser gets them: how deep they are nested, how many values they have, and which numbers a double cannot hold.
+ * Parsing makes objects of everything, at the cost of every other caller; this scan makes none. Strings are skipped with native searches. It does not
+ * check that the bytes are JSON: the parser does.
  */
 import { fail, type GatewayError } from '../../../platform/errors.ts'
 import { isHeld } from './exact-numbers.ts'
@@ -16,7 +16,7 @@ export interface JsonBounds {
 
 /** What differs for JSON that is only a part of what is bounded. */
 export interface ScanPart {
-  /** What an error calls that which is bounded. */
+  /** The name of the bounded input in errors. */
   readonly holder: string
   /** Values of the parts before. */
   readonly valuesBefore: number
@@ -24,7 +24,7 @@ export interface ScanPart {
 
 /** Bodies of inference: a long conversation has some ten thousand values. */
 export const inferenceBounds: JsonBounds = { depthMax: 128, valuesMax: 150_000 }
-/** Bodies of management and of MCP, all of which schemas look at. */
+/** Bodies of management and of MCP, which schemas check. */
 export const managementBounds: JsonBounds = { depthMax: 128, valuesMax: 50_000 }
 /** Most numbers of a body that a double cannot hold. */
 export const wideNumbersMax = 10_000
@@ -33,14 +33,14 @@ export const wideNumbersMax = 10_000
 const numberCharsMax = 1000
 /** Bytes of a string that are looked at one by one before a native search begins, which costs as much as these. */
 const stringWalkBytes = 48
-/** A double holds every number of so many digits whose exponent is small. */
+/** A double holds every number of this many digits whose exponent is small. */
 const heldDigits = 15
 /** Characters of a small exponent, up to 99, with its `e`; one more with a sign. */
 const smallExponentChars = 3
 
 /** One scan. It can be done in pieces. */
 export class JsonScan {
-  /** Where each number stands that a double cannot hold: begin and end in turn. */
+  /** The positions of each number that a double cannot hold: begin and end in turn. */
   wide: number[] | null = null
   readonly #bytes: Buffer
   readonly #bounds: JsonBounds
@@ -74,7 +74,10 @@ export class JsonScan {
     return this.#at
   }
 
-  /** Goes on to about that offset, or as far as so many closer looks at numbers come. True: all is seen. Throws `bad_request` that names the bound. */
+  /**
+   * Continues to about that offset, or for a limited number of closer checks of numbers. True: everything was scanned. Throws `bad_request` that names
+   * the bound.
+   */
   to(offset: number, looksMax = Number.MAX_SAFE_INTEGER): boolean {
     const bytes = this.#bytes
     let end = Math.min(offset, bytes.length)
@@ -105,7 +108,7 @@ export class JsonScan {
     return at >= bytes.length
   }
 
-  /** Offset behind the closing quote of the string of which `from` is inside, or about `end`, where it is still inside. */
+  /** Offset after the closing quote of the string that contains `from`, or about `end` when the string is longer. */
   #stringEnd(from: number, end: number): number {
     const bytes = this.#bytes
     let at = from
@@ -132,7 +135,7 @@ export class JsonScan {
     return Math.min(this.#nextQuote, this.#nextSlash, this.#bytes.length)
   }
 
-  /** Offset behind the number whose first digit stands before `from`. `values`: those so far. */
+  /** Offset after the number whose first digit is before `from`. `values`: the count so far. */
   #numberEnd(from: number, values: number): number {
     const bytes = this.#bytes
     let at = from
@@ -152,7 +155,7 @@ export class JsonScan {
     const mantissaEnd = exponentAt === -1 ? at : exponentAt
     const hasSign = mantissaEnd + 1 < at && (bytes[mantissaEnd + 1] as number) < 48
     if (mantissaEnd - start <= heldDigits && at - mantissaEnd <= smallExponentChars + Number(hasSign)) return at
-    // In JSON each number is the first of its list or object or stands behind a comma, both of which count as values.
+    // In JSON each number is the first of its list or object or follows a comma, both of which count as values.
     if (++this.#looks > values) throw notJson()
     if (!isHeld(bytes.toString('latin1', start, at))) this.#note(start, at)
     return at
@@ -170,6 +173,6 @@ const found = (offset: number): number => (offset === -1 ? Number.MAX_SAFE_INTEG
 
 const notJson = (): GatewayError => fail('bad_request', { message: 'The body is not valid JSON.' })
 const tooDeep = (max: number, holder: string): GatewayError =>
-  fail('bad_request', { message: `${holder} is nested too deeply: at most ${max} objects and lists may stand inside each other.` })
+  fail('bad_request', { message: `${holder} is nested too deeply: at most ${max} objects and lists may be inside each other.` })
 const tooMany = (max: number, holder: string): GatewayError =>
   fail('bad_request', { message: `${holder} has too many values: at most ${max} members, items, objects and lists together.` })

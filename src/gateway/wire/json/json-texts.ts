@@ -1,14 +1,14 @@
 /**
- * JSON that stands as text inside of a body: arguments of tool calls, results of tools, packed thinking. The bounds of the body count such a
- * text as one value, whatever it holds, so it has bounds of its own here. Decision 0413 says why.
+ * JSON as text inside a body: arguments of tool calls, results of tools, packed thinking. The bounds of the body count such a text as one value,
+ * whatever it holds, so it has its own bounds here. Decision 0413 says why.
  */
 import { GatewayError } from '../../../platform/errors.ts'
 import { isObject } from '../../../platform/values/json.ts'
 import { inferenceBounds, JsonScan } from './json-scan.ts'
 
-/** So many characters of all texts together are parsed without a look: they hold little, whatever they are. */
+/** All texts together up to this many characters are parsed without a scan: they cannot hold much. */
 const freeCharsMax = 4096
-const holder = 'JSON that stands as text in the body, such as the arguments of all tool calls together,'
+const holder = 'JSON texts in the body, such as the arguments of all tool calls together,'
 
 /** The texts of one body or reply. They share one bound of values, because what they hold is kept until the body is written. */
 export class JsonTexts {

@@ -14,7 +14,7 @@ const callsMax = 20_000
 export const checkMessageCount = (list: readonly unknown[], name = 'messages'): void => check(list, name, messagesMax)
 /** Throws `bad_request` for more tools than are taken. */
 export const checkToolCount = (list: readonly unknown[], name = 'tools'): void => check(list, name, toolsMax)
-/** Throws `bad_request` for more tools than are taken, with those that stand in namespaces and those that were loaded later. */
+/** Throws `bad_request` for more tools than are accepted, including those in namespaces and those that were loaded later. */
 export function checkCallableCount(count: number): void {
   if (count > toolsMax)
     throw fail('bad_request', { message: `The request offers ${count} tools, with those of its namespaces and tool searches; at most ${toolsMax} are taken.` })

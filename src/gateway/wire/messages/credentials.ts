@@ -43,10 +43,13 @@ const bearerOf = (header: string | null): string | null => /^bearer\s+(\S+)$/i.e
 
 const isGatewayShaped = (token: string): boolean => token.startsWith(keyStart) || isAgentToken(token)
 
-/** A key of ours wherever it stands between characters that no credential has inside. */
+/** A key of ours anywhere between characters that no credential contains. */
 const keyInside = new RegExp(`(?:^|[^A-Za-z0-9_-])${keyStart}`, 'i')
 
-/** True for a header with a credential of the gateway anywhere in it: behind another scheme, in quotes, in a list, written twice, or as the base64 of Basic. */
+/**
+ * True for a header with a credential of the gateway anywhere in it: after another scheme, in quotes, in a list, written twice, or as the base64 of
+ * Basic.
+ */
 function holdsGatewayCredential(header: string): boolean {
   const basic = /^basic\s+(\S+)$/i.exec(header)?.[1]
   const text = basic === undefined ? header : `${header} ${Buffer.from(basic, 'base64').toString('latin1')}`

@@ -9,7 +9,7 @@ export interface ToolNames {
 
 /** What every provider takes as the name of a function. */
 const takenName = /^[a-zA-Z_][a-zA-Z0-9_-]{0,63}$/
-/** What stays of a name that has to be changed; the rest of the 64 characters tells it from others. */
+/** The kept part of a changed name; the rest of the 64 characters distinguishes it from others. */
 const keptChars = 54
 
 /**

@@ -9,7 +9,7 @@ import { textOf } from './json.ts'
  */
 const mark = 'br1.'
 
-/** The name under which thinking is told that its provider alone can read. */
+/** The name for thinking that only its provider can read. */
 export const foreignThinkingName = 'input.reasoning.encrypted_content'
 
 /** What of a turn's thinking goes back to the model. */
@@ -24,7 +24,7 @@ export function packThinking({ text, blocks }: Thinking): string {
   return mark + Buffer.from(JSON.stringify(blocks.length > 0 ? { blocks } : { text })).toString('base64url')
 }
 
-/** The thinking in a reasoning item that we wrote, or of one that another gateway or provider wrote its readable part. `texts` are those of the same body. */
+/** The thinking in a reasoning item that we wrote; of an item by another gateway or provider its readable part. `texts` are those of the same body. */
 export function thinkingOf(item: JsonObject, texts: JsonTexts): Thinking & { readonly isForeign: boolean } {
   const packed = textOf(item['encrypted_content'])
   const kept = packed?.startsWith(mark) === true ? texts.object(Buffer.from(packed.slice(mark.length), 'base64url').toString('utf8')) : null

@@ -2,10 +2,10 @@
 import type { JsonObject } from '../../../platform/values/json.ts'
 import { roomBehind } from '../json/json-room.ts'
 
-/** About so many characters are repeated in each reply or snapshot. A stream has three snapshots, all of which the event loop writes at one go. */
+/** About this many characters are repeated in each reply or snapshot. A stream has three snapshots, and the event loop writes all of them in one turn. */
 const repeatedMaxChars = 256 * 1024
 
-/** The fields, smallest first, and what stands in place of one that is absent or does not fit. */
+/** The fields, smallest first, with the replacement for a field that is absent or does not fit. */
 const otherwise = {
   max_output_tokens: null,
   parallel_tool_calls: true,

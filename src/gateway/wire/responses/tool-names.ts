@@ -5,7 +5,7 @@ import { textOf } from './json.ts'
 /** How a tool is called in the Responses API. */
 export interface ToolIdentity {
   readonly kind: 'function' | 'custom' | 'tool_search'
-  /** null: the tool stands in no namespace. */
+  /** null when the tool is in no namespace. */
   readonly namespace: string | null
   readonly name: string
 }
@@ -37,7 +37,7 @@ export class ToolNames {
     return this.#byIdentity.get(keyOf(identity)) ?? this.#add(identity)
   }
 
-  /** The tool behind a name that the model has called. One that was never offered stays as it is: the client says that there is none. */
+  /** The tool of a name that the model has called. A tool that was never offered stays as it is: the client reports that it does not exist. */
   identity(hubName: string): ToolIdentity {
     const known = this.#byHubName.get(hubName)
     if (known !== undefined) return known

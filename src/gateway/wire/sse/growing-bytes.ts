@@ -22,7 +22,7 @@ export class GrowingBytes {
     this.#length = length
   }
 
-  /** All of it; the next piece begins anew. */
+  /** All of it; the next piece starts a new one. */
   take(): Buffer {
     const taken = this.#room === null ? Buffer.alloc(0) : this.#room.subarray(0, this.#length)
     this.#room = null

@@ -1,4 +1,4 @@
-/** Pieces that are joined when so many have come. */
+/** Pieces that are joined when a number of them has arrived. */
 const piecesMax = 4096
 
 /** Text that comes in pieces. A text that grows by `+=` keeps an object for each piece until it is read; this keeps few. */
@@ -16,7 +16,7 @@ export class GrowingText {
     this.#pieces = []
   }
 
-  /** All of it. Reading it takes time by its length, once for each reading behind an `append`. */
+  /** All of it. Reading it takes time by its length, once for each reading after an `append`. */
   get text(): string {
     if (this.#pieces.length > 0) {
       this.#joined += this.#pieces.join('')
@@ -25,7 +25,7 @@ export class GrowingText {
     return this.#joined
   }
 
-  /** All of it; the next piece begins anew. */
+  /** All of it; the next piece starts a new one. */
   take(): string {
     const { text } = this
     this.#joined = ''

@@ -14,7 +14,7 @@ const joinedMaxBytes = 1024 * 1024
 /** Most lines of data of an event. */
 const dataLinesMax = 10_000
 
-/** Stands for an event that is not read: an error in the words of every format. What comes behind it is not read either. */
+/** Replaces an event that is not read: an error in the words of every format. Later events are not read either. */
 const refused = (message: string): SseEvent => ({
   kind: 'event',
   name: 'error',
@@ -116,12 +116,12 @@ function startsWith(bytes: Uint8Array, start: number, end: number, word: Uint8Ar
   return true
 }
 
-/** A line of a field: its name alone, or with a colon behind it. */
+/** A line of a field: its name alone, or its name and a colon. */
 function isField(bytes: Uint8Array, start: number, end: number, name: Uint8Array): boolean {
   return startsWith(bytes, start, end, name) && (start + name.length === end || bytes[start + name.length] === 58)
 }
 
-/** Where the value begins behind the name: one space behind the colon is no part of it. */
+/** Where the value begins after the name: one space after the colon is no part of it. */
 function valueAt(bytes: Uint8Array, colon: number, end: number): number {
   if (colon === end) return end
   return bytes[colon + 1] === 32 && colon + 1 < end ? colon + 2 : colon + 1

@@ -3,15 +3,15 @@ import { GrowingBytes } from './growing-bytes.ts'
 /** Takes the lines of an event stream, without their line ends. */
 export interface LineSink {
   /**
-   * One line: `bytes[start, end)`; an empty one ends the event. The bytes are only lent. `nextInChunk` is the offset behind the line
-   * end in the chunk that was pushed.
+   * One line: `bytes[start, end)`; an empty one ends the event. The bytes are only lent. `nextInChunk` is the offset after the line end in the pushed
+   * chunk.
    */
   line(bytes: Uint8Array, start: number, end: number, nextInChunk: number): void
   /** Bytes of a line that is too long to be put together, as they come, for those who pass all bytes on; its `line` is then `overlongLine`. */
   overlong?(part: Uint8Array): void
 }
 
-/** What stands for a line that was too long: a comment, which says nothing. */
+/** Replaces a line that was too long: a comment, which has no effect. */
 export const overlongLine: Uint8Array = Buffer.from(':')
 
 /** Longest line that is put together over several chunks; of a longer one only the length is known. */
@@ -21,9 +21,9 @@ const lf = 10
 const cr = 13
 
 /**
- * Cuts the bytes of an event stream into lines, over any chunking, without decoding or copying a line that lies in one chunk. Lines
- * end in LF or CRLF. A lone CR, which the format allows and no known provider sends, is not a line end here: readers of streams of others put
- * `LineEnds` before it. Decision 0377 says why.
+ * Splits the bytes of an event stream into lines, with any chunking, without decoding or copying a line that is in one chunk. Lines end in LF or CRLF. A
+ * lone CR, which the format allows and no known provider sends, is not a line end here: readers of streams of others put `LineEnds` before it. Decision
+ * 0377 says why.
  */
 export class SseLineScanner {
   readonly #sink: LineSink

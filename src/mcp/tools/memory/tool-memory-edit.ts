@@ -17,9 +17,9 @@ interface EditRows {
 
 const inputSchema = z.object({
   key: keyArgument,
-  old_text: z.string().min(1).describe('Text that stands in the object exactly once: verbatim, with its white space and line ends.'),
-  new_text: z.string().describe('What shall stand there instead; empty: nothing.'),
-  replace_all: z.boolean().default(false).describe('Replace old_text wherever it stands.'),
+  old_text: z.string().min(1).describe('Text that occurs in the object exactly once: verbatim, with its white space and line ends.'),
+  new_text: z.string().describe('The text that replaces it; empty: old_text is removed.'),
+  replace_all: z.boolean().default(false).describe('Replace old_text wherever it occurs.'),
   if_match: ifMatchArgument,
 })
 type Args = z.output<typeof inputSchema>
@@ -33,18 +33,18 @@ const outputSchema = z.object({
   diff: z.string().describe('Lines as they were (-) and as they are (+), cut.'),
 })
 
-/** How often an edit is tried when others write the same object at the same time. */
+/** The most tries of an edit when others write the same object concurrently. */
 const triesMax = 12
 const restMs = 15
 
-/** memory_edit: reads, replaces and writes on the condition that nobody wrote in between; a race that was lost is run again. */
+/** memory_edit: reads, replaces and writes on the condition that nobody wrote in between; after a lost race it starts again. */
 export function memoryEditTool(rows: EditRows, objectMaxBytes: number): Tool {
   return customTool({
     name: 'memory_edit',
     toolset: 'memory',
     title: 'Edit memory',
     description:
-      'Replace a piece of one object of shared memory without sending all of it: old_text, which must stand there exactly once, by new_text. Safe while others write: what they change elsewhere in the object stays. Give more lines around old_text to make it unique, or replace_all.',
+      'Replace a piece of one object of shared memory without sending all of it: old_text, which must occur exactly once, by new_text. Safe while others write: what they change elsewhere in the object stays. Give more lines around old_text to make it unique, or replace_all.',
     annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: false, openWorldHint: false },
     row: rows.write,
     inputSchema,
@@ -79,7 +79,7 @@ async function edit(args: Args, context: ToolContext, rows: EditRows, objectMaxB
   }
 }
 
-/** What stands there now. Throws `bad_request` for what is no text, `memory_conflict` when it is not the version that the caller read. */
+/** Reads the current object. Throws `bad_request` when it is not text, `memory_conflict` when it is not the version that the caller read. */
 async function readText(args: Args, context: ToolContext, row: AnyRow, objectMaxBytes: number): Promise<{ text: string; etag: string }> {
   const { bytes, headers } = bytesOf(await context.invoke(row, { query: { key: args.key } }, context.call))
   const current = headers['etag'] ?? ''
@@ -90,7 +90,7 @@ async function readText(args: Args, context: ToolContext, row: AnyRow, objectMax
   return { text, etag: current }
 }
 
-/** What a write with a stale condition says too: what stands there now, and who wrote it. */
+/** Adds to a write with a stale condition what the object is now, and who wrote it. */
 function conflict(current: string, headers: Readonly<Record<string, string>>): GatewayError {
   const { at, user, agent, verified } = provenanceOf(headers)
   const author = user === null ? null : { user, ...(agent === null ? {} : { agent, verified: verified === true }) }
@@ -103,28 +103,27 @@ function names(ifMatch: string, current: string, sha256: string | undefined): bo
   return ifMatch.split(',').some(part => known.includes(part.trim()))
 }
 
-/** The edit, or why there is none. After a lost race it is somebody's change that stands in the way. */
+/** Makes the edit, or throws why it is not possible. After a lost race the cause is somebody else's change. */
 function doneOf(outcome: EditOutcome, { key }: Args, params: EditParams, tries: number): Done {
   if (outcome.kind === 'done') return outcome
   if (outcome.kind === 'too-long') throw tooLarge(params.charsMax, outcome.chars)
-  if (tries > 1)
-    throw fail('memory_conflict', { message: `Somebody changed ${keyText(key)} meanwhile, and old_text does not stand there exactly once any more.` })
+  if (tries > 1) throw fail('memory_conflict', { message: `Somebody changed ${keyText(key)} meanwhile, and old_text does not occur exactly once any more.` })
   if (outcome.kind === 'absent')
     throw fail('bad_request', {
-      message: `old_text does not stand verbatim in ${keyText(key)}. ${outcome.hint} Read it with memory_read first.`.replace('  ', ' '),
+      message: `old_text does not occur verbatim in ${keyText(key)}. ${outcome.hint} Read it with memory_read first.`.replace('  ', ' '),
     })
   const where = `line${outcome.lines.length === 1 ? '' : 's'} ${outcome.lines.join(', ')}${outcome.count > outcome.lines.length ? ', …' : ''}`
   throw fail('bad_request', {
-    message: `old_text stands ${outcome.count} times in ${keyText(key)} (${where}). Give more of the text around the place that you mean, or replace_all to change all of them.`,
+    message: `old_text occurs ${outcome.count} times in ${keyText(key)} (${where}). Give more of the text around the place that you mean, or replace_all to change all of them.`,
   })
 }
 
-/** Somebody else wrote first, or writes now. */
+/** Somebody else wrote first, or is writing now. */
 function isLostRace(error: unknown): boolean {
   return error instanceof GatewayError && (error.errorName === 'memory_conflict' || error.errorName === 'memory_busy')
 }
 
-/** Calls that lost together come back at different times: their request ids are random. */
+/** Calls that lost together return at different times, because their request ids are random. */
 function restOf(tries: number, requestId: string): number {
   return Math.ceil(((Number.parseInt(requestId.slice(-2), 16) || 0) / 255) * restMs * tries)
 }

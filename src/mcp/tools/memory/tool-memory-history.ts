@@ -1,4 +1,4 @@
-/** Tools for what an object was before. */
+/** Tools for earlier versions of an object. */
 import { z } from 'zod'
 import type { AnyRow } from '../../../platform/endpoint.ts'
 import { counted } from '../toolbox/text-lines.ts'
@@ -65,7 +65,7 @@ function textOf({ key, versions, next_cursor: next }: History): string {
   return [`${keyText(key)}: ${counted(versions.length, 'version')}, newest first. ${namesNotice}`, ...lines, ...more].join('\n')
 }
 
-/** memory_restore: an earlier version once more, as a new one. */
+/** memory_restore: writes an earlier version again, as a new version. */
 export function memoryRestoreTool(row: AnyRow): Tool {
   const outputSchema = z.object({ key: z.string(), size: z.number().int(), etag, restored_from: z.string() })
   return rowTool({
@@ -73,14 +73,14 @@ export function memoryRestoreTool(row: AnyRow): Tool {
     toolset: 'memory',
     title: 'Restore memory',
     description:
-      'Write an earlier version of one object of shared memory again, as its newest version; also after a deletion. What stands there now stays in the history.',
+      'Write an earlier version of one object of shared memory again, as its newest version; also after a deletion. The current content stays in the history.',
     annotations: overwrites,
     row,
     inputSchema: z.object({
       key: keyArgument,
       version: z.string().min(1).max(100).describe('From memory_history.'),
       if_match: ifMatchArgument,
-      create_only: z.boolean().default(false).describe('Fail with memory_conflict when something stands there: for what was deleted.'),
+      create_only: z.boolean().default(false).describe('Fail with memory_conflict when the object exists: use it to restore a deleted object.'),
     }),
     outputSchema,
     toInput: ({ key, version, ...params }) => ({ body: { key, version }, headers: conditionsOf(params) }),

@@ -22,7 +22,7 @@ export function memoryListTool(row: AnyRow): Tool {
     toolset: 'memory',
     title: 'List memory',
     description:
-      'Keys in shared memory that this credential may read, sorted, with size in bytes, time of change, etag and author. Use delimiter "/" to see one level of folders, modified_since to see what is new. For what stands in objects use memory_search.',
+      'Keys in shared memory that this credential may read, sorted, with size in bytes, time of change, etag and author. Use delimiter "/" to see one level of folders, modified_since to see what is new. For the content of objects use memory_search.',
     annotations: readsOnly,
     row,
     inputSchema: z.object({

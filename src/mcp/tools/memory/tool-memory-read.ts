@@ -14,16 +14,16 @@ const outputSchema = z.object({
   provenance: provenanceShape,
   etag: z.string().nullable().describe('Names what was read; give it as if_match when you change the object.'),
   sha256: z.string().nullable(),
-  version: z.string().nullable().describe('The earlier version that was asked for; null: what stands there now.'),
+  version: z.string().nullable().describe('The earlier version that was asked for; null: the current content.'),
   size: z.number().int().describe('Bytes of the whole object.'),
   total_lines: z.number().int(),
-  truncated: z.boolean().describe('true: there is more behind what is shown; continue_at says where.'),
+  truncated: z.boolean().describe('true: there is more after what is shown; continue_at says where.'),
   continue_at: z.object({ offset_line: z.number().int(), offset_char: z.number().int() }).nullable().describe('Arguments with which to read on.'),
   binary: z.boolean().describe('true: it is no text, and nothing of it is shown.'),
   content: z.string(),
 })
 
-/** memory_read: one object, or an earlier version of it, with its author; so much of it as fits into one answer. */
+/** memory_read: one object, or an earlier version of it, with its author. An answer holds as much of it as fits. */
 export function memoryReadTool(rows: { readonly read: AnyRow; readonly history: AnyRow }, objectMaxBytes: number): Tool {
   const bytesMax = Math.min(objectMaxBytes, answerBytesMax)
   return customTool({
@@ -38,7 +38,7 @@ export function memoryReadTool(rows: { readonly read: AnyRow; readonly history: 
       key: keyArgument,
       offset_line: z.number().int().min(0).default(0).describe('Lines to skip.'),
       offset_char: z.number().int().min(0).default(0).describe('Characters of the first line to skip; for lines that are longer than one answer.'),
-      limit_lines: z.number().int().min(1).max(100_000).optional().describe('At most so many lines.'),
+      limit_lines: z.number().int().min(1).max(100_000).optional().describe('The most lines to return.'),
       version: z.string().min(1).max(100).optional().describe('An earlier version, from memory_history.'),
     }),
     outputSchema,
@@ -55,7 +55,7 @@ export function memoryReadTool(rows: { readonly read: AnyRow; readonly history: 
       const provenance = provenanceOf(headers)
       const etag = headers['etag'] ?? null
       const head = `${keyText(key)} · ${counted(bytes.byteLength, 'byte')} · etag ${etag ?? 'unknown'} · ${provenanceText(provenance)}`
-      const which = version === undefined ? [] : [`This is the earlier version ${version}. memory_read without version reads what stands there now.`]
+      const which = version === undefined ? [] : [`This is the earlier version ${version}. memory_read without version reads the current content.`]
       const body =
         text === null
           ? [noText(bytes.byteLength)]
@@ -88,7 +88,7 @@ export function bytesOf(value: unknown): { bytes: Uint8Array; headers: Readonly<
   return { bytes: value.body.bytes, headers: value.headers }
 }
 
-/** The text of an object, byte order mark included; null when it is none. */
+/** Returns the text of an object, byte order mark included; null when the object is not text. */
 export function textOf(bytes: Uint8Array): string | null {
   try {
     const text = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes)
@@ -103,7 +103,7 @@ function noText(sizeBytes: number): string {
 }
 
 function placeText({ lines, totalLines, next }: Slice, offsetLine: number): string {
-  if (lines === 0) return `There is no line behind line ${offsetLine}: the object has ${counted(totalLines, 'line')}.`
+  if (lines === 0) return `There is no line after line ${offsetLine}: the object has ${counted(totalLines, 'line')}.`
   if (next === null && offsetLine === 0) return ''
   return `Lines ${offsetLine + 1} to ${offsetLine + lines} of ${totalLines}.`
 }

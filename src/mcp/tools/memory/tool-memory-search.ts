@@ -7,7 +7,7 @@ import { authorShape, authorText, fenced, keyText, oneLine, untrustedNotice } fr
 import { boundedPage, cursorArgument, nextCursor, queryOf, readsOnly } from './text/tool-memory-parts.ts'
 
 const inputSchema = z.object({
-  query: z.string().min(1).max(500).describe('Text that stands in one line, or a regular expression.'),
+  query: z.string().min(1).max(500).describe('Text within one line, or a regular expression.'),
   mode: z.enum(['text', 'regex']).default('text').describe('regex: RE2 syntax, so no look-around and no back references.'),
   case_sensitive: z.boolean().default(false),
   prefix: z.string().default('').describe('Only keys that begin so, for example agents/.'),
@@ -31,7 +31,7 @@ const hitShape = z.object({
   provenance: z.object({
     user: z.string().nullable(),
     agent: z.string().nullable().describe('Id of a verified agent, or in double quotes the label that a plain key gave itself.'),
-    verified: z.boolean().nullable().describe('Whether the agent proved itself by a token; null: there is none.'),
+    verified: z.boolean().nullable().describe('Whether the agent authenticated with a token; null: there is no agent.'),
     at: z.string(),
   }),
 })
@@ -43,7 +43,7 @@ const outputSchema = z.object({
   searched: z.object({ objects: z.number(), bytes: z.number() }).describe('What this call looked at.'),
 })
 
-/** A call of the row looks at a bounded part of memory. While nothing was found, this tool goes on by itself so many times. */
+/** The most calls that this tool makes while nothing was found: one call of the row searches a bounded part of memory. */
 const stepsMax = 4
 
 /** memory_search: lines of readable objects that have a text or match an expression. */
@@ -79,7 +79,7 @@ async function found(row: AnyRow, args: Args, context: ToolContext): Promise<Row
     const load = async (limit: number): Promise<RowPage> =>
       rowShape.parse(plainJson(jsonOf(await context.invoke(row, { query: rowQuery(args, limit, cursor) }, context.call))))
     const page = await boundedPage(args.limit, load, ({ matches }) => matches).catch((error: unknown) => {
-      // What was searched so far was not for nothing: the caller goes on from here, and reads of the failure if it stays.
+      // The result of the search so far is kept: the caller continues from here, and reads of the failure if it persists.
       if (step > 1 && cursor !== undefined && error instanceof GatewayError) return null
       throw error
     })
@@ -98,7 +98,7 @@ function rowQuery({ query, mode, case_sensitive: isCaseSensitive, prefix }: Args
 
 const snippetCharsMax = 300
 
-/** Hits below their object, each in one line behind its number. */
+/** Matches below their object, each in one line after its line number. */
 function textOf({ matches, next_cursor: next, scanned }: RowPage, requestId: string): string {
   const searched = `${counted(scanned.objects, 'object')} ${scanned.objects === 1 ? 'was' : 'were'} searched`
   const more =

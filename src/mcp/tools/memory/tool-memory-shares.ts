@@ -1,4 +1,4 @@
-/** Tools for peer shares: who is in them, and changing that. */
+/** Tools for peer shares: list their members and change them. */
 import { z } from 'zod'
 import type { AnyRow } from '../../../platform/endpoint.ts'
 import { fail } from '../../../platform/errors.ts'
@@ -51,7 +51,7 @@ interface ShareRows {
 const inputSchema = z.object({
   action: z
     .enum(['create', 'grant', 'revoke', 'retire'])
-    .describe('create: open a space that you own · grant, revoke: let one person in or out · retire: close it for good, its name is never used again.'),
+    .describe('create: open a space that you own · grant, revoke: let one person in or out · retire: close it permanently, its name is never used again.'),
   space: z.string().min(1).describe('1 to 64 small letters, digits and hyphens.'),
   member_uids: z.array(z.number().int().min(1)).max(500).optional().describe('Only for create: who is let in, by user id.'),
   user_id: z.number().int().min(1).optional().describe('Only for grant and revoke: the person.'),
@@ -66,7 +66,7 @@ export function memoryShareTool(rows: ShareRows): Tool {
     toolset: 'memory',
     title: 'Change a memory share',
     description:
-      'Open a share of memory for people of your organisation, let one of them in or out, or close it for good. It gives people access: do it only when the user asked for it. Safe to repeat.',
+      'Open a share of memory for people of your organisation, let one of them in or out, or close it permanently. It gives people access: do it only when the user asked for it. Safe to repeat.',
     annotations: overwrites,
     row: rows.createShare,
     inputSchema,
@@ -79,7 +79,7 @@ export function memoryShareTool(rows: ShareRows): Tool {
   })
 }
 
-/** Which row does it. Throws `bad_request` when an argument of the action is missing, or is of another one. */
+/** Chooses the row of the action. Throws `bad_request` when an argument of the action is missing, or belongs to another action. */
 function rowCallOf({ action, space, member_uids: members, user_id: user }: Args, rows: ShareRows): { row: AnyRow; input: RowInput } {
   const isOfOne = action === 'grant' || action === 'revoke'
   if (isOfOne !== (user !== undefined))
@@ -105,7 +105,7 @@ function textOf({ action, user_id: user }: Args, share: Share): string {
     create: `The share is open; its memory is under shared/${share.space}/.`,
     grant: `User ${user} may read and write it.`,
     revoke: `User ${user} may not read or write it any more.`,
-    retire: 'The share is closed for good; nobody reads or writes it any more.',
+    retire: 'The share is closed permanently; nobody can read or write it any more.',
   }[action]
   return `${done}\n${lineOf(share)}`
 }

@@ -20,7 +20,7 @@ export function memoryWriteTool(row: AnyRow, objectMaxBytes: number): Tool {
     row,
     inputSchema: z.object({
       key: keyArgument,
-      content: z.string().describe('All of the text that shall stand there.'),
+      content: z.string().describe('The whole new text of the object.'),
       if_match: ifMatchArgument,
       create_only: z.boolean().default(false).describe('Fail with memory_conflict when the key exists.'),
     }),
@@ -40,7 +40,7 @@ export function memoryAppendTool(row: AnyRow, objectMaxBytes: number): Tool {
     toolset: 'memory',
     title: 'Append to memory',
     description:
-      'Add an entry to a folder of shared memory, above all to a journal such as workspaces/3/journal. Every entry is an object of its own with a name made from day, time and author, so that nobody loses anything, however many write at once. Entries are never changed afterwards.',
+      'Add an entry to a folder of shared memory, above all to a journal such as workspaces/3/journal. Every entry is an object of its own with a name made from day, time and author, so that nobody loses anything, however many write concurrently. Entries are never changed afterwards.',
     annotations: { readOnlyHint: false, destructiveHint: false, idempotentHint: false, openWorldHint: false },
     row,
     inputSchema: z.object({
@@ -59,7 +59,7 @@ export function memoryAppendTool(row: AnyRow, objectMaxBytes: number): Tool {
   })
 }
 
-/** memory_delete: one object; its earlier versions stay unless they shall go too. */
+/** memory_delete: deletes one object. Its earlier versions stay unless the request removes them too. */
 export function memoryDeleteTool(row: AnyRow): Tool {
   const outputSchema = z.object({ key: z.string(), deleted: z.literal(true), history_erased: z.boolean() })
   return rowTool({
@@ -76,7 +76,7 @@ export function memoryDeleteTool(row: AnyRow): Tool {
       erase_history: z
         .boolean()
         .default(false)
-        .describe('Remove all earlier versions too, for good: for what should never have been written, such as a secret.'),
+        .describe('Remove all earlier versions too, permanently: use it for content that should never have been written, such as a secret.'),
     }),
     outputSchema,
     toInput: args => ({ query: { key: args.key, ...(args.erase_history ? { history: 'erase' } : {}) }, headers: conditionsOf(args) }),

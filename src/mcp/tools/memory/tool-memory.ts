@@ -1,4 +1,4 @@
-/** Shared memory as tools: the rows of /v1/me/memory with the words and the caution that agents need. */
+/** Shared memory as tools: the rows of /v1/me/memory with the words and warnings that agents need. */
 
 import { z } from 'zod'
 import type { AnyRow } from '../../../platform/endpoint.ts'
@@ -53,7 +53,7 @@ export function memoryTools(rows: MemoryRows, objectMaxBytes: number): Tool[] {
   ]
 }
 
-/** memory_promote: a record, in the name of an owner or admin who vouches for it. */
+/** memory_promote: writes a record in the name of an owner or admin who vouches for it. */
 export function memoryPromoteTool(row: AnyRow, objectMaxBytes: number): Tool {
   const outputSchema = z.object({ key: z.string(), etag })
   return rowTool({
@@ -61,7 +61,7 @@ export function memoryPromoteTool(row: AnyRow, objectMaxBytes: number): Tool {
     toolset: 'memory',
     title: 'Promote to a record',
     description:
-      'Write a record: what the organisation, or the team of a workspace, may rely on. It stands in the name of the owner or admin whose key this is, so do it only when that person asked for this very content. The same name again replaces the record.',
+      'Write a record: what the organisation, or the team of a workspace, may rely on. It is signed with the name of the owner or admin of this key, so do it only when that person asked for this very content. The same name again replaces the record.',
     annotations: overwrites,
     row,
     inputSchema: z.object({

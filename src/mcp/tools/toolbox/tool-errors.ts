@@ -5,10 +5,10 @@ import { oneLine, quoted } from '../memory/text/tool-memory-marking.ts'
 import { inToolWords } from '../memory/text/tool-memory-words.ts'
 import { jsonOf, plainJson, type ToolResult } from './tool.ts'
 
-/** Where `_meta` of a failed call has the error for programs; the same key on every installation. */
+/** The key in `_meta` of a failed call under which programs find the error; it is the same on every installation. */
 export const errorMetaKey = 'dev.brigade/error'
 
-/** A refusal by a provider that the gateway relays as it is: its own status and code, no row of the error table. */
+/** A refusal by a provider that the gateway relays unchanged: its own status and code, no row of the error table. */
 export class RelayedRefusal extends Error {
   override readonly name = 'RelayedRefusal'
   readonly code: string
@@ -25,19 +25,19 @@ export class RelayedRefusal extends Error {
 const envelope = z.looseObject({ error: z.looseObject({ message: z.string(), code: z.string().nullish(), type: z.string().nullish() }) })
 const relayedType: ErrorType = 'invalid_request_error'
 
-/** What a provider calls an error, when it is a word: whatever else stands there is text of somebody else's in the place of ours. */
+/** A provider's name for an error, when it is one word. Any other text from a provider is not shown as ours. */
 function word(said: string | null | undefined): string | null {
   return typeof said === 'string' && /^[\w.:-]{1,64}$/.test(said) ? said : null
 }
 
-/** Throws what a provider refused, when the value of a row is such a reply. */
+/** Throws the provider's refusal when the value of a row is one. */
 export function refuseRelayed(value: unknown): void {
   if (!(value instanceof Reply) || value.status < 400) return
   const { error } = envelope.parse(jsonOf(value))
   throw new RelayedRefusal(word(error.code) ?? 'upstream_client_error', value.status, error.message, word(error.type) ?? relayedType)
 }
 
-/** What a provider answered. Throws what it refused, and `all_routes_failed` for what has not this shape: it is no failure of ours. */
+/** Returns the provider's answer. Throws its refusal, and `all_routes_failed` for a value of another shape, which is no failure of the gateway. */
 export function providerAnswer<T>(shape: z.ZodType<T>, value: unknown): T {
   refuseRelayed(value)
   const parsed = shape.safeParse(jsonOf(value))
@@ -45,7 +45,7 @@ export function providerAnswer<T>(shape: z.ZodType<T>, value: unknown): T {
   throw fail('all_routes_failed', { message: 'The provider answered in a form that cannot be read.', cause: parsed.error })
 }
 
-/** An answer that ended with an error frame; the error carries what had come of it. */
+/** An answer that ended with an error frame; the error carries the part that arrived. */
 export class BrokenAnswer extends Error {
   override readonly name = 'BrokenAnswer'
   readonly error: GatewayError
@@ -65,7 +65,7 @@ const nextSteps: Readonly<Record<string, string>> = {
   forbidden: 'Do not retry: this credential may not do that. memory_paths and whoami say what it may do.',
   insufficient_credits: 'Do not retry: tell the user that the prepaid balance is used up.',
   invalid_api_key: 'Do not retry with this credential: tell the user that it no longer works.',
-  internal_error: 'Do not retry at once: tell the user the request id. It finds the failure in the log of the gateway.',
+  internal_error: 'Do not retry immediately: tell the user the request id. It finds the failure in the log of the gateway.',
   key_disabled_inactive: 'Do not retry: tell the user that the key was disabled for lack of use.',
   memory_conflict: 'Read the object again with memory_read, merge your change, and write with the new etag as if_match.',
   memory_store_failed: 'If this was a write, read the object first: it may have come through. If it stays, tell the user: an admin has to look at the store.',
@@ -78,21 +78,21 @@ const nextSteps: Readonly<Record<string, string>> = {
   not_found: 'Check the name; memory_list shows the keys that exist.',
   payload_too_large: 'Split it into smaller parts.',
   provider_unavailable_billing: 'Do not retry: the operator of the gateway has to act. Another model may work.',
-  all_routes_failed: 'Try once more, or choose another model.',
+  all_routes_failed: 'Try again, or choose another model.',
   agent_paused: 'Do not retry: this agent is paused. Stop this work and tell the user; whoever paused it resumes it.',
-  agent_revoked: 'Do not retry: this agent has been revoked for good. Stop this work and tell the user.',
-  upstream_stream_error: 'The answer is incomplete. Try once more.',
+  agent_revoked: 'Do not retry: this agent has been revoked permanently. Stop this work and tell the user.',
+  upstream_stream_error: 'The answer is incomplete. Try again.',
   upstream_client_error: 'The provider refused the request as it is: change it, or choose another model.',
   share_owner: 'Do not retry: the owner cannot be taken out. Retire the share instead, if the user wants that.',
   space_retired: 'Choose another name: that one is not used again.',
-  space_taken: 'Choose another name, or ask whoever owns that space to let you in.',
+  space_taken: 'Choose another name, or ask the owner of that space to let you in.',
   unsupported_operation: 'Choose another model with models_list.',
 }
 
 const spentBudget = 'Do not retry: the budget does not come back by waiting. Stop this work and tell the user; budget_get shows the figures.'
 const afterTime = (seconds: string): string => `Wait ${seconds} s and try again.`
 
-/** The budget codes stand for two cases: spent for the month, or held by running calls for a moment. */
+/** The budget codes have two meanings: the budget is spent for the month, or running calls hold it for a moment. */
 function nextStepOf(error: GatewayError | RelayedRefusal, headers: Readonly<Record<string, string>>): string {
   const retryAfter = headers['retry-after']
   const isBudget = error.code === 'budget_exceeded' || error.code === 'agent_budget_exceeded'
@@ -103,10 +103,10 @@ function nextStepOf(error: GatewayError | RelayedRefusal, headers: Readonly<Reco
   return nextSteps[error.code] ?? (error.status >= 500 ? 'Try again later; if it stays, report the request id.' : 'Change the call before you try again.')
 }
 
-/** Most of a message: some repeat what they refuse, which may be long, and some are of others. */
+/** The most characters of a message: some repeat the refused input, which may be long, and some are by others. */
 const messageCharsMax = 2_000
 
-/** Agents do what stands behind `Next:`, so only our own words may stand there: messages repeat what providers and callers say. */
+/** Agents follow the text after `Next:`, so only our own words may be there: messages repeat what providers and callers say. */
 const withoutOurMark = (text: string): string => text.replace(/\bnext\s*:/giu, 'next -')
 
 /** Fields of the evidence that programs read in `_meta` too. */

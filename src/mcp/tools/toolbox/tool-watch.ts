@@ -3,12 +3,12 @@ import type { ToolCall } from './tool.ts'
 
 /** A tool that runs. */
 export interface WatchedTool {
-  /** What the calls of the tool are told of where they stand. */
+  /** Reports the progress of a tool's calls. */
   readonly below: { readonly trace?: TracePlace }
   end(isOk: boolean): void
 }
 
-/** Told of tool calls for figures and traces. It must not throw. */
+/** Receives tool calls for metrics and traces. It must not throw. */
 export interface ToolWatch {
   begin(tool: string, call: ToolCall): WatchedTool
 }

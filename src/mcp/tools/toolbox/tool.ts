@@ -8,7 +8,7 @@ import { type AnyRow, type Call, Reply } from '../../../platform/endpoint.ts'
 import { fail } from '../../../platform/errors.ts'
 import { type BearerPrincipal, mayCall } from '../../../platform/security/principal.ts'
 
-/** The untyped input of a row, as it would stand in an HTTP request. */
+/** The untyped input of a row, in the form of an HTTP request. */
 export interface RowInput {
   readonly path?: Readonly<Record<string, string>>
   readonly query?: Readonly<Record<string, string>>
@@ -17,13 +17,13 @@ export interface RowInput {
   readonly body?: unknown
 }
 
-/** Who calls, under which request id and label, and until when; `paid` are the units that its POST has taken from the caller's rate. */
+/** The caller, request id, label and deadline; `paid` are the units that its POST has taken from the caller's rate. */
 export type ToolCall = Omit<Call<BearerPrincipal>, 'baseUrl'> & { readonly paid?: { use(): boolean } }
 
 /** Calls a row as the HTTP edge would: rate, rule, validation, handler. Throws GatewayError. */
 export type InvokeRow = (row: AnyRow, input: RowInput, call: ToolCall) => Promise<unknown>
 
-/** One step of a running tool: `progress` never falls, `message` says what happens in a few words and holds no content. */
+/** One step of a running tool: `progress` never falls; `message` says in a few words what happens and holds no content. */
 export interface ToolProgress {
   readonly progress: number
   readonly message: string
@@ -37,7 +37,7 @@ export interface ToolContext {
   readonly report: ((progress: ToolProgress) => void) | null
 }
 
-/** What a tool answers: text for the model, the same as data for the program around it. */
+/** The answer of a tool: text for the model, and the same as data for the program around it. */
 export interface ToolResult {
   readonly text: string
   readonly structured: Readonly<Record<string, unknown>>
@@ -106,7 +106,7 @@ export function rowTool<I extends z.ZodObject>(
   })
 }
 
-/** A tool that drives its row itself, as one that reads a stream must. */
+/** A tool that drives its row itself, which a tool that reads a stream must do. */
 export function customTool<I extends z.ZodObject>(tool: ToolHead<I> & { run(args: z.output<I>, context: ToolContext): Promise<ToolResult> }): Tool {
   const argsOf = strictParser(tool.name, tool.inputSchema)
   return {
@@ -120,10 +120,10 @@ export function customTool<I extends z.ZodObject>(tool: ToolHead<I> & { run(args
     outputSchema: tool.outputSchema,
     mayUse: principal => tool.row.auth !== 'session' && tool.row.auth !== 'signature' && mayCall(principal, tool.row.access).ok,
     async run(args, context) {
-      // Before the arguments: what is wrong with them is not worth a look for a caller who may not call.
+      // The access check comes before the arguments: their errors do not matter to a caller who may not call.
       const verdict = mayCall(context.call.principal, tool.row.access)
       if (!verdict.ok) {
-        // The row refuses it too, and leaves what it leaves of a refused call: a count against the rate, a line in the audit trail.
+        // The row refuses it too, and records it like any refused call: a count against the rate, a line in the audit trail.
         await context.invoke(tool.row, {}, context.call)
         throw fail('forbidden', { message: verdict.why })
       }
@@ -132,7 +132,10 @@ export function customTool<I extends z.ZodObject>(tool: ToolHead<I> & { run(args
   }
 }
 
-/** Wrong arguments are a failed call, not a protocol error, so that the model reads what to correct. An unknown field is wrong: it is mostly a misspelt one. */
+/**
+ * Invalid arguments are a failed call, not a protocol error, so that the model reads what to correct. An unknown field is invalid, because it is mostly
+ * a misspelt one.
+ */
 function strictParser<I extends z.ZodObject>(name: string, schema: I): (args: unknown) => z.output<I> {
   const strict = schema.strict()
   return args => {
@@ -142,13 +145,13 @@ function strictParser<I extends z.ZodObject>(name: string, schema: I): (args: un
   }
 }
 
-/** Most faults, and most unknown names, that an error tells of. */
+/** The most faults, and the most unknown names, in one error. */
 const faultsMax = 5
 const unknownNamesMax = 10
 /** Longest name or path of a caller that an error repeats. */
 const namedMaxChars = 100
 
-/** What is wrong with which fields: the first faults, in as many words as a reader needs. */
+/** Says what is wrong with which fields: the first faults, in as many words as a reader needs. */
 export const issuesText = ({ issues }: z.core.$ZodError): string => issues.slice(0, faultsMax).map(issueText).join('; ')
 
 function issueText(issue: z.core.$ZodIssue): string {

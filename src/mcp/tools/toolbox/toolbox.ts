@@ -45,7 +45,7 @@ export interface ToolboxDeps {
   readonly invoke: InvokeRow
   readonly clock: Clock
   readonly log: Log
-  /** Left out: nobody counts or traces. */
+  /** Left out: nothing is counted or traced. */
   readonly watch?: ToolWatch | undefined
   /** The sets that the client chose. */
   readonly toolsets: ReadonlySet<Toolset>
@@ -64,12 +64,12 @@ export class Toolbox implements ToolSurface {
     this.#call = call
   }
 
-  /** How many tools run now. */
+  /** The number of tools that run now. */
   get running(): number {
     return this.#running
   }
 
-  /** Bytes of pictures that the answers so far have. */
+  /** Bytes of pictures in the answers so far. */
   get pictureBytes(): number {
     return this.#pictureBytes
   }
@@ -78,12 +78,12 @@ export class Toolbox implements ToolSurface {
     return this.#deps.catalog.listFor(this.#call.principal, this.#deps.toolsets)
   }
 
-  /** Whether there is such a tool in the chosen sets. One that this caller may not use is there: its call is answered with why not. */
+  /** Whether the chosen sets have this tool. A tool that this caller may not use counts: the answer to its call says why not. */
   has(name: string): boolean {
     return this.#find(name) !== undefined
   }
 
-  /** What to say of a name that `has()` does not know. */
+  /** The message for a name that `has()` does not know. */
   unknown(name: string): string {
     const elsewhere = this.#deps.catalog.find(name)?.toolset
     const hint = elsewhere === undefined ? '' : `; it is in the toolset ${elsewhere}, which this connection did not choose: add it to ?toolsets= of the MCP URL`
@@ -135,13 +135,13 @@ export class Toolbox implements ToolSurface {
   }
 }
 
-/** The end of a running tool. A revoked agent is told so by the same code as at the end of a stream: nothing that it does next helps. */
+/** Ends a running tool. A revoked agent gets the same code as at the end of a stream, because nothing that it does next helps. */
 function endOf(cut: CallCutError): GatewayError {
   const error = cutError(cut)
   return cut.reason === 'agent_revoked' ? fail('agent_revoked_label', { message: error.message, ...revokedEvidence }) : error
 }
 
-/** Nobody waits for this answer any more; it only keeps an abort out of the error log. */
+/** The caller is gone, so this answer only keeps an abort out of the error log. */
 function cancelled(): GatewayError {
   return fail('bad_request', { message: 'The client cancelled this call.' })
 }

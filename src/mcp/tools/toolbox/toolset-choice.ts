@@ -1,4 +1,4 @@
-/** Which tools a client asked for in the query of the MCP URL. */
+/** Which tools a client requests in the query of the MCP URL. */
 import { fail } from '../../../platform/errors.ts'
 import { type Toolset, toolsets } from './tool.ts'
 
@@ -9,9 +9,9 @@ const names: readonly string[] = [...toolsets, 'all']
 const usual: ReadonlySet<Toolset> = new Set(toolsets.filter(name => name !== 'images'))
 
 /**
- * The toolsets that the URL of a request asks for: `?toolsets=core,memory`, `?toolsets=all`; without one all but images. Blanks and letter
- * case do not matter, and the parameter may stand more than once. Throws `bad_request` for a name that is no toolset: a misspelt one would
- * else only look as if tools were missing.
+ * Returns the toolsets that the URL of a request asks for: `?toolsets=core,memory`, `?toolsets=all`; without the parameter all but images. Blanks and
+ * letter case do not matter, and the parameter may occur more than once. Throws `bad_request` for an unknown name, because with a misspelt name tools
+ * would only seem to be missing.
  */
 export function toolsetsOf(url: string | undefined): ReadonlySet<Toolset> {
   const query = url?.indexOf('?') ?? -1

@@ -30,7 +30,7 @@ export interface KeyWalkOptions {
   readonly signal: AbortSignal
 }
 
-/** Pages of one walk: a million objects. Whoever filled the bucket with what is not served makes no call without an end. */
+/** The most pages of one walk, which is a million objects. Many objects that the gateway does not serve cannot make a call endless. */
 const pagesMax = 1_000
 
 /** Sorts after every key that begins with what it is appended to. */
@@ -80,7 +80,7 @@ export class KeyWalk {
     return this.#prefixes.some(prefix => key.startsWith(prefix))
   }
 
-  /** Goes on after `after`, which must not lie behind. */
+  /** Moves the walk to `after`, which must not be before its position. */
   seek(after: string): void {
     this.#after = after
   }
@@ -103,7 +103,7 @@ export class KeyWalk {
       const key = relativeKey(row.orgId, object.key)
       return key !== null && isServedKey(key) ? [{ ...object, key }] : []
     })
-    // Also a page of which nothing is seen moves the walk on.
+    // A page without any served object moves the walk on too.
     if (page.next !== null) this.#listedTo = relativeKey(row.orgId, page.next)
     this.#page = await this.#known(served)
   }

@@ -9,7 +9,7 @@ export interface ListParams {
   /** Keys and common prefixes of a page. */
   readonly limit: number
   readonly cursor?: string | undefined
-  /** Keys that have it behind the prefix are shown as one common prefix. */
+  /** Keys that contain it after the prefix are shown as one common prefix. */
   readonly delimiter?: string | undefined
   /** Keys that do not fit are left out. */
   readonly isWanted?: ((found: WalkedObject) => boolean) | undefined
@@ -23,7 +23,7 @@ export interface ListPageView {
   readonly next_cursor: string | null
 }
 
-/** Objects that one page looks at when few of them are wanted; the cursor then goes on behind the last of them. */
+/** The most objects that one page examines when few of them match; the cursor then continues after the last of them. */
 const lookedAtMax = 10_000
 
 /** The next page of the walk. Throws ObjectStoreError. */

@@ -43,7 +43,7 @@ export interface Settled {
   readonly isWanted: boolean
 }
 
-/** The store was configured anew since the caller looked at its configuration; nothing was taken. */
+/** The store was reconfigured after the caller read its configuration; nothing was taken. */
 export class StoreMovedError extends Error {
   override readonly name = 'StoreMovedError'
 }
@@ -74,7 +74,7 @@ export interface MemoryIndexDeps {
   readonly intentMs: number
   /** The store of an organisation as it is configured now; null when it has none. */
   storeOf(orgId: number): Promise<ConfiguredStore | null>
-  /** Tells every process that there is a change to read. */
+  /** Notifies every process that there is a change to read. */
   announce(): void
 }
 
@@ -103,7 +103,7 @@ export class MemoryIndex {
       const found = await this.#insert(request, id)
       if (found.outcome === 'taken') return { ...id, before: found.etag === null ? null : { etag: found.etag, writeId: found.writeId } }
       if (found.outcome === 'full') throw fail('memory_quota_exceeded')
-      if (found.outcome === 'moved') throw new StoreMovedError('the store was configured anew')
+      if (found.outcome === 'moved') throw new StoreMovedError('the store was reconfigured')
       if (found.busyUntil !== null && found.busyUntil.getTime() <= clock.nowMs()) await this.#resolveOther(request)
       await request.whileBusy?.()
       if (clock.monotonicMs() >= deadlineMs) throw fail('memory_busy', { retryAfterSeconds: 1 })
@@ -134,13 +134,13 @@ export class MemoryIndex {
     )
   }
 
-  /** Resolves the intent that stands in the way when nobody owns it any more. */
+  /** Resolves the intent that holds the key when no process owns it any more. */
   async #resolveOther({ orgId, key }: TakeRequest): Promise<void> {
     const other = await this.#deps.db.maybe(findIntent, orgId, key)
     if (other !== null && other.expiresAt.getTime() <= this.#deps.clock.nowMs()) await this.resolve(other)
   }
 
-  /** Books a write that is in the store. Null when the intent is gone: it was resolved by another, or the store was configured anew. */
+  /** Books a write that the store holds. Returns null when the intent is gone, because another process resolved it or the store was reconfigured. */
   async settlePut(intent: IntentId, etag: string, kept: Kept, versionsMax: number): Promise<Settled | null> {
     return this.#told(await this.#deps.db.maybe(settlePut, intent.orgId, intent.key, intent.writeId, ...keptParameters(kept, versionsMax), etag))
   }
@@ -160,7 +160,7 @@ export class MemoryIndex {
     return this.#deps.db.maybe(releaseKey, intent.orgId, intent.key, intent.writeId)
   }
 
-  /** Leaves the intent to whoever comes next: how the call ended is not known. */
+  /** Leaves the intent for the next writer or the sweep: the result of the call is not known. */
   async doubt(intent: Intent): Promise<void> {
     await this.#deps.db.exec(doubtIntent, intent.orgId, intent.key, intent.writeId, new Date(this.#deps.clock.nowMs()))
   }

@@ -5,7 +5,7 @@ import type { Clock } from '../../../platform/clock.ts'
 import { ObjectStoreError } from '../object-store.ts'
 import type { KeySource, SigningKeys } from './s3-options.ts'
 
-/** Keys that end sooner are fetched anew beside the calls that still use them. */
+/** Keys that end sooner are renewed in the background while calls still use them. */
 const refreshAheadMs = 5 * 60_000
 /** After a refresh that failed, or that gave keys which end soon, the next one waits. */
 const refreshPauseMs = 1_000
@@ -66,7 +66,10 @@ export class AwsIdentity {
   }
 }
 
-/** Keeps keys, and fetches new ones once for all callers: ahead of their end beside the calls, behind it before them. A failure is kept for a while. */
+/**
+ * Keeps keys, and fetches new ones once for all callers. Before the keys end the fetch runs in the background; after they end, calls wait for it. A
+ * failure is kept for a while.
+ */
 export function refreshed(clock: Pick<Clock, 'nowMs'>, fetch: () => Promise<SigningKeys>): KeySource {
   let current: { readonly keys: Promise<SigningKeys>; readonly endMs: number } | null = null
   let running: Promise<SigningKeys> | null = null

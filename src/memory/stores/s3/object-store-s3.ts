@@ -1,7 +1,6 @@
 /**
- * An object store behind the S3 protocol: AWS, R2, MinIO, Ceph, Swift's s3api. Checksum headers and chunked bodies are sent only
- * where the protocol requires them, because older stores answer 501 to both. What one object takes goes over a wire of ours; what answers
- * in XML goes through the AWS SDK.
+ * An object store that speaks the S3 protocol: AWS, R2, MinIO, Ceph, Swift's s3api. Checksum headers and chunked bodies are sent only where the protocol
+ * requires them, because older stores answer 501 to both. Calls for one object use the wire of this folder; calls that answer in XML use the AWS SDK.
  */
 import type { Clock } from '../../../platform/clock.ts'
 import { BodyTooLargeError, type OutboundReply } from '../../../platform/outbound/upstream-body.ts'
@@ -226,7 +225,7 @@ const tooManyCopies = (cause: Error): ObjectStoreError =>
   new ObjectStoreError('overloaded', 'the store has no copy of its own, and too many copies wait for their turn', { cause })
 
 const metadataPrefix = 'x-amz-meta-'
-/** Nothing that is asked of a reply to a write stands in its body. */
+/** The body of a reply to a write holds nothing that the gateway needs. */
 const replyMaxBytes = 1024 * 1024
 
 interface Conditions {

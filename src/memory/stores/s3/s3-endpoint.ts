@@ -11,15 +11,15 @@ export function isAwsEndpoint(endpoint: string | null): boolean {
   return endpoint === null || /(^|\.)amazonaws\.com(\.cn)?$/.test(new URL(endpoint).hostname)
 }
 
-/** Whether the bucket stands in the path whatever its name is. */
+/** Whether the bucket is in the path whatever its name is. */
 export function isPathForced({ endpoint, access }: Pick<S3StoreOptions, 'endpoint' | 'access'>): boolean {
   const addressing = access?.addressing ?? 'auto'
   return addressing === 'path' || (addressing === 'auto' && !isAwsEndpoint(endpoint))
 }
 
 /**
- * Origin and path of the bucket in a region. A bucket whose name cannot stand in a host stands in the path. Throws Error for a region
- * that is no name of one.
+ * Returns the origin and path of the bucket in a region. A bucket whose name is not valid in a host is in the path. Throws Error for an invalid region
+ * name.
  */
 export function bucketUrl(place: Pick<S3StoreOptions, 'endpoint' | 'bucket' | 'access'>, region: string): URL {
   rules ??= (new S3Client({ region: 'us-east-1', credentials: { accessKeyId: '-', secretAccessKey: '-' } }).config as unknown as { endpointProvider: Rules })

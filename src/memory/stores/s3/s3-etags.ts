@@ -1,7 +1,10 @@
 /** Etags as stores send them. Pure. */
 import { isEntityTag } from '../../preconditions.ts'
 
-/** One spelling: some stores leave the quotes out, in lists above all, and some call their etags weak although a whole object has one. Null when there is none. */
+/**
+ * Brings an etag into one spelling: some stores leave out the quotes, above all in lists, and some mark an etag as weak although it covers the whole
+ * object. Returns null when there is no etag.
+ */
 export function etagOf(sent: string | undefined): string | null {
   const etag = (sent ?? '').replace(/^W\//, '')
   const quoted = etag.startsWith('"') ? etag : `"${etag}"`

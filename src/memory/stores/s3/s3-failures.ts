@@ -1,4 +1,4 @@
-/** What calls to an S3 store failed with, as the port names it. */
+/** Names the failures of calls to an S3 store as the port does. */
 import { ObjectStoreError, type ObjectStoreErrorKind } from '../object-store.ts'
 
 /** The HTTP status of a failed call; null when there was no reply. */
@@ -16,7 +16,7 @@ function nameOf(error: unknown): string {
   return error instanceof Error ? error.name : ''
 }
 
-/** Whether the store refused keys that were good before: they have come to their end. */
+/** Whether the store refused keys that it accepted before, because they have expired. */
 export function isExpired(error: unknown): boolean {
   return /^(ExpiredToken|ExpiredTokenException|InvalidToken|TokenRefreshRequired)$/.test(nameOf(error))
 }
@@ -25,7 +25,7 @@ export function isExpired(error: unknown): boolean {
 export function translated(error: unknown, isConditional: boolean): ObjectStoreError {
   if (error instanceof ObjectStoreError) return error
   const status = statusOf(error)
-  // The SDK tries twice: what the second try says is not what became of the first.
+  // The SDK tries twice, and the answer to the second try does not tell the result of the first.
   const wasTriedBefore = attemptsOf(error) > 1
   const made = (kind: ObjectStoreErrorKind, message: string, mayHaveHappened = false): ObjectStoreError =>
     new ObjectStoreError(kind, message, { cause: error, mayHaveHappened: mayHaveHappened || wasTriedBefore })
@@ -62,13 +62,13 @@ const silences: Readonly<Record<string, string>> = {
   TimeoutError: 'the store did not answer in time',
 }
 
-/** Why there was no answer, for whoever configures the store. */
+/** Says why there was no answer, for the person who configures the store. */
 function silenceOf(code: string): string {
   if (/^(ERR_TLS|ERR_SSL|CERT_|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO_|EPROTO)/.test(code)) return `TLS failed (${code})`
   return silences[code] ?? 'the store did not answer as HTTP asks for'
 }
 
-/** The code of a connection that failed; of what has none, its name. */
+/** The code of a failed connection; of an error without a code, its name. */
 function codeOf(error: unknown): string {
   const code = (error as { code?: unknown } | null)?.code
   return typeof code === 'string' ? code : nameOf(error)

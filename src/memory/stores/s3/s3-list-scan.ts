@@ -1,9 +1,9 @@
-/** What a reply in XML may hold, counted in one pass over its bytes before a parser sees it: a parser's time depends on what is in it. */
+/** Bounds the content of an XML reply in one pass over its bytes, before a parser reads it: the time of a parser depends on the content. */
 import { ObjectStoreError } from '../object-store.ts'
 
-/** What a page has beside its entries, in bytes; also the most of a reply that has none. */
+/** The most bytes of a page besides its entries; also the most bytes of a reply without entries. */
 export const frameMaxBytes = 16 * 1024
-/** A key of 1,024 bytes, each of which is escaped as `&quot;`. */
+/** A key of 1,024 bytes, in which each byte is escaped as `&quot;`. */
 const textMaxBytes = 6 * 1_024
 /** One entry: its longest key with what else is said of it. */
 const entryMaxBytes = 8 * 1024

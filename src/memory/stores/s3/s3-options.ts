@@ -7,7 +7,7 @@ export interface StoreAccess {
   /** `keys`: of the organisation. `role`: assumed for it. `gateway`: the identity of this process, for buckets that the operator named. */
   readonly credentials: 'keys' | 'role' | 'gateway'
   readonly roleArn: string | null
-  /** `auto`: the bucket stands in the host at AWS, in the path elsewhere. */
+  /** `auto`: the bucket is in the host at AWS, and in the path elsewhere. */
   readonly addressing: 'auto' | 'path' | 'virtual'
   /** How new objects are encrypted; `bucket`: as the bucket says. */
   readonly sse: 'bucket' | 'aws:kms'

@@ -205,7 +205,7 @@ function placeIn(options: S3ClientOptions, region: string, before: Place | null)
   const signer = new SignatureV4({
     service: 's3',
     region,
-    // The keys that are there are given at once; new ones are fetched beside the calls.
+    // Returns current keys immediately; new keys are fetched in the background.
     credentials: () => options.keys(),
     sha256: Sha256,
     // The path goes out as it is signed; S3 escapes it once.
@@ -221,7 +221,7 @@ function placeIn(options: S3ClientOptions, region: string, before: Place | null)
 /** Statuses with which S3 says that the bucket is in another region. */
 const otherRegionStatuses: readonly number[] = [301, 307, 400]
 
-/** The region that the store names in such an answer; null when it names none, or the one that was asked. */
+/** The region that the store names in such an answer; null when it names none or the region of the request. */
 function regionIn({ status, headers }: OutboundReply, text: string, asked: string): string | null {
   if (!otherRegionStatuses.includes(status)) return null
   const said = headers['x-amz-bucket-region'] ?? /<Region>([^<]*)<\/Region>/.exec(text)?.[1]

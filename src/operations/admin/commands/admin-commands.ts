@@ -141,7 +141,7 @@ async function createKey(app: App, args: z.output<typeof keyArgs>): Promise<obje
   return { org_id: args.org, key_id: created.id, key: created.key }
 }
 
-/** Ends a key at once, on every process, with the calls that run on it. */
+/** Ends a key immediately, on every process, with its running calls. */
 async function revokeKey(app: App, args: z.output<typeof revokeArgs>): Promise<object> {
   await asOperator(app.audit, { act: 'revokeKey', orgId: args.org, target: `key=${args.key}` }, () => app.keys.revoke(args.org, args.key))
   return { org_id: args.org, key_id: args.key, revoked: true }

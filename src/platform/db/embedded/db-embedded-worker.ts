@@ -38,7 +38,7 @@ async function open(start: WorkerStart): Promise<PGlite> {
 async function answer(database: PGlite, message: ToWorker): Promise<void> {
   if (message.kind === 'bytes') {
     const parts: Uint8Array[] = []
-    // The bytes lie in the memory of the database and are overwritten by the next write: they are copied at once.
+    // The bytes are in the memory of the database and the next write overwrites them, so they are copied immediately.
     await database.execProtocolRawStream(message.bytes, { syncToFs: false, onRawData: bytes => parts.push(bytes.slice()) })
     const reply = Buffer.concat(parts)
     send({ kind: 'bytes', bytes: new Uint8Array(reply) })

@@ -1,8 +1,8 @@
 /**
- * The embedded database: PGlite in a worker thread behind the same port. There is one session: a transaction owns it, everything
- * else waits its turn. An acknowledged transaction survives a kill of the process, not a power cut (PGlite does not fsync).
- * A thread that dies is replaced on the same folder: what runs fails, what waits goes on. Decision 0010 says why it is a thread,
- * and Decision 0411 why the thread is replaced.
+ * The embedded database: PGlite in a worker thread, with the same interface as PostgreSQL. There is one session: a transaction owns it, and everything
+ * else waits its turn. An acknowledged transaction survives a kill of the process, not a power cut (PGlite does not fsync). A thread that dies is
+ * replaced on the same folder: running statements fail, waiting ones continue. Decision 0010 says why it is a thread, and Decision 0411 why the thread
+ * is replaced.
  */
 import { existsSync, mkdirSync } from 'node:fs'
 import { join } from 'node:path'
@@ -171,7 +171,7 @@ class EmbeddedDatabase implements EmbeddedDb {
       if (connection !== this.#connection || this.#loss !== null || this.#closing !== null) return
       this.#loss = error
       this.#options.log.error('embedded_database_lost', { error })
-      // Nobody has to call for the thread to come back. Who calls hears of a failure.
+      // The thread returns without a call. A caller receives the failure.
       this.#run(async () => {}).catch(() => {})
     })
   }

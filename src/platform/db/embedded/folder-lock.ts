@@ -143,7 +143,7 @@ async function listenIn(path: string, token: string): Promise<Server> {
   return server
 }
 
-/** Whether the process behind a lock can still be connected to. A busy one can: the system accepts for it. */
+/** Whether the process that holds a lock still accepts connections. A busy one does: the system accepts for it. */
 async function isAlive(path: string, token: string): Promise<boolean> {
   if (process.platform !== 'win32' && !existsSync(join(path, socketName(token)))) return false
   const { address, forget } = socketAddress(path, token)

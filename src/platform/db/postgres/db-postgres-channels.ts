@@ -10,8 +10,8 @@ const longestRetryMs = 5000
 const heartbeatMs = 5000
 
 /**
- * LISTEN over one connection of its own, made at the first use. When it is lost it is made anew with growing pauses; then every
- * channel is listened to again first, and `onReconnect` is called after that, so that nothing falls between the two.
+ * LISTEN over its own connection, which is made at the first use. A lost connection is made again with growing pauses. Then every channel is listened to
+ * again first, and `onReconnect` is called after that, so that no notification is lost between the two.
  */
 export class PostgresChannels {
   readonly #makeClient: () => Client
@@ -74,7 +74,7 @@ export class PostgresChannels {
     await client.connect()
     client.on('end', () => lost())
     for (const channel of this.#listeners.channels) await client.query(`listen "${channel}"`)
-    if (isLost) throw new DatabaseUnavailableError('the listening connection was lost at once')
+    if (isLost) throw new DatabaseUnavailableError('the listening connection was lost immediately')
     stopHeartbeat = this.#clock.every(heartbeatMs, () => {
       client.query('select 1').catch(lost)
     })

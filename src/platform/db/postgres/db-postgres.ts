@@ -13,7 +13,7 @@ import { isStatementError, notifyStatement, runTransaction, type Session, transl
 import { PostgresChannels } from './db-postgres-channels.ts'
 
 export interface PostgresOptions {
-  /** Most connections of the pool, the one that listens not counted. */
+  /** Most connections of the pool, without the listening one. */
   readonly poolMax: number
   /** No time limits of statements and transactions: for work that takes as long as it takes, such as moving all data. */
   readonly isPatient?: boolean

@@ -59,7 +59,7 @@ const methods: Readonly<Record<string, string>> = {
   bank_transfer: 'Bank transfer',
 }
 
-/** What the payment provider calls a method, in words; its own word when we know none. */
+/** Returns the payment method in words; the payment provider's own word for an unknown method. */
 function methodText(method: string | null): string {
   if (method === null) return 'Online payment'
   return Object.hasOwn(methods, method) ? (methods[method] ?? method) : method

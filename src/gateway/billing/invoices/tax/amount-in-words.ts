@@ -39,7 +39,7 @@ export function amountInWords(paise: bigint): string {
   return `${parts.filter(part => part !== '').join(' and ')} Only`
 }
 
-/** A whole number in words; `Zero` for none. */
+/** A whole number in words; `Zero` for 0. */
 export function numberInWords(number: bigint): string {
   return number === 0n ? 'Zero' : wordsOf(number).join(' ')
 }

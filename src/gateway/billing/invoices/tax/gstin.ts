@@ -1,4 +1,4 @@
-/** The tax number of a business: two digits for the state, the ten characters of its PAN, three more, of which the last checks all others. Pure. */
+/** The tax number of a business: two digits for the state, the ten characters of its PAN, and three more; the last character checks all others. Pure. */
 import { stateName } from './gst-states.ts'
 
 export type GstinReason = 'format' | 'unknown_state' | 'check_digit'
@@ -14,7 +14,7 @@ const digits = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ'
 /** States that were merged or divided; registrations of before may still have their codes. */
 const formerStates: Readonly<Record<string, string>> = { '25': 'Daman and Diu', '28': 'Andhra Pradesh' }
 
-/** Whether the text is a GSTIN that can be, and what it tells. Small letters and spaces around it are forgiven. */
+/** Says whether the text is a valid GSTIN, and what it contains. Small letters and spaces around it are accepted. */
 export function readGstin(text: string): GstinFinding {
   const gstin = text.trim().toUpperCase()
   if (!shape.test(gstin)) return { valid: false, reason: 'format' }
@@ -38,7 +38,7 @@ export function gstinCheckDigit(gstin: string): string {
   return digits[(36 - (sum % 36)) % 36] ?? ''
 }
 
-/** What is wrong, for whoever typed it. */
+/** What is wrong, for the person who typed it. */
 export const gstinWords: Readonly<Record<GstinReason, string>> = {
   format: 'A GSTIN has 15 characters: two digits for the state, the PAN, and three more.',
   unknown_state: 'The first two digits are no state of the GST list.',

@@ -28,8 +28,8 @@ interface OpenBlock {
 }
 
 /**
- * Reads a stream of the messages format into hub chunks. Thinking goes out as it comes, and once more whole and signed when its block
- * ends. The chunk at the beginning carries what is known of the prompt's usage, those from the finish reason on the final usage.
+ * Reads a stream of the messages format into hub chunks. Thinking is sent as it arrives, and again whole and signed when its block ends. The first chunk
+ * carries what is known of the prompt's usage; the chunks from the finish reason on carry the final usage.
  */
 export class AnthropicStreamDecoder extends EventDecoder {
   readonly #open = new Map<unknown, OpenBlock>()
@@ -141,7 +141,7 @@ function kindOf(block: JsonObject): OpenBlock['kind'] {
   return block['name'] === replyToolName ? 'reply' : 'call'
 }
 
-/** Arguments of a call, or of the tool that stands for the reply: then they are its text. */
+/** Arguments of a call, or of the tool that represents the reply: then they are its text. */
 function argumentsDelta(block: OpenBlock, text: string): readonly ChatStreamEvent[] {
   if (text === '' || block.kind === 'other' || block.kind === 'thinking') return []
   block.hasArguments = true

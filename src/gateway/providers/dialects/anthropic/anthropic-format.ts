@@ -4,7 +4,7 @@ import { isObject, type JsonObject } from '../../../../platform/values/json.ts'
 import { type SchemaSubset, withinSubset } from '../json-schema-subset.ts'
 import type { ClaudeAbilities } from './claude-version.ts'
 
-/** The tool that stands for a reply in JSON. A call of it is turned back into the text of the reply. */
+/** The tool that represents a reply in JSON. A call of it is turned back into the text of the reply. */
 export const replyToolName = 'br_json_reply'
 
 /** How a wanted form of the reply is asked for. */
@@ -37,7 +37,7 @@ export interface FormCase {
   readonly thinks: boolean
 }
 
-/** A tool that must be called stands against the caller's own tools and against thinking: then the form is told in words. */
+/** A forced tool excludes the caller's own tools and thinking; then the form is described in words. */
 export function replyFormOf(body: JsonObject, { abilities, hasTools, thinks }: FormCase, dropped: Set<string>): ReplyForm {
   const wanted = body['response_format']
   if (!isObject(wanted)) return { kind: 'free' }

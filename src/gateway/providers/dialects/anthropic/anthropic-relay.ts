@@ -14,8 +14,8 @@ import { EventTap } from '../event-tap.ts'
 export const anthropicVersion = '2023-06-01'
 
 /**
- * The request for a provider that speaks the messages format: the body byte for byte, but for the model where the provider knows it by
- * another id; the query and the format's own headers as they came.
+ * The request for a provider that speaks the messages format: the body byte for byte, except for the model when the provider knows it by another id,
+ * with the query and the format's own headers unchanged.
  */
 export function anthropicRelay(request: NativeRequest, target: Target): UpstreamRequest {
   return relayTo('messages', request, target)
@@ -60,7 +60,7 @@ export function anthropicHeaders({ provider, credential, forwarded }: Target, st
   return headers
 }
 
-/** A body in which a name stands twice is written anew: we read the last one, and a provider may read the first. */
+/** A body with a repeated name is written again: we read the last occurrence, and a provider may read the first. */
 function bodyOf({ body, bytes }: NativeRequest, { upstreamModel }: Target): Buffer | string {
   const isNamedAsIs = body['model'] === upstreamModel
   if (bytes === null || hasDoubles(bytes, body)) return JSON.stringify(isNamedAsIs ? body : { ...body, model: upstreamModel })
@@ -68,8 +68,8 @@ function bodyOf({ body, bytes }: NativeRequest, { upstreamModel }: Target): Buff
 }
 
 /**
- * Reads a stream of the messages format while its bytes go by. Any chunking of the same bytes gives the same result. `usage` stands when
- * the provider has told the final one; what it says of the prompt at the beginning is `partial`.
+ * Reads a stream of the messages format while its bytes pass. Any chunking of the same bytes gives the same result. `usage` is set when the provider has
+ * sent the final usage; its report about the prompt at the beginning is `partial`.
  */
 export class AnthropicStreamTap extends EventTap {
   partial: TokenUsage | null = null
@@ -114,7 +114,7 @@ export class AnthropicStreamTap extends EventTap {
   }
 }
 
-/** Of a longer error only the beginning is told on. */
+/** Only the beginning of a longer error is passed on. */
 const faultMaxChars = 4096
 
 const dataName = Buffer.from('data:')

@@ -39,7 +39,7 @@ function messageOf(blocks: readonly JsonObject[], calls: readonly JsonObject[], 
   }
 }
 
-/** The text of a block; a call of the tool that stands for the reply is its text. */
+/** The text of a block; a call of the tool that represents the reply is its text. */
 function saidIn(block: JsonObject): string {
   if (block['type'] === 'text') return textOf(block['text'])
   return block['type'] === 'tool_use' && block['name'] === replyToolName ? JSON.stringify(block['input'] ?? {}) : ''
@@ -70,7 +70,7 @@ export function refusalOf(details: unknown): string {
 const finishReasons: Readonly<Record<string, string>> = {
   end_turn: 'stop',
   stop_sequence: 'stop',
-  // The provider's own tools have worked for long; what it says so far is the answer.
+  // The provider's own tools have run for long; the text so far is the answer.
   pause_turn: 'stop',
   max_tokens: 'length',
   model_context_window_exceeded: 'length',
@@ -78,7 +78,7 @@ const finishReasons: Readonly<Record<string, string>> = {
   refusal: 'content_filter',
 }
 
-/** `finish_reason`, and the stop string that was met where the provider says which. A call that only stands for the reply is no call. */
+/** `finish_reason`, and the matched stop string when the provider names it. A call that only represents the reply is no call. */
 export function finishOf(stop: JsonObject, hasCalls: boolean): { finish_reason: string; stop_sequence?: string } {
   const reason = finishReasons[textOf(stop['stop_reason'])] ?? (hasCalls ? 'tool_calls' : 'stop')
   const met = stop['stop_sequence']

@@ -10,7 +10,7 @@ import { toolsOf } from './anthropic-tools.ts'
 import { type Turns, turnsOf } from './anthropic-turns.ts'
 import { abilitiesOf, type ClaudeAbilities } from './claude-version.ts'
 
-/** Ceiling where neither the caller nor the catalog names one: the format cannot do without. */
+/** The ceiling when neither the caller nor the catalog names one: the format requires one. */
 const maxTokensDefault = 4096
 
 /** Fields that are carried, or that this side has no use for. */
@@ -64,7 +64,10 @@ function systemField(system: Turns['system'], form: ReplyForm): Record<string, u
   return { system: system === undefined ? form.sentence : `${system}\n\n${form.sentence}` }
 }
 
-/** The format knows temperatures to 1, refuses them beside thinking, refuses two ways of sampling at once, and its newest models refuse all of it. */
+/**
+ * The format accepts temperatures up to 1, and none together with thinking. It refuses two sampling options together, and its newest models refuse all
+ * of them.
+ */
 function samplingFields(body: JsonObject, abilities: ClaudeAbilities, thinks: boolean, dropped: Set<string>): Record<string, unknown> {
   const fields: Record<string, unknown> = {}
   const isGiven = (name: string): boolean => typeof body[name] === 'number'

@@ -33,8 +33,8 @@ export interface ThinkingCase {
 }
 
 /**
- * The format's `thinking` for `reasoning_effort`. One that the caller has written in the format's own words goes on as it is. Thinking by
- * budget that cannot be had (ceiling at or under the least budget, a forced call, thinking that was not given back) is left out and named.
+ * The format's `thinking` for `reasoning_effort`. A value in the format's own words is sent on unchanged. Thinking by budget that is not possible
+ * (ceiling at or under the least budget, a forced call, thinking that was not given back) is left out and named.
  */
 export function thinkingOf(given: ThinkingCase): Thinking {
   const { body, traits, abilities } = given

@@ -5,7 +5,7 @@ import { isAbsent, textOf } from '../json-values.ts'
 import { withCacheControl } from './anthropic-blocks.ts'
 
 export interface Tools {
-  /** Empty = none. */
+  /** Empty when there are no tools. */
   readonly tools: readonly Record<string, unknown>[]
   readonly choice: Record<string, unknown> | undefined
   /** A function must be called. */

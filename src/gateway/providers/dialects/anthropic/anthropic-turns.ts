@@ -13,7 +13,7 @@ export interface Turn {
 }
 
 export interface Turns {
-  /** Text, or blocks where a part is marked for the cache; undefined = none. */
+  /** Text, or blocks when a part is marked for the cache; undefined without a system text. */
   readonly system: string | Block[] | undefined
   readonly turns: readonly Turn[]
   /** Names of the functions that were called in these turns. */
@@ -22,13 +22,12 @@ export interface Turns {
   readonly callsWithoutThinking: boolean
 }
 
-/** What a provider that must have a user turn in front gets when there is none. */
+/** The first user turn for a provider that requires one, when the request has none. */
 const opening: Block = { type: 'text', text: 'Continue.' }
 
 /**
- * The conversation in turns of alternating roles: system and developer texts joined, results of calls at the head of the turn behind the
- * calls, a call without a result answered with an error, names of calls made unique. Throws `bad_request` for a result that answers no
- * call, and for parts that are none.
+ * The conversation in turns of alternating roles: system and developer texts are joined, results of calls begin the turn after the calls, a call without
+ * a result is answered with an error, and names of calls are made unique. Throws `bad_request` for a result that answers no call, and for invalid parts.
  */
 export function turnsOf(messages: unknown, dropped: Set<string>): Turns {
   const writer = new TurnWriter(dropped)
@@ -38,7 +37,7 @@ export function turnsOf(messages: unknown, dropped: Set<string>): Turns {
   return writer.end()
 }
 
-/** The turn that made a call, and the id that the provider is told. */
+/** The turn that made a call, and the call's id at the provider. */
 interface MadeCall {
   readonly turn: Turn
   readonly id: string
@@ -52,7 +51,7 @@ class TurnWriter {
   /** By the ids that the client knows; of two calls with one id the later one. */
   readonly #calls = new Map<string, MadeCall>()
   readonly #made: MadeCall[] = []
-  /** Results by the turn of their calls. They stand at the head of the turn behind it. */
+  /** Results by the turn of their calls. They begin the next turn. */
   readonly #results = new Map<Turn, Block[]>()
   /** The arguments of all calls. */
   readonly #texts = new JsonTexts()
@@ -140,7 +139,7 @@ class TurnWriter {
     this.#place(call.turn, withCacheControl({ type: 'tool_result', tool_use_id: call.id, ...(content.length === 0 ? {} : { content }) }, message))
   }
 
-  /** Behind the other results of the turn. Roles alternate, so that the turn behind the calls, which gets the results in the end, is the user's or is made here. */
+  /** After the other results of the turn. Roles alternate, so the turn after the calls, which gets the results, is the user's or is made here. */
   #place(calls: Turn, result: Block): void {
     if (this.#turns.at(-1) === calls) this.#turns.push({ role: 'user', content: [] })
     const results = this.#results.get(calls)
@@ -171,7 +170,7 @@ class TurnWriter {
 
 const missingResult = (id: string): Block => ({ type: 'tool_result', tool_use_id: id, is_error: true, content: missingResultText })
 
-/** Thinking goes back as it came. What nobody or another provider has signed would be refused, so it stays behind. */
+/** Thinking is sent back unchanged. Thinking that is unsigned, or signed by another provider, would be refused, so it is left out. */
 function thinkingBlocks(blocks: unknown): Block[] {
   return objectsOf(blocks).filter(({ type, signature, data }) =>
     type === 'redacted_thinking'

@@ -38,7 +38,7 @@ export const anthropicDialect: Dialect = {
   tap: (): StreamTap => new AnthropicStreamTap(),
 }
 
-/** Error types of the format that say more than the status beside which they stand. */
+/** Error types of the format that say more than the status of the reply. */
 function failureOf(status: number, headers: Parameters<Dialect['failure']>[1], bodyText: string): Failure {
   const error = boundedObject(bodyText)?.['error']
   const said = isObject(error) ? error : {}
@@ -51,7 +51,7 @@ function failureOf(status: number, headers: Parameters<Dialect['failure']>[1], b
     case 'authentication_error':
       return { kind: 'credential', status }
     default:
-      // An account without money is told so beside the status of a bad request.
+      // An account without money is reported with the status of a bad request.
       if (status === 400 && /credit balance is too low/i.test(textOf(said['message']))) return { kind: 'billing', status }
       return classifyFailure(status, headers, bodyText)
   }

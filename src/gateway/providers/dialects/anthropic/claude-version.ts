@@ -28,7 +28,10 @@ export function abilitiesOf(upstreamModel: string, traits: ModelTraits): ClaudeA
   }
 }
 
-/** Major times 100 plus minor: 405 for `claude-opus-4-5-20251101`, 500 for `claude-fable-5`, 307 for `claude-3-7-sonnet-20250219`; null when there is none. */
+/**
+ * Major times 100 plus minor: 405 for `claude-opus-4-5-20251101`, 500 for `claude-fable-5`, 307 for `claude-3-7-sonnet-20250219`; null for a name
+ * without a version.
+ */
 function versionOf(upstreamModel: string): number | null {
   const found = /claude-(?:[a-z]+-)?(\d{1,2})(?:[-.](\d{1,2}))?(?![\d])/.exec(upstreamModel)
   return found === null ? null : Number(found[1]) * 100 + Number(found[2] ?? 0)

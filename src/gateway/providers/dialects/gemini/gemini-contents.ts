@@ -21,8 +21,8 @@ export interface Contents {
 const unsigned = 'skip_thought_signature_validator'
 
 /**
- * The conversation in contents of alternating roles. Signatures stand where Gemini gave them: on the call whose id holds one, and on the
- * last text of a turn. `needsSignatures`: calls of other models are marked as such. Throws `bad_request` for a result that answers no call.
+ * The conversation in contents of alternating roles. Signatures are where Gemini gave them: on the call whose id holds one, and on the last text of a
+ * turn. `needsSignatures`: calls of other models are marked as such. Throws `bad_request` for a result that answers no call.
  */
 export function contentsOf(messages: unknown, needsSignatures: boolean, dropped: Set<string>): Contents {
   const writer = new ContentWriter(needsSignatures, dropped)
@@ -47,7 +47,7 @@ class ContentWriter {
   readonly #calls = new Map<string, MadeCall>()
   readonly #made: MadeCall[] = []
   readonly #answered = new Set<MadeCall>()
-  /** What answers the calls of a turn, by that turn. It stands at the head of the turn behind it. */
+  /** The answers to the calls of a turn, by that turn. They begin the next turn. */
   readonly #answers = new Map<Content, { readonly results: Part[]; readonly media: Part[] }>()
   /** The arguments and results of all calls. */
   readonly #texts = new JsonTexts()
@@ -126,7 +126,10 @@ class ContentWriter {
     this.#place(call.turn, { functionResponse: { id: readCallId(id).id, name: call.name, response } }, media)
   }
 
-  /** Behind the other results of the turn, in front of what pictures and files came with them. Roles alternate, so that the turn behind the calls is the user's or is made here. */
+  /**
+   * After the other results of the turn, before the pictures and files that came with them. Roles alternate, so the turn after the calls is the user's
+   * or is made here.
+   */
   #place(calls: Content, result: Part, media: readonly Part[]): void {
     if (this.#contents.at(-1) === calls) this.#contents.push({ role: 'user', parts: [] })
     const answers = this.#answers.get(calls) ?? { results: [], media: [] }
@@ -158,7 +161,7 @@ class ContentWriter {
   }
 }
 
-/** The signature of the turn's thinking on its last text; on an empty one where there is none. Thinking itself is not given back. */
+/** The signature of the turn's thinking, on its last text, or on an empty text when there is none. Thinking itself is not given back. */
 function signed(parts: Part[], blocks: unknown): Part[] {
   const signature = objectsOf(blocks)
     .map(block => thoughtSignatureOf(block['signature']))

@@ -18,8 +18,8 @@ interface Candidate {
 }
 
 /**
- * Reads a stream of Gemini into hub chunks. The format has no end mark: a candidate that says why it finished is complete. Calls come
- * whole. Usage stands in every chunk that told one; the last one counts.
+ * Reads a stream of Gemini into hub chunks. The format has no end mark: a candidate with a finish reason is complete. Calls arrive whole. Usage is in
+ * every chunk that reports it; the last one counts.
  */
 export class GeminiStreamDecoder extends EventDecoder {
   readonly #candidates = new Map<number, Candidate>()

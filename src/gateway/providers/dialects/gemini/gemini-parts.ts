@@ -8,7 +8,7 @@ import { textOf } from '../json-values.ts'
 
 export type Part = Record<string, unknown>
 
-/** The content of a message as parts; empty texts are left out. `at` names the message in errors. Throws `bad_request` for media that are none. */
+/** The content of a message as parts; empty texts are left out. `at` names the message in errors. Throws `bad_request` for invalid media. */
 export function partsOf(content: unknown, at: string, dropped: Set<string>): Part[] {
   if (typeof content === 'string') return content === '' ? [] : [{ text: content }]
   return objectsOf(content).flatMap((part, index) => partOf(part, `${at}.content[${index}]`, dropped))

@@ -28,7 +28,7 @@ export function geminiUsage(metadata: unknown): TokenUsage | null {
   }
 }
 
-/** Tokens of sound, where the provider tells its prompt by modality. */
+/** Tokens of sound, when the provider reports its prompt by modality. */
 function audioIn(details: unknown): number {
   return objectsOf(details).reduce((sum, { modality, tokenCount: count }) => sum + (modality === 'AUDIO' ? (tokenCount(count) ?? 0) : 0), 0)
 }
@@ -111,7 +111,7 @@ export class PartReader {
     said.blocks.push({ type: 'thinking', thinking: this.#thinking.take(), signature: blockSignature(textOf(thoughtSignature)) })
   }
 
-  /** Calls often come without an id; the one that is made is the same whenever the same reply is read. */
+  /** Calls often arrive without an id; the id that is made is the same whenever the same reply is read. */
   #call(call: JsonObject, responseId: string, thoughtSignature: string): Record<string, unknown> {
     const index = this.calls++
     const text = JSON.stringify(isObject(call['args']) ? call['args'] : {})

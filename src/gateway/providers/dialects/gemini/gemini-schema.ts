@@ -15,7 +15,7 @@ const subset: SchemaSubset = {
 /** Keywords that say nothing about a value. */
 const annotations: readonly string[] = ['$schema', '$id', '$comment', 'examples', 'deprecated', 'readOnly', 'writeOnly', 'strict', 'additionalProperties']
 
-/** How often a reference is followed before what lies behind it is taken as any value. */
+/** How often a reference is followed before its target is replaced by any value. */
 const referenceDepthMax = 8
 /** Deepest schema that is rewritten. */
 const depthMax = 64
@@ -31,12 +31,12 @@ export interface ReferenceRoom {
 
 /** Room of a request beside what its schemas give it. */
 const roomChars = 8192
-/** A schema with references gives room for so many times its own length: what is sent stays near to what was weighed. */
+/** A schema with references may grow to this many times its own length, so that the sent size stays near the weighed size. */
 const roomPerChar = 2
 /** What any schema takes beside its own characters, so that empty ones are bounded, too. */
 const schemaChars = 16
 
-/** Room for the references of one request. What lies behind further ones is taken as any value. */
+/** Room for the references of one request. Further references are replaced by any value. */
 export const referenceRoom = (): ReferenceRoom => ({ chars: roomChars })
 
 /**
@@ -100,7 +100,7 @@ class Rewriter {
     return true
   }
 
-  /** In place of what lies behind a reference that is not followed. */
+  /** Replaces the target of a reference that is not followed. */
   #anything(): unknown {
     this.#dropped.add(`${this.#at}.$ref`)
     return {}

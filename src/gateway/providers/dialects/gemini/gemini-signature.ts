@@ -1,7 +1,7 @@
 /**
- * Gemini signs its thoughts and calls, and wants the signatures back in the next turn. The hub format has two places that clients give
- * back as they got them: the signature of a thinking block, and the id of a call. Both say whose signature they hold, because every
- * provider refuses one that it has not made.
+ * Gemini signs its thoughts and calls, and requires the signatures back in the next turn. The hub format has two places that clients return unchanged:
+ * the signature of a thinking block, and the id of a call. Both name the provider that signed, because every provider refuses a signature that it has
+ * not made.
  */
 
 const blockMark = 'gemini:'

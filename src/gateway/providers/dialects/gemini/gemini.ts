@@ -33,7 +33,7 @@ export const geminiDialect: Dialect = {
   tap: (): StreamTap => new ChatStreamTap(),
 }
 
-/** The API itself lies above the layer in which it speaks OpenAI's format: a provider row may give the address of either. */
+/** The API itself is above the layer in which it speaks OpenAI's format: a provider row may give the address of either. */
 function urlOf({ provider, upstreamModel }: Target, stream: boolean): string {
   const base = provider.baseUrl.replace(/\/openai$/, '')
   const model = upstreamModel
@@ -99,7 +99,7 @@ function failureOf(status: number, headers: Parameters<Dialect['failure']>[1], b
   return known.kind === 'rate-limited' && known.retryAfterSeconds === null ? { ...known, retryAfterSeconds: retryDelaySeconds(bodyText) } : known
 }
 
-/** How long to wait stands in the body: `"retryDelay": "37s"`. */
+/** The time to wait is in the body: `"retryDelay": "37s"`. */
 function retryDelaySeconds(bodyText: string): number | null {
   const found = /"retryDelay":\s*"(\d{1,5})(?:\.\d+)?s"/.exec(bodyText)
   return found === null ? null : Math.max(1, Number(found[1]))

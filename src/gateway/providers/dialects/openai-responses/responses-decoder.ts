@@ -130,7 +130,7 @@ export class ResponsesStreamDecoder extends EventDecoder {
     return [finish, ...this.#usage(response), { kind: 'done' }]
   }
 
-  /** What it used is told before: a response that failed is paid for as well. */
+  /** Usage is reported before the failure, because a failed response is paid for as well. */
   #fail(response: JsonObject): readonly ChatStreamEvent[] {
     return [...this.#usage(response), { kind: 'error', fault: faultOf(response['error']) }]
   }

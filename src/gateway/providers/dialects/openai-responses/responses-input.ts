@@ -35,7 +35,7 @@ export function inputItems(messages: unknown, dropped: Set<string>): readonly Js
   return withOutputs(items, answered)
 }
 
-/** Behind each run of calls an output for those that nothing answers. */
+/** After each run of calls an output for those that nothing answers. */
 function withOutputs(items: readonly JsonObject[], answered: ReadonlySet<unknown>): readonly JsonObject[] {
   const made: JsonObject[] = []
   let owed: JsonObject[] = []

@@ -15,8 +15,8 @@ import { usageOfResponse } from './responses-reply.ts'
 import { effortOf } from './responses-request.ts'
 
 /**
- * The request for a provider that speaks the Responses API: the body byte for byte, but for the model where the provider knows it by
- * another id, `store`, which is always false, and what this gateway does not let through or the API does not know.
+ * The request for a provider that speaks the Responses API: the body byte for byte, except for the model when the provider knows it by another id,
+ * `store`, which is always false, and fields that this gateway does not allow or the API does not know.
  */
 export function responsesRelay(request: NativeRequest, target: Target): UpstreamRequest {
   const { edits, dropped } = editsOf(request.body, target.upstreamModel)
@@ -62,7 +62,7 @@ const readEvents = /^response\.(?:[\w.]+\.delta|output_item\.done|completed|inco
 /** Events with which a stream has not begun. */
 const silentEvents: ReadonlySet<string> = new Set(['keepalive', 'response.queued', 'response.failed', 'error'])
 
-/** Of a longer error only the beginning is told on. */
+/** Only the beginning of a longer error is passed on. */
 const faultMaxChars = 4096
 
 /** Reads a stream of the Responses API while its bytes go by, and counts its events. Any chunking of the same bytes gives the same result. */

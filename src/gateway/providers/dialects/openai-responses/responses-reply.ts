@@ -48,7 +48,7 @@ export function isCall(item: JsonObject): boolean {
   return item['type'] === 'function_call' || item['type'] === 'custom_tool_call'
 }
 
-/** A call as chat writes it; `arguments` and `input` as they are so far. */
+/** A call as chat writes it, with `arguments` and `input` as received up to now. */
 export function chatCall(item: JsonObject): Record<string, unknown> {
   const id = textOf(item['call_id']) || textOf(item['id'])
   if (item['type'] === 'custom_tool_call') return { id, type: 'custom', custom: { name: item['name'], input: textOf(item['input']) } }

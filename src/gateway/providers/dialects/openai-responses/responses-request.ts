@@ -55,7 +55,7 @@ export function responsesBody(request: HubRequest, { upstreamModel, traits }: Ta
   return { body, dropped: [...dropped] }
 }
 
-/** Usage is told at the end of every stream anyway. */
+/** Usage is reported at the end of every stream anyway. */
 function addStreamOptions(options: unknown, body: Record<string, unknown>, dropped: Set<string>): void {
   if (!isObject(options)) return
   const { include_usage: _told, include_obfuscation: obfuscation, ...others } = options

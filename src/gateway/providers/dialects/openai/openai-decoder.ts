@@ -32,7 +32,7 @@ export class OpenAiStreamDecoder extends EventDecoder {
     return this.#chunk(value)
   }
 
-  /** What was parsed belongs to nobody else, so it is put right where it stands: this is done for every chunk of every translated stream. */
+  /** The parsed value has no other user, so it is corrected in place: this runs for every chunk of every translated stream. */
   #chunk(chunk: Record<string, unknown>): readonly ChatStreamEvent[] {
     const { choices } = chunk
     const choice: unknown = Array.isArray(choices) ? choices.find(each => isObject(each) && (each['index'] === 0 || each['index'] === undefined)) : undefined

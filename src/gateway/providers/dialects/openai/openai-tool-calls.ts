@@ -77,7 +77,7 @@ export class ToolCalls {
   }
 
   #grow(call: Call, args: string): readonly Fields[] {
-    // Some servers begin with an empty object that stands for nothing yet, and some repeat the whole arguments at the end.
+    // Some servers begin with an empty object that has no meaning yet, and some repeat the whole arguments at the end.
     if (!call.isOut && isEmptyObject(call) && args.trim() !== '') {
       call.args.take()
       call.progress = new JsonProgress()

@@ -58,7 +58,7 @@ function urlsOf(provider: Provider): Urls {
   return made
 }
 
-/** Ours alone: nothing of the caller's headers goes to a provider. Identity encoding, so that bytes can be relayed and read at once. */
+/** Only our own headers: nothing of the caller's headers goes to a provider. Identity encoding, so that bytes can be relayed and read immediately. */
 export function openAiHeaders(request: Pick<HubRequest, 'stream'>, { provider, credential }: Target): Record<string, string> {
   const headers: Record<string, string> = {
     'content-type': 'application/json',
@@ -84,8 +84,8 @@ export function openAiHeaders(request: Pick<HubRequest, 'stream'>, { provider, c
 }
 
 /**
- * The bytes of the client where nothing must change; else its fields in their order with the few edits that the target needs. A body in which
- * a name stands twice is written anew: a provider that reads the first of them would serve something else than what was priced.
+ * The bytes of the client when nothing must change; else its fields in their order with the few edits that the target needs. A body with a repeated name
+ * is written again: a provider that reads the first occurrence would serve something else than was priced.
  */
 function bodyOf(request: HubRequest, { provider, upstreamModel }: Target): Buffer | string {
   const { body, bytes } = request

@@ -27,8 +27,8 @@ const laterMax = 1000
 type Open = { readonly kind: 'text' | 'thinking' } | { readonly kind: 'call'; readonly call: Call }
 
 /**
- * Writes content blocks one after the other: each is closed before the next one opens. Tool calls that an upstream sends interleaved wait
- * for each other: the open one goes out as it comes, the others when it is complete, and text behind them. Decision 0143 says why.
+ * Writes content blocks one after the other: each is closed before the next one opens. Tool calls that an upstream sends interleaved wait for each
+ * other: the open one is sent as it arrives, the others when they are complete, and text after them. Decision 0143 says why.
  */
 export class BlockWriter {
   hasToolUse = false
@@ -88,14 +88,14 @@ export class BlockWriter {
     return this.#flushCalls() + this.#sayAllLater() + this.#end()
   }
 
-  /** At once, or behind the call that is in the middle of its arguments. */
+  /** Immediately, or after the call that is in the middle of its arguments. */
   #inTurn(say: () => string): string {
     if (this.#later.length === 0 && this.#incomplete === 0) return say()
     if (this.#later.length < laterMax) this.#later.push({ kind: 'whole', say })
     return ''
   }
 
-  /** The same for text, of which all that waits is one. */
+  /** The same for text, whose waiting parts are one. */
   #sayInTurn(kind: 'text' | 'thinking', text: string): string {
     if (this.#later.length === 0 && this.#incomplete === 0) return this.#say(kind, text)
     const last = this.#later.at(-1)
@@ -159,7 +159,7 @@ export class BlockWriter {
     return call.state === 'waiting' ? this.#openCall(call) : ''
   }
 
-  /** The calls that waited, in order: those that are complete at once, and the first that is not stays open. */
+  /** The calls that waited, in order: complete ones immediately, and the first incomplete one stays open. */
   #openNext(): string {
     let text = ''
     for (const call of this.#calls.values()) {
@@ -189,12 +189,12 @@ export class BlockWriter {
     return this.#flushCalls() + this.#begin(block, { kind }) + this.#delta(delta)
   }
 
-  /** Text that has gone out is not said again: a signature that comes late, behind text, stands in a block of its own without words. */
+  /** Sent text is not repeated: a signature that arrives after text gets its own block without words. */
   #sayBlock(block: Fields): string {
     if (block['type'] === 'redacted_thinking') return this.#flushCalls() + this.#begin(block, { kind: 'thinking' }) + this.#end()
     const whole = String(block['thinking'])
     const said = this.#unsigned.take()
-    // What was thought without a signature may stand before it.
+    // Thinking without a signature may come before it.
     const isSaid = said.endsWith(whole) || (said !== '' && whole.startsWith(said))
     const before = isSaid && this.#open?.kind === 'thinking' ? '' : this.#flushCalls() + this.#begin(unsigned, { kind: 'thinking' })
     const rest = isSaid ? whole.slice(said.length) : whole

@@ -41,5 +41,5 @@ export function messagesErrorBody(body: Readonly<Record<string, unknown>>, statu
 
 const typeWords: ReadonlySet<string> = new Set(['invalid_request_error', 'overloaded_error', 'api_error', ...Object.values(typeByStatus)])
 
-/** The type of an error, when it is one that clients of the format know; else null. */
+/** The type of an error, if clients of the format know it; else null. */
 export const knownType = (type: unknown): string | null => (typeof type === 'string' && typeWords.has(type) ? type : null)

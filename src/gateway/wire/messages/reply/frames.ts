@@ -1,7 +1,7 @@
 import type { StreamFault } from '../../chat/chat-stream.ts'
 import { knownType } from './error-body.ts'
 
-/** One event of the messages format: its name stands in the event and in the data. */
+/** One event of the messages format: its name is in the event and in the data. */
 export function messagesFrame(data: Readonly<Record<string, unknown>> & { readonly type: string }): string {
   return `event: ${data.type}\ndata: ${JSON.stringify(data)}\n\n`
 }
@@ -10,8 +10,8 @@ export function messagesFrame(data: Readonly<Record<string, unknown>> & { readon
 export const pingFrame = messagesFrame({ type: 'ping' })
 
 /**
- * The end of a stream that did not end well. No message_stop goes with it, which clients would read as success. Its type is one that
- * clients of the format know; `code` keeps the provider's own word.
+ * The end of a stream that did not end well. It has no message_stop, which clients would read as success. Clients of the format know its type; `code`
+ * keeps the provider's own word.
  */
 export function errorFrame({ message, type, code }: StreamFault): string {
   const known = knownType(type) ?? (code === 'rate_limit_exceeded' ? 'rate_limit_error' : 'api_error')

@@ -9,7 +9,7 @@ import { usageToMessages } from './usage.ts'
 type Fields = Readonly<Record<string, unknown>>
 type Block = Record<string, unknown>
 
-/** What stands in place of output that the messages format has no block for. */
+/** Replaces output that the messages format has no block for. */
 export const mediaNote = '[The model answered with an image or sound, which this format cannot carry.]'
 
 /** A whole hub reply as a message. Thinking comes first, as clients of the format expect it; of several answers the first one is taken. */
@@ -35,7 +35,7 @@ export function messageOf(reply: Fields, usage: TokenUsage, context: ReplyContex
   }
 }
 
-/** Whole blocks with their signatures where the upstream has them; what was thought outside of them stands around them, unsigned. */
+/** Whole blocks with their signatures when the upstream has them; other thinking is around them, unsigned. */
 function thinkingBlocks({ thinking_blocks: given, reasoning_content: named, reasoning }: Fields): readonly Block[] {
   const signed = Array.isArray(given) ? given.flatMap((block: unknown): readonly Block[] => asList(thinkingBlock(block))) : []
   let rest = [named, reasoning].find(text => typeof text === 'string') ?? ''
@@ -55,7 +55,7 @@ function thinkingBlocks({ thinking_blocks: given, reasoning_content: named, reas
 /** Blank lines between thoughts are no thought. */
 const unsigned = (thinking: string): readonly Block[] => (thinking.trim() === '' ? [] : [{ type: 'thinking', thinking, signature: '' }])
 
-/** One block as the format writes it; null for what is none. */
+/** One block as the format writes it; null for an invalid one. */
 export function thinkingBlock(block: unknown): Block | null {
   if (!isObject(block)) return null
   const { type, thinking, signature, data } = block
@@ -74,7 +74,7 @@ function textBlocks(content: unknown): readonly Block[] {
   })
 }
 
-/** Images and sound stand beside the content. */
+/** Images and sound are next to the content. */
 function mediaBlocks({ images, audio }: Fields): readonly Block[] {
   return (Array.isArray(images) && images.length > 0) || isObject(audio) ? [{ type: 'text', text: mediaNote }] : []
 }

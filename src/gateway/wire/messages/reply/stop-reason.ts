@@ -24,7 +24,7 @@ export function stopOf({ finishReason, stopSequence, hasToolUse, hasRefusal }: H
   return { stop_reason: 'end_turn', stop_sequence: null }
 }
 
-/** The stop string of a choice: in the hub's own field, or in the one that some servers write; only one that the request named counts. */
+/** The stop string of a choice: in the hub's own field, or in the one that some servers write; only a string that the request named counts. */
 export function stopSequenceOf(choice: Readonly<Record<string, unknown>>, request: Readonly<Record<string, unknown>>): string | null {
   const asked = request['stop_sequences']
   for (const said of [choice['stop_sequence'], choice['stop_reason']]) {

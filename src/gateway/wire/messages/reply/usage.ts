@@ -2,8 +2,8 @@ import { isObject } from '../../../../platform/values/json.ts'
 import { noUsage, type TokenUsage, tokenCount } from '../../usage.ts'
 
 /**
- * The `usage` block of the messages format. Its `input_tokens` are what was neither read from nor written to a cache; our prompt is all
- * three together. Null when one of the two counts is missing, or is none that can be believed.
+ * The `usage` block of the messages format. Its `input_tokens` were neither read from nor written to a cache; our prompt is all three together. Null
+ * when one of the two counts is missing or implausible.
  */
 export function usageFromMessages(usage: unknown): TokenUsage | null {
   return tellsOutput(usage) ? mergeMessagesUsage(null, usage) : null

@@ -76,7 +76,7 @@ export class MessagesWriter implements StreamWriter {
     let text = ''
     if (typeof reasoning === 'string' && reasoning !== '') text += this.#blocks.thinking(reasoning)
     const said = typeof content === 'string' ? content : ''
-    // A signature that comes with a later part of a text stands behind it, and does not cut it in two.
+    // A signature that arrives with a later part of a text follows the text, and does not split it.
     const isLate = said !== '' && this.#blocks.isInText
     if (isLate) text += this.#blocks.text(said)
     if (Array.isArray(thoughts)) for (const block of thoughts) text += this.#blocks.thinkingBlock(block)

@@ -4,7 +4,7 @@ import type { ToolNames } from '../tool-names.ts'
 
 type Fields = Readonly<Record<string, unknown>>
 
-/** The tools of the request that the model is to see: all but those that are deferred and that nothing has asked for so far. */
+/** The tools that the model sees: all tools of the request except deferred ones that nothing has asked for yet. */
 export function shownTools({ tools, messages, tool_choice: choice }: Fields): unknown {
   if (!Array.isArray(tools) || !tools.some(isDeferred)) return tools
   const wanted = new Set<unknown>(resultsIn(messages).flatMap(referencesIn))

@@ -4,7 +4,7 @@ import { modelOf } from '../../chat/chat.ts'
 import { checkCallCount, checkMessageCount, checkPartCount, checkToolCount } from '../../json/list-bounds.ts'
 import { type PromptMedia, PromptSize } from '../../prompt-size.ts'
 
-/** What the pipeline needs to know of a messages request, whoever serves it. */
+/** What the pipeline needs to know about a messages request, whatever the route. */
 export interface MessagesFacts {
   readonly model: string
   readonly stream: boolean
@@ -12,9 +12,9 @@ export interface MessagesFacts {
   readonly maxTokens: number | null
   /** Estimate: text by its bytes, images and documents by what they are taken for. */
   readonly promptTokens: number
-  /** Left out: there are none. */
+  /** Left out when there are none. */
   readonly promptMedia?: PromptMedia
-  /** Part of the estimate that a provider may leave unread: thought of earlier turns, and settings; left out: there is none. */
+  /** The part of the estimate that a provider may ignore: thoughts of earlier turns, and settings; left out when there is none. */
   readonly promptUnreadTokens?: number
   readonly hasTools: boolean
   readonly hasImages: boolean
@@ -22,7 +22,7 @@ export interface MessagesFacts {
 
 /** Tokens around each message: role and separators. */
 const messageTokens = 4
-/** What goes into the prompt beside the messages, and of which everything is text. */
+/** The parts of the prompt besides the messages; all of them are text. */
 const promptFields = ['tools', 'tool_choice', 'output_config', 'output_format'] as const
 /** Fields that no setting of a call is among. */
 const readFields: ReadonlySet<string> = new Set(['model', 'messages', 'system', ...promptFields])
@@ -63,7 +63,7 @@ export function messagesFacts(body: Readonly<Record<string, unknown>>, digits = 
   }
 }
 
-/** The text of the last user turn; '' when it has none. */
+/** The text of the last user turn; '' without one. */
 export function lastUserText(body: Readonly<Record<string, unknown>>): string {
   const messages: readonly unknown[] = Array.isArray(body['messages']) ? body['messages'] : []
   const last = messages.findLast(message => isObject(message) && message['role'] === 'user')
@@ -146,7 +146,7 @@ function measureImage(source: unknown, size: PromptSize): void {
   }
 }
 
-/** What stands where a picture belongs is one for its provider, or is refused there. */
+/** A value in the place of a picture is a picture for its provider, or is refused there. */
 const imageType = (mediaType: unknown): string => (typeof mediaType === 'string' && mediaType.includes('/') ? mediaType : 'image/')
 
 /** Text is counted as text; of a file only that it is there is known. */

@@ -7,8 +7,8 @@ type Fields = Readonly<Record<string, unknown>>
 export type Part = Record<string, unknown>
 
 /**
- * The parts that a block becomes: text, image and document blocks, and search results as text. Names of what cannot be carried go to
- * `drop`. Throws `bad_request` that names the place: for a source that is none, and for a type that is not known.
+ * The parts of a block: text, image and document blocks, and search results as text. Names of what cannot be carried go to `drop`. Throws `bad_request`
+ * that names the place, for an invalid source and for an unknown type.
  */
 export function partsOf(block: unknown, at: string, drop: (name: string) => void): readonly Part[] {
   if (!isObject(block)) throw bad(`"${at}" must be an object with a "type".`)

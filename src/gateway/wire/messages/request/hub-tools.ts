@@ -10,8 +10,8 @@ type Fields = Readonly<Record<string, unknown>>
 const carriedNames: readonly string[] = ['type', 'name', 'description', 'input_schema', 'strict', 'cache_control', 'defer_loading']
 
 /**
- * The tools of the request. Names of what cannot be carried go to `drop`. Throws `bad_request`: for a tool without name or schema, and for
- * one that the provider of the format runs itself, which nobody else can.
+ * The tools of the request. Names of what cannot be carried go to `drop`. Throws `bad_request` for a tool without name or schema, and for a tool that
+ * only the provider of the format can run.
  */
 export function hubTools(tools: unknown, names: ToolNames, drop: (name: string) => void): readonly Record<string, unknown>[] {
   if (tools === undefined || tools === null) return []

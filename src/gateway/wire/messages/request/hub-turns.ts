@@ -61,7 +61,7 @@ function turnsOf(messages: unknown, { drop }: HubContext): readonly Turn[] {
       typeof content === 'string'
         ? [{ block: { type: 'text', text: content }, at: `${at}.content` }]
         : content.map((block: unknown, part) => ({ block, at: `${at}.content[${part}]` }))
-    // An assistant that said nothing does not stand between its neighbours.
+    // An assistant turn without content does not separate its neighbours.
     if (role === 'assistant' && blocks.every(({ block }) => isObject(block) && block['type'] === 'text' && block['text'] === '')) continue
     const last = turns.at(-1)
     if (last?.role === role) last.blocks.push(...blocks)
@@ -80,7 +80,7 @@ function joined(parts: readonly Part[]): string | readonly Part[] {
   return isPlain ? parts.map(part => part['text']).join('\n\n') : parts
 }
 
-/** What the user says goes on in the message before where nothing stands between: an assistant's turn that says nothing is left out. */
+/** A user turn joins the user message before it when nothing is between them: an empty assistant turn is left out. */
 function addUser(messages: HubMessage[], said: readonly HubMessage[]): void {
   const last = messages.at(-1)
   const [first, ...others] = said
@@ -97,7 +97,7 @@ function addUser(messages: HubMessage[], said: readonly HubMessage[]): void {
 
 const partsIn = (content: unknown): unknown[] => (Array.isArray(content) ? content : [{ type: 'text', text: content }])
 
-/** Results come first, as the hub format wants them right behind their calls; images of results cannot stand in them and follow with the rest. */
+/** Results come first, because the hub format wants them right after their calls; images of results cannot be in them and follow with the rest. */
 function userMessages({ blocks, index }: Turn, context: HubContext): readonly HubMessage[] {
   const results: HubMessage[] = []
   const parts: Part[] = []

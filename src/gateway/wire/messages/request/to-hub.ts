@@ -108,7 +108,7 @@ function sampling({ stop_sequences: stops, temperature, top_p: topP, top_k: topK
   }
 }
 
-/** The id of the end user; a longer one than providers take becomes its hash, which tells users apart as well. */
+/** The id of the end user; an id that is too long for providers becomes its hash, which distinguishes users as well. */
 function userOf(metadata: unknown, drop: (name: string) => void): Record<string, unknown> {
   if (!isObject(metadata)) return {}
   const { user_id: id, ...others } = metadata
@@ -117,7 +117,7 @@ function userOf(metadata: unknown, drop: (name: string) => void): Record<string,
   return { user: id.length <= userMaxChars ? id : hash('sha256', id, 'hex') }
 }
 
-/** From so many tokens of thinking on the effort counts as that. */
+/** The effort that this many tokens of thinking, or more, count as. */
 const effortByBudget = [
   { fromTokens: 10_000, effort: 'high' },
   { fromTokens: 4000, effort: 'medium' },

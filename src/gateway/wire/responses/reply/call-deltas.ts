@@ -12,8 +12,8 @@ export interface CallPiece {
 }
 
 /**
- * Tells the calls of a stream apart. Providers differ: most count with `index`, some leave it out or always say 0 and give a new id
- * instead, some repeat the id in every delta, some give arguments as an object.
+ * Distinguishes the calls of a stream. Providers differ: most count with `index`, some leave it out or always say 0 and give a new id instead, some
+ * repeat the id in every delta, some give arguments as an object.
  */
 export class CallSorter {
   readonly #byIndex = new Map<number, number>()

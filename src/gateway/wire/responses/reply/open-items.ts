@@ -64,7 +64,7 @@ export class OpenReasoning {
   }
 }
 
-/** A message under way: text, a refusal, or one behind the other. */
+/** An open message: text, a refusal, or one after the other. */
 export class OpenMessage {
   readonly kind = 'message'
   readonly index: number

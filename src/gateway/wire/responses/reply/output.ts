@@ -44,7 +44,7 @@ export function callPrefix({ kind }: ToolIdentity): string {
   return kind === 'custom' ? 'ctc_' : kind === 'tool_search' ? 'tsc_' : 'fc_'
 }
 
-/** What a call is, but for its arguments. */
+/** A call without its arguments. */
 export interface Called {
   readonly id: string
   readonly callId: string

@@ -8,8 +8,8 @@ const lineStart = 'data:'
 const ends: readonly unknown[] = ['response.completed', 'response.incomplete']
 
 /**
- * The last events of a stream of a provider that speaks the API, with the bill in the response that ends it, and with the usage that was
- * counted here where the provider tells none. That one event is written anew; all other bytes stay as they are.
+ * The last events of a stream of a provider that speaks the API, with the bill in the response that ends it, and with our own count of usage when the
+ * provider reports none. Only that event is written again; all other bytes stay as they are.
  */
 export function withBill(events: Uint8Array, usage: TokenUsage, bill: Bill): Uint8Array {
   const bytes = Buffer.from(events.buffer, events.byteOffset, events.byteLength)

@@ -10,14 +10,14 @@ export type ResponseEnd =
   | { readonly status: 'incomplete'; readonly reason: 'max_output_tokens' | 'content_filter' }
   | { readonly status: 'failed'; readonly error: JsonObject }
 
-/** The end that a hub `finish_reason` stands for. */
+/** The end that a hub `finish_reason` means. */
 export function endOf(finishReason: unknown): ResponseEnd {
   if (finishReason === 'length') return { status: 'incomplete', reason: 'max_output_tokens' }
   if (finishReason === 'content_filter') return { status: 'incomplete', reason: 'content_filter' }
   return { status: 'completed' }
 }
 
-/** The `response` object of the Responses API. It says what the request was, as it was sent, but for fields that are very long; nothing of it is kept. */
+/** The `response` object of the Responses API. It repeats the request as it was sent, except very long fields; nothing of it is kept. */
 export function responseObject(
   id: string,
   context: ReplyContext,
@@ -81,7 +81,7 @@ const finalCodes: Readonly<Record<string, string>> = {
 /** Codes of providers that mean the same in this API. */
 const sharedCodes = new Set(['rate_limit_exceeded', 'context_length_exceeded', 'insufficient_quota', 'invalid_prompt', 'server_is_overloaded', 'slow_down'])
 
-/** The `error` of a failed response. Our own code stands in front of the message, because `code` has to be one that clients know. */
+/** The `error` of a failed response. Our own code is at the beginning of the message, because `code` has to be one that clients know. */
 export function responseError({ message, type, code }: StreamFault): JsonObject {
   const final = code === null ? undefined : finalCodes[code]
   if (final !== undefined) return { code: final, message: `${code}: ${message}`, type }

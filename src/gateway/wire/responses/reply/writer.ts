@@ -31,7 +31,7 @@ export class ResponsesWriter implements StreamWriter {
   #items = 0
   #isStarted = false
   #finishReason: unknown = null
-  /** So many of the calls have been announced. */
+  /** The number of announced calls. */
   #started = 0
   /** What has been thought since the last signature. */
   readonly #unsigned = new GrowingText()
@@ -81,7 +81,7 @@ export class ResponsesWriter implements StreamWriter {
     if (thought !== '') text += this.#think(thought)
     const blocks = objectsOf(delta['thinking_blocks']).filter(isBlock)
     const said = saidBy(delta['content'])
-    // A signature that comes with a later part of a text stands behind it, and does not cut it in two.
+    // A signature that arrives with a later part of a text follows the text, and does not split it.
     const isLate = said !== '' && this.#open?.kind === 'message'
     if (isLate) text += this.#inMessage(open => open.say('text', said))
     if (blocks.length > 0) text += this.#keep(blocks)
@@ -127,13 +127,13 @@ export class ResponsesWriter implements StreamWriter {
     const call = this.#calls[piece.call] ?? new OpenCall(this.#frames, this.#maker)
     this.#calls[piece.call] = call
     call.callId ??= piece.id
-    // A name may come in two pieces; behind the first argument it is whole, and some providers repeat it then.
+    // A name may arrive in two pieces; at the first argument it is whole, and some providers repeat it then.
     if (!call.isStarted) call.name += call.name === piece.name ? '' : piece.name
     if (piece.argumentsText === '') return ''
     return this.#startCalls(piece.call) + call.say(piece.argumentsText)
   }
 
-  /** Announces the calls up to that one, so that they stand in the order in which the model began them. */
+  /** Announces the calls up to that one, so that they are in the order in which the model began them. */
   #startCalls(last: number): string {
     let text = ''
     for (; this.#started <= last; this.#started++) {

@@ -34,7 +34,7 @@ export class CallOutputs {
     else outputs.list.push(output)
   }
 
-  /** The output of the next call of that id; of several for its last call the last one counts. Throws `bad_request` when there is none. */
+  /** The output of the next call of that id; of several for its last call the last one counts. Throws `bad_request` without an output. */
   take(id: string, at: string): ToolOutput {
     const outputs = this.#outputs.get(id) ?? { list: [], next: 0 }
     const callsLeft = (this.#callsLeft.get(id) ?? 1) - 1

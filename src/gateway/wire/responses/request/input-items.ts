@@ -28,8 +28,9 @@ interface Turn {
 }
 
 /**
- * Reads `input` (text or items) into messages. Neighbouring items of the assistant become one message, up to the first output of its
- * calls: behind that begins its next step. The outputs follow their calls at once, wherever they stood, because chat formats want them there. Throws `bad_request` and `unsupported_operation`, with the place.
+ * Reads `input` (text or items) into messages. Neighbouring items of the assistant become one message, up to the first output of its calls, where its
+ * next step begins. The outputs follow directly after their calls, wherever they were, because chat formats require it. Throws `bad_request` and
+ * `unsupported_operation`, with the place.
  */
 export function readInput(input: unknown, instructions: string | null, names: ToolNames): Conversation {
   const reader = new InputReader(names)

@@ -12,9 +12,9 @@ export interface ParsedResponses {
   readonly stream: boolean
   readonly maxTokens: number | null
   readonly promptTokensEstimate: number
-  /** Left out: there are none. */
+  /** Left out when there are none. */
   readonly promptMedia?: PromptMedia
-  /** Part of the estimate that a provider may leave unread: thought of earlier turns, and settings; left out: there is none. */
+  /** The part of the estimate that a provider may ignore: thoughts of earlier turns, and settings; left out when there is none. */
   readonly promptUnreadTokens?: number
   readonly hasTools: boolean
   readonly hasImages: boolean
@@ -96,7 +96,7 @@ function checkItems(items: readonly unknown[]): void {
   })
 }
 
-/** A file by its id would be one of whoever owns the key of the provider. */
+/** A file by its id would belong to the owner of the provider's key. */
 function checkFiles(content: unknown, at: string): void {
   if (isObject(content)) checkFile(content, at)
   else if (Array.isArray(content)) {
@@ -209,7 +209,7 @@ function positive(value: unknown, name: string): number | null {
   return value
 }
 
-/** The text of the last user turn; '' when it has none. */
+/** The text of the last user turn; '' without one. */
 export function promptTextOfInput(body: JsonObject): string {
   const { input } = body
   if (typeof input === 'string') return input

@@ -14,7 +14,7 @@ export function isWebSearch(tool: unknown): boolean {
   return isObject(tool) && tool['type'] === 'web_search'
 }
 
-/** The name under which tools are told that are left out. */
+/** The name for tools that are left out. */
 export const webSearchName = 'tools.web_search'
 
 /**

@@ -1,28 +1,28 @@
-/** Replacing a piece of a text, as an agent asks for it. Pure. */
+/** Replaces a piece of a text, as an agent requests it. Pure. */
 
 export interface EditParams {
   readonly oldText: string
   readonly newText: string
-  /** False: old_text must stand there exactly once. */
+  /** False: old_text must occur exactly once. */
   readonly replacesAll: boolean
-  /** The text with the change has at most so many characters. */
+  /** The most characters of the text after the change. */
   readonly charsMax: number
 }
 
 export type EditOutcome =
   | { readonly kind: 'done'; readonly text: string; readonly replaced: number; readonly diff: string }
-  /** `hint` says what may be wrong with old_text; empty when nothing comes to mind. */
+  /** `hint` says what may be wrong with old_text; empty when no cause is found. */
   | { readonly kind: 'absent'; readonly hint: string }
-  /** What the text would have; nothing of it was made. */
+  /** The size that the text would have; the text was not made. */
   | { readonly kind: 'too-long'; readonly chars: number }
-  /** `lines`: where it begins, from 1, the first ones. */
+  /** `lines`: the first lines where it begins, counted from 1. */
   | { readonly kind: 'ambiguous'; readonly count: number; readonly lines: readonly number[] }
 
 const linesNamedMax = 10
 
 /**
- * The text with `oldText` replaced. Where every line ends with CRLF, a plain line end in the request stands for that: models write plain
- * ones, and the lines of the text stay as they are.
+ * Returns the text with `oldText` replaced. When every line of the text ends with CRLF, a plain line end in the request matches CRLF: models write plain
+ * line ends, and the lines of the text stay as they are.
  */
 export function editText(text: string, params: EditParams): EditOutcome {
   const { oldText, newText } = endingLike(text, params)
@@ -47,7 +47,7 @@ function endingLike(text: string, { oldText, newText }: EditParams): { oldText: 
   return { oldText: oldText.replaceAll('\n', '\r\n'), newText: newText.replaceAll('\n', '\r\n') }
 }
 
-/** Where it stands; with a step of 1 also places that overlap, which make an edit as ambiguous as any others. */
+/** Positions of the words. With a step of 1 they include overlapping positions, because those make an edit ambiguous too. */
 function placesOf(text: string, oldText: string, step: number): number[] {
   const places: number[] = []
   for (let at = text.indexOf(oldText); at >= 0; at = text.indexOf(oldText, at + step)) places.push(at)
@@ -74,8 +74,8 @@ function hintFor(text: string, oldText: string): string {
   const loose = (some: string): string => some.normalize('NFC').replace(/\s+/g, ' ').trim()
   const looseOld = loose(oldText)
   if (looseOld === '') return ''
-  if (loose(text).includes(looseOld)) return 'The same words stand there with other white space, line ends or Unicode form: copy them exactly.'
-  return loose(text).toLowerCase().includes(looseOld.toLowerCase()) ? 'The same words stand there in other upper and lower case.' : ''
+  if (loose(text).includes(looseOld)) return 'The object has the same words with other white space, line ends or Unicode form: copy them exactly.'
+  return loose(text).toLowerCase().includes(looseOld.toLowerCase()) ? 'The object has the same words in other upper and lower case.' : ''
 }
 
 /** Lines that changed, as they were and as they are. */
@@ -89,7 +89,7 @@ const hunksMax = 5
 const hunkLinesMax = 12
 const lineCharsMax = 200
 
-/** One hunk for each run of whole lines that places touch, the first few. */
+/** One hunk for each run of whole lines that the positions touch; only the first few. */
 function hunksOf(text: string, places: readonly number[], oldText: string, newText: string): { shown: Hunk[]; hidden: number } {
   const shown: Hunk[] = []
   let at = 0
@@ -110,7 +110,7 @@ function hunksOf(text: string, places: readonly number[], oldText: string, newTe
   return { shown, hidden: places.length - at }
 }
 
-/** Without the lines at both ends that are the same. */
+/** Without the equal lines at both ends. */
 function trimmed(line: number, before: readonly string[], after: readonly string[]): Hunk {
   const shorter = Math.min(before.length, after.length)
   let head = 0

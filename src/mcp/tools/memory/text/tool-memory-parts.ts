@@ -4,11 +4,11 @@ import { Reply } from '../../../../platform/endpoint.ts'
 import { fail, type GatewayError } from '../../../../platform/errors.ts'
 import { jsonOf, plainJson, type ToolAnnotations } from '../../toolbox/tool.ts'
 
-/** Bytes of JSON that one answer holds, for content and for lists alike: clients cut answers, or put them aside, from about 50,000 characters on. */
+/** The most bytes of JSON in one answer, for content and for lists: clients cut answers, or put them aside, from about 50,000 characters on. */
 export const answerBytesMax = 48_000
 
 export const readsOnly: ToolAnnotations = { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: false }
-/** What stood there is replaced or gone; the same call again changes nothing more. */
+/** The previous content is replaced or deleted; the same call again changes nothing more. */
 export const overwrites: ToolAnnotations = { readOnlyHint: false, destructiveHint: true, idempotentHint: true, openWorldHint: false }
 
 export const keyArgument = z.string().min(1).describe('Path of the object, for example agents/triage/notes.md.')
@@ -27,11 +27,11 @@ export function jsonBytes(value: unknown): number {
 }
 
 /**
- * A page of a list that stays within `answerBytesMax`. A page that is too large is asked for again with fewer entries, so that its cursor
- * stands behind the last entry that is shown. `entriesOf` gives the entries in the order in which the pages go.
+ * Returns a page of a list that stays within `answerBytesMax`. A page that is too large is read again with fewer entries, so that its cursor follows the
+ * last entry shown. `entriesOf` gives the entries in page order.
  */
 export async function boundedPage<P>(limit: number, load: (limit: number) => Promise<P>, entriesOf: (page: P) => readonly unknown[]): Promise<P> {
-  // It ends: each round asks for fewer than the one before.
+  // The loop ends, because each round asks for fewer entries than the one before.
   for (let wanted = limit; ; ) {
     const page = await load(wanted)
     const entries = entriesOf(page)
@@ -45,7 +45,7 @@ export async function boundedPage<P>(limit: number, load: (limit: number) => Pro
   }
 }
 
-/** The content as bytes. Throws `payload_too_large` over the bound, `bad_request` for a lone surrogate, which no file can hold. */
+/** Returns the content as bytes. Throws `payload_too_large` over the bound, `bad_request` for a lone surrogate, which no file can hold. */
 export function bytesToWrite(content: string, objectMaxBytes: number): Buffer {
   if (!content.isWellFormed()) throw fail('bad_request', { message: 'Argument content: not well-formed Unicode (a lone surrogate).' })
   const bytes = Buffer.from(content, 'utf8')
@@ -53,7 +53,7 @@ export function bytesToWrite(content: string, objectMaxBytes: number): Buffer {
   return bytes
 }
 
-/** `payload_too_large` for what is larger than one may write over MCP; `size` has, or would have, so many bytes or more. */
+/** `payload_too_large` for an object that is larger than a write over MCP may be; `size` is its size, or a lower bound of it, in bytes. */
 export function tooLarge(objectMaxBytes: number, size: number): GatewayError {
   return fail('payload_too_large', {
     message: `Over MCP a memory object that is written or edited has at most ${objectMaxBytes} bytes; this one has ${size} or more.`,
@@ -66,14 +66,14 @@ export function conditionsOf(params: { if_match?: string | undefined; create_onl
   return { ...(params.if_match === undefined ? {} : { 'if-match': params.if_match }), ...(params.create_only ? { 'if-none-match': '*' } : {}) }
 }
 
-/** What a row answered as plain data, with the etag that it sent as a header. */
+/** The answer of a row as plain data, with the etag of its headers. */
 export function withEtag(value: unknown): Record<string, unknown> {
   const data = plainJson(jsonOf(value))
   const sent = value instanceof Reply ? value.headers['etag'] : undefined
   return { ...(typeof data === 'object' ? data : {}), ...(sent === undefined ? {} : { etag: sent }) }
 }
 
-/** The arguments that were given, as a query: values as texts, absent and empty ones left out. */
+/** The given arguments as a query: values as texts, absent and empty ones left out. */
 export function queryOf(args: Readonly<Record<string, string | number | boolean | undefined>>): Record<string, string> {
   return Object.fromEntries(Object.entries(args).flatMap(([name, value]) => (value === undefined || value === '' ? [] : [[name, String(value)]])))
 }

@@ -11,8 +11,8 @@ const outputSchema = z.object({
   write: z.array(z.string()).describe('You may read and write below these prefixes.'),
   read: z.array(z.string()).describe('You may only read below these: they are written by promotion.'),
   quota: z.object({ used_bytes: z.number(), limit_bytes: z.number() }),
-  journal_ttl_days: z.number().describe('Entries of a journal end after so many days.'),
-  history_versions: z.number().describe('Versions of each key that are kept; 0: none.'),
+  journal_ttl_days: z.number().describe('Days after which an entry of a journal expires.'),
+  history_versions: z.number().describe('Number of versions of each key that are kept; 0: none.'),
 })
 type Paths = z.output<typeof outputSchema>
 

@@ -17,7 +17,7 @@ export type Provenance = z.output<typeof provenanceShape>
 
 type Headers = Readonly<Record<string, string>>
 
-/** What the headers of a read say; an object that did not come through the gateway has little of it. */
+/** Reads the headers of a read; an object that did not come through the gateway has few of them. */
 export function provenanceOf(headers: Headers): Provenance {
   const meta = (name: string): string | null => headers[`x-br-meta-${name}`] ?? null
   const sources = meta('sources')
@@ -63,13 +63,13 @@ function sourcesText(sources: readonly string[]): string {
 
 const sourcesShown = 5
 
-/** Metadata are in the hands of whoever owns the bucket: a time that is none is not shown as one. */
+/** The owner of the bucket can change metadata, so an invalid time is not shown as a time. */
 function timeOf(text: string | null): string | null {
   const ms = text === null ? Number.NaN : Date.parse(text)
   return Number.isNaN(ms) ? null : new Date(ms).toISOString()
 }
 
-/** Object metadata is ASCII, so names stand in it percent-encoded. */
+/** Object metadata is ASCII, so names in it are percent-encoded. */
 function decoded(text: string | null): string | null {
   try {
     return text === null ? null : decodeURIComponent(text)

@@ -13,14 +13,14 @@ export interface SliceParams {
 
 export interface Slice {
   readonly text: string
-  /** Lines of which something is in `text`. */
+  /** Lines that are at least partly in `text`. */
   readonly lines: number
   readonly totalLines: number
   /** Null when nothing follows. */
   readonly next: { readonly offset_line: number; readonly offset_char: number } | null
 }
 
-/** Whole lines as far as they fit; of a first line that is longer than the bound, its beginning. */
+/** As many whole lines as fit; when the first line is longer than the bound, its beginning. */
 export function sliceOf(text: string, { offsetLine, offsetChar, limitLines, bytesMax }: SliceParams): Slice {
   const { totalLines, start } = linesOf(text, offsetLine)
   if (start === null) return { text: '', lines: 0, totalLines, next: null }
@@ -45,7 +45,10 @@ export function sliceOf(text: string, { offsetLine, offsetChar, limitLines, byte
   return { text: chosen.join('\n'), lines: chosen.length, totalLines, next: nextLine < totalLines ? { offset_line: nextLine, offset_char: 0 } : null }
 }
 
-/** How many lines there are, and where one of them begins; null: there is no such line. Objects are long and lines short, so no list of them is made. */
+/**
+ * Returns the number of lines, and the position of one of them; null when there is no such line. Objects are long and lines short, so no list of lines
+ * is made.
+ */
 function linesOf(text: string, wanted: number): { totalLines: number; start: number | null } {
   let totalLines = 1
   let start = wanted === 0 ? 0 : null
@@ -61,7 +64,7 @@ function endOf(text: string, start: number): number {
   return end < 0 ? text.length : end
 }
 
-/** How many characters of a line fit; a character beyond the basic plane is never cut in two. */
+/** The number of characters of a line that fit; a character beyond the basic plane is never split. */
 function charsThatFit(line: string, bytesMax: number): number {
   // A character takes at most six bytes of JSON, so most lines need no count.
   if (line.length * 6 + 2 <= bytesMax || jsonBytes(line) <= bytesMax) return line.length

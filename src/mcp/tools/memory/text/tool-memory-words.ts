@@ -1,4 +1,4 @@
-/** What errors of memory say to callers of /v1, in the words of the tools. */
+/** Translates errors of memory from the words of /v1 into the words of the tools. */
 const words: readonly (readonly [http: RegExp, tool: string])[] = [
   [/GET \/v1\/me\/memory\/history\?key=/g, 'memory_history'],
   [/GET \/v1\/me\/memory\/paths/g, 'memory_paths'],
@@ -9,7 +9,7 @@ const words: readonly (readonly [http: RegExp, tool: string])[] = [
   [/^query "/, 'Argument "'],
 ]
 
-/** The message with the names of tools and arguments in place of those of HTTP: many agents have no other way in than the tools. */
+/** Returns the message with the names of tools and arguments instead of those of HTTP, because many agents have only the tools. */
 export function inToolWords(message: string): string {
   return words.reduce((text, [http, tool]) => text.replace(http, tool), message)
 }
