@@ -193,7 +193,7 @@ async function createServices(deps: AppDeps & StartedCatalog & { readonly outbou
         baseUrl: state.baseUrl,
       }),
     async backUp(options) {
-      if (!isEmbedded(db)) throw new Error('PostgreSQL is backed up with pg_dump: docs/operate/operate.md')
+      if (!isEmbedded(db)) throw new Error('PostgreSQL is backed up with pg_dump: docs/operate/backup-and-restore.md')
       return backUp({ ...deps, db }, options)
     },
     makeSignInLink: email => services.signInLinks.make(email),

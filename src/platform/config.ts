@@ -163,7 +163,7 @@ export const settings = {
   OTEL_SERVICE_NAME: s('operations', 'string', 'brigade', 'Name of this service in traces and metrics.'),
   OTEL_TRACES_SAMPLE_PERCENT: s('operations', 'int', '100', 'Share of calls that are traced, where the caller has not decided it with traceparent.', 0),
   ATTESTATION_EVIDENCE_MAX: s('compliance', 'int', '1000', 'Most calls that a residency attestation lists one by one.', 1),
-  MASTER_KEY_OTHER: s('data', 'secret', null, 'A second master key whose values can be opened too, while the key is changed (docs/operate/operate.md).'),
+  MASTER_KEY_OTHER: s('data', 'secret', null, 'A second master key whose values can be opened too, while the key is changed (docs/operate/keys-and-secrets.md).'),
   SERVICE_ID: s('server', 'string', 'brigade', 'Prefix of panel model ids and name of the MCP server.'),
 } as const satisfies Record<string, Setting>
 

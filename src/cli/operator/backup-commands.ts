@@ -4,7 +4,7 @@ import { printJson, printLine } from '../command-output.ts'
 
 const backupHelp = `
 Works while the gateway runs and while it does not. The master key is not inside: keep it in another place, or add --with-master-key
-and keep the backup as carefully as the key. PostgreSQL and buckets are backed up by their own means: docs/operate/operate.md.
+and keep the backup as carefully as the key. PostgreSQL and buckets are backed up by their own means: docs/operate/backup-and-restore.md.
 
 Examples:
   brigade backup /backups/brigade-$(date +%F)
@@ -40,7 +40,9 @@ export function addBackupCommands(program: Command): void {
       const { dataDir, ...report } = await runRestore(folder)
       if (json === true) return printJson({ ...report, data_dir: dataDir })
       printLine(`restored into ${dataDir}: ${sizeOf(report)}, as of ${report.made_at}`)
-      printLine('what was revoked after that moment is valid again: start the gateway, run brigade doctor, and revoke it again (docs/operate/operate.md)')
+      printLine(
+        'what was revoked after that moment is valid again: start the gateway, run brigade doctor, and revoke it again (docs/operate/backup-and-restore.md)',
+      )
     })
 }
 

@@ -4,7 +4,7 @@ import type { MasterKeyReport } from '../../operations/admin/master-key.ts'
 import { printJson, printLine } from '../command-output.ts'
 
 const help = `
-Installations whose key is in MASTER_KEY, without downtime (docs/operate/operate.md):
+Installations whose key is in MASTER_KEY, without downtime (docs/operate/keys-and-secrets.md):
   1. MASTER_KEY_OTHER=<new> on every process        2. swap: MASTER_KEY=<new>, MASTER_KEY_OTHER=<old>
   3. brigade master-key reseal                       4. take MASTER_KEY_OTHER away
 Installations whose key is the file master.key:

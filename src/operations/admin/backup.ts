@@ -27,7 +27,7 @@ export function backupCommand(app: App, command: AdminCommand): Promise<object> 
 export async function runBackup(folder: string, withMasterKey: boolean, config: Config = loadConfig()): Promise<BackupReport> {
   if (config.DATABASE_URL !== null)
     throw new OperationError(
-      'this installation is on PostgreSQL: back it up with pg_dump, each DATA_DIR/journal by copying it, and buckets by their own means (docs/operate/operate.md, Backup). For an embedded database leave DATABASE_URL out.',
+      'this installation is on PostgreSQL: back it up with pg_dump, each DATA_DIR/journal by copying it, and buckets by their own means (docs/operate/backup-and-restore.md). For an embedded database leave DATABASE_URL out.',
     )
   const dataDir = resolve(config.DATA_DIR)
   const to = resolve(folder)
@@ -47,7 +47,7 @@ export async function runBackup(folder: string, withMasterKey: boolean, config: 
 export async function runRestore(folder: string, config: Config = loadConfig()): Promise<BackupReport & { readonly dataDir: string }> {
   if (config.DATABASE_URL !== null)
     throw new OperationError(
-      'this installation is on PostgreSQL: restore it with pg_restore (docs/operate/operate.md, Backup). For an embedded database leave DATABASE_URL out.',
+      'this installation is on PostgreSQL: restore it with pg_restore (docs/operate/backup-and-restore.md). For an embedded database leave DATABASE_URL out.',
     )
   const dataDir = resolve(config.DATA_DIR)
   const givenKey = config.MASTER_KEY === null ? null : parseMasterKey(config.MASTER_KEY.reveal())

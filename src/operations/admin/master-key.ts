@@ -74,7 +74,7 @@ function refuseSetting(config: Config, verb: 'change' | 'forget'): void {
     verb === 'change'
       ? 'Set MASTER_KEY_OTHER to a new one (openssl rand -base64 32) on every process, swap the two, and run brigade master-key reseal'
       : 'Take MASTER_KEY_OTHER away when brigade master-key status shows nothing under it'
-  throw new OperationError(`The master key of this installation is a setting, not the file master.key. ${how}: docs/operate/operate.md.`)
+  throw new OperationError(`The master key of this installation is a setting, not the file master.key. ${how}: docs/operate/keys-and-secrets.md.`)
 }
 
 async function openQuietly(config: Config): Promise<Foundation> {
