@@ -184,9 +184,9 @@ describe('a store that fails', () => {
     one.faults.down = false
     one.faults.lostReplies = 0
     one.faults.beforeWrite = async () => {}
-    // A store that did not answer rests for a minute.
+    // A store that did not answer rests for 15 s.
     expect(await testing.memory.sweep(testing.clock.nowMs())).toBe(0)
-    expect(await testing.memory.sweep(testing.clock.nowMs() + 60_001)).toBe(2)
+    expect(await testing.memory.sweep(testing.clock.nowMs() + 15_001)).toBe(2)
     expect(await testing.usage(orgId)).toEqual({ usedBytes: 4n, reservedBytes: 0n, objects: 1n })
   })
 
