@@ -95,6 +95,10 @@ export interface StreamTap {
   readonly partial?: TokenUsage | null
   /** Characters of content, reasoning and tool arguments seen so far, for estimates while streaming. */
   readonly outputChars: number
+  /** `outputChars` when it reported last: what came since is in none of its figures. */
+  readonly usageChars: number
+  /** The model that it has named last; null: none. */
+  readonly model: string | null
   /** An event has gone by that says something. Comments, pings and errors do not. */
   readonly begun: boolean
   /** The stream's own end mark ([DONE] or message_stop) has gone by. */

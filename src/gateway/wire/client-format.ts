@@ -27,6 +27,8 @@ export interface ReplyContext {
   bill(usage: TokenUsage): Bill
   /** How much of a reported usage is believed after this many characters of output; left out: all of it. */
   believed?(told: TokenUsage, outputChars: number): TokenUsage
+  /** A stream names its model: called at the first name and at each change of it. Left out: the name changes nothing. */
+  named?(model: string): void
 }
 
 /** Writes one stream in a client's format. One per stream; every method returns the text to send, '' for nothing. */

@@ -6,6 +6,7 @@ import { echoOf } from '../../wire/model-echo.ts'
 import { believed, usageBoundsOf } from '../charge/believed.ts'
 import type { PerformContext } from '../kinds/kind.ts'
 import type { Failed } from '../replies/answer.ts'
+import { priceAsStreamed } from '../replies/served-model.ts'
 
 /** How the reply of an attempt goes to the client. */
 export interface AttemptContext {
@@ -18,7 +19,8 @@ export interface AttemptContext {
 }
 
 /** What a writer is told of the call. */
-export function replyContext({ attempt, context }: AttemptContext, bill: PerformContext['bill']): ReplyContext {
+export function replyContext(attemptContext: AttemptContext, bill: PerformContext['bill']): ReplyContext {
+  const { attempt, context } = attemptContext
   const { request, deps, kind } = context
   const bounds = usageBoundsOf(request, attempt, kind.hasOutput)
   return {
@@ -29,6 +31,7 @@ export function replyContext({ attempt, context }: AttemptContext, bill: Perform
     newId: prefix => `${prefix}${deps.ids.uuidv7(deps.clock.nowMs()).replaceAll('-', '')}`,
     bill,
     believed: (claimed, outputChars) => believed(claimed, bounds, outputChars),
+    ...(attempt.byok ? {} : { named: priceAsStreamed(attemptContext) }),
   }
 }
 

@@ -10,7 +10,7 @@ import type { PerformContext, Performer } from '../kinds/kind.ts'
 import type { Failed, Performed } from '../replies/answer.ts'
 import { decodedReply } from '../replies/decoded-reply.ts'
 import { eventsOfReply, ReadyEvents } from '../replies/reply-shapes.ts'
-import { priceAsNamed, priceAsStreamed } from '../replies/served-model.ts'
+import { priceAsNamed } from '../replies/served-model.ts'
 import { readInTurn, readWhole, streamAsWhole, translated, whole } from '../replies/whole-reply.ts'
 import { ChatRelayAdapter } from '../stream/chat-relay-adapter.ts'
 import { RelayAdapter, type StreamAdapter, TranslatedAdapter } from '../stream/stream-adapter.ts'
@@ -121,7 +121,7 @@ async function wholeAsStream(reply: OutboundReply, attemptContext: AttemptContex
       context.kind.format.writer(replying),
       context.request.promptTokens,
       attempt.route.provider.userGiven === true,
-      replying.believed,
+      replying,
     )
     return { first: adapter.push(noBytes), adapter }
   })
@@ -155,7 +155,6 @@ async function firstOfStream(reply: OutboundReply, attemptContext: AttemptContex
     reply.body.destroy()
     return failed(attemptContext.attempt, reply.status, withoutBegin(adapter, attemptContext))
   }
-  if (!read.done) priceAsStreamed(read.value, attemptContext)
   return {
     answer: { kind: 'stream', attempt: attemptContext.attempt, headers: attemptContext.headers, first, rest, body: reply.body, adapter },
     replyHeaders: reply.headers,
@@ -195,5 +194,5 @@ function adapterOf(attemptContext: AttemptContext): StreamAdapter {
       echo: echoFor(attemptContext),
       ...(longest === undefined ? {} : { eventMaxBytes: longest }),
     })
-  return new TranslatedAdapter(dialect.decoder(longest), kind.format.writer(replying), promptTokens, longest !== undefined, replying.believed)
+  return new TranslatedAdapter(dialect.decoder(longest), kind.format.writer(replying), promptTokens, longest !== undefined, replying)
 }

@@ -2,29 +2,26 @@
 import type { Route } from '../../catalog/model.ts'
 import type { AttemptContext } from '../attempt/attempt-context.ts'
 
-/** Longest name of a model that is read, and how much of a stream's first chunk is looked through for it. */
-const namedAs = /"model"\s*:\s*"([^"\\]{1,200})"/
-const lookedThroughBytes = 8 * 1024
-
-/** `"name"` as it stands in JSON, by route. */
-const quotedNames = new WeakMap<Route, Buffer>()
-
 /** Charges the call as the model that the whole reply names, when that is another one and dearer. */
-export function priceAsNamed(model: unknown, { attempt, context }: AttemptContext): void {
-  const { route, byok } = attempt
-  if (byok || typeof model !== 'string' || model === route.upstreamModel || model === route.modelId) return
-  const dearer = context.deps.dearerRoute?.(route, model) ?? null
-  if (dearer === null) return
-  context.priceAs?.(dearer)
-  context.deps.log.warn('another model answered', { provider: route.provider.id, model: route.modelId, code: dearer.modelId })
+export function priceAsNamed(model: unknown, attemptContext: AttemptContext): void {
+  const { route, byok } = attemptContext.attempt
+  if (!byok && typeof model === 'string') priceAs(route, model, attemptContext)
 }
 
-/** The same for a stream, by its first chunk. */
-export function priceAsStreamed(chunk: Uint8Array, attemptContext: AttemptContext): void {
-  const { route, byok } = attemptContext.attempt
-  if (byok) return
-  const bytes = Buffer.from(chunk.buffer, chunk.byteOffset, Math.min(chunk.byteLength, lookedThroughBytes))
-  const quoted = quotedNames.get(route) ?? Buffer.from(JSON.stringify(route.upstreamModel))
-  quotedNames.set(route, quoted)
-  if (!bytes.includes(quoted)) priceAsNamed(namedAs.exec(bytes.toString('utf8'))?.[1], attemptContext)
+/** The same for a stream, which may name its model anywhere: the result is called at each change of the name, and the dearest one counts. */
+export function priceAsStreamed(attemptContext: AttemptContext): (model: string) => void {
+  let priced = attemptContext.attempt.route
+  return model => {
+    priced = priceAs(priced, model, attemptContext)
+  }
+}
+
+/** Returns the route by which the call is charged now. */
+function priceAs(priced: Route, model: string, { attempt: { route }, context }: AttemptContext): Route {
+  if (model === route.upstreamModel || model === route.modelId) return priced
+  const dearer = context.deps.dearerRoute?.(priced, model) ?? null
+  if (dearer === null) return priced
+  context.priceAs?.(dearer)
+  context.deps.log.warn('another model answered', { provider: route.provider.id, model: route.modelId, code: dearer.modelId })
+  return dearer
 }

@@ -68,6 +68,8 @@ export class ChatRelayAdapter implements StreamAdapter, LineSink {
   #over: 'no' | 'line' | 'event' = 'no'
   /** `end` has been called: whether the stream was complete. */
   #ended: boolean | null = null
+  /** The model of which the context has been told. */
+  #model: string | null = null
   /** The first chunk of the stream: id and time for a chunk of our own. */
   #head: string | null = null
 
@@ -81,8 +83,13 @@ export class ChatRelayAdapter implements StreamAdapter, LineSink {
 
   /** Some providers tell running figures: those of a stream that has not come to its end are not the last. */
   get reported(): boolean {
-    const { usageChunk, finished } = this.#tap
-    return usageChunk !== null && (finished || usageChunk.isLast)
+    const { finished, hasFinishReason } = this.#tap
+    return this.#hasLastUsage && (finished || hasFinishReason || this.#ended === true)
+  }
+  /** Figures that came before more output are not the last. */
+  get #hasLastUsage(): boolean {
+    const { usageChunk, finished, outputChars, usageChars } = this.#tap
+    return usageChunk !== null && usageChars === outputChars && (finished || usageChunk.isLast)
   }
   get promptTold(): boolean {
     return (this.#tap.usage?.promptTokens ?? 0) > 0
@@ -128,7 +135,7 @@ export class ChatRelayAdapter implements StreamAdapter, LineSink {
     this.#isEnding = true
     // The end of the bytes ends the last event, which may be the end mark itself.
     const rest = this.#over === 'event' || this.#lines.atBoundary ? null : this.#relayed(this.#lines.isInLine ? eventEnd : lineEnd)
-    const complete = tap.finished || (!tap.failed && (tap.hasFinishReason || this.reported))
+    const complete = tap.finished || (!tap.failed && (tap.hasFinishReason || this.#hasLastUsage))
     this.#ended = complete
     this.#release(complete && !this.#options.withholdsUsage)
     if (this.#isOpen) this.#parts.push(eventEnd)
@@ -147,9 +154,9 @@ export class ChatRelayAdapter implements StreamAdapter, LineSink {
   }
 
   usage(): TokenUsage {
-    const claimed = this.#tap.usage
-    if (claimed !== null && this.reported) return this.#context.believed?.(claimed, this.#tap.outputChars) ?? claimed
-    return usageSoFar(claimed, this.#tap.outputChars, this.#context)
+    const { usage: claimed, outputChars, usageChars } = this.#tap
+    if (claimed !== null && this.#hasLastUsage) return this.#context.believed?.(claimed, outputChars) ?? claimed
+    return usageSoFar(claimed, outputChars, usageChars, this.#context)
   }
 
   keepAlive(): Uint8Array | null {
@@ -165,7 +172,17 @@ export class ChatRelayAdapter implements StreamAdapter, LineSink {
     if (this.#over === 'event') this.#skip(bytes, start)
     // The beginning of a line, of which the end is missing: nobody is told half an event.
     else if (this.#isEnding && start < end && !isWholeLine(textOf(bytes, start, end))) this.#drop(bytes, start)
-    else this.#read(bytes, start, end, this.#kindOf(bytes, start, end, nextInChunk))
+    else {
+      const kind = this.#kindOf(bytes, start, end, nextInChunk)
+      if (this.#tap.model !== this.#model) this.#named(this.#tap.model)
+      this.#read(bytes, start, end, kind)
+    }
+  }
+
+  /** Before the line goes on: the bill after it may depend on the name. */
+  #named(model: string | null): void {
+    this.#model = model
+    if (model !== null) this.#context.named?.(model)
   }
 
   /**

@@ -53,6 +53,8 @@ export class RelayAdapter implements StreamAdapter {
   /** The bytes given out end inside an event that was too long to be held. */
   #isOpen = false
   #hasEnded = false
+  /** The model of which the context has been told. */
+  #model: string | null = null
   /** How many events have gone out, where the last one that has come is kept back. */
   #eventsOut: number | null = null
   /** What came before the stream began. */
@@ -66,8 +68,9 @@ export class RelayAdapter implements StreamAdapter {
     this.#context = context
   }
 
+  /** Figures that came before more output are not the last. */
   get reported(): boolean {
-    return this.#tap.usage !== null
+    return this.#tap.usage !== null && this.#tap.usageChars === this.#tap.outputChars
   }
   get promptTold(): boolean {
     return (this.#tap.usage ?? this.#tap.partial ?? noUsage).promptTokens > 0
@@ -148,9 +151,9 @@ export class RelayAdapter implements StreamAdapter {
   }
 
   usage(): TokenUsage {
-    const { usage, partial, outputChars } = this.#tap
-    if (usage !== null) return this.#context.believed?.(usage, outputChars) ?? usage
-    return usageSoFar(partial ?? null, outputChars, this.#context)
+    const { usage, partial, outputChars, usageChars } = this.#tap
+    if (usage !== null && usageChars === outputChars) return this.#context.believed?.(usage, outputChars) ?? usage
+    return usageSoFar(usage ?? partial ?? null, outputChars, usageChars, this.#context)
   }
 
   keepAlive(): Uint8Array | null {
@@ -159,8 +162,14 @@ export class RelayAdapter implements StreamAdapter {
 
   /** Of an event that was too long to be held its beginning is gone already: then the bill stands in the records alone. */
   #billed(last: Uint8Array | null): Uint8Array | null {
+    if (this.#tap.model !== this.#model) this.#named(this.#tap.model)
     if (last === null || !this.#tap.finished || this.#tap.failed) return last
     return this.#format.withBill?.(last, this.usage(), this.#context) ?? last
+  }
+
+  #named(model: string | null): void {
+    this.#model = model
+    if (model !== null) this.#context.named?.(model)
   }
 
   /** What was held, and this behind it. */
@@ -181,9 +190,13 @@ export class TranslatedAdapter implements StreamAdapter {
   readonly #decoder: ChatStreamDecoder
   readonly #writer: StreamWriter
   readonly #promptTokens: number
-  readonly #believed: ReplyContext['believed']
+  readonly #context: Pick<ReplyContext, 'believed' | 'named'>
   readonly #bounds: ReplyBounds
   #usage: TokenUsage | null = null
+  /** `outputChars` when it was told. */
+  #usageChars = 0
+  /** The model that the stream has named last. */
+  #model: unknown = undefined
   #hasBegun = false
   #hasFinishReason = false
   outputChars = 0
@@ -193,16 +206,16 @@ export class TranslatedAdapter implements StreamAdapter {
   readonly atBoundary = true
 
   /** `isOwn`: the server is one that somebody has registered. */
-  constructor(decoder: ChatStreamDecoder, writer: StreamWriter, promptTokens: number, isOwn: boolean, believed?: ReplyContext['believed']) {
+  constructor(decoder: ChatStreamDecoder, writer: StreamWriter, promptTokens: number, isOwn: boolean, context: Pick<ReplyContext, 'believed' | 'named'> = {}) {
     this.#bounds = new ReplyBounds(isOwn)
-    this.#believed = believed
+    this.#context = context
     this.#decoder = decoder
     this.#writer = writer
     this.#promptTokens = promptTokens
   }
 
   get reported(): boolean {
-    return this.#usage !== null && this.#hasFinishReason
+    return this.#usage !== null && this.#hasFinishReason && this.#usageChars === this.outputChars
   }
 
   get promptTold(): boolean {
@@ -228,8 +241,9 @@ export class TranslatedAdapter implements StreamAdapter {
 
   /** What a provider tells before it has finished is true of the prompt; of the output more may have gone by since. */
   usage(): TokenUsage {
-    if (this.#usage !== null && this.#hasFinishReason) return this.#believed?.(this.#usage, this.outputChars) ?? this.#usage
-    return usageSoFar(this.#usage, this.outputChars, { promptTokens: this.#promptTokens, believed: this.#believed })
+    const { believed } = this.#context
+    if (this.#usage !== null && this.reported) return believed?.(this.#usage, this.outputChars) ?? this.#usage
+    return usageSoFar(this.#usage, this.outputChars, this.#usageChars, { promptTokens: this.#promptTokens, believed })
   }
 
   keepAlive(): Uint8Array | null {
@@ -249,8 +263,9 @@ export class TranslatedAdapter implements StreamAdapter {
     switch (event.kind) {
       case 'chunk':
         this.#hasBegun = true
-        this.#usage = usageFromOpenAi(event.chunk.usage) ?? this.#usage
+        if (event.chunk['model'] !== this.#model) this.#named(event.chunk['model'])
         this.#measure(event.chunk.choices, event.outputChars)
+        this.#tell(usageFromOpenAi(event.chunk.usage))
         return this.#bounds.exceeded === null ? this.#writer.chunk(event.chunk) : this.#fail(this.#bounds.exceeded)
       case 'alive':
         // Before the first chunk nothing goes out, so that another route can still take over.
@@ -261,6 +276,18 @@ export class TranslatedAdapter implements StreamAdapter {
         this.finished = true
         return this.#writer.finish(this.usage())
     }
+  }
+
+  #tell(usage: TokenUsage | null): void {
+    if (usage === null) return
+    this.#usage = usage
+    this.#usageChars = this.outputChars
+  }
+
+  #named(model: unknown): void {
+    if (typeof model !== 'string' || model === '') return
+    this.#model = model
+    this.#context.named?.(model)
   }
 
   #fail(fault: StreamFault): string {
@@ -283,17 +310,18 @@ export class TranslatedAdapter implements StreamAdapter {
 }
 
 /**
- * Usage of a stream that has not come to its end: what the provider has told, if anything, with all output that has gone by, as far as that can
- * be true. A stream that breaks or is left is charged this.
+ * Usage of a stream that has not come to its end: what the provider has told, if anything, with all output that has gone by since, as far as
+ * that can be true. A stream that breaks or is left is charged this. `toldChars`: the output when it told. Decision 0462 says why.
  */
 export function usageSoFar(
   claimed: TokenUsage | null,
   outputChars: number,
+  toldChars: number,
   { promptTokens, believed }: { readonly promptTokens: number; readonly believed?: ReplyContext['believed'] },
 ): TokenUsage {
   const counted = estimated(promptTokens, outputChars)
   if (claimed === null) return counted
-  const soFar = { ...claimed, completionTokens: Math.max(claimed.completionTokens, counted.completionTokens) }
+  const soFar = { ...claimed, completionTokens: Math.max(claimed.completionTokens + estimateTokens(outputChars - toldChars), counted.completionTokens) }
   return believed?.(soFar, outputChars) ?? soFar
 }
 

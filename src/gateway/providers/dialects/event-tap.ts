@@ -2,10 +2,15 @@ import { type LineSink, SseLineScanner } from '../../wire/sse/sse-lines.ts'
 import type { TokenUsage } from '../../wire/usage.ts'
 import type { StreamTap } from '../dialect.ts'
 
+/** The model that a reply, or its beginning, names; null: none. */
+export const modelNamed = ({ model }: Readonly<Record<string, unknown>>): string | null => (typeof model === 'string' && model !== '' ? model : null)
+
 /** Reads along with a stream of named events, counts them and knows where they end; what they say is for the format. Any chunking of the same bytes gives the same result. */
 export abstract class EventTap implements StreamTap, LineSink {
   usage: TokenUsage | null = null
   outputChars = 0
+  usageChars = 0
+  model: string | null = null
   begun = false
   finished = false
   failed = false

@@ -15,6 +15,9 @@ export interface ChunkFacts {
   hasUsage: boolean
   /** A top-level `error` key holds something else than null. */
   hasError: boolean
+  /** Where the text of the top-level `model` begins and ends; both 0: the chunk names none. */
+  modelFrom: number
+  modelTo: number
 }
 
 const space = 32
@@ -29,6 +32,7 @@ const closeBracket = 93
 const usageKey = Buffer.from('usage')
 const errorKey = Buffer.from('error')
 const choicesKey = Buffer.from('choices')
+const modelKey = Buffer.from('model')
 const deltaKey = Buffer.from('delta')
 const messageKey = Buffer.from('message')
 const finishKey = Buffer.from('finish_reason')
@@ -51,6 +55,8 @@ export function scanChunkJson(bytes: Uint8Array, start: number, end: number, fac
   facts.hasOddThinking = false
   facts.hasUsage = false
   facts.hasError = false
+  facts.modelFrom = 0
+  facts.modelTo = 0
   let depth = 0
   let at = start
   while (at < end) {
@@ -86,7 +92,12 @@ function readMember(bytes: Uint8Array, keyStart: number, keyEnd: number, value: 
   const first = value < end ? bytes[value] : undefined
   if (depth === topDepth) {
     if (isWordAt(bytes, keyStart, keyEnd, errorKey)) facts.hasError = !isWordAt(bytes, value, Math.min(end, value + nullWord.length), nullWord)
-    else if (first === openBracket && isWordAt(bytes, keyStart, keyEnd, choicesKey)) facts.hasChoices = bytes[skipWhite(bytes, value + 1, end)] !== closeBracket
+    else if (first === quote && isWordAt(bytes, keyStart, keyEnd, modelKey)) {
+      facts.modelFrom = value + 1
+      facts.modelTo = stringEnd(bytes, value + 1, end)
+      return facts.modelTo + 1
+    } else if (first === openBracket && isWordAt(bytes, keyStart, keyEnd, choicesKey))
+      facts.hasChoices = bytes[skipWhite(bytes, value + 1, end)] !== closeBracket
   } else if (depth === choiceDepth && first === quote && isWordAt(bytes, keyStart, keyEnd, finishKey)) facts.hasFinish = true
   if (first === quote) return stringEnd(bytes, value + 1, end) + 1
   if (first === openBrace && isWordAt(bytes, keyStart, keyEnd, usageKey)) facts.hasUsage = true

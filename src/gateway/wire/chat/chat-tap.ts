@@ -32,6 +32,10 @@ export type ChatLine =
 export class ChatStreamTap implements LineSink {
   usage: TokenUsage | null = null
   outputChars = 0
+  /** `outputChars` when the usage was told: what came since is not in it. */
+  usageChars = 0
+  /** The model that the last chunk with a name was from. */
+  model: string | null = null
   /** A chunk has gone by that says something: a choice, usage or the end. Comments, empty events and errors do not. */
   begun = false
   finished = false
@@ -47,8 +51,18 @@ export class ChatStreamTap implements LineSink {
   readonly events = 0
   wholeBytes = 0
   readonly #lines = new SseLineScanner(this)
-  readonly #facts: ChunkFacts = { outputChars: 0, hasChoices: false, hasFinish: false, hasOddThinking: false, hasUsage: false, hasError: false }
+  readonly #facts: ChunkFacts = {
+    outputChars: 0,
+    hasChoices: false,
+    hasFinish: false,
+    hasOddThinking: false,
+    hasUsage: false,
+    hasError: false,
+    modelFrom: 0,
+    modelTo: 0,
+  }
   #doneSeen = false
+  #modelBytes: Uint8Array = noBytes
 
   get atBoundary(): boolean {
     return this.#lines.atBoundary
@@ -87,6 +101,7 @@ export class ChatStreamTap implements LineSink {
     scanChunkJson(bytes, start, end, facts)
     this.outputChars += facts.outputChars
     this.hasOddThinking = facts.hasOddThinking
+    if (facts.modelTo > 0 && !isText(bytes, facts.modelFrom, facts.modelTo, this.#modelBytes)) this.#named(bytes, facts.modelFrom, facts.modelTo)
     if (facts.hasFinish) this.hasFinishReason = true
     if (facts.hasError) this.failed = true
     if (this.failed) this.fault ??= textOf(bytes, start, Math.min(end, start + faultMaxBytes))
@@ -99,11 +114,23 @@ export class ChatStreamTap implements LineSink {
     const usage = chunk === null ? null : usageOfChunk(chunk)
     if (chunk === null || usage === null) return false
     this.usage = usage
+    this.usageChars = this.outputChars
     this.usageChunk = { isLast: isLast(chunk), isUsageOnly: isUsageOnly(chunk), takesBill: isObject(chunk['usage']) && !('x_br' in chunk) }
     if (!this.failed) this.begun = true
     return true
   }
+
+  /** Once for each change of the name. */
+  #named(bytes: Uint8Array, from: number, to: number): void {
+    if (to - from > modelMaxBytes) return
+    this.#modelBytes = Uint8Array.prototype.slice.call(bytes, from, to)
+    this.model = textOf(bytes, from, to)
+  }
 }
+
+const noBytes = new Uint8Array()
+/** Longest name of a model that is read. */
+const modelMaxBytes = 200
 
 /** Only the beginning of a longer error is passed on. */
 const faultMaxBytes = 4096
@@ -117,6 +144,10 @@ function isAt(bytes: Uint8Array, start: number, end: number, word: Uint8Array): 
   if (end - start < word.length) return false
   for (let index = 0; index < word.length; index++) if (bytes[start + index] !== word[index]) return false
   return true
+}
+
+function isText(bytes: Uint8Array, from: number, to: number, text: Uint8Array): boolean {
+  return to - from === text.length && isAt(bytes, from, to, text)
 }
 
 /** The word, followed only by spaces. */

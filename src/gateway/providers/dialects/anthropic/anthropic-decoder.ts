@@ -65,7 +65,8 @@ export class AnthropicStreamDecoder extends EventDecoder {
   #start(message: unknown): readonly ChatStreamEvent[] {
     this.#usage = isObject(message) ? mergeMessagesUsage(this.#usage, message['usage']) : this.#usage
     const opening = { index: 0, delta: { role: 'assistant', content: '' }, finish_reason: null }
-    return [{ kind: 'chunk', chunk: { choices: [opening], ...this.#usageField() } }]
+    const named = isObject(message) && typeof message['model'] === 'string' ? { model: message['model'] } : {}
+    return [{ kind: 'chunk', chunk: { ...named, choices: [opening], ...this.#usageField() } }]
   }
 
   #openBlock(index: unknown, block: JsonObject): readonly ChatStreamEvent[] {

@@ -8,7 +8,7 @@ import type { TokenUsage } from '../../../wire/usage.ts'
 import type { NativeRequest, Target, UpstreamRequest } from '../../dialect.ts'
 import { userAgent } from '../../user-agent.ts'
 import { blockChars, deltaChars } from '../anthropic-output.ts'
-import { EventTap } from '../event-tap.ts'
+import { EventTap, modelNamed } from '../event-tap.ts'
 
 /** Sent where the caller names no version. */
 export const anthropicVersion = '2023-06-01'
@@ -73,6 +73,8 @@ function bodyOf({ body, bytes }: NativeRequest, { upstreamModel }: Target): Buff
  */
 export class AnthropicStreamTap extends EventTap {
   partial: TokenUsage | null = null
+  /** `partial` tells of the output as well. */
+  #hasToldOutput = false
 
   protected field(bytes: Uint8Array, start: number, end: number): boolean {
     if (!isData(bytes, start, end)) return false
@@ -87,7 +89,10 @@ export class AnthropicStreamTap extends EventTap {
     switch (type) {
       case 'message_start': {
         const { message } = event
-        if (isObject(message)) this.partial = mergeMessagesUsage(this.partial, message['usage'])
+        if (!isObject(message)) return
+        this.model = modelNamed(message) ?? this.model
+        this.partial = mergeMessagesUsage(this.partial, message['usage'])
+        this.usageChars = this.outputChars
         return
       }
       case 'content_block_start':
@@ -98,11 +103,19 @@ export class AnthropicStreamTap extends EventTap {
         return
       case 'message_delta': {
         const usage = mergeMessagesUsage(this.usage ?? this.partial, event['usage'])
-        if (tellsOutput(event['usage'])) this.usage = usage
+        if (!tellsOutput(event['usage'])) return
+        this.usageChars = this.outputChars
+        // Before the reason of the end it is a running figure.
+        if (isObject(event['delta']) && typeof event['delta']['stop_reason'] === 'string') this.usage = usage
+        else {
+          this.partial = usage
+          this.#hasToldOutput = true
+        }
         return
       }
       case 'message_stop':
         this.isLast = true
+        if (this.#hasToldOutput) this.usage ??= this.partial
         return
       case 'error':
         this.failed = true

@@ -7,7 +7,7 @@ import { editMembers } from '../../../wire/json/json-members.ts'
 import { foreignThinkingName, isPackedHere } from '../../../wire/responses/reasoning.ts'
 import { isWebSearch, webSearchName } from '../../../wire/responses/request/tools.ts'
 import type { NativeRequest, Target, UpstreamRequest } from '../../dialect.ts'
-import { EventTap } from '../event-tap.ts'
+import { EventTap, modelNamed } from '../event-tap.ts'
 import { textOf } from '../json-values.ts'
 import { openAiHeaders } from '../openai/openai.ts'
 import { eventChars, ItemChars } from '../responses-output.ts'
@@ -56,8 +56,8 @@ function bodyOf({ body, bytes }: NativeRequest, edits: Edits): Buffer | string {
   return editMembers(bytes, new Map([...edits].map(([name, value]) => [name, value === undefined ? undefined : JSON.stringify(value)])))
 }
 
-/** Events that say what has been produced or how it ended; the bytes of all others are not read. */
-const readEvents = /^response\.(?:[\w.]+\.delta|output_item\.done|completed|incomplete|failed)$|^error$/
+/** Events that say who answers, what has been produced or how it ended; the bytes of all others are not read. */
+const readEvents = /^response\.(?:[\w.]+\.delta|output_item\.done|created|completed|incomplete|failed)$|^error$/
 
 /** Events with which a stream has not begun. */
 const silentEvents: ReadonlySet<string> = new Set(['keepalive', 'response.queued', 'response.failed', 'error'])
@@ -86,6 +86,7 @@ export class ResponsesStreamTap extends EventTap {
 
   #event(event: JsonObject | null): void {
     const type = textOf(event?.['type']) || (this.#name ?? '')
+    if (type === 'response.created') this.says = true
     if (event === null) return
     if (!silentEvents.has(type)) this.says = true
     if (type.endsWith('.delta')) {
@@ -97,6 +98,9 @@ export class ResponsesStreamTap extends EventTap {
     switch (type) {
       case 'response.output_item.done':
         this.outputChars += this.#items.late(event['output_index'], event['item'])
+        return
+      case 'response.created':
+        this.#named(event['response'])
         return
       case 'response.completed':
       case 'response.incomplete':
@@ -121,8 +125,17 @@ export class ResponsesStreamTap extends EventTap {
     this.fault = JSON.stringify(error ?? null).slice(0, faultMaxChars)
   }
 
+  #named(response: unknown): void {
+    if (isObject(response)) this.model = modelNamed(response) ?? this.model
+  }
+
   #end(response: unknown): void {
     this.isLast = true
-    if (isObject(response)) this.usage = usageOfResponse(response['usage']) ?? this.usage
+    if (!isObject(response)) return
+    this.#named(response)
+    const usage = usageOfResponse(response['usage'])
+    if (usage === null) return
+    this.usage = usage
+    this.usageChars = this.outputChars
   }
 }
