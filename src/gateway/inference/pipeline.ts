@@ -21,7 +21,7 @@ import type { IdempotentCall } from './idempotency/idempotency.ts'
 import type { Kind } from './kinds/kind.ts'
 import type { CallInput, ParsedRequest } from './kinds/request.ts'
 import type { Departure } from './leaving/departure.ts'
-import { departureOf, followStream, type LeavableCall, nobodyWaitsStatus, settleLeft, streamHoldOf } from './leaving/leaving.ts'
+import { chargingOf, departureOf, type LeavableCall, nobodyWaitsStatus, settleLeft } from './leaving/leaving.ts'
 import type { BytesAnswer, StreamAnswer, WholeAnswer } from './replies/answer.ts'
 import { exactBytes, exactStream } from './replies/exact-reply.ts'
 import { relayStream } from './stream/relay.ts'
@@ -241,7 +241,7 @@ function dialConfirmed(
 /** A call that ends here without an answer is settled as failed, or released when nothing was dialed. Always throws. */
 async function endUnanswered(error: unknown, meter: Meter, watch: Watch): Promise<never> {
   const { status, outcome } = endWithoutAnswer(error)
-  await (outcome === 'failed' ? meter.settleFailed(status, outcome) : meter.settleAbandoned(status, outcome))
+  await (outcome === 'failed' ? meter.settleFailed(status, outcome) : meter.settleAbandoned(status, outcome, watch.departure?.hasNoPlace === true))
   throw watch.isNamed && error instanceof CallCutError && error.reason === 'agent_revoked' ? fail('agent_revoked_label') : error
 }
 
@@ -283,17 +283,10 @@ function withRemaining(error: unknown, meter: Meter): unknown {
 
 function streamReply(leavable: LeavableCall, answer: Extract<Answer, { kind: 'stream' }>, watch: Watch, deps: InferenceDeps): Reply {
   const { plan, meter } = leavable
-  const hold = streamHoldOf(answer, leavable, deps)
-  const { departure } = watch
-  const thinksUnseen = answer.attempt.model.reasoning
-  if (departure !== null && departure.followMs() > 0) followStream(departure, answer, { meter, hold, thinksUnseen })
   const { chunks, keepAlive } = relayStream(answer, {
+    ...chargingOf(answer, leavable, watch.departure, deps),
     clock: deps.clock,
-    meter,
-    hold,
     signal: watch.signal,
-    departure,
-    thinksUnseen,
     onEnd(broke) {
       watch.end()
       if (broke) deps.observer.failed(answer.attempt, meter.orgId)

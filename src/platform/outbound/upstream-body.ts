@@ -9,6 +9,8 @@ export interface UpstreamBody extends AsyncIterable<Uint8Array> {
   buffer(maxBytes: number): Buffer | Promise<Buffer>
   /** Closes the connection; a pending read rejects. */
   destroy(): void
+  /** A read that waits now gives an empty chunk; without one the next that would wait does. The connection stays. */
+  nudge(): void
   /** From here on the request's signal closes nothing: a relay that must end at an event boundary closes by `destroy`. */
   detachSignal(): void
 }
@@ -24,6 +26,7 @@ export class BodyTooLargeError extends Error {
   override readonly name = 'BodyTooLargeError'
 }
 
+const noBytes = new Uint8Array()
 const pauseAboveChunks = 16
 /** Chunks are up to 64 KB long, so their bytes count too. */
 const pauseAboveBytes = 128 * 1024
@@ -55,6 +58,7 @@ class Exchange implements Dispatcher.DispatchHandler, UpstreamBody {
   #failed = false
   #started = false
   #wake: (() => void) | null = null
+  #isNudged = false
   readonly #resolve: (reply: OutboundReply) => void
   readonly #reject: (error: unknown) => void
   readonly #signal: CancelSignal | undefined
@@ -130,6 +134,11 @@ class Exchange implements Dispatcher.DispatchHandler, UpstreamBody {
     if (!this.#ended) this.#abort(new Error('the reply was abandoned'))
   }
 
+  nudge(): void {
+    this.#isNudged = true
+    this.#wakeReader()
+  }
+
   detachSignal(): void {
     this.#signal?.removeEventListener('abort', this.#onAbort)
   }
@@ -152,7 +161,10 @@ class Exchange implements Dispatcher.DispatchHandler, UpstreamBody {
         }
         if (this.#failed) throw this.#error
         if (this.#ended) return
-        await this.#more()
+        if (this.#isNudged) {
+          this.#isNudged = false
+          yield noBytes
+        } else await this.#more()
       }
     } finally {
       this.destroy()

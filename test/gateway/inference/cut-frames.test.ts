@@ -72,10 +72,15 @@ describe('a stream that is cut, as real clients see it', () => {
             const shown = await call
             expect(shown, at).not.toBeNull()
             expect(wordsOf(shown), at).toMatch(says)
-            const after = await totals()
+            // The client is told immediately. A model that thinks unseen is followed for its usage, which is charged once.
+            for (const server of servers) server.release()
+            let after = before
+            await until(async () => {
+              after = await totals()
+              return after.requests > before.requests
+            }, `${at} is settled`)
             expect(after.requests - before.requests, at).toBe(1)
             expect(after.costUinr, at).toBeGreaterThan(before.costUinr)
-            for (const server of servers) server.release()
             expect(
               servers.flatMap(server => server.requests),
               at,

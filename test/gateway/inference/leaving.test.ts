@@ -20,6 +20,11 @@ const rowsOfKey = statement<[keyId: number], Row>(
   `select agent_label as "label", outcome, status, estimated, prompt_tokens::int as "prompt", completion_tokens::int as "completion" from usage_events where key_id = $1::int order by id`,
 )
 
+const rowsOfAgent = statement<[agentId: number], Row>(
+  'test.left_rows_of_agent',
+  `select agent_label as "label", outcome, status, estimated, prompt_tokens::int as "prompt", completion_tokens::int as "completion" from usage_events where agent_id = $1::int order by id`,
+)
+
 /** ₹0.001 a token of output. */
 const route = { provider: 'alpha', input_inr_per_mtok: 0, output_inr_per_mtok: 1000, source: 'test', as_of: '2026-01-01' }
 const common = { kind: 'chat', context_length: 200_000, max_output_tokens: 100_000 }
@@ -104,6 +109,16 @@ describe('a caller who leaves', () => {
     }, `${count} calls are settled`)
     expect(rows).toHaveLength(count)
     expect(await app.gateway.app.limits.budgets.get(app.orgId, 'key', String(keyId))).toMatchObject({ heldUinr: 0n })
+    return rows
+  }
+
+  const rowsOfAgentId = async (agentId: number): Promise<Row[]> => {
+    let rows: Row[] = []
+    await until(async () => {
+      await app.gateway.app.limits.flushNow()
+      rows = await app.db.many(rowsOfAgent, agentId)
+      return rows.length > 0
+    }, 'the call is settled')
     return rows
   }
 
@@ -334,14 +349,14 @@ describe('a caller who leaves', () => {
     flowing.dispose()
   })
 
-  test('HARD-05 a revoke ends the reading on immediately, of an agent, of its label and of a key', async () => {
+  test('HARD-05 a revoke behind a caller who has left ends what has not begun, and is no discount on a stream: of an agent, of its label and of a key', async () => {
     const cookie = await app.signIn()
     for (const by of ['agent', 'label', 'key'] as const)
       for (const begun of [true, false]) {
         app.alpha.reset()
         const agent = await app.newAgent(`left by ${by} ${begun}`)
         const { key, keyId } = await app.newKey({ budgetInr: 1000 })
-        app.alpha.script([begun ? { holdAfterChunks: 1, chunks: ['x', ' never'] } : { hang: true }])
+        app.alpha.script([begun ? { holdAfterChunks: 1, chunks: ['x', ' and more'], usage: told } : { hang: true }])
         const leaving = new AbortController()
         const label = by === 'label' ? String(agent.id) : 'nobody'
         const call = send('/v1/chat/completions', {}, by === 'agent' ? agent.token : key, leaving.signal, label).catch(() => null)
@@ -351,7 +366,14 @@ describe('a caller who leaves', () => {
         await call
         const revoked = by === 'key' ? app.call('DELETE', `/me/keys/${keyId}`, undefined, { cookie }) : app.call('POST', `/v1/me/agents/${agent.id}/revoke`, {})
         expect((await revoked).status).toBeLessThan(300)
-        await until(() => app.alpha.requests[0]?.aborted === true, `${by} is cut`)
+        if (!begun) {
+          await until(() => app.alpha.requests[0]?.aborted === true, `${by} is cut`)
+          continue
+        }
+        app.alpha.release()
+        const rows = by === 'agent' ? await rowsOfAgentId(agent.id) : await rowsOf(keyId, 1)
+        expect(rows, by).toMatchObject([{ outcome: 'client_gone', estimated: false, completion: 7 }])
+        expect(app.alpha.requests[0]?.aborted).toBe(false)
       }
   })
 
@@ -367,7 +389,8 @@ describe('a caller who leaves', () => {
     leaving.abort()
     await until(() => app.alpha.requests.filter(({ aborted }) => aborted).length === 2, 'two have no place')
     app.alpha.release()
-    expect((await rowsOf(keyId, count)).filter(({ estimated }) => estimated)).toHaveLength(2)
+    // Nobody finds out what they come to: all that is held for them counts.
+    expect((await rowsOf(keyId, count)).filter(({ estimated }) => estimated).map(({ completion }) => completion)).toEqual([8192, 8192])
   })
 
   test('HARD-05 a graceful shutdown waits for what is read on', async () => {

@@ -123,6 +123,8 @@ describe('every end of a call', () => {
       expect((await app.call('DELETE', `/me/keys/${keyId}`, undefined, { cookie })).status, at).toBeLessThan(300)
       const { status, text } = await call
       expect(status === 401 || text.includes('revoked'), `${at} ${status} ${text.slice(-200)}`).toBe(true)
+      // The client has been told; a stream is followed for what its provider tells at the end.
+      server.release()
       expect((await endOf(keyId, at))?.outcome, at).toBe('cut')
     })
   })

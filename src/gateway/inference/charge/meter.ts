@@ -111,6 +111,11 @@ export class Meter {
     return this.#input.principal.orgId
   }
 
+  /** The estimate of the prompt. */
+  get promptTokens(): number {
+    return this.#input.request.promptTokens
+  }
+
   get attempt(): Attempt | null {
     return this.#attempt
   }
@@ -203,6 +208,19 @@ export class Meter {
     this.#lastChunkMs = lastChunkMs
   }
 
+  /** Tokens of prompt, between the estimate and `mostTokens`, that the hold pays for behind so many of output. */
+  promptWithinHold(mostTokens: number, outputTokens: number): number {
+    const attempt = this.#attempt
+    let low = this.#input.request.promptTokens
+    let high = attempt === null ? low : mostTokens
+    while (attempt !== null && low < high) {
+      const middle = Math.ceil((low + high) / 2)
+      if (this.#priceHeld(attempt, plainUsage(middle, outputTokens)) <= this.#permit.heldUinr) low = middle
+      else high = middle - 1
+    }
+    return low
+  }
+
   /** An estimate of output, never above what is held for it: nobody is charged by a guess what no budget covers. */
   withinHold(outputTokens: number): number {
     return Math.min(outputTokens, this.coveredTokens(this.#input.request.promptTokens))
@@ -234,9 +252,12 @@ export class Meter {
   /** Makes the hold cover these tokens on the route that is being served. */
   extendTo(tokens: TokenUsage): boolean | Promise<boolean> {
     const attempt = this.#attempt
-    if (attempt === null) return true
+    return attempt === null ? true : this.#permit.extendTo(this.#priceHeld(attempt, tokens), this.#input.debits && !attempt.byok)
+  }
+
+  #priceHeld({ route: { price } }: Attempt, tokens: TokenUsage): bigint {
     const audioTokens = audioTokensHeld(this.#input.request, tokens.promptTokens)
-    return this.#permit.extendTo(priceHeld(attempt.route.price, audioTokens === 0 ? tokens : { ...tokens, audioTokens }), this.#input.debits && !attempt.byok)
+    return priceHeld(price, audioTokens === 0 ? tokens : { ...tokens, audioTokens })
   }
 
   /** Tokens of output that the hold covers behind so many of prompt. After a refused `extendTo` that is what was left. */
@@ -277,11 +298,15 @@ export class Meter {
 
   /**
    * Ends a call that was left or cut while a provider worked on it. The provider has read the prompt and will bill it, so it is
-   * counted: otherwise whoever hangs up in time would use models for nothing, around every budget.
+   * counted: otherwise whoever hangs up in time would use models for nothing, around every budget. `isUnknown`: nobody finds out what
+   * the provider makes of it, so all the output that is held counts.
    */
-  settleAbandoned(status: number, outcome: Outcome): void | Promise<void> {
-    if (!this.#isWorking) return this.settleFailed(status, outcome)
-    return this.settle(this.#abandoned(), true, outcome, status)
+  settleAbandoned(status: number, outcome: Outcome, isUnknown = false): void | Promise<void> {
+    const attempt = this.#attempt
+    if (!this.#isWorking || attempt === null) return this.settleFailed(status, outcome)
+    const { kind, request } = this.#input
+    const tokens = isUnknown ? abandonedUsage(request, firstHoldTokens(kind, request, attempt.model)) : this.#abandoned()
+    return this.settle(tokens, true, outcome, status)
   }
 
   /** Ends a call whose reply was made and could not be taken: with the prompt and all output that is held for one without a stream. */

@@ -1,6 +1,6 @@
 import type { Clock } from '../../../platform/clock.ts'
 import { Cancellation, type CancelSignal } from '../../../platform/loop/cancellation.ts'
-import { CallCutError, type CallOwners, type Inflight } from '../../../platform/loop/inflight.ts'
+import { CallCutError, type CallOwners, type CutReason, type Inflight } from '../../../platform/loop/inflight.ts'
 import { type Departures, readOnLongestMs } from './departures.ts'
 
 export interface DepartureDeps {
@@ -18,6 +18,9 @@ export interface DepartureDeps {
   onFollowed(): void
 }
 
+/** Cuts that somebody makes of calls of his own, or of his organisation's: they are no discount. */
+const cutsByOwners: ReadonlySet<CutReason> = new Set(['agent_revoked', 'agent_paused', 'key_revoked', 'token_revoked'])
+
 /** The end of reading on is put off at most so often. */
 const timerMinMs = 1000
 
@@ -28,18 +31,21 @@ export class GivenUpError extends Error {
 
 /**
  * The end of a call as its provider sees it. A cut by the gateway reaches the provider immediately. A caller who leaves does not: while
- * there is a place for it, the provider is followed, so that what it made is known. The followed call is registered as in flight, so a
- * revoke ends it and a graceful shutdown waits for it.
+ * there is a place for it, the provider is followed, so that what it made is known. Neither does, once a stream flows, the cut that a
+ * revoke or a pause makes. The followed call is registered as in flight, so a graceful shutdown waits for it. Decision 0462 says why.
  */
 export class Departure extends Cancellation {
   /** How long the provider may go on now that the caller has left; 0: it is hung up on immediately; Infinity: until its own deadline. */
   followMs: () => number
   /** Writes down what the call has used by now. */
   onFollowed: () => void
+  /** Ends the stream for its caller when the call is revoked or paused; the provider hears nothing of it. Null: the provider is hung up on. */
+  onCut: ((cut: CallCutError) => void) | null = null
   readonly #origin: CancelSignal
   readonly #deps: DepartureDeps
   #leftReason: unknown = null
   #hasLeft = false
+  #hasNoPlace = false
   #isDisposed = false
   #giveBack: (() => void) | null = null
   #unregister: (() => void) | null = null
@@ -62,6 +68,11 @@ export class Departure extends Cancellation {
     return this.#hasLeft
   }
 
+  /** The provider would have been followed, and too many others are. */
+  get hasNoPlace(): boolean {
+    return this.#hasNoPlace
+  }
+
   /** Why the caller has left. */
   get leftReason(): unknown {
     return this.#leftReason
@@ -73,19 +84,20 @@ export class Departure extends Cancellation {
     super.throwIfAborted()
   }
 
-  /** The caller has left. Again: nothing changes. */
+  /** The caller has left, or is sent away. Again: nothing changes. */
   leave(reason: unknown): void {
     if (this.#hasLeft || this.#isDisposed || this.aborted) return
     const { clock, inflight, departures, orgId, owners } = this.#deps
     const forMs = reason instanceof GivenUpError ? 0 : this.followMs()
     this.#giveBack = forMs > 0 ? departures.take(orgId) : null
+    this.#hasNoPlace = forMs > 0 && this.#giveBack === null
     if (this.#giveBack === null) {
       this.abort(reason)
       return
     }
     this.#hasLeft = true
     this.#leftReason = reason
-    this.#unregister = inflight.register(owners, { abort: cut => this.abort(cut) })
+    this.#unregister = inflight.register(owners, { abort: cut => this.#cut(cut) })
     this.#leftAtMs = clock.monotonicMs()
     if (forMs !== Number.POSITIVE_INFINITY) this.#endIn(forMs)
     this.onFollowed()
@@ -118,13 +130,19 @@ export class Departure extends Cancellation {
 
   readonly #onOrigin = (): void => {
     const { reason } = this.#origin
-    if (reason instanceof CallCutError) this.abort(reason)
-    else this.leave(reason)
+    if (!(reason instanceof CallCutError)) this.leave(reason)
+    else if (this.onCut !== null && cutsByOwners.has(reason.reason)) this.onCut(reason)
+    else this.abort(reason)
+  }
+
+  /** Of a followed call. */
+  #cut(cut: CallCutError): void {
+    if (this.onCut === null || !cutsByOwners.has(cut.reason)) this.abort(cut)
   }
 
   /** A revoke between the leaving and the registration has reached nobody. */
   #recheck(): void {
-    const cut = (): void => this.abort(new CallCutError('agent_revoked'))
+    const cut = (): void => this.#cut(new CallCutError('agent_revoked'))
     try {
       this.#deps.recheck()?.catch(cut)
     } catch {

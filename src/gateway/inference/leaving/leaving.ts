@@ -11,7 +11,7 @@ import type { InferenceDeps } from '../deps.ts'
 import type { Answer } from '../dial.ts'
 import type { Kind } from '../kinds/kind.ts'
 import type { ParsedRequest } from '../kinds/request.ts'
-import { isPromptGuessed } from '../prompt-most.ts'
+import { isPromptGuessed, promptTokensMost } from '../prompt-most.ts'
 import type { StreamAnswer } from '../replies/answer.ts'
 import { StreamHold } from '../stream/stream-hold.ts'
 import { Departure } from './departure.ts'
@@ -90,8 +90,8 @@ export async function settleLeft(answer: Answer, call: LeavableCall, departure: 
     case 'whole':
       return meter.settle(answer.usage, answer.estimated, outcome, nobodyWaitsStatus)
     case 'stream': {
-      const charging = { meter, hold: streamHoldOf(answer, call, deps), thinksUnseen: answer.attempt.model.reasoning }
-      followStream(departure, answer, charging)
+      const charging = chargingOf(answer, call, departure, deps)
+      if (charging.isFollowed) departure.onCut = () => undefined
       await readOn(answer, departure, charging)
       answer.body.destroy()
       answer.served()
@@ -105,14 +105,31 @@ export async function settleLeft(answer: Answer, call: LeavableCall, departure: 
   }
 }
 
+/** What a stream is charged by. Where its provider is worth following, the departure goes by what the stream has come to from here on. */
+export function chargingOf(answer: StreamAnswer, call: LeavableCall, departure: Departure | null, deps: Pick<InferenceDeps, 'clock'>): Charging {
+  const { kind, request, meter } = call
+  const { attempt } = answer
+  const isFollowed = departure !== null && isWorthFollowing(kind, request, attempt)
+  const charging = {
+    meter,
+    hold: streamHoldOf(answer, call, deps),
+    thinksUnseen: attempt.model.reasoning,
+    promptMostTokens: isFollowed ? promptTokensMost(request, attempt) : request.promptTokens,
+    departure,
+    isFollowed,
+  }
+  if (isFollowed) followStream(departure, answer, charging)
+  return charging
+}
+
 /** From here on the departure goes by what the stream has come to. */
-export function followStream(departure: Departure, answer: StreamAnswer, charging: Charging): void {
+function followStream(departure: Departure, answer: StreamAnswer, charging: Charging): void {
   departure.followMs = () => readOnMsOf(answer, charging)
   departure.onFollowed = () => charging.meter.noteLeft(leftUsage(answer, charging))
 }
 
 /** What covers a stream: of a model that thinks unseen also what it has thought before its first chunk. */
-export function streamHoldOf({ attempt }: StreamAnswer, { kind, request, meter }: LeavableCall, { clock }: Pick<InferenceDeps, 'clock'>): StreamHold {
+function streamHoldOf({ attempt }: StreamAnswer, { kind, request, meter }: LeavableCall, { clock }: Pick<InferenceDeps, 'clock'>): StreamHold {
   const { promptTokens, maxTokens } = request
   return new StreamHold(meter, clock, promptTokens, firstHoldTokens(kind, request, attempt.model), maxTokens, meter.unseenTokens)
 }

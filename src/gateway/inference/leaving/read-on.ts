@@ -5,7 +5,7 @@ import type { Meter } from '../charge/meter.ts'
 import type { StreamAnswer } from '../replies/answer.ts'
 import type { StreamHold } from '../stream/stream-hold.ts'
 import type { Departure } from './departure.ts'
-import { readOnMaxBytes } from './departures.ts'
+import { readOnMaxBytes, readOnMs } from './departures.ts'
 
 /** What a stream is charged by. */
 export interface Charging {
@@ -13,18 +13,27 @@ export interface Charging {
   readonly hold: StreamHold
   /** The model thinks without showing it. */
   readonly thinksUnseen: boolean
+  /** The most that the provider may count the prompt for, where only it can and is followed for that; else the estimate. */
+  readonly promptMostTokens: number
+  /** Follows the provider behind a caller who leaves; null: nobody does. */
+  readonly departure: Departure | null
+  /** It does so behind a cut as well. */
+  readonly isFollowed: boolean
 }
+
+type Usage = ReturnType<StreamAnswer['adapter']['usage']>
 
 /**
  * What a stream of a model that thinks unseen is taken to have used by now: what its provider told last, or the larger of what was shown
  * and what it may have thought, as far as the hold covers that.
  */
-export function shownOrThought({ adapter }: StreamAnswer, { meter, hold }: Charging): ReturnType<StreamAnswer['adapter']['usage']> {
+export function shownOrThought({ adapter }: StreamAnswer, { meter, hold }: Charging): Usage {
   const usage = adapter.usage()
   if (adapter.reported) return usage
-  const thought = meter.withinHold(madeBy(adapter, meter, hold))
-  return thought <= usage.completionTokens ? usage : { ...usage, completionTokens: thought }
+  return withOutput(usage, meter.withinHold(madeBy(adapter, meter, hold)))
 }
+
+const withOutput = (usage: Usage, tokens: number): Usage => (tokens <= usage.completionTokens ? usage : { ...usage, completionTokens: tokens })
 
 /** Tokens that a model which thinks unseen is taken to have made by now, at the speed at which it writes. */
 export function madeBy({ outputChars }: StreamAnswer['adapter'], meter: Meter, hold: StreamHold): number {
@@ -32,26 +41,62 @@ export function madeBy({ outputChars }: StreamAnswer['adapter'], meter: Meter, h
   return hold.outputTokens(shownTokens, meter.lastChunkMs, meter.tokensPerSecond(shownTokens))
 }
 
-/** How long the provider of a stream may be read on: of a model that shows all it makes not at all once it has told its prompt. */
-export function readOnMsOf({ adapter }: StreamAnswer, { meter, hold, thinksUnseen }: Charging): number {
+/**
+ * How long the provider of a stream may be read on: of a model that shows all it makes not at all once it has told its prompt.
+ */
+export function readOnMsOf(answer: StreamAnswer, deps: Charging): number {
+  const { adapter } = answer
+  const { meter, hold, thinksUnseen } = deps
   if (!thinksUnseen && adapter.promptTold) return 0
+  if (hold.isClosed || isPromptUnknown(answer, deps)) return readOnMs
   return meter.readOnMs(madeBy(adapter, meter, hold), meter.tokensPerSecond(tokensOfChars(adapter.outputChars)))
 }
 
+/** The prompt may come to far more than its estimate, and the provider has not told. */
+const isPromptUnknown = ({ adapter }: StreamAnswer, { meter, promptMostTokens }: Charging): boolean =>
+  promptMostTokens > meter.promptTokens && !adapter.promptTold
+
 /** What a stream is taken to have used by now that its caller has left. */
-export function leftUsage(answer: StreamAnswer, deps: Charging): ReturnType<StreamAnswer['adapter']['usage']> {
+export function leftUsage(answer: StreamAnswer, deps: Charging): Usage {
   return deps.thinksUnseen ? shownOrThought(answer, deps) : answer.adapter.usage()
 }
 
-/** Settles a stream that ends before its provider has told what it used, or right behind that. */
-export function settleUnread(answer: StreamAnswer, deps: Charging, outcome: 'cut' | 'client_gone', status = 200): void | Promise<void> {
-  const { adapter } = answer
-  return deps.meter.settle(leftUsage(answer, deps), !adapter.reported, outcome, status)
+/** The same at the end, when nobody will tell more: what was not told counts as the most that is possible within the hold. */
+function untoldUsage(answer: StreamAnswer, deps: Charging): Usage {
+  const { meter, hold, thinksUnseen, promptMostTokens, departure } = deps
+  const shown = leftUsage(answer, deps)
+  const usage = thinksUnseen && departure?.hasNoPlace === true ? withOutput(shown, hold.heldTokens) : shown
+  if (!isPromptUnknown(answer, deps)) return usage
+  return { ...usage, promptTokens: meter.promptWithinHold(promptMostTokens, usage.completionTokens) }
 }
 
 /**
- * Reads a stream on that its caller has left, until its usage is known, its bytes or its time are used up, the budget does not cover more,
- * or somebody ends it. Of a model that shows all it makes only what the prompt came to is waited for. Settles nothing and never throws.
+ * Settles a stream that ends before its provider has told what it used, or right behind that. Of a followed one no output is charged
+ * that no budget covers: what was told, or what is held.
+ */
+export async function settleUnread(answer: StreamAnswer, deps: Charging, outcome: 'cut' | 'client_gone', status = 200): Promise<void> {
+  const { adapter } = answer
+  const { meter, departure } = deps
+  if (!adapter.reported) return meter.settle(untoldUsage(answer, deps), true, outcome, status)
+  const told = adapter.usage()
+  const most = departure?.hasLeft === true && !(await isCovered(meter, told)) ? meter.withinHold(told.completionTokens) : told.completionTokens
+  await meter.settle(most < told.completionTokens ? { ...told, completionTokens: most } : told, most < told.completionTokens, outcome, status)
+}
+
+/** Makes the hold cover what was told, as far as the budgets have that much. */
+async function isCovered(meter: Meter, usage: Usage): Promise<boolean> {
+  try {
+    return await meter.extendTo(usage)
+  } catch {
+    // Nobody can say that a budget covers it.
+    return false
+  }
+}
+
+/**
+ * Reads a stream on that its caller has left, until its usage is known, its bytes or its time are used up, or somebody ends it. Of a model that
+ * shows all it makes only what the prompt came to is waited for. The hold is extended as for a reader, until a budget refuses. Settles
+ * nothing and never throws.
  */
 export async function readOn(answer: StreamAnswer, departure: Departure, deps: Charging): Promise<void> {
   const { adapter, rest, body } = answer
@@ -64,16 +109,18 @@ export async function readOn(answer: StreamAnswer, departure: Departure, deps: C
   try {
     while (!adapter.finished && !adapter.failed && leftBytes > 0) {
       if (!thinksUnseen && adapter.promptTold) return
-      if (!(await hold.afterChunk(tokensOfChars(adapter.outputChars)))) return
+      if (!hold.isClosed && !(await hold.afterChunk(tokensOfChars(adapter.outputChars)))) hold.close()
       const next: IteratorResult<Uint8Array> = await rest.next()
       if (next.done) {
         adapter.end()
         return
       }
+      if (next.value.byteLength === 0) continue
       leftBytes -= next.value.byteLength
       adapter.push(next.value)
       if (!meter.ended) meter.progress(leftUsage(answer, deps))
-      departure.flows()
+      // Behind the end of the hold nobody pays for more output: then the end of reading on is put off for the prompt alone.
+      if (!hold.isClosed || isPromptUnknown(answer, deps)) departure.flows()
     }
   } catch {
     // It broke off, or was ended: what is known by now is charged.

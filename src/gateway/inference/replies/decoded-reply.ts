@@ -33,9 +33,13 @@ function decoderOf(encoding: string): Transform | null {
   }
 }
 
+const noBytes = new Uint8Array()
+
 class DecodedBody implements UpstreamBody {
   readonly #body: UpstreamBody
   readonly #stream: Transform
+  #nudge: (() => void) | null = null
+  #isNudged = false
 
   constructor(body: UpstreamBody, transform: Transform) {
     this.#body = body
@@ -47,8 +51,38 @@ class DecodedBody implements UpstreamBody {
     source.pipe(transform)
   }
 
-  [Symbol.asyncIterator](): AsyncIterator<Uint8Array> {
-    return this.#stream[Symbol.asyncIterator]()
+  async *[Symbol.asyncIterator](): AsyncGenerator<Uint8Array, void, undefined> {
+    const parts = this.#stream[Symbol.asyncIterator]() as AsyncIterator<Uint8Array>
+    let reading: Promise<IteratorResult<Uint8Array>> | null = null
+    try {
+      for (;;) {
+        reading ??= parts.next()
+        const read: IteratorResult<Uint8Array> | null = await Promise.race([reading, this.#nudged()])
+        if (read === null) {
+          this.#isNudged = false
+          yield noBytes
+          continue
+        }
+        reading = null
+        if (read.done) return
+        yield read.value
+      }
+    } finally {
+      this.destroy()
+    }
+  }
+
+  #nudged(): Promise<null> {
+    return this.#isNudged
+      ? Promise.resolve(null)
+      : new Promise(resolve => {
+          this.#nudge = () => resolve(null)
+        })
+  }
+
+  nudge(): void {
+    this.#isNudged = true
+    this.#nudge?.()
   }
 
   async buffer(maxBytes: number): Promise<Buffer> {

@@ -2,25 +2,17 @@ import type { Clock } from '../../../platform/clock.ts'
 import type { CancelSignal } from '../../../platform/loop/cancellation.ts'
 import { CallCutError } from '../../../platform/loop/inflight.ts'
 import { tokensOfChars } from '../charge/estimate.ts'
-import type { Meter } from '../charge/meter.ts'
-import type { Departure } from '../leaving/departure.ts'
-import { leftUsage, readOn, settleUnread } from '../leaving/read-on.ts'
+import { type Charging, leftUsage, readOn, settleUnread } from '../leaving/read-on.ts'
 import type { StreamAnswer } from '../replies/answer.ts'
 import { endOfCut, faultOf, type StreamEnd } from './stream-end.ts'
-import type { StreamHold } from './stream-hold.ts'
 
 /** How long the event under way may take to finish when the gateway ends a stream. */
 const finishEventMs = 200
 
-export interface RelayDeps {
+export interface RelayDeps extends Charging {
   readonly clock: Clock
-  readonly meter: Meter
-  readonly hold: StreamHold
+  /** The departure, where there is one. */
   readonly signal: CancelSignal
-  /** Follows the provider behind a caller who leaves: then it is the signal, too. Null: nobody does. */
-  readonly departure: Departure | null
-  /** The model thinks without showing it. */
-  readonly thinksUnseen: boolean
   /** The stream is over, one way or the other; `broke`: the provider broke it off after the first byte. */
   onEnd(broke: boolean): void
 }
@@ -60,11 +52,11 @@ export function relayStream(answer: StreamAnswer, given: RelayDeps): RelayedStre
 /**
  * Relays a stream: what its adapter makes of each chunk goes to the client, no timer stands between. The call is settled exactly
  * once: before its last byte goes out, when it is cut, when the provider breaks off, or behind a client that goes away (`return()` of this
- * generator), where a model that thinks unseen is read on. After the first byte there is no failover: a stream that breaks ends with
- * an error frame.
+ * generator). Behind a client that has gone or was cut, a provider that is worth it is read on. After the first byte there is no failover: a
+ * stream that breaks ends with an error frame.
  */
 async function* relay(answer: StreamAnswer, deps: Relay): AsyncGenerator<Uint8Array, void, undefined> {
-  const { adapter, rest, body } = answer
+  const { adapter, rest } = answer
   const { meter, signal, departure } = deps
   const cutter = new Cutter(answer, deps)
   deps.end = end => cutter.end(end)
@@ -83,23 +75,30 @@ async function* relay(answer: StreamAnswer, deps: Relay): AsyncGenerator<Uint8Ar
       meter.progress(leftUsage(answer, deps))
       if (chunk !== null) yield chunk
       if (covered !== true && (covered === false || !(await covered))) cutter.end(deps.hold.refusal)
+      if (cutter.frame !== null) break
       if (cutter.wanted !== null && (adapter.atBoundary || cutter.expired)) break
       deps.isWaiting = true
       const next: IteratorResult<Uint8Array> = await rest.next()
       deps.isWaiting = false
       if (departure?.hasLeft === true) {
-        if (!next.done) adapter.push(next.value)
-        return
+        if (!next.done && next.value.byteLength > 0) adapter.push(next.value)
+        break
       }
       if (next.done) break
       chunk = adapter.push(next.value)
     }
-    yield* lastFrames(answer, deps, cutter.wanted)
+    if (departure?.hasLeft !== true) yield* lastFrames(answer, deps, cutter.wanted)
+    else if (cutter.frame !== null) yield cutter.frame
   } catch (error) {
     deps.isWaiting = false
+    // It is followed no further, and that is no matter of the route's.
+    if (departure?.hasLeft === true) {
+      if (cutter.frame !== null) yield cutter.frame
+      return
+    }
     // Not the provider: the end could not be written down, and a reply that is not accounted for has no end mark.
     if (meter.ended && !cutter.expired) throw error
-    if (signal.aborted && !(signal.reason instanceof CallCutError)) return
+    if (cutter.wanted === null && signal.aborted && !(signal.reason instanceof CallCutError)) return
     if (cutter.wanted === null) deps.broke = true
     yield* lastFrames(
       answer,
@@ -108,17 +107,23 @@ async function* relay(answer: StreamAnswer, deps: Relay): AsyncGenerator<Uint8Ar
     )
   } finally {
     cutter.dispose()
-    if (!meter.ended && cutter.wanted === null && departure !== null) {
-      departure.leave(new Error('nobody reads the stream any more'))
-      await readOn(answer, departure, deps)
-    }
-    body.destroy()
-    try {
-      if (!meter.ended) await settleUnread(answer, deps, cutter.wanted === null && !(signal.reason instanceof CallCutError) ? 'client_gone' : 'cut')
-    } finally {
-      // Last: a graceful shutdown waits for calls that are not settled.
-      deps.onEnd(deps.broke)
-    }
+    if (!meter.ended && cutter.wanted === null) departure?.leave(new Error('nobody reads the stream any more'))
+    const ended = cutter.finish()
+    // A caller who was cut waits for nothing more.
+    if (cutter.frame === null) await ended
+  }
+}
+
+/** What is done behind the last byte for the client: the provider is followed where it is worth it, then the call is settled. */
+async function settleBehind(answer: StreamAnswer, deps: Relay, cutter: Cutter): Promise<void> {
+  const { meter, signal, departure } = deps
+  try {
+    if (!meter.ended && departure !== null) await readOn(answer, departure, deps)
+    answer.body.destroy()
+    if (!meter.ended) await settleUnread(answer, deps, cutter.wanted === null && !(signal.reason instanceof CallCutError) ? 'client_gone' : 'cut')
+  } finally {
+    // Last: a graceful shutdown waits for calls that are not settled.
+    deps.onEnd(deps.broke)
   }
 }
 
@@ -149,38 +154,72 @@ function settle({ adapter }: StreamAnswer, deps: RelayDeps, outcome: 'ok' | 'ups
   return deps.meter.settle(adapter.usage(), !adapter.reported, outcome, 200)
 }
 
-/** Ends a stream from outside the read loop: at once when the bytes stand at an event boundary, else when the event is done. */
+/**
+ * Ends a stream from outside the read loop. Where the provider is worth following, its caller gets the end immediately and the provider hears
+ * nothing of it; else both end when the bytes stand at an event boundary, or when the event is done. Decision 0462 says why.
+ */
 class Cutter {
   wanted: StreamEnd | null = null
   expired = false
+  /** The end for a caller behind whom the provider is followed. */
+  frame: Uint8Array | null = null
   readonly #answer: StreamAnswer
-  readonly #deps: RelayDeps
+  readonly #deps: Relay
   #stopTimer: (() => void) | null = null
+  #finished: Promise<void> | null = null
 
-  constructor(answer: StreamAnswer, deps: RelayDeps) {
+  constructor(answer: StreamAnswer, deps: Relay) {
     this.#answer = answer
     this.#deps = deps
+    const { signal, departure, isFollowed } = deps
     answer.body.detachSignal()
-    if (deps.signal.aborted) this.#onAbort()
-    else deps.signal.addEventListener('abort', this.#onAbort, { once: true })
+    if (signal.aborted) this.#onAbort()
+    else signal.addEventListener('abort', this.#onAbort, { once: true })
+    if (departure !== null && isFollowed) departure.onCut = cut => this.end(endOfCut(cut))
   }
 
   end(end: StreamEnd): void {
-    if (this.wanted !== null) return
+    const { adapter, body } = this.#answer
+    const { meter, departure, clock, isFollowed } = this.#deps
+    const hasLeft = (): boolean => departure?.hasLeft === true
+    // A stream that has ended already goes to its end, and one that is followed is over for its caller.
+    if (this.wanted !== null || meter.ended || adapter.finished || adapter.failed || hasLeft()) return
     this.wanted = end
-    if (this.#answer.adapter.atBoundary) this.#answer.body.destroy()
-    this.#stopTimer = this.#deps.clock.after(finishEventMs, () => {
-      this.expired = true
-      this.#answer.body.destroy()
-      // A client that does not read must not keep its money held. What cannot be committed now is in the journal all the same.
-      if (!this.#deps.meter.ended) Promise.resolve(settleUnread(this.#answer, this.#deps, 'cut')).catch(() => undefined)
-    })
+    if (isFollowed) departure?.leave(new Error(end.name))
+    if (hasLeft()) {
+      this.frame = adapter.fail(faultOf(end))
+      body.nudge()
+    } else if (adapter.atBoundary) body.destroy()
+    this.#stopTimer = clock.after(finishEventMs, () => this.#expire())
+  }
+
+  /** A client that does not read must not keep its money held, nor the provider from being followed. */
+  #expire(): void {
+    if (this.frame !== null) {
+      if (!this.#deps.isWaiting) void this.finish()
+      return
+    }
+    this.expired = true
+    this.#answer.body.destroy()
+    // What cannot be committed now is in the journal all the same.
+    if (!this.#deps.meter.ended) settleUnread(this.#answer, this.#deps, 'cut').catch(() => undefined)
+  }
+
+  /** Follows the provider and settles, once. */
+  finish(): Promise<void> {
+    if (this.#finished === null) {
+      this.#finished = settleBehind(this.#answer, this.#deps, this)
+      // What cannot be committed now is in the journal all the same; whoever waits hears of it.
+      this.#finished.catch(() => undefined)
+    }
+    return this.#finished
   }
 
   readonly #onAbort = (): void => {
     const reason: unknown = this.#deps.signal.reason
-    if (reason instanceof CallCutError && this.#deps.departure?.hasLeft !== true) this.end(endOfCut(reason))
-    else this.#answer.body.destroy()
+    if (this.#deps.departure?.hasLeft === true) this.#answer.body.destroy()
+    else if (reason instanceof CallCutError) this.end(endOfCut(reason))
+    else if (this.wanted === null) this.#answer.body.destroy()
   }
 
   dispose(): void {

@@ -45,6 +45,21 @@ export class StreamHold {
     this.#maxTokens = maxTokens
   }
 
+  /** Nothing more will be held: a budget has refused, or `close` was called. */
+  get isClosed(): boolean {
+    return this.#refused
+  }
+
+  /** Tokens of output that are held. */
+  get heldTokens(): number {
+    return this.#coveredTokens
+  }
+
+  /** Holds no more. */
+  close(): void {
+    this.#refused = true
+  }
+
   /** After each chunk. true: go on; false: the stream must end now; a promise only when cover has run out and an answer is awaited. */
   afterChunk(shownTokens: number): boolean | Promise<boolean> {
     const outputTokens = shownTokens + this.#unseenTokens
