@@ -78,7 +78,7 @@ describe('a stream that is cut, as real clients see it', () => {
             await until(async () => {
               after = await totals()
               return after.requests > before.requests
-            }, `${at} is settled`)
+            })
             expect(after.requests - before.requests, at).toBe(1)
             expect(after.costUinr, at).toBeGreaterThan(before.costUinr)
             expect(
