@@ -209,6 +209,61 @@ const loadCases: HostileCase[] = [
   },
 ]
 
+const oneByteChunks = Buffer.from('1\r\na\r\n'.repeat(200_000))
+
+/** 2,000,000 chunks of one byte. */
+function* oneByByte(): Generator<Buffer> {
+  for (let count = 0; count < 10; count++) yield oneByteChunks
+}
+
+/** 300,000 chunks of 40 bytes, which is no more than a bound takes. */
+function* fortyByForty(): Generator<Buffer> {
+  const piece = Buffer.from(`28\r\n${' '.repeat(40)}\r\n`.repeat(30_000))
+  for (let count = 0; count < 10; count++) yield piece
+  yield Buffer.from('0\r\n\r\n')
+}
+
+/** Chunks that are far more work than bytes. The answer may be lost with the connection, which ends while its sender writes. */
+const pieceCases: HostileCase[] = [
+  {
+    name: 'pieces: 2,000,000 chunks of one byte without a credential, on rows of every sort',
+    isShort: true,
+    expects: isAnything,
+    run: async field => {
+      const got: Got[] = []
+      for (const path of [...paths, '/v1/me/agents', '/oauth/token', '/nowhere']) got.push(await field.send({ path, headers: json, token: null, framed: oneByByte() }))
+      got.push(await field.send({ method: 'GET', path: '/health', token: null, framed: oneByByte() }))
+      return got
+    },
+  },
+  {
+    name: 'pieces: 2,000,000 chunks of one byte on rows that read them, three at a time',
+    isShort: true,
+    expects: isAnything,
+    run: async field => {
+      const got: Got[] = []
+      for (const path of paths)
+        got.push(...(await together(3, () => field.send({ path, headers: { ...json, accept: 'application/json, text/event-stream' }, framed: oneByByte() }))))
+      const form = { 'content-type': 'multipart/form-data; boundary=XX' }
+      got.push(...(await together(3, () => field.send({ path: '/v1/audio/transcriptions', headers: form, framed: oneByByte() }))))
+      got.push(...(await together(3, () => field.send({ method: 'GET', path: '/v1/models', framed: oneByByte() }))))
+      return got
+    },
+  },
+  {
+    name: 'pieces: 300,000 chunks of 40 bytes, in JSON and in a form',
+    isShort: false,
+    expects: isAnything,
+    async run(field) {
+      const form = { 'content-type': 'multipart/form-data; boundary=XX' }
+      return [
+        await field.send({ path: chatPath, headers: json, framed: fortyByForty() }),
+        await field.send({ path: '/v1/audio/transcriptions', headers: form, framed: fortyByForty() }),
+      ]
+    },
+  },
+]
+
 const batch = (method: string, params: object, count: number): string =>
   JSON.stringify(Array.from({ length: count }, (_, id) => ({ jsonrpc: '2.0', id, method, params })))
 
@@ -290,4 +345,4 @@ const pageCases: HostileCase[] = [
   },
 ]
 
-export const bodyCases: readonly HostileCase[] = [...shapeCases, ...countCases, ...byteCases, ...loadCases, ...pageCases]
+export const bodyCases: readonly HostileCase[] = [...shapeCases, ...countCases, ...byteCases, ...loadCases, ...pieceCases, ...pageCases]

@@ -4,6 +4,7 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'nod
 import { type IncomingHttpHeaders, request as requestTo } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import type { Writable } from 'node:stream'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { type GatewayProcess, startProcess } from '../harness/process.ts'
@@ -53,6 +54,8 @@ export interface Request {
   readonly headers?: Readonly<Record<string, string>>
   /** Parts are written one after the other, with the pace of the gateway. */
   readonly body?: string | Buffer | AsyncIterable<Buffer> | Iterable<Buffer>
+  /** What follows the head on the wire, in chunks of HTTP already: far more of them than a client library writes. */
+  readonly framed?: Iterable<Buffer>
   /** Null: none. Default: the key of the hostile organisation. */
   readonly token?: string | null
   readonly cookie?: string
@@ -213,7 +216,7 @@ function messageOf(child: ChildProcess, kind: string): Promise<Record<string, un
 }
 
 /** One request over a connection of its own. Resolves with status 0 when there was no answer. */
-function sendTo(baseUrl: string, { method = 'POST', path, headers = {}, body, token, cookie, leaveAfterBytes, timeoutMs = 60_000 }: Request): Promise<Got> {
+function sendTo(baseUrl: string, { method = 'POST', path, headers = {}, body, framed, token, cookie, leaveAfterBytes, timeoutMs = 60_000 }: Request): Promise<Got> {
   return new Promise(done => {
     let text = ''
     let bytes = 0
@@ -223,7 +226,12 @@ function sendTo(baseUrl: string, { method = 'POST', path, headers = {}, body, to
       {
         method,
         agent: false,
-        headers: { ...(token ? { authorization: `Bearer ${token}` } : {}), ...(cookie === undefined ? {} : { cookie }), ...headers },
+        headers: {
+          ...(token ? { authorization: `Bearer ${token}` } : {}),
+          ...(cookie === undefined ? {} : { cookie }),
+          ...(framed === undefined ? {} : { 'transfer-encoding': 'chunked' }),
+          ...headers,
+        },
       },
       reply => {
         got = { status: reply.statusCode ?? 0, headers: reply.headers, text: '' }
@@ -242,21 +250,24 @@ function sendTo(baseUrl: string, { method = 'POST', path, headers = {}, body, to
       clearTimeout(timer)
       done({ ...got, text })
     })
-    if (body === undefined || typeof body === 'string' || Buffer.isBuffer(body)) sent.end(body)
+    if (framed !== undefined) {
+      sent.flushHeaders()
+      sent.once('socket', socket => socket.once('connect', () => void writeParts(socket, framed, false)))
+    } else if (body === undefined || typeof body === 'string' || Buffer.isBuffer(body)) sent.end(body)
     else void writeParts(sent, body)
   })
 }
 
-async function writeParts(sent: ReturnType<typeof requestTo>, parts: AsyncIterable<Buffer> | Iterable<Buffer>): Promise<void> {
+async function writeParts(sent: Writable, parts: AsyncIterable<Buffer> | Iterable<Buffer>, isEnding = true): Promise<void> {
   for await (const part of parts) {
     if (sent.destroyed) return
     if (!sent.write(part)) await drained(sent)
   }
-  sent.end()
+  if (isEnding) sent.end()
 }
 
 /** Resolves when there is room again, or nobody reads any more. */
-function drained(sent: ReturnType<typeof requestTo>): Promise<void> {
+function drained(sent: Writable): Promise<void> {
   return new Promise(done => {
     const go = (): void => {
       sent.off('drain', go).off('close', go)

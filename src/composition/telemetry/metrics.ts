@@ -75,7 +75,7 @@ export function readMetrics({ metrics }: GatewayMetrics, sources: MetricSources)
   metrics.gauge('brigade_request_bodies_limit_bytes', 'What they may come to.', [], () => one(bodies.limits.totalBytes))
   metrics.counted(
     'brigade_request_bodies_refused_total',
-    'Request bodies refused: no room left in all, no room left for the organisation, sent too slowly.',
+    'Request bodies refused: no room left in all, no room left for the organisation, sent too slowly, cut into pieces that are too small.',
     ['reason'],
     () => Object.entries(bodies.refusals).map(([reason, value]) => ({ labels: { reason }, value })),
   )

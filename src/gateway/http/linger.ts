@@ -5,10 +5,14 @@
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { waitsForContinue } from './bodies/continue.ts'
+import { isChunked, isTooFine } from './bodies/pieces.ts'
 
 /** The rest of a body of at most this length is thrown away without ado, and the connection stays. */
 const keptBytes = 64 * 1024
-/** Most that is thrown away before the connection ends all the same. The time that it may take is the server's requestTimeout. */
+/**
+ * Most that is thrown away before the connection ends all the same. Pieces that are too small end it earlier. The time that it may take is the
+ * server's requestTimeout.
+ */
 const discardMaxBytes = 128 * 1024 * 1024
 /** Silence behind which nobody sends any more. */
 const silenceMs = 10_000
@@ -20,7 +24,7 @@ const silenceMs = 10_000
 export function endsConnection(request: IncomingMessage): boolean {
   const { headers, complete } = request
   if (complete) return false
-  if (headers['transfer-encoding'] !== undefined || waitsForContinue(request)) return true
+  if (isChunked(headers) || waitsForContinue(request)) return true
   return Number(headers['content-length'] ?? 0) > keptBytes
 }
 
@@ -39,6 +43,7 @@ export function endWith(response: ServerResponse, text: string, isLast: boolean)
 function discard(request: IncomingMessage, done: () => void): void {
   let isDone = false
   let bytes = 0
+  let pieces = 0
   const finish = (): void => {
     if (isDone) return
     isDone = true
@@ -48,7 +53,8 @@ function discard(request: IncomingMessage, done: () => void): void {
   request.removeAllListeners('data')
   request.on('data', (chunk: Buffer) => {
     bytes += chunk.length
-    if (bytes > discardMaxBytes) finish()
+    pieces++
+    if (bytes > discardMaxBytes || isTooFine(pieces, bytes)) finish()
   })
   for (const event of ['end', 'error', 'close']) request.on(event, finish)
   request.socket.setTimeout(silenceMs)

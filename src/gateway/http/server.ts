@@ -3,6 +3,7 @@ import express, { type Request, type Response } from 'express'
 import type { AnyRow } from '../../platform/endpoint.ts'
 import { fail } from '../../platform/errors.ts'
 import { rowId } from '../../platform/values/row-id.ts'
+import { skipBody } from './bodies/pieces.ts'
 import { refuseUnread, serverTimes } from './connections.ts'
 import type { Binding, EdgeDeps } from './edge.ts'
 import { pathHint } from './path-hint.ts'
@@ -80,7 +81,7 @@ export function createEdge(bindings: readonly Binding[], deps: EdgeDeps, mcp: Mc
       return
     }
     deps.connections.begun(request, response)
-    if (request.headers.origin !== undefined && deps.cors.answers(request, response)) return
+    if (request.headers.origin !== undefined && deps.cors.answers(request, response)) return skipBody(request)
     const isWellFormed = isWellEncoded(request.url ?? '')
     const found = isWellFormed ? hot.match(request.method ?? '', request.url ?? '') : null
     if (!isWellFormed) miss(request, response, deps, malformed())

@@ -5,6 +5,7 @@
  */
 import type { Clock } from '../../../platform/clock.ts'
 import { fail, type GatewayError } from '../../../platform/errors.ts'
+import { isTooFine, tooFine } from './pieces.ts'
 import { SmallReserve, smallBytes } from './small-reserve.ts'
 
 export interface BodyRoomLimits {
@@ -17,7 +18,7 @@ export interface BodyRoomLimits {
 }
 
 /** Why bodies were refused. */
-export type BodyRefusal = 'total' | 'organisation' | 'slow'
+export type BodyRefusal = 'total' | 'organisation' | 'slow' | 'pieces'
 
 /** For so long an upload may come as slowly as it will: connections begin slowly, and so do people's networks. */
 export const uploadGraceMs = 10_000
@@ -32,7 +33,7 @@ const nobody = 'nobody'
 /** The room of one process. */
 export class BodyRoom {
   /** How often a body was refused, by reason. */
-  readonly refusals: Record<BodyRefusal, number> = { total: 0, organisation: 0, slow: 0 }
+  readonly refusals: Record<BodyRefusal, number> = { total: 0, organisation: 0, slow: 0, pieces: 0 }
   readonly limits: BodyRoomLimits
   readonly #clock: Pick<Clock, 'monotonicMs' | 'every'>
   readonly #founderOf: (orgId: number) => string
@@ -98,6 +99,12 @@ export class BodyRoom {
       : this.#refuse(why, `The request bodies that this process has under way come to more than ${totalBytes} bytes.`)
   }
 
+  /** Counts a body that comes in pieces which are too small, and returns its refusal. */
+  refusePieces(): GatewayError {
+    this.refusals.pieces++
+    return tooFine()
+  }
+
   /** Looks at the speed of an upload from now on. One ticker serves all uploads; it runs while there are any. */
   watch(upload: Upload): number {
     this.#coming.add(upload)
@@ -123,7 +130,7 @@ export class BodyRoom {
     this.#stop = null
   }
 
-  #refuse(why: BodyRefusal, what: string): GatewayError {
+  #refuse(why: Exclude<BodyRefusal, 'pieces'>, what: string): GatewayError {
     this.refusals[why]++
     const rest = why === 'slow' ? '' : ' Try again shortly.'
     return fail('bodies_refused', { message: what + rest, retryAfterSeconds })
@@ -141,6 +148,7 @@ export class Upload {
   #heldBytes = 0
   #reserveBytes = 0
   #announcedBytes = 0
+  #pieces = 0
   #isReleased = false
 
   constructor(room: BodyRoom, founder: string) {
@@ -164,9 +172,11 @@ export class Upload {
     this.startedMs = this.#room.watch(this)
   }
 
-  /** Counts bytes that have come. The refusal when there is no room for them. */
+  /** Counts a piece that has come. The refusal when there is no room for it, or when the pieces are too small. */
   count(bytes: number): GatewayError | null {
     this.receivedBytes += bytes
+    this.#pieces++
+    if (isTooFine(this.#pieces, this.receivedBytes)) return this.#room.refusePieces()
     if (this.#isReleased) return null
     const isSmall = Math.max(this.receivedBytes, this.#announcedBytes) <= smallBytes
     // What is not small any more leaves the reserve.

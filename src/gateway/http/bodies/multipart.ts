@@ -4,6 +4,7 @@ import type { Form, FormFile } from '../../../platform/endpoint.ts'
 import { fail, GatewayError } from '../../../platform/errors.ts'
 import { BodyPieces } from '../../../platform/loop/body-pieces.ts'
 import type { Upload } from './body-room.ts'
+import { GatheredPieces } from './gathered-pieces.ts'
 import { admitBody, ClientGoneError, tooLarge } from './request-body.ts'
 
 export interface FormLimits {
@@ -28,7 +29,6 @@ export function readForm(request: IncomingMessage, response: ServerResponse, lim
   if (refused !== null) return Promise.reject(refused)
   return new Promise((resolve, reject) => {
     const give = (error: Error): void => {
-      request.unpipe()
       request.removeAllListeners('data')
       upload.release()
       reject(error)
@@ -42,12 +42,21 @@ export function readForm(request: IncomingMessage, response: ServerResponse, lim
     }
     const fields: { name: string; value: string }[] = []
     const files: FormFile[] = []
+    const toParser = new GatheredPieces(bytes => {
+      if (!parser.write(bytes)) request.pause()
+    })
     upload.begin(give)
     request.on('data', (chunk: Buffer) => {
       const full = upload.count(chunk.length)
       if (upload.receivedBytes > limits.totalBytes) give(tooLarge(limits.totalBytes, 'upload'))
       else if (full !== null) give(full)
+      else toParser.add(chunk)
     })
+    request.on('end', () => {
+      toParser.flush()
+      parser.end()
+    })
+    parser.on('drain', () => request.resume())
     parser.on('field', (name: string | undefined, value: string | undefined, { valueTruncated }) => {
       if (valueTruncated) return give(fail('payload_too_large', { message: `A text field is larger than ${fieldMaxBytes} bytes.` }))
       // The parser knows few charsets, and gives nothing for the others. A name is missing where only the form `name*=` is written.
@@ -76,7 +85,6 @@ export function readForm(request: IncomingMessage, response: ServerResponse, lim
     request.on('close', () => {
       if (!request.complete) give(new ClientGoneError())
     })
-    request.pipe(parser)
   })
 }
 

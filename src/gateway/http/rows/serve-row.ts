@@ -8,6 +8,7 @@ import { lookAhead, parseBody } from '../../wire/json/json-body.ts'
 import { inferenceBounds, type JsonBounds, managementBounds } from '../../wire/json/json-scan.ts'
 import type { Upload } from '../bodies/body-room.ts'
 import { readForm } from '../bodies/multipart.ts'
+import { skipBody } from '../bodies/pieces.ts'
 import { ClientGoneError, checkJsonType, readBody, textBytes } from '../bodies/request-body.ts'
 import { actOf, authenticate, ownersOf, type RowRequest, refusalOfUnknown } from '../callers/caller.ts'
 import type { Binding, EdgeDeps } from '../edge.ts'
@@ -156,7 +157,7 @@ const namesAgents = ({ auth }: Binding): boolean => auth === 'key' || auth === '
 const hasBody = ({ input }: AnyRow): boolean => input.body !== undefined || input.bodyKind !== undefined
 
 function inputOf(row: AnyRow, params: Readonly<Record<string, string>>, query: string, request: IncomingMessage, body: unknown): ParsedInput {
-  if (body === undefined) request.resume()
+  if (body === undefined) skipBody(request)
   return parseInput(row.input, { path: params, query: row.input.query ? queryOf(query) : {}, headers: request.headers, body })
 }
 
