@@ -231,7 +231,8 @@ const pieceCases: HostileCase[] = [
     expects: isAnything,
     run: async field => {
       const got: Got[] = []
-      for (const path of [...paths, '/v1/me/agents', '/oauth/token', '/nowhere']) got.push(await field.send({ path, headers: json, token: null, framed: oneByByte() }))
+      for (const path of [...paths, '/v1/me/agents', '/oauth/token', '/nowhere'])
+        got.push(await field.send({ path, headers: json, token: null, framed: oneByByte() }))
       got.push(await field.send({ method: 'GET', path: '/health', token: null, framed: oneByByte() }))
       return got
     },

@@ -216,7 +216,10 @@ function messageOf(child: ChildProcess, kind: string): Promise<Record<string, un
 }
 
 /** One request over a connection of its own. Resolves with status 0 when there was no answer. */
-function sendTo(baseUrl: string, { method = 'POST', path, headers = {}, body, framed, token, cookie, leaveAfterBytes, timeoutMs = 60_000 }: Request): Promise<Got> {
+function sendTo(
+  baseUrl: string,
+  { method = 'POST', path, headers = {}, body, framed, token, cookie, leaveAfterBytes, timeoutMs = 60_000 }: Request,
+): Promise<Got> {
   return new Promise(done => {
     let text = ''
     let bytes = 0

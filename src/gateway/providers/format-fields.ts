@@ -128,6 +128,18 @@ export const transcriptionFields: FieldRules = new Map(
   ),
 )
 
+/**
+ * Hosts where providers keep files of the account that calls, beside the host that is called. A regional host has its region in front
+ * (`us-central1-aiplatform.googleapis.com`).
+ */
+export const fileStoreHosts: readonly string[] = [
+  'generativelanguage.googleapis.com',
+  'aiplatform.googleapis.com',
+  'storage.cloud.google.com',
+  'api.openai.com',
+  'api.anthropic.com',
+]
+
 /** Names of a body that do not go on to this provider on the platform's key; the same empty list when all do. */
 export function heldBack(body: Fields, rules: FieldRules, { forwards, fields }: Pick<Provider, 'forwards' | 'fields'>): readonly string[] {
   if (forwards === 'all') return none

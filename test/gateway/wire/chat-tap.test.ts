@@ -78,7 +78,19 @@ describe('the tap of an OpenAI stream', () => {
     expect(fed('data: {"error":"overloaded"}\n\n').failed).toBe(true)
     expect(fed('event: error\ndata: {}\n\n').failed).toBe(true)
     expect(fed(frame(delta({ content: 'a' }, { error: null }))).failed).toBe(false)
-    expect(fed(frame({ choices: [{ delta: {}, error: { message: 'nested' } }] })).failed).toBe(false)
+    expect(fed(frame({ choices: [], x: { y: { error: 'nested', finish_reason: 'error' } } })).failed).toBe(false)
+  })
+
+  test('sees a choice that failed, and begins with nothing but a choice or usage', () => {
+    expect(fed(frame({ choices: [{ delta: {}, error: { message: 'nested' } }] }))).toMatchObject({
+      failed: true,
+      choiceError: { message: 'nested' },
+      begun: false,
+    })
+    expect(fed(frame(delta({}, { error: null }))).failed).toBe(false)
+    expect(fed(frame({ choices: [{ delta: { content: 'lost' }, finish_reason: 'error' }] }))).toMatchObject({ failed: true, outputChars: 0 })
+    expect(fed(frame({ choices: [{ delta: { error: 'said', finish_reason: 'error' }, finish_reason: 'errors' }] })).failed).toBe(false)
+    expect(fed(': comment\n\ndata: [DONE]\n\n')).toMatchObject({ begun: false, finished: true })
   })
 
   test('finds usage under x_groq and in the first choice', () => {

@@ -18,6 +18,7 @@ function scanned(chunk: unknown, space?: number): ChunkFacts {
     hasError: false,
     modelFrom: 0,
     modelTo: 0,
+    mayHaveFailedChoice: false,
   }
   const bytes = Buffer.from(JSON.stringify(chunk, null, space))
   scanChunkJson(bytes, 0, bytes.length, facts)
@@ -96,6 +97,7 @@ describe('the count of output', () => {
             hasError: false,
             modelFrom: 0,
             modelTo: 0,
+            mayHaveFailedChoice: false,
           }
           const bytes = Buffer.from(written)
           scanChunkJson(bytes, 0, bytes.length, facts)

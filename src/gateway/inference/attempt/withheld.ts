@@ -1,12 +1,11 @@
 /** What of a request does not go on to a provider on the platform's key. On a key or server of the caller everything goes on. */
-import { fail } from '../../../platform/errors.ts'
-import { isObject } from '../../../platform/values/json.ts'
 import type { HubRequest, NativeRequest } from '../../providers/dialect.ts'
 import { chatFields, embeddingFields, type FieldRules, heldBack, messagesFields, plainBetas, responsesFields } from '../../providers/format-fields.ts'
 import type { Provider } from '../../providers/provider.ts'
 import type { Attempt } from '../../routing/plan.ts'
 import { editMembers } from '../../wire/json/json-members.ts'
 import { refuseProviderTools } from '../media/surcharges.ts'
+import { refuseStoredFiles, refuseStoredItems } from './stored-files.ts'
 
 type Fields = Readonly<Record<string, unknown>>
 
@@ -20,7 +19,7 @@ export function withoutWithheld(hub: HubRequest, { byok, route: { provider, dial
   const isChat = hub.operation === 'chat'
   if (isChat) {
     refuseProviderTools(hub.body)
-    refuseStoredFiles(hub.body, dialect === 'openai')
+    refuseStoredFiles(hub.body, provider, dialect === 'openai')
   }
   const names = heldBack(hub.body, isChat ? chatFields : embeddingFields, provider)
   if (names.length === 0) return hub
@@ -33,7 +32,8 @@ export function withoutNativeWithheld(
   { byok, route: { provider } }: Attempt,
 ): { readonly native: NativeRequest; readonly dropped: readonly string[] } {
   if (byok) return { native, dropped: none }
-  if (native.format !== 'openai-responses') refuseStoredFiles(native.body, native.format === 'openai')
+  if (native.format === 'openai-responses') refuseStoredItems(native.body, provider)
+  else refuseStoredFiles(native.body, provider, native.format === 'openai')
   const names = heldBack(native.body, nativeRules[native.format], provider)
   const betas = withPlainBetas(native.headers, provider)
   if (names.length === 0 && betas === null) return { native, dropped: none }
@@ -71,44 +71,3 @@ function withPlainBetas(headers: NativeRequest['headers'], { forwards, fields }:
     dropped: betas.filter(beta => !isKept(beta)).map(beta => `${betaHeader}.${beta}`),
   }
 }
-
-/**
- * Parts of messages that name a file or a recording in the account of whoever owns the key. Recordings of earlier turns are known in the
- * chat format only; on the way to another they are dropped. Throws `bad_request`.
- */
-function refuseStoredFiles({ messages }: Fields, knowsAudio: boolean): void {
-  if (!Array.isArray(messages)) return
-  for (let index = 0; index < messages.length; index++) {
-    const message: unknown = messages[index]
-    if (!isObject(message)) continue
-    const { audio, content } = message
-    if (knowsAudio && isObject(audio) && isGiven(audio['id'])) throw stored(`messages[${index}].audio.id`)
-    if (Array.isArray(content)) refuseStoredParts(content, `messages[${index}].content`)
-  }
-}
-
-/** Members of a part that may hold the reference: the part itself, or the file, picture, recording or source in it. */
-const holders = ['file', 'image_url', 'input_audio', 'video_url', 'source'] as const
-
-function refuseStoredParts(parts: readonly unknown[], at: string): void {
-  for (let index = 0; index < parts.length; index++) {
-    const part = parts[index]
-    if (!isObject(part)) continue
-    if (isGiven(part['file_id'])) throw stored(`${at}[${index}].file_id`)
-    for (const name of holders) {
-      const held = part[name]
-      if (typeof held !== 'object' || held === null || !isObject(held)) continue
-      if (isGiven(held['file_id'])) throw stored(`${at}[${index}].${name}.file_id`)
-      if (name === 'input_audio' && isGiven(held['id'])) throw stored(`${at}[${index}].${name}.id`)
-    }
-    // What a tool gave back has parts of its own.
-    if (Array.isArray(part['content'])) refuseStoredParts(part['content'], `${at}[${index}].content`)
-  }
-}
-
-const isGiven = (value: unknown): boolean => value !== undefined && value !== null
-
-const stored = (at: string): Error =>
-  fail('bad_request', {
-    message: `"${at}" names something that is stored at the provider, in the account of whoever owns the key, so it is for your own provider key only. Send the content itself.`,
-  })

@@ -64,10 +64,11 @@ export class CollectedReply {
     return !this.#isComplete && !this.#hasFailed
   }
 
-  /** Null when the stream failed or did not reach its end. */
+  /** Null when the stream failed, did not reach its end, or had nothing but an end mark. */
   get reply(): Record<string, unknown> | null {
     if (this.#hasFailed) return null
-    return this.#isComplete || this.#collected.finishReason !== null ? this.#collected.whole() : null
+    const isWhole = this.#isComplete || this.#collected.finishReason !== null
+    return isWhole && this.#collected.hasSaid ? this.#collected.whole() : null
   }
 }
 
@@ -106,6 +107,8 @@ const isShortScalar = (value: unknown): boolean => typeof value === 'number' || 
 
 class Collected {
   finishReason: string | null = null
+  /** There was a choice, or usage. */
+  hasSaid = false
   readonly #head = new Map<string, unknown>()
   #usage: unknown
   #stop: Record<string, unknown> = {}
@@ -116,9 +119,13 @@ class Collected {
   add(chunk: Fields): void {
     const { choices, usage } = chunk
     for (const name of headNames) if (!this.#head.has(name) && isShortScalar(chunk[name])) this.#head.set(name, chunk[name])
-    if (isObject(usage)) this.#usage = usage
+    if (isObject(usage)) {
+      this.#usage = usage
+      this.hasSaid = true
+    }
     const choice: unknown = Array.isArray(choices) ? choices[0] : undefined
     if (!isObject(choice)) return
+    this.hasSaid = true
     if (typeof choice['finish_reason'] === 'string') this.finishReason = choice['finish_reason']
     for (const name of ['stop_sequence', 'stop_reason']) if (typeof choice[name] === 'string') this.#stop[name] = choice[name]
     if (isObject(choice['delta'])) this.#addDelta(choice['delta'])

@@ -2,6 +2,7 @@
 import { fail } from '../../../platform/errors.ts'
 import { nextTurn } from '../../../platform/loop/next-turn.ts'
 import { publicMessage } from '../../providers/public-message.ts'
+import { errorOfChoices } from '../../wire/chat/chat-choice-error.ts'
 import { isBoundedInTurns, ownReplyBounds } from '../../wire/json/json-bounds.ts'
 import { withModel } from '../../wire/model-echo.ts'
 import { ownEventMaxBytes } from '../../wire/sse/sse-events.ts'
@@ -153,6 +154,8 @@ const answerNames = ['choices', 'content', 'output', 'candidates', 'data'] as co
 
 /** The error that some providers put into a reply of status 200; null in one that answers something. */
 function errorOfReply(reply: Fields): unknown {
+  const ofChoice = errorOfChoices(reply['choices'])
+  if (ofChoice !== null) return ofChoice
   const { error } = reply
   if (error === undefined || error === null) return null
   // A response of that status has said nothing, though it has its list of items.

@@ -1,6 +1,6 @@
 import { parsedObject } from '../../../platform/values/json.ts'
 import { type ByteEdit, reasoningEdits } from '../../wire/chat/chat-reasoning.ts'
-import type { StreamFault } from '../../wire/chat/chat-stream.ts'
+import { faultFrom, type StreamFault } from '../../wire/chat/chat-stream.ts'
 import { type ChatLine, ChatStreamTap } from '../../wire/chat/chat-tap.ts'
 import type { ClientFormat, ReplyContext } from '../../wire/client-format.ts'
 import { modelAt } from '../../wire/model-echo.ts'
@@ -211,6 +211,11 @@ export class ChatRelayAdapter implements StreamAdapter, LineSink {
       return
     }
     if (kind === 'blank' && (this.#tap.finished || this.#tap.failed)) this.#over = 'event'
+    if (this.#tap.choiceError !== null) {
+      this.#skip(bytes, start)
+      this.#endWith(faultFrom(this.#tap.choiceError))
+      return
+    }
     if (this.#early !== null && !this.#begins(this.#early, kind, bytes, start)) return
     if (this.#isDropping) {
       this.#skip(bytes, start)
@@ -263,13 +268,19 @@ export class ChatRelayAdapter implements StreamAdapter, LineSink {
     const fault = { message: 'The provider sent an event that is too long.', type: 'api_error', code: 'upstream_stream_error' }
     this.#tap.failed = true
     this.#tap.fault = fault.message
-    this.#over = 'event'
-    this.#ended = false
     this.#passTo(this.#to)
-    const ending = this.#early === null ? this.fail(fault) : null
-    if (ending !== null) this.#parts.push(ending)
+    this.#endWith(fault)
     this.#to = this.#chunk.length
     this.#from = this.#chunk.length
+  }
+
+  /** Nothing more of the provider's goes out. A stream that has begun gets an end of ours; of another one nothing goes out, so that another route can take over. */
+  #endWith(fault: StreamFault): void {
+    this.#over = 'event'
+    this.#ended = false
+    // The parts are taken meanwhile.
+    const ending = this.#early === null ? this.fail(fault) : null
+    if (ending !== null) this.#parts.push(ending)
   }
 
   #passChunk(bytes: Uint8Array, start: number, end: number, hasUsage: boolean): void {

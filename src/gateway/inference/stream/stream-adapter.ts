@@ -262,8 +262,10 @@ export class TranslatedAdapter implements StreamAdapter {
   #writeEvent(event: ChatStreamEvent): string {
     switch (event.kind) {
       case 'chunk':
-        this.#hasBegun = true
         if (event.chunk['model'] !== this.#model) this.#named(event.chunk['model'])
+        if (!this.#hasBegun)
+          this.#hasBegun = usageFromOpenAi(event.chunk.usage) !== null || (Array.isArray(event.chunk.choices) && event.chunk.choices.length > 0)
+        if (!this.#hasBegun) return ''
         this.#measure(event.chunk.choices, event.outputChars)
         this.#tell(usageFromOpenAi(event.chunk.usage))
         return this.#bounds.exceeded === null ? this.#writer.chunk(event.chunk) : this.#fail(this.#bounds.exceeded)
@@ -274,7 +276,8 @@ export class TranslatedAdapter implements StreamAdapter {
         return this.#fail(event.fault)
       case 'done':
         this.finished = true
-        return this.#writer.finish(this.usage())
+        // An end mark alone is no answer, and another route can still take over.
+        return this.#hasBegun ? this.#writer.finish(this.usage()) : ''
     }
   }
 

@@ -18,6 +18,8 @@ export interface ChunkFacts {
   /** Where the text of the top-level `model` begins and ends; both 0: the chunk names none. */
   modelFrom: number
   modelTo: number
+  /** A choice may say that it failed: by an `error`, or by finishing with `error`. What lies as deep elsewhere says the same here. */
+  mayHaveFailedChoice: boolean
 }
 
 const space = 32
@@ -39,6 +41,7 @@ const finishKey = Buffer.from('finish_reason')
 const reasoningKey = Buffer.from('reasoning')
 const contentKey = Buffer.from('content')
 const nullWord = Buffer.from('null')
+const finishedWithError = Buffer.from('"error"')
 
 /** Depth of a member of the top-level object, and of a member of a choice. */
 const topDepth = 1
@@ -57,6 +60,7 @@ export function scanChunkJson(bytes: Uint8Array, start: number, end: number, fac
   facts.hasError = false
   facts.modelFrom = 0
   facts.modelTo = 0
+  facts.mayHaveFailedChoice = false
   let depth = 0
   let at = start
   while (at < end) {
@@ -98,7 +102,13 @@ function readMember(bytes: Uint8Array, keyStart: number, keyEnd: number, value: 
       return facts.modelTo + 1
     } else if (first === openBracket && isWordAt(bytes, keyStart, keyEnd, choicesKey))
       facts.hasChoices = bytes[skipWhite(bytes, value + 1, end)] !== closeBracket
-  } else if (depth === choiceDepth && first === quote && isWordAt(bytes, keyStart, keyEnd, finishKey)) facts.hasFinish = true
+  } else if (depth === choiceDepth) {
+    if (first === quote && isWordAt(bytes, keyStart, keyEnd, finishKey)) {
+      facts.hasFinish = true
+      if (isWordAt(bytes, value, Math.min(end, value + finishedWithError.length), finishedWithError)) facts.mayHaveFailedChoice = true
+    } else if (isWordAt(bytes, keyStart, keyEnd, errorKey) && !isWordAt(bytes, value, Math.min(end, value + nullWord.length), nullWord))
+      facts.mayHaveFailedChoice = true
+  }
   if (first === quote) return stringEnd(bytes, value + 1, end) + 1
   if (first === openBrace && isWordAt(bytes, keyStart, keyEnd, usageKey)) facts.hasUsage = true
   return value

@@ -1,5 +1,7 @@
 /** A chat stream in the hub format as values: what every upstream format is read into and every client format is written from. */
 
+import { isObject } from '../../../platform/values/json.ts'
+
 /** One OpenAI `chat.completion.chunk`. Loose: other fields are kept. `usage` is in the last one. */
 export interface ChatChunk extends Record<string, unknown> {
   readonly choices?: unknown
@@ -12,6 +14,16 @@ export interface StreamFault {
   /** `error.type` of the wire, e.g. `overloaded_error`; null = not said. */
   readonly type: string | null
   readonly code: string | null
+}
+
+/** The fault in a provider's own `error`: an object with message, type and code, or a text. */
+export function faultFrom(error: unknown): StreamFault {
+  const field = (name: string): string | null => {
+    const value = isObject(error) ? error[name] : undefined
+    return typeof value === 'string' ? value : typeof value === 'number' ? String(value) : null
+  }
+  const message = field('message') ?? (typeof error === 'string' ? error : 'The provider broke off the stream.')
+  return { message, type: field('type'), code: field('code') }
 }
 
 export type ChatStreamEvent =

@@ -2,6 +2,7 @@ import { isObject, parsedObject } from '../../../platform/values/json.ts'
 import { isBoundedJson } from '../json/json-bounds.ts'
 import { type LineSink, SseLineScanner } from '../sse/sse-lines.ts'
 import { type TokenUsage, usageFromOpenAi } from '../usage.ts'
+import { errorOfChoices } from './chat-choice-error.ts'
 import { type ChunkFacts, scanChunkJson } from './chat-chunk-scan.ts'
 
 /** A chunk that carries usage. */
@@ -36,12 +37,14 @@ export class ChatStreamTap implements LineSink {
   usageChars = 0
   /** The model that the last chunk with a name was from. */
   model: string | null = null
-  /** A chunk has gone by that says something: a choice, usage or the end. Comments, empty events and errors do not. */
+  /** A chunk has gone by that says something: a choice or usage. Comments, empty events, errors and the end mark alone do not. */
   begun = false
   finished = false
   failed = false
   /** The event that says that the provider failed, as it came. */
   fault: string | null = null
+  /** The error of a choice, where the stream failed by that: no reader takes the chunk for an error. Null: it did not. */
+  choiceError: unknown = null
   /** A choice has said why it finished. */
   hasFinishReason = false
   /** The chunk that went by last may have thinking in another member than `reasoning_content`. */
@@ -60,6 +63,7 @@ export class ChatStreamTap implements LineSink {
     hasError: false,
     modelFrom: 0,
     modelTo: 0,
+    mayHaveFailedChoice: false,
   }
   #doneSeen = false
   #modelBytes: Uint8Array = noBytes
@@ -94,11 +98,11 @@ export class ChatStreamTap implements LineSink {
   #data(bytes: Uint8Array, start: number, end: number): ChatLine {
     if (isWord(bytes, start, end, doneWord)) {
       this.#doneSeen = true
-      this.begun = true
       return 'done'
     }
     const facts = this.#facts
     scanChunkJson(bytes, start, end, facts)
+    if (facts.mayHaveFailedChoice && !facts.hasError && this.#failsByChoice(bytes, start, end)) return 'chunk'
     this.outputChars += facts.outputChars
     this.hasOddThinking = facts.hasOddThinking
     if (facts.modelTo > 0 && !isText(bytes, facts.modelFrom, facts.modelTo, this.#modelBytes)) this.#named(bytes, facts.modelFrom, facts.modelTo)
@@ -107,6 +111,17 @@ export class ChatStreamTap implements LineSink {
     if (this.failed) this.fault ??= textOf(bytes, start, Math.min(end, start + faultMaxBytes))
     else if (facts.hasChoices) this.begun = true
     return facts.hasUsage && this.#readUsage(bytes, start, end) ? 'usage' : 'chunk'
+  }
+
+  /** Whether a choice of the chunk says that it failed. What the chunk says beside that is not read. */
+  #failsByChoice(bytes: Uint8Array, start: number, end: number): boolean {
+    const chunk = isBoundedJson(bytes, start, end) ? parsedObject(textOf(bytes, start, end)) : null
+    const error = chunk === null ? null : errorOfChoices(chunk['choices'])
+    if (error === null) return false
+    this.failed = true
+    this.choiceError = error
+    this.fault ??= JSON.stringify({ error }).slice(0, faultMaxBytes)
+    return true
   }
 
   #readUsage(bytes: Uint8Array, start: number, end: number): boolean {

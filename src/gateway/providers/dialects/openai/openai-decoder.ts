@@ -1,5 +1,6 @@
 import { isObject } from '../../../../platform/values/json.ts'
-import type { ChatStreamEvent } from '../../../wire/chat/chat-stream.ts'
+import { errorOfChoices } from '../../../wire/chat/chat-choice-error.ts'
+import { type ChatStreamEvent, faultFrom } from '../../../wire/chat/chat-stream.ts'
 import { outputChars } from '../../../wire/output-chars.ts'
 import type { SseEvent } from '../../../wire/sse/sse-events.ts'
 import { EventDecoder } from '../event-decoder.ts'
@@ -29,6 +30,8 @@ export class OpenAiStreamDecoder extends EventDecoder {
     const { error } = value
     if (error !== undefined && error !== null) return [faultOf(error)]
     if (event.name === 'error') return [faultOf(value)]
+    const ofChoice = errorOfChoices(value['choices'])
+    if (ofChoice !== null) return [faultOf(ofChoice)]
     return this.#chunk(value)
   }
 
@@ -125,11 +128,4 @@ function unsignedText(blocks: unknown): string {
   return blocks.map(block => (isObject(block) && !isSigned(block) && typeof block['thinking'] === 'string' ? block['thinking'] : '')).join('')
 }
 
-function faultOf(error: unknown): ChatStreamEvent {
-  const field = (name: string): string | null => {
-    const value = isObject(error) ? error[name] : undefined
-    return typeof value === 'string' ? value : typeof value === 'number' ? String(value) : null
-  }
-  const message = field('message') ?? (typeof error === 'string' ? error : 'The provider broke off the stream.')
-  return { kind: 'error', fault: { message, type: field('type'), code: field('code') } }
-}
+const faultOf = (error: unknown): ChatStreamEvent => ({ kind: 'error', fault: faultFrom(error) })
