@@ -81,7 +81,10 @@ export function createEdge(bindings: readonly Binding[], deps: EdgeDeps, mcp: Mc
       return
     }
     deps.connections.begun(request, response)
-    if (request.headers.origin !== undefined && deps.cors.answers(request, response)) return skipBody(request)
+    if (request.headers.origin !== undefined && deps.cors.answers(request, response)) {
+      skipBody(request)
+      return
+    }
     const isWellFormed = isWellEncoded(request.url ?? '')
     const found = isWellFormed ? hot.match(request.method ?? '', request.url ?? '') : null
     if (!isWellFormed) miss(request, response, deps, malformed())
