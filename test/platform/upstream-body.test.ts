@@ -47,3 +47,31 @@ test('HARD-03 the socket of a provider is paused above 128 KiB that nobody has r
   expect(isPaused).toBe(false)
   await reader.return?.()
 })
+
+test('a read that waits is woken by a nudge with an empty chunk, and the body goes on behind it', async () => {
+  let handler: Dispatcher.DispatchHandler = {}
+  const dispatcher = {
+    dispatch: (_options: unknown, given: Dispatcher.DispatchHandler) => {
+      handler = given
+      return true
+    },
+  } as unknown as Dispatcher
+  let isAborted = false
+  const controller = { paused: false, abort: () => (isAborted = true) } as unknown as Dispatcher.DispatchController
+  const reply = dispatch(dispatcher, { path: '/', method: 'GET' }, undefined)
+  handler.onRequestStart?.(controller, null)
+  handler.onResponseStart?.(controller, 200, {}, 'OK')
+  const { body } = await reply
+  const reader = body[Symbol.asyncIterator]()
+  const waiting = reader.next()
+  await Promise.resolve()
+  body.nudge()
+  expect(await waiting).toEqual({ done: false, value: new Uint8Array() })
+  handler.onResponseData?.(controller, Buffer.from('more'))
+  // A nudge that finds no read waits for one that would wait.
+  body.nudge()
+  expect(String((await reader.next()).value)).toBe('more')
+  expect((await reader.next()).value?.length).toBe(0)
+  handler.onResponseEnd?.(controller, {})
+  expect([(await reader.next()).done, isAborted]).toEqual([true, false])
+})

@@ -58,7 +58,15 @@ const runningDelta: Spoken = {
 }
 const responses: Pick<Spoken, 'honest'> = {
   honest: model => {
-    const response = { id: 'r', object: 'response', created_at: 1, model, status: 'completed', output: [], usage: { input_tokens: 10, output_tokens: 300, total_tokens: 310 } }
+    const response = {
+      id: 'r',
+      object: 'response',
+      created_at: 1,
+      model,
+      status: 'completed',
+      output: [],
+      usage: { input_tokens: 10, output_tokens: 300, total_tokens: 310 },
+    }
     return [
       event({ type: 'response.created', response: { ...response, status: 'in_progress', usage: null } }, 'response.created'),
       event({ type: 'response.output_text.delta', output_index: 0, content_index: 0, delta: text }, 'response.output_text.delta'),
@@ -149,7 +157,14 @@ describe('what is told too early, or too late', () => {
     )
     fc.assert(
       fc.property(fc.array(part, { maxLength: 12 }), fc.integer({ min: 1, max: 400 }), fc.boolean(), (parts, size, isAlone) => {
-        const context = { model: 'm', request: {}, promptTokens: 9, nowSeconds: 7, newId: (prefix: string) => prefix, bill: () => ({ cost_inr: 0, value_inr: 0, provider: '' }) }
+        const context = {
+          model: 'm',
+          request: {},
+          promptTokens: 9,
+          nowSeconds: 7,
+          newId: (prefix: string) => prefix,
+          bill: () => ({ cost_inr: 0, value_inr: 0, provider: '' }),
+        }
         const adapter = new ChatRelayAdapter(chatFormat, context, { withholdsUsage: false, echo: null })
         let chars = 0
         let told = 0

@@ -1,4 +1,5 @@
 /** A cut is no discount: whoever has a stream ended by a pause, a revoke, a budget or an empty balance pays what its provider made of it. */
+import { gzipSync } from 'node:zlib'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { readOnLongestMs, readOnMs } from '../../../src/gateway/inference/leaving/departures.ts'
 import { type Clock, systemClock } from '../../../src/platform/clock.ts'
@@ -180,7 +181,7 @@ describe('a stream that is cut', () => {
     const part = (content: string, finish: string | null = null) =>
       `data: ${JSON.stringify({ id: 'c', object: 'chat.completion.chunk', created: 1, model: 'thinker-up', choices: [{ index: 0, delta: { content }, finish_reason: finish }] })}\n\n`
     const made = (n: number) => n * 110
-    const parts = (n: number) => [part('begun'), ...Array.from({ length: n }, () => part('abcdefghij'.repeat(3)) + ': thinking\n\n'), part('', 'stop')]
+    const parts = (n: number) => [part('begun'), ...Array.from({ length: n }, () => `${part('abcdefghij'.repeat(3))}: thinking\n\n`), part('', 'stop')]
     const end = (n: number) => `data: ${JSON.stringify({ id: 'c', model: 'thinker-up', choices: [], usage: usageOf(10, made(n) + 2) })}\n\ndata: [DONE]\n\n`
     let next = 0
     app.alpha.script(() => {
@@ -285,6 +286,18 @@ describe('a stream that is cut', () => {
     expect(row).toMatchObject({ outcome: 'client_gone', estimated: true })
     expect(row?.value).toBeLessThanOrEqual(12_000_000)
     expect(row?.value).toBeGreaterThan(11_900_000)
+  })
+
+  test('HARD-05 a provider that compresses its stream is followed as well', async () => {
+    const { token, cut } = await agentCut('pause')
+    const head = `data: ${JSON.stringify({ id: 'c', model: 'thinker-up', choices: [{ index: 0, delta: { content: 'x' }, finish_reason: null }] })}\n\n`
+    const tail = `data: ${JSON.stringify({ id: 'c', model: 'thinker-up', choices: [], usage: told.thinker })}\n\ndata: [DONE]\n\n`
+    app.alpha.script([{ rawStream: [gzipSync(head), gzipSync(tail)], holdAfterRawParts: 1, headers: { 'content-encoding': 'gzip' } }])
+    const { all } = await readOf(await send('/v1/chat/completions', 'thinker', token))
+    await cut()
+    expect(await all).toContain('agent_paused')
+    app.alpha.release()
+    expect((await settled())[0]).toMatchObject({ outcome: 'cut', estimated: false, completion: 20_000 })
   })
 
   test('HARD-05 a client that does not read its end holds nobody up: the provider is followed and the call settled', async () => {
