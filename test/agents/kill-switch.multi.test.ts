@@ -75,7 +75,7 @@ describe.runIf(onPostgres)('a revoke on another process', () => {
       const rows = await world.rowsOf([id])
       expect(rows.map(({ outcome }) => outcome)).toEqual(rows.map(() => 'cut'))
       // The streams, each of which had given its client three chunks. The messages format tells of a token before them.
-      expect(rows.filter(({ completionTokens }) => completionTokens === heldTokens || completionTokens === heldTokens + 1).length).toBeGreaterThanOrEqual(12)
+      expect(rows.filter(({ completionTokens }) => completionTokens === heldTokens || completionTokens === heldTokens + 1n).length).toBeGreaterThanOrEqual(12)
       await world.settled()
       expect(await world.rowsOf([id])).toEqual(rows)
       expect(looks()).toBe(looked)
