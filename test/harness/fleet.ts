@@ -135,9 +135,11 @@ export async function startFleet(env: Readonly<Record<string, string>> = {}): Pr
     command: (...words) => runBrigade({ ...settings, DATA_DIR: newFolder(), LOG_LEVEL: 'error' }, words),
     signIn: async (who = userId) => (await sessions.create(who, orgId)).cookie,
     async start(more = {}, dataDir = newFolder(), program) {
-      const port = await freePort()
       // The public address is shared, as behind a balancer; each member is called at its own.
-      const member = { ...(await startProcess({ ...settings, PORT: String(port), ...more }, dataDir, program)), baseUrl: `http://127.0.0.1:${port}` }
+      const member = await onFreePort(async port => ({
+        ...(await startProcess({ ...settings, PORT: String(port), ...more }, dataDir, program)),
+        baseUrl: `http://127.0.0.1:${port}`,
+      }))
       started.push(member)
       return member
     },
@@ -179,6 +181,17 @@ function runBrigade(env: Readonly<Record<string, string>>, words: readonly strin
     text.err += String(chunk)
   })
   return new Promise(done => child.once('close', code => done({ code, ...text })))
+}
+
+/** Starts on a free port, and again on another one when somebody took the port in between. */
+async function onFreePort<T>(start: (port: number) => Promise<T>): Promise<T> {
+  for (let tries = 1; ; tries++) {
+    try {
+      return await start(await freePort())
+    } catch (error) {
+      if (tries === 5 || !String(error).includes('is taken, perhaps by another')) throw error
+    }
+  }
 }
 
 function freePort(): Promise<number> {

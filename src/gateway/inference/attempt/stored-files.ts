@@ -5,11 +5,12 @@
  */
 import { fail } from '../../../platform/errors.ts'
 import { isObject } from '../../../platform/values/json.ts'
+import { sandboxId } from '../../catalog/loading/sandbox.ts'
 import { fileStoreHosts } from '../../providers/format-fields.ts'
 import type { Provider } from '../../providers/provider.ts'
 
 type Fields = Readonly<Record<string, unknown>>
-type Store = Pick<Provider, 'baseUrl'>
+type Store = Pick<Provider, 'id' | 'baseUrl'>
 
 /**
  * Refuses parts of messages (chat or messages format) that name a stored file or recording. Recordings of earlier turns are known in the chat
@@ -82,9 +83,9 @@ const headMaxChars = 1024
 
 /**
  * Whether only the account of the provider can open the address: it has a scheme of its own, or the host of the provider or of a file store.
- * Data goes on, and so does what is no address.
+ * Data goes on, and so does what is no address. The sandbox has no accounts: the pictures that it drew may go back to it.
  */
-function isStoredAddress(address: unknown, { baseUrl }: Store): boolean {
+function isStoredAddress(address: unknown, { id, baseUrl }: Store): boolean {
   if (typeof address !== 'string') return false
   // Readers of addresses pass over white space, so it must not hide a scheme. Of data, which may be long, the head is enough.
   const head = address.slice(0, headMaxChars).replace(/\s+/g, '')
@@ -93,7 +94,8 @@ function isStoredAddress(address: unknown, { baseUrl }: Store): boolean {
   if (start === undefined && address.length > headMaxChars) return true
   const read = urlOf(start ?? head)
   // What cannot be read here may be read there.
-  if (read === null || read.host === urlOf(baseUrl)?.host) return true
+  if (read === null) return true
+  if (read.host === urlOf(baseUrl)?.host) return id !== sandboxId
   const host = read.hostname.replace(/\.+$/, '')
   return fileStoreHosts.some(known => host === known || host.endsWith(`.${known}`) || host.endsWith(`-${known}`))
 }
