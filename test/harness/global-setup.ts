@@ -3,7 +3,7 @@
  * copies. Embedded by default; with TEST_DATABASE=postgres a template database on the server of TEST_POSTGRES_URL.
  */
 import { execFileSync } from 'node:child_process'
-import { existsSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -69,7 +69,8 @@ async function makeTemplate(server: string): Promise<string> {
 
 /** Tests run the source, but worker threads cannot: their files are compiled when the build is missing or older. */
 function buildWorkers(): void {
-  const sources = ['db/embedded/db-embedded-worker', 'media/webm-length', 'media/audio-length-worker'].filter(name => {
+  const counting = readdirSync(join(root, 'src/platform/media/sound')).map(name => `media/sound/${name.replace('.ts', '')}`)
+  const sources = ['db/embedded/db-embedded-worker', 'media/audio-length-worker', ...counting].filter(name => {
     const built = join(root, `dist/platform/${name}.js`)
     return !existsSync(built) || statSync(built).mtimeMs < statSync(join(root, `src/platform/${name}.ts`)).mtimeMs
   })

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { systemClock } from '../../src/platform/clock.ts'
 import { AudioLengths, assumedBytesPerSecond } from '../../src/platform/media/audio-length.ts'
+import { lyingRecordings } from '../harness/lying-recordings.ts'
 import { flacOf, m4aOf, mp3Of, oggOpusOf, webmOf } from '../harness/recordings.ts'
 import { wavOf } from '../harness/wav.ts'
 
@@ -58,6 +59,31 @@ describe('how long recordings last', () => {
       expect((await measure(changed)).seconds).toBeLessThanOrEqual(86_400)
     }
     expect(await measure(wavOf(2.5))).toEqual({ seconds: 3, isRead: true })
+  })
+
+  test.each(lyingRecordings)('%s: a header that says less than there is shortens nothing', async (_name, made) => {
+    for (const seconds of [30, 200]) {
+      const length = await measure(made(seconds))
+      expect(length.seconds).toBeGreaterThanOrEqual(seconds - 1)
+      expect(length.seconds).toBeLessThanOrEqual(seconds * 1.02 + 1)
+      expect(length.isRead).toBe(true)
+    }
+  })
+
+  test('a WAV file with a rate that no recording has is taken by its size at least', async () => {
+    for (const rate of [1000, 4_000_000, 0]) {
+      const file = wavOf(60)
+      file.writeUInt32LE(rate, 24)
+      const { seconds, isRead } = await measure(file)
+      expect([seconds >= Math.ceil(file.length / assumedBytesPerSecond), isRead]).toEqual([true, false])
+    }
+  })
+
+  test('forms that are not counted last at least as long as their size says', async () => {
+    // The head of a Core Audio file that says one packet of one frame.
+    const head = Buffer.alloc(52)
+    head.write('caff', 0, 'latin1')
+    expect((await measure(Buffer.concat([head, Buffer.alloc(400_000)]))).seconds).toBe(101)
   })
 
   test('a header that claims less than bare sound of that size could last is not believed', async () => {

@@ -1,10 +1,10 @@
 /**
- * Reads how long recordings last, in a thread of its own: files of strangers can keep a parser busy for long, and whoever started this
+ * Measures how long recordings last, in a thread of its own: files of strangers can keep a parser busy for long, and whoever started this
  * thread ends it then.
  */
 import { parentPort } from 'node:worker_threads'
 import { parseBuffer } from 'music-metadata'
-import { webmSeconds } from './webm-length.ts'
+import { countSound } from './sound/counted.ts'
 
 export interface LengthQuestion {
   readonly id: number
@@ -17,6 +17,8 @@ export interface ReadLength {
   readonly seconds: number
   /** Sound alone, in a form that has few bytes a second. */
   readonly isCompact: boolean
+  /** False: it is what a header says, which its sender may have written. */
+  readonly isCounted: boolean
 }
 
 export interface LengthAnswer {
@@ -24,9 +26,6 @@ export interface LengthAnswer {
   /** Null: it could not be read. */
   readonly length: ReadLength | null
 }
-
-/** Codecs that give up what nobody hears. */
-const compactCodecs = /layer 3|aac|opus|vorbis/i
 
 parentPort?.on('message', ({ id, ...recording }: LengthQuestion) => {
   lengthOf(recording).then(
@@ -37,22 +36,18 @@ parentPort?.on('message', ({ id, ...recording }: LengthQuestion) => {
 
 /** A recording is what its bytes say; what its sender calls it is asked only when they say nothing. */
 async function lengthOf({ bytes, mimeType, filename }: Omit<LengthQuestion, 'id'>): Promise<ReadLength | null> {
+  const counted = countSound(bytes)
+  if (counted !== null) return { ...counted, isCounted: true }
   const called = { ...(mimeType === '' ? {} : { mimeType }), ...(filename === '' ? {} : { path: filename }) }
-  return (await lengthInHeaders(bytes, {})) ?? lengthOfBlocks(bytes) ?? (await lengthInHeaders(bytes, called))
+  return (await lengthInHeaders(bytes, {})) ?? (await lengthInHeaders(bytes, called))
 }
 
 async function lengthInHeaders(bytes: Uint8Array, called: { readonly mimeType?: string; readonly path?: string }): Promise<ReadLength | null> {
   try {
     const { format } = await parseBuffer(bytes, { size: bytes.byteLength, ...called }, { duration: true, skipCovers: true, skipPostHeaders: true })
     const seconds = format.duration
-    if (seconds === undefined || !Number.isFinite(seconds) || seconds <= 0) return null
-    return { seconds, isCompact: format.hasVideo !== true && compactCodecs.test(format.codec ?? '') }
+    return seconds === undefined || !Number.isFinite(seconds) || seconds <= 0 ? null : { seconds, isCompact: false, isCounted: false }
   } catch {
     return null
   }
-}
-
-function lengthOfBlocks(bytes: Uint8Array): ReadLength | null {
-  const seconds = webmSeconds(bytes)
-  return seconds === null ? null : { seconds, isCompact: false }
 }

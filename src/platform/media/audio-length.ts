@@ -12,17 +12,19 @@ const waitingMax = 16
 const threadMaxMb = 64
 /** Longest recording that is believed: a day. */
 const secondsMax = 86_400
-/** Sound that is not compressed at all has at most so many bytes a second (96 kHz, stereo, 32 bits): a header that says less is not believed. */
+/** Sound that is not compressed at all has at most so many bytes a second (96 kHz, stereo, 32 bits): a recording lasts at least that long. */
 const bytesPerSecondMax = 768_000
 /** The same for MP3, AAC, Opus and Vorbis: 512 kbit/s. */
 const compactBytesPerSecondMax = 64_000
+/** By so much sums of parts of a second may be off. */
+const roundingSeconds = 1e-5
 /** Bytes a second that a recording is taken for whose length cannot be read: speech at 32 kbit/s. Decision 0170 says why. */
 export const assumedBytesPerSecond = 4000
 
 export interface MeasuredLength {
   /** Whole seconds, each begun one counted; at least 1. */
   readonly seconds: number
-  /** False: the recording could not be read, and its size was taken for its length. */
+  /** False: the sound could not be counted. Its size was taken for its length, or its header, which said more. */
   readonly isRead: boolean
 }
 
@@ -31,10 +33,18 @@ export function lengthBySize(bytes: number): MeasuredLength {
   return { seconds: Math.min(secondsMax, Math.max(1, Math.ceil(bytes / assumedBytesPerSecond))), isRead: false }
 }
 
-/** What a header says, when a recording of that size can last so short; a day at most. */
-function believed({ seconds, isCompact }: ReadLength, size: number): number {
+/**
+ * What was counted, when a recording of that size can last so short; a day at most. Where only a header speaks, which its sender may have written, the
+ * size counts at least.
+ */
+function believed({ seconds, isCompact, isCounted }: ReadLength, size: number): MeasuredLength {
+  if (!isCounted) {
+    const bySize = lengthBySize(size)
+    return seconds <= bySize.seconds ? bySize : { seconds: Math.ceil(Math.min(seconds, secondsMax)), isRead: false }
+  }
   const least = size / (isCompact ? compactBytesPerSecondMax : bytesPerSecondMax)
-  return Math.max(1, Math.ceil(Math.max(Math.min(seconds, secondsMax), least)))
+  const longest = Math.max(Math.min(seconds, secondsMax), least)
+  return { seconds: Math.max(1, Math.ceil(longest - roundingSeconds)), isRead: true }
 }
 
 interface Waiting {
@@ -99,7 +109,7 @@ export class AudioLengths {
       this.#waiting.delete(id)
       waiting.stopTimer()
       const { size } = waiting
-      waiting.answer(length === null ? lengthBySize(size) : { seconds: believed(length, size), isRead: true })
+      waiting.answer(length === null ? lengthBySize(size) : believed(length, size))
     }
     if (this.#running === id) this.#running = null
     this.#next()

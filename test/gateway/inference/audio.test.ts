@@ -1,6 +1,7 @@
 import OpenAI, { toFile } from 'openai'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { startApp, type TestApp, until } from '../../harness/app.ts'
+import { lyingRecordings } from '../../harness/lying-recordings.ts'
 import { usageRows } from '../../harness/usage-rows.ts'
 import { wavOf } from '../../harness/wav.ts'
 import { audioSuite, clip, codeOf, formOf, perCharacterUinr, perSecondUinr, piece, sound, transcript } from './audio-suite.ts'
@@ -107,6 +108,20 @@ describe('audio', () => {
       ).status,
     ).toBe(200)
     expect((await usageRows(app))[0]).toMatchObject({ audioSeconds: 3, estimated: true })
+  })
+
+  test('a header that says less than there is makes no transcription cheaper', async () => {
+    for (const [name, made] of lyingRecordings) {
+      listen({ text: 'hello' })
+      const reply = await postForm([
+        ['file', new Blob([new Uint8Array(made(20))])],
+        ['model', 'test-listen'],
+      ])
+      expect(reply.status, name).toBe(200)
+      const { audioSeconds, costUinr } = (await usageRows(app))[0] ?? {}
+      expect(Number(audioSeconds), name).toBeGreaterThanOrEqual(19)
+      expect(costUinr, name).toBe(BigInt(Number(audioSeconds)) * perSecondUinr)
+    }
   })
 
   test('a transcript that comes in events is passed on as it comes, and charged by what its end says', async () => {

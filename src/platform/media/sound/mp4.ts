@@ -1,0 +1,146 @@
+/** MP4, M4A and MOV with AAC, MP3 or ALAC: their tables say how many frames there are, and the codec how long each lasts. */
+import { aacFrameSeconds, plainAacFrameSeconds } from './aac.ts'
+import { type CountedSound, isPlausibleRate, notBelow } from './bounds.ts'
+
+/** What is gone into. The others are passed over. */
+const containers: readonly string[] = ['moov', 'trak', 'mdia', 'minf', 'stbl', 'moof', 'traf', 'mvex']
+const firstBoxes: readonly string[] = ['ftyp', 'moov', 'mdat', 'wide', 'free', 'skip', 'styp', 'moof']
+const tracksMax = 64
+
+/** What is known of a codec. */
+interface Codec {
+  readonly frameSeconds: number
+  /** Gives up what nobody hears. */
+  readonly isCompact: boolean
+}
+
+interface Track {
+  id: number
+  kind: 'sound' | 'film' | 'other'
+  /** By its first description. Undefined: none has come. */
+  codec: Codec | null | undefined
+  frames: number
+  /** What its header says. */
+  seconds: number
+}
+
+/** Null: it is none, or has sound that cannot be counted. Goes through the boxes in one row, so that none is looked at twice. */
+export function countMp4(bytes: Buffer): CountedSound | null {
+  if (bytes.length < 8 || !firstBoxes.includes(bytes.toString('latin1', 4, 8))) return null
+  const tracks: Track[] = []
+  /** Frames in fragments, by the id of their track. */
+  const fragments = new Map<number, number>()
+  let fragment = 0
+  for (let at = 0; at + 8 <= bytes.length; ) {
+    const type = bytes.toString('latin1', at + 4, at + 8)
+    const short = bytes.readUInt32BE(at)
+    const isLong = short === 1 && at + 16 <= bytes.length
+    const length = isLong ? Number(bytes.readBigUInt64BE(at + 8)) : short === 0 ? bytes.length - at : short
+    const start = at + (isLong ? 16 : 8)
+    if (length < start - at) break
+    const content = bytes.subarray(start, at + length)
+    const track = tracks.at(-1)
+    if (type === 'trak') {
+      if (tracks.length >= tracksMax) return null
+      tracks.push({ id: 0, kind: 'other', codec: undefined, frames: 0, seconds: 0 })
+    } else if (type === 'tfhd' && content.length >= 8) fragment = content.readUInt32BE(4)
+    else if (type === 'trun' && content.length >= 8) fragments.set(fragment, (fragments.get(fragment) ?? 0) + content.readUInt32BE(4))
+    else if (track !== undefined) readTrack(track, type, content)
+    at = containers.includes(type) ? start : at + length
+  }
+  const sound = tracks.filter(({ kind }) => kind === 'sound')
+  let longest = 0
+  let isCompact = !tracks.some(({ kind }) => kind === 'film')
+  for (const { id, codec, frames, seconds } of sound) {
+    if (codec === undefined || codec === null) return null
+    longest = Math.max(longest, notBelow(seconds, (frames + (fragments.get(id) ?? 0)) * codec.frameSeconds))
+    isCompact &&= codec.isCompact
+  }
+  return sound.length === 0 ? null : { seconds: longest, isCompact }
+}
+
+function readTrack(track: Track, type: string, content: Buffer): void {
+  const isWide = content[0] === 1
+  switch (type) {
+    case 'tkhd':
+      if (content.length >= (isWide ? 24 : 16)) track.id = content.readUInt32BE(isWide ? 20 : 12)
+      return
+    case 'hdlr': {
+      const kind = content.toString('latin1', 8, 12)
+      if (kind === 'soun') track.kind = 'sound'
+      else if (kind === 'vide') track.kind = 'film'
+      return
+    }
+    case 'mdhd':
+      track.seconds = content.length >= (isWide ? 32 : 20) ? lengthOf(content, isWide) : 0
+      return
+    case 'stsz':
+    case 'stz2':
+      if (content.length >= 12) track.frames = Math.max(track.frames, content.readUInt32BE(8))
+      return
+    case 'stsd':
+      if (track.codec === undefined) track.codec = codecOf(content)
+  }
+}
+
+function lengthOf(header: Buffer, isWide: boolean): number {
+  const scale = header.readUInt32BE(isWide ? 20 : 12)
+  const length = isWide ? Number(header.readBigUInt64BE(24)) : header.readUInt32BE(16)
+  // All ones: it is not known.
+  return scale === 0 || length === 0xffffffff || length >= 2 ** 53 ? 0 : length / scale
+}
+
+/** By the first description of a table: a decoder goes by what its codec says, and only without that by the container. */
+function codecOf(table: Buffer): Codec | null {
+  if (table.length < 8 + 36) return null
+  const entry = table.subarray(8, 8 + Math.min(table.readUInt32BE(8), 65_536))
+  if (entry.length < 36) return null
+  const rate = entry.readUInt16BE(32)
+  switch (entry.toString('latin1', 4, 8)) {
+    case 'mp4a': {
+      const at = entry.indexOf('esds', 36, 'latin1')
+      return compact(at < 0 ? plainAacFrameSeconds(rate) : describedFrameSeconds(entry.subarray(at + 8), rate))
+    }
+    case '.mp3':
+      return compact(mp3FrameSeconds(rate))
+    case 'alac': {
+      const at = entry.indexOf('alac', 36, 'latin1')
+      if (at < 0 || at + 32 > entry.length) return null
+      const own = entry.readUInt32BE(at + 28)
+      return isPlausibleRate(own) ? { frameSeconds: entry.readUInt32BE(at + 8) / own, isCompact: false } : null
+    }
+    default:
+      return null
+  }
+}
+
+const compact = (frameSeconds: number | null): Codec | null => (frameSeconds === null ? null : { frameSeconds, isCompact: true })
+const mp3FrameSeconds = (rate: number): number | null => (isPlausibleRate(rate) ? (rate >= 32_000 ? 1152 : 576) / rate : null)
+/** Kinds of content in a descriptor: MPEG 2 and MPEG 1 layer III. */
+const mp3Types: readonly number[] = [0x69, 0x6b]
+const aacTypes: readonly number[] = [0x40, 0x66, 0x67, 0x68]
+
+/** By the descriptors of ISO 14496-1: 3 has 4 in it, and 4 has 5, which is what the codec says. */
+function describedFrameSeconds(descriptors: Buffer, rate: number): number | null {
+  let content: number | null = null
+  for (let at = 0; at + 2 <= descriptors.length; ) {
+    const tag = descriptors[at]
+    let length = 0
+    let start = at + 1
+    for (let more = true; more && start < descriptors.length && start < at + 5; start++) {
+      length = length * 128 + ((descriptors[start] ?? 0) & 0x7f)
+      more = (descriptors[start] ?? 0) >= 0x80
+    }
+    if (tag === 3) {
+      const flags = descriptors[start + 2] ?? 0
+      const address = flags & 0x40 ? 1 + (descriptors[start + 3 + (flags & 0x80 ? 2 : 0)] ?? 0) : 0
+      at = start + 3 + (flags & 0x80 ? 2 : 0) + address + (flags & 0x20 ? 2 : 0)
+    } else if (tag === 4) {
+      content = descriptors[start] ?? null
+      if (content !== null && mp3Types.includes(content)) return mp3FrameSeconds(rate)
+      at = start + 13
+    } else if (tag === 5 && content !== null && aacTypes.includes(content)) return aacFrameSeconds(descriptors.subarray(start, start + length))
+    else at = start + length
+  }
+  return null
+}
