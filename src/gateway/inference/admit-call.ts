@@ -5,7 +5,7 @@ import type { OrgRouting } from '../routing/org-routing.ts'
 import { resolveAsPaid, resolveWithoutBalance } from '../routing/payer.ts'
 import type { Plan, ResolveRequest } from '../routing/plan.ts'
 import type { UsageEvent } from '../usage/events/record.ts'
-import { withinCallCaps } from './charge/call-caps.ts'
+import { withinCallCaps, withinStrictHold } from './charge/call-caps.ts'
 import { holdOf } from './charge/estimate.ts'
 import type { ChargedAgent } from './charge/meter.ts'
 import type { InferenceDeps } from './deps.ts'
@@ -65,7 +65,7 @@ function hold(plan: Plan, { kind, parsed, principal, agent, eventId }: AskedCall
   const request = agent.policies.length === 0 ? parsed : withinCallCaps(kind, parsed, plan, agent.policies)
   const [first] = plan.attempts
   if (first !== undefined) request.checkFor?.(first)
-  const { needUinr, worstUinr, debitUinr } = holdOf(kind, request, plan)
+  const { needUinr, worstUinr, leastUinr, debitUinr } = holdOf(kind, request, plan)
   const permit = deps.limits.admit({
     principal,
     eventId,
@@ -74,9 +74,11 @@ function hold(plan: Plan, { kind, parsed, principal, agent, eventId }: AskedCall
     policies: agent.policies,
     needUinr,
     worstUinr,
+    leastUinr: kind.hasOutput && request.maxTokens === null ? leastUinr : undefined,
     debitUinr: isDebited(principal, deps) ? debitUinr : null,
   })
-  return permit instanceof Promise ? permit.then(granted => ({ plan, request, permit: granted })) : { plan, request, permit }
+  const admitted = (granted: Permit<UsageEvent>): AdmittedCall => ({ plan, request: withinStrictHold(kind, request, plan, granted.strictUinr), permit: granted })
+  return permit instanceof Promise ? permit.then(admitted) : admitted(permit)
 }
 
 /** Whether what the platform's account pays for this caller is taken from the prepaid balance. */

@@ -9,7 +9,7 @@ import type { Plan } from '../../routing/plan.ts'
 import type { Kind } from '../kinds/kind.ts'
 import type { ParsedRequest } from '../kinds/request.ts'
 import { audioTokensHeld, promptTokensMost } from '../prompt-most.ts'
-import { holdOf, outputTokensFor } from './estimate.ts'
+import { holdOf, outputCeiling, outputTokensFor } from './estimate.ts'
 
 /**
  * The request as the caps allow it. A request that says how much it wants is taken as it is or refused; one that does not gets the
@@ -39,6 +39,16 @@ function tokensLeft(request: ParsedRequest, plan: Plan, policies: readonly CallP
   if (least === Number.MAX_SAFE_INTEGER) return null
   for (const { model } of plan.attempts) if (model.maxOutputTokens !== null) least = Math.min(least, model.maxOutputTokens * request.answers)
   return least
+}
+
+/**
+ * The request within what the strict budgets of its caller hold for it: one that names no `max_tokens` gets the most that is held, so that no answer goes
+ * past a cap. `heldUinr` is null without a strict budget. Decision 0463 says why.
+ */
+export function withinStrictHold(kind: Kind, request: ParsedRequest, plan: Plan, heldUinr: bigint | null): ParsedRequest {
+  if (heldUinr === null || !kind.hasOutput || request.maxTokens !== null) return request
+  const ceilings = plan.attempts.map(({ model }) => outputCeiling(request, model))
+  return withMaxTokens(request, Math.min(tokensFor(heldUinr, request, plan), ...ceilings))
 }
 
 /** Output tokens that an amount pays for behind the prompt, on the dearest attempt. */

@@ -79,8 +79,8 @@ export function cappedAt(tokens: TokenUsage, maxTokens: number | null): TokenUsa
   return maxTokens === null || tokens.completionTokens <= maxTokens ? tokens : { ...tokens, completionTokens: maxTokens }
 }
 
-/** Most output tokens that the call can come to: what it says itself, else what its model can write, for each of its answers. */
-function outputCeiling({ maxTokens, answers }: Pick<ParsedRequest, 'maxTokens' | 'answers'>, model: Pick<Model, 'maxOutputTokens'>): number {
+/** Most output tokens that a strict budget holds for: what the call says itself, else what its model can write, for each of its answers. */
+export function outputCeiling({ maxTokens, answers }: Pick<ParsedRequest, 'maxTokens' | 'answers'>, model: Pick<Model, 'maxOutputTokens'>): number {
   return maxTokens ?? (model.maxOutputTokens ?? oneShotHoldMaxTokens) * answers
 }
 
@@ -108,7 +108,9 @@ export interface CallHold {
   readonly needUinr: bigint
   /** The worst case, which a strict budget holds instead. */
   readonly worstUinr: bigint
-  /** At the dearest route on the platform's account; null without one. */
+  /** The first hold behind the most that the prompt may be counted for: the least that bounds what the call comes to. */
+  readonly leastUinr: bigint
+  /** The same at the dearest route on the platform's account; null without one. */
   readonly debitUinr: bigint | null
 }
 
@@ -116,6 +118,7 @@ export interface CallHold {
 export function holdOf(kind: Kind, request: ParsedRequest, plan: Plan): CallHold {
   let needUinr = 0n
   let worstUinr = 0n
+  let leastUinr = 0n
   let debitUinr: bigint | null = null
   // Each attempt is counted with the tokens that its own model may use.
   for (const attempt of plan.attempts) {
@@ -124,9 +127,12 @@ export function holdOf(kind: Kind, request: ParsedRequest, plan: Plan): CallHold
     const mostTokens = promptTokensMost(request, attempt)
     const need = costOf(attempt, request, request.promptTokens, needTokens)
     const worst = worstTokens === needTokens && mostTokens === request.promptTokens ? need : costOf(attempt, request, mostTokens, worstTokens)
+    const least = mostTokens === request.promptTokens ? need : costOf(attempt, request, mostTokens, needTokens)
     if (need > needUinr) needUinr = need
-    if (!attempt.byok && (debitUinr === null || need > debitUinr)) debitUinr = need
+    if (least > leastUinr) leastUinr = least
+    // No route has told what it counts: the balance holds the most, as nothing asks for the rest before the call has ended.
+    if (!attempt.byok && (debitUinr === null || least > debitUinr)) debitUinr = least
     if (worst > worstUinr) worstUinr = worst
   }
-  return { needUinr, worstUinr, debitUinr }
+  return { needUinr, worstUinr, leastUinr, debitUinr }
 }

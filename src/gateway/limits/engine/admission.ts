@@ -30,6 +30,11 @@ export interface AdmissionRequest {
   readonly needUinr: bigint
   /** The worst case of the call, which a strict budget holds in full. */
   readonly worstUinr: bigint
+  /**
+   * The least that a strict budget may hold instead where its rest does not cover the worst case: the call is then bound to `strictUinr` of its permit.
+   * Left out: the call cannot be bound.
+   */
+  readonly leastUinr?: bigint | undefined
   /** What the dearest route that debits the prepaid balance may cost at first; null or absent: none of them does. */
   readonly debitUinr?: bigint | null
 }
@@ -47,6 +52,8 @@ export interface Permit<E extends ChargedEvent = ChargedEvent> {
   readonly heldUinr: bigint
   /** What refused the last `extendTo`; null when nothing did, for example because the database could not be asked. */
   readonly refusedBy: RefusedBy | null
+  /** What the tightest strict budget holds, which the call must not come to more than; null: none of its budgets is strict. */
+  readonly strictUinr: bigint | null
   /** What the charged agent's tightest budget has left as far as this process knows; null without one. */
   readonly agentRemainingUinr: bigint | null
   /** Wall-clock ms of admission: the call's charges belong to the IST day and month of this instant. */

@@ -62,6 +62,16 @@ export class CallPermit<E extends ChargedEvent> implements Permit<E> {
     return this.#refusedBy
   }
 
+  get strictUinr(): bigint | null {
+    let least: bigint | null = null
+    for (const [i, { metric, strict }] of this.#counters.entries()) {
+      if (metric !== 'spend' || !strict) continue
+      const amount = this.#amountAt(i)
+      if (least === null || amount < least) least = amount
+    }
+    return least
+  }
+
   get agentRemainingUinr(): bigint | null {
     return agentRemainingOf(this.#counters)
   }

@@ -13,7 +13,7 @@ import type { AdmissionRequest, ChargedEvent, Limits, Permit } from '../admissio
 import type { Binding, Bindings } from '../bindings.ts'
 import { CallPermit, type PermitTools } from '../permit.ts'
 import type { ProcessRegistry } from '../processes.ts'
-import { refusalError } from '../refusal.ts'
+import { type Refused, refusalError } from '../refusal.ts'
 import type { Counter, CounterTable } from './counter-state.ts'
 
 /** How often a call begins again because its process was fenced or its counters were replaced while it waited. */
@@ -102,6 +102,8 @@ export class Allowances<E extends ChargedEvent> implements Limits<E> {
     if (this.#isStopping) throw fail('shutting_down')
     if (flusher.isFull) throw fail('journal_full')
     if (!registry.isInTouch) await this.#touch()
+    // What a strict budget holds: less than the worst case where that does not fit and the call can be bound.
+    let strictUinr = request.worstUinr
     for (let round = 1; ; round++) {
       try {
         const nowMs = registry.nowMs()
@@ -116,10 +118,13 @@ export class Allowances<E extends ChargedEvent> implements Limits<E> {
         }
         const ofOrg = binding.counters.at(-1)
         if (orgRunning !== null && ofOrg !== undefined) await this.#follow(ofOrg, orgRunning)
-        const needs = needsOf(binding, request)
+        const needs = needsOf(binding, { ...request, worstUinr: strictUinr })
         const answer = await acquirer.obtain(binding.counters, needs, false)
         if (Array.isArray(answer)) return this.#permit(request, nowMs, binding, answer)
-        throw refusalError(answer as Exclude<typeof answer, readonly bigint[]>, nowMs, binding.counters)
+        const refused = answer as Exclude<typeof answer, readonly bigint[]>
+        const left = round < roundsMax ? strictlyLeft(refused, request, strictUinr) : null
+        if (left === null) throw refusalError(refused, nowMs, binding.counters)
+        strictUinr = left
       } catch (error) {
         if (error instanceof FencedError && round < roundsMax) continue
         throw asUnavailable(error)
@@ -252,6 +257,13 @@ function needsOf(binding: Binding, { needUinr, worstUinr, debitUinr }: Admission
     if (metric !== 'spend') return 1n
     return strict && worstUinr > need ? worstUinr : need
   })
+}
+
+/** What a strict budget that refused has left for a call that can be bound to it; null: nothing that would do, or another refused. */
+function strictlyLeft({ counter: { metric, strict }, note }: Refused, { leastUinr }: AdmissionRequest, askedUinr: bigint): bigint | null {
+  if (metric !== 'spend' || !strict || leastUinr === undefined) return null
+  const left = note.cap - note.spent - note.held - note.inDoubt
+  return left > 0n && left >= leastUinr && left < askedUinr ? left : null
 }
 
 const atLeastOne = (uinr: bigint): bigint => (uinr > 0n ? uinr : 1n)
