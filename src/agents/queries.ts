@@ -33,6 +33,7 @@ export interface AgentWithAncestors extends AgentRules {
   readonly epoch: number
   /** Nearest first, at most 3. */
   readonly ancestorIds: readonly number[]
+  readonly createdByUser: number | null
 }
 
 const ruleColumns = `allowed_models as "allowedModels", allowed_providers as "allowedProviders", max_cost_uinr as "maxCostUinr",
@@ -162,13 +163,13 @@ export const namesOf = statement<[orgId: number, agentIds: readonly number[]], {
 
 const withAncestors = (condition: string): string =>
   `with recursive found as (
-     select id, name, status, epoch, parent_id, ${ruleColumns} from agents where org_id = $1::int and ${condition} limit 1
+     select id, name, status, epoch, parent_id, created_by_user, ${ruleColumns} from agents where org_id = $1::int and ${condition} limit 1
    ), up(id, depth) as (
      select f.parent_id, 1 from found f where f.parent_id is not null
      union all
      select a.parent_id, up.depth + 1 from up join agents a on a.org_id = $1::int and a.id = up.id where a.parent_id is not null and up.depth < 3
    )
-   select f.id, f.name, f.status, f.epoch, f."allowedModels", f."allowedProviders", f."maxCostUinr", f."maxOutputTokens", f."maxConcurrency",
+   select f.id, f.name, f.status, f.epoch, f.created_by_user as "createdByUser", f."allowedModels", f."allowedProviders", f."maxCostUinr", f."maxOutputTokens", f."maxConcurrency",
      coalesce((select array_agg(up.id order by up.depth) from up), '{}'::int[]) as "ancestorIds" from found f`
 
 export const findWithAncestors = statement<[orgId: number, agentId: number], AgentWithAncestors>('agents.find_with_ancestors', withAncestors('id = $2::int'))

@@ -9,7 +9,7 @@ import { OrgRoutings } from '../../gateway/routing/org-routing.ts'
 import { discoveredModels } from '../../gateway/routing/own-models.ts'
 import { RoutePreview } from '../../gateway/routing/preview/preview.ts'
 import { fail } from '../../platform/errors.ts'
-import type { CallPolicy, Principal } from '../../platform/security/principal.ts'
+import { type CallPolicy, mayActFor, type Principal } from '../../platform/security/principal.ts'
 import type { AppParts } from '../parts.ts'
 
 export function routingServices(parts: AppParts, providerKeys: ProviderKeys, customServers: CustomServers) {
@@ -53,5 +53,5 @@ async function policiesOf(caller: Principal, agentLabel: string | null, { agents
   if (caller.kind === 'session') return []
   const named = caller.kind === 'agent' || agentLabel === null ? null : await agents.byLabel(caller.orgId, agentLabel)
   if (named?.status === 'revoked') throw fail('agent_revoked_label')
-  return named === null ? caller.policies : [...caller.policies, ...named.policies]
+  return named === null || caller.kind === 'agent' || !mayActFor(caller, named.createdByUser) ? caller.policies : [...caller.policies, ...named.policies]
 }

@@ -24,6 +24,8 @@ import type { Departures } from './leaving/departures.ts'
 export interface NamedAgent {
   readonly id: number
   readonly status: 'active' | 'revoked'
+  /** Who made it; null: nobody who is a user. */
+  readonly createdByUser: number | null
   readonly ancestorIds: readonly number[]
   /** What is ruled for its calls: its own rules and those of all above it. */
   readonly policies: readonly CallPolicy[]

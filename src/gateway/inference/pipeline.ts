@@ -2,7 +2,7 @@ import { type Call, type Reply, reply } from '../../platform/endpoint.ts'
 import { fail, GatewayError } from '../../platform/errors.ts'
 import { abortSignalOf, type CancelSignal } from '../../platform/loop/cancellation.ts'
 import { CallCutError } from '../../platform/loop/inflight.ts'
-import type { BearerPrincipal, CallPolicy, Principal } from '../../platform/security/principal.ts'
+import { type BearerPrincipal, type KeyPrincipal, mayActFor, type Principal } from '../../platform/security/principal.ts'
 import { assertNever } from '../../platform/values/assert.ts'
 import { inrTextOf } from '../../platform/values/money.ts'
 import type { Plan } from '../routing/plan.ts'
@@ -206,20 +206,22 @@ export function bearer(principal: Principal): BearerPrincipal {
   return principal
 }
 
-/** From an agent token the token wins; a plain key's header is a label, and one that names a registered agent charges that agent. */
+/** From an agent token the token wins; a plain key's header is a label, and one that names a registered agent that the key may act for charges that agent. */
 export function chargedAgent(principal: BearerPrincipal, label: string | null, deps: InferenceDeps): ChargedAgent | Promise<ChargedAgent> {
   const { policies } = principal
   if (principal.kind === 'agent') return { agentId: principal.agentId, ancestorIds: principal.ancestorIds, label: null, policies }
   if (label === null) return policies.length === 0 ? nobody : { ...nobody, policies }
   const named = deps.agentByLabel(principal.orgId, label)
-  return named instanceof Promise ? named.then(found => agentOfLabel(found, label, policies)) : agentOfLabel(named, label, policies)
+  return named instanceof Promise ? named.then(found => agentOfLabel(found, label, principal)) : agentOfLabel(named, label, principal)
 }
 
 const nobody: ChargedAgent = { agentId: null, ancestorIds: [], label: null, policies: [] }
 
-function agentOfLabel(named: NamedAgent | null, label: string, policies: readonly CallPolicy[]): ChargedAgent {
-  if (named === null) return { agentId: null, ancestorIds: [], label, policies }
+function agentOfLabel(named: NamedAgent | null, label: string, principal: KeyPrincipal): ChargedAgent {
+  const { policies } = principal
   refuseRevoked(named)
+  // A name that the key may not act for is its own word, like one that names nobody.
+  if (named === null || !mayActFor(principal, named.createdByUser)) return { agentId: null, ancestorIds: [], label, policies }
   const { id, ancestorIds } = named
   return { agentId: id, ancestorIds, label: null, policies: named.policies.length === 0 ? policies : [...policies, ...named.policies] }
 }

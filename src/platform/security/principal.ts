@@ -117,6 +117,14 @@ export function lacksScope({ scopes }: AgentPrincipal, missing: AgentScope): str
   return `This needs the scope ${missing}; this agent token has ${scopes.join(' ')}. Ask for a token with that scope.`
 }
 
+/**
+ * Whether a key may act in the name of an agent of its organisation that this user made, so that what it calls counts as the agent's: every full key may,
+ * because it mints tokens of every agent; so may keys of owners, admins and of nobody, which the operator made. Decision 0463 says why.
+ */
+export function mayActFor({ scope, userId, role }: Pick<KeyPrincipal, 'scope' | 'userId' | 'role'>, createdByUser: number | null): boolean {
+  return scope === 'full' || userId === null || role === 'owner' || role === 'admin' || userId === createdByUser
+}
+
 /** Whether the principal may call a row with this rule. Pure; the reason is for the error message. */
 export function mayCall(principal: Principal, rule: AccessRule): { ok: true } | { ok: false; why: string } {
   if (rule.agentOnly && principal.kind !== 'agent') return { ok: false, why: 'This endpoint takes an agent token.' }
