@@ -5,6 +5,8 @@ export interface UsageRow {
   readonly kind: string
   readonly model: string
   readonly provider: string
+  readonly agentId: number | null
+  readonly agentLabel: string | null
   readonly status: number
   readonly outcome: string
   readonly estimated: boolean
@@ -20,7 +22,7 @@ export interface UsageRow {
 
 const lastRows = statement<[count: number], UsageRow>(
   'test.last_usage_rows',
-  `select kind, model, provider, status, outcome, estimated, byok, prompt_tokens as "promptTokens", completion_tokens as "completionTokens", images,
+  `select kind, model, provider, agent_id as "agentId", agent_label as "agentLabel", status, outcome, estimated, byok, prompt_tokens as "promptTokens", completion_tokens as "completionTokens", images,
      audio_seconds as "audioSeconds", characters, value_uinr as "valueUinr", cost_uinr as "costUinr"
    from usage_events order by id desc limit $1::int`,
 )

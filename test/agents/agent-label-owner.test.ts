@@ -1,0 +1,48 @@
+/** A key charges an agent that it names in x-br-agent-id only where it may act for that agent. */
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { startApp, type TestApp } from '../harness/app.ts'
+import { usageRows } from '../harness/usage-rows.ts'
+
+describe('a key that names an agent', () => {
+  let app: TestApp
+  beforeAll(async () => {
+    app = await startApp()
+  })
+  afterAll(() => app.stop())
+
+  const chat = (token: string, label: string) =>
+    app.call(
+      'POST',
+      '/v1/chat/completions',
+      { model: 'alpha-only', messages: [{ role: 'user', content: 'Hello' }] },
+      { token, headers: { 'x-br-agent-id': label } },
+    )
+  const charged = async (token: string, label: string) => {
+    expect((await chat(token, label)).status).toBe(200)
+    const [row] = await usageRows(app)
+    return [row?.agentId, row?.agentLabel]
+  }
+
+  test("an inference key of a member charges that member's own agents; another's name is the key's own word", async () => {
+    const [ann, bob] = [await app.newMember('member'), await app.newMember('member')]
+    let made = 0
+    const keyOf = async ({ cookie }: { cookie: string }, scope: 'inference' | 'full') => {
+      const reply = await app.call('POST', '/me/keys', { name: `key ${++made}`, scope }, { cookie })
+      expect(reply.status, reply.text).toBeLessThan(300)
+      return reply.json.key as string
+    }
+    const agent = (await app.call('POST', '/v1/me/agents', { name: 'of-ann' }, { token: await keyOf(ann, 'full') })).json
+    await app.setBudget('agent', agent.id, 100)
+    for (const label of ['of-ann', String(agent.id)]) {
+      expect(await charged(await keyOf(ann, 'inference'), label)).toEqual([agent.id, null])
+      expect(await charged(await keyOf(bob, 'inference'), label)).toEqual([null, label])
+      // A full key could mint a token of the agent.
+      expect(await charged(await keyOf(bob, 'full'), label)).toEqual([agent.id, null])
+    }
+    const admin = await app.newMember('admin')
+    expect(await charged(await keyOf(admin, 'inference'), 'of-ann')).toEqual([agent.id, null])
+    // Nor is the agent's end a matter of who names it.
+    await app.call('POST', `/v1/me/agents/${agent.id}/revoke`, undefined, { token: app.key })
+    expect((await chat(await keyOf(bob, 'inference'), 'of-ann')).json.error.code).toBe('agent_revoked')
+  })
+})
