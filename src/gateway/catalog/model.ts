@@ -13,6 +13,8 @@ export interface RoutePrice {
   readonly cachedInputUinrPerMtok: bigint | null
   /** Prompt tokens that the provider writes to its cache; null = as input. */
   readonly cacheWriteUinrPerMtok: bigint | null
+  /** The same for what it keeps for an hour; left out: as the others. */
+  readonly cacheWriteLongUinrPerMtok?: bigint
   /** Prompt tokens that are sound; left out: there is no such price. */
   readonly audioInputUinrPerMtok?: bigint
   /** One generated image; 0n for models of other kinds. */

@@ -8,6 +8,8 @@ export interface TokenUsage {
   readonly cachedTokens: number
   /** Part of the prompt that the provider wrote to its cache. */
   readonly cacheWriteTokens: number
+  /** Part of those that it keeps for an hour and not for five minutes; left out: the provider does not tell. */
+  readonly cacheWriteLongTokens?: number
   /** Part of the prompt that was sound; left out: none, or the provider does not say. */
   readonly audioTokens?: number
   /** Part of the completion that was reasoning. */
@@ -64,6 +66,8 @@ export function usageFromOpenAi(usage: unknown): TokenUsage | null {
   if (promptTokens === null || completionTokens === null) return null
   const cachedTokens = Math.min(promptTokens, detail(usage['prompt_tokens_details'], 'cached_tokens'))
   const audioTokens = Math.min(promptTokens, detail(usage['prompt_tokens_details'], 'audio_tokens'))
+  const details = usage['prompt_tokens_details']
+  const cacheWriteLongTokens = isObject(details) ? tokenCount(details['cache_write_1h_tokens']) : null
   const reasoning = detail(usage['completion_tokens_details'], 'reasoning_tokens')
   const isBeside = reasoning > 0 && (tokenCount(usage['total_tokens']) ?? 0) >= promptTokens + completionTokens + reasoning
   return {
@@ -71,6 +75,7 @@ export function usageFromOpenAi(usage: unknown): TokenUsage | null {
     completionTokens: isBeside ? completionTokens + reasoning : completionTokens,
     cachedTokens,
     cacheWriteTokens: Math.min(promptTokens - cachedTokens, detail(usage['prompt_tokens_details'], 'cache_write_tokens')),
+    ...(cacheWriteLongTokens === null ? {} : { cacheWriteLongTokens }),
     ...(audioTokens === 0 ? {} : { audioTokens }),
     reasoningTokens: isBeside ? reasoning : Math.min(completionTokens, reasoning),
   }
@@ -83,7 +88,7 @@ export function usageOfEmbeddings(usage: unknown): TokenUsage | null {
 
 /** The `usage` block of an OpenAI-shaped chat reply that says this. */
 export function usageToOpenAi(usage: TokenUsage): Record<string, unknown> {
-  const { promptTokens, completionTokens, cachedTokens, cacheWriteTokens, reasoningTokens, audioTokens = 0 } = usage
+  const { promptTokens, completionTokens, cachedTokens, cacheWriteTokens, cacheWriteLongTokens, reasoningTokens, audioTokens = 0 } = usage
   return {
     prompt_tokens: promptTokens,
     completion_tokens: completionTokens,
@@ -91,6 +96,7 @@ export function usageToOpenAi(usage: TokenUsage): Record<string, unknown> {
     prompt_tokens_details: {
       cached_tokens: cachedTokens,
       ...(cacheWriteTokens === 0 ? {} : { cache_write_tokens: cacheWriteTokens }),
+      ...(cacheWriteTokens === 0 || cacheWriteLongTokens === undefined ? {} : { cache_write_1h_tokens: cacheWriteLongTokens }),
       ...(audioTokens === 0 ? {} : { audio_tokens: audioTokens }),
     },
     completion_tokens_details: { reasoning_tokens: reasoningTokens },

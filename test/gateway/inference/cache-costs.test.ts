@@ -115,6 +115,45 @@ describe('cached prompt tokens', () => {
     expect(routes.some(route => (route['cache_write_inr_per_mtok'] ?? 0) > (route['input_inr_per_mtok'] ?? 0))).toBe(true)
   })
 
+  test('what is written for an hour costs twice the input: as the provider splits it, and all of it where it does not and an hour was asked', async () => {
+    const marked = (ttl: string | undefined) => ({ type: 'ephemeral', ...(ttl === undefined ? {} : { ttl }) })
+    const block = (ttl: string | undefined) => [{ role: 'user', content: [{ type: 'text', text: 'hello', cache_control: marked(ttl) }] }]
+    const bodies: Readonly<Record<string, (ttl: string | undefined) => object>> = {
+      '/v1/messages': ttl => ({ max_tokens: 100, messages: block(ttl) }),
+      '/v1/chat/completions': ttl => ({ messages: block(ttl) }),
+    }
+    const split = (short: number, long: number) => ({ cache_creation: { ephemeral_5m_input_tokens: short, ephemeral_1h_input_tokens: long } })
+    // ₹10 a million in, ₹12 written for five minutes, ₹20 for an hour.
+    for (const [path, body] of Object.entries(bodies))
+      for (const stream of [false, true])
+        for (const [ttl, more, perMillion] of [
+          ['1h', split(0, 100), 2000],
+          ['1h', split(60, 40), 60 * 12 + 40 * 20],
+          ['5m', split(100, 0), 1200],
+          ['1h', {}, 2000],
+          ['5m', {}, 1200],
+          [undefined, {}, 1200],
+        ] as const) {
+          app.others.claude.script({ usage: { ...messages, ...more } })
+          const reply = await app.call('POST', path, { model: 'anthropic-model', stream, ...body(ttl) })
+          expect(reply.status, reply.text).toBe(200)
+          expect((await books()).uinr, `${path} ${stream} ${ttl} ${JSON.stringify(more)}`).toBe(written.uinr - 100 * 12 + perMillion)
+          if (!stream) expect(Number(reply.headers.get('x-br-cost-inr'))).toBe((written.uinr - 1200 + perMillion) / 1e6)
+        }
+    // A call that may write for an hour holds for it.
+    const { key, keyId } = await app.newKey()
+    const text = 'x'.repeat(3000)
+    await app.call('POST', '/me/budgets', { scope: 'key', target_id: keyId, monthly_budget_inr: 0.0225, strict: true }, { cookie })
+    for (const [ttl, status] of [
+      ['5m', 200],
+      ['1h', 429],
+    ] as const) {
+      app.others.claude.script({ usage: { input_tokens: 0, cache_read_input_tokens: 0, cache_creation_input_tokens: 0, output_tokens: 0 } })
+      const body = { model: 'anthropic-model', max_tokens: 100, messages: [{ role: 'user', content: [{ type: 'text', text, cache_control: marked(ttl) }] }] }
+      expect((await app.call('POST', '/v1/messages', body, { token: key })).status, ttl).toBe(status)
+    }
+  })
+
   test('what a budget counts is the same', async () => {
     const { key, keyId } = await app.newKey()
     await app.call('POST', '/me/budgets', { scope: 'key', target_id: keyId, monthly_budget_inr: 1, strict: true }, { cookie })

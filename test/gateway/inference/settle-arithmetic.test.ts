@@ -91,7 +91,7 @@ describe('what a call costs', () => {
     fc.assert(
       fc.property(prices, fc.bigInt({ min: 0n, max: 10_000_000_000n }), fc.nat(200_000), (price, amount, promptTokens) => {
         fc.pre(price.outputUinrPerMtok > 0n)
-        const tokens = outputTokensFor(amount, price, promptTokens)
+        const tokens = outputTokensFor(amount, price, plainUsage(promptTokens, 0))
         fc.pre(tokens < Number.MAX_SAFE_INTEGER / 2)
         if (tokens > 0) expect(priceHeld(price, plainUsage(promptTokens, tokens)) <= amount).toBe(true)
         expect(priceHeld(price, plainUsage(promptTokens, tokens + 2 + Math.ceil(1e6 / Number(price.outputUinrPerMtok)))) > amount || amount === 0n).toBe(true)
@@ -132,6 +132,7 @@ class Ledger implements Permit<UsageEvent> {
   readonly eventId = 'e'
   readonly heldUinr = 0n
   readonly refusedBy = null
+  readonly strictUinr = null
   readonly agentRemainingUinr = null
   readonly admittedAtMs = 0
   readonly ends: (UsageEvent | 'released')[] = []

@@ -10,6 +10,7 @@ const dear = {
   routes: [{ provider: 'alpha', upstream_model: 'dear-upstream', input_inr_per_mtok: 0, output_inr_per_mtok: 5000, source: 'test', as_of: '2026-01-01' }],
 }
 const tokenInr = 0.005
+const said = ({ status, json }: { status: number; json: { error: { code: string } } }) => [status, json.error.code]
 const maxTokens = 100_000
 
 describe('a large max_tokens on a dear model with ₹100 left', () => {
@@ -74,6 +75,37 @@ describe('a large max_tokens on a dear model with ₹100 left', () => {
       expect((await chat(strict.token, { stream, max_tokens: 100 })).status).toBe(200)
     }
     expect(app.alpha.requests).toHaveLength(4)
+  })
+
+  test('BUDX-03 a strict budget binds a call without max_tokens: to its worst case, else to what is left, and no answer passes the cap', async () => {
+    const { id, token } = await agentWith('bound', true)
+    const open = (stream: boolean) => chat(token, { stream, max_tokens: undefined })
+    const writes = (tokens: number) => app.alpha.script([{ usage: { prompt_tokens: 5, completion_tokens: tokens, total_tokens: tokens + 5 } }])
+    for (const stream of [false, true]) {
+      app.alpha.reset()
+      writes(6000)
+      expect((await open(stream)).status).toBe(200)
+      expect(app.alpha.requests[0]?.json).toMatchObject({ max_tokens: 4096 })
+    }
+    expect((await budget(token)).spent_inr).toBeCloseTo(2 * 4096 * tokenInr, 2)
+    // 1,000 tokens are left, less than the first hold of a call.
+    await app.gateway.app.limits.budgets.set(app.orgId, 'agent', String(id), uinrFromInr(9192 * tokenInr), { strict: true })
+    app.alpha.reset()
+    writes(6000)
+    expect((await open(false)).status).toBe(200)
+    expect(app.alpha.requests[0]?.json).toMatchObject({ max_tokens: 1000 })
+    expect(await budget(token)).toMatchObject({ cap_inr: 9192 * tokenInr, spent_inr: 9192 * tokenInr, held_inr: 0 })
+    expect(said(await open(false))).toEqual([429, 'agent_budget_exceeded'])
+    // What is left for less than a short answer is refused.
+    await app.gateway.app.limits.budgets.set(app.orgId, 'agent', String(id), uinrFromInr(9300 * tokenInr), { strict: true })
+    expect(said(await open(true))).toEqual([429, 'agent_budget_exceeded'])
+    expect(app.alpha.requests).toHaveLength(1)
+  })
+
+  test('a budget that is not strict leaves a call without max_tokens as it is', async () => {
+    const { token } = await agentWith('unbound')
+    expect((await chat(token, { max_tokens: undefined })).status).toBe(200)
+    expect(app.alpha.requests[0]?.json).not.toHaveProperty('max_tokens')
   })
 
   test('a stream that the budget no longer covers uses up what was left before it ends', async () => {

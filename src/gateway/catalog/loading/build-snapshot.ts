@@ -100,16 +100,23 @@ function toRoute(model: ModelEntry, entry: RouteEntry, provider: Provider, sourc
   }
 }
 
+/** What writing to a cache for an hour costs: at Anthropic, the one maker that offers it, twice the input. Null: as any other writing. */
+function longWritePrice({ input_inr_per_mtok: input = 0, cache_write_inr_per_mtok: write, cache_write_1h_inr_per_mtok: long }: RouteEntry): number | null {
+  return long ?? (write === undefined ? null : Math.max(write, 2 * input))
+}
+
 /** Prices of audio are kept per million units as well: seconds for transcription, characters for speech. */
 function toPrice(model: ModelEntry, entry: RouteEntry, sources: PriceSources): RoutePrice {
   const source = entry.source === undefined ? undefined : sources[entry.source]
   const perSecond = entry.inr_per_minute === undefined ? undefined : (uinrFromInr(entry.inr_per_minute) * 1_000_000n) / 60n
   const perMillion = entry.input_inr_per_mtok ?? entry.inr_per_million_characters ?? 0
+  const long = longWritePrice(entry)
   return {
     inputUinrPerMtok: perSecond ?? uinrFromInr(perMillion),
     outputUinrPerMtok: uinrFromInr(entry.output_inr_per_mtok ?? 0),
     cachedInputUinrPerMtok: entry.cached_input_inr_per_mtok === undefined ? null : uinrFromInr(entry.cached_input_inr_per_mtok),
     cacheWriteUinrPerMtok: entry.cache_write_inr_per_mtok === undefined ? null : uinrFromInr(entry.cache_write_inr_per_mtok),
+    ...(long === null ? {} : { cacheWriteLongUinrPerMtok: uinrFromInr(long) }),
     ...(entry.audio_input_inr_per_mtok === undefined ? {} : { audioInputUinrPerMtok: uinrFromInr(entry.audio_input_inr_per_mtok) }),
     uinrPerImage: model.kind === 'image' ? uinrFromInr(entry.inr_per_image ?? model.inr_per_image ?? 0) : 0n,
     ...(entry.inr_per_image_most === undefined ? {} : { uinrPerImageMost: uinrFromInr(entry.inr_per_image_most) }),

@@ -84,6 +84,9 @@ export const routeEntry = z.strictObject({
   output_inr_per_mtok: inr.optional().describe('₹ per million output tokens.'),
   cached_input_inr_per_mtok: inr.optional().describe('₹ per million cached input tokens. Default: as input.'),
   cache_write_inr_per_mtok: inr.optional().describe('₹ per million input tokens that are written to the cache. Default: as input.'),
+  cache_write_1h_inr_per_mtok: inr
+    .optional()
+    .describe('₹ per million input tokens that are written to the cache for an hour. Default: twice the input price where cache_write_inr_per_mtok is given.'),
   audio_input_inr_per_mtok: inr.optional().describe('₹ per million input tokens that are sound. Absent: a prompt with sound is not taken on the platform key.'),
   dialect: z.enum(['openai', 'openai-responses', 'anthropic', 'gemini']).optional().describe("Wire format of this route. Default: the provider's."),
   image_style: z.enum(imageStyleIds).optional().describe("Images: how this route is asked for them. Default: the provider's."),

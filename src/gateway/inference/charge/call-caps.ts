@@ -6,10 +6,11 @@ import { fail, type GatewayError } from '../../../platform/errors.ts'
 import type { CallPolicy } from '../../../platform/security/principal.ts'
 import { inrFromUinr } from '../../../platform/values/money.ts'
 import type { Plan } from '../../routing/plan.ts'
+import { plainUsage } from '../../wire/usage.ts'
 import type { Kind } from '../kinds/kind.ts'
 import type { ParsedRequest } from '../kinds/request.ts'
-import { audioTokensHeld, promptTokensMost } from '../prompt-most.ts'
-import { holdOf, outputCeiling, outputTokensFor } from './estimate.ts'
+import { promptTokensMost } from '../prompt-most.ts'
+import { heldUsage, holdOf, outputCeiling, outputTokensFor } from './estimate.ts'
 
 /**
  * The request as the caps allow it. A request that says how much it wants is taken as it is or refused; one that does not gets the
@@ -55,8 +56,8 @@ export function withinStrictHold(kind: Kind, request: ParsedRequest, plan: Plan,
 function tokensFor(amountUinr: bigint, request: ParsedRequest, plan: Plan): number {
   return Math.min(
     ...plan.attempts.map(attempt => {
-      const promptTokens = promptTokensMost(request, attempt)
-      return outputTokensFor(amountUinr, attempt.route.price, promptTokens, audioTokensHeld(request, promptTokens))
+      const { price } = attempt.route
+      return outputTokensFor(amountUinr, price, heldUsage(plainUsage(promptTokensMost(request, attempt), 0), request, price))
     }),
   )
 }

@@ -5,6 +5,7 @@ import { type MediaUsage, plainUsage, type TokenUsage } from '../../wire/usage.t
 import type { Kind } from '../kinds/kind.ts'
 import type { ParsedRequest } from '../kinds/request.ts'
 import { audioTokensHeld, promptTokensMost } from '../prompt-most.ts'
+import { asksLongCache } from './cache-time.ts'
 
 /** Output tokens that a stream holds money for at first; extended while it runs. */
 export const firstStreamSliceTokens = 256
@@ -37,14 +38,18 @@ export function priceTokens(price: RoutePrice, tokens: TokenUsage): bigint {
   const audio = price.audioInputUinrPerMtok === undefined ? 0 : Math.min(tokens.audioTokens ?? 0, tokens.promptTokens)
   const textTokens = tokens.promptTokens - audio
   const cached = price.cachedInputUinrPerMtok === null ? 0 : Math.min(tokens.cachedTokens, textTokens)
-  const cacheWrite = price.cacheWriteUinrPerMtok === null ? 0 : Math.min(tokens.cacheWriteTokens, textTokens - cached)
+  const cacheWrite = hasWritePrice(price) ? Math.min(tokens.cacheWriteTokens, textTokens - cached) : 0
+  const cacheWriteLong = price.cacheWriteLongUinrPerMtok === undefined ? 0 : Math.min(tokens.cacheWriteLongTokens ?? 0, cacheWrite)
   const parts = [
     { units: textTokens - cached - cacheWrite, uinrPerMtok: price.inputUinrPerMtok },
     { units: cached, uinrPerMtok: price.cachedInputUinrPerMtok ?? 0n },
     { units: tokens.completionTokens, uinrPerMtok: price.outputUinrPerMtok },
   ]
   if (audio > 0) parts.push({ units: audio, uinrPerMtok: price.audioInputUinrPerMtok ?? 0n })
-  if (cacheWrite > 0) parts.push({ units: cacheWrite, uinrPerMtok: price.cacheWriteUinrPerMtok ?? 0n })
+  if (cacheWrite > 0) {
+    parts.push({ units: cacheWrite - cacheWriteLong, uinrPerMtok: price.cacheWriteUinrPerMtok ?? price.inputUinrPerMtok })
+    parts.push({ units: cacheWriteLong, uinrPerMtok: price.cacheWriteLongUinrPerMtok ?? 0n })
+  }
   const { media } = tokens
   if (media !== undefined) {
     parts.push({ units: media.images, uinrPerMtok: pricePerImage(price, media) * 1_000_000n })
@@ -53,6 +58,9 @@ export function priceTokens(price: RoutePrice, tokens: TokenUsage): bigint {
   return priceUnits(parts)
 }
 
+const hasWritePrice = ({ cacheWriteUinrPerMtok, cacheWriteLongUinrPerMtok }: RoutePrice): boolean =>
+  cacheWriteUinrPerMtok !== null || cacheWriteLongUinrPerMtok !== undefined
+
 /** A picture that is asked for dearer has the route's price for that where there is one. */
 function pricePerImage({ uinrPerImage, uinrPerImageMost }: RoutePrice, { dear }: MediaUsage): bigint {
   return dear === true && uinrPerImageMost !== undefined ? uinrPerImageMost : uinrPerImage
@@ -60,17 +68,26 @@ function pricePerImage({ uinrPerImage, uinrPerImageMost }: RoutePrice, { dear }:
 
 /** What is held for a prompt and an output of which nobody knows yet how the provider's cache comes in: the prompt at its dearest. */
 export function priceHeld(price: RoutePrice, tokens: TokenUsage): bigint {
-  const { inputUinrPerMtok: input, cacheWriteUinrPerMtok: write, cachedInputUinrPerMtok: read } = price
-  if (write !== null && write > input && write >= (read ?? 0n)) return priceTokens(price, { ...tokens, cacheWriteTokens: tokens.promptTokens })
+  const { inputUinrPerMtok: input, cacheWriteUinrPerMtok, cacheWriteLongUinrPerMtok, cachedInputUinrPerMtok: read } = price
+  const isLong = (tokens.cacheWriteLongTokens ?? 0) > 0 && cacheWriteLongUinrPerMtok !== undefined
+  const write = isLong ? cacheWriteLongUinrPerMtok : cacheWriteUinrPerMtok
+  if (write !== null && write > input && write >= (read ?? 0n))
+    return priceTokens(price, { ...tokens, cacheWriteTokens: tokens.promptTokens, ...(isLong ? { cacheWriteLongTokens: tokens.promptTokens } : {}) })
   return read !== null && read > input ? priceTokens(price, { ...tokens, cachedTokens: tokens.promptTokens }) : priceTokens(price, tokens)
 }
 
 const withAudio = (tokens: TokenUsage, audioTokens: number): TokenUsage => (audioTokens === 0 ? tokens : { ...tokens, audioTokens })
 
-/** Tokens of output that an amount pays for behind a prompt of which so many are sound, rounded down. */
-export function outputTokensFor(amountUinr: bigint, price: RoutePrice, promptTokens: number, audioTokens = 0): number {
+/** The usage that is held for on a route: sound and what may be kept in a cache for long are dearer than the rest of a prompt. */
+export function heldUsage(tokens: TokenUsage, request: ParsedRequest, price: RoutePrice): TokenUsage {
+  const heard = withAudio(tokens, audioTokensHeld(request, tokens.promptTokens))
+  return price.cacheWriteLongUinrPerMtok === undefined || !asksLongCache(request) ? heard : { ...heard, cacheWriteLongTokens: tokens.promptTokens }
+}
+
+/** Tokens of output that an amount pays for behind a prompt, rounded down. */
+export function outputTokensFor(amountUinr: bigint, price: RoutePrice, prompt: TokenUsage): number {
   if (price.outputUinrPerMtok === 0n) return Number.MAX_SAFE_INTEGER
-  const left = amountUinr - priceHeld(price, withAudio(plainUsage(promptTokens, 0), audioTokens))
+  const left = amountUinr - priceHeld(price, prompt)
   return left <= 0n ? 0 : Number((left * 1_000_000n) / price.outputUinrPerMtok)
 }
 
@@ -98,7 +115,7 @@ export function firstHoldTokens(
 
 const costOf = ({ route }: Attempt, request: ParsedRequest, promptTokens: number, completionTokens: number): bigint => {
   const { media } = request
-  const tokens = withAudio(plainUsage(promptTokens, completionTokens), audioTokensHeld(request, promptTokens))
+  const tokens = heldUsage(plainUsage(promptTokens, completionTokens), request, route.price)
   return priceHeld(route.price, media === undefined ? tokens : { ...tokens, media })
 }
 
@@ -108,9 +125,9 @@ export interface CallHold {
   readonly needUinr: bigint
   /** The worst case, which a strict budget holds instead. */
   readonly worstUinr: bigint
-  /** The first hold behind the most that the prompt may be counted for: the least that bounds what the call comes to. */
+  /** A short answer behind the most that the prompt may be counted for: with less a strict budget does not bind a call, it refuses it. */
   readonly leastUinr: bigint
-  /** The same at the dearest route on the platform's account; null without one. */
+  /** The first hold behind the most that the prompt may be counted for, at the dearest route on the platform's account; null without one. */
   readonly debitUinr: bigint | null
 }
 
@@ -127,11 +144,13 @@ export function holdOf(kind: Kind, request: ParsedRequest, plan: Plan): CallHold
     const mostTokens = promptTokensMost(request, attempt)
     const need = costOf(attempt, request, request.promptTokens, needTokens)
     const worst = worstTokens === needTokens && mostTokens === request.promptTokens ? need : costOf(attempt, request, mostTokens, worstTokens)
-    const least = mostTokens === request.promptTokens ? need : costOf(attempt, request, mostTokens, needTokens)
+    // What a model thinks unseen comes before its answer.
+    const shortTokens = attempt.model.reasoning ? needTokens : Math.min(needTokens, firstStreamSliceTokens * request.answers)
+    const least = request.maxTokens === null ? costOf(attempt, request, mostTokens, shortTokens) : need
+    const debit = mostTokens === request.promptTokens ? need : costOf(attempt, request, mostTokens, needTokens)
     if (need > needUinr) needUinr = need
     if (least > leastUinr) leastUinr = least
-    // No route has told what it counts: the balance holds the most, as nothing asks for the rest before the call has ended.
-    if (!attempt.byok && (debitUinr === null || least > debitUinr)) debitUinr = least
+    if (!attempt.byok && (debitUinr === null || debit > debitUinr)) debitUinr = debit
     if (worst > worstUinr) worstUinr = worst
   }
   return { needUinr, worstUinr, leastUinr, debitUinr }

@@ -12,10 +12,12 @@ import type { CallWatch } from '../call-watch.ts'
 import type { Kind } from '../kinds/kind.ts'
 import type { ParsedRequest } from '../kinds/request.ts'
 import { readOnMs } from '../leaving/departures.ts'
-import { audioTokensHeld, withSound } from '../prompt-most.ts'
+import { withSound } from '../prompt-most.ts'
+import { withCacheTime } from './cache-time.ts'
 import {
   cappedAt,
   firstHoldTokens,
+  heldUsage,
   measuredTokensPerSecondMost,
   outputTokensFor,
   priceHeld,
@@ -55,6 +57,12 @@ export interface MeterInput {
  */
 function abandonedUsage({ promptTokens, media }: Pick<ParsedRequest, 'promptTokens' | 'media'>, completionTokens: number): TokenUsage {
   return { ...noUsage, promptTokens, completionTokens, ...(media === undefined ? {} : { media: { ...media, images: 0 } }) }
+}
+
+/** What is charged of what a provider tells, where it leaves out what is dearer than the rest. */
+function asCharged(tokens: TokenUsage, { price }: Route, request: ParsedRequest): TokenUsage {
+  const heard = withSound(tokens, request)
+  return price.cacheWriteLongUinrPerMtok === undefined ? heard : withCacheTime(heard, request)
 }
 
 /** From proven to be near to far away. */
@@ -256,14 +264,14 @@ export class Meter {
   }
 
   #priceHeld({ route: { price } }: Attempt, tokens: TokenUsage): bigint {
-    const audioTokens = audioTokensHeld(this.#input.request, tokens.promptTokens)
-    return priceHeld(price, audioTokens === 0 ? tokens : { ...tokens, audioTokens })
+    return priceHeld(price, heldUsage(tokens, this.#input.request, price))
   }
 
   /** Tokens of output that the hold covers behind so many of prompt. After a refused `extendTo` that is what was left. */
   coveredTokens(promptTokens: number): number {
     if (this.#attempt === null) return 0
-    return outputTokensFor(this.#permit.heldUinr, this.#attempt.route.price, promptTokens, audioTokensHeld(this.#input.request, promptTokens))
+    const { price } = this.#attempt.route
+    return outputTokensFor(this.#permit.heldUinr, price, heldUsage(plainUsage(promptTokens, 0), this.#input.request, price))
   }
 
   /** What refused the last `extendTo`, or null. */
@@ -274,7 +282,8 @@ export class Meter {
   /** What the caller is told that the call costs with this usage, on the route that serves it. */
   readonly billOf = (tokens: TokenUsage): Bill => {
     const attempt = this.#attempt
-    const valueUinr = attempt === null ? 0n : priceTokens(attempt.route.price, cappedAt(withSound(tokens, this.#input.request), this.#input.request.maxTokens))
+    const valueUinr =
+      attempt === null ? 0n : priceTokens(attempt.route.price, cappedAt(asCharged(tokens, attempt.route, this.#input.request), this.#input.request.maxTokens))
     const value = inrFromUinr(valueUinr)
     return { cost_inr: this.#isFree(attempt) ? 0 : value, value_inr: value, provider: attempt?.route.provider.id ?? '' }
   }
@@ -338,7 +347,7 @@ export class Meter {
   #event(tokens: TokenUsage, estimated: boolean, outcome: Outcome, status: number): UsageEvent {
     const { kind, request, principal, agent, requestId, startedAtMs } = this.#input
     const attempt = this.#attempt
-    const valueUinr = attempt === null ? 0n : priceTokens(attempt.route.price, withSound(tokens, request))
+    const valueUinr = attempt === null ? 0n : priceTokens(attempt.route.price, asCharged(tokens, attempt.route, request))
     return {
       id: this.#permit.eventId,
       atMs: this.#permit.admittedAtMs,

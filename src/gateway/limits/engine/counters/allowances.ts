@@ -102,8 +102,8 @@ export class Allowances<E extends ChargedEvent> implements Limits<E> {
     if (this.#isStopping) throw fail('shutting_down')
     if (flusher.isFull) throw fail('journal_full')
     if (!registry.isInTouch) await this.#touch()
-    // What a strict budget holds: less than the worst case where that does not fit and the call can be bound.
-    let strictUinr = request.worstUinr
+    // What a strict budget holds where the worst case does not fit and the call can be bound.
+    let boundUinr: bigint | null = null
     for (let round = 1; ; round++) {
       try {
         const nowMs = registry.nowMs()
@@ -118,13 +118,13 @@ export class Allowances<E extends ChargedEvent> implements Limits<E> {
         }
         const ofOrg = binding.counters.at(-1)
         if (orgRunning !== null && ofOrg !== undefined) await this.#follow(ofOrg, orgRunning)
-        const needs = needsOf(binding, { ...request, worstUinr: strictUinr })
+        const needs = needsOf(binding, request, boundUinr)
         const answer = await acquirer.obtain(binding.counters, needs, false)
         if (Array.isArray(answer)) return this.#permit(request, nowMs, binding, answer)
         const refused = answer as Exclude<typeof answer, readonly bigint[]>
-        const left = round < roundsMax ? strictlyLeft(refused, request, strictUinr) : null
+        const left: bigint | null = round < roundsMax ? strictlyLeft(refused, request, boundUinr) : null
         if (left === null) throw refusalError(refused, nowMs, binding.counters)
-        strictUinr = left
+        boundUinr = left
       } catch (error) {
         if (error instanceof FencedError && round < roundsMax) continue
         throw asUnavailable(error)
@@ -248,22 +248,23 @@ export class Allowances<E extends ChargedEvent> implements Limits<E> {
 
 /**
  * What each counter must hold: one unit of the daily limit and of a cap of calls at once, the worst case of a strict budget, what may be
- * debited of the prepaid balance, else the first hold. Never zero, so that an exhausted budget also stops what is free.
+ * debited of the prepaid balance, else the first hold; of a call that is bound to less, what that is in a strict budget. Never zero, so that an exhausted budget also stops what is free.
  */
-function needsOf(binding: Binding, { needUinr, worstUinr, debitUinr }: AdmissionRequest): bigint[] {
+function needsOf(binding: Binding, { needUinr, worstUinr, debitUinr }: AdmissionRequest, boundUinr: bigint | null = null): bigint[] {
   const need = atLeastOne(needUinr)
   return binding.counters.map(({ metric, strict }) => {
     if (metric === 'prepaid') return atLeastOne(debitUinr ?? 0n)
     if (metric !== 'spend') return 1n
+    if (strict && boundUinr !== null) return boundUinr
     return strict && worstUinr > need ? worstUinr : need
   })
 }
 
 /** What a strict budget that refused has left for a call that can be bound to it; null: nothing that would do, or another refused. */
-function strictlyLeft({ counter: { metric, strict }, note }: Refused, { leastUinr }: AdmissionRequest, askedUinr: bigint): bigint | null {
+function strictlyLeft({ counter: { metric, strict }, note }: Refused, { leastUinr }: AdmissionRequest, boundUinr: bigint | null): bigint | null {
   if (metric !== 'spend' || !strict || leastUinr === undefined) return null
   const left = note.cap - note.spent - note.held - note.inDoubt
-  return left > 0n && left >= leastUinr && left < askedUinr ? left : null
+  return left > 0n && left >= leastUinr && (boundUinr === null || left < boundUinr) ? left : null
 }
 
 const atLeastOne = (uinr: bigint): bigint => (uinr > 0n ? uinr : 1n)

@@ -26,6 +26,7 @@ export function mergeMessagesUsage(before: TokenUsage | null, usage: unknown): T
   const known = before ?? noUsage
   const cachedTokens = tokenCount(usage['cache_read_input_tokens']) ?? known.cachedTokens
   const cacheWriteTokens = tokenCount(usage['cache_creation_input_tokens']) ?? known.cacheWriteTokens
+  const cacheWriteLongTokens = longTokens(usage['cache_creation']) ?? known.cacheWriteLongTokens
   const freshTokens = input ?? known.promptTokens - known.cachedTokens - known.cacheWriteTokens
   return {
     ...known,
@@ -33,12 +34,18 @@ export function mergeMessagesUsage(before: TokenUsage | null, usage: unknown): T
     completionTokens: output ?? known.completionTokens,
     cachedTokens,
     cacheWriteTokens,
+    ...(cacheWriteLongTokens === undefined ? {} : { cacheWriteLongTokens }),
     reasoningTokens: Math.min(output ?? known.completionTokens, thinkingTokens(usage['output_tokens_details']) ?? known.reasoningTokens),
   }
 }
 
 function thinkingTokens(details: unknown): number | null {
   return isObject(details) ? tokenCount(details['thinking_tokens']) : null
+}
+
+/** Of what was written, what is kept for an hour; undefined where the block does not tell. */
+function longTokens(written: unknown): number | undefined {
+  return isObject(written) ? (tokenCount(written['ephemeral_1h_input_tokens']) ?? undefined) : undefined
 }
 
 /** The `usage` block that says this. */
