@@ -21,6 +21,10 @@ export interface RoutePrice {
   readonly uinrPerImage: bigint
   /** The price of an image that is larger, better or made with more steps than a plain one; left out: there is no such price. */
   readonly uinrPerImageMost?: bigint
+  /** A picture that comes with a request, beside those that are delivered; left out: it is in their price. */
+  readonly uinrPerInputImage?: bigint
+  /** The provider chooses how good a picture becomes where nobody says it, and charges for given ones. */
+  readonly picksQuality?: true
   /** The source of the price and its date, for people: never shown as a quote. */
   readonly source: string
   readonly asOf: string

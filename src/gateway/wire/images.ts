@@ -75,15 +75,33 @@ export function parseImages(body: Readonly<Record<string, unknown>>, edit: Image
 
 /** The largest picture that is a plain one, in pixels. */
 const plainPixelsMax = 1024 * 1024
-const plainQualities: readonly string[] = ['auto', 'standard', 'low']
+const plainQualities: readonly string[] = ['standard', 'low']
+/** Leaves the choice to the provider. */
+const openQuality = 'auto'
 /** Fields of providers that make a picture dearer. */
 const dearNames: readonly string[] = ['steps', 'num_steps', 'num_inference_steps', 'inference_steps', 'image_size', 'resolution', 'megapixels', 'upscale']
+/** How much of the given pictures is kept: they are read in a plain way, or in one that costs many times that. */
+const fidelity = 'input_fidelity'
 
 /** The first field that asks for more than a plain picture, as the caller writes it; null: none does. Many providers charge more for it. */
 export function dearField({ size, quality, others }: Pick<ImageParams, 'size' | 'quality' | 'others'>): string | null {
   if (size !== null && size.width * size.height > plainPixelsMax) return 'size'
-  if (quality !== null && !plainQualities.includes(quality)) return 'quality'
+  if (quality !== null && quality !== openQuality && !plainQualities.includes(quality)) return 'quality'
+  if (fidelity in others && others[fidelity] !== 'low') return fidelity
   return dearNames.find(name => name in others) ?? null
+}
+
+/** The field that leaves it to the provider how good or large a picture becomes; null: none does. */
+export function openField({ size, quality, edit }: Pick<ImageParams, 'size' | 'quality' | 'edit'>): 'quality' | 'size' | null {
+  if (quality === null || quality === openQuality) return 'quality'
+  return size === null && edit !== null ? 'size' : null
+}
+
+/** Whether a reply says of its pictures that they are plain; null: it does not say. */
+export function isToldPlain({ quality, size }: Readonly<Record<string, unknown>>): boolean | null {
+  const told = typeof size === 'string' ? /^(\d{1,5})x(\d{1,5})$/.exec(size) : null
+  if (typeof quality !== 'string' || quality === openQuality || told === null) return null
+  return plainQualities.includes(quality) && Number(told[1]) * Number(told[2]) <= plainPixelsMax
 }
 
 function countOf(n: unknown): number {

@@ -29,6 +29,10 @@ export interface MediaUsage {
   readonly images: number
   /** They were asked for larger, better or with more steps than plain ones. */
   readonly dear?: true
+  /** Nobody has said how good or large they are: a provider that chooses may have made the dearest. */
+  readonly open?: true
+  /** Pictures that came with the request, to be edited. They count with the first that is delivered. */
+  readonly inputs?: number
   /** Seconds of audio input, each begun second counted. */
   readonly audioSeconds: number
   /** Characters of text that were spoken. */

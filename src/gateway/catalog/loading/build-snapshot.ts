@@ -93,20 +93,24 @@ function toRoute(model: ModelEntry, entry: RouteEntry, provider: Provider, sourc
     dialect: entry.dialect ?? provider.dialect,
     ...(entry.image_style === undefined ? {} : { imageStyle: entry.image_style }),
     residency: entry.residency ?? provider.residency,
-    price: toPrice(model, entry, sources),
+    price: toPrice(model, entry, provider, sources),
     byokOnly: entry.byok_only ?? false,
     contextLength: entry.context_length ?? model.context_length ?? null,
     rank: entry.rank ?? null,
   }
 }
 
+/** Whether the route leads to OpenAI's models that draw in the quality that they think fits. On a server of the operator's own nothing costs more. */
+const picksQuality = ({ id }: ModelEntry, { image_style: style, upstream_model: upstream = id }: RouteEntry, { imageStyle, forwards }: Provider): boolean =>
+  forwards !== 'all' && ((style ?? imageStyle) === 'openai-gpt-image' || /gpt-image/i.test(upstream))
+
 /** What writing to a cache for an hour costs: at Anthropic, the one maker that offers it, twice the input. Null: as any other writing. */
-function longWritePrice({ input_inr_per_mtok: input = 0, cache_write_inr_per_mtok: write, cache_write_1h_inr_per_mtok: long }: RouteEntry): number | null {
+function longWritePrice({ input_inr_per_mtok: input = 0, cache_write_inr_per_mtok: write, cache_write_hour_inr_per_mtok: long }: RouteEntry): number | null {
   return long ?? (write === undefined ? null : Math.max(write, 2 * input))
 }
 
 /** Prices of audio are kept per million units as well: seconds for transcription, characters for speech. */
-function toPrice(model: ModelEntry, entry: RouteEntry, sources: PriceSources): RoutePrice {
+function toPrice(model: ModelEntry, entry: RouteEntry, provider: Provider, sources: PriceSources): RoutePrice {
   const source = entry.source === undefined ? undefined : sources[entry.source]
   const perSecond = entry.inr_per_minute === undefined ? undefined : (uinrFromInr(entry.inr_per_minute) * 1_000_000n) / 60n
   const perMillion = entry.input_inr_per_mtok ?? entry.inr_per_million_characters ?? 0
@@ -120,6 +124,8 @@ function toPrice(model: ModelEntry, entry: RouteEntry, sources: PriceSources): R
     ...(entry.audio_input_inr_per_mtok === undefined ? {} : { audioInputUinrPerMtok: uinrFromInr(entry.audio_input_inr_per_mtok) }),
     uinrPerImage: model.kind === 'image' ? uinrFromInr(entry.inr_per_image ?? model.inr_per_image ?? 0) : 0n,
     ...(entry.inr_per_image_most === undefined ? {} : { uinrPerImageMost: uinrFromInr(entry.inr_per_image_most) }),
+    ...(entry.inr_per_input_image === undefined ? {} : { uinrPerInputImage: uinrFromInr(entry.inr_per_input_image) }),
+    ...(model.kind === 'image' && picksQuality(model, entry, provider) ? { picksQuality: true } : {}),
     source: source?.text ?? entry.source ?? 'operator file',
     asOf: entry.as_of ?? source?.as_of ?? '',
   }

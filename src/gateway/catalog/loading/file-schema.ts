@@ -84,7 +84,7 @@ export const routeEntry = z.strictObject({
   output_inr_per_mtok: inr.optional().describe('₹ per million output tokens.'),
   cached_input_inr_per_mtok: inr.optional().describe('₹ per million cached input tokens. Default: as input.'),
   cache_write_inr_per_mtok: inr.optional().describe('₹ per million input tokens that are written to the cache. Default: as input.'),
-  cache_write_1h_inr_per_mtok: inr
+  cache_write_hour_inr_per_mtok: inr
     .optional()
     .describe('₹ per million input tokens that are written to the cache for an hour. Default: twice the input price where cache_write_inr_per_mtok is given.'),
   audio_input_inr_per_mtok: inr.optional().describe('₹ per million input tokens that are sound. Absent: a prompt with sound is not taken on the platform key.'),
@@ -94,6 +94,9 @@ export const routeEntry = z.strictObject({
   inr_per_image_most: inr
     .optional()
     .describe('Images: ₹ per generated image that is asked for larger, better or with more steps. Absent: such images are not made on the platform key.'),
+  inr_per_input_image: inr
+    .optional()
+    .describe('Images: ₹ per image that comes with a request to be edited. Default: it is in the price of those that are delivered.'),
   inr_per_minute: inr.optional().describe('Transcription: ₹ per minute of audio, counted by the second.'),
   inr_per_million_characters: inr.optional().describe('Speech: ₹ per million input characters.'),
   residency: residency.optional().describe("Default: the provider's."),

@@ -52,7 +52,10 @@ export function priceTokens(price: RoutePrice, tokens: TokenUsage): bigint {
   }
   const { media } = tokens
   if (media !== undefined) {
-    parts.push({ units: media.images, uinrPerMtok: pricePerImage(price, media) * 1_000_000n })
+    const perImage = pricePerImage(price, media)
+    parts.push({ units: media.images, uinrPerMtok: perImage * 1_000_000n })
+    const inputs = media.images > 0 ? (media.inputs ?? 0) : 0
+    if (inputs > 0) parts.push({ units: inputs, uinrPerMtok: (price.uinrPerInputImage ?? 0n) * 1_000_000n })
     parts.push({ units: media.audioSeconds + media.characters, uinrPerMtok: price.inputUinrPerMtok })
   }
   return priceUnits(parts)
@@ -61,9 +64,13 @@ export function priceTokens(price: RoutePrice, tokens: TokenUsage): bigint {
 const hasWritePrice = ({ cacheWriteUinrPerMtok, cacheWriteLongUinrPerMtok }: RoutePrice): boolean =>
   cacheWriteUinrPerMtok !== null || cacheWriteLongUinrPerMtok !== undefined
 
-/** A picture that is asked for dearer has the route's price for that where there is one. */
-function pricePerImage({ uinrPerImage, uinrPerImageMost }: RoutePrice, { dear }: MediaUsage): bigint {
-  return dear === true && uinrPerImageMost !== undefined ? uinrPerImageMost : uinrPerImage
+/**
+ * A picture that is asked for dearer, or may have become dearer, has the route's price for that where there is one. So has one from given pictures that
+ * have no price of their own: pictures are metered as they are delivered, so what reading the given ones costs is in the price of those.
+ */
+function pricePerImage({ uinrPerImage, uinrPerImageMost, uinrPerInputImage, picksQuality }: RoutePrice, { dear, open, inputs = 0 }: MediaUsage): bigint {
+  const mayBeDear = open === true || (inputs > 0 && uinrPerInputImage === undefined)
+  return (dear === true || (mayBeDear && picksQuality === true)) && uinrPerImageMost !== undefined ? uinrPerImageMost : uinrPerImage
 }
 
 /** What is held for a prompt and an output of which nobody knows yet how the provider's cache comes in: the prompt at its dearest. */

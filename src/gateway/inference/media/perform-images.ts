@@ -4,6 +4,7 @@ import type { Target } from '../../providers/dialect.ts'
 import type { MadeImage } from '../../providers/image-style.ts'
 import { imageStyleOf } from '../../providers/image-styles.ts'
 import type { Attempt } from '../../routing/plan.ts'
+import { isToldPlain } from '../../wire/images.ts'
 import { brHeader, headerValue } from '../../wire/response-headers.ts'
 import { noUsage } from '../../wire/usage.ts'
 import { withheldParams } from '../attempt/withheld-media.ts'
@@ -79,6 +80,14 @@ function together(
   return { kind: 'failed', attempt, failure: { kind: 'transient', status: null }, message }
 }
 
+/** What was asked for, as far as the replies do not say what it became. A picture that was asked for dear stays dear. */
+function mediaOf(good: readonly Good[], { open, ...asked }: ImagesRequest['media']): ImagesRequest['media'] {
+  if (open === undefined) return asked
+  const told = good.map(({ made: { whole } }) => (whole === null ? null : isToldPlain(whole)))
+  if (told.includes(false)) return { ...asked, dear: true }
+  return told.includes(null) ? { ...asked, open } : asked
+}
+
 type Good = Extract<Drawn, { kind: 'images' }>
 
 function answerOf(good: readonly Good[], withheld: readonly string[], attempt: Attempt, request: ImagesRequest, nowSeconds: number): WholeAnswer {
@@ -87,7 +96,7 @@ function answerOf(good: readonly Good[], withheld: readonly string[], attempt: A
   const whole = good.length === 1 ? (good[0]?.made.whole ?? null) : null
   const created = Number.isInteger(whole?.['created']) ? whole?.['created'] : nowSeconds
   const dropped = [...new Set([...withheld, ...good.flatMap(one => one.dropped)])]
-  const usage = { ...noUsage, media: { ...request.media, images: data.length } }
+  const usage = { ...noUsage, media: { ...mediaOf(good, request.media), images: data.length } }
   return {
     kind: 'whole',
     attempt,

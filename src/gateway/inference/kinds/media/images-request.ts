@@ -5,7 +5,8 @@ import type { Model } from '../../../catalog/model.ts'
 import type { Attempt } from '../../../routing/plan.ts'
 import { parseRouterFields, type RouterFields } from '../../../wire/chat/router-fields.ts'
 import { type FormField, parseFormFields } from '../../../wire/form-fields.ts'
-import { dearField, type ImageFile, type ImageParams, imageTypeOf, parseImages } from '../../../wire/images.ts'
+import { dearField, type ImageFile, type ImageParams, imageTypeOf, openField, parseImages } from '../../../wire/images.ts'
+import type { MediaUsage } from '../../../wire/usage.ts'
 import { panelIdOf } from '../../panel/panel-id.ts'
 import { parseObject } from '../parse-object.ts'
 import { MediaRequest } from './media-request.ts'
@@ -18,12 +19,20 @@ const defaultEditModel = 'gpt-image-1'
 export class ImagesRequest extends MediaRequest {
   readonly stream = false
   readonly params: ImageParams
-  readonly media: { readonly images: number; readonly audioSeconds: 0; readonly characters: 0; readonly dear?: true }
+  readonly media: Omit<MediaUsage, 'audioSeconds' | 'characters'> & { readonly audioSeconds: 0; readonly characters: 0 }
 
   constructor(modelId: string, fields: RouterFields, body: Readonly<Record<string, unknown>>, params: ImageParams) {
     super(modelId, fields, body)
     this.params = params
-    this.media = { images: params.n, audioSeconds: 0, characters: 0, ...(dearField(params) === null ? {} : { dear: true }) }
+    const inputs = params.edit === null ? 0 : params.edit.images.length + (params.edit.mask === null ? 0 : 1)
+    this.media = {
+      images: params.n,
+      audioSeconds: 0,
+      characters: 0,
+      ...(dearField(params) === null ? {} : { dear: true }),
+      ...(openField(params) === null ? {} : { open: true }),
+      ...(inputs === 0 ? {} : { inputs }),
+    }
   }
 
   accepts(model: Model): void {
@@ -33,11 +42,16 @@ export class ImagesRequest extends MediaRequest {
 
   /** On a key of the operator a picture that its provider charges more for needs a price of its own. Throws `bad_request`. */
   checkFor({ route, byok }: Attempt): void {
-    const field = dearField(this.params)
+    const field = dearField(this.params) ?? (route.price.picksQuality === true ? this.#openFieldAt(route) : null)
     if (field === null || byok || isSandbox(route.provider) || route.price.uinrPerImageMost !== undefined) return
     throw fail('bad_request', {
-      message: `"${field}" asks for a picture that is dearer than the one that "${route.modelId}" is priced for here. Leave it out (up to 1024x1024, quality low or standard), or use your own provider key.`,
+      message: `"${field}" asks for a picture that is, or may be, dearer than the one that "${route.modelId}" is priced for here. Ask for a plain one (up to 1024x1024, quality low or standard), or use your own provider key.`,
     })
+  }
+
+  /** The first field that may make a picture dear where the provider chooses; null: none does. */
+  #openFieldAt({ price }: Attempt['route']): string | null {
+    return openField(this.params) ?? (this.params.edit !== null && price.uinrPerInputImage === undefined ? 'image' : null)
   }
 
   /** The same at one provider only. */
