@@ -77,7 +77,11 @@ function hold(plan: Plan, { kind, parsed, principal, agent, eventId }: AskedCall
     leastUinr: kind.hasOutput && request.maxTokens === null ? leastUinr : undefined,
     debitUinr: isDebited(principal, deps) ? debitUinr : null,
   })
-  const admitted = (granted: Permit<UsageEvent>): AdmittedCall => ({ plan, request: withinStrictHold(kind, request, plan, granted.strictUinr), permit: granted })
+  const admitted = (granted: Permit<UsageEvent>): AdmittedCall => ({
+    plan,
+    request: withinStrictHold(kind, request, plan, granted.strictUinr),
+    permit: granted,
+  })
   return permit instanceof Promise ? permit.then(admitted) : admitted(permit)
 }
 

@@ -44,6 +44,13 @@ function withMore(file: ReturnType<typeof defaultOperatorFile>, counting: string
       ...file.models,
       { id: 'counted', kind: 'chat', context_length: 1000, routes: [{ ...half, provider: 'claude', upstream_model: 'counted' }] },
       { id: 'half', kind: 'chat', context_length: 1000, routes: [half] },
+      {
+        id: 'eye',
+        kind: 'chat',
+        context_length: 100_000,
+        modalities: ['text', 'image'],
+        routes: [{ ...facts, upstream_model: 'eye', input_inr_per_mtok: 10, output_inr_per_mtok: 0 }],
+      },
       { id: 'brush', kind: 'image', inr_per_image: 2, edits: false, routes: [{ ...facts, upstream_model: 'brush', byok_only: true }] },
     ],
   }
@@ -95,6 +102,24 @@ describe('prepaid credit', () => {
     expect(app.alpha.requests).toHaveLength(2)
     await on.credit(org, 1)
     expect((await on.chat(org.key)).status).toBe(200)
+  })
+
+  test('while a call with a picture runs, the balance is held for the most that its provider may count', async () => {
+    const org = await on.newOrg()
+    // The estimate of the picture is ₹0.015, its most ₹0.16.
+    await on.credit(org, 0.05)
+    const look = () =>
+      on.chat(org.key, {
+        model: 'eye',
+        messages: [{ role: 'user', content: [{ type: 'image_url', image_url: { url: 'data:image/png;base64,iVBORw0KGgo=' } }] }],
+      })
+    app.alpha.script([{ hold: true, usage }])
+    const first = look()
+    await app.alpha.arrived(1)
+    expect((await look()).json.error.code).toBe('insufficient_credits')
+    app.alpha.release()
+    expect((await first).status).toBe(200)
+    expect(app.alpha.requests).toHaveLength(1)
   })
 
   test.each([

@@ -358,6 +358,7 @@ describe('what a strict budget holds for media', () => {
     const withImage = user(image)
     expect(holdOf(chatKind, withImage, plan)).toMatchObject({ needUinr: BigInt(withImage.promptTokens) })
     expect(holdOf(chatKind, withImage, plan).worstUinr).toBe(BigInt(promptTokensMost(withImage, attemptOf())))
+    expect(holdOf(chatKind, withImage, plan).debitUinr).toBe(holdOf(chatKind, withImage, plan).worstUinr)
     const text = user({ type: 'text', text: 'hello' })
     expect(holdOf(chatKind, text, plan).worstUinr).toBe(holdOf(chatKind, text, plan).needUinr)
   })
