@@ -4,26 +4,29 @@
  */
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { join, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
+import pg from 'pg'
 import { ensure } from '../scripts/ensure.mjs'
 import { root } from '../scripts/paths.mjs'
 import { startPostgres } from '../scripts/postgres.mjs'
-import { core, cpuMsOf, isPinned, killAll, rssMibOf, runToEnd, startServer } from './child.mjs'
-import { contendersOf } from './contenders.mjs'
+import { core, isPinned, killAll, startServer } from './child.mjs'
+import { buildCommit, comparedBuilds, comparisonOf, comparisonTable } from './compare.mjs'
+import { billingOn, contendersOf } from './contenders.mjs'
 import { machine } from './machine.mjs'
 import { measureMemory, memoryContenders, memoryReport, memoryScenarios } from './memory.mjs'
 import { measureNews, newsTable } from './news.mjs'
 import { installPortkey } from './portkey.mjs'
-import { markdown, summarize } from './report.mjs'
+import { describe, markdown, summarize, verdictsOf } from './report.mjs'
 import { measureRevokes, revokesTable } from './revokes.mjs'
+import { program, runRounds, say, slowChunks, startAll, warmUp } from './rounds.mjs'
 import { chunksOfStream, scenariosOf } from './workload.mjs'
 
-const sampleIntervalMs = 200
-const slowChunks = 20
-
-const program = name => join(root, 'bench', name)
-const say = text => process.stderr.write(`${text}\n`)
+/** Six values are the fewest that bound a median. */
+function defaultRounds(isQuick, isComparing) {
+  if (isComparing) return isQuick ? '6' : '12'
+  return isQuick ? '2' : '5'
+}
 
 function readOptions() {
   const { values } = parseArgs({
@@ -40,6 +43,9 @@ function readOptions() {
       postgres: { type: 'boolean', default: false },
       prepaid: { type: 'boolean', default: false },
       'install-portkey': { type: 'boolean', default: false },
+      compare: { type: 'string' },
+      check: { type: 'boolean', default: false },
+      results: { type: 'string', default: join(root, 'bench', 'results') },
       'no-build': { type: 'boolean', default: false },
     },
   })
@@ -50,7 +56,7 @@ function readOptions() {
   const { quick } = values
   return {
     quick,
-    rounds: number('rounds', values.rounds ?? (quick ? '2' : '5'), 1),
+    rounds: number('rounds', values.rounds ?? defaultRounds(quick, values.compare !== undefined), 1),
     durationMs: number('seconds', values.seconds ?? (quick ? '1' : '3'), 0.1) * 1000,
     warmupMs: quick ? 300 : 700,
     warmupCalls: quick ? 500 : 3000,
@@ -69,6 +75,10 @@ function readOptions() {
     revokes: values.revokes,
     revokeSamples: quick ? 20 : 200,
     installPortkey: values['install-portkey'],
+    compare: values.compare ?? null,
+    isReversing: values.compare !== undefined,
+    check: values.check,
+    resultsFolder: resolve(values.results),
     noBuild: values['no-build'],
   }
 }
@@ -79,86 +89,6 @@ function chosen(flag, entries, names, always) {
   const unknown = names.filter(name => !entries.some(entry => entry.name === name))
   if (unknown.length > 0) throw new Error(`--${flag}: ${unknown.join(', ')} cannot run here; there is ${entries.map(entry => entry.name).join(', ')}`)
   return entries.filter(entry => names.includes(entry.name) || entry.name === always)
-}
-
-/** Runs one scenario against one gateway: what the load says, plus memory and processor time of the gateway meanwhile. */
-async function measure(gateway, upstream, scenario, { durationMs, warmupMs }) {
-  const job = {
-    ...scenario,
-    url: gateway.url,
-    headers: gateway.headers,
-    durationMs,
-    warmupMs,
-    bytesMin: 1000,
-    chunksMin: scenario.once ? slowChunks : chunksOfStream,
-  }
-  let rssPeakMib = rssMibOf(gateway.pid)
-  const timer = setInterval(() => {
-    const rssMib = rssMibOf(gateway.pid)
-    if (rssMib !== null && rssMib > rssPeakMib) rssPeakMib = rssMib
-  }, sampleIntervalMs)
-  const cpuBefore = [gateway, upstream].map(({ pid }) => cpuMsOf(pid))
-  try {
-    const result = JSON.parse(await runToEnd(core.load, [program('load.mjs'), JSON.stringify(job)]))
-    const [cpuMs, upstreamCpuMs] = [gateway, upstream].map(({ pid }, index) => (cpuBefore[index] === null ? null : cpuMsOf(pid) - cpuBefore[index]))
-    gateway.answered += result.answered
-    if (result.failed > 0) gateway.failures.push(`${scenario.name}: ${result.failed} calls failed, the first with: ${result.failure}`)
-    const cpu =
-      cpuMs === null
-        ? {}
-        : {
-            cpuUsOfCall: (cpuMs * 1000) / Math.max(1, result.answered),
-            gatewayBusy: cpuMs / result.wallMs,
-            loadBusy: (result.cpuMs + upstreamCpuMs) / result.wallMs,
-          }
-    return { ...result, ...cpu, rssPeakMib }
-  } finally {
-    clearInterval(timer)
-  }
-}
-
-/**
- * Brings every gateway to compiled code: by count, because a slow one that warms up for the same time is measured half compiled,
- * with a bound for a machine that is too busy.
- */
-async function warmUp(gateways, upstream, scenarios, { warmupCalls, warmupMaxMs }) {
-  for (const gateway of gateways) {
-    say(`warm-up: ${gateway.title}`)
-    for (const scenario of scenarios.filter(({ once }) => !once)) {
-      const before = gateway.answered
-      const deadlineMs = performance.now() + warmupMaxMs
-      do await measure(gateway, upstream, scenario, { durationMs: 500, warmupMs: 0 })
-      while (gateway.answered - before < warmupCalls && performance.now() < deadlineMs)
-    }
-  }
-}
-
-/** The rounds: within a scenario the contenders follow one another, so that a busy minute of the machine meets them all. */
-async function runRounds(gateways, upstream, scenarios, options) {
-  for (let round = 1; round <= options.rounds; round++) {
-    for (const scenario of scenarios) {
-      // The slow streams take as long whatever the gateway does: a look or two is enough.
-      if (scenario.once && round > options.slowRounds) continue
-      for (const gateway of gateways) {
-        const result = await measure(gateway, upstream, scenario, options)
-        gateway.results[scenario.name] ??= []
-        gateway.results[scenario.name].push(result)
-      }
-      say(
-        `round ${round} of ${options.rounds}: ${scenario.title}: ${gateways.map(gateway => `${gateway.name} ${Math.round(gateway.results[scenario.name].at(-1).callsPerS)}`).join(', ')} calls/s`,
-      )
-    }
-  }
-}
-
-async function startAll(contenders, upstreamUrl, folder) {
-  const gateways = []
-  for (const { name, title, start } of contenders) {
-    say(`starting ${title}`)
-    const started = await start({ upstreamUrl, folder })
-    gateways.push({ name, title, ...started, rssIdleMib: rssMibOf(started.pid), results: {}, failures: [], answered: 0 })
-  }
-  return gateways
 }
 
 async function checkBills(gateways) {
@@ -173,7 +103,7 @@ async function checkBills(gateways) {
 }
 
 function writeResults(name, results) {
-  const resultsFolder = join(root, 'bench', 'results')
+  const { resultsFolder } = results.options
   mkdirSync(resultsFolder, { recursive: true })
   writeFileSync(join(resultsFolder, name), `${JSON.stringify(results, null, 2)}\n`)
 }
@@ -195,6 +125,74 @@ async function runRevokes(options, folder, databaseUrl) {
   const run = { at: new Date().toISOString(), options, machine: { ...before, loadAverageAtEnd: machine().loadAverage } }
   writeResults('revokes.json', { ...run, rows })
   console.log(revokesTable(rows, options.revokeSamples, run))
+}
+
+/** Starts the upstream, measures the contenders in all rounds, and returns them with a description of the run. */
+async function measureAll(contenders, scenarios, options, folder) {
+  const upstreamArgs = ['--chunks', chunksOfStream, '--slow-chunks', slowChunks, '--slow-interval-ms', options.slowIntervalMs].map(String)
+  const upstream = await startServer(core.load, [program('upstream.mjs'), ...upstreamArgs], { ready: /^listening (\d+)$/ })
+  const before = machine()
+  const gateways = await startAll(contenders, `http://127.0.0.1:${upstream.match[1]}`, folder)
+  await warmUp(gateways, upstream, scenarios, options)
+  await runRounds(gateways, upstream, scenarios, options)
+  await checkBills(gateways)
+  const run = {
+    at: new Date().toISOString(),
+    options,
+    isPinned,
+    machine: { ...before, loadAverageAtEnd: machine().loadAverage },
+    scenarios: scenarios.map(({ name, title }) => ({ name, title })),
+  }
+  const contestants = gateways.map(({ name, title, results, failures, answered, rssIdleMib, bill = null }) => ({
+    name,
+    title,
+    answered,
+    failures,
+    bill,
+    rssIdleMib,
+    results,
+  }))
+  for (const gateway of gateways) await gateway.stop()
+  await upstream.stop()
+  return { run, contestants }
+}
+
+const hasFailed = contestants => contestants.some(({ failures }) => failures.length > 0)
+
+async function runAll(options, folder, databaseUrl) {
+  const contenders = chosen('only', contendersOf({ databaseUrl, isPrepaid: options.prepaid }), options.only, 'passthrough')
+  const scenarios = chosen('scenarios', scenariosOf(options), options.scenarios)
+  const { run, contestants } = await measureAll(contenders, scenarios, options, folder)
+  const summary = summarize(contestants)
+  const verdicts = verdictsOf(summary)
+  writeResults('latest.json', { ...run, summary, verdicts, contestants })
+  console.log(markdown(run, summary, contestants))
+  const isMissed = options.check && verdicts.some(({ verdict }) => verdict === 'missed')
+  process.exitCode = hasFailed(contestants) || isMissed ? 1 : 0
+}
+
+async function runComparison(options, folder, databaseUrl) {
+  say(`building ${options.compare}`)
+  const checkout = buildCommit(options.compare, folder)
+  const databaseOf = databaseUrl === null ? null : name => newDatabase(databaseUrl, name)
+  const contenders = comparedBuilds({ checkout, commit: options.compare, databaseOf, settings: options.prepaid ? billingOn : {} })
+  const scenarios = chosen('scenarios', scenariosOf({ slowStreams: 0 }), options.scenarios)
+  const { run, contestants } = await measureAll(contenders, scenarios, options, folder)
+  const rows = comparisonOf(...contestants, scenarios)
+  writeResults('compare.json', { ...run, rows, contestants })
+  console.log(`${comparisonTable(rows)}\n\n${describe(run)}`)
+  for (const { title, failures } of contestants) for (const failure of failures) console.log(`FAILED ${title}: ${failure}`)
+  process.exitCode = hasFailed(contestants) || (options.check && rows.some(({ verdict }) => verdict === 'worse')) ? 1 : 0
+}
+
+async function newDatabase(databaseUrl, name) {
+  const client = new pg.Client({ connectionString: databaseUrl })
+  await client.connect()
+  await client.query(`create database bench_${name}`)
+  await client.end()
+  const url = new URL(databaseUrl)
+  url.pathname = `/bench_${name}`
+  return url.href
 }
 
 async function main() {
@@ -221,37 +219,8 @@ async function main() {
     }
     if (options.memory) return await runMemory(options, folder, databaseUrl)
     if (options.revokes) return await runRevokes(options, folder, databaseUrl)
-    const contenders = chosen('only', contendersOf({ databaseUrl, isPrepaid: options.prepaid }), options.only, 'passthrough')
-    const scenarios = chosen('scenarios', scenariosOf(options), options.scenarios)
-    const upstreamArgs = ['--chunks', chunksOfStream, '--slow-chunks', slowChunks, '--slow-interval-ms', options.slowIntervalMs].map(String)
-    const upstream = await startServer(core.load, [program('upstream.mjs'), ...upstreamArgs], { ready: /^listening (\d+)$/ })
-    const before = machine()
-    const gateways = await startAll(contenders, `http://127.0.0.1:${upstream.match[1]}`, folder)
-    await warmUp(gateways, upstream, scenarios, options)
-    await runRounds(gateways, upstream, scenarios, options)
-    await checkBills(gateways)
-    const run = {
-      at: new Date().toISOString(),
-      options,
-      isPinned,
-      machine: { ...before, loadAverageAtEnd: machine().loadAverage },
-      scenarios: scenarios.map(({ name, title }) => ({ name, title })),
-    }
-    const contestants = gateways.map(({ name, title, results, failures, answered, rssIdleMib, bill = null }) => ({
-      name,
-      title,
-      answered,
-      failures,
-      bill,
-      rssIdleMib,
-      results,
-    }))
-    const summary = summarize(contestants)
-    writeResults('latest.json', { ...run, summary, contestants })
-    console.log(markdown(run, summary, contestants))
-    for (const gateway of gateways) await gateway.stop()
-    await upstream.stop()
-    process.exitCode = contestants.some(({ failures }) => failures.length > 0) ? 1 : 0
+    if (options.compare !== null) return await runComparison(options, folder, databaseUrl)
+    await runAll(options, folder, databaseUrl)
   } finally {
     clear()
     await postgres?.stop()

@@ -1,9 +1,12 @@
 /** Processes of the bench: started on a core of their own, watched, and ended whatever happens. */
 import { execFileSync, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { readFileSync } from 'node:fs'
+import { readdirSync, readFileSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
+import { join } from 'node:path'
 import { createInterface } from 'node:readline'
+import { pathToFileURL } from 'node:url'
+import { root } from '../scripts/paths.mjs'
 
 const startDeadlineMs = 60_000
 const stopDeadlineMs = 15_000
@@ -25,9 +28,9 @@ const baseEnv = Object.fromEntries(
   ),
 )
 
-function launch(onCore, args, env, cwd) {
+function launch(onCore, args, env, cwd, stdio = ['ignore', 'pipe', 'pipe']) {
   const [file, all] = isPinned && onCore !== null ? ['taskset', ['-c', String(onCore), process.execPath, ...args]] : [process.execPath, args]
-  const child = spawn(file, all, { cwd, env: { ...baseEnv, NODE_ENV: 'production', ...env }, stdio: ['ignore', 'pipe', 'pipe'], windowsHide: true })
+  const child = spawn(file, all, { cwd, env: { ...baseEnv, NODE_ENV: 'production', ...env }, stdio, windowsHide: true })
   const started = { child, said: '' }
   child.stderr.on('data', text => {
     started.said = (started.said + text).slice(-4000)
@@ -37,23 +40,43 @@ function launch(onCore, args, env, cwd) {
   return started
 }
 
-/** Starts `node ...args` and resolves when a line it prints matches `ready`, with the match. Its later output is read and dropped. */
-export async function startServer(onCore, args, { ready, env = {}, cwd } = {}) {
-  const started = launch(onCore, args, env, cwd)
+/** One collection in the lines of --trace-gc: MiB before and after. */
+const collection = /: (?:Scavenge|Mark-Compact)[^0-9]* ([\d.]+) \([\d.]+\) -> ([\d.]+) /
+const bytesOfMib = 1024 * 1024
+const probeArgs = ['--trace-gc', '--import', pathToFileURL(join(root, 'bench', 'probe.mjs')).href]
+const probeDeadlineMs = 10_000
+
+/**
+ * Starts `node ...args` and resolves when a line that it prints matches `ready`, with the match. Its later output is read and dropped. With `isProbed` the
+ * result has `probe(ask)` (see probe.mjs) and `garbageBytes()`, the bytes that its collections have freed so far.
+ */
+export async function startServer(onCore, args, { ready, env = {}, cwd, isProbed = false } = {}) {
+  const started = isProbed ? launch(onCore, [...probeArgs, ...args], env, cwd, ['ignore', 'pipe', 'pipe', 'ipc']) : launch(onCore, args, env, cwd)
   const { child } = started
   const lines = createInterface({ input: child.stdout })
   let timer
+  let freedMib = 0
   const match = await new Promise((done, failed) => {
     const giveUp = why => failed(new Error(`${args[0]} ${why}\n${started.said}`))
     timer = setTimeout(giveUp, startDeadlineMs, `did not start within ${startDeadlineMs / 1000} s`)
     child.once('error', error => giveUp(error.message))
     child.once('exit', code => giveUp(`ended with code ${code}`))
     lines.on('line', line => {
+      const freed = isProbed ? collection.exec(line) : null
+      if (freed) freedMib += Number(freed[1]) - Number(freed[2])
       const found = ready.exec(line)
       if (found) done(found)
     })
   }).finally(() => clearTimeout(timer))
-  return { pid: child.pid, match, stop: () => stop(child) }
+  const probed = isProbed ? { probe: ask => askProbe(child, ask), garbageBytes: () => freedMib * bytesOfMib } : {}
+  return { pid: child.pid, match, stop: () => stop(child), ...probed }
+}
+
+async function askProbe(child, ask) {
+  const answered = once(child, 'message', { signal: AbortSignal.timeout(probeDeadlineMs) })
+  child.send(ask)
+  const [answer] = await answered
+  return answer
 }
 
 /** Runs `node ...args` to its end and returns what it printed. Throws when it fails. */
@@ -77,15 +100,26 @@ async function stop(child) {
   clearTimeout(timer)
 }
 
-/** Ends at once what still runs. */
+/** Kills what still runs. */
 export function killAll() {
   for (const child of running) child.kill('SIGKILL')
 }
 
-/** Resident memory in MiB; null where the system does not say. */
+/** The processes that a process started, and theirs, with itself first. */
+function familyOf(pid) {
+  try {
+    const tasks = readdirSync(`/proc/${pid}/task`)
+    const children = tasks.flatMap(task => readFileSync(`/proc/${pid}/task/${task}/children`, 'utf8').split(' ').filter(Boolean))
+    return [pid, ...children.flatMap(familyOf)]
+  } catch {
+    return [pid]
+  }
+}
+
+/** Resident memory of a process and its children in MiB; null where the system does not say. */
 export function rssMibOf(pid) {
   try {
-    if (process.platform === 'linux') return Number(/^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) / 1024
+    if (process.platform === 'linux') return familyOf(pid).reduce((total, id) => total + rssKibOf(id), 0) / 1024
     if (process.platform === 'win32') return null
     return Number(execFileSync('ps', ['-o', 'rss=', '-p', String(pid)], { encoding: 'utf8' })) / 1024
   } catch {
@@ -93,13 +127,19 @@ export function rssMibOf(pid) {
   }
 }
 
-/** Processor time of all threads so far, in ms, to the tick of 10 ms; null where /proc is missing. */
+const rssKibOf = pid => Number(/^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1])
+
+/** Processor time of all threads of a process and its children so far, in ms, to the tick of 10 ms; null where /proc is missing. */
 export function cpuMsOf(pid) {
   try {
-    const stat = readFileSync(`/proc/${pid}/stat`, 'utf8')
-    const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
-    return (Number(fields[11]) + Number(fields[12])) * clockTickMs
+    return familyOf(pid).reduce((total, id) => total + ticksOf(id), 0) * clockTickMs
   } catch {
     return null
   }
+}
+
+function ticksOf(pid) {
+  const stat = readFileSync(`/proc/${pid}/stat`, 'utf8')
+  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
+  return Number(fields[11]) + Number(fields[12])
 }

@@ -15,7 +15,7 @@ const program = name => join(root, 'bench', name)
 const billDeadlineMs = 30_000
 
 /** Billing is on with keys of a payment provider that nobody calls: every call asks the balance, and is debited. */
-const billingOn = { RAZORPAY_KEY_ID: 'bench', RAZORPAY_KEY_SECRET: 'bench' }
+export const billingOn = { RAZORPAY_KEY_ID: 'bench', RAZORPAY_KEY_SECRET: 'bench' }
 /** As much as the operator may give at once: no run uses it up. */
 const creditInr = 10_000_000
 
@@ -42,17 +42,24 @@ export function contendersOf({ databaseUrl, isPrepaid }) {
         ]),
     ...(portkey === null
       ? []
-      : [{ name: 'portkey', title: `Portkey gateway ${portkey.version}, ungoverned`, start: options => startPortkey({ ...options, portkey }) }]),
+      : [
+          {
+            name: 'portkey',
+            title: `Portkey gateway ${portkey.version}, ungoverned`,
+            lacks: ['messages'],
+            start: options => startPortkey({ ...options, portkey }),
+          },
+        ]),
   ]
 }
 
 async function startPassthrough(file, upstreamUrl) {
-  const { pid, match, stop } = await startServer(core.gateway, [program(file), upstreamUrl], { ready: /^listening (\d+)$/ })
-  return { pid, stop, url: `http://127.0.0.1:${match[1]}`, headers: {} }
+  const { match, ...started } = await startServer(core.gateway, [program(file), upstreamUrl], { ready: /^listening (\d+)$/, isProbed: true })
+  return { ...started, url: `http://127.0.0.1:${match[1]}`, headers: {} }
 }
 
-/** The built program with an organisation, budgets and limits that bind every call and that the run does not reach. */
-export async function startBrigade({ upstreamUrl, folder, name, databaseUrl, settings = {} }) {
+/** The built program of a checkout with an organisation, budgets and limits that bind every call and that the run does not reach. */
+export async function startBrigade({ upstreamUrl, folder, name, databaseUrl, settings = {}, checkout = root }) {
   const dataDir = join(folder, name)
   const configFile = join(folder, `${name}.json`)
   mkdirSync(dataDir, { recursive: true })
@@ -68,9 +75,10 @@ export async function startBrigade({ upstreamUrl, folder, name, databaseUrl, set
     ...(databaseUrl === null ? {} : { DATABASE_URL: databaseUrl, MASTER_KEY: randomBytes(32).toString('base64') }),
     ...settings,
   }
-  const { pid, match, stop } = await startServer(core.gateway, [...nodeFlags, join(root, 'dist', 'main.js')], {
+  const { match, ...started } = await startServer(core.gateway, [...nodeFlags, join(checkout, 'dist', 'main.js')], {
     env,
     cwd: folder,
+    isProbed: true,
     ready: /listens on (http:\S+)/,
   })
   const flags = {
@@ -82,12 +90,12 @@ export async function startBrigade({ upstreamUrl, folder, name, databaseUrl, set
     'key-budget-inr': 10_000_000,
   }
   const args = ['admin', 'create', '--json', ...Object.entries(flags).flatMap(([flag, value]) => [`--${flag}`, String(value)])]
-  const brigade = words => runToEnd(core.load, [join(root, 'dist', 'cli', 'brigade.js'), ...words], { env, cwd: folder })
+  const brigade = words => runToEnd(core.load, [join(checkout, 'dist', 'cli', 'brigade.js'), ...words], { env, cwd: folder })
   const { key, org_id: orgId } = JSON.parse(await brigade(args))
   if ('RAZORPAY_KEY_ID' in settings) await brigade(['admin', 'credit', 'grant', '--org', String(orgId), '--inr', String(creditInr), '--ref', 'bench'])
   const headers = { authorization: `Bearer ${key}` }
   const url = match[1]
-  return { pid, stop, url, headers, checkBill: answered => checkBill(url, headers, answered) }
+  return { ...started, url, headers, checkBill: answered => checkBill(url, headers, answered) }
 }
 
 /** Waits until the usage report has every answered call at its exact price; throws when it does not come to that. */

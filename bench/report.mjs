@@ -1,5 +1,9 @@
 /** From the results of the rounds to the two tables: ratios to the passthrough first, then what they were made of. */
+import { readFileSync } from 'node:fs'
 import { median } from './statistics.mjs'
+
+/** What the product must reach, one limit a line. */
+const bars = JSON.parse(readFileSync(new URL('bars.json', import.meta.url), 'utf8'))
 
 /** Missing numbers become NaN, which `median` leaves out. */
 const numberOf = value => value ?? Number.NaN
@@ -47,8 +51,15 @@ const measures = [
   ['messagesStreams', 'messages streams translated, 50 connections: throughput', 'times', ratioOf(callsPerS, 'messages-stream-50')],
   ['messagesStreamsBest', 'the same by the best round of each', 'times', bestRatioOf(callsPerS, 'messages-stream-50')],
   ['slowFinished', 'slow streams: finished', 'text', finished],
-  ['slowOpenMax', 'most of them open at once', 'text', contestant => median(resultsOf(contestant, 'slow').map(result => result.openMax))],
+  ['slowOpenMax', 'most of them open together', 'text', contestant => median(resultsOf(contestant, 'slow').map(result => result.openMax))],
   ['addedGapP99Ms', 'added p99 between chunks', 'ms', addedOf(gapP99Ms, 'slow')],
+  [
+    'loopDelayP99Ms',
+    'chat, 50 connections: loop delay p99',
+    'delay',
+    contestant => median(resultsOf(contestant, 'chat-50').map(result => numberOf(result.loopDelayP99Ms))),
+  ],
+  ['garbageKibOfCall', 'garbage a call', 'kib', contestant => median(resultsOf(contestant, 'chat-50').map(result => numberOf(result.garbageKibOfCall)))],
   ['rssIdleMib', 'resident memory: after the start', 'mib', contestant => contestant.rssIdleMib],
   ['rssSlowMib', 'peak in slow streams', 'mib', contestant => peak(resultsOf(contestant, 'slow'))],
   ['rssPeakMib', 'peak of the run', 'mib', contestant => peak(Object.values(contestant.results).flat())],
@@ -78,6 +89,8 @@ export function summarize(contestants) {
 const write = {
   times: value => `${value.toFixed(2)} x`,
   ms: value => `${value < 0 ? '' : '+'}${value.toFixed(2)} ms`,
+  delay: value => `${value.toFixed(1)} ms`,
+  kib: value => `${value.toFixed(1)} KiB`,
   mib: value => `${Math.round(value)} MiB`,
   text: String,
 }
@@ -116,9 +129,40 @@ function absolutes({ scenarios }, contestants) {
   return table(['', 'gateway', ...details.map(([head]) => head), 'failed'], rows)
 }
 
+/** How, when and where a run was made, in a paragraph. */
+export function describe({ options, machine, isPinned }) {
+  const place = isPinned ? 'gateway on core 0, upstream and load on core 1' : 'not bound to cores'
+  const load = `load average ${machine.loadAverage.toFixed(1)} before and ${machine.loadAverageAtEnd.toFixed(1)} after`
+  return `Medians of ${options.rounds} alternating rounds of ${options.durationMs / 1000} s. ${machine.cpu}, ${machine.cores} cores, ${place}, Node ${machine.node}, commit ${machine.commit}, ${load}.`
+}
+
+/** The limits of bars.json for what was measured, each with a verdict. */
+export function verdictsOf(summary) {
+  return bars.flatMap(({ measure, of, least = null, most = null }) => {
+    const row = summary.find(({ name }) => name === of)
+    const found = measures.find(([name]) => name === measure)
+    if (found === undefined) throw new Error(`bars.json names "${measure}", which is not measured`)
+    const value = row?.[measure] ?? null
+    if (value === null) return []
+    const isMet = (least === null || value >= least) && (most === null || value <= most)
+    return [{ measure, of, title: row.title, head: found[1], unit: found[2], least, most, value, verdict: isMet ? 'met' : 'missed' }]
+  })
+}
+
+const verdictTable = verdicts =>
+  table(
+    ['bar', 'gateway', 'limit', 'measured', 'verdict'],
+    verdicts.map(({ head, title, unit, least, most, value, verdict }) => [
+      head,
+      title,
+      `${least === null ? 'at most' : 'at least'} ${write[unit](least ?? most)}`,
+      write[unit](value),
+      verdict,
+    ]),
+  )
+
 /** Both tables with a line on the machine, what was verified, and every failure. */
 export function markdown(run, summary, contestants) {
-  const { machine, options } = run
   const heads = ['against the passthrough', ...summary.map(({ title }) => title)]
   const rows = measures
     .filter(([name]) => summary.some(row => row[name] !== null))
@@ -128,8 +172,10 @@ export function markdown(run, summary, contestants) {
     '',
     table(heads, rows),
     '',
-    `Medians of ${options.rounds} alternating rounds of ${options.durationMs / 1000} s, each against the passthrough of its own round. ${machine.cpu}, ${machine.cores} cores, ${run.isPinned ? 'gateway on core 0, upstream and load on core 1' : 'not bound to cores'}, Node ${machine.node}, commit ${machine.commit}, load average ${machine.loadAverage.toFixed(1)} before and ${machine.loadAverageAtEnd.toFixed(1)} after.`,
+    `Each against the passthrough of its own round. ${describe(run)}`,
     ...billed.map(({ title, bill }) => `${title}: the usage report has all ${bill.requests} answered calls, ${bill.cost_uinr} micro-rupees, to the unit.`),
+    '',
+    verdictTable(verdictsOf(summary)),
     '',
     absolutes(run, contestants),
     ...contestants.flatMap(({ title, failures }) => failures.map(failure => `\nFAILED ${title}: ${failure}`)),

@@ -15,3 +15,25 @@ export function median(values) {
   const middle = sorted.length >> 1
   return sorted.length % 2 === 1 ? sorted[middle] : (sorted[middle - 1] + sorted[middle]) / 2
 }
+
+/** Certainty that the bounds of `medianBounds` hold the median of what was sampled. */
+const certainty = 0.95
+
+/**
+ * The narrowest pair of values, as far from either end, between which the median of the sampled distribution is with at least 95 % certainty: the sign test,
+ * which assumes nothing about the distribution. Null for fewer than six values.
+ */
+export function medianBounds(values) {
+  const sorted = values.toSorted((a, b) => a - b)
+  const { length } = sorted
+  let outside = 0
+  let ways = 1
+  let best = null
+  for (let left = 0; left < length / 2; left++) {
+    outside += (2 * ways) / 2 ** length
+    if (1 - outside < certainty) break
+    best = { low: sorted[left], high: sorted[length - 1 - left] }
+    ways = (ways * (length - left)) / (left + 1)
+  }
+  return best
+}

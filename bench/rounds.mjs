@@ -1,0 +1,110 @@
+/** Measures scenarios against gateways: the load, the processor time, the memory, the delay of the loop and the garbage. */
+import { join } from 'node:path'
+import { root } from '../scripts/paths.mjs'
+import { core, cpuMsOf, rssMibOf, runToEnd } from './child.mjs'
+import { chunksOfStream } from './workload.mjs'
+
+/** Chunks of a slow stream. */
+export const slowChunks = 20
+
+const sampleIntervalMs = 200
+const bytesOfKib = 1024
+
+/** Path of a program of the bench. */
+export const program = name => join(root, 'bench', name)
+
+/** Writes a line of progress to stderr. */
+export const say = text => process.stderr.write(`${text}\n`)
+
+/** Runs one scenario against one gateway. Returns what the load reports, plus memory, processor time, loop delay and garbage of the gateway during the run. */
+async function measure(gateway, upstream, scenario, { durationMs, warmupMs }) {
+  const job = {
+    ...scenario,
+    url: gateway.url,
+    headers: gateway.headers,
+    durationMs,
+    warmupMs,
+    bytesMin: 1000,
+    chunksMin: scenario.once ? slowChunks : chunksOfStream,
+  }
+  let rssPeakMib = rssMibOf(gateway.pid)
+  const timer = setInterval(() => {
+    const rssMib = rssMibOf(gateway.pid)
+    if (rssMib !== null && rssMib > rssPeakMib) rssPeakMib = rssMib
+  }, sampleIntervalMs)
+  const cpuBefore = [gateway, upstream].map(({ pid }) => cpuMsOf(pid))
+  await gateway.probe?.('reset')
+  const garbageBefore = gateway.garbageBytes?.() ?? null
+  try {
+    const result = JSON.parse(await runToEnd(core.load, [program('load.mjs'), JSON.stringify(job)]))
+    const [cpuMs, upstreamCpuMs] = [gateway, upstream].map(({ pid }, index) => (cpuBefore[index] === null ? null : cpuMsOf(pid) - cpuBefore[index]))
+    const calls = Math.max(1, result.answered)
+    gateway.answered += result.answered
+    if (result.failed > 0) gateway.failures.push(`${scenario.name}: ${result.failed} calls failed, the first with: ${result.failure}`)
+    const cpu =
+      cpuMs === null
+        ? {}
+        : {
+            cpuUsOfCall: (cpuMs * 1000) / calls,
+            gatewayBusy: cpuMs / result.wallMs,
+            loadBusy: (result.cpuMs + upstreamCpuMs) / result.wallMs,
+          }
+    const loop = (await gateway.probe?.('read')) ?? {}
+    const garbage = garbageBefore === null ? {} : { garbageKibOfCall: (gateway.garbageBytes() - garbageBefore) / bytesOfKib / calls }
+    return { ...result, ...cpu, ...loop, ...garbage, rssPeakMib }
+  } finally {
+    clearInterval(timer)
+  }
+}
+
+/** Whether a gateway offers what a scenario asks for. */
+const isOffered = ({ lacks }, { name }) => !lacks.some(prefix => name.startsWith(prefix))
+
+/**
+ * Brings every gateway to compiled code: by count, because a slow one that warms up for the same time is measured half compiled,
+ * with a bound for a machine that is too busy.
+ */
+export async function warmUp(gateways, upstream, scenarios, { warmupCalls, warmupMaxMs }) {
+  for (const gateway of gateways) {
+    say(`warm-up: ${gateway.title}`)
+    for (const scenario of scenarios.filter(({ once }) => !once)) {
+      if (!isOffered(gateway, scenario)) continue
+      const before = gateway.answered
+      const deadlineMs = performance.now() + warmupMaxMs
+      do await measure(gateway, upstream, scenario, { durationMs: 500, warmupMs: 0 })
+      while (gateway.answered - before < warmupCalls && performance.now() < deadlineMs)
+    }
+  }
+}
+
+/**
+ * The rounds: within a scenario the contenders follow one another, so that a busy minute of the machine meets them all. With `isReversing`
+ * every second round asks them in the opposite order, so that none always follows the same other.
+ */
+export async function runRounds(gateways, upstream, scenarios, options) {
+  for (let round = 1; round <= options.rounds; round++) {
+    for (const scenario of scenarios) {
+      // The slow streams take as long whatever the gateway does: a look or two is enough.
+      if (scenario.once && round > options.slowRounds) continue
+      const offering = gateways.filter(gateway => isOffered(gateway, scenario))
+      for (const gateway of options.isReversing && round % 2 === 0 ? offering.toReversed() : offering) {
+        const result = await measure(gateway, upstream, scenario, options)
+        gateway.results[scenario.name] ??= []
+        gateway.results[scenario.name].push(result)
+      }
+      const figures = offering.map(({ name, results }) => `${name} ${Math.round(results[scenario.name].at(-1).callsPerS)}`)
+      say(`round ${round} of ${options.rounds}: ${scenario.title}: ${figures.join(', ')} calls/s`)
+    }
+  }
+}
+
+/** Starts the contenders one after the other. */
+export async function startAll(contenders, upstreamUrl, folder) {
+  const gateways = []
+  for (const { name, title, lacks = [], start } of contenders) {
+    say(`starting ${title}`)
+    const started = await start({ upstreamUrl, folder })
+    gateways.push({ name, title, lacks, ...started, rssIdleMib: rssMibOf(started.pid), results: {}, failures: [], answered: 0 })
+  }
+  return gateways
+}
