@@ -98,6 +98,8 @@ it('a dead process is adopted: finished calls count, running ones become one fla
   const permit = await dead.limits.admit(running)
   void permit.open(eventOf(running, 10n))
   permit.progress(eventOf(running, 40n))
+  // Both are written together at the end of this turn of the event loop.
+  await new Promise(resolve => setImmediate(resolve))
   // The journal of a killed process, in a folder where nobody holds its socket, with a record torn in the middle.
   const dataDir = mkdtempSync(join(tmpdir(), 'brigade-adopt-'))
   const folder = journalFolder(dataDir)

@@ -75,8 +75,9 @@ export class ReplyBounds {
   }
 }
 
-/** What JSON writes with more than one character. */
-const escaped = /["\\\p{Cc}\p{Cs}]/u
+/** What JSON may write with more than one character. Both halves of a pair are here, which costs a closer look only. */
+// biome-ignore lint/suspicious/noControlCharactersInRegex: these are what is looked for
+const escaped = /["\\\u0000-\u001f\ud800-\udfff]/
 
 /** Characters of a value as JSON, without the quotes of a text. */
 function writtenChars(value: unknown): number {

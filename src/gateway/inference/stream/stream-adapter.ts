@@ -304,7 +304,7 @@ export class TranslatedAdapter implements StreamAdapter {
     for (const choice of Array.isArray(choices) ? choices : []) {
       if (!isObject(choice)) continue
       if (typeof choice['finish_reason'] === 'string') this.#hasFinishReason = true
-      shownChars += outputCharsOf(choice['delta'])
+      if (outputChars === undefined) shownChars += outputCharsOf(choice['delta'])
       this.#bounds.add(choice['delta'])
     }
     this.outputChars += outputChars ?? shownChars

@@ -62,7 +62,7 @@ export interface Permit<E extends ChargedEvent = ChargedEvent> {
   open(draft: E): Promise<void>
   /** Makes the hold at least `totalUinr`, with `debits` that of the prepaid balance too. true: it is; false: refused, the call must end; a promise when the database has to be asked. */
   extendTo(totalUinr: bigint, debits?: boolean): boolean | Promise<boolean>
-  /** Writes a `progress` record (the caller paces them: first byte, then at most one a second). */
+  /** Writes a `progress` record with what other calls write in this turn of the event loop (the caller paces them: first byte, then at most one a second). */
   progress(draft: E): void
   /** Ends the call with what it really cost. Resolves when the record is in the journal, or (SETTLE=postgres, full disk) committed. */
   settle(event: E): Promise<void>

@@ -87,17 +87,22 @@ export class CallPermit<E extends ChargedEvent> implements Permit<E> {
   progress(draft: E): void {
     if (this.#ended) throw new Error('the call has ended')
     this.#draft = draft
-    try {
-      this.#tools.flusher.append({ kind: 'progress', event: draft, charge: this.#charge, counts: this.#counts() })
-    } catch (error) {
-      // A lost `progress` costs accuracy after a crash only.
-      if (!(error instanceof JournalWriteError)) throw error
-    }
+    // With what other calls write in this turn. A lost `progress` costs accuracy after a crash only.
+    void this.#tools.flusher.appendSoon(this.#progressOf(draft)).catch(ignoreFull)
+  }
+
+  #progressOf(draft: E): JournalRecord<E> {
+    return { kind: 'progress', event: draft, charge: this.#charge, counts: this.#counts() }
   }
 
   /** Writes the call again into a new segment, so that replay never needs a deleted one. */
   repeat(): void {
-    if (this.#draft !== null && !this.#ended) this.progress(this.#draft)
+    if (this.#draft === null || this.#ended) return
+    try {
+      this.#tools.flusher.append(this.#progressOf(this.#draft))
+    } catch (error) {
+      ignoreFull(error)
+    }
   }
 
   extendTo(totalUinr: bigint, debits = false): boolean | Promise<boolean> {
@@ -296,6 +301,10 @@ export class CallPermit<E extends ChargedEvent> implements Permit<E> {
 const nothing = (): void => {}
 
 const max = (a: bigint, b: bigint): bigint => (a > b ? a : b)
+
+function ignoreFull(error: unknown): void {
+  if (!(error instanceof JournalWriteError)) throw error
+}
 
 function throwFull(error: unknown): never {
   throw error instanceof JournalWriteError ? fail('journal_full', { cause: error }) : error

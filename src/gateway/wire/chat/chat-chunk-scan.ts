@@ -20,6 +20,10 @@ export interface ChunkFacts {
   modelTo: number
   /** A choice may say that it failed: by an `error`, or by finishing with `error`. What lies as deep elsewhere says the same here. */
   mayHaveFailedChoice: boolean
+  /** Pieces of text below `delta` that count as spoken, and where the last of them begins and ends. */
+  texts: number
+  textFrom: number
+  textTo: number
 }
 
 const space = 32
@@ -61,6 +65,9 @@ export function scanChunkJson(bytes: Uint8Array, start: number, end: number, fac
   facts.modelFrom = 0
   facts.modelTo = 0
   facts.mayHaveFailedChoice = false
+  facts.texts = 0
+  facts.textFrom = 0
+  facts.textTo = 0
   let depth = 0
   let at = start
   while (at < end) {
@@ -144,6 +151,12 @@ function readDelta(bytes: Uint8Array, value: number, end: number, facts: ChunkFa
     at = close + 1
     if (depth === 0 || behind >= end || bytes[behind] !== colon) {
       memberChars += counted(bytes, from, close, weight)
+      if (weight !== silent) {
+        // Text that counts by another measure cannot be told from it by its length.
+        facts.texts += weight === spoken ? 1 : 2
+        facts.textFrom = from
+        facts.textTo = close
+      }
       weight = spoken
       continue
     }

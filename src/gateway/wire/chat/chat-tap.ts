@@ -4,6 +4,7 @@ import { type LineSink, SseLineScanner } from '../sse/sse-lines.ts'
 import { type TokenUsage, usageFromOpenAi } from '../usage.ts'
 import { errorOfChoices } from './chat-choice-error.ts'
 import { type ChunkFacts, scanChunkJson } from './chat-chunk-scan.ts'
+import { RepeatedChunk } from './repeated-chunk.ts'
 
 /** A chunk that carries usage. */
 export interface UsageChunk {
@@ -64,7 +65,11 @@ export class ChatStreamTap implements LineSink {
     modelFrom: 0,
     modelTo: 0,
     mayHaveFailedChoice: false,
+    texts: 0,
+    textFrom: 0,
+    textTo: 0,
   }
+  readonly #repeated = new RepeatedChunk()
   #doneSeen = false
   #modelBytes: Uint8Array = noBytes
 
@@ -100,8 +105,16 @@ export class ChatStreamTap implements LineSink {
       this.#doneSeen = true
       return 'done'
     }
+    const repeatedBytes = this.#repeated.textBytes(bytes, start, end)
+    if (repeatedBytes !== -1) {
+      this.outputChars += repeatedBytes
+      this.hasOddThinking = false
+      if (this.failed) this.fault ??= textOf(bytes, start, Math.min(end, start + faultMaxBytes))
+      return 'chunk'
+    }
     const facts = this.#facts
     scanChunkJson(bytes, start, end, facts)
+    this.#repeated.learn(bytes, start, end, facts)
     if (facts.mayHaveFailedChoice && !facts.hasError && this.#failsByChoice(bytes, start, end)) return 'chunk'
     this.outputChars += facts.outputChars
     this.hasOddThinking = facts.hasOddThinking

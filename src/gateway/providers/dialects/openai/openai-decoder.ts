@@ -5,6 +5,7 @@ import { outputChars } from '../../../wire/output-chars.ts'
 import type { SseEvent } from '../../../wire/sse/sse-events.ts'
 import { EventDecoder } from '../event-decoder.ts'
 import { ToolCalls } from './openai-tool-calls.ts'
+import { RepeatedDelta } from './repeated-delta.ts'
 
 type Fields = Readonly<Record<string, unknown>>
 
@@ -15,6 +16,7 @@ type Fields = Readonly<Record<string, unknown>>
  */
 export class OpenAiStreamDecoder extends EventDecoder {
   readonly #calls = new ToolCalls()
+  readonly #repeated = new RepeatedDelta()
   #hasFinished = false
   #hasSaid = false
 
@@ -24,6 +26,8 @@ export class OpenAiStreamDecoder extends EventDecoder {
 
   protected read(event: SseEvent): readonly ChatStreamEvent[] {
     if (event.kind === 'comment') return [{ kind: 'alive' }]
+    const repeated = event.name === undefined ? this.#repeated.read(event.data) : null
+    if (repeated !== null) return [...this.#waiting(repeated), { kind: 'chunk', chunk: repeated, outputChars: Buffer.byteLength(this.#repeated.text) }]
     if (event.data.trim() === '[DONE]') return [...this.#waiting({}), { kind: 'done' }]
     const value = this.object(event.data)
     if (value === null) return []
@@ -32,7 +36,10 @@ export class OpenAiStreamDecoder extends EventDecoder {
     if (event.name === 'error') return [faultOf(value)]
     const ofChoice = errorOfChoices(value['choices'])
     if (ofChoice !== null) return [faultOf(ofChoice)]
-    return this.#chunk(value)
+    const mayRepeat = event.name === undefined && hasOneDelta(value)
+    const made = this.#chunk(value)
+    if (mayRepeat && made.length === 1) this.#repeated.learn(event.data, value)
+    return made
   }
 
   /** The parsed value has no other user, so it is corrected in place: this runs for every chunk of every translated stream. */
@@ -88,6 +95,12 @@ export class OpenAiStreamDecoder extends EventDecoder {
     }
     return [{ kind: 'chunk', chunk: { ...head, choices: [{ index: 0, delta: { tool_calls: calls }, finish_reason: null }] }, outputChars: 0 }]
   }
+}
+
+/** Whether the only thing that the chunk says is the delta of one choice. */
+function hasOneDelta({ choices }: Fields): boolean {
+  const [choice, second] = Array.isArray(choices) ? choices : nothing
+  return second === undefined && isObject(choice) && isObject(choice['delta']) && !('message' in choice)
 }
 
 /** Of what it has sent all is charged, also what the hub format has no place for. */

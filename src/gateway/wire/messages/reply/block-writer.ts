@@ -3,7 +3,7 @@ import type { ReplyContext } from '../../client-format.ts'
 import { JsonProgress } from '../../json/json-progress.ts'
 import { GrowingText } from '../../sse/growing-text.ts'
 import { type ToolNames, toolNamesOf } from '../tool-names.ts'
-import { messagesFrame } from './frames.ts'
+import { messagesFrame, textDeltaFrame } from './frames.ts'
 import { thinkingBlock } from './reply.ts'
 
 type Fields = Readonly<Record<string, unknown>>
@@ -178,15 +178,18 @@ export class BlockWriter {
 
   #argsOf(call: Call): string {
     const text = call.unwritten.take()
-    return text === '' ? '' : this.#delta({ type: 'input_json_delta', partial_json: text })
+    return text === '' ? '' : textDeltaFrame(this.#index, 'input_json_delta', 'partial_json', text)
   }
 
   #say(kind: 'text' | 'thinking', said: string): string {
-    const delta = { type: `${kind}_delta`, [kind]: said }
     if (kind === 'thinking') this.#unsigned.append(said)
-    if (this.#open?.kind === kind) return this.#delta(delta)
+    if (this.#open?.kind === kind) return this.#textDelta(kind, said)
     const block = kind === 'text' ? { type: 'text', text: '' } : unsigned
-    return this.#flushCalls() + this.#begin(block, { kind }) + this.#delta(delta)
+    return this.#flushCalls() + this.#begin(block, { kind }) + this.#textDelta(kind, said)
+  }
+
+  #textDelta(kind: 'text' | 'thinking', said: string): string {
+    return textDeltaFrame(this.#index, `${kind}_delta`, kind, said)
   }
 
   /** Sent text is not repeated: a signature that arrives after text gets its own block without words. */
@@ -198,7 +201,7 @@ export class BlockWriter {
     const isSaid = said.endsWith(whole) || (said !== '' && whole.startsWith(said))
     const before = isSaid && this.#open?.kind === 'thinking' ? '' : this.#flushCalls() + this.#begin(unsigned, { kind: 'thinking' })
     const rest = isSaid ? whole.slice(said.length) : whole
-    const thinking = rest === '' ? '' : this.#delta({ type: 'thinking_delta', thinking: rest })
+    const thinking = rest === '' ? '' : this.#textDelta('thinking', rest)
     return before + thinking + this.#delta({ type: 'signature_delta', signature: block['signature'] }) + this.#end()
   }
 

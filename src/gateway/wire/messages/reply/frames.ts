@@ -6,6 +6,16 @@ export function messagesFrame(data: Readonly<Record<string, unknown>> & { readon
   return `event: ${data.type}\ndata: ${JSON.stringify(data)}\n\n`
 }
 
+/** `content_block_delta` events are nearly all of a stream, so their frame is not written again for each. `name`: the member that holds the text. */
+export function textDeltaFrame(
+  index: number,
+  type: 'text_delta' | 'thinking_delta' | 'input_json_delta',
+  name: 'text' | 'thinking' | 'partial_json',
+  text: string,
+): string {
+  return `event: content_block_delta\ndata: {"type":"content_block_delta","index":${index},"delta":{"type":"${type}","${name}":${JSON.stringify(text)}}}\n\n`
+}
+
 /** What keeps a silent stream alive. */
 export const pingFrame = messagesFrame({ type: 'ping' })
 

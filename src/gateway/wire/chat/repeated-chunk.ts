@@ -1,0 +1,59 @@
+/**
+ * Recognises chunks that differ from an earlier one in their text alone. Most chunks of a stream do: a provider repeats the id, the model and the frame of
+ * each piece of text. Two comparisons then take the place of a scan.
+ */
+import type { ChunkFacts } from './chat-chunk-scan.ts'
+
+/** After so many chunks in a row that were not recognised, nothing more is compared: some providers add something random to each. */
+const missesMax = 8
+
+const quote = 34
+const backslash = 92
+
+/** The last chunk that was scanned, without its text. */
+export class RepeatedChunk {
+  /** Null: that chunk cannot be repeated. */
+  #before: Uint8Array | null = null
+  #after: Uint8Array = noBytes
+  #misses = 0
+
+  /** UTF-8 bytes of the text of a chunk that repeats the learnt one; -1: it does not, and has to be scanned. */
+  textBytes(bytes: Uint8Array, start: number, end: number): number {
+    const before = this.#before
+    if (before === null) return -1
+    const after = this.#after
+    const to = end - after.length
+    let at = start + before.length
+    if (at > to || !isAt(bytes, start, before) || !isAt(bytes, to, after)) return -1
+    // A text with an escape is for the scan, which counts what the escape encodes.
+    for (; at < to; at++) if (bytes[at] === quote || bytes[at] === backslash) return -1
+    this.#misses = 0
+    return to - start - before.length
+  }
+
+  /** Learns a chunk that was scanned: one with a single piece of text, which says nothing else of note. */
+  learn(bytes: Uint8Array, start: number, end: number, facts: ChunkFacts): void {
+    const { textFrom, textTo } = facts
+    const isPlain =
+      facts.texts === 1 &&
+      textTo > textFrom &&
+      facts.hasChoices &&
+      !(facts.hasFinish || facts.hasOddThinking || facts.hasUsage || facts.hasError || facts.mayHaveFailedChoice)
+    if (!isPlain || this.#misses >= missesMax) {
+      this.#before = null
+      return
+    }
+    this.#misses++
+    this.#before = copied(bytes, start, textFrom)
+    this.#after = copied(bytes, textTo, end)
+  }
+}
+
+const noBytes = new Uint8Array()
+
+const copied = (bytes: Uint8Array, from: number, to: number): Uint8Array => Uint8Array.prototype.slice.call(bytes, from, to)
+
+function isAt(bytes: Uint8Array, at: number, word: Uint8Array): boolean {
+  for (let index = 0; index < word.length; index++) if (bytes[at + index] !== word[index]) return false
+  return true
+}
