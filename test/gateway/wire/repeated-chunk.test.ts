@@ -39,7 +39,9 @@ const chunk = fc.record(
   { requiredKeys: ['id', 'model', 'choices'] },
 )
 /** Plain pieces most of the time, as a provider sends them. */
-const plain = text.map(content => ({ id: 'chatcmpl-1', model: 'm', choices: [{ index: 0, delta: { content }, finish_reason: null }] }))
+const plain = fc
+  .tuple(text, fc.constantFrom({}, {}, { role: 'assistant' }))
+  .map(([content, role]) => ({ id: 'chatcmpl-1', model: 'm', choices: [{ index: 0, delta: { ...role, content }, finish_reason: null }] }))
 const chunks = fc.array(fc.oneof({ weight: 4, arbitrary: plain }, chunk), { maxLength: 20 })
 
 const eventOf = (value: unknown): Buffer => Buffer.from(`data: ${JSON.stringify(value)}\n\n`)

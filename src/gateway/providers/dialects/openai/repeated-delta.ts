@@ -21,6 +21,8 @@ export class RepeatedDelta {
   /** The text of the chunk that `read` returned last. */
   text = ''
   #frame: Frame | null = null
+  /** Members of its delta beside the text. */
+  #rest: Frame = noMembers
   #before = ''
   #after = ''
   #misses = 0
@@ -35,7 +37,7 @@ export class RepeatedDelta {
     if (needsParser.test(text)) return null
     this.#misses = 0
     this.text = text
-    return { ...frame, choices: [{ index: 0, delta: { content: text }, finish_reason: null }] }
+    return { ...frame, choices: [{ index: 0, delta: { ...this.#rest, content: text }, finish_reason: null }] }
   }
 
   /** Learns a chunk that was parsed and is in the hub format: one with a text and nothing else of note. */
@@ -47,20 +49,25 @@ export class RepeatedDelta {
     if (from === -1 || data.includes('\\') || data.indexOf(contentKey, from + 1) !== -1 || !data.startsWith(contentStart, from)) return
     const start = from + contentStart.length
     const end = data.indexOf('"', start)
-    if (end <= start || data.slice(start, end) !== plainText(chunk)) return
+    const delta = plainDelta(chunk)
+    if (end <= start || delta === null || data.slice(start, end) !== delta.content) return
     this.#misses++
     this.#before = data.slice(0, start)
     this.#after = data.slice(end)
     this.#frame = chunk
+    this.#rest = delta.rest
   }
 }
 
-/** The text of a chunk whose only choice has nothing else in it; null: it has more, or none. */
-function plainText({ choices, usage, error }: Frame): string | null {
+const noMembers: Frame = Object.freeze({})
+
+/** The delta of a chunk whose only choice has a text, perhaps a role, and nothing else; null: it has more, or no text. */
+function plainDelta({ choices, usage, error }: Frame): { content: string; rest: Frame } | null {
   const [choice] = Array.isArray(choices) ? choices : []
   if (!isObject(choice) || (usage !== undefined && usage !== null) || (error !== undefined && error !== null)) return null
-  const { delta, finish_reason: finish, index, logprobs, ...more } = choice
-  if (!isObject(delta) || finish !== null || index !== 0 || (logprobs ?? null) !== null || Object.keys(more).length > 0) return null
-  const { content, ...rest } = delta
-  return typeof content === 'string' && Object.keys(rest).length === 0 ? content : null
+  const { delta, finish_reason: finish, index, logprobs, ...others } = choice
+  if (!isObject(delta) || finish !== null || index !== 0 || (logprobs ?? null) !== null || Object.keys(others).length > 0) return null
+  const { content, role, ...more } = delta
+  if (typeof content !== 'string' || Object.keys(more).length > 0 || (role !== undefined && typeof role !== 'string')) return null
+  return { content, rest: role === undefined ? noMembers : { role } }
 }
