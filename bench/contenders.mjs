@@ -39,6 +39,11 @@ export function contendersOf({ databaseUrl, isPrepaid }) {
             title: 'Brigade, governed, PostgreSQL',
             start: options => startBrigade({ ...options, name: 'brigade-postgres', databaseUrl, settings }),
           },
+          {
+            name: 'brigade-workers',
+            title: 'Brigade, governed, PostgreSQL, 2 workers',
+            start: options => startBrigade({ ...options, name: 'brigade-workers', databaseUrl, settings: { ...settings, WORKERS: '2' } }),
+          },
         ]),
     ...(portkey === null
       ? []

@@ -80,6 +80,7 @@ const areas = {
   OPS: 'operation: metrics, outages, shutdown',
   EDGE: 'requests and replies at their edges',
   HARD: 'hostile input, and fairness between organisations',
+  FAST: 'speed, and several workers behind one port',
 }
 
 const intro = `# Behaviour

@@ -12,7 +12,7 @@ export function runAsMain(url, main) {
 }
 
 /**
- * Runs node with `args` on this terminal, passes SIGINT and SIGTERM on, and resolves with the child's exit code (128 + n after signal n). A terminal
+ * Runs node with `args` on this terminal, passes SIGINT, SIGTERM and SIGHUP on, and resolves with the child's exit code (128 + n after signal n). A terminal
  * sends Ctrl-C to both. A second signal would make the child stop immediately, so it is not repeated.
  */
 export function runNode(args, options = {}) {
@@ -22,12 +22,15 @@ export function runNode(args, options = {}) {
       if (!process.stdin.isTTY) child.kill('SIGINT')
     }
     const onTerminate = () => child.kill('SIGTERM')
+    const onHangUp = () => child.kill('SIGHUP')
     process.on('SIGINT', onInterrupt)
     process.on('SIGTERM', onTerminate)
+    process.on('SIGHUP', onHangUp)
     child.once('error', failed)
     child.once('exit', (code, signal) => {
       process.off('SIGINT', onInterrupt)
       process.off('SIGTERM', onTerminate)
+      process.off('SIGHUP', onHangUp)
       done(code ?? 128 + (constants.signals[signal] ?? 0))
     })
   })

@@ -1,22 +1,82 @@
 import { banner } from './cli/operator/banner.ts'
 import { startGateway } from './composition/serve.ts'
-import { ConfigError, loadConfig } from './platform/config.ts'
+import { Supervisor } from './operations/workers/supervisor.ts'
+import { WorkerChannel } from './operations/workers/worker.ts'
+import { workerCount } from './operations/workers/worker-count.ts'
+import { systemClock } from './platform/clock.ts'
+import { type Config, ConfigError, loadConfig } from './platform/config.ts'
+import { makeLog } from './platform/observe/log.ts'
 
 /** The process entry: configuration, start, signals. */
 async function main(): Promise<void> {
-  const gateway = await startGateway(loadConfig(), { onGivenUp: error => end(error.message) })
+  const config = loadConfig()
+  const workers = workerCount(config)
+  const port = portOfWorker(process.argv)
+  if (port !== null) await serveAsWorker(config, workers, port)
+  else if (workers === 1) await serve(config)
+  else await supervise(config, workers)
+}
+
+/** One gateway in this process. */
+async function serve(config: Config): Promise<void> {
+  const gateway = await startGateway(config, { onGivenUp: error => end(error.message) })
   process.stdout.write(banner(gateway))
-  const stop = (): void => {
-    void gateway.stop().then(
-      () => process.exit(0),
-      error => {
-        process.stderr.write(`stopping failed: ${error instanceof Error ? error.message : String(error)}\n`)
-        process.exit(1)
-      },
-    )
+  stopOnSignals(() => gateway.stop())
+}
+
+/** WORKERS gateways in processes of their own; SIGHUP replaces them one by one. */
+async function supervise(config: Config, count: number): Promise<void> {
+  const supervisor = new Supervisor({
+    count,
+    clock: systemClock,
+    log: makeLog(config.LOG_LEVEL),
+    drainMs: config.DRAIN_MS,
+    host: config.HOST,
+    port: config.PORT,
+    program: [process.argv[1] ?? '', workerWord],
+    print: text => process.stdout.write(text),
+  })
+  stopOnSignals(() => supervisor.stop())
+  process.on('SIGHUP', () => supervisor.reload())
+  try {
+    await supervisor.start()
+  } catch (error) {
+    await supervisor.stop()
+    end(error)
   }
-  process.once('SIGTERM', stop)
-  process.once('SIGINT', stop)
+}
+
+/** The argument of a worker, before the port that it serves. */
+const workerWord = '--worker'
+
+function portOfWorker(words: readonly string[]): number | null {
+  const at = words.indexOf(workerWord)
+  return at === -1 || process.send === undefined ? null : Number(words[at + 1])
+}
+
+async function serveAsWorker(config: Config, count: number, port: number): Promise<void> {
+  const channel = new WorkerChannel(systemClock, port)
+  const gateway = await startGateway(config, { workers: channel, onGivenUp: error => end(error.message) })
+  stopOnSignals(() => gateway.stop())
+  // A supervisor that was killed hands nothing over any more.
+  process.once('disconnect', () => stopWith(() => gateway.stop()))
+  // A terminal sends it to all; what it means is for the supervisor.
+  process.on('SIGHUP', () => {})
+  channel.ready(banner(gateway, count), () => void gateway.app.retire().then(() => stopWith(() => gateway.stop())))
+}
+
+function stopOnSignals(stop: () => Promise<void>): void {
+  for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => stopWith(stop))
+}
+
+function stopWith(stop: () => Promise<void>): void {
+  void stop().then(
+    () => process.exit(0),
+    error => {
+      process.stderr.write(`stopping failed: ${error instanceof Error ? error.message : String(error)}\n`)
+      process.exit(1)
+    },
+  )
 }
 
 /** Says why and ends the process, so that whoever supervises it starts a new one. */

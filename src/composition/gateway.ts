@@ -36,7 +36,6 @@ import type { Maintenance } from '../gateway/routing/outages/maintenance.ts'
 import { resolve } from '../gateway/routing/resolve.ts'
 import type { UsageEvent } from '../gateway/usage/events/record.ts'
 import { cardDocuments } from '../mcp/documents/card-documents.ts'
-import type { Mcp } from '../mcp/transport/transport.ts'
 import type { Memory } from '../memory/memory.ts'
 import { type BackupReport, backUp } from '../operations/backup.ts'
 import { diagnose } from '../operations/doctor/doctor.ts'
@@ -64,6 +63,7 @@ import { budgetServices } from './domains/limits.ts'
 import { orgServices, profileServices } from './domains/orgs.ts'
 import { reportServices, watchUsage } from './domains/usage.ts'
 import { createDomains, type Domains } from './domains.ts'
+import { drain, retire } from './drain.ts'
 import { discoveryOf } from './edges/discovery.ts'
 import { mcpOf } from './edges/mcp.ts'
 import { mcpOfOrg, oauthServices } from './edges/oauth.ts'
@@ -114,6 +114,8 @@ export interface App {
   doctor(): Promise<Finding[]>
   /** A one-time sign-in link for the person of that address. Throws `not_found`. */
   makeSignInLink(email: string): Promise<SignInLink>
+  /** Another process gets the new connections: lets the open ones end, at most DRAIN_MS. Calls are served meanwhile. */
+  retire(): Promise<void>
   /** Stops accepting, drains, flushes, gives leases back, closes the database. */
   stop(): Promise<void>
 }
@@ -122,6 +124,8 @@ export interface App {
 interface RunState {
   baseUrl: string
   isDraining: boolean
+  /** Another process has taken over: open connections end with their next reply. */
+  isRetiring: boolean
 }
 
 export async function createApp(deps: AppDeps): Promise<App> {
@@ -139,7 +143,7 @@ export async function createApp(deps: AppDeps): Promise<App> {
 /** Phases that need the catalog: domains, state of routes, services, edges. */
 async function createServices(deps: AppDeps & StartedCatalog & { readonly outbound: Outbound }): Promise<App> {
   const { config, db, catalog, outbound } = deps
-  const state: RunState = { baseUrl: config.BASE_URL ?? '', isDraining: false }
+  const state: RunState = { baseUrl: config.BASE_URL ?? '', isDraining: false, isRetiring: false }
   const snapshot = (): CatalogSnapshot => catalog.snapshot
   const watched = await watchProcess(deps, snapshot)
   const domains = await createDomains({ ...deps, storeWatch: watched.stores }, () => state.baseUrl)
@@ -197,6 +201,10 @@ async function createServices(deps: AppDeps & StartedCatalog & { readonly outbou
       return backUp({ ...deps, db }, options)
     },
     makeSignInLink: email => services.signInLinks.make(email),
+    retire() {
+      state.isRetiring = true
+      return retire(deps, server, bounds.connections)
+    },
     async stop() {
       state.isDraining = true
       await drain(deps, domains.inflight, server, mcp)
@@ -317,28 +325,8 @@ function edgeDeps(
     cors: new Cors(config.CORS_ORIGINS, config.CONSOLE_ORIGINS),
     takeRate: principal => limits.takeRate(principal),
     isDraining: () => state.isDraining,
+    isRetiring: () => state.isRetiring,
   }
-}
-
-/** After the cut-off, how long a cut call may take to write its end. */
-const lastWordsMs = 1000
-
-/**
- * Accepts no more calls, waits for running ones at most DRAIN_MS, then cuts them in their own protocol. While calls run, connections are still accepted,
- * so that probes see the state of this process.
- */
-async function drain({ clock, config }: AppDeps, inflight: Inflight, server: Server, mcp: Mcp): Promise<void> {
-  server.closeIdleConnections()
-  mcp.endSubscriptions()
-  const isIdle = new AbortController()
-  await Promise.race([inflight.whenIdle(), clock.sleep(config.DRAIN_MS, isIdle.signal).catch(() => {})])
-  isIdle.abort()
-  const closed = new Promise<void>(done => (server.listening ? server.close(() => done()) : done()))
-  inflight.abortAll('shutdown')
-  await mcp.close()
-  await Promise.race([inflight.whenIdle(), clock.sleep(lastWordsMs)])
-  server.closeAllConnections()
-  await closed
 }
 
 function exampleModel(catalog: Catalog): string {

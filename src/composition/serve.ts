@@ -8,6 +8,7 @@ import type { Config } from '../platform/config.ts'
 import { type Log, makeLog } from '../platform/observe/log.ts'
 import { publicBaseUrl } from '../platform/public-base-url.ts'
 import { type Ids, systemIds } from '../platform/values/ids.ts'
+import type { Workers } from './deps.ts'
 import { type Foundation, openFoundation } from './foundation.ts'
 import { type App, createApp } from './gateway.ts'
 
@@ -30,6 +31,8 @@ export interface ServeOptions {
   readonly lookup?: LookupFunction
   /** Where the usage journal goes; default: the disk of the machine. */
   readonly journalDisk?: JournalDisk
+  /** The other processes behind the same port; default: there are none. */
+  readonly workers?: Workers
   /** Makes the first organisation of an empty embedded database; default true. */
   readonly makesFirstOrg?: boolean
   /** Called when the gateway cannot serve any more: the process has to end. The journal holds what is not in the database yet. */
@@ -44,14 +47,14 @@ export async function startGateway(config: Config, options: ServeOptions = {}): 
   const foundation = options.foundation ?? (await openFoundation(config, clock, log, options.onGivenUp))
   let app: App
   try {
-    const { lookup, journalDisk } = options
-    app = await createApp({ config, clock, ids, log, ...foundation, ...(lookup ? { lookup } : {}), ...(journalDisk ? { journalDisk } : {}) })
+    const { lookup, journalDisk, workers } = options
+    app = await createApp({ config, clock, ids, log, ...foundation, ...(lookup ? { lookup } : {}), ...(journalDisk ? { journalDisk } : {}), workers })
   } catch (error) {
     await foundation.db.close()
     throw error
   }
   try {
-    const port = await listen(app, config)
+    const port = options.workers === undefined ? await listen(app, config) : options.workers.listen(app.server)
     app.setBaseUrl(publicBaseUrl(config, port))
     const admin = foundation.db.kind === 'embedded' ? await serveAdmin(foundation.dataDir, adminHandler(app)) : null
     const firstRun = foundation.db.kind === 'embedded' && options.makesFirstOrg !== false ? await makeFirstOrg(app) : null

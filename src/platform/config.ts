@@ -31,6 +31,7 @@ const s = <const K extends Kind, const D extends string | null>(
 export const settings = {
   HOST: s('server', 'string', '127.0.0.1', 'Address to listen on.'),
   PORT: s('server', 'int', '8787', 'Port to listen on; 0 takes a free one.', 0),
+  WORKERS: s('server', 'string', '1', 'Processes that serve behind one port, on PostgreSQL; auto: one for each core. See docs/operate/several-processes.md.'),
   BASE_URL: s('server', 'url', null, 'Public base URL, without a path. Default: http://HOST:PORT.'),
   ALLOWED_HOSTS: s('server', 'list', '', 'Extra Host names that /mcp accepts beside the one of BASE_URL and loopback.'),
   LOG_LEVEL: s('server', 'string', 'info', 'fatal, error, warn, info, debug or silent.'),

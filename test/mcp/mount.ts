@@ -108,6 +108,7 @@ export async function startMount(tools: readonly Tool[] | SurfaceOf, options: Mo
     streams: new OpenStreams(systemClock, 1000),
     cors: new Cors([], []),
     isDraining: () => draining,
+    isRetiring: () => false,
     clientIp: () => '127.0.0.1',
   }
   const mcp = createMcp({

@@ -1,10 +1,10 @@
 import type { RunningGateway } from '../../composition/serve.ts'
 import { version } from '../../version.ts'
 
-/** What a start prints: where it is, and on the very first one the secrets and the lines to paste. */
-export function banner({ baseUrl, app, firstRun }: RunningGateway): string {
+/** What a start prints (`workers`: processes behind the port): where it is, and on the very first one the secrets and the lines to paste. */
+export function banner({ baseUrl, app, firstRun }: RunningGateway, workers = 1): string {
   const model = app.exampleModel()
-  const where = `Brigade ${version} listens on ${baseUrl}  (${app.describe()})\n`
+  const where = `Brigade ${version} listens on ${baseUrl}  (${app.describe()}${workers === 1 ? '' : `; ${workers} workers`})\n`
   if (firstRun === null)
     return `${where}Keys and tokens were printed by the first start. Inside the checkout:
   a new key   npx brigade admin key --org <id>

@@ -8,7 +8,7 @@ import type { RouteCircuits } from '../../gateway/routing/circuits/route-circuit
 import type { StoreWatch } from '../../memory/stores/watched-store.ts'
 import type { Config } from '../../platform/config.ts'
 import { fail } from '../../platform/errors.ts'
-import { Metrics, metricsContentType, type Sample } from '../../platform/observe/metrics.ts'
+import { Metrics, metricsContentType, type Sample, textOfWorkers } from '../../platform/observe/metrics.ts'
 import { plainAddress } from '../../platform/outbound/address-ranges.ts'
 import { hashKey } from '../../platform/security/secrets.ts'
 import { version } from '../../version.ts'
@@ -166,7 +166,8 @@ export function readinessOf({ limits, controlLog }: Pick<Domains, 'limits' | 'co
 }
 
 /** What probes ask of this process. */
-export function probesOf(config: Config, figures: GatewayMetrics | null, readiness: () => Readiness): Probes {
+export function probesOf({ config, workers }: Pick<AppDeps, 'config' | 'workers'>, figures: GatewayMetrics | null, readiness: () => Readiness): Probes {
+  if (figures !== null) workers?.offerFigures(() => figures.metrics.snapshots())
   const token = config.METRICS_TOKEN === null ? null : hashKey(config.METRICS_TOKEN.reveal())
   return {
     readiness,
@@ -174,7 +175,8 @@ export function probesOf(config: Config, figures: GatewayMetrics | null, readine
       if (figures === null) throw fail('not_found', { message: 'Metrics are switched off here (METRICS=off).' })
       if (token === null) checkLocal(asked)
       else checkToken(asked, token)
-      return { text: await figures.metrics.text(), contentType: metricsContentType }
+      const text = workers === undefined ? await figures.metrics.text() : await textOfWorkers(await workers.figuresOfAll())
+      return { text, contentType: metricsContentType }
     },
   }
 }

@@ -41,7 +41,7 @@ export async function watchProcess(deps: AppDeps, catalog: () => CatalogSnapshot
     begin(sources) {
       const readiness = readinessOf(sources, deps.config, sources.isDraining)
       if (figures !== null) readMetrics(figures, { ...sources, db: deps.db, catalog, readiness })
-      return { probes: probesOf(deps.config, figures, readiness), calls: figures?.inference, traces: telemetry?.calls }
+      return { probes: probesOf(deps, figures, readiness), calls: figures?.inference, traces: telemetry?.calls }
     },
     stop: async () => telemetry?.stop(),
   }

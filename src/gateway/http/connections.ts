@@ -88,6 +88,11 @@ export class Connections {
     this.#placeless = new Shares(Math.max(placelessLeast, Math.ceil((total * placelessPercent) / 100)), percent)
   }
 
+  /** How many are open. */
+  get open(): number {
+    return this.shares.held + this.#placeless.held
+  }
+
   /** Counts the connections of a server from now on. */
   watch(server: Server): void {
     server.maxConnections = this.shares.total + this.#placeless.total

@@ -68,6 +68,8 @@ export interface EdgeDeps {
   readonly placeOf?: ((headers: IncomingHttpHeaders) => TracePlace) | undefined
   /** True while the process drains: new calls are turned away. */
   isDraining(): boolean
+  /** True when another process has taken over: each connection ends with its next reply. */
+  isRetiring(): boolean
 }
 
 /** Documents that any program on the net fetches. They stand ready, and who fetches them without a credential is counted. */

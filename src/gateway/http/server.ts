@@ -81,6 +81,7 @@ export function createEdge(bindings: readonly Binding[], deps: EdgeDeps, mcp: Mc
       return
     }
     deps.connections.begun(request, response)
+    if (deps.isRetiring()) response.shouldKeepAlive = false
     if (request.headers.origin !== undefined && deps.cors.answers(request, response)) {
       skipBody(request)
       return

@@ -23,6 +23,8 @@ export interface LogFields {
   /** Id of a payment at the payment provider. */
   readonly paymentId?: string
   readonly processId?: string
+  /** Number of one of several processes behind one port. */
+  readonly worker?: number
   readonly job?: string
   readonly url?: string
   /** Message and stack of an unexpected error; must not be built from user content. */
@@ -52,6 +54,7 @@ const allowed = [
   'bytes',
   'paymentId',
   'processId',
+  'worker',
   'job',
   'url',
 ] as const

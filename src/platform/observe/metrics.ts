@@ -2,7 +2,7 @@
  * Metrics of this process as Prometheus text. A value that is counted during a request is a plain number of its owner (`Cell`, `Distribution`);
  * prom-client reads it at each scrape. Decision 0351 says why.
  */
-import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
+import { AggregatorRegistry, Counter, collectDefaultMetrics, Gauge, Histogram, type MetricObjectWithValues, type MetricValue, Registry } from 'prom-client'
 
 /** A count. `value` only grows. */
 export interface Cell {
@@ -124,10 +124,33 @@ export class Metrics {
     return series
   }
 
+  /** All of it as data, for `textOfWorkers` in another process. */
+  async snapshots(): Promise<readonly MetricSnapshot[]> {
+    return [...(await this.#registry.getMetricsAsJSON()), ...(await processRegistry().getMetricsAsJSON())]
+  }
+
   /** All of it in the Prometheus text format 0.0.4, with those of the process. */
   async text(): Promise<string> {
     return (await this.#registry.metrics()) + (await processRegistry().metrics())
   }
+}
+
+/** One metric with its values, as data that another process can be sent. */
+export type MetricSnapshot = MetricObjectWithValues<MetricValue<string>>
+
+/**
+ * The metrics of several processes as one text, each value with the number of its process in the label `worker`. They are not added up: a sum would fall when
+ * a process is replaced, which a reader takes for a counter that began again.
+ */
+export function textOfWorkers(all: readonly { readonly worker: number; readonly metrics: readonly MetricSnapshot[] }[]): Promise<string> {
+  const labelled = all.map(({ worker, metrics }) =>
+    metrics.map(metric => ({
+      ...metric,
+      aggregator: 'sum' as const,
+      values: metric.values.map(each => ({ ...each, labels: { ...each.labels, worker: String(worker) } })),
+    })),
+  )
+  return AggregatorRegistry.aggregate(labelled).metrics()
 }
 
 interface HistogramValue {

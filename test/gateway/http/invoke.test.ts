@@ -56,6 +56,7 @@ describe('rows that an MCP tool calls', () => {
       streams: new OpenStreams(systemClock, 1000),
       cors: new Cors([], []),
       isDraining: () => false,
+      isRetiring: () => false,
     }
     invoke = makeInvoke(edge, bindingsOf(table))
   })

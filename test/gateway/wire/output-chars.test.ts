@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { type ChunkFacts, scanChunkJson } from '../../../src/gateway/wire/chat/chat-chunk-scan.ts'
+import { type ChunkFacts, noFacts, scanChunkJson } from '../../../src/gateway/wire/chat/chat-chunk-scan.ts'
 import { reasoningEdits } from '../../../src/gateway/wire/chat/chat-reasoning.ts'
 import { isBoundedJson } from '../../../src/gateway/wire/json/json-bounds.ts'
 import { JsonProgress } from '../../../src/gateway/wire/json/json-progress.ts'
@@ -9,17 +9,7 @@ import { GrowingBytes } from '../../../src/gateway/wire/sse/growing-bytes.ts'
 import { SseEventReader } from '../../../src/gateway/wire/sse/sse-events.ts'
 
 function scanned(chunk: unknown, space?: number): ChunkFacts {
-  const facts: ChunkFacts = {
-    outputChars: 0,
-    hasChoices: false,
-    hasFinish: false,
-    hasOddThinking: false,
-    hasUsage: false,
-    hasError: false,
-    modelFrom: 0,
-    modelTo: 0,
-    mayHaveFailedChoice: false,
-  }
+  const facts = noFacts()
   const bytes = Buffer.from(JSON.stringify(chunk, null, space))
   scanChunkJson(bytes, 0, bytes.length, facts)
   return facts
@@ -88,17 +78,7 @@ describe('the count of output', () => {
       fc.property(fc.oneof(fc.string({ unit: 'grapheme' }), fc.constantFrom('नमस्ते दुनिया', 'é', '\u0001', '😀😀', '\u07ff\u0800', 'ꯀ')), said => {
         const json = JSON.stringify({ choices: [{ delta: { content: said } }] })
         for (const written of [json, escaped(json), escaped(json).replace(/\\u[0-9a-f]{4}/g, found => `\\u${found.slice(2).toUpperCase()}`)]) {
-          const facts: ChunkFacts = {
-            outputChars: 0,
-            hasChoices: false,
-            hasFinish: false,
-            hasOddThinking: false,
-            hasUsage: false,
-            hasError: false,
-            modelFrom: 0,
-            modelTo: 0,
-            mayHaveFailedChoice: false,
-          }
+          const facts = noFacts()
           const bytes = Buffer.from(written)
           scanChunkJson(bytes, 0, bytes.length, facts)
           expect(facts.outputChars).toBe(Buffer.byteLength(said))

@@ -51,6 +51,22 @@ const finishedWithError = Buffer.from('"error"')
 const topDepth = 1
 const choiceDepth = 3
 
+/** Facts of nothing, for a scan to fill. */
+export const noFacts = (): ChunkFacts => ({
+  outputChars: 0,
+  hasChoices: false,
+  hasFinish: false,
+  hasOddThinking: false,
+  hasUsage: false,
+  hasError: false,
+  modelFrom: 0,
+  modelTo: 0,
+  mayHaveFailedChoice: false,
+  texts: 0,
+  textFrom: 0,
+  textTo: 0,
+})
+
 /**
  * Walks over the JSON of one chunk once, string by string, without decoding it. It never throws: of bytes that are no JSON it says
  * what it can. Text inside strings is never taken for a key.

@@ -3,7 +3,7 @@ import { isBoundedJson } from '../json/json-bounds.ts'
 import { type LineSink, SseLineScanner } from '../sse/sse-lines.ts'
 import { type TokenUsage, usageFromOpenAi } from '../usage.ts'
 import { errorOfChoices } from './chat-choice-error.ts'
-import { type ChunkFacts, scanChunkJson } from './chat-chunk-scan.ts'
+import { noFacts, scanChunkJson } from './chat-chunk-scan.ts'
 import { RepeatedChunk } from './repeated-chunk.ts'
 
 /** A chunk that carries usage. */
@@ -55,20 +55,7 @@ export class ChatStreamTap implements LineSink {
   readonly events = 0
   wholeBytes = 0
   readonly #lines = new SseLineScanner(this)
-  readonly #facts: ChunkFacts = {
-    outputChars: 0,
-    hasChoices: false,
-    hasFinish: false,
-    hasOddThinking: false,
-    hasUsage: false,
-    hasError: false,
-    modelFrom: 0,
-    modelTo: 0,
-    mayHaveFailedChoice: false,
-    texts: 0,
-    textFrom: 0,
-    textTo: 0,
-  }
+  readonly #facts = noFacts()
   readonly #repeated = new RepeatedChunk()
   #doneSeen = false
   #modelBytes: Uint8Array = noBytes

@@ -26,7 +26,7 @@ afterAll(() => rmSync(results, { recursive: true, force: true }))
 
 function bench(...args: readonly string[]): string {
   const options = { cwd: root, encoding: 'utf8' as const, stdio: ['ignore', 'pipe', 'ignore'] as ['ignore', 'pipe', 'ignore'] }
-  return execFileSync(process.execPath, ['bench/bench.mjs', '--quick', '--seconds', '0.3', '--results', results, ...args], options)
+  return execFileSync(process.execPath, ['bench/bench.mjs', '--quick', '--seconds', '2', '--results', results, ...args], options)
 }
 
 describe('npm run bench', () => {

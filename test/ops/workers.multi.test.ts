@@ -1,0 +1,185 @@
+/** Several workers behind one port: what ends one of them, and what an operator asks of all, without a call that is refused or counted wrong. */
+import { readFileSync } from 'node:fs'
+import { Agent, fetch as undiciFetch } from 'undici'
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { until } from '../harness/app.ts'
+import { onPostgres } from '../harness/database.ts'
+import { call, chat, countReplies, type Fleet, fleetAnswer, startFleet } from '../harness/fleet.ts'
+import { type GatewayProcess, startProcess } from '../harness/process.ts'
+
+const count = 3
+const times = (n: number): number[] => Array.from({ length: n }, (_, index) => index)
+
+/** Process ids of the workers, in no order. */
+function workersOf({ child }: GatewayProcess): number[] {
+  try {
+    const text = readFileSync(`/proc/${child.pid}/task/${child.pid}/children`, 'utf8')
+    return text.split(' ').filter(Boolean).map(Number)
+  } catch {
+    return []
+  }
+}
+
+/** Clients that call again and again on connections that they keep, until `stop`, which returns the statuses of all replies and what failed. */
+function keepCalling(gateway: GatewayProcess, key: string, clients: number): { stop(): Promise<Record<string, number>>; answered(): number } {
+  let isOver = false
+  let answered = 0
+  const results: Record<string, number> = {}
+  const dispatcher = new Agent({ connections: clients, pipelining: 1 })
+  const client = async (): Promise<void> => {
+    while (!isOver) {
+      const name = await undiciFetch(`${gateway.baseUrl}/v1/chat/completions`, {
+        dispatcher,
+        method: 'POST',
+        headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+        body: JSON.stringify({ model: 'fixed-model', max_tokens: 1, messages: [{ role: 'user', content: 'Hello' }] }),
+      }).then(
+        async reply => {
+          await reply.text()
+          return String(reply.status)
+        },
+        (error: Error) => `${error.message}: ${String(error.cause)}`,
+      )
+      results[name] = (results[name] ?? 0) + 1
+      answered++
+    }
+  }
+  const running = Promise.all(times(clients).map(client))
+  return {
+    answered: () => answered,
+    async stop() {
+      isOver = true
+      await running
+      await dispatcher.close()
+      return results
+    },
+  }
+}
+
+describe.runIf(onPostgres)('WORKERS', () => {
+  let fleet: Fleet
+  let gateway: GatewayProcess
+  beforeAll(async () => {
+    fleet = await startFleet({ WORKERS: String(count), DB_POOL_MAX: '4' })
+    gateway = await fleet.start()
+  })
+  afterAll(() => fleet?.stop())
+  beforeEach(() => {
+    fleet.upstream.reset()
+    fleet.upstream.script(fleetAnswer)
+  })
+
+  /** Calls that each worker has made, by its number. */
+  const callsBy = async (): Promise<Map<string, number>> => {
+    const figures = await fetch(`${gateway.baseUrl}/metrics`)
+    const found = new Map<string, number>()
+    for (const line of (await figures.text()).split('\n')) {
+      const [, worker, value] = /^brigade_inference_calls_total\{.*worker="(\d+)".*\} (\d+)/.exec(line) ?? []
+      if (worker !== undefined) found.set(worker, (found.get(worker) ?? 0) + Number(value))
+    }
+    return found
+  }
+
+  test('FAST-01 n processes serve behind one port, and /metrics has the figures of all, by worker', async () => {
+    expect(gateway.output()).toContain(`${count} workers`)
+    expect(new Set(workersOf(gateway)).size).toBe(count)
+    const load = keepCalling(gateway, fleet.key, 12)
+    await until(() => load.answered() >= 120)
+    expect(Object.keys(await load.stop())).toEqual(['200'])
+    expect([...(await callsBy()).keys()].sort()).toEqual(['1', '2', '3'])
+  })
+
+  test('FAST-01 a worker that is killed is replaced, and none takes the others along', async () => {
+    const [victim = 0, ...others] = workersOf(gateway)
+    process.kill(victim, 'SIGKILL')
+    // Connections that the dead one had are broken; a new one is never refused.
+    const replies = await Promise.all(times(30).map(() => chat(gateway, fleet.key, 1, {}, { connection: 'close' })))
+    expect(countReplies(replies)).toEqual({ 200: 30 })
+    await until(() => workersOf(gateway).length === count)
+    const now = workersOf(gateway)
+    expect(now).toEqual(expect.arrayContaining(others))
+    expect(now).not.toContain(victim)
+    expect(gateway.output()).toContain('a worker ended and is replaced')
+    await until(async () => (await fleet.violations()).length === 0)
+  })
+
+  test('FAST-01 SIGHUP replaces them one by one without a refused connection or a lost call', { timeout: 90_000 }, async () => {
+    const before = workersOf(gateway)
+    const load = keepCalling(gateway, fleet.key, 10)
+    await until(() => load.answered() >= 50)
+    gateway.child.kill('SIGHUP')
+    await until(() => {
+      const now = workersOf(gateway)
+      return now.length === count && now.every(pid => !before.includes(pid))
+    }, 60_000)
+    expect(Object.keys(await load.stop())).toEqual(['200'])
+  })
+
+  test('FAST-02 a budget holds exactly over the workers, also while one is killed', { timeout: 60_000 }, async () => {
+    // 100 calls of 100 tokens at ₹100 per million tokens.
+    const { id, token } = await fleet.newAgent('on all workers', 1)
+    fleet.upstream.script(fleetAnswer)
+    const [victim = 0] = workersOf(gateway)
+    const calls = times(200).map(async index => {
+      if (index === 100) process.kill(victim, 'SIGKILL')
+      return chat(gateway, token, 100, {}, { connection: 'close' }).catch(() => null)
+    })
+    const replies = (await Promise.all(calls)).filter(reply => reply !== null)
+    const paid = replies.filter(({ status }) => status === 200).length
+    expect(paid).toBeLessThanOrEqual(100)
+    await until(async () => (await fleet.violations()).length === 0, 20_000)
+    const rows = (await fleet.usage()).filter(({ agentId }) => agentId === id)
+    expect(rows.filter(({ outcome }) => outcome === 'ok').length).toBeGreaterThanOrEqual(paid)
+    expect(rows.reduce((sum, { valueUinr }) => sum + valueUinr, 0n)).toBeLessThanOrEqual(1_000_000n)
+  })
+
+  test('FAST-02 a revoke reaches every worker within a second', async () => {
+    await until(() => workersOf(gateway).length === count)
+    const { id, token } = await fleet.newAgent('to be revoked', 10)
+    const ask = () => Promise.all(times(12).map(() => chat(gateway, token, 1, {}, { connection: 'close' })))
+    expect(countReplies(await ask())).toEqual({ 200: 12 })
+    expect((await call(gateway, fleet.key, 'POST', `/v1/me/agents/${id}/revoke`)).status).toBeLessThan(300)
+    await until(async () => (await ask()).every(({ status, json }) => status === 401 && json.reason === 'agent_revoked'), 1000)
+  })
+
+  test('FAST-01 SIGTERM drains all: a running stream comes to its end, then no process is left', async () => {
+    fleet.upstream.script(request => ({ ...fleetAnswer(request), holdAfterChunks: 1 }))
+    const streams = times(6).map(async () => {
+      const reply = await fetch(`${gateway.baseUrl}/v1/chat/completions`, {
+        method: 'POST',
+        headers: { authorization: `Bearer ${fleet.key}`, 'content-type': 'application/json', connection: 'close' },
+        body: JSON.stringify({ model: 'fixed-model', max_tokens: 10, stream: true, messages: [{ role: 'user', content: 'Hello' }] }),
+      })
+      return { status: reply.status, text: reply.text() }
+    })
+    const begun = await Promise.all(streams)
+    const workers = workersOf(gateway)
+    const ended = gateway.terminate()
+    // They are let go when the workers have begun to drain.
+    await until(
+      async () =>
+        (await fetch(`${gateway.baseUrl}/readyz`, { headers: { connection: 'close' } }).then(
+          ({ status }) => status,
+          () => 503,
+        )) === 503,
+    )
+    fleet.upstream.release()
+    for (const { status, text } of begun) {
+      expect(status).toBe(200)
+      expect(await text).toContain('data: [DONE]')
+    }
+    expect(await ended).toBe(0)
+    for (const pid of workers) expect(() => process.kill(pid, 0)).toThrow('ESRCH')
+    expect(await fleet.violations()).toEqual([])
+  })
+})
+
+describe('WORKERS on the embedded database', () => {
+  test('is refused with a word on what to set, and auto is one process', async () => {
+    await expect(startProcess({ WORKERS: '2' })).rejects.toThrow('WORKERS above 1 needs PostgreSQL')
+    await expect(startProcess({ WORKERS: 'many' })).rejects.toThrow('WORKERS must be auto or a whole number from 1 to 64')
+    const gateway = await startProcess({ WORKERS: 'auto' })
+    expect(workersOf(gateway)).toEqual([])
+    expect(await gateway.terminate()).toBe(0)
+  })
+})
