@@ -107,6 +107,8 @@ export class LimitsEngine<E extends ChargedEvent> implements Limits<E> {
     const permitTools: PermitTools<E> = {
       flusher: this.#flusher,
       acquirer: this.#acquirer,
+      counters: this.#counters,
+      capsVersion: () => this.#bindings.version,
       opened: this.#opened,
       keepsSlices: config.ALLOWANCE_SECONDS > 0,
       waitsForCommit: config.SETTLE === 'postgres',

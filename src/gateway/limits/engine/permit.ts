@@ -8,11 +8,14 @@ import type { Acquirer } from './acquire.ts'
 import { FencedError } from './acquire.ts'
 import type { ChargedEvent, Permit, RefusedBy } from './admission.ts'
 import { agentRemainingOf } from './agent-remaining.ts'
-import { type Counter, isMoney } from './counters/counter-state.ts'
+import { type Counter, type CounterTable, isMoney } from './counters/counter-state.ts'
 
 export interface PermitTools<E extends ChargedEvent> {
   readonly flusher: Flusher<E>
   readonly acquirer: Acquirer
+  readonly counters: Pick<CounterTable, 'spendOf'>
+  /** Rises when any cap may have changed. */
+  readonly capsVersion: () => number
   /** Opened calls, written again when the journal begins a new segment. */
   readonly opened: Set<CallPermit<E>>
   /** False: every hold goes back to the database in full when its call ends (ALLOWANCE_SECONDS=0). */
@@ -26,6 +29,8 @@ interface Hold {
   readonly counters: readonly Counter[]
   readonly amounts: readonly bigint[]
   readonly charge: Charge
+  /** `capsVersion` when the counters were found. */
+  readonly capsVersion: number
 }
 
 /** The permit of one call. */
@@ -36,6 +41,7 @@ export class CallPermit<E extends ChargedEvent> implements Permit<E> {
   readonly #counters: readonly Counter[]
   readonly #amounts: bigint[]
   readonly #charge: Charge
+  readonly #capsVersion: number
   readonly #generation: number
   #heldUinr: bigint
   #ended = false
@@ -51,6 +57,7 @@ export class CallPermit<E extends ChargedEvent> implements Permit<E> {
     this.#counters = hold.counters
     this.#amounts = [...hold.amounts]
     this.#charge = hold.charge
+    this.#capsVersion = hold.capsVersion
     this.#generation = tools.acquirer.generation
   }
 
@@ -145,6 +152,18 @@ export class CallPermit<E extends ChargedEvent> implements Permit<E> {
       const spent = spentOf(counter, event)
       counter.knownSpent += spent
       if (this.#amountAt(i) < spent) counter.untold = true
+    }
+    if (this.#capsVersion !== this.#tools.capsVersion()) this.#noteNewCaps(event)
+  }
+
+  /** A budget that was set while this call ran has none of its cost yet, and the call holds nothing in it. */
+  #noteNewCaps({ valueUinr }: E): void {
+    const { orgId, month, scopes } = this.#charge
+    for (const [scope, scopeId] of scopes) {
+      const counter = this.#tools.counters.spendOf(orgId, scope, scopeId, month)
+      if (counter === undefined || this.#counters.includes(counter)) continue
+      counter.knownSpent += valueUinr
+      if (valueUinr > 0n) counter.untold = true
     }
   }
 

@@ -94,7 +94,12 @@ export class Allowances<E extends ChargedEvent> implements Limits<E> {
   }
 
   #permit(request: AdmissionRequest, nowMs: number, binding: Binding, amounts: readonly bigint[]): Permit<E> {
-    return new CallPermit(this.#options.permitTools, request.eventId, nowMs, request.needUinr, { counters: binding.counters, amounts, charge: binding.charge })
+    return new CallPermit(this.#options.permitTools, request.eventId, nowMs, request.needUinr, {
+      counters: binding.counters,
+      amounts,
+      charge: binding.charge,
+      capsVersion: binding.version,
+    })
   }
 
   async #admitSlow(request: AdmissionRequest): Promise<Permit<E>> {

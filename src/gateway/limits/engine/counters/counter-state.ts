@@ -164,6 +164,11 @@ export class CounterTable {
     return counter
   }
 
+  /** The spend counter of a scope in a month, when it is known. */
+  spendOf(orgId: number, scope: Scope, scopeId: string, month: string): Counter | undefined {
+    return this.#byKey.get(keyOf({ orgId, scope, scopeId }, 'spend', month))
+  }
+
   identify(counter: Counter, id: bigint): void {
     counter.id = id
     counter.idText = String(id)
