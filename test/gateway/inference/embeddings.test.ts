@@ -49,6 +49,27 @@ describe('embeddings by the real SDK', () => {
     expect((await usageRows(app))[0]).toMatchObject({ kind: 'embeddings', promptTokens: 4n, completionTokens: 0n, costUinr: 16n, estimated: false })
   })
 
+  test('a reply with hundreds of thousands of numbers comes back as it is, under our name of the model, with the usage that the provider left out', async () => {
+    const vector = Array.from({ length: 1536 }, (_, at) => at / 1536)
+    const data = Array.from({ length: 256 }, (_, index) => ({ object: 'embedding', index, embedding: vector }))
+    app.alpha.script([
+      { body: { object: 'list', data, model: 'alpha-upstream' } },
+      { body: { object: 'list', data, model: 'alpha-upstream', usage: { prompt_tokens: 4, total_tokens: 4 } } },
+    ])
+    const ask = () => app.call('POST', '/v1/embeddings', { model: 'test-embed', input: ['one'] })
+    const estimated = await ask()
+    expect(estimated.json).toEqual({
+      object: 'list',
+      data,
+      model: 'test-embed',
+      usage: { prompt_tokens: expect.any(Number), total_tokens: expect.any(Number) },
+    })
+    expect((await usageRows(app))[0]).toMatchObject({ estimated: true })
+    const told = await ask()
+    expect(told.json).toEqual({ object: 'list', data, model: 'test-embed', usage: { prompt_tokens: 4, total_tokens: 4 } })
+    expect((await usageRows(app))[0]).toMatchObject({ promptTokens: 4n, estimated: false })
+  })
+
   test('EMB-06 EMB-07 fields of the gateway ride along in the SDK and stay here; under india_only the Indian route serves', async () => {
     await client.embeddings.create({
       model: 'test-embed',

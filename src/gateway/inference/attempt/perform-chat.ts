@@ -4,6 +4,7 @@ import type { Target, UpstreamRequest } from '../../providers/dialect.ts'
 import { publicMessage } from '../../providers/public-message.ts'
 import type { Attempt } from '../../routing/plan.ts'
 import { withholdsUsage } from '../../wire/chat/chat-format.ts'
+import { asItIs, withoutNumberLists } from '../../wire/json/number-lists.ts'
 import { brHeader, headerValue } from '../../wire/response-headers.ts'
 import { ownEventMaxBytes } from '../../wire/sse/sse-events.ts'
 import type { PerformContext, Performer } from '../kinds/kind.ts'
@@ -87,10 +88,11 @@ async function exchange(outgoing: UpstreamRequest, attemptContext: AttemptContex
   if (context.request.stream) return isOfType(reply, 'text/event-stream') ? firstOfStream(reply, onward) : wholeAsStream(reply, onward)
   const read = bytesOf(reply, attempt)
   const bytes = read instanceof Promise ? await read : read
+  const json = context.request.operation === 'embeddings' ? withoutNumberLists(bytes) : asItIs(bytes)
   const found =
     context.request.operation === 'chat' && isOfType(reply, 'text/event-stream')
       ? await streamAsWhole(bytes, reply.status, onward)
-      : await readInTurn(bytes, reply.status, onward, () => whole(bytes, reply.status, onward))
+      : await readInTurn(json.lean, reply.status, onward, () => whole(json, reply.status, onward))
   return 'failure' in found ? found : { answer: found, replyHeaders: reply.headers }
 }
 

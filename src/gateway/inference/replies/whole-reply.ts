@@ -4,7 +4,8 @@ import { nextTurn } from '../../../platform/loop/next-turn.ts'
 import { publicMessage } from '../../providers/public-message.ts'
 import { errorOfChoices } from '../../wire/chat/chat-choice-error.ts'
 import { isBoundedInTurns, ownReplyBounds } from '../../wire/json/json-bounds.ts'
-import { withModel } from '../../wire/model-echo.ts'
+import type { LeanJson } from '../../wire/json/number-lists.ts'
+import { modelAt, withModel } from '../../wire/model-echo.ts'
 import { ownEventMaxBytes } from '../../wire/sse/sse-events.ts'
 import { plainUsage, type TokenUsage, usageFromOpenAi, usageToOpenAi } from '../../wire/usage.ts'
 import { type AttemptContext, echoFor, failed, replyContext } from '../attempt/attempt-context.ts'
@@ -38,8 +39,9 @@ export async function readInTurn<T>(bytes: Buffer, status: number, { attempt, co
 }
 
 /** The reply as the client gets it. Throws `bad_request` where what the client itself sent cannot be written back. */
-export function whole(bytes: Buffer, status: number, attemptContext: AttemptContext): WholeAnswer | Failed {
-  const read = readWhole(bytes, status, attemptContext)
+export function whole(reply: LeanJson, status: number, attemptContext: AttemptContext): WholeAnswer | Failed {
+  const bytes = reply.whole
+  const read = readWhole(reply.lean, status, attemptContext)
   if ('failure' in read) return read
   const { value } = read
   const { dialect, isRelay, context } = attemptContext
@@ -52,12 +54,12 @@ export function whole(bytes: Buffer, status: number, attemptContext: AttemptCont
     if (isRelay) {
       const reported = claimed === null ? null : believedOf(claimed, bytes.length, () => saidChars(dialect.reply(operation, value)), attemptContext)
       const usage = reported ?? estimateOf(dialect.reply(operation, value), attemptContext)
-      return answerOf(attemptContext, usage, reported === null, named(completed(kind.complete(value, usage), bytes), attemptContext))
+      return answerOf(attemptContext, usage, reported === null, named(completed(kind.complete(value, usage), reply), reply, attemptContext))
     }
     const hub = dialect.reply(operation, value)
     const reported = claimed === null ? null : believedOf(claimed, bytes.length, () => saidChars(hub), attemptContext)
     const usage = reported ?? estimateOf(hub, attemptContext)
-    return answerOf(attemptContext, usage, reported === null, completed(kind.format.whole(hub, usage, replyContext(attemptContext, context.bill)), bytes))
+    return answerOf(attemptContext, usage, reported === null, completed(kind.format.whole(hub, usage, replyContext(attemptContext, context.bill)), reply))
   })
 }
 
@@ -143,12 +145,21 @@ function noteToolCalls(reply: Fields, { attempt, context: { orgId, deps } }: Att
 }
 
 /** In the hub format only: replies of the other formats are relayed byte for byte. */
-function named(bytes: Buffer, attemptContext: AttemptContext): Buffer {
+function named(bytes: Buffer, { whole: sent, lean, offsetOf }: LeanJson, attemptContext: AttemptContext): Buffer {
   const echo = attemptContext.context.kind.format.id === 'openai' ? echoFor(attemptContext) : null
-  return echo === null ? bytes : withModel(bytes, echo)
+  if (echo === null) return bytes
+  const found = lean === sent ? null : modelAt(lean, 0, lean.length)
+  if (found === null) return withModel(bytes, echo)
+  return Buffer.concat([bytes.subarray(0, offsetOf(found.from)), echo, bytes.subarray(offsetOf(found.to))])
 }
 
-const completed = (value: Fields | null, bytes: Buffer): Buffer => (value === null ? bytes : Buffer.from(JSON.stringify(value)))
+/** The reply as `value` says; null: as it came. Of one that was read without its numbers only the usage can be new, which comes behind its last member. */
+function completed(value: Fields | null, { whole: sent, lean }: LeanJson): Buffer {
+  if (value === null) return sent
+  if (lean === sent) return Buffer.from(JSON.stringify(value))
+  const close = sent.lastIndexOf('}')
+  return Buffer.concat([sent.subarray(0, close), Buffer.from(`,"usage":${JSON.stringify(value['usage'])}`), sent.subarray(close)])
+}
 
 const answerNames = ['choices', 'content', 'output', 'candidates', 'data'] as const
 
