@@ -22,7 +22,7 @@ const agent = new Agent({ keepAlive: true })
 
 const contentChars = (text: string): number => [...text.matchAll(/"content":"(x*)"/g)].reduce((sum, match) => sum + (match[1]?.length ?? 0), 0)
 
-/** Sends one call and reads what comes; `onText` hears of every byte at once. Never rejects. */
+/** Sends one call and reads what comes; `onText` gets every byte immediately. Never rejects. */
 export function send(baseUrl: string, token: string, step: Step, target: number, onText: (text: string) => void = () => {}): Promise<Sent> {
   const { label, tokens, stream, once, hangsUp, caller } = step
   const arrivals: { atMs: number; chars: number }[] = []

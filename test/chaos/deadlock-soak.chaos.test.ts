@@ -26,7 +26,7 @@ const unsettled = statement<[], { processes: number; leased: bigint }>(
      (select coalesce(sum(amount), 0)::bigint from leases) as "leased"`,
 )
 
-describe.runIf(onPostgres)('a minute of everything at once', () => {
+describe.runIf(onPostgres)('a minute of everything together', () => {
   let database: TestDatabase
   let folder: string
   beforeAll(async () => {

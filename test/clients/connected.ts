@@ -16,7 +16,7 @@ export function connect(app: TestApp, home: { readonly path: string; readonly wo
   return stdout
 }
 
-/** What stands in memory now. */
+/** What is in memory now. */
 export function memoryOf(app: TestApp, key: string): Promise<TestReply> {
   return app.call('GET', `/v1/me/memory/o?key=${encodeURIComponent(key)}`)
 }

@@ -54,7 +54,7 @@ describe.each(['legacy', 'modern'])('the inspector of the %s era', era => {
   })
 })
 
-test('with a credential that is none it ends with a failure that says so, and finds no login to start', async () => {
+test('with an invalid credential it ends with a failure that says so, and finds no login to start', async () => {
   const { code, stdout, stderr } = await inspect(`${app.key.slice(0, -4)}aaaa`, '--method', 'tools/list')
   expect(code, stdout).not.toBe(0)
   expect(stderr + stdout).toMatch(/401|auth/i)

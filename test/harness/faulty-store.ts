@@ -9,7 +9,7 @@ import type { AddressInfo } from 'node:net'
 /** What becomes of one call. Everything but `pass` and `status` happens on the way back: the store has done what was asked. */
 export type Fault =
   | { readonly kind: 'pass' }
-  /** Answered by the proxy; the store hears nothing. */
+  /** Answered by the proxy; the store gets nothing. */
   | { readonly kind: 'status'; readonly status: number; readonly code?: string }
   /** Answered with an error although the store has done it. */
   | { readonly kind: 'lie-status'; readonly status: number; readonly code?: string }

@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { TestApp } from './app.ts'
 
-/** The forms in which a value could lie in a file or a column. */
+/** The forms in which a value could be in a file or a column. */
 export function formsOf(secret: string): string[] {
   const bytes = Buffer.from(secret)
   // Inside a longer base64 text the value starts at one of three offsets; the whole groups in the middle look the same.

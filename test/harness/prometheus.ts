@@ -1,7 +1,7 @@
 /** Reads /metrics and probes as monitoring does: any header, a connection for each request, a strict reader of the text. */
 import { request } from 'node:http'
 
-/** What Prometheus reads of a text: values by name and labels. Throws at a line that is none of the format. */
+/** What Prometheus reads of a text: values by name and labels. Throws at a line that is not in the format. */
 export function parsed(text: string): Map<string, number> {
   const values = new Map<string, number>()
   for (const line of text.split('\n')) {

@@ -3,7 +3,7 @@ import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 
 /**
  * What becomes of bytes that a client sends: they pass; the connection breaks before they arrive ('cut'); or they arrive, and it breaks
- * when the answer to them comes ('deafen'), so that the client never hears it.
+ * when the answer to them comes ('deafen'), so that the client never gets it.
  */
 export type Passage = 'pass' | 'cut' | 'deafen'
 

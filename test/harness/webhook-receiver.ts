@@ -39,9 +39,9 @@ export interface WebhookReceiver {
   readonly received: readonly ReceivedDelivery[]
   /** Requests of a path, in order. */
   at(path: string): readonly ReceivedDelivery[]
-  /** How to answer from now on; default: 200 at once. */
+  /** How to answer from now on; default: 200 immediately. */
   answer(how: ReceiverAnswer | ((request: ReceivedDelivery) => ReceiverAnswer)): void
-  /** Requests of a path that are being answered now, and the most there ever were at once. */
+  /** Requests of a path that are being answered now, and the most there ever were together. */
   openAt(path: string): { readonly now: number; readonly max: number }
   /** Waits until so many requests came in at the path (at any path without one). */
   untilReceived(count: number, path?: string): Promise<readonly ReceivedDelivery[]>

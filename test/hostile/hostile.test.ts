@@ -12,7 +12,7 @@ const isShort = process.env['HOSTILE_FORM'] === 'short'
 const quiet: HostileCase = { name: 'nothing hostile', isShort: true, run: () => systemClock.sleep(isShort ? 3000 : 10_000).then(() => []) }
 const all: readonly HostileCase[] = [quiet, ...bodyCases, ...streamCases, ...storeCases, ...generatedCases]
 const only = process.env['HOSTILE_ONLY'] ?? ''
-// The quiet row always runs: the bar of the others stands on it.
+// The quiet row always runs: the bar of the others depends on it.
 const cases = all.filter(one => one === quiet || ((!isShort || one.isShort) && one.name.includes(only)))
 
 /** A slow machine holds the loop for longer by itself: so many times what it does in the quiet row is allowed on top, but never more than doubles the bar. */

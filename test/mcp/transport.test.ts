@@ -164,7 +164,7 @@ describe('HTTP', () => {
     }
   })
 
-  test('the reason of a refused agent token stands in the body and in the challenge', async () => {
+  test('the reason of a refused agent token is in the body and in the challenge', async () => {
     mount.revoked.add('aaa.bbb.ccc')
     const response = await post(initialize, { authorization: 'Bearer aaa.bbb.ccc' })
     expect(response.headers.get('www-authenticate')).toContain('error_description="agent_revoked"')
@@ -228,7 +228,7 @@ describe('HTTP', () => {
     expect([response.status, await response.text()]).toEqual([202, ''])
   })
 
-  test('equal JSON-RPC ids of two clients at once never cross', async () => {
+  test('equal JSON-RPC ids of two concurrent clients never cross', async () => {
     const say = (word: string) =>
       post({ jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'echo', arguments: { say: word } } }).then(response => response.text())
     const words = Array.from({ length: 20 }, (_, n) => `word-${n}-`)

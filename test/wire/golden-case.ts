@@ -51,7 +51,7 @@ export interface GoldenCase {
   readonly client: { readonly path: string; readonly headers: Readonly<Record<string, string>>; readonly body: string } | null
   readonly upstreams: readonly UpstreamReply[]
   readonly shownBy: string | null
-  /** Everything that the case itself says: an id that stands in it is no id of ours. */
+  /** Everything that the case itself says: an id that it contains is no id of ours. */
   readonly ownText: string
 }
 

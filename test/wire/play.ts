@@ -43,7 +43,7 @@ export function contextOf(): ReplyContext {
   }
 }
 
-/** What stands between a provider of that dialect and a client of that format. */
+/** What translates between a provider of that dialect and a client of that format. */
 export function adapterOf(dialect: DialectId, format: ClientFormat): StreamAdapter {
   const context = contextOf()
   if (dialect !== format.id) return new TranslatedAdapter(dialectOf(dialect).decoder(), format.writer(context), context.promptTokens, false)

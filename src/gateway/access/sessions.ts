@@ -40,7 +40,7 @@ const unknownTtlMs = 2_000
 
 /**
  * Sign-ins. The cookie holds a random id and our signature over it, the database the hash of the id: neither a forged cookie nor a copy
- * of the table opens anything, a forged one costs no query, and an ended session is refused at once here and within a second elsewhere.
+ * of the table opens anything, a forged one costs no query, and an ended session is refused immediately here and within a second elsewhere.
  */
 export class Sessions {
   readonly #deps: SessionsDeps

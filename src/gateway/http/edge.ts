@@ -64,7 +64,7 @@ export interface EdgeDeps {
   readonly cors: Cors
   /** Left out: nobody counts. */
   readonly watch?: EdgeWatch | undefined
-  /** Where a request stands in traces, by its headers; left out: nobody traces. */
+  /** The place of a request in traces, from its headers; left out: nobody traces. */
   readonly placeOf?: ((headers: IncomingHttpHeaders) => TracePlace) | undefined
   /** True while the process drains: new calls are turned away. */
   isDraining(): boolean

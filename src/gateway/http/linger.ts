@@ -1,6 +1,6 @@
 /**
  * Ends a refusal while its request may still be coming. Closing the socket then makes the kernel throw away what was sent, and a client
- * that writes hears of a broken pipe instead of the refusal. So the refusal goes out immediately, and what still comes is read and thrown
+ * that writes sees a broken pipe instead of the refusal. So the refusal goes out immediately, and what still comes is read and thrown
  * away for a while before the connection ends. Decision 0371 says why.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'

@@ -26,7 +26,7 @@ export function oauthErrorBody(error: GatewayError): { error: string; error_desc
   return { error: oauthErrorCode(error.errorName), error_description: error.message.replaceAll('"', "'").replace(notInDescription, ' ') }
 }
 
-/** A form as names and values. A name that stands twice is a list; an empty value counts as left out, as RFC 6749 §3.2 asks. Throws `unsupported_media_type`, `bad_request`. */
+/** A form as names and values. A name that occurs twice is a list; an empty value counts as left out, as RFC 6749 §3.2 asks. Throws `unsupported_media_type`, `bad_request`. */
 export function parseFormBody(bytes: Buffer, contentType: string | undefined): Record<string, string | string[]> {
   const media = contentType?.split(';')[0]?.trim().toLowerCase()
   if (media !== undefined && media !== 'application/x-www-form-urlencoded')
@@ -43,7 +43,7 @@ export function parseFormBody(bytes: Buffer, contentType: string | undefined): R
   return Object.fromEntries(values)
 }
 
-/** The password of `Authorization: Basic`, decoded as RFC 6749 §2.3.1 has clients encode it; null for another scheme, empty for a text that is none. */
+/** The password of `Authorization: Basic`, decoded as RFC 6749 §2.3.1 has clients encode it; null for another scheme, empty for an invalid text. */
 export function basicPassword(authorization: string | undefined): string | null {
   // Trimmed first: a pattern with room for spaces at both sides takes a time that grows with their square.
   const [, encoded] = /^basic\s+(\S*)$/i.exec(authorization?.trim() ?? '') ?? []

@@ -7,7 +7,7 @@ const retryAfterSeconds = 5
 
 /** What callers are told of a kind of places. */
 export interface PlaceKind {
-  /** Plural, as it stands in a sentence. */
+  /** Plural, as in a sentence. */
   readonly what: string
   /** The setting that bounds all of them. */
   readonly setting: string

@@ -13,7 +13,7 @@ export interface CallTraces {
   begin(kind: UsageKind, place: TracePlace, requestId: string): CallTrace
 }
 
-/** The conventions know chat and embeddings; what makes or hears media is content that is generated. */
+/** The conventions know chat and embeddings; what makes or reads media is content that is generated. */
 const operations: Readonly<Record<UsageKind, { readonly name: string; readonly outputType?: string }>> = {
   chat: { name: 'chat' },
   messages: { name: 'chat' },
@@ -117,7 +117,7 @@ export class CallTrace {
     this.#endDial(reason)
   }
 
-  /** The call is in the books. What has failed stays open until it is known what the caller hears. */
+  /** The call is in the books. What has failed stays open until the answer to the caller is known. */
   settled(event: UsageEvent): void {
     if (this.#isOver) return
     this.#settled = event
@@ -142,7 +142,7 @@ export class CallTrace {
     if (this.#settled?.outcome === 'failed') this.#end(String(this.#settled.status))
   }
 
-  /** The call was refused, or has failed, with what the caller hears. */
+  /** The call was refused, or has failed, with the answer to the caller. */
   failed(thrown: unknown): void {
     if (this.#isOver) return
     const errorType = thrown instanceof GatewayError ? thrown.code : thrown instanceof Error ? thrown.name : 'unknown'

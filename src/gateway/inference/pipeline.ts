@@ -226,7 +226,7 @@ function agentOfLabel(named: NamedAgent | null, label: string, principal: KeyPri
   return { agentId: id, ancestorIds, label: null, policies: named.policies.length === 0 ? policies : [...policies, ...named.policies] }
 }
 
-/** Dials when the named agent, if there is one, still stands. Always a promise: it never throws. */
+/** Dials when the named agent, if there is one, is not revoked. Always a promise: it never throws. */
 function dialConfirmed(
   kind: Kind,
   plan: Plan,

@@ -46,7 +46,7 @@ export class KeyConsole {
   }
 
   /**
-   * Makes a key that the person stands behind. Throws `bad_name`, `bad_request`, `duplicate_key_name`, `trial_ceiling`, `not_found` for a
+   * Makes a key of the person. Throws `bad_name`, `bad_request`, `duplicate_key_name`, `trial_ceiling`, `not_found` for a
    * workspace that is not the person's, `forbidden` for a member who asks for more than the default limits or for exemption from the inactivity rule.
    */
   async create(actor: KeyActor, params: KeyParams): Promise<CreatedKey> {
@@ -64,7 +64,7 @@ export class KeyConsole {
     )
   }
 
-  /** A page of the keys that are not revoked, newest first, and the cursor of the next page. Throws `bad_request` for a cursor that is none. */
+  /** A page of the keys that are not revoked, newest first, and the cursor of the next page. Throws `bad_request` for an invalid cursor. */
   async list(orgId: number, limit: number, cursor: string | null): Promise<{ keys: KeyView[]; next_cursor: string | null }> {
     const belowId = cursor === null ? null : rowId(cursor)
     if (cursor !== null && belowId === null) throw fail('bad_request', { message: 'That cursor is not one of ours. Send next_cursor of the page before.' })
@@ -88,7 +88,7 @@ export class KeyConsole {
   }
 
   /**
-   * A new secret for the key. People rotate their own keys, owners and admins those that nobody stands behind too: whoever has the secret
+   * A new secret for the key. People rotate their own keys, owners and admins also keys without a user: whoever has the secret
    * of somebody's key acts as that person, private memory included. Throws `not_found`, `forbidden`, `bad_request`.
    */
   rotate({ orgId, userId, role }: KeyActor, keyId: number, overlapDays: number): Promise<RotatedKey> {

@@ -40,7 +40,7 @@ const rules = {
   allowed_providers: allowed.optional().describe('Provider ids that calls of the key may go to, byoe:<slug> for servers of the organisation; null = all.'),
   max_cost_inr_per_call: z.number().min(inrMin).max(inrMax).nullable().optional().describe('Most that one call may cost in the worst case, in rupees.'),
   max_output_tokens: z.int().min(1).max(limitMax).nullable().optional().describe('Most output tokens of one call.'),
-  max_concurrency: z.int().min(1).max(concurrencyMax).nullable().optional().describe('Most calls at once.'),
+  max_concurrency: z.int().min(1).max(concurrencyMax).nullable().optional().describe('Most concurrent calls.'),
 }
 type Rules = z.output<z.ZodObject<typeof rules>>
 

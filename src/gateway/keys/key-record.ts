@@ -60,7 +60,7 @@ export function knowsSecret(record: KeyRecord, hash: string): boolean {
   return record.secrets.current === hash || record.secrets.previous?.hash === hash
 }
 
-/** What the key is to somebody who presents this secret at this moment. The same object when nothing stands against it. */
+/** What the key is to somebody who presents this secret at this moment. The same object when nothing is against it. */
 export function asPresented(record: KeyRecord, hash: string, nowMs: number): KeyRecord {
   const { current, previous } = record.secrets
   if (current === hash || record.state !== 'active') return record

@@ -3,7 +3,7 @@ import type { BudgetStatus } from '../limits/budgets/budgets.ts'
 import { type TierLimits, tierOf } from './key-rules.ts'
 import type { ListedKey } from './list-queries.ts'
 
-/** How a key stands. 'notice': in use again or enabled it goes on, unused it will be disabled. 'owner_left': its user is no member any more. */
+/** The state of a key. 'notice': in use again or enabled it goes on, unused it will be disabled. 'owner_left': its user is no member any more. */
 export const keyStates = ['active', 'notice', 'disabled', 'disabled_inactive', 'expired', 'owner_left', 'revoked'] as const
 
 /** A key as clients see it: everything but the key. Amounts in rupees, times ISO 8601 in UTC. */

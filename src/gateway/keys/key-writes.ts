@@ -157,7 +157,7 @@ export async function changeKey(tx: Tx, orgId: number, keyId: number, changes: K
   const [name = before.name] = forms
   const limits = { rpmLimit: orElse(changes.rpmLimit, before.rpmLimit), dailyLimit: orElse(changes.dailyLimit, before.dailyLimit) }
   checkLimits(limits)
-  // A key that stands above the ceiling already may be changed in other ways.
+  // A key that is above the ceiling already may be changed in other ways.
   if (changes.rpmLimit !== undefined || changes.dailyLimit !== undefined) checkCeiling(before.tier, limits, tiers)
   const now = new Date(nowMs)
   if (name !== before.name) await tx.exec(retireExpiredName, orgId, name, now)

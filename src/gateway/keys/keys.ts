@@ -47,7 +47,7 @@ export interface RotatedKey {
   readonly prefix: string
   readonly name: string
   readonly rotatedAt: Date
-  /** Until when the secret before it goes on working; `rotatedAt` when it stopped at once. */
+  /** Until when the secret before it goes on working; `rotatedAt` when it stopped immediately. */
   readonly previousUntil: Date
 }
 
@@ -58,7 +58,7 @@ const unknownKeyTtlMs = 2_000
 const dayMs = 24 * 3600_000
 const nothingMore: Also = async () => []
 
-/** API keys: made, found at every call, changed and revoked. A change is seen by this process at once, by others within a second or, when news are lost, within the cache's life. */
+/** API keys: made, found at every call, changed and revoked. A change is seen by this process immediately, by others within a second or, when news are lost, within the cache's life. */
 export class Keys {
   readonly #deps: KeysDeps
   readonly #idByHash: ExpiringCache<string, number>
@@ -218,7 +218,7 @@ export class Keys {
 
   /**
    * A secret that this process sees for the first time may be younger than the record it has: another process has rotated the key and
-   * its news is on the way. Then the record is loaded anew, once.
+   * its news is on the way. Then the record is loaded again, once.
    */
   async #firstSeen(keyId: number, hash: string): Promise<KeyRecord | null> {
     const record = await this.byId(keyId)

@@ -137,7 +137,7 @@ export const lockKey = statement<[orgId: number, keyId: number], ChangeableKey>(
    from api_keys where org_id = $1::int and id = $2::int and revoked_at is null for no key update`,
 )
 
-/** Enabling begins the idle time anew, so that a key is not disabled again the next night. */
+/** Enabling begins the idle time again, so that a key is not disabled again the next night. */
 export const updateKey = statement<
   [
     orgId: number,
@@ -216,7 +216,7 @@ export const promoteKeys = statement<
    from locked where k.id = locked.id returning k.id`,
 )
 
-/** Use after the notice of inactivity takes it back. Rows are locked in the order of their ids, so that processes that flush at once do not wait for each other in a circle. */
+/** Use after the notice of inactivity takes it back. Rows are locked in the order of their ids, so that processes that flush concurrently do not wait for each other in a circle. */
 export const touchKeys = statement<[keyIds: readonly number[], usedAt: readonly Date[]]>(
   'keys.touch',
   `with used as materialized (select * from unnest($1::int[], $2::timestamptz[]) as u(id, at)),

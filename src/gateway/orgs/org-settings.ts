@@ -5,13 +5,13 @@ import { renameOrg, setKeyInactivityDays, setRetentionDays } from './queries.ts'
 
 export interface OrgSettingsDeps {
   readonly controlLog: ControlLog
-  /** Kind of the news after which routing reads the window anew; the ref is the organisation's id. */
+  /** Kind of the news after which routing reads the window again; the ref is the organisation's id. */
   readonly routingChanged: string
   /** Called after the commit: what is older than the window goes. Must stand being called again. */
   onRetention(orgId: number, days: number): Promise<void>
 }
 
-/** What owners and admins decide of the organisation as a whole. A change holds here at once, in other processes within a second. */
+/** What owners and admins decide of the organisation as a whole. A change holds here immediately, in other processes within a second. */
 export class OrgSettings {
   readonly #deps: OrgSettingsDeps
 

@@ -75,7 +75,7 @@ export class Orgs {
     return this.#deps.db.maybe(findUserByEmail, email.trim())
   }
 
-  /** The organisation or null. Cached: a new name or setting is seen here at once, by other processes within a second. */
+  /** The organisation or null. Cached: a new name or setting is seen here immediately, by other processes within a second. */
   find(orgId: number): Org | null | Promise<Org | null> {
     return this.#orgs.get(orgId)
   }

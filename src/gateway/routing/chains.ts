@@ -29,7 +29,7 @@ export interface ChainsDeps {
 }
 
 /**
- * Saved fallback chains, one a model of the catalog. A change is used here at once and by other processes within a second.
+ * Saved fallback chains, one a model of the catalog. A change is used here immediately and by other processes within a second.
  * Decision 0134 says why.
  */
 export class Chains {
@@ -119,7 +119,7 @@ export class Chains {
   }
 }
 
-/** Throws `bad_steps` when a step stands twice: a chain goes on to another step because this one failed. What was saved before stays, and a collection may name one twice. */
+/** Throws `bad_steps` when a step occurs twice: a chain goes on to another step because this one failed. What was saved before stays, and a collection may name one twice. */
 function checkDifferent(steps: readonly StoredStep[]): void {
   for (const [index, { model, provider }] of steps.entries()) {
     const first = steps.findIndex(step => step.model === model && step.provider === provider)

@@ -32,7 +32,7 @@ export interface OrgRoutingsDeps {
 
 const orgsCachedMax = 20_000
 
-/** Cached by organisation. A change is seen here at once, by other processes within a second, or within the cache's life when news are lost. */
+/** Cached by organisation. A change is seen here immediately, by other processes within a second, or within the cache's life when news are lost. */
 export class OrgRoutings {
   readonly #cache: ExpiringCache<number, OrgRouting>
 

@@ -68,7 +68,7 @@ export interface McpDeps {
   takeRate(principal: BearerPrincipal): void | Promise<void>
   /** Holds one of the streams of changes that an organisation may have open over all processes; what comes back gives it back, null: all are open. */
   holdStream(orgId: number): Promise<(() => void) | null>
-  /** Where a request stands in traces, by its headers; left out: nobody traces. */
+  /** The place of a request in traces, from its headers; left out: nobody traces. */
   readonly placeOf?: ((headers: IncomingHttpHeaders) => TracePlace) | undefined
   isDraining(): boolean
 }

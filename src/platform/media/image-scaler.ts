@@ -7,7 +7,7 @@ const pixelsMax = 64 * 1024 * 1024
 const fileMaxBytes = 24 * 1024 * 1024
 /** How long one picture may take. */
 const secondsMax = 10
-/** Pictures that are worked on at once; each takes one thread of the pool. */
+/** Pictures that are worked on concurrently; each takes one thread of the pool. */
 const atOnceMax = 2
 /** Most pictures that wait; further ones are left alone. */
 const waitingMax = 64

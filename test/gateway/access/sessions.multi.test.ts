@@ -43,7 +43,7 @@ describe.runIf(onPostgres)('sessions over several processes', () => {
     await until(async () => (await statusOf(two, cookie)) === 401, 'the other process heard of it', 2_000)
   })
 
-  test('a link that is used at two processes at once works at one', async () => {
+  test('a link that is used at two processes concurrently works at one', async () => {
     const token = randomBytes(32).toString('base64url')
     await fleet.db.exec(addLink, hashKey(token), fleet.orgId)
     const replies = await Promise.all([one, two, one, two].map(process => new TestBrowser().open(`${process.baseUrl}/auth/link`, { form: { token } })))

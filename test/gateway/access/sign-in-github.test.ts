@@ -103,7 +103,7 @@ describe('sign-in with GitHub, and who somebody is by both', () => {
     expect((await usersOf(app.db, 'nameless@example.test'))[0]?.orgName).toBe('login9')
   })
 
-  test('many first sign-ins at once make one user and one organisation', async () => {
+  test('many concurrent first sign-ins make one user and one organisation', async () => {
     account(10, 'crowd@example.test')
     google.person = { sub: 'crowd', email: 'CROWD@example.test', email_verified: true, name: 'The Crowd' }
     const browsers = Array.from({ length: 10 }, () => new TestBrowser())

@@ -63,7 +63,7 @@ describe('TEST-02 (identity) sign-in with Google', () => {
     expect(await isSignedIn(browser)).toBe(true)
   })
 
-  test('neither the state, the verifier nor the cookie stands in the database', async () => {
+  test('neither the state, the verifier nor the cookie is in the database', async () => {
     const browser = new TestBrowser()
     const first = await start(browser)
     const state = new URL(first.location ?? '').searchParams.get('state') ?? ''
@@ -112,7 +112,7 @@ describe('TEST-02 (identity) sign-in with Google', () => {
         expectRefused(await browser.open(`${app.baseUrl}/auth/google/callback${query}`))
     })
 
-    test('a state that was used: also when two come at once', async () => {
+    test('a state that was used: also when two come together', async () => {
       const browser = new TestBrowser()
       const back = (await browser.open((await start(browser)).location ?? '')).location ?? ''
       const cookie = browser.cookieHeader(back)
@@ -275,7 +275,7 @@ describe('sign-in where something is missing', () => {
     }
   })
 
-  test('a provider that does not answer is named, and tried anew the next time', async () => {
+  test('a provider that does not answer is named, and tried again the next time', async () => {
     const google = await startGoogle()
     const { port } = new URL(google.url)
     await google.stop()

@@ -61,7 +61,7 @@ describe('one-time sign-in links', () => {
     expectUsedUp(await new TestBrowser().open(url))
   })
 
-  test('of many who press at once one gets in', async () => {
+  test('of many who press together one gets in', async () => {
     const url = await linkFor('owner@test-org.test')
     const replies = await Promise.all(Array.from({ length: 8 }, () => press(new TestBrowser(), url)))
     expect(replies.filter(reply => reply.status === 302).length).toBe(1)
@@ -84,7 +84,7 @@ describe('one-time sign-in links', () => {
     expect((await press(new TestBrowser(), url)).status).toBe(302)
   })
 
-  test('a token that is none is 400, and what it says is not put into the page', async () => {
+  test('an invalid token is 400, and what it says is not put into the page', async () => {
     for (const token of ['', 'short', '<script>alert(1)</script>', 'x'.repeat(43)]) {
       const browser = new TestBrowser()
       for (const accept of ['application/json', 'text/html']) {

@@ -32,7 +32,7 @@ describe('custom endpoints', () => {
   const params = (more: object = {}) => ({ name: 'Our Server', model: 'test-model', base_url: server.url, upstream_model: 'own-model', key: secret, ...more })
   const post = (more: object = {}, cookie = owner) => app.call('POST', '/me/endpoints', params(more), { cookie })
 
-  test('EDGE-22 a server at another origin never gets the key that was kept: it has to be given anew, or given up', async () => {
+  test('EDGE-22 a server at another origin never gets the key that was kept: it has to be given again, or given up', async () => {
     const { id } = (await post()).json.endpoint
     const patch = (body: object) => app.call('PATCH', `/me/endpoints/${id}`, body, { cookie: owner })
     const url = new URL(server.url)
@@ -106,7 +106,7 @@ describe('custom endpoints', () => {
     expect((await app.call('PATCH', '/me/endpoints/999999', { name: 'x' }, { cookie: owner })).status).toBe(404)
   })
 
-  test('ENDP-01 SHAPE-20 an owner or admin registers a server, which is tested at once; the result comes back and it is saved on a pass only', async () => {
+  test('ENDP-01 SHAPE-20 an owner or admin registers a server, which is tested immediately; the result comes back and it is saved on a pass only', async () => {
     for (const cookie of [owner, admin]) {
       const made = await post({ residency: 'india' }, cookie)
       expect(made.status).toBe(201)
@@ -141,7 +141,7 @@ describe('custom endpoints', () => {
     for (const path of ['/me/endpoints', '/me/endpoints/test']) expect((await app.call('POST', path, params(), { cookie: member })).status).toBe(403)
   })
 
-  test('ENDP-02 a URL that is none, or that leads where a user may not go, is 400 bad_request, and so is what cannot be sent', async () => {
+  test('ENDP-02 an invalid URL, or one that leads where a user may not go, is 400 bad_request, and so is what cannot be sent', async () => {
     const before = server.requests.length
     for (const more of [
       { base_url: 'not a url' },

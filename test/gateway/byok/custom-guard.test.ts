@@ -96,7 +96,7 @@ describe('where custom endpoints may not lead', () => {
   const store = async (urls: readonly string[]) => {
     await app.db.exec(deleteEndpoints, app.orgId)
     for (const [index, url] of urls.entries()) await app.db.exec(insertEndpoint, app.orgId, `stored-${index}`, url)
-    // What happens to another endpoint makes every process look at all of them anew.
+    // What happens to another endpoint makes every process look at all of them again.
     const { json } = await post(server.url)
     await app.call('DELETE', `/me/endpoints/${json.endpoint.id}`, undefined, { cookie: owner })
   }
@@ -109,7 +109,7 @@ describe('where custom endpoints may not lead', () => {
       'user:password@127.0.0.1',
     ].map(host => `${host}:${port}`)
 
-  test('ENDP-08 private, loopback, link-local and other reserved targets are refused with 400 at registration, and at every dial of what stands in the database; nobody is connected to', async () => {
+  test('ENDP-08 private, loopback, link-local and other reserved targets are refused with 400 at registration, and at every dial of what is in the database; nobody is connected to', async () => {
     const urls = hosts(trap.port).flatMap(host => [`https://${host}/v1`, `http://${host}/v1`])
     for (const url of urls)
       for (const path of ['/me/endpoints', '/me/endpoints/test']) {

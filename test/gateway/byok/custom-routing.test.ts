@@ -148,7 +148,7 @@ describe('calls on custom endpoints', () => {
     expect((await chat(indiaOnly)).json.error.code).toBe('all_routes_failed')
     expect((await app.call('DELETE', '/me/routing/test-model', undefined, { cookie: owner })).status).toBe(200)
     expect([server.requests.length, app.alpha.requests.length, app.beta.requests.length]).toEqual([0, 0, 0])
-    // What the organisation declares stands in its books as its own word; the public residency of a model is the platform's alone.
+    // What the organisation declares is in its books as its own word; the public residency of a model is the platform's alone.
     second.behave()
     for (const [provider, residency] of [
       ['byoe:at-home', 'declared'],
@@ -164,7 +164,7 @@ describe('calls on custom endpoints', () => {
     expect((await chat({ model: 'alpha-only', ...indiaOnly })).status).toBe(422)
   })
 
-  test('a removed endpoint takes no call any more, at once; a new one of its name does', async () => {
+  test('a removed endpoint takes no more calls from that moment on; a new one of its name does', async () => {
     const id = await register('Ours')
     expect((await chat({ provider: 'byoe:ours' })).status).toBe(200)
     await remove(id)

@@ -18,7 +18,7 @@ describe('shapes of own keys', () => {
           ...file,
           providers: [
             ...file.providers,
-            // OpenAI's row as it stands in the catalog, at an address of this test.
+            // OpenAI's row as the catalog has it, at an address of this test.
             { id: 'openai', base_url: upstream.url },
             { id: 'delta', name: 'Delta', base_url: upstream.url },
           ],

@@ -188,7 +188,7 @@ describe('own keys at providers', () => {
     expect(await saved()).toEqual([])
   })
 
-  test('BYOK-09 SHAPE-09 a test of the saved key says ok, rejected or unreachable, and ok reads the models anew', async () => {
+  test('BYOK-09 SHAPE-09 a test of the saved key says ok, rejected or unreachable, and ok reads the models again', async () => {
     const run = async () => (await app.call('POST', '/me/byok/gamma/test', undefined, { cookie: owner })).json
     expect((await run()).error.code).toBe('not_found')
     answer(list)
@@ -263,7 +263,7 @@ describe('own keys at providers', () => {
     expect([(await chat(key)).status, (await chat(key)).json.error?.code]).toEqual([429, 'budget_exceeded'])
   })
 
-  test('a removed key is used by no call any more, and a changed one at once', async () => {
+  test('a removed key is used by no more calls, and a changed one immediately', async () => {
     answer(list)
     await put('gamma', { key: secret })
     upstream.reset()

@@ -46,7 +46,7 @@ describe('requests without a valid credential', () => {
     expect((await ask('198.51.100.1')).status).toBe(200)
   })
 
-  test('LIM-01 a wrong or missing credential counts, and over the limit it hears 429 and no longer 401', async () => {
+  test('LIM-01 a wrong or missing credential counts, and over the limit the answer is 429 and no longer 401', async () => {
     const tries = [null, 'br-wrong', 'a.b.c', `br-${'A'.repeat(32)}`]
     for (let i = 0; i < 120; i++) {
       const reply = await ask('198.51.100.3', {}, { path: i % 2 === 0 ? '/v1/me/whoami' : '/v1/usage', token: tries[i % tries.length] ?? null })

@@ -17,7 +17,7 @@ describe('the address of the client', () => {
     expect(clientIp('127.0.0.1', '198.51.100.1', [])).toBe('127.0.0.1')
   })
 
-  test('behind trusted proxies it is the rightmost address that is none of them', () => {
+  test('behind trusted proxies it is the rightmost address that is not one of them', () => {
     expect(clientIp('127.0.0.1', '198.51.100.1')).toBe('198.51.100.1')
     expect(clientIp('10.1.2.3', '1.1.1.1, 198.51.100.1, 10.9.9.9')).toBe('198.51.100.1')
     expect(clientIp('10.1.2.3', undefined)).toBe('10.1.2.3')

@@ -6,7 +6,7 @@ import { defaultOperatorFile, startApp, type TestApp } from '../../harness/app.t
 const price = { source: 'test', as_of: '2026-01-01' }
 const chat = (words: number): string => JSON.stringify({ model: 'test-model', messages: [{ role: 'user', content: 'word '.repeat(words) }] })
 const part = (disposition: string, value: string): string => `--XX\r\nContent-Disposition: form-data; ${disposition}\r\n\r\n${value}\r\n`
-const form = (bytes: number): string => `${part('name="file"; filename="a.wav"', 'R'.repeat(bytes))}${part('name="model"', 'hear')}--XX--\r\n`
+const form = (bytes: number): string => `${part('name="file"; filename="a.wav"', 'R'.repeat(bytes))}${part('name="model"', 'scribe')}--XX--\r\n`
 
 describe('a body in small pieces', () => {
   let app: TestApp
@@ -15,8 +15,8 @@ describe('a body in small pieces', () => {
       env: { CORS_ORIGINS: '*' },
       operatorFile(urls) {
         const defaults = defaultOperatorFile(urls)
-        const hear = { id: 'hear', kind: 'transcription', routes: [{ provider: 'beta', upstream_model: 'hear-up', inr_per_minute: 0.6, ...price }] }
-        return { ...defaults, models: [...defaults.models, hear] }
+        const scribe = { id: 'scribe', kind: 'transcription', routes: [{ provider: 'beta', upstream_model: 'hear-up', inr_per_minute: 0.6, ...price }] }
+        return { ...defaults, models: [...defaults.models, scribe] }
       },
     })
     app.beta.script(() => ({ body: { text: 'x', usage: { type: 'duration', seconds: 1 } } }))
@@ -102,7 +102,7 @@ describe('a body in small pieces', () => {
     app.beta.reset()
     app.beta.script(() => ({ body: { text: 'x', usage: { type: 'duration', seconds: 1 } } }))
     const content = Array.from({ length: 8000 }, (_, index) => `line ${index}\r\n--X${index}`).join('')
-    const body = `${part('name="model"', 'hear')}${part('name="file"; filename="a.wav"', content)}--XX--\r\n`
+    const body = `${part('name="model"', 'scribe')}${part('name="file"; filename="a.wav"', content)}--XX--\r\n`
     expect((await wire(headOf('POST', '/v1/audio/transcriptions', formType, app.key), [chunked(body, 37)])).status).toBe(200)
     expect(app.beta.requests.at(-1)?.raw.includes(content)).toBe(true)
   })

@@ -91,7 +91,7 @@ function unread(text: string, localAddress?: string): Socket {
 
 describe('places', () => {
   test(
-    'HARD-11 one organisation takes all that it can get of connections, streamed replies, looks and streams of changes; another one gets its own, and the first hears which bound it met',
+    'HARD-11 one organisation takes all that it can get of connections, streamed replies, looks and streams of changes; another one gets its own, and the first is told which bound it met',
     async () => {
       const env = { CONNECTIONS_MAX: '100', STREAMS_MAX: '60', POLLS_MAX: '20', CHANGE_STREAMS_MAX: '6', FOLDER_STORE: 'on' }
       app = await startApp({ env })
@@ -196,7 +196,7 @@ describe('places', () => {
   )
 
   test(
-    'HARD-11 a connection that found no place hears so at its first request without a credential, and gets one with it; idle connections end first',
+    'HARD-11 a connection that found no place is told so at its first request without a credential, and gets one with it; idle connections end first',
     async () => {
       app = await startApp({ env: { CONNECTIONS_MAX: '20' } })
       const silent = Array.from({ length: 20 }, () => unread(''))

@@ -1,4 +1,4 @@
-/** Uploads that are refused while they come: whoever sends hears why, and the room for bodies of all callers is bounded. */
+/** Uploads that are refused while they come: the sender is told why, and the room for bodies of all callers is bounded. */
 import { spawn } from 'node:child_process'
 import { mkdtempSync, writeFileSync } from 'node:fs'
 import { request } from 'node:http'

@@ -56,7 +56,7 @@ export const clip = (seconds = 1) => new Blob([new Uint8Array(wavOf(seconds))], 
 export const sound = (chunks: Iterable<Uint8Array>, more: object = {}) => ({ headers: { 'content-type': 'audio/mpeg' }, rawStream: chunks, ...more })
 export const piece = (fill: number, bytes = 1000) => new Uint8Array(bytes).fill(fill)
 
-/** A gateway with models that hear and speak, for the suite that calls this; `app` and `client` stand once it has started. */
+/** A gateway with models that read and write sound, for the suite that calls this; `app` and `client` are there once it has started. */
 export function audioSuite() {
   const started: { app?: TestApp; client?: OpenAI } = {}
   const the = <T>(part: T | undefined): T => {

@@ -270,7 +270,7 @@ describe('audio', () => {
     expect(bytes).toBe(400 * 256 * 1024)
   })
 
-  test('revoking the agent breaks the audio off at once: no byte of the provider follows', async () => {
+  test('revoking the agent breaks the audio off immediately: no byte of the provider follows', async () => {
     const { id, token } = await app.newAgent('speaker')
     app.alpha.script([sound([piece(1)], { holdAfterRaw: true })])
     const reply = await speak({}, { token })
@@ -294,7 +294,7 @@ describe('audio of the sandbox', () => {
   })
   afterAll(() => app.stop())
 
-  test('what it says can be played, and what it hears is what was said', async () => {
+  test('what it says can be played, and what it writes down is what was said', async () => {
     const client = new OpenAI({ apiKey: app.key, baseURL: `${app.baseUrl}/v1`, maxRetries: 0 })
     const spoken = await client.audio.speech.create({ model: 'sandbox-speech', input: 'Good morning', voice: 'alloy', response_format: 'wav' })
     expect(spoken.headers.get('content-type')).toBe('audio/wav')

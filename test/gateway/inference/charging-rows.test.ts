@@ -105,7 +105,7 @@ describe('every endpoint that charges', () => {
   }
   const said = ({ status, code }: Answer) => `${status} ${code}`
 
-  test('stands in this table', () => {
+  test('is in this table', () => {
     const charging = bindingsOf(endpointTable).filter(({ row }) => row.inference === true)
     expect(charging.map(({ at }) => at.split(' ')[1]).sort()).toEqual(rows.map(({ at }) => at).sort())
   })
@@ -147,7 +147,7 @@ describe('every endpoint that charges', () => {
         expect(dialed().filter((_count, index) => index !== 1)).toEqual([0, 0])
       })
 
-      test('holds to the rules of an agent, also one that is only named, and hears its end', async () => {
+      test('holds to the rules of an agent, also one that is only named, and is told of its end', async () => {
         const name = `ruled of ${row.at.replaceAll('/', ' ')}`
         const agent = await app.newAgent(name)
         expect((await app.call('PATCH', `/v1/me/agents/${agent.id}`, { allowed_providers: ['indus'] })).status).toBe(200)

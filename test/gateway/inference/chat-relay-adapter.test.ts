@@ -89,7 +89,7 @@ describe('the relay of a chat stream', () => {
     expect(text).toBe(streamOf([said('a'), billed(usageOnly), done]))
   })
 
-  test('without usage our estimate stands before the end mark, under the id and model of the stream', () => {
+  test('without usage our estimate is before the end mark, under the id and model of the stream', () => {
     const text = anyCut(streamOf([said('abcdef'), finished(), done]))
     const [, , added, end] = text.trimEnd().split('\n\n')
     expect(end).toBe(done)

@@ -257,7 +257,7 @@ describe('POST /v1/chat/completions', () => {
     for (const part of ['neighbour', 'Lake Road', 'platform-secret']) expect(reply.text).not.toContain(part)
   })
 
-  test('HDR-01 HDR-03 HDR-10 every reply has a request id; x-br-provider names who served, and stands on no pre-flight error', async () => {
+  test('HDR-01 HDR-03 HDR-10 every reply has a request id; x-br-provider names who served, and is on no pre-flight error', async () => {
     const served = await chat({})
     expect(served.headers.get('x-br-provider')).toBe('alpha')
     expect(served.headers.get('x-request-id')).toMatch(/^req_/)

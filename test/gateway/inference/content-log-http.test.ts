@@ -38,7 +38,7 @@ describe('content that an organisation keeps', () => {
     return (await app.db.one(countRows)).count
   }
 
-  test('CHAT-34 content is kept while the window covers it, then gone; a closed window deletes at once and keeps nothing', async () => {
+  test('CHAT-34 content is kept while the window covers it, then gone; a closed window deletes immediately and keeps nothing', async () => {
     await window(7)
     const first = await chat()
     const found = await read(idOf(first))

@@ -1,4 +1,4 @@
-/** What a model says counts in whatever field it stands: a budget cuts it and who hangs up pays for it. */
+/** What a model says counts in whatever field it is: a budget cuts it and who hangs up pays for it. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { defaultOperatorFile, startApp, type TestApp, until } from '../../harness/app.ts'
 import { usageRows } from '../../harness/usage-rows.ts'

@@ -59,7 +59,7 @@ describe('calls that would cost more than the tokens', () => {
     expect((await post('/v1/messages', { model: 'anthropic-model', max_tokens: 20, messages: hello, speed: 'standard' })).status).toBe(200)
   })
 
-  test('a name that stands twice is sent once, with the value that was read', async () => {
+  test('a name that occurs twice is sent once, with the value that was read', async () => {
     const twice = (name: string, first: unknown, second: unknown, rest: object): string =>
       `{${JSON.stringify(name)}:${JSON.stringify(first)},${JSON.stringify(rest).slice(1, -1)},${JSON.stringify(name)}:${JSON.stringify(second)}}`
     const paid = [{ type: 'web_search_20250305', name: 'web_search' }]

@@ -19,7 +19,7 @@ describe('bodies that are nested too deeply', () => {
   const send = (path: string, body: string, options: { cookie?: string } = {}) =>
     app.call('POST', path, body, { ...options, headers: { 'content-type': 'application/json' } })
 
-  test('are 400 bad_request whether they would be written anew or go on as they came, and open no circuit', async () => {
+  test('are 400 bad_request whether they would be written again or go on as they came, and open no circuit', async () => {
     for (const body of [
       `{"model":"test-model","messages":${messages},"metadata":${deep}}`,
       `{"model":"same-id","messages":${messages},"metadata":${deep}}`,

@@ -162,7 +162,7 @@ describe('every inference endpoint', () => {
     }
   })
 
-  test('ERR-13 evidence stands beside the error and never in its place', async () => {
+  test('ERR-13 evidence is beside the error and never in its place', async () => {
     const { key, keyId } = await app.newKey({ budgetInr: 0.000001 })
     await post('/v1/chat/completions', { model: 'test-model', messages: hello }, { token: key })
     const broke = await post('/v1/chat/completions', { model: 'test-model', messages: hello }, { token: key })

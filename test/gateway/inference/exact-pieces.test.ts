@@ -4,7 +4,7 @@ import { exactPieceLength, restoredInPieces } from '../../../src/gateway/inferen
 import { exactNumbersOf, parseExactJson } from '../../../src/gateway/wire/json/json-body.ts'
 import { inferenceBounds } from '../../../src/gateway/wire/json/json-scan.ts'
 
-/** A body as it is written anew, with stand-ins, and what puts its numbers back. */
+/** A body as it is written again, with stand-ins, and what puts its numbers back. */
 function writtenAnew(json: string) {
   const bytes = Buffer.from(json)
   const written = JSON.stringify(parseExactJson(bytes, inferenceBounds))

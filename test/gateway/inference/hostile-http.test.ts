@@ -61,7 +61,7 @@ describe('hostile callers and providers', () => {
     expect(app.alpha.requests.map(({ path, raw }) => [path, raw.toString().slice(0, 300)])).toEqual([])
   })
 
-  test('HARD-01 JSON that stands as text in a body has bounds of its own, which the answer names', async () => {
+  test('HARD-01 JSON that is text in a body has bounds of its own, which the answer names', async () => {
     const text = (args: string) => [
       { role: 'user', content: 'x' },
       { role: 'assistant', content: null, tool_calls: [{ id: 'c', type: 'function', function: { name: 'f', arguments: args } }] },

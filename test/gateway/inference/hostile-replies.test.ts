@@ -90,7 +90,7 @@ describe('hostile replies of status 200', () => {
     for (const path of Object.keys(clients)) for (const model of models) for (const stream of [false, true]) await look(path, model, stream)
   }
 
-  test('an answer that is none is a failed route, and costs nothing', async () => {
+  test('an invalid answer is a failed route, and costs nothing', async () => {
     await each(async (path, model, stream) => {
       for (const [name, body] of Object.entries(answerless)) {
         const { status, row, text, what } = await ask(path, model, stream, body)

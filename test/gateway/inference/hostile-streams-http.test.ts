@@ -48,7 +48,7 @@ describe('hostile streams', () => {
   })
   beforeEach(() => own.reset())
 
-  /** Not by app.call, which keeps the whole answer: how often a word stands in it, and its last bytes. */
+  /** Not by app.call, which keeps the whole answer: how often a word is in it, and its last bytes. */
   async function ask(path: Path, rawStream: Iterable<string>, word = 'nothing at all') {
     own.script([{ rawStream }])
     const reply = await fetch(app.baseUrl + path, {
@@ -102,7 +102,7 @@ describe('hostile streams', () => {
   })
 
   for (const path of translated) {
-    test(`HARD-03 so are those that are written anew: ${path}`, { timeout: 180_000 }, async () => {
+    test(`HARD-03 so are those that are written again: ${path}`, { timeout: 180_000 }, async () => {
       await keepsTheLoop(async () => {
         const { status, count } = await ask(path, joined(many(chunk({ content: 'a' }), 50_000), [end]), '"a"')
         expect([status, count]).toEqual([200, 50_000])

@@ -71,7 +71,7 @@ describe('Idempotency-Key', () => {
     void second.then(() => {
       over = true
     })
-    // The clock of the gateway stands still: it waits until time has passed.
+    // The clock of the gateway does not move: it waits until time has passed.
     await until(async () => {
       clock.advance(1000)
       return over
@@ -135,7 +135,7 @@ describe('Idempotency-Key', () => {
     expect(app.alpha.requests).toHaveLength(0)
   })
 
-  test('the OpenAI SDK is told at once and does not repeat the call', async () => {
+  test('the OpenAI SDK is told immediately and does not repeat the call', async () => {
     const client = new OpenAI({ apiKey: app.key, baseURL: `${app.baseUrl}/v1`, maxRetries: 3 })
     const create = () =>
       client.chat.completions.create({ model: 'alpha-only', messages: [{ role: 'user', content: 'Once' }] }, { headers: { 'idempotency-key': key } })
@@ -145,7 +145,7 @@ describe('Idempotency-Key', () => {
     expect(app.alpha.requests).toHaveLength(1)
   })
 
-  test('however many calls come at once under one key, one is made', async () => {
+  test('however many calls come together under one key, one is made', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(fc.constantFrom('ok', 'fail', 'client'), { minLength: 1, maxLength: 4 }),

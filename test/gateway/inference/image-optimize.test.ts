@@ -164,7 +164,7 @@ describe('image_optimize', () => {
     expect(app.beta.requests).toHaveLength(0)
   })
 
-  test('IMGOPT-07 IMGOPT-08 image_max_edge may tighten the ceiling of the model and never loosens it; without a ceiling it stands alone', async () => {
+  test('IMGOPT-07 IMGOPT-08 image_max_edge may tighten the ceiling of the model and never loosens it; without a ceiling it is the only bound', async () => {
     const edge = async (model: string, image_max_edge?: number) => {
       app.alpha.reset()
       await ask([urlOf(big)], { model, ...(image_max_edge === undefined ? {} : { image_max_edge }) })
@@ -177,7 +177,7 @@ describe('image_optimize', () => {
     expect(await edge('vision-unknown', 450)).toBe(450)
   })
 
-  test('IMGOPT-09 ROUTE-50 values that are none are 400 bad_request and nothing is dialed', async () => {
+  test('IMGOPT-09 ROUTE-50 invalid values are 400 bad_request and nothing is dialed', async () => {
     for (const body of [
       { image_max_edge: 0 },
       { image_max_edge: -5 },
@@ -271,7 +271,7 @@ describe('image_optimize', () => {
     expect(info.channels).toBe(3)
   })
 
-  test('a bomb of 30,000 by 30,000 pixels in a hundred kilobytes is passed on unopened, at once and within bounds', async () => {
+  test('a bomb of 30,000 by 30,000 pixels in a hundred kilobytes is passed on unopened, immediately and within bounds', async () => {
     const bytes = bomb(30_000, 30_000)
     expect(bytes.length).toBeLessThan(500_000)
     const before = process.memoryUsage().rss

@@ -145,7 +145,7 @@ test('MSG-22 case 46 what the provider refuses comes back with its status, body 
   expect([html.status, html.text, html.headers.get('content-type')]).toEqual([502, '<html>Bad gateway</html>', 'text/html'])
 })
 
-test('MSG-25 x-br-provider stands on whole replies and on streams', async () => {
+test('MSG-25 x-br-provider is on whole replies and on streams', async () => {
   for (const stream of [false, true]) {
     expect((await app.call('POST', '/v1/messages', { ...body, stream }, withOwn())).headers.get('x-br-provider')).toBe('claude')
     expect((await app.call('POST', '/v1/messages', { ...body, stream, model: 'test-model' })).headers.get('x-br-provider')).toBe('alpha')

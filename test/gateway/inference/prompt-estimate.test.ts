@@ -193,7 +193,7 @@ const texts: Readonly<Record<string, string>> = {
   devanagari: 'नमस्ते दुनिया '.repeat(bytes / 38),
   address: `https://example.com/${'a b/'.repeat(bytes / 4)}`,
   'plain data URL': `data:text/plain,${'a b '.repeat(bytes / 4)}`,
-  'picture that is none': `data:image/png;base64,${'a b '.repeat(bytes / 4)}`,
+  'invalid picture': `data:image/png;base64,${'a b '.repeat(bytes / 4)}`,
   'data URL without a type': `data:;base64,${'a b '.repeat(bytes / 4)}`,
 }
 /** What the media of a body are taken for, one of which a text may take the place of. */

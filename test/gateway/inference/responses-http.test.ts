@@ -83,7 +83,7 @@ describe('POST /v1/responses', () => {
     },
   )
 
-  test('the bill stands in the response beside the usage', async () => {
+  test('the bill is in the response beside the usage', async () => {
     const { json } = await ask({})
     expect(json.x_br).toEqual({ cost_inr: 0.00032, value_inr: 0.00032, provider: 'alpha' })
     const completed = (await streamed({})).at(-1)

@@ -165,7 +165,7 @@ describe('the bill of a relayed stream', () => {
     return (await ask({ model: 'responses-model', stream: true })).text
   }
 
-  test.each(['completed', 'incomplete'])('stands in response.%s beside the usage, and nothing else is changed, wherever the bytes are cut', async status => {
+  test.each(['completed', 'incomplete'])('is in response.%s beside the usage, and nothing else is changed, wherever the bytes are cut', async status => {
     const response = { id: 'resp_up', status, output: [], usage }
     const last = (more: object): string => event(2, `response.${status}`, { response: { ...response, ...more } })
     for (const cut of [0, 7]) {

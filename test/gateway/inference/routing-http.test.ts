@@ -59,12 +59,12 @@ describe('routing over HTTP', () => {
   })
 
   test('ROUTE-12 ROUTE-14 a malformed weight counts as none and an unknown one is ignored', async () => {
-    // Counted as it stands, a negative price would put the dearest route first.
+    // Counted as it is, a negative price would put the dearest route first.
     for (const weight of [-1, '1', null, {}]) {
       expect(await served({ optimize_weights: { price: weight } }), String(weight)).toBe('alpha')
       expect(await served({ optimize_weights: { price: 1, latency: weight, taste: 3 } }), String(weight)).toBe('alpha')
     }
-    // The cheaper route stands second in the catalog, where it would stay if the weight counted.
+    // The cheaper route is second in the catalog, where it would stay if the weight counted.
     const second = JSON.stringify({ model: 'global-only', messages: hello, optimize_weights: 0 }).replace('weights":0', 'weights":{"price":1,"latency":1e999}')
     const cheaper = await app.call('POST', '/v1/chat/completions', second, { headers: { 'content-type': 'application/json' } })
     expect([cheaper.status, cheaper.headers.get('x-br-provider')]).toEqual([200, 'murky'])
@@ -229,7 +229,7 @@ describe('routing over HTTP', () => {
     expect((await flags())['alpha']).toBe(true)
   })
 
-  test('LIFE-03 a success in between starts the count anew', async () => {
+  test('LIFE-03 a success in between starts the count again', async () => {
     const bad = { status: 500 }
     app.alpha.script([bad, bad, {}, bad, bad])
     for (let i = 0; i < 5; i++) await chat()

@@ -59,7 +59,7 @@ test('output that ran ahead of the question under way is asked for again behind 
   expect(hold.asked).toEqual([768, 6024])
 })
 
-/** A clock that stands still until it is moved. */
+/** A clock that moves only when it is moved. */
 function standingClock() {
   let nowMs = 1000
   return {

@@ -177,7 +177,7 @@ describe('streamed chat completions', () => {
     }
   })
 
-  test("the provider's own error frame passes, and the end mark stands behind it in an event of its own", async () => {
+  test("the provider's own error frame passes, and the end mark comes after it in an event of its own", async () => {
     const frame = 'data: {"error":{"message":"overloaded","type":"server_error","code":null}}'
     for (const end of ['\n', '\n\n']) {
       app.alpha.script([{ rawStream: ['data: {"choices":[{"index":0,"delta":{"content":"abc"}}]}\n\n', `${frame}${end}`], holdAfterRaw: true }])

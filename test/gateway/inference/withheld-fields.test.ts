@@ -119,7 +119,7 @@ describe("fields on the platform's key", () => {
     expect(sent()).toMatchObject({ brand_new: true, service_tier: 'priority' })
   })
 
-  test('HARD-07 a stored file, recording or a tool that the provider runs is refused, wherever it stands, and goes on with an own key', async () => {
+  test('HARD-07 a stored file, recording or a tool that the provider runs is refused, wherever it is, and goes on with an own key', async () => {
     const refused: readonly object[] = [
       { messages: [{ role: 'user', content: [{ type: 'file', file: { file_id: 'file-1' } }] }] },
       {
@@ -149,7 +149,7 @@ describe("fields on the platform's key", () => {
     for (const body of refused) expect((await chat({ ...body, ...own })).status, JSON.stringify(body)).toBe(200)
   })
 
-  test('HARD-07 a name that stands twice, at any depth, is sent once with the value that was judged', async () => {
+  test('HARD-07 a name that occurs twice, at any depth, is sent once with the value that was judged', async () => {
     const doubled = [
       `{"model":"same-id","messages":${JSON.stringify(hello)},"web_search_options":{},"web_search_options":null}`,
       `{"model":"same-id","messages":${JSON.stringify(hello)},"models":["dear"],"models":null}`,

@@ -142,7 +142,7 @@ describe('changing and ending keys', () => {
     expect(await outcome(key)).toBe(200)
   })
 
-  test('KEY-15 LIFE-08 a revoked key is refused at once and its running call is cut; the end is in the outbox once and nothing brings the key back', async () => {
+  test('KEY-15 LIFE-08 a revoked key is refused immediately and its running call is cut; the end is in the outbox once and nothing brings the key back', async () => {
     const { key, id, prefix } = await make({ name: 'to be ended' })
     app.alpha.script([{ hold: true }])
     const running = chat(key, { model: 'alpha-only' })

@@ -187,7 +187,7 @@ describe('making and listing keys', () => {
     expect(said(await make({ name }))).toEqual([400, 'bad_name'])
   })
 
-  test('names that the gateway makes up never collide, not even at once', async () => {
+  test('names that the gateway makes up never collide, not even when they are made concurrently', async () => {
     const names = (await Promise.all(Array.from({ length: 8 }, () => make()))).map(reply => reply.json.name)
     expect(new Set(names).size).toBe(8)
   })

@@ -125,7 +125,7 @@ describe('keys that nobody uses', () => {
     expect(await shown(key.id)).toMatchObject({ state: 'active', inactivity_notice_at: null })
   })
 
-  test("the window is the organisation's own, and none where the rule is off; the owners hear of keys that nobody backs", async () => {
+  test("the window is the organisation's own, and none where the rule is off; the owners are told of keys without a user", async () => {
     const org = await app.otherOrg('Short Window')
     const robot = await app.gateway.app.keys.create({ orgId: org.orgId, userId: null, workspaceId: null, name: 'robot', scope: 'full' })
     const lines = async () => {

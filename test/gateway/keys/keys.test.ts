@@ -93,7 +93,7 @@ test('an unknown key and a text of another shape are not found', async () => {
   expect(process.keys.findForAuth('nonsense')).toBeNull()
 })
 
-test('a revoked key is refused at once and its calls are cut', async () => {
+test('a revoked key is refused immediately and its calls are cut', async () => {
   const { key, keyId, orgId } = await newCaller(process)
   await process.keys.findForAuth(key)
   const running = new AbortController()

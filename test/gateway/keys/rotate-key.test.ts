@@ -51,7 +51,7 @@ describe('rotating keys', () => {
     }
   })
 
-  test('ROTA-01 with no overlap the old secret is dead at once, and the reply says so', async () => {
+  test('ROTA-01 with no overlap the old secret is dead immediately, and the reply says so', async () => {
     const { key: old, id } = await make()
     expect(await chat(old)).toBe(200)
     const { key } = (await rotate(id, { overlap_days: 0 })).json

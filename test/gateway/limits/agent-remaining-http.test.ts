@@ -72,7 +72,7 @@ describe('what an agent has left', () => {
     return agent
   }
 
-  test('BUDX-07 stands on every governed reply of an agent, whole, streamed or an error, to the micro-rupee', async () => {
+  test('BUDX-07 is on every governed reply of an agent, whole, streamed or an error, to the micro-rupee', async () => {
     const charging = bindingsOf(endpointTable).filter(({ row }) => row.inference === true)
     expect(charging.map(({ at }) => at.split(' ')[1]).sort()).toEqual(rows.map(({ at }) => at).sort())
     for (const row of rows) {

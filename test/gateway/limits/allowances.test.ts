@@ -138,7 +138,7 @@ describe.each([
     wide.release()
   })
 
-  it('start anew with the IST month, and charge a running call to the month of its admission', async () => {
+  it('begin again with the IST month, and charge a running call to the month of its admission', async () => {
     const lastMinute = Date.parse('2026-11-30T18:29:00Z')
     const clock = movableClock(lastMinute)
     const engine = await start({ env, clock })

@@ -18,7 +18,7 @@ const times = (count: number): number[] => Array.from({ length: count }, (_, i) 
 describe.runIf(onPostgres)('budgets and limits over several processes', () => {
   let fleet: Fleet
   let members: GatewayProcess[]
-  // A recall waits this long for slices of the others; with two hundred calls at once on a small machine the default is short.
+  // A recall waits this long for slices of the others; with two hundred concurrent calls on a small machine the default is short.
   beforeAll(async () => {
     fleet = await startFleet({ RECALL_WAIT_MS: '1000' })
     members = [await fleet.start()]

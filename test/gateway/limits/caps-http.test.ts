@@ -141,7 +141,7 @@ describe('caps of calls', () => {
     expect((await spentOf()) - before).toBeCloseTo(0.001, 9)
   })
 
-  test.for(names)('CAPS-01 of %s: calls at once are counted until they end, streams until their last byte', async name => {
+  test.for(names)('CAPS-01 of %s: concurrent calls are counted until they end, streams until their last byte', async name => {
     const caller = await callerOf(name)
     await caller.rule({ max_concurrency: 2 })
     app.alpha.script(request => (request.json?.['stream'] === true ? { holdAfterChunks: 2 } : { hold: true }))
@@ -152,7 +152,7 @@ describe('caps of calls', () => {
       const refused = await chat(caller, body)
       expect([...said(refused), refused.json.scope, refused.json.limit]).toEqual([429, 'concurrency_limit_reached', caller.scope, 2])
       expect([refused.headers.get('retry-after'), refused.headers.get('x-should-retry')]).toEqual(['1', 'true'])
-      expect(refused.json.error.message).toContain('2 calls at once')
+      expect(refused.json.error.message).toContain('2 calls concurrently')
     }
     // Nobody else is held up.
     app.alpha.script({})
@@ -202,7 +202,7 @@ describe('caps of calls', () => {
     await next()
   })
 
-  test('LIM-11 a call that is refused for a cap of its own or for calls at once does not use up the day', async () => {
+  test('LIM-11 a call that is refused for a cap of its own or for concurrent calls does not use up the day', async () => {
     const { key, keyId } = await app.newKey({ daily: 2 })
     const caller = { token: key, headers: {} }
     await ruleOfKey(keyId, { max_concurrency: 1, max_output_tokens: 50 })

@@ -138,7 +138,7 @@ describe.runIf(onPostgres)('caps that change while three processes hold slices',
     running.release()
   })
 
-  it('used up by all of them at once: nobody is refused while another has an idle slice, and all of it is spent', async () => {
+  it('used up by all of them together: nobody is refused while another has an idle slice, and all of it is spent', async () => {
     // Calls that cost what they hold, and calls that leave most of it idle. Of the latter one on each process: what one is answered the next one there believes for a moment.
     for (const [cap, value, callers] of [
       [60n * cost, cost, 9],

@@ -51,7 +51,7 @@ describe.runIf(onPostgres)('caps and rules over several processes', () => {
 
   const spreads: Record<string, (i: number) => number> = { 'to one': () => 0, 'in turn': i => i, 'mostly to one': i => (i % 5 === 0 ? 1 : 0) }
 
-  test.for(Object.keys(spreads))('CAPS-01 calls at once of an agent are counted over all processes, sent %s, and leave nothing behind', async spread => {
+  test.for(Object.keys(spreads))('CAPS-01 concurrent calls of an agent are counted over all processes, sent %s, and leave nothing behind', async spread => {
     const cap = 4
     const agent = await fleet.newAgent(`crowd ${spread}`, null)
     for (const through of times(3)) await rule(member(through), agent.id, { max_concurrency: cap })

@@ -24,7 +24,7 @@ const killWriters = statement<[], { count: number }>(
    where datname = current_database() and pid <> pg_backend_pid() and state = 'idle in transaction'`,
 )
 const cost = 1000n
-/** What happens at a commit that is on its way: it never arrives, nobody hears that it did, or the server's own process is ended before it. */
+/** What happens at a commit that is on its way: it never arrives, nobody is told that it did, or the server's own process is ended before it. */
 type Fault = 'cut' | 'deafen' | 'terminate'
 
 describe.runIf(onPostgres)('a connection that breaks at the moment of a commit', () => {

@@ -99,7 +99,7 @@ describe('a journal in segments', () => {
     await until(() => segmentsOf(folder, engine.limits.processId).length < before.length)
     expect(segmentsOf(folder, engine.limits.processId)[0]?.start).toBeGreaterThan(0)
     expect([...readJournal(folder, engine.limits.processId)].some(({ record }) => 'event' in record && record.event.id === long.eventId)).toBe(true)
-    // What is not flushed yet lies in two segments.
+    // What is not flushed yet is in two segments.
     for (let i = 0; i < 12; i++) await callOnce(engine, request(100n), 10n)
     const survivor = await startEngine(database.db, { dataDir: await copyOfJournal(engine) })
     const rows = await database.db.many(events)
@@ -137,7 +137,7 @@ describe('a journal in segments', () => {
 })
 
 describe('a disk that is full', () => {
-  it('refuses new calls; running ones are charged in the database at once; behind the gap the journal goes on', async () => {
+  it('refuses new calls; running ones are charged in the database immediately; behind the gap the journal goes on', async () => {
     const disk = new FullDisk(4096)
     const engine = await startEngine(database.db, { disk, env: still })
     await engine.limits.budgets.set(1, 'key', '7', 100_000n)

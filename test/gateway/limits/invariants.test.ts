@@ -41,7 +41,7 @@ const broken: readonly (readonly [string, string, RegExp])[] = [
     /is 5, its cost is 900/,
   ],
   [
-    'calls at once that were spent',
+    'concurrent calls that were spent',
     "insert into counters (org_id, scope, scope_id, metric, period, cap, spent) values (1, 'key', '7', 'running', 'ever', 5, 1)",
     /of calls at once has 1 spent/,
   ],

@@ -122,7 +122,7 @@ describe('a large max_tokens on a dear model with ₹100 left', () => {
     expect(spent_inr).toBeLessThanOrEqual(80 * 30 * tokenInr)
   })
 
-  test('output that comes all at once is covered at once: within the budget the stream goes on, beyond it it ends', async () => {
+  test('output that comes in one piece is covered immediately: within the budget the stream goes on, beyond it it ends', async () => {
     // 10,000 tokens in one chunk, ₹50.
     const burst = { holdAfterChunks: 1, chunks: ['x'.repeat(30_000), 'and', 'the-tail'] }
     const rich = await agentWith('rich')

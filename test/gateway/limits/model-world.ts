@@ -215,7 +215,7 @@ export class World {
     this.model.month = istMonth(Date.now() + this.#wallMs)
   }
 
-  /** kill -9: of the engine only its journal is left, as it stands now. */
+  /** kill -9: of the engine only its journal is left, as it is now. */
   crash(slot: number): void {
     const on = this.#engine(slot)
     if (on === null) return

@@ -62,7 +62,7 @@ describe('budgets of an organisation', () => {
     return { key: made.key, keyId: made.id, workspaceId, userId }
   }
 
-  test('SHAPE-29 an owner sets a budget by scope and target, reads how it stands, and null clears it', async () => {
+  test('SHAPE-29 an owner sets a budget by scope and target, reads its state, and null clears it', async () => {
     const { keyId } = await app.newKey({ name: 'shaped key' })
     const made = await set({ scope: 'key', target_id: keyId, monthly_budget_inr: 250.5 })
     expect(made.status).toBe(200)
@@ -296,7 +296,7 @@ describe('budgets of an organisation', () => {
     await set({ scope: 'agent', target_id: id, monthly_budget_inr: costInr }, cookie)
     expect((await chat(other.key, {}, { 'x-br-agent-id': 'jumper' })).status).toBe(200)
     expect(await fired()).toEqual(['budget.warn org 80', 'budget.block org 100', 'budget.warn agent 80', 'budget.block agent 100'])
-    // A new month begins under every mark, and the marks fire anew.
+    // A new month begins under every mark, and the marks fire again.
     clock.moveTo(Date.UTC(2026, 10, 30, 18, 30, 5))
     expect(await state()).toEqual(['org under', 'agent under'])
     await set({ scope: 'org', monthly_budget_inr: costInr }, cookie)

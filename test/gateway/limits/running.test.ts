@@ -53,7 +53,7 @@ async function end({ asked, permit }: Running, how: 'settle' | 'release'): Promi
 describe.each([
   ['asking for every call', '0'],
   ['with slices', '10'],
-])('calls at once, %s', (_, seconds) => {
+])('concurrent calls, %s', (_, seconds) => {
   let engine: TestEngine
   beforeAll(async () => {
     engine = await startEngine(database.db, { env: { ALLOWANCE_SECONDS: seconds } })
@@ -157,7 +157,7 @@ describe.each([
   }, 120_000)
 })
 
-describe.runIf(onPostgres)('calls at once over several processes', () => {
+describe.runIf(onPostgres)('concurrent calls over several processes', () => {
   let engines: TestEngine[] = []
   beforeAll(async () => {
     for (let i = 0; i < 3; i++) engines.push(await startEngine(await database.open(), { env: { BEAT_MS: '200', JANITOR_MS: '200' } }))

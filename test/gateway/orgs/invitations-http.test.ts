@@ -63,7 +63,7 @@ describe('invitations over HTTP', () => {
     expect((await teams.invite(admin, ' one@people.test ')).json).toMatchObject({ email: 'one@people.test', role: 'member' })
     expect(codeOf(await teams.invite(owner, 'ONE@people.test', 'admin'))).toEqual([400, 'already_invited'])
     expect((await teams.invite(owner, 'two@people.test', 'owner')).status).toBe(201)
-    // Members and open invitations count together: three and two so far, room for one, and four ask at once.
+    // Members and open invitations count together: three and two so far, room for one, and four ask concurrently.
     const replies = await Promise.all(['a', 'b', 'c', 'd'].map(name => teams.invite(owner, `${name}@people.test`)))
     expect(replies.map(codeOf).sort()).toEqual([[201, undefined], ...Array(3).fill([400, 'member_cap'])])
     expect((await teams.members(owner)).pending).toHaveLength(3)

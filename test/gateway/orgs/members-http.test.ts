@@ -84,7 +84,7 @@ describe('members over HTTP', () => {
     expect((await app.call('GET', '/v1/me/whoami', undefined, { token: key })).json.role).toBe('member')
   })
 
-  test('ORG-08 the last owner is neither demoted nor removed and does not leave, also when two owners do it to each other at once', async () => {
+  test('ORG-08 the last owner is neither demoted nor removed and does not leave, also when two owners do it to each other concurrently', async () => {
     const { orgId, owner, admin } = await teams.team()
     const call = teams.as(owner)
     for (const role of ['member', 'admin']) expect(codeOf(await call('PATCH', `/me/members/${owner.userId}`, { role }))).toEqual([400, 'last_owner'])
@@ -165,7 +165,7 @@ describe('members over HTTP', () => {
     expect((await teams.as(other.owner)('GET', '/me/workspaces')).json.workspaces).toEqual([space])
   })
 
-  test('AUTH-20 when a membership ends, the keys, agent tokens and sessions of that person there end at once, running calls too, and stay ended', async () => {
+  test('AUTH-20 when a membership ends, the keys, agent tokens and sessions of that person there end immediately, running calls too, and stay ended', async () => {
     const { orgId, owner } = await teams.team()
     const person = await teams.stranger()
     await teams.join(owner, person)

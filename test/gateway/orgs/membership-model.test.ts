@@ -1,4 +1,4 @@
-/** Any sequence of membership changes, two of them at once, leaves an organisation with an owner and within its size. */
+/** Any sequence of membership changes, two of them concurrent, leaves an organisation with an owner and within its size. */
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { statement } from '../../../src/platform/db/db.ts'
@@ -78,7 +78,7 @@ describe('membership', () => {
     return { orgId, run }
   }
 
-  test('whatever people do, alone or two at once, one owner remains, the size holds, and who is out is in no team', async () => {
+  test('whatever people do, alone or two together, one owner remains, the size holds, and who is out is in no team', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(fc.tuple(act, fc.option(act)), { minLength: 8, maxLength: 24 }), async steps => {
         const { orgId, run } = await world()

@@ -84,7 +84,7 @@ describe.runIf(onPostgres)('membership and settings over two processes', () => {
     upstream.script(fleetAnswer)
   })
 
-  test('two owners who demote each other at once through two processes leave one owner', async () => {
+  test('two owners who demote each other concurrently through two processes leave one owner', async () => {
     for (let round = 0; round < 8; round++) {
       const [a, b] = [await newMember('owner'), await newMember('owner')]
       // Nobody else owns the organisation while they do it.

@@ -98,7 +98,7 @@ describe('the signed-in person and the organisation over HTTP', () => {
     const { orgs } = (await app.call('GET', '/me/orgs', undefined, { cookie })).json
     expect(orgs).toEqual([{ id: app.orgId, name: 'Test Org', kind: 'team', role: 'member', member_count: expect.any(Number), active: true }, made.json])
     expect(codeOf(await app.call('POST', '/me/orgs', { name: '\u0007' }, { cookie }))).toEqual([400, 'bad_name'])
-    // One place is left for four that ask at once.
+    // One place is left for four that ask concurrently.
     const statuses = await Promise.all([2, 3, 4, 5].map(async n => codeOf(await app.call('POST', '/me/orgs', { name: `Team ${n}` }, { cookie }))))
     expect(statuses.sort()).toEqual([[201, undefined], ...Array(3).fill([400, 'team_cap'])])
     expect((await app.call('GET', '/me/orgs', undefined, { cookie })).json.orgs).toHaveLength(3)
@@ -127,7 +127,7 @@ describe('the signed-in person and the organisation over HTTP', () => {
     expect((await me(cookie)).org.id).toBe(team.id)
   })
 
-  test('ORG-16 a data-retention window, set by owner or admin, opens gated models at once, and 0 closes them again', async () => {
+  test('ORG-16 a data-retention window, set by owner or admin, opens gated models immediately, and 0 closes them again', async () => {
     const admin = await app.newMember('admin')
     const member = await app.newMember('member')
     const put = (days: unknown, cookie = owner) => app.call('PUT', '/me/org/data-retention', { days }, { cookie })

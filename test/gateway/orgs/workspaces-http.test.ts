@@ -61,7 +61,7 @@ describe('workspaces over HTTP', () => {
     }
   })
 
-  test('WS-03 the name is unique in any case of letters, also when many ask at once; an archived one frees it', async () => {
+  test('WS-03 the name is unique in any case of letters, also when many ask concurrently; an archived one frees it', async () => {
     const names = ['Düsseldorf', 'DÜSSELDORF', 'düsseldorf']
     const made = await Promise.all(names.map(name => app.call('POST', '/me/workspaces', { name }, { cookie: owner })))
     expect(made.map(codeOf).sort()).toEqual([

@@ -59,7 +59,7 @@ describe.runIf(onPostgres)('saved chains over several processes', () => {
     for (const [member, steps, provider] of changes) {
       const status = steps === null ? await manage(member, 'DELETE') : await manage(member, 'PUT', { steps })
       expect(status).toBe(200)
-      // Where it was changed it holds at once.
+      // Where it was changed it holds immediately.
       expect(await servedBy(member)).toBe(provider)
       for (const other of members) await until(async () => (await servedBy(other)) === provider, `the call goes to ${provider}`, effectDeadlineMs)
     }

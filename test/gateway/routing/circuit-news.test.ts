@@ -72,7 +72,7 @@ describe('news of circuits', () => {
     expect([here.heard, there.heard]).toEqual([['d/m'], ['a/m', 'c/m', 'a/m']])
   })
 
-  test('wait while the database is away; circuits work on, and what stands then is told once', async () => {
+  test('wait while the database is away; circuits work on, and the state of then is told once', async () => {
     const { link, here, there } = pair()
     link.isAway = true
     fail(here.circuits, 'a/m')

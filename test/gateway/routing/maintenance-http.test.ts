@@ -106,7 +106,7 @@ describe('maintenance', () => {
     expect((await flags('alpha')).maintenance).toBe(true)
   })
 
-  test('the last route of a model is not withheld by the gateway, and a word of the operator stands over it', async () => {
+  test('the last route of a model is not withheld by the gateway, and a word of the operator has precedence', async () => {
     app.alpha.script(() => ({ status: 402, body: { error: { message: 'pay' } } }))
     for (let count = 0; count < 3; count++) expect((await ask({}, 'alpha-only')).json.error.code).toBe('provider_unavailable_billing')
     await heal()

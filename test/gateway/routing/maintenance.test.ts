@@ -44,7 +44,7 @@ describe('what several processes withhold', () => {
     }
   })
 
-  test('a word of the operator that comes at the same moment stands', async () => {
+  test('a word of the operator that comes at the same moment holds', async () => {
     for (let round = 0; round < 5; round++) {
       await db.exec(deleteAll)
       const [here, there] = [member(), member()]

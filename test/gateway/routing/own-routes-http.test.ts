@@ -180,7 +180,7 @@ describe('what an organisation brings along', () => {
     await manage('DELETE', '/me/routing/test-model')
   })
 
-  test('ORG-17 a gated model is 403 model_gated while the organisation has no retention window, and runs at once when it has one', async () => {
+  test('ORG-17 a gated model is 403 model_gated while the organisation has no retention window, and runs immediately when it has one', async () => {
     expect((await manage('PUT', '/me/org/data-retention', { days: 0 })).status).toBe(200)
     expect(await served({ model: 'gated-model' })).toEqual([403, 'model_gated'])
     expect((await app.call('POST', '/me/route/preview', { model: 'gated-model' })).json.error.code).toBe('model_gated')

@@ -152,7 +152,7 @@ describe('for any routes, facts and preference', () => {
     )
   })
 
-  test('an axis whose weight is zero has no say: whatever stands on it, the order is the same', () => {
+  test('an axis whose weight is zero has no say: whatever its values are, the order is the same', () => {
     const axes = ['price', 'latency', 'uptime', 'throughput'] as const
     fc.assert(
       fc.property(fc.array(fc.tuple(sketch, sketch), { maxLength: 8 }), preference, fc.constantFrom(...axes), (pairs, params, dropped) => {

@@ -10,7 +10,7 @@ import type { RouterFields } from '../../../src/gateway/wire/chat/router-fields.
 import type { Clock } from '../../../src/platform/clock.ts'
 import { Secret } from '../../../src/platform/security/secret.ts'
 
-/** A clock that stands still until it is told. */
+/** A clock that moves only when it is told to. */
 export function steppedClock(startMs = 1_700_000_000_000): Clock & { step(ms: number): void } {
   let nowMs = startMs
   const never = (): never => {

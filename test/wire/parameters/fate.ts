@@ -1,6 +1,6 @@
 /** What becomes of one field of a request at a provider of another format. */
 export type Fate =
-  /** The text stands in what the provider gets; beside it only these names are told as dropped. */
+  /** The text is in what the provider gets; beside it only these names are told as dropped. */
   | { readonly kind: 'carried'; readonly text: string; readonly dropped: readonly string[] }
   /** Exactly these names are told as dropped. */
   | { readonly kind: 'dropped'; readonly names: readonly string[] }

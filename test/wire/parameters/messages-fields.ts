@@ -93,7 +93,7 @@ export const otherMessagesFields = {
     carried('"text":{"format":{"type":"json_schema"'),
   ),
   'output_config.format of another type': all({ output_config: { format: { type: 'grammar' } } }, refused('"output_config.format"')),
-  'output_format that is none': all({ output_format: 'json' }, refused('"output_format"')),
+  'invalid output_format': all({ output_format: 'json' }, refused('"output_format"')),
   'output_config.task_budget': all({ output_config: { task_budget: { type: 'tokens', total: 9 } } }, dropped('output_config.task_budget')),
   'thinking.display': row(
     { thinking: { type: 'enabled', budget_tokens: 1024, display: 'omitted' } },
@@ -111,12 +111,12 @@ export const otherMessagesFields = {
   ),
   'thinking null': all({ thinking: null }, met('nothing is said')),
   'thinking of no known type': all({ thinking: { type: 'much' } }, refused('"thinking')),
-  'a temperature that is none': all({ temperature: '0.5' }, refused('"temperature"')),
-  'a top_p that is none': all({ top_p: [] }, refused('"top_p"')),
-  'a top_k that is none': all({ top_k: 'all' }, refused('"top_k"')),
-  'stop_sequences that are none': all({ stop_sequences: 'END' }, refused('"stop_sequences"')),
-  'a stop sequence that is none': all({ stop_sequences: ['END', 7] }, refused('"stop_sequences[1]"')),
-  'metadata that is none': all({ metadata: 'u-1' }, refused('"metadata"')),
+  'an invalid temperature': all({ temperature: '0.5' }, refused('"temperature"')),
+  'an invalid top_p': all({ top_p: [] }, refused('"top_p"')),
+  'an invalid top_k': all({ top_k: 'all' }, refused('"top_k"')),
+  'invalid stop_sequences': all({ stop_sequences: 'END' }, refused('"stop_sequences"')),
+  'an invalid stop sequence': all({ stop_sequences: ['END', 7] }, refused('"stop_sequences[1]"')),
+  'invalid metadata': all({ metadata: 'u-1' }, refused('"metadata"')),
   'values that ask for nothing': all(
     {
       service_tier: 'auto',

@@ -6,7 +6,7 @@ interface Style {
   /** Newer servers name their calls. */
   readonly callIds: boolean
   readonly usageEachChunk: boolean
-  /** The finish reason stands beside the last part instead of in a chunk of its own. */
+  /** The finish reason is beside the last part instead of in a chunk of its own. */
   readonly finishBesideLast: boolean
   /** Where the thoughts are signed: on calls alone, on the text behind them, or on an empty text at the end. */
   readonly signs: 'calls' | 'text' | 'end'

@@ -5,7 +5,7 @@ import type { Upstream } from './upstreams.ts'
 interface Style {
   readonly tools: 'plain' | 'id-each-chunk' | 'no-index' | 'index-zero' | 'no-id' | 'whole-call'
   readonly reasoningKey: 'reasoning_content' | 'reasoning'
-  /** Where usage stands: in a chunk of its own, beside the finish reason, or in every chunk. */
+  /** Where usage is: in a chunk of its own, beside the finish reason, or in every chunk. */
   readonly usageAt: 'own-chunk' | 'finish-chunk' | 'every-chunk'
   readonly roleChunk: boolean
   readonly nullFields: boolean

@@ -12,7 +12,7 @@ export type Said =
   | { readonly kind: 'text'; readonly parts: readonly string[] }
   | { readonly kind: 'reasoning'; readonly parts: readonly string[]; readonly signature: string | null }
   | { readonly kind: 'redacted'; readonly data: string }
-  /** Several at once; `isInterleaved`: their parts come in turns, where the format can say so. */
+  /** Several together; `isInterleaved`: their parts come in turns, where the format can say so. */
   | { readonly kind: 'tools'; readonly calls: readonly ToolCall[]; readonly isInterleaved: boolean }
 
 /** In hub terms: the prompt includes what was cached, the completion what was reasoned. */

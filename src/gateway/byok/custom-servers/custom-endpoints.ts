@@ -108,7 +108,7 @@ export const customEndpoints = {
     access: { role: 'admin' },
     tag,
     summary:
-      'Changes what is named of a registered server. Its slug stays, and its key unless one is given (null: none); an address at another host, port or scheme needs the key anew. A new address, key or model is tested first, and nothing is changed when the test does not pass.',
+      'Changes what is named of a registered server. Its slug stays. Its key stays too, unless the request gives one (null: none). An address at another host, port or scheme needs the key again. A new address, key or model is tested first; if the test fails, nothing changes.',
     input: { path: z.object({ id: z.string().describe('Id of the endpoint.') }), body: change },
     output: z.object({ ok: z.literal(true), endpoint, compliance }),
     errors: ['forbidden', 'unavailable', 'bad_request', 'bad_name', 'bad_model', 'not_found', 'rate_limit_exceeded'],
@@ -140,7 +140,7 @@ export const customEndpoints = {
     auth: 'session',
     access: { role: 'admin' },
     tag,
-    summary: 'Removes a server; calls stop going there at once.',
+    summary: 'Removes a server. Calls stop going there immediately.',
     input: { path: z.object({ id: z.string().describe('Id of the endpoint.') }) },
     output: z.object({ ok: z.literal(true) }),
     errors: ['forbidden', 'unavailable', 'not_found'],

@@ -123,7 +123,7 @@ export class BodyRoom {
       const dueBytes = ((nowMs - upload.startedMs - uploadGraceMs) / 1000) * leastBytesPerSecond
       if (upload.receivedBytes >= dueBytes) continue
       this.#coming.delete(upload)
-      upload.stop(this.#refuse('slow', `The body comes more slowly than ${leastBytesPerSecond} bytes a second. Send it anew over a better connection.`))
+      upload.stop(this.#refuse('slow', `The body comes more slowly than ${leastBytesPerSecond} bytes a second. Send it again over a better connection.`))
     }
     if (this.#coming.size > 0) return
     this.#stop?.()

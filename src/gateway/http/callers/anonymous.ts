@@ -59,7 +59,7 @@ function tooMany(nowMs: number): GatewayError {
   })
 }
 
-/** Whether a request that was refused so counts as anonymous. A token that we signed is no stranger, though it has ended: it hears why, however many of them there are. */
+/** Whether a request that was refused so counts as anonymous. A token that we signed does not, although it has ended: its caller is told why, however often it comes. */
 export function isOfStranger(refusal: unknown): boolean {
   if (!(refusal instanceof GatewayError) || refusal.status !== 401) return false
   const reason = refusal.options.extra?.['reason']

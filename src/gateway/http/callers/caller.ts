@@ -61,7 +61,7 @@ function ofMessagesCall(headers: IncomingMessage['headers']): { authorization?: 
 }
 
 const providerKeyAlone =
-  'A credential came that is none of this gateway. Send the gateway key in "x-br-api-key" beside it (Claude Code: ANTHROPIC_CUSTOM_HEADERS="x-br-api-key: br-…"), or in its place.'
+  'The credential is not one of this gateway. Send the gateway key in "x-br-api-key" beside it (Claude Code: ANTHROPIC_CUSTOM_HEADERS="x-br-api-key: br-…"), or in its place.'
 
 /** The caller of a public row: by a valid credential the one that it names, who is held to the rate of the key; everybody else is anonymous and counted. */
 async function knownOrAnonymous({ clients }: AnyRow, request: IncomingMessage, response: ServerResponse, deps: EdgeDeps): Promise<Caller> {
@@ -77,8 +77,8 @@ async function knownOrAnonymous({ clients }: AnyRow, request: IncomingMessage, r
 }
 
 /**
- * What a request hears whose caller did not become known. A wrong or missing credential counts against its sender, and that refusal
- * goes before the 401. Who was kept from an act, by the page that sent it or as an agent, stands in the audit trail all the same.
+ * The answer to a request whose caller is unknown. A wrong or missing credential counts against its sender, and that refusal
+ * goes before the 401. Who was kept from an act, by the page that sent it or as an agent, is in the audit trail all the same.
  */
 export async function refusalOfUnknown(thrown: unknown, call: RowRequest, deps: EdgeDeps): Promise<unknown> {
   const { binding, request, response } = call

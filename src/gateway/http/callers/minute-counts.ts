@@ -16,7 +16,7 @@ export class MinuteCounts {
     return this.#counts.get(name) ?? 0
   }
 
-  /** A Map keeps the order of insertion: taken out and put in again, the newest stands last. */
+  /** A Map keeps the order of insertion: taken out and put in again, the newest is the last. */
   set(name: string, count: number): void {
     this.#counts.delete(name)
     this.#counts.set(name, count)

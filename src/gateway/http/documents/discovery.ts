@@ -11,7 +11,7 @@ export interface Discovery {
 
 const row = endpointOf<{ discovery: Discovery }>()
 
-/** Readers ask each time whether it is still the same: another version of the gateway may answer at once. */
+/** Readers ask each time whether it is still the same: another version of the gateway may answer at any time. */
 const revalidated = { 'cache-control': 'no-cache' }
 const conditional = z.object({ 'if-none-match': z.string().optional() })
 

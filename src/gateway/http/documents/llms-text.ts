@@ -17,7 +17,7 @@ export function llmsTextOf(bindings: readonly Binding[], baseUrl: string): strin
 - MCP (streamable HTTP, same bearer, no OAuth login): ${baseUrl}/mcp; \`?toolsets=core,memory\` lists fewer tools; server card: ${baseUrl}/mcp/server-card
 - MCP for clients that only know how to log in, where the operator has named an issuer: ${baseUrl}/orgs/<organisation id>/mcp
 - Schema: ${baseUrl}/openapi.json
-- Errors are \`{"error":{"message","type","code"}}\`; branch on \`code\`. Do not retry budget_exceeded, agent_budget_exceeded or daily_limit_reached at once.
+- Errors are \`{"error":{"message","type","code"}}\`; branch on \`code\`. Do not retry budget_exceeded, agent_budget_exceeded or daily_limit_reached immediately.
 - Replies name the provider (x-br-provider), the cost (x-br-cost-inr) and what could not be carried (x-br-dropped-params). Idempotency-Key makes a retry safe.
 
 ## connect

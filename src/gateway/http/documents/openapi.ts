@@ -4,7 +4,7 @@ import { type ErrorName, errorTable } from '../../../platform/errors.ts'
 import { type Binding, countsStrangers } from '../edge.ts'
 import { oauthErrorCode } from '../oauth-wire.ts'
 
-/** Codes that any row of this credential kind and path can answer, beside the ones it names; `bad_request` also for a label that is none. */
+/** Codes that any row of this credential kind and path can answer, beside the ones it names; `bad_request` also for an invalid label. */
 function commonErrors({ auth, at, row }: Binding, hasInput: boolean): ErrorName[] {
   const names: ErrorName[] = ['internal_error']
   if (row.always !== true) names.push('places_taken')

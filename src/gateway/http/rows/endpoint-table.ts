@@ -1,4 +1,4 @@
-/** Every endpoint of the product. Nothing else stands here. Decision 0001 says why. */
+/** Every endpoint of the product. Nothing else is here. Decision 0001 says why. */
 import { childrenEndpoints } from '../../../agents/children/children-endpoints.ts'
 import { agentEndpoints } from '../../../agents/endpoints.ts'
 import { oauthEndpoints } from '../../../agents/federation/oauth-endpoints.ts'

@@ -98,7 +98,7 @@ async function exchange(outgoing: UpstreamRequest, attemptContext: AttemptContex
 
 const isOfType = ({ headers }: OutboundReply, type: string): boolean => String(headers['content-type'] ?? '').startsWith(type)
 
-/** All of a reply; at once when it is here. */
+/** All of a reply; not a promise when it is here already. */
 function bytesOf({ body }: OutboundReply, { route }: Attempt): Buffer | Promise<Buffer> {
   return body.buffer(route.provider.userGiven === true ? ownReplyMaxBytes : replyMaxBytes)
 }

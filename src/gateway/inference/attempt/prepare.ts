@@ -1,4 +1,4 @@
-/** What of a request depends on the model that serves it: done anew for each attempt, from the original. */
+/** The parts of a request that depend on the model that serves it. They are made again for each attempt, from the original. */
 import type { HubRequest, NativeRequest } from '../../providers/dialect.ts'
 import type { Attempt } from '../../routing/plan.ts'
 import type { ParsedRequest } from '../kinds/request.ts'

@@ -82,7 +82,7 @@ export class ContentLog {
     return { ...record, ...(JSON.parse(this.#deps.sealer.open(sealed, contentOwner(orgId, requestId))) as Content) }
   }
 
-  /** Deletes at once what a window of so many days does not cover any more; 0: everything, also what waits in any process. */
+  /** Deletes immediately what a window of so many days no longer covers; 0: everything, also what waits in any process. */
   async shrink(orgId: number, days: number): Promise<void> {
     if (days === 0) await this.#deps.controlLog.change(async () => ({ value: undefined, news: [{ kind: windowClosed, ref: String(orgId) }] }))
     const before = new Date(days === 0 ? farMs : this.#deps.clock.nowMs() - days * dayMs)

@@ -1,4 +1,4 @@
-/** Schemas of the image rows for OpenAPI and readers. What is checked by hand stands in wire/images.ts. */
+/** Schemas of the image rows for OpenAPI and readers. wire/images.ts has the checks that no schema makes. */
 import { z } from 'zod'
 import { formFile, formRouterFields, routerFields } from './schemas.ts'
 

@@ -96,7 +96,7 @@ export class Idempotency {
   }
 
   /**
-   * Serves a call that is charged in one usage event. Without a key it is served at once. Throws `idempotency_mismatch`,
+   * Serves a call that is charged in one usage event. Without a key it is served immediately. Throws `idempotency_mismatch`,
    * `idempotency_replayed`, `idempotency_in_progress`, `database_unavailable`, and what `serve` throws.
    */
   once<T>(call: Call<Principal>, body: readonly (Buffer | string)[], serve: (idempotentCall: IdempotentCall | null) => Promise<T>): Promise<T> {

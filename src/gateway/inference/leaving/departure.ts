@@ -39,7 +39,7 @@ export class Departure extends Cancellation {
   followMs: () => number
   /** Writes down what the call has used by now. */
   onFollowed: () => void
-  /** Ends the stream for its caller when the call is revoked or paused; the provider hears nothing of it. Null: the provider is hung up on. */
+  /** Ends the stream for its caller when the call is revoked or paused; the provider is not told. Null: the provider is hung up on. */
   onCut: ((cut: CallCutError) => void) | null = null
   readonly #origin: CancelSignal
   readonly #deps: DepartureDeps

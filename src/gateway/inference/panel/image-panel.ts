@@ -39,7 +39,7 @@ interface Member {
 type Drawn = Member & { readonly image: MadeImage; readonly index: number }
 
 /**
- * Serves a call of the panel: everything that speaks against it is said before a dial, then the members draw at once, then one picture is
+ * Serves a call of the panel: every reason to refuse it is found before a dial, then the members draw concurrently, then one picture is
  * picked. Whatever goes wrong with the judging, a picture that was drawn is given. Throws what routing throws, `bad_request`,
  * `call_cap_exceeded`, the refusal that all members met, or `all_routes_failed`. What it is charged in all is added to `bills`.
  */

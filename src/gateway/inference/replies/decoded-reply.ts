@@ -46,7 +46,7 @@ class DecodedBody implements UpstreamBody {
     this.#stream = transform
     const source = Readable.from(body)
     source.on('error', error => transform.destroy(error))
-    // Whoever reads hears of an error; nobody reads any more when the body was destroyed.
+    // A reader gets the error; nobody reads any more when the body was destroyed.
     transform.on('error', () => body.destroy())
     source.pipe(transform)
   }

@@ -37,7 +37,7 @@ const headMaxBytes = 4096
 /**
  * Relays an OpenAI chat stream to an OpenAI client. Lines pass as they came, and whole ones only; the exceptions are the usage that
  * ends the stream, which gets the bill (`x_br`) or is kept back, the `model` where the provider calls it something else, thinking that
- * stands in another member than `reasoning_content`, and what the provider leaves out at the end: usage, which we estimate, and the end
+ * is in another member than `reasoning_content`, and what the provider leaves out at the end: usage, which we estimate, and the end
  * mark behind a `finish_reason`. Nothing goes out before the stream has begun, so that another route can take over, or behind its end.
  */
 export class ChatRelayAdapter implements StreamAdapter, LineSink {
@@ -258,7 +258,7 @@ export class ChatRelayAdapter implements StreamAdapter, LineSink {
     this.#passTo(this.#to)
     this.#parts.push(part)
     this.#isOpen = true
-    // What of the line lies in this chunk has just been given out.
+    // The part of the line that is in this chunk has just been given out.
     this.#to = this.#chunk.length
     this.#from = this.#chunk.length
   }

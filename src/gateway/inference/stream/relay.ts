@@ -50,7 +50,7 @@ export function relayStream(answer: StreamAnswer, given: RelayDeps): RelayedStre
 }
 
 /**
- * Relays a stream: what its adapter makes of each chunk goes to the client, no timer stands between. The call is settled exactly
+ * Relays a stream: what its adapter makes of each chunk goes to the client, no timer is in between. The call is settled exactly
  * once: before its last byte goes out, when it is cut, when the provider breaks off, or behind a client that goes away (`return()` of this
  * generator). Behind a client that has gone or was cut, a provider that is worth it is read on. After the first byte there is no failover: a
  * stream that breaks ends with an error frame.
@@ -155,7 +155,7 @@ function settle({ adapter }: StreamAnswer, deps: RelayDeps, outcome: 'ok' | 'ups
 }
 
 /**
- * Ends a stream from outside the read loop. Where the provider is worth following, its caller gets the end immediately and the provider hears
+ * Ends a stream from outside the read loop. Where the provider is worth following, its caller gets the end immediately and the provider is told
  * nothing of it; else both end when the bytes stand at an event boundary, or when the event is done. Decision 0462 says why.
  */
 class Cutter {
@@ -209,7 +209,7 @@ class Cutter {
   finish(): Promise<void> {
     if (this.#finished === null) {
       this.#finished = settleBehind(this.#answer, this.#deps, this)
-      // What cannot be committed now is in the journal all the same; whoever waits hears of it.
+      // What cannot be committed now is in the journal all the same; a caller who waits gets the error.
       this.#finished.catch(() => undefined)
     }
     return this.#finished

@@ -1,4 +1,4 @@
-/** What stands between the bytes of a provider's stream and the bytes of the client's. Decision 0375 says why. */
+/** Turns the bytes of a provider's stream into the bytes of the client's. Decision 0375 says why. */
 import { BodyPieces } from '../../../platform/loop/body-pieces.ts'
 import { isObject } from '../../../platform/values/json.ts'
 import type { StreamTap } from '../../providers/dialect.ts'
@@ -160,7 +160,7 @@ export class RelayAdapter implements StreamAdapter {
     return this.atBoundary && !this.finished ? Buffer.from(this.#format.keepAlive) : null
   }
 
-  /** Of an event that was too long to be held its beginning is gone already: then the bill stands in the records alone. */
+  /** Of an event that was too long to be held its beginning is gone already: then the bill is in the records alone. */
   #billed(last: Uint8Array | null): Uint8Array | null {
     if (this.#tap.model !== this.#model) this.#named(this.#tap.model)
     if (last === null || !this.#tap.finished || this.#tap.failed) return last
@@ -185,7 +185,7 @@ export class RelayAdapter implements StreamAdapter {
 
 const eventEnd = Buffer.from('\n\n')
 
-/** Reads one format and writes another. Whole events go out, so it always stands at a boundary. */
+/** Reads one format and writes another. Whole events go out, so it is always at a boundary. */
 export class TranslatedAdapter implements StreamAdapter {
   readonly #decoder: ChatStreamDecoder
   readonly #writer: StreamWriter

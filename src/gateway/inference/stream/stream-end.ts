@@ -26,7 +26,7 @@ export function endOfCut(cut: CallCutError): StreamEnd {
 }
 
 /**
- * The end as it stands in a stream. Budget ends are `billing_error` there: inside a stream some clients retry `rate_limit_error` at
+ * The end as it is written in a stream. Budget ends are `billing_error` there: inside a stream some clients retry `rate_limit_error` at
  * once.
  */
 export function faultOf(end: StreamEnd): StreamFault {

@@ -12,7 +12,7 @@ type Hold = Pick<Meter, 'extendTo' | 'coveredTokens' | 'refusedBy'>
 
 /**
  * Keeps a stream's hold ahead of what it has produced: when half a slice is left, the next one (twice as large, at most 2,048 tokens)
- * is asked for. Almost always that is decided locally and at once. A stream never runs on uncovered. Decision 0206 says why.
+ * is asked for. Almost always that is decided locally and immediately. A stream that is not covered never runs on. Decision 0206 says why.
  */
 export class StreamHold {
   #coveredTokens: number

@@ -50,7 +50,7 @@ export const disableIdle = statement<[orgId: number, keyId: number]>(
   `update api_keys set enabled = false, disabled_reason = 'inactivity' where org_id = $1::int and id = $2::int`,
 )
 
-/** Who hears of it: the member behind the key, else the owners. */
+/** Who is notified: the member behind the key, else the owners. */
 export const noticeReaders = statement<[orgId: number, userId: number | null], { userId: number; email: string }>(
   'keys.notice_readers',
   `with own as materialized (

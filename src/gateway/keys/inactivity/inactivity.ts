@@ -9,7 +9,7 @@ export interface IdleKey {
   readonly lastUsedAtMs: number | null
   /** When it was last enabled again; null: never. */
   readonly idleFromMs: number | null
-  /** When notice was given; null: none stands. */
+  /** When notice was given; null: there is no notice. */
   readonly noticeAtMs: number | null
   readonly isPinned: boolean
 }
@@ -21,7 +21,7 @@ export interface InactivityRule {
   readonly noticeDays: number
 }
 
-/** 'withdraw': a notice stands that has no ground any more. */
+/** 'withdraw': there is a notice that has no ground any more. */
 export type InactivityStep = 'none' | 'notice' | 'disable' | 'withdraw'
 
 /** What is to be done with the key now. A key is never disabled without a notice that stood for the whole time. */

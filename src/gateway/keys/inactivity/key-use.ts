@@ -5,7 +5,7 @@ import { touchKeys } from '../queries.ts'
 
 const flushEveryMs = 30_000
 
-/** When each key was last used. Calls only note it in memory; the database hears of it in batches, one statement for all keys. */
+/** When each key was last used. Calls only note it in memory; the database gets it in batches, one statement for all keys. */
 export class KeyUse {
   readonly #db: Db
   readonly #clock: Clock

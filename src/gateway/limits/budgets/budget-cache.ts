@@ -29,7 +29,7 @@ export interface BudgetCacheOptions {
   readonly ttlMs: number
   /** How long old entries serve while the database is away. */
   readonly offlineMaxMs: number
-  /** Called when a cap or its strictness changed, so that what was derived from it is made anew. */
+  /** Called when a cap or its strictness changed, so that what was derived from it is made again. */
   readonly onChange: (entry: BudgetEntry) => void
 }
 

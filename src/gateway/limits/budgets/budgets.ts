@@ -9,7 +9,7 @@ import { deleteBudget, listSpend, lockRunningSpend, setCap, upsertBudget } from 
 import { lockBudgets, sumOfCaps } from './budget-queries.ts'
 import { crossed, emitCrossings } from './crossings.ts'
 
-/** How a budget stands in the running month. Amounts in micro-rupees. */
+/** The state of a budget in the running month. Amounts in micro-rupees. */
 export interface BudgetStatus {
   readonly scope: Scope
   readonly id: string
@@ -59,7 +59,7 @@ export class Budgets {
 
   /**
    * Sets the monthly cap of a scope; null or 0 clears it. New holds follow at the commit here, within a second elsewhere. A mark that
-   * the new cap puts below what is spent fires at once; one that fired in this month does not fire again.
+   * the new cap puts below what is spent fires immediately; one that fired in this month does not fire again.
    */
   async set(orgId: number, scope: Scope, scopeId: string, capUinr: bigint | null, options: { strict?: boolean } = {}): Promise<void> {
     await this.#options.controlLog.change(async tx => {
@@ -82,7 +82,7 @@ export class Budgets {
     }
   }
 
-  /** How one scope stands. */
+  /** The state of one scope. */
   async get(orgId: number, scope: Scope, scopeId: string): Promise<BudgetStatus> {
     const [status] = await this.list(orgId, [{ scope, scopeId }])
     if (status === undefined) throw new Error('a scope without a status')

@@ -82,7 +82,7 @@ export class OrgBudgets {
     return { ...(await budgets.get(orgId, scope, scopeId)), name }
   }
 
-  /** The budgets of the organisation, widest scope first, at most `limit` behind the cursor. What binds nobody any more is left out. Throws `bad_request` for a cursor that is none. */
+  /** The budgets of the organisation, widest scope first, at most `limit` behind the cursor. What binds nobody any more is left out. Throws `bad_request` for an invalid cursor. */
   async list(orgId: number, limit: number, cursor: string | null): Promise<{ budgets: NamedBudget[]; nextCursor: string | null }> {
     await this.#deps.journal.flushNow()
     const found: (Ref & { name: string })[] = []

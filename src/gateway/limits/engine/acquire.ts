@@ -19,14 +19,14 @@ const refusalMs = 250
  * given while another process may have room that nobody uses.
  */
 const recallEveryMs = refusalMs
-/** The same for calls at once: a unit that another process gives back in a moment is worth the question. */
+/** The same for concurrent calls: a unit that another process gives back in a moment is worth the question. */
 const recallRunningEveryMs = 100
-/** A limit of so few requests a minute, or calls at once, is leased one by one: it bounds its own cost. */
+/** A limit of so few requests a minute, or concurrent calls, is leased one by one: it bounds its own cost. */
 const smallCap = 60n
 /** A slice is at least so many needs, so that a cold counter warms up in a few asks. */
 const sliceNeeds = 8n
 
-/** This process was fenced off while it asked; it has registered anew and the caller begins again. */
+/** This process was fenced off while it asked; it has registered again and the caller begins again. */
 export class FencedError extends Error {
   override readonly name = 'FencedError'
 }
@@ -45,7 +45,7 @@ export interface AcquirerOptions {
   readonly giveBack: (counters: readonly Counter[]) => Promise<void>
   /** Forgets counters whose rows are gone. */
   readonly onGone: (counters: readonly Counter[]) => void
-  /** Registers anew. */
+  /** Registers again. */
   readonly refence: () => Promise<void>
 }
 
@@ -99,7 +99,7 @@ export class Acquirer {
   }
 
   /**
-   * True for a small cap of calls at once where there may be other processes: a unit goes back as soon as its call ends, because one
+   * True for a small cap of concurrent calls where there may be other processes: a unit goes back as soon as its call ends, because one
    * that lies idle here would refuse a call there.
    */
   returnsAtOnce(counter: Counter): boolean {

@@ -73,6 +73,6 @@ export interface Permit<E extends ChargedEvent = ChargedEvent> {
 export interface Limits<E extends ChargedEvent = ChargedEvent> {
   /** Takes one of the key's requests of this minute. Throws `rate_limit_exceeded` (retry-after to the minute's end) or `database_unavailable`. Returns nothing when decided locally. */
   takeRate(principal: BearerPrincipal): void | Promise<void>
-  /** Holds in daily limit, every budget, the prepaid balance where a route debits it and every cap of calls at once, all or none. Throws `daily_limit_reached`, `concurrency_limit_reached`, `budget_exceeded`, `agent_budget_exceeded`, `insufficient_credits` (or their `…_held` kin) with BUDX-04 evidence, `database_unavailable`, `journal_full`. */
+  /** Holds in daily limit, every budget, the prepaid balance where a route debits it and every cap of concurrent calls, all or none. Throws `daily_limit_reached`, `concurrency_limit_reached`, `budget_exceeded`, `agent_budget_exceeded`, `insufficient_credits` (or their `…_held` kin) with BUDX-04 evidence, `database_unavailable`, `journal_full`. */
   admit(request: AdmissionRequest): Permit<E> | Promise<Permit<E>>
 }

@@ -19,7 +19,7 @@ export interface Binding {
   /** Unix ms at which the IST day or month turns. */
   readonly validUntilMs: number
   readonly entries: readonly BudgetEntry[]
-  /** Capped counters in the order in which they refuse: daily, then from the narrowest budget to the widest, then the prepaid balance, then calls at once, which waiting helps. */
+  /** Capped counters in the order in which they refuse: daily, then from the narrowest budget to the widest, then the prepaid balance, then concurrent calls, which waiting helps. */
   readonly counters: readonly Counter[]
   readonly charge: Charge
 }

@@ -322,7 +322,7 @@ export class LimitsEngine<E extends ChargedEvent> implements Limits<E> {
   }
 
   async #getInTouch(): Promise<void> {
-    // After a long silence the units of calls at once may have been given back by another process: what is really leased is read again.
+    // After a long silence the units of concurrent calls may have been given back by another process: what is really leased is read again.
     if (!this.#registry.isInTouch) for (const counter of this.#counters.all()) counter.unsure ||= counter.metric === 'running'
     const { id } = this.#registry
     const known = this.#flusher.flushedTo
@@ -348,7 +348,7 @@ export class LimitsEngine<E extends ChargedEvent> implements Limits<E> {
 
   /** This process was taken for dead: a new id, a new journal, and what was not yet in the database is written again. */
   async #refence(): Promise<void> {
-    // Registered anew before, but its journal could not be made: the disk is full.
+    // Registered again before, but its journal could not be made: the disk is full.
     if (this.#flusher.processId === this.#registry.id) {
       if (await this.#registry.beat()) return
       this.#options.log.warn('process_fenced', { processId: String(this.#registry.id) })

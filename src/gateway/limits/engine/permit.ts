@@ -329,7 +329,7 @@ function throwFull(error: unknown): never {
   throw error instanceof JournalWriteError ? fail('journal_full', { cause: error }) : error
 }
 
-/** What a call takes out of a counter for good: its value from a budget, its cost from the balance, a request of the day, and nothing of the calls at once. */
+/** What a call takes out of a counter for good: its value from a budget, its cost from the balance, a request of the day, and nothing of the concurrent calls. */
 function spentOf({ metric }: Counter, { valueUinr, costUinr }: ChargedEvent): bigint {
   switch (metric) {
     case 'spend':

@@ -155,7 +155,7 @@ export const deleteEndedCounters = statement<[minuteCut: Date, dayCut: Date]>(
 )
 
 /**
- * Units of calls at once that processes hold which have been silent for longer than they may serve. A unit is no money: the process
+ * Units of concurrent calls that processes hold which have been silent for longer than they may serve. A unit is no money: the process
  * has ended its calls, and what it writes later is clamped to what it still leases.
  */
 export const returnSilentRunning = statement<[silentMs: bigint]>(

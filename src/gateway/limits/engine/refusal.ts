@@ -76,6 +76,6 @@ function concurrencyError({ scope }: Counter, { cap }: RefusalNote, headers: Rea
     retryAfterSeconds: concurrencyRetrySeconds,
     headers,
     extra: { scope, limit: Number(cap) },
-    message: `This ${owner} runs ${calls} at once, which is its most (${name}). Wait for one to end; a stream counts until its last byte.`,
+    message: `This ${owner} runs ${calls} concurrently, which is its most (${name}). Wait for one to end; a stream counts until its last byte.`,
   })
 }

@@ -58,7 +58,7 @@ export type FlushResult =
   | { readonly kind: 'done'; readonly released: ReadonlyMap<bigint, bigint>; readonly rows: readonly LockedCounterRow[] }
   /** The process may not write any more. */
   | { readonly kind: 'fenced' }
-  /** The database stands elsewhere in the journal: behind `from` after a failover, beyond it when an unknown commit had succeeded. */
+  /** The database is elsewhere in the journal: behind `from` after a failover, beyond it when an unknown commit had succeeded. */
   | { readonly kind: 'elsewhere'; readonly flushTo: number }
 
 interface Charged<E extends ChargedEvent> {

@@ -1,6 +1,6 @@
 /**
  * Flushes a portion of the journal that may hold a record which the database will never take. Such a record must not keep the others
- * out: the portion is halved until it stands alone; then it is parked, with its bytes and its money, in a table that the doctor counts.
+ * out: the portion is halved until the record is alone; then it is parked, with its bytes and its money, in a table that the doctor counts.
  */
 import type { ChargedEvent } from '../engine/admission.ts'
 import { parkedBytes } from '../parked-records.ts'

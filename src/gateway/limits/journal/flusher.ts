@@ -20,7 +20,7 @@ const ownStates = ['live', 'closing'] as const
 /** Pause after a failed flush. */
 const retryMs = 500
 
-/** Stands in the queue for records that matter to an adopter only, so that their events need not be kept until the next flush. */
+/** Takes the place in the queue of records that matter to an adopter only, so that their events need not be kept until the next flush. */
 const withoutEffect: Extract<JournalRecord<ChargedEvent>, { readonly kind: 'return' }> = { kind: 'return', released: [] }
 
 export interface FlusherOptions<E extends ChargedEvent> {
@@ -32,7 +32,7 @@ export interface FlusherOptions<E extends ChargedEvent> {
   readonly maxBytes: number
   /** Called after every commit, with what left the leases and how the counters stand. */
   readonly onFlushed: (result: Extract<FlushResult, { kind: 'done' }>) => void
-  /** Called when the process is fenced: it registers anew and gives the flusher a new journal. */
+  /** Called when the process is fenced: it registers again and gives the flusher a new journal. */
   readonly onFenced: () => Promise<void>
   /** Called when the database has lost what was flushed before (a failover), with what the records that are flushed again release. */
   readonly onRewound: (released: ReadonlyMap<bigint, bigint>) => void
@@ -157,7 +157,7 @@ export class Flusher<E extends ChargedEvent> {
     while (this.#flushedTo < target || this.#owed.length > 0) {
       await (this.#running ?? this.#run())
       if (journal === this.#journal) continue
-      // Fenced meanwhile: the rest stands in a new journal, whose offsets begin anew.
+      // Fenced meanwhile: the rest is in a new journal, whose offsets begin at 0.
       journal = this.#journal
       target = journal.endOffset
     }
@@ -282,7 +282,7 @@ export class Flusher<E extends ChargedEvent> {
 
   /**
    * Flushes batch by batch. What is written meanwhile waits for its own timer unless it fills a batch or somebody waits for its
-   * commit: flushing it at once would make a transaction of every few calls, as fast as the database takes them.
+   * commit: flushing it immediately would make a transaction of every few calls, as fast as the database takes them.
    */
   async #drain(): Promise<void> {
     await this.#payOwed()
@@ -320,7 +320,7 @@ export class Flusher<E extends ChargedEvent> {
     }
   }
 
-  /** The database knows another offset: what lies before it is in, what lies behind it is sent again from the kept segments. */
+  /** The database knows another offset: what is before it is in the database, what is behind it is sent again from the kept segments. */
   #moveTo(flushTo: number): void {
     if (flushTo > this.#flushedTo) {
       const known = this.#queue.filter(entry => entry.endOffset <= flushTo)
@@ -357,13 +357,13 @@ export class Flusher<E extends ChargedEvent> {
 }
 
 /**
- * How long what stands in the journal has been waiting for the database, without a note of each record: exact to the time between two
+ * How long the records of the journal have been waiting for the database, without a note of each record: exact to the time between two
  * flushes. A flusher that is behind all the time shows how far, although each of its flushes succeeds.
  */
 export class BacklogAge {
   /** When the oldest record that waits came, or the flush before it; null: nothing waits. */
   #sinceMs: number | null = null
-  /** Ends of the journal at earlier flushes: what stands behind one of them came after its time. */
+  /** Ends of the journal at earlier flushes: what is behind one of them came after its time. */
   #marks: { readonly offset: number; readonly atMs: number }[] = []
 
   /** Something was written. Asks the time only when nothing was waiting. */

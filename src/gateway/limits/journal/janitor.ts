@@ -1,5 +1,5 @@
 /**
- * Adopts dead processes whose journal lies in this folder: replays the journal to its end, writes one flagged event for every call
+ * Adopts dead processes whose journal is in this folder: replays the journal to its end, writes one flagged event for every call
  * that was running, and only then gives the leases back.
  */
 import type { Clock } from '../../../platform/clock.ts'

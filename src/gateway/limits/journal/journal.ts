@@ -52,7 +52,7 @@ export function journalsIn(folder: string): bigint[] {
   return [...ids].sort((a, b) => (a < b ? -1 : 1))
 }
 
-/** Every whole record of a process whose end lies behind `fromOffset`; a torn tail ends its segment. */
+/** Every whole record of a process that ends after `fromOffset`; a torn tail ends its segment. */
 export function* readJournal<E extends ChargedEvent>(folder: string, processId: bigint, fromOffset = 0): Generator<Entry<E>> {
   const segments = segmentsOf(folder, processId)
   for (const [index, segment] of segments.entries()) {
@@ -81,7 +81,7 @@ export class Journal<E extends ChargedEvent> {
   #fd: number
   #start = 0
   #end = 0
-  /** Bytes of a record that was not taken whole lie behind the last one and could not be cut off. */
+  /** After the last record there are bytes of one that was not written whole, which could not be cut off. */
   #isTorn = false
   /** Offset up to which the disk itself has everything. */
   #syncedTo = 0

@@ -88,7 +88,7 @@ export const violationsOfClosed = statement<[], { processId: bigint; counters: n
    where p.state = 'closed' group by p.id order by p.id`,
 )
 
-/** Calls at once are held and given back, never spent. */
+/** Concurrent calls are held and given back, never spent. */
 export const violationsOfRunning = statement<[], { counterId: bigint; spent: bigint }>(
   'limits.violations_of_running',
   `select c.id as "counterId", c.spent as "spent" from counters c where c.metric = 'running' and c.spent <> 0`,

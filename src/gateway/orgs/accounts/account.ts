@@ -73,7 +73,7 @@ export class Accounts {
     const name = cleanName(requested)
     const now = new Date(clock.nowMs())
     return db.tx(async tx => {
-      // Two at once count one after the other.
+      // Two that come together count one after the other.
       const { email } = await tx.one(lockFounder, userId)
       if ((await tx.one(countTeamsMade, userId)).teams >= teamOrgsMax)
         throw fail('team_cap', { message: `You have made ${teamOrgsMax} team organisations, which is as many as one person may.` })

@@ -48,7 +48,7 @@ export class People {
 
   /**
    * The user behind an identity: the one that it was linked to before, else the one of the verified address, else a new one. The user
-   * is an active member of some organisation afterwards. However many sign-ins of one person run at once, they make one user and one
+   * is an active member of some organisation afterwards. However many sign-ins of one person run concurrently, they make one user and one
    * organisation. Throws `bad_request` when the identity is new and has no verified address.
    */
   arrive(identity: ProvenIdentity): Promise<{ userId: number }> {

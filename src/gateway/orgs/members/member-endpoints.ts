@@ -117,7 +117,7 @@ export const memberEndpoints = {
     auth: 'session',
     access: {},
     tag: 'people',
-    summary: "Leaves the organisation (the own id) or removes a member. The person's keys and sessions here end at once.",
+    summary: "Leaves the organisation (the own id) or removes a member. The person's keys and sessions here end immediately.",
     input: { path: memberPath },
     output: z.object({ ok, id: z.int() }),
     errors: ['forbidden', 'not_found', 'last_owner'],

@@ -86,7 +86,7 @@ export const leaveShares = statement<[orgId: number, userId: number]>(
   `delete from memory_share_members where org_id = $1::int and user_id = $2::int`,
 )
 
-/** Rows are locked in the order of their ids, as everywhere where several keys change at once. */
+/** Rows are locked in the order of their ids, as everywhere where several keys change together. */
 export const endKeys = statement<[orgId: number, userId: number, now: Date], { id: number; prefix: string; tier: string; scope: string }>(
   'orgs.end_keys',
   `with locked as materialized (

@@ -37,7 +37,7 @@ export interface MemberChange {
   readonly capabilities?: readonly Capability[]
 }
 
-/** News that somebody's role or membership changed, as `orgId:userId`: their sessions and keys there are read anew everywhere. */
+/** News that somebody's role or membership changed, as `orgId:userId`: their sessions and keys there are read again everywhere. */
 export function memberChanged(orgId: number, userId: number): NewsItem {
   return { kind: 'member_changed', ref: `${orgId}:${userId}` }
 }

@@ -41,7 +41,7 @@ export interface WorkspaceParams {
   readonly memberUids?: readonly number[] | undefined
 }
 
-/** A workspace and how it stands in the running IST month. */
+/** A workspace and its state in the running IST month. */
 export interface Workspace extends WorkspaceRow {
   /** null = none. */
   readonly capUinr: bigint | null
@@ -153,7 +153,7 @@ export class Workspaces {
 
   /**
    * Throws `duplicate_workspace`; else says how many are active. Compared here, under the lock, because what the database takes for a small
-   * letter depends on its locale; its index only stands behind this.
+   * letter depends on its locale; its index only backs this.
    */
   async #checkName(tx: Tx, orgId: number, name: string, exceptId: number | null): Promise<number> {
     const active = await tx.many(listActiveNames, orgId)

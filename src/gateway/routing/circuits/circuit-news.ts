@@ -25,7 +25,7 @@ export interface CircuitNewsDeps {
 
 /**
  * Tells other processes what the dials of this one did to circuits, and takes in what they tell. A circuit that goes to and fro while the
- * database is away is told once, as it stands then; one that has closed by itself meanwhile is not told at all.
+ * database is away is told once, in its state of then; one that has closed by itself meanwhile is not told at all.
  */
 export class CircuitNews {
   readonly #deps: CircuitNewsDeps
@@ -41,7 +41,7 @@ export class CircuitNews {
     deps.controlLog.on(news => this.#onNews(news))
   }
 
-  /** Returns at once; the write goes on behind. */
+  /** Returns immediately; the write goes on in the background. */
   notify(routeId: RouteId, change: CircuitChange): void {
     this.#untold.set(routeId, change)
     if (this.#cancelRetry === null) void this.#notifyAll()

@@ -24,7 +24,7 @@ const routesMax = 20_000
 export const closedCircuit: CircuitState = { failures: 0, openUntilMs: null }
 
 /**
- * The state after a failure: closed counts up and opens at the limit, half-open opens again at once, open stays as it is, because a
+ * The state after a failure: closed counts up and opens at the limit, half-open opens again immediately, open stays as it is, because a
  * dial of a route whose circuit is open (nothing else was left) must not push its probe away.
  */
 export function afterFailure(state: CircuitState, nowMs: number, rule: CircuitRule): CircuitState {

@@ -14,7 +14,7 @@ const refusalsMin = 3
 const windowMs = 10 * 60_000
 /** Most signs of each kind that are kept of a route. */
 const signsKept = 10
-/** Routes that are watched at once. */
+/** Most routes that are watched concurrently. */
 const watchedMax = 5_000
 
 /** Who has seen a sign: one organisation, or several of different founders (null). */

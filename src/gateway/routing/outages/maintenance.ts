@@ -23,7 +23,7 @@ const firstMs = 2 * 60_000
 const longestMs = 60 * 60_000
 /** For so long behind the end of a maintenance the next one counts as following it. Ours. */
 const memoryMs = 60 * 60_000
-/** Longest that an operator may withhold a route at once. */
+/** Longest that an operator may withhold a route in one command. */
 export const operatorMaxMs = 30 * 24 * 60 * 60_000
 
 export interface MaintenanceDeps {
@@ -110,7 +110,7 @@ export class Maintenance {
     return done
   }
 
-  /** Serves a route again at once. Throws `not_found` when it is not withheld. */
+  /** Serves a route again immediately. Throws `not_found` when it is not withheld. */
   async clear(route: RouteId): Promise<void> {
     const { controlLog, clock } = this.#deps
     const until = await controlLog.change(async tx => ({
@@ -121,7 +121,7 @@ export class Maintenance {
     if (until === null || until.getTime() <= clock.nowMs()) throw fail('not_found', { message: `The route "${route}" is not withheld.` })
   }
 
-  /** Forgets what ended long ago, and reads what stands: news may have come while the database was away. */
+  /** Forgets what ended long ago, and reads the present state: news may have come while the database was away. */
   async tidy(): Promise<void> {
     await this.#deps.db.exec(deleteOldMaintenance, new Date(this.#deps.clock.nowMs() - memoryMs))
     await this.#load()

@@ -58,7 +58,7 @@ export class Outages {
     for (const { route, openUntil } of await db.many(listOutages, new Date(nowMs - staleMs))) circuits().openedElsewhere(route, openUntil.getTime() - nowMs)
   }
 
-  /** Returns at once; the write goes on behind. */
+  /** Returns immediately; the write goes on in the background. */
   notify(route: RouteId, change: CircuitChange, state: CircuitState): void {
     if (this.#waiting.length >= waitingMax) this.#drop('too_many')
     this.#waiting.push({ route, change, state, atMs: this.#deps.clock.nowMs() })
@@ -130,7 +130,7 @@ export class Outages {
         return
       }
       if (audience === null) return
-      // Whoever has heard of the outage, for itself or with all others, does not hear of it again.
+      // An organisation that was told of the outage, alone or with all others, is not told again.
       const others = (await tx.many(listOutages, new Date(atMs - staleMs))).map(outage => outage.route).filter(other => other !== route)
       if (audience.orgId !== null && others.includes(partsOfOrgKey(route)?.routeId ?? '')) return
       const heard = new Set(others.flatMap(other => partsOfOrgKey(other) ?? []).flatMap(({ orgId, routeId }) => (routeId === route ? [orgId] : [])))

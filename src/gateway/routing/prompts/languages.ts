@@ -3,7 +3,7 @@
 /** Tag as the catalog writes it; `other` is any other script that is not Latin. */
 export type Language = 'hi' | 'bn' | 'ta' | 'te' | 'kn' | 'ml' | 'gu' | 'pa' | 'or' | 'ur' | 'mr' | 'other'
 
-/** First and last code point of a block, with the language that is most written in it. Greek is left out: it stands in formulas. */
+/** First and last code point of a block, with the language that is most written in it. Greek is left out: formulas use it. */
 const blocks: readonly (readonly [first: number, last: number, language: Language])[] = [
   [0x0900, 0x097f, 'hi'],
   [0x0980, 0x09ff, 'bn'],

@@ -16,7 +16,7 @@ const message = z.object({
   content: z.union([z.string(), z.array(part).min(1).max(50)]).describe('Text, or parts of text and images for models that see.'),
 })
 
-/** What the chat tool takes. Provider keys are no argument: what stands in a transcript is no secret any more. */
+/** What the chat tool takes. Provider keys are no argument: a transcript keeps no secret. */
 export const chatArguments = z.object({
   prompt: z.string().min(1).optional().describe('The question. Give either prompt or messages.'),
   messages: z.array(message).min(1).max(500).optional().describe('A conversation, oldest first. Give either prompt or messages.'),

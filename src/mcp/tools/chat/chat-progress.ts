@@ -6,7 +6,7 @@ import type { ChatAnswer } from './chat-stream.ts'
 
 /** At most one notification of the answer in this time. */
 const progressEveryMs = 1000
-/** A client that hears nothing for about a minute gives up; models that think may be silent for longer. */
+/** A client that gets nothing for about a minute gives up; models that think may be silent for longer. */
 const waitingEveryMs = 15_000
 /** What a failover and a wait count: progress rises with each notification and stays below the next token. */
 const nudge = 0.001
@@ -20,7 +20,7 @@ export interface ChatAttempt {
 }
 
 /**
- * Follows one chat. Progress rises with each notification and is the estimated number of tokens so far; a failover is told at once,
+ * Follows one chat. Progress rises with each notification and is the estimated number of tokens so far; a failover is told immediately,
  * the answer at most once a second, a silence every 15 s. Text of the answer is in it only when `streamsText`.
  */
 export class ChatProgress {

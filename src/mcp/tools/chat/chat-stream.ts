@@ -122,7 +122,7 @@ function brokenBy(code: string, message: string): GatewayError {
   return fail(streamErrors[code] ?? 'upstream_stream_error', code === 'invalid_api_key' ? { ...said, shouldRetry: false } : said)
 }
 
-/** What stands beside the `agent_revoked` of a tool result. */
+/** What a tool result has beside `agent_revoked`. */
 export const revokedEvidence = { extra: { reason: 'agent_revoked' }, shouldRetry: false } as const
 
 /** How the reading of a stream ended: at its end, by the signal, or because the answer is too long, so that the rest was not read. */

@@ -10,7 +10,7 @@ const tracksMax = 64
 /** What is known of a codec. */
 interface Codec {
   readonly frameSeconds: number
-  /** Gives up what nobody hears. */
+  /** Gives up. */
   readonly isCompact: boolean
 }
 

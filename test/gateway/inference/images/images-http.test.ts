@@ -211,7 +211,7 @@ describe('images over HTTP', () => {
     }
   })
 
-  test('IMG-19 the prompt stands in no line of the log and in no table, whatever becomes of the call', async () => {
+  test('IMG-19 the prompt is in no line of the log and in no table, whatever becomes of the call', async () => {
     providers.answer(({ json }) => (json['n'] === 2 ? { status: 500, body: { error: { message: `cannot draw "${prompt}"` } } } : undefined))
     await make()
     const failed = await make({ n: 2 })

@@ -198,7 +198,7 @@ describe('image jobs', () => {
     await nobodyLooks()
   })
 
-  test('several pictures at once end together at the deadline, and those that are done by then are given', async () => {
+  test('several concurrent pictures end together at the deadline, and those that are done by then are given', async () => {
     providers.answer(({ method, path }) => {
       if (method !== 'GET' || !path.endsWith('task-1')) return undefined
       return { body: { output: { task_status: 'SUCCEEDED', results: [{ url: 'https://images.example/done.png' }] } } }

@@ -350,7 +350,7 @@ describe('the image panel over HTTP', () => {
     expect(codeOf(await ask({ fallbacks: ['sdxl'] }))).toEqual([400, 'bad_request'])
   })
 
-  test('the prompt stands in no log line and no table, judged or not', async () => {
+  test('the prompt is in no log line and no table, judged or not', async () => {
     verdict('{"best": 1}')
     await ask()
     failing(...upstreamModels)

@@ -99,7 +99,7 @@ describe('limits of the image panel', () => {
     expect([reply.status, drew(reply.json) >= 1, most]).toEqual([200, true, 1])
   })
 
-  test('with an idempotency key it is made once, also when it is sent twice at once; one that made nothing may be sent again', async () => {
+  test('with an idempotency key it is made once, also when it is sent twice concurrently; one that made nothing may be sent again', async () => {
     const twice = await Promise.all([ask(app.key, { 'idempotency-key': 'boat-1' }), ask(app.key, { 'idempotency-key': 'boat-1' })])
     expect(twice.map(({ status }) => status).sort()).toEqual([200, 409])
     const replayed = twice.find(({ status }) => status === 409)

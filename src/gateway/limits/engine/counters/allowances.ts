@@ -239,7 +239,7 @@ export class Allowances<E extends ChargedEvent> implements Limits<E> {
     this.#windows.set(keyId, window)
   }
 
-  /** Hears from the database again, or refuses: a silent database is an absent one. */
+  /** Gets an answer of the database again, or refuses: a silent database is an absent one. */
   #touch(): Promise<void> {
     const { clock, getInTouch } = this.#options
     return new Promise((resolve, reject) => {
@@ -252,7 +252,7 @@ export class Allowances<E extends ChargedEvent> implements Limits<E> {
 }
 
 /**
- * What each counter must hold: one unit of the daily limit and of a cap of calls at once, the worst case of a strict budget, what may be
+ * What each counter must hold: one unit of the daily limit and of a cap of concurrent calls, the worst case of a strict budget, what may be
  * debited of the prepaid balance, else the first hold; of a call that is bound to less, what that is in a strict budget. Never zero, so that an exhausted budget also stops what is free.
  */
 function needsOf(binding: Binding, { needUinr, worstUinr, debitUinr }: AdmissionRequest, boundUinr: bigint | null = null): bigint[] {

@@ -9,7 +9,7 @@ import { endOfIstDayMs, endOfIstMinuteMs, endOfIstMonthMs, istDay, istMinute, is
 /** What a budget can bind, widest first. */
 export const scopes = ['org', 'team', 'workspace', 'member', 'key', 'agent'] as const
 export type Scope = (typeof scopes)[number]
-/** 'running' counts calls at once: units are held and given back, never spent. */
+/** 'running' counts concurrent calls: units are held and given back, never spent. */
 export type Metric = 'spend' | 'prepaid' | 'rpm' | 'daily' | 'running'
 
 /** Amounts of these are micro-rupees. */
@@ -29,7 +29,7 @@ export interface ScopeRef {
 
 /** Why the database refused, kept for a moment so that a crowd does not ask the same thing. */
 export interface RefusalNote {
-  /** Monotonic ms until which the answer stands. */
+  /** Monotonic ms until which the answer is used. */
   readonly untilMs: number
   /** Needs of at least so much are refused; for a strict counter smaller ones may still fit. */
   readonly needFrom: bigint

@@ -1,11 +1,11 @@
 /**
- * Calls at once: the cap that an owner puts on a key or an agent. One counter each, for ever; a call holds one unit of it from admission
+ * Concurrent calls: the cap that an owner puts on a key or an agent. One counter each, for ever; a call holds one unit of it from admission
  * until it ends, and nothing of it is ever spent. Decision 0135 says why.
  */
 import type { CallPolicy } from '../../../../platform/security/principal.ts'
 import type { ScopeRef } from './counter-state.ts'
 
-/** A cap of calls at once, as a caller's binding remembers it. */
+/** A cap of concurrent calls, as a caller's binding remembers it. */
 export interface RunningCap {
   readonly ref: ScopeRef
   readonly ownerId: number
